@@ -1,0 +1,114 @@
+//! What a provider offers: instance types, prices, limits.
+
+use std::collections::BTreeMap;
+
+use dormouse_units::{Bytes, Credits, Ppm, Price, Span, TypeName};
+use serde::{Deserialize, Serialize};
+
+/// How a VM is bought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Market {
+    /// Cheap, and the provider may take it away.
+    Spot,
+    /// Kept until its user ends it.
+    OnDemand,
+}
+
+impl std::fmt::Display for Market {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Self::Spot => "spot",
+            Self::OnDemand => "on-demand",
+        })
+    }
+}
+
+/// How a burstable type earns and spends CPU credits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Burstable {
+    /// Share of a vCPU that each vCPU may use in baseline mode.
+    pub baseline: Ppm,
+    /// Credits earned per hour by the whole VM.
+    pub earned_per_hour: Credits,
+    /// Credits at launch.
+    pub initial: Credits,
+    /// Most credits a VM can hold.
+    pub cap: Credits,
+}
+
+/// Most VMs of one type at a time, per market.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limits {
+    /// In the spot market.
+    pub spot: u32,
+    /// In the on-demand market.
+    pub on_demand: u32,
+}
+
+/// An instance type.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InstanceType {
+    /// Its name.
+    pub name: TypeName,
+    /// Number of virtual processors.
+    pub vcpus: u32,
+    /// Memory of the VM.
+    pub memory: Bytes,
+    /// Computing power of the VM in mega-flops (LINPACK), for Burst-HADS Eq. 7.
+    pub mflops: u64,
+    /// Price in the on-demand market, if offered there.
+    pub on_demand: Option<Price>,
+    /// Price in the spot market, if offered there.
+    pub spot: Option<Price>,
+    /// Most VMs at a time.
+    pub limits: Limits,
+    /// Set for burstable types.
+    pub burstable: Option<Burstable>,
+}
+
+impl InstanceType {
+    /// The price in `market`, if offered there.
+    #[must_use]
+    pub fn price(&self, market: Market) -> Option<Price> {
+        match market {
+            Market::Spot => self.spot,
+            Market::OnDemand => self.on_demand,
+        }
+    }
+
+    /// Most VMs of this type at a time in `market`; zero where it isn't offered.
+    #[must_use]
+    pub fn limit(&self, market: Market) -> u32 {
+        match market {
+            _ if self.price(market).is_none() => 0,
+            Market::Spot => self.limits.spot,
+            Market::OnDemand => self.limits.on_demand,
+        }
+    }
+}
+
+/// Everything a provider offers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Catalogue {
+    /// The instance types by name.
+    pub types: BTreeMap<TypeName, InstanceType>,
+    /// From the request for a VM until it is usable; charging starts then (Burst-HADS, III-A).
+    pub boot: Span,
+    /// From a hibernation until the VM can be resumed at the earliest.
+    pub hibernation: Span,
+}
+
+impl Catalogue {
+    /// The type of this name.
+    #[must_use]
+    pub fn get(&self, name: &TypeName) -> Option<&InstanceType> {
+        self.types.get(name)
+    }
+
+    /// The names of all types, for messages.
+    #[must_use]
+    pub fn names(&self) -> String {
+        self.types.keys().map(TypeName::as_str).collect::<Vec<_>>().join(", ")
+    }
+}

@@ -1,0 +1,240 @@
+//! When the provider takes spot VMs away and gives them back.
+
+use dormouse_units::{Span, Time, TypeName, VmId};
+use serde::{Deserialize, Serialize};
+
+use crate::Stream;
+
+/// What the provider does to spot VMs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Action {
+    /// Freeze at once, keep the memory.
+    Hibernate,
+    /// Thaw what was hibernated.
+    Resume,
+    /// Warn, then kill.
+    Preempt,
+}
+
+/// Which VMs it does it to.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Target {
+    /// All spot VMs of the type at once (Burst-HADS: "for each type of spot VM").
+    Type(TypeName),
+    /// One VM.
+    Vm(VmId),
+}
+
+/// One act of the provider, when it is asked for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Interruption {
+    /// When it is asked for.
+    pub at: Time,
+    /// To whom.
+    pub target: Target,
+    /// What.
+    pub action: Action,
+}
+
+/// What an interruption event hits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scope {
+    /// All spot VMs of a type at once.
+    #[default]
+    Type,
+    /// Each spot VM by itself.
+    Vm,
+}
+
+/// When interruptions happen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "model", rename_all = "kebab-case")]
+pub enum InterruptionModel {
+    /// Poisson processes of hibernations and of resumes (Burst-HADS, section IV, Table V).
+    Poisson {
+        /// Mean time between hibernations of one target, D / k_h; `None`: never.
+        hibernate_every: Option<Span>,
+        /// Mean time between resumes of one target, D / k_r; `None`: never.
+        resume_every: Option<Span>,
+        /// What an event hits.
+        scope: Scope,
+    },
+    /// Exactly these, in order of time.
+    Schedule {
+        /// The acts.
+        acts: Vec<Interruption>,
+    },
+}
+
+/// The stream of interruptions to come. Each target and action has its own
+/// random stream, so a VM more or less moves nobody else's interruptions.
+#[derive(Debug, Default)]
+pub struct Interruptions {
+    processes: Vec<Process>,
+    per_vm: Vec<(Option<Span>, Option<Span>)>,
+    schedule: std::collections::VecDeque<Interruption>,
+    seed: u64,
+}
+
+#[derive(Debug)]
+struct Process {
+    next: Interruption,
+    mean: Span,
+    stream: Stream,
+}
+
+impl Process {
+    fn new(seed: u64, from: Time, target: Target, action: Action, mean: Span) -> Self {
+        let purpose = match action {
+            Action::Hibernate => "hibernate",
+            Action::Resume => "resume",
+            Action::Preempt => "preempt",
+        };
+        let mut stream = match &target {
+            Target::Type(name) => Stream::named(seed, purpose, name.as_str()),
+            Target::Vm(vm) => Stream::new(seed, purpose, u64::from(vm.get())),
+        };
+        let at = from + stream.exponential(mean);
+        Self { next: Interruption { at, target, action }, mean, stream }
+    }
+
+    fn advance(&mut self) -> Interruption {
+        let at = self.next.at + self.stream.exponential(self.mean);
+        let due = self.next.clone();
+        self.next.at = at;
+        due
+    }
+}
+
+impl Interruptions {
+    /// The interruptions of `models` over these spot types under `seed`.
+    #[must_use]
+    pub fn new(models: &[InterruptionModel], spot_types: &[TypeName], seed: u64) -> Self {
+        let mut all = Self { seed, ..Self::default() };
+        for model in models {
+            match model {
+                InterruptionModel::Poisson {
+                    hibernate_every,
+                    resume_every,
+                    scope: Scope::Type,
+                } => {
+                    for name in spot_types {
+                        let target = Target::Type(name.clone());
+                        all.add(Time::ZERO, &target, *hibernate_every, *resume_every);
+                    }
+                }
+                InterruptionModel::Poisson { hibernate_every, resume_every, scope: Scope::Vm } => {
+                    all.per_vm.push((*hibernate_every, *resume_every));
+                }
+                InterruptionModel::Schedule { acts } => all.schedule.extend(acts.iter().cloned()),
+            }
+        }
+        all.schedule.make_contiguous().sort();
+        all
+    }
+
+    fn add(&mut self, from: Time, target: &Target, hibernate: Option<Span>, resume: Option<Span>) {
+        for (action, mean) in [(Action::Hibernate, hibernate), (Action::Resume, resume)] {
+            if let Some(mean) = mean {
+                self.processes.push(Process::new(self.seed, from, target.clone(), action, mean));
+            }
+        }
+    }
+
+    /// A spot VM has become usable: under scope `vm` its own processes begin.
+    pub fn vm_started(&mut self, now: Time, vm: VmId) {
+        for (hibernate, resume) in self.per_vm.clone() {
+            self.add(now, &Target::Vm(vm), hibernate, resume);
+        }
+    }
+
+    /// A VM is gone for good, and its own processes with it.
+    pub fn vm_ended(&mut self, vm: VmId) {
+        self.processes.retain(|p| p.next.target != Target::Vm(vm));
+    }
+
+    /// When the next one is due.
+    #[must_use]
+    pub fn next_at(&self) -> Option<Time> {
+        let processes = self.processes.iter().map(|p| p.next.at).min();
+        [processes, self.schedule.front().map(|i| i.at)].into_iter().flatten().min()
+    }
+
+    /// The next one, if it is due by `now`. Among equals, the least target first.
+    pub fn pop(&mut self, now: Time) -> Option<Interruption> {
+        let process = self.processes.iter_mut().min_by(|a, b| a.next.cmp(&b.next));
+        match (process, self.schedule.front()) {
+            (Some(p), Some(act)) if p.next < *act => (p.next.at <= now).then(|| p.advance()),
+            (Some(p), None) => (p.next.at <= now).then(|| p.advance()),
+            (_, Some(act)) if act.at <= now => self.schedule.pop_front(),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drain(
+        models: &[InterruptionModel],
+        types: &[&str],
+        seed: u64,
+        until: Time,
+    ) -> Vec<Interruption> {
+        let types: Vec<_> = types.iter().map(|&t| t.into()).collect();
+        let mut all = Interruptions::new(models, &types, seed);
+        std::iter::from_fn(|| all.pop(until)).collect()
+    }
+
+    fn sc(k_h: u64, k_r: u64) -> InterruptionModel {
+        let every = |k| (k > 0).then(|| Span::from_micros(2_700_000_000 / k));
+        InterruptionModel::Poisson {
+            hibernate_every: every(k_h),
+            resume_every: every(k_r),
+            scope: Scope::Type,
+        }
+    }
+
+    #[test]
+    fn another_type_moves_nobody() {
+        let until = Time::from_secs(2_700);
+        let only = |name: &str, all: Vec<Interruption>| {
+            all.into_iter().filter(|i| i.target == Target::Type(name.into())).collect::<Vec<_>>()
+        };
+        let alone = drain(&[sc(5, 5)], &["c3.large"], 1, until);
+        let with = drain(&[sc(5, 5)], &["c3.large", "c4.large"], 1, until);
+        assert!(!alone.is_empty());
+        assert_eq!(alone, only("c3.large", with));
+    }
+
+    #[test]
+    fn k_events_are_expected_by_the_deadline() {
+        let until = Time::from_secs(2_700);
+        let n: usize = (0..400).map(|seed| drain(&[sc(5, 0)], &["x"], seed, until).len()).sum();
+        assert!((1_900..2_100).contains(&n), "{n} events over 400 seeds, 2000 expected");
+    }
+
+    #[test]
+    fn a_schedule_comes_out_in_order_among_the_others() {
+        let act = |s, action| Interruption {
+            at: Time::from_secs(s),
+            target: Target::Type("x".into()),
+            action,
+        };
+        let acts = vec![act(900, Action::Resume), act(600, Action::Hibernate)];
+        let got = drain(
+            &[InterruptionModel::Schedule { acts }, sc(5, 0)],
+            &["x"],
+            3,
+            Time::from_secs(2_700),
+        );
+        assert!(got.windows(2).all(|w| w[0].at <= w[1].at));
+        assert!(
+            got.contains(&act(600, Action::Hibernate)) && got.contains(&act(900, Action::Resume))
+        );
+    }
+}

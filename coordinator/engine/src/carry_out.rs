@@ -1,0 +1,237 @@
+//! Decisions of the scheduler, checked and carried out.
+
+use std::collections::VecDeque;
+
+use dormouse_cloud::{Burstable, Market, VmState};
+use dormouse_policies::{Decision, Mode, Notice, StartReason};
+use dormouse_units::{Attempt, Bytes, HostId, TaskId, Time, TypeName, VmId};
+
+use crate::machine::StartTask;
+use crate::run::{Run, VmRecord};
+use crate::tasks::TaskState;
+use crate::timers::Timer;
+use crate::{Command, Effect, VmEnd};
+
+use Refused::{Moot, Wrong};
+
+/// Why a decision is not carried out.
+#[derive(Debug)]
+pub(crate) enum Refused {
+    /// The world had changed before the scheduler could hear of it: nobody's fault, and what
+    /// it will hear next tells it.
+    Moot(String),
+    /// It never could be: a bug of the policy.
+    Wrong(String),
+}
+
+impl Run {
+    /// Carries out one decision.
+    ///
+    /// # Errors
+    ///
+    /// Why it is not done. Nothing has changed then.
+    pub(crate) fn carry_out(
+        &mut self,
+        now: Time,
+        decision: &Decision,
+        notices: &mut VecDeque<Notice>,
+    ) -> Result<(), Refused> {
+        match decision {
+            Decision::Launch { vm, kind, market } => self.launch(now, *vm, kind, *market, notices),
+            Decision::Terminate { vm } => self.terminate(now, *vm)?,
+            Decision::Start { task, vm, mode, reason } => self.start(*task, *vm, *mode, *reason)?,
+            Decision::Stop { task, vm, keep } => self.stop(*task, *vm, *keep, notices)?,
+            Decision::SetMode { task, vm, mode } => {
+                let host = self.alive(*vm)?;
+                let attempt = self.on_vm(*task, *vm)?.attempt;
+                self.commands.push(Command::SetMode {
+                    host,
+                    vm: *vm,
+                    task: *task,
+                    attempt,
+                    mode: *mode,
+                });
+            }
+            Decision::Wake { at, token } => self.timers.set(*at, Timer::Wake(*token)),
+        }
+        Ok(())
+    }
+
+    fn launch(
+        &mut self,
+        now: Time,
+        vm: VmId,
+        kind: &TypeName,
+        market: Market,
+        notices: &mut VecDeque<Notice>,
+    ) {
+        let launched = match self.provider.launch(now, vm, kind, market) {
+            Ok(launched) => launched,
+            Err(refused) => {
+                self.counts.launches_refused += 1;
+                self.refused.insert(vm);
+                notices.push_back(Notice::LaunchRefused { vm, why: refused.to_string() });
+                return;
+            }
+        };
+        // The provider has just granted it, so the type is there.
+        let Some(offer) = self.setup.catalogue.get(kind) else { return };
+        self.counts.vms_launched += 1;
+        self.vms.insert(vm, VmRecord::default());
+        self.timers.set(launched.ready_at, Timer::Boot(vm));
+        self.effects.push(Effect::VmLaunched {
+            vm,
+            kind: kind.clone(),
+            market,
+            price: offer.price(market).unwrap_or_default(),
+            vcpus: offer.vcpus,
+            host: launched.host,
+        });
+        self.commands.push(Command::CreateVm {
+            host: launched.host,
+            vm,
+            kind: kind.clone(),
+            vcpus: offer.vcpus,
+            memory: offer.memory,
+            burstable: offer.burstable,
+        });
+    }
+
+    /// The host of a VM that is alive.
+    fn alive(&self, vm: VmId) -> Result<HostId, Refused> {
+        match (self.provider.vm(vm), self.host_of(vm)) {
+            (_, Some(host)) => Ok(host),
+            (None, None) if !self.refused.contains(&vm) => Err(Wrong(format!("there is no {vm}"))),
+            _ => Err(Moot(format!("{vm} is not alive"))),
+        }
+    }
+
+    fn terminate(&mut self, now: Time, vm: VmId) -> Result<(), Refused> {
+        let host = self.alive(vm)?;
+        self.end_vm(now, vm, VmEnd::Terminated);
+        self.commands.push(Command::DestroyVm { host, vm });
+        Ok(())
+    }
+
+    fn start(
+        &mut self,
+        task: TaskId,
+        vm: VmId,
+        mode: Mode,
+        reason: StartReason,
+    ) -> Result<(), Refused> {
+        let host = self.alive(vm)?;
+        let Some(machine) = self.provider.vm(vm) else {
+            return Err(Wrong(format!("there is no {vm}")));
+        };
+        // Told to hibernate but not heard of yet by the scheduler: the task waits there frozen.
+        let freezing = machine.state == VmState::Hibernating;
+        if !freezing && machine.state != VmState::Running {
+            return Err(Wrong(format!("{vm} is not running: {:?}", machine.state)));
+        }
+        let kind = machine.kind.clone();
+        let spec = self
+            .setup
+            .bag
+            .tasks
+            .get(task.get() as usize)
+            .ok_or_else(|| Wrong(format!("there is no {task}")))?;
+        let runtime = *spec
+            .runtime
+            .get(&kind)
+            .ok_or_else(|| Wrong(format!("{task} has no run time on {kind}")))?;
+        let memory = spec.memory;
+        let (vcpus, room, burstable) = self.room(vm, &kind)?;
+        if vcpus == 0 {
+            return Err(Wrong(format!("{vm} has no free vCPU for {task}")));
+        }
+        if memory > room {
+            return Err(Wrong(format!("{task} needs {memory}, {vm} has {room} free")));
+        }
+        if mode == Mode::Baseline && burstable.is_none() {
+            return Err(Wrong(format!("{vm} is not burstable: it has no baseline mode")));
+        }
+        let checkpoints = self.setup.checkpoint.plan(memory, runtime);
+        let record = self.task(task).ok_or_else(|| Wrong(format!("there is no {task}")))?;
+        if record.state != TaskState::Waiting {
+            return Err(Wrong(format!("{task} is not waiting: {:?}", record.state)));
+        }
+        record.attempt = record.attempt.next();
+        let (attempt, from) = (record.attempt, record.kept);
+        self.set_state(task, TaskState::Sent(vm));
+        match reason {
+            StartReason::Migrated => self.counts.migrations += 1,
+            StartReason::Stolen => self.counts.steals += 1,
+            StartReason::Planned | StartReason::Retried => {}
+        }
+        self.counts.restores += u32::from(from.is_some());
+        self.effects.push(Effect::TaskSent { task, attempt, vm, reason, from });
+        let start = StartTask { host, vm, task, attempt, memory, runtime, from, checkpoints, mode };
+        match self.vms.get_mut(&vm).filter(|_| freezing) {
+            Some(record) => record.frozen_starts.push(start),
+            None => self.commands.push(Command::StartTask(start)),
+        }
+        Ok(())
+    }
+
+    /// Free vCPUs and memory of a VM.
+    fn room(
+        &self,
+        vm: VmId,
+        kind: &TypeName,
+    ) -> Result<(usize, Bytes, Option<Burstable>), Refused> {
+        let offer = self
+            .setup
+            .catalogue
+            .get(kind)
+            .ok_or_else(|| Wrong(format!("there is no type {kind}")))?;
+        let (mut used, mut taken) = (0, Bytes::ZERO);
+        for task in self.vms.get(&vm).map_or(&[][..], |record| &record.tasks) {
+            used += 1;
+            taken = taken
+                + self.setup.bag.tasks.get(task.get() as usize).map_or(Bytes::ZERO, |t| t.memory);
+        }
+        let free = (offer.vcpus as usize).saturating_sub(used);
+        Ok((free, offer.memory.saturating_sub(taken), offer.burstable))
+    }
+
+    fn stop(
+        &mut self,
+        task: TaskId,
+        vm: VmId,
+        keep: bool,
+        notices: &mut VecDeque<Notice>,
+    ) -> Result<(), Refused> {
+        let host = self.alive(vm)?;
+        let frozen = self.provider.vm(vm).is_some_and(|v| v.state != VmState::Running);
+        let record = self.on_vm(task, vm)?;
+        let (attempt, kept) = (record.attempt, record.kept);
+        // What is frozen can't be checkpointed any more: what was kept before is kept.
+        let checkpoint = keep && !frozen;
+        self.set_state(task, if checkpoint { TaskState::Stopping(vm) } else { TaskState::Waiting });
+        if keep && !checkpoint {
+            let done = kept.map(|(_, done)| done).unwrap_or_default();
+            notices.push_back(Notice::TaskStopped { task, vm, done });
+        }
+        let frozen_starts = self.vms.get_mut(&vm).map(|record| &mut record.frozen_starts);
+        if let Some(starts) = frozen_starts
+            && let Some(place) = starts.iter().position(|s| s.task == task)
+        {
+            starts.remove(place);
+        } else {
+            self.commands.push(Command::StopTask { host, vm, task, attempt, keep: checkpoint });
+        }
+        Ok(())
+    }
+
+    fn on_vm(&mut self, task: TaskId, vm: VmId) -> Result<&mut crate::TaskRecord, Refused> {
+        let record = self.task(task).ok_or_else(|| Wrong(format!("there is no {task}")))?;
+        match record.state {
+            TaskState::Sent(on) | TaskState::Running(on) if on == vm => Ok(record),
+            TaskState::Waiting | TaskState::Finished if record.attempt > Attempt::default() => {
+                Err(Moot(format!("{task} is no longer on {vm}")))
+            }
+            other => Err(Wrong(format!("{task} is not on {vm}: {other:?}"))),
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! How often what happened.
+
+use serde::{Deserialize, Serialize};
+
+/// The `counts` of `summary.json`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// VMs frozen by the provider.
+    pub hibernations: u32,
+    /// VMs thawed by the provider.
+    pub resumes: u32,
+    /// VMs taken back by the provider for good.
+    pub preemptions: u32,
+    /// Complete checkpoints.
+    pub checkpoints: u32,
+    /// Tasks that started from a checkpoint.
+    pub restores: u32,
+    /// Tasks that started on another VM because theirs was taken away.
+    pub migrations: u32,
+    /// Tasks that an idle VM took over.
+    pub steals: u32,
+    /// VMs granted.
+    pub vms_launched: u32,
+    /// Launches refused.
+    pub launches_refused: u32,
+    /// Attempts that came to nothing.
+    pub attempts_failed: u32,
+    /// Checkpoints that failed.
+    pub checkpoints_failed: u32,
+    /// Hosts lost.
+    pub hosts_lost: u32,
+    /// Decisions that could not be carried out: bugs of the policy.
+    pub rejected: u32,
+}

@@ -1,0 +1,46 @@
+//! What can happen to a run from outside.
+
+use dormouse_cloud::Host;
+use dormouse_units::HostId;
+use serde::{Deserialize, Serialize};
+
+use crate::Report;
+
+/// One event. Its order in the stream is the order of the world.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+pub enum Event {
+    /// A host offers its room, empty.
+    HostJoined {
+        /// Its id, never used before in this run.
+        host: HostId,
+        /// What people call it.
+        name: String,
+        /// What it offers.
+        offer: Host,
+    },
+    /// A host is gone, and all it carried.
+    HostLost {
+        /// Which.
+        host: HostId,
+        /// Why.
+        why: String,
+    },
+    /// The experiment begins.
+    Begin,
+    /// The time has come that was asked for with [`crate::Run::next_wakeup`].
+    Tick,
+    /// A machine reports.
+    Machine {
+        /// The host it runs on.
+        host: HostId,
+        /// What.
+        #[serde(flatten)]
+        report: Report,
+    },
+    /// The user ends the run before its time.
+    Cancel {
+        /// Why.
+        why: String,
+    },
+}

@@ -1,0 +1,239 @@
+//! Events from outside, and what they change.
+
+use std::collections::VecDeque;
+
+use dormouse_cloud::{Action, Interruption, VmState};
+use dormouse_policies::Notice;
+use dormouse_units::{Attempt, HostId, TaskId, Time, VmId};
+
+use crate::run::{Due, Run, VmUse};
+use crate::tasks::TaskState;
+use crate::timers::Timer;
+use crate::{Command, Effect, Event, Report, VmEnd};
+
+impl Run {
+    /// Takes in one event; what the scheduler must hear of it is pushed to `notices`.
+    pub(crate) fn hear(&mut self, now: Time, event: &Event, notices: &mut VecDeque<Notice>) {
+        match event {
+            Event::HostJoined { host, offer, .. } => self.provider.host_joined(*host, *offer),
+            Event::HostLost { host, .. } => {
+                self.counts.hosts_lost += 1;
+                for vm in self.provider.host_lost(now, *host) {
+                    self.vm_ended(now, vm, VmEnd::HostLost);
+                    notices.push_back(Notice::VmLost { vm });
+                }
+            }
+            Event::Tick => {
+                while let Some(due) = self.next_due(now) {
+                    match due {
+                        Due::Timer(timer) => self.timer(now, timer, notices),
+                        Due::Interruption(interruption) => {
+                            self.interrupt(now, interruption, notices);
+                        }
+                    }
+                }
+            }
+            Event::Machine { host, report } => self.report(now, *host, report, notices),
+            Event::Begin | Event::Cancel { .. } => {}
+        }
+    }
+
+    fn timer(&mut self, now: Time, timer: Timer, notices: &mut VecDeque<Notice>) {
+        match timer {
+            Timer::Boot(vm) => {
+                if let Some(record) = self.vms.get_mut(&vm) {
+                    record.boot_over = true;
+                }
+                self.ready_if_booted(now, vm, notices);
+            }
+            Timer::Kill(vm) => {
+                let Some(host) = self.host_of(vm) else { return };
+                self.counts.preemptions += 1;
+                self.end_vm(now, vm, VmEnd::Preempted);
+                self.commands.push(Command::DestroyVm { host, vm });
+                notices.push_back(Notice::VmLost { vm });
+            }
+            Timer::Wake(token) => notices.push_back(Notice::Wake { token }),
+        }
+    }
+
+    /// A VM is ready once its host has made it and its boot time is over.
+    fn ready_if_booted(&mut self, now: Time, vm: VmId, notices: &mut VecDeque<Notice>) {
+        let booted = self.vms.get(&vm).is_some_and(|v| v.created && v.boot_over);
+        if booted && self.provider.booted(now, vm) {
+            if self.provider.vm(vm).is_some_and(|v| v.market == dormouse_cloud::Market::Spot) {
+                self.interruptions.vm_started(now, vm);
+            }
+            self.effects.push(Effect::VmReady { vm });
+            notices.push_back(Notice::VmReady { vm });
+        }
+    }
+
+    fn interrupt(&mut self, now: Time, act: Interruption, notices: &mut VecDeque<Notice>) {
+        let mut hit = self.provider.hit_by(now, &act);
+        hit.retain(|&vm| match act.action {
+            Action::Hibernate => self.provider.hibernate(vm),
+            Action::Resume => self.provider.resume(vm),
+            Action::Preempt => true,
+        });
+        for &vm in &hit {
+            let Some(host) = self.host_of(vm) else { continue };
+            if let Some(record) = self.vms.get_mut(&vm) {
+                record.asked = act.at;
+            }
+            match act.action {
+                Action::Hibernate => self.commands.push(Command::FreezeVm { host, vm }),
+                Action::Resume => self.commands.push(Command::ThawVm { host, vm }),
+                Action::Preempt => {
+                    let at = now + self.setup.preemption_notice;
+                    self.timers.set(at, Timer::Kill(vm));
+                    notices.push_back(Notice::VmPreempting { vm, at });
+                }
+            }
+        }
+        let Interruption { at: asked, target, action } = act;
+        self.effects.push(Effect::Interrupted { asked, action, target, vms: hit });
+    }
+
+    fn report(&mut self, now: Time, host: HostId, report: &Report, notices: &mut VecDeque<Notice>) {
+        let vm = report.vm();
+        if let Report::Share { real_promised_us, real_received_us, .. } = *report {
+            // Kept for VMs that have ended, too: their last word is often this.
+            if let Some(record) = self.vms.get_mut(&vm) {
+                record.usage = VmUse { real_promised_us, real_received_us };
+            }
+            return;
+        }
+        if self.host_of(vm) != Some(host) {
+            self.effects.push(Effect::Stale);
+            return;
+        }
+        match *report {
+            Report::VmCreated { .. } => {
+                if let Some(record) = self.vms.get_mut(&vm) {
+                    record.created = true;
+                }
+                self.ready_if_booted(now, vm, notices);
+            }
+            Report::VmFrozen { .. } => {
+                if self.provider.hibernated(now, vm) {
+                    self.counts.hibernations += 1;
+                    let asked = self.asked(vm);
+                    self.effects.push(Effect::VmHibernated { vm, asked });
+                    notices.push_back(Notice::VmHibernated { vm });
+                }
+            }
+            Report::VmThawed { .. } => {
+                if self.provider.resumed(now, vm) {
+                    self.counts.resumes += 1;
+                    let asked = self.asked(vm);
+                    self.effects.push(Effect::VmResumed { vm, asked });
+                    if let Some(record) = self.vms.get_mut(&vm) {
+                        let starts = std::mem::take(&mut record.frozen_starts);
+                        self.commands.extend(starts.into_iter().map(Command::StartTask));
+                    }
+                    notices.push_back(Notice::VmResumed { vm });
+                }
+            }
+            Report::VmFailed { .. } => {
+                self.end_vm(now, vm, VmEnd::Failed);
+                self.commands.push(Command::DestroyVm { host, vm });
+                notices.push_back(Notice::VmLost { vm });
+            }
+            Report::Credits { balance, .. } => notices.push_back(Notice::Credits { vm, balance }),
+            Report::VmDestroyed { .. } | Report::Share { .. } => {}
+            _ => self.task_report(now, vm, report, notices),
+        }
+    }
+
+    fn asked(&self, vm: VmId) -> Time {
+        self.vms.get(&vm).map_or(Time::ZERO, |record| record.asked)
+    }
+
+    /// Whether this attempt is the task's present life, on this VM.
+    fn is_current(&self, vm: VmId, task: TaskId, attempt: Attempt) -> bool {
+        self.tasks
+            .get(task.get() as usize)
+            .is_some_and(|t| t.attempt == attempt && t.vm() == Some(vm))
+    }
+
+    fn task_report(
+        &mut self,
+        now: Time,
+        vm: VmId,
+        report: &Report,
+        notices: &mut VecDeque<Notice>,
+    ) {
+        let (task, attempt, cpu) = match *report {
+            Report::TaskFinished { task, attempt, real_cpu_us, .. }
+            | Report::TaskFailed { task, attempt, real_cpu_us, .. }
+            | Report::TaskStopped { task, attempt, real_cpu_us, .. } => {
+                (task, attempt, real_cpu_us)
+            }
+            Report::TaskStarted { task, attempt, .. }
+            | Report::CheckpointTaken { task, attempt, .. }
+            | Report::CheckpointFailed { task, attempt, .. } => (task, attempt, 0),
+            _ => return,
+        };
+        if let Some(record) = self.task(task) {
+            // CPU time of a former life was spent all the same.
+            record.real_cpu_us += cpu;
+        }
+        if !self.is_current(vm, task, attempt) {
+            self.effects.push(Effect::Stale);
+            return;
+        }
+        match report {
+            Report::TaskStarted { done, .. } => {
+                if matches!(self.tasks[task.get() as usize].state, TaskState::Sent(_)) {
+                    self.set_state(task, TaskState::Running(vm));
+                }
+                notices.push_back(Notice::TaskStarted { task, vm, done: *done });
+            }
+            Report::TaskFinished { verified: true, .. } => {
+                self.set_state(task, TaskState::Finished);
+                self.unfinished -= 1;
+                if let Some(record) = self.task(task) {
+                    record.finished = Some(now);
+                }
+                notices.push_back(Notice::TaskFinished { task, vm });
+            }
+            Report::TaskFinished { verified: false, .. } => {
+                // What its checkpoints hold may be what made it wrong.
+                if let Some(record) = self.task(task) {
+                    record.kept = None;
+                }
+                self.failed(task, vm, "its answer is wrong", notices);
+            }
+            Report::TaskFailed { why, .. } => self.failed(task, vm, why, notices),
+            Report::TaskStopped { kept, .. } => {
+                self.set_state(task, TaskState::Waiting);
+                let mut done = dormouse_units::Ppm::ZERO;
+                if let Some(record) = self.task(task) {
+                    record.kept = kept.or(record.kept);
+                    done = record.kept.map(|(_, done)| done).unwrap_or_default();
+                }
+                notices.push_back(Notice::TaskStopped { task, vm, done });
+            }
+            Report::CheckpointTaken { checkpoint, done, .. } => {
+                self.counts.checkpoints += 1;
+                if let Some(record) = self.task(task) {
+                    record.kept = Some((*checkpoint, *done));
+                }
+                notices.push_back(Notice::Checkpointed { task, vm, done: *done });
+            }
+            Report::CheckpointFailed { .. } => self.counts.checkpoints_failed += 1,
+            _ => {}
+        }
+    }
+
+    fn failed(&mut self, task: TaskId, vm: VmId, why: &str, notices: &mut VecDeque<Notice>) {
+        self.counts.attempts_failed += 1;
+        self.set_state(task, TaskState::Waiting);
+        let alive =
+            self.provider.vm(vm).is_some_and(|v| !matches!(v.state, VmState::Terminated { .. }));
+        if alive {
+            notices.push_back(Notice::TaskFailed { task, vm, why: why.to_owned() });
+        }
+    }
+}

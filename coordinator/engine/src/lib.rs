@@ -1,0 +1,27 @@
+//! One run as a pure state machine.
+//!
+//! [`Run`] owns the provider and the scheduler and is fed one ordered stream of
+//! [`Event`]s, each with its time. Every event gives one [`Step`]: what was heard,
+//! what was decided, what came of it; and [`Command`]s to the machines. Virtual
+//! time, live actors and replay differ only in where the events come from.
+
+mod carry_out;
+mod counts;
+mod digest;
+mod event;
+mod hear;
+mod machine;
+mod run;
+mod setup;
+mod step;
+mod tasks;
+mod timers;
+
+pub use counts::Counts;
+pub use digest::DecisionDigest;
+pub use event::Event;
+pub use machine::{Command, Report, StartTask};
+pub use run::{Run, VmUse};
+pub use setup::Setup;
+pub use step::{Effect, Step, VmEnd};
+pub use tasks::{TaskRecord, TaskState};

@@ -1,0 +1,273 @@
+//! What the machines are told and what they report, modelled or real.
+
+use dormouse_cloud::Burstable;
+use dormouse_policies::{CheckpointPlan, Mode};
+use dormouse_units::{
+    Attempt, Bytes, CheckpointSeq, Credits, HostId, Ppm, Span, TaskId, TypeName, VmId,
+};
+use serde::{Deserialize, Serialize};
+
+/// What a host is told to do. Commands to one host are carried out in their order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Make a VM, empty.
+    CreateVm {
+        /// Where.
+        host: HostId,
+        /// Its id.
+        vm: VmId,
+        /// Its type, for people.
+        kind: TypeName,
+        /// Its virtual processors.
+        vcpus: u32,
+        /// Its memory.
+        memory: Bytes,
+        /// How it earns credits, if burstable.
+        burstable: Option<Burstable>,
+    },
+    /// Hibernate: freeze a VM at once, keep its memory.
+    FreezeVm {
+        /// Where.
+        host: HostId,
+        /// Which.
+        vm: VmId,
+    },
+    /// Resume a frozen VM.
+    ThawVm {
+        /// Where.
+        host: HostId,
+        /// Which.
+        vm: VmId,
+    },
+    /// End a VM and everything on it.
+    DestroyVm {
+        /// Where.
+        host: HostId,
+        /// Which.
+        vm: VmId,
+    },
+    /// Run a task on a free vCPU.
+    StartTask(StartTask),
+    /// Stop an attempt; of a frozen VM it never runs again.
+    StopTask {
+        /// Where.
+        host: HostId,
+        /// On which VM.
+        vm: VmId,
+        /// Which task.
+        task: TaskId,
+        /// Which attempt.
+        attempt: Attempt,
+        /// Checkpoint it first.
+        keep: bool,
+    },
+    /// Change between burst and baseline.
+    SetMode {
+        /// Where.
+        host: HostId,
+        /// On which VM.
+        vm: VmId,
+        /// Which task.
+        task: TaskId,
+        /// Which attempt.
+        attempt: Attempt,
+        /// The mode from now on.
+        mode: Mode,
+    },
+}
+
+/// The particulars of a task's start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StartTask {
+    /// Where.
+    pub host: HostId,
+    /// On which VM.
+    pub vm: VmId,
+    /// Which task.
+    pub task: TaskId,
+    /// Which attempt.
+    pub attempt: Attempt,
+    /// Memory it needs.
+    pub memory: Bytes,
+    /// Time the whole task takes on this VM at full speed.
+    pub runtime: Span,
+    /// The checkpoint to start from and what of the work it holds; `None`: from scratch.
+    pub from: Option<(CheckpointSeq, Ppm)>,
+    /// The checkpoints to take.
+    pub checkpoints: CheckpointPlan,
+    /// Burst or baseline.
+    pub mode: Mode,
+}
+
+impl Command {
+    /// The host it is for.
+    #[must_use]
+    pub const fn host(&self) -> HostId {
+        match self {
+            Self::CreateVm { host, .. }
+            | Self::FreezeVm { host, .. }
+            | Self::ThawVm { host, .. }
+            | Self::DestroyVm { host, .. }
+            | Self::StopTask { host, .. }
+            | Self::SetMode { host, .. }
+            | Self::StartTask(StartTask { host, .. }) => *host,
+        }
+    }
+}
+
+/// What a machine reports. Durations called `real` are of real time, zero in virtual time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "report", rename_all = "kebab-case")]
+pub enum Report {
+    /// The VM is there.
+    VmCreated {
+        /// Which.
+        vm: VmId,
+    },
+    /// The VM is frozen.
+    VmFrozen {
+        /// Which.
+        vm: VmId,
+        /// From the command until it took effect, real microseconds.
+        real_took_us: u64,
+    },
+    /// The VM runs again.
+    VmThawed {
+        /// Which.
+        vm: VmId,
+        /// From the command until it took effect, real microseconds.
+        real_took_us: u64,
+    },
+    /// The VM is gone.
+    VmDestroyed {
+        /// Which.
+        vm: VmId,
+    },
+    /// The VM could not be made or kept.
+    VmFailed {
+        /// Which.
+        vm: VmId,
+        /// Why.
+        why: String,
+    },
+    /// The task runs.
+    TaskStarted {
+        /// On which VM.
+        vm: VmId,
+        /// Which task.
+        task: TaskId,
+        /// Which attempt.
+        attempt: Attempt,
+        /// What of the work was done before.
+        done: Ppm,
+        /// From the command to the task's own first instruction, real microseconds.
+        real_took_us: u64,
+    },
+    /// The task has done its work.
+    TaskFinished {
+        /// On which VM.
+        vm: VmId,
+        /// Which task.
+        task: TaskId,
+        /// Which attempt.
+        attempt: Attempt,
+        /// Its answer is right.
+        verified: bool,
+        /// CPU time of this attempt, real microseconds.
+        real_cpu_us: u64,
+    },
+    /// The attempt came to nothing.
+    TaskFailed {
+        /// On which VM.
+        vm: VmId,
+        /// Which task.
+        task: TaskId,
+        /// Which attempt.
+        attempt: Attempt,
+        /// Why.
+        why: String,
+        /// CPU time of this attempt, real microseconds.
+        real_cpu_us: u64,
+    },
+    /// The attempt was stopped as told.
+    TaskStopped {
+        /// On which VM.
+        vm: VmId,
+        /// Which task.
+        task: TaskId,
+        /// Which attempt.
+        attempt: Attempt,
+        /// The checkpoint that keeps it, and what of the work it holds.
+        kept: Option<(CheckpointSeq, Ppm)>,
+        /// CPU time of this attempt, real microseconds.
+        real_cpu_us: u64,
+    },
+    /// A checkpoint is complete and stored.
+    CheckpointTaken {
+        /// On which VM.
+        vm: VmId,
+        /// Which task.
+        task: TaskId,
+        /// Which attempt.
+        attempt: Attempt,
+        /// Its number.
+        checkpoint: CheckpointSeq,
+        /// What of the work it holds.
+        done: Ppm,
+        /// Its size.
+        bytes: Bytes,
+        /// How long the task stood still, real microseconds.
+        real_held_us: u64,
+        /// How much of that CRIU took, real microseconds.
+        real_dump_us: u64,
+    },
+    /// A checkpoint failed; the task runs on.
+    CheckpointFailed {
+        /// On which VM.
+        vm: VmId,
+        /// Which task.
+        task: TaskId,
+        /// Which attempt.
+        attempt: Attempt,
+        /// Why.
+        why: String,
+    },
+    /// The balance of a burstable VM when its use changed.
+    Credits {
+        /// Which VM.
+        vm: VmId,
+        /// Its balance.
+        balance: Credits,
+    },
+    /// CPU time a VM was promised and got so far, real microseconds.
+    Share {
+        /// Which VM.
+        vm: VmId,
+        /// What it was promised.
+        real_promised_us: u64,
+        /// What it got.
+        real_received_us: u64,
+    },
+}
+
+impl Report {
+    /// The VM it is about.
+    #[must_use]
+    pub const fn vm(&self) -> VmId {
+        match self {
+            Self::VmCreated { vm }
+            | Self::VmFrozen { vm, .. }
+            | Self::VmThawed { vm, .. }
+            | Self::VmDestroyed { vm }
+            | Self::VmFailed { vm, .. }
+            | Self::TaskStarted { vm, .. }
+            | Self::TaskFinished { vm, .. }
+            | Self::TaskFailed { vm, .. }
+            | Self::TaskStopped { vm, .. }
+            | Self::CheckpointTaken { vm, .. }
+            | Self::CheckpointFailed { vm, .. }
+            | Self::Credits { vm, .. }
+            | Self::Share { vm, .. } => *vm,
+        }
+    }
+}

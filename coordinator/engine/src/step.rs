@@ -1,0 +1,149 @@
+//! One line of the event log.
+
+use dormouse_cloud::{Action, Market, Target};
+use dormouse_policies::{Decision, Notice, StartReason};
+use dormouse_units::{
+    Attempt, CheckpointSeq, HostId, Money, Ppm, Price, TaskId, Time, TypeName, VmId,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::Event;
+
+/// One event and all that came of it: a line of `events.jsonl`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Step {
+    /// Its number, from 0.
+    pub seq: u64,
+    /// When, in emulated microseconds.
+    pub at: Time,
+    /// What happened.
+    #[serde(flatten)]
+    pub event: Event,
+    /// What the scheduler heard of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<Notice>,
+    /// What the scheduler decided.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub decisions: Vec<Decision>,
+    /// What came of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub effects: Vec<Effect>,
+}
+
+/// What a step did to the world, for whoever reads the log.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "effect", rename_all = "kebab-case")]
+pub enum Effect {
+    /// A VM was granted and boots.
+    VmLaunched {
+        /// Which.
+        vm: VmId,
+        /// Its type.
+        kind: TypeName,
+        /// How it was bought.
+        market: Market,
+        /// At what price.
+        price: Price,
+        /// Its virtual processors.
+        vcpus: u32,
+        /// On which host.
+        host: HostId,
+    },
+    /// A VM has booted; charging begins.
+    VmReady {
+        /// Which.
+        vm: VmId,
+    },
+    /// The provider acts, as asked for at `asked`.
+    Interrupted {
+        /// When it was asked for.
+        asked: Time,
+        /// What.
+        action: Action,
+        /// To whom.
+        target: Target,
+        /// The VMs it hit.
+        vms: Vec<VmId>,
+    },
+    /// A hibernation took effect; charging stops.
+    VmHibernated {
+        /// Which.
+        vm: VmId,
+        /// When it was asked for.
+        asked: Time,
+    },
+    /// A resume took effect; charging begins.
+    VmResumed {
+        /// Which.
+        vm: VmId,
+        /// When it was asked for.
+        asked: Time,
+    },
+    /// A VM is gone for good.
+    VmEnded {
+        /// Which.
+        vm: VmId,
+        /// Why.
+        why: VmEnd,
+        /// What it cost.
+        cost: Money,
+    },
+    /// A task was sent to a VM.
+    TaskSent {
+        /// Which.
+        task: TaskId,
+        /// Which attempt.
+        attempt: Attempt,
+        /// Where.
+        vm: VmId,
+        /// Why there.
+        reason: StartReason,
+        /// From which checkpoint, holding what of the work.
+        from: Option<(CheckpointSeq, Ppm)>,
+    },
+    /// A report of a former life of a task or host was dropped.
+    Stale,
+    /// What the scheduler asked for had been overtaken by what it had yet to hear. It was not done.
+    Moot {
+        /// The decision, by its place in this step.
+        index: usize,
+        /// By what.
+        why: String,
+    },
+    /// The scheduler asked for what cannot be: a bug of the policy. It was not done.
+    Rejected {
+        /// The decision, by its place in this step.
+        index: usize,
+        /// Why it cannot be.
+        why: String,
+    },
+    /// The run is over.
+    Over {
+        /// All tasks finished verified.
+        complete: bool,
+    },
+}
+
+impl Effect {
+    /// Whether it says that the decision at this place of its step was not carried out.
+    #[must_use]
+    pub fn refuses(&self, place: usize) -> bool {
+        matches!(self, Self::Moot { index, .. } | Self::Rejected { index, .. } if *index == place)
+    }
+}
+
+/// Why a VM ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum VmEnd {
+    /// The scheduler gave it back.
+    Terminated,
+    /// The provider took it back.
+    Preempted,
+    /// Its host is gone.
+    HostLost,
+    /// The host could not make or keep it.
+    Failed,
+    /// The run is over.
+    RunOver,
+}

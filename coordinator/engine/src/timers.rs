@@ -1,0 +1,40 @@
+//! What is to happen when, in a total order.
+
+use std::collections::BTreeMap;
+
+use dormouse_units::{Time, VmId};
+
+/// What a timer is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Timer {
+    /// A VM has booted.
+    Boot(VmId),
+    /// A VM's notice of preemption has run out.
+    Kill(VmId),
+    /// The scheduler asked to be woken.
+    Wake(u64),
+}
+
+/// Timers by (time, order of asking).
+#[derive(Debug, Default)]
+pub(crate) struct Timers {
+    queue: BTreeMap<(Time, u64), Timer>,
+    asked: u64,
+}
+
+impl Timers {
+    pub(crate) fn set(&mut self, at: Time, timer: Timer) {
+        self.queue.insert((at, self.asked), timer);
+        self.asked += 1;
+    }
+
+    pub(crate) fn next_at(&self) -> Option<Time> {
+        self.queue.first_key_value().map(|(&(at, _), _)| at)
+    }
+
+    /// The next timer due by `now`.
+    pub(crate) fn pop(&mut self, now: Time) -> Option<Timer> {
+        let first = self.queue.first_entry()?;
+        (first.key().0 <= now).then(|| first.remove())
+    }
+}

@@ -1,0 +1,407 @@
+//! The engine with a scheduler that follows a script: what it refuses, what it
+//! fences off, what it tells and what it charges.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use dormouse_cloud::{
+    Action, Catalogue, Host, InstanceType, Interruption, InterruptionModel, Limits, Market, Target,
+};
+use dormouse_engine::{Command, Effect, Event, Report, Run, Setup, Step, TaskState, VmEnd};
+use dormouse_policies::{
+    Bag, CheckpointBudget, Decision, Mode, Notice, Scheduler, StartReason, Task,
+};
+use dormouse_units::{
+    Attempt, Bytes, CheckpointSeq, HostId, Money, Ppm, Price, Span, TaskId, Time, VmId,
+};
+
+/// Answers each notice with what the test has put in for it.
+#[derive(Debug, Default, Clone)]
+struct Script(Arc<Mutex<Vec<Answer>>>);
+
+type Answer = (Notice, Vec<Decision>);
+
+impl Script {
+    fn on(&self, notice: Notice, decisions: impl IntoIterator<Item = Decision>) -> &Self {
+        self.0.lock().expect("unpoisoned").push((notice, decisions.into_iter().collect()));
+        self
+    }
+}
+
+impl Scheduler for Script {
+    fn handle(&mut self, _: Time, notice: &Notice, out: &mut Vec<Decision>) {
+        let mut script = self.0.lock().expect("unpoisoned");
+        if let Some(place) = script.iter().position(|(on, _)| on == notice) {
+            out.extend(script.remove(place).1);
+        }
+    }
+}
+
+const HOST: HostId = HostId::new(0);
+const T0: TaskId = TaskId::new(0);
+const T1: TaskId = TaskId::new(1);
+const FIRST: Attempt = Attempt::new(1);
+const SECOND: Attempt = Attempt::new(2);
+
+fn vm(n: u32) -> VmId {
+    VmId::new(n)
+}
+
+fn s(secs: u64) -> Time {
+    Time::from_secs(secs)
+}
+
+fn setup(interruptions: Vec<InterruptionModel>) -> Setup {
+    let kind = InstanceType {
+        name: "small".into(),
+        vcpus: 1,
+        memory: Bytes::new(100),
+        mflops: 1,
+        on_demand: Some(Price::from_nanos_per_hour(3_600_000)),
+        spot: Some(Price::from_nanos_per_hour(360_000)),
+        limits: Limits { spot: 2, on_demand: 2 },
+        burstable: None,
+    };
+    let runtime = BTreeMap::from([(kind.name.clone(), Span::from_secs(100))]);
+    let task = |name: &str, memory| Task {
+        name: name.into(),
+        memory: Bytes::new(memory),
+        runtime: runtime.clone(),
+    };
+    Setup {
+        seed: 1,
+        catalogue: Catalogue {
+            types: [(kind.name.clone(), kind)].into(),
+            boot: Span::from_secs(60),
+            hibernation: Span::from_secs(30),
+        },
+        bag: Bag { tasks: vec![task("a", 40), task("b", 80)], deadline: Span::from_secs(1_000) },
+        checkpoint: CheckpointBudget {
+            overhead: Ppm::new(100_000),
+            fixed: Span::from_secs(10),
+            per_megabyte: Span::ZERO,
+        },
+        interruptions,
+        preemption_notice: Span::from_secs(120),
+    }
+}
+
+fn launch(n: u32, market: Market) -> Decision {
+    Decision::Launch { vm: vm(n), kind: "small".into(), market }
+}
+
+fn start(task: TaskId, n: u32, reason: StartReason) -> Decision {
+    Decision::Start { task, vm: vm(n), mode: Mode::Burst, reason }
+}
+
+fn acts(acts: &[(u64, Action)]) -> Vec<InterruptionModel> {
+    let acts = acts
+        .iter()
+        .map(|&(at, action)| Interruption {
+            at: s(at),
+            target: Target::Type("small".into()),
+            action,
+        })
+        .collect();
+    vec![InterruptionModel::Schedule { acts }]
+}
+
+/// A run with one boundless host, begun; with its machines played by the test.
+fn begun(script: &Script, interruptions: Vec<InterruptionModel>) -> Run {
+    let mut run = Run::new(setup(interruptions), Box::new(script.clone()));
+    let offer = Host { vcpus: 100, memory: Bytes::new(10_000) };
+    run.handle(s(0), Event::HostJoined { host: HOST, name: "h".into(), offer });
+    run.handle(s(0), Event::Begin);
+    run
+}
+
+fn tell(run: &mut Run, at: u64, report: Report) -> (Step, Vec<Command>) {
+    run.handle(s(at), Event::Machine { host: HOST, report })
+}
+
+/// VM `n`, booted by 60 s.
+fn up(run: &mut Run, n: u32) {
+    tell(run, 1, Report::VmCreated { vm: vm(n) });
+}
+
+fn finished(n: u32, task: TaskId, attempt: Attempt) -> Report {
+    Report::TaskFinished { vm: vm(n), task, attempt, verified: true, real_cpu_us: 7 }
+}
+
+fn taken(n: u32, task: TaskId, attempt: Attempt, done: u32) -> Report {
+    Report::CheckpointTaken {
+        vm: vm(n),
+        task,
+        attempt,
+        checkpoint: CheckpointSeq::new(1),
+        done: Ppm::new(done),
+        bytes: Bytes::new(1),
+        real_held_us: 0,
+        real_dump_us: 0,
+    }
+}
+
+#[test]
+fn a_run_from_launch_to_bill() {
+    let script = Script::default();
+    script
+        .on(Notice::Begin, [launch(1, Market::OnDemand)])
+        .on(Notice::VmReady { vm: vm(1) }, [start(T0, 1, StartReason::Planned)])
+        .on(Notice::TaskFinished { task: T0, vm: vm(1) }, [start(T1, 1, StartReason::Planned)]);
+    let mut run = begun(&script, vec![]);
+    up(&mut run, 1);
+    assert_eq!(run.next_wakeup(), Some(s(60)));
+    let (_, commands) = run.handle(s(60), Event::Tick);
+    assert!(matches!(&commands[..], [Command::StartTask(t)] if t.task == T0 && t.attempt == FIRST));
+    tell(&mut run, 160, finished(1, T0, FIRST));
+    assert_eq!(run.makespan(), None);
+    let (step, commands) = tell(&mut run, 260, finished(1, T1, FIRST));
+    assert_eq!(step.effects.last(), Some(&Effect::Over { complete: true }));
+    assert_eq!(commands, [Command::DestroyVm { host: HOST, vm: vm(1) }]);
+    assert_eq!((run.makespan(), run.over(), run.next_wakeup()), (Some(s(260)), Some(s(260)), None));
+    // 200 s from the end of the boot at 3.6 m$/h.
+    assert_eq!(run.owed(s(9_999)), Money::from_nanos(200_000));
+    assert_eq!(run.counts().rejected, 0);
+}
+
+#[test]
+fn a_hibernated_vms_task_goes_on_elsewhere_from_its_checkpoint_and_its_former_life_is_dropped() {
+    let script = Script::default();
+    script
+        .on(Notice::Begin, [launch(1, Market::Spot), launch(2, Market::OnDemand)])
+        .on(Notice::VmReady { vm: vm(1) }, [start(T0, 1, StartReason::Planned)])
+        .on(
+            Notice::VmHibernated { vm: vm(1) },
+            [
+                Decision::Stop { task: T0, vm: vm(1), keep: false },
+                start(T0, 2, StartReason::Migrated),
+            ],
+        );
+    let mut run = begun(&script, acts(&[(130, Action::Hibernate)]));
+    up(&mut run, 1);
+    up(&mut run, 2);
+    run.handle(s(60), Event::Tick);
+    tell(&mut run, 120, taken(1, T0, FIRST, 500_000));
+    assert_eq!(run.next_wakeup(), Some(s(130)));
+    let (step, commands) = run.handle(s(131), Event::Tick);
+    assert_eq!(commands, [Command::FreezeVm { host: HOST, vm: vm(1) }]);
+    assert!(step.notices.is_empty(), "the scheduler hears of it once it is so: {:?}", step.notices);
+    let (step, commands) = tell(&mut run, 133, Report::VmFrozen { vm: vm(1), real_took_us: 9 });
+    assert!(step.effects.contains(&Effect::VmHibernated { vm: vm(1), asked: s(130) }));
+    let kept = Some((CheckpointSeq::new(1), Ppm::new(500_000)));
+    assert!(matches!(&commands[..],
+        [Command::StopTask { attempt: FIRST, keep: false, .. }, Command::StartTask(t)]
+        if t.from == kept && t.attempt == SECOND && t.vm == vm(2)));
+    // The former life thaws, and reports that it has finished.
+    let (step, _) = tell(&mut run, 140, finished(1, T0, FIRST));
+    assert_eq!((step.effects, step.notices), (vec![Effect::Stale], vec![]));
+    assert_eq!(run.tasks()[0].state, TaskState::Sent(vm(2)));
+    assert_eq!(
+        (run.counts().hibernations, run.counts().migrations, run.counts().restores),
+        (1, 1, 1)
+    );
+    // Charged from 60 to 133 s only.
+    let spot = run.provider().vm(vm(1)).expect("it");
+    assert_eq!(spot.owed(s(500)), Money::from_nanos(7_300));
+}
+
+#[test]
+fn what_is_sent_to_a_vm_that_freezes_waits_for_its_resume() {
+    let script = Script::default();
+    script
+        .on(Notice::Begin, [launch(1, Market::Spot), Decision::Wake { at: s(131), token: 1 }])
+        .on(
+            Notice::Wake { token: 1 },
+            [
+                start(T0, 1, StartReason::Planned),
+                Decision::Stop { task: T0, vm: vm(1), keep: false },
+            ],
+        )
+        .on(Notice::VmHibernated { vm: vm(1) }, [start(T1, 1, StartReason::Planned)]);
+    let mut run = begun(&script, acts(&[(130, Action::Hibernate), (200, Action::Resume)]));
+    up(&mut run, 1);
+    run.handle(s(60), Event::Tick);
+    run.handle(s(130), Event::Tick);
+    let (step, commands) = run.handle(s(131), Event::Tick);
+    assert_eq!(commands, [], "nothing is started on it, and nothing stopped: {step:?}");
+    let (step, _) = tell(&mut run, 133, Report::VmFrozen { vm: vm(1), real_took_us: 9 });
+    assert!(matches!(step.effects.last(), Some(Effect::Rejected { .. })), "it has heard of it");
+    run.handle(s(200), Event::Tick);
+    let (_, commands) = tell(&mut run, 201, Report::VmThawed { vm: vm(1), real_took_us: 9 });
+    assert_eq!(commands, [], "what was stopped before does not start");
+}
+
+#[test]
+fn what_is_sent_to_a_vm_that_freezes_starts_at_its_resume() {
+    let script = Script::default();
+    script
+        .on(Notice::Begin, [launch(1, Market::Spot), Decision::Wake { at: s(131), token: 1 }])
+        .on(Notice::Wake { token: 1 }, [start(T0, 1, StartReason::Planned)]);
+    let mut run = begun(&script, acts(&[(130, Action::Hibernate), (200, Action::Resume)]));
+    up(&mut run, 1);
+    run.handle(s(60), Event::Tick);
+    run.handle(s(130), Event::Tick);
+    run.handle(s(131), Event::Tick);
+    tell(&mut run, 133, Report::VmFrozen { vm: vm(1), real_took_us: 9 });
+    run.handle(s(200), Event::Tick);
+    let (_, commands) = tell(&mut run, 201, Report::VmThawed { vm: vm(1), real_took_us: 9 });
+    assert!(matches!(&commands[..], [Command::StartTask(t)] if t.task == T0 && t.attempt == FIRST));
+}
+
+#[test]
+fn what_was_overtaken_is_nobodys_fault() {
+    let script = Script::default();
+    script
+        .on(Notice::Begin, [launch(1, Market::OnDemand)])
+        .on(Notice::VmReady { vm: vm(1) }, [start(T0, 1, StartReason::Planned)])
+        .on(
+            Notice::VmLost { vm: vm(1) },
+            [
+                Decision::Stop { task: T0, vm: vm(1), keep: true },
+                start(T0, 1, StartReason::Retried),
+                Decision::Terminate { vm: vm(1) },
+            ],
+        );
+    let mut run = begun(&script, vec![]);
+    up(&mut run, 1);
+    run.handle(s(60), Event::Tick);
+    let (step, commands) = run.handle(s(130), Event::HostLost { host: HOST, why: "gone".into() });
+    let moot = step.effects.iter().filter(|e| matches!(e, Effect::Moot { .. })).count();
+    assert_eq!((moot, run.counts().rejected, commands.len()), (3, 0, 0));
+}
+
+#[test]
+fn preemption_warns_then_kills() {
+    let script = Script::default();
+    script
+        .on(Notice::Begin, [launch(1, Market::Spot)])
+        .on(Notice::VmReady { vm: vm(1) }, [start(T0, 1, StartReason::Planned)]);
+    let mut run = begun(&script, acts(&[(70, Action::Preempt)]));
+    up(&mut run, 1);
+    run.handle(s(60), Event::Tick);
+    let (step, _) = run.handle(s(70), Event::Tick);
+    assert_eq!(step.notices, [Notice::VmPreempting { vm: vm(1), at: s(190) }]);
+    let (step, commands) = run.handle(s(190), Event::Tick);
+    assert_eq!(step.notices, [Notice::VmLost { vm: vm(1) }]);
+    assert_eq!(commands, [Command::DestroyVm { host: HOST, vm: vm(1) }]);
+    assert_eq!((run.counts().preemptions, run.tasks()[0].state), (1, TaskState::Waiting));
+}
+
+#[test]
+fn a_lost_host_takes_its_vms_and_leaves_the_checkpoints() {
+    let script = Script::default();
+    script
+        .on(Notice::Begin, [launch(1, Market::OnDemand)])
+        .on(Notice::VmReady { vm: vm(1) }, [start(T0, 1, StartReason::Planned)]);
+    let mut run = begun(&script, vec![]);
+    up(&mut run, 1);
+    run.handle(s(60), Event::Tick);
+    tell(&mut run, 120, taken(1, T0, FIRST, 400_000));
+    let (step, _) = run.handle(s(130), Event::HostLost { host: HOST, why: "silence".into() });
+    assert_eq!(step.notices, [Notice::VmLost { vm: vm(1) }]);
+    assert!(matches!(step.effects[..], [Effect::VmEnded { why: VmEnd::HostLost, .. }]));
+    assert_eq!(run.tasks()[0].kept, Some((CheckpointSeq::new(1), Ppm::new(400_000))));
+    assert!(run.is_stuck(), "nothing runs and nothing is to come");
+}
+
+#[test]
+fn a_wrong_answer_is_a_failed_attempt_and_its_checkpoints_are_not_trusted() {
+    let script = Script::default();
+    script
+        .on(Notice::Begin, [launch(1, Market::OnDemand)])
+        .on(Notice::VmReady { vm: vm(1) }, [start(T0, 1, StartReason::Planned)]);
+    let mut run = begun(&script, vec![]);
+    up(&mut run, 1);
+    run.handle(s(60), Event::Tick);
+    tell(&mut run, 100, taken(1, T0, FIRST, 400_000));
+    let wrong = Report::TaskFinished {
+        vm: vm(1),
+        task: T0,
+        attempt: FIRST,
+        verified: false,
+        real_cpu_us: 5,
+    };
+    let (step, _) = tell(&mut run, 160, wrong);
+    assert!(matches!(step.notices[..], [Notice::TaskFailed { task: T0, .. }]));
+    assert_eq!((run.tasks()[0].kept, run.tasks()[0].real_cpu_us, run.unfinished()), (None, 5, 2));
+}
+
+#[test]
+fn decisions_that_cannot_be_are_refused_and_change_nothing() {
+    let stop = |task, keep| Decision::Stop { task, vm: vm(1), keep };
+    let bad = [
+        ("not running", start(T0, 1, StartReason::Planned)),
+        ("no vm9", start(T0, 9, StartReason::Planned)),
+        ("not on", stop(T0, false)),
+        ("no vm9", Decision::Terminate { vm: vm(9) }),
+    ];
+    let script = Script::default();
+    script.on(
+        Notice::Begin,
+        std::iter::once(launch(1, Market::OnDemand)).chain(bad.clone().map(|b| b.1)),
+    );
+    let good = [start(T0, 1, StartReason::Planned)];
+    let worse = [
+        ("no free vCPU", start(T1, 1, StartReason::Planned)),
+        ("no task7", start(TaskId::new(7), 1, StartReason::Planned)),
+    ];
+    script.on(Notice::VmReady { vm: vm(1) }, good.into_iter().chain(worse.clone().map(|b| b.1)));
+    let mut run = Run::new(setup(vec![]), Box::new(script));
+    let offer = Host { vcpus: 100, memory: Bytes::new(10_000) };
+    run.handle(s(0), Event::HostJoined { host: HOST, name: "h".into(), offer });
+    let check = |step: &Step, expected: &[(&str, Decision)]| {
+        let whys: Vec<_> = step
+            .effects
+            .iter()
+            .filter_map(|e| {
+                if let Effect::Rejected { why, .. } = e { Some(why.as_str()) } else { None }
+            })
+            .collect();
+        assert_eq!(whys.len(), expected.len(), "{whys:?}");
+        for (why, (part, _)) in whys.iter().zip(expected) {
+            assert!(why.contains(part), "{why:?} should say {part:?}");
+        }
+    };
+    let (step, _) = run.handle(s(0), Event::Begin);
+    check(&step, &bad);
+    up(&mut run, 1);
+    let (step, commands) = run.handle(s(60), Event::Tick);
+    check(&step, &worse);
+    assert_eq!(commands.len(), 1);
+    assert_eq!(run.counts().rejected, 6);
+}
+
+#[test]
+fn refused_launches_are_heard_of() {
+    let script = Script::default();
+    script.on(Notice::Begin, (1..=3).map(|n| launch(n, Market::Spot)));
+    let mut run = Run::new(setup(vec![]), Box::new(script));
+    let offer = Host { vcpus: 100, memory: Bytes::new(10_000) };
+    run.handle(s(0), Event::HostJoined { host: HOST, name: "h".into(), offer });
+    let (step, _) = run.handle(s(0), Event::Begin);
+    assert!(
+        matches!(&step.notices[..], [Notice::Begin, Notice::LaunchRefused { vm: refused, why }]
+        if *refused == vm(3) && why.contains("limit of 2 spot small"))
+    );
+}
+
+#[test]
+fn a_log_line_reads_back_as_it_was() {
+    let script = Script::default();
+    script.on(Notice::Begin, [launch(1, Market::Spot), Decision::Wake { at: s(5), token: 9 }]);
+    let mut run = Run::new(setup(acts(&[(70, Action::Hibernate)])), Box::new(script));
+    let offer = Host { vcpus: 100, memory: Bytes::new(10_000) };
+    let events = [
+        Event::HostJoined { host: HOST, name: "h".into(), offer },
+        Event::Begin,
+        Event::Machine { host: HOST, report: Report::VmCreated { vm: vm(1) } },
+        Event::Tick,
+        Event::Machine { host: HOST, report: taken(1, T0, FIRST, 3) },
+        Event::Cancel { why: "enough".into() },
+    ];
+    for (at, event) in (0..).zip(events) {
+        let (step, _) = run.handle(s(at * 40), event);
+        let line = serde_json::to_string(&step).expect("a step is JSON");
+        assert_eq!(serde_json::from_str::<Step>(&line).expect("it reads back"), step, "{line}");
+    }
+}

@@ -1,0 +1,102 @@
+//! Tasks given to VMs, and what follows from that.
+
+use dormouse_cloud::Market;
+use dormouse_units::{Money, Ppm, Span, TaskId, Time};
+
+use crate::packing::{Packing, Slot};
+use crate::problem::{KindId, Problem};
+use crate::{BagSchedulerName, Mode, Plan, PlannedTask, PlannedVm};
+
+/// A VM and its tasks, in the order in which they are put on its vCPUs.
+#[derive(Clone, Debug)]
+pub(crate) struct Vm {
+    pub(crate) kind: KindId,
+    pub(crate) market: Market,
+    pub(crate) mode: Mode,
+    pub(crate) tasks: Vec<TaskId>,
+}
+
+/// A solution: the VMs used, each with its tasks.
+#[derive(Clone, Debug)]
+pub(crate) struct Assignment {
+    pub(crate) vms: Vec<Vm>,
+}
+
+impl Vm {
+    pub(crate) const fn new(kind: KindId, market: Market) -> Self {
+        Self { kind, market, mode: Mode::Burst, tasks: Vec::new() }
+    }
+
+    /// How long a task of it takes.
+    fn length(&self, problem: &Problem, task: TaskId) -> Span {
+        let speed = match self.mode {
+            Mode::Burst => Ppm::ONE,
+            Mode::Baseline => problem.kinds[self.kind].baseline(),
+        };
+        problem.remaining(task, self.kind, Ppm::ZERO, speed).unwrap_or(problem.deadline)
+    }
+
+    /// Where each task comes to lie, in the order of `tasks`.
+    pub(crate) fn slots(&self, problem: &Problem) -> Vec<Slot> {
+        let kind = &problem.kinds[self.kind];
+        let mut packing = Packing::new(kind.vcpus, Time::ZERO + problem.boot, kind.memory_limit);
+        self.tasks
+            .iter()
+            .map(|&task| packing.push(self.length(problem, task), problem.memory(task)))
+            .collect()
+    }
+
+    /// When its last task ends; the end of its boot if it has none.
+    pub(crate) fn last_end(&self, problem: &Problem) -> Time {
+        let ends = self.slots(problem).into_iter().map(|slot| slot.end);
+        ends.max().unwrap_or(Time::ZERO + problem.boot)
+    }
+
+    /// What it costs from the end of its boot to its last task's end.
+    pub(crate) fn cost(&self, problem: &Problem) -> Money {
+        let used = self.last_end(problem).since(Time::ZERO + problem.boot);
+        let price = problem.kinds[self.kind].price(self.market);
+        price.map_or(Money::ZERO, |price| price.for_span(used))
+    }
+}
+
+impl Assignment {
+    /// When the last task ends.
+    pub(crate) fn makespan(&self, problem: &Problem) -> Span {
+        let used = self.vms.iter().filter(|vm| !vm.tasks.is_empty());
+        used.map(|vm| vm.last_end(problem).since(Time::ZERO)).max().unwrap_or(Span::ZERO)
+    }
+
+    /// What all VMs cost.
+    pub(crate) fn cost(&self, problem: &Problem) -> Money {
+        self.vms.iter().map(|vm| vm.cost(problem)).sum()
+    }
+
+    /// As a plan for people and schedulers. VMs without tasks are left out unless burstable:
+    /// those stand by.
+    pub(crate) fn into_plan(
+        self,
+        problem: &Problem,
+        scheduler: BagSchedulerName,
+        spot_limit: Span,
+        evaluations: u64,
+    ) -> Plan {
+        let (makespan, cost) = (self.makespan(problem), self.cost(problem));
+        let stands_by = |vm: &Vm| problem.kinds[vm.kind].burstable.is_some();
+        let vms = self
+            .vms
+            .iter()
+            .filter(|vm| !vm.tasks.is_empty() || stands_by(vm))
+            .map(|vm| {
+                let kind = &problem.kinds[vm.kind];
+                let mut vcpus = vec![Vec::new(); kind.vcpus];
+                for (&task, slot) in vm.tasks.iter().zip(vm.slots(problem)) {
+                    let (start, end, mode) = (slot.start, slot.end, vm.mode);
+                    vcpus[slot.lane].push(PlannedTask { task, start, end, mode });
+                }
+                PlannedVm { kind: kind.name.clone(), market: vm.market, vcpus }
+            })
+            .collect();
+        Plan { scheduler, spot_limit, makespan, cost, evaluations, vms }
+    }
+}

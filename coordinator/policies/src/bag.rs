@@ -1,0 +1,26 @@
+//! A bag of tasks: independent, single-core, of known length on every type.
+
+use std::collections::BTreeMap;
+
+use dormouse_units::{Bytes, Span, TypeName};
+use serde::{Deserialize, Serialize};
+
+/// One task of a bag. Its id is its index in [`Bag::tasks`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Task {
+    /// What people call it.
+    pub name: String,
+    /// Memory it needs while it runs (rm_i).
+    pub memory: Bytes,
+    /// Time it takes alone on one vCPU of each type at full speed (e_ij).
+    pub runtime: BTreeMap<TypeName, Span>,
+}
+
+/// Independent tasks with one deadline.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bag {
+    /// The tasks, by id.
+    pub tasks: Vec<Task>,
+    /// When all must be done, from the beginning (D).
+    pub deadline: Span,
+}

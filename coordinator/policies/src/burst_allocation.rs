@@ -1,0 +1,140 @@
+//! Burstable VMs for a map (Burst-HADS Algorithm 1, part 2).
+
+use dormouse_cloud::Market;
+use dormouse_units::{Ppm, Span, TaskId, Time};
+
+use crate::Mode;
+use crate::assignment::{Assignment, Vm};
+use crate::problem::{KindId, Problem};
+
+/// Adds ceil(burst_rate × VMs used) burstable VMs, the cheapest first, as far as they may be had.
+///
+/// Tasks that end after `spot_limit` on a spot VM move, one each, to burstable VMs in baseline
+/// mode, and when those are taken to the cheapest regular on-demand VM. A burstable VM left over
+/// takes the task that ends last of all. No task moves where it would end after D; a burstable
+/// VM for which there is none stands by.
+pub(crate) fn burst_allocation(
+    problem: &Problem,
+    mut map: Assignment,
+    burst_rate: f64,
+    spot_limit: Span,
+) -> Assignment {
+    let spot_vms = map.vms.iter().filter(|vm| vm.market == Market::Spot).count();
+    let mut free = burstables(problem, share(burst_rate, spot_vms));
+    let mut burstable = Vec::new();
+    let mut stuck = Vec::new();
+    while let Some((from, task)) = latest(problem, &map, |vm, end, task| {
+        vm.market == Market::Spot && end > Time::ZERO + spot_limit && !stuck.contains(&task)
+    }) {
+        let moved = if let Some(vm) = take(problem, &mut free, task) {
+            burstable.push(vm);
+            true
+        } else {
+            to_on_demand(problem, &mut map, task)
+        };
+        if moved {
+            map.vms[from].tasks.retain(|&t| t != task);
+        } else {
+            stuck.push(task);
+        }
+    }
+    let mut passed_over = Vec::new();
+    while !free.is_empty() {
+        let Some((from, task)) = latest(problem, &map, |_, _, task| !passed_over.contains(&task))
+        else {
+            break;
+        };
+        if let Some(vm) = take(problem, &mut free, task) {
+            burstable.push(vm);
+            map.vms[from].tasks.retain(|&t| t != task);
+        } else {
+            passed_over.push(task);
+        }
+    }
+    burstable.extend(free.into_iter().map(|kind| Vm::new(kind, Market::OnDemand)));
+    map.vms.retain(|vm| !vm.tasks.is_empty());
+    map.vms.extend(burstable);
+    map
+}
+
+/// ceil(rate × n).
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    reason = "a share of a count of VMs"
+)]
+fn share(rate: f64, n: usize) -> usize {
+    // A rate like .2 is a little more than it looks: 5 × .2 has to be 1.
+    (rate * n as f64 - 1e-9).ceil().max(0.0) as usize
+}
+
+/// The types of `n` burstable VMs, the cheapest first.
+fn burstables(problem: &Problem, n: usize) -> Vec<KindId> {
+    let mut kinds: Vec<_> = problem.burstable().collect();
+    kinds.sort_by_key(|(id, kind)| (kind.price(Market::OnDemand), *id));
+    kinds
+        .into_iter()
+        .flat_map(|(id, kind)| std::iter::repeat_n(id, kind.limit(Market::OnDemand) as usize))
+        .take(n)
+        .collect()
+}
+
+/// The task that ends last among those that qualify: its VM's index and itself. Of several, the
+/// shortest, which loses least in baseline mode.
+fn latest(
+    problem: &Problem,
+    map: &Assignment,
+    qualifies: impl Fn(&Vm, Time, TaskId) -> bool,
+) -> Option<(usize, TaskId)> {
+    let mut all = Vec::new();
+    for (i, vm) in map.vms.iter().enumerate() {
+        for (&task, slot) in vm.tasks.iter().zip(vm.slots(problem)) {
+            if qualifies(vm, slot.end, task) {
+                all.push((slot.end, std::cmp::Reverse((problem.longest(task), task)), i));
+            }
+        }
+    }
+    all.into_iter().max().map(|(_, std::cmp::Reverse((_, task)), i)| (i, task))
+}
+
+/// The first of the free burstable VMs that is done with the task by D in baseline mode.
+fn take(problem: &Problem, free: &mut Vec<KindId>, task: TaskId) -> Option<Vm> {
+    let fits = |&kind: &KindId| {
+        let speed = problem.kinds[kind].baseline();
+        let length = problem.remaining(task, kind, Ppm::ZERO, speed);
+        length.is_some_and(|length| problem.boot + length <= problem.deadline)
+    };
+    let chosen = free.iter().position(fits)?;
+    let kind = free.remove(chosen);
+    Some(Vm { mode: Mode::Baseline, tasks: vec![task], ..Vm::new(kind, Market::OnDemand) })
+}
+
+/// The cheapest regular on-demand VM, in the map or new, that is done with the task by D.
+fn to_on_demand(problem: &Problem, map: &mut Assignment, task: TaskId) -> bool {
+    let on_demand = |kind: KindId| Vm::new(kind, Market::OnDemand);
+    let mut options: Vec<(Option<usize>, Vm)> = Vec::new();
+    for (id, kind) in problem.regular(Market::OnDemand) {
+        let alike = |vm: &Vm| vm.kind == id && vm.market == Market::OnDemand;
+        let used = map.vms.iter().enumerate().filter(|(_, vm)| alike(vm));
+        options.extend(used.clone().map(|(i, vm)| (Some(i), vm.clone())));
+        if used.count() < kind.limit(Market::OnDemand) as usize {
+            options.push((None, on_demand(id)));
+        }
+    }
+    options.sort_by_key(|(i, vm)| (problem.kinds[vm.kind].price(vm.market), i.is_none(), *i));
+    for (index, mut vm) in options {
+        if problem.whole(task, vm.kind).is_none() {
+            continue;
+        }
+        vm.tasks.push(task);
+        if vm.last_end(problem) <= Time::ZERO + problem.deadline {
+            match index {
+                Some(i) => map.vms[i] = vm,
+                None => map.vms.push(vm),
+            }
+            return true;
+        }
+    }
+    false
+}

@@ -1,0 +1,234 @@
+//! What can be set about the bag-of-tasks schedulers.
+
+use dormouse_units::{Span, TypeName};
+use serde::{Deserialize, Serialize};
+
+use crate::{Plan, PlanError};
+use dormouse_cloud::Market;
+
+/// The bag-of-tasks schedulers.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum BagSchedulerName {
+    /// ILS over spot VMs plus burstable VMs; migrates and steals work at once (Burst-HADS).
+    #[default]
+    BurstHads,
+    /// Greedy plan over spot VMs; puts migrations off as long as the deadline allows (HADS).
+    Hads,
+    /// ILS over regular on-demand VMs (the paper's yardstick).
+    IlsOnDemand,
+    /// A given list of VMs that take the tasks in order.
+    Fifo,
+}
+
+impl BagSchedulerName {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::BurstHads, Self::Hads, Self::IlsOnDemand, Self::Fifo];
+
+    /// As it is written in experiment files.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::BurstHads => "burst-hads",
+            Self::Hads => "hads",
+            Self::IlsOnDemand => "ils-on-demand",
+            Self::Fifo => "fifo",
+        }
+    }
+}
+
+impl std::fmt::Display for BagSchedulerName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// Which tasks one VM may have to take over after `D_spot`: `D_spot` = D − boot − their time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SpotLimitRule {
+    /// Those that run last, one per vCPU: the time of the longest task on the slowest regular
+    /// on-demand type. A hibernated VM's work then fits a fresh VM of its type whenever it
+    /// hibernates. (Puts the J jobs' HADS at 2167 s plus boot; Table IV has 2290 to 2332 s.)
+    #[default]
+    LastRound,
+    /// The ceil(|B| / on-demand limit) longest tasks, packed on one VM of the regular on-demand
+    /// type with the longest runtimes.
+    Longest,
+    /// As many of the shortest tasks, on the cheapest regular on-demand type (the artifact).
+    Artifact,
+}
+
+/// How the limit of the ILS's second perturbation behaves (Algorithm 1, lines 14 to 17).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RelaxRule {
+    /// It grows while more than `max-failed` iterations brought nothing, up to D, and returns to
+    /// `D_spot` at the next improvement.
+    #[default]
+    UntilImproved,
+    /// It grows in every iteration, up to D, and stays (the artifact).
+    Always,
+}
+
+/// What the local search does with moves that did not improve (Algorithm 3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LocalSearchRule {
+    /// Each attempt begins at the best solution so far and draws its own destination.
+    #[default]
+    Restart,
+    /// One destination for all attempts and moves are never taken back, as printed.
+    Printed,
+}
+
+/// When an idle VM looks for work to steal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StealMoment {
+    /// As soon as it is idle (III-F), and when its allocation cycle ends.
+    #[default]
+    WhenIdle,
+    /// When its allocation cycle ends (III-D).
+    CycleEnd,
+}
+
+/// VMs for `fifo` to launch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Fleet {
+    /// Their type.
+    #[serde(rename = "type")]
+    pub kind: TypeName,
+    /// How they are bought.
+    pub market: Market,
+    /// How many.
+    pub count: u32,
+}
+
+/// Everything that can be set about a bag-of-tasks scheduler. Lengths of time are microseconds
+/// of emulated time when serialised.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
+pub struct BagSchedulerConfig {
+    /// Which scheduler.
+    pub name: BagSchedulerName,
+    /// Weight of the cost against the makespan in the ILS, 0 to 1 (α, Eq. 1 and 8).
+    pub alpha: f64,
+    /// Perturbations of the ILS (Algorithm 1).
+    pub max_iteration: u32,
+    /// Attempts of one local search (Algorithm 3).
+    pub max_attempt: u32,
+    /// Share of the tasks that an attempt moves, above 0 to 1 (Algorithm 3).
+    pub swap_rate: f64,
+    /// Iterations without improvement before the limit is relaxed.
+    pub max_failed: u32,
+    /// By how much it is relaxed, above 0 to 1.
+    pub relax_rate: f64,
+    /// Burstable VMs per spot VM used, 0 to 1.
+    pub burst_rate: f64,
+    /// How long an idle VM is kept: until the end of the cycle it is in, counted from when it was
+    /// ready or resumed (AC).
+    pub allocation_cycle: Span,
+    /// How `D_spot` is found.
+    pub spot_limit: SpotLimitRule,
+    /// How the ILS relaxes it.
+    pub relax: RelaxRule,
+    /// How the local search moves.
+    pub local_search: LocalSearchRule,
+    /// When idle VMs steal.
+    pub steal: StealMoment,
+    /// Time a restart from a checkpoint is expected to take.
+    pub restore: Span,
+    /// Time to keep free before the deadline.
+    pub margin: Span,
+    /// Failed attempts after which a task is given up.
+    pub max_failures: u32,
+    /// First wait before refused launches are tried again; each next is twice as long.
+    pub retry_after: Span,
+    /// Such waits in a row before the tasks without a VM are given up.
+    pub max_retries: u32,
+    /// What `fifo` launches.
+    pub fleet: Vec<Fleet>,
+    /// Run this plan and don't make one.
+    pub plan: Option<Plan>,
+}
+
+impl Default for BagSchedulerConfig {
+    fn default() -> Self {
+        Self {
+            name: BagSchedulerName::BurstHads,
+            alpha: 0.5,
+            max_iteration: 200,
+            max_attempt: 50,
+            swap_rate: 0.1,
+            max_failed: 20,
+            relax_rate: 0.25,
+            burst_rate: 0.2,
+            allocation_cycle: Span::from_secs(900),
+            spot_limit: SpotLimitRule::LastRound,
+            relax: RelaxRule::UntilImproved,
+            local_search: LocalSearchRule::Restart,
+            steal: StealMoment::WhenIdle,
+            restore: Span::ZERO,
+            margin: Span::ZERO,
+            max_failures: 5,
+            retry_after: Span::from_secs(60),
+            max_retries: 12,
+            fleet: Vec::new(),
+            plan: None,
+        }
+    }
+}
+
+impl BagSchedulerConfig {
+    /// The paper's parameters, its gaps closed sanely: the default.
+    #[must_use]
+    pub fn paper(name: BagSchedulerName) -> Self {
+        Self { name, ..Self::default() }
+    }
+
+    /// The rules of the authors' published code where they differ from the text.
+    #[must_use]
+    pub fn artifact(name: BagSchedulerName) -> Self {
+        Self {
+            name,
+            spot_limit: SpotLimitRule::Artifact,
+            relax: RelaxRule::Always,
+            ..Self::default()
+        }
+    }
+
+    /// # Errors
+    ///
+    /// [`PlanError::Parameter`] for the first parameter outside its range.
+    pub(crate) fn check(&self) -> Result<(), PlanError> {
+        let rates = [
+            ("alpha", self.alpha, true),
+            ("swap-rate", self.swap_rate, false),
+            ("relax-rate", self.relax_rate, false),
+            ("burst-rate", self.burst_rate, true),
+        ];
+        for (key, value, zero) in rates {
+            if !(0.0..=1.0).contains(&value) || (value == 0.0 && !zero) {
+                let want = if zero {
+                    "it has to be between 0 and 1"
+                } else {
+                    "it has to be above 0, at most 1"
+                };
+                return Err(PlanError::Parameter { key, value: value.to_string(), want });
+            }
+        }
+        for (key, span) in
+            [("allocation-cycle", self.allocation_cycle), ("retry-after", self.retry_after)]
+        {
+            if span == Span::ZERO {
+                let want = "it has to be longer than nothing";
+                return Err(PlanError::Parameter { key, value: span.to_string(), want });
+            }
+        }
+        Ok(())
+    }
+}

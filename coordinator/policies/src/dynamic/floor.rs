@@ -1,0 +1,252 @@
+//! The books: which VMs there are, which tasks are where, and the decisions that change it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use dormouse_cloud::Market;
+use dormouse_units::{Bytes, Credits, Ppm, Span, TaskId, Time, VmId};
+
+use super::machine::{Machine, Phase, Queued, Running, needed, speed};
+use super::token::Purpose;
+use crate::packing::Packing;
+use crate::problem::{Kind, KindId, Problem};
+use crate::{Decision, Mode, StartReason};
+
+/// One call of the scheduler: the time, and where decisions go.
+#[derive(Debug)]
+pub(crate) struct Turn<'a> {
+    pub(crate) now: Time,
+    pub(crate) out: &'a mut Vec<Decision>,
+}
+
+impl Turn<'_> {
+    pub(crate) fn wake(&mut self, at: Time, purpose: Purpose) {
+        self.out.push(Decision::Wake { at, token: purpose.token() });
+    }
+}
+
+/// What is known of a task.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Progress {
+    /// What its last checkpoint keeps.
+    pub(crate) done: Ppm,
+    pub(crate) failures: u32,
+    /// Finished or given up.
+    pub(crate) settled: bool,
+    /// The VM in whose queue or on whose vCPU it is.
+    pub(crate) on: Option<VmId>,
+    /// The VM on which an attempt is still being stopped; no other may start before.
+    pub(crate) held: Option<VmId>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Floor {
+    pub(crate) problem: Problem,
+    pub(crate) machines: BTreeMap<VmId, Machine>,
+    /// Launches of these were refused and no VM has ended since.
+    pub(crate) refused: BTreeSet<(KindId, Market)>,
+    tasks: Vec<Progress>,
+    unsettled: usize,
+    next_vm: VmId,
+}
+
+impl Floor {
+    pub(crate) fn new(problem: Problem) -> Self {
+        let n = problem.tasks();
+        Self {
+            problem,
+            machines: BTreeMap::new(),
+            refused: BTreeSet::new(),
+            tasks: vec![Progress::default(); n],
+            unsettled: n,
+            next_vm: VmId::new(0),
+        }
+    }
+
+    pub(crate) fn task(&self, task: TaskId) -> Progress {
+        self.tasks.get(task.get() as usize).copied().unwrap_or_default()
+    }
+
+    pub(crate) fn task_mut(&mut self, task: TaskId) -> Option<&mut Progress> {
+        self.tasks.get_mut(task.get() as usize)
+    }
+
+    pub(crate) fn kind(&self, machine: &Machine) -> &Kind {
+        &self.problem.kinds[machine.kind]
+    }
+
+    /// D, from the beginning.
+    pub(crate) fn deadline(&self) -> Time {
+        Time::ZERO + self.problem.deadline
+    }
+
+    /// Every task is finished or given up.
+    pub(crate) fn all_settled(&self) -> bool {
+        self.unsettled == 0
+    }
+
+    /// The task is finished or given up. False if it was.
+    pub(crate) fn settle(&mut self, task: TaskId) -> bool {
+        let Some(progress) = self.task_mut(task).filter(|p| !p.settled) else { return false };
+        progress.settled = true;
+        self.unsettled -= 1;
+        true
+    }
+
+    /// How long a task still takes on a type.
+    pub(crate) fn remaining(&self, task: TaskId, kind: KindId, mode: Mode) -> Option<Span> {
+        let speed = speed(mode, &self.problem.kinds[kind]);
+        self.problem.remaining(task, kind, self.task(task).done, speed)
+    }
+
+    /// How many more VMs of a type may be launched, as far as is known.
+    pub(crate) fn launchable(&self, kind: KindId, market: Market) -> usize {
+        if self.refused.contains(&(kind, market)) {
+            return 0;
+        }
+        let alike = |m: &&Machine| m.kind == kind && m.market == market;
+        let limit = self.problem.kinds[kind].limit(market) as usize;
+        limit.saturating_sub(self.machines.values().filter(alike).count())
+    }
+
+    pub(crate) fn launch(&mut self, turn: &mut Turn<'_>, kind: KindId, market: Market) -> VmId {
+        let vm = self.next_vm;
+        self.next_vm = vm.next();
+        let offer = &self.problem.kinds[kind];
+        let machine = Machine::new(kind, market, turn.now + self.problem.boot, offer);
+        turn.out.push(Decision::Launch { vm, kind: offer.name.clone(), market });
+        self.machines.insert(vm, machine);
+        vm
+    }
+
+    /// Gives a VM back.
+    pub(crate) fn terminate(&mut self, turn: &mut Turn<'_>, vm: VmId) {
+        if self.machines.remove(&vm).is_some() {
+            turn.out.push(Decision::Terminate { vm });
+            self.refused.clear();
+        }
+    }
+
+    /// Puts a task at the end of a VM's queue.
+    pub(crate) fn enqueue(&mut self, vm: VmId, queued: Queued) {
+        let Some(machine) = self.machines.get_mut(&vm) else { return };
+        machine.queue.push_back(queued);
+        if let Some(progress) = self.task_mut(queued.task) {
+            progress.on = Some(vm);
+        }
+    }
+
+    /// Takes a task off a VM that lives, from its queue or, stopping the attempt, from its vCPU.
+    /// With `keep` the attempt takes a checkpoint first if that loses less time than it saves,
+    /// and the task is held until it has.
+    pub(crate) fn withdraw(&mut self, turn: &mut Turn<'_>, vm: VmId, task: TaskId, keep: bool) {
+        let Some(machine) = self.machines.get_mut(&vm) else { return };
+        let cost = self.problem.checkpoint(task, machine.kind);
+        let unkept =
+            machine.running.iter().find(|r| r.task == task).map(|r| turn.now.since(r.since));
+        let keep = keep && unkept.is_some_and(|unkept| unkept > cost);
+        machine.queue.retain(|q| q.task != task);
+        let stopped = machine.clear(task);
+        if stopped {
+            turn.out.push(Decision::Stop { task, vm, keep });
+            if keep {
+                machine.leaving.push(task);
+            }
+        }
+        if let Some(progress) = self.task_mut(task) {
+            progress.on = None;
+            progress.held = if stopped && keep { Some(vm) } else { progress.held };
+        }
+    }
+
+    /// Starts what can start on a VM: the tasks of its queue in order, one per free vCPU, as long
+    /// as the next finds memory. One that is held elsewhere lets others pass.
+    pub(crate) fn dispatch(&mut self, turn: &mut Turn<'_>, vm: VmId) {
+        while let Some((index, ends)) = self.next_to_start(turn.now, vm) {
+            let Some(machine) = self.machines.get_mut(&vm) else { return };
+            let Some(Queued { task, mode, reason }) = machine.queue.remove(index) else { return };
+            machine.running.push(Running { task, mode, ends, since: turn.now });
+            turn.out.push(Decision::Start { task, vm, mode, reason });
+        }
+    }
+
+    fn next_to_start(&self, now: Time, vm: VmId) -> Option<(usize, Time)> {
+        let machine = self.machines.get(&vm).filter(|m| m.phase == Phase::Ready)?;
+        let kind = self.kind(machine);
+        if machine.running.len() + machine.leaving.len() >= kind.vcpus {
+            return None;
+        }
+        let free = |q: &Queued| self.task(q.task).held.is_none();
+        let index = machine.queue.iter().position(free)?;
+        let Queued { task, mode, .. } = machine.queue[index];
+        let there = machine.running.iter().map(|r| r.task).chain(machine.leaving.iter().copied());
+        let used: Bytes = there.map(|t| self.problem.memory(t)).sum();
+        if used + self.problem.memory(task) > kind.memory {
+            return None;
+        }
+        Some((index, now + self.remaining(task, machine.kind, mode)?))
+    }
+
+    /// What a VM's vCPUs will do, tasks that wait included, as far as is known at `now`.
+    pub(crate) fn packing(&self, now: Time, machine: &Machine) -> Packing {
+        let mut packing = self.running_only(now, machine);
+        for q in &machine.queue {
+            if let Some(length) = self.remaining(q.task, machine.kind, q.mode) {
+                packing.push(length, self.problem.memory(q.task));
+            }
+        }
+        packing
+    }
+
+    /// What a VM's vCPUs will do if no task that waits is started.
+    pub(crate) fn running_only(&self, now: Time, machine: &Machine) -> Packing {
+        let kind = self.kind(machine);
+        let from = if machine.phase == Phase::Booting { now.max(machine.ready_at) } else { now };
+        let mut packing = Packing::new(kind.vcpus, from, kind.memory_limit);
+        for r in &machine.running {
+            packing.occupy(r.ends.max(from), self.problem.memory(r.task));
+        }
+        packing
+    }
+
+    /// The credits of a VM that no task has been promised.
+    pub(crate) fn credits(&self, now: Time, machine: &Machine) -> Credits {
+        let running = machine.running.iter().map(|r| (r.mode, Some(r.ends.since(now))));
+        let waiting =
+            machine.queue.iter().map(|q| (q.mode, self.remaining(q.task, machine.kind, q.mode)));
+        let bursting = running.chain(waiting).filter(|(mode, _)| *mode == Mode::Burst);
+        let promised = bursting.filter_map(|(_, time)| time).map(needed);
+        let balance = machine.balance(now, self.kind(machine));
+        promised.fold(balance, Credits::saturating_sub)
+    }
+
+    /// A former attempt has come to its end on `vm`: its vCPU is free, and the task may start
+    /// where it waits.
+    pub(crate) fn release(&mut self, turn: &mut Turn<'_>, task: TaskId, vm: VmId) {
+        if let Some(machine) = self.machines.get_mut(&vm) {
+            machine.leaving.retain(|&t| t != task);
+            self.dispatch(turn, vm);
+        }
+        let Some(progress) = self.task_mut(task).filter(|p| p.held == Some(vm)) else { return };
+        progress.held = None;
+        if let Some(on) = progress.on {
+            self.dispatch(turn, on);
+        }
+    }
+
+    /// The tasks that were taking a checkpoint on a VM can't finish it: they go on without.
+    pub(crate) fn cut_short(&mut self, turn: &mut Turn<'_>, vm: VmId) {
+        let Some(machine) = self.machines.get_mut(&vm) else { return };
+        for task in std::mem::take(&mut machine.leaving) {
+            turn.out.push(Decision::Stop { task, vm, keep: false });
+            self.release(turn, task, vm);
+        }
+    }
+
+    /// A failed attempt is to be made again where it was, before anything else there.
+    pub(crate) fn retry(&mut self, vm: VmId, task: TaskId, mode: Mode) {
+        if let Some(machine) = self.machines.get_mut(&vm) {
+            let reason = StartReason::Retried;
+            machine.queue.push_front(Queued { task, mode, reason });
+        }
+    }
+}

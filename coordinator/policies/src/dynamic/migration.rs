@@ -1,0 +1,104 @@
+//! The burst migration procedure (Burst-HADS Algorithm 4).
+
+use std::collections::BTreeSet;
+
+use dormouse_units::{TaskId, VmId};
+
+use super::floor::Turn;
+use super::machine::Queued;
+use super::scheduler::BagScheduler;
+use super::sites::{Attempts, Site};
+use super::token::Purpose;
+use crate::StartReason;
+
+/// A task that has to go somewhere.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Affected {
+    pub(crate) task: TaskId,
+    /// It was on a vCPU.
+    pub(crate) ran: bool,
+    pub(crate) reason: StartReason,
+}
+
+impl BagScheduler {
+    /// All tasks of a VM that takes no work any more, with why they would start elsewhere: one
+    /// that was never offered its planned VM is still planned.
+    pub(crate) fn affected(&self, vm: VmId) -> Vec<Affected> {
+        let Some(machine) = self.floor.machines.get(&vm) else { return Vec::new() };
+        let reason = StartReason::Migrated;
+        let running = machine.running.iter().map(|r| Affected { task: r.task, ran: true, reason });
+        let waiting = machine.queue.iter().map(|q| Affected { task: q.task, ran: false, reason });
+        running.chain(waiting).collect()
+    }
+
+    /// Takes all tasks off a frozen VM and migrates them.
+    pub(crate) fn migrate_frozen(&mut self, turn: &mut Turn<'_>, vm: VmId) {
+        let affected = self.affected(vm);
+        for a in &affected {
+            self.floor.withdraw(turn, vm, a.task, false);
+        }
+        self.migrate(turn, affected, true);
+    }
+
+    /// Finds each task a place, among spot VMs too if `spot`, and starts what can start at once.
+    pub(crate) fn migrate(&mut self, turn: &mut Turn<'_>, affected: Vec<Affected>, spot: bool) {
+        let attempts = Attempts { burst: self.parts.burst, spot };
+        let mut order: Vec<_> = affected.iter().map(|a| (a.task, a.ran)).collect();
+        self.floor.sort_affected(&mut order);
+        let mut sites = self.floor.sites(turn.now);
+        let mut touched = BTreeSet::new();
+        for (task, ran) in order {
+            let reason = affected
+                .iter()
+                .find(|a| a.task == task)
+                .map_or(StartReason::Migrated, |a| a.reason);
+            let Some(choice) = self.floor.choose(&sites, task, attempts) else {
+                self.unplaced.push(Affected { task, ran, reason });
+                continue;
+            };
+            let Site { kind, market, vm, .. } = sites[choice.site];
+            let vm = vm.unwrap_or_else(|| self.floor.launch(turn, kind, market));
+            sites[choice.site].vm = Some(vm);
+            self.floor.settle_in(&mut sites, task, &choice);
+            self.floor.enqueue(vm, Queued { task, mode: choice.mode, reason });
+            touched.insert(vm);
+        }
+        for vm in touched {
+            self.floor.dispatch(turn, vm);
+        }
+        self.retry_later(turn);
+    }
+
+    /// Tasks without a place: once more, if there are any.
+    pub(crate) fn place_unplaced(&mut self, turn: &mut Turn<'_>) {
+        if !self.unplaced.is_empty() {
+            let waiting = std::mem::take(&mut self.unplaced);
+            self.migrate(turn, waiting, true);
+        }
+    }
+
+    /// If tasks are left without a place, asks to be woken: something may have freed by then.
+    fn retry_later(&mut self, turn: &mut Turn<'_>) {
+        if self.unplaced.is_empty() || self.retry_armed {
+            return;
+        }
+        self.retry_armed = true;
+        let wait = self.retry_after.times(1 << self.retries.min(32));
+        turn.wake(turn.now + wait, Purpose::Retry);
+    }
+
+    /// Refused launches are tried again, up to a number of times in a row; then the tasks that
+    /// still have no place are given up.
+    pub(crate) fn retry(&mut self, turn: &mut Turn<'_>) {
+        self.retry_armed = false;
+        self.retries += 1;
+        self.floor.refused.clear();
+        if self.retries <= self.max_retries {
+            return self.place_unplaced(turn);
+        }
+        for a in std::mem::take(&mut self.unplaced) {
+            self.floor.settle(a.task);
+        }
+        self.end_if_settled(turn);
+    }
+}

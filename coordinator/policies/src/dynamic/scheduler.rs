@@ -1,0 +1,318 @@
+//! Burst-HADS, HADS and ILS on-demand at run time: one state machine, some of its parts off.
+
+use dormouse_units::{Credits, Ppm, Span, TaskId, Time, VmId};
+
+use super::floor::{Floor, Turn};
+use super::machine::{Phase, Queued};
+use super::migration::Affected;
+use super::stealing::Stealing;
+use super::token::Purpose;
+use crate::problem::Problem;
+use crate::{
+    BagSchedulerConfig, BagSchedulerName, Decision, Mode, Notice, Plan, Scheduler, StartReason,
+    StealMoment,
+};
+
+/// Which parts a scheduler has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Parts {
+    /// Migrations use the credits of idle burstable VMs (Algorithm 4, attempt 1).
+    pub(crate) burst: bool,
+    /// Migrations are put off as long as the deadline allows.
+    pub(crate) postpone: bool,
+    pub(crate) stealing: Stealing,
+    /// Idle VMs are kept to the end of cycles this long; given back at once if `None`.
+    pub(crate) keep_idle: Option<Span>,
+}
+
+impl Parts {
+    fn of(config: &BagSchedulerConfig) -> Self {
+        let keep_idle = Some(config.allocation_cycle);
+        match config.name {
+            BagSchedulerName::BurstHads => {
+                let stealing = Stealing::IfSooner;
+                Self { burst: true, postpone: false, stealing, keep_idle }
+            }
+            BagSchedulerName::Hads => {
+                let stealing = Stealing::OffOnDemand;
+                Self { burst: false, postpone: true, stealing, keep_idle }
+            }
+            // Nothing ever needs an idle VM where none hibernates.
+            BagSchedulerName::IlsOnDemand | BagSchedulerName::Fifo => {
+                let stealing = Stealing::Never;
+                Self { burst: false, postpone: false, stealing, keep_idle: None }
+            }
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct BagScheduler {
+    pub(crate) floor: Floor,
+    pub(crate) parts: Parts,
+    pub(crate) steal_moment: StealMoment,
+    plan: Plan,
+    max_failures: u32,
+    /// Tasks for which there is no VM and none to be had.
+    pub(crate) unplaced: Vec<Affected>,
+    pub(crate) retry_after: Span,
+    pub(crate) max_retries: u32,
+    pub(crate) retries: u32,
+    pub(crate) retry_armed: bool,
+    /// When HADS last asked to be woken to migrate.
+    pub(crate) migrate_at: Option<Time>,
+}
+
+impl BagScheduler {
+    pub(crate) fn new(config: &BagSchedulerConfig, problem: Problem, plan: Plan) -> Self {
+        Self {
+            floor: Floor::new(problem),
+            parts: Parts::of(config),
+            steal_moment: config.steal,
+            plan,
+            max_failures: config.max_failures,
+            unplaced: Vec::new(),
+            retry_after: config.retry_after,
+            max_retries: config.max_retries,
+            retries: 0,
+            retry_armed: false,
+            migrate_at: None,
+        }
+    }
+
+    /// Launches the plan's VMs and queues its tasks.
+    fn begin(&mut self, turn: &mut Turn<'_>) {
+        for planned in std::mem::take(&mut self.plan.vms) {
+            let kinds = &self.floor.problem.kinds;
+            let Some(kind) = kinds.iter().position(|k| k.name == planned.kind) else { continue };
+            let vm = self.floor.launch(turn, kind, planned.market);
+            for task in planned.in_order() {
+                let (task, mode, reason) = (task.task, task.mode, StartReason::Planned);
+                self.floor.enqueue(vm, Queued { task, mode, reason });
+            }
+        }
+        self.end_if_settled(turn);
+    }
+
+    fn vm_ready(&mut self, turn: &mut Turn<'_>, vm: VmId) {
+        let Some(machine) = self.floor.machines.get_mut(&vm) else { return };
+        machine.phase = Phase::Ready;
+        (machine.ready_at, machine.cycle_from) = (turn.now, turn.now);
+        machine.credits.1 = turn.now;
+        self.retries = 0;
+        self.floor.dispatch(turn, vm);
+        self.if_idle(turn, vm);
+    }
+
+    /// The VM never was: its tasks go elsewhere, for the reason they had.
+    fn launch_refused(&mut self, turn: &mut Turn<'_>, vm: VmId) {
+        let Some(machine) = self.floor.machines.remove(&vm) else { return };
+        self.floor.refused.insert((machine.kind, machine.market));
+        let orphans = machine.queue.iter().map(|q| {
+            let ran = self.floor.task(q.task).done > Ppm::ZERO;
+            Affected { task: q.task, ran, reason: q.reason }
+        });
+        let orphans: Vec<_> = orphans.collect();
+        self.migrate(turn, orphans, true);
+        self.reconsider(turn);
+    }
+
+    fn vm_hibernated(&mut self, turn: &mut Turn<'_>, vm: VmId) {
+        let Some(machine) = self.floor.machines.get_mut(&vm) else { return };
+        machine.phase = Phase::Hibernated { since: turn.now };
+        self.floor.cut_short(turn, vm);
+        if self.parts.postpone {
+            self.postpone(turn);
+        } else {
+            self.migrate_frozen(turn, vm);
+        }
+    }
+
+    fn vm_resumed(&mut self, turn: &mut Turn<'_>, vm: VmId) {
+        let Some(machine) = self.floor.machines.get_mut(&vm) else { return };
+        if let Phase::Hibernated { since } = machine.phase {
+            let frozen = turn.now.since(since);
+            for running in &mut machine.running {
+                running.ends += frozen;
+                running.since += frozen;
+            }
+        }
+        (machine.phase, machine.cycle_from) = (Phase::Ready, turn.now);
+        self.floor.dispatch(turn, vm);
+        self.if_idle(turn, vm);
+        self.reconsider(turn);
+    }
+
+    /// The VM will be killed at `at`: tasks that won't end before take a checkpoint and leave.
+    fn vm_preempting(&mut self, turn: &mut Turn<'_>, vm: VmId, at: Time) {
+        let Some(machine) = self.floor.machines.get_mut(&vm) else { return };
+        let running = machine.phase == Phase::Ready;
+        machine.phase = Phase::Leaving;
+        let stays = |task: TaskId| {
+            running && machine.running.iter().any(|r| r.task == task && r.ends <= at)
+        };
+        let staying: Vec<_> = machine.tasks().filter(|&t| stays(t)).collect();
+        let mut affected = self.affected(vm);
+        affected.retain(|a| !staying.contains(&a.task));
+        for a in &affected {
+            self.floor.withdraw(turn, vm, a.task, running);
+        }
+        self.migrate(turn, affected, true);
+        self.reconsider(turn);
+    }
+
+    fn vm_lost(&mut self, turn: &mut Turn<'_>, vm: VmId) {
+        let affected = self.affected(vm);
+        let Some(machine) = self.floor.machines.remove(&vm) else { return };
+        self.floor.refused.clear();
+        for a in &affected {
+            if let Some(progress) = self.floor.task_mut(a.task) {
+                progress.on = None;
+            }
+        }
+        for task in machine.leaving {
+            self.floor.release(turn, task, vm);
+        }
+        self.migrate(turn, affected, true);
+        self.place_unplaced(turn);
+        self.reconsider(turn);
+    }
+
+    fn task_started(&mut self, turn: &Turn<'_>, task: TaskId, vm: VmId, done: Ppm) {
+        let Some(progress) = self.floor.task_mut(task).filter(|p| p.on == Some(vm)) else { return };
+        progress.done = done;
+        let Some(machine) = self.floor.machines.get(&vm) else { return };
+        let ends = machine
+            .running
+            .iter()
+            .find(|r| r.task == task)
+            .and_then(|r| Some(turn.now + self.floor.remaining(task, machine.kind, r.mode)?));
+        let machine = self.floor.machines.get_mut(&vm);
+        let running = machine.and_then(|m| m.running.iter_mut().find(|r| r.task == task));
+        if let Some((running, ends)) = running.zip(ends) {
+            (running.ends, running.since) = (ends, turn.now);
+        }
+    }
+
+    fn task_finished(&mut self, turn: &mut Turn<'_>, task: TaskId, vm: VmId) {
+        let on = self.floor.task(task).on;
+        if !self.floor.settle(task) {
+            return;
+        }
+        self.unplaced.retain(|a| a.task != task);
+        if let Some(held) = self.floor.task(task).held {
+            self.floor.release(turn, task, held);
+        }
+        let cleared = self.floor.machines.get_mut(&vm).is_some_and(|m| m.clear(task));
+        // It finished while it was being stopped: the attempt elsewhere isn't needed any more.
+        if let Some(on) = on.filter(|&on| on != vm || !cleared) {
+            self.floor.withdraw(turn, on, task, false);
+        }
+        if self.end_if_settled(turn) {
+            return;
+        }
+        for vm in [Some(vm), on.filter(|&on| on != vm)].into_iter().flatten() {
+            self.floor.dispatch(turn, vm);
+            self.if_idle(turn, vm);
+        }
+    }
+
+    fn task_failed(&mut self, turn: &mut Turn<'_>, task: TaskId, vm: VmId) {
+        if self.floor.task(task).held == Some(vm) {
+            return self.floor.release(turn, task, vm);
+        }
+        let Some(machine) = self.floor.machines.get_mut(&vm) else { return };
+        let Some(mode) = machine.running.iter().find(|r| r.task == task).map(|r| r.mode) else {
+            return;
+        };
+        machine.clear(task);
+        let burstable = self.floor.problem.kinds[machine.kind].burstable.is_some();
+        let Some(progress) = self.floor.task_mut(task) else { return };
+        progress.failures += 1;
+        if progress.failures >= self.max_failures {
+            self.floor.settle(task);
+            if self.end_if_settled(turn) {
+                return;
+            }
+        } else if burstable && mode == Mode::Burst {
+            // Its credits are spent: a place has to be found anew.
+            progress.on = None;
+            let reason = StartReason::Retried;
+            self.migrate(turn, vec![Affected { task, ran: true, reason }], true);
+        } else {
+            self.floor.retry(vm, task, mode);
+        }
+        self.floor.dispatch(turn, vm);
+        self.if_idle(turn, vm);
+    }
+
+    fn kept(&mut self, task: TaskId, done: Ppm) {
+        if let Some(progress) = self.floor.task_mut(task) {
+            progress.done = progress.done.max(done);
+        }
+    }
+
+    fn credits(&mut self, now: Time, vm: VmId, balance: Credits) {
+        if let Some(machine) = self.floor.machines.get_mut(&vm) {
+            machine.credits = (balance, now);
+        }
+    }
+
+    /// What tasks that wait for a resume can count on has changed.
+    fn reconsider(&mut self, turn: &mut Turn<'_>) {
+        if self.parts.postpone {
+            self.postpone(turn);
+        }
+    }
+
+    /// When every task is finished or given up, gives all VMs back.
+    pub(crate) fn end_if_settled(&mut self, turn: &mut Turn<'_>) -> bool {
+        if self.floor.all_settled() {
+            let vms: Vec<_> = self.floor.machines.keys().copied().collect();
+            for vm in vms {
+                self.floor.terminate(turn, vm);
+            }
+        }
+        self.floor.all_settled()
+    }
+}
+
+impl Scheduler for BagScheduler {
+    fn handle(&mut self, now: Time, notice: &Notice, out: &mut Vec<Decision>) {
+        let turn = &mut Turn { now, out };
+        match *notice {
+            Notice::Begin => self.begin(turn),
+            Notice::VmReady { vm } => self.vm_ready(turn, vm),
+            Notice::LaunchRefused { vm, .. } => self.launch_refused(turn, vm),
+            Notice::VmHibernated { vm } => self.vm_hibernated(turn, vm),
+            Notice::VmResumed { vm } => self.vm_resumed(turn, vm),
+            Notice::VmPreempting { vm, at } => self.vm_preempting(turn, vm, at),
+            Notice::VmLost { vm } => self.vm_lost(turn, vm),
+            Notice::TaskStarted { task, vm, done } => self.task_started(turn, task, vm, done),
+            Notice::TaskFinished { task, vm } => self.task_finished(turn, task, vm),
+            Notice::TaskFailed { task, vm, .. } => self.task_failed(turn, task, vm),
+            Notice::TaskStopped { task, vm, done } => {
+                self.kept(task, done);
+                self.floor.release(turn, task, vm);
+            }
+            Notice::Checkpointed { task, vm, done } => {
+                self.kept(task, done);
+                let machine = self.floor.machines.get_mut(&vm);
+                let running = machine.and_then(|m| m.running.iter_mut().find(|r| r.task == task));
+                if let Some(running) = running {
+                    running.since = now;
+                }
+            }
+            Notice::Credits { vm, balance } => self.credits(now, vm, balance),
+            Notice::Wake { token } => match Purpose::of(token) {
+                Some(Purpose::CycleEnd(vm)) => self.cycle_ended(turn, vm),
+                Some(Purpose::Migrate) if self.parts.postpone => {
+                    self.migrate_at = self.migrate_at.filter(|&at| at > now);
+                    self.postpone(turn);
+                }
+                Some(Purpose::Retry) => self.retry(turn),
+                Some(Purpose::Migrate) | None => {}
+            },
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! The places a task could go to, in the order of Algorithm 4's four attempts.
+
+use std::cmp::Reverse;
+
+use dormouse_cloud::Market;
+use dormouse_units::{Credits, Span, TaskId, Time, VmId};
+
+use super::floor::Floor;
+use super::machine::{Machine, needed};
+use crate::Mode;
+use crate::packing::{Packing, Slot};
+use crate::problem::KindId;
+
+/// What a place is, in the order in which they are tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Class {
+    /// Attempt 1.
+    IdleBurstable,
+    /// Attempt 2.
+    Idle,
+    /// Attempt 3.
+    Busy,
+    /// Attempt 4: not launched yet, regular, on demand.
+    New,
+    /// Not among the attempts: a busy burstable VM, a spot or burstable VM not launched yet.
+    Other,
+}
+
+/// Which of the attempts are made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Attempts {
+    /// Idle burstable VMs, with their credits.
+    pub(crate) burst: bool,
+    /// Spot VMs.
+    pub(crate) spot: bool,
+}
+
+/// A VM, there or to be launched, and what its vCPUs will do.
+#[derive(Clone, Debug)]
+pub(crate) struct Site {
+    pub(crate) vm: Option<VmId>,
+    pub(crate) kind: KindId,
+    pub(crate) market: Market,
+    pub(crate) class: Class,
+    pub(crate) packing: Packing,
+    /// Of its tasks, the longest.
+    pub(crate) longest: Span,
+    pub(crate) credits: Credits,
+}
+
+/// Where a task should go.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Choice {
+    pub(crate) site: usize,
+    pub(crate) mode: Mode,
+    pub(crate) slot: Slot,
+    pub(crate) length: Span,
+}
+
+impl Floor {
+    /// Every VM that takes work and every VM that could be launched.
+    pub(crate) fn sites(&self, now: Time) -> Vec<Site> {
+        let there = self.machines.iter().filter(|(_, m)| m.takes_work());
+        let mut sites: Vec<Site> = there.map(|(&vm, m)| self.site(now, vm, m)).collect();
+        for (id, kind) in self.problem.kinds.iter().enumerate() {
+            for market in [Market::OnDemand, Market::Spot] {
+                let regular = market == Market::OnDemand && kind.burstable.is_none();
+                let class = if regular { Class::New } else { Class::Other };
+                let new = self.new_site(now, id, market, class);
+                let n = self.launchable(id, market).min(self.problem.tasks());
+                sites.extend(std::iter::repeat_n(new, n));
+            }
+        }
+        sites
+    }
+
+    /// A VM that is there.
+    pub(crate) fn site(&self, now: Time, vm: VmId, machine: &Machine) -> Site {
+        let class = match (machine.is_idle(), self.kind(machine).burstable.is_some()) {
+            (true, true) => Class::IdleBurstable,
+            (true, false) => Class::Idle,
+            (false, false) => Class::Busy,
+            (false, true) => Class::Other,
+        };
+        Site {
+            vm: Some(vm),
+            kind: machine.kind,
+            market: machine.market,
+            class,
+            packing: self.packing(now, machine),
+            longest: machine.tasks().map(|t| self.problem.longest(t)).max().unwrap_or(Span::ZERO),
+            credits: self.credits(now, machine),
+        }
+    }
+
+    /// A VM that would be launched at `at`.
+    pub(crate) fn new_site(&self, at: Time, id: KindId, market: Market, class: Class) -> Site {
+        let kind = &self.problem.kinds[id];
+        Site {
+            vm: None,
+            kind: id,
+            market,
+            class,
+            packing: Packing::new(kind.vcpus, at + self.problem.boot, kind.memory_limit),
+            longest: Span::ZERO,
+            credits: kind.burstable.map_or(Credits::ZERO, |b| b.initial),
+        }
+    }
+
+    /// `check_migration`: how the task would run at a site, if it can run there in time.
+    fn in_time(&self, site: &Site, task: TaskId, mode: Mode) -> Option<(Slot, Span)> {
+        let (slot, length) = self.at_all(site, task, mode)?;
+        self.safe(site, task, slot).then_some((slot, length))
+    }
+
+    /// Whether a task that comes to lie there ends by D and, on a spot VM, leaves time to save
+    /// what another hibernation would hit: more than a boot and the longest task. (The text asks
+    /// for the longest task only; a migration that has to launch a VM would then be late.)
+    pub(crate) fn safe(&self, site: &Site, task: TaskId, slot: Slot) -> bool {
+        let longest = site.longest.max(self.problem.longest(task));
+        match site.market {
+            Market::OnDemand => slot.end <= self.deadline(),
+            Market::Spot => {
+                let end = slot.end.max(site.packing.last_end());
+                self.deadline().since(end) > longest + self.problem.boot
+            }
+        }
+    }
+
+    /// How the task would run at a site, in time or not.
+    pub(crate) fn at_all(&self, site: &Site, task: TaskId, mode: Mode) -> Option<(Slot, Span)> {
+        let length = self.remaining(task, site.kind, mode)?;
+        Some((site.packing.peek(length, self.problem.memory(task)), length))
+    }
+
+    /// Where a task should go: Algorithm 4. Within an attempt, spot before on-demand (attempts 2
+    /// and 3) or the cheaper first (attempt 4), then where it ends first [choice].
+    ///
+    /// If no place ends it in time, the one that ends it first: a late task is still a result.
+    pub(crate) fn choose(
+        &self,
+        sites: &[Site],
+        task: TaskId,
+        Attempts { burst, spot }: Attempts,
+    ) -> Option<Choice> {
+        let choice = |site, mode, (slot, length): (Slot, Span)| Choice { site, mode, slot, length };
+        let attempt = |class: Class| {
+            let open = |s: &Site| s.class == class && (spot || s.market == Market::OnDemand);
+            let of_class = sites.iter().enumerate().filter(|(_, s)| open(s));
+            let able = of_class.filter_map(|(i, site)| {
+                let (slot, length) = self.in_time(site, task, Mode::Burst)?;
+                let enough = class != Class::IdleBurstable || site.credits > needed(length);
+                let price = self.problem.kinds[site.kind].price(site.market);
+                let key = match class {
+                    Class::New => (0, price, slot.end),
+                    _ => (u8::from(site.market == Market::OnDemand), None, slot.end),
+                };
+                enough.then_some((key, choice(i, Mode::Burst, (slot, length))))
+            });
+            able.min_by_key(|(key, c)| (*key, c.site)).map(|(_, c)| c)
+        };
+        let attempts = [Class::IdleBurstable, Class::Idle, Class::Busy, Class::New];
+        attempts[usize::from(!burst)..].iter().find_map(|&class| attempt(class)).or_else(|| {
+            let any = sites.iter().enumerate().filter_map(|(i, site)| {
+                let burstable = self.problem.kinds[site.kind].burstable.is_some();
+                let (slot, length) = self.at_all(site, task, Mode::Burst)?;
+                if !burstable || site.credits > needed(length) {
+                    return Some(choice(i, Mode::Burst, (slot, length)));
+                }
+                Some(choice(i, Mode::Baseline, self.at_all(site, task, Mode::Baseline)?))
+            });
+            any.min_by_key(|c| (c.slot.end, sites[c.site].class, c.site))
+        })
+    }
+
+    /// Puts a task where it was decided to go: later choices see it there.
+    pub(crate) fn settle_in(&self, sites: &mut [Site], task: TaskId, choice: &Choice) {
+        let Some(site) = sites.get_mut(choice.site) else { return };
+        site.packing.push(choice.length, self.problem.memory(task));
+        site.longest = site.longest.max(self.problem.longest(task));
+        if choice.mode == Mode::Burst {
+            site.credits = site.credits.saturating_sub(needed(choice.length));
+        }
+        let burstable = self.problem.kinds[site.kind].burstable.is_some();
+        site.class = if burstable { Class::Other } else { Class::Busy };
+    }
+
+    /// Algorithm 4's order of the affected tasks: those that ran and have a checkpoint first, so
+    /// that it says; then the longest first [choice].
+    pub(crate) fn sort_affected(&self, tasks: &mut [(TaskId, bool)]) {
+        tasks.sort_by_key(|&(task, ran)| {
+            let kept = ran && self.task(task).done > dormouse_units::Ppm::ZERO;
+            (!kept, Reverse(self.problem.longest(task)), task)
+        });
+    }
+}

@@ -1,0 +1,111 @@
+//! The burst work-stealing procedure (Burst-HADS Algorithm 5).
+
+use std::cmp::Reverse;
+
+use dormouse_cloud::Market;
+use dormouse_units::{TaskId, Time, VmId};
+
+use super::floor::Turn;
+use super::machine::{Machine, Queued};
+use super::postponement::survives_theft;
+use super::scheduler::BagScheduler;
+use super::sites::Site;
+use crate::{Mode, StartReason};
+
+/// Whether and what idle VMs steal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stealing {
+    /// Nothing: the plan is carried out as it is.
+    Never,
+    /// Spot VMs take tasks off on-demand VMs, whatever the makespan (HADS saves money).
+    OffOnDemand,
+    /// Any VM takes tasks off any non-burstable VM, on-demand ones first, if they end sooner.
+    IfSooner,
+}
+
+/// A task that could be stolen: the last in its VM's queue.
+struct Loot {
+    victim: VmId,
+    market: Market,
+    task: TaskId,
+    end: Time,
+}
+
+impl BagScheduler {
+    /// An idle VM takes over tasks that wait for vCPUs of others.
+    ///
+    /// [choice] Tasks that run are left where they are: a move would cost them their work since
+    /// the last checkpoint. A task is stolen only where it ends sooner, so stealing balances
+    /// (Algorithm 5 as printed takes all that D allows).
+    pub(crate) fn steal(&mut self, turn: &mut Turn<'_>, thief: VmId) {
+        let rule = self.parts.stealing;
+        let Some(machine) = self.floor.machines.get(&thief).filter(|m| m.is_idle()) else { return };
+        let mut site = self.floor.site(turn.now, thief, machine);
+        let burstable = self.floor.kind(machine).burstable.is_some();
+        if rule == Stealing::Never || (rule == Stealing::OffOnDemand && site.market != Market::Spot)
+        {
+            return;
+        }
+        let mode = if burstable { Mode::Baseline } else { Mode::Burst };
+        while let Some(loot) = self.loot(turn.now, thief, &site, mode) {
+            let Some((_, length)) = self.floor.at_all(&site, loot.task, mode) else { break };
+            let memory = self.floor.problem.memory(loot.task);
+            site.packing.push(length, memory);
+            site.longest = site.longest.max(self.floor.problem.longest(loot.task));
+            self.floor.withdraw(turn, loot.victim, loot.task, false);
+            let reason = StartReason::Stolen;
+            self.floor.enqueue(thief, Queued { task: loot.task, mode, reason });
+            self.robbed(turn, loot.victim);
+            if burstable {
+                break;
+            }
+        }
+        self.floor.dispatch(turn, thief);
+    }
+
+    /// The first task worth stealing: on-demand victims first, of those what would end last.
+    fn loot(&self, now: Time, thief: VmId, site: &Site, mode: Mode) -> Option<Loot> {
+        let victims =
+            self.floor.machines.iter().filter(|(vm, m)| **vm != thief && self.is_victim(m));
+        let mut loot: Vec<Loot> = victims.filter_map(|(&vm, m)| self.last(now, vm, m)).collect();
+        loot.sort_by_key(|l| (l.market == Market::Spot, Reverse(l.end), l.victim));
+        loot.into_iter().find(|l| {
+            self.floor.at_all(site, l.task, mode).is_some_and(|(slot, _)| {
+                self.floor.safe(site, l.task, slot)
+                    && match self.parts.stealing {
+                        Stealing::Never => false,
+                        Stealing::IfSooner => slot.end < l.end,
+                        Stealing::OffOnDemand => {
+                            let vms = (l.victim, thief);
+                            survives_theft(&self.floor, now, vms, l.task)
+                        }
+                    }
+            })
+        })
+    }
+
+    fn is_victim(&self, machine: &Machine) -> bool {
+        let market =
+            machine.market == Market::OnDemand || self.parts.stealing == Stealing::IfSooner;
+        market && machine.takes_work() && self.floor.kind(machine).burstable.is_none()
+    }
+
+    fn last(&self, now: Time, vm: VmId, machine: &Machine) -> Option<Loot> {
+        let task = machine.queue.back()?.task;
+        let mut packing = self.floor.running_only(now, machine);
+        let mut end = now;
+        for q in &machine.queue {
+            let length = self.floor.remaining(q.task, machine.kind, q.mode)?;
+            end = packing.push(length, self.floor.problem.memory(q.task)).end;
+        }
+        Some(Loot { victim: vm, market: machine.market, task, end })
+    }
+
+    /// A VM that boots for nothing any more is given back before it costs anything.
+    fn robbed(&mut self, turn: &mut Turn<'_>, vm: VmId) {
+        let machine = self.floor.machines.get(&vm);
+        if machine.is_some_and(|m| m.phase == super::machine::Phase::Booting && !m.has_work()) {
+            self.floor.terminate(turn, vm);
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! What a wake-up was asked for.
+
+use dormouse_units::VmId;
+
+/// The purposes of wake-ups, kept in the token's upper half.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// A VM's allocation cycle ends.
+    CycleEnd(VmId),
+    /// The last moment to migrate hibernated tasks (HADS).
+    Migrate,
+    /// Refused launches may be tried again.
+    Retry,
+}
+
+const CYCLE_END: u64 = 1;
+const MIGRATE: u64 = 2;
+const RETRY: u64 = 3;
+
+impl Purpose {
+    pub(crate) fn token(self) -> u64 {
+        match self {
+            Self::CycleEnd(vm) => CYCLE_END << 32 | u64::from(vm.get()),
+            Self::Migrate => MIGRATE << 32,
+            Self::Retry => RETRY << 32,
+        }
+    }
+
+    /// `None` for a token that is none of ours.
+    pub(crate) fn of(token: u64) -> Option<Self> {
+        let low = u32::try_from(token & 0xffff_ffff).ok()?;
+        match (token >> 32, low) {
+            (CYCLE_END, vm) => Some(Self::CycleEnd(VmId::new(vm))),
+            (MIGRATE, 0) => Some(Self::Migrate),
+            (RETRY, 0) => Some(Self::Retry),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_read_back() {
+        for purpose in [Purpose::CycleEnd(VmId::new(7)), Purpose::Migrate, Purpose::Retry] {
+            assert_eq!(Purpose::of(purpose.token()), Some(purpose));
+        }
+        assert_eq!([Purpose::of(7), Purpose::of(MIGRATE << 32 | 1)], [None, None]);
+    }
+}

@@ -1,0 +1,112 @@
+//! What keeps a bag from being scheduled, for the person who wrote it.
+
+use dormouse_units::{Bytes, Span, TaskId, TypeName};
+
+/// Why no schedule can be made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    /// A parameter is outside its range.
+    #[error("scheduler parameter {key} = {value}: {want}")]
+    Parameter {
+        /// Its name in the configuration.
+        key: &'static str,
+        /// What it is.
+        value: String,
+        /// What it has to be.
+        want: &'static str,
+    },
+    /// The catalogue doesn't sell what the scheduler runs on.
+    #[error("no {what} in the catalogue (it has {known}); {scheduler} needs at least one")]
+    NothingOffered {
+        /// The scheduler.
+        scheduler: &'static str,
+        /// What is missing.
+        what: &'static str,
+        /// The types there are.
+        known: String,
+    },
+    /// A task needs more memory than any offered VM has.
+    #[error(
+        "task {task} ('{name}') needs {memory}, but the largest VM it could get, {largest}, has {most}"
+    )]
+    TaskTooLarge {
+        /// Which.
+        task: TaskId,
+        /// Its name.
+        name: String,
+        /// What it needs.
+        memory: Bytes,
+        /// The largest type offered.
+        largest: TypeName,
+        /// The memory of that.
+        most: Bytes,
+    },
+    /// No runtime of a task is known for any offered type.
+    #[error(
+        "task {task} ('{name}') has runtimes for {given}, but for none of the offered types {offered}"
+    )]
+    NoRuntime {
+        /// Which.
+        task: TaskId,
+        /// Its name.
+        name: String,
+        /// The types it has runtimes for.
+        given: String,
+        /// The types on offer.
+        offered: String,
+    },
+    /// One task alone can't make it.
+    #[error(
+        "the deadline {deadline} can't be met: task {task} ('{name}') alone ends at {shortest} \
+         (boot {boot} + {length} on {fastest}, checkpoints included)"
+    )]
+    TaskTooLong {
+        /// Which.
+        task: TaskId,
+        /// Its name.
+        name: String,
+        /// When all has to be done.
+        deadline: Span,
+        /// When it can be done at the earliest.
+        shortest: Span,
+        /// The boot time in that.
+        boot: Span,
+        /// The run time in that.
+        length: Span,
+        /// The type it is the run time on.
+        fastest: TypeName,
+    },
+    /// All VMs together can't make it.
+    #[error(
+        "the deadline {deadline} can't be met: at best {work} of work on {vcpus} vCPUs after {boot} \
+         of boot ends at {shortest}; allow more time or raise the limits"
+    )]
+    TooMuchWork {
+        /// When all has to be done.
+        deadline: Span,
+        /// The sum of each task's shortest run time.
+        work: Span,
+        /// The vCPUs that may be had at a time.
+        vcpus: u64,
+        /// The boot time.
+        boot: Span,
+        /// A bound on the end from below.
+        shortest: Span,
+    },
+    /// It might be possible, but no schedule was found.
+    #[error(
+        "no schedule found that meets the deadline {deadline}; the best found ends at {best}, \
+         and none can end before {shortest}"
+    )]
+    NoneFound {
+        /// When all has to be done.
+        deadline: Span,
+        /// The end of the best schedule found.
+        best: Span,
+        /// A bound on the end from below.
+        shortest: Span,
+    },
+    /// The plan to run doesn't fit the bag or the catalogue.
+    #[error("the given plan can't be run: {0}")]
+    BadPlan(String),
+}

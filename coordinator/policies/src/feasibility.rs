@@ -1,0 +1,165 @@
+//! What can be said before any search: what can't be done at all, with the arithmetic.
+
+use dormouse_cloud::{Catalogue, Market};
+use dormouse_units::{Span, TaskId};
+
+use crate::problem::{KindId, Problem};
+use crate::{Bag, BagSchedulerConfig, BagSchedulerName, PlanError};
+
+/// A bound from below on the end of any schedule.
+pub(crate) struct Bound {
+    boot: Span,
+    work: Span,
+    vcpus: u64,
+}
+
+impl Bound {
+    /// No schedule ends before.
+    pub(crate) fn end(&self) -> Span {
+        let even = self.work.as_micros().div_ceil(self.vcpus.max(1));
+        self.boot + Span::from_micros(even)
+    }
+}
+
+/// The types a scheduler can run a task on at full speed, and how many VMs of each it may have.
+fn usable(problem: &Problem, name: BagSchedulerName) -> Vec<(KindId, u64)> {
+    let of = |market: Market| {
+        problem.regular(market).map(move |(id, kind)| (id, u64::from(kind.limit(market))))
+    };
+    match name {
+        BagSchedulerName::BurstHads | BagSchedulerName::Hads => {
+            of(Market::Spot).chain(of(Market::OnDemand)).collect()
+        }
+        BagSchedulerName::IlsOnDemand => of(Market::OnDemand).collect(),
+        BagSchedulerName::Fifo => Vec::new(),
+    }
+}
+
+/// The work of all tasks, each where it is shortest, spread evenly over every vCPU to be had.
+pub(crate) fn bound(problem: &Problem, name: BagSchedulerName) -> Bound {
+    let usable = usable(problem, name);
+    let burstable = name == BagSchedulerName::BurstHads;
+    let bursting = || problem.burstable().filter(move |_| burstable).map(|(kind, _)| kind);
+    let shortest = |task| {
+        let kinds = usable.iter().map(|u| u.0).chain(bursting());
+        kinds.filter_map(|kind| problem.whole(task, kind)).min()
+    };
+    let work = problem.by_memory().into_iter().filter_map(shortest).sum();
+    let vcpus = usable.iter().map(|&(kind, n)| n * problem.kinds[kind].vcpus as u64).sum::<u64>()
+        + problem
+            .burstable()
+            .filter(|_| burstable)
+            .map(|(_, kind)| kind.vcpus as u64 * u64::from(kind.limit(Market::OnDemand)))
+            .sum::<u64>();
+    Bound { boot: problem.boot, work, vcpus }
+}
+
+/// # Errors
+///
+/// The first reason found why there can't be a schedule.
+pub(crate) fn check(
+    config: &BagSchedulerConfig,
+    problem: &Problem,
+    catalogue: &Catalogue,
+    bag: &Bag,
+) -> Result<(), PlanError> {
+    let missing = |what| {
+        let scheduler = config.name.as_str();
+        Err(PlanError::NothingOffered { scheduler, what, known: catalogue.names() })
+    };
+    let runs_on: Vec<KindId> = match config.name {
+        BagSchedulerName::Fifo => return check_fleet(config, problem, catalogue, bag),
+        BagSchedulerName::IlsOnDemand if problem.regular(Market::OnDemand).next().is_none() => {
+            return missing("non-burstable on-demand type");
+        }
+        BagSchedulerName::BurstHads | BagSchedulerName::Hads
+            if problem.regular(Market::Spot).next().is_none() =>
+        {
+            return missing("non-burstable spot type");
+        }
+        name => usable(problem, name).into_iter().map(|u| u.0).collect(),
+    };
+    check_tasks(problem, bag, &runs_on)?;
+    for (id, task) in tasks(bag) {
+        let fastest =
+            runs_on.iter().filter_map(|&kind| Some((problem.whole(id, kind)?, kind))).min();
+        if let Some((length, kind)) = fastest
+            && problem.boot + length > problem.deadline
+        {
+            return Err(PlanError::TaskTooLong {
+                task: id,
+                name: task.name.clone(),
+                deadline: problem.deadline,
+                shortest: problem.boot + length,
+                boot: problem.boot,
+                length,
+                fastest: problem.kinds[kind].name.clone(),
+            });
+        }
+    }
+    let bound = bound(problem, config.name);
+    if bound.end() > problem.deadline {
+        let (deadline, shortest) = (problem.deadline, bound.end());
+        let Bound { boot, work, vcpus } = bound;
+        return Err(PlanError::TooMuchWork { deadline, work, vcpus, boot, shortest });
+    }
+    Ok(())
+}
+
+fn tasks(bag: &Bag) -> impl Iterator<Item = (TaskId, &crate::Task)> {
+    (0_u32..).map(TaskId::new).zip(&bag.tasks)
+}
+
+/// Every task has to fit one of the types and have a runtime there.
+fn check_tasks(problem: &Problem, bag: &Bag, runs_on: &[KindId]) -> Result<(), PlanError> {
+    for (id, task) in tasks(bag) {
+        if runs_on.iter().any(|&kind| problem.whole(id, kind).is_some()) {
+            continue;
+        }
+        let name = task.name.clone();
+        let list = |names: &mut dyn Iterator<Item = &str>| names.collect::<Vec<_>>().join(", ");
+        let known: Vec<_> = runs_on
+            .iter()
+            .map(|&kind| &problem.kinds[kind])
+            .filter(|kind| task.runtime.contains_key(&kind.name))
+            .collect();
+        let Some(largest) = known.iter().max_by_key(|kind| kind.memory) else {
+            let given = list(&mut task.runtime.keys().map(|k| k.as_str()));
+            let offered = list(&mut runs_on.iter().map(|&k| problem.kinds[k].name.as_str()));
+            return Err(PlanError::NoRuntime { task: id, name, given, offered });
+        };
+        let (largest, most) = (largest.name.clone(), largest.memory);
+        return Err(PlanError::TaskTooLarge { task: id, name, memory: task.memory, largest, most });
+    }
+    Ok(())
+}
+
+fn check_fleet(
+    config: &BagSchedulerConfig,
+    problem: &Problem,
+    catalogue: &Catalogue,
+    bag: &Bag,
+) -> Result<(), PlanError> {
+    let mut runs_on = Vec::new();
+    for fleet in config.fleet.iter().filter(|fleet| fleet.count > 0) {
+        let found = problem.kinds.iter().position(|kind| kind.name == fleet.kind);
+        match found {
+            Some(kind) if problem.kinds[kind].price(fleet.market).is_some() => runs_on.push(kind),
+            Some(_) => {
+                let want = "its type has to be sold in its market";
+                let value = format!("{} {}", fleet.market, fleet.kind);
+                return Err(PlanError::Parameter { key: "fleet", value, want });
+            }
+            None => {
+                let (value, want) =
+                    (fleet.kind.to_string(), "it has to name a type of the catalogue");
+                return Err(PlanError::Parameter { key: "fleet", value, want });
+            }
+        }
+    }
+    if runs_on.is_empty() {
+        let (scheduler, known) = ("fifo", catalogue.names());
+        return Err(PlanError::NothingOffered { scheduler, what: "VM in its fleet", known });
+    }
+    check_tasks(problem, bag, &runs_on)
+}

@@ -1,0 +1,91 @@
+//! The greedy initial map (Burst-HADS Algorithm 2).
+
+use dormouse_cloud::Market;
+use dormouse_units::{Span, TaskId, Time};
+
+use super::round_robin::RoundRobin;
+use crate::assignment::{Assignment, Vm};
+use crate::packing::Packing;
+use crate::problem::Problem;
+
+/// A VM being filled.
+struct Open {
+    vm: Vm,
+    packing: Packing,
+}
+
+/// Tasks by descending memory, each on the cheapest VM selected so far that is done with it in
+/// time, else on a new one that weighted round-robin picks. Spot VMs have to be done by
+/// `spot_limit`.
+///
+/// The text leaves open what becomes of a task that no VM of `market` can take in time. It goes
+/// to a regular on-demand VM that is done by D, the cheapest first (the stored plan of ED200 has
+/// one) [choice]. The tasks that even those can't take are returned.
+pub(crate) fn greedy(
+    problem: &Problem,
+    market: Market,
+    spot_limit: Span,
+) -> (Assignment, Vec<TaskId>) {
+    let mut open: Vec<Open> = Vec::new();
+    let mut homeless = Vec::new();
+    let mut turns = RoundRobin::new(problem, market);
+    let mut reserve = RoundRobin::new(problem, Market::OnDemand);
+    for task in problem.by_memory() {
+        let placed = place_in_selected(problem, &mut open, task, spot_limit)
+            || place_in_new(problem, &mut open, &mut turns, task, spot_limit)
+            || (market == Market::Spot
+                && place_in_new(problem, &mut open, &mut reserve, task, problem.deadline));
+        if !placed {
+            homeless.push(task);
+        }
+    }
+    (Assignment { vms: open.into_iter().map(|o| o.vm).collect() }, homeless)
+}
+
+/// Phase 1: an already selected VM, the cheapest first.
+fn place_in_selected(problem: &Problem, open: &mut [Open], task: TaskId, spot_limit: Span) -> bool {
+    let price = |vm: &Vm| problem.kinds[vm.kind].price(vm.market);
+    let mut order: Vec<usize> = (0..open.len()).collect();
+    order.sort_by_key(|&i| price(&open[i].vm));
+    let by = |vm: &Vm| if vm.market == Market::Spot { spot_limit } else { problem.deadline };
+    order.into_iter().any(|i| {
+        let limit = by(&open[i].vm);
+        put(problem, &mut open[i], task, limit)
+    })
+}
+
+/// Phase 2: a new VM, in the order of weighted round-robin.
+fn place_in_new(
+    problem: &Problem,
+    open: &mut Vec<Open>,
+    turns: &mut RoundRobin,
+    task: TaskId,
+    limit: Span,
+) -> bool {
+    for kind in turns.candidates() {
+        let offer = &problem.kinds[kind];
+        let ready = Time::ZERO + problem.boot;
+        let mut new = Open {
+            vm: Vm::new(kind, turns.market()),
+            packing: Packing::new(offer.vcpus, ready, offer.memory_limit),
+        };
+        if put(problem, &mut new, task, limit) {
+            turns.take(kind);
+            open.push(new);
+            return true;
+        }
+    }
+    false
+}
+
+/// `check_schedule` and `schedule`: puts the task in if it ends by `limit`.
+fn put(problem: &Problem, open: &mut Open, task: TaskId, limit: Span) -> bool {
+    let Some(length) = problem.whole(task, open.vm.kind) else { return false };
+    let memory = problem.memory(task);
+    if open.packing.peek(length, memory).end > Time::ZERO + limit {
+        return false;
+    }
+    open.packing.push(length, memory);
+    open.vm.tasks.push(task);
+    true
+}

@@ -1,0 +1,62 @@
+//! Weighted round-robin over instance types (Burst-HADS Eq. 7).
+
+use dormouse_cloud::Market;
+
+use crate::problem::{KindId, Problem};
+
+/// Hands out types in proportion to Gflops / price. Smooth: each turn every type gains its
+/// weight, the one with most is next and pays the sum of all weights, so that heavy types don't
+/// come in runs.
+#[derive(Clone, Debug)]
+pub(crate) struct RoundRobin {
+    market: Market,
+    entries: Vec<Entry>,
+}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    kind: KindId,
+    weight: i128,
+    current: i128,
+    left: u32,
+}
+
+impl RoundRobin {
+    /// Over the regular types of a market, each up to its limit.
+    pub(crate) fn new(problem: &Problem, market: Market) -> Self {
+        let entries = problem
+            .regular(market)
+            .map(|(id, kind)| {
+                let price = kind.price(market).map_or(0, |p| p.as_nanos_per_hour()).max(1);
+                // Mega-flops per nano-dollar, scaled so that the division loses nothing that counts.
+                let weight = i128::from(kind.mflops) * 1_000_000_000_000 / i128::from(price);
+                Entry { kind: id, weight: weight.max(1), current: 0, left: kind.limit(market) }
+            })
+            .collect();
+        Self { market, entries }
+    }
+
+    /// The market it hands out.
+    pub(crate) fn market(&self) -> Market {
+        self.market
+    }
+
+    /// The types in the order in which they would be next.
+    pub(crate) fn candidates(&self) -> Vec<KindId> {
+        let mut order: Vec<_> = self.entries.iter().filter(|e| e.left > 0).collect();
+        order.sort_by_key(|e| (std::cmp::Reverse(e.current + e.weight), e.kind));
+        order.iter().map(|e| e.kind).collect()
+    }
+
+    /// A VM of this type is taken.
+    pub(crate) fn take(&mut self, kind: KindId) {
+        let total: i128 = self.entries.iter().filter(|e| e.left > 0).map(|e| e.weight).sum();
+        for entry in self.entries.iter_mut().filter(|e| e.left > 0) {
+            entry.current += entry.weight;
+            if entry.kind == kind {
+                entry.current -= total;
+                entry.left -= 1;
+            }
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! `D_spot`: when spot VMs have to be done so that a hibernation never costs the deadline.
+
+use std::cmp::Reverse;
+
+use dormouse_cloud::Market;
+use dormouse_units::{Span, TaskId, Time};
+
+use crate::SpotLimitRule;
+use crate::packing::Packing;
+use crate::problem::{Kind, KindId, Problem};
+
+/// `D_spot`, from the beginning: D − boot − the time to take over; zero if nothing is left.
+pub(crate) fn spot_limit(problem: &Problem, rule: SpotLimitRule) -> Span {
+    let rescuers = rescuers(problem);
+    let takeover = match rule {
+        SpotLimitRule::LastRound => last_round(problem, &rescuers),
+        SpotLimitRule::Longest => longest(problem, &rescuers),
+        SpotLimitRule::Artifact => shortest(problem, &rescuers),
+    };
+    problem.deadline.saturating_sub(problem.boot).saturating_sub(takeover)
+}
+
+/// The regular on-demand types, which take tasks over; all offered types where there are none.
+fn rescuers(problem: &Problem) -> Vec<(KindId, &Kind, Market)> {
+    let with = |market| problem.regular(market).map(move |(id, kind)| (id, kind, market));
+    let regular: Vec<_> = with(Market::OnDemand).collect();
+    if regular.is_empty() { with(Market::Spot).collect() } else { regular }
+}
+
+fn last_round(problem: &Problem, rescuers: &[(KindId, &Kind, Market)]) -> Span {
+    let of = |&task: &TaskId| rescuers.iter().filter_map(move |r| problem.whole(task, r.0));
+    problem.by_memory().iter().flat_map(of).max().unwrap_or(Span::ZERO)
+}
+
+/// ceil(|B| / on-demand limit).
+fn share(problem: &Problem, rescuers: &[(KindId, &Kind, Market)]) -> usize {
+    let limit: usize = rescuers.iter().map(|(_, kind, market)| kind.limit(*market) as usize).sum();
+    problem.tasks().div_ceil(limit.max(1))
+}
+
+fn longest(problem: &Problem, rescuers: &[(KindId, &Kind, Market)]) -> Span {
+    let lengths = |id| lengths(problem, id);
+    let slowest =
+        rescuers.iter().max_by_key(|r| (lengths(r.0).into_iter().sum::<Span>(), Reverse(r.0)));
+    slowest.map_or(Span::ZERO, |&(id, kind, _)| {
+        let mut lengths = lengths(id);
+        lengths.sort_by_key(|&length| Reverse(length));
+        packed(kind, &lengths, share(problem, rescuers))
+    })
+}
+
+fn shortest(problem: &Problem, rescuers: &[(KindId, &Kind, Market)]) -> Span {
+    let cheapest = rescuers.iter().min_by_key(|(id, kind, market)| (kind.price(*market), *id));
+    cheapest.map_or(Span::ZERO, |&(id, kind, _)| {
+        let mut lengths = lengths(problem, id);
+        lengths.sort();
+        packed(kind, &lengths, share(problem, rescuers))
+    })
+}
+
+fn lengths(problem: &Problem, kind: KindId) -> Vec<Span> {
+    problem.by_memory().iter().filter_map(|&task| problem.whole(task, kind)).collect()
+}
+
+/// The time of the first `n` of these tasks on one VM.
+fn packed(kind: &Kind, lengths: &[Span], n: usize) -> Span {
+    let mut packing = Packing::new(kind.vcpus, Time::ZERO, None);
+    for &length in lengths.iter().take(n) {
+        packing.push(length, dormouse_units::Bytes::ZERO);
+    }
+    packing.last_end().since(Time::ZERO)
+}

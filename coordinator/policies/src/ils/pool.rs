@@ -1,0 +1,151 @@
+//! What the search moves tasks between, in the form the inner loop wants.
+
+use dormouse_cloud::Market;
+use dormouse_units::{Bytes, Span, TaskId, Time};
+
+use crate::assignment::{Assignment, Vm};
+use crate::packing::Packing;
+use crate::problem::{KindId, Problem};
+
+/// A VM that may get tasks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Candidate {
+    pub(crate) kind: KindId,
+    pub(crate) market: Market,
+    vcpus: usize,
+    memory: Option<Bytes>,
+    /// In nano-dollars per hour.
+    pub(crate) price: u64,
+}
+
+/// All VMs a user may have of the regular types of one market, and the tasks by position: a
+/// position is a task's place in the order in which tasks are put on vCPUs.
+#[derive(Debug)]
+pub(crate) struct Pool {
+    pub(crate) candidates: Vec<Candidate>,
+    pub(crate) tasks: Vec<TaskId>,
+    memory: Vec<Bytes>,
+    /// By type, then position; the longest span there is where a task can't run.
+    lengths: Vec<Span>,
+    boot: Span,
+}
+
+/// The length of a task where it can't run.
+pub(crate) const NEVER: Span = Span::from_micros(u64::MAX);
+
+impl Pool {
+    pub(crate) fn new(problem: &Problem, market: Market, initial: &Assignment) -> Self {
+        let of_market = problem
+            .regular(market)
+            .flat_map(|(id, kind)| std::iter::repeat_n((id, market), kind.limit(market) as usize));
+        // Greedy may have fallen back on another market's VMs; those stay in.
+        let others = initial.vms.iter().filter(|vm| vm.market != market);
+        let candidates = of_market
+            .chain(others.map(|vm| (vm.kind, vm.market)))
+            .map(|(id, market)| {
+                let kind = &problem.kinds[id];
+                let price = kind.price(market).map_or(0, |p| p.as_nanos_per_hour());
+                let (vcpus, memory) = (kind.vcpus, kind.memory_limit);
+                Candidate { kind: id, market, vcpus, memory, price }
+            })
+            .collect();
+        let tasks = problem.by_memory();
+        let lengths = (0..problem.kinds.len())
+            .flat_map(|kind| tasks.iter().map(move |&t| problem.whole(t, kind).unwrap_or(NEVER)))
+            .collect();
+        let memory = tasks.iter().map(|&t| problem.memory(t)).collect();
+        Self { candidates, tasks, memory, lengths, boot: problem.boot }
+    }
+
+    /// How long the task at `position` takes on candidate `vm`, or [`NEVER`].
+    pub(crate) fn length(&self, vm: usize, position: usize) -> Span {
+        self.lengths[self.candidates[vm].kind * self.tasks.len() + position]
+    }
+
+    /// When candidate `vm` is done with the tasks whose positions are set in `words`, from its
+    /// boot: [`Packing::last_end`] of them in ascending order.
+    pub(crate) fn last_end(&self, packing: &mut Packing, vm: usize, words: &[u64]) -> Span {
+        let Candidate { kind, vcpus, memory, .. } = self.candidates[vm];
+        let lengths = &self.lengths[kind * self.tasks.len()..][..self.tasks.len()];
+        if memory.is_none() {
+            match vcpus {
+                1 => return without_memory::<1>(lengths, words),
+                2 => return without_memory::<2>(lengths, words),
+                4 => return without_memory::<4>(lengths, words),
+                _ => {}
+            }
+        }
+        packing.reset(vcpus, Time::ZERO, memory);
+        for position in positions(words) {
+            packing.push(lengths[position], self.memory[position]);
+        }
+        packing.last_end().since(Time::ZERO)
+    }
+
+    pub(crate) const fn boot(&self) -> Span {
+        self.boot
+    }
+
+    /// The candidate that each VM of `initial` is.
+    pub(crate) fn candidates_of(&self, initial: &Assignment) -> Vec<usize> {
+        let mut taken = vec![false; self.candidates.len()];
+        let mut find = |vm: &Vm| {
+            let same = |c: &Candidate| c.kind == vm.kind && c.market == vm.market;
+            let free = (0..taken.len()).find(|&i| !taken[i] && same(&self.candidates[i]));
+            let found = free.unwrap_or_default();
+            taken[found] = true;
+            found
+        };
+        initial.vms.iter().map(&mut find).collect()
+    }
+}
+
+/// The positions that are set, ascending.
+pub(crate) fn positions(words: &[u64]) -> impl Iterator<Item = usize> + use<'_> {
+    words.iter().enumerate().flat_map(|(i, &word)| {
+        let rest = std::iter::successors(Some(word), |&rest| Some(rest & rest.checked_sub(1)?));
+        let bits = rest.take_while(|&rest| rest != 0).map(|rest| rest.trailing_zeros() as usize);
+        bits.map(move |bit| i * 64 + bit)
+    })
+}
+
+/// What [`Packing`] comes to where memory never binds, for the common numbers of vCPUs: nearly
+/// all of the search's time is spent here.
+fn without_memory<const VCPUS: usize>(lengths: &[Span], words: &[u64]) -> Span {
+    let mut free = [0_u64; VCPUS];
+    for (i, &word) in words.iter().enumerate() {
+        let mut rest = word;
+        while rest != 0 {
+            let position = i * 64 + rest.trailing_zeros() as usize;
+            rest &= rest - 1;
+            let mut first = 0;
+            for lane in 1..VCPUS {
+                if free[lane] < free[first] {
+                    first = lane;
+                }
+            }
+            free[first] = free[first].saturating_add(lengths[position].as_micros());
+        }
+    }
+    Span::from_micros(free.into_iter().max().unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_short_cut_packs_as_list_scheduling_does() {
+        let mut random = dormouse_cloud::Stream::new(1, "test", 0);
+        for _ in 0..200 {
+            let lengths: Vec<_> =
+                (0..100).map(|_| Span::from_secs(1 + random.bits() % 50)).collect();
+            let words = [random.bits(), random.bits() >> 28];
+            let mut packing = Packing::new(4, Time::ZERO, None);
+            for position in positions(&words) {
+                packing.push(lengths[position], Bytes::ZERO);
+            }
+            assert_eq!(without_memory::<4>(&lengths, &words), packing.last_end().since(Time::ZERO));
+        }
+    }
+}

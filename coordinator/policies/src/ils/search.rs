@@ -1,0 +1,154 @@
+//! Algorithm 1, part 1, and Algorithm 3.
+
+use dormouse_cloud::{Market, Stream};
+use dormouse_units::{Ppm, Span};
+
+use super::pool::Pool;
+use super::solution::{Limits, Scale, Solution};
+use crate::assignment::{Assignment, Vm};
+use crate::packing::Packing;
+use crate::problem::Problem;
+use crate::{BagSchedulerConfig, LocalSearchRule, RelaxRule};
+
+/// What the search found.
+pub(crate) struct Found {
+    pub(crate) best: Assignment,
+    /// How often a solution's fitness was computed.
+    pub(crate) evaluations: u64,
+}
+
+struct Search<'a> {
+    config: &'a BagSchedulerConfig,
+    pool: Pool,
+    scale: Scale,
+    /// Moves of one attempt.
+    moves: usize,
+    random: Stream,
+    packing: Packing,
+    evaluations: u64,
+}
+
+/// Improves `initial` over the regular VMs of `market`.
+///
+/// The text returns a local search's best solution to the caller, compares it under `D_spot` and
+/// still expects solutions beyond `D_spot` (III-C, burst allocation): here solutions are accepted
+/// under the relaxed limit, and by fitness alone [choice].
+pub(crate) fn iterate(
+    problem: &Problem,
+    config: &BagSchedulerConfig,
+    market: Market,
+    initial: &Assignment,
+    spot_limit: Span,
+    seed: u64,
+) -> Found {
+    let pool = Pool::new(problem, market, initial);
+    let mut packing = Packing::default();
+    let mut start = Solution::new(&pool);
+    let mut selected = pool.candidates_of(initial);
+    for (vm, &candidate) in initial.vms.iter().zip(&selected) {
+        for &task in &vm.tasks {
+            if let Some(position) = pool.tasks.iter().position(|&t| t == task) {
+                start.place(&pool, &mut packing, position, candidate);
+            }
+        }
+    }
+    let mut unselected: Vec<usize> =
+        (0..pool.candidates.len()).filter(|c| !selected.contains(c)).collect();
+    let makespan = if spot_limit > problem.boot { spot_limit } else { problem.deadline };
+    let scale = Scale { alpha: config.alpha, cost: start.cost(), makespan };
+    let mut search = Search {
+        config,
+        scale,
+        moves: moves(config.swap_rate, pool.tasks.len()),
+        random: Stream::new(seed, "ils", 0),
+        packing,
+        evaluations: 0,
+        pool,
+    };
+
+    let limits = |spot: Span| Limits {
+        spot: spot.saturating_sub(problem.boot),
+        on_demand: problem.deadline.saturating_sub(problem.boot),
+    };
+    let mut best = start.clone();
+    let mut current = start;
+    let mut fitness = best.fitness(&search.pool, &search.scale, &limits(spot_limit));
+    fitness = search.local_search(&mut best, &mut current, fitness, &selected, &limits(spot_limit));
+    let mut relaxed = spot_limit;
+    let mut last_best = 0;
+    for i in 0..config.max_iteration {
+        if !unselected.is_empty() {
+            let chosen = search.random.below(unselected.len());
+            selected.push(unselected.swap_remove(chosen));
+        }
+        if config.relax == RelaxRule::Always || i - last_best > config.max_failed {
+            let more = Ppm::from_f64(config.relax_rate).unwrap_or(Ppm::ZERO);
+            relaxed = (relaxed + relaxed.part(more)).min(problem.deadline);
+        }
+        let after =
+            search.local_search(&mut best, &mut current, fitness, &selected, &limits(relaxed));
+        if after < fitness {
+            (fitness, last_best) = (after, i);
+            if config.relax == RelaxRule::UntilImproved {
+                relaxed = spot_limit;
+            }
+        }
+    }
+    Found { best: search.assignment(&best), evaluations: search.evaluations }
+}
+
+/// swap_rate × |B|, at least one.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    reason = "a share of a count of tasks"
+)]
+fn moves(swap_rate: f64, tasks: usize) -> usize {
+    ((swap_rate * tasks as f64) as usize).max(1)
+}
+
+impl Search<'_> {
+    /// Algorithm 3. Leaves the best solution found in `best` and returns its fitness; `scratch`
+    /// is overwritten.
+    fn local_search(
+        &mut self,
+        best: &mut Solution,
+        scratch: &mut Solution,
+        mut fitness: f64,
+        selected: &[usize],
+        limits: &Limits,
+    ) -> f64 {
+        let tasks = self.pool.tasks.len();
+        let restart = self.config.local_search == LocalSearchRule::Restart;
+        scratch.copy(best);
+        let mut destination = selected[self.random.below(selected.len())];
+        for attempt in 0..self.config.max_attempt {
+            if restart && attempt > 0 {
+                scratch.copy(best);
+                destination = selected[self.random.below(selected.len())];
+            }
+            for _ in 0..self.moves {
+                let position = self.random.below(tasks);
+                if !scratch.place(&self.pool, &mut self.packing, position, destination) {
+                    continue;
+                }
+                self.evaluations += 1;
+                let new = scratch.fitness(&self.pool, &self.scale, limits);
+                if new < fitness {
+                    fitness = new;
+                    best.copy(scratch);
+                }
+            }
+        }
+        fitness
+    }
+
+    fn assignment(&self, solution: &Solution) -> Assignment {
+        let vms = self.pool.candidates.iter().enumerate().map(|(i, candidate)| Vm {
+            tasks: solution.positions(i).map(|p| self.pool.tasks[p]).collect(),
+            ..Vm::new(candidate.kind, candidate.market)
+        });
+        Assignment { vms: vms.filter(|vm| !vm.tasks.is_empty()).collect() }
+    }
+}

@@ -1,0 +1,40 @@
+//! Schedulers as pure state machines: what the papers contribute.
+//!
+//! A scheduler is told what happened ([`Notice`]) and answers with what it wants
+//! ([`Decision`]). It never reads a clock, draws from an unseeded generator,
+//! sleeps, spawns, opens a file or sends a message.
+//!
+//! The bag-of-tasks schedulers are those of Burst-HADS: [`plan`] makes the primary
+//! schedule ([`Plan`]), [`build`] a scheduler that carries it out.
+
+mod assignment;
+mod bag;
+mod build;
+mod burst_allocation;
+mod checkpoint;
+mod config;
+mod dynamic;
+mod error;
+mod feasibility;
+mod fifo;
+mod hads;
+mod ils;
+mod packing;
+mod plan;
+mod planner;
+mod problem;
+mod scheduler;
+#[cfg(test)]
+mod testing;
+
+pub use bag::{Bag, Task};
+pub use build::build;
+pub use checkpoint::{CheckpointBudget, CheckpointPlan};
+pub use config::{
+    BagSchedulerConfig, BagSchedulerName, Fleet, LocalSearchRule, RelaxRule, SpotLimitRule,
+    StealMoment,
+};
+pub use error::PlanError;
+pub use plan::{Plan, PlannedTask, PlannedVm};
+pub use planner::plan;
+pub use scheduler::{Decision, Mode, Notice, Scheduler, StartReason};

@@ -1,0 +1,150 @@
+//! List scheduling on the vCPUs of one VM.
+
+use dormouse_units::{Bytes, Span, Time};
+
+/// A VM's vCPUs as lanes. Tasks are put in one after the other: each starts on the vCPU that is
+/// free first (the lowest of several), no sooner than the one before it, and as soon as the tasks
+/// that run by then leave it the memory it needs. Nothing overtakes.
+///
+/// The last end of a VM, from which its cost and the makespan follow, is the latest end in here.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Packing {
+    lanes: Vec<Lane>,
+    memory: Option<Bytes>,
+    not_before: Time,
+    last_end: Time,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Lane {
+    free: Time,
+    memory: Bytes,
+}
+
+/// Where a task came to lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Slot {
+    pub(crate) lane: usize,
+    pub(crate) start: Time,
+    pub(crate) end: Time,
+}
+
+impl Packing {
+    /// `vcpus` free lanes from `from` on; `memory` only where it can bind.
+    pub(crate) fn new(vcpus: usize, from: Time, memory: Option<Bytes>) -> Self {
+        let mut new = Self::default();
+        new.reset(vcpus, from, memory);
+        new
+    }
+
+    /// Empty again, without allocating if it had as many lanes before.
+    pub(crate) fn reset(&mut self, vcpus: usize, from: Time, memory: Option<Bytes>) {
+        self.lanes.clear();
+        self.lanes.resize(vcpus, Lane { free: from, memory: Bytes::ZERO });
+        (self.memory, self.not_before, self.last_end) = (memory, from, from);
+    }
+
+    /// A task that already runs keeps a lane until `end`.
+    pub(crate) fn occupy(&mut self, end: Time, memory: Bytes) {
+        let from = self.not_before;
+        if let Some(lane) = self.lanes.iter_mut().find(|lane| lane.free <= from) {
+            *lane = Lane { free: end.max(from), memory };
+            self.last_end = self.last_end.max(end);
+        }
+    }
+
+    /// Where a task would come to lie.
+    pub(crate) fn peek(&self, length: Span, memory: Bytes) -> Slot {
+        let (lane, free) = self.first_free();
+        let mut start = free.max(self.not_before);
+        if let Some(limit) = self.memory {
+            while let Some(next) = self.must_wait(start, memory, limit) {
+                start = next;
+            }
+        }
+        Slot { lane, start, end: start + length }
+    }
+
+    /// Puts a task in.
+    pub(crate) fn push(&mut self, length: Span, memory: Bytes) -> Slot {
+        let slot = self.peek(length, memory);
+        if let Some(lane) = self.lanes.get_mut(slot.lane) {
+            *lane = Lane { free: slot.end, memory };
+        }
+        self.not_before = slot.start;
+        self.last_end = self.last_end.max(slot.end);
+        slot
+    }
+
+    /// Nothing more starts before `at`.
+    pub(crate) fn not_before(&mut self, at: Time) {
+        self.not_before = self.not_before.max(at);
+    }
+
+    /// When the last task ends; the beginning if there is none.
+    pub(crate) fn last_end(&self) -> Time {
+        self.last_end
+    }
+
+    fn first_free(&self) -> (usize, Time) {
+        let mut first = (0, self.lanes.first().map_or(Time::ZERO, |lane| lane.free));
+        for (i, lane) in self.lanes.iter().enumerate().skip(1) {
+            if lane.free < first.1 {
+                first = (i, lane.free);
+            }
+        }
+        first
+    }
+
+    /// The next moment that frees memory, if at `start` there is too little.
+    fn must_wait(&self, start: Time, memory: Bytes, limit: Bytes) -> Option<Time> {
+        let running = || self.lanes.iter().filter(move |lane| lane.free > start);
+        let used: Bytes = running().map(|lane| lane.memory).sum();
+        if used + memory <= limit {
+            return None;
+        }
+        running().map(|lane| lane.free).min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ends(packing: &mut Packing, tasks: &[(u64, u64)]) -> Vec<(usize, u64, u64)> {
+        let seconds = |t: Time| t.as_micros() / 1_000_000;
+        tasks
+            .iter()
+            .map(|&(length, memory)| packing.push(Span::from_secs(length), Bytes::new(memory)))
+            .map(|slot| (slot.lane, seconds(slot.start), seconds(slot.end)))
+            .collect()
+    }
+
+    #[test]
+    fn each_task_takes_the_vcpu_that_is_free_first() {
+        let mut packing = Packing::new(2, Time::from_secs(10), None);
+        assert_eq!(
+            ends(&mut packing, &[(5, 9), (3, 9), (4, 9), (1, 9)]),
+            [(0, 10, 15), (1, 10, 13), (1, 13, 17), (0, 15, 16)]
+        );
+        assert_eq!(packing.last_end(), Time::from_secs(17));
+    }
+
+    /// Memory 10: 6 + 6 don't go together, 6 + 4 do; and nothing overtakes the one that waits.
+    #[test]
+    fn a_task_waits_for_memory_and_is_not_overtaken() {
+        let mut packing = Packing::new(2, Time::ZERO, Some(Bytes::new(10)));
+        assert_eq!(
+            ends(&mut packing, &[(5, 6), (3, 6), (1, 4), (1, 4)]),
+            [(0, 0, 5), (1, 5, 8), (0, 5, 6), (0, 6, 7)]
+        );
+    }
+
+    #[test]
+    fn running_tasks_keep_their_lane_and_memory() {
+        let mut packing = Packing::new(2, Time::from_secs(1), Some(Bytes::new(10)));
+        packing.occupy(Time::from_secs(9), Bytes::new(6));
+        assert_eq!(ends(&mut packing, &[(1, 5), (2, 1)]), [(1, 9, 10), (0, 9, 11)]);
+        assert_eq!(Packing::new(2, Time::from_secs(1), None).last_end(), Time::from_secs(1));
+    }
+}

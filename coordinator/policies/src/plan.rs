@@ -1,0 +1,117 @@
+//! A schedule made before anything runs: the primary map of the papers.
+
+use dormouse_cloud::{Catalogue, Market};
+use dormouse_units::{Money, Span, TaskId, Time, TypeName};
+use serde::{Deserialize, Serialize};
+
+use crate::{Bag, BagSchedulerName, Mode, PlanError};
+
+/// Which task runs where, in what order, and what that is expected to take and cost.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Plan {
+    /// Whose plan it is.
+    pub scheduler: BagSchedulerName,
+    /// When the spot VMs' tasks should be done (`D_spot`), from the beginning.
+    pub spot_limit: Span,
+    /// When the last task ends, from the beginning, boot included.
+    pub makespan: Span,
+    /// What the VMs cost, each charged from the end of its boot to its last task's end.
+    pub cost: Money,
+    /// Fitness evaluations the ILS made for it.
+    pub evaluations: u64,
+    /// The VMs.
+    pub vms: Vec<PlannedVm>,
+}
+
+/// A VM to launch at the beginning.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct PlannedVm {
+    /// Its type.
+    #[serde(rename = "type")]
+    pub kind: TypeName,
+    /// How it is bought.
+    pub market: Market,
+    /// The tasks of each vCPU, in order.
+    pub vcpus: Vec<Vec<PlannedTask>>,
+}
+
+/// A task on a vCPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct PlannedTask {
+    /// Which.
+    pub task: TaskId,
+    /// When it is expected to start, from the beginning.
+    pub start: Time,
+    /// When it is expected to end.
+    pub end: Time,
+    /// How it runs on a burstable VM.
+    #[serde(default)]
+    pub mode: Mode,
+}
+
+impl PlannedVm {
+    /// Its tasks in the order in which they start.
+    #[must_use]
+    pub fn in_order(&self) -> Vec<PlannedTask> {
+        let mut tasks: Vec<_> = self
+            .vcpus
+            .iter()
+            .enumerate()
+            .flat_map(|(lane, tasks)| tasks.iter().map(move |&task| (lane, task)))
+            .collect();
+        tasks.sort_by_key(|&(lane, task)| (task.start, lane));
+        tasks.into_iter().map(|(_, task)| task).collect()
+    }
+}
+
+impl Plan {
+    /// Whether it can be run: each task of the bag once, on types that are sold and have room.
+    ///
+    /// # Errors
+    ///
+    /// [`PlanError::BadPlan`] with the first thing that is wrong.
+    pub fn check(&self, catalogue: &Catalogue, bag: &Bag) -> Result<(), PlanError> {
+        let bad = |why: String| Err(PlanError::BadPlan(why));
+        let mut seen = vec![false; bag.tasks.len()];
+        for (n, vm) in self.vms.iter().enumerate() {
+            let (kind, market) = (&vm.kind, vm.market);
+            let Some(offer) = catalogue.get(kind) else {
+                return bad(format!(
+                    "VM {n} is a {kind}, which the catalogue doesn't have ({})",
+                    catalogue.names()
+                ));
+            };
+            let alike = |v: &&PlannedVm| v.kind == *kind && v.market == market;
+            let (count, limit) = (self.vms.iter().filter(alike).count(), offer.limit(market));
+            if count > limit as usize {
+                return bad(format!("it has {count} {market} {kind}, the limit is {limit}"));
+            }
+            for PlannedTask { task, .. } in vm.vcpus.iter().flatten() {
+                let Some((known, once)) =
+                    bag.tasks.get(task.get() as usize).zip(seen.get_mut(task.get() as usize))
+                else {
+                    return bad(format!("{task} on VM {n} is not one of the bag's {}", seen.len()));
+                };
+                if std::mem::replace(once, true) {
+                    return bad(format!("{task} is in it twice"));
+                }
+                if !known.runtime.contains_key(kind) {
+                    return bad(format!("{task} on VM {n} has no runtime for {kind}"));
+                }
+                if known.memory > offer.memory {
+                    return bad(format!(
+                        "{task} on VM {n} needs {}, a {kind} has {}",
+                        known.memory, offer.memory
+                    ));
+                }
+            }
+        }
+        match seen.iter().position(|&once| !once) {
+            Some(task) => bad(format!("task {task} of the bag is not in it")),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! The bag and the catalogue as tables under small numbers.
+
+use std::cmp::Reverse;
+
+use dormouse_cloud::{Burstable, Catalogue, Limits, Market};
+use dormouse_units::{Bytes, Ppm, Price, Span, TaskId, TypeName};
+
+use crate::{Bag, CheckpointBudget, CheckpointPlan};
+
+/// An instance type, by its index in [`Problem::kinds`].
+pub(crate) type KindId = usize;
+
+/// What a scheduler knows of an instance type.
+#[derive(Clone, Debug)]
+pub(crate) struct Kind {
+    pub(crate) name: TypeName,
+    pub(crate) vcpus: usize,
+    pub(crate) memory: Bytes,
+    pub(crate) mflops: u64,
+    pub(crate) burstable: Option<Burstable>,
+    /// The memory of the VM if it can keep a vCPU idle; `None` if any tasks of the bag, one per
+    /// vCPU, fit together.
+    pub(crate) memory_limit: Option<Bytes>,
+    prices: [Option<Price>; 2],
+    limits: Limits,
+}
+
+/// A task on a type.
+#[derive(Clone, Copy, Debug)]
+struct Work {
+    runtime: Span,
+    checkpoints: CheckpointPlan,
+}
+
+/// Who runs what for how long.
+#[derive(Clone, Debug)]
+pub(crate) struct Problem {
+    pub(crate) kinds: Vec<Kind>,
+    /// When all has to be done (D), the safety margin taken off.
+    pub(crate) deadline: Span,
+    /// From the request for a VM until it can be used (ω).
+    pub(crate) boot: Span,
+    /// What a restart from a checkpoint takes.
+    restore: Span,
+    memory: Vec<Bytes>,
+    work: Vec<Option<Work>>,
+}
+
+impl Kind {
+    pub(crate) fn price(&self, market: Market) -> Option<Price> {
+        self.prices[usize::from(market == Market::OnDemand)]
+    }
+
+    pub(crate) fn limit(&self, market: Market) -> u32 {
+        match (self.price(market), market) {
+            (None, _) => 0,
+            (_, Market::Spot) => self.limits.spot,
+            (_, Market::OnDemand) => self.limits.on_demand,
+        }
+    }
+
+    /// Offered in `market` and not burstable (M^s or M^o of the paper).
+    pub(crate) fn is_regular(&self, market: Market) -> bool {
+        self.burstable.is_none() && self.limit(market) > 0
+    }
+
+    /// The speed of a vCPU in baseline mode.
+    pub(crate) fn baseline(&self) -> Ppm {
+        self.burstable.map_or(Ppm::ONE, |b| b.baseline)
+    }
+}
+
+impl Problem {
+    pub(crate) fn new(
+        catalogue: &Catalogue,
+        bag: &Bag,
+        budget: &CheckpointBudget,
+        restore: Span,
+        margin: Span,
+    ) -> Self {
+        let largest = bag.tasks.iter().map(|t| t.memory).max().unwrap_or(Bytes::ZERO);
+        let kinds: Vec<Kind> = catalogue
+            .types
+            .values()
+            .map(|kind| {
+                let together = largest.get().saturating_mul(u64::from(kind.vcpus));
+                Kind {
+                    name: kind.name.clone(),
+                    vcpus: kind.vcpus as usize,
+                    memory: kind.memory,
+                    mflops: kind.mflops,
+                    burstable: kind.burstable,
+                    memory_limit: (together > kind.memory.get()).then_some(kind.memory),
+                    prices: [kind.spot, kind.on_demand],
+                    limits: kind.limits,
+                }
+            })
+            .collect();
+        let work = bag
+            .tasks
+            .iter()
+            .flat_map(|task| {
+                kinds.iter().map(|kind| {
+                    let runtime = *task.runtime.get(&kind.name)?;
+                    let fits = task.memory <= kind.memory && kind.vcpus > 0;
+                    let checkpoints = budget.plan(task.memory, runtime);
+                    fits.then_some(Work { runtime, checkpoints })
+                })
+            })
+            .collect();
+        Self {
+            deadline: bag.deadline.saturating_sub(margin),
+            boot: catalogue.boot,
+            restore,
+            memory: bag.tasks.iter().map(|t| t.memory).collect(),
+            work,
+            kinds,
+        }
+    }
+
+    /// How many tasks there are.
+    pub(crate) fn tasks(&self) -> usize {
+        self.memory.len()
+    }
+
+    pub(crate) fn memory(&self, task: TaskId) -> Bytes {
+        self.memory[task.get() as usize]
+    }
+
+    /// How long a whole task keeps a vCPU busy at full speed, checkpoints included; `None` if it
+    /// can't run on the type.
+    pub(crate) fn whole(&self, task: TaskId, kind: KindId) -> Option<Span> {
+        self.remaining(task, kind, Ppm::ZERO, Ppm::ONE)
+    }
+
+    /// How long the rest of a task keeps a vCPU of this speed busy when `done` of it is kept.
+    pub(crate) fn remaining(
+        &self,
+        task: TaskId,
+        kind: KindId,
+        done: Ppm,
+        speed: Ppm,
+    ) -> Option<Span> {
+        let Work { runtime, checkpoints } =
+            (*self.work.get(task.get() as usize * self.kinds.len() + kind)?)?;
+        let computing = runtime.saturating_sub(runtime.part(done)).at_speed(speed)?;
+        let writing = checkpoints.cost.times(u64::from(checkpoints.left_after(done)));
+        let restoring = if done == Ppm::ZERO { Span::ZERO } else { self.restore };
+        Some(restoring + computing + writing)
+    }
+
+    /// How long a checkpoint of a task takes.
+    pub(crate) fn checkpoint(&self, task: TaskId, kind: KindId) -> Span {
+        let work = self.work.get(task.get() as usize * self.kinds.len() + kind);
+        work.copied().flatten().map_or(Span::ZERO, |work| work.checkpoints.cost)
+    }
+
+    /// The longest a task may take on any type at full speed.
+    pub(crate) fn longest(&self, task: TaskId) -> Span {
+        let kinds = 0..self.kinds.len();
+        kinds.filter_map(|kind| self.whole(task, kind)).max().unwrap_or(Span::ZERO)
+    }
+
+    /// All tasks, those that need most memory first (Algorithm 2, line 2), then the longest.
+    pub(crate) fn by_memory(&self) -> Vec<TaskId> {
+        let mut tasks: Vec<_> = (0_u32..).take(self.tasks()).map(TaskId::new).collect();
+        tasks.sort_by_key(|&t| (Reverse((self.memory(t), self.longest(t))), t));
+        tasks
+    }
+
+    /// The regular types of a market.
+    pub(crate) fn regular(&self, market: Market) -> impl Iterator<Item = (KindId, &Kind)> {
+        self.kinds.iter().enumerate().filter(move |(_, kind)| kind.is_regular(market))
+    }
+
+    /// The burstable types, which are bought on demand.
+    pub(crate) fn burstable(&self) -> impl Iterator<Item = (KindId, &Kind)> {
+        let offered = |k: &&Kind| k.burstable.is_some() && k.limit(Market::OnDemand) > 0;
+        self.kinds.iter().enumerate().filter(move |(_, kind)| offered(kind))
+    }
+}

@@ -1,0 +1,367 @@
+//! Each algorithm on a case small enough to work out by hand. All times in seconds; boot takes 10.
+
+use dormouse_cloud::{Burstable, Catalogue, InstanceType, Limits, Market};
+use dormouse_units::{Bytes, Credits, Money, Ppm, Price, Span, TaskId, Time, VmId};
+
+use super::no_budget;
+use crate::assignment::{Assignment, Vm};
+use crate::burst_allocation::burst_allocation;
+use crate::problem::Problem;
+use crate::{
+    Bag, BagSchedulerConfig, BagSchedulerName, Decision, Fleet, Mode, Notice, Plan, PlanError,
+    PlannedTask, PlannedVm, Scheduler, SpotLimitRule, StartReason, Task, build, hads, ils, plan,
+};
+
+/// One vCPU, 10 bytes; "a" is twice "b" by Eq. 7; "t" is burstable with half a vCPU as baseline.
+fn cloud(limit: u32) -> Catalogue {
+    let price = |usd: u64| Some(Price::from_nanos_per_hour(usd * 1_000_000_000));
+    let kind = |name: &str, on_demand, spot, burstable| InstanceType {
+        name: name.into(),
+        vcpus: 1,
+        memory: Bytes::new(10),
+        mflops: 1_000,
+        on_demand,
+        spot,
+        limits: Limits { spot: limit, on_demand: limit },
+        burstable,
+    };
+    let bursts = Burstable {
+        baseline: Ppm::new(500_000),
+        earned_per_hour: Credits::whole(30),
+        initial: Credits::whole(10),
+        cap: Credits::whole(100),
+    };
+    let types = [
+        kind("a", price(10), price(1), None),
+        kind("b", price(20), price(2), None),
+        kind("t", price(5), None, Some(bursts)),
+    ];
+    Catalogue {
+        types: types.into_iter().map(|t| (t.name.clone(), t)).collect(),
+        boot: Span::from_secs(10),
+        hibernation: Span::ZERO,
+    }
+}
+
+/// `n` tasks of 10 s everywhere, due after `deadline`.
+fn tens(n: usize, deadline: u64) -> Bag {
+    let runtime = ["a", "b", "t"].map(|kind| (kind.into(), Span::from_secs(10)));
+    let task = Task { name: "ten".into(), memory: Bytes::new(1), runtime: runtime.into() };
+    Bag { tasks: vec![task; n], deadline: Span::from_secs(deadline) }
+}
+
+fn problem(cloud: &Catalogue, bag: &Bag) -> Problem {
+    Problem::new(cloud, bag, &no_budget(), Span::ZERO, Span::ZERO)
+}
+
+fn kind(problem: &Problem, name: &str) -> usize {
+    problem.kinds.iter().position(|k| k.name.as_str() == name).unwrap()
+}
+
+fn tasks(ids: &[u32]) -> Vec<TaskId> {
+    ids.iter().map(|&id| TaskId::new(id)).collect()
+}
+
+fn shape(problem: &Problem, map: &Assignment) -> Vec<(String, Market, Mode, Vec<u32>)> {
+    map.vms
+        .iter()
+        .map(|vm| {
+            let ids = vm.tasks.iter().map(|t| t.get()).collect();
+            (problem.kinds[vm.kind].name.to_string(), vm.market, vm.mode, ids)
+        })
+        .collect()
+}
+
+/// 100 − 10 boot − takeover. Last round: one task. Six tasks over 2 + 2 on-demand VMs are two a
+/// VM: 20 on one vCPU, whichever the tasks or the type.
+#[test]
+fn spot_limits() {
+    let (cloud, bag) = (cloud(2), tens(6, 100));
+    let limit = |rule| hads::spot_limit(&problem(&cloud, &bag), rule);
+    assert_eq!(limit(SpotLimitRule::LastRound), Span::from_secs(80));
+    assert_eq!(limit(SpotLimitRule::Longest), Span::from_secs(70));
+    assert_eq!(limit(SpotLimitRule::Artifact), Span::from_secs(70));
+}
+
+/// Done by 30, each VM takes two tasks from 10 on. Weights are 1000 and 500: first "a" (1000
+/// against 500), which pays 1500; then "b" has 1000 against 500; then "a" has 1500 against 0.
+#[test]
+fn greedy_fills_selected_vms_and_takes_new_ones_by_weight() {
+    let (cloud, bag) = (cloud(2), tens(5, 100));
+    let problem = problem(&cloud, &bag);
+    let (map, homeless) = hads::greedy(&problem, Market::Spot, Span::from_secs(30));
+    let spot = |name: &str, ids: &[u32]| (name.to_owned(), Market::Spot, Mode::Burst, ids.to_vec());
+    assert_eq!(homeless, []);
+    assert_eq!(shape(&problem, &map), [spot("a", &[0, 1]), spot("b", &[2, 3]), spot("a", &[4])]);
+    assert_eq!(map.makespan(&problem), Span::from_secs(30));
+    // From the end of boot: 20 s at $1/h, 20 s at $2/h, 10 s at $1/h, each rounded down.
+    assert_eq!(map.cost(&problem), Money::from_nanos(5_555_555 + 11_111_111 + 2_777_777));
+}
+
+/// With one VM of each type and market, four spot tasks fit by 30; the fifth and sixth go to the
+/// on-demand VM that weighs most, and are done by 30 as well.
+#[test]
+fn what_spot_cannot_do_in_time_goes_on_demand() {
+    let (cloud, bag) = (cloud(1), tens(6, 30));
+    let problem = problem(&cloud, &bag);
+    let (map, homeless) = hads::greedy(&problem, Market::Spot, Span::from_secs(30));
+    assert_eq!(homeless, []);
+    let on_demand: Vec<_> =
+        shape(&problem, &map).into_iter().filter(|vm| vm.1 == Market::OnDemand).collect();
+    assert_eq!(on_demand, [("a".to_owned(), Market::OnDemand, Mode::Burst, vec![4, 5])]);
+}
+
+/// Two tasks on one VM of $1/h end at 30; one each on two of them cost the same and end at 20,
+/// which no other map does.
+#[test]
+fn ils_spreads_what_costs_the_same() {
+    let (cloud, bag) = (cloud(2), tens(2, 100));
+    let problem = problem(&cloud, &bag);
+    let a = kind(&problem, "a");
+    let vm = Vm { tasks: tasks(&[0, 1]), ..Vm::new(a, Market::Spot) };
+    let initial = Assignment { vms: vec![vm] };
+    let config = BagSchedulerConfig::default();
+    let limit = Span::from_secs(80);
+    let found = ils::iterate(&problem, &config, Market::Spot, &initial, limit, 1);
+    assert_eq!(
+        found.best.vms.iter().map(|vm| (vm.kind, vm.tasks.len())).collect::<Vec<_>>(),
+        [(a, 1), (a, 1)]
+    );
+    assert!(found.evaluations > 0);
+}
+
+/// On one spot VM tasks 0 to 3 end at 20, 30, 40, 50. By 30, 3 and 2 are late: 3 takes the one
+/// burstable VM (20 s in baseline mode), 2 the cheapest regular on-demand VM.
+#[test]
+fn late_tasks_go_to_burstable_then_on_demand_vms() {
+    let (cloud, bag) = (cloud(1), tens(4, 100));
+    let problem = problem(&cloud, &bag);
+    let vm = Vm { tasks: tasks(&[0, 1, 2, 3]), ..Vm::new(kind(&problem, "a"), Market::Spot) };
+    let map = || Assignment { vms: vec![vm.clone()] };
+    let of = |name: &str, market, mode, ids: &[u32]| (name.to_owned(), market, mode, ids.to_vec());
+    let late = burst_allocation(&problem, map(), 0.2, Span::from_secs(30));
+    assert_eq!(
+        shape(&problem, &late),
+        [
+            of("a", Market::Spot, Mode::Burst, &[0, 1]),
+            of("a", Market::OnDemand, Mode::Burst, &[2]),
+            of("t", Market::OnDemand, Mode::Baseline, &[3]),
+        ]
+    );
+    // None late: the burstable VM takes the one that ends last.
+    let in_time = burst_allocation(&problem, map(), 0.2, Span::from_secs(60));
+    assert_eq!(
+        shape(&problem, &in_time),
+        [
+            of("a", Market::Spot, Mode::Burst, &[0, 1, 2]),
+            of("t", Market::OnDemand, Mode::Baseline, &[3]),
+        ]
+    );
+}
+
+/// A scheduler with a plan given: per VM its type, market and tasks, one after the other.
+struct Stage {
+    scheduler: Box<dyn Scheduler>,
+}
+
+impl Stage {
+    fn new(
+        name: BagSchedulerName,
+        cloud: &Catalogue,
+        bag: &Bag,
+        vms: &[(&str, Market, &[u32])],
+    ) -> Self {
+        let planned = |&(kind, market, ids): &(&str, Market, &[u32])| {
+            let task = |(i, &id): (u64, &u32)| PlannedTask {
+                task: TaskId::new(id),
+                start: Time::from_secs(10 + 10 * i),
+                end: Time::from_secs(20 + 10 * i),
+                mode: Mode::Burst,
+            };
+            PlannedVm { kind: kind.into(), market, vcpus: vec![(0..).zip(ids).map(task).collect()] }
+        };
+        let plan = Plan {
+            scheduler: name,
+            spot_limit: Span::ZERO,
+            makespan: Span::ZERO,
+            cost: Money::ZERO,
+            evaluations: 0,
+            vms: vms.iter().map(planned).collect(),
+        };
+        let config = BagSchedulerConfig { plan: Some(plan), ..BagSchedulerConfig::paper(name) };
+        let scheduler = build(&config, cloud, bag, &no_budget(), 1).expect("a scheduler");
+        let mut stage = Self { scheduler };
+        stage.tell(0, &Notice::Begin);
+        for vm in (0_u32..).take(vms.len()) {
+            stage.tell(10, &Notice::VmReady { vm: VmId::new(vm) });
+        }
+        stage
+    }
+
+    fn tell(&mut self, at: u64, notice: &Notice) -> Vec<Decision> {
+        let mut out = Vec::new();
+        self.scheduler.handle(Time::from_secs(at), notice, &mut out);
+        out
+    }
+}
+
+fn start(task: u32, vm: u32, mode: Mode, reason: StartReason) -> Decision {
+    Decision::Start { task: TaskId::new(task), vm: VmId::new(vm), mode, reason }
+}
+
+fn finished(task: u32, vm: u32) -> Notice {
+    Notice::TaskFinished { task: TaskId::new(task), vm: VmId::new(vm) }
+}
+
+fn hibernated(vm: u32) -> Notice {
+    Notice::VmHibernated { vm: VmId::new(vm) }
+}
+
+/// Task 0 runs and 1 waits on a spot VM; a burstable VM with 10 credits stands by. (It doesn't
+/// steal 1: in baseline mode that would end at 30, as where it is.) Attempt 1 takes 0, which
+/// needs 1 credit; then the burstable VM isn't idle, nothing else is there, and attempt 4
+/// launches the cheapest.
+#[test]
+fn migration_bursts_first_and_launches_last() {
+    let (cloud, bag) = (cloud(2), tens(2, 100));
+    let vms = [("a", Market::Spot, &[0, 1][..]), ("t", Market::OnDemand, &[])];
+    let mut stage = Stage::new(BagSchedulerName::BurstHads, &cloud, &bag, &vms);
+    let (task, vm) = (TaskId::new(0), VmId::new(0));
+    assert_eq!(
+        stage.tell(15, &hibernated(0)),
+        [
+            Decision::Stop { task, vm, keep: false },
+            Decision::Launch { vm: VmId::new(2), kind: "a".into(), market: Market::OnDemand },
+            start(0, 1, Mode::Burst, StartReason::Migrated),
+        ]
+    );
+    assert_eq!(
+        stage.tell(25, &Notice::VmReady { vm: VmId::new(2) }),
+        [start(1, 2, Mode::Burst, StartReason::Migrated)]
+    );
+}
+
+/// The spot VM's two tasks would end at 20 s after the boot of one on-demand VM; with two to be
+/// had, 10 s after, so they can wait until 100 − 20 (found to the second). A resume before that
+/// and they go on where they are.
+#[test]
+fn hads_waits_for_a_resume_as_long_as_it_can() {
+    let (cloud, bag) = (cloud(1), tens(2, 100));
+    let vms = [("a", Market::Spot, &[0, 1][..])];
+    let mut stage = Stage::new(BagSchedulerName::Hads, &cloud, &bag, &vms);
+    let decisions = stage.tell(15, &hibernated(0));
+    let [Decision::Wake { at, .. }] = decisions[..] else { panic!("{decisions:?}") };
+    assert!(at > Time::from_secs(79) - Span::from_secs(1) && at <= Time::from_secs(80), "{at}");
+    assert_eq!(stage.tell(50, &Notice::VmResumed { vm: VmId::new(0) }), []);
+    assert_eq!(stage.tell(55, &finished(0, 0)), [start(1, 0, Mode::Burst, StartReason::Planned)]);
+}
+
+/// On VM 0 tasks 1 and 2 wait and would end at 30 and 40. VM 1 is done at 20: there 2 ends at 30,
+/// sooner; 1 after that at 40, later.
+#[test]
+fn an_idle_vm_steals_what_ends_sooner_with_it() {
+    let (cloud, bag) = (cloud(2), tens(4, 200));
+    let vms = [("a", Market::Spot, &[0, 1, 2][..]), ("a", Market::Spot, &[3])];
+    let mut stage = Stage::new(BagSchedulerName::BurstHads, &cloud, &bag, &vms);
+    assert_eq!(stage.tell(20, &finished(3, 1)), [start(2, 1, Mode::Burst, StartReason::Stolen)]);
+}
+
+/// Idle from 20 on with nothing to steal, it is kept until its cycle ends, 900 s after it was
+/// ready.
+#[test]
+fn an_idle_vm_is_kept_until_its_cycle_ends() {
+    let (cloud, bag) = (cloud(2), tens(2, 2_000));
+    let vms = [("a", Market::Spot, &[0][..]), ("a", Market::Spot, &[1])];
+    let mut stage = Stage::new(BagSchedulerName::BurstHads, &cloud, &bag, &vms);
+    let decisions = stage.tell(20, &finished(1, 1));
+    let [Decision::Wake { at, token }] = decisions[..] else { panic!("{decisions:?}") };
+    assert_eq!(at, Time::from_secs(910));
+    assert_eq!(
+        stage.tell(910, &Notice::Wake { token }),
+        [Decision::Terminate { vm: VmId::new(1) }]
+    );
+    assert_eq!(stage.tell(920, &finished(0, 0)), [Decision::Terminate { vm: VmId::new(0) }]);
+}
+
+#[test]
+fn a_failing_task_is_retried_and_given_up() {
+    let (cloud, bag) = (cloud(2), tens(1, 2_000));
+    let mut stage = Stage::new(BagSchedulerName::Hads, &cloud, &bag, &[("a", Market::Spot, &[0])]);
+    let (task, vm) = (TaskId::new(0), VmId::new(0));
+    let failed = Notice::TaskFailed { task, vm, why: "no".into() };
+    for at in 11..15 {
+        let again = [start(0, 0, Mode::Burst, StartReason::Retried)];
+        assert_eq!(stage.tell(at, &failed), again);
+    }
+    assert_eq!(stage.tell(15, &failed), [Decision::Terminate { vm }]);
+}
+
+#[test]
+fn what_cannot_be_planned_is_said_with_the_arithmetic() {
+    let cloud = cloud(1);
+    let ask = |bag: &Bag, config: &BagSchedulerConfig, cloud: &Catalogue| {
+        plan(config, cloud, bag, &no_budget(), 1).expect_err("no plan").to_string()
+    };
+    let config = BagSchedulerConfig::default();
+    let mut large = tens(2, 100);
+    large.tasks[1].memory = Bytes::new(11);
+    let message = ask(&large, &config, &cloud);
+    assert!(message.contains("task1") && message.contains("'ten'"), "{message}");
+    let mut unknown = tens(1, 100);
+    unknown.tasks[0].runtime.retain(|kind, _| kind.as_str() == "t");
+    let message = ask(&unknown, &config, &cloud);
+    assert!(message.contains("runtimes for t, but") && message.contains("a, b"), "{message}");
+    let message = ask(&tens(1, 15), &config, &cloud);
+    assert!(message.contains("alone ends at 20s (boot 10s + 10s on a"), "{message}");
+    // 40 tasks of 10 s on 5 vCPUs: 80 s and the boot.
+    let message = ask(&tens(40, 60), &config, &cloud);
+    assert!(message.contains("6m40s of work on 5 vCPUs") && message.contains("1m30s"), "{message}");
+    let mut no_spot = cloud.clone();
+    no_spot.types.values_mut().for_each(|kind| kind.spot = None);
+    let error = plan(&config, &no_spot, &tens(1, 100), &no_budget(), 1);
+    assert!(matches!(error, Err(PlanError::NothingOffered { .. })), "{error:?}");
+    let wrong = BagSchedulerConfig { alpha: 1.5, ..config };
+    assert!(ask(&tens(1, 100), &wrong, &cloud).contains("alpha = 1.5"));
+}
+
+#[test]
+fn configurations_and_plans_read_back() {
+    let (cloud, bag) = (cloud(2), tens(5, 100));
+    let config = BagSchedulerConfig::artifact(BagSchedulerName::Hads);
+    let plan = plan(&config, &cloud, &bag, &no_budget(), 1).expect("a plan");
+    let config = BagSchedulerConfig { plan: Some(plan), ..config };
+    let text = serde_json::to_string(&config).unwrap();
+    assert_eq!(serde_json::from_str::<BagSchedulerConfig>(&text).unwrap(), config);
+    let sparse: BagSchedulerConfig = serde_json::from_str(r#"{"name": "ils-on-demand"}"#).unwrap();
+    assert_eq!(sparse, BagSchedulerConfig::paper(BagSchedulerName::IlsOnDemand));
+}
+
+/// 100,000 tasks over two VMs: each end brings exactly the next start, in order.
+#[test]
+fn fifo_starts_the_next_task_at_each_end() {
+    let n = 100_000;
+    let (cloud, bag) = (cloud(2), tens(n, 100));
+    let fleet = vec![Fleet { kind: "a".into(), market: Market::OnDemand, count: 2 }];
+    let config = BagSchedulerConfig { fleet, ..BagSchedulerConfig::paper(BagSchedulerName::Fifo) };
+    let mut scheduler = build(&config, &cloud, &bag, &no_budget(), 1).expect("a scheduler");
+    let mut out = Vec::new();
+    scheduler.handle(Time::ZERO, &Notice::Begin, &mut out);
+    assert_eq!(out.len(), 2);
+    for vm in 0..2 {
+        out.clear();
+        scheduler.handle(Time::ZERO, &Notice::VmReady { vm: VmId::new(vm) }, &mut out);
+        assert_eq!(out, [start(vm, vm, Mode::Burst, StartReason::Planned)]);
+    }
+    let last = u32::try_from(n).unwrap();
+    for task in 0..last {
+        out.clear();
+        let vm = task % 2;
+        scheduler.handle(Time::ZERO, &finished(task, vm), &mut out);
+        let expected = if task + 2 < last {
+            start(task + 2, vm, Mode::Burst, StartReason::Planned)
+        } else {
+            Decision::Terminate { vm: VmId::new(vm) }
+        };
+        assert_eq!(out, [expected]);
+    }
+}

@@ -1,0 +1,338 @@
+//! Whether the hosts can hold an experiment at its speed, and what each task is given. Pure.
+//!
+//! A vCPU of the reference speed is given a *share* s of a host core. A task that takes
+//! e_ij on type j is given s × e_i / speed-up of CPU time, e_i being its shortest run time
+//! over all types; its quota on type j then is s × e_i / e_ij of a core, never more than s.
+
+use dormouse_cloud::Host;
+use dormouse_engine::Setup;
+use dormouse_units::{Bytes, Ppm, Span};
+
+use crate::Speedup;
+
+/// A task must be given this much CPU time, else starting it is most of what it does.
+const LEAST_CPU_US: u64 = 20_000;
+/// The smallest quota the kernel's bandwidth control holds to well: 1 ms, its least, in a period
+/// that is still short beside a task's length.
+const LEAST_QUOTA: Ppm = Ppm::new(2_500);
+
+/// What a worker offers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// What people call it.
+    pub name: String,
+    /// Cores, in thousandths.
+    pub millicores: u32,
+    /// Memory.
+    pub memory: Bytes,
+}
+
+/// What is to be admitted.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// The hosts.
+    pub hosts: &'a [Room],
+    /// How much faster than real time the experiment runs.
+    pub speedup: Speedup,
+    /// Most vCPUs that may be busy at once.
+    pub demand_vcpus: u32,
+    /// Fraction of the cores kept for the agents and CRIU.
+    pub reserve: Ppm,
+    /// The share of a core per vCPU, if it is given.
+    pub share: Option<Ppm>,
+    /// Tasks and types.
+    pub setup: &'a Setup,
+    /// CPU time of one repetition of each task's program; zero: any amount fits.
+    pub repetition_us: &'a [u64],
+    /// Nothing is computed, so that no amount of CPU time is too small.
+    pub noop: bool,
+}
+
+/// What was found to fit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Admission {
+    /// Share of a core per vCPU of the reference speed.
+    pub share: Ppm,
+    /// What each host offers to VMs, in the order of the request.
+    pub offers: Vec<Host>,
+    /// CPU time of each task, real microseconds.
+    pub cpu_us: Vec<u64>,
+}
+
+/// Why the hosts cannot hold an experiment, with the arithmetic and the remedy.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum AdmissionError {
+    /// Not enough processors, at any speed.
+    #[error(
+        "{demand} vCPUs may be busy at once, but the hosts hold {held} at a share of {} of a core \
+         each ({hosts}): {remedy}",
+        .share.as_f64()
+    )]
+    Cores {
+        /// vCPUs needed.
+        demand: u32,
+        /// vCPUs held.
+        held: u64,
+        /// The share.
+        share: Ppm,
+        /// The hosts and what is kept free of them.
+        hosts: String,
+        /// What would fit.
+        remedy: String,
+    },
+    /// A task would be given less than its program's smallest amount of work.
+    #[error("{task} would be given {given_us} µs of CPU time ({sums}), less than {why}: {remedy}")]
+    TooFast {
+        /// The task.
+        task: String,
+        /// CPU time it would be given.
+        given_us: u64,
+        /// How that comes about.
+        sums: String,
+        /// What the least is, and whose.
+        why: String,
+        /// The speed-up that fits.
+        remedy: String,
+    },
+    /// A quota is too small to be kept.
+    #[error(
+        "{task} would get {} % of a core ({sums}), but less than {} % can't be kept to by the \
+         kernel: {remedy}",
+        percent(*.quota),
+        percent(LEAST_QUOTA)
+    )]
+    Quota {
+        /// The task, and on which type, and how.
+        task: String,
+        /// The quota.
+        quota: Ppm,
+        /// How that comes about.
+        sums: String,
+        /// What would fit.
+        remedy: String,
+    },
+    /// The tasks' memory does not fit.
+    #[error(
+        "{demand} tasks at once, the largest of {largest}, may need {need}, but the hosts have \
+         {have}: add memory or limit the number of VMs"
+    )]
+    Memory {
+        /// vCPUs that may be busy at once.
+        demand: u32,
+        /// The largest task.
+        largest: Bytes,
+        /// What they need together.
+        need: Bytes,
+        /// What there is.
+        have: Bytes,
+    },
+    /// A task without run times.
+    #[error("{task} has no run time on any type")]
+    NoRuntime {
+        /// The task.
+        task: String,
+    },
+}
+
+fn percent(quota: Ppm) -> f64 {
+    quota.as_f64() * 100.0
+}
+
+impl Request<'_> {
+    /// Finds the share, or says why there is none.
+    ///
+    /// # Errors
+    ///
+    /// The hosts cannot hold it; see [`AdmissionError`].
+    pub fn admit(&self) -> Result<Admission, AdmissionError> {
+        let share = self.find_share()?;
+        let offers =
+            self.hosts.iter().map(|host| offer(host.millicores, self.reserve, share)).collect();
+        let mut cpu_us = Vec::with_capacity(self.setup.bag.tasks.len());
+        for index in 0..self.setup.bag.tasks.len() {
+            cpu_us.push(self.check_task(index, share)?);
+        }
+        self.check_memory()?;
+        Ok(Admission { share, offers, cpu_us })
+    }
+
+    /// The largest share at which the hosts hold the demand; fractions of a vCPU that are
+    /// left on each host are lost.
+    fn find_share(&self) -> Result<Ppm, AdmissionError> {
+        let demand = u64::from(self.demand_vcpus);
+        let share = match self.share {
+            Some(share) => share,
+            None => {
+                let (mut low, mut high) = (1, Ppm::ONE.get());
+                while low < high {
+                    let middle = (low + high).div_ceil(2);
+                    if self.held(Ppm::new(middle)) >= demand {
+                        low = middle;
+                    } else {
+                        high = middle - 1;
+                    }
+                }
+                Ppm::new(low)
+            }
+        };
+        let held = self.held(share);
+        if share > Ppm::ZERO && share <= Ppm::ONE && held >= demand {
+            return Ok(share);
+        }
+        let remedy = match self.share {
+            Some(Ppm::ZERO) => "a share must be more than nothing".to_owned(),
+            Some(share) if share > Ppm::ONE => "a share can't be more than a core".to_owned(),
+            _ => format!("{} are missing, or give a smaller share", self.missing(share)),
+        };
+        let hosts = self.describe_hosts();
+        Err(AdmissionError::Cores { demand: self.demand_vcpus, held, share, hosts, remedy })
+    }
+
+    fn held(&self, share: Ppm) -> u64 {
+        self.hosts
+            .iter()
+            .map(|host| u64::from(offer(host.millicores, self.reserve, share).vcpus))
+            .sum()
+    }
+
+    /// How many cores there should be more for this share, in words.
+    fn missing(&self, share: Ppm) -> String {
+        let need_ppm = u128::from(self.demand_vcpus) * u128::from(share.get());
+        let kept = u128::from(self.reserve.rest().get()).max(1);
+        let need_millicores = (need_ppm * 1_000).div_ceil(kept);
+        let have: u128 = self.hosts.iter().map(|h| u128::from(h.millicores)).sum();
+        let more = need_millicores.saturating_sub(have).div_ceil(10).max(1);
+        format!("{}.{:02} more cores", more / 100, more % 100)
+    }
+
+    fn describe_hosts(&self) -> String {
+        let millicores: u64 = self.hosts.iter().map(|h| u64::from(h.millicores)).sum();
+        format!(
+            "{} host{} of {}.{:02} cores together, {} % kept for agents and CRIU, {} vCPUs busy at once",
+            self.hosts.len(),
+            if self.hosts.len() == 1 { "" } else { "s" },
+            millicores / 1_000,
+            millicores % 1_000 / 10,
+            percent(self.reserve),
+            self.demand_vcpus
+        )
+    }
+
+    /// The CPU time of a task, if that and its quotas can be kept to.
+    fn check_task(&self, index: usize, share: Ppm) -> Result<u64, AdmissionError> {
+        let task = &self.setup.bag.tasks[index];
+        let name = || format!("task {index} ('{}')", task.name);
+        let Some(&shortest) = task.runtime.values().min() else {
+            return Err(AdmissionError::NoRuntime { task: name() });
+        };
+        let given_us = cpu_time(shortest, share, self.speedup);
+        if self.noop {
+            return Ok(given_us);
+        }
+        let repetition = self.repetition_us.get(index).copied().unwrap_or(0);
+        let least = repetition.max(LEAST_CPU_US);
+        if given_us < least {
+            let why = if repetition > LEAST_CPU_US {
+                format!("the {repetition} µs that one repetition of its program takes")
+            } else {
+                format!("the {LEAST_CPU_US} µs below which starting it is most of what it does")
+            };
+            let sums = format!(
+                "{} of a core × {shortest} / speed-up {}; {}",
+                share.as_f64(),
+                self.speedup.as_f64(),
+                self.describe_hosts()
+            );
+            let remedy = self.speedup_that_fits(share);
+            return Err(AdmissionError::TooFast { task: name(), given_us, sums, why, remedy });
+        }
+        for (kind, &runtime) in &task.runtime {
+            let at_full = shortest.fraction_of(runtime);
+            let baseline =
+                self.setup.catalogue.get(kind).and_then(|t| t.burstable).map(|b| b.baseline);
+            let factor = Ppm::new(clamp(baseline.unwrap_or(Ppm::ONE).of(u64::from(at_full.get()))));
+            let quota = Ppm::new(clamp(factor.of(u64::from(share.get()))));
+            if quota < LEAST_QUOTA {
+                let mode = if baseline.is_some() { " in baseline mode" } else { "" };
+                let times = baseline.map_or_else(String::new, |b| format!(" × {}", b.as_f64()));
+                let sums = format!(
+                    "{} of a core × {shortest} / {runtime}{times}; {}",
+                    share.as_f64(),
+                    self.describe_hosts()
+                );
+                let task = format!("{} on {kind}{mode}", name());
+                let remedy = self.quota_remedy(factor);
+                return Err(AdmissionError::Quota { task, quota, sums, remedy });
+            }
+        }
+        Ok(given_us)
+    }
+
+    /// The largest whole speed-up at which every task is given enough.
+    fn speedup_that_fits(&self, share: Ppm) -> String {
+        let fits = self.setup.bag.tasks.iter().enumerate().filter_map(|(index, task)| {
+            let shortest = task.runtime.values().min()?;
+            let least = self.repetition_us.get(index).copied().unwrap_or(0).max(LEAST_CPU_US);
+            Some(share.of(shortest.as_micros()) * 1_000 / least)
+        });
+        match fits.min() {
+            // A factor in thousandths.
+            Some(fit @ 1_000..) => format!("use --speedup {} or less", fit / 1_000),
+            Some(fit @ 1..) => format!("use --speedup 0.{fit:03} or less"),
+            _ => format!("at no speed-up it fits; {}", self.missing(Ppm::ONE)),
+        }
+    }
+
+    /// How many cores would make the smallest quota large enough.
+    fn quota_remedy(&self, factor: Ppm) -> String {
+        if factor < LEAST_QUOTA {
+            return "it would be below that even with a core for each vCPU; take a type off the \
+                    catalogue, or raise its baseline"
+                .to_owned();
+        }
+        let share = (u64::from(LEAST_QUOTA.get()) * 1_000_000).div_ceil(u64::from(factor.get()));
+        let share = Ppm::new(clamp(share));
+        format!("{} are missing, or limit the number of VMs", self.missing(share))
+    }
+
+    fn check_memory(&self) -> Result<(), AdmissionError> {
+        let demand = self.demand_vcpus;
+        let largest = self.setup.bag.tasks.iter().map(|t| t.memory).max().unwrap_or(Bytes::ZERO);
+        let at_once = u64::from(demand).min(self.setup.bag.tasks.len() as u64);
+        let need = Bytes::new(largest.get().saturating_mul(at_once));
+        let have: Bytes = self.hosts.iter().map(|h| h.memory).sum();
+        if need > have && !self.noop {
+            return Err(AdmissionError::Memory { demand, largest, need, have });
+        }
+        Ok(())
+    }
+}
+
+/// What a host of so many cores offers to VMs at this share. Its memory was checked against
+/// what tasks need; what VMs are said to have is not taken from it.
+#[must_use]
+pub fn offer(millicores: u32, reserve: Ppm, share: Ppm) -> Host {
+    let usable = u64::from(millicores) * 1_000 * u64::from(reserve.rest().get()) / 1_000_000;
+    let vcpus = usable.checked_div(u64::from(share.get())).unwrap_or(0);
+    Host { vcpus: clamp(vcpus), memory: Bytes::new(u64::MAX) }
+}
+
+/// The CPU time that a task of this shortest run time is given for all its work.
+fn cpu_time(shortest: Span, share: Ppm, speedup: Speedup) -> u64 {
+    let share_us = u128::from(shortest.as_micros()) * u128::from(share.get());
+    u64::try_from(share_us / u128::from(speedup.emulated_us_per_second())).unwrap_or(u64::MAX)
+}
+
+/// The CPU time of every task of an experiment that was admitted at this share.
+pub(crate) fn cpu_times(setup: &Setup, share: Ppm, speedup: Speedup) -> Vec<u64> {
+    let shortest = |task: &dormouse_policies::Task| task.runtime.values().min().copied();
+    let tasks = setup.bag.tasks.iter();
+    tasks.map(|task| cpu_time(shortest(task).unwrap_or_default(), share, speedup)).collect()
+}
+
+fn clamp(n: u64) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,157 @@
+//! What fits is admitted, what doesn't is refused with numbers that do fit.
+
+use std::collections::BTreeMap;
+
+use dormouse_cloud::{Burstable, Catalogue, InstanceType, Limits};
+use dormouse_policies::{Bag, CheckpointBudget, Task};
+use dormouse_units::{Credits, TypeName};
+use proptest::prelude::*;
+
+use super::*;
+
+fn kind(name: &str, burstable: Option<Burstable>) -> InstanceType {
+    InstanceType {
+        name: name.into(),
+        vcpus: 2,
+        memory: Bytes::new(1 << 32),
+        mflops: 1,
+        on_demand: None,
+        spot: None,
+        limits: Limits { spot: 0, on_demand: 0 },
+        burstable,
+    }
+}
+
+/// One task of 100 s on `fast`, 200 s on `slow`, 10 MB.
+fn setup(tasks: usize) -> Setup {
+    let credits = Credits::whole(1);
+    let burstable = Burstable {
+        baseline: Ppm::new(200_000),
+        earned_per_hour: credits,
+        initial: credits,
+        cap: credits,
+    };
+    let types = [kind("fast", None), kind("slow", Some(burstable))];
+    let runtime: BTreeMap<_, _> = [
+        (TypeName::from("fast"), Span::from_secs(100)),
+        (TypeName::from("slow"), Span::from_secs(200)),
+    ]
+    .into();
+    let task = Task { name: "B1".to_owned(), memory: Bytes::new(10_000_000), runtime };
+    Setup {
+        seed: 1,
+        catalogue: Catalogue {
+            types: types.map(|t| (t.name.clone(), t)).into(),
+            boot: Span::ZERO,
+            hibernation: Span::ZERO,
+        },
+        bag: Bag { tasks: vec![task; tasks], deadline: Span::from_secs(2_700) },
+        checkpoint: CheckpointBudget {
+            overhead: Ppm::ZERO,
+            fixed: Span::ZERO,
+            per_megabyte: Span::ZERO,
+        },
+        interruptions: Vec::new(),
+        preemption_notice: Span::ZERO,
+    }
+}
+
+fn room(millicores: u32) -> Room {
+    Room { name: "w".to_owned(), millicores, memory: Bytes::new(1 << 30) }
+}
+
+fn request<'a>(hosts: &'a [Room], setup: &'a Setup, demand: u32, speedup: f64) -> Request<'a> {
+    Request {
+        hosts,
+        speedup: Speedup::from_f64(speedup).expect("a sensible factor"),
+        demand_vcpus: demand,
+        reserve: Ppm::new(250_000),
+        share: None,
+        setup,
+        repetition_us: &[],
+        noop: false,
+    }
+}
+
+#[test]
+fn the_share_is_what_the_busy_vcpus_leave_each_other() {
+    let (hosts, setup) = ([room(2_000)], setup(3));
+    let admitted = request(&hosts, &setup, 12, 30.0).admit().expect("it fits");
+    assert_eq!(admitted.share, Ppm::new(125_000));
+    assert_eq!(admitted.offers[0].vcpus, 12);
+    // 0.125 × 100 s / 30.
+    assert_eq!(admitted.cpu_us, [416_666; 3]);
+    let idle = request(&hosts, &setup, 1, 30.0).admit().expect("it fits");
+    assert_eq!(idle.share, Ppm::ONE, "never more than a core per vCPU");
+}
+
+#[test]
+fn parts_of_a_vcpu_that_no_host_can_hold_do_not_count() {
+    let (hosts, setup) = ([room(1_000), room(1_000)], setup(1));
+    let admitted = request(&hosts, &setup, 5, 30.0).admit().expect("it fits");
+    assert_eq!(admitted.share, Ppm::new(250_000), "0.3 would hold two on each host: four");
+    assert_eq!(admitted.offers.iter().map(|o| o.vcpus).sum::<u32>(), 6);
+}
+
+#[test]
+fn too_fast_is_refused_with_the_speed_that_fits() {
+    let (hosts, setup) = ([room(2_000)], setup(1));
+    let no = request(&hosts, &setup, 12, 1_000.0).admit().expect_err("12.5 ms is too little");
+    let text = no.to_string();
+    assert!(text.contains("task 0 ('B1') would be given 12500 µs"), "{text}");
+    assert!(text.contains("use --speedup 625 or less"), "{text}");
+    assert!(request(&hosts, &setup, 12, 625.0).admit().is_ok());
+    assert!(request(&hosts, &setup, 12, 626.0).admit().is_err());
+    let slow = Request { repetition_us: &[500_000], ..request(&hosts, &setup, 12, 30.0) };
+    let text = slow.admit().expect_err("416 ms is less than a repetition").to_string();
+    assert!(text.contains("500000 µs that one repetition"), "{text}");
+    assert!(text.contains("use --speedup 25 or less"), "{text}");
+}
+
+#[test]
+fn a_quota_the_kernel_cannot_keep_is_refused_with_the_cores_that_are_missing() {
+    let (hosts, setup) = ([room(2_000)], setup(1));
+    // 1.5 / 80 = 0.01875 of a core; × 100/200 × 0.2 = 0.1875 %.
+    let no = request(&hosts, &setup, 80, 30.0).admit().expect_err("0.1875 % is too little");
+    let text = no.to_string();
+    assert!(text.contains("on slow in baseline mode would get 0.1875 % of a core"), "{text}");
+    // 80 vCPUs × 0.025 / 0.75 = 2.67 cores.
+    assert!(text.contains("0.67 more cores are missing"), "{text}");
+    assert!(request(&[room(2_670)], &setup, 80, 30.0).admit().is_ok());
+}
+
+#[test]
+fn a_given_share_that_does_not_fit_is_refused() {
+    let (hosts, setup) = ([room(2_000)], setup(1));
+    let fixed = |ppm| Request { share: Some(Ppm::new(ppm)), ..request(&hosts, &setup, 12, 30.0) };
+    assert_eq!(fixed(100_000).admit().expect("it fits").offers[0].vcpus, 15);
+    let text = fixed(500_000).admit().expect_err("3 vCPUs only").to_string();
+    assert!(text.contains("the hosts hold 3"), "{text}");
+    assert!(text.contains("6.00 more cores are missing"), "{text}");
+    assert!(fixed(0).admit().is_err() && fixed(1_500_000).admit().is_err());
+}
+
+#[test]
+fn memory_that_is_not_there_is_refused() {
+    let (hosts, mut setup) = ([room(2_000)], setup(12));
+    for task in &mut setup.bag.tasks {
+        task.memory = Bytes::new(1 << 27);
+    }
+    let no = request(&hosts, &setup, 12, 30.0).admit().expect_err("1.5 GiB of 1 GiB");
+    assert!(matches!(no, AdmissionError::Memory { .. }), "{no}");
+}
+
+proptest! {
+    #[test]
+    fn what_is_admitted_fits(cores in prop::collection::vec(100_u32..64_000, 1..5), demand in 1_u32..200) {
+        let (hosts, setup): (Vec<_>, _) = (cores.into_iter().map(room).collect(), setup(1));
+        let noop = Request { noop: true, ..request(&hosts, &setup, demand, 30.0) };
+        if let Ok(admitted) = noop.admit() {
+            prop_assert!(admitted.offers.iter().map(|o| o.vcpus).sum::<u32>() >= demand);
+            for (host, offer) in hosts.iter().zip(&admitted.offers) {
+                let used = u64::from(offer.vcpus) * u64::from(admitted.share.get());
+                prop_assert!(used * 4 <= u64::from(host.millicores) * 3_000);
+            }
+        }
+    }
+}

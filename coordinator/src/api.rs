@@ -1,0 +1,248 @@
+//! The gRPC service: turns connections into sessions, stores checkpoints, says how it goes.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use dormouse_proto::{PROTOCOL, v1};
+use ractor::ActorRef;
+use ractor::rpc::CallResult;
+use tokio::sync::{Semaphore, mpsc};
+use tokio_stream::wrappers::ReceiverStream;
+use tokio_util::sync::CancellationToken;
+use tonic::{Request, Response, Status, Streaming};
+
+use crate::conductor::ConductorMsg;
+use crate::live::Progress;
+use crate::outbound::{Farewell, Outbound, goodbye_message};
+use crate::session::{Connection, SessionMsg};
+use crate::store::Store;
+
+/// Messages of a worker that may wait for the journal before it must wait itself.
+const WINDOW: usize = 64;
+/// Messages to a worker that may wait for it to read.
+const OUTBOUND: usize = 64;
+/// Bytes of a checkpoint in one message.
+const CHUNK: usize = 256 << 10;
+/// How long the conductor may take to answer before it is taken for dead.
+const ANSWER: Duration = Duration::from_secs(10);
+
+#[derive(Debug)]
+pub(crate) struct Api {
+    pub(crate) run: String,
+    pub(crate) experiment: String,
+    pub(crate) tasks: u32,
+    pub(crate) lost_after: Duration,
+    pub(crate) conductor: ActorRef<ConductorMsg>,
+    pub(crate) store: Arc<Store>,
+    pub(crate) farewell: Farewell,
+    pub(crate) connections: AtomicU64,
+}
+
+#[tonic::async_trait]
+impl v1::coordinator_server::Coordinator for Api {
+    type SessionStream = Outbound;
+    type GetCheckpointStream = ReceiverStream<Result<v1::CheckpointChunk, Status>>;
+
+    async fn session(
+        &self,
+        request: Request<Streaming<v1::FromWorker>>,
+    ) -> Result<Response<Outbound>, Status> {
+        let mut inbound = request.into_inner();
+        let first = tokio::time::timeout(self.lost_after, inbound.message())
+            .await
+            .map_err(|_| Status::deadline_exceeded("no Hello came"))??;
+        let (hello, ack) = check_hello(first)?;
+        let id = self.connections.fetch_add(1, Ordering::Relaxed);
+        let (to_worker, messages) = mpsc::channel(OUTBOUND);
+        let outbound = Outbound::new(messages, self.farewell.clone());
+        let reading = CancellationToken::new();
+        let connection =
+            Connection { id, to_worker: to_worker.clone(), reading: reading.clone().drop_guard() };
+        let asked = self
+            .conductor
+            .call(|reply| ConductorMsg::Hello { hello, ack, connection, reply }, Some(ANSWER))
+            .await;
+        match asked {
+            Ok(CallResult::Success(Ok(session))) => {
+                tokio::spawn(read(id, inbound, session, reading, self.farewell.clone()));
+            }
+            Ok(CallResult::Success(Err(goodbye))) => {
+                // The stream ends when the last sender is gone: with this function.
+                let _ = to_worker.try_send(goodbye_message(0, goodbye));
+            }
+            _ => return Err(ended()),
+        }
+        Ok(Response::new(outbound))
+    }
+
+    async fn put_checkpoint(
+        &self,
+        request: Request<Streaming<v1::CheckpointChunk>>,
+    ) -> Result<Response<v1::CheckpointReceipt>, Status> {
+        let mut chunks = request.into_inner();
+        let first = chunks.message().await?.ok_or_else(|| Status::invalid_argument("no chunk"))?;
+        let of = first.checkpoint.as_ref();
+        let of = self.check_ref(of.ok_or_else(|| {
+            Status::invalid_argument("the first chunk does not say of which checkpoint it is")
+        })?)?;
+        let nonce = self.connections.fetch_add(1, Ordering::Relaxed);
+        let store = Arc::clone(&self.store);
+        let mut incoming = blocking(move || store.receive(of.task, of.checkpoint, nonce)).await?;
+        let mut next = Some(first);
+        while let Some(chunk) = next {
+            incoming = blocking(move || incoming.write(&chunk.data).map(|()| incoming)).await?;
+            next = chunks.message().await?;
+        }
+        let bytes = blocking(move || incoming.finish()).await?;
+        Ok(Response::new(v1::CheckpointReceipt { bytes }))
+    }
+
+    async fn get_checkpoint(
+        &self,
+        request: Request<v1::CheckpointRef>,
+    ) -> Result<Response<Self::GetCheckpointStream>, Status> {
+        let of = self.check_ref(request.get_ref())?;
+        let store = Arc::clone(&self.store);
+        let mut file = blocking(move || store.open_checkpoint(of.task, of.checkpoint)).await?;
+        let (chunks, stream) = mpsc::channel(4);
+        tokio::task::spawn_blocking(move || {
+            let mut first = Some(of);
+            loop {
+                let mut data = Vec::with_capacity(CHUNK);
+                let read =
+                    io::Read::read_to_end(&mut io::Read::take(&mut file, CHUNK as u64), &mut data);
+                let message = match read {
+                    // An empty checkpoint is one empty chunk.
+                    Ok(0) if first.is_none() => return,
+                    Ok(_) => {
+                        Ok(v1::CheckpointChunk { checkpoint: first.take(), data: data.into() })
+                    }
+                    Err(error) => Err(store_status(&error)),
+                };
+                let last = message.is_err();
+                if chunks.blocking_send(message).is_err() || last {
+                    return;
+                }
+            }
+        });
+        Ok(Response::new(ReceiverStream::new(stream)))
+    }
+
+    async fn status(
+        &self,
+        _: Request<v1::StatusRequest>,
+    ) -> Result<Response<v1::StatusReply>, Status> {
+        let CallResult::Success(progress) =
+            self.conductor.call(ConductorMsg::Status, Some(ANSWER)).await.map_err(|_| ended())?
+        else {
+            return Err(ended());
+        };
+        let Progress { now, tasks, completed, running, vms, workers, cost, over, .. } = progress;
+        Ok(Response::new(v1::StatusReply {
+            experiment: self.experiment.clone(),
+            now_us: now.as_micros(),
+            tasks,
+            completed,
+            running,
+            vms,
+            workers,
+            cost_nanos: u64::try_from(cost.as_nanos()).unwrap_or(0),
+            over,
+        }))
+    }
+}
+
+impl Api {
+    fn check_ref(&self, of: &v1::CheckpointRef) -> Result<v1::CheckpointRef, Status> {
+        if of.run != self.run {
+            let why = format!("this is run {}, not {}", self.run, of.run);
+            return Err(Status::failed_precondition(why));
+        }
+        if of.task >= self.tasks || of.checkpoint == 0 {
+            let (task, number, tasks) = (of.task, of.checkpoint, self.tasks);
+            let why = format!(
+                "checkpoint {number} of task {task} can't be: tasks are 0 to {}, checkpoints are \
+                 numbered from 1",
+                tasks.saturating_sub(1)
+            );
+            return Err(Status::invalid_argument(why));
+        }
+        Ok(of.clone())
+    }
+}
+
+fn check_hello(first: Option<v1::FromWorker>) -> Result<(v1::Hello, u64), Status> {
+    let Some(v1::FromWorker { ack, body: Some(v1::from_worker::Body::Hello(hello)) }) = first
+    else {
+        return Err(Status::invalid_argument("the first message of a session must be Hello"));
+    };
+    if hello.protocol != PROTOCOL {
+        return Err(Status::failed_precondition(format!(
+            "the worker speaks protocol {}, the coordinator {PROTOCOL}: use the same version of both",
+            hello.protocol
+        )));
+    }
+    if hello.worker.is_empty() || hello.millicores == 0 {
+        return Err(Status::invalid_argument("a worker needs a name and some of a core"));
+    }
+    Ok((hello, ack))
+}
+
+/// Reads one connection until it ends. It must wait while too much of it isn't durable.
+async fn read(
+    connection: u64,
+    mut inbound: Streaming<v1::FromWorker>,
+    session: ActorRef<SessionMsg>,
+    reading: CancellationToken,
+    farewell: Farewell,
+) {
+    let window = Arc::new(Semaphore::new(WINDOW));
+    let why = loop {
+        let received = tokio::select! {
+            () = reading.cancelled() => return,
+            () = farewell.heard() => return,
+            received = async {
+                // The window is never closed.
+                let permit = Arc::clone(&window).acquire_owned().await.ok()?;
+                Some((permit, inbound.message().await))
+            } => received,
+        };
+        match received {
+            Some((permit, Ok(Some(message)))) => {
+                let message = SessionMsg::Received { connection, message, permit };
+                if session.cast(message).is_err() {
+                    return;
+                }
+            }
+            Some((_, Ok(None))) | None => break "the worker closed it".to_owned(),
+            Some((_, Err(status))) => break status.to_string(),
+        }
+    };
+    let _ = session.cast(SessionMsg::Detached { connection, why });
+}
+
+fn ended() -> Status {
+    Status::unavailable("the coordinator is ending")
+}
+
+/// Runs blocking work of the store off the runtime's threads.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> Result<T, Status> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done.map_err(|error| store_status(&error)),
+        Err(panic) => Err(Status::internal(format!("the checkpoint store failed: {panic}"))),
+    }
+}
+
+fn store_status(error: &io::Error) -> Status {
+    match error.kind() {
+        io::ErrorKind::NotFound => Status::not_found("there is no such checkpoint"),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            Status::resource_exhausted("the disk of the checkpoint store is full")
+        }
+        _ => Status::internal(format!("the checkpoint store: {error}")),
+    }
+}

@@ -1,0 +1,212 @@
+//! Dilated time: what time it is in the emulation, and when to wake the run.
+
+use std::time::{Duration, Instant};
+
+use dormouse_units::Time;
+use ractor::{Actor, ActorProcessingErr, ActorRef};
+use tokio::task::JoinHandle;
+
+use crate::conductor::ConductorMsg;
+
+/// How much faster emulated time passes than real time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Speedup {
+    emulated_us_per_second: u64,
+}
+
+impl Speedup {
+    /// The nearest speed-up to `factor`; `None` unless it is between 0.001 and 1,000,000.
+    #[must_use]
+    pub fn from_f64(factor: f64) -> Option<Self> {
+        if !(0.001..=1e6).contains(&factor) {
+            return None;
+        }
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "the range was checked"
+        )]
+        Self::from_emulated_us_per_second((factor * 1e6).round() as u64)
+    }
+
+    /// Emulated microseconds in a second of real time; `None` if zero.
+    #[must_use]
+    pub fn from_emulated_us_per_second(us: u64) -> Option<Self> {
+        (us > 0).then_some(Self { emulated_us_per_second: us })
+    }
+
+    /// Emulated microseconds in a second of real time.
+    #[must_use]
+    pub const fn emulated_us_per_second(self) -> u64 {
+        self.emulated_us_per_second
+    }
+
+    /// As a factor, for people only.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "display only")]
+    pub fn as_f64(self) -> f64 {
+        self.emulated_us_per_second as f64 / 1e6
+    }
+
+    /// The emulated microseconds that pass in `real`, rounded down.
+    fn emulated_us(self, real: Duration) -> u64 {
+        let us = real.as_nanos() * u128::from(self.emulated_us_per_second) / 1_000_000_000;
+        u64::try_from(us).unwrap_or(u64::MAX)
+    }
+
+    /// The real time in which `us` emulated microseconds pass, rounded up.
+    fn real(self, us: u64) -> Duration {
+        let ns = (u128::from(us) * 1_000_000_000).div_ceil(u128::from(self.emulated_us_per_second));
+        Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX))
+    }
+}
+
+/// The time in the emulation: stands still until the experiment begins.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DilatedClock {
+    speedup: Speedup,
+    origin: Option<Instant>,
+    start: Time,
+}
+
+impl DilatedClock {
+    /// A clock that stands at `start`.
+    pub(crate) const fn standing(speedup: Speedup, start: Time) -> Self {
+        Self { speedup, origin: None, start }
+    }
+
+    pub(crate) fn run(&mut self) {
+        self.origin.get_or_insert_with(Instant::now);
+    }
+
+    pub(crate) fn now(&self) -> Time {
+        let elapsed = self.origin.map_or(Duration::ZERO, |origin| origin.elapsed());
+        self.start + dormouse_units::Span::from_micros(self.speedup.emulated_us(elapsed))
+    }
+
+    /// When it will show `at`; `None` while it stands still or if that is past all clocks.
+    pub(crate) fn instant_of(&self, at: Time) -> Option<Instant> {
+        let ahead = self.speedup.real(at.since(self.start).as_micros());
+        self.origin?.checked_add(ahead)
+    }
+}
+
+/// The one alarm of the run.
+#[derive(Debug)]
+pub(crate) struct Clock;
+
+#[derive(Debug)]
+pub(crate) enum ClockMsg {
+    /// Send the conductor a tick at this instant, and at no other.
+    Arm(Option<Instant>),
+    /// The timer of this generation says so.
+    Rang(u64),
+}
+
+#[derive(Debug)]
+pub(crate) struct ClockState {
+    conductor: ActorRef<ConductorMsg>,
+    at: Option<Instant>,
+    generation: u64,
+    timer: Option<JoinHandle<()>>,
+}
+
+impl ClockState {
+    fn set_timer(&mut self, myself: &ActorRef<ClockMsg>) {
+        if let Some(timer) = self.timer.take() {
+            timer.abort();
+        }
+        self.generation += 1;
+        let Some(at) = self.at else { return };
+        let (generation, myself) = (self.generation, myself.clone());
+        self.timer = Some(tokio::spawn(async move {
+            tokio::time::sleep_until(at.into()).await;
+            let _ = myself.cast(ClockMsg::Rang(generation));
+        }));
+    }
+}
+
+impl Actor for Clock {
+    type Msg = ClockMsg;
+    type State = ClockState;
+    type Arguments = ActorRef<ConductorMsg>;
+
+    async fn pre_start(
+        &self,
+        _: ActorRef<ClockMsg>,
+        conductor: Self::Arguments,
+    ) -> Result<ClockState, ActorProcessingErr> {
+        Ok(ClockState { conductor, at: None, generation: 0, timer: None })
+    }
+
+    async fn handle(
+        &self,
+        myself: ActorRef<ClockMsg>,
+        message: ClockMsg,
+        state: &mut ClockState,
+    ) -> Result<(), ActorProcessingErr> {
+        match message {
+            ClockMsg::Arm(at) => {
+                state.at = at;
+                state.set_timer(&myself);
+            }
+            ClockMsg::Rang(generation) if generation == state.generation => match state.at {
+                // A timer may ring early by its granularity: the clock is right, not the timer.
+                Some(at) if Instant::now() < at => state.set_timer(&myself),
+                Some(_) => {
+                    state.at = None;
+                    let _ = state.conductor.cast(ConductorMsg::Tick);
+                }
+                None => {}
+            },
+            ClockMsg::Rang(_) => {}
+        }
+        Ok(())
+    }
+
+    async fn post_stop(
+        &self,
+        _: ActorRef<ClockMsg>,
+        state: &mut ClockState,
+    ) -> Result<(), ActorProcessingErr> {
+        if let Some(timer) = state.timer.take() {
+            timer.abort();
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_alarm_set_for_a_time_never_shows_an_earlier_one() {
+        let speedup = Speedup::from_f64(30.5).expect("a sensible factor");
+        for us in [0, 1, 29, 30, 31, 1_000_003, 2_700_000_000] {
+            assert!(speedup.emulated_us(speedup.real(us)) >= us, "{us}");
+        }
+    }
+
+    #[test]
+    fn only_sensible_factors_are_speedups() {
+        assert_eq!(Speedup::from_f64(0.0), None);
+        assert_eq!(Speedup::from_f64(-1.0), None);
+        assert_eq!(Speedup::from_f64(f64::NAN), None);
+        assert_eq!(Speedup::from_f64(30.0).map(Speedup::emulated_us_per_second), Some(30_000_000));
+    }
+
+    #[test]
+    fn time_stands_still_until_it_begins() {
+        let speedup = Speedup::from_f64(1e6).expect("a sensible factor");
+        let mut clock = DilatedClock::standing(speedup, Time::from_secs(5));
+        assert_eq!(clock.now(), Time::from_secs(5));
+        assert_eq!(clock.instant_of(Time::from_secs(6)), None);
+        clock.run();
+        let at = clock.instant_of(Time::from_secs(6)).expect("it runs");
+        while Instant::now() < at {
+            std::hint::spin_loop();
+        }
+        assert!(clock.now() >= Time::from_secs(6));
+    }
+}

@@ -1,0 +1,399 @@
+//! The conductor owns the run: every event passes through it, in one order.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use dormouse_engine::{Command, Event, Run, Step};
+use dormouse_policies::Notice;
+use dormouse_proto::v1;
+use dormouse_units::{HostId, Time, VmId};
+use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort};
+use serde_json::{Value, json};
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::watch;
+
+use crate::admission::Room;
+use crate::clock::{Clock, ClockMsg, DilatedClock};
+use crate::journal::{Batch, JournalMsg, Release};
+use crate::live::{Plan, Progress};
+use crate::roster::Roster;
+use crate::session::{Connection, SessionMsg};
+use crate::store::Store;
+use crate::wire::{Heard, Loads};
+use crate::{CoordinatorError, LiveFacts};
+
+mod explain;
+mod hosts;
+
+/// How long the workers may take to clean up after the run.
+const CLEAN_UP: Duration = Duration::from_secs(10);
+/// How often the progress is shown, where somebody looks on.
+const SHOW_EVERY: Duration = Duration::from_millis(250);
+
+#[derive(Debug)]
+pub(crate) struct Conductor;
+
+#[derive(Debug)]
+pub(crate) enum ConductorMsg {
+    /// A worker is connected. Answered with its session, or why it can't have one.
+    Hello {
+        hello: v1::Hello,
+        ack: u64,
+        connection: Connection,
+        reply: RpcReplyPort<Result<ActorRef<SessionMsg>, v1::Goodbye>>,
+    },
+    /// New reports of a host, the last of them numbered `through`.
+    Heard { host: HostId, through: u64, heard: Vec<Heard> },
+    /// A host's session has given it up.
+    Lost { host: HostId, why: String },
+    /// The alarm rings.
+    Tick,
+    /// The run was stuck a while ago; is it still, without a break?
+    StillStuck { since: u64 },
+    /// The user ends the run.
+    Cancel { why: String },
+    /// The workers had their time to clean up.
+    Close,
+    /// Time to show the progress.
+    Show,
+    /// How is the run?
+    Status(RpcReplyPort<Progress>),
+}
+
+/// A host of a run that is resumed.
+#[derive(Debug)]
+pub(crate) struct RestoredHost {
+    pub(crate) host: HostId,
+    pub(crate) worker: String,
+    pub(crate) incarnation: u64,
+    pub(crate) room: Room,
+    pub(crate) lost: Option<String>,
+    /// All commands it was ever owed.
+    pub(crate) commands: Vec<Command>,
+    /// How many of its reports are durable.
+    pub(crate) heard: u64,
+}
+
+/// What the conductor begins with.
+#[derive(Debug)]
+pub(crate) struct ConductorArgs {
+    pub(crate) plan: Plan,
+    pub(crate) run: Run,
+    pub(crate) facts: LiveFacts,
+    pub(crate) last: Time,
+    pub(crate) begun: bool,
+    /// The header, for a log that has none yet.
+    pub(crate) header: Option<Value>,
+    pub(crate) hosts: Vec<RestoredHost>,
+    pub(crate) journal: ActorRef<JournalMsg>,
+    pub(crate) store: Arc<Store>,
+    pub(crate) warden: ActorCell,
+    pub(crate) progress: Option<watch::Sender<Progress>>,
+    pub(crate) failed: UnboundedSender<CoordinatorError>,
+}
+
+#[derive(Debug)]
+pub(crate) struct ConductorState {
+    plan: Plan,
+    run: Run,
+    facts: LiveFacts,
+    clock: DilatedClock,
+    alarm: ActorRef<ClockMsg>,
+    armed: Option<Time>,
+    last: Time,
+    begun: bool,
+    loads: Loads,
+    roster: Roster,
+    batch: Batch,
+    /// What the batch under way has for each host.
+    outgoing: BTreeMap<HostId, (Vec<v1::Command>, u64)>,
+    /// VMs that were ordered and not reported destroyed.
+    vms: BTreeSet<(HostId, VmId)>,
+    header: Option<Value>,
+    /// Raised whenever the run turns out not to be stuck.
+    unstuck: u64,
+    stuck: bool,
+    closing: bool,
+    journal: ActorRef<JournalMsg>,
+    store: Arc<Store>,
+    warden: ActorCell,
+    progress: Option<watch::Sender<Progress>>,
+    failed: UnboundedSender<CoordinatorError>,
+}
+
+impl ConductorState {
+    /// The outcome, once the run is over.
+    pub(crate) fn into_outcome(self) -> (Run, LiveFacts) {
+        (self.run, self.facts)
+    }
+
+    /// The sessions that are still open.
+    pub(crate) fn sessions(&self) -> Vec<ActorRef<SessionMsg>> {
+        let open = self.roster.iter().filter(|(_, entry)| !entry.is_lost());
+        open.filter_map(|(_, entry)| entry.session.clone()).collect()
+    }
+
+    /// Feeds one event to the run. What comes of it is sent with [`Self::commit`].
+    fn feed(&mut self, event: Event) {
+        self.last = self.last.max(self.clock.now());
+        let (step, commands) = self.run.handle(self.last, event);
+        self.facts.see(&step);
+        self.forget_checkpoints(&step);
+        for command in commands {
+            let host = command.host();
+            if let Command::CreateVm { vm, .. } = command {
+                self.vms.insert((host, vm));
+            }
+            let command = self.loads.command(command);
+            self.outgoing.entry(host).or_default().0.push(command);
+        }
+        self.batch.steps.push(step);
+    }
+
+    /// A finished task needs its checkpoints no more.
+    fn forget_checkpoints(&self, step: &Step) {
+        for notice in &step.notices {
+            let &Notice::TaskFinished { task, .. } = notice else { continue };
+            if !self.store.holds(task.get()) {
+                continue;
+            }
+            let store = Arc::clone(&self.store);
+            tokio::task::spawn_blocking(move || {
+                if let Err(error) = store.forget(task.get()) {
+                    tracing::warn!(%task, %error, "its checkpoints can't be removed");
+                }
+            });
+        }
+    }
+
+    /// Hands the steps made since the last time to the journal, and looks at what is next.
+    fn commit(&mut self, myself: &ActorRef<ConductorMsg>) {
+        let mut batch = std::mem::take(&mut self.batch);
+        if !batch.steps.is_empty() {
+            batch.header = self.header.take().map(|header| self.with_live(header));
+        }
+        let idle = self.outgoing.values().all(|(commands, _)| commands.is_empty());
+        for (host, (commands, durable)) in std::mem::take(&mut self.outgoing) {
+            if let Some(session) = self.roster.get(host).and_then(|e| e.session.clone()) {
+                batch.releases.push(Release { session, commands, durable });
+            }
+        }
+        let _ = self.journal.cast(JournalMsg::Append(batch));
+        self.arm();
+        if idle {
+            self.look_whether_stuck(myself);
+        }
+        if self.run.over().is_some() {
+            self.close(myself);
+        }
+    }
+
+    /// The header with what only the live run knows.
+    fn with_live(&self, mut header: Value) -> Value {
+        if let Some(map) = header.as_object_mut() {
+            map.insert(
+                "live".to_owned(),
+                json!({
+                    "run": self.plan.run,
+                    "emulated_us_per_second": self.plan.speedup.emulated_us_per_second(),
+                    "share_ppm": self.facts.share,
+                    "reserve_ppm": self.plan.reserve,
+                    "demand_vcpus": self.plan.demand_vcpus,
+                }),
+            );
+        }
+        header
+    }
+
+    /// Sets the alarm for what the run wants, or the time limit, if that is sooner.
+    fn arm(&mut self) {
+        let wanted = self.run.next_wakeup().map(|at| at.min(self.plan.limit));
+        let wanted =
+            wanted.or_else(|| (self.begun && self.run.over().is_none()).then_some(self.plan.limit));
+        if wanted != self.armed {
+            self.armed = wanted;
+            let at = wanted.and_then(|at| self.clock.instant_of(at));
+            let _ = self.alarm.cast(ClockMsg::Arm(at));
+        }
+    }
+
+    fn tick(&mut self) {
+        self.armed = None;
+        let now = self.clock.now();
+        if now >= self.plan.limit && self.run.over().is_none() {
+            let left = explain::left(&self.run, &self.facts);
+            let why = format!("the time limit of {} was reached; {left}", self.plan.limit);
+            self.feed(Event::Cancel { why });
+        } else if self.run.next_wakeup().is_some_and(|at| at <= now) {
+            self.feed(Event::Tick);
+        }
+    }
+
+    /// A run may seem stuck while reports are under way: it is if it stays so.
+    fn look_whether_stuck(&mut self, myself: &ActorRef<ConductorMsg>) {
+        if !self.run.is_stuck() {
+            self.unstuck += 1;
+            self.stuck = false;
+        } else if !self.stuck {
+            self.stuck = true;
+            let since = self.unstuck;
+            later(self.plan.lost_after, myself, ConductorMsg::StillStuck { since });
+        }
+    }
+
+    fn still_stuck(&mut self, since: u64) {
+        if since == self.unstuck && self.run.is_stuck() {
+            let left = explain::left(&self.run, &self.facts);
+            let why = format!("nothing will ever happen again; {left}");
+            self.feed(Event::Cancel { why });
+        }
+    }
+
+    /// The run is over: the workers clean up, then the conductor ends.
+    fn close(&mut self, myself: &ActorRef<ConductorMsg>) {
+        if self.vms.is_empty() {
+            self.show();
+            myself.stop(None);
+        } else if !self.closing {
+            self.closing = true;
+            later(CLEAN_UP, myself, ConductorMsg::Close);
+        }
+    }
+
+    fn progress(&self) -> Progress {
+        let tasks = self.run.tasks().len();
+        let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        Progress {
+            now: self.run.over().unwrap_or_else(|| self.clock.now()),
+            begun: self.begun,
+            tasks: count(tasks),
+            completed: count(tasks - self.run.unfinished()),
+            running: count(self.run.tasks().iter().filter(|t| t.vm().is_some()).count()),
+            vms: count(self.run.provider().vms().filter(|(_, vm)| vm.is_alive()).count()),
+            workers: count(self.roster.alive()),
+            workers_wanted: self.plan.workers,
+            cost: self.run.owed(self.clock.now()),
+            counts: *self.run.counts(),
+            over: self.run.over().is_some(),
+        }
+    }
+
+    fn show(&self) {
+        if let Some(progress) = &self.progress {
+            progress.send_replace(self.progress());
+        }
+    }
+}
+
+/// Sends a message to oneself after a while.
+fn later(after: Duration, myself: &ActorRef<ConductorMsg>, message: ConductorMsg) {
+    let myself = myself.clone();
+    tokio::spawn(async move {
+        tokio::time::sleep(after).await;
+        let _ = myself.cast(message);
+    });
+}
+
+impl Actor for Conductor {
+    type Msg = ConductorMsg;
+    type State = ConductorState;
+    type Arguments = ConductorArgs;
+
+    async fn pre_start(
+        &self,
+        myself: ActorRef<ConductorMsg>,
+        args: ConductorArgs,
+    ) -> Result<ConductorState, ActorProcessingErr> {
+        let (alarm, _) =
+            Actor::spawn_linked(None, Clock, myself.clone(), args.warden.clone()).await?;
+        let mut clock = DilatedClock::standing(args.plan.speedup, args.last);
+        // A log that ends between the hosts and the beginning: it begins now.
+        let restored = !args.hosts.is_empty();
+        if restored {
+            clock.run();
+        }
+        let loads =
+            Loads { programs: args.plan.programs.clone(), cpu_us: args.facts.cpu_us.clone() };
+        let mut vms = BTreeSet::new();
+        for host in args.hosts.iter().filter(|h| h.lost.is_none()) {
+            vms.extend(args.run.provider().vms().filter_map(|(id, vm)| {
+                (vm.host == host.host && vm.is_alive()).then_some((host.host, id))
+            }));
+        }
+        let mut state = ConductorState {
+            plan: args.plan,
+            run: args.run,
+            facts: args.facts,
+            clock,
+            alarm,
+            armed: None,
+            last: args.last,
+            begun: restored,
+            loads,
+            roster: Roster::default(),
+            batch: Batch::default(),
+            outgoing: BTreeMap::new(),
+            vms,
+            header: args.header,
+            unstuck: 0,
+            stuck: false,
+            closing: false,
+            journal: args.journal,
+            store: args.store,
+            warden: args.warden,
+            progress: args.progress,
+            failed: args.failed,
+        };
+        state.restore(&myself, args.hosts).await;
+        if state.progress.is_some() {
+            later(SHOW_EVERY, &myself, ConductorMsg::Show);
+        }
+        if restored || state.run.over().is_some() {
+            if !args.begun && state.run.over().is_none() {
+                state.feed(Event::Begin);
+            }
+            state.commit(&myself);
+        }
+        Ok(state)
+    }
+
+    async fn handle(
+        &self,
+        myself: ActorRef<ConductorMsg>,
+        message: ConductorMsg,
+        state: &mut ConductorState,
+    ) -> Result<(), ActorProcessingErr> {
+        match message {
+            ConductorMsg::Hello { hello, ack, connection, reply } => {
+                let answer = state.hello(&myself, hello, ack, connection).await;
+                let _ = reply.send(answer);
+            }
+            ConductorMsg::Heard { host, through, heard } => state.heard(host, through, heard),
+            ConductorMsg::Lost { host, why } => state.lose(host, why),
+            ConductorMsg::Tick => state.tick(),
+            ConductorMsg::StillStuck { since } => state.still_stuck(since),
+            ConductorMsg::Cancel { why } => {
+                if state.run.over().is_none() {
+                    state.feed(Event::Cancel { why });
+                }
+            }
+            ConductorMsg::Close => {
+                let vms = state.vms.len();
+                tracing::warn!(vms, "the workers did not report all VMs gone in time");
+                state.vms.clear();
+            }
+            ConductorMsg::Show => {
+                state.show();
+                later(SHOW_EVERY, &myself, ConductorMsg::Show);
+                return Ok(());
+            }
+            ConductorMsg::Status(reply) => {
+                let _ = reply.send(state.progress());
+                return Ok(());
+            }
+        }
+        state.commit(&myself);
+        Ok(())
+    }
+}

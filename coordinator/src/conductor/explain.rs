@@ -1,0 +1,41 @@
+//! Why what is left of a run is left.
+
+use dormouse_engine::{Run, TaskState};
+
+use crate::LiveFacts;
+
+/// Tasks named before the rest is only counted.
+const NAMED: usize = 5;
+
+/// What each unfinished task waits for, the first few by name.
+pub(super) fn left(run: &Run, facts: &LiveFacts) -> String {
+    let unfinished = run.tasks().iter().zip(&run.setup().bag.tasks);
+    let unfinished = unfinished.filter(|(record, _)| record.state != TaskState::Finished);
+    let alive = run.provider().vms().filter(|(_, vm)| vm.is_alive()).count();
+    let mut text = format!("{} tasks are left", run.unfinished());
+    for (n, (record, task)) in unfinished.enumerate() {
+        if n == NAMED {
+            text += &format!(", and {} more", run.unfinished() - NAMED);
+            break;
+        }
+        let state = match record.state {
+            TaskState::Waiting if alive == 0 => "waits for a VM, and there is none".to_owned(),
+            TaskState::Waiting => format!("waits to be started on one of {alive} VMs"),
+            TaskState::Sent(vm) => format!("was sent to {vm} and not heard of"),
+            TaskState::Running(vm) => match run.provider().vm(vm) {
+                Some(on) => format!("is on {vm}, which is {:?}", on.state),
+                None => format!("is on {vm}"),
+            },
+            TaskState::Stopping(vm) => format!("is being stopped on {vm}"),
+            TaskState::Finished => continue,
+        };
+        text += &format!("{} '{}' {state}", if n == 0 { ":" } else { "," }, task.name);
+    }
+    if let Some(why) = &facts.last_refusal {
+        text += &format!("; the last launch refused was {why}");
+    }
+    if let Some(why) = &facts.last_failure {
+        text += &format!("; the last attempt that failed was {why}");
+    }
+    text
+}

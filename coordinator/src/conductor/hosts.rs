@@ -1,0 +1,224 @@
+//! The conductor's dealings with its workers: who joins, who is lost, what they report.
+
+use dormouse_engine::{Event, Report};
+use dormouse_proto::v1;
+use dormouse_units::{Bytes, HostId};
+use ractor::{Actor, ActorRef};
+
+use super::{ConductorMsg, ConductorState, RestoredHost};
+use crate::CoordinatorError;
+use crate::admission::{self, Request, Room};
+use crate::link::Link;
+use crate::roster::{Entry, Standing, host_name};
+use crate::session::{Connection, Session, SessionArgs, SessionMsg};
+use crate::wire::Heard;
+
+impl ConductorState {
+    pub(super) async fn hello(
+        &mut self,
+        myself: &ActorRef<ConductorMsg>,
+        hello: v1::Hello,
+        ack: u64,
+        connection: Connection,
+    ) -> Result<ActorRef<SessionMsg>, v1::Goodbye> {
+        if let Some((host, entry)) = self.roster.find(&hello.worker, hello.incarnation) {
+            if let Standing::Lost { why } = &entry.standing {
+                let why = format!("it was lost to this run: {why}; start it anew");
+                return Err(v1::Goodbye { why, over: false });
+            }
+            if let Some(session) = entry.session.clone() {
+                let welcome = self.welcome(host);
+                let _ = session.cast(SessionMsg::Attach { connection, ack, welcome });
+                return Ok(session);
+            }
+        }
+        if self.run.over().is_some() {
+            return Err(v1::Goodbye { why: "the run is over".to_owned(), over: true });
+        }
+        for former in self.roster.former_lives(&hello.worker, hello.incarnation) {
+            self.lose(former, "its worker was started anew".to_owned());
+        }
+        let host = self.roster.next_id();
+        let session = self.open_session(myself, host, Link::default()).await.ok_or_else(|| {
+            v1::Goodbye { why: "the coordinator can't open a session".to_owned(), over: true }
+        })?;
+        let room = Room {
+            name: hello.worker.clone(),
+            millicores: hello.millicores,
+            memory: Bytes::new(hello.memory_bytes),
+        };
+        tracing::info!(%host, worker = hello.worker, cores = hello.millicores, "a worker connects");
+        let (worker, incarnation) = (hello.worker, hello.incarnation);
+        let standing = Standing::Measuring;
+        let entry = Entry { worker, incarnation, room, standing, session: Some(session.clone()) };
+        self.roster.insert(host, entry);
+        let welcome = self.welcome(host);
+        let _ = session.cast(SessionMsg::Attach { connection, ack, welcome });
+        Ok(session)
+    }
+
+    async fn open_session(
+        &mut self,
+        myself: &ActorRef<ConductorMsg>,
+        host: HostId,
+        link: Link,
+    ) -> Option<ActorRef<SessionMsg>> {
+        let args =
+            SessionArgs { host, link, conductor: myself.clone(), lost_after: self.plan.lost_after };
+        match Actor::spawn_linked(None, Session, args, self.warden.clone()).await {
+            Ok((session, _)) => Some(session),
+            Err(error) => {
+                let why = error.to_string();
+                let _ = self.failed.send(CoordinatorError::Part { part: "session", why });
+                None
+            }
+        }
+    }
+
+    fn welcome(&self, host: HostId) -> v1::Welcome {
+        let lost_after = self.plan.lost_after.as_millis();
+        v1::Welcome {
+            run: self.plan.run.clone(),
+            host: host.get(),
+            emulated_us_per_second: self.plan.speedup.emulated_us_per_second(),
+            now_us: self.clock.now().as_micros(),
+            programs: self.plan.to_measure(),
+            lost_after_ms: u32::try_from(lost_after).unwrap_or(u32::MAX),
+            hold_checkpoints: self.plan.hold_checkpoints,
+            noop: self.plan.noop,
+        }
+    }
+
+    pub(super) fn heard(&mut self, host: HostId, through: u64, heard: Vec<Heard>) {
+        // A host given up by the conductor may have had reports under way.
+        if self.roster.get(host).is_none_or(Entry::is_lost) {
+            return;
+        }
+        for heard in heard {
+            match heard {
+                Heard::Ready { repetition_us } => self.ready(host, repetition_us),
+                Heard::Report { report, result } => {
+                    self.note(host, &report, result);
+                    self.feed(Event::Machine { host, report });
+                }
+            }
+        }
+        if self.roster.get(host).is_some_and(|e| e.standing == Standing::Joined) {
+            self.outgoing.entry(host).or_default().1 = through;
+        }
+    }
+
+    fn note(&mut self, host: HostId, report: &Report, result: Option<String>) {
+        match *report {
+            Report::VmDestroyed { vm } => {
+                self.vms.remove(&(host, vm));
+            }
+            Report::TaskFinished { task, verified: true, .. } => {
+                if let Some(result) = result {
+                    self.facts.results.insert(task, result);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn ready(&mut self, host: HostId, repetition_us: Vec<u64>) {
+        let wanted = self.plan.to_measure().len();
+        if repetition_us.len() != wanted {
+            let got = repetition_us.len();
+            self.lose(host, format!("it measured {got} programs where there are {wanted}"));
+            return;
+        }
+        let Some(entry) = self.roster.get_mut(host) else { return };
+        entry.standing = Standing::Ready { repetition_us };
+        if self.begun {
+            self.join(host);
+        } else if self.roster.ready().count() >= self.plan.workers as usize {
+            self.begin();
+        }
+    }
+
+    /// All workers are there: admits the experiment and begins it.
+    fn begin(&mut self) {
+        let (mut rooms, mut hosts) = (Vec::new(), Vec::new());
+        let mut slowest = vec![0; self.plan.to_measure().len()];
+        for (host, entry, repetition_us) in self.roster.ready() {
+            rooms.push(entry.room.clone());
+            hosts.push(host);
+            for (slowest, &us) in slowest.iter_mut().zip(repetition_us) {
+                *slowest = us.max(*slowest);
+            }
+        }
+        let request = Request {
+            hosts: &rooms,
+            speedup: self.plan.speedup,
+            demand_vcpus: self.plan.demand_vcpus,
+            reserve: self.plan.reserve,
+            share: self.plan.share,
+            setup: self.run.setup(),
+            repetition_us: &self.plan.per_task(&slowest),
+            noop: self.plan.noop,
+        };
+        let admitted = match request.admit() {
+            Ok(admitted) => admitted,
+            Err(refused) => {
+                let _ = self.failed.send(refused.into());
+                return;
+            }
+        };
+        self.facts.share = admitted.share;
+        self.facts.cpu_us.clone_from(&admitted.cpu_us);
+        self.loads.cpu_us = admitted.cpu_us;
+        for host in hosts {
+            self.join(host);
+        }
+        self.begun = true;
+        self.clock.run();
+        self.feed(Event::Begin);
+    }
+
+    /// A host that has measured becomes part of the run.
+    fn join(&mut self, host: HostId) {
+        let Some(entry) = self.roster.get_mut(host) else { return };
+        entry.standing = Standing::Joined;
+        let name = host_name(&entry.worker, entry.incarnation);
+        let offer = admission::offer(entry.room.millicores, self.plan.reserve, self.facts.share);
+        // Its Ready is what this event stands for.
+        self.outgoing.entry(host).or_default().1 = 1;
+        self.feed(Event::HostJoined { host, name, offer });
+    }
+
+    pub(super) fn lose(&mut self, host: HostId, why: String) {
+        let Some(entry) = self.roster.get_mut(host).filter(|e| !e.is_lost()) else { return };
+        tracing::warn!(%host, worker = entry.worker, why, "a worker is lost");
+        let standing = Standing::Lost { why: why.clone() };
+        let joined = std::mem::replace(&mut entry.standing, standing) == Standing::Joined;
+        if let Some(session) = entry.session.clone() {
+            let _ = session.cast(SessionMsg::Dismiss { why: why.clone() });
+        }
+        self.vms.retain(|&(on, _)| on != host);
+        if joined {
+            self.feed(Event::HostLost { host, why });
+        }
+    }
+
+    /// Hosts of the run that is resumed: each is expected back.
+    pub(super) async fn restore(
+        &mut self,
+        myself: &ActorRef<ConductorMsg>,
+        hosts: Vec<RestoredHost>,
+    ) {
+        for restored in hosts {
+            let RestoredHost { host, worker, incarnation, room, lost, commands, heard } = restored;
+            let (standing, session) = match lost {
+                Some(why) => (Standing::Lost { why }, None),
+                None => {
+                    let commands = commands.into_iter().map(|c| self.loads.command(c)).collect();
+                    let link = Link::restored(commands, heard);
+                    (Standing::Joined, self.open_session(myself, host, link).await)
+                }
+            };
+            self.roster.insert(host, Entry { worker, incarnation, room, standing, session });
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Why a live run could not be conducted.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use crate::admission::AdmissionError;
+use crate::log::LogError;
+
+/// Why a live run ended without a result.
+#[derive(Debug, thiserror::Error)]
+pub enum CoordinatorError {
+    /// The address cannot be listened on.
+    #[error("can't listen on {addr}{}", listen_remedy(.source))]
+    Listen {
+        /// The address asked for.
+        addr: SocketAddr,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The run's particulars contradict each other.
+    #[error("the run can't be conducted: {why}")]
+    Invalid {
+        /// What is wrong and what would be right.
+        why: String,
+    },
+    /// A file or folder of the run's output cannot be made or written.
+    #[error(
+        "can't write {}{}; make room or choose another folder with --out",
+        .path.display(),
+        full(.source)
+    )]
+    Output {
+        /// Which.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The event log cannot be read or written.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// The hosts cannot hold the experiment.
+    #[error(transparent)]
+    Admission(#[from] AdmissionError),
+    /// The log of the run to be resumed is of another run, or tells another story.
+    #[error("{} can't be resumed: {why}", .path.display())]
+    Resume {
+        /// The log.
+        path: PathBuf,
+        /// Why.
+        why: String,
+    },
+    /// The gRPC server ended by itself.
+    #[error("the coordinator's server on {addr} ended: {why}")]
+    Server {
+        /// Where it listened.
+        addr: SocketAddr,
+        /// Why.
+        why: String,
+    },
+    /// A part of the coordinator failed: a bug of it, or of the scheduler it runs.
+    #[error("the {part} failed, so the run was ended and its workers told to clean up: {why}")]
+    Part {
+        /// Which.
+        part: &'static str,
+        /// The panic's message.
+        why: String,
+    },
+}
+
+fn listen_remedy(source: &std::io::Error) -> &'static str {
+    match source.kind() {
+        std::io::ErrorKind::AddrInUse => {
+            ": another program listens there; end it, or choose another port (0: any free one)"
+        }
+        std::io::ErrorKind::PermissionDenied => {
+            ": ports below 1024 need root; choose another one (0: any free one)"
+        }
+        std::io::ErrorKind::AddrNotAvailable => {
+            ": this machine has no such address; use 127.0.0.1, 0.0.0.0 or one of its own"
+        }
+        _ => "",
+    }
+}
+
+/// Says so where the disk is full: the usual cause.
+pub(crate) fn full(source: &std::io::Error) -> &'static str {
+    match source.kind() {
+        std::io::ErrorKind::StorageFull => ": the disk is full",
+        std::io::ErrorKind::QuotaExceeded => ": the disk quota is used up",
+        std::io::ErrorKind::ReadOnlyFilesystem => ": the file system is read-only",
+        std::io::ErrorKind::PermissionDenied => ": permission denied",
+        _ => "",
+    }
+}

@@ -1,0 +1,154 @@
+//! What a live run shows beside its outcome: measured costs and delays. Folded over its steps.
+
+use std::collections::BTreeMap;
+
+use dormouse_cloud::Host;
+use dormouse_engine::{Effect, Event, Report, Step};
+use dormouse_policies::Notice;
+use dormouse_units::{Bytes, CheckpointSeq, HostId, Ppm, TaskId, Time, VmId};
+
+/// What was measured in a live run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LiveFacts {
+    /// Share of a host core per vCPU of the reference speed; zero if the run never began.
+    pub share: Ppm,
+    /// CPU time each task is given for all its work, by task, real microseconds.
+    pub cpu_us: Vec<u64>,
+    /// The hosts that ever joined.
+    pub hosts: Vec<HostFact>,
+    /// Every finished task's own result, as the JSON it wrote. Not kept over a resume.
+    pub results: BTreeMap<TaskId, String>,
+    /// How long freezing a VM took, each time.
+    pub freezes: Vec<Latency>,
+    /// How long thawing a VM took, each time.
+    pub thaws: Vec<Latency>,
+    /// From the command to the task's first own instruction, for tasks from scratch.
+    pub starts: Vec<Latency>,
+    /// The same for tasks restored from a checkpoint.
+    pub restores: Vec<Latency>,
+    /// What each checkpoint cost.
+    pub checkpoints: Vec<CheckpointCost>,
+    /// When each hibernation and resume was asked for and when it took effect.
+    pub interruptions: Vec<TookEffect>,
+    /// The last launch that was refused, and why.
+    pub last_refusal: Option<String>,
+    /// The last attempt that failed, and why.
+    pub last_failure: Option<String>,
+}
+
+/// A host of the run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostFact {
+    /// Its id in the run.
+    pub host: HostId,
+    /// The worker's name and incarnation.
+    pub name: String,
+    /// What it offered.
+    pub offer: Host,
+    /// When and why it was lost, if it was.
+    pub lost: Option<(Time, String)>,
+}
+
+/// How long the worker took to carry out a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Latency {
+    /// The VM.
+    pub vm: VmId,
+    /// The task, where it is about one.
+    pub task: Option<TaskId>,
+    /// Real microseconds.
+    pub real_us: u64,
+}
+
+/// What a checkpoint cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CheckpointCost {
+    /// Of which task.
+    pub task: TaskId,
+    /// Its number.
+    pub checkpoint: CheckpointSeq,
+    /// Its size.
+    pub bytes: Bytes,
+    /// How long the task stood still, real microseconds.
+    pub real_held_us: u64,
+    /// How much of that CRIU took, real microseconds.
+    pub real_dump_us: u64,
+}
+
+/// An injected event: asked for, and in effect. Both in emulated time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TookEffect {
+    /// The VM.
+    pub vm: VmId,
+    /// A resume, else a hibernation.
+    pub resume: bool,
+    /// When it was asked for.
+    pub asked: Time,
+    /// When it had taken effect.
+    pub effect: Time,
+}
+
+impl LiveFacts {
+    /// Takes in a step.
+    pub(crate) fn see(&mut self, step: &Step) {
+        match &step.event {
+            Event::HostJoined { host, name, offer } => self.hosts.push(HostFact {
+                host: *host,
+                name: name.clone(),
+                offer: *offer,
+                lost: None,
+            }),
+            Event::HostLost { host, why } => {
+                if let Some(fact) = self.hosts.iter_mut().find(|h| h.host == *host) {
+                    fact.lost = Some((step.at, why.clone()));
+                }
+            }
+            Event::Machine { report, .. } => self.see_report(report),
+            Event::Begin | Event::Tick | Event::Cancel { .. } => {}
+        }
+        for effect in &step.effects {
+            let (vm, asked, resume) = match *effect {
+                Effect::VmHibernated { vm, asked } => (vm, asked, false),
+                Effect::VmResumed { vm, asked } => (vm, asked, true),
+                _ => continue,
+            };
+            self.interruptions.push(TookEffect { vm, resume, asked, effect: step.at });
+        }
+        for notice in &step.notices {
+            match notice {
+                Notice::LaunchRefused { vm, why } => {
+                    self.last_refusal = Some(format!("{vm} at {}: {why}", step.at));
+                }
+                Notice::TaskFailed { task, vm, why } => {
+                    self.last_failure = Some(format!("{task} on {vm} at {}: {why}", step.at));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn see_report(&mut self, report: &Report) {
+        match *report {
+            Report::VmFrozen { vm, real_took_us: real_us } => {
+                self.freezes.push(Latency { vm, task: None, real_us });
+            }
+            Report::VmThawed { vm, real_took_us: real_us } => {
+                self.thaws.push(Latency { vm, task: None, real_us });
+            }
+            Report::TaskStarted { vm, task, done, real_took_us: real_us, .. } => {
+                let list = if done == Ppm::ZERO { &mut self.starts } else { &mut self.restores };
+                list.push(Latency { vm, task: Some(task), real_us });
+            }
+            Report::CheckpointTaken {
+                task, checkpoint, bytes, real_held_us, real_dump_us, ..
+            } => self.checkpoints.push(CheckpointCost {
+                task,
+                checkpoint,
+                bytes,
+                real_held_us,
+                real_dump_us,
+            }),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! The coordinator service: one live run of an experiment on real workers.
+//!
+//! [`LiveRun`] binds an address, waits for its workers, refuses what they cannot
+//! hold ([`admission`]), and conducts the run to its end. Inside, ractor actors:
+//!
+//! - the *conductor* owns the [`dormouse_engine::Run`] and gives every event its place;
+//! - the *journal* makes every step durable before its commands leave;
+//! - the *clock* says when the run wants to be woken;
+//! - one *session* per worker keeps what was said until it was heard;
+//! - the *warden* supervises them all: a panic anywhere ends the run with an error.
+//!
+//! [`replay`] feeds a run's log through the policies again and compares.
+
+pub mod admission;
+mod api;
+mod clock;
+mod conductor;
+mod error;
+mod facts;
+mod journal;
+mod link;
+mod live;
+mod log;
+mod outbound;
+mod replay;
+mod restore;
+mod roster;
+mod session;
+mod store;
+mod warden;
+mod wire;
+
+pub use clock::Speedup;
+pub use error::CoordinatorError;
+pub use facts::{CheckpointCost, HostFact, Latency, LiveFacts, TookEffect};
+pub use live::{BoundRun, Conducted, LiveRun, Observer, Progress};
+pub use log::{LogError, LogLine, LogReader, LogWriter};
+pub use replay::{Difference, ReplayError, ReplayReport, replay};

@@ -1,0 +1,192 @@
+//! What was said and heard over one worker's session: numbers, acknowledgements, what
+//! to say again after a reconnect. Pure.
+
+use std::collections::VecDeque;
+
+use dormouse_proto::v1;
+
+/// Most commands in one message, so that none comes near the limit on a message's size.
+const BATCH: usize = 1_000;
+
+/// Why a peer can't be believed any more.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Nonsense {
+    #[error("it acknowledged command {ack}, but only {sent} were ever sent")]
+    Ack { ack: u64, sent: u64 },
+    #[error("it acknowledged command {ack} after it had forgotten it: {kept} was acknowledged")]
+    Forgot { ack: u64, kept: u64 },
+    #[error("it sent report {first} after report {heard}: those between are missing")]
+    Gap { first: u64, heard: u64 },
+    #[error("report {number}: {why}")]
+    Report { number: u64, why: String },
+}
+
+/// One session's numbering. Commands and reports are each numbered from 1.
+#[derive(Debug, Default)]
+pub(crate) struct Link {
+    /// Commands not acknowledged yet; the first has number `acked + 1`.
+    unacked: VecDeque<v1::Command>,
+    acked: u64,
+    /// The last command put on the present connection.
+    sent: u64,
+    /// The last report taken, and the last of them that is durable.
+    heard: u64,
+    durable: u64,
+}
+
+impl Link {
+    /// A session resumed from the log: all commands it was ever owed, and reports heard.
+    pub(crate) fn restored(commands: Vec<v1::Command>, heard: u64) -> Self {
+        Self { unacked: commands.into(), acked: 0, sent: 0, heard, durable: heard }
+    }
+
+    /// Commands to be sent.
+    pub(crate) fn push(&mut self, commands: Vec<v1::Command>) {
+        self.unacked.extend(commands);
+    }
+
+    /// A new connection: all that the worker hasn't taken is sent again.
+    pub(crate) fn connected(&mut self, ack: u64) -> Result<(), Nonsense> {
+        self.acknowledged(ack)?;
+        if ack < self.acked {
+            return Err(Nonsense::Forgot { ack, kept: self.acked });
+        }
+        self.sent = self.acked;
+        // Reports heard but not durable yet come again: they are dropped by number.
+        Ok(())
+    }
+
+    /// The worker has taken all commands up to `ack`.
+    pub(crate) fn acknowledged(&mut self, ack: u64) -> Result<(), Nonsense> {
+        let sent = self.acked + self.unacked.len() as u64;
+        if ack > sent {
+            return Err(Nonsense::Ack { ack, sent });
+        }
+        while self.acked < ack {
+            self.unacked.pop_front();
+            self.acked += 1;
+        }
+        self.sent = self.sent.max(self.acked);
+        Ok(())
+    }
+
+    /// The reports of a message that are new, and the number of the first.
+    pub(crate) fn hear(
+        &mut self,
+        reports: v1::Reports,
+    ) -> Result<(u64, Vec<v1::Report>), Nonsense> {
+        let first = reports.first;
+        if first == 0 || first > self.heard + 1 {
+            return Err(Nonsense::Gap { first, heard: self.heard });
+        }
+        let known = usize::try_from(self.heard + 1 - first).unwrap_or(usize::MAX);
+        let new: Vec<_> = reports.reports.into_iter().skip(known).collect();
+        let next = self.heard + 1;
+        self.heard += new.len() as u64;
+        Ok((next, new))
+    }
+
+    pub(crate) const fn heard(&self) -> u64 {
+        self.heard
+    }
+
+    /// Reports up to `through` are durable: they may be acknowledged.
+    pub(crate) fn made_durable(&mut self, through: u64) {
+        self.durable = self.durable.max(through);
+    }
+
+    /// What to put into the `ack` of the next message.
+    pub(crate) const fn ack(&self) -> u64 {
+        self.durable
+    }
+
+    /// The next commands to put on the connection.
+    pub(crate) fn next_batch(&mut self) -> Option<v1::Commands> {
+        let from = usize::try_from(self.sent - self.acked).unwrap_or(usize::MAX);
+        let commands: Vec<_> = self.unacked.iter().skip(from).take(BATCH).cloned().collect();
+        if commands.is_empty() {
+            return None;
+        }
+        let first = self.sent + 1;
+        self.sent += commands.len() as u64;
+        Some(v1::Commands { first, commands })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn command(vm: u32) -> v1::Command {
+        v1::Command { command: Some(v1::command::Command::FreezeVm(v1::VmRef { vm })) }
+    }
+
+    fn reports(first: u64, n: u32) -> v1::Reports {
+        let reports = (0..n)
+            .map(|i| v1::Report {
+                report: Some(v1::report::Report::VmCreated(v1::VmRef {
+                    vm: u32::try_from(first).expect("small") + i,
+                })),
+            })
+            .collect();
+        v1::Reports { first, reports }
+    }
+
+    #[test]
+    fn what_was_not_acknowledged_is_sent_again_and_nothing_else() {
+        let mut link = Link::default();
+        link.push(vec![command(1), command(2), command(3)]);
+        assert_eq!(link.next_batch().map(|b| (b.first, b.commands.len())), Some((1, 3)));
+        assert_eq!(link.next_batch(), None);
+        link.acknowledged(1).expect("it was sent");
+        link.connected(2).expect("it was sent");
+        let again = link.next_batch().expect("command 3 was not taken");
+        assert_eq!((again.first, again.commands), (3, vec![command(3)]));
+        assert_eq!(link.acknowledged(9), Err(Nonsense::Ack { ack: 9, sent: 3 }));
+        assert_eq!(link.connected(1), Err(Nonsense::Forgot { ack: 1, kept: 2 }));
+    }
+
+    #[test]
+    fn duplicates_are_dropped_and_gaps_are_nonsense() {
+        let mut link = Link::default();
+        assert_eq!(link.hear(reports(1, 3)).map(|(n, r)| (n, r.len())), Ok((1, 3)));
+        assert_eq!(link.hear(reports(2, 3)).map(|(n, r)| (n, r.len())), Ok((4, 1)));
+        assert_eq!(link.hear(reports(1, 2)).map(|(n, r)| (n, r.len())), Ok((5, 0)));
+        assert_eq!(link.hear(reports(6, 1)), Err(Nonsense::Gap { first: 6, heard: 4 }));
+        assert_eq!(link.hear(reports(0, 1)), Err(Nonsense::Gap { first: 0, heard: 4 }));
+        assert_eq!(link.ack(), 0);
+        link.made_durable(3);
+        assert_eq!(link.ack(), 3);
+    }
+
+    proptest! {
+        /// However often the connection breaks, the worker takes every command once, in order.
+        #[test]
+        fn every_command_arrives_once(steps in prop::collection::vec((0_u32..4, 0_usize..4), 1..60)) {
+            let (mut link, mut made, mut taken) = (Link::default(), 0_u32, Vec::new());
+            let mut flight: VecDeque<v1::Commands> = VecDeque::new();
+            let take = |batch: v1::Commands, taken: &mut Vec<v1::Command>| {
+                let known = taken.len() as u64 + 1 - batch.first;
+                taken.extend(batch.commands.into_iter().skip(usize::try_from(known).expect("small")));
+            };
+            for (what, n) in steps {
+                match what {
+                    0 => for _ in 0..n { made += 1; link.push(vec![command(made)]); },
+                    1 => flight.extend(link.next_batch()),
+                    2 => if let Some(batch) = flight.pop_front() { take(batch, &mut taken); },
+                    _ => {
+                        // Some of what was under way arrives, the rest is lost with the connection.
+                        for _ in 0..n { if let Some(b) = flight.pop_front() { take(b, &mut taken); } }
+                        flight.clear();
+                        link.connected(taken.len() as u64).expect("an honest worker");
+                    }
+                }
+            }
+            link.connected(taken.len() as u64).expect("an honest worker");
+            while let Some(batch) = link.next_batch() { take(batch, &mut taken); }
+            prop_assert_eq!(taken, (1..=made).map(command).collect::<Vec<_>>());
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! What a worker is sent: its session's messages, and a goodbye when the coordinator ends.
+
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll};
+
+use dormouse_proto::v1;
+use tokio::sync::mpsc;
+use tokio_stream::Stream;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+use tonic::Status;
+
+/// The coordinator's goodbye to all workers: said once, heard even when actors have died.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Farewell {
+    said: CancellationToken,
+    words: Arc<OnceLock<v1::Goodbye>>,
+}
+
+impl Farewell {
+    pub(crate) fn say(&self, goodbye: v1::Goodbye) {
+        // Only the first goodbye counts.
+        let _ = self.words.set(goodbye);
+        self.said.cancel();
+    }
+
+    pub(crate) async fn heard(&self) {
+        self.said.cancelled().await;
+    }
+
+    pub(crate) fn words(&self) -> Option<v1::Goodbye> {
+        self.words.get().cloned()
+    }
+}
+
+/// The stream down to one worker.
+#[derive(Debug)]
+pub(crate) struct Outbound {
+    messages: mpsc::Receiver<v1::ToWorker>,
+    farewell: Farewell,
+    said: Pin<Box<WaitForCancellationFutureOwned>>,
+    over: bool,
+}
+
+impl Outbound {
+    pub(crate) fn new(messages: mpsc::Receiver<v1::ToWorker>, farewell: Farewell) -> Self {
+        let said = Box::pin(farewell.said.clone().cancelled_owned());
+        Self { messages, farewell, said, over: false }
+    }
+}
+
+impl Stream for Outbound {
+    type Item = Result<v1::ToWorker, Status>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if self.over {
+            return Poll::Ready(None);
+        }
+        let message = self.messages.poll_recv(context);
+        if let Poll::Ready(Some(message)) = message {
+            return Poll::Ready(Some(Ok(message)));
+        }
+        if self.said.as_mut().poll(context).is_ready() {
+            self.over = true;
+            let goodbye = self.farewell.words().unwrap_or_default();
+            return Poll::Ready(Some(Ok(goodbye_message(0, goodbye))));
+        }
+        message.map(|_| None)
+    }
+}
+
+pub(crate) const fn goodbye_message(ack: u64, goodbye: v1::Goodbye) -> v1::ToWorker {
+    v1::ToWorker { ack, body: Some(v1::to_worker::Body::Goodbye(goodbye)) }
+}

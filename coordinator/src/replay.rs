@@ -1,0 +1,93 @@
+//! A run's events through the policies again: the same decisions must come out, byte for byte.
+
+use std::path::Path;
+
+use dormouse_engine::{Command, Run, Step};
+use serde_json::Value;
+
+use crate::LiveFacts;
+use crate::log::{LogError, LogLine, LogReader};
+
+/// Why a log can't be replayed.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplayError {
+    /// The log can't be read.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// No run can be made of its header.
+    #[error("{path}, line 1: no run can be made of this header")]
+    Header {
+        /// The log.
+        path: String,
+        /// Why.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+}
+
+/// What a replay showed.
+#[derive(Debug)]
+pub struct ReplayReport {
+    /// Steps replayed.
+    pub steps: u64,
+    /// The last line of the log was torn and left out.
+    pub torn: bool,
+    /// The first step that came out differently; the replay ended there.
+    pub difference: Option<Difference>,
+    /// The digest of all decisions.
+    pub decisions_sha256: String,
+    /// The run as it was at the end.
+    pub run: Run,
+    /// What was measured in it.
+    pub facts: LiveFacts,
+}
+
+/// A step that came out differently.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// The line of the log, from 1.
+    pub line: u64,
+    /// What stands there.
+    pub recorded: String,
+    /// What came out now.
+    pub replayed: String,
+}
+
+/// Replays the log at `path` through the run that `make` builds from its header.
+///
+/// # Errors
+///
+/// The log can't be read. That it came out differently is no error but the result.
+pub fn replay(
+    path: &Path,
+    make: impl FnOnce(&Value) -> Result<Run, Box<dyn std::error::Error + Send + Sync>>,
+) -> Result<ReplayReport, ReplayError> {
+    let mut log = LogReader::open(path)?;
+    let mut run = make(log.header())
+        .map_err(|source| ReplayError::Header { path: path.display().to_string(), source })?;
+    let (mut steps, mut difference, mut facts) = (0, None, LiveFacts::default());
+    while let Some(line) = log.next_line()? {
+        match again(&mut run, line) {
+            Ok((step, _)) => facts.see(&step),
+            Err(different) => {
+                difference = Some(different);
+                break;
+            }
+        }
+        steps += 1;
+    }
+    let (torn, decisions_sha256) = (log.torn(), run.digest());
+    Ok(ReplayReport { steps, torn, difference, decisions_sha256, run, facts })
+}
+
+/// Feeds a logged event to the run again and compares what comes of it.
+pub(crate) fn again(run: &mut Run, line: LogLine) -> Result<(Step, Vec<Command>), Difference> {
+    let LogLine { line, text, step } = line;
+    let (replayed, commands) = run.handle(step.at, step.event);
+    // A step holds only integers and text: this can't fail.
+    let json = serde_json::to_string(&replayed).unwrap_or_default();
+    if json == text {
+        Ok((replayed, commands))
+    } else {
+        Err(Difference { line, recorded: text, replayed: json })
+    }
+}

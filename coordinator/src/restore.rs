@@ -1,0 +1,120 @@
+//! A run that is to go on after its coordinator was killed: rebuilt from its log.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use dormouse_engine::{Event, Run};
+use dormouse_units::{Bytes, HostId, Ppm, Time};
+use serde_json::Value;
+
+use crate::admission::{self, Room};
+use crate::conductor::RestoredHost;
+use crate::log::LogReader;
+use crate::replay::again;
+use crate::roster::parse_host_name;
+use crate::{CoordinatorError, LiveFacts, Speedup};
+
+/// What a log holds of a run.
+#[derive(Debug)]
+pub(crate) struct Restored {
+    pub(crate) run_name: String,
+    pub(crate) run: Run,
+    pub(crate) facts: LiveFacts,
+    pub(crate) hosts: Vec<RestoredHost>,
+    pub(crate) begun: bool,
+    pub(crate) last: Time,
+    pub(crate) good_bytes: u64,
+}
+
+/// Rebuilds a run from its log.
+pub(crate) fn restore(
+    path: &Path,
+    header: &Value,
+    speedup: Speedup,
+    mut run: Run,
+) -> Result<Restored, CoordinatorError> {
+    let refuse = |why: String| CoordinatorError::Resume { path: path.to_owned(), why };
+    let mut log = LogReader::open(path)?;
+    let live = same_run(log.header(), header).map_err(refuse)?;
+    let run_name = live.get("run").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let share = live.get("share_ppm").and_then(Value::as_u64).and_then(|s| u32::try_from(s).ok());
+    let was = live.get("emulated_us_per_second").and_then(Value::as_u64);
+    let (Some(share), Some(was)) = (share, was) else {
+        return Err(refuse("its header does not say at which share and speed it ran".to_owned()));
+    };
+    if was != speedup.emulated_us_per_second() {
+        let was = Speedup::from_emulated_us_per_second(was).map_or(0.0, Speedup::as_f64);
+        let now = speedup.as_f64();
+        return Err(refuse(format!("it ran at speed-up {was}, not {now}: use --speedup {was}")));
+    }
+    let mut facts = LiveFacts { share: Ppm::new(share), ..LiveFacts::default() };
+    facts.cpu_us = admission::cpu_times(run.setup(), facts.share, speedup);
+    let mut hosts: BTreeMap<HostId, RestoredHost> = BTreeMap::new();
+    let (mut begun, mut last) = (false, Time::ZERO);
+    while let Some(line) = log.next_line()? {
+        let number = line.line;
+        let (step, commands) = again(&mut run, line).map_err(|difference| {
+            refuse(format!(
+                "line {number} comes out differently now, as {}; use the version that wrote it",
+                difference.replayed
+            ))
+        })?;
+        match &step.event {
+            Event::HostJoined { host, name, .. } => {
+                let (worker, incarnation) = parse_host_name(name).ok_or_else(|| {
+                    refuse(format!("line {number}: '{name}' is no worker's name"))
+                })?;
+                // What it offers is settled; its cores and memory are asked for no more.
+                let room = Room { name: worker.to_owned(), millicores: 0, memory: Bytes::ZERO };
+                hosts.insert(
+                    *host,
+                    RestoredHost {
+                        host: *host,
+                        worker: worker.to_owned(),
+                        incarnation,
+                        room,
+                        lost: None,
+                        commands: Vec::new(),
+                        // Its Ready, which this event stands for.
+                        heard: 1,
+                    },
+                );
+            }
+            Event::HostLost { host, why } => {
+                if let Some(host) = hosts.get_mut(host) {
+                    host.lost = Some(why.clone());
+                }
+            }
+            Event::Machine { host, .. } => {
+                if let Some(host) = hosts.get_mut(host) {
+                    host.heard += 1;
+                }
+            }
+            Event::Begin => begun = true,
+            Event::Tick | Event::Cancel { .. } => {}
+        }
+        for command in commands {
+            if let Some(host) = hosts.get_mut(&command.host()) {
+                host.commands.push(command);
+            }
+        }
+        facts.see(&step);
+        last = step.at;
+    }
+    let (hosts, good_bytes) = (hosts.into_values().collect(), log.good_bytes());
+    Ok(Restored { run_name, run, facts, hosts, begun, last, good_bytes })
+}
+
+/// The live part of a log's header, if the rest is this run's header.
+fn same_run<'a>(logged: &'a Value, header: &Value) -> Result<&'a Value, String> {
+    let live = logged.get("live").ok_or("it is not the log of a live run")?;
+    let other = |key: &str| format!("its header differs in '{key}': it is the log of another run");
+    let (Some(was), Some(now)) = (logged.as_object(), header.as_object()) else {
+        return Err("its header is not that of a run".to_owned());
+    };
+    if let Some((key, _)) = now.iter().find(|(key, value)| was.get(*key) != Some(*value)) {
+        return Err(other(key));
+    }
+    let extra = was.keys().find(|key| *key != "live" && !now.contains_key(*key));
+    extra.map_or(Ok(live), |key| Err(other(key)))
+}

@@ -1,0 +1,123 @@
+//! Which workers there are, in which of their lives, and where each stands.
+
+use std::collections::BTreeMap;
+
+use dormouse_units::HostId;
+use ractor::ActorRef;
+
+use crate::admission::Room;
+use crate::session::SessionMsg;
+
+/// Where a host stands in the run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// Connected; measures the programs.
+    Measuring,
+    /// Has measured; waits for the run to begin.
+    Ready {
+        /// CPU time of one repetition of each program.
+        repetition_us: Vec<u64>,
+    },
+    /// Part of the run.
+    Joined,
+    /// Gone for good; its worker may come back as another host.
+    Lost {
+        /// Why.
+        why: String,
+    },
+}
+
+/// One life of one worker.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) worker: String,
+    pub(crate) incarnation: u64,
+    pub(crate) room: Room,
+    pub(crate) standing: Standing,
+    /// `None` for a host that was lost before this coordinator started.
+    pub(crate) session: Option<ActorRef<SessionMsg>>,
+}
+
+impl Entry {
+    pub(crate) const fn is_lost(&self) -> bool {
+        matches!(self.standing, Standing::Lost { .. })
+    }
+}
+
+/// All lives of all workers.
+#[derive(Debug, Default)]
+pub(crate) struct Roster {
+    entries: BTreeMap<HostId, Entry>,
+}
+
+impl Roster {
+    /// The id of the next host: never used before in this run.
+    pub(crate) fn next_id(&self) -> HostId {
+        self.entries.last_key_value().map_or(HostId::new(0), |(id, _)| id.next())
+    }
+
+    pub(crate) fn insert(&mut self, host: HostId, entry: Entry) {
+        self.entries.insert(host, entry);
+    }
+
+    pub(crate) fn get(&self, host: HostId) -> Option<&Entry> {
+        self.entries.get(&host)
+    }
+
+    pub(crate) fn get_mut(&mut self, host: HostId) -> Option<&mut Entry> {
+        self.entries.get_mut(&host)
+    }
+
+    /// This life of this worker.
+    pub(crate) fn find(&self, worker: &str, incarnation: u64) -> Option<(HostId, &Entry)> {
+        self.iter().find(|(_, e)| e.worker == worker && e.incarnation == incarnation)
+    }
+
+    /// Other lives of this worker that aren't known to be over.
+    pub(crate) fn former_lives(&self, worker: &str, incarnation: u64) -> Vec<HostId> {
+        let former = |e: &Entry| e.worker == worker && e.incarnation != incarnation && !e.is_lost();
+        self.iter().filter(|(_, e)| former(e)).map(|(host, _)| host).collect()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (HostId, &Entry)> + '_ {
+        self.entries.iter().map(|(&host, entry)| (host, entry))
+    }
+
+    /// Hosts that have measured and wait, with what they measured.
+    pub(crate) fn ready(&self) -> impl Iterator<Item = (HostId, &Entry, &[u64])> + '_ {
+        self.iter().filter_map(|(host, entry)| match &entry.standing {
+            Standing::Ready { repetition_us } => Some((host, entry, &repetition_us[..])),
+            _ => None,
+        })
+    }
+
+    /// Workers connected, or expected back.
+    pub(crate) fn alive(&self) -> usize {
+        self.entries.values().filter(|e| !e.is_lost()).count()
+    }
+}
+
+/// A worker's life as the log names it.
+pub(crate) fn host_name(worker: &str, incarnation: u64) -> String {
+    format!("{worker}@{incarnation:016x}")
+}
+
+/// The worker's life that the log means by this name.
+pub(crate) fn parse_host_name(name: &str) -> Option<(&str, u64)> {
+    let (worker, incarnation) = name.rsplit_once('@')?;
+    Some((worker, u64::from_str_radix(incarnation, 16).ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_in_the_log_are_read_back() {
+        for (worker, incarnation) in [("w1", 0), ("a@b", u64::MAX), ("", 7)] {
+            let name = host_name(worker, incarnation);
+            assert_eq!(parse_host_name(&name), Some((worker, incarnation)));
+        }
+        assert_eq!(parse_host_name("w1"), None);
+    }
+}

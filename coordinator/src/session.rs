@@ -1,0 +1,298 @@
+//! One worker's session: keeps what was said until it was heard, over any number of
+//! connections, and declares the worker lost when it has been silent for too long.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use dormouse_proto::v1;
+use dormouse_units::HostId;
+use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::task::JoinHandle;
+use tokio_util::sync::DropGuard;
+
+use crate::conductor::ConductorMsg;
+use crate::link::{Link, Nonsense};
+use crate::outbound::goodbye_message;
+use crate::wire::{self, Heard};
+
+/// Heartbeats per time after which a silent worker is lost. Silence is counted in these, not
+/// read off a clock: a coordinator that was starved itself has missed as many of its own.
+pub(crate) const BEATS: u32 = 4;
+
+/// Says only that somebody is there, and what is acknowledged.
+const HEARTBEAT: v1::to_worker::Body = v1::to_worker::Body::Heartbeat(v1::Heartbeat {});
+
+/// One connection of a worker. Dropping it ends the reading of it, too.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) id: u64,
+    pub(crate) to_worker: mpsc::Sender<v1::ToWorker>,
+    pub(crate) reading: DropGuard,
+}
+
+#[derive(Debug)]
+pub(crate) struct Session;
+
+#[derive(Debug)]
+pub(crate) enum SessionMsg {
+    /// The worker is connected, and has taken commands up to `ack`.
+    Attach { connection: Connection, ack: u64, welcome: v1::Welcome },
+    /// Something came over this connection. The permit lets it send more.
+    Received { connection: u64, message: v1::FromWorker, permit: OwnedSemaphorePermit },
+    /// A connection has broken.
+    Detached { connection: u64, why: String },
+    /// The connection can take more messages.
+    Writable { connection: u64 },
+    /// Commands whose steps are durable, and up to which report all is.
+    Release { commands: Vec<v1::Command>, durable: u64 },
+    /// Time for a heartbeat.
+    Beat,
+    /// Answered when all that was released before is on its way.
+    Settle(RpcReplyPort<()>),
+    /// The worker is lost to this run: tell it, if it can hear.
+    Dismiss { why: String },
+}
+
+#[derive(Debug)]
+pub(crate) struct SessionArgs {
+    pub(crate) host: HostId,
+    pub(crate) link: Link,
+    pub(crate) conductor: ActorRef<ConductorMsg>,
+    pub(crate) lost_after: Duration,
+}
+
+#[derive(Debug)]
+pub(crate) struct SessionState {
+    host: HostId,
+    link: Link,
+    conductor: ActorRef<ConductorMsg>,
+    connection: Option<Connection>,
+    /// Somebody waits for room on the connection.
+    waiting: bool,
+    /// An acknowledgement is owed.
+    ack_due: bool,
+    /// Beats since anything was heard.
+    silent: u32,
+    /// Something was said since the last beat.
+    spoke: bool,
+    /// Permits of messages that are not durable, with their last report.
+    permits: VecDeque<(u64, OwnedSemaphorePermit)>,
+    lost: bool,
+    heart: JoinHandle<()>,
+}
+
+impl SessionState {
+    /// Puts on the connection what it can take: commands not sent yet, or a bare acknowledgement.
+    fn flush(&mut self, myself: &ActorRef<SessionMsg>) {
+        let Some(connection) = &self.connection else { return };
+        loop {
+            match connection.to_worker.try_reserve() {
+                Ok(room) => {
+                    let commands = self.link.next_batch().map(v1::to_worker::Body::Commands);
+                    if commands.is_none() && !self.ack_due {
+                        return;
+                    }
+                    let body = commands.unwrap_or(HEARTBEAT);
+                    room.send(v1::ToWorker { ack: self.link.ack(), body: Some(body) });
+                    self.ack_due = false;
+                    self.spoke = true;
+                }
+                Err(mpsc::error::TrySendError::Full(())) if !self.waiting => break,
+                Err(_) => return,
+            }
+        }
+        self.waiting = true;
+        let (id, to_worker, myself) = (connection.id, connection.to_worker.clone(), myself.clone());
+        tokio::spawn(async move {
+            // Whether there is room or nobody any more: the session looks for itself.
+            let _ = to_worker.reserve().await;
+            let _ = myself.cast(SessionMsg::Writable { connection: id });
+        });
+    }
+
+    fn is_current(&self, connection: u64) -> bool {
+        self.connection.as_ref().is_some_and(|c| c.id == connection)
+    }
+
+    fn attach(&mut self, connection: Connection, ack: u64, welcome: v1::Welcome) {
+        self.silent = 0;
+        self.waiting = false;
+        self.permits.clear();
+        if let Err(nonsense) = self.link.connected(ack) {
+            self.connection = Some(connection);
+            self.give_up(&nonsense.to_string());
+            return;
+        }
+        let body = Some(v1::to_worker::Body::Welcome(welcome));
+        // A fresh connection has room for its first message.
+        let _ = connection.to_worker.try_send(v1::ToWorker { ack: self.link.ack(), body });
+        // The former connection, if there was one, ends here.
+        self.connection = Some(connection);
+    }
+
+    fn receive(
+        &mut self,
+        message: v1::FromWorker,
+        permit: OwnedSemaphorePermit,
+    ) -> Result<(), Nonsense> {
+        self.link.acknowledged(message.ack)?;
+        let Some(v1::from_worker::Body::Reports(reports)) = message.body else { return Ok(()) };
+        let before = self.link.heard();
+        let (first, new) = self.link.hear(reports)?;
+        let mut heard = Vec::with_capacity(new.len());
+        for (number, report) in (first..).zip(new) {
+            let nonsense = |why| Nonsense::Report { number, why };
+            let report = wire::heard(report).map_err(nonsense)?;
+            if matches!(report, Heard::Ready { .. }) != (number == 1) {
+                let why = "the first report, and no other, must be Ready".to_owned();
+                return Err(Nonsense::Report { number, why });
+            }
+            heard.push(report);
+        }
+        let through = self.link.heard();
+        if through > before {
+            self.permits.push_back((through, permit));
+            let host = self.host;
+            let _ = self.conductor.cast(ConductorMsg::Heard { host, through, heard });
+        }
+        Ok(())
+    }
+
+    /// The worker is lost: the conductor hears it once, and dismisses it.
+    fn give_up(&mut self, why: &str) {
+        if !self.lost {
+            self.lost = true;
+            let why = why.to_owned();
+            let _ = self.conductor.cast(ConductorMsg::Lost { host: self.host, why });
+        }
+    }
+
+    fn beat(&mut self) {
+        // While its messages wait for us it can't speak: that is no silence of its own.
+        if self.permits.is_empty() || self.connection.is_none() {
+            self.silent += 1;
+        }
+        if self.silent == BEATS / 2 {
+            tracing::warn!(host = %self.host, "not heard of for a while: suspected lost");
+        }
+        if self.silent > BEATS {
+            let how = if self.connection.is_some() { "silent" } else { "not connected" };
+            self.give_up(&format!("it was {how} for too long"));
+            return;
+        }
+        if let Some(connection) = self.connection.as_ref().filter(|_| !self.spoke) {
+            let body = Some(HEARTBEAT);
+            // Where there is no room, the worker has enough to read.
+            let _ = connection.to_worker.try_send(v1::ToWorker { ack: self.link.ack(), body });
+        }
+        self.spoke = false;
+    }
+}
+
+impl Actor for Session {
+    type Msg = SessionMsg;
+    type State = SessionState;
+    type Arguments = SessionArgs;
+
+    async fn pre_start(
+        &self,
+        myself: ActorRef<SessionMsg>,
+        args: SessionArgs,
+    ) -> Result<SessionState, ActorProcessingErr> {
+        let period = args.lost_after / BEATS;
+        let heart = tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(period).await;
+                if myself.cast(SessionMsg::Beat).is_err() {
+                    return;
+                }
+            }
+        });
+        Ok(SessionState {
+            host: args.host,
+            link: args.link,
+            conductor: args.conductor,
+            connection: None,
+            waiting: false,
+            ack_due: false,
+            silent: 0,
+            spoke: false,
+            permits: VecDeque::new(),
+            lost: false,
+            heart,
+        })
+    }
+
+    async fn handle(
+        &self,
+        myself: ActorRef<SessionMsg>,
+        message: SessionMsg,
+        state: &mut SessionState,
+    ) -> Result<(), ActorProcessingErr> {
+        match message {
+            SessionMsg::Attach { connection, ack, welcome } => {
+                state.attach(connection, ack, welcome);
+                state.flush(&myself);
+            }
+            SessionMsg::Received { connection, message, permit } => {
+                if state.is_current(connection) && !state.lost {
+                    state.silent = 0;
+                    if let Err(nonsense) = state.receive(message, permit) {
+                        state.give_up(&nonsense.to_string());
+                    }
+                }
+            }
+            SessionMsg::Detached { connection, why } => {
+                if state.is_current(connection) {
+                    tracing::info!(host = %state.host, why, "its connection has ended");
+                    state.connection = None;
+                    state.permits.clear();
+                }
+            }
+            SessionMsg::Writable { connection } => {
+                if state.is_current(connection) {
+                    state.waiting = false;
+                    state.flush(&myself);
+                }
+            }
+            SessionMsg::Release { commands, durable } => {
+                state.link.push(commands);
+                if durable > 0 {
+                    state.link.made_durable(durable);
+                    state.ack_due = true;
+                    while state.permits.front().is_some_and(|(through, _)| *through <= durable) {
+                        state.permits.pop_front();
+                    }
+                }
+                state.flush(&myself);
+            }
+            SessionMsg::Beat => state.beat(),
+            SessionMsg::Settle(reply) => {
+                let _ = reply.send(());
+            }
+            SessionMsg::Dismiss { why } => {
+                if let Some(Connection { to_worker, reading, .. }) = state.connection.take() {
+                    let goodbye = v1::Goodbye { why, over: false };
+                    let message = goodbye_message(state.link.ack(), goodbye);
+                    // It waits for room by itself: the session is over.
+                    tokio::spawn(async move {
+                        let _ = to_worker.send(message).await;
+                        drop(reading);
+                    });
+                }
+                myself.stop(None);
+            }
+        }
+        Ok(())
+    }
+
+    async fn post_stop(
+        &self,
+        _: ActorRef<SessionMsg>,
+        state: &mut SessionState,
+    ) -> Result<(), ActorProcessingErr> {
+        state.heart.abort();
+        Ok(())
+    }
+}

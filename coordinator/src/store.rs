@@ -1,0 +1,194 @@
+//! The checkpoint store: one file per checkpoint, whole or not there.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Checkpoints kept per task: one of them may turn out damaged, and one may be under way.
+const KEPT: usize = 3;
+
+/// A folder of checkpoints, `<task>/<number>`. Its methods block, but for [`Store::holds`].
+#[derive(Debug)]
+pub(crate) struct Store {
+    root: PathBuf,
+    /// Tasks that may have some.
+    tasks: Mutex<BTreeSet<u32>>,
+}
+
+/// A checkpoint being received. Dropped before [`Incoming::finish`], it leaves nothing.
+#[derive(Debug)]
+pub(crate) struct Incoming {
+    folder: PathBuf,
+    number: u32,
+    part: PathBuf,
+    file: File,
+    bytes: u64,
+    finished: bool,
+}
+
+impl Store {
+    /// The store in this folder, which is made; parts left by a crash are removed.
+    pub(crate) fn open(root: &Path) -> io::Result<Self> {
+        fs::create_dir_all(root)?;
+        let mut tasks = BTreeSet::new();
+        for task in fs::read_dir(root)? {
+            let task = task?.path();
+            if let Some(number) = number_of(&task).filter(|_| task.is_dir()) {
+                tasks.insert(number);
+                for file in fs::read_dir(&task)? {
+                    let file = file?.path();
+                    if number_of(&file).is_none() {
+                        fs::remove_file(&file)?;
+                    }
+                }
+            }
+        }
+        Ok(Self { root: root.to_owned(), tasks: Mutex::new(tasks) })
+    }
+
+    fn tasks(&self) -> MutexGuard<'_, BTreeSet<u32>> {
+        // A set of numbers is whole whoever panicked with it.
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether there may be a checkpoint of this task.
+    pub(crate) fn holds(&self, task: u32) -> bool {
+        self.tasks().contains(&task)
+    }
+
+    fn folder(&self, task: u32) -> PathBuf {
+        self.root.join(task.to_string())
+    }
+
+    /// Begins to receive a checkpoint. `nonce` keeps two that are received at once apart.
+    pub(crate) fn receive(&self, task: u32, number: u32, nonce: u64) -> io::Result<Incoming> {
+        self.tasks().insert(task);
+        let folder = self.folder(task);
+        fs::create_dir_all(&folder)?;
+        let part = folder.join(format!("{number}.{nonce}.part"));
+        let file = File::create_new(&part)?;
+        Ok(Incoming { folder, number, part, file, bytes: 0, finished: false })
+    }
+
+    /// Opens a stored checkpoint.
+    pub(crate) fn open_checkpoint(&self, task: u32, number: u32) -> io::Result<File> {
+        File::open(self.folder(task).join(number.to_string()))
+    }
+
+    /// Forgets all checkpoints of a task.
+    pub(crate) fn forget(&self, task: u32) -> io::Result<()> {
+        self.tasks().remove(&task);
+        remove(&self.folder(task))
+    }
+
+    /// Forgets all checkpoints of all tasks, and the folder.
+    pub(crate) fn close(&self) -> io::Result<()> {
+        self.tasks().clear();
+        remove(&self.root)
+    }
+}
+
+impl Incoming {
+    pub(crate) fn write(&mut self, data: &[u8]) -> io::Result<()> {
+        self.bytes += data.len() as u64;
+        self.file.write_all(data)
+    }
+
+    /// The checkpoint exists from now on, whatever becomes of this process; the oldest go.
+    ///
+    /// It isn't synced: on the disk of the event log, megabytes of images would hold up the log's
+    /// own syncs, and with them every command, for seconds. After a power cut the checksums in
+    /// the checkpoint tell, and the one before is used.
+    pub(crate) fn finish(mut self) -> io::Result<u64> {
+        fs::rename(&self.part, self.folder.join(self.number.to_string()))?;
+        self.finished = true;
+        let mut stored = BTreeMap::new();
+        for file in fs::read_dir(&self.folder)? {
+            let path = file?.path();
+            if let Some(number) = number_of(&path) {
+                stored.insert(number, path);
+            }
+        }
+        let surplus = stored.len().saturating_sub(KEPT);
+        for path in stored.values().take(surplus) {
+            fs::remove_file(path)?;
+        }
+        Ok(self.bytes)
+    }
+}
+
+impl Drop for Incoming {
+    fn drop(&mut self) {
+        if !self.finished {
+            // What can't be removed now is when the store is opened again.
+            let _ = fs::remove_file(&self.part);
+        }
+    }
+}
+
+fn remove(folder: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn number_of(path: &Path) -> Option<u32> {
+    path.file_name()?.to_str()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let mut names: Vec<_> = fs::read_dir(folder)
+            .expect("the folder is there")
+            .map(|f| f.expect("an entry").file_name().into_string().expect("plain"))
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn the_three_newest_are_kept_and_parts_leave_nothing() {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let store = Store::open(dir.path()).expect("a store");
+        for number in 8..13 {
+            let mut incoming = store.receive(7, number, 1).expect("room");
+            incoming.write(&[1, 2]).expect("room");
+            incoming.write(&[u8::try_from(number).expect("small")]).expect("room");
+            assert_eq!(incoming.finish().expect("room"), 3);
+        }
+        let torn = store.receive(7, 13, 1).expect("room");
+        drop(torn);
+        assert_eq!(names(&dir.path().join("7")), ["10", "11", "12"]);
+        let mut bytes = Vec::new();
+        let mut file = store.open_checkpoint(7, 12).expect("it is stored");
+        file.read_to_end(&mut bytes).expect("readable");
+        assert_eq!(bytes, [1, 2, 12]);
+        assert!(store.open_checkpoint(7, 9).is_err());
+        assert!(store.holds(7) && !store.holds(8));
+        store.forget(7).expect("it goes");
+        store.forget(7).expect("it is gone");
+        assert!(!store.holds(7));
+        assert_eq!(names(dir.path()), [""; 0]);
+        store.close().expect("it goes");
+        assert!(!dir.path().exists());
+    }
+
+    #[test]
+    fn parts_of_a_crash_are_removed_when_it_is_opened_again() {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let store = Store::open(dir.path()).expect("a store");
+        store.receive(1, 1, 1).expect("room").finish().expect("room");
+        fs::write(dir.path().join("1/2.77.part"), "half").expect("room");
+        let store = Store::open(dir.path()).expect("a store");
+        assert!(store.holds(1));
+        assert_eq!(names(&dir.path().join("1")), ["1"]);
+    }
+}

@@ -1,0 +1,219 @@
+//! Between the engine's words and the wire's.
+
+use dormouse_cloud::Burstable;
+use dormouse_engine::{Command, Report, StartTask};
+use dormouse_policies::Mode;
+use dormouse_proto::v1;
+use dormouse_units::{Attempt, Bytes, CheckpointSeq, Credits, Ppm, TaskId, VmId};
+
+/// What each task is on a worker: its program, and the CPU time it is given.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Loads {
+    pub(crate) programs: Vec<Vec<String>>,
+    pub(crate) cpu_us: Vec<u64>,
+}
+
+impl Loads {
+    /// A command as the wire has it.
+    pub(crate) fn command(&self, command: Command) -> v1::Command {
+        use v1::command::Command as Wire;
+        let vm_ref = |vm: VmId| v1::VmRef { vm: vm.get() };
+        let wire = match command {
+            Command::CreateVm { vm, kind, vcpus, memory, burstable, .. } => {
+                Wire::CreateVm(v1::CreateVm {
+                    vm: vm.get(),
+                    kind: kind.as_str().to_owned(),
+                    vcpus,
+                    memory_bytes: memory.get(),
+                    burstable: burstable.map(burstable_to_wire),
+                })
+            }
+            Command::FreezeVm { vm, .. } => Wire::FreezeVm(vm_ref(vm)),
+            Command::ThawVm { vm, .. } => Wire::ThawVm(vm_ref(vm)),
+            Command::DestroyVm { vm, .. } => Wire::DestroyVm(vm_ref(vm)),
+            Command::StartTask(start) => Wire::StartTask(self.start(&start)),
+            Command::StopTask { vm, task, attempt, keep, .. } => Wire::StopTask(v1::StopTask {
+                vm: vm.get(),
+                task: task.get(),
+                attempt: attempt.get(),
+                keep,
+            }),
+            Command::SetMode { vm, task, attempt, mode, .. } => Wire::SetMode(v1::SetMode {
+                vm: vm.get(),
+                task: task.get(),
+                attempt: attempt.get(),
+                mode: mode_to_wire(mode).into(),
+            }),
+        };
+        v1::Command { command: Some(wire) }
+    }
+
+    fn start(&self, start: &StartTask) -> v1::StartTask {
+        let index = start.task.get() as usize;
+        let args = self.programs.get(index).cloned().unwrap_or_default();
+        v1::StartTask {
+            vm: start.vm.get(),
+            task: start.task.get(),
+            attempt: start.attempt.get(),
+            program: Some(v1::Program { args }),
+            memory_bytes: start.memory.get(),
+            runtime_us: start.runtime.as_micros(),
+            cpu_us: self.cpu_us.get(index).copied().unwrap_or_default(),
+            done_ppm: start.from.map_or(0, |(_, done)| done.get()),
+            checkpoint: start.from.map_or(0, |(seq, _)| seq.get()),
+            checkpoints: start.checkpoints.count,
+            checkpoint_cost_us: start.checkpoints.cost.as_micros(),
+            mode: mode_to_wire(start.mode).into(),
+            tier: v1::Tier::Foreground.into(),
+        }
+    }
+}
+
+const fn mode_to_wire(mode: Mode) -> v1::Mode {
+    match mode {
+        Mode::Burst => v1::Mode::Burst,
+        Mode::Baseline => v1::Mode::Baseline,
+    }
+}
+
+fn burstable_to_wire(b: Burstable) -> v1::Burstable {
+    v1::Burstable {
+        baseline_ppm: b.baseline.get(),
+        earned_per_hour_vcpu_us: b.earned_per_hour.as_vcpu_micros(),
+        initial_vcpu_us: b.initial.as_vcpu_micros(),
+        cap_vcpu_us: b.cap.as_vcpu_micros(),
+    }
+}
+
+/// A report as it was heard.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Heard {
+    /// The worker has measured the programs.
+    Ready { repetition_us: Vec<u64> },
+    /// Something the run must hear, and a finished task's own result.
+    Report { report: Report, result: Option<String> },
+}
+
+/// A report in the engine's words.
+///
+/// # Errors
+///
+/// What is wrong with it.
+pub(crate) fn heard(report: v1::Report) -> Result<Heard, String> {
+    use v1::report::Report as Wire;
+    let wire = report.report.ok_or("it is empty, or of a kind that this version doesn't know")?;
+    let mut result = None;
+    let report = match wire {
+        Wire::Ready(ready) => return Ok(Heard::Ready { repetition_us: ready.repetition_us }),
+        Wire::VmCreated(it) => Report::VmCreated { vm: VmId::new(it.vm) },
+        Wire::VmFrozen(it) => Report::VmFrozen { vm: VmId::new(it.vm), real_took_us: it.took_us },
+        Wire::VmThawed(it) => Report::VmThawed { vm: VmId::new(it.vm), real_took_us: it.took_us },
+        Wire::VmDestroyed(it) => Report::VmDestroyed { vm: VmId::new(it.vm) },
+        Wire::VmFailed(it) => Report::VmFailed { vm: VmId::new(it.vm), why: it.why },
+        Wire::TaskStarted(it) => {
+            let (vm, task, attempt) = of_task(it.task)?;
+            let done = part(it.done_ppm)?;
+            Report::TaskStarted { vm, task, attempt, done, real_took_us: it.took_us }
+        }
+        Wire::TaskFinished(it) => {
+            let (vm, task, attempt) = of_task(it.task)?;
+            result = Some(it.result).filter(|text| !text.is_empty());
+            let (verified, real_cpu_us) = (it.verified, it.cpu_us);
+            Report::TaskFinished { vm, task, attempt, verified, real_cpu_us }
+        }
+        Wire::TaskFailed(it) => {
+            let (vm, task, attempt) = of_task(it.task)?;
+            Report::TaskFailed { vm, task, attempt, why: it.why, real_cpu_us: it.cpu_us }
+        }
+        Wire::TaskStopped(it) => {
+            let (vm, task, attempt) = of_task(it.task)?;
+            let done = part(it.done_ppm)?;
+            let kept = (it.checkpoint > 0).then_some((CheckpointSeq::new(it.checkpoint), done));
+            Report::TaskStopped { vm, task, attempt, kept, real_cpu_us: it.cpu_us }
+        }
+        Wire::CheckpointTaken(it) => {
+            let (vm, task, attempt) = of_task(it.task)?;
+            if it.checkpoint == 0 {
+                return Err("checkpoints are numbered from 1".to_owned());
+            }
+            Report::CheckpointTaken {
+                vm,
+                task,
+                attempt,
+                checkpoint: CheckpointSeq::new(it.checkpoint),
+                done: part(it.done_ppm)?,
+                bytes: Bytes::new(it.bytes),
+                real_held_us: it.held_us,
+                real_dump_us: it.dump_us,
+            }
+        }
+        Wire::CheckpointFailed(it) => {
+            let (vm, task, attempt) = of_task(it.task)?;
+            Report::CheckpointFailed { vm, task, attempt, why: it.why }
+        }
+        Wire::Credits(it) => {
+            Report::Credits { vm: VmId::new(it.vm), balance: Credits::from_vcpu_micros(it.vcpu_us) }
+        }
+        Wire::VmShare(it) => Report::Share {
+            vm: VmId::new(it.vm),
+            real_promised_us: it.promised_us,
+            real_received_us: it.received_us,
+        },
+    };
+    Ok(Heard::Report { report, result })
+}
+
+fn of_task(of: Option<v1::TaskRef>) -> Result<(VmId, TaskId, Attempt), String> {
+    let of = of.ok_or("it does not say of which task it is")?;
+    Ok((VmId::new(of.vm), TaskId::new(of.task), Attempt::new(of.attempt)))
+}
+
+fn part(ppm: u32) -> Result<Ppm, String> {
+    if ppm > Ppm::ONE.get() {
+        return Err(format!("{ppm} parts per million of the work are more than all of it"));
+    }
+    Ok(Ppm::new(ppm))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn damaged_reports_are_refused_with_what_is_wrong() {
+        use v1::report::Report as Wire;
+        let no_task = Wire::TaskFinished(v1::TaskFinished::default());
+        let task = Some(v1::TaskRef { vm: 1, task: 2, attempt: 3 });
+        let too_much = Wire::TaskStarted(v1::TaskStarted { task, done_ppm: 1_000_001, took_us: 0 });
+        let zeroth = Wire::CheckpointTaken(v1::CheckpointTaken { task, ..Default::default() });
+        for (report, word) in [
+            (None, "empty"),
+            (Some(no_task), "which task"),
+            (Some(too_much), "more than all"),
+            (Some(zeroth), "from 1"),
+        ] {
+            let no = heard(v1::Report { report }).expect_err("damaged");
+            assert!(no.contains(word), "{no}");
+        }
+    }
+
+    #[test]
+    fn a_stop_without_checkpoint_keeps_nothing() {
+        let task = Some(v1::TaskRef { vm: 1, task: 2, attempt: 3 });
+        let stopped = v1::TaskStopped { task, done_ppm: 500_000, checkpoint: 0, cpu_us: 7 };
+        let report = Some(v1::report::Report::TaskStopped(stopped));
+        assert_eq!(
+            heard(v1::Report { report }),
+            Ok(Heard::Report {
+                report: Report::TaskStopped {
+                    vm: VmId::new(1),
+                    task: TaskId::new(2),
+                    attempt: Attempt::new(3),
+                    kept: None,
+                    real_cpu_us: 7
+                },
+                result: None
+            })
+        );
+    }
+}

@@ -1,0 +1,469 @@
+//! A tiny experiment, a tiny scheduler, and a worker that only says what it is told to say.
+#![allow(
+    clippy::allow_attributes,
+    clippy::unwrap_used,
+    dead_code,
+    unreachable_pub,
+    missing_docs,
+    reason = "test support; not every test uses all of it"
+)]
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use dormouse_cloud::{Catalogue, InstanceType, Limits, Market};
+use dormouse_coordinator::{Conducted, CoordinatorError, LiveRun, Observer, Speedup};
+use dormouse_engine::{Run, Setup};
+use dormouse_policies::{
+    Bag, CheckpointBudget, Decision, Mode, Notice, Scheduler, StartReason, Task,
+};
+use dormouse_proto::v1;
+use dormouse_units::{Bytes, Ppm, Price, Span, TaskId, Time, TypeName, VmId};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio_stream::wrappers::ReceiverStream;
+use tokio_util::sync::CancellationToken;
+
+/// How long anything may take before a test says what it waited for.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
+pub const KIND: &str = "only";
+
+pub fn setup(tasks: usize, vcpus: u32) -> Setup {
+    let kind = InstanceType {
+        name: KIND.into(),
+        vcpus,
+        memory: Bytes::new(1 << 40),
+        mflops: 1,
+        on_demand: Some(Price::from_nanos_per_hour(1_000_000)),
+        spot: None,
+        limits: Limits { spot: 0, on_demand: 8 },
+        burstable: None,
+    };
+    let task = Task {
+        name: "t".to_owned(),
+        memory: Bytes::new(1 << 20),
+        runtime: BTreeMap::from([(TypeName::from(KIND), Span::from_secs(100))]),
+    };
+    Setup {
+        seed: 1,
+        catalogue: Catalogue {
+            types: BTreeMap::from([(KIND.into(), kind)]),
+            boot: Span::ZERO,
+            hibernation: Span::ZERO,
+        },
+        bag: Bag { tasks: vec![task; tasks], deadline: Span::from_secs(1_000_000) },
+        checkpoint: CheckpointBudget {
+            overhead: Ppm::ZERO,
+            fixed: Span::ZERO,
+            per_megabyte: Span::ZERO,
+        },
+        interruptions: Vec::new(),
+        preemption_notice: Span::ZERO,
+    }
+}
+
+/// First come, first served, on one VM at a time; another when that is lost.
+#[derive(Debug)]
+pub struct Fifo {
+    waiting: VecDeque<TaskId>,
+    on_vm: Vec<TaskId>,
+    vm: VmId,
+    vcpus: usize,
+    ready: bool,
+    panics_at: Option<TaskId>,
+}
+
+impl Fifo {
+    pub fn new(tasks: usize, vcpus: u32) -> Self {
+        Self {
+            waiting: (0..u32::try_from(tasks).unwrap()).map(TaskId::new).collect(),
+            on_vm: Vec::new(),
+            vm: VmId::new(0),
+            vcpus: vcpus as usize,
+            ready: false,
+            panics_at: None,
+        }
+    }
+
+    pub fn panicking_at(mut self, task: u32) -> Self {
+        self.panics_at = Some(TaskId::new(task));
+        self
+    }
+
+    fn launch(&mut self, out: &mut Vec<Decision>) {
+        self.vm = self.vm.next();
+        self.ready = false;
+        out.push(Decision::Launch { vm: self.vm, kind: KIND.into(), market: Market::OnDemand });
+    }
+
+    fn fill(&mut self, out: &mut Vec<Decision>) {
+        while self.ready && self.on_vm.len() < self.vcpus {
+            let Some(task) = self.waiting.pop_front() else { return };
+            self.on_vm.push(task);
+            let (vm, mode, reason) = (self.vm, Mode::Burst, StartReason::Planned);
+            out.push(Decision::Start { task, vm, mode, reason });
+        }
+    }
+}
+
+impl Scheduler for Fifo {
+    fn handle(&mut self, _: Time, notice: &Notice, out: &mut Vec<Decision>) {
+        match *notice {
+            Notice::Begin => self.launch(out),
+            Notice::VmReady { .. } => self.ready = true,
+            Notice::VmLost { .. } => {
+                self.waiting.extend(self.on_vm.drain(..));
+                self.launch(out);
+            }
+            Notice::TaskFinished { task, .. } => {
+                assert_ne!(self.panics_at, Some(task), "the scheduler has a bug");
+                self.on_vm.retain(|&t| t != task);
+            }
+            Notice::TaskFailed { task, .. } => {
+                self.on_vm.retain(|&t| t != task);
+                self.waiting.push_back(task);
+            }
+            _ => {}
+        }
+        self.fill(out);
+    }
+}
+
+pub fn header() -> serde_json::Value {
+    serde_json::json!({"version": 1, "experiment": "test"})
+}
+
+/// A no-op run of so many tasks on `vcpus` vCPUs.
+pub fn live(tasks: usize, vcpus: u32, out: &Path) -> LiveRun {
+    LiveRun {
+        setup: setup(tasks, vcpus),
+        scheduler: Box::new(Fifo::new(tasks, vcpus)),
+        experiment: "test".to_owned(),
+        header: header(),
+        listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+        workers: 1,
+        speedup: Speedup::from_f64(30.0).unwrap(),
+        demand_vcpus: vcpus,
+        reserve: Ppm::new(250_000),
+        share: None,
+        programs: vec![vec!["vector".to_owned()]; tasks],
+        hold_checkpoints: false,
+        noop: true,
+        out: out.to_owned(),
+        lost_after: Duration::from_secs(30),
+        limit: Time::from_secs(1_000_000),
+        observer: Observer::default(),
+        cancel: CancellationToken::new(),
+        resume: false,
+    }
+}
+
+/// The run that a test's log is of.
+pub fn run_again(tasks: usize, vcpus: u32) -> Run {
+    Run::new(setup(tasks, vcpus), Box::new(Fifo::new(tasks, vcpus)))
+}
+
+/// A coordinator under way.
+pub struct Under {
+    pub address: SocketAddr,
+    pub conducting: JoinHandle<Result<Conducted, CoordinatorError>>,
+    pub cancel: CancellationToken,
+}
+
+impl Under {
+    pub async fn start(live: LiveRun) -> Self {
+        let cancel = live.cancel.clone();
+        let bound = live.bind().await.unwrap();
+        let address = bound.address();
+        Self { address, conducting: tokio::spawn(bound.conduct()), cancel }
+    }
+
+    pub async fn outcome(self) -> Result<Conducted, CoordinatorError> {
+        within("the run's end", self.conducting).await.unwrap()
+    }
+}
+
+pub async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
+    let Ok(done) = tokio::time::timeout(PATIENCE, future).await else {
+        panic!("{what} did not come within {PATIENCE:?}")
+    };
+    done
+}
+
+/// A worker's end of the protocol: numbers and resends as an honest one does, unless told not to.
+#[derive(Debug)]
+pub struct FakeWorker {
+    pub name: String,
+    pub incarnation: u64,
+    pub millicores: u32,
+    address: SocketAddr,
+    up: Option<mpsc::Sender<v1::FromWorker>>,
+    down: Option<tonic::Streaming<v1::ToWorker>>,
+    /// All reports ever made, the first being number 1.
+    pub reports: Vec<v1::Report>,
+    /// Up to which report they were put on the present connection.
+    sent: usize,
+    /// The last report the coordinator has acknowledged.
+    pub acked: u64,
+    /// Commands taken.
+    pub taken: u64,
+}
+
+/// What came from the coordinator.
+#[derive(Debug)]
+pub enum Said {
+    Welcome(v1::Welcome),
+    /// New ones only.
+    Commands(Vec<v1::command::Command>),
+    Goodbye(v1::Goodbye),
+    /// The connection has ended, without a goodbye.
+    Ended(Option<tonic::Status>),
+}
+
+impl FakeWorker {
+    pub fn new(name: &str, incarnation: u64, address: SocketAddr) -> Self {
+        Self {
+            name: name.to_owned(),
+            incarnation,
+            millicores: 2_000,
+            address,
+            up: None,
+            down: None,
+            reports: Vec::new(),
+            sent: 0,
+            acked: 0,
+            taken: 0,
+        }
+    }
+
+    pub async fn client(
+        address: SocketAddr,
+    ) -> v1::coordinator_client::CoordinatorClient<tonic::transport::Channel> {
+        let channel = tonic::transport::Endpoint::from_shared(format!("http://{address}"))
+            .unwrap()
+            .tcp_nodelay(true)
+            .connect()
+            .await
+            .unwrap();
+        v1::coordinator_client::CoordinatorClient::new(channel)
+    }
+
+    fn hello(&self) -> v1::Hello {
+        v1::Hello {
+            worker: self.name.clone(),
+            incarnation: self.incarnation,
+            millicores: self.millicores,
+            memory_bytes: 1 << 40,
+            cgroup_version: "none".to_owned(),
+            criu_version: String::new(),
+            protocol: dormouse_proto::PROTOCOL,
+        }
+    }
+
+    /// Dials and says hello; what is not acknowledged is sent again.
+    pub async fn connect(&mut self) -> Result<(), tonic::Status> {
+        let hello = v1::from_worker::Body::Hello(self.hello());
+        self.open(v1::FromWorker { ack: self.taken, body: Some(hello) }).await?;
+        self.sent = usize::try_from(self.acked).unwrap();
+        self.flush().await;
+        Ok(())
+    }
+
+    /// Dials and says this first.
+    pub async fn open(&mut self, first: v1::FromWorker) -> Result<(), tonic::Status> {
+        let (up, outgoing) = mpsc::channel(64);
+        up.send(first).await.unwrap();
+        let mut client = Self::client(self.address).await;
+        let down = within("a session", client.session(ReceiverStream::new(outgoing))).await?;
+        self.down = Some(down.into_inner());
+        self.up = Some(up);
+        Ok(())
+    }
+
+    /// The cable is pulled.
+    pub fn disconnect(&mut self) {
+        self.up = None;
+        self.down = None;
+    }
+
+    /// Says something as it is; whether anybody listens is seen by what comes back.
+    pub async fn say(&mut self, body: v1::from_worker::Body) {
+        let message = v1::FromWorker { ack: self.taken, body: Some(body) };
+        self.say_raw(message).await;
+    }
+
+    pub async fn say_raw(&mut self, message: v1::FromWorker) {
+        if let Some(up) = &self.up {
+            let _ = up.send(message).await;
+        }
+    }
+
+    pub async fn beat(&mut self) {
+        self.say(v1::from_worker::Body::Heartbeat(v1::Heartbeat {})).await;
+    }
+
+    pub fn make(&mut self, report: v1::report::Report) {
+        self.reports.push(v1::Report { report: Some(report) });
+    }
+
+    pub async fn flush(&mut self) {
+        if self.sent < self.reports.len() {
+            let first = self.sent as u64 + 1;
+            let reports = self.reports[self.sent..].to_vec();
+            self.sent = self.reports.len();
+            self.say(v1::from_worker::Body::Reports(v1::Reports { first, reports })).await;
+        }
+    }
+
+    pub async fn report(&mut self, report: v1::report::Report) {
+        self.make(report);
+        self.flush().await;
+    }
+
+    /// What the coordinator says next, heartbeats and bare acknowledgements left out.
+    pub async fn hear(&mut self) -> Said {
+        loop {
+            if let Some(said) = self.hear_message().await {
+                return said;
+            }
+        }
+    }
+
+    /// The next message; `None` for a heartbeat, an acknowledgement or what is known.
+    pub async fn hear_message(&mut self) -> Option<Said> {
+        use v1::to_worker::Body;
+        let Some(down) = &mut self.down else { return Some(Said::Ended(None)) };
+        let message = match within("a word of the coordinator", down.message()).await {
+            Ok(Some(message)) => message,
+            Ok(None) => return Some(Said::Ended(None)),
+            Err(status) => return Some(Said::Ended(Some(status))),
+        };
+        self.acked = self.acked.max(message.ack);
+        match message.body? {
+            Body::Welcome(welcome) => Some(Said::Welcome(welcome)),
+            Body::Goodbye(goodbye) => Some(Said::Goodbye(goodbye)),
+            Body::Heartbeat(_) => None,
+            Body::Commands(commands) => {
+                assert!(commands.first <= self.taken + 1, "commands are missing");
+                let known = usize::try_from(self.taken + 1 - commands.first).unwrap();
+                let new: Vec<_> =
+                    commands.commands.into_iter().skip(known).map(|c| c.command.unwrap()).collect();
+                self.taken += new.len() as u64;
+                (!new.is_empty()).then_some(Said::Commands(new))
+            }
+        }
+    }
+
+    pub async fn welcome(&mut self) -> v1::Welcome {
+        match self.hear().await {
+            Said::Welcome(welcome) => welcome,
+            other => panic!("expected Welcome, got {other:?}"),
+        }
+    }
+
+    pub async fn commands(&mut self) -> Vec<v1::command::Command> {
+        match self.hear().await {
+            Said::Commands(commands) => commands,
+            other => panic!("expected commands, got {other:?}"),
+        }
+    }
+
+    /// So many commands, however they are grouped.
+    pub async fn take(&mut self, n: usize) -> Vec<v1::command::Command> {
+        let mut commands = Vec::new();
+        while commands.len() < n {
+            commands.extend(self.commands().await);
+        }
+        commands
+    }
+
+    /// Waits until all it has reported is on record.
+    pub async fn on_record(&mut self) {
+        while self.acked < self.reports.len() as u64 {
+            let said = self.hear_message().await;
+            assert!(said.is_none(), "expected an acknowledgement, got {said:?}");
+        }
+    }
+
+    pub async fn goodbye(&mut self) -> v1::Goodbye {
+        match self.hear().await {
+            Said::Goodbye(goodbye) => goodbye,
+            other => panic!("expected Goodbye, got {other:?}"),
+        }
+    }
+
+    /// Connects and is ready.
+    pub async fn join(&mut self) -> v1::Welcome {
+        self.connect().await.unwrap();
+        let welcome = self.welcome().await;
+        let repetition_us = vec![0; welcome.programs.len()];
+        self.report(v1::report::Report::Ready(v1::Ready { repetition_us })).await;
+        welcome
+    }
+
+    /// Does what it is told, without delay, until it is told goodbye or the connection ends.
+    pub async fn obey(&mut self) -> Said {
+        loop {
+            match self.hear().await {
+                Said::Commands(commands) => {
+                    for command in commands {
+                        self.carry_out(command);
+                    }
+                    self.flush().await;
+                }
+                Said::Welcome(_) => {}
+                end => return end,
+            }
+        }
+    }
+
+    /// Reports of a command that is carried out at once.
+    pub fn carry_out(&mut self, command: v1::command::Command) {
+        use v1::command::Command as C;
+        use v1::report::Report as R;
+        match command {
+            C::CreateVm(c) => self.make(R::VmCreated(v1::VmRef { vm: c.vm })),
+            C::DestroyVm(c) => self.make(R::VmDestroyed(c)),
+            C::FreezeVm(c) => self.make(R::VmFrozen(v1::VmTook { vm: c.vm, took_us: 7 })),
+            C::ThawVm(c) => self.make(R::VmThawed(v1::VmTook { vm: c.vm, took_us: 7 })),
+            C::StartTask(c) => {
+                let task = Some(v1::TaskRef { vm: c.vm, task: c.task, attempt: c.attempt });
+                self.make(R::TaskStarted(v1::TaskStarted { task, done_ppm: 0, took_us: 7 }));
+                self.make(finished(c.vm, c.task, c.attempt));
+            }
+            C::StopTask(_) | C::SetMode(_) => {}
+        }
+    }
+}
+
+pub fn finished(vm: u32, task: u32, attempt: u32) -> v1::report::Report {
+    v1::report::Report::TaskFinished(v1::TaskFinished {
+        task: Some(v1::TaskRef { vm, task, attempt }),
+        verified: true,
+        cpu_us: 11,
+        result: String::new(),
+    })
+}
+
+/// The one VM a command makes.
+pub fn created(commands: &[v1::command::Command]) -> u32 {
+    match commands {
+        [v1::command::Command::CreateVm(c)] => c.vm,
+        other => panic!("expected one CreateVm, got {other:?}"),
+    }
+}
+
+/// The one task a command starts: VM, task, attempt.
+pub fn started(commands: &[v1::command::Command]) -> (u32, u32, u32) {
+    match commands {
+        [v1::command::Command::StartTask(c)] => (c.vm, c.task, c.attempt),
+        other => panic!("expected one StartTask, got {other:?}"),
+    }
+}
+
+pub fn vm_created(vm: u32) -> v1::report::Report {
+    v1::report::Report::VmCreated(v1::VmRef { vm })
+}

@@ -1,0 +1,210 @@
+//! What outlives a coordinator, and what happens when nothing can be made durable.
+#![allow(
+    clippy::allow_attributes,
+    clippy::unwrap_used,
+    missing_docs,
+    reason = "tests panic where they fail"
+)]
+
+mod common;
+
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use common::*;
+use dormouse_coordinator::{CoordinatorError, LogError, replay};
+use dormouse_proto::v1;
+use tokio_stream::StreamExt as _;
+
+/// Starts a coordinator in a runtime of its own, so that it can be killed.
+async fn start_apart(live: dormouse_coordinator::LiveRun) -> (tokio::runtime::Runtime, Under) {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let under = runtime.spawn(Under::start(live)).await.unwrap();
+    (runtime, under)
+}
+
+/// Every task of it stops where it is: what a coordinator's process shares with its workers
+/// is only the connection and the log.
+async fn kill(runtime: tokio::runtime::Runtime) {
+    tokio::task::spawn_blocking(move || runtime.shutdown_timeout(PATIENCE)).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_coordinator_goes_on_with_what_its_workers_still_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let (runtime, coordinator) = start_apart(live(4, 1, dir.path())).await;
+    let address = coordinator.address;
+    let mut worker = FakeWorker::new("w", 1, address);
+    let before = worker.join().await;
+    let vm = created(&worker.commands().await);
+    worker.report(vm_created(vm)).await;
+    let (vm, task, attempt) = started(&worker.commands().await);
+    worker.report(finished(vm, task, attempt)).await;
+    let (vm, task, attempt) = started(&worker.commands().await);
+    kill(runtime).await;
+    worker.disconnect();
+    // Power was lost, too: half a line, which was never acted upon.
+    let log = dir.path().join("events.jsonl");
+    let mut file = OpenOptions::new().append(true).open(&log).unwrap();
+    file.write_all(b"{\"seq\":99,\"at\":12").unwrap();
+    drop(file);
+    // Meanwhile the worker finishes what it has. It never took the last command: it comes again.
+    worker.make(finished(vm, task, attempt));
+    worker.taken -= 1;
+
+    let mut again = live(4, 1, dir.path());
+    (again.listen, again.resume) = (address, true);
+    let coordinator = Under::start(again).await;
+    worker.connect().await.unwrap();
+    let after = worker.welcome().await;
+    assert_eq!((&after.run, after.host), (&before.run, before.host));
+    assert_eq!(started(&worker.commands().await), (vm, task, attempt), "it comes again");
+    assert!(matches!(worker.obey().await, Said::Goodbye(v1::Goodbye { over: true, .. })));
+    let done = coordinator.outcome().await.unwrap();
+    assert_eq!((done.run.unfinished(), done.run.counts().hosts_lost), (0, 0));
+    assert!(done.run.tasks().iter().all(|t| t.attempt.get() == 1 && t.real_cpu_us == 11));
+    assert!(done.run.over().unwrap() >= dormouse_units::Time::from_micros(after.now_us));
+    let report = replay(&done.log, |_| Ok(run_again(4, 1))).unwrap();
+    assert_eq!((report.difference, report.torn), (None, false));
+    assert_eq!(report.decisions_sha256, done.run.digest());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_that_does_not_come_back_to_a_resumed_run_is_lost() {
+    let dir = tempfile::tempdir().unwrap();
+    let (runtime, coordinator) = start_apart(live(2, 1, dir.path())).await;
+    let mut worker = FakeWorker::new("w", 1, coordinator.address);
+    worker.join().await;
+    created(&worker.commands().await);
+    kill(runtime).await;
+    let mut again = live(2, 1, dir.path());
+    (again.resume, again.lost_after) = (true, std::time::Duration::from_millis(300));
+    let done = Under::start(again).await.outcome().await.unwrap();
+    assert_eq!(done.run.counts().hosts_lost, 1);
+    let why = done.facts.hosts[0].lost.as_ref().map(|(_, why)| why.clone()).unwrap();
+    assert!(why.contains("not connected"), "{why}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_the_same_run_is_resumed() {
+    let dir = tempfile::tempdir().unwrap();
+    let coordinator = Under::start(live(2, 1, dir.path())).await;
+    let mut worker = FakeWorker::new("w", 1, coordinator.address);
+    worker.join().await;
+    worker.obey().await;
+    coordinator.outcome().await.unwrap();
+    let resumed = || {
+        let mut live = live(2, 1, dir.path());
+        live.resume = true;
+        live
+    };
+    let mut other = resumed();
+    other.header["experiment"] = "another".into();
+    let mut faster = resumed();
+    faster.speedup = dormouse_coordinator::Speedup::from_f64(60.0).unwrap();
+    let mut larger = resumed();
+    larger.setup = setup(3, 1);
+    for (live, word) in [(other, "'experiment'"), (faster, "--speedup 30"), (larger, "line")] {
+        let no = live.conduct().await.unwrap_err();
+        assert!(matches!(no, CoordinatorError::Resume { .. }), "{no}");
+        assert!(no.to_string().contains(word), "{no}");
+    }
+    // One that was over stays over.
+    let done = resumed().conduct().await.unwrap();
+    assert_eq!(done.run.unfinished(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn checkpoints_are_stored_whole_and_fetched_as_they_were() {
+    let dir = tempfile::tempdir().unwrap();
+    let coordinator = Under::start(live(2, 1, dir.path())).await;
+    let mut worker = FakeWorker::new("w", 1, coordinator.address);
+    let run = worker.join().await.run;
+    let mut client = FakeWorker::client(coordinator.address).await;
+    let of = |checkpoint| v1::CheckpointRef { run: run.clone(), task: 1, checkpoint };
+    let image: Vec<u8> = (0..700_001_u32).map(|n| u8::try_from(n % 251).unwrap()).collect();
+    let chunks = |of: v1::CheckpointRef, image: &[u8]| {
+        let mut chunks: Vec<_> = image
+            .chunks(100_000)
+            .map(|data| v1::CheckpointChunk { checkpoint: None, data: data.to_vec().into() })
+            .collect();
+        chunks[0].checkpoint = Some(of);
+        tokio_stream::iter(chunks)
+    };
+    let receipt = client.put_checkpoint(chunks(of(1), &image)).await.unwrap().into_inner();
+    assert_eq!(receipt.bytes, image.len() as u64);
+    let mut stream = client.get_checkpoint(of(1)).await.unwrap().into_inner();
+    let mut fetched = Vec::new();
+    while let Some(chunk) = within("a chunk", stream.next()).await {
+        fetched.extend_from_slice(&chunk.unwrap().data);
+    }
+    assert!(fetched == image);
+    let not_there = client.get_checkpoint(of(2)).await.unwrap_err();
+    assert_eq!(not_there.code(), tonic::Code::NotFound);
+    let zeroth = client.put_checkpoint(chunks(of(0), &image)).await.unwrap_err();
+    assert_eq!(zeroth.code(), tonic::Code::InvalidArgument);
+    let former = v1::CheckpointRef { run: "another".to_owned(), ..of(1) };
+    let former = client.put_checkpoint(chunks(former, &image)).await.unwrap_err();
+    assert_eq!(former.code(), tonic::Code::FailedPrecondition);
+    let status = client.status(v1::StatusRequest {}).await.unwrap().into_inner();
+    assert_eq!((status.tasks, status.workers, status.over), (2, 1, false));
+    coordinator.cancel.cancel();
+    worker.obey().await;
+    coordinator.outcome().await.unwrap();
+}
+
+/// A file system of its own, with this much room.
+struct Tiny(PathBuf);
+
+impl Tiny {
+    fn mount(on: &Path, size: &str) -> Option<Self> {
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &format!("size={size}"), "dormouse-test"])
+            .arg(on)
+            .status()
+            .is_ok_and(|status| status.success());
+        mounted.then(|| Self(on.to_owned()))
+    }
+}
+
+impl Drop for Tiny {
+    fn drop(&mut self) {
+        // Lazily: nothing may stay behind even if a file is still open.
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_disk_ends_the_run_and_the_workers_are_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(tiny) = Tiny::mount(dir.path(), "128k") else {
+        assert!(std::env::var("CI").is_err(), "CI must be able to mount a tmpfs");
+        eprintln!("skipped: only root can mount a tiny file system to fill");
+        return;
+    };
+    let coordinator = Under::start(live(5_000, 64, &tiny.0)).await;
+    let mut worker = FakeWorker::new("w", 1, coordinator.address);
+    worker.join().await;
+    let Said::Goodbye(goodbye) = worker.obey().await else { panic!("no goodbye") };
+    assert!(goodbye.over && goodbye.why.contains("the disk is full"), "{}", goodbye.why);
+    let no = coordinator.outcome().await.unwrap_err();
+    assert!(matches!(no, CoordinatorError::Log(LogError::Write { .. })), "{no}");
+    let text = no.to_string();
+    assert!(text.contains("events.jsonl") && text.contains("--out"), "{text}");
+    // What is there replays: no command left before its step was whole.
+    let report = replay(&tiny.0.join("events.jsonl"), |_| Ok(run_again(5_000, 64))).unwrap();
+    assert_eq!(report.difference, None);
+    assert!(report.steps > 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_output_folder_that_cannot_be_made_is_said_plainly() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    let no = live(1, 1, &file.join("out")).conduct().await.unwrap_err();
+    assert!(matches!(no, CoordinatorError::Output { .. }), "{no}");
+    assert!(no.to_string().contains("file/out"), "{no}");
+}

@@ -1,0 +1,353 @@
+//! The session protocol against a fake worker over loopback.
+#![allow(
+    clippy::allow_attributes,
+    clippy::unwrap_used,
+    missing_docs,
+    reason = "tests panic where they fail"
+)]
+
+mod common;
+
+use std::time::Duration;
+
+use common::*;
+use dormouse_coordinator::{CoordinatorError, LogReader, replay};
+use dormouse_engine::{Effect, Event};
+use dormouse_proto::v1;
+use dormouse_units::Time;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_task_is_done_and_the_log_replays_to_the_same_decisions() {
+    let dir = tempfile::tempdir().unwrap();
+    let coordinator = Under::start(live(200, 8, dir.path())).await;
+    let mut worker = FakeWorker::new("w", 1, coordinator.address);
+    let welcome = worker.join().await;
+    assert!(welcome.noop && welcome.host == 0 && welcome.emulated_us_per_second == 30_000_000);
+    let Said::Goodbye(goodbye) = worker.obey().await else { panic!("no goodbye") };
+    assert!(goodbye.over, "{}", goodbye.why);
+    let done = coordinator.outcome().await.unwrap();
+    assert_eq!(done.run.unfinished(), 0);
+    assert_eq!(worker.acked, worker.reports.len() as u64, "all that is durable is acknowledged");
+    assert_eq!(done.run.tasks()[7].real_cpu_us, 11);
+    assert_eq!(done.facts.starts.len(), 200);
+    let report = replay(&done.log, |_| Ok(run_again(200, 8))).unwrap();
+    assert_eq!(report.difference, None);
+    assert_eq!(report.decisions_sha256, done.run.digest());
+    assert!(!report.torn);
+    // The same events through another scheduler come out differently, and that is seen.
+    let other = replay(&done.log, |_| Ok(run_again(200, 7))).unwrap();
+    assert!(other.difference.is_some());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_a_broken_connection_both_sides_say_again_what_was_not_heard() {
+    let dir = tempfile::tempdir().unwrap();
+    let coordinator = Under::start(live(3, 1, dir.path())).await;
+    let mut worker = FakeWorker::new("w", 1, coordinator.address);
+    worker.join().await;
+    let vm = created(&worker.commands().await);
+    worker.report(vm_created(vm)).await;
+    // The command comes, but the worker dies before it has taken it.
+    let (vm, task, attempt) = started(&worker.commands().await);
+    worker.taken -= 1;
+    worker.disconnect();
+    worker.connect().await.unwrap();
+    worker.welcome().await;
+    assert_eq!(started(&worker.commands().await), (vm, task, attempt), "it is sent again");
+    // The report is made while nobody listens, and sent twice for good measure.
+    worker.disconnect();
+    worker.make(finished(vm, task, attempt));
+    worker.connect().await.unwrap();
+    worker.welcome().await;
+    let reports = v1::Reports { first: 1, reports: worker.reports.clone() };
+    worker.say(v1::from_worker::Body::Reports(reports)).await;
+    let Said::Goodbye(goodbye) = worker.obey().await else { panic!("no goodbye") };
+    assert!(goodbye.over);
+    let done = coordinator.outcome().await.unwrap();
+    assert_eq!((done.run.unfinished(), done.run.counts().hosts_lost), (0, 0));
+    assert_eq!(done.run.tasks()[task as usize].real_cpu_us, 11, "its report counted once");
+    assert!(done.run.tasks().iter().all(|t| t.attempt.get() == 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_started_anew_is_another_host_and_its_former_life_is_lost() {
+    let dir = tempfile::tempdir().unwrap();
+    let coordinator = Under::start(live(2, 1, dir.path())).await;
+    let mut first = FakeWorker::new("w", 1, coordinator.address);
+    first.join().await;
+    let vm = created(&first.commands().await);
+    first.report(vm_created(vm)).await;
+    let (_, task, attempt) = started(&first.commands().await);
+    // Somewhere for the scheduler's next VM.
+    let mut second = FakeWorker::new("x", 5, coordinator.address);
+    second.join().await;
+    second.on_record().await;
+    let mut anew = FakeWorker::new("w", 2, coordinator.address);
+    assert_eq!(anew.join().await.host, 2);
+    let goodbye = first.goodbye().await;
+    assert!(!goodbye.over && goodbye.why.contains("started anew"), "{}", goodbye.why);
+    // Its former life dials again: it must clean up.
+    first.connect().await.unwrap();
+    let goodbye = first.goodbye().await;
+    assert!(!goodbye.over && goodbye.why.contains("lost"), "{}", goodbye.why);
+    let obeying = tokio::spawn(async move { second.obey().await });
+    let Said::Goodbye(goodbye) = anew.obey().await else { panic!("no goodbye") };
+    assert!(goodbye.over, "{}", goodbye.why);
+    within("the other worker's end", obeying).await.unwrap();
+    let done = coordinator.outcome().await.unwrap();
+    assert_eq!((done.run.unfinished(), done.run.counts().hosts_lost), (0, 1));
+    assert_eq!(done.run.tasks()[task as usize].attempt.get(), attempt + 1);
+    assert_eq!(done.facts.hosts.len(), 3);
+    let report = replay(&done.log, |_| Ok(run_again(2, 1))).unwrap();
+    assert_eq!(report.difference, None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_of_a_lost_worker_goes_on_elsewhere_from_its_last_checkpoint() {
+    let dir = tempfile::tempdir().unwrap();
+    let coordinator = Under::start(live(1, 1, dir.path())).await;
+    let mut first = FakeWorker::new("w", 1, coordinator.address);
+    first.join().await;
+    let vm = created(&first.commands().await);
+    first.report(vm_created(vm)).await;
+    let (vm, task, attempt) = started(&first.commands().await);
+    let of = Some(v1::TaskRef { vm, task, attempt });
+    let taken = v1::CheckpointTaken {
+        task: of,
+        checkpoint: 1,
+        done_ppm: 400_000,
+        bytes: 5,
+        held_us: 9,
+        dump_us: 8,
+    };
+    first.report(v1::report::Report::CheckpointTaken(taken)).await;
+    // It must be on record before the worker goes.
+    first.on_record().await;
+    let mut second = FakeWorker::new("x", 1, coordinator.address);
+    second.join().await;
+    second.on_record().await;
+    let mut anew = FakeWorker::new("w", 2, coordinator.address);
+    anew.connect().await.unwrap();
+    let vm = created(&second.commands().await);
+    second.report(vm_created(vm)).await;
+    let commands = second.commands().await;
+    let [v1::command::Command::StartTask(start)] = &commands[..] else { panic!("{commands:?}") };
+    assert_eq!((start.checkpoint, start.done_ppm), (1, 400_000));
+    assert_eq!((start.task, start.attempt), (task, attempt + 1));
+    // The former life still says it has finished: nobody believes it.
+    first.report(finished(1, task, attempt)).await;
+    second.carry_out(commands[0].clone());
+    second.flush().await;
+    assert!(matches!(second.obey().await, Said::Goodbye(v1::Goodbye { over: true, .. })));
+    let done = coordinator.outcome().await.unwrap();
+    assert_eq!((done.run.unfinished(), done.run.counts().restores), (0, 1));
+    assert_eq!(done.facts.checkpoints[0].real_dump_us, 8);
+    assert_eq!(done.run.tasks()[0].real_cpu_us, 11);
+    assert!(!dir.path().join("checkpoints").exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_silent_worker_is_lost_and_its_tasks_run_elsewhere() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut live = live(2, 1, dir.path());
+    live.workers = 2;
+    live.lost_after = Duration::from_secs(1);
+    let coordinator = Under::start(live).await;
+    let mut silent = FakeWorker::new("a", 1, coordinator.address);
+    silent.join().await;
+    let mut other = FakeWorker::new("b", 1, coordinator.address);
+    other.join().await;
+    let vm = created(&silent.commands().await);
+    silent.report(vm_created(vm)).await;
+    started(&silent.commands().await);
+    // From here on `silent` says nothing; `other` does as told, and beats.
+    let beating = tokio::spawn(async move {
+        let mut beats = tokio::time::interval(Duration::from_millis(100));
+        loop {
+            tokio::select! {
+                said = other.hear_message() => match said {
+                    Some(Said::Commands(commands)) => {
+                        commands.into_iter().for_each(|c| other.carry_out(c));
+                        other.flush().await;
+                    }
+                    None | Some(Said::Welcome(_)) => {}
+                    Some(end) => return end,
+                },
+                _ = beats.tick() => other.beat().await,
+            }
+        }
+    });
+    let goodbye = silent.goodbye().await;
+    assert!(!goodbye.over && goodbye.why.contains("silent"), "{}", goodbye.why);
+    let end = within("the other's end", beating).await.unwrap();
+    assert!(matches!(end, Said::Goodbye(v1::Goodbye { over: true, .. })), "{end:?}");
+    let done = coordinator.outcome().await.unwrap();
+    assert_eq!((done.run.unfinished(), done.run.counts().hosts_lost), (0, 1));
+    assert!(done.facts.hosts[0].lost.is_some() && done.facts.hosts[1].lost.is_none());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nonsense_loses_the_worker_that_says_it_and_says_what_was_wrong() {
+    let report =
+        |report| v1::from_worker::Body::Reports(v1::Reports { first: 2, reports: vec![report] });
+    let gap = v1::Reports { first: 9, reports: vec![v1::Report { report: Some(vm_created(1)) }] };
+    let again = v1::report::Report::Ready(v1::Ready { repetition_us: vec![] });
+    let damaged = v1::report::Report::TaskFinished(v1::TaskFinished::default());
+    let cases = [
+        (0, v1::from_worker::Body::Reports(gap), "missing"),
+        (0, report(v1::Report { report: None }), "empty"),
+        (0, report(v1::Report { report: Some(damaged) }), "which task"),
+        (0, report(v1::Report { report: Some(again) }), "must be Ready"),
+        (99, v1::from_worker::Body::Heartbeat(v1::Heartbeat {}), "acknowledged command 99"),
+    ];
+    let mut all = tokio::task::JoinSet::new();
+    for (ack, body, word) in cases {
+        all.spawn(nonsense(ack, body, word));
+    }
+    while let Some(case) = all.join_next().await {
+        case.unwrap();
+    }
+}
+
+async fn nonsense(ack: u64, body: v1::from_worker::Body, word: &str) {
+    let dir = tempfile::tempdir().unwrap();
+    let mut live = live(1, 1, dir.path());
+    live.lost_after = Duration::from_secs(2);
+    let coordinator = Under::start(live).await;
+    let mut worker = FakeWorker::new("w", 1, coordinator.address);
+    worker.join().await;
+    created(&worker.commands().await);
+    worker.say_raw(v1::FromWorker { ack, body: Some(body) }).await;
+    let goodbye = worker.goodbye().await;
+    assert!(!goodbye.over && goodbye.why.contains(word), "{}", goodbye.why);
+    // No worker is left, so the scheduler's next launch was refused: nothing will ever happen
+    // again, and the coordinator says so.
+    let done = coordinator.outcome().await.unwrap();
+    let why = done.run.cancelled().unwrap();
+    assert!(why.contains("nothing will ever happen") && why.contains("no host"), "{why}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_oversized_message_breaks_the_connection_and_nothing_else() {
+    let dir = tempfile::tempdir().unwrap();
+    let coordinator = Under::start(live(1, 1, dir.path())).await;
+    let mut worker = FakeWorker::new("w", 1, coordinator.address);
+    worker.join().await;
+    let vm = created(&worker.commands().await);
+    let why = "x".repeat(5 << 20);
+    let huge = v1::report::Report::VmFailed(v1::VmFailed { vm, why });
+    let reports = vec![v1::Report { report: Some(huge) }];
+    worker.say(v1::from_worker::Body::Reports(v1::Reports { first: 2, reports })).await;
+    let end = worker.hear().await;
+    assert!(matches!(end, Said::Ended(_)), "{end:?}");
+    worker.disconnect();
+    worker.connect().await.unwrap();
+    worker.welcome().await;
+    worker.report(vm_created(vm)).await;
+    assert!(matches!(worker.obey().await, Said::Goodbye(_)));
+    assert_eq!(coordinator.outcome().await.unwrap().run.unfinished(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_does_not_say_hello_properly_gets_no_session() {
+    let dir = tempfile::tempdir().unwrap();
+    let coordinator = Under::start(live(1, 1, dir.path())).await;
+    let mut worker = FakeWorker::new("w", 1, coordinator.address);
+    let beat =
+        v1::FromWorker { ack: 0, body: Some(v1::from_worker::Body::Heartbeat(v1::Heartbeat {})) };
+    let no = worker.open(beat).await.unwrap_err();
+    assert_eq!(no.code(), tonic::Code::InvalidArgument);
+    let hello =
+        v1::Hello { worker: "w".to_owned(), millicores: 1, protocol: 99, ..Default::default() };
+    let hello = v1::FromWorker { ack: 0, body: Some(v1::from_worker::Body::Hello(hello)) };
+    let no = worker.open(hello).await.unwrap_err();
+    assert!(no.message().contains("protocol 99"), "{no}");
+    coordinator.cancel.cancel();
+    let done = coordinator.outcome().await.unwrap();
+    assert!(done.run.cancelled().is_some());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_hosts_cannot_hold_is_refused_and_the_workers_sent_home() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut live = live(1, 1, dir.path());
+    live.noop = false;
+    let coordinator = Under::start(live).await;
+    let mut worker = FakeWorker::new("w", 1, coordinator.address);
+    worker.connect().await.unwrap();
+    let welcome = worker.welcome().await;
+    assert_eq!(welcome.programs, [v1::Program { args: vec!["vector".to_owned()] }]);
+    let repetition_us = vec![60_000_000];
+    worker.report(v1::report::Report::Ready(v1::Ready { repetition_us })).await;
+    let goodbye = worker.goodbye().await;
+    assert!(goodbye.over && goodbye.why.contains("--speedup 1 or less"), "{}", goodbye.why);
+    let no = coordinator.outcome().await.unwrap_err();
+    assert!(matches!(no, CoordinatorError::Admission(_)), "{no}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cancelled_run_ends_cleanly_and_says_why() {
+    let dir = tempfile::tempdir().unwrap();
+    let coordinator = Under::start(live(1, 1, dir.path())).await;
+    let mut worker = FakeWorker::new("w", 1, coordinator.address);
+    worker.join().await;
+    let vm = created(&worker.commands().await);
+    worker.report(vm_created(vm)).await;
+    started(&worker.commands().await);
+    coordinator.cancel.cancel();
+    assert!(matches!(worker.obey().await, Said::Goodbye(v1::Goodbye { over: true, .. })));
+    let done = coordinator.outcome().await.unwrap();
+    assert_eq!(done.run.cancelled(), Some("the user ended it"));
+    let mut log = LogReader::open(&done.log).unwrap();
+    assert!(log.header()["live"]["share_ppm"].is_u64());
+    let (mut over, mut destroyed) = (false, false);
+    while let Some(line) = log.next_line().unwrap() {
+        over |= line.step.effects.contains(&Effect::Over { complete: false });
+        destroyed |= matches!(
+            line.step.event,
+            Event::Machine { report: dormouse_engine::Report::VmDestroyed { .. }, .. }
+        );
+    }
+    assert!(over && destroyed);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_time_limit_ends_a_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut live = live(1, 1, dir.path());
+    live.limit = Time::from_secs(6);
+    let coordinator = Under::start(live).await;
+    let mut worker = FakeWorker::new("w", 1, coordinator.address);
+    worker.join().await;
+    let vm = created(&worker.commands().await);
+    worker.report(vm_created(vm)).await;
+    started(&worker.commands().await);
+    assert!(matches!(worker.obey().await, Said::Goodbye(v1::Goodbye { over: true, .. })));
+    let done = coordinator.outcome().await.unwrap();
+    assert!(done.run.cancelled().unwrap().contains("time limit of 6s"));
+    assert!(done.run.over().unwrap() >= Time::from_secs(6));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_panic_of_the_scheduler_ends_the_run_with_an_error() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut live = live(9, 1, dir.path());
+    live.scheduler = Box::new(Fifo::new(9, 1).panicking_at(3));
+    let coordinator = Under::start(live).await;
+    let mut worker = FakeWorker::new("w", 1, coordinator.address);
+    worker.join().await;
+    let Said::Goodbye(goodbye) = worker.obey().await else { panic!("no goodbye") };
+    assert!(goodbye.over && goodbye.why.contains("scheduler has a bug"), "{}", goodbye.why);
+    let no = coordinator.outcome().await.unwrap_err();
+    assert!(matches!(no, CoordinatorError::Part { .. }), "{no}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_busy_port_is_said_plainly() {
+    let dir = tempfile::tempdir().unwrap();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut live = live(1, 1, dir.path());
+    live.listen = taken.local_addr().unwrap();
+    let no = live.bind().await.unwrap_err();
+    assert!(no.to_string().contains("another program listens there"), "{no}");
+}

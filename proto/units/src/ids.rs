@@ -1,0 +1,116 @@
+//! Names of things. Whatever can die and come back also carries which life it is in.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident, $prefix:literal) => {
+        $(#[$doc])*
+        #[derive(
+            Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+        )]
+        #[serde(transparent)]
+        pub struct $name(u32);
+
+        impl $name {
+            /// The id with this number.
+            #[must_use]
+            pub const fn new(n: u32) -> Self {
+                Self(n)
+            }
+
+            /// The number.
+            #[must_use]
+            pub const fn get(self) -> u32 {
+                self.0
+            }
+
+            /// The id after this one.
+            #[must_use]
+            pub const fn next(self) -> Self {
+                Self(self.0 + 1)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!($prefix, "{}"), self.0)
+            }
+        }
+    };
+}
+
+id!(
+    /// A virtual machine, numbered by the scheduler that asks for it; never used twice in a run.
+    VmId, "vm"
+);
+id!(
+    /// A task of the workload, its index there.
+    TaskId, "task"
+);
+id!(
+    /// A host that carries VMs: a worker when live, a modelled host in virtual time.
+    HostId, "host"
+);
+id!(
+    /// Which try at a task this is: every start on a VM is a new one.
+    Attempt, "attempt"
+);
+id!(
+    /// Which life of something that can die and come back under the same name.
+    Incarnation, "life"
+);
+id!(
+    /// A checkpoint of a task, numbered from 1 in the order they were ordered.
+    CheckpointSeq, "ckpt"
+);
+
+/// The name of an instance type, such as `c3.large`. Cheap to clone.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TypeName(Arc<str>);
+
+impl TypeName {
+    /// The name as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<&str> for TypeName {
+    fn from(name: &str) -> Self {
+        Self(name.into())
+    }
+}
+
+impl From<String> for TypeName {
+    fn from(name: String) -> Self {
+        Self(name.into())
+    }
+}
+
+impl std::borrow::Borrow<str> for TypeName {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for TypeName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+impl Serialize for TypeName {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for TypeName {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        String::deserialize(from).map(Self::from)
+    }
+}

@@ -1,0 +1,18 @@
+//! The quantities and names that every part of Dormouse speaks.
+//!
+//! Everything here is an integer in a small unit: no float is a key, a time or
+//! a ledger entry. This crate knows nobody and does nothing.
+
+mod bytes;
+mod credits;
+mod ids;
+mod money;
+mod share;
+mod time;
+
+pub use bytes::{Bytes, ParseBytesError};
+pub use credits::Credits;
+pub use ids::{Attempt, CheckpointSeq, HostId, Incarnation, TaskId, TypeName, VmId};
+pub use money::{Money, ParsePriceError, Price};
+pub use share::Ppm;
+pub use time::{ParseSpanError, Span, Time};

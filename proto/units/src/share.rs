@@ -1,0 +1,69 @@
+//! Fractions of a whole, in parts per million.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// A fraction in parts per million; more than a million is more than the whole.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Ppm(u32);
+
+impl Ppm {
+    /// Nothing.
+    pub const ZERO: Self = Self(0);
+    /// The whole.
+    pub const ONE: Self = Self(1_000_000);
+
+    /// `ppm` parts per million.
+    #[must_use]
+    pub const fn new(ppm: u32) -> Self {
+        Self(ppm)
+    }
+
+    /// The nearest fraction to `x`; `None` if negative, not finite or past the range (4294).
+    #[must_use]
+    pub fn from_f64(x: f64) -> Option<Self> {
+        let ppm = (x * 1e6).round();
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "the range is checked in the same expression"
+        )]
+        (ppm >= 0.0 && ppm <= f64::from(u32::MAX)).then_some(Self(ppm as u32))
+    }
+
+    /// Parts per million.
+    #[must_use]
+    pub const fn get(self) -> u32 {
+        self.0
+    }
+
+    /// As a number, one being the whole.
+    #[must_use]
+    pub fn as_f64(self) -> f64 {
+        f64::from(self.0) / 1e6
+    }
+
+    /// This fraction of `n`, rounded down, saturating.
+    #[must_use]
+    pub fn of(self, n: u64) -> u64 {
+        u64::try_from(u128::from(n) * u128::from(self.0) / 1_000_000).unwrap_or(u64::MAX)
+    }
+
+    /// The rest up to the whole; zero from the whole on.
+    #[must_use]
+    pub const fn rest(self) -> Self {
+        Self(1_000_000_u32.saturating_sub(self.0))
+    }
+}
+
+impl fmt::Display for Ppm {
+    /// As a percentage.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = format!("{:.4}", f64::from(self.0) / 1e4);
+        write!(f, "{}%", text.trim_end_matches('0').trim_end_matches('.'))
+    }
+}

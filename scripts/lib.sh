@@ -1,0 +1,54 @@
+# Shared by the scripts of this folder: what to say, and what must be there.
+# shellcheck shell=bash
+
+set -euo pipefail
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+export DORMOUSE_HOME=${DORMOUSE_HOME:-$ROOT/.dormouse}
+
+say() { printf '\033[1m==>\033[0m %s\n' "$*"; }
+die() { printf '%s: %s\n' "$(basename "$0")" "$*" >&2; exit 1; }
+
+# need_packages COMMAND=PACKAGE...: installs the Debian packages of commands that are missing.
+need_packages() {
+    local missing=() pair
+    for pair in "$@"; do
+        command -v "${pair%%=*}" >/dev/null || missing+=("${pair#*=}")
+    done
+    [ ${#missing[@]} -eq 0 ] && return
+    command -v apt-get >/dev/null || die "missing: ${missing[*]}; install them with your package manager"
+    [ "$(id -u)" -eq 0 ] || die "missing: ${missing[*]}; run as root, or install them first"
+    say "installing ${missing[*]}"
+    apt-get update -qq
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+# The Rust toolchain that rust-toolchain.toml names, and a C linker.
+need_toolchain() {
+    need_packages cc=gcc ld=binutils
+    [ -e /usr/include/stdlib.h ] || need_packages "no-such-command=libc6-dev"
+    export PATH=$PATH:$HOME/.cargo/bin
+    if ! command -v cargo >/dev/null; then
+        if apt-cache show rustup >/dev/null 2>&1; then
+            need_packages rustup=rustup
+        else
+            die "the Rust toolchain is missing and this Debian has no rustup package: install it from https://rustup.rs and run this again"
+        fi
+    fi
+    local wanted
+    wanted=$(sed -n 's/^channel = "\(.*\)"/\1/p' "$ROOT/rust-toolchain.toml")
+    if ! (cd "$ROOT" && cargo --version >/dev/null 2>&1); then
+        command -v rustup >/dev/null || die "cargo here is not $wanted and there is no rustup to install it"
+        say "installing Rust $wanted"
+        rustup toolchain install "$wanted" --profile minimal --component rustfmt,clippy
+    fi
+    say "toolchain: $(cd "$ROOT" && cargo --version)"
+}
+
+# A CRIU that works on this kernel. Live runs with checkpoints need it, nothing else does.
+need_criu() {
+    if [ "$(id -u)" -ne 0 ]; then
+        say "not root: no CRIU, no live runs; virtual runs work"
+        return 1
+    fi
+    "$ROOT/scripts/get-criu"
+}

@@ -1,0 +1,68 @@
+//! How fast virtual time is: one whole run of ED200 in sc4, and both tables of Burst-HADS.
+
+use std::time::Instant;
+
+use dormouse::experiment::{Override, Source, load};
+use dormouse::reproduce::Request;
+use dormouse::sweep::{Shard, Spec};
+use dormouse::virtual_run::virtual_run;
+
+type Failure = Box<dyn std::error::Error>;
+
+fn main() -> Result<(), Failure> {
+    for scheduler in ["burst-hads", "hads", "ils-on-demand"] {
+        one_run(scheduler)?;
+    }
+    tables()
+}
+
+/// The run alone; its plan is made before.
+fn one_run(scheduler: &str) -> Result<(), Failure> {
+    let name = Override::text("--scheduler", "scheduler.name", scheduler);
+    let source =
+        Source { experiment: Some("ed200-sc4"), overrides: vec![name], ..Source::default() };
+    let loaded = load(&source)?;
+    let began = Instant::now();
+    let plan = loaded.plan()?;
+    let planned = began.elapsed().as_secs_f64();
+    let mut experiment = loaded.experiment;
+    experiment.scheduler.plan = plan;
+    let (runs, mut steps) = (20_u32, 0_u64);
+    let began = Instant::now();
+    for _ in 0..runs {
+        virtual_run(&experiment, experiment.scheduler()?, |_| steps += 1)?;
+    }
+    let s = began.elapsed().as_secs_f64();
+    #[expect(clippy::cast_precision_loss, reason = "a count of steps")]
+    let per_second = steps as f64 / s;
+    println!(
+        "ed200-sc4 {scheduler:<14} plan {:7.1} ms, run {:6.2} ms, {:5} events, {:.0} thousand events/s",
+        planned * 1e3,
+        s * 1e3 / f64::from(runs),
+        steps / u64::from(runs),
+        per_second / 1e3
+    );
+    Ok(())
+}
+
+fn tables() -> Result<(), Failure> {
+    let spec = Spec::Reproduce {
+        what: "burst-hads".to_owned(),
+        preset: "paper".to_owned(),
+        seeds: 30,
+        cause_seeds: 0,
+        events: "type".to_owned(),
+        set: Vec::new(),
+    };
+    let threads = std::thread::available_parallelism()?.get();
+    let request = Request { threads, compute: Some(Shard::ALL), live: Vec::new() };
+    let folder = tempfile::tempdir()?;
+    let began = Instant::now();
+    let done = request.run(&spec, folder.path(), &mut |_, _, _| {})?;
+    let runs: usize = done.iter().flat_map(|d| &d.results.all).map(|(_, s)| s.len()).sum();
+    println!(
+        "Tables IV and VI, 30 seeds: {runs} runs in {:.1} s on {threads} threads",
+        began.elapsed().as_secs_f64()
+    );
+    Ok(())
+}

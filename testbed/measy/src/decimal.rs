@@ -1,0 +1,59 @@
+//! Exact times as decimal text, quickly: half of writing a schedule is writing numbers.
+
+use dormouse_units::Span;
+
+/// Appends a whole number.
+pub(crate) fn whole(to: &mut Vec<u8>, mut n: u64) {
+    let mut digits = [0; 20];
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (n % 10) as u8;
+        n /= 10;
+        if n == 0 {
+            break;
+        }
+    }
+    to.extend_from_slice(&digits[at..]);
+}
+
+/// Appends millionths as a decimal number, without trailing zeros.
+pub(crate) fn millionths(to: &mut Vec<u8>, n: u64) {
+    whole(to, n / 1_000_000);
+    let mut rest = n % 1_000_000;
+    if rest == 0 {
+        return;
+    }
+    to.push(b'.');
+    let mut place = 100_000;
+    while rest > 0 {
+        to.push(b'0' + (rest / place) as u8);
+        rest %= place;
+        place /= 10;
+    }
+}
+
+/// Appends a span in seconds, exactly.
+pub(crate) fn seconds(to: &mut Vec<u8>, span: Span) {
+    millionths(to, span.as_micros());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_exact_and_short() {
+        for (n, text) in [
+            (0, "0"),
+            (1, "0.000001"),
+            (10_000_000, "10"),
+            (12_345_600, "12.3456"),
+            (u64::MAX, "18446744073709.551615"),
+        ] {
+            let mut to = Vec::new();
+            millionths(&mut to, n);
+            assert_eq!(String::from_utf8_lossy(&to), text);
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! `jobs.csv`, as Batsim writes it and its tools and evalys read it.
+
+use std::io::{self, Write};
+
+use dormouse_batch::Record;
+use dormouse_units::{Span, Time};
+
+use crate::decimal::{millionths, seconds, whole};
+
+/// Columns, in Batsim's order; times in seconds.
+const COLUMNS: &str = "job_id,workload_name,profile,submission_time,\
+requested_number_of_resources,requested_time,success,final_state,starting_time,\
+execution_time,finish_time,waiting_time,turnaround_time,stretch,allocated_resources,\
+consumed_energy,metadata";
+
+/// Writes a job a line, in the order in which they end.
+///
+/// The starting time is when a job first had processors, in either tier: a job that was
+/// killed and restarted has not waited until its restart. The metadata counts what happened
+/// on the way: `swaps=1;kills=0;migrations=0`.
+#[derive(Debug)]
+pub struct JobsCsv<W> {
+    to: W,
+    workload: String,
+    line: Vec<u8>,
+}
+
+impl<W: Write> JobsCsv<W> {
+    /// Begins a file; `to` should buffer. Commas and line breaks in the workload's name
+    /// become blanks.
+    ///
+    /// # Errors
+    ///
+    /// Writing failed.
+    pub fn new(mut to: W, workload: &str) -> io::Result<Self> {
+        writeln!(to, "{COLUMNS}")?;
+        let workload = workload.replace([',', '\n', '\r', '"'], " ");
+        Ok(Self { to, workload, line: Vec::with_capacity(512) })
+    }
+
+    /// Writes a job.
+    ///
+    /// # Errors
+    ///
+    /// Writing failed.
+    pub fn write(&mut self, record: &Record) -> io::Result<()> {
+        let line = &mut self.line;
+        line.clear();
+        let name = self.workload.as_bytes();
+        let executed = record.ended.since(record.started);
+        whole(line, record.number);
+        line.push(b',');
+        line.extend_from_slice(name);
+        line.push(b',');
+        whole(line, record.number);
+        line.push(b',');
+        seconds(line, record.submitted.since(Time::ZERO));
+        line.push(b',');
+        whole(line, u64::from(record.processes));
+        line.push(b',');
+        seconds(line, record.estimate);
+        line.extend_from_slice(b",1,COMPLETED_SUCCESSFULLY,");
+        seconds(line, record.started.since(Time::ZERO));
+        line.push(b',');
+        seconds(line, executed);
+        line.push(b',');
+        seconds(line, record.ended.since(Time::ZERO));
+        line.push(b',');
+        seconds(line, record.started.since(record.submitted));
+        line.push(b',');
+        seconds(line, record.response());
+        line.push(b',');
+        stretch(line, record.response(), executed);
+        line.push(b',');
+        intervals(line, &record.on);
+        line.extend_from_slice(b",-1,");
+        if record.swaps + record.kills + record.migrations > 0 {
+            for (name, n) in [
+                (&b"swaps="[..], record.swaps),
+                (b";kills=", record.kills),
+                (b";migrations=", record.migrations),
+            ] {
+                line.extend_from_slice(name);
+                whole(line, u64::from(n));
+            }
+        }
+        line.push(b'\n');
+        self.to.write_all(line)
+    }
+
+    /// Ends the file and gives back what it was written to.
+    ///
+    /// # Errors
+    ///
+    /// Flushing failed.
+    pub fn finish(mut self) -> io::Result<W> {
+        self.to.flush()?;
+        Ok(self.to)
+    }
+}
+
+/// Turnaround over execution, cut to a millionth; `inf` for a job that took no time.
+fn stretch(line: &mut Vec<u8>, response: Span, executed: Span) {
+    if executed == Span::ZERO {
+        line.extend_from_slice(if response == Span::ZERO { b"1" } else { b"inf" });
+        return;
+    }
+    let ratio = u128::from(response.as_micros()) * 1_000_000 / u128::from(executed.as_micros());
+    millionths(line, u64::try_from(ratio).unwrap_or(u64::MAX));
+}
+
+/// Processors as Batsim's interval sets: `0-3 7`.
+fn intervals(line: &mut Vec<u8>, on: &[u32]) {
+    let mut put = |from: u32, to: u32, is_first: bool| {
+        if !is_first {
+            line.push(b' ');
+        }
+        whole(line, u64::from(from));
+        if to > from {
+            line.push(b'-');
+            whole(line, u64::from(to));
+        }
+    };
+    let mut each = |sorted: &[u32]| {
+        let Some(&first) = sorted.first() else { return };
+        let (mut from, mut to, mut is_first) = (first, first, true);
+        for &p in &sorted[1..] {
+            if p != to + 1 {
+                put(from, to, is_first);
+                is_first = false;
+                from = p;
+            }
+            to = p;
+        }
+        put(from, to, is_first);
+    };
+    if on.is_sorted() {
+        each(on);
+    } else {
+        let mut sorted = on.to_vec();
+        sorted.sort_unstable();
+        each(&sorted);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dormouse_batch::JobId;
+
+    #[test]
+    fn a_job_is_a_line_that_batsims_tools_read() {
+        let record = Record {
+            id: JobId::new(0),
+            number: 15,
+            submitted: Time::from_secs(100),
+            processes: 5,
+            runtime: Span::from_secs(40),
+            estimate: Span::from_secs(60),
+            started: Time::from_micros(120_500_000),
+            foreground: Some(Time::from_secs(130)),
+            ended: Time::from_secs(161),
+            on: [7, 0, 2, 1, 9].into(),
+            swaps: 0,
+            kills: 0,
+            migrations: 1,
+        };
+        let mut csv = JobsCsv::new(Vec::new(), "a,b").expect("to memory");
+        csv.write(&record).expect("to memory");
+        let bytes = csv.finish().expect("to memory");
+        let text = String::from_utf8(bytes).expect("text");
+        let mut lines = text.lines();
+        let columns = lines.next().expect("a header").split(',').count();
+        let line = lines.next().expect("a job");
+        assert_eq!(
+            line,
+            "15,a b,15,100,5,60,1,COMPLETED_SUCCESSFULLY,120.5,40.5,161,20.5,61,1.506172,\
+             0-2 7 9,-1,swaps=0;kills=0;migrations=1"
+        );
+        assert_eq!(line.split(',').count(), columns);
+    }
+}

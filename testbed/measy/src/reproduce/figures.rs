@@ -1,0 +1,182 @@
+//! The paper's figures: which cells they need and what they plot.
+
+use std::collections::BTreeSet;
+
+use dormouse_batch::Algorithm;
+use dormouse_workload::{Chart, Line, Panel};
+
+use super::cell::{Cell, Outcome, Variant};
+use super::grid::{LOADS, Results};
+use super::workloads::Source;
+use crate::batch_means::BatchMeans;
+
+/// Migration costs in seconds, the default first.
+pub(super) const COSTS: [u32; 8] = [20, 120, 300, 480, 900, 1500, 2400, 3600];
+
+/// A figure of the evaluation. The paper's are for FW and JW; each kind also exists for
+/// KTH-SP2, which the paper does not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Figure {
+    /// Figures 6 (FW) and 7 (JW): the four schedulers over load.
+    Schedulers(Source),
+    /// Figure 8: migrations a job over load, all workloads.
+    Migrations,
+    /// Figures 9 and 10: without CPU usage information.
+    NoUsage(Source),
+    /// Figures 11 and 12: 100 % CPU usage.
+    FullUsage(Source),
+    /// Figures 13 and 14: migration cost.
+    Cost(Source),
+    /// Not in the paper: what its open choices change.
+    Sensitivity(Source),
+}
+
+impl Figure {
+    /// All of them.
+    #[must_use]
+    pub fn all() -> Vec<Self> {
+        let kinds: [fn(Source) -> Self; 5] =
+            [Self::Schedulers, Self::NoUsage, Self::FullUsage, Self::Cost, Self::Sensitivity];
+        let each = kinds.into_iter().flat_map(|kind| Source::ALL.map(kind));
+        std::iter::once(Self::Migrations).chain(each).collect()
+    }
+
+    /// Its name: `figure-6` to `figure-14`, or what it shows of KTH-SP2.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        use Source::{FwLike, JwLike, Kth};
+        match self {
+            Self::Schedulers(FwLike) => "figure-6",
+            Self::Schedulers(JwLike) => "figure-7",
+            Self::Migrations => "figure-8",
+            Self::NoUsage(FwLike) => "figure-9",
+            Self::NoUsage(JwLike) => "figure-10",
+            Self::FullUsage(FwLike) => "figure-11",
+            Self::FullUsage(JwLike) => "figure-12",
+            Self::Cost(FwLike) => "figure-13",
+            Self::Cost(JwLike) => "figure-14",
+            Self::Schedulers(Kth) => "kth-schedulers",
+            Self::NoUsage(Kth) => "kth-no-usage",
+            Self::FullUsage(Kth) => "kth-full-usage",
+            Self::Cost(Kth) => "kth-cost",
+            Self::Sensitivity(FwLike) => "fw-sensitivity",
+            Self::Sensitivity(JwLike) => "jw-sensitivity",
+            Self::Sensitivity(Kth) => "kth-sensitivity",
+        }
+    }
+
+    /// The one of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::all().into_iter().find(|figure| figure.name() == name)
+    }
+
+    fn title(self) -> String {
+        match self {
+            Self::Schedulers(source) => format!("{}: the four schedulers", source.name()),
+            Self::Migrations => "migrations of MEASY".to_owned(),
+            Self::NoUsage(source) => format!("{}: no CPU usage information", source.name()),
+            Self::FullUsage(source) => format!("{}: 100 % CPU usage", source.name()),
+            Self::Cost(source) => format!("{}: migration cost", source.name()),
+            Self::Sensitivity(source) => format!("{}: what open choices change", source.name()),
+        }
+    }
+
+    /// The lines of its panels: name, workload, variant, scheduler.
+    fn lines(self) -> Vec<(String, Source, Variant, Algorithm)> {
+        use Algorithm::{Easy, Keasy, Measy, Reasy};
+        let line = |source, variant, algorithm: Algorithm| {
+            (algorithm.name().to_uppercase(), source, variant, algorithm)
+        };
+        match self {
+            Self::Schedulers(source) => [Easy, Keasy, Reasy, Measy]
+                .map(|algorithm| line(source, Variant::Standard, algorithm))
+                .into(),
+            Self::Migrations => Source::ALL
+                .map(|source| (source.name().to_owned(), source, Variant::Standard, Measy))
+                .into(),
+            Self::NoUsage(source) => vec![
+                line(source, Variant::Standard, Easy),
+                line(source, Variant::NoUsage, Keasy),
+                line(source, Variant::NoUsage, Measy),
+            ],
+            Self::FullUsage(source) => vec![
+                line(source, Variant::Standard, Easy),
+                line(source, Variant::FullUsage, Keasy),
+                line(source, Variant::FullUsage, Measy),
+            ],
+            Self::Sensitivity(source) => {
+                let of = |variant: Variant, algorithms: &[Algorithm]| {
+                    let line = |a: &Algorithm| {
+                        let name = format!("{} {}", a.name().to_uppercase(), variant.name());
+                        (name, source, variant, *a)
+                    };
+                    algorithms.iter().map(line).collect::<Vec<_>>()
+                };
+                let mut lines = of(Variant::Standard, &[Easy]);
+                lines.extend(of(Variant::ExactEstimates, &[Easy, Keasy, Reasy, Measy]));
+                lines.extend(of(Variant::EachProcess, &[Keasy, Reasy, Measy]));
+                lines
+            }
+            Self::Cost(source) => {
+                let mut lines = vec![line(source, Variant::Standard, Keasy)];
+                lines
+                    .extend(COSTS.map(|cost| {
+                        (format!("MEASY {cost} s"), source, cost_variant(cost), Measy)
+                    }));
+                lines
+            }
+        }
+    }
+
+    /// The cells it needs.
+    #[must_use]
+    pub fn cells(self) -> BTreeSet<Cell> {
+        let lines = self.lines();
+        let cells = lines.into_iter().flat_map(|(_, source, variant, algorithm)| {
+            LOADS.map(|load| Cell { source, variant, load, algorithm })
+        });
+        cells.collect()
+    }
+
+    /// What it plots.
+    #[must_use]
+    pub fn chart(self, results: &Results) -> Chart {
+        type Metric = (&'static str, &'static str, fn(&Outcome) -> &BatchMeans);
+        let metrics: &[Metric] = match self {
+            Self::Migrations => &[("migrations", "migrations a job", |o| &o.migrations)],
+            _ => &[
+                ("response time", "s", |o| &o.response),
+                ("bounded slowdown", "", |o| &o.slowdown),
+            ],
+        };
+        let panels = metrics.iter().map(|&(title, y_label, metric)| Panel {
+            title: title.to_owned(),
+            x_label: "offered load".to_owned(),
+            y_label: y_label.to_owned(),
+            lines: self
+                .lines()
+                .into_iter()
+                .map(|(name, source, variant, algorithm)| {
+                    let (mut points, mut bars) = (Vec::new(), Vec::new());
+                    for load in LOADS {
+                        let cell = Cell { source, variant, load, algorithm };
+                        if let Some(outcome) = results.get(&cell) {
+                            let estimate = metric(outcome).estimate();
+                            points.push((f64::from(load) / 100.0, estimate.mean));
+                            bars.push((estimate.low, estimate.high));
+                        }
+                    }
+                    Line { name, points, bars }
+                })
+                .collect(),
+        });
+        let title = format!("{} ({})", self.title(), self.name());
+        Chart { title, panels: panels.collect() }
+    }
+}
+
+/// The default cost is the standard setting: one cell, not two.
+pub(super) const fn cost_variant(seconds: u32) -> Variant {
+    if seconds == COSTS[0] { Variant::Standard } else { Variant::Cost(seconds) }
+}

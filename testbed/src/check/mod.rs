@@ -1,0 +1,6 @@
+//! What has to hold in every run, checked on its event log.
+
+mod checker;
+mod vm;
+
+pub use checker::{Checker, Violation, check};

@@ -1,0 +1,81 @@
+//! A VM as the checker follows it.
+
+use std::collections::BTreeMap;
+
+use dormouse_cloud::{InstanceType, Market};
+use dormouse_units::{Bytes, Credits, Money, Price, Span, TaskId, Time};
+
+/// Where it is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Life {
+    Booting,
+    Running,
+    /// Told to hibernate, not frozen yet. Its scheduler can't know.
+    Freezing,
+    Frozen,
+    Ended,
+}
+
+/// What is known of it from the log alone.
+#[derive(Clone, Debug)]
+pub(super) struct Followed {
+    pub(super) kind: InstanceType,
+    pub(super) market: Market,
+    pub(super) price: Price,
+    pub(super) life: Life,
+    pub(super) launched: Time,
+    /// Since when it is charged.
+    pub(super) charged_since: Option<Time>,
+    pub(super) owed: Money,
+    /// How long it has been frozen before, and since when it is now.
+    pub(super) frozen: Span,
+    pub(super) frozen_since: Option<Time>,
+    /// The tasks on it and their memory.
+    pub(super) tasks: BTreeMap<TaskId, Bytes>,
+    pub(super) credits: Option<(Time, Credits)>,
+}
+
+impl Followed {
+    pub(super) fn freeze(&mut self, now: Time) {
+        self.life = Life::Frozen;
+        self.frozen_since = Some(now);
+        self.stop_charging(now);
+    }
+
+    pub(super) fn thaw(&mut self, now: Time) {
+        self.life = Life::Running;
+        self.frozen = self.frozen_until(now);
+        self.frozen_since = None;
+        self.charged_since = Some(now);
+    }
+
+    pub(super) fn stop_charging(&mut self, now: Time) {
+        if let Some(from) = self.charged_since.take() {
+            self.owed += self.price.for_span(now.since(from));
+        }
+    }
+
+    /// How long it has been frozen by `now`.
+    pub(super) fn frozen_until(&self, now: Time) -> Span {
+        self.frozen + self.frozen_since.map_or(Span::ZERO, |since| now.since(since))
+    }
+
+    /// What is wrong with a balance reported now.
+    pub(super) fn credit_error(&mut self, now: Time, balance: Credits) -> Option<String> {
+        let Some(burstable) = self.kind.burstable else {
+            return Some(format!("{} has credits but is not burstable", self.kind.name));
+        };
+        let cap = burstable.cap.max(burstable.initial);
+        let before = self.credits.replace((now, balance));
+        if balance > cap {
+            return Some(format!("it holds {balance}, more than {cap}"));
+        }
+        let (since, had) = before.unwrap_or((self.launched, burstable.initial));
+        let rate = u128::from(burstable.earned_per_hour.as_vcpu_micros());
+        let earned = rate * u128::from(now.since(since).as_micros()) / 3_600_000_000 + 1;
+        let most = u128::from(had.as_vcpu_micros()) + earned;
+        (u128::from(balance.as_vcpu_micros()) > most).then(|| {
+            format!("it holds {balance} after {had} at {since}: more than it can have earned")
+        })
+    }
+}

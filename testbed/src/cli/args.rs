@@ -1,0 +1,177 @@
+//! The command line.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use super::reproduce::{MergeArgs, ReproduceArgs, SweepArgs};
+
+/// A cloud on a bench: emulates spot, burstable and on-demand VMs, and runs schedulers on them.
+#[derive(Debug, Parser)]
+#[command(
+    name = "dormouse",
+    version,
+    arg_required_else_help = true,
+    disable_help_subcommand = true
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Say what this host can do, and what to fix
+    Doctor {
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Run an experiment
+    Run(RunArgs),
+    /// Make a paper's tables again, beside the printed ones
+    Reproduce(ReproduceArgs),
+    /// Run an experiment over a list of values of one key
+    Sweep(SweepArgs),
+    /// Join the parts of a reproduction or sweep that was made in shards
+    Merge(MergeArgs),
+    /// Run an experiment live on workers of other hosts, which dial this process
+    Coordinator(CoordinatorArgs),
+    /// Offer this host to a coordinator, until its run is over
+    Worker(WorkerArgs),
+    /// Say what became of a task or VM of a run, and why
+    Explain {
+        /// The folder of the run
+        dir: PathBuf,
+        /// Such as task7 or vm3
+        what: String,
+    },
+    /// Look for what must not be in a run: a task on two VMs, a bill that does not add up, …
+    Check {
+        /// The folder of the run
+        dir: PathBuf,
+    },
+    /// Feed a run's events to its scheduler again, and compare every decision
+    Replay {
+        /// The folder of the run
+        dir: PathBuf,
+    },
+    /// Workloads of parallel jobs: generate, describe, scale
+    #[command(subcommand)]
+    Workload(dormouse_workload::cli::Command),
+    /// Batch scheduling of parallel jobs on two-tier VMs, in virtual time
+    #[command(subcommand)]
+    Batch(BatchCommand),
+    /// List the built-in experiments
+    List {
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print a built-in experiment as a complete, runnable file
+    Show {
+        /// Its name, such as j60-sc2
+        name: String,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum BatchCommand {
+    /// Run a batch experiment
+    Run(dormouse_measy::cli::RunArgs),
+    /// Say why a job waited and was moved
+    Explain(dormouse_measy::cli::ExplainArgs),
+    /// Reproduce the MEASY paper
+    Reproduce(dormouse_measy::cli::ReproduceArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub(crate) what: WhatArgs,
+    /// Under a virtual clock, with modelled machines (the default)
+    #[arg(long = "virtual", conflicts_with = "live")]
+    pub(crate) _virtual: bool,
+    /// On real processes under a dilated clock, on this host; needs root
+    #[arg(long)]
+    pub(crate) live: bool,
+    /// Workers to start on this host, of live runs [default: as the experiment says]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, requires = "live")]
+    pub(crate) workers: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CoordinatorArgs {
+    #[command(flatten)]
+    pub(crate) what: WhatArgs,
+    /// Where to listen for workers; port 0 is any free one
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7380")]
+    pub(crate) listen: SocketAddr,
+    /// How many workers to wait for before it begins [default: as the experiment says]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub(crate) workers: Option<String>,
+}
+
+/// What is run, and where its results go.
+#[derive(Debug, Args)]
+pub(crate) struct WhatArgs {
+    /// A TOML file, or the name of a built-in experiment
+    #[arg(required_unless_present = "job")]
+    pub(crate) experiment: Option<String>,
+    /// The seed of all chance
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub(crate) seed: Option<String>,
+    /// Emulated seconds per real second, of live runs
+    #[arg(long, value_name = "X", allow_hyphen_values = true)]
+    pub(crate) speedup: Option<String>,
+    /// Where the results go [default: runs/NAME-SCHEDULER-sSEED]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Write into a folder that holds other things
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// burst-hads, hads, ils-on-demand or fifo
+    #[arg(long, value_name = "NAME")]
+    pub(crate) scheduler: Option<String>,
+    /// Set any key of the experiment by its path, such as scheduler.alpha=0.7
+    #[arg(long, value_name = "KEY=VALUE", allow_hyphen_values = true)]
+    pub(crate) set: Vec<String>,
+    /// A job file of the Burst-HADS artifact
+    #[arg(long, value_name = "FILE")]
+    pub(crate) job: Option<PathBuf>,
+    /// An environment file of the Burst-HADS artifact
+    #[arg(long, value_name = "FILE", requires = "job")]
+    pub(crate) env: Option<PathBuf>,
+    /// A plan to run: plan.json of a run, or one stored with the artifact
+    #[arg(long, value_name = "FILE")]
+    pub(crate) plan: Option<PathBuf>,
+    /// Print nothing but errors
+    #[arg(long, short, conflicts_with = "json")]
+    pub(crate) quiet: bool,
+    /// Print summary.json instead of the table
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WorkerArgs {
+    /// The coordinator's address, HOST:PORT
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) coordinator: String,
+    /// The worker's name; the same name is the same worker after a restart [default: the host's]
+    #[arg(long)]
+    pub(crate) name: Option<String>,
+    /// A directory of its own, for tasks and checkpoints
+    #[arg(long, value_name = "DIR", default_value = "/var/lib/dormouse/worker")]
+    pub(crate) root: PathBuf,
+    /// The program of tasks [default: dormouse-task beside this program]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) task_program: Option<PathBuf>,
+    /// CRIU [default: what scripts/get-criu obtained, else the one on PATH]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) criu: Option<PathBuf>,
+    /// How many workers share this host's cores evenly
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(crate) of: u32,
+}

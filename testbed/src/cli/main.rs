@@ -1,0 +1,33 @@
+//! From arguments to an exit status.
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use super::args::{Cli, Command};
+use super::{batch, check, doctor, explain, list, replay, reproduce, run, worker};
+
+/// Runs the command line. Status 0: a result; 1: something broke; 2: bad input.
+#[must_use]
+pub fn main() -> ExitCode {
+    let done = match &Cli::parse().command {
+        Command::Doctor { json } => doctor::run(*json),
+        Command::Run(args) => run::run(args),
+        Command::Reproduce(args) => reproduce::reproduce(args),
+        Command::Sweep(args) => reproduce::sweep(args),
+        Command::Merge(args) => reproduce::merge(args),
+        Command::Coordinator(args) => run::coordinator(args),
+        Command::Worker(args) => worker::worker(args),
+        Command::Explain { dir, what } => explain::run(dir, what),
+        Command::Check { dir } => check::run(dir),
+        Command::Replay { dir } => replay::run(dir),
+        Command::Workload(command) => batch::workload(command),
+        Command::Batch(command) => batch::batch(command),
+        Command::List { json } => list::list(*json),
+        Command::Show { name } => list::show(name),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}

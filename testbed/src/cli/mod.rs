@@ -1,0 +1,20 @@
+//! The command line.
+
+mod args;
+mod batch;
+mod chain;
+mod check;
+mod doctor;
+mod explain;
+mod failure;
+mod list;
+mod log;
+mod main;
+mod print;
+mod replay;
+mod reproduce;
+mod run;
+mod worker;
+
+pub(crate) use chain::chain;
+pub use main::main;

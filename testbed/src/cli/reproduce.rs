@@ -1,0 +1,233 @@
+//! `dormouse reproduce`, `dormouse sweep` and `dormouse merge`.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::failure::Failure;
+use super::print::print;
+use crate::output::Style;
+use crate::reproduce::Request;
+use crate::sweep::{Folder, Plans, Shard, Spec, SweepError, Swept, Work, sweep_cells};
+
+/// What all of them take.
+#[derive(Debug, Args)]
+pub(crate) struct Common {
+    /// Where the results go; a killed command goes on from there
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Threads [default: as many as there are processors]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+    /// Print nothing but errors
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReproduceArgs {
+    /// burst-hads, burst-hads/table-4 or burst-hads/table-6
+    paper: String,
+    /// Run every cell under seeds 1 to N
+    #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    seeds: u64,
+    /// Whose rules where text and authors' code differ: paper or artifact
+    #[arg(long, default_value = "paper")]
+    preset: String,
+    /// What k_h and k_r of Table V count: the events of each spot type, or of the whole market
+    #[arg(long, value_name = "type|market", default_value = "type")]
+    events: String,
+    /// Set any key of every experiment by its path
+    #[arg(long, value_name = "KEY=VALUE", allow_hyphen_values = true)]
+    set: Vec<String>,
+    /// Seeds of each experiment that looks for the cause of a difference; 0: look for none
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    cause_seeds: u64,
+    /// Make part I of N only; `dormouse merge` joins the parts
+    #[arg(long, value_name = "I/N")]
+    shard: Option<Shard>,
+    /// Folders of finished live runs, to be drawn beside
+    #[arg(long, value_name = "DIR", num_args = 1..)]
+    live_runs: Vec<PathBuf>,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SweepArgs {
+    /// A TOML file, or the name of a built-in experiment
+    experiment: String,
+    /// Set a key by its path; one has a list of values, such as scheduler.alpha=0.1,0.3,0.5
+    #[arg(long, value_name = "KEY=VALUES", allow_hyphen_values = true, required = true)]
+    set: Vec<String>,
+    /// Run every value under seeds 1 to N
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    seeds: u64,
+    /// Make part I of N only; `dormouse merge` joins the parts
+    #[arg(long, value_name = "I/N")]
+    shard: Option<Shard>,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MergeArgs {
+    /// The folders of all shards
+    #[arg(required = true)]
+    parts: Vec<PathBuf>,
+    #[command(flatten)]
+    common: Common,
+}
+
+impl Common {
+    fn threads(&self) -> usize {
+        self.threads.map_or_else(
+            || std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+            usize::from,
+        )
+    }
+}
+
+pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
+    let spec = Spec::Reproduce {
+        what: args.paper.clone(),
+        preset: args.preset.clone(),
+        seeds: args.seeds,
+        cause_seeds: args.cause_seeds,
+        events: args.events.clone(),
+        set: args.set.clone(),
+    };
+    let name = format!("reproduce-{}", args.paper.replace('/', "-"));
+    let out = folder(&args.common, &name, args.shard);
+    let request = Request {
+        threads: args.common.threads(),
+        compute: Some(args.shard.unwrap_or(Shard::ALL)),
+        live: args.live_runs.clone(),
+    };
+    let mut bar = Bar::new(args.common.quiet);
+    let done = request.run(&spec, &out, &mut |stage, n, of| bar.show(stage, n, of));
+    bar.finish();
+    report(&args.common, &out, done?.map(|done| done.table(Style::of_stdout())))
+}
+
+pub(crate) fn sweep(args: &SweepArgs) -> Result<(), Failure> {
+    let spec = Spec::Sweep {
+        experiment: args.experiment.clone(),
+        set: args.set.clone(),
+        seeds: args.seeds,
+    };
+    // Nothing is made before the experiment is known to be right.
+    sweep_cells(&args.experiment, &args.set)?;
+    let name = args.experiment.replace(['/', '\\'], "-");
+    let out = folder(&args.common, &format!("sweep-{name}"), args.shard);
+    let mut folder = Folder::open(&out, &spec)?;
+    let compute = Some(args.shard.unwrap_or(Shard::ALL));
+    let table = run_sweep(&args.common, &spec, compute, &mut folder)?;
+    report(&args.common, &out, table)
+}
+
+pub(crate) fn merge(args: &MergeArgs) -> Result<(), Failure> {
+    let out = args.common.out.clone().unwrap_or_else(|| PathBuf::from("runs/merged"));
+    let (mut folder, spec) = Folder::merge(&out, &args.parts)?;
+    let table = match &spec {
+        Spec::Reproduce { .. } => {
+            let request =
+                Request { threads: args.common.threads(), compute: None, live: Vec::new() };
+            let mut bar = Bar::new(args.common.quiet);
+            let done =
+                request.run_in(&spec, &mut folder, &mut |stage, n, of| bar.show(stage, n, of));
+            bar.finish();
+            done?.map(|done| done.table(Style::of_stdout()))
+        }
+        Spec::Sweep { .. } => run_sweep(&args.common, &spec, None, &mut folder)?,
+    };
+    report(&args.common, &out, table)
+}
+
+fn run_sweep(
+    common: &Common,
+    spec: &Spec,
+    compute: Option<Shard>,
+    folder: &mut Folder,
+) -> Result<Option<String>, Failure> {
+    let Spec::Sweep { experiment, set, seeds } = spec else { return Ok(None) };
+    let sweep = sweep_cells(experiment, set)?;
+    let plans = Plans::default();
+    let work = Work { seeds: *seeds, threads: common.threads(), compute, plans: &plans };
+    let mut bar = Bar::new(common.quiet);
+    let samples = work.run(&sweep.cells, folder, &mut |n, of| bar.show("runs", n, of));
+    bar.finish();
+    let samples = samples?;
+    if compute.is_some_and(Shard::is_part) {
+        return Ok(None);
+    }
+    let swept = Swept { sweep: &sweep, samples: &samples };
+    folder.write("table.csv", &swept.csv())?;
+    folder.write("plot.svg", &swept.plot())?;
+    let cells = &sweep.cells;
+    folder.settle(cells.iter().flat_map(|cell| (1..=*seeds).map(move |seed| (cell, seed))))?;
+    Ok(Some(swept.table()))
+}
+
+fn folder(common: &Common, name: &str, shard: Option<Shard>) -> PathBuf {
+    common.out.clone().unwrap_or_else(|| {
+        let part = shard.map(|s| format!("-{}", s.to_string().replace('/', "-of-")));
+        PathBuf::from("runs").join(format!("{name}{}", part.unwrap_or_default()))
+    })
+}
+
+fn report(common: &Common, out: &Path, table: Option<String>) -> Result<(), Failure> {
+    if common.quiet {
+        return Ok(());
+    }
+    let table =
+        table.unwrap_or_else(|| "  this part is made; join the parts with merge".to_owned());
+    print(&table)?;
+    print(&format!("\n  results in {}", out.display()))
+}
+
+/// Progress on standard error, where that is a terminal.
+struct Bar {
+    bar: ProgressBar,
+    quiet: bool,
+    stage: String,
+}
+
+impl Bar {
+    fn new(quiet: bool) -> Self {
+        Self { bar: ProgressBar::hidden(), quiet, stage: String::new() }
+    }
+
+    fn show(&mut self, stage: &str, n: usize, of: usize) {
+        if self.quiet {
+            return;
+        }
+        if self.stage != stage {
+            self.bar.finish_and_clear();
+            stage.clone_into(&mut self.stage);
+            let style = ProgressStyle::with_template("{msg:>8} {wide_bar} {pos}/{len} {eta} left");
+            self.bar = ProgressBar::new(of as u64).with_message(stage.to_owned());
+            if let Ok(style) = style {
+                self.bar.set_style(style);
+            }
+        }
+        self.bar.set_position(n as u64);
+    }
+
+    fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+impl From<SweepError> for Failure {
+    fn from(error: SweepError) -> Self {
+        let mut text = error.to_string();
+        let mut source = std::error::Error::source(&error);
+        while let Some(inner) = source {
+            text += &format!(": {inner}");
+            source = inner.source();
+        }
+        if error.is_bad_input() { Self::BadInput(text) } else { Self::Broken(text) }
+    }
+}

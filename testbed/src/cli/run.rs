@@ -1,0 +1,226 @@
+//! `dormouse run`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use dormouse_coordinator::Progress;
+
+use super::args::{CoordinatorArgs, RunArgs, WhatArgs};
+use super::failure::Failure;
+use super::print::print;
+use crate::experiment::{Loaded, Override, Source, load};
+use crate::live::{self, Conduct, conduct};
+use crate::output::{Header, LogWriter, Mode, Outcome, Staging, Style};
+use crate::record::Record;
+use crate::virtual_run::virtual_run;
+
+pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
+    let kind = if args.live { " --live" } else { "" };
+    let what =
+        Asked { args: &args.what, workers: args.workers.as_ref(), verb: format!("run{kind}") };
+    match args.live {
+        true => live(&what, None),
+        false => virtually(&what),
+    }
+}
+
+/// `dormouse coordinator`: a live run whose workers are elsewhere.
+pub(crate) fn coordinator(args: &CoordinatorArgs) -> Result<(), Failure> {
+    let verb = "coordinator".to_owned();
+    live(&Asked { args: &args.what, workers: args.workers.as_ref(), verb }, Some(args.listen))
+}
+
+/// What was asked for, by whichever command.
+struct Asked<'a> {
+    args: &'a WhatArgs,
+    workers: Option<&'a String>,
+    /// The command, as it is typed after `dormouse`.
+    verb: String,
+}
+
+fn virtually(asked: &Asked<'_>) -> Result<(), Failure> {
+    let (args, began) = (asked.args, Instant::now());
+    let loaded = load_from(asked)?;
+    let plan = loaded.plan()?;
+    let scheduler = loaded.scheduler()?;
+    let header = Header::new(Mode::Virtual, command(asked), loaded.experiment);
+    let staging = Staging::begin(&folder(args, &header), args.force)?;
+
+    let mut log = LogWriter::begin(staging.path(), &header)?;
+    let mut record = Record::new(header.experiment.setup.bag.tasks.len());
+    let progress = progress(args, record.tasks.len());
+    let stuck = virtual_run(&header.experiment, scheduler, |step| {
+        log.step(step);
+        record.see(step);
+        progress.set_position(record.finished() as u64);
+    })
+    .err();
+    progress.finish_and_clear();
+    log.finish()?;
+
+    let wall_s = began.elapsed().as_secs_f64();
+    let outcome =
+        Outcome { header: &header, record: &record, plan: plan.as_ref(), fidelity: None, wall_s };
+    end(args, &outcome, staging, stuck.map(|stuck| stuck.to_string()))
+}
+
+/// A live run, with workers of its own, or listening for some from elsewhere.
+fn live(asked: &Asked<'_>, listen: Option<SocketAddr>) -> Result<(), Failure> {
+    let (args, began) = (asked.args, Instant::now());
+    let loaded = load_from(asked)?;
+    let plan = loaded.plan()?;
+    let (scheduler, rehearsal) = (loaded.scheduler()?, loaded.scheduler()?);
+    let header = Header::new(Mode::Live, command(asked), loaded.experiment);
+    let staging = Staging::begin(&folder(args, &header), args.force)?;
+    super::log::begin();
+
+    let progress = progress(args, header.experiment.setup.bag.tasks.len());
+    let conducted = conduct(
+        Conduct {
+            header: &header,
+            scheduler,
+            rehearsal,
+            listen: listen.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 0))),
+            local_workers: if listen.is_none() { header.experiment.live.workers } else { 0 },
+            out: staging.path().to_path_buf(),
+        },
+        |now| show(&progress, now),
+    );
+    progress.finish_and_clear();
+    let live::Outcome { record, fidelity, .. } = conducted?;
+    let broke = record.cancelled.clone();
+    let wall_s = began.elapsed().as_secs_f64();
+    let outcome = Outcome {
+        header: &header,
+        record: &record,
+        plan: plan.as_ref(),
+        fidelity: Some(&fidelity),
+        wall_s,
+    };
+    end(args, &outcome, staging, broke)
+}
+
+/// Writes the results and says what came out; `broke`: why the run was ended with tasks left.
+fn end(
+    args: &WhatArgs,
+    outcome: &Outcome<'_>,
+    staging: Staging,
+    broke: Option<String>,
+) -> Result<(), Failure> {
+    let folder = outcome.write(staging)?;
+    if args.json {
+        print(&format!("{:#}", outcome.summary()))?;
+    } else if !args.quiet {
+        print(&outcome.table(Style::of_stdout()))?;
+        print(&format!("  {:<13} {}", "results", folder.display()))?;
+    }
+    match broke {
+        None => Ok(()),
+        Some(why) => {
+            Err(Failure::Broken(format!("the run broke: {why}; see {}", folder.display())))
+        }
+    }
+}
+
+/// One line of how a live run goes.
+fn show(bar: &indicatif::ProgressBar, now: &Progress) {
+    bar.set_position(u64::from(now.completed));
+    bar.set_message(if now.begun {
+        format!(
+            "{:.0} s, {} running on {} VMs, {} hibernations, {} migrations, ${:.4}",
+            now.now.as_secs_f64(),
+            now.running,
+            now.vms,
+            now.counts.hibernations,
+            now.counts.migrations,
+            now.cost.as_usd()
+        )
+    } else {
+        format!("{} of {} workers are here", now.workers, now.workers_wanted)
+    });
+}
+
+fn load_from(asked: &Asked<'_>) -> Result<Loaded, Failure> {
+    let args = asked.args;
+    let mut overrides = Vec::new();
+    let mut given = |option, path: &str, value: Option<&str>| {
+        overrides.extend(value.map(|value| Override::text(option, path, value)));
+    };
+    let path = |path: &Option<PathBuf>| path.as_ref().map(|p| p.to_string_lossy().into_owned());
+    given("--job", "workload.job", path(&args.job).as_deref());
+    given("--env", "workload.env", path(&args.env).as_deref());
+    given("--scheduler", "scheduler.name", args.scheduler.as_deref());
+    for (option, path, value) in [
+        ("--seed", "seed", &args.seed),
+        ("--speedup", "live.speedup", &args.speedup),
+        ("--workers", "live.workers", &asked.workers.cloned()),
+    ] {
+        let value = value.clone();
+        overrides.extend(value.map(|value| Override { option, path: path.into(), value }));
+    }
+    for text in &args.set {
+        overrides.push(Override::set(text)?);
+    }
+    let source = Source {
+        experiment: args.experiment.as_deref(),
+        overrides,
+        plan: args.plan.as_deref(),
+        replaces_workload: args.job.is_some(),
+    };
+    Ok(load(&source)?)
+}
+
+/// The command that makes the same run again, wherever its results go.
+fn command(asked: &Asked<'_>) -> String {
+    let args = asked.args;
+    let mut words = vec!["dormouse".to_owned()];
+    words.extend(asked.verb.split(' ').map(str::to_owned));
+    words.extend(args.experiment.clone());
+    let mut option = |name: &str, value: Option<String>| {
+        if let Some(value) = value {
+            words.extend([name.to_owned(), value]);
+        }
+    };
+    let path = |path: &Option<PathBuf>| path.as_ref().map(|p| p.to_string_lossy().into_owned());
+    option("--seed", args.seed.clone());
+    option("--scheduler", args.scheduler.clone());
+    option("--speedup", args.speedup.clone());
+    option("--workers", asked.workers.cloned());
+    option("--job", path(&args.job));
+    option("--env", path(&args.env));
+    option("--plan", path(&args.plan));
+    for set in &args.set {
+        option("--set", Some(set.clone()));
+    }
+    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+}
+
+/// As a shell wants it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+fn folder(args: &WhatArgs, header: &Header) -> PathBuf {
+    let experiment = &header.experiment;
+    let (name, scheduler) = (&experiment.name, experiment.scheduler.name);
+    let live = if header.mode == Mode::Live { "-live" } else { "" };
+    args.out.clone().unwrap_or_else(|| {
+        PathBuf::from("runs").join(format!("{name}-{scheduler}-s{}{live}", experiment.setup.seed))
+    })
+}
+
+/// A line on standard error, where that is a terminal.
+fn progress(args: &WhatArgs, tasks: usize) -> indicatif::ProgressBar {
+    if args.quiet || args.json {
+        return indicatif::ProgressBar::hidden();
+    }
+    let style = indicatif::ProgressStyle::with_template("{pos}/{len} tasks {bar:24} {msg}");
+    indicatif::ProgressBar::new(tasks as u64)
+        .with_style(style.unwrap_or_else(|_| indicatif::ProgressStyle::default_bar()))
+}

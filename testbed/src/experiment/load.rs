@@ -1,0 +1,224 @@
+//! From a name or a file and the options of the command line to an experiment.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use dormouse_cloud::Host;
+use dormouse_engine::Setup;
+use dormouse_policies::{BagSchedulerConfig, Plan, PlanError, Scheduler};
+use serde::{Deserialize, Serialize};
+
+use super::document::{self, Node, Value};
+use super::overrides::Override;
+use super::reader::Section;
+use super::suggest::instead;
+use super::{
+    Builtin, InputError, Live, Place, checkpoint, cloud, interruption, live, plan, scheduler,
+    workload,
+};
+
+/// An experiment with everything resolved: all that a run is made of. It goes into the
+/// first line of the event log, so that a log can be replayed by itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Experiment {
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub description: String,
+    /// Provider, workload, checkpoints, interruptions, seed.
+    pub setup: Setup,
+    /// The scheduler and its parameters.
+    pub scheduler: BagSchedulerConfig,
+    /// The hosts of a virtual run; none: one that holds everything.
+    pub hosts: Vec<Host>,
+    /// How it is run live.
+    pub live: Live,
+}
+
+/// What to load.
+#[derive(Clone, Debug, Default)]
+pub struct Source<'a> {
+    /// A file or the name of a built-in experiment; `None`: given by `overrides` alone.
+    pub experiment: Option<&'a str>,
+    /// Overrides, in order.
+    pub overrides: Vec<Override>,
+    /// A plan to run, a file: ours or one of the artifact's.
+    pub plan: Option<&'a Path>,
+    /// The overrides bring a workload of their own: what the experiment says of it is dropped.
+    pub replaces_workload: bool,
+}
+
+/// An experiment and where its parts came from.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// The experiment.
+    pub experiment: Experiment,
+    scheduler: Place,
+}
+
+impl Loaded {
+    /// The scheduler, its plan made.
+    ///
+    /// # Errors
+    ///
+    /// No plan can be made, with the place of what keeps it from it.
+    pub fn scheduler(&self) -> Result<Box<dyn Scheduler>, InputError> {
+        self.experiment.scheduler().map_err(|error| plan_error(&self.scheduler, &error))
+    }
+
+    /// The plan the scheduler would begin with.
+    ///
+    /// # Errors
+    ///
+    /// As [`Loaded::scheduler`].
+    pub fn plan(&self) -> Result<Option<Plan>, InputError> {
+        let Experiment { setup, scheduler, .. } = &self.experiment;
+        if scheduler.name == dormouse_policies::BagSchedulerName::Fifo {
+            return Ok(None);
+        }
+        dormouse_policies::plan(
+            scheduler,
+            &setup.catalogue,
+            &setup.bag,
+            &setup.checkpoint,
+            setup.seed,
+        )
+        .map(Some)
+        .map_err(|error| plan_error(&self.scheduler, &error))
+    }
+}
+
+impl Experiment {
+    /// The scheduler, its plan made.
+    ///
+    /// # Errors
+    ///
+    /// No plan can be made.
+    pub fn scheduler(&self) -> Result<Box<dyn Scheduler>, PlanError> {
+        let Setup { catalogue, bag, checkpoint, seed, .. } = &self.setup;
+        dormouse_policies::build(&self.scheduler, catalogue, bag, checkpoint, *seed)
+    }
+}
+
+fn plan_error(place: &Place, error: &PlanError) -> InputError {
+    let remedy = match error {
+        PlanError::Parameter { .. } => "change the parameter",
+        PlanError::NothingOffered { .. } => {
+            "offer such a type under [cloud], or take another scheduler"
+        }
+        PlanError::TaskTooLarge { .. } => "offer a type with more memory, or make the task smaller",
+        PlanError::NoRuntime { .. } => "give the task a run time on an offered type",
+        PlanError::BadPlan(_) => "give a plan made for this experiment",
+        _ => "give workload.deadline more time, or raise cloud.limits",
+    };
+    InputError::new(place, error.to_string(), remedy)
+}
+
+/// Loads and checks an experiment.
+///
+/// # Errors
+///
+/// The first thing that is wrong with it.
+pub fn load(source: &Source<'_>) -> Result<Loaded, InputError> {
+    let mut root = root(source.experiment)?;
+    if source.replaces_workload {
+        drop_workload(&mut root);
+    }
+    for change in &source.overrides {
+        change.apply(&mut root)?;
+    }
+    let mut section = Section::of(&root)?;
+    let name = section.text("name")?;
+    let name = section.need("name", name, "\"my-experiment\"")?.to_owned();
+    check_name(&section, &name)?;
+    let description = section.text("description")?.unwrap_or_default().to_owned();
+    let seed = section.whole("seed", 0..=i64::MAX as u64)?.unwrap_or(1);
+
+    let workload = section.section("workload")?;
+    let workload = section.need("workload", workload, "{ kind = \"bag\", name = \"j60\" }")?;
+    let workload_place = workload.place().clone();
+    let mut workload = workload::read(workload)?;
+    let empty = empty_table();
+    let cloud = cloud::read(or_empty(section.section("cloud")?, &empty)?, workload.types.take())?;
+    let types = &cloud.catalogue.types;
+    let bag = workload.bag(types)?;
+    let interruptions = section
+        .list("interruption")?
+        .iter()
+        .map(|node| interruption::read(node, bag.deadline, types))
+        .collect::<Result<_, _>>()?;
+    let scheduler_section = or_empty(section.section("scheduler")?, &empty)?;
+    let mut scheduler = scheduler::read(scheduler_section, types)?;
+    let checkpoint = checkpoint::read(or_empty(section.section("checkpoint")?, &empty)?)?;
+    let live = live::read(or_empty(section.section("live")?, &empty)?)?;
+    section.finish()?;
+
+    let mut place = workload_place;
+    if let Some(path) = source.plan {
+        scheduler.plan = Some(plan::read(path, &scheduler, &cloud.catalogue, &bag)?);
+        place = Place::of(&path.display().to_string());
+    }
+    let setup = Setup {
+        seed,
+        catalogue: cloud.catalogue,
+        bag,
+        checkpoint,
+        interruptions,
+        preemption_notice: cloud.preemption_notice,
+    };
+    let experiment = Experiment { name, description, setup, scheduler, hosts: cloud.hosts, live };
+    Ok(Loaded { experiment, scheduler: place })
+}
+
+/// A name becomes part of a path.
+fn check_name(section: &Section<'_>, name: &str) -> Result<(), InputError> {
+    let fine = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    if !name.is_empty() && name.len() <= 100 && name.chars().all(fine) && !name.starts_with('.') {
+        return Ok(());
+    }
+    let remedy = "use letters, digits, '-', '_' and '.', at most 100";
+    Err(InputError::new(
+        &section.place_of("name"),
+        format!("'{name}' is not fit for a folder"),
+        remedy,
+    ))
+}
+
+fn or_empty<'a>(given: Option<Section<'a>>, empty: &'a Node) -> Result<Section<'a>, InputError> {
+    given.map_or_else(|| Section::of(empty), Ok)
+}
+
+fn empty_table() -> Node {
+    Node { place: Place::of("experiment"), value: Value::Table(BTreeMap::new()) }
+}
+
+/// What `--job` alone stands for.
+const IMPORT: &str = "name = \"import\"\ndescription = \"an imported job\"\n[cloud]\n\
+    catalogue = \"ec2-2020\"\n[workload]\nkind = \"bag\"\n";
+
+fn root(experiment: Option<&str>) -> Result<Node, InputError> {
+    let Some(name) = experiment else { return document::from_toml("command line", IMPORT) };
+    let path = Path::new(name);
+    let like_a_path = name.contains(['/', '\\']) || path.extension().is_some_and(|e| e == "toml");
+    match Builtin::named(name) {
+        Some(builtin) => document::from_toml(&format!("{name} (built in)"), &builtin.text()),
+        None if like_a_path || path.exists() => document::from_toml(name, &document::read(path)?),
+        None => {
+            let names: Vec<_> = Builtin::all().map(|b| b.name()).collect();
+            let names: Vec<_> = names.iter().map(String::as_str).collect();
+            let what = "no such file, and no built-in experiment of this name";
+            Err(InputError::new(&Place::of(name), what, instead(name, &names)))
+        }
+    }
+}
+
+fn drop_workload(root: &mut Node) {
+    let Value::Table(table) = &mut root.value else { return };
+    let Some(Node { value: Value::Table(workload), .. }) = table.get_mut("workload") else {
+        return;
+    };
+    for key in ["name", "task", "job", "env"] {
+        workload.remove(key);
+    }
+}

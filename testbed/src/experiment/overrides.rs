@@ -1,0 +1,143 @@
+//! `--set key=value`: a key of the document, by its path, from the command line.
+
+use std::collections::BTreeMap;
+
+use super::document::{Node, Value, from_toml};
+use super::{InputError, Place};
+
+/// One override, and the option it was given with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Override {
+    /// The option, for messages, such as `--seed`.
+    pub option: &'static str,
+    /// The key's path, such as `interruption.0.k-hibernate`.
+    pub path: String,
+    /// The value as written: TOML, or a bare text.
+    pub value: String,
+}
+
+impl Override {
+    /// `--set path=value`.
+    ///
+    /// # Errors
+    ///
+    /// There is no `=`.
+    pub fn set(text: &str) -> Result<Self, InputError> {
+        let (path, value) = text.split_once('=').ok_or_else(|| {
+            let what = format!("'{text}' sets nothing");
+            InputError::new(
+                &Place::of("--set"),
+                what,
+                "write KEY=VALUE, such as scheduler.alpha=0.7",
+            )
+        })?;
+        Ok(Self { option: "--set", path: path.trim().to_owned(), value: value.trim().to_owned() })
+    }
+
+    /// `option` with this text as the value of `path`.
+    #[must_use]
+    pub fn text(option: &'static str, path: &str, value: &str) -> Self {
+        let quoted = toml::Value::String(value.to_owned()).to_string();
+        Self { option, path: path.to_owned(), value: quoted }
+    }
+
+    /// Puts the value into the document, where it replaces what was there.
+    pub(crate) fn apply(&self, root: &mut Node) -> Result<(), InputError> {
+        let keys = self.keys()?;
+        let mut at = root;
+        for key in &keys {
+            at = self.step(at, key)?;
+        }
+        at.value = self.parsed()?;
+        let place = Place { path: keys.join("."), ..Place::of(self.option) };
+        relabel(at, &place);
+        Ok(())
+    }
+
+    fn keys(&self) -> Result<Vec<String>, InputError> {
+        let bad = || {
+            let what = format!("'{}' is no path of a key", self.path);
+            InputError::new(&Place::of(self.option), what, "write it like scheduler.alpha")
+        };
+        let mut node = from_toml("--set", &format!("{} = 0", self.path)).map_err(|_| bad())?;
+        let mut keys = Vec::new();
+        while let Value::Table(table) = node.value {
+            let (key, inner) = table.into_iter().next().ok_or_else(bad)?;
+            keys.push(key);
+            node = inner;
+        }
+        // Papers and people say "policy" for what schedules.
+        if keys.first().is_some_and(|key| key == "policy") {
+            keys[0] = "scheduler".to_owned();
+        }
+        Ok(keys)
+    }
+
+    fn step<'a>(&self, at: &'a mut Node, key: &str) -> Result<&'a mut Node, InputError> {
+        let place = Place { source: self.option.into(), at: None, path: at.place.path.clone() };
+        let empty = |value| Node { place: place.key(key), value };
+        if matches!(at.value, Value::Other("nothing")) {
+            at.value = Value::Table(BTreeMap::new());
+        }
+        match &mut at.value {
+            Value::Table(table) => {
+                let value = if key == "interruption" {
+                    Value::List(Vec::new())
+                } else {
+                    Value::Other("nothing")
+                };
+                Ok(table.entry(key.to_owned()).or_insert_with(|| empty(value)))
+            }
+            Value::List(list) => {
+                let count = list.len();
+                let out = || {
+                    let what = format!("'{key}' is none of the {count} there");
+                    InputError::new(&place, what, format!("write a number from 0 to {count}"))
+                };
+                let index: usize = key.parse().map_err(|_| out())?;
+                if index == count {
+                    list.push(empty(Value::Other("nothing")));
+                }
+                list.get_mut(index).ok_or_else(out)
+            }
+            other => {
+                let what = format!("{} has no '{key}' inside", other.what());
+                Err(InputError::new(&place, what, "name a key of a table"))
+            }
+        }
+    }
+
+    fn parsed(&self) -> Result<Value, InputError> {
+        let as_toml = from_toml(self.option, &format!("{VALUE} = {}", self.value));
+        match as_toml.map(|node| node.value) {
+            Ok(Value::Table(mut table)) if table.len() == 1 => {
+                Ok(table.remove(VALUE).map_or(Value::Other("nothing"), |node| node.value))
+            }
+            Err(error) if error.place.path == VALUE => {
+                let place = Place { path: self.path.clone(), ..Place::of(self.option) };
+                Err(InputError { place, ..error })
+            }
+            _ => Ok(Value::Text(self.value.clone())),
+        }
+    }
+}
+
+const VALUE: &str = "value";
+
+/// Everything below comes from the command line now.
+fn relabel(node: &mut Node, place: &Place) {
+    node.place = place.clone();
+    match &mut node.value {
+        Value::List(list) => {
+            for (n, item) in list.iter_mut().enumerate() {
+                relabel(item, &place.key(&n.to_string()));
+            }
+        }
+        Value::Table(table) => {
+            for (key, item) in table {
+                relabel(item, &place.key(key));
+            }
+        }
+        _ => {}
+    }
+}

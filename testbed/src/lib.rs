@@ -1,0 +1,15 @@
+//! The `dormouse` command: experiment files, virtual time, live runs, reports.
+
+pub mod check;
+pub mod cli;
+pub mod doctor;
+pub mod experiment;
+pub mod explain;
+pub mod live;
+pub mod output;
+pub mod record;
+pub mod replay;
+pub mod reproduce;
+pub mod sweep;
+pub mod virtual_run;
+pub mod virtual_time;

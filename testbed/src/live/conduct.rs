@@ -1,0 +1,212 @@
+//! From an experiment to the log of its live run.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use dormouse_coordinator::{
+    Conducted, CoordinatorError, LiveFacts, LiveRun, Observer, Progress, Speedup,
+};
+use dormouse_policies::Scheduler;
+use dormouse_units::{Span, Time};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::faithful::notes;
+use super::local::LocalWorkers;
+use crate::experiment::Experiment;
+use crate::output::{Fidelity, Header};
+use crate::record::Record;
+
+/// How often the run is looked at from outside: progress, workers that have ended.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// How a live run is to be conducted.
+#[derive(Debug)]
+pub struct Conduct<'a> {
+    /// The first line of its log.
+    pub header: &'a Header,
+    /// The policy.
+    pub scheduler: Box<dyn Scheduler>,
+    /// The same policy again, for the rehearsal.
+    pub rehearsal: Box<dyn Scheduler>,
+    /// Where to listen.
+    pub listen: SocketAddr,
+    /// Workers to start on this host; the others dial from elsewhere.
+    pub local_workers: u32,
+    /// The folder for the log and the checkpoints.
+    pub out: PathBuf,
+}
+
+/// Why there is no live run, or no end of it.
+#[derive(Debug, thiserror::Error)]
+pub enum LiveError {
+    /// The coordinator refused or broke.
+    #[error("{}", crate::cli::chain(.0))]
+    Coordinator(#[from] CoordinatorError),
+    /// A worker can't be started.
+    #[error("cannot start a worker on this host: {0}")]
+    Start(std::io::Error),
+    /// No worker is left to run anything.
+    #[error("no worker is left: {0}")]
+    NoWorkers(String),
+    /// The runtime could not be made.
+    #[error("cannot start the coordinator: {0}")]
+    Runtime(std::io::Error),
+    /// This host can't run VMs.
+    #[error(
+        "live runs need root, for control groups and checkpoints, and this is user {0}; run it as \
+         root, or with --virtual; `dormouse doctor` says what else is needed"
+    )]
+    NoRoot(u32),
+    /// The speed-up is none.
+    #[error("a speed-up of {0} can't be run: it must be between 0.001 and 1,000,000")]
+    Speedup(f64),
+    /// The log of the run can't be read back.
+    #[error(transparent)]
+    Log(#[from] crate::output::OutputError),
+}
+
+impl LiveError {
+    /// Whether the input must change, not the system be mended.
+    #[must_use]
+    pub fn is_bad_input(&self) -> bool {
+        use CoordinatorError::{Admission, Invalid, Listen};
+        matches!(self, Self::Coordinator(Listen { .. } | Invalid { .. } | Admission(_)))
+    }
+}
+
+/// What came of a live run.
+#[derive(Debug)]
+pub struct Outcome {
+    /// What happened, read back from its log.
+    pub record: Record,
+    /// How true it was.
+    pub fidelity: Fidelity,
+    /// What was measured.
+    pub facts: LiveFacts,
+}
+
+/// Conducts a run to its end; `show` is called with how it goes, several times a second.
+///
+/// # Errors
+///
+/// The hosts can't hold it, or it broke. A run that was cancelled is no error: its record says so.
+pub fn conduct(conduct: Conduct<'_>, show: impl FnMut(&Progress)) -> Result<Outcome, LiveError> {
+    let user = nix::unistd::geteuid();
+    if conduct.local_workers > 0 && !user.is_root() {
+        return Err(LiveError::NoRoot(user.as_raw()));
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(LiveError::Runtime)?;
+    let experiment = &conduct.header.experiment;
+    let tasks = experiment.setup.bag.tasks.len();
+    let conducted = runtime.block_on(to_the_end(conduct, show))?;
+    let (record, fidelity) = judge(experiment, tasks, &conducted)?;
+    Ok(Outcome { record, fidelity, facts: conducted.facts })
+}
+
+fn judge(
+    experiment: &Experiment,
+    tasks: usize,
+    conducted: &Conducted,
+) -> Result<(Record, Fidelity), LiveError> {
+    let folder = conducted.log.parent().unwrap_or(Path::new("."));
+    let (_, steps) = crate::output::read_log(folder)?;
+    let mut record = Record::new(tasks);
+    for step in &steps {
+        record.see(step);
+    }
+    let fidelity = Fidelity::of(&record, notes(experiment, &record, &conducted.facts));
+    Ok((record, fidelity))
+}
+
+async fn to_the_end(
+    conduct: Conduct<'_>,
+    mut show: impl FnMut(&Progress),
+) -> Result<Conducted, LiveError> {
+    let Conduct { header, scheduler, rehearsal, listen, local_workers, out } = conduct;
+    let cancel = CancellationToken::new();
+    let (progress, seen) = watch::channel(Progress::default());
+    let live = live_run(header, scheduler, rehearsal, listen, &out, progress, cancel.clone())?;
+    let bound = live.bind().await?;
+    let mut workers = match local_workers {
+        0 => {
+            eprintln!("listening on {}; waiting for workers", bound.address());
+            None
+        }
+        n => Some(LocalWorkers::start(n, bound.address(), &out).map_err(LiveError::Start)?),
+    };
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(LiveError::Runtime)?;
+    let mut terminate = signal(SignalKind::terminate()).map_err(LiveError::Runtime)?;
+    let mut look = tokio::time::interval(LOOK);
+    let mut deserted = None;
+    let running = bound.conduct();
+    tokio::pin!(running);
+    let done = loop {
+        tokio::select! {
+            done = &mut running => break done,
+            _ = interrupt.recv() => cancel.cancel(),
+            _ = terminate.recv() => cancel.cancel(),
+            _ = look.tick() => {
+                let now = *seen.borrow();
+                show(&now);
+                if !now.over && deserted.is_none()
+                    && let Some(why) = workers.as_mut().and_then(LocalWorkers::all_gone)
+                {
+                    deserted = Some(why);
+                    cancel.cancel();
+                }
+            }
+        }
+    };
+    if let Some(workers) = workers {
+        // They were told that it is over; joining them blocks.
+        let _ = tokio::task::spawn_blocking(move || workers.leave()).await;
+    }
+    match (done, deserted) {
+        (_, Some(why)) => Err(LiveError::NoWorkers(why)),
+        (done, None) => Ok(done?),
+    }
+}
+
+fn live_run(
+    header: &Header,
+    scheduler: Box<dyn Scheduler>,
+    rehearsal: Box<dyn Scheduler>,
+    listen: SocketAddr,
+    out: &Path,
+    progress: watch::Sender<Progress>,
+    cancel: CancellationToken,
+) -> Result<LiveRun, LiveError> {
+    let experiment = &header.experiment;
+    let live = &experiment.live;
+    let setup = &experiment.setup;
+    let speedup = Speedup::from_f64(live.speedup).ok_or(LiveError::Speedup(live.speedup))?;
+    Ok(LiveRun {
+        setup: setup.clone(),
+        scheduler,
+        experiment: experiment.name.clone(),
+        // A header holds only text and numbers: this can't fail.
+        header: serde_json::to_value(header).unwrap_or_default(),
+        listen,
+        workers: live.workers,
+        speedup,
+        demand_vcpus: super::demand(experiment, rehearsal),
+        reserve: live.reserve,
+        share: live.share,
+        programs: live.tasks.all(&setup.bag),
+        hold_checkpoints: true,
+        noop: false,
+        out: out.to_path_buf(),
+        lost_after: Duration::from_micros(live.lost_after.as_micros()),
+        limit: Time::ZERO + setup.bag.deadline.times(10) + Span::from_secs(3_600),
+        observer: Observer { steps: None, progress: Some(progress) },
+        cancel,
+        resume: false,
+    })
+}

@@ -1,0 +1,125 @@
+//! Workers on this host, as processes of this one.
+
+use std::fs::File;
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long workers may take to clean up and leave once the run is over.
+const LEAVE: Duration = Duration::from_secs(20);
+
+/// How the folders of a run's workers begin; its process id follows.
+const PREFIX: &str = "dormouse-run-";
+
+/// Free bytes of memory from which on it holds the workers' folders.
+const ROOM: u64 = 4 << 30;
+
+/// The workers of a run on this host. Dropping it ends them.
+#[derive(Debug)]
+pub(super) struct LocalWorkers {
+    workers: Vec<Worker>,
+    /// Their directories; removed with them.
+    _roots: tempfile::TempDir,
+}
+
+#[derive(Debug)]
+struct Worker {
+    name: String,
+    child: Child,
+    log: PathBuf,
+}
+
+/// Memory where there is a file system for it, so that images are written as fast as they are
+/// dumped and no disk stands still for their removal; else the folder for temporary files.
+fn roots() -> io::Result<tempfile::TempDir> {
+    let (memory, disk) = (Path::new("/dev/shm"), std::env::temp_dir());
+    let prefix = format!("{PREFIX}{}-", std::process::id());
+    let mut named = tempfile::Builder::new();
+    named.prefix(&prefix);
+    sweep(memory);
+    sweep(&disk);
+    let roomy = nix::sys::statvfs::statvfs(memory)
+        .is_ok_and(|fs| fs.blocks_available().saturating_mul(fs.fragment_size()) >= ROOM);
+    if roomy && let Ok(folder) = named.tempdir_in(memory) {
+        return Ok(folder);
+    }
+    named.tempdir_in(disk)
+}
+
+/// Removes the folders of runs that were killed.
+fn sweep(place: &Path) {
+    let Ok(entries) = std::fs::read_dir(place) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let owner =
+            name.to_str().and_then(|n| n.strip_prefix(PREFIX)?.split_once('-')?.0.parse().ok());
+        if owner.is_some_and(|pid: u32| !Path::new("/proc").join(pid.to_string()).exists()) {
+            // Another run may be removing it, too.
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+impl LocalWorkers {
+    /// Starts `count` workers that dial `coordinator`; what they say goes to files in `logs`.
+    pub(super) fn start(count: u32, coordinator: SocketAddr, logs: &Path) -> io::Result<Self> {
+        let program = std::env::current_exe()?;
+        let roots = roots()?;
+        let mut all = Self { workers: Vec::new(), _roots: roots };
+        for n in 0..count {
+            let name = format!("local-{n}");
+            let log = logs.join(format!("worker-{n}.log"));
+            let output = File::create(&log)?;
+            let child = Command::new(&program)
+                .arg("worker")
+                .args(["--coordinator", &coordinator.to_string(), "--name", &name, "--root"])
+                .arg(all._roots.path().join(&name))
+                .args(["--of", &count.to_string()])
+                .stdin(Stdio::null())
+                .stdout(output.try_clone()?)
+                .stderr(output)
+                .spawn()?;
+            all.workers.push(Worker { name, child, log });
+        }
+        Ok(all)
+    }
+
+    /// If all workers have ended, how the first of them did, in its own last words.
+    pub(super) fn all_gone(&mut self) -> Option<String> {
+        let mut first = None;
+        for worker in &mut self.workers {
+            let status = worker.child.try_wait().ok()??;
+            let words = std::fs::read_to_string(&worker.log).unwrap_or_default();
+            let last =
+                words.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it said nothing");
+            first.get_or_insert_with(|| {
+                format!("worker {} ended with {status}: {last}", worker.name)
+            });
+        }
+        first
+    }
+
+    /// Waits until they have cleaned up and left; ends those that don't.
+    pub(super) fn leave(mut self) {
+        let until = Instant::now() + LEAVE;
+        while self.workers.iter_mut().any(|w| matches!(w.child.try_wait(), Ok(None)))
+            && Instant::now() < until
+        {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+impl Drop for LocalWorkers {
+    fn drop(&mut self) {
+        for worker in &mut self.workers {
+            if matches!(worker.child.try_wait(), Ok(None)) {
+                // Its guardian takes away what it leaves.
+                let _ = worker.child.kill();
+                let _ = worker.child.wait();
+            }
+        }
+    }
+}

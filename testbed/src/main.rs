@@ -1,0 +1,5 @@
+//! The `dormouse` command.
+
+fn main() -> std::process::ExitCode {
+    dormouse::cli::main()
+}

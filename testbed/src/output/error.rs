@@ -1,0 +1,73 @@
+//! What can go wrong with outputs.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why outputs can't be written, or a log not read.
+#[derive(Debug, thiserror::Error)]
+pub enum OutputError {
+    /// The folder holds something else.
+    #[error(
+        "--out {}: it is not empty and no former run's folder; give another, or --force to write \
+         into it", .0.display()
+    )]
+    NotARun(PathBuf),
+    /// It is no folder.
+    #[error("--out {}: it is a file; give a folder, or one to be made", .0.display())]
+    IsAFile(PathBuf),
+    /// The system refused.
+    #[error("cannot {doing} {}: {source}; {}", .path.display(), remedy(.source))]
+    Io {
+        /// What was tried.
+        doing: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// A line of a log is no step.
+    #[error("{}:{line}: {why}; give the folder of a run that was left whole", .path.display())]
+    BadLog {
+        /// The log.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong with it.
+        why: String,
+    },
+}
+
+impl OutputError {
+    pub(crate) fn io(doing: &'static str, path: &Path, source: io::Error) -> Self {
+        Self::Io { doing, path: path.to_path_buf(), source }
+    }
+
+    /// Whether it is the user's input that has to change.
+    #[must_use]
+    pub fn is_bad_input(&self) -> bool {
+        match self {
+            Self::NotARun(_) | Self::IsAFile(_) | Self::BadLog { .. } => true,
+            Self::Io { source, .. } => matches!(
+                source.kind(),
+                io::ErrorKind::NotFound
+                    | io::ErrorKind::PermissionDenied
+                    | io::ErrorKind::NotADirectory
+                    | io::ErrorKind::ReadOnlyFilesystem
+            ),
+        }
+    }
+}
+
+fn remedy(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "free space there, or write elsewhere with --out"
+        }
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            "write where you may, with --out"
+        }
+        io::ErrorKind::NotFound => "check the path",
+        io::ErrorKind::NotADirectory => "a part of the path is a file: check it",
+        _ => "check the path and the disk",
+    }
+}

@@ -1,0 +1,24 @@
+//! What a run leaves: tables, plots, a report, the event log.
+
+mod csv;
+mod directory;
+mod error;
+mod fidelity;
+mod gantt;
+mod log;
+mod numbers;
+mod report;
+mod summary;
+mod table;
+
+pub(crate) use csv::finished_on;
+pub use csv::{TASK_COLUMNS, VM_COLUMNS, tasks as tasks_csv, vms as vms_csv};
+pub use directory::{FILES, Staging};
+pub use error::OutputError;
+pub use fidelity::Fidelity;
+pub use log::{FORMAT, Header, LogWriter, Mode, read_log};
+pub use summary::Outcome;
+pub use table::Style;
+
+pub(crate) use gantt::{Rect, Svg, escaped};
+pub(crate) use report::html;

@@ -1,0 +1,65 @@
+//! Small pieces of HTML.
+
+use crate::output::gantt::escaped;
+
+/// A table; the first `left` columns are text, the others numbers.
+pub(crate) fn table(head: &[&str], left: usize, rows: &[Vec<String>]) -> String {
+    let class = |n: usize| if n < left { "" } else { " class=\"n\"" };
+    let cells = |tag: &str, cells: &mut dyn Iterator<Item = (usize, &str)>| {
+        cells
+            .map(|(n, text)| format!("<{tag}{}>{}</{tag}>", class(n), escaped(text)))
+            .collect::<String>()
+    };
+    let head = cells("th", &mut head.iter().copied().enumerate());
+    let body: String = rows
+        .iter()
+        .map(|row| {
+            let row = cells("td", &mut row.iter().map(String::as_str).enumerate());
+            format!("<tr>{row}</tr>\n")
+        })
+        .collect();
+    format!(
+        "<div class=\"wide\"><table><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table></div>\n"
+    )
+}
+
+/// A section with a heading.
+pub(crate) fn section(title: &str, content: &str) -> String {
+    format!("<section><h2>{}</h2>\n{content}</section>\n", escaped(title))
+}
+
+/// A paragraph.
+pub(crate) fn paragraph(text: &str) -> String {
+    format!("<p>{}</p>\n", escaped(text))
+}
+
+/// A figure with its name and a remark.
+pub(crate) fn card(name: &str, value: &str, remark: &str, class: &str) -> String {
+    format!(
+        "<div class=\"card {class}\"><span>{}</span><b>{}</b><small>{}</small></div>\n",
+        escaped(name),
+        escaped(value),
+        escaped(remark)
+    )
+}
+
+/// The style of the page: light or dark as the reader prefers, and fit for paper.
+pub(crate) const STYLE: &str = r"
+:root{color-scheme:light dark;--bg:#fff;--fg:#1d2433;--dim:#5b6577;--line:#d9dee7;--soft:#f4f6fa;--good:#1b7f4b;--bad:#b3261e}
+@media(prefers-color-scheme:dark){:root{--bg:#12161f;--fg:#e4e8f0;--dim:#9aa5b8;--line:#2a3242;--soft:#1a2130;--good:#56d08f;--bad:#ff7b72}}
+*{box-sizing:border-box}
+body{margin:0 auto;padding:28px 32px;max-width:1680px;background:var(--bg);color:var(--fg);font:15px/1.5 system-ui,-apple-system,'Segoe UI','DejaVu Sans',sans-serif}
+h1{font-size:26px;margin:0 0 2px}h2{font-size:18px;margin:34px 0 8px;border-bottom:1px solid var(--line);padding-bottom:4px}
+p{margin:6px 0;max-width:75em}.dim,header p{color:var(--dim)}
+.cards{display:flex;flex-wrap:wrap;gap:12px;margin:18px 0}
+.card{background:var(--soft);border:1px solid var(--line);border-radius:8px;padding:10px 16px;min-width:150px}
+.card span,.card small{display:block;color:var(--dim);font-size:13px}.card b{font-size:22px}
+.good b{color:var(--good)}.bad b{color:var(--bad)}
+.wide{overflow-x:auto}.wide svg{max-width:none;height:auto;min-width:1100px;width:100%}
+table{border-collapse:collapse;font-size:14px;font-variant-numeric:tabular-nums}
+th,td{padding:4px 14px 4px 0;text-align:left;border-bottom:1px solid var(--line);vertical-align:top}
+th{color:var(--dim);font-weight:600}.n{text-align:right}
+code,pre{font:13px ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace}
+pre{background:var(--soft);border:1px solid var(--line);border-radius:6px;padding:10px 14px;overflow-x:auto;white-space:pre-wrap}
+@media print{body{padding:0;font-size:11px}.wide{overflow:visible}.wide svg{min-width:0}section,.card{break-inside:avoid}table{font-size:10px}}
+";

@@ -1,0 +1,7 @@
+//! `report.html`.
+
+mod happened;
+pub(crate) mod html;
+mod page;
+
+pub(crate) use page::report;

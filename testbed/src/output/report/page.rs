@@ -1,0 +1,180 @@
+//! The page: what came out, where the time and the money went, what happened and why.
+
+use dormouse_cloud::Market;
+use dormouse_units::Money;
+
+use super::happened;
+use super::html::{STYLE, card, paragraph, section, table};
+use crate::output::csv::{end_word, finished_on};
+use crate::output::gantt::escaped;
+use crate::output::{Fidelity, Outcome};
+
+/// The content of `report.html`.
+pub(crate) fn report(outcome: &Outcome<'_>) -> String {
+    let experiment = &outcome.header.experiment;
+    let title = format!("{} · {}", experiment.name, experiment.scheduler.name);
+    let gantt = format!("<div class=\"wide\">{}</div>", outcome.gantt());
+    let body = [
+        header(outcome, &title),
+        cards(outcome),
+        section("Where everything ran", &gantt),
+        section("The bill", &bill(outcome)),
+        section("What happened", &happened::happened(outcome)),
+        outcome.plan.map(|_| section("Plan and outcome", &plan(outcome))).unwrap_or_default(),
+        outcome.fidelity.map(|f| section("Fidelity", &fidelity(outcome, f))).unwrap_or_default(),
+        section("Reproduce", &reproduce(outcome)),
+    ]
+    .concat();
+    format!(
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width\"><title>{}</title>\
+         <style>{STYLE}</style></head>\n<body>\n{body}</body></html>\n",
+        escaped(&title)
+    )
+}
+
+fn header(outcome: &Outcome<'_>, title: &str) -> String {
+    let experiment = &outcome.header.experiment;
+    let how = match outcome.speedup() {
+        None => "in virtual time".to_owned(),
+        Some(x) => format!("live, {x} emulated seconds a second"),
+    };
+    let about = format!("{}. Run {how}, seed {}.", experiment.description, experiment.setup.seed);
+    format!("<header><h1>{}</h1>{}</header>\n", escaped(title), paragraph(&about))
+}
+
+fn cards(outcome: &Outcome<'_>) -> String {
+    let record = outcome.record;
+    let class = |good| if good { "good" } else { "bad" };
+    let makespan =
+        record.makespan().map_or("unfinished".to_owned(), |t| format!("{:.0} s", t.as_secs_f64()));
+    let met = outcome.deadline_met();
+    let due = format!(
+        "deadline {:.0} s {}",
+        outcome.deadline().as_secs_f64(),
+        if met { "met" } else { "MISSED" }
+    );
+    let (done, total) = (record.finished(), record.tasks.len());
+    let c = &record.counts;
+    let mut cards = card("Makespan", &makespan, &due, class(met));
+    cards += &card("Cost", &record.cost().to_string(), &format!("{} VMs", record.vms.len()), "");
+    cards +=
+        &card("Tasks", &format!("{done} / {total}"), "completed, verified", class(done == total));
+    cards +=
+        &card("Hibernations", &c.hibernations.to_string(), &format!("{} resumes", c.resumes), "");
+    let restores = format!("{} from checkpoints", c.restores);
+    cards += &card("Migrations", &c.migrations.to_string(), &restores, "");
+    let lost = format!("{:.0} s", outcome.work_lost().as_secs_f64());
+    cards += &card("Work lost", &lost, &format!("{} checkpoints", c.checkpoints), "");
+    if let Some(f) = outcome.fidelity {
+        let worst = format!("worst share error {:.1} %", f.worst_share_error * 100.0);
+        let word = if f.faithful { "faithful" } else { "not faithful" };
+        cards += &card("Emulation", word, &worst, class(f.faithful));
+    }
+    format!("<div class=\"cards\">{cards}</div>\n")
+}
+
+fn bill(outcome: &Outcome<'_>) -> String {
+    let record = outcome.record;
+    let rows: Vec<_> = record
+        .vms
+        .values()
+        .map(|vm| {
+            let intervals: Vec<_> = vm
+                .charges
+                .iter()
+                .map(|c| format!("{:.0}–{:.0} s", c.from.as_secs_f64(), c.until.as_secs_f64()))
+                .collect();
+            vec![
+                vm.id.to_string(),
+                vm.kind.to_string(),
+                vm.market.to_string(),
+                vm.ended.map(|(_, why, _)| end_word(why)).unwrap_or("running").to_owned(),
+                if intervals.is_empty() { "never".to_owned() } else { intervals.join(", ") },
+                finished_on(record, vm.id).to_string(),
+                vm.price.to_string(),
+                format!("${:.6}", vm.cost().as_usd()),
+            ]
+        })
+        .collect();
+    let head = ["VM", "type", "market", "end", "charged", "tasks", "price", "cost"];
+    let mut text = table(&head, 5, &rows);
+    let total = |market| -> Money {
+        record.vms.values().filter(|vm| vm.market == market).map(|vm| vm.cost()).sum()
+    };
+    let totals = [Market::Spot, Market::OnDemand]
+        .map(|market| vec![market.to_string(), format!("${:.6}", total(market).as_usd())]);
+    let mut totals = totals.to_vec();
+    totals.push(vec!["all".to_owned(), format!("${:.6}", record.cost().as_usd())]);
+    text += &table(&["market", "total"], 1, &totals);
+    text + &paragraph(
+        "A VM is charged from the end of its boot to its end, by the second, and not while it is hibernated.",
+    )
+}
+
+fn plan(outcome: &Outcome<'_>) -> String {
+    let Some(plan) = outcome.plan else { return String::new() };
+    let made = outcome.record.makespan().map(|t| t.as_secs_f64());
+    let (planned, cost) = (plan.makespan.as_secs_f64(), plan.cost.as_usd());
+    let change = |now: f64, was: f64| match was {
+        0.0 => String::new(),
+        was => format!("{:+.1} %", (now / was - 1.0) * 100.0),
+    };
+    let spent = outcome.record.cost().as_usd();
+    let rows = [
+        vec![
+            "makespan".to_owned(),
+            format!("{planned:.1} s"),
+            made.map_or("unfinished".to_owned(), |m| format!("{m:.1} s")),
+            made.map(|m| change(m, planned)).unwrap_or_default(),
+        ],
+        vec!["cost".to_owned(), format!("${cost:.4}"), format!("${spent:.4}"), change(spent, cost)],
+        vec![
+            "VMs".to_owned(),
+            plan.vms.len().to_string(),
+            outcome.record.vms.len().to_string(),
+            String::new(),
+        ],
+    ];
+    let text = table(&["", "planned", "came out", "difference"], 1, &rows);
+    let about = format!(
+        "The primary schedule wanted the spot VMs done by {:.0} s (D_spot), and took {} fitness evaluations.",
+        plan.spot_limit.as_secs_f64(),
+        plan.evaluations
+    );
+    text + &paragraph(&about)
+}
+
+fn fidelity(outcome: &Outcome<'_>, fidelity: &Fidelity) -> String {
+    let word = if fidelity.faithful { "faithful" } else { "NOT faithful" };
+    let mut text = paragraph(&format!(
+        "The emulation was {word}: CPU time received differs from what was promised by {:.2} % on average, by {:.2} % at worst.",
+        fidelity.mean_share_error * 100.0,
+        fidelity.worst_share_error * 100.0
+    ));
+    for note in &fidelity.notes {
+        text += &paragraph(note);
+    }
+    #[expect(clippy::cast_precision_loss, reason = "milliseconds for people")]
+    let ms = |us: u64| format!("{:.0} ms", us as f64 / 1e3);
+    let rows: Vec<_> = outcome
+        .record
+        .vms
+        .values()
+        .filter_map(|vm| {
+            let (promised, received) = vm.share?;
+            Some(vec![vm.id.to_string(), vm.kind.to_string(), ms(promised), ms(received)])
+        })
+        .collect();
+    text + &table(&["VM", "type", "promised", "received"], 2, &rows)
+}
+
+fn reproduce(outcome: &Outcome<'_>) -> String {
+    let header = outcome.header;
+    let digest = outcome.record.digest();
+    let version = format!(
+        "Made by dormouse {} in {} steps with {} decisions. Digest of the decisions, equal for equal runs:",
+        header.dormouse, outcome.record.steps, outcome.record.decisions
+    );
+    format!("<pre>{}</pre>\n{}<pre>{digest}</pre>\n", escaped(&header.command), paragraph(&version))
+}

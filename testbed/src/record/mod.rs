@@ -1,0 +1,9 @@
+//! What became of every VM and task of a run, from its event log.
+
+mod task;
+mod timeline;
+mod vm;
+
+pub use task::{AttemptEnd, AttemptHistory, CheckpointMark, TaskHistory};
+pub use timeline::{HostHistory, Interrupted, Record};
+pub use vm::{Hibernation, VmHistory};

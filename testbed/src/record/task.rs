@@ -1,0 +1,127 @@
+//! What became of a task.
+
+use dormouse_engine::VmEnd;
+use dormouse_policies::{Mode, StartReason};
+use dormouse_units::{Attempt, Bytes, CheckpointSeq, Ppm, Span, Time, VmId};
+
+use super::VmHistory;
+
+/// One task: every attempt at it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TaskHistory {
+    /// The attempts, in order.
+    pub attempts: Vec<AttemptHistory>,
+    /// When it was finished, verified.
+    pub finished: Option<Time>,
+}
+
+/// One attempt at a task, on one VM.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AttemptHistory {
+    /// Its number.
+    pub attempt: Attempt,
+    /// Where.
+    pub vm: VmId,
+    /// On which vCPU it is drawn: the first that was free.
+    pub lane: usize,
+    /// Why there.
+    pub reason: StartReason,
+    /// From which checkpoint, holding what of the work.
+    pub from: Option<(CheckpointSeq, Ppm)>,
+    /// When it was sent to the VM.
+    pub sent: Time,
+    /// When it ran.
+    pub started: Option<Time>,
+    /// How it ran on a burstable VM, from when.
+    pub modes: Vec<(Time, Mode)>,
+    /// Its complete checkpoints.
+    pub checkpoints: Vec<CheckpointMark>,
+    /// When and how it ended.
+    pub ended: Option<(Time, AttemptEnd)>,
+    /// CPU time it used, real microseconds; zero in virtual time.
+    pub real_cpu_us: u64,
+    /// From the command to its first instruction, real microseconds; zero in virtual time.
+    pub real_start_us: u64,
+}
+
+/// A complete checkpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CheckpointMark {
+    /// When it was complete.
+    pub at: Time,
+    /// Its number.
+    pub seq: CheckpointSeq,
+    /// What of the work it keeps.
+    pub done: Ppm,
+    /// Its size.
+    pub bytes: Bytes,
+    /// How long the task stood still for it, real microseconds; zero in virtual time.
+    pub real_held_us: u64,
+}
+
+/// How an attempt ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AttemptEnd {
+    /// The work is done and verified.
+    Finished,
+    /// It came to nothing.
+    Failed(String),
+    /// It was stopped, and a checkpoint keeps this much.
+    Stopped(Ppm),
+    /// It was stopped where it was, frozen or running.
+    Dropped,
+    /// Its VM was gone.
+    VmGone(VmEnd),
+}
+
+impl AttemptHistory {
+    /// What of the work is kept at its end, by it or from before.
+    #[must_use]
+    pub fn kept(&self) -> Ppm {
+        match (&self.ended, self.checkpoints.last(), self.from) {
+            (Some((_, AttemptEnd::Finished)), ..) => Ppm::ONE,
+            (Some((_, AttemptEnd::Stopped(done))), ..) => *done,
+            (_, Some(mark), _) => mark.done,
+            (_, None, Some((_, done))) => done,
+            _ => Ppm::ZERO,
+        }
+    }
+
+    /// Time it had computed on `vm` for nothing: since it started or its last checkpoint,
+    /// whichever was later, without the time its VM was frozen.
+    #[must_use]
+    pub fn lost(&self, vm: &VmHistory) -> Span {
+        let (Some(started), Some((at, end))) = (self.started, &self.ended) else {
+            return Span::ZERO;
+        };
+        match end {
+            AttemptEnd::Finished | AttemptEnd::Stopped(_) => Span::ZERO,
+            AttemptEnd::Failed(_) | AttemptEnd::Dropped | AttemptEnd::VmGone(_) => {
+                let since = self.checkpoints.last().map_or(started, |mark| mark.at);
+                vm.awake(since, *at)
+            }
+        }
+    }
+
+    /// The mode it began in.
+    #[must_use]
+    pub fn first_mode(&self) -> Mode {
+        self.modes.first().map(|&(_, mode)| mode).unwrap_or_default()
+    }
+}
+
+impl TaskHistory {
+    /// The attempt under way or the last one.
+    #[must_use]
+    pub fn last(&self) -> Option<&AttemptHistory> {
+        self.attempts.last()
+    }
+
+    pub(super) fn current(&mut self, attempt: Attempt) -> Option<&mut AttemptHistory> {
+        self.attempts.iter_mut().rev().find(|a| a.attempt == attempt)
+    }
+
+    pub(super) fn open(&mut self) -> Option<&mut AttemptHistory> {
+        self.attempts.last_mut().filter(|a| a.ended.is_none())
+    }
+}

@@ -1,0 +1,399 @@
+//! From the event log to what became of everything: for virtual, live and replayed runs alike.
+
+use std::collections::BTreeMap;
+
+use dormouse_cloud::{Action, Host, Target};
+use dormouse_engine::{Counts, DecisionDigest, Effect, Event, Report, Step, VmEnd};
+use dormouse_policies::{Decision, Mode, Notice, StartReason};
+use dormouse_units::{HostId, Money, TaskId, Time, VmId};
+
+use super::{AttemptEnd, AttemptHistory, CheckpointMark, Hibernation, TaskHistory, VmHistory};
+
+/// What happened in a run, read from its steps alone.
+#[derive(Clone, Debug, Default)]
+pub struct Record {
+    /// The hosts.
+    pub hosts: BTreeMap<HostId, HostHistory>,
+    /// The VMs.
+    pub vms: BTreeMap<VmId, VmHistory>,
+    /// The tasks, by id.
+    pub tasks: Vec<TaskHistory>,
+    /// What the provider did to spot VMs, also where it hit none.
+    pub interruptions: Vec<Interrupted>,
+    /// How often what happened.
+    pub counts: Counts,
+    /// Decisions that could not be carried out.
+    pub rejected: Vec<(Time, String)>,
+    /// Reports of a former life that were dropped.
+    pub stale: u32,
+    /// When it was over, and whether all tasks were finished.
+    pub over: Option<(Time, bool)>,
+    /// Why it was ended before its time.
+    pub cancelled: Option<String>,
+    /// How many steps there were.
+    pub steps: u64,
+    /// How many decisions.
+    pub decisions: u64,
+    /// The time of the last step.
+    pub now: Time,
+    digest: DecisionDigest,
+}
+
+/// A host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostHistory {
+    /// What people call it.
+    pub name: String,
+    /// What it offers.
+    pub offer: Host,
+    /// When it joined.
+    pub joined: Time,
+    /// When and why it was lost.
+    pub lost: Option<(Time, String)>,
+}
+
+/// One act of the provider.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interrupted {
+    /// When it was asked for.
+    pub asked: Time,
+    /// When the engine acted on it.
+    pub at: Time,
+    /// What.
+    pub action: Action,
+    /// To whom.
+    pub target: Target,
+    /// The VMs it hit.
+    pub vms: Vec<VmId>,
+}
+
+impl Record {
+    /// Nothing yet, of a run of `tasks` tasks.
+    #[must_use]
+    pub fn new(tasks: usize) -> Self {
+        Self { tasks: vec![TaskHistory::default(); tasks], ..Self::default() }
+    }
+
+    /// Takes in the next step.
+    pub fn see(&mut self, step: &Step) {
+        let now = step.at;
+        self.now = now;
+        self.steps += 1;
+        for decision in &step.decisions {
+            self.digest.add(now, decision);
+            self.decisions += 1;
+        }
+        self.event(now, step);
+        for notice in &step.notices {
+            if matches!(notice, Notice::LaunchRefused { .. }) {
+                self.counts.launches_refused += 1;
+            }
+        }
+        let done = carried_out(step);
+        let (before, after) = self.split_stops(&done);
+        for (task, vm, keep) in before {
+            self.stop(now, task, vm, keep);
+        }
+        let modes: BTreeMap<TaskId, Mode> = done
+            .iter()
+            .filter_map(|d| match d {
+                Decision::Start { task, mode, .. } => Some((*task, *mode)),
+                _ => None,
+            })
+            .collect();
+        for effect in &step.effects {
+            self.effect(now, effect, &modes);
+        }
+        for (task, vm, keep) in after {
+            self.stop(now, task, vm, keep);
+        }
+        for decision in done {
+            if let Decision::SetMode { task, mode, .. } = *decision
+                && let Some(attempt) = self.task(task).and_then(TaskHistory::open)
+            {
+                attempt.modes.push((now, mode));
+            }
+        }
+    }
+
+    /// When the last task was finished, if all are.
+    #[must_use]
+    pub fn makespan(&self) -> Option<Time> {
+        self.tasks.iter().map(|t| t.finished).try_fold(Time::ZERO, |latest, t| Some(latest.max(t?)))
+    }
+
+    /// When the last task finished so far was.
+    #[must_use]
+    pub fn last_finish(&self) -> Time {
+        self.tasks.iter().filter_map(|t| t.finished).max().unwrap_or(Time::ZERO)
+    }
+
+    /// What all VMs cost.
+    #[must_use]
+    pub fn cost(&self) -> Money {
+        self.vms.values().map(VmHistory::cost).sum()
+    }
+
+    /// How many tasks are finished.
+    #[must_use]
+    pub fn finished(&self) -> usize {
+        self.tasks.iter().filter(|t| t.finished.is_some()).count()
+    }
+
+    /// The digest of all decisions, in hexadecimal.
+    #[must_use]
+    pub fn digest(&self) -> String {
+        self.digest.hex()
+    }
+
+    /// When everything is drawn to end.
+    #[must_use]
+    pub fn end(&self) -> Time {
+        self.over.map_or(self.now, |(at, _)| at)
+    }
+
+    fn task(&mut self, id: TaskId) -> Option<&mut TaskHistory> {
+        self.tasks.get_mut(id.get() as usize)
+    }
+
+    /// The stops of a step: of attempts that were there before, and of its own.
+    fn split_stops(&self, done: &[&Decision]) -> (Vec<Stop>, Vec<Stop>) {
+        done.iter()
+            .filter_map(|d| match **d {
+                Decision::Stop { task, vm, keep } => Some((task, vm, keep)),
+                _ => None,
+            })
+            .partition(|&(task, vm, _)| {
+                self.tasks
+                    .get(task.get() as usize)
+                    .and_then(TaskHistory::last)
+                    .is_some_and(|a| a.ended.is_none() && a.vm == vm)
+            })
+    }
+
+    fn stop(&mut self, now: Time, task: TaskId, vm: VmId, keep: bool) {
+        // One that is to be kept is over when its checkpoint is reported.
+        let on_vm = |t: &mut TaskHistory| t.open().is_some_and(|a| a.vm == vm);
+        if !keep && self.task(task).is_some_and(on_vm) {
+            self.end_attempt(now, task, AttemptEnd::Dropped);
+        }
+    }
+
+    fn end_attempt(&mut self, now: Time, task: TaskId, end: AttemptEnd) {
+        let Some(attempt) = self.task(task).and_then(TaskHistory::open) else { return };
+        attempt.ended = Some((now, end));
+        let vm = attempt.vm;
+        if let Some(vm) = self.vms.get_mut(&vm) {
+            vm.leave_lane(task);
+        }
+    }
+
+    fn event(&mut self, now: Time, step: &Step) {
+        match &step.event {
+            Event::HostJoined { host, name, offer } => {
+                let history =
+                    HostHistory { name: name.clone(), offer: *offer, joined: now, lost: None };
+                self.hosts.insert(*host, history);
+            }
+            Event::HostLost { host, why } => {
+                self.counts.hosts_lost += 1;
+                if let Some(history) = self.hosts.get_mut(host) {
+                    history.lost = Some((now, why.clone()));
+                }
+            }
+            Event::Cancel { why } => {
+                self.cancelled.get_or_insert_with(|| why.clone());
+            }
+            Event::Machine { report, .. } => {
+                let stale = step.effects.contains(&Effect::Stale);
+                self.report(now, report, stale);
+            }
+            Event::Begin | Event::Tick => {}
+        }
+    }
+
+    fn report(&mut self, now: Time, report: &Report, stale: bool) {
+        if let Report::Share { vm, real_promised_us, real_received_us } = *report {
+            if let Some(vm) = self.vms.get_mut(&vm) {
+                vm.share = Some((real_promised_us, real_received_us));
+            }
+            return;
+        }
+        // CPU time of a former life was spent all the same.
+        if let Report::TaskFinished { task, attempt, real_cpu_us, .. }
+        | Report::TaskFailed { task, attempt, real_cpu_us, .. }
+        | Report::TaskStopped { task, attempt, real_cpu_us, .. } = *report
+            && let Some(attempt) = self.task(task).and_then(|t| t.current(attempt))
+        {
+            attempt.real_cpu_us = real_cpu_us;
+        }
+        if stale {
+            self.stale += 1;
+            return;
+        }
+        match report {
+            Report::Credits { vm, balance } => {
+                if let Some(vm) = self.vms.get_mut(vm) {
+                    vm.credits.push((now, *balance));
+                }
+            }
+            Report::TaskStarted { task, attempt, real_took_us, .. } => {
+                if let Some(attempt) = self.task(*task).and_then(|t| t.current(*attempt)) {
+                    attempt.started.get_or_insert(now);
+                    attempt.real_start_us = *real_took_us;
+                }
+            }
+            Report::TaskFinished { task, verified: true, .. } => {
+                self.end_attempt(now, *task, AttemptEnd::Finished);
+                if let Some(task) = self.task(*task) {
+                    task.finished = Some(now);
+                }
+            }
+            Report::TaskFinished { task, verified: false, .. } => {
+                self.counts.attempts_failed += 1;
+                self.end_attempt(now, *task, AttemptEnd::Failed("its answer is wrong".into()));
+            }
+            Report::TaskFailed { task, why, .. } => {
+                self.counts.attempts_failed += 1;
+                self.end_attempt(now, *task, AttemptEnd::Failed(why.clone()));
+            }
+            Report::TaskStopped { task, kept, .. } => {
+                let end = kept.map_or(AttemptEnd::Dropped, |(_, done)| AttemptEnd::Stopped(done));
+                self.end_attempt(now, *task, end);
+            }
+            Report::CheckpointTaken {
+                task,
+                attempt,
+                checkpoint,
+                done,
+                bytes,
+                real_held_us,
+                ..
+            } => {
+                self.counts.checkpoints += 1;
+                if let Some(attempt) = self.task(*task).and_then(|t| t.current(*attempt)) {
+                    attempt.checkpoints.push(CheckpointMark {
+                        at: now,
+                        seq: *checkpoint,
+                        done: *done,
+                        bytes: *bytes,
+                        real_held_us: *real_held_us,
+                    });
+                }
+            }
+            Report::CheckpointFailed { .. } => self.counts.checkpoints_failed += 1,
+            _ => {}
+        }
+    }
+
+    fn effect(&mut self, now: Time, effect: &Effect, modes: &BTreeMap<TaskId, Mode>) {
+        match effect {
+            Effect::VmLaunched { vm, kind, market, price, vcpus, host } => {
+                self.counts.vms_launched += 1;
+                let history = VmHistory {
+                    id: *vm,
+                    kind: kind.clone(),
+                    market: *market,
+                    price: *price,
+                    vcpus: *vcpus,
+                    host: *host,
+                    launched: now,
+                    ready: None,
+                    ended: None,
+                    hibernations: Vec::new(),
+                    charges: Vec::new(),
+                    credits: Vec::new(),
+                    share: None,
+                    charged_since: None,
+                    lanes: vec![None; *vcpus as usize],
+                };
+                self.vms.insert(*vm, history);
+            }
+            Effect::VmReady { vm } => self.on_vm(*vm, |vm| {
+                vm.ready = Some(now);
+                vm.charge(now);
+            }),
+            Effect::Interrupted { asked, action, target, vms } => {
+                let (asked, action, target, vms) = (*asked, *action, target.clone(), vms.clone());
+                self.interruptions.push(Interrupted { asked, at: now, action, target, vms });
+            }
+            Effect::VmHibernated { vm, asked } => {
+                self.counts.hibernations += 1;
+                self.on_vm(*vm, |vm| {
+                    vm.hibernations.push(Hibernation { asked: *asked, frozen: now, resumed: None });
+                    vm.stop_charging(now);
+                });
+            }
+            Effect::VmResumed { vm, asked } => {
+                self.counts.resumes += 1;
+                self.on_vm(*vm, |vm| {
+                    if let Some(last) = vm.hibernations.last_mut() {
+                        last.resumed = Some((*asked, now));
+                    }
+                    vm.charge(now);
+                });
+            }
+            Effect::VmEnded { vm, why, cost } => self.vm_ended(now, *vm, *why, *cost),
+            Effect::TaskSent { task, attempt, vm, reason, from } => {
+                match reason {
+                    StartReason::Migrated => self.counts.migrations += 1,
+                    StartReason::Stolen => self.counts.steals += 1,
+                    StartReason::Planned | StartReason::Retried => {}
+                }
+                self.counts.restores += u32::from(from.is_some());
+                let lane = self.vms.get_mut(vm).map_or(0, |vm| vm.take_lane(*task));
+                let mode = modes.get(task).copied().unwrap_or_default();
+                let history = AttemptHistory {
+                    attempt: *attempt,
+                    vm: *vm,
+                    lane,
+                    reason: *reason,
+                    from: *from,
+                    sent: now,
+                    started: None,
+                    modes: vec![(now, mode)],
+                    checkpoints: Vec::new(),
+                    ended: None,
+                    real_cpu_us: 0,
+                    real_start_us: 0,
+                };
+                if let Some(task) = self.task(*task) {
+                    task.attempts.push(history);
+                }
+            }
+            Effect::Stale | Effect::Moot { .. } => {}
+            Effect::Rejected { why, .. } => {
+                self.counts.rejected += 1;
+                self.rejected.push((now, why.clone()));
+            }
+            Effect::Over { complete } => self.over = Some((now, *complete)),
+        }
+    }
+
+    fn on_vm(&mut self, vm: VmId, change: impl FnOnce(&mut VmHistory)) {
+        if let Some(vm) = self.vms.get_mut(&vm) {
+            change(vm);
+        }
+    }
+
+    fn vm_ended(&mut self, now: Time, vm: VmId, why: VmEnd, cost: Money) {
+        if why == VmEnd::Preempted {
+            self.counts.preemptions += 1;
+        }
+        let Some(history) = self.vms.get_mut(&vm) else { return };
+        history.stop_charging(now);
+        history.ended = Some((now, why, cost));
+        for task in std::mem::take(&mut history.lanes).into_iter().flatten() {
+            self.end_attempt(now, task, AttemptEnd::VmGone(why));
+        }
+    }
+}
+
+/// A task on a VM, and whether what it has done is to be kept.
+type Stop = (TaskId, VmId, bool);
+
+/// The decisions of a step without those that were not carried out.
+fn carried_out(step: &Step) -> Vec<&Decision> {
+    let refused = |n: usize| step.effects.iter().any(|e| e.refuses(n));
+    step.decisions.iter().enumerate().filter(|&(n, _)| !refused(n)).map(|(_, d)| d).collect()
+}

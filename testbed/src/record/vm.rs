@@ -1,0 +1,113 @@
+//! What became of a VM.
+
+use dormouse_cloud::{Charge, Market};
+use dormouse_engine::VmEnd;
+use dormouse_units::{Credits, HostId, Money, Price, Span, Time, TypeName, VmId};
+
+/// One VM, from its launch to its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VmHistory {
+    /// Its id.
+    pub id: VmId,
+    /// Its type.
+    pub kind: TypeName,
+    /// How it was bought.
+    pub market: Market,
+    /// At what price.
+    pub price: Price,
+    /// Its virtual processors.
+    pub vcpus: u32,
+    /// The host that carried it.
+    pub host: HostId,
+    /// When it was granted.
+    pub launched: Time,
+    /// When it had booted.
+    pub ready: Option<Time>,
+    /// When and why it was gone, and what the engine says it cost.
+    pub ended: Option<(Time, VmEnd, Money)>,
+    /// Its hibernations, in order.
+    pub hibernations: Vec<Hibernation>,
+    /// What was charged, in order.
+    pub charges: Vec<Charge>,
+    /// Its credit balance, whenever it was reported.
+    pub credits: Vec<(Time, Credits)>,
+    /// CPU time promised and received, real microseconds, as last reported.
+    pub share: Option<(u64, u64)>,
+    pub(super) charged_since: Option<Time>,
+    /// The attempt on each vCPU, by task.
+    pub(super) lanes: Vec<Option<dormouse_units::TaskId>>,
+}
+
+/// One hibernation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hibernation {
+    /// When it was asked for.
+    pub asked: Time,
+    /// When it took effect.
+    pub frozen: Time,
+    /// When a resume was asked for and when it took effect.
+    pub resumed: Option<(Time, Time)>,
+}
+
+impl VmHistory {
+    /// What it cost: the sum of its charges.
+    #[must_use]
+    pub fn cost(&self) -> Money {
+        self.charges.iter().map(Charge::cost).sum()
+    }
+
+    /// Whether it was frozen at `at`; not at the very moment it froze or thawed.
+    #[must_use]
+    pub fn is_frozen_at(&self, at: Time) -> bool {
+        self.hibernations
+            .iter()
+            .any(|h| h.frozen < at && h.resumed.is_none_or(|(_, resumed)| at < resumed))
+    }
+
+    /// How much of the time from `from` to `until` it was not frozen.
+    #[must_use]
+    pub fn awake(&self, from: Time, until: Time) -> Span {
+        let frozen: Span = self
+            .hibernations
+            .iter()
+            .map(|h| {
+                let end = h.resumed.map_or(until, |(_, resumed)| resumed.min(until));
+                end.since(h.frozen.max(from))
+            })
+            .sum();
+        until.since(from).saturating_sub(frozen)
+    }
+
+    /// When it was gone, or `now` if it still is there.
+    #[must_use]
+    pub fn end_or(&self, now: Time) -> Time {
+        self.ended.map_or(now, |(at, ..)| at)
+    }
+
+    pub(super) fn charge(&mut self, now: Time) {
+        self.charged_since.get_or_insert(now);
+    }
+
+    pub(super) fn stop_charging(&mut self, now: Time) {
+        if let Some(from) = self.charged_since.take() {
+            self.charges.push(Charge { from, until: now, price: self.price });
+        }
+    }
+
+    pub(super) fn take_lane(&mut self, task: dormouse_units::TaskId) -> usize {
+        let lane = self.lanes.iter().position(Option::is_none).unwrap_or_else(|| {
+            self.lanes.push(None);
+            self.lanes.len() - 1
+        });
+        self.lanes[lane] = Some(task);
+        lane
+    }
+
+    pub(super) fn leave_lane(&mut self, task: dormouse_units::TaskId) {
+        for lane in &mut self.lanes {
+            if *lane == Some(task) {
+                *lane = None;
+            }
+        }
+    }
+}

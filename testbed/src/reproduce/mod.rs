@@ -1,0 +1,23 @@
+//! The papers' tables again: ours beside theirs, with intervals, claims and causes.
+//!
+//! So far Burst-HADS: Teylo, Arantes, Sens, Drummond, "Scheduling Bag-of-Tasks in Clouds using
+//! Spot and Burstable Virtual Machines", Tables IV and VI and the claims of its section IV.
+
+mod causes;
+mod claims;
+mod compare;
+mod factors;
+mod live;
+mod page;
+mod paper;
+mod plots;
+mod run;
+mod targets;
+mod text;
+
+pub use causes::{Cause, Move, Overall};
+pub use claims::Claim;
+pub use compare::{DEVIATION, Row};
+pub use live::LiveRun;
+pub use run::{Finished, Request};
+pub use targets::{Results, Target};

@@ -1,0 +1,152 @@
+//! `report.html`.
+
+use super::causes::overall;
+use super::paper::JOBS;
+use super::plots::{cost_against_makespan, makespan_strips};
+use super::text::{live_words, words};
+use super::{Finished, LiveRun};
+use crate::output::html::{STYLE, card, paragraph, section, table};
+
+/// The page; `gantts` are the names of the charts and of their files.
+pub(crate) fn page(done: &Finished, gantts: &[(String, String)]) -> String {
+    let title = format!("Burst-HADS, ours beside the paper's ({})", done.what);
+    let body = [
+        format!("<header><h1>{title}</h1></header>\n"),
+        cards(done),
+        section("Claims of the text", &claims(done)),
+        section("Figures", &figures(done)),
+        section("Why ours differ", &causes(done)),
+        section("Cost against makespan", &plots(done, cost_against_makespan)),
+        section("Makespans", &plots(done, makespan_strips)),
+        live(done),
+        section("A representative run of each cell", &charts(gantts)),
+        section("Reproduce", &format!("<pre>{}</pre>\n", done.command)),
+    ]
+    .concat();
+    format!(
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width\"><title>{title}</title>\
+         <style>{STYLE}</style></head>\n<body>\n{body}</body></html>\n"
+    )
+}
+
+fn cards(done: &Finished) -> String {
+    let runs = done.results.all.iter().map(|(_, s)| s.len()).sum::<usize>();
+    let held = done.claims.iter().filter(|c| c.holds).count();
+    let off = done.rows.iter().filter(|r| r.deviates()).count();
+    let figures =
+        done.rows.iter().filter(|r| matches!(r.metric, "cost_usd" | "makespan_s")).count();
+    let met = done.results.all.iter().flat_map(|(_, s)| s).filter(|s| s.deadline_met).count();
+    let mut text = card("Runs", &runs.to_string(), &format!("{} seeds a cell", done.seeds), "");
+    let class = |good| if good { "good" } else { "bad" };
+    text += &card("Deadlines met", &met.to_string(), &format!("of {runs}"), class(met == runs));
+    text += &card("Claims that hold", &held.to_string(), &format!("of {}", done.claims.len()), "");
+    text += &card("Off by more than 15 %", &off.to_string(), &format!("of {figures} figures"), "");
+    format!("<div class=\"cards\">{text}</div>\n")
+}
+
+fn claims(done: &Finished) -> String {
+    let rows: Vec<_> = done
+        .claims
+        .iter()
+        .map(|c| {
+            let word = if c.holds { "holds" } else { "does not hold" };
+            vec![word.to_owned(), c.text.clone(), c.ours.clone()]
+        })
+        .collect();
+    table(&["", "the paper", "ours"], 3, &rows)
+}
+
+fn figures(done: &Finished) -> String {
+    let rows: Vec<_> = done
+        .rows
+        .iter()
+        .map(|row| {
+            let [paper, ours, ci, diff] = words(row);
+            vec![row.case.clone(), row.metric.to_owned(), paper, ours, ci, diff]
+        })
+        .collect();
+    table(&["case", "figure", "paper", "ours", "95 % CI of the mean", "difference"], 2, &rows)
+        + &paragraph("The paper's are means of three runs on EC2, without an interval.")
+}
+
+fn causes(done: &Finished) -> String {
+    if done.causes.is_empty() {
+        return paragraph("Nothing is more than 15 % off, or no causes were looked for.");
+    }
+    let mut text = paragraph(
+        "Each factor was changed alone, under the same seeds. The three that bring ours nearest \
+         to the paper's:",
+    );
+    let rows: Vec<_> = done
+        .causes
+        .iter()
+        .map(|cause| {
+            let d = if cause.metric == "cost_usd" { 4 } else { 0 };
+            let nearest: Vec<_> = cause
+                .moves
+                .iter()
+                .take(3)
+                .map(|m| format!("{} → {:.d$}", m.factor, m.becomes))
+                .collect();
+            let closed = cause.closed().map_or(0.0, |(_, closed)| closed.max(0.0) * 100.0);
+            vec![
+                cause.case.clone(),
+                cause.metric.to_owned(),
+                nearest.join("; "),
+                cause.closed().map(|(m, _)| m.about.to_owned()).unwrap_or_default(),
+                format!("{:.d$}", cause.paper),
+                format!("{:.d$}", cause.ours),
+                format!("{closed:.0} %"),
+            ]
+        })
+        .collect();
+    let head = ["case", "figure", "nearest with", "the first is", "paper", "ours", "gap closed"];
+    text += &table(&head, 4, &rows);
+    text += &paragraph(
+        "The nearest of many factors under few seeds is a lead, not a proof. What each does to all \
+         figures that deviate, as their mean distance from the paper's:",
+    );
+    let rows: Vec<_> = overall(&done.causes)
+        .into_iter()
+        .map(|o| {
+            vec![
+                o.factor.to_owned(),
+                o.about.to_owned(),
+                o.figures.to_string(),
+                format!("{:.1} %", o.distance.0 * 100.0),
+                format!("{:.1} %", o.distance.1 * 100.0),
+                o.nearest.to_string(),
+            ]
+        })
+        .collect();
+    let head = ["factor", "what it changes", "figures", "without", "with", "nearest of all"];
+    text += &table(&head, 2, &rows);
+    text
+}
+
+type Plot = fn(&super::Results, &str, &[LiveRun]) -> String;
+
+fn plots(done: &Finished, plot: Plot) -> String {
+    JOBS.iter().map(|job| plot(&done.results, job, &done.live_runs())).collect()
+}
+
+fn live(done: &Finished) -> String {
+    if done.live.is_empty() {
+        return String::new();
+    }
+    let lines: String =
+        done.live.iter().map(|(run, ours)| paragraph(&live_words(run, ours.as_ref()))).collect();
+    section("Live runs", &lines)
+}
+
+fn charts(gantts: &[(String, String)]) -> String {
+    let mut text = paragraph("The run whose makespan is the median of its cell.");
+    for (name, file) in gantts {
+        text += &format!(
+            "<details><summary>{name}</summary><div class=\"wide\"><img src=\"{file}\" \
+             alt=\"Gantt chart of {name}\" loading=\"lazy\" style=\"width:100%\"></div></details>\n"
+        );
+    }
+    text
+}

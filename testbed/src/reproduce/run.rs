@@ -1,0 +1,247 @@
+//! From a request to its folder.
+
+use std::path::{Path, PathBuf};
+
+use super::causes::Trials;
+use super::claims::claims;
+use super::compare::rows;
+use super::factors::ARTIFACT_T3;
+use super::text::{csv, table, virtual_of};
+use super::{Cause, Claim, LiveRun, Results, Row, Target, page};
+use crate::experiment::InputError;
+use crate::output::Style;
+use crate::sweep::{Cell, Estimate, Folder, Plans, Sample, Shard, Spec, SweepError, Work};
+
+/// What is asked for, beside the [`Spec`].
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// On so many threads.
+    pub threads: usize,
+    /// Which runs to make; `None`: all have to be in the folder.
+    pub compute: Option<Shard>,
+    /// Folders of live runs to compare with.
+    pub live: Vec<PathBuf>,
+}
+
+/// Everything that came out.
+#[derive(Debug)]
+pub struct Finished {
+    pub(crate) what: String,
+    pub(crate) command: String,
+    pub(crate) seeds: u64,
+    /// The samples.
+    pub results: Results,
+    /// Every figure.
+    pub rows: Vec<Row>,
+    /// Every claim.
+    pub claims: Vec<Claim>,
+    /// Why figures deviate.
+    pub causes: Vec<Cause>,
+    pub(crate) live: Vec<(LiveRun, Option<(Estimate, Estimate)>)>,
+}
+
+impl Finished {
+    pub(crate) fn live_runs(&self) -> Vec<LiveRun> {
+        self.live.iter().map(|(run, _)| run.clone()).collect()
+    }
+
+    /// For a person.
+    #[must_use]
+    pub fn table(&self, style: Style) -> String {
+        table(&self.rows, &self.claims, &self.causes, &self.live, style)
+    }
+}
+
+/// What can be reproduced.
+const KNOWN: &str = "burst-hads, burst-hads/table-4 or burst-hads/table-6";
+
+fn targets(what: &str) -> Result<Vec<Target>, SweepError> {
+    match what {
+        "burst-hads" => Ok([Target::table_4(), Target::table_6()].concat()),
+        "burst-hads/table-4" => Ok(Target::table_4()),
+        "burst-hads/table-6" => Ok(Target::table_6()),
+        other => Err(SweepError::BadInput(format!(
+            "{other}: there is no such paper or table; give {KNOWN}"
+        ))),
+    }
+}
+
+fn settings(preset: &str, set: &[String]) -> Result<Vec<String>, SweepError> {
+    let preset = match preset {
+        "paper" => vec![],
+        "artifact" => vec!["scheduler.preset=artifact".to_owned(), ARTIFACT_T3.to_owned()],
+        other => {
+            let what = format!("--preset {other}: there is no such preset; give paper or artifact");
+            return Err(SweepError::BadInput(what));
+        }
+    };
+    Ok([preset, set.to_vec()].concat())
+}
+
+fn of_market(events: &str) -> Result<bool, SweepError> {
+    match events {
+        "type" => Ok(false),
+        "market" => Ok(true),
+        other => Err(SweepError::BadInput(format!(
+            "--events {other}: give type (k counts the events of each spot type) or market"
+        ))),
+    }
+}
+
+/// What every cell of a reproduction has in common.
+#[derive(Debug)]
+pub(crate) struct Base {
+    set: Vec<String>,
+    market: bool,
+}
+
+impl Base {
+    /// A cell with these settings besides.
+    pub(crate) fn cell(
+        &self,
+        target: &Target,
+        suffix: &str,
+        more: &[String],
+    ) -> Result<Cell, InputError> {
+        let mut all = self.set.clone();
+        if self.market {
+            all.extend(target.market_events());
+        }
+        all.extend(more.iter().cloned());
+        target.cell(suffix, &all)
+    }
+}
+
+impl Request {
+    /// Makes the runs that `spec` wants into `folder` and, unless it is a shard, everything that
+    /// is made of them. `progress` is told the stage and how many of how many runs are done.
+    ///
+    /// # Errors
+    ///
+    /// What is asked for makes no sense, a run can't be made, or the system refuses.
+    pub fn run(
+        &self,
+        spec: &Spec,
+        folder: &Path,
+        progress: &mut dyn FnMut(&str, usize, usize),
+    ) -> Result<Option<Finished>, SweepError> {
+        self.check(spec)?;
+        self.run_in(spec, &mut Folder::open(folder, spec)?, progress)
+    }
+
+    /// Whether it makes sense, before anything is made.
+    fn check(&self, spec: &Spec) -> Result<(), SweepError> {
+        if let Spec::Reproduce { what, preset, events, set, .. } = spec {
+            let base = Base { set: settings(preset, set)?, market: of_market(events)? };
+            for target in targets(what)? {
+                base.cell(&target, "", &[])?;
+            }
+        }
+        for folder in &self.live {
+            LiveRun::read(folder)?;
+        }
+        Ok(())
+    }
+
+    /// As [`Request::run`], with a folder already open.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn run_in(
+        &self,
+        spec: &Spec,
+        folder: &mut Folder,
+        progress: &mut dyn FnMut(&str, usize, usize),
+    ) -> Result<Option<Finished>, SweepError> {
+        let Spec::Reproduce { what, preset, seeds, cause_seeds, events, set } = spec else {
+            return Err(SweepError::BadInput(format!("not a reproduction; give {KNOWN}")));
+        };
+        let base = Base { set: settings(preset, set)?, market: of_market(events)? };
+        let targets = targets(what)?;
+        let live = self.live.iter().map(|dir| LiveRun::read(dir)).collect::<Result<Vec<_>, _>>()?;
+        let cells: Vec<_> =
+            targets.iter().map(|t| base.cell(t, "", &[])).collect::<Result<_, _>>()?;
+        let plans = Plans::default();
+        let work =
+            Work { seeds: *seeds, threads: self.threads, compute: self.compute, plans: &plans };
+        let samples = work.run(&cells, folder, &mut |n, of| progress("runs", n, of))?;
+        if self.compute.is_some_and(Shard::is_part) {
+            return Ok(None);
+        }
+        let results = Results { all: targets.into_iter().zip(samples).collect() };
+        let rows = rows(&results);
+        let mut trials = Trials::default();
+        let mut causes = Vec::new();
+        if *cause_seeds > 0 {
+            trials = Trials::of(&results, &rows, &base)?;
+            // The causes are looked for where everything comes together, whatever the shards.
+            let work = Work { seeds: *cause_seeds, compute: Some(Shard::ALL), ..work };
+            let samples =
+                work.run(&trials.cells, folder, &mut |n, of| progress("causes", n, of))?;
+            causes = trials.causes(&samples);
+        }
+        let claims = claims(&results);
+        let live = live.into_iter().map(|run| {
+            let ours = virtual_of(&results, &run);
+            (run, ours)
+        });
+        let done = Finished {
+            what: what.clone(),
+            command: command(spec),
+            seeds: *seeds,
+            live: live.collect(),
+            results,
+            rows,
+            claims,
+            causes,
+        };
+        let gantts = gantts(&cells, &done.results, &plans, folder)?;
+        folder.write("table.csv", &csv(&done.rows))?;
+        folder.write("report.html", &page::page(&done, &gantts))?;
+        let wanted = |cells: &'_ [Cell], seeds: u64| -> Vec<(Cell, u64)> {
+            cells.iter().flat_map(|c| (1..=seeds).map(|s| (c.clone(), s))).collect()
+        };
+        let all = [wanted(&cells, *seeds), wanted(&trials.cells, *cause_seeds)].concat();
+        folder.settle(all.iter().map(|(cell, seed)| (cell, *seed)))?;
+        Ok(Some(done))
+    }
+}
+
+/// The chart of each cell's median run: its name and its file.
+fn gantts(
+    cells: &[Cell],
+    results: &Results,
+    plans: &Plans,
+    folder: &Folder,
+) -> Result<Vec<(String, String)>, SweepError> {
+    let mut made = Vec::new();
+    for (cell, (target, samples)) in cells.iter().zip(&results.all) {
+        let Some(seed) = median_seed(samples) else { continue };
+        let file = format!("gantt/{}.svg", target.case().replace('/', "-"));
+        folder.write(&file, &cell.gantt(seed, plans)?)?;
+        made.push((format!("{}, seed {seed}", target.case()), file));
+    }
+    Ok(made)
+}
+
+/// The seed, from 1, of the run with the median makespan.
+fn median_seed(samples: &[Sample]) -> Option<u64> {
+    let mut all: Vec<_> = samples.iter().map(|s| s.makespan).zip(1..).collect();
+    all.sort();
+    all.get((all.len().max(1) - 1) / 2).map(|&(_, seed)| seed)
+}
+
+fn command(spec: &Spec) -> String {
+    let Spec::Reproduce { what, preset, seeds, cause_seeds, events, set } = spec else {
+        return String::new();
+    };
+    let mut text = format!(
+        "dormouse reproduce {what} --seeds {seeds} --preset {preset} --events {events} \
+         --cause-seeds {cause_seeds}"
+    );
+    for setting in set {
+        text += &format!(" --set '{}'", crate::output::escaped(setting));
+    }
+    text
+}

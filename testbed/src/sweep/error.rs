@@ -1,0 +1,107 @@
+//! What can go wrong with many runs.
+
+use std::path::PathBuf;
+
+use dormouse_policies::PlanError;
+
+use crate::virtual_time::StuckError;
+
+/// Why a sweep can't be made.
+#[derive(Debug, thiserror::Error)]
+pub enum SweepError {
+    /// A cell has no plan under some seed.
+    #[error("{case}, seed {seed}: no plan can be made; give workload.deadline more time")]
+    Unschedulable {
+        /// The cell.
+        case: String,
+        /// The seed.
+        seed: u64,
+        /// Why.
+        source: PlanError,
+    },
+    /// A run went nowhere.
+    #[error("{case}, seed {seed}: the run got stuck; run it alone to see where")]
+    Stuck {
+        /// The cell.
+        case: String,
+        /// The seed.
+        seed: u64,
+        /// Why.
+        source: StuckError,
+    },
+    /// The system refused.
+    #[error("cannot {doing} {}; check the path and the disk, or give another --out", .path.display())]
+    Io {
+        /// What was tried.
+        doing: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// The folder holds something else.
+    #[error("--out {}: it is not empty and no sweep's folder; give another", .0.display())]
+    Foreign(PathBuf),
+    /// A file of a sweep is damaged.
+    #[error("{}: {why}; give the folder of a sweep that was left whole", .path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// Parts that don't belong together.
+    #[error("{} is a part of another sweep than {}; merge the parts of one", .other.display(), .first.display())]
+    Mismatch {
+        /// The first part.
+        first: PathBuf,
+        /// The one that differs.
+        other: PathBuf,
+    },
+    /// Parts are not there.
+    #[error(
+        "{missing} of {total} runs are in none of the parts, first {first}; give the folders of \
+         all shards, all made by this same program"
+    )]
+    Incomplete {
+        /// Runs not found.
+        missing: usize,
+        /// Runs wanted.
+        total: usize,
+        /// The first not found.
+        first: String,
+    },
+    /// What was asked for makes no sense.
+    #[error("{0}")]
+    BadInput(String),
+}
+
+impl SweepError {
+    pub(crate) fn io(
+        doing: &'static str,
+        path: impl Into<PathBuf>,
+    ) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::Io { doing, path, source }
+    }
+
+    /// Whether it is the user's input that has to change.
+    #[must_use]
+    pub const fn is_bad_input(&self) -> bool {
+        matches!(
+            self,
+            Self::Unschedulable { .. }
+                | Self::Foreign(_)
+                | Self::Damaged { .. }
+                | Self::Mismatch { .. }
+                | Self::Incomplete { .. }
+                | Self::BadInput(_)
+        )
+    }
+}
+
+impl From<crate::experiment::InputError> for SweepError {
+    fn from(error: crate::experiment::InputError) -> Self {
+        Self::BadInput(error.to_string())
+    }
+}

@@ -1,0 +1,26 @@
+//! Many independent, seeded runs in virtual time: on all cores, resumable, in parts.
+
+mod cell;
+mod chart;
+mod error;
+mod estimate;
+mod fan_out;
+mod folder;
+mod plans;
+mod sample;
+mod shard;
+mod spec;
+mod values;
+
+pub use cell::Cell;
+pub use error::SweepError;
+pub use estimate::Estimate;
+pub use fan_out::{Samples, Work};
+pub use folder::Folder;
+pub use plans::Plans;
+pub use sample::Sample;
+pub use shard::Shard;
+pub use spec::Spec;
+pub use values::{Sweep, Swept, sweep_cells};
+
+pub(crate) use chart::{Dots, Frame, Mark, Strip, dots, strips};

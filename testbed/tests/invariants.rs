@@ -1,0 +1,166 @@
+//! Every built-in experiment under every scheduler and many seeds: what must hold in every
+//! run holds, the record agrees with the engine, and equal runs are equal.
+#![cfg(test)]
+#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+
+use dormouse::check::check;
+use dormouse::experiment::{Builtin, Experiment, Override, Source, load};
+use dormouse::record::Record;
+use dormouse::virtual_run::virtual_run;
+use dormouse_engine::{Effect, Event, Report, Run, Step};
+use dormouse_units::{Money, VmId};
+
+const SCHEDULERS: [&str; 3] = ["burst-hads", "hads", "ils-on-demand"];
+const SEEDS: u64 = 4;
+
+fn experiment(name: &str, scheduler: &str, seed: u64, set: &[&str]) -> Experiment {
+    let mut overrides = vec![
+        Override::text("--scheduler", "scheduler.name", scheduler),
+        Override::set(&format!("seed={seed}")).unwrap(),
+    ];
+    overrides.extend(set.iter().map(|text| Override::set(text).unwrap()));
+    let source = Source { experiment: Some(name), overrides, ..Source::default() };
+    load(&source).unwrap().experiment
+}
+
+fn run(experiment: &Experiment) -> (Vec<Step>, Run) {
+    let mut steps = Vec::new();
+    let run = virtual_run(experiment, experiment.scheduler().unwrap(), |s| steps.push(s.clone()));
+    (steps, run.unwrap())
+}
+
+fn record(experiment: &Experiment, steps: &[Step]) -> Record {
+    let mut record = Record::new(experiment.setup.bag.tasks.len());
+    for step in steps {
+        record.see(step);
+    }
+    record
+}
+
+fn assert_sound(experiment: &Experiment, steps: &[Step], run: &Run) {
+    let what =
+        format!("{} {} {}", experiment.name, experiment.scheduler.name, experiment.setup.seed);
+    let violations = check(&experiment.setup, steps, true);
+    assert!(violations.is_empty(), "{what}: {}", violations[0]);
+    let record = record(experiment, steps);
+    assert_eq!(record.counts, *run.counts(), "{what}");
+    assert_eq!(record.makespan(), run.makespan(), "{what}");
+    assert_eq!(record.cost(), run.owed(record.end()), "{what}");
+    assert_eq!(record.digest(), run.digest(), "{what}");
+    for (id, vm) in &record.vms {
+        assert_eq!(vm.charges, run.provider().vm(*id).unwrap().charges(), "{what}: {id}");
+    }
+}
+
+#[test]
+fn every_builtin_is_sound_under_every_scheduler() {
+    let jobs: Vec<_> = Builtin::all().collect();
+    std::thread::scope(|scope| {
+        for half in jobs.chunks(jobs.len().div_ceil(2)) {
+            scope.spawn(move || {
+                for builtin in half {
+                    for scheduler in SCHEDULERS {
+                        for seed in 0..SEEDS {
+                            let experiment = experiment(&builtin.name(), scheduler, seed, &[]);
+                            let (steps, run) = run(&experiment);
+                            assert_sound(&experiment, &steps, &run);
+                        }
+                    }
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn other_clouds_and_interruptions_are_sound_too() {
+    let sets: [&[&str]; 5] = [
+        &["interruption.0.scope=vm"],
+        &["checkpoint.overhead=0"],
+        &["checkpoint.overhead=0.5", "cloud.boot=10s"],
+        &["cloud.catalogue=ec2-2020-paper", "scheduler.preset=artifact"],
+        &["interruption.1={ model = \"schedule\", acts = [\
+                { at = \"9m\", action = \"preempt\", vm = 1 }, \
+                { at = \"10m\", action = \"preempt\", type = \"c4.large\" }] }"],
+    ];
+    for (n, set) in sets.iter().enumerate() {
+        for scheduler in SCHEDULERS {
+            let experiment = experiment("j60-sc5", scheduler, n as u64, set);
+            let (steps, run) = run(&experiment);
+            assert_sound(&experiment, &steps, &run);
+        }
+    }
+}
+
+#[test]
+fn equal_runs_are_equal_and_seeds_matter() {
+    let make = |seed| run(&experiment("j80-sc4", "burst-hads", seed, &[])).0;
+    assert_eq!(make(3), make(3));
+    assert_ne!(make(3), make(4));
+}
+
+/// The checker must see what is wrong: each damage to a good log is found.
+#[test]
+fn damage_is_found() {
+    let experiment = experiment("j60-sc2", "burst-hads", 1, &[]);
+    let (good, _) = run(&experiment);
+    let find = |pick: &dyn Fn(&Step) -> bool| good.iter().position(pick).unwrap();
+    let violated = |what: &str, damage: &dyn Fn(&mut Vec<Step>)| {
+        let mut bad = good.clone();
+        damage(&mut bad);
+        let found = check(&experiment.setup, &bad, true);
+        assert!(!found.is_empty(), "{what}");
+    };
+    violated("a step is missing", &|log| drop(log.remove(10)));
+    let over = find(&|s| s.effects.iter().any(|e| matches!(e, Effect::Over { .. })));
+    violated("the end is missing", &|log| log.truncate(over));
+    violated("time runs backwards", &|log| {
+        log[20].at = log[19].at - dormouse_units::Span::from_secs(1);
+    });
+    let ended = find(&|s| s.effects.iter().any(|e| matches!(e, Effect::VmEnded { .. })));
+    violated("a bill is wrong", &|log| {
+        for effect in &mut log[ended].effects {
+            if let Effect::VmEnded { cost, .. } = effect {
+                *cost += Money::from_nanos(1);
+            }
+        }
+    });
+    let sent = find(&|s| s.effects.iter().any(|e| matches!(e, Effect::TaskSent { .. })));
+    violated("a task is on two VMs", &|log| {
+        let twice =
+            log[sent].effects.iter().find(|e| matches!(e, Effect::TaskSent { .. })).cloned();
+        log[sent].effects.extend(twice);
+    });
+    violated("a VM appears from nowhere", &|log| {
+        for effect in &mut log[sent].effects {
+            if let Effect::TaskSent { vm, .. } = effect {
+                *vm = VmId::new(999);
+            }
+        }
+    });
+    let finished =
+        find(&|s| matches!(&s.event, Event::Machine { report: Report::TaskFinished { .. }, .. }));
+    violated("a task is finished twice", &|log| {
+        let again = Step { effects: Vec::new(), decisions: Vec::new(), ..log[finished].clone() };
+        log.insert(finished + 1, again);
+        for (n, step) in (0..).zip(log.iter_mut()) {
+            step.seq = n;
+        }
+    });
+    let frozen = find(&|s| s.effects.iter().any(|e| matches!(e, Effect::VmHibernated { .. })));
+    violated("a hibernation takes effect before it is asked for", &|log| {
+        for effect in &mut log[frozen].effects {
+            if let Effect::VmHibernated { asked, .. } = effect {
+                *asked += dormouse_units::Span::from_secs(1_000);
+            }
+        }
+    });
+    violated("credits come from nowhere", &|log| {
+        for step in log.iter_mut() {
+            if let Event::Machine { report: Report::Credits { balance, .. }, .. } = &mut step.event
+            {
+                *balance = *balance + dormouse_units::Credits::whole(500);
+            }
+        }
+    });
+}

@@ -1,0 +1,24 @@
+//! Workloads of rigid parallel jobs: logs in the Standard Workload Format, models that
+//! make more of them, and what can be said of either.
+//!
+//! A workload is a stream of [`Submission`](dormouse_batch::Submission)s in order of
+//! submission. [`Trace`] streams them from an SWF log, plain or gzipped, so that memory
+//! does not grow with the log; the models make a list.
+
+mod arrivals;
+pub mod cli;
+mod models;
+mod plot;
+mod sampling;
+mod statistics;
+mod swf;
+mod usage;
+
+pub use arrivals::{offered_load, scale_arrivals};
+pub use models::{EstimatesError, Model, ModelError, Targets, tsafrir_estimates};
+pub use plot::{Chart, Line, Panel};
+pub use statistics::{Histogram, Moments, Statistics};
+pub use swf::{
+    Header, OnMalformed, Problem, Skipped, SwfError, SwfJob, SwfReader, SwfWriter, Trace,
+};
+pub use usage::UsageRule;

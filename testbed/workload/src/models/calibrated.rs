@@ -1,0 +1,184 @@
+//! FW-like and JW-like: the MEASY paper's two workloads, whose generators are not to be
+//! had, from what it says of them. The mean size, the mean run time and the share of
+//! one-process jobs are its figures; the shapes are ours, after what the two models are
+//! known for: sizes that fall off as a power with a preference for powers of two, run
+//! times as a mixture of short and long Erlang stages that is longer for larger jobs (FW)
+//! or not (JW), arrivals that are Poisson (FW) or bursty (JW).
+
+use dormouse_batch::{Submission, Usage};
+use dormouse_cloud::Stream;
+use dormouse_units::{Span, Time};
+
+use crate::sampling::exponential;
+
+/// What a calibrated model aims at.
+#[derive(Clone, Copy, Debug)]
+pub struct Targets {
+    /// Mean processes of a job.
+    pub mean_size: f64,
+    /// Mean run time in seconds.
+    pub mean_runtime_s: f64,
+    /// Share of one-process jobs.
+    pub serial: f64,
+    /// A power of two is this many times as likely as its neighbours.
+    pub power_of_two_weight: f64,
+    /// Probability of a long run at one process, and what the largest job adds to it.
+    pub long: (f64, f64),
+    /// Mean of a long run over mean of a short one.
+    pub long_over_short: f64,
+    /// Stages of the Erlang distributions of run times.
+    pub stages: u32,
+    /// Longest run, in seconds: longer ones are cut, as by a queue's limit.
+    pub longest_s: f64,
+    /// Arrivals: a gap is long with the first probability, and then this many times as long.
+    pub bursts: Option<(f64, f64)>,
+}
+
+/// "The average parallelism of it is 23.4, and the average runtime is 2606.6 seconds",
+/// one-process jobs "less than 18.0%".
+pub(super) const FW: Targets = Targets {
+    mean_size: 23.4,
+    mean_runtime_s: 2606.6,
+    serial: 0.175,
+    power_of_two_weight: 8.0,
+    long: (0.10, 0.30),
+    long_over_short: 15.0,
+    stages: 1,
+    longest_s: 64_800.0,
+    bursts: None,
+};
+
+/// "The average parallelism of it is 10.5, and the average runtime is 11267.0 seconds",
+/// one-process jobs "about 40.8%"; 18 h was the longest queue of the machine it fits.
+pub(super) const JW: Targets = Targets {
+    mean_size: 10.5,
+    mean_runtime_s: 11_267.0,
+    serial: 0.408,
+    power_of_two_weight: 8.0,
+    long: (0.40, 0.0),
+    long_over_short: 15.0,
+    stages: 2,
+    longest_s: 64_800.0,
+    bursts: Some((0.15, 12.0)),
+};
+
+/// Mean gap between submissions; the load is set by scaling.
+const MEAN_GAP_S: f64 = 300.0;
+
+pub(super) fn generate(
+    targets: &Targets,
+    count: usize,
+    machine: u32,
+    seed: u64,
+) -> Vec<Submission> {
+    let sizes = Sizes::calibrate(targets, machine);
+    let mut size_stream = Stream::new(seed, "size", 0);
+    let mut runtime_stream = Stream::new(seed, "runtime", 0);
+    let mut gap_stream = Stream::new(seed, "arrival", 0);
+    let drawn: Vec<(u32, f64)> = (0..count)
+        .map(|_| {
+            let size = sizes.draw(&mut size_stream);
+            (size, unscaled_runtime(targets, size, machine, &mut runtime_stream))
+        })
+        .collect();
+    let scale = runtime_scale(targets, &drawn);
+    let mut at = 0.0;
+    (1..)
+        .zip(drawn)
+        .map(|(number, (processes, unscaled))| {
+            at += gap(targets, &mut gap_stream);
+            let seconds = (unscaled * scale).min(targets.longest_s).round().max(1.0);
+            let runtime = Span::from_secs_f64(seconds).unwrap_or(Span::from_secs(1));
+            let submitted = Time::ZERO + Span::from_secs_f64(at.floor()).unwrap_or_default();
+            let usage = Usage::FULL;
+            Submission { number, submitted, processes, runtime, estimate: runtime, usage }
+        })
+        .collect()
+}
+
+/// A distribution of sizes, cumulated.
+struct Sizes(Vec<f64>);
+
+impl Sizes {
+    /// Falls off as size^−θ with θ found by bisection so that the mean is right.
+    fn calibrate(targets: &Targets, machine: u32) -> Self {
+        // The mean of a machine too small for it is as near as θ in [−2, 6] comes.
+        let (mut flat, mut steep) = (-2.0, 6.0);
+        for _ in 0..80 {
+            let middle = f64::midpoint(flat, steep);
+            let weights = weights(targets, machine, middle);
+            let mean: f64 = (1..).zip(&weights).map(|(size, w)| f64::from(size) * w).sum();
+            if mean > targets.mean_size {
+                flat = middle;
+            } else {
+                steep = middle;
+            }
+        }
+        let mut total = 0.0;
+        let weights = weights(targets, machine, steep);
+        Self(
+            weights
+                .into_iter()
+                .map(|w| {
+                    total += w;
+                    total
+                })
+                .collect(),
+        )
+    }
+
+    fn draw(&self, stream: &mut Stream) -> u32 {
+        let u = stream.unit();
+        let at = self.0.partition_point(|&sum| sum <= u).min(self.0.len() - 1);
+        u32::try_from(at + 1).unwrap_or(1)
+    }
+}
+
+/// Probabilities of the sizes 1, 2, … with the one-process share as it should be.
+fn weights(targets: &Targets, machine: u32, theta: f64) -> Vec<f64> {
+    let parallel: Vec<f64> = (2..=machine)
+        .map(|size| {
+            let favour = if size.is_power_of_two() { targets.power_of_two_weight } else { 1.0 };
+            favour * libm::pow(f64::from(size), -theta)
+        })
+        .collect();
+    let sum: f64 = parallel.iter().sum();
+    let share = (1.0 - targets.serial) / sum;
+    std::iter::once(targets.serial).chain(parallel.into_iter().map(|w| w * share)).collect()
+}
+
+/// A run time in units of the mean of a short run.
+fn unscaled_runtime(targets: &Targets, size: u32, machine: u32, stream: &mut Stream) -> f64 {
+    let (base, grows) = targets.long;
+    let relative = libm::log(f64::from(size)) / libm::log(f64::from(machine));
+    let is_long = stream.unit() < base + grows * relative;
+    let mean = if is_long { targets.long_over_short } else { 1.0 };
+    (0..targets.stages).map(|_| exponential(mean / f64::from(targets.stages), stream)).sum()
+}
+
+/// The scale at which the run times, cut at the longest, have the mean they should.
+fn runtime_scale(targets: &Targets, drawn: &[(u32, f64)]) -> f64 {
+    let mean_at = |scale: f64| {
+        let total: f64 = drawn.iter().map(|(_, x)| (x * scale).min(targets.longest_s)).sum();
+        #[expect(clippy::cast_precision_loss, reason = "a mean")]
+        let count = drawn.len() as f64;
+        total / count
+    };
+    let (mut low, mut high) = (0.0, targets.longest_s);
+    for _ in 0..60 {
+        let middle = f64::midpoint(low, high);
+        if mean_at(middle) < targets.mean_runtime_s {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    high
+}
+
+fn gap(targets: &Targets, stream: &mut Stream) -> f64 {
+    let Some((long, times)) = targets.bursts else { return exponential(MEAN_GAP_S, stream) };
+    let short = MEAN_GAP_S / (1.0 - long + long * times);
+    let mean = if stream.unit() < long { short * times } else { short };
+    exponential(mean, stream)
+}

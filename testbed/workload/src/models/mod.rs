@@ -1,0 +1,11 @@
+//! Models of workloads, and of the estimates that users give.
+
+mod calibrated;
+mod lublin;
+mod model;
+mod tsafrir;
+mod tsafrir_tables;
+
+pub use calibrated::Targets;
+pub use model::{Model, ModelError};
+pub use tsafrir::{EstimatesError, tsafrir_estimates};

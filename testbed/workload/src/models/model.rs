@@ -1,0 +1,98 @@
+//! The models by name.
+
+use std::fmt;
+use std::str::FromStr;
+
+use dormouse_batch::Submission;
+
+use super::{calibrated, lublin};
+
+/// A model of a workload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Model {
+    /// Like the MEASY paper's FWload, of Feitelson's model: its stated moments.
+    FwLike,
+    /// Like the MEASY paper's JWload, of Jann's model: its stated moments.
+    JwLike,
+    /// Lublin and Feitelson 1999 ("batch" and "interactive" streams merged).
+    Lublin,
+    /// The same model's parameters for logs that do not tell the two apart.
+    LublinTypeless,
+}
+
+/// What no model can make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ModelError {
+    /// Too small a machine.
+    #[error("the models need a machine of at least 8 processors, not {0}")]
+    SmallMachine(u32),
+    /// Too short a workload.
+    #[error("a workload has at least 2 jobs, not {0}")]
+    FewJobs(usize),
+    /// More jobs than positions.
+    #[error("a workload has at most 4,000,000,000 jobs, not {0}")]
+    ManyJobs(usize),
+}
+
+impl Model {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::FwLike, Self::JwLike, Self::Lublin, Self::LublinTypeless];
+
+    /// Its name, as people write it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::FwLike => "fw-like",
+            Self::JwLike => "jw-like",
+            Self::Lublin => "lublin",
+            Self::LublinTypeless => "lublin-typeless",
+        }
+    }
+
+    /// `jobs` jobs for a machine of `machine` processors, in order of submission, times in
+    /// whole seconds, estimates equal to run times. The load is whatever the model has.
+    ///
+    /// # Errors
+    ///
+    /// Sizes that the models don't do.
+    pub fn generate(
+        self,
+        jobs: usize,
+        machine: u32,
+        seed: u64,
+    ) -> Result<Vec<Submission>, ModelError> {
+        if machine < 8 {
+            return Err(ModelError::SmallMachine(machine));
+        }
+        if jobs < 2 {
+            return Err(ModelError::FewJobs(jobs));
+        }
+        if jobs > 4_000_000_000 {
+            return Err(ModelError::ManyJobs(jobs));
+        }
+        Ok(match self {
+            Self::FwLike => calibrated::generate(&calibrated::FW, jobs, machine, seed),
+            Self::JwLike => calibrated::generate(&calibrated::JW, jobs, machine, seed),
+            Self::Lublin => lublin::generate(jobs, machine, seed),
+            Self::LublinTypeless => lublin::generate_typeless(jobs, machine, seed),
+        })
+    }
+}
+
+impl fmt::Display for Model {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Model {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::ALL.into_iter().find(|m| m.name() == text).ok_or_else(|| {
+            format!(
+                "there is no model '{text}'; there are fw-like, jw-like, lublin and lublin-typeless"
+            )
+        })
+    }
+}

@@ -1,0 +1,274 @@
+//! Estimates as users give them: the model of Tsafrir, Etsion and Feitelson, "Modeling
+//! user runtime estimates" (2005): few distinct values, twenty of which make up nine
+//! tenths, the longest allowed the most popular; never below the run time.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use dormouse_batch::Submission;
+use dormouse_cloud::Stream;
+use dormouse_units::Span;
+
+use super::tsafrir_tables::{
+    BINS, BINS_BEYOND, HEAD, HEAD_PERCENT, HEAD_SIZE, JOINT_S, LADDER_S, OFFSETS_S, POPULARITY,
+    TAIL_SIZE, TAIL_TIME,
+};
+use crate::sampling::shuffle;
+
+/// Why no estimates can be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EstimatesError {
+    /// The model has no estimates for so short a limit.
+    #[error("the longest estimate must be at least 1h, not {0}")]
+    ShortLimit(Span),
+    /// A job that no estimate covers.
+    #[error("job {number} runs for {runtime}, longer than the longest estimate {longest}")]
+    LongJob {
+        /// Which.
+        number: u64,
+        /// How long it runs.
+        runtime: Span,
+        /// The longest estimate.
+        longest: Span,
+    },
+}
+
+/// Gives every job an estimate of at most `longest`, and none below its run time. Tells
+/// for how many jobs the model had no estimate left that covers the run time: they get
+/// theirs rounded up to five minutes.
+///
+/// # Errors
+///
+/// `longest` is below an hour, or a job runs longer than it.
+pub fn tsafrir_estimates(
+    jobs: &mut [Submission],
+    longest: Span,
+    seed: u64,
+) -> Result<usize, EstimatesError> {
+    if longest < Span::from_secs(3600) {
+        return Err(EstimatesError::ShortLimit(longest));
+    }
+    if let Some(long) = jobs.iter().find(|job| job.runtime > longest) {
+        let (number, runtime) = (long.number, long.runtime);
+        return Err(EstimatesError::LongJob { number, runtime, longest });
+    }
+    if jobs.is_empty() {
+        return Ok(0);
+    }
+    let longest_s = longest.as_micros() / 1_000_000;
+    let mut stream = Stream::new(seed, "estimates", 0);
+    let histogram = histogram(jobs.len(), longest_s, &mut stream);
+    let mut estimates: Vec<Span> = histogram
+        .into_iter()
+        .rev()
+        .flat_map(|(seconds, count)| std::iter::repeat_n(Span::from_secs(seconds), count))
+        .collect();
+    Ok(assign(jobs, &mut estimates, longest, &mut stream))
+}
+
+/// How many of `jobs` jobs have which estimate, in seconds.
+fn histogram(jobs: usize, longest: u64, stream: &mut Stream) -> BTreeMap<u64, usize> {
+    let head_times = head_times(longest);
+    let ranks = popularity_ranks(stream);
+    let mut share: BTreeMap<u64, f64> =
+        head_times.iter().zip(ranks).map(|(&time, rank)| (time, head_percent(rank))).collect();
+    let bins = number_of_bins(jobs).max(HEAD);
+    let tail = tail_times(bins, longest, &head_times);
+    let mut sizes: Vec<f64> = (HEAD + 1..)
+        .take(tail.len())
+        .map(|rank| TAIL_SIZE.0 * libm::pow(to_f64(rank), TAIL_SIZE.1))
+        .collect();
+    let sum: f64 = sizes.iter().sum();
+    sizes.iter_mut().for_each(|s| *s *= (100.0 - HEAD_PERCENT) / sum);
+    shuffle(&mut sizes, stream);
+    share.extend(tail.into_iter().zip(sizes));
+    to_counts(&share, jobs)
+}
+
+fn number_of_bins(jobs: usize) -> usize {
+    let n = to_f64(jobs);
+    let bins = BINS
+        .windows(2)
+        .find(|pair| n <= pair[1].0)
+        .map_or_else(
+            || BINS_BEYOND.0 * libm::pow(n, BINS_BEYOND.1),
+            |pair| {
+                let ((x0, y0), (x1, y1)) = (pair[0], pair[1]);
+                y0 + (y1 - y0) * (n - x0) / (x1 - x0)
+            },
+        )
+        .round();
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small, positive")]
+    let bins = bins as usize;
+    bins
+}
+
+/// The head's twenty estimates, longest first; fewer below a limit of 100 minutes.
+fn head_times(longest: u64) -> Vec<u64> {
+    let mut times: BTreeSet<u64> = JOINT_S.into_iter().filter(|&t| t < longest).collect();
+    times.insert(longest);
+    for step in LADDER_S {
+        let mut time = longest / step * step;
+        while time > 0 && times.len() < HEAD {
+            times.insert(time);
+            time -= step;
+        }
+    }
+    times.into_iter().rev().take(HEAD).collect()
+}
+
+/// The rank by popularity of each rank by time: the longest is the most popular; each later
+/// one adds its ranks in the four logs to a pool, takes a rank that no later one has, else
+/// the more popular of two from the pool.
+fn popularity_ranks(stream: &mut Stream) -> [usize; HEAD] {
+    let mut ranks = [1; HEAD];
+    let mut unused: BTreeSet<u8> = (2..=20).collect();
+    let mut pool: Vec<u8> = POPULARITY[0].to_vec();
+    for at in 1..HEAD {
+        pool.extend(POPULARITY[at]);
+        pool.retain(|rank| unused.contains(rank));
+        let is_bound = |rank: &&u8| !POPULARITY[at + 1..].iter().flatten().any(|r| r == *rank);
+        let bound = unused.iter().find(is_bound).copied();
+        let chosen = bound.unwrap_or_else(|| {
+            if pool.is_empty() {
+                return unused.first().copied().unwrap_or(1);
+            }
+            pool[stream.below(pool.len())].min(pool[stream.below(pool.len())])
+        });
+        unused.remove(&chosen);
+        ranks[at] = usize::from(chosen);
+    }
+    ranks
+}
+
+fn head_percent(rank: usize) -> f64 {
+    let at = |rank: usize| {
+        let (a, b, c) = HEAD_SIZE;
+        a * libm::exp(b * to_f64(rank)) + c
+    };
+    if rank == 1 { HEAD_PERCENT - (2..=HEAD).map(at).sum::<f64>() } else { at(rank) }
+}
+
+/// The tail's estimates: dense among the short ones, in whole minutes where free.
+fn tail_times(bins: usize, longest: u64, head: &[u64]) -> Vec<u64> {
+    let count = bins - HEAD;
+    let a = 1.0 + TAIL_TIME.0 * libm::pow(to_f64(bins), TAIL_TIME.1);
+    let mut taken: BTreeSet<u64> = head.iter().copied().collect();
+    let mut times = Vec::with_capacity(count);
+    for i in 1..=count {
+        let x = to_f64(i) / to_f64(count);
+        let y = (a - 1.0) * x / (a - x);
+        let minutes = (y * to_f64(longest as usize) / 60.0).round();
+        #[expect(clippy::cast_possible_truncation, reason = "at most the longest estimate")]
+        let time = minutes as i64 * 60;
+        let free = OFFSETS_S
+            .iter()
+            .filter_map(|offset| u64::try_from(time + offset).ok())
+            .find(|candidate| (1..=longest).contains(candidate) && !taken.contains(candidate));
+        if let Some(time) = free {
+            taken.insert(time);
+            times.push(time);
+        }
+    }
+    times
+}
+
+/// Whole jobs of these shares, which sum to exactly `jobs`: proportional, then one more or
+/// less from the most popular on.
+fn to_counts(share: &BTreeMap<u64, f64>, jobs: usize) -> BTreeMap<u64, usize> {
+    let sum: f64 = share.values().sum();
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most `jobs`")]
+    let mut counts: BTreeMap<u64, usize> =
+        share.iter().map(|(&time, &s)| (time, (s / sum * to_f64(jobs)).round() as usize)).collect();
+    let mut by_share: Vec<u64> = share.keys().copied().collect();
+    by_share.sort_by(|a, b| share[b].total_cmp(&share[a]));
+    let mut total: usize = counts.values().sum();
+    for time in by_share.iter().cycle() {
+        let Some(count) = counts.get_mut(time) else { break };
+        match total.cmp(&jobs) {
+            std::cmp::Ordering::Equal => break,
+            std::cmp::Ordering::Less => {
+                *count += 1;
+                total += 1;
+            }
+            std::cmp::Ordering::Greater if *count > 0 => {
+                *count -= 1;
+                total -= 1;
+            }
+            std::cmp::Ordering::Greater => {}
+        }
+    }
+    counts
+}
+
+/// Gives each job, longest first, one of the estimates that cover it, any of them alike.
+fn assign(
+    jobs: &mut [Submission],
+    estimates: &mut [Span],
+    longest: Span,
+    stream: &mut Stream,
+) -> usize {
+    let mut order: Vec<usize> = (0..jobs.len()).collect();
+    order.sort_by_key(|&j| (std::cmp::Reverse(jobs[j].runtime), j));
+    let (mut hi, mut raised) = (0, 0);
+    for (at, j) in order.into_iter().enumerate() {
+        let runtime = jobs[j].runtime;
+        hi = hi.max(at);
+        while hi + 1 < estimates.len() && runtime <= estimates[hi + 1] {
+            hi += 1;
+        }
+        if estimates[at] < runtime {
+            // Popular estimates ran out: what a user would say who knows.
+            raised += 1;
+            let minutes5 = runtime.as_micros().div_ceil(300_000_000);
+            jobs[j].estimate = Span::from_secs(minutes5 * 300).min(longest);
+            continue;
+        }
+        estimates.swap(at, at + stream.below(hi - at + 1));
+        jobs[j].estimate = estimates[at];
+    }
+    raised
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts far below 2^53")]
+fn to_f64(n: usize) -> f64 {
+    n as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_head_has_twenty_estimates_with_the_longest_first() {
+        for longest in [6_000, 43_200, 64_800, 216_000, 1_000_000] {
+            let times = head_times(longest);
+            assert_eq!((times.len(), times[0]), (HEAD, longest));
+        }
+        // An hour has only twelve multiples of five minutes.
+        assert_eq!(head_times(3_600).len(), 12);
+    }
+
+    #[test]
+    fn ranks_are_a_permutation() {
+        for seed in 0..200 {
+            let mut ranks = popularity_ranks(&mut Stream::new(seed, "test", 0));
+            assert_eq!(ranks[0], 1);
+            ranks.sort_unstable();
+            assert_eq!(ranks.to_vec(), (1..=20).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn counts_sum_to_the_jobs_and_the_head_to_its_share() {
+        let mut stream = Stream::new(1, "test", 0);
+        for jobs in [1, 19, 500, 20_000, 300_000] {
+            let counts = histogram(jobs, 64_800, &mut stream);
+            assert_eq!(counts.values().sum::<usize>(), jobs);
+            if jobs >= 20_000 {
+                let head: usize = head_times(64_800).iter().map(|t| counts[t]).sum();
+                let percent = 100.0 * to_f64(head) / to_f64(jobs);
+                assert!((percent - HEAD_PERCENT).abs() < 0.5, "{percent}");
+            }
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! What can be said of a workload, from one pass over it.
+
+use std::fmt;
+
+use dormouse_batch::Submission;
+use dormouse_units::Time;
+
+/// Count, mean and deviation of a quantity (Welford 1962).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Moments {
+    count: u64,
+    mean: f64,
+    square: f64,
+    least: f64,
+    most: f64,
+}
+
+impl Moments {
+    /// Counts `x` in.
+    pub fn add(&mut self, x: f64) {
+        self.count += 1;
+        #[expect(clippy::cast_precision_loss, reason = "a mean")]
+        let n = self.count as f64;
+        let from = x - self.mean;
+        self.mean += from / n;
+        self.square += from * (x - self.mean);
+        self.least = if self.count == 1 { x } else { self.least.min(x) };
+        self.most = if self.count == 1 { x } else { self.most.max(x) };
+    }
+
+    /// How many were counted in.
+    #[must_use]
+    pub const fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Their mean; zero of none.
+    #[must_use]
+    pub const fn mean(&self) -> f64 {
+        self.mean
+    }
+
+    /// Their standard deviation (of a sample); zero of fewer than two.
+    #[must_use]
+    pub fn deviation(&self) -> f64 {
+        #[expect(clippy::cast_precision_loss, reason = "a mean")]
+        let below = self.count.saturating_sub(1) as f64;
+        if below > 0.0 { (self.square / below).sqrt() } else { 0.0 }
+    }
+
+    /// Least and most.
+    #[must_use]
+    pub const fn range(&self) -> (f64, f64) {
+        (self.least, self.most)
+    }
+}
+
+/// Counts by powers of two: bucket n holds what is in (2^(n−1), 2^n], bucket 0 up to 1.
+#[derive(Clone, Debug, Default)]
+pub struct Histogram(Vec<u64>);
+
+impl Histogram {
+    /// Counts `x` in.
+    pub fn add(&mut self, x: u64) {
+        let bucket = x.max(1).next_power_of_two().trailing_zeros() as usize;
+        if self.0.len() <= bucket {
+            self.0.resize(bucket + 1, 0);
+        }
+        self.0[bucket] += 1;
+    }
+
+    /// Upper bound and count of each bucket.
+    pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.0
+            .iter()
+            .enumerate()
+            .map(|(n, &count)| (1_u64.checked_shl(n as u32).unwrap_or(0), count))
+    }
+}
+
+/// A workload in figures.
+#[derive(Clone, Debug, Default)]
+pub struct Statistics {
+    machine: u32,
+    /// Processes of a job.
+    pub size: Moments,
+    /// Run times in seconds.
+    pub runtime: Moments,
+    /// Estimates in seconds.
+    pub estimate: Moments,
+    /// Run time over estimate.
+    pub accuracy: Moments,
+    /// Gaps between submissions, in seconds.
+    pub gap: Moments,
+    /// Sizes by powers of two.
+    pub sizes: Histogram,
+    /// Run times in seconds by powers of two.
+    pub runtimes: Histogram,
+    serial: u64,
+    powers_of_two: u64,
+    area: f64,
+    first: Option<Time>,
+    last: Time,
+}
+
+impl Statistics {
+    /// Of no job yet, on a machine of `machine` processors.
+    #[must_use]
+    pub fn new(machine: u32) -> Self {
+        Self { machine, ..Self::default() }
+    }
+
+    /// Counts a job in; jobs come in order of submission.
+    pub fn add(&mut self, job: &Submission) {
+        let runtime = job.runtime.as_secs_f64();
+        self.size.add(f64::from(job.processes));
+        self.runtime.add(runtime);
+        self.estimate.add(job.estimate.as_secs_f64());
+        if job.estimate.as_micros() > 0 {
+            self.accuracy.add(runtime / job.estimate.as_secs_f64());
+        }
+        if self.first.is_some() {
+            self.gap.add(job.submitted.since(self.last).as_secs_f64());
+        }
+        self.sizes.add(u64::from(job.processes));
+        self.runtimes.add(job.runtime.as_micros() / 1_000_000);
+        self.serial += u64::from(job.processes == 1);
+        self.powers_of_two += u64::from(job.processes > 1 && job.processes.is_power_of_two());
+        self.area += f64::from(job.processes) * runtime;
+        self.first = self.first.or(Some(job.submitted));
+        self.last = job.submitted;
+    }
+
+    /// Jobs.
+    #[must_use]
+    pub const fn jobs(&self) -> u64 {
+        self.size.count()
+    }
+
+    /// Share of one-process jobs.
+    #[must_use]
+    pub fn serial_share(&self) -> f64 {
+        share(self.serial, self.jobs())
+    }
+
+    /// Share of jobs whose size is a power of two above one.
+    #[must_use]
+    pub fn power_of_two_share(&self) -> f64 {
+        share(self.powers_of_two, self.jobs())
+    }
+
+    /// Work offered over work possible between the first and the last submission.
+    #[must_use]
+    pub fn offered_load(&self) -> f64 {
+        let span = self.last.since(self.first.unwrap_or(self.last)).as_secs_f64();
+        if span > 0.0 { self.area / (f64::from(self.machine) * span) } else { 0.0 }
+    }
+}
+
+fn share(part: u64, whole: u64) -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "a share")]
+    let share = part as f64 / whole.max(1) as f64;
+    share
+}
+
+impl fmt::Display for Statistics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "jobs                  {}", self.jobs())?;
+        writeln!(f, "processors            {}", self.machine)?;
+        writeln!(f, "offered load          {:.4}", self.offered_load())?;
+        writeln!(f, "serial                {:.1} %", 100.0 * self.serial_share())?;
+        writeln!(f, "power of two above 1  {:.1} %", 100.0 * self.power_of_two_share())?;
+        writeln!(f, "{:<22}{:>12}{:>12}{:>12}{:>12}", "", "mean", "deviation", "least", "most")?;
+        for (name, of) in [
+            ("processes", &self.size),
+            ("run time / s", &self.runtime),
+            ("estimate / s", &self.estimate),
+            ("run time / estimate", &self.accuracy),
+            ("gap / s", &self.gap),
+        ] {
+            let (least, most) = of.range();
+            let (mean, deviation) = (of.mean(), of.deviation());
+            writeln!(f, "{name:<22}{mean:>12.3}{deviation:>12.3}{least:>12.3}{most:>12.3}")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,181 @@
+//! One line of a log.
+
+use dormouse_batch::Submission;
+
+use super::reader::Problem;
+
+/// A job of an SWF log: its eighteen fields, in seconds, processors and kilobytes; −1 is
+/// "not known". Fractions, which some logs have, are cut off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SwfJob {
+    /// 1: its number in the log.
+    pub number: i64,
+    /// 2: when it was submitted.
+    pub submitted: i64,
+    /// 3: how long it waited.
+    pub wait: i64,
+    /// 4: how long it ran.
+    pub run_time: i64,
+    /// 5: processors it had.
+    pub allocated: i64,
+    /// 6: mean CPU time a processor.
+    pub cpu_time: i64,
+    /// 7: mean memory a processor.
+    pub memory: i64,
+    /// 8: processors it asked for.
+    pub requested: i64,
+    /// 9: run time its user asked for.
+    pub requested_time: i64,
+    /// 10: memory a processor that it asked for.
+    pub requested_memory: i64,
+    /// 11: how it ended: 1 completed, 0 failed, 5 cancelled.
+    pub status: i64,
+    /// 12: user.
+    pub user: i64,
+    /// 13: group.
+    pub group: i64,
+    /// 14: program.
+    pub program: i64,
+    /// 15: queue.
+    pub queue: i64,
+    /// 16: partition.
+    pub partition: i64,
+    /// 17: the job it follows.
+    pub preceding: i64,
+    /// 18: seconds between that one's end and its submission.
+    pub think_time: i64,
+}
+
+impl SwfJob {
+    /// Nothing known.
+    pub const UNKNOWN: Self = Self::from_fields([-1; 18]);
+
+    /// The job with these fields.
+    #[must_use]
+    pub const fn from_fields(f: [i64; 18]) -> Self {
+        Self {
+            number: f[0],
+            submitted: f[1],
+            wait: f[2],
+            run_time: f[3],
+            allocated: f[4],
+            cpu_time: f[5],
+            memory: f[6],
+            requested: f[7],
+            requested_time: f[8],
+            requested_memory: f[9],
+            status: f[10],
+            user: f[11],
+            group: f[12],
+            program: f[13],
+            queue: f[14],
+            partition: f[15],
+            preceding: f[16],
+            think_time: f[17],
+        }
+    }
+
+    /// Its fields in the order of the format.
+    #[must_use]
+    pub const fn fields(&self) -> [i64; 18] {
+        [
+            self.number,
+            self.submitted,
+            self.wait,
+            self.run_time,
+            self.allocated,
+            self.cpu_time,
+            self.memory,
+            self.requested,
+            self.requested_time,
+            self.requested_memory,
+            self.status,
+            self.user,
+            self.group,
+            self.program,
+            self.queue,
+            self.partition,
+            self.preceding,
+            self.think_time,
+        ]
+    }
+
+    /// Reads a line.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it.
+    pub fn parse(line: &[u8]) -> Result<Self, Problem> {
+        let mut fields = [-1; 18];
+        let mut count = 0;
+        for word in line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()) {
+            let Some(field) = fields.get_mut(count) else {
+                return Err(Problem::TooManyFields);
+            };
+            count += 1;
+            *field = number(word).ok_or(Problem::NotANumber { field: count })?;
+            if *field < -1 {
+                return Err(Problem::Negative { field: count, value: *field });
+            }
+        }
+        if count < 18 {
+            return Err(Problem::TooFewFields { found: count });
+        }
+        Ok(Self::from_fields(fields))
+    }
+}
+
+impl From<&Submission> for SwfJob {
+    /// A job yet to be scheduled; its submission time is cut to whole seconds.
+    fn from(job: &Submission) -> Self {
+        let seconds = |us: u64| i64::try_from(us / 1_000_000).unwrap_or(i64::MAX);
+        Self {
+            number: i64::try_from(job.number).unwrap_or(-1),
+            submitted: seconds(job.submitted.as_micros()),
+            run_time: seconds(job.runtime.as_micros()),
+            allocated: i64::from(job.processes),
+            requested: i64::from(job.processes),
+            requested_time: seconds(job.estimate.as_micros()),
+            status: 1,
+            ..Self::UNKNOWN
+        }
+    }
+}
+
+/// A decimal number with an optional fraction, which is cut off.
+fn number(word: &[u8]) -> Option<i64> {
+    let (is_negative, digits) = match word {
+        [b'-', rest @ ..] => (true, rest),
+        [b'+', rest @ ..] => (false, rest),
+        rest => (false, rest),
+    };
+    let (mut value, mut seen, mut is_fraction) = (0_i64, false, false);
+    for &byte in digits {
+        match byte {
+            b'0'..=b'9' => {
+                seen = true;
+                if !is_fraction {
+                    value = value.checked_mul(10)?.checked_add(i64::from(byte - b'0'))?;
+                }
+            }
+            b'.' if !is_fraction => is_fraction = true,
+            _ => return None,
+        }
+    }
+    seen.then_some(if is_negative { -value } else { value })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_read_as_logs_write_them() {
+        for (text, value) in [("12", 12), ("-1", -1), ("+3", 3), ("7.9", 7), (".5", 0), ("8.", 8)] {
+            assert_eq!(number(text.as_bytes()), Some(value), "{text}");
+        }
+        for text in ["", "-", ".", "1e3", "0x1", "1.2.3", "99999999999999999999"] {
+            assert_eq!(number(text.as_bytes()), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,349 @@
+//! Reading a log line by line.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use flate2::bufread::MultiGzDecoder;
+
+use super::header::Header;
+use super::job::SwfJob;
+
+/// A line longer than this is no line of a log.
+const LONGEST_LINE: u64 = 64 * 1024;
+
+/// What to do with a job that can't be used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnMalformed {
+    /// Stop with an error that names its line.
+    #[default]
+    Fail,
+    /// Leave it out and count it.
+    Skip,
+}
+
+/// What is wrong with a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Problem {
+    /// Cut short.
+    #[error("it has {found} fields, not 18")]
+    TooFewFields {
+        /// Fields it has.
+        found: usize,
+    },
+    /// More than a job.
+    #[error("it has more than 18 fields")]
+    TooManyFields,
+    /// Not a number.
+    #[error("its field {field} is no number")]
+    NotANumber {
+        /// Which, from 1.
+        field: usize,
+    },
+    /// Below −1, which stands for "not known".
+    #[error("its field {field} is {value}: below -1, which stands for not known")]
+    Negative {
+        /// Which, from 1.
+        field: usize,
+        /// What it is.
+        value: i64,
+    },
+    /// Not text.
+    #[error("it is longer than {LONGEST_LINE} bytes: this is no SWF log")]
+    TooLong,
+    /// Without a submission time the job has no place.
+    #[error("its submission time is not known")]
+    NoSubmission,
+    /// It could never run.
+    #[error("it wants {processes} processors; the machine has {machine}")]
+    LargerThanMachine {
+        /// Processors it wants.
+        processes: i64,
+        /// Processors there are.
+        machine: u32,
+    },
+    /// It goes back in time.
+    #[error(
+        "it was submitted at {submitted} s, before the job above it ({before} s); sort the log"
+    )]
+    Unsorted {
+        /// When it was submitted.
+        submitted: i64,
+        /// When the one above it was.
+        before: i64,
+    },
+    /// Times beyond what a simulation can count.
+    #[error("its times are too large")]
+    TooLate,
+}
+
+/// Jobs that were left out, by reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Skipped {
+    /// Lines that are no job: too few or too many fields, no numbers, too long.
+    pub unreadable: u64,
+    /// Values below −1, times that are too large, no submission time.
+    pub impossible: u64,
+    /// Jobs that are larger than the machine.
+    pub too_large: u64,
+    /// Jobs that go back in time.
+    pub unsorted: u64,
+    /// Well-formed jobs whose run time or size is not known: cancelled before they started.
+    pub never_ran: u64,
+}
+
+impl Skipped {
+    /// Malformed jobs, without those that merely never ran.
+    #[must_use]
+    pub const fn malformed(&self) -> u64 {
+        self.unreadable + self.impossible + self.too_large + self.unsorted
+    }
+
+    pub(crate) fn count(&mut self, problem: Problem) {
+        *match problem {
+            Problem::TooFewFields { .. }
+            | Problem::TooManyFields
+            | Problem::NotANumber { .. }
+            | Problem::TooLong => &mut self.unreadable,
+            Problem::Negative { .. } | Problem::NoSubmission | Problem::TooLate => {
+                &mut self.impossible
+            }
+            Problem::LargerThanMachine { .. } => &mut self.too_large,
+            Problem::Unsorted { .. } => &mut self.unsorted,
+        } += 1;
+    }
+}
+
+impl fmt::Display for Skipped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { unreadable, impossible, too_large, unsorted, never_ran } = self;
+        write!(
+            f,
+            "left out {} malformed jobs ({unreadable} unreadable, {impossible} with impossible \
+             values, {too_large} larger than the machine, {unsorted} out of order) and \
+             {never_ran} that never ran",
+            self.malformed()
+        )
+    }
+}
+
+/// Why a log can't be read.
+#[derive(Debug, thiserror::Error)]
+pub enum SwfError {
+    /// The file itself.
+    #[error("can't read {}", path.display())]
+    Io {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A job of it.
+    #[error("{}, line {line}: {problem}; mend the line, or have malformed jobs skipped", path.display())]
+    Malformed {
+        /// Which file.
+        path: PathBuf,
+        /// Which line, from 1.
+        line: u64,
+        /// What is wrong.
+        problem: Problem,
+    },
+    /// No word on how large the machine is.
+    #[error("{} does not say how many processors its machine has (MaxProcs); give the number", path.display())]
+    NoMachine {
+        /// Which file.
+        path: PathBuf,
+    },
+}
+
+/// The jobs of a log, one after the other.
+pub struct SwfReader {
+    path: PathBuf,
+    input: Box<dyn BufRead + Send>,
+    header: Header,
+    on_malformed: OnMalformed,
+    skipped: Skipped,
+    /// The line read last, and its number.
+    line: Vec<u8>,
+    number: u64,
+    /// The first job's line was read with the header and is still to be given.
+    is_pending: bool,
+}
+
+impl fmt::Debug for SwfReader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SwfReader").field("path", &self.path).field("line", &self.number).finish()
+    }
+}
+
+/// What one attempt to read a line gave.
+enum Line {
+    End,
+    Read,
+    TooLong,
+}
+
+impl SwfReader {
+    /// Opens a log, plain or gzipped (its first bytes tell), and reads its header.
+    ///
+    /// # Errors
+    ///
+    /// The file can't be read.
+    pub fn open(path: &Path, on_malformed: OnMalformed) -> Result<Self, SwfError> {
+        let io = |source| SwfError::Io { path: path.to_owned(), source };
+        let mut file = BufReader::with_capacity(1 << 16, File::open(path).map_err(io)?);
+        let is_gzip = file.fill_buf().map_err(io)?.starts_with(&[0x1f, 0x8b]);
+        let input: Box<dyn BufRead + Send> = if is_gzip {
+            Box::new(BufReader::with_capacity(1 << 16, MultiGzDecoder::new(file)))
+        } else {
+            Box::new(file)
+        };
+        Self::new(path, input, on_malformed)
+    }
+
+    /// Reads a log from `input`; `path` is what errors call it.
+    ///
+    /// # Errors
+    ///
+    /// The input can't be read.
+    pub fn new(
+        path: &Path,
+        input: Box<dyn BufRead + Send>,
+        on_malformed: OnMalformed,
+    ) -> Result<Self, SwfError> {
+        let mut reader = Self {
+            path: path.to_owned(),
+            input,
+            header: Header::default(),
+            on_malformed,
+            skipped: Skipped::default(),
+            line: Vec::new(),
+            number: 0,
+            is_pending: false,
+        };
+        loop {
+            match reader.read_line()? {
+                Line::End => return Ok(reader),
+                // Left for the first call of `next`, which reports it.
+                Line::TooLong => break,
+                Line::Read => match trim(&reader.line) {
+                    [] => {}
+                    [b';', comment @ ..] => reader.header.add(comment),
+                    _ => break,
+                },
+            }
+        }
+        reader.is_pending = true;
+        Ok(reader)
+    }
+
+    /// The directives at its head.
+    #[must_use]
+    pub const fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// What was left out so far.
+    #[must_use]
+    pub const fn skipped(&self) -> &Skipped {
+        &self.skipped
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Counts a malformed job, or makes the error of it, as the user chose.
+    pub(crate) fn malformed(&mut self, problem: Problem) -> Result<(), SwfError> {
+        match self.on_malformed {
+            OnMalformed::Skip => {
+                self.skipped.count(problem);
+                Ok(())
+            }
+            OnMalformed::Fail => {
+                Err(SwfError::Malformed { path: self.path.clone(), line: self.number, problem })
+            }
+        }
+    }
+
+    pub(crate) fn never_ran(&mut self) {
+        self.skipped.never_ran += 1;
+    }
+
+    fn read_line(&mut self) -> Result<Line, SwfError> {
+        self.line.clear();
+        let mut within = (&mut self.input).take(LONGEST_LINE);
+        let read = within
+            .read_until(b'\n', &mut self.line)
+            .map_err(|source| SwfError::Io { path: self.path.clone(), source })?;
+        if read == 0 {
+            return Ok(Line::End);
+        }
+        self.number += 1;
+        if read as u64 == LONGEST_LINE && self.line.last() != Some(&b'\n') {
+            self.drop_rest_of_line()?;
+            return Ok(Line::TooLong);
+        }
+        Ok(Line::Read)
+    }
+
+    /// Reads past the end of a line without keeping it.
+    fn drop_rest_of_line(&mut self) -> Result<(), SwfError> {
+        loop {
+            let buffer = self
+                .input
+                .fill_buf()
+                .map_err(|source| SwfError::Io { path: self.path.clone(), source })?;
+            if buffer.is_empty() {
+                return Ok(());
+            }
+            let end = buffer.iter().position(|&b| b == b'\n');
+            let used = end.map_or(buffer.len(), |at| at + 1);
+            self.input.consume(used);
+            if end.is_some() {
+                return Ok(());
+            }
+        }
+    }
+}
+
+fn trim(line: &[u8]) -> &[u8] {
+    line.trim_ascii()
+}
+
+impl Iterator for SwfReader {
+    type Item = Result<SwfJob, SwfError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let got = if std::mem::take(&mut self.is_pending) {
+                let is_long = self.line.len() as u64 == LONGEST_LINE;
+                if is_long { Line::TooLong } else { Line::Read }
+            } else {
+                match self.read_line() {
+                    Ok(got) => got,
+                    Err(error) => return Some(Err(error)),
+                }
+            };
+            let parsed = match got {
+                Line::End => return None,
+                Line::TooLong => Err(Problem::TooLong),
+                Line::Read => match trim(&self.line) {
+                    // Some logs have comments between jobs.
+                    [] | [b';', ..] => continue,
+                    line => SwfJob::parse(line),
+                },
+            };
+            match parsed {
+                Ok(job) => return Some(Ok(job)),
+                Err(problem) => match self.malformed(problem) {
+                    Ok(()) => {}
+                    Err(error) => return Some(Err(error)),
+                },
+            }
+        }
+    }
+}

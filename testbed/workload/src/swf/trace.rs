@@ -1,0 +1,121 @@
+//! A log as a workload: jobs that can be submitted, in order.
+
+use std::path::Path;
+
+use dormouse_batch::{Submission, Usage};
+use dormouse_units::{Span, Time};
+
+use super::job::SwfJob;
+use super::reader::{OnMalformed, Problem, Skipped, SwfError, SwfReader};
+
+/// Longest span that is taken for a time, in seconds (31,000 years): sums stay in range.
+const LAST: i64 = 1_000_000_000_000;
+
+/// The jobs of a log that ran, as submissions to a machine.
+///
+/// Size: processors requested, else those allocated. Estimate: time requested, else the
+/// run time. A job whose run time or size is not known (−1, or size 0) never ran: it is
+/// counted and left out in any case, since archives keep cancelled jobs in their logs.
+/// Submission times are the log's; CPU usage is a whole processor until assigned.
+#[derive(Debug)]
+pub struct Trace {
+    reader: SwfReader,
+    machine: u32,
+    last: i64,
+}
+
+impl Trace {
+    /// Opens a log for a machine of `machine` processors, or as many as its header says.
+    ///
+    /// # Errors
+    ///
+    /// The file can't be read, or nobody says how large the machine is.
+    pub fn open(
+        path: &Path,
+        machine: Option<u32>,
+        on_malformed: OnMalformed,
+    ) -> Result<Self, SwfError> {
+        Self::new(SwfReader::open(path, on_malformed)?, machine)
+    }
+
+    /// The workload that `reader` reads.
+    ///
+    /// # Errors
+    ///
+    /// Nobody says how large the machine is.
+    pub fn new(reader: SwfReader, machine: Option<u32>) -> Result<Self, SwfError> {
+        let no_machine = || SwfError::NoMachine { path: reader.path().to_owned() };
+        let machine = machine.or_else(|| reader.header().processors()).ok_or_else(no_machine)?;
+        Ok(Self { reader, machine, last: 0 })
+    }
+
+    /// Processors of the machine.
+    #[must_use]
+    pub const fn machine(&self) -> u32 {
+        self.machine
+    }
+
+    /// What was left out so far.
+    #[must_use]
+    pub const fn skipped(&self) -> &Skipped {
+        self.reader.skipped()
+    }
+
+    /// The log behind it.
+    #[must_use]
+    pub const fn reader(&self) -> &SwfReader {
+        &self.reader
+    }
+
+    /// The submission a job makes; `None` if it never ran.
+    fn submission(&mut self, job: &SwfJob) -> Result<Option<Submission>, Problem> {
+        let processes = if job.requested > 0 { job.requested } else { job.allocated };
+        if job.run_time < 0 || processes <= 0 {
+            return Ok(None);
+        }
+        if job.submitted < 0 {
+            return Err(Problem::NoSubmission);
+        }
+        let machine = self.machine;
+        let Some(size) = u32::try_from(processes).ok().filter(|&n| n <= machine) else {
+            return Err(Problem::LargerThanMachine { processes, machine });
+        };
+        if job.submitted > LAST || job.run_time > LAST || job.requested_time > LAST {
+            return Err(Problem::TooLate);
+        }
+        if job.submitted < self.last {
+            return Err(Problem::Unsorted { submitted: job.submitted, before: self.last });
+        }
+        self.last = job.submitted;
+        let estimate = if job.requested_time > 0 { job.requested_time } else { job.run_time };
+        Ok(Some(Submission {
+            number: job.number.unsigned_abs(),
+            submitted: Time::from_secs(job.submitted.unsigned_abs()),
+            processes: size,
+            runtime: Span::from_secs(job.run_time.unsigned_abs()),
+            estimate: Span::from_secs(estimate.unsigned_abs()),
+            usage: Usage::FULL,
+        }))
+    }
+}
+
+impl Iterator for Trace {
+    type Item = Result<Submission, SwfError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let job = match self.reader.next()? {
+                Ok(job) => job,
+                Err(error) => return Some(Err(error)),
+            };
+            match self.submission(&job) {
+                Ok(Some(submission)) => return Some(Ok(submission)),
+                Ok(None) => self.reader.never_ran(),
+                Err(problem) => match self.reader.malformed(problem) {
+                    Ok(()) => {}
+                    Err(error) => return Some(Err(error)),
+                },
+            }
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Bad logs: one clear error that names file and line, or a counted skip.
+
+use std::io::Cursor;
+use std::path::Path;
+
+use dormouse_batch::Submission;
+use dormouse_workload::{Header, OnMalformed, SwfError, SwfJob, SwfReader, SwfWriter, Trace};
+use proptest::prelude::*;
+
+fn trace(text: &[u8], on_malformed: OnMalformed) -> Result<Trace, SwfError> {
+    let input = Box::new(Cursor::new(text.to_vec()));
+    Trace::new(SwfReader::new(Path::new("some.swf"), input, on_malformed)?, Some(100))
+}
+
+/// All jobs and what was left out, or the first error as text.
+fn read(text: &[u8], on_malformed: OnMalformed) -> Result<(Vec<Submission>, Trace), String> {
+    let mut trace = trace(text, on_malformed).map_err(|e| e.to_string())?;
+    let jobs: Result<Vec<_>, _> = trace.by_ref().collect();
+    Ok((jobs.map_err(|e| e.to_string())?, trace))
+}
+
+fn line(number: i64, submitted: i64, runtime: i64, size: i64) -> String {
+    format!("{number} {submitted} -1 {runtime} {size} -1 -1 {size} 60 -1 1 1 1 1 1 1 -1 -1\n")
+}
+
+#[test]
+fn each_kind_of_bad_line_is_named_or_counted() {
+    let good = line(1, 10, 5, 4);
+    for (bad, says) in [
+        ("2 20 -1 5\n".to_owned(), "it has 4 fields, not 18"),
+        (line(2, 20, 5, 4).replace('\n', " 7\n"), "more than 18 fields"),
+        (line(2, 20, 5, 4).replace("60", "1h"), "field 9 is no number"),
+        (line(2, 20, -5, 4), "field 4 is -5"),
+        (line(2, -1, 5, 4), "submission time is not known"),
+        (line(2, 20, 5, 101), "wants 101 processors; the machine has 100"),
+        (line(2, 9, 5, 4), "submitted at 9 s, before the job above it (10 s)"),
+        (line(2, i64::MAX, 5, 4), "too large"),
+        ("\u{0}\u{1}\u{7f}junk\n".to_owned(), "field 1 is no number"),
+        ("9".repeat(200_000) + "\n", "longer than"),
+    ] {
+        let text = format!("; MaxProcs: 100\n{good}{bad}{}", line(3, 30, 5, 4));
+        let error = read(text.as_bytes(), OnMalformed::Fail).expect_err(says);
+        assert!(error.contains("some.swf, line 3: ") && error.contains(says), "{error}");
+        let (jobs, trace) = read(text.as_bytes(), OnMalformed::Skip).expect("skipped");
+        assert_eq!(jobs.iter().map(|j| j.number).collect::<Vec<_>>(), [1, 3], "{says}");
+        assert_eq!(trace.skipped().malformed(), 1, "{says}");
+    }
+}
+
+#[test]
+fn cancelled_jobs_are_counted_and_are_no_error() {
+    let text = line(1, 10, -1, 4) + &line(2, 11, 5, -1) + &line(3, 12, 0, 4);
+    let (jobs, trace) = read(text.as_bytes(), OnMalformed::Fail).expect("no error");
+    assert_eq!((jobs.len(), trace.skipped().never_ran), (1, 2));
+}
+
+#[test]
+fn a_log_that_does_not_name_its_machine_needs_the_number() {
+    let input = Box::new(Cursor::new(line(1, 10, 5, 4).into_bytes()));
+    let reader = SwfReader::new(Path::new("some.swf"), input, OnMalformed::Fail).expect("opens");
+    let error = Trace::new(reader, None).expect_err("no machine").to_string();
+    assert!(error.contains("some.swf") && error.contains("MaxProcs"), "{error}");
+}
+
+#[test]
+fn directives_are_honoured_wherever_blanks_are() {
+    let text = "; Version: 2.2\n;MaxNodes: 128 (of 140)\n;\n  ; UnixStartTime:  843480031 \n";
+    let input = Box::new(Cursor::new(text.as_bytes().to_vec()));
+    let reader = SwfReader::new(Path::new("some.swf"), input, OnMalformed::Fail).expect("opens");
+    assert_eq!(reader.header().processors(), Some(128));
+    assert_eq!(reader.header().unix_start(), Some(843_480_031));
+    assert_eq!(reader.count(), 0);
+}
+
+#[test]
+fn a_missing_file_and_a_cut_gzip_say_so() {
+    let nowhere = Path::new("/nonexistent/x.swf");
+    let error = Trace::open(nowhere, None, OnMalformed::Fail).expect_err("no file").to_string();
+    assert!(error.contains("/nonexistent/x.swf"), "{error}");
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("cut.swf.gz");
+    std::fs::write(&path, [0x1f, 0x8b, 8, 0, 0]).expect("written");
+    let error = Trace::open(&path, Some(4), OnMalformed::Skip).expect_err("cut").to_string();
+    assert!(error.contains("cut.swf.gz"), "{error}");
+}
+
+proptest! {
+    /// What the fuzz target does, on fewer inputs: no input panics, and skipping never fails.
+    #[test]
+    fn no_bytes_upset_the_reader(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {
+        let _ = read(&bytes, OnMalformed::Fail);
+        prop_assert!(read(&bytes, OnMalformed::Skip).is_ok());
+    }
+
+    #[test]
+    fn no_digits_upset_the_reader(text in "[-0-9. ;:\n]{0,600}") {
+        let _ = read(text.as_bytes(), OnMalformed::Fail);
+        prop_assert!(read(text.as_bytes(), OnMalformed::Skip).is_ok());
+    }
+
+    #[test]
+    fn what_is_written_reads_back(
+        fields in proptest::collection::vec(proptest::array::uniform18(-1_i64..1 << 40), 0..20),
+    ) {
+        let jobs: Vec<_> = fields.into_iter().map(SwfJob::from_fields).collect();
+        let mut header = Header::default();
+        header.set("MaxProcs", 77);
+        let mut writer = SwfWriter::new(Vec::new(), &header).expect("to memory");
+        for job in &jobs {
+            writer.write(job).expect("to memory");
+        }
+        let bytes = writer.finish().expect("to memory");
+        let input = Box::new(Cursor::new(bytes));
+        let reader = SwfReader::new(Path::new("x"), input, OnMalformed::Fail).expect("opens");
+        prop_assert_eq!(reader.header().processors(), Some(77));
+        let back: Result<Vec<_>, _> = reader.collect();
+        prop_assert_eq!(back.expect("well-formed"), jobs);
+    }
+}

@@ -1,0 +1,30 @@
+//! The program under test.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// The `dormouse` binary of this workspace in the profile of this test, built if it has to be.
+///
+/// # Panics
+///
+/// It can't be built.
+#[must_use]
+pub fn dormouse() -> &'static PathBuf {
+    static BINARY: OnceLock<PathBuf> = OnceLock::new();
+    BINARY.get_or_init(|| {
+        let test = std::env::current_exe().unwrap_or_default();
+        // target/PROFILE/deps/TEST
+        let profile = test.ancestors().nth(2).map(PathBuf::from).unwrap_or_default();
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let mut build = Command::new(cargo);
+        build.args(["build", "--quiet", "-p", "dormouse", "--manifest-path"]);
+        build.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml"));
+        if profile.ends_with("release") {
+            build.arg("--release");
+        }
+        let built = build.status();
+        assert!(built.as_ref().is_ok_and(|s| s.success()), "dormouse can't be built: {built:?}");
+        profile.join("dormouse")
+    })
+}

@@ -1,0 +1,202 @@
+//! Whole live runs: real processes under real control groups, hibernated, checkpointed with
+//! CRIU and moved.
+//!
+//! They need root, control groups and CRIU (`scripts/get-criu`). Elsewhere each is skipped and
+//! says so; with `CI=true` that is a failure.
+#![cfg(test)]
+#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use dormouse_tests::dormouse;
+use serde_json::Value;
+
+/// Live runs share the processors: one at a time.
+static ONE: Mutex<()> = Mutex::new(());
+
+/// The turn of a live test, or why it can't run here.
+fn turn() -> Option<MutexGuard<'static, ()>> {
+    let turn = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let doctor = Command::new(dormouse()).arg("doctor").output().unwrap();
+    if doctor.status.success() {
+        return Some(turn);
+    }
+    let why = String::from_utf8_lossy(&doctor.stdout).into_owned();
+    assert!(std::env::var("CI").as_deref() != Ok("true"), "this host can't run live:\n{why}");
+    println!("skipped: this host can't run live, as `dormouse doctor` says");
+    None
+}
+
+/// Tasks of 300 s on one spot type, which hibernates for good at 400 s, after the first
+/// checkpoints (boot 180 s, due at a third of the work): about half a minute of real time.
+const HIBERNATES: &str = r#"name = "hibernates"
+seed = 1
+[cloud]
+catalogue = "ec2-2020"
+[[interruption]]
+model = "schedule"
+acts = [{ at = "400s", action = "hibernate", type = "c3.large" }]
+[workload]
+kind = "bag"
+deadline = "45m"
+[[workload.task]]
+name = "small"
+count = 8
+memory = "10 MB"
+runtime = { "c3.large" = "300s", "t3.large" = "300s" }
+[scheduler]
+name = "burst-hads"
+alpha = 0.1
+[live]
+speedup = 30
+"#;
+
+fn experiment(folder: &Path, text: &str) -> PathBuf {
+    let file = folder.join("experiment.toml");
+    fs::write(&file, text).unwrap();
+    file
+}
+
+fn summary(out: &Path) -> Value {
+    serde_json::from_str(&fs::read_to_string(out.join("summary.json")).unwrap()).unwrap()
+}
+
+fn events(out: &Path) -> Vec<Value> {
+    let log = fs::read_to_string(out.join("events.jsonl")).unwrap();
+    log.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn text(output: &Output) -> String {
+    format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    )
+}
+
+fn dormouse_says(args: &[&str]) -> String {
+    let output = Command::new(dormouse()).args(args).output().unwrap();
+    assert!(output.status.success(), "{args:?}: {}", text(&output));
+    text(&output)
+}
+
+/// What this project leaves on a host while it runs: tasks, control groups, folders in memory.
+fn traces() -> Vec<String> {
+    let mut found = Vec::new();
+    for process in fs::read_dir("/proc").unwrap().flatten() {
+        let line = fs::read_to_string(process.path().join("cmdline")).unwrap_or_default();
+        if line.split('\0').next().is_some_and(|p| p.contains("dormouse-task")) {
+            found.push(format!("process {}: {line}", process.file_name().display()));
+        }
+    }
+    for place in ["/sys/fs/cgroup", "/sys/fs/cgroup/cpu", "/sys/fs/cgroup/freezer", "/dev/shm"] {
+        for entry in fs::read_dir(place).into_iter().flatten().flatten() {
+            if entry.file_name().to_string_lossy().starts_with("dormouse-") {
+                found.push(entry.path().display().to_string());
+            }
+        }
+    }
+    found
+}
+
+/// Waits until `done` gives something; after the limit, fails with what it saw last.
+fn wait_for<T>(what: &str, limit: Duration, mut done: impl FnMut() -> Result<T, String>) -> T {
+    let begun = Instant::now();
+    loop {
+        match done() {
+            Ok(value) => return value,
+            Err(last) if begun.elapsed() > limit => panic!("{what}: not within {limit:?}; {last}"),
+            Err(_) => std::thread::sleep(Duration::from_millis(50)),
+        }
+    }
+}
+
+fn nothing_is_left() {
+    wait_for("everything is gone", Duration::from_secs(20), || match traces() {
+        left if left.is_empty() => Ok(()),
+        left => Err(format!("left: {left:#?}")),
+    });
+}
+
+#[test]
+fn tasks_of_a_hibernated_vm_go_on_elsewhere_from_their_checkpoints() {
+    let Some(_turn) = turn() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let (file, out) = (experiment(folder.path(), HIBERNATES), folder.path().join("out"));
+    let (file, dir) = (file.to_str().unwrap(), out.to_str().unwrap());
+    dormouse_says(&["run", file, "--live", "--out", dir]);
+
+    let summary = summary(&out);
+    assert_eq!(summary["mode"], "live");
+    assert_eq!(summary["tasks"]["verified"], 8, "{summary:#}");
+    assert_eq!(summary["counts"]["rejected"], 0, "{summary:#}");
+    for count in ["hibernations", "migrations", "restores", "checkpoints"] {
+        assert!(summary["counts"][count].as_u64().unwrap() > 0, "no {count}: {summary:#}");
+    }
+    no_work_is_done_twice(&events(&out));
+
+    // The same decisions come out of its log.
+    let replayed = dormouse_says(&["replay", dir]);
+    assert!(replayed.contains(summary["decisions_sha256"].as_str().unwrap()), "{replayed}");
+    nothing_is_left();
+}
+
+/// Of a task restored from a checkpoint, the last attempt's CPU time, from its control group,
+/// is that of the work the checkpoint did not hold.
+fn no_work_is_done_twice(events: &[Value]) {
+    let given = events[0]["live"]["share_ppm"].as_f64().unwrap() / 1e6 * 300.0 / 30.0;
+    let mut restored = 0;
+    for event in events.iter().filter(|e| e["report"] == "task-started") {
+        let done = event["done"].as_f64().unwrap() / 1e6;
+        let end = events.iter().find(|e| {
+            e["report"] == "task-finished"
+                && e["task"] == event["task"]
+                && e["attempt"] == event["attempt"]
+        });
+        let Some(end) = end.filter(|_| done > 0.0) else { continue };
+        let spent = end["real_cpu_us"].as_f64().unwrap() / 1e6;
+        // CRIU's own time in the group, and starting, are small beside a tenth of the work.
+        let most = given * (1.0 - done + 0.15);
+        assert!(spent < most, "{spent} s of CPU time for {} of {given} s: {end}", 1.0 - done);
+        restored += 1;
+    }
+    assert!(restored > 0, "no restored task finished");
+}
+
+#[test]
+fn what_cannot_run_live_is_refused_with_the_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = experiment(folder.path(), HIBERNATES);
+    let file = file.to_str().unwrap();
+    let refused = |args: &[&str], status: i32, words: &[&str]| {
+        let output =
+            Command::new(dormouse()).args(args).current_dir(folder.path()).output().unwrap();
+        let said = text(&output);
+        assert_eq!(output.status.code(), Some(status), "{args:?}: {said}");
+        for word in words {
+            assert!(said.contains(word), "'{word}' is not in what {args:?} says: {said}");
+        }
+        let left: Vec<_> = fs::read_dir(folder.path()).unwrap().flatten().collect();
+        assert_eq!(left.len(), 1, "{args:?} left something: {left:?}");
+    };
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    refused(
+        &["coordinator", file, "--listen", &address],
+        2,
+        &[&address, "another program listens"],
+    );
+    refused(&["run", file, "--live", "--speedup", "0"], 2, &["--speedup"]);
+    refused(&["run", file, "--live", "--virtual"], 2, &["--virtual"]);
+    if nix::unistd::geteuid().is_root() {
+        let fast = ["run", file, "--live", "--speedup", "5000"];
+        refused(&fast, 2, &["CPU time", "speed-up"]);
+    } else {
+        refused(&["run", file, "--live"], 1, &["root", "--virtual"]);
+    }
+}

@@ -1,0 +1,323 @@
+//! Nonsense in, one clear error out: the right exit status, the place named, nothing left behind.
+#![cfg(test)]
+#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use dormouse_tests::{dormouse, tree};
+
+/// A good experiment; cases damage it.
+const GOOD: &str = r#"name = "good"
+seed = 1
+[cloud]
+catalogue = "ec2-2020"
+[workload]
+kind = "bag"
+deadline = "45m"
+[[workload.task]]
+name = "small"
+count = 4
+memory = "10 MB"
+runtime = "200s"
+[scheduler]
+name = "burst-hads"
+"#;
+
+fn run_in(folder: &Path, args: &[&str]) -> Output {
+    Command::new(dormouse())
+        .args(args)
+        .current_dir(folder)
+        .env_remove("DORMOUSE_LOG")
+        .output()
+        .unwrap()
+}
+
+/// One error, on one line, with these words and this status; the folder is as it was.
+fn refused(folder: &Path, args: &[&str], status: i32, words: &[&str]) {
+    let before = tree(folder);
+    let output = run_in(folder, args);
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    let case = format!("{args:?}:\n{error}");
+    assert_eq!(output.status.code(), Some(status), "status of {case}");
+    for word in words {
+        assert!(error.contains(word), "'{word}' is not in the error of {case}");
+    }
+    assert!(output.stdout.is_empty(), "something was printed: {case}");
+    let ours = error.lines().filter(|line| line.starts_with("dormouse: ")).count();
+    let claps = error.lines().filter(|line| line.starts_with("error: ")).count();
+    assert_eq!(ours + claps, 1, "not one error: {case}");
+    assert!(ours == 0 || error.lines().count() == 1, "more than one line: {case}");
+    assert_eq!(tree(folder), before, "something was left behind by {case}");
+}
+
+/// The good experiment with one text replaced, in a file.
+fn with(folder: &Path, from: &str, to: &str) -> String {
+    assert!(GOOD.contains(from), "'{from}' is not in the good experiment");
+    fs::write(folder.join("bad.toml"), GOOD.replacen(from, to, 1)).unwrap();
+    "bad.toml".to_owned()
+}
+
+#[test]
+fn the_good_experiment_is_good() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("good.toml"), GOOD).unwrap();
+    let output = run_in(folder.path(), &["run", "good.toml"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    for file in ["summary.json", "events.jsonl", "tasks.csv", "vms.csv", "gantt.svg", "report.html"]
+    {
+        assert!(folder.path().join("runs/good-burst-hads-s1").join(file).is_file(), "{file}");
+    }
+}
+
+#[test]
+fn bad_experiment_files() {
+    let cases: &[(&str, &str, &[&str])] = &[
+        // Syntax.
+        ("seed = 1", "seed = ", &["bad.toml:2:"]),
+        ("[cloud]", "[cloud", &["bad.toml:3:"]),
+        ("seed = 1", "seed = 1\nseed = 2", &["bad.toml:3:1", "duplicate"]),
+        ("count = 4", "count = 4\ncount = 5", &["bad.toml:11:1", "duplicate"]),
+        // Unknown keys and names.
+        ("seed = 1", "sede = 1", &["bad.toml:2:8: sede", "did you mean 'seed'"]),
+        ("[scheduler]", "[shceduler]", &["bad.toml:13:", "did you mean 'scheduler'"]),
+        ("kind = \"bag\"", "kind = \"bug\"", &["bad.toml:6:8", "did you mean 'bag'"]),
+        ("ec2-2020", "ec2-2021", &["bad.toml:4:13: cloud.catalogue", "did you mean 'ec2-2020'"]),
+        ("burst-hads", "brust-hads", &["bad.toml:14:8", "did you mean 'burst-hads'"]),
+        ("count = 4", "cuont = 4", &["workload.task.0.cuont", "did you mean 'count'"]),
+        ("\"200s\"", "{ \"c4.lrage\" = \"200s\" }", &["c4.lrage", "did you mean 'c4.large'"]),
+        // Numbers.
+        ("seed = 1", "seed = -1", &["bad.toml:2:8: seed", "-1 is out of range"]),
+        ("seed = 1", "seed = 99999999999999999999", &["bad.toml:2:8: seed", "too large"]),
+        ("seed = 1", "seed = \"one\"", &["seed", "not a whole number"]),
+        ("count = 4", "count = 0", &["workload.task.0.count", "0 is out of range"]),
+        ("count = 4", "count = 4.5", &["workload.task.0.count", "not a whole number"]),
+        ("count = 4", "count = 99999999", &["workload.task.0.count", "out of range"]),
+        ("name = \"burst-hads\"", "alpha = nan", &["scheduler.alpha", "not a finite number"]),
+        ("name = \"burst-hads\"", "alpha = 1.5", &["scheduler.alpha", "from 0 to 1"]),
+        ("name = \"burst-hads\"", "swap-rate = 0", &["scheduler.swap-rate", "out of range"]),
+        // Quantities.
+        ("\"45m\"", "\"-45m\"", &["workload.deadline", "it is negative"]),
+        ("\"45m\"", "\"45\"", &["workload.deadline", "lacks its unit"]),
+        ("\"45m\"", "\"0s\"", &["workload.deadline", "no deadline"]),
+        ("\"45m\"", "45", &["workload.deadline", "write a text with its unit"]),
+        ("\"45m\"", "2020-09-01", &["workload.deadline", "a date"]),
+        ("\"45m\"", "\"99999999999999d\"", &["workload.deadline", "too large"]),
+        ("\"10 MB\"", "\"ten MB\"", &["workload.task.0.memory", "its unit is none of"]),
+        ("\"10 MB\"", "\"10 MX\"", &["workload.task.0.memory", "its unit is none of"]),
+        ("\"200s\"", "\"0s\"", &["workload.task.0.runtime", "no run time"]),
+        // Sense.
+        ("\"10 MB\"", "\"64 GiB\"", &["bad.toml:5:", "small-0", "64 GiB", "the largest VM"]),
+        ("\"45m\"", "\"5m\"", &["bad.toml:5:", "the deadline 5m can't be met"]),
+        ("count = 4", "count = 4000", &["can't be met", "raise cloud.limits"]),
+        ("\"good\"", "\"../good\"", &["bad.toml:1:", "not fit for a folder"]),
+        ("kind = \"bag\"", "name = \"j60\"", &["more than one of name, job and task"]),
+        (
+            "\"ec2-2020\"",
+            "\"ec2-2020\"\nlimits = { spot = 0, on-demand = 0 }",
+            &["cloud", "its limits are 0"],
+        ),
+        (
+            "\"ec2-2020\"",
+            "\"ec2-2020\"\nhosts = [{ vcpus = 1 }]",
+            &["cloud.hosts", "no host has room"],
+        ),
+        (
+            "[scheduler]",
+            "[[interruption]]\nmodel = \"poison\"\n[scheduler]",
+            &["interruption.0.model", "did you mean 'poisson'"],
+        ),
+        (
+            "[scheduler]",
+            "[[interruption]]\nmodel = \"poisson\"\nk-hibernate = -5\n[scheduler]",
+            &["bad.toml:15:15: interruption.0.k-hibernate", "out of range"],
+        ),
+        (
+            "[scheduler]",
+            "[checkpoint]\nfixed = \"0s\"\n[scheduler]",
+            &["checkpoint.fixed", "at least"],
+        ),
+        (
+            "[scheduler]",
+            "[live]\ntasks = { kind = \"ed\", class = \"Z\" }\n[scheduler]",
+            &["live.tasks.class", "there are S, W, A, B"],
+        ),
+        (
+            "[cloud]",
+            "[[cloud.type]]\nname = \"x\"\nvcpus = 2\nmemory = \"1 GiB\"\n[cloud]",
+            &["bad.toml:"],
+        ),
+        (
+            "catalogue = \"ec2-2020\"",
+            "type = [{ name = \"x\", vcpus = 2, memory = \"1 GiB\" }]",
+            &["neither an on-demand nor a spot price"],
+        ),
+    ];
+    for (from, to, words) in cases {
+        let folder = tempfile::tempdir().unwrap();
+        let file = with(folder.path(), from, to);
+        refused(folder.path(), &["run", &file], 2, words);
+    }
+}
+
+#[test]
+fn files_that_are_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    fs::create_dir(at.join("folder.toml")).unwrap();
+    fs::write(at.join("empty.toml"), "").unwrap();
+    fs::write(at.join("junk.toml"), b"\x7fELF\x02\x01\x01\x00\xff\xfe\x80").unwrap();
+    fs::write(at.join("cut.toml"), &GOOD[..GOOD.len() / 2]).unwrap();
+    refused(at, &["run", "missing.toml"], 2, &["missing.toml", "No such file"]);
+    refused(at, &["run", "folder.toml"], 2, &["folder.toml", "not a directory"]);
+    refused(at, &["run", "empty.toml"], 2, &["empty.toml", "'name' is missing"]);
+    refused(at, &["run", "junk.toml"], 2, &["junk.toml", "UTF-8"]);
+    refused(at, &["run", "cut.toml"], 2, &["cut.toml:"]);
+    refused(at, &["run", "j6O"], 2, &["j6O", "did you mean 'j60'"]);
+    refused(at, &["run", "j60-sc7"], 2, &["did you mean 'j60-sc"]);
+    refused(at, &["show", "j99"], 2, &["j99", "no built-in"]);
+    refused(at, &["replay", "nowhere"], 2, &["nowhere/events.jsonl", "No such file"]);
+}
+
+#[test]
+fn bad_options() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let cases: &[(&[&str], &[&str])] = &[
+        (&["run", "j60", "--seed", "-1"], &["--seed: seed", "out of range"]),
+        (&["run", "j60", "--seed", "x"], &["--seed: seed", "not a whole number"]),
+        (&["run", "j60", "--scheduler", "hadz"], &["--scheduler", "did you mean 'hads'"]),
+        (&["run", "j60", "--speedup", "0"], &["--speedup: live.speedup", "out of range"]),
+        (&["run", "j60", "--set", "scheduler.alpha"], &["--set", "KEY=VALUE"]),
+        (&["run", "j60", "--set", "=1"], &["--set", "no path of a key"]),
+        (&["run", "j60", "--set", "scheduler.alhpa=1"], &["did you mean 'alpha'"]),
+        (&["run", "j60", "--set", "seed.deep=1"], &["has no 'deep' inside"]),
+        (&["run", "j60", "--set", "interruption.5.model=poisson"], &["write a number from 0 to 0"]),
+        (&["run", "j60", "--live", "--virtual"], &["--live"]),
+        (&["run", "j60", "--quiet", "--json"], &["--quiet", "--json"]),
+        (&["run"], &["EXPERIMENT"]),
+        (&["rum", "j60"], &["rum", "run"]),
+        (&["run", "j60", "--env", "env.json"], &["--job"]),
+    ];
+    for (args, words) in cases {
+        refused(at, args, 2, words);
+    }
+}
+
+const JOB: &str = r#"{"tasks": {"0": {"memory": 10.0, "command": "sh exec.sh 400",
+  "runtime": {"c3.large": 167.0}}, "1": {"memory": 10.0, "runtime": {"c3.large": 167.0}}}}"#;
+const ENV: &str = r#"{"instances": {"c3.large": {"gflops": 22.09, "memory": 3.75, "vcpu": 2,
+  "prices": {"on-demand": 0.105, "preemptible": 0.0297}, "restrictions": {
+  "limits": {"on-demand": 3, "preemptible": 3},
+  "markets": {"on-demand": "yes", "preemptible": "yes"}}}}}"#;
+
+#[test]
+fn damaged_imports() {
+    let cases: &[(&str, &str, &[&str])] = &[
+        (
+            "\"memory\": 10.0, \"runtime\"",
+            "\"memory\": \"x\", \"runtime\"",
+            &["job.json: tasks.1.memory"],
+        ),
+        (
+            "\"memory\": 10.0, \"runtime\"",
+            "\"memory\": -1, \"runtime\"",
+            &["job.json: tasks.1.memory", "out of range"],
+        ),
+        (
+            "\"memory\": 10.0, \"runtime\"",
+            "\"runtime\"",
+            &["job.json: tasks.1", "'memory' is missing"],
+        ),
+        ("167.0}}, \"1\"", "null}}, \"1\"", &["job.json: tasks.0.runtime.c3.large", "null"]),
+        ("\"1\":", "\"7\":", &["job.json: tasks.7", "task 1 is missing"]),
+        ("\"1\":", "\"one\":", &["job.json: tasks.one", "no number of a task"]),
+        ("{\"tasks\":", "{\"tusks\":", &["job.json", "'tasks' is missing"]),
+        ("}}}}", "}}", &["job.json:2:", "not valid JSON"]),
+        ("22.09", "0", &["env.json: instances.c3.large.gflops"]),
+        ("\"vcpu\": 2", "\"vcpu\": 0", &["env.json: instances.c3.large.vcpu"]),
+        (
+            "\"preemptible\": 3}",
+            "\"preemptible\": -3}",
+            &["env.json: instances.c3.large.restrictions.limits.preemptible"],
+        ),
+        (
+            "\"yes\", ",
+            "\"maybe\", ",
+            &["env.json: instances.c3.large.restrictions.markets.on-demand"],
+        ),
+    ];
+    for (from, to, words) in cases {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(JOB.contains(from) || ENV.contains(from), "'{from}' damages nothing");
+        fs::write(folder.path().join("job.json"), JOB.replacen(from, to, 1)).unwrap();
+        fs::write(folder.path().join("env.json"), ENV.replacen(from, to, 1)).unwrap();
+        refused(folder.path(), &["run", "--job", "job.json", "--env", "env.json"], 2, words);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("plan.json"), "{\"vms\": 3}").unwrap();
+    refused(folder.path(), &["run", "j60", "--plan", "plan.json"], 2, &["plan.json", "not a plan"]);
+}
+
+#[test]
+fn folders_for_results() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    fs::write(at.join("file"), "mine").unwrap();
+    fs::create_dir(at.join("full")).unwrap();
+    fs::write(at.join("full/letter.txt"), "mine").unwrap();
+    refused(at, &["run", "j60", "--out", "file"], 2, &["--out file", "it is a file"]);
+    refused(at, &["run", "j60", "--out", "file/deeper"], 2, &["file"]);
+    refused(at, &["run", "j60", "--out", "full"], 2, &["--out full", "--force"]);
+    refused(at, &["run", "j60", "--out", "/proc/dormouse/x"], 2, &["/proc/dormouse"]);
+
+    assert!(run_in(at, &["run", "j60", "-q", "--out", "full", "--force"]).status.success());
+    assert!(at.join("full/letter.txt").is_file() && at.join("full/summary.json").is_file());
+    // A former run's folder is replaced, and nothing else is touched.
+    for _ in 0..2 {
+        assert!(run_in(at, &["run", "j60", "-q", "--out", "new/deep"]).status.success());
+    }
+    let inside = tree(&at.join("new")).len();
+    assert_eq!(inside, 1 + 7, "{:?}", tree(&at.join("new")));
+}
+
+#[test]
+fn a_full_disk() {
+    if !nix::unistd::geteuid().is_root() {
+        skip("a full disk needs root, to mount a tiny one");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let disk = folder.path().join("disk");
+    fs::create_dir(&disk).unwrap();
+    let mounted = Command::new("mount")
+        .args(["-t", "tmpfs", "-o", "size=32k", "dormouse-test"])
+        .arg(&disk)
+        .output()
+        .unwrap();
+    if !mounted.status.success() {
+        skip("mount is not allowed here");
+        return;
+    }
+    let mounted = Mounted(disk);
+    refused(&mounted.0, &["run", "j60"], 1, &["No space left on device", "free space", "--out"]);
+    // Even the message may find no room: standard output is full.
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let status = Command::new(dormouse()).arg("list").stdout(full).output().unwrap().status;
+    assert_eq!(status.code(), Some(1));
+}
+
+/// Unmounts what a test mounted, however it ends.
+struct Mounted(std::path::PathBuf);
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(&self.0).status();
+    }
+}
+
+fn skip(why: &str) {
+    assert!(std::env::var("CI").as_deref() != Ok("true"), "skipped in CI: {why}");
+    println!("skipped: {why}");
+}

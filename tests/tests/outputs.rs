@@ -1,0 +1,178 @@
+//! What a run leaves: its files have the columns and keys that were promised, and equal runs
+//! leave equal bytes.
+#![cfg(test)]
+#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use dormouse_tests::dormouse;
+use serde_json::Value;
+
+fn run(folder: &Path, args: &[&str]) {
+    let output = Command::new(dormouse()).args(args).current_dir(folder).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+fn summary(run: &Path) -> Value {
+    serde_json::from_str(&fs::read_to_string(run.join("summary.json")).unwrap()).unwrap()
+}
+
+#[test]
+fn keys_and_columns() {
+    let folder = tempfile::tempdir().unwrap();
+    run(folder.path(), &["run", "j60-sc2", "-q", "--out", "out"]);
+    let out = folder.path().join("out");
+    let summary = summary(&out);
+    for path in [
+        "/experiment",
+        "/scheduler",
+        "/mode",
+        "/seed",
+        "/makespan_s",
+        "/cost_usd",
+        "/deadline_s",
+        "/deadline_met",
+        "/tasks/total",
+        "/tasks/completed",
+        "/tasks/verified",
+        "/tasks/failed",
+        "/counts/hibernations",
+        "/counts/resumes",
+        "/counts/preemptions",
+        "/counts/checkpoints",
+        "/counts/restores",
+        "/counts/migrations",
+        "/counts/steals",
+        "/counts/vms_launched",
+        "/vms/0/id",
+        "/vms/0/type",
+        "/vms/0/market",
+        "/vms/0/launched_s",
+        "/vms/0/ended_s",
+        "/vms/0/cost_usd",
+        "/vms/0/tasks",
+        "/decisions_sha256",
+    ] {
+        assert!(!summary.pointer(path).unwrap_or(&Value::Null).is_null(), "{path}");
+    }
+    assert!(summary.get("speedup").is_some());
+    let costs: f64 =
+        summary["vms"].as_array().unwrap().iter().map(|vm| vm["cost_usd"].as_f64().unwrap()).sum();
+    assert!((costs - summary["cost_usd"].as_f64().unwrap()).abs() < 1e-9);
+
+    let csv = |name: &str| fs::read_to_string(out.join(name)).unwrap();
+    let (tasks, vms) = (csv("tasks.csv"), csv("vms.csv"));
+    assert_eq!(
+        tasks.lines().next().unwrap(),
+        "task,name,memory_bytes,status,attempts,vm,type,market,first_started_s,finished_s,\
+         checkpoints,restores,migrations,steals,work_lost_s,cpu_real_s"
+    );
+    assert_eq!(
+        vms.lines().next().unwrap(),
+        "vm,type,market,host,price_usd_per_hour,vcpus,launched_s,ready_s,ended_s,end,hibernations,\
+         frozen_s,charged_s,cost_usd,tasks,cpu_promised_real_s,cpu_received_real_s"
+    );
+    assert_eq!(tasks.lines().count(), 61);
+    assert_eq!(vms.lines().count(), 1 + summary["vms"].as_array().unwrap().len());
+
+    let report = csv("report.html");
+    for outside in ["<script", "<link", "<img", "src=", "@import"] {
+        assert!(!report.contains(outside), "the report asks for something: {outside}");
+    }
+    let header: Value = serde_json::from_str(csv("events.jsonl").lines().next().unwrap()).unwrap();
+    assert_eq!((&header["format"], &header["mode"]), (&1.into(), &"virtual".into()));
+}
+
+#[test]
+fn equal_runs_leave_equal_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    for out in ["a", "b"] {
+        run(folder.path(), &["run", "j80-sc4", "--seed", "7", "-q", "--out", out]);
+    }
+    let file =
+        |run: &str, name: &str| fs::read_to_string(folder.path().join(run).join(name)).unwrap();
+    for name in ["events.jsonl", "tasks.csv", "vms.csv", "gantt.svg", "report.html", "plan.json"] {
+        assert_eq!(file("a", name), file("b", name), "{name}");
+    }
+    let [mut a, mut b] = ["a", "b"].map(|run| summary(&folder.path().join(run)));
+    for summary in [&mut a, &mut b] {
+        // The one fact that is of real time.
+        assert!(summary.as_object_mut().unwrap().remove("wall_s").is_some());
+    }
+    assert_eq!(a, b);
+}
+
+#[test]
+fn what_show_prints_is_the_same_experiment() {
+    let folder = tempfile::tempdir().unwrap();
+    let shown = Command::new(dormouse()).args(["show", "j60-sc5"]).output().unwrap().stdout;
+    fs::write(folder.path().join("mine.toml"), shown).unwrap();
+    run(folder.path(), &["run", "mine.toml", "-q", "--out", "mine"]);
+    run(folder.path(), &["run", "j60-sc5", "-q", "--out", "builtin"]);
+    let digest = |run: &str| summary(&folder.path().join(run))["decisions_sha256"].clone();
+    assert_eq!(digest("mine"), digest("builtin"));
+}
+
+#[test]
+fn a_run_can_be_replayed_and_a_damaged_log_is_noticed() {
+    let folder = tempfile::tempdir().unwrap();
+    run(folder.path(), &["run", "j60-sc4", "-q", "--out", "out"]);
+    run(folder.path(), &["replay", "out"]);
+    let log = folder.path().join("out/events.jsonl");
+    let text = fs::read_to_string(&log).unwrap();
+    let replay = |text: &str| {
+        fs::write(&log, text).unwrap();
+        Command::new(dormouse())
+            .args(["replay", "out"])
+            .current_dir(folder.path())
+            .output()
+            .unwrap()
+    };
+    let changed = replay(&text.replacen("\"mode\":\"baseline\"", "\"mode\":\"burst\"", 1));
+    assert_eq!(changed.status.code(), Some(1), "{}", String::from_utf8_lossy(&changed.stderr));
+    let cut = replay(&text[..text.len() - 20]);
+    assert_eq!(cut.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&cut.stderr).contains("events.jsonl:"));
+}
+
+fn text_of(folder: &Path, args: &[&str]) -> (Option<i32>, String) {
+    let output = Command::new(dormouse()).args(args).current_dir(folder).output().unwrap();
+    (output.status.code(), String::from_utf8(output.stdout).unwrap())
+}
+
+#[test]
+fn a_run_can_be_checked_and_asked_about() {
+    let folder = tempfile::tempdir().unwrap();
+    run(folder.path(), &["run", "j60-sc4", "-q", "--out", "out"]);
+    assert_eq!(text_of(folder.path(), &["check", "out"]).0, Some(0));
+    let out = folder.path().join("out");
+    let vms = fs::read_to_string(out.join("vms.csv")).unwrap();
+    let hibernated = vms.lines().skip(1).find(|l| l.split(',').nth(10) != Some("0")).unwrap();
+    let vm = format!("vm{}", hibernated.split(',').next().unwrap());
+    let (status, about) = text_of(folder.path(), &["explain", "out", &vm]);
+    assert_eq!(status, Some(0));
+    assert!(about.contains("hibernated") && about.contains("Charged"), "{about}");
+    let tasks = fs::read_to_string(out.join("tasks.csv")).unwrap();
+    let migrated = tasks.lines().skip(1).find(|l| l.split(',').nth(12) != Some("0")).unwrap();
+    let task = format!("task{}", migrated.split(',').next().unwrap());
+    let (_, about) = text_of(folder.path(), &["explain", "out", &task]);
+    assert!(about.contains("it had to leave vm") && about.contains("verified"), "{about}");
+    assert_eq!(text_of(folder.path(), &["explain", "out", "vm99"]).0, Some(2));
+}
+
+#[test]
+fn the_doctor_says_what_its_status_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let (status, text) = text_of(folder.path(), &["doctor", "--json"]);
+    let diagnosis: Value = serde_json::from_str(&text).unwrap();
+    let findings = diagnosis["findings"].as_array().unwrap();
+    let missing: Vec<_> = findings.iter().filter(|f| f["state"] == "missing").collect();
+    assert_eq!(diagnosis["live"], missing.is_empty());
+    assert_eq!(status, Some(i32::from(!missing.is_empty())));
+    assert!(missing.iter().all(|f| f["fix"].is_string()), "{text}");
+    for name in ["kernel", "CRIU", "capabilities", "free CPU", "free memory", "clock"] {
+        assert!(findings.iter().any(|f| f["name"] == name), "{name}: {text}");
+    }
+}

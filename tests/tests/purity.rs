@@ -1,0 +1,130 @@
+//! The arrows of the house, kept by the build: pure crates depend on nothing that
+//! does I/O, and nobody depends on what stands above them (DESIGN: the house).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// The pure crates and the crates of this workspace each may use.
+const PURE: &[(&str, &[&str])] = &[
+    ("dormouse-units", &[]),
+    ("dormouse-cloud", &["dormouse-units"]),
+    ("dormouse-batch", &["dormouse-cloud", "dormouse-units"]),
+    ("dormouse-vm", &["dormouse-units"]),
+    ("dormouse-policies", &["dormouse-cloud", "dormouse-units"]),
+    ("dormouse-engine", &["dormouse-cloud", "dormouse-policies", "dormouse-units"]),
+];
+
+/// Everything outside the workspace that a pure crate may come to depend on: data
+/// formats, hashes, random bits and arithmetic. None of these opens, waits or listens.
+const HARMLESS: &[&str] = &[
+    "block-buffer",
+    "cfg-if",
+    "cpufeatures",
+    "crypto-common",
+    "digest",
+    "equivalent",
+    "foldhash",
+    "generic-array",
+    "hashbrown",
+    "indexmap",
+    "itoa",
+    "libc",
+    "libm",
+    "memchr",
+    "ppv-lite86",
+    "proc-macro2",
+    "quote",
+    "rand_chacha",
+    "rand_core",
+    "ryu",
+    "serde",
+    "serde_core",
+    "serde_derive",
+    "serde_json",
+    "sha2",
+    "syn",
+    "thiserror",
+    "thiserror-impl",
+    "typenum",
+    "unicode-ident",
+    "version_check",
+    "zerocopy",
+    "zerocopy-derive",
+    "zmij",
+];
+
+/// Name of every package and, per package id, the ids it normally depends on.
+fn graph() -> (BTreeMap<String, String>, BTreeMap<String, Vec<String>>) {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version=1", "--locked", "--filter-platform"])
+        .arg(format!("{}-unknown-linux-gnu", std::env::consts::ARCH))
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo metadata runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value = serde_json::from_slice(&output.stdout).expect("it prints JSON");
+    let text = |value: &Value| value.as_str().expect("a text").to_owned();
+    let each = |value: &Value| value.as_array().expect("a list").clone();
+    let names =
+        each(&metadata["packages"]).iter().map(|p| (text(&p["id"]), text(&p["name"]))).collect();
+    let is_normal = |dep: &Value| each(&dep["dep_kinds"]).iter().any(|kind| kind["kind"].is_null());
+    let arrows = each(&metadata["resolve"]["nodes"])
+        .iter()
+        .map(|node| {
+            let deps = each(&node["deps"])
+                .into_iter()
+                .filter(is_normal)
+                .map(|d| text(&d["pkg"]))
+                .collect();
+            (text(&node["id"]), deps)
+        })
+        .collect();
+    (names, arrows)
+}
+
+#[test]
+fn pure_crates_depend_on_nothing_that_does_io() {
+    let (names, arrows) = graph();
+    for (pure, may) in PURE {
+        let id =
+            names.iter().find(|(_, name)| name == pure).map(|(id, _)| id).expect("it is a member");
+        let (mut seen, mut open) = (BTreeSet::new(), vec![id]);
+        while let Some(id) = open.pop() {
+            if seen.insert(id) {
+                open.extend(&arrows[id]);
+            }
+        }
+        let wrong: Vec<_> = seen
+            .into_iter()
+            .map(|id| names[id].as_str())
+            .filter(|name| name != pure && !may.contains(name) && !HARMLESS.contains(name))
+            .collect();
+        assert!(
+            wrong.is_empty(),
+            "{pure} must stay pure but has come to depend on {wrong:?}: if one of them does no I/O, \
+             name it in HARMLESS with its reason, else move the code that needs it to a service"
+        );
+    }
+}
+
+#[test]
+fn every_pure_crate_bans_clocks_and_io() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    for dir in [
+        "proto/units",
+        "coordinator/batch",
+        "coordinator/cloud",
+        "coordinator/policies",
+        "coordinator/engine",
+        "worker/vm",
+    ] {
+        let file = root.join(dir).join("clippy.toml");
+        let text =
+            std::fs::read_to_string(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+        for banned in ["Instant::now", "SystemTime::now", "thread::sleep", "std::fs::", "HashMap"] {
+            assert!(text.contains(banned), "{} no longer bans {banned}", file.display());
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! What an agent is told.
+
+use std::{
+    env,
+    num::NonZero,
+    path::{Path, PathBuf},
+    thread,
+    time::Duration,
+};
+
+/// What an agent is told.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The coordinator's address, `host:port`.
+    pub coordinator: String,
+    /// The worker's name: the same name is the same worker after a restart.
+    pub name: String,
+    /// The worker's own directory, for tasks and checkpoints; no two workers share one.
+    pub root: PathBuf,
+    /// The program `dormouse-task`.
+    pub task_program: PathBuf,
+    /// Host cores it may use, in thousandths.
+    pub millicores: u32,
+    /// CRIU; without one there are no checkpoints. See [`find_criu`].
+    pub criu: Option<PathBuf>,
+    /// How long to try to reach the coordinator at first.
+    pub patience: Duration,
+    /// How long to hold the VMs without a connection; `None`: for the silence after
+    /// which the coordinator takes a worker for lost.
+    pub hold: Option<Duration>,
+}
+
+impl Config {
+    /// A worker with all cores this process may use and the CRIU that is found.
+    #[must_use]
+    pub fn new(
+        coordinator: impl Into<String>,
+        name: impl Into<String>,
+        root: impl Into<PathBuf>,
+        task_program: impl Into<PathBuf>,
+    ) -> Self {
+        Self {
+            coordinator: coordinator.into(),
+            name: name.into(),
+            root: root.into(),
+            task_program: task_program.into(),
+            millicores: available_millicores(),
+            criu: find_criu(),
+            patience: Duration::from_secs(30),
+            hold: None,
+        }
+    }
+}
+
+/// The cores this process may use (affinity and its own control group considered), in
+/// thousandths.
+#[must_use]
+pub fn available_millicores() -> u32 {
+    let cores = thread::available_parallelism().map_or(1, NonZero::get);
+    u32::try_from(cores).unwrap_or(u32::MAX).saturating_mul(1000)
+}
+
+/// The CRIU that `scripts/get-criu` obtained (`$DORMOUSE_HOME/criu/criu`, or `.dormouse/criu/criu`
+/// in a directory above this program or the current one), else the one on `PATH`.
+#[must_use]
+pub fn find_criu() -> Option<PathBuf> {
+    let private = Path::new("criu").join("criu");
+    let home = env::var_os("DORMOUSE_HOME").map(|home| PathBuf::from(home).join(&private));
+    let above = [env::current_exe().ok(), env::current_dir().ok()];
+    let above = above.iter().flatten().flat_map(|start| start.ancestors());
+    let near = above.map(|dir| dir.join(".dormouse").join(&private));
+    let path = env::var_os("PATH").unwrap_or_default();
+    let on_path = env::split_paths(&path).map(|dir| dir.join("criu"));
+    // Debian keeps it out of an ordinary user's PATH.
+    let system = ["/usr/sbin/criu", "/usr/local/sbin/criu"].map(PathBuf::from);
+    home.into_iter().chain(near).chain(on_path).chain(system).find(|path| path.is_file())
+}

@@ -1,0 +1,87 @@
+//! Why an agent can't begin or go on.
+
+use std::{io, path::PathBuf, time::Duration};
+
+use crate::{cgroup, cleanup, process, store, workspace};
+
+/// The result of an agent's call.
+pub type Result<T, E = AgentError> = std::result::Result<T, E>;
+
+/// Why an agent can't begin or go on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AgentError {
+    /// The coordinator's address is none.
+    #[error("\"{address}\" is no address of a coordinator; give host:port")]
+    Address {
+        /// What was given.
+        address: String,
+        /// What is wrong with it.
+        source: tonic::transport::Error,
+    },
+    /// Control groups.
+    #[error("the worker's control groups cannot be set up")]
+    Cgroup(#[source] cgroup::Error),
+    /// The guardian or another process.
+    #[error("the worker's processes cannot be set up")]
+    Process(#[source] process::Error),
+    /// The worker's directory.
+    #[error("the worker's directory cannot be set up")]
+    Workspace(#[source] workspace::Error),
+    /// The checkpoint store.
+    #[error("the worker's checkpoint store cannot be opened")]
+    Store(#[source] store::Error),
+    /// What a crashed worker left.
+    #[error("what a former worker left cannot be cleaned up")]
+    CleanUp(#[source] cleanup::Error),
+    /// A thread, a runtime or a signal handler.
+    #[error("cannot start {what}")]
+    Runtime {
+        /// Which.
+        what: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The coordinator can't be reached, or was silent for too long.
+    #[error(
+        "the coordinator at {address} was not heard of for {} ms: {why}; \
+         everything is cleaned up, start the worker again once it runs",
+        after.as_millis()
+    )]
+    Lost {
+        /// Its address.
+        address: String,
+        /// For how long.
+        after: Duration,
+        /// What was tried last, and what came of it.
+        why: String,
+    },
+    /// The coordinator and this worker do not understand each other.
+    #[error("the coordinator sent {what}; use the same version of dormouse on both sides")]
+    Protocol {
+        /// What it sent.
+        what: String,
+    },
+    /// A program to be measured does not run here.
+    #[error("the program `{program}` cannot be measured: {why}")]
+    Measure {
+        /// Its arguments.
+        program: String,
+        /// What went wrong.
+        why: String,
+    },
+    /// The owner of a VM has panicked.
+    #[error("a bug in the worker: {what}; everything is cleaned up")]
+    Bug {
+        /// What the panic said.
+        what: String,
+    },
+    /// Something is left that should be gone.
+    #[error("not everything could be cleaned up; the next start of a worker with {} will", root.display())]
+    Left {
+        /// The worker's directory.
+        root: PathBuf,
+        /// What is in the way.
+        source: cgroup::Error,
+    },
+}

@@ -1,0 +1,113 @@
+//! What all VMs of one life share.
+
+use std::{num::NonZero, path::PathBuf, sync::Arc, thread, time::Duration};
+
+use dormouse_proto::v1::{Report, Welcome, coordinator_client::CoordinatorClient};
+use dormouse_units::{Span, TaskId};
+use tokio::sync::{Semaphore, mpsc};
+use tonic::transport::Channel;
+
+use super::{Prepared, places::Places};
+use crate::{
+    checkpointer::Checkpointer,
+    store::Store,
+    workspace::{self, TaskName, Workspace},
+};
+
+/// The longest things may take before they count as failed.
+pub(crate) mod limit {
+    use std::time::Duration;
+
+    /// A program's birth up to its first own instruction.
+    pub(crate) const BIRTH: Duration = Duration::from_secs(10);
+    pub(crate) const DUMP: Duration = Duration::from_secs(30);
+    pub(crate) const RESTORE: Duration = Duration::from_secs(30);
+    pub(crate) const FREEZE: Duration = Duration::from_secs(10);
+    pub(crate) const KILL: Duration = Duration::from_secs(10);
+    /// One repetition of a program to be measured.
+    pub(crate) const MEASURE: Duration = Duration::from_secs(600);
+}
+
+/// What all VMs of one life share.
+#[derive(Debug)]
+pub(crate) struct Host {
+    pub(crate) prepared: Arc<Prepared>,
+    pub(crate) checkpointer: Option<Checkpointer>,
+    pub(crate) run: String,
+    /// Emulated microseconds per second of real time.
+    speedup: u64,
+    /// A checkpoint stands still for as long as modelled.
+    pub(crate) hold_checkpoints: bool,
+    pub(crate) places: Places,
+    /// As many dumps and restores at once as there are cores: CRIU computes all the time.
+    pub(crate) criu: Arc<Semaphore>,
+    /// For checkpoints, apart from the session's connection.
+    pub(crate) coordinator: CoordinatorClient<Channel>,
+    reports: mpsc::UnboundedSender<Report>,
+}
+
+fn cores() -> usize {
+    thread::available_parallelism().map_or(1, NonZero::get)
+}
+
+impl Host {
+    pub(crate) fn new(
+        prepared: &Arc<Prepared>,
+        welcome: &Welcome,
+        coordinator: Channel,
+        reports: mpsc::UnboundedSender<Report>,
+    ) -> Self {
+        Self {
+            prepared: Arc::clone(prepared),
+            checkpointer: prepared.checkpointer(),
+            run: welcome.run.clone(),
+            speedup: welcome.emulated_us_per_second.max(1),
+            hold_checkpoints: welcome.hold_checkpoints,
+            places: Places::default(),
+            criu: Arc::new(Semaphore::new(cores())),
+            coordinator: CoordinatorClient::new(coordinator),
+            reports,
+        }
+    }
+
+    pub(crate) fn workspace(&self) -> &Workspace {
+        &self.prepared.workspace
+    }
+
+    pub(crate) fn store(&self) -> &Store {
+        &self.prepared.store
+    }
+
+    pub(crate) fn program(&self) -> PathBuf {
+        self.prepared.program.clone()
+    }
+
+    pub(crate) fn task_name(&self, task: TaskId) -> workspace::Result<TaskName> {
+        TaskName::new(self.run.clone(), task.get().to_string())
+    }
+
+    /// Hands a report to the session.
+    pub(crate) fn report(&self, report: Report) {
+        // The session ends before the VMs only when nobody wants reports any more.
+        let _ = self.reports.send(report);
+    }
+
+    /// Emulated time that passes in this real time.
+    pub(crate) fn emulated(&self, real: Duration) -> Span {
+        let us = real.as_nanos() * u128::from(self.speedup) / 1_000_000_000;
+        Span::from_micros(u64::try_from(us).unwrap_or(u64::MAX))
+    }
+
+    /// Real time in which this emulated time passes.
+    pub(crate) fn real(&self, emulated: Span) -> Duration {
+        let ns = u128::from(emulated.as_micros()) * 1_000_000_000 / u128::from(self.speedup);
+        Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX))
+    }
+
+    /// The share of a host core, in ppm, at which `cpu_us` of CPU time are had in `runtime_us`
+    /// of emulated time.
+    pub(crate) fn core_share(&self, cpu_us: u64, runtime_us: u64) -> u32 {
+        let ppm = u128::from(cpu_us) * u128::from(self.speedup) / u128::from(runtime_us.max(1));
+        u32::try_from(ppm.max(1)).unwrap_or(u32::MAX)
+    }
+}

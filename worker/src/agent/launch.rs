@@ -1,0 +1,281 @@
+//! Bringing a task to life: from scratch, or from a checkpoint.
+
+use std::{
+    os::fd::AsFd,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use dormouse_proto::v1::{CheckpointRef, StartTask};
+use dormouse_tasks::progress::{self, ProgressReader, State};
+use dormouse_units::{Attempt, TaskId};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use tokio::task::spawn_blocking;
+
+use super::{
+    host::{Host, limit},
+    report::explain,
+    transfer::{self, FetchError},
+};
+use crate::{
+    cgroup::{self, Slot},
+    checkpointer,
+    process::{Ended, Program, Task},
+    workspace::TaskName,
+};
+
+/// File names in a task's directory.
+pub(crate) const PROGRESS: &str = "progress";
+pub(crate) const RESULT: &str = "result.json";
+/// How many older checkpoints are tried where the newest is damaged: as many as are kept.
+const OLDER: u32 = 2;
+
+/// Where a task is to live.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    pub(crate) groups: Arc<cgroup::Vm>,
+    pub(crate) cpu: u32,
+    pub(crate) slot: Slot,
+}
+
+/// A task that has come to life.
+#[derive(Debug)]
+pub(crate) struct Birth {
+    pub(crate) process: Task,
+    /// None for programs that say nothing.
+    pub(crate) page: Option<ProgressReader>,
+    /// What of its work it came with.
+    pub(crate) done_ppm: u32,
+    /// CPU time of its slot that is not its own, in nanoseconds.
+    pub(crate) base_ns: u64,
+    /// When its first own instruction was seen.
+    pub(crate) at: Instant,
+    /// How it ended, where that was so soon that it need not be watched.
+    pub(crate) ended: Option<Ended>,
+}
+
+/// How long the end of a program that does nothing is waited for on the spot.
+const AT_ONCE: Duration = Duration::from_millis(20);
+
+/// Starts or restores the task; what went wrong, in words, otherwise. Nothing runs then.
+pub(crate) async fn launch(
+    host: Arc<Host>,
+    place: Place,
+    name: TaskName,
+    order: StartTask,
+) -> Result<Birth, String> {
+    if is_silent(&order) {
+        return blocking(move || without_words(&host, &place, &order)).await;
+    }
+    if order.checkpoint > 0 && host.checkpointer.is_some() {
+        if let Some(birth) = from_checkpoint(&host, &place, &name, &order).await? {
+            return Ok(birth);
+        }
+        tracing::warn!(task = %name, "no checkpoint is left to restore: it starts from scratch");
+    }
+    blocking(move || from_scratch(&host, &place, &name, &order)).await
+}
+
+/// Restores the newest sound checkpoint; `None` where there is none.
+async fn from_checkpoint(
+    host: &Arc<Host>,
+    place: &Place,
+    name: &TaskName,
+    order: &StartTask,
+) -> Result<Option<Birth>, String> {
+    let here = {
+        let (host, name, newest) = (Arc::clone(host), name.clone(), u64::from(order.checkpoint));
+        blocking(move || is_sound(&host, &name, newest)).await?
+    };
+    if !here {
+        fetch_newest(host, order).await?;
+    }
+    let permit = Arc::clone(&host.criu).acquire_owned().await.map_err(|e| explain(&e))?;
+    let (host, place, name, order) = (Arc::clone(host), place.clone(), name.clone(), order.clone());
+    blocking(move || {
+        let birth = restore(&host, &place, &name, &order);
+        drop(permit);
+        birth
+    })
+    .await
+}
+
+/// Whether the local copy of a checkpoint can be used. Newer ones, of which the coordinator does
+/// not know, are from a future that did not happen.
+fn is_sound(host: &Host, name: &TaskName, newest: u64) -> Result<bool, String> {
+    host.store().remove_newer(name, newest).map_err(|e| explain(&e))?;
+    if !host.store().complete(name).map_err(|e| explain(&e))?.contains(&newest) {
+        return Ok(false);
+    }
+    let verified = host.store().load(name, newest).and_then(|checkpoint| checkpoint.verify());
+    if let Err(error) = &verified {
+        tracing::warn!(why = explain(error), task = %name, newest, "a local checkpoint is damaged");
+    }
+    Ok(verified.is_ok())
+}
+
+/// Fetches the newest sound one the coordinator has. None at all is no error.
+async fn fetch_newest(host: &Host, order: &StartTask) -> Result<(), String> {
+    let oldest = order.checkpoint.saturating_sub(OLDER).max(1);
+    for checkpoint in (oldest..=order.checkpoint).rev() {
+        let reference = CheckpointRef { run: host.run.clone(), task: order.task, checkpoint };
+        match transfer::fetch(host, reference).await {
+            Ok(()) => return Ok(()),
+            Err(error @ FetchError::Absent(_)) => {
+                let why = explain(&error);
+                tracing::warn!(why, task = order.task, checkpoint, "a checkpoint cannot be had");
+            }
+            Err(error @ FetchError::Transport(_)) => {
+                return Err(format!("checkpoint {checkpoint}: {}", explain(&error)));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn restore(
+    host: &Host,
+    place: &Place,
+    name: &TaskName,
+    order: &StartTask,
+) -> Result<Option<Birth>, String> {
+    let Some(checkpointer) = &host.checkpointer else { return Ok(None) };
+    claim(host, name, order)?;
+    let Place { groups, cpu, slot } = place;
+    let restored = match checkpointer.restore(name, groups, *cpu, *slot, limit::RESTORE) {
+        Ok(restored) => restored,
+        Err(checkpointer::Error::NoCheckpoint { .. }) => return Ok(None),
+        Err(error) => return Err(explain(&error)),
+    };
+    let checkpoint = &restored.checkpoint;
+    let saved = ProgressReader::open(checkpoint.directory().join("files").join(PROGRESS));
+    let before = saved.and_then(|page| page.read()).map_or(0, |progress| progress.heartbeat);
+    let done_ppm = checkpoint.manifest().progress.progress_ppm;
+    let seen = ProgressReader::open(host.workspace().task(name).join(PROGRESS))
+        .map_err(|e| explain(&e))
+        .and_then(|page| first_instruction(&page, &restored.task, before).map(|()| page));
+    settled(restored.task, seen, done_ppm, |_| base(place)).map(Some)
+}
+
+fn from_scratch(
+    host: &Host,
+    place: &Place,
+    name: &TaskName,
+    order: &StartTask,
+) -> Result<Birth, String> {
+    if order.checkpoint == 0 {
+        // Of a life that the coordinator does not want continued.
+        host.store().remove_task(name).map_err(|e| explain(&e))?;
+    }
+    claim(host, name, order)?;
+    let directory = host.workspace().task(name);
+    let progress = directory.join(PROGRESS);
+    // There before the task is, which waits for its quota: however late its first
+    // instruction is seen, none of its work is done without.
+    progress::create_held(&progress).map_err(|e| explain(&e))?;
+    let page = ProgressReader::open(&progress).map_err(|e| explain(&e))?;
+    let Place { groups, cpu, slot } = place;
+    let entry = groups.entry(*cpu, *slot).map_err(|e| explain(&e))?;
+    let before = base(place)?;
+    // Nothing of the birth is the task's own work; it is not promised, and not counted.
+    let lifted = groups.lift_quota(*cpu).map_err(|e| explain(&e))?;
+    let process = Program::new(host.program(), &directory)
+        .args(arguments(order))
+        .args(["--cpu-time", &format!("{}us", order.cpu_us.max(1)), "--progress"])
+        .arg(&progress)
+        .arg("--result")
+        .arg(directory.join(RESULT))
+        .start(&entry, limit::BIRTH)
+        .map_err(|e| explain(&e))?;
+    let seen = first_instruction(&page, &process, 0);
+    drop(lifted);
+    let seen = seen.and_then(|()| progress::let_go(&progress).map_err(|e| explain(&e)));
+    let seen = seen.map(|()| page);
+    settled(process, seen, 0, |_| Ok(before))
+}
+
+/// Starts a program that does nothing and says nothing: there is no progress to follow and
+/// no result to keep, so all of a run share one directory.
+fn without_words(host: &Host, place: &Place, order: &StartTask) -> Result<Birth, String> {
+    let name = TaskName::new(host.run.clone(), "noop").map_err(|e| explain(&e))?;
+    let directory = host.workspace().create_task(&name).map_err(|e| explain(&e))?;
+    let entry = place.groups.entry(place.cpu, place.slot).map_err(|e| explain(&e))?;
+    let base_ns = base(place)?;
+    let process = Program::new(host.program(), directory)
+        .args(arguments(order))
+        .start(&entry, limit::BIRTH)
+        .map_err(|e| explain(&e))?;
+    let at = Instant::now();
+    let ended = process.wait(AT_ONCE).map_err(|e| explain(&e))?;
+    Ok(Birth { process, page: None, done_ppm: 0, base_ns, at, ended })
+}
+
+fn arguments(order: &StartTask) -> &[String] {
+    order.program.as_ref().map_or(&[], |program| &program.args)
+}
+
+/// Whether a task is a program that says nothing.
+pub(crate) fn is_silent(order: &StartTask) -> bool {
+    arguments(order).first().is_some_and(|kind| kind == "noop")
+}
+
+/// A birth, or the end of a process that did not come to life.
+fn settled(
+    process: Task,
+    page: Result<ProgressReader, String>,
+    done_ppm: u32,
+    base: impl FnOnce(&Task) -> Result<u64, String>,
+) -> Result<Birth, String> {
+    let at = Instant::now();
+    match page.and_then(|page| base(&process).map(|ns| (page, ns))) {
+        Ok((page, base_ns)) => {
+            Ok(Birth { process, page: Some(page), done_ppm, base_ns, at, ended: None })
+        }
+        Err(why) => {
+            // What comes of it is said by `why`.
+            let _ = process.kill();
+            let _ = process.wait(limit::KILL);
+            Err(why)
+        }
+    }
+}
+
+fn claim(host: &Host, name: &TaskName, order: &StartTask) -> Result<(), String> {
+    let key = (TaskId::new(order.task), Attempt::new(order.attempt));
+    host.places.claim(host.workspace(), name, key.0, key.1).map_err(|e| explain(&e))
+}
+
+fn base(place: &Place) -> Result<u64, String> {
+    place.groups.slot_cpu_ns(place.cpu, place.slot).map_err(|e| explain(&e))
+}
+
+/// Waits until the task has done something: its heart has beaten since `before`. The end of
+/// the process is as good, and somebody else's to see.
+///
+/// The page is memory shared with nobody who could wake us, so it is looked at every
+/// millisecond, for the few that a birth takes.
+fn first_instruction(page: &ProgressReader, task: &Task, before: u64) -> Result<(), String> {
+    let begun = Instant::now();
+    let mut last = State::Starting;
+    while begun.elapsed() < limit::BIRTH {
+        let progress = page.read().map_err(|e| explain(&e))?;
+        if progress.state != State::Starting && progress.heartbeat > before {
+            return Ok(());
+        }
+        last = progress.state;
+        let mut end = [PollFd::new(task.as_fd(), PollFlags::POLLIN)];
+        if matches!(poll(&mut end, PollTimeout::from(1_u8)), Ok(1..)) {
+            return Ok(());
+        }
+    }
+    Err(format!(
+        "it did nothing within {} ms; its progress page last said {last:?}",
+        Duration::as_millis(&limit::BIRTH)
+    ))
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, String> + Send + 'static,
+) -> Result<T, String> {
+    spawn_blocking(work).await.map_err(|e| explain(&e))?
+}

@@ -1,0 +1,234 @@
+//! One incarnation: from the first welcome to the end, commands to VMs.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use dormouse_proto::v1::{
+    Command, CreateVm, Ready, Report, StartTask, TaskFailed, TaskStopped, Welcome, command, report,
+};
+use tokio::{sync::mpsc, task::JoinSet, time::timeout};
+use tonic::transport::Endpoint;
+
+use super::{
+    AgentError, Prepared, Result,
+    host::{Host, limit},
+    measure,
+    noop::Noop,
+    report::{report, task, vm_destroyed, vm_failed},
+    run::Signals,
+    session::Heard,
+    vm::{self, Ask},
+};
+
+/// How a life ends.
+#[derive(Debug)]
+pub(crate) enum End {
+    Over {
+        why: String,
+    },
+    /// Everything here is given up for lost: come back as somebody new.
+    Rejoin {
+        why: String,
+    },
+    Lost {
+        after: Duration,
+        why: String,
+    },
+    Terminated,
+}
+
+/// Lives until the session, a signal or an error ends it. No VM is left then.
+pub(crate) async fn live(
+    prepared: &Arc<Prepared>,
+    endpoint: &Endpoint,
+    mut heard: mpsc::UnboundedReceiver<Heard>,
+    reports: mpsc::UnboundedSender<Report>,
+    signals: &mut Signals,
+) -> Result<End> {
+    let welcome = tokio::select! {
+        () = signals.come() => return Ok(End::Terminated),
+        first = heard.recv() => match first {
+            Some(Heard::Welcome(welcome)) => welcome,
+            Some(other) => return Ok(ended(other)),
+            None => return Ok(session_gone()),
+        },
+    };
+    tracing::info!(run = %welcome.run, host = welcome.host, "welcomed");
+    let host = Arc::new(Host::new(prepared, &welcome, endpoint.connect_lazy(), reports));
+    host.task_name(dormouse_units::TaskId::new(0))
+        .map_err(|e| AgentError::Protocol { what: e.to_string() })?;
+    let mut life = Life {
+        noop: welcome.noop.then(Noop::default),
+        host,
+        vms: BTreeMap::new(),
+        owners: JoinSet::new(),
+        welcome,
+    };
+    let end = life.go_on(&mut heard, signals).await;
+    life.clean_up().await;
+    end
+}
+
+struct Life {
+    host: Arc<Host>,
+    welcome: Welcome,
+    vms: BTreeMap<u32, mpsc::UnboundedSender<vm::Message>>,
+    /// Those of VMs that are being destroyed included.
+    owners: JoinSet<()>,
+    noop: Option<Noop>,
+}
+
+impl Life {
+    async fn go_on(
+        &mut self,
+        heard: &mut mpsc::UnboundedReceiver<Heard>,
+        signals: &mut Signals,
+    ) -> Result<End> {
+        let programs = self.welcome.programs.clone();
+        let measuring = measure::repetitions(Arc::clone(&self.host), programs);
+        tokio::pin!(measuring);
+        let mut measured = self.noop.is_some();
+        if measured {
+            let repetition_us = vec![0; self.welcome.programs.len()];
+            self.host.report(report(report::Report::Ready(Ready { repetition_us })));
+        }
+        loop {
+            tokio::select! {
+                () = signals.come() => return Ok(End::Terminated),
+                found = &mut measuring, if !measured => {
+                    measured = true;
+                    let repetition_us = found?;
+                    self.host.report(report(report::Report::Ready(Ready { repetition_us })));
+                }
+                Some(ended) = self.owners.join_next(), if !self.owners.is_empty() => {
+                    // Never go on with a VM that nobody owns.
+                    ended.map_err(|panic| AgentError::Bug { what: panic.to_string() })?;
+                }
+                said = heard.recv() => match said {
+                    Some(Heard::Commands(commands)) => {
+                        for command in commands {
+                            self.obey(command)?;
+                        }
+                    }
+                    Some(Heard::Welcome(again)) => {
+                        if again.run != self.welcome.run {
+                            let why = format!("the coordinator now runs {}", again.run);
+                            return Ok(End::Rejoin { why });
+                        }
+                    }
+                    Some(other) => return Ok(ended(other)),
+                    None => return Ok(session_gone()),
+                }
+            }
+        }
+    }
+
+    fn obey(&mut self, command: Command) -> Result<()> {
+        let Some(command) = command.command else {
+            return Err(AgentError::Protocol {
+                what: "a command this worker does not know".into(),
+            });
+        };
+        if let Some(noop) = &mut self.noop {
+            noop.obey(command, |report| self.host.report(report));
+            return Ok(());
+        }
+        match command {
+            command::Command::CreateVm(create) => self.create(create),
+            command::Command::DestroyVm(at) => match self.vms.remove(&at.vm) {
+                Some(owner) => {
+                    // It ends before this message only by a bug, which ends this life.
+                    let _ = owner.send(vm::Message::ask(Ask::Destroy));
+                }
+                None => self.host.report(vm_destroyed(at.vm)),
+            },
+            command::Command::FreezeVm(at) => self.ask(at.vm, Ask::Freeze),
+            command::Command::ThawVm(at) => self.ask(at.vm, Ask::Thaw),
+            command::Command::StartTask(start) => self.ask(start.vm, Ask::Start(Box::new(start))),
+            command::Command::StopTask(stop) => self.ask(stop.vm, Ask::Stop(stop)),
+            command::Command::SetMode(set) => self.ask(set.vm, Ask::SetMode(set)),
+        }
+        Ok(())
+    }
+
+    fn create(&mut self, create: CreateVm) {
+        let id = create.vm;
+        if self.vms.contains_key(&id) {
+            self.host.report(vm_failed(id, "there is a VM of that number already"));
+            return;
+        }
+        let (tell, inbox) = mpsc::unbounded_channel();
+        self.owners.spawn(vm::own(Arc::clone(&self.host), create, tell.clone(), inbox));
+        self.vms.insert(id, tell);
+    }
+
+    fn ask(&self, vm: u32, ask: Ask) {
+        let unasked = match self.vms.get(&vm) {
+            Some(owner) => match owner.send(vm::Message::ask(ask)) {
+                Ok(()) => return,
+                Err(mpsc::error::SendError(vm::Message::Ask(ask, _))) => ask,
+                Err(_) => return,
+            },
+            None => ask,
+        };
+        let why = format!("there is no VM {vm} on this worker");
+        self.host.report(match unasked {
+            Ask::Start(start) => refused(&start, why),
+            Ask::Stop(stop) => report(report::Report::TaskStopped(TaskStopped {
+                task: task(vm, stop.task, stop.attempt),
+                done_ppm: 0,
+                checkpoint: 0,
+                cpu_us: 0,
+            })),
+            // The answer to which nothing follows.
+            Ask::SetMode(_) => return,
+            Ask::Freeze | Ask::Thaw => vm_failed(vm, why),
+            Ask::Destroy => vm_destroyed(vm),
+        });
+    }
+
+    /// Destroys all VMs and what is left of their tasks.
+    async fn clean_up(&mut self) {
+        for owner in std::mem::take(&mut self.vms).into_values() {
+            let _ = owner.send(vm::Message::ask(Ask::Destroy));
+        }
+        let patience = 2 * limit::KILL;
+        let all = async { while self.owners.join_next().await.is_some() {} };
+        if timeout(patience, all).await.is_err() {
+            // The whole tree is killed and removed next.
+            tracing::error!("VMs are still there after {} ms", patience.as_millis());
+        }
+        let checkpoints = self.host.workspace().checkpoints().join(&self.host.run);
+        let tasks = self.host.workspace().tasks().join(&self.host.run);
+        for directory in [checkpoints, tasks] {
+            match std::fs::remove_dir_all(&directory) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    tracing::warn!(%error, directory = %directory.display(), "left behind");
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+pub(crate) fn refused(start: &StartTask, why: String) -> Report {
+    report(report::Report::TaskFailed(TaskFailed {
+        task: task(start.vm, start.task, start.attempt),
+        why,
+        cpu_us: 0,
+    }))
+}
+
+fn ended(heard: Heard) -> End {
+    match heard {
+        Heard::Goodbye { why, over: true } => End::Over { why },
+        Heard::Goodbye { why, over: false } => End::Rejoin { why },
+        Heard::Lost { after, why } => End::Lost { after, why },
+        Heard::Welcome(_) | Heard::Commands(_) => {
+            End::Rejoin { why: "the session began with something else than a welcome".to_owned() }
+        }
+    }
+}
+
+fn session_gone() -> End {
+    End::Lost { after: Duration::ZERO, why: "the session's thread has ended".to_owned() }
+}

@@ -1,0 +1,158 @@
+//! What one repetition of each program costs here.
+
+use std::{
+    collections::BTreeMap,
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
+
+use dormouse_proto::v1::Program as Args;
+use dormouse_tasks::result::TaskResult;
+use tokio::task::spawn_blocking;
+
+use super::{
+    AgentError, Result, available_millicores,
+    host::{Host, limit},
+    report::explain,
+};
+use crate::{
+    cgroup::{self, Slot},
+    process::{self, Ended, Program},
+    workspace::{self, TaskName},
+};
+
+/// A number no VM of a run has: theirs are 32 bits wide.
+const VM: u64 = 1 << 32;
+/// Programs of which any amount fits: they have no repetition to complete.
+const DIVISIBLE: [&str; 2] = ["vector", "noop"];
+
+/// Why one program was not measured.
+#[derive(Debug, thiserror::Error)]
+enum Error {
+    #[error("the control groups failed")]
+    Cgroup(#[from] cgroup::Error),
+    #[error("the process failed")]
+    Process(#[from] process::Error),
+    #[error("its directory failed")]
+    Workspace(#[from] workspace::Error),
+    #[error("its result is missing")]
+    Result(#[from] dormouse_tasks::result::ResultError),
+    #[error("it did not finish one repetition within {} s", .0.as_secs())]
+    Late(Duration),
+    #[error("it ended wrongly: {0:?}")]
+    Ended(Ended),
+}
+
+/// CPU time of one repetition of each program, in microseconds, on a host whose cores are all
+/// busy with the same; zero for those that can do any amount of work.
+pub(crate) async fn repetitions(host: Arc<Host>, programs: Vec<Args>) -> Result<Vec<u64>> {
+    let found = spawn_blocking(move || measure_all(&host, &programs)).await;
+    found.unwrap_or_else(|panic| {
+        Err(AgentError::Measure { program: "any".to_owned(), why: explain(&panic) })
+    })
+}
+
+fn measure_all(host: &Host, programs: &[Args]) -> Result<Vec<u64>> {
+    let mut known: BTreeMap<Vec<&str>, u64> = BTreeMap::new();
+    let mut found = Vec::new();
+    for program in programs {
+        let kind = without_id(&program.args);
+        let us = match known.get(&kind) {
+            Some(us) => *us,
+            None => measure(host, &program.args)?,
+        };
+        known.insert(kind, us);
+        found.push(us);
+    }
+    Ok(found)
+}
+
+/// The id of an ED task is one coefficient; it changes nothing in what is computed how often.
+fn without_id(args: &[String]) -> Vec<&str> {
+    let mut rest = Vec::new();
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
+        if arg == "--id" {
+            args.next();
+        } else {
+            rest.push(arg.as_str());
+        }
+    }
+    rest
+}
+
+fn measure(host: &Host, args: &[String]) -> Result<u64> {
+    if args.first().is_some_and(|kind| DIVISIBLE.contains(&kind.as_str())) {
+        return Ok(0);
+    }
+    let fail = |error: Error| AgentError::Measure { program: args.join(" "), why: explain(&error) };
+    let cores = (available_millicores() / 1000).max(1);
+    let groups =
+        host.prepared.tree.create_vm(VM, cores, None).map_err(|e| fail(Error::Cgroup(e)))?;
+    let times = thread::scope(|scope| {
+        let copies: Vec<_> = (0..cores)
+            .map(|cpu| {
+                scope.spawn({
+                    let groups = &groups;
+                    move || repetition(host, groups, cpu, args)
+                })
+            })
+            .collect();
+        let joined =
+            copies.into_iter().map(|copy| copy.join().unwrap_or(Err(Error::Late(Duration::ZERO))));
+        joined.collect::<std::result::Result<Vec<u64>, Error>>()
+    });
+    let swept = groups.kill_all(limit::KILL).and_then(|_| groups.remove(limit::KILL));
+    let us = times.map_err(fail)?.into_iter().max().unwrap_or(0);
+    swept.map_err(|e| fail(Error::Cgroup(e)))?;
+    tracing::info!(program = args.join(" "), us, "measured");
+    Ok(us)
+}
+
+fn repetition(
+    host: &Host,
+    groups: &cgroup::Vm,
+    cpu: u32,
+    args: &[String],
+) -> std::result::Result<u64, Error> {
+    let name = TaskName::new(host.run.clone(), format!("measure-{cpu}"))?;
+    let directory = host.workspace().create_task(&name)?;
+    let result = directory.join("result.json");
+    let entry = groups.entry(cpu, Slot::A)?;
+    let task = Program::new(host.program(), &directory)
+        .args(args)
+        .args(["--work", "1", "--result"])
+        .arg(&result)
+        .start(&entry, limit::BIRTH)?;
+    let started = Instant::now();
+    let ended = loop {
+        let left = limit::MEASURE.saturating_sub(started.elapsed());
+        match task.wait(left)? {
+            Some(ended) => break ended,
+            None if left.is_zero() => return Err(Error::Late(limit::MEASURE)),
+            None => {}
+        }
+    };
+    // 3: right as far as anybody knows.
+    if !matches!(ended, Ended::Exited(0 | 3)) {
+        return Err(Error::Ended(ended));
+    }
+    let seconds = TaskResult::read(&result)?.cpu_seconds;
+    host.workspace().remove_task(&name)?;
+    let took = Duration::try_from_secs_f64(seconds).unwrap_or_default();
+    Ok(u64::try_from(took.as_micros()).unwrap_or(u64::MAX).max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tasks_that_differ_in_their_id_only_are_measured_once() {
+        let args = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let (one, two) = (args("ed --class W --id 7"), args("ed --class W --id 8"));
+        assert_eq!(without_id(&one), without_id(&two));
+        assert_ne!(without_id(&one), without_id(&args("ed --class A --id 7")));
+    }
+}

@@ -1,0 +1,41 @@
+//! The agent: the process that dials a coordinator and plays VMs for it.
+//!
+//! ```text
+//! session thread                       main runtime
+//!   dial, number, acknowledge, beat      life: one incarnation, routes commands
+//!        │  Heard ────────────────────▶    │ Ask
+//!        │                                 ▼
+//!        ◀──────────────────── Report    vm: one owner per VM
+//!                                          │ blocking threads
+//!                                          ▼
+//!                                        cgroup, process, checkpointer
+//! ```
+//!
+//! The session has a thread and a runtime of its own, so that nothing the VMs do delays a
+//! heartbeat. Each VM has one owner, a task that takes commands in their order; nobody else
+//! touches its control groups or processes. What takes long (a process being born, CRIU, a
+//! transfer) runs in a thread and reports back as a message.
+//!
+//! What a VM *should* do is decided by [`dormouse_vm::Machine`]; here it is made so.
+
+mod config;
+mod error;
+mod host;
+mod launch;
+mod life;
+mod measure;
+mod memory;
+mod noop;
+mod places;
+mod prepare;
+mod report;
+mod run;
+mod session;
+mod snapshot;
+mod transfer;
+mod vm;
+
+pub use config::{Config, available_millicores, find_criu};
+pub use error::{AgentError, Result};
+pub use prepare::{Prepared, prepare_process};
+pub use run::{Ended, run};

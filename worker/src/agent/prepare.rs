@@ -1,0 +1,104 @@
+//! What has to be done before the first thread.
+
+use std::time::Duration;
+
+use super::{AgentError, Config, Result};
+use crate::{
+    cgroup::{Hierarchy, InstanceName, Tree},
+    checkpointer::Checkpointer,
+    cleanup,
+    criu::{Criu, Version},
+    process::{Guardian, Identity, pid_namespace},
+    store::Store,
+    workspace::Workspace,
+};
+
+/// How long what a crashed worker left may take to go away.
+const CLEAN_UP: Duration = Duration::from_secs(10);
+const PROBE: Duration = Duration::from_secs(10);
+/// Period of the CPU quotas: the shortest in which a vCPU of 5 % of a core still has the
+/// kernel's least quota of 1 ms. Smaller shares get longer ones.
+const PERIOD_US: u64 = 20_000;
+
+/// How much nicer to itself than others the worker is: it has next to nothing to do, but its
+/// heartbeats and its timing must not depend on what else runs on the host. Tasks inherit it,
+/// to whom it means nothing, since each is alone in its control group.
+const NICE: libc::c_int = -10;
+
+/// A process made ready to be a worker.
+#[derive(Debug)]
+pub struct Prepared {
+    pub(crate) tree: Tree,
+    pub(crate) workspace: Workspace,
+    pub(crate) store: Store,
+    pub(crate) criu: Option<(Criu, Version)>,
+    /// The program of tasks, at the path where it is on every worker.
+    pub(crate) program: std::path::PathBuf,
+    /// Kept to be told apart from other children; it ends by itself after this process.
+    _guardian: Guardian,
+}
+
+/// Makes this process a worker: its guardian, its mount namespace, its control groups; and takes
+/// away what a crashed one left.
+///
+/// To be called first thing in `main`, before any thread is started (so not below
+/// `#[tokio::main]`).
+///
+/// # Errors
+/// Without root, control groups or a directory of its own; each says which.
+pub fn prepare_process(config: &Config) -> Result<Prepared> {
+    let hierarchy = Hierarchy::detect().map_err(AgentError::Cgroup)?;
+    let name = InstanceName {
+        pid_namespace: pid_namespace().map_err(AgentError::Process)?,
+        owner: Identity::current().map_err(AgentError::Process)?,
+    };
+    hurry();
+    // Before the mount namespace: the guardian must not keep it alive.
+    let guardian = Guardian::start(&hierarchy, name).map_err(AgentError::Process)?;
+    let workspace = Workspace::enter(&config.root).map_err(AgentError::Workspace)?;
+    let program = workspace.install_program(&config.task_program).map_err(AgentError::Workspace)?;
+    let store = Store::open(workspace.checkpoints()).map_err(AgentError::Store)?;
+    let cleaned =
+        cleanup::clean_up(&hierarchy, &workspace, &store, CLEAN_UP).map_err(AgentError::CleanUp)?;
+    if !cleaned.groups.trees.is_empty() || !cleaned.checkpoints.is_empty() {
+        tracing::warn!(?cleaned, "a former worker had left something");
+    }
+    let tree = Tree::create(hierarchy, name, PERIOD_US).map_err(AgentError::Cgroup)?;
+    let criu = config.criu.as_ref().and_then(|path| usable(path));
+    Ok(Prepared { tree, workspace, store, criu, program, _guardian: guardian })
+}
+
+/// Raises this process's priority where it may.
+#[expect(unsafe_code, reason = "nix has no setpriority")]
+fn hurry() {
+    // SAFETY: the call takes numbers only.
+    if unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICE) } < 0 {
+        let error = std::io::Error::last_os_error();
+        tracing::warn!(%error, "the worker runs at ordinary priority: timing may suffer under load");
+    }
+}
+
+/// The CRIU at `path`, if it works here.
+fn usable(path: &std::path::Path) -> Option<(Criu, Version)> {
+    let criu = Criu::new(path);
+    let probe = criu.probe(PROBE);
+    match (probe.check, probe.version) {
+        (Ok(()), Some(version)) => Some((criu, version)),
+        (Ok(()), None) => None,
+        (Err(error), _) => {
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                path = %path.display(),
+                "this CRIU does not work: no checkpoints; scripts/get-criu obtains one"
+            );
+            None
+        }
+    }
+}
+
+impl Prepared {
+    pub(crate) fn checkpointer(&self) -> Option<Checkpointer> {
+        let (criu, version) = self.criu.clone()?;
+        Some(Checkpointer::new(criu, version, self.store.clone(), &self.workspace))
+    }
+}

@@ -1,0 +1,41 @@
+//! Reports in the words of the wire.
+
+use std::time::Duration;
+
+use dormouse_proto::v1::{Report, TaskRef, VmFailed, VmRef, VmTook, report};
+
+pub(crate) fn report(body: report::Report) -> Report {
+    Report { report: Some(body) }
+}
+
+pub(crate) fn vm_failed(vm: u32, why: impl Into<String>) -> Report {
+    report(report::Report::VmFailed(VmFailed { vm, why: why.into() }))
+}
+
+pub(crate) fn vm_destroyed(vm: u32) -> Report {
+    report(report::Report::VmDestroyed(VmRef { vm }))
+}
+
+pub(crate) fn took(vm: u32, took: Duration) -> VmTook {
+    VmTook { vm, took_us: micros(took) }
+}
+
+pub(crate) fn task(vm: u32, task: u32, attempt: u32) -> Option<TaskRef> {
+    Some(TaskRef { vm, task, attempt })
+}
+
+pub(crate) fn micros(span: Duration) -> u64 {
+    u64::try_from(span.as_micros()).unwrap_or(u64::MAX)
+}
+
+/// An error with its causes, for a report: the other side has only this text.
+pub(crate) fn explain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        next = cause.source();
+    }
+    text
+}

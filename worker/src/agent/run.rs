@@ -1,0 +1,187 @@
+//! An agent from its start to its end.
+
+use std::{
+    sync::Arc,
+    thread,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use dormouse_proto::{PROTOCOL, v1::Hello};
+use tokio::{
+    runtime::{Builder, Runtime},
+    signal::unix::{Signal, SignalKind, signal},
+    sync::mpsc,
+};
+use tokio_util::sync::CancellationToken;
+use tonic::transport::Endpoint;
+
+use super::{
+    AgentError, Config, Prepared, Result,
+    life::{self, End},
+    memory,
+    session::{self, Dial},
+};
+
+/// How long everything may take to go away at the end.
+const CLEAN_UP: Duration = Duration::from_secs(10);
+/// Threads for what blocks: births, CRIU, transfers, freezes.
+const BLOCKING: usize = 64;
+
+/// How an agent ended in good order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// The run is over.
+    Over {
+        /// In the coordinator's words.
+        why: String,
+    },
+    /// By SIGTERM or SIGINT.
+    Terminated,
+}
+
+/// Works for the coordinator until the run is over or a signal comes. Nothing is left then:
+/// no process, control group or task directory.
+///
+/// Blocks; makes its own threads.
+///
+/// # Errors
+/// The coordinator can't be reached or was lost; a program can't be measured; something can't
+/// be cleaned up.
+pub fn run(config: &Config, prepared: Prepared) -> Result<Ended> {
+    let endpoint = endpoint(&config.coordinator)?;
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(2)
+        .max_blocking_threads(BLOCKING)
+        .thread_name("agent")
+        .enable_all()
+        .build()
+        .map_err(runtime_error("the agent's runtime"))?;
+    let prepared = Arc::new(prepared);
+    let outcome = lives(config, &endpoint, &prepared, &runtime);
+    // Threads that still wait for something wait for what is killed below.
+    runtime.shutdown_background();
+    let removed = prepared.tree.remove(CLEAN_UP);
+    let outcome = outcome?;
+    match removed {
+        Ok(()) => Ok(outcome),
+        Err(source) => Err(AgentError::Left { root: config.root.clone(), source }),
+    }
+}
+
+/// One life after the other, until the end.
+fn lives(
+    config: &Config,
+    endpoint: &Endpoint,
+    prepared: &Arc<Prepared>,
+    runtime: &Runtime,
+) -> Result<Ended> {
+    let mut signals = {
+        let _inside = runtime.enter();
+        Signals::new()?
+    };
+    loop {
+        let end = one_life(config, endpoint, prepared, runtime, &mut signals)?;
+        match end {
+            End::Over { why } => return Ok(Ended::Over { why }),
+            End::Terminated => return Ok(Ended::Terminated),
+            End::Rejoin { why } => tracing::warn!(%why, "joining anew"),
+            End::Lost { after, why } => {
+                let address = config.coordinator.clone();
+                return Err(AgentError::Lost { address, after, why });
+            }
+        }
+    }
+}
+
+fn one_life(
+    config: &Config,
+    endpoint: &Endpoint,
+    prepared: &Arc<Prepared>,
+    runtime: &Runtime,
+    signals: &mut Signals,
+) -> Result<End> {
+    let (report, reports) = mpsc::unbounded_channel();
+    let (hear, heard) = mpsc::unbounded_channel();
+    let dial = Dial {
+        endpoint: endpoint.clone(),
+        hello: hello(config, prepared),
+        patience: config.patience,
+        hold: config.hold,
+    };
+    let stop = CancellationToken::new();
+    let session = {
+        let stop = stop.clone();
+        let own = Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(runtime_error("the session's runtime"))?;
+        thread::Builder::new()
+            .name("session".to_owned())
+            .spawn(move || own.block_on(session::keep(dial, reports, hear, stop)))
+            .map_err(runtime_error("the session's thread"))?
+    };
+    let end = runtime.block_on(life::live(prepared, endpoint, heard, report, signals));
+    stop.cancel();
+    // It panics only by a bug, which has been printed.
+    let _ = session.join();
+    end
+}
+
+fn hello(config: &Config, prepared: &Prepared) -> Hello {
+    let version = if prepared.tree.hierarchy().is_v2() { "v2" } else { "v1" };
+    Hello {
+        worker: config.name.clone(),
+        incarnation: incarnation(),
+        millicores: config.millicores,
+        memory_bytes: memory::available_bytes(),
+        cgroup_version: version.to_owned(),
+        criu_version: prepared.criu.as_ref().map(|(_, v)| v.to_string()).unwrap_or_default(),
+        protocol: PROTOCOL,
+    }
+}
+
+/// A number no former life of this worker has had: the time of its birth, in nanoseconds.
+fn incarnation() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+}
+
+fn endpoint(address: &str) -> Result<Endpoint> {
+    let endpoint = Endpoint::from_shared(format!("http://{address}"))
+        .map_err(|source| AgentError::Address { address: address.to_owned(), source })?;
+    Ok(endpoint
+        .connect_timeout(Duration::from_secs(5))
+        .tcp_nodelay(true)
+        // Without these a vanished peer goes unnoticed for hours.
+        .http2_keep_alive_interval(Duration::from_secs(5))
+        .keep_alive_timeout(Duration::from_secs(10))
+        .keep_alive_while_idle(true))
+}
+
+fn runtime_error(what: &'static str) -> impl FnOnce(std::io::Error) -> AgentError {
+    move |source| AgentError::Runtime { what, source }
+}
+
+/// What ends an agent from outside.
+pub(crate) struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn new() -> Result<Self> {
+        let on = |kind| signal(kind).map_err(runtime_error("the signal handlers"));
+        Ok(Self {
+            terminate: on(SignalKind::terminate())?,
+            interrupt: on(SignalKind::interrupt())?,
+        })
+    }
+
+    /// The first of them.
+    pub(crate) async fn come(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! Keeping the session up: dialling, resending, beating, and knowing when to give up.
+
+use std::time::Duration;
+
+use dormouse_proto::v1::{
+    Command, Commands, FromWorker, Heartbeat, Hello, Report, Reports, ToWorker, Welcome,
+    coordinator_client::CoordinatorClient, from_worker, to_worker,
+};
+use tokio::{
+    sync::mpsc,
+    time::{Instant, MissedTickBehavior, interval, sleep_until, timeout},
+};
+use tokio_stream::wrappers::ReceiverStream;
+use tokio_util::sync::CancellationToken;
+use tonic::{Streaming, transport::Endpoint};
+
+use super::numbering::{Inbox, Outbox};
+use crate::agent::report::explain;
+
+/// Reports in one message at most: far below every message limit.
+const BATCH: usize = 512;
+/// Messages on their way into the connection.
+const IN_FLIGHT: usize = 16;
+/// Commands come in large batches when a run begins.
+const MESSAGE_LIMIT: usize = 64 << 20;
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+const CONNECT: Duration = Duration::from_secs(5);
+
+/// Whom to dial, as whom, and for how long.
+#[derive(Debug)]
+pub(crate) struct Dial {
+    pub(crate) endpoint: Endpoint,
+    pub(crate) hello: Hello,
+    /// How long to try to reach the coordinator before its first welcome.
+    pub(crate) patience: Duration,
+    /// How long to hold the VMs without a connection; else what the coordinator says.
+    pub(crate) hold: Option<Duration>,
+}
+
+/// What the session hears, in order.
+#[derive(Debug)]
+pub(crate) enum Heard {
+    /// Also after every reconnect.
+    Welcome(Welcome),
+    Commands(Vec<Command>),
+    Goodbye {
+        why: String,
+        over: bool,
+    },
+    /// There was no connection for too long.
+    Lost {
+        after: Duration,
+        why: String,
+    },
+}
+
+/// Why a connection ended.
+enum Parted {
+    Goodbye { why: String, over: bool },
+    Broken(String),
+    Stopped,
+}
+
+struct Session {
+    dial: Dial,
+    outbox: Outbox<Report>,
+    inbox: Inbox,
+    reports: mpsc::UnboundedReceiver<Report>,
+    heard: mpsc::UnboundedSender<Heard>,
+    /// Silence after which the other side is taken for lost; known from the first welcome.
+    lost_after: Option<Duration>,
+    /// When something was last heard.
+    last_heard: Instant,
+}
+
+/// Keeps the session until a goodbye, a loss, or `stop`.
+pub(crate) async fn keep(
+    dial: Dial,
+    reports: mpsc::UnboundedReceiver<Report>,
+    heard: mpsc::UnboundedSender<Heard>,
+    stop: CancellationToken,
+) {
+    let mut session = Session {
+        dial,
+        outbox: Outbox::new(),
+        inbox: Inbox::default(),
+        reports,
+        heard,
+        lost_after: None,
+        last_heard: Instant::now(),
+    };
+    let last_word = tokio::select! {
+        last_word = session.run(&stop) => last_word,
+        () = stop.cancelled() => None,
+    };
+    if let Some(last_word) = last_word {
+        // Nobody listens only where the agent has already ended.
+        let _ = session.heard.send(last_word);
+    }
+}
+
+impl Session {
+    async fn run(&mut self, stop: &CancellationToken) -> Option<Heard> {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let before = self.last_heard;
+            let why = match self.connect().await {
+                Ok((out, stream)) => match self.talk(out, stream, stop).await {
+                    Parted::Goodbye { why, over } => return Some(Heard::Goodbye { why, over }),
+                    Parted::Stopped => return None,
+                    Parted::Broken(why) => why,
+                },
+                Err(why) => why,
+            };
+            let patience = match self.lost_after {
+                Some(lost_after) => self.dial.hold.unwrap_or(lost_after),
+                None => self.dial.patience,
+            };
+            let silent = self.last_heard.elapsed();
+            if silent >= patience {
+                return Some(Heard::Lost { after: silent, why });
+            }
+            tracing::warn!(%why, "no session with the coordinator; the VMs are held");
+            pause = if self.last_heard > before { FIRST_PAUSE } else { pause };
+            let give_up = self.last_heard + patience;
+            sleep_until((Instant::now() + pause).min(give_up)).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    async fn connect(&mut self) -> Result<(mpsc::Sender<FromWorker>, Streaming<ToWorker>), String> {
+        let dialled = async {
+            let channel = self.dial.endpoint.connect().await.map_err(|e| explain(&e))?;
+            let mut client = CoordinatorClient::new(channel)
+                .max_decoding_message_size(MESSAGE_LIMIT)
+                .max_encoding_message_size(MESSAGE_LIMIT);
+            let (out, messages) = mpsc::channel(IN_FLIGHT);
+            let hello = from_worker::Body::Hello(self.dial.hello.clone());
+            out.try_send(FromWorker { ack: self.inbox.taken(), body: Some(hello) })
+                .map_err(|e| e.to_string())?;
+            let response = client
+                .session(ReceiverStream::new(messages))
+                .await
+                .map_err(|status| format!("{}: {}", status.code(), status.message()))?;
+            Ok((out, response.into_inner()))
+        };
+        let limit = self.lost_after.unwrap_or(CONNECT).min(CONNECT);
+        match timeout(limit, dialled).await {
+            Ok(result) => result,
+            Err(_) => Err(format!("no answer within {} ms", limit.as_millis())),
+        }
+    }
+
+    /// One connection, from the hello to its end.
+    async fn talk(
+        &mut self,
+        out: mpsc::Sender<FromWorker>,
+        mut stream: Streaming<ToWorker>,
+        stop: &CancellationToken,
+    ) -> Parted {
+        self.outbox.rewind();
+        let mut welcome = false;
+        let mut owed = false;
+        let mut batch = Vec::new();
+        let connected = Instant::now();
+        let mut beat = interval(self.silence() / 4);
+        beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut beat_due = false;
+        loop {
+            // A connection that has just come up has not been silent yet.
+            let silent_at = self.last_heard.max(connected) + self.silence();
+            let sendable = welcome && (self.outbox.has_news() || owed || beat_due);
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => return Parted::Stopped,
+                message = stream.message() => {
+                    let message = match message {
+                        Ok(Some(message)) => message,
+                        Ok(None) => return Parted::Broken("it closed the session".to_owned()),
+                        Err(status) => {
+                            return Parted::Broken(
+                                format!("{}: {}", status.code(), status.message()),
+                            );
+                        }
+                    };
+                    let was = self.silence();
+                    match self.hear(message, &mut welcome) {
+                        Ok(news) => owed |= news,
+                        Err(parted) => return parted,
+                    }
+                    if self.silence() != was {
+                        beat = interval(self.silence() / 4);
+                        beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+                    }
+                }
+                place = out.reserve(), if sendable => {
+                    let Ok(place) = place else {
+                        return Parted::Broken("the connection broke".to_owned());
+                    };
+                    place.send(self.next_message());
+                    (owed, beat_due) = (false, false);
+                }
+                count = self.reports.recv_many(&mut batch, BATCH), if !self.reports.is_closed() => {
+                    for report in batch.drain(..count) {
+                        self.outbox.push(report);
+                    }
+                }
+                _ = beat.tick() => beat_due = true,
+                () = sleep_until(silent_at) => {
+                    return Parted::Broken(
+                        format!("nothing was heard for {} ms", self.silence().as_millis()),
+                    );
+                }
+            }
+        }
+    }
+
+    fn silence(&self) -> Duration {
+        self.lost_after.unwrap_or(CONNECT)
+    }
+
+    /// Reports if there are any, else a heartbeat; both carry the acknowledgement.
+    fn next_message(&mut self) -> FromWorker {
+        let ack = self.inbox.taken();
+        let body = if self.outbox.has_news() {
+            let (first, reports) = self.outbox.send(BATCH);
+            from_worker::Body::Reports(Reports { first, reports })
+        } else {
+            from_worker::Body::Heartbeat(Heartbeat {})
+        };
+        FromWorker { ack, body: Some(body) }
+    }
+
+    /// Takes a message; true where it has to be acknowledged.
+    fn hear(&mut self, message: ToWorker, welcome: &mut bool) -> Result<bool, Parted> {
+        self.last_heard = Instant::now();
+        self.outbox.acknowledged(message.ack);
+        match message.body {
+            Some(to_worker::Body::Welcome(said)) => {
+                *welcome = true;
+                let lost_after = Duration::from_millis(u64::from(said.lost_after_ms.max(100)));
+                self.lost_after = Some(lost_after);
+                self.pass_on(Heard::Welcome(said))?;
+                Ok(true)
+            }
+            Some(to_worker::Body::Goodbye(said)) => {
+                Err(Parted::Goodbye { why: said.why, over: said.over })
+            }
+            Some(to_worker::Body::Commands(Commands { first, commands })) => {
+                if !*welcome {
+                    return Err(Parted::Broken("commands came before the welcome".to_owned()));
+                }
+                let news = self
+                    .inbox
+                    .take(first, commands)
+                    .map_err(|gap| Parted::Broken(gap.to_string()))?;
+                if !news.is_empty() {
+                    self.pass_on(Heard::Commands(news))?;
+                }
+                Ok(true)
+            }
+            Some(to_worker::Body::Heartbeat(_)) | None => Ok(false),
+        }
+    }
+
+    fn pass_on(&self, heard: Heard) -> Result<(), Parted> {
+        self.heard.send(heard).map_err(|_| Parted::Stopped)
+    }
+}

@@ -1,0 +1,358 @@
+//! The owner of a VM: takes what comes one after the other.
+
+use std::{
+    collections::VecDeque,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use dormouse_proto::v1::{CreateVm, SetMode, StartTask, StopTask, VmRef, VmShare, report};
+use dormouse_units::{Bytes, Credits, Ppm};
+use dormouse_vm::{CreditSpec, Machine, MachineSpec};
+use tokio::{
+    sync::{OwnedSemaphorePermit, mpsc},
+    task::spawn_blocking,
+    time::sleep_until,
+};
+
+use super::{
+    attempt::{Attempt, Key, Phase},
+    lane::Lane,
+};
+use crate::{
+    agent::{
+        host::{Host, limit},
+        launch::Birth,
+        report::{explain, micros, report, took, vm_destroyed, vm_failed},
+        snapshot::{Snapshot, SnapshotError},
+    },
+    cgroup,
+};
+
+/// What a VM is asked to do.
+#[derive(Debug)]
+pub(crate) enum Ask {
+    Freeze,
+    Thaw,
+    Destroy,
+    Start(Box<StartTask>),
+    Stop(StopTask),
+    SetMode(SetMode),
+}
+
+/// What comes to an owner: commands, and what its threads have done.
+#[derive(Debug)]
+pub(crate) enum Message {
+    /// With the time it came.
+    Ask(Ask, Instant),
+    Launched(Key, Result<Birth, String>),
+    /// The process has ended.
+    Ended(Key),
+    /// It is this attempt's turn at CRIU.
+    DumpTurn(Key, OwnedSemaphorePermit),
+    Dumped(Key, Result<Snapshot, SnapshotError>),
+    /// The coordinator has the checkpoint of this number (its size), or has not.
+    Stored(Key, u32, Result<u64, String>),
+}
+
+impl Message {
+    pub(crate) fn ask(ask: Ask) -> Self {
+        Self::Ask(ask, Instant::now())
+    }
+}
+
+/// Whether a VM is still there.
+#[derive(PartialEq, Eq)]
+enum After {
+    GoesOn,
+    Destroyed,
+}
+
+/// One VM.
+#[derive(Debug)]
+pub(crate) struct Owner {
+    pub(crate) host: Arc<Host>,
+    pub(crate) id: u32,
+    pub(crate) machine: Machine,
+    pub(crate) groups: Arc<cgroup::Vm>,
+    pub(crate) lanes: Vec<Lane>,
+    pub(crate) attempts: Vec<Attempt>,
+    /// Commands that wait for a freeze or a destruction that waits for threads at work.
+    queue: VecDeque<(Ask, Instant)>,
+    /// To itself.
+    pub(crate) tell: mpsc::UnboundedSender<Message>,
+    /// Up to when the credits are counted, and what was used since, in emulated vCPU time.
+    pub(crate) credited: Instant,
+    pub(crate) used_vcpu_us: u64,
+    frozen_at: Option<Instant>,
+    failed: bool,
+}
+
+/// Creates the VM and owns it until it is destroyed.
+pub(crate) async fn own(
+    host: Arc<Host>,
+    create: CreateVm,
+    tell: mpsc::UnboundedSender<Message>,
+    mut inbox: mpsc::UnboundedReceiver<Message>,
+) {
+    let id = create.vm;
+    match Owner::create(&host, &create, tell).await {
+        Ok(mut owner) => {
+            host.report(report(report::Report::VmCreated(VmRef { vm: id })));
+            owner.live(&mut inbox).await;
+        }
+        Err(why) => {
+            host.report(vm_failed(id, why));
+            // Until it is destroyed there is nobody to run anything.
+            while let Some(message) = inbox.recv().await {
+                match message {
+                    Message::Ask(Ask::Destroy, _) => break,
+                    Message::Ask(Ask::Start(start), _) => {
+                        let why = "the VM could not be created".to_owned();
+                        host.report(crate::agent::life::refused(&start, why));
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+    host.report(vm_destroyed(id));
+}
+
+impl Owner {
+    async fn create(
+        host: &Arc<Host>,
+        create: &CreateVm,
+        tell: mpsc::UnboundedSender<Message>,
+    ) -> Result<Self, String> {
+        let (id, vcpus, memory) = (create.vm, create.vcpus, create.memory_bytes);
+        let made = {
+            let host = Arc::clone(host);
+            let limit = (memory > 0).then_some(memory);
+            spawn_blocking(move || host.prepared.tree.create_vm(u64::from(id), vcpus, limit)).await
+        };
+        let groups = made.map_err(|e| explain(&e))?.map_err(|e| explain(&e))?;
+        let credits = create.burstable.map(|b| CreditSpec {
+            baseline: Ppm::new(b.baseline_ppm),
+            earned_per_hour: Credits::from_vcpu_micros(b.earned_per_hour_vcpu_us),
+            initial: Credits::from_vcpu_micros(b.initial_vcpu_us),
+            cap: Credits::from_vcpu_micros(b.cap_vcpu_us),
+        });
+        Ok(Self {
+            host: Arc::clone(host),
+            id,
+            machine: Machine::new(MachineSpec { vcpus, memory: Bytes::new(memory), credits }),
+            groups: Arc::new(groups),
+            lanes: (0..vcpus).map(|_| Lane::default()).collect(),
+            attempts: Vec::new(),
+            queue: VecDeque::new(),
+            tell,
+            credited: Instant::now(),
+            used_vcpu_us: 0,
+            frozen_at: None,
+            failed: false,
+        })
+    }
+
+    async fn live(&mut self, inbox: &mut mpsc::UnboundedReceiver<Message>) {
+        loop {
+            let wake = self.next_wake().map(tokio::time::Instant::from_std);
+            let message = tokio::select! {
+                message = inbox.recv() => message,
+                () = async { sleep_until(wake.unwrap_or_else(tokio::time::Instant::now)).await },
+                    if wake.is_some() =>
+                {
+                    self.on_time();
+                    continue;
+                }
+            };
+            match message {
+                Some(Message::Ask(ask, asked)) => self.queue.push_back((ask, asked)),
+                Some(Message::Launched(key, result)) => self.launched(key, result),
+                Some(Message::Ended(key)) => self.process_ended(key),
+                Some(Message::DumpTurn(key, permit)) => self.dump_turn(key, permit),
+                Some(Message::Dumped(key, result)) => self.dumped(key, result),
+                Some(Message::Stored(key, number, result)) => self.stored(key, number, result),
+                None => return,
+            }
+            if self.work_off().await == After::Destroyed {
+                return;
+            }
+        }
+    }
+
+    /// Whether a freeze or a destruction waits.
+    pub(crate) fn is_waited_for(&self) -> bool {
+        !self.queue.is_empty()
+    }
+
+    /// Obeys what can be obeyed now, in order.
+    async fn work_off(&mut self) -> After {
+        while let Some((ask, _)) = self.queue.front() {
+            // What stops the whole VM waits for threads that are at work on it.
+            let whole = matches!(ask, Ask::Freeze | Ask::Destroy);
+            if whole && self.attempts.iter().any(Attempt::is_busy) {
+                break;
+            }
+            let Some((ask, asked)) = self.queue.pop_front() else { break };
+            match ask {
+                Ask::Freeze => self.freeze(asked).await,
+                Ask::Thaw => self.thaw(asked).await,
+                Ask::Start(start) => self.start(*start, asked),
+                Ask::Stop(stop) => self.stop(stop),
+                Ask::SetMode(set) => self.set_mode(set),
+                Ask::Destroy => {
+                    self.destroy().await;
+                    return After::Destroyed;
+                }
+            }
+        }
+        After::GoesOn
+    }
+
+    /// The next moment at which something is due by itself.
+    fn next_wake(&self) -> Option<Instant> {
+        if self.machine.is_frozen() {
+            return None;
+        }
+        let attempts = self.attempts.iter().filter_map(|a| match a.phase {
+            Phase::Waiting { until } | Phase::Held { until } => Some(until),
+            Phase::Running => a.look,
+            _ => None,
+        });
+        attempts.chain(self.credits_turn_at()).min()
+    }
+
+    fn on_time(&mut self) {
+        let now = Instant::now();
+        if self.credits_turn_at().is_some_and(|at| at <= now) {
+            self.pass();
+            self.refresh_all();
+            self.report_credits();
+            self.look_again();
+        }
+        let due: Vec<Key> = self.attempts.iter().map(|a| a.key).collect();
+        for key in due {
+            let Some(attempt) = self.attempt(key) else { continue };
+            match attempt.phase {
+                Phase::Waiting { until } if until <= now => self.slot_stays_occupied(key),
+                Phase::Held { until } if until <= now => self.let_go(key),
+                Phase::Running if attempt.look.is_some_and(|at| at <= now) => self.look(key),
+                _ => {}
+            }
+        }
+    }
+
+    pub(crate) fn attempt(&mut self, key: Key) -> Option<&mut Attempt> {
+        self.attempts.iter_mut().find(|a| a.key == key)
+    }
+
+    /// Takes an attempt out of the books.
+    pub(crate) fn remove(&mut self, key: Key) -> Option<Attempt> {
+        let place = self.attempts.iter().position(|a| a.key == key)?;
+        Some(self.attempts.remove(place))
+    }
+
+    /// CPU time this attempt has spent on this VM, in microseconds.
+    pub(crate) fn cpu_us(&self, attempt: &Attempt) -> u64 {
+        match self.groups.slot_cpu_ns(attempt.cpu, attempt.slot) {
+            Ok(ns) => ns.saturating_sub(attempt.base_ns) / 1000,
+            Err(error) => {
+                tracing::warn!(%error, "the CPU time of {} is not known", attempt.name);
+                0
+            }
+        }
+    }
+
+    async fn freeze(&mut self, asked: Instant) {
+        if self.machine.is_frozen() {
+            self.host.report(report(report::Report::VmFrozen(took(self.id, Duration::ZERO))));
+            return;
+        }
+        self.pass();
+        self.stop_counting();
+        let groups = Arc::clone(&self.groups);
+        let frozen = spawn_blocking(move || groups.freeze(limit::FREEZE)).await;
+        match frozen {
+            Ok(Ok(_)) => {
+                self.machine.freeze();
+                self.frozen_at = Some(Instant::now());
+                let took = took(self.id, asked.elapsed());
+                self.host.report(report(report::Report::VmFrozen(took)));
+                self.report_share();
+            }
+            Ok(Err(error)) => {
+                self.refresh_all();
+                self.fail(&error);
+            }
+            Err(error) => self.fail(&error),
+        }
+    }
+
+    async fn thaw(&mut self, asked: Instant) {
+        let groups = Arc::clone(&self.groups);
+        match spawn_blocking(move || groups.thaw(limit::FREEZE)).await {
+            Ok(Ok(_)) => {
+                self.machine.thaw();
+                self.credited = Instant::now();
+                let stood = self.frozen_at.take().map_or(Duration::ZERO, |at| at.elapsed());
+                for attempt in &mut self.attempts {
+                    if let Phase::Held { until } | Phase::Waiting { until } = &mut attempt.phase {
+                        *until += stood;
+                    }
+                }
+                self.refresh_all();
+                self.look_again();
+                let took = took(self.id, asked.elapsed());
+                self.host.report(report(report::Report::VmThawed(took)));
+                self.report_credits();
+            }
+            Ok(Err(error)) => self.fail(&error),
+            Err(error) => self.fail(&error),
+        }
+    }
+
+    async fn destroy(&mut self) {
+        self.stop_counting();
+        self.report_share();
+        let processes: Vec<_> = self.attempts.iter().filter_map(|a| a.process.clone()).collect();
+        let groups = Arc::clone(&self.groups);
+        let gone = spawn_blocking(move || {
+            let killed = groups.kill_all(limit::KILL);
+            for process in processes {
+                // Reaped here or, at the same moment, by the watch of its end.
+                let _ = process.wait(limit::KILL);
+            }
+            killed.and_then(|_| groups.remove(limit::KILL))
+        })
+        .await;
+        if let Ok(Err(error)) = gone {
+            // The worker's end tries again.
+            tracing::error!(vm = self.id, why = explain(&error), "a VM's groups are left behind");
+        }
+        for attempt in std::mem::take(&mut self.attempts) {
+            let (task, number) = attempt.key;
+            self.host.places.release(self.host.workspace(), &attempt.name, task, number);
+        }
+    }
+
+    /// What was promised and received since the VM was created.
+    pub(crate) fn report_share(&self) {
+        let promised: Duration = self.lanes.iter().map(|l| l.meter.promised()).sum();
+        let received: Duration = self.lanes.iter().map(|l| l.meter.received()).sum();
+        self.host.report(report(report::Report::VmShare(VmShare {
+            vm: self.id,
+            promised_us: micros(promised),
+            received_us: micros(received),
+        })));
+    }
+
+    /// The VM cannot go on; the coordinator will have it destroyed.
+    pub(crate) fn fail(&mut self, error: &dyn std::error::Error) {
+        let why = explain(error);
+        tracing::error!(vm = self.id, why, "the VM has failed");
+        if !std::mem::replace(&mut self.failed, true) {
+            self.host.report(vm_failed(self.id, why));
+        }
+    }
+}

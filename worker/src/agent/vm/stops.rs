@@ -1,0 +1,114 @@
+//! Stopping tasks, and changing how they run.
+
+use dormouse_proto::v1::{SetMode, StopTask, TaskStopped, report};
+use dormouse_units::{Attempt as AttemptNo, TaskId};
+
+use super::{
+    attempt::{Key, Phase},
+    owner::Owner,
+    starts::mode,
+};
+use crate::agent::report::{explain, report, task};
+
+impl Owner {
+    pub(crate) fn stop(&mut self, stop: StopTask) {
+        let key = (TaskId::new(stop.task), AttemptNo::new(stop.attempt));
+        let frozen = self.machine.is_frozen();
+        let can_keep = !frozen && self.host.checkpointer.is_some();
+        let Some(attempt) = self.attempts.iter_mut().find(|a| a.key == key) else {
+            // It has ended, and that was reported.
+            return self.say_stopped(key, 0, 0, 0);
+        };
+        let keep = stop.keep && can_keep;
+        match attempt.phase {
+            Phase::Launching | Phase::Dumping { .. } => attempt.stop = Some(stop),
+            Phase::Dying | Phase::Gone => {}
+            Phase::Waiting { .. } => {
+                attempt.stop = Some(stop);
+                if let Some((cpu_us, attempt)) = self.take_out(key) {
+                    self.say_stopped(key, attempt.order.done_ppm, 0, cpu_us);
+                }
+            }
+            Phase::Running | Phase::Queued { .. } if keep => {
+                attempt.stop = Some(stop);
+                self.ask_for_dump(key);
+            }
+            // One that is held has just been checkpointed, and has done nothing since.
+            Phase::Running | Phase::Queued { .. } | Phase::Held { .. } => {
+                attempt.stop = Some(StopTask { keep, ..stop });
+                self.kill(key);
+            }
+        }
+    }
+
+    /// Kills the process of an attempt, which then leaves its seat.
+    ///
+    /// On a frozen VM it is not seen to be gone before the thaw; it never executes another
+    /// instruction of its own, since it wakes inside the kernel, with the signal pending.
+    pub(crate) fn kill(&mut self, key: Key) {
+        self.pass();
+        self.machine.leave(key.0, key.1);
+        let frozen = self.machine.is_frozen();
+        let Some(attempt) = self.attempt(key) else { return };
+        if let Some(Err(error)) = attempt.process.as_ref().map(|process| process.kill()) {
+            tracing::error!(why = explain(&error), "a task survives");
+        }
+        attempt.phase = Phase::Dying;
+        let cpu = attempt.cpu;
+        self.refresh(cpu);
+        self.report_credits();
+        if frozen && let Some(attempt) = self.attempts.iter().find(|a| a.key == key) {
+            let (done, cpu_us) = (attempt.done_ppm(), self.cpu_us(attempt));
+            self.say_stopped(key, done, 0, cpu_us);
+            if let Some(attempt) = self.attempt(key) {
+                attempt.reported = true;
+            }
+        }
+    }
+
+    /// Reports the end of a stopped attempt once its process is gone and, if it is to be kept,
+    /// the coordinator has its checkpoint.
+    pub(crate) fn settle_stop(&mut self, key: Key) {
+        let Some(attempt) = self.attempts.iter().find(|a| a.key == key) else { return };
+        if !matches!(attempt.phase, Phase::Gone) {
+            return;
+        }
+        if let Some(why) = attempt.wrong.clone() {
+            return self.fail_attempt(key, why);
+        }
+        let keep = attempt.stop.is_some_and(|stop| stop.keep);
+        let mut kept = (attempt.done_ppm(), 0);
+        if keep && let Some(pending) = &attempt.pending {
+            match &pending.stored {
+                None => return,
+                Some(Ok(_)) => kept = (pending.ppm, pending.number),
+                Some(Err(why)) => {
+                    tracing::warn!(why, task = %attempt.name, "the last checkpoint is lost");
+                }
+            }
+        }
+        let Some((cpu_us, attempt)) = self.take_out(key) else { return };
+        if !attempt.reported {
+            self.say_stopped(key, kept.0, kept.1, cpu_us);
+        }
+    }
+
+    fn say_stopped(&self, key: Key, done_ppm: u32, checkpoint: u32, cpu_us: u64) {
+        self.host.report(report(report::Report::TaskStopped(TaskStopped {
+            task: task(self.id, key.0.get(), key.1.get()),
+            done_ppm,
+            checkpoint,
+            cpu_us,
+        })));
+    }
+
+    pub(crate) fn set_mode(&mut self, set: SetMode) {
+        self.pass();
+        let key = (TaskId::new(set.task), AttemptNo::new(set.attempt));
+        if self.machine.change(key.0, key.1, |seat| seat.mode = mode(set.mode())) {
+            self.refresh_all();
+            self.look(key);
+            self.report_credits();
+        }
+    }
+}

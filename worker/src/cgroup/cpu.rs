@@ -1,0 +1,202 @@
+//! CPU quotas, tier priorities, usage and throttling of one group.
+
+use std::path::Path;
+
+use cgroups_rs::fs::cpu::CpuController;
+
+use super::{Error, Result, file};
+
+const PPM: u64 = 1_000_000;
+/// The kernel refuses quotas and periods below one millisecond and periods above one second.
+const MIN_US: u64 = 1_000;
+const MAX_PERIOD_US: u64 = 1_000_000;
+
+/// CPU bandwidth: so many microseconds of one host core in each period.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CpuQuota {
+    /// Time that may be used per period, in microseconds; at least 1000.
+    pub quota_us: u64,
+    /// The period, in microseconds; 1000 to 1,000,000.
+    pub period_us: u64,
+}
+
+impl CpuQuota {
+    /// The period used unless told otherwise: 20 ms.
+    pub const DEFAULT_PERIOD_US: u64 = 20_000;
+
+    /// The quota that gives `ppm` millionths of one host core.
+    ///
+    /// Where that would be less than the kernel's least quota of 1 ms per period, the period is
+    /// lengthened so that the share stays right, up to the kernel's longest of 1 s: no
+    /// share below 1000 ppm exists.
+    #[must_use]
+    pub fn from_ppm(ppm: u32, period_us: u64) -> Self {
+        let ppm = u64::from(ppm).max(1);
+        let least = (MIN_US * PPM).div_ceil(ppm);
+        let period_us = period_us.clamp(MIN_US, MAX_PERIOD_US).max(least).min(MAX_PERIOD_US);
+        let quota_us = ((period_us * ppm + PPM / 2) / PPM).max(MIN_US);
+        Self { quota_us, period_us }
+    }
+}
+
+/// How often a group ran into its quota.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Throttling {
+    /// Periods in which the group wanted to run.
+    pub periods: u64,
+    /// Periods in which it used up its quota.
+    pub throttled_periods: u64,
+    /// Time it was kept from running, summed over host cores, in nanoseconds.
+    pub throttled_ns: u64,
+}
+
+/// Sets the quota of the group at `path`; `None` lifts it.
+pub(crate) fn set_quota(path: &Path, v2: bool, quota: Option<CpuQuota>) -> Result<()> {
+    let controller = CpuController::new(path.to_owned(), path.to_owned(), v2);
+    let result = match quota {
+        None => controller.set_cfs_quota(-1),
+        Some(q) if v2 => {
+            let quota = i64::try_from(q.quota_us).unwrap_or(i64::MAX);
+            controller.set_cfs_quota_and_period(Some(quota), Some(q.period_us))
+        }
+        // The period first, with no quota in force: no pair in between can be refused.
+        Some(q) => controller
+            .set_cfs_quota(-1)
+            .and_then(|()| controller.set_cfs_period(q.period_us))
+            .and_then(|()| controller.set_cfs_quota(i64::try_from(q.quota_us).unwrap_or(i64::MAX))),
+    };
+    result.map_err(|source| Error::Setting {
+        path: path.to_owned(),
+        setting: "the CPU quota",
+        value: quota.map_or_else(
+            || "none".to_owned(),
+            |q| format!("{} us in {} us", q.quota_us, q.period_us),
+        ),
+        source: Box::new(source),
+    })
+}
+
+/// Gives the group the highest or the lowest priority among its siblings.
+///
+/// `cpu.idle` where the kernel has it: an idle group runs only when nobody else wants to. On
+/// older kernels the extremes of shares or weight come as close as can be.
+pub(crate) fn set_foreground(path: &Path, v2: bool, foreground: bool) -> Result<()> {
+    let idle = path.join("cpu.idle");
+    if idle.exists() {
+        file::write(&idle, if foreground { "0" } else { "1" })?;
+        // The kernel refuses a weight for an idle group.
+        if !foreground {
+            return Ok(());
+        }
+    }
+    let (weight, value) = match (v2, foreground) {
+        (false, true) => ("cpu.shares", "262144"),
+        (false, false) => ("cpu.shares", "2"),
+        (true, true) => ("cpu.weight", "10000"),
+        (true, false) => ("cpu.weight", "1"),
+    };
+    file::write(&path.join(weight), value)
+}
+
+/// Puts a worker's whole tree before what else runs on the host: sixteen times the weight of an
+/// ordinary process.
+///
+/// What its VMs may use is capped by their quotas, and below that cap is promised to them. It is
+/// not more, so that the worker itself, an ordinary process, is not kept waiting.
+pub(crate) fn favour(path: &Path, v2: bool) -> Result<()> {
+    let (weight, value) = if v2 { ("cpu.weight", "1600") } else { ("cpu.shares", "16384") };
+    file::write(&path.join(weight), value)
+}
+
+/// CPU time used by the group at `path` of the accounting hierarchy, in nanoseconds.
+pub(crate) fn usage_ns(path: &Path, v2: bool) -> Result<u64> {
+    if v2 {
+        Ok(file::read_key(&path.join("cpu.stat"), "usage_usec")? * 1_000)
+    } else {
+        file::read_u64(&path.join("cpuacct.usage"))
+    }
+}
+
+pub(crate) fn throttling(path: &Path, v2: bool) -> Result<Throttling> {
+    let stat = path.join("cpu.stat");
+    Ok(Throttling {
+        periods: file::read_key(&stat, "nr_periods")?,
+        throttled_periods: file::read_key(&stat, "nr_throttled")?,
+        throttled_ns: if v2 {
+            file::read_key(&stat, "throttled_usec")? * 1_000
+        } else {
+            file::read_key(&stat, "throttled_time")?
+        },
+    })
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn small_shares_lengthen_the_period() {
+        let quota = |ppm| CpuQuota::from_ppm(ppm, 20_000);
+        assert_eq!(quota(500_000), CpuQuota { quota_us: 10_000, period_us: 20_000 });
+        assert_eq!(quota(50_000), CpuQuota { quota_us: 1_000, period_us: 20_000 });
+        assert_eq!(quota(10_000), CpuQuota { quota_us: 1_000, period_us: 100_000 });
+        assert_eq!(quota(1), CpuQuota { quota_us: 1_000, period_us: 1_000_000 });
+        assert_eq!(quota(1_000_000).quota_us, 20_000);
+    }
+
+    #[test]
+    fn quota_files_of_both_versions() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        let half = Some(CpuQuota::from_ppm(500_000, 20_000));
+        set_quota(dir.path(), false, half).unwrap();
+        assert_eq!(fs::read_to_string(at("cpu.cfs_quota_us")).unwrap(), "10000");
+        assert_eq!(fs::read_to_string(at("cpu.cfs_period_us")).unwrap(), "20000");
+        set_quota(dir.path(), false, None).unwrap();
+        assert_eq!(fs::read_to_string(at("cpu.cfs_quota_us")).unwrap(), "-1");
+
+        fs::write(at("cpu.max"), "max 100000\n").unwrap();
+        set_quota(dir.path(), true, half).unwrap();
+        assert_eq!(fs::read_to_string(at("cpu.max")).unwrap(), "10000 20000");
+        set_quota(dir.path(), true, None).unwrap();
+        assert_eq!(fs::read_to_string(at("cpu.max")).unwrap(), "max 20000");
+    }
+
+    #[test]
+    fn priorities_with_and_without_cpu_idle() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        fs::write(at("cpu.weight"), "100").unwrap();
+        set_foreground(dir.path(), true, false).unwrap();
+        assert_eq!(fs::read_to_string(at("cpu.weight")).unwrap(), "1");
+        fs::write(at("cpu.idle"), "0").unwrap();
+        set_foreground(dir.path(), true, false).unwrap();
+        assert_eq!(fs::read_to_string(at("cpu.idle")).unwrap(), "1");
+        set_foreground(dir.path(), true, true).unwrap();
+        assert_eq!(fs::read_to_string(at("cpu.idle")).unwrap(), "0");
+        assert_eq!(fs::read_to_string(at("cpu.weight")).unwrap(), "10000");
+    }
+
+    #[test]
+    fn statistics_of_both_versions() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        fs::write(at("cpuacct.usage"), "123456789\n").unwrap();
+        assert_eq!(usage_ns(dir.path(), false).unwrap(), 123_456_789);
+        fs::write(at("cpu.stat"), "nr_periods 7\nnr_throttled 3\nthrottled_time 900\n").unwrap();
+        let seen = throttling(dir.path(), false).unwrap();
+        assert_eq!(seen, Throttling { periods: 7, throttled_periods: 3, throttled_ns: 900 });
+        fs::write(
+            at("cpu.stat"),
+            "usage_usec 42\nuser_usec 40\nnr_periods 7\nnr_throttled 3\nthrottled_usec 9\n",
+        )
+        .unwrap();
+        assert_eq!(usage_ns(dir.path(), true).unwrap(), 42_000);
+        assert_eq!(throttling(dir.path(), true).unwrap().throttled_ns, 9_000);
+        fs::write(at("cpu.stat"), "nonsense\n").unwrap();
+        let error = usage_ns(dir.path(), true).unwrap_err().to_string();
+        assert!(error.contains("usage_usec <number>") && error.contains("nonsense"), "{error}");
+    }
+}

@@ -1,0 +1,100 @@
+//! What goes wrong with control groups, with the path and the value.
+
+use std::{io, path::PathBuf, time::Duration};
+
+/// The result of a control group operation.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// A control group operation that failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A group's file could not be read.
+    #[error("cannot read {}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// A group's file did not take a value.
+    #[error("cannot write \"{value}\" to {}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// The value refused.
+        value: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// A controller refused a setting made through cgroups-rs.
+    #[error("cannot set {setting} of {} to {value}", path.display())]
+    Setting {
+        /// The group.
+        path: PathBuf,
+        /// The setting, in words.
+        setting: &'static str,
+        /// The value refused.
+        value: String,
+        /// What cgroups-rs said.
+        source: Box<cgroups_rs::fs::error::Error>,
+    },
+    /// A group could not be created.
+    #[error("cannot create the control group {}; it takes root, and a /sys/fs/cgroup mounted read-write", path.display())]
+    Create {
+        /// The group.
+        path: PathBuf,
+        /// What cgroups-rs said.
+        source: Box<cgroups_rs::fs::error::Error>,
+    },
+    /// A group could not be removed in time.
+    #[error("cannot remove the control group {} (after {} ms)", path.display(), after.as_millis())]
+    Remove {
+        /// The group.
+        path: PathBuf,
+        /// How long it was tried.
+        after: Duration,
+        /// What the kernel said last.
+        source: io::Error,
+    },
+    /// A group's file says something unexpected.
+    #[error("{} holds \"{content}\", expected {expected}", path.display())]
+    Unexpected {
+        /// The file.
+        path: PathBuf,
+        /// What it holds.
+        content: String,
+        /// What was expected instead.
+        expected: String,
+    },
+    /// The host lacks something.
+    #[error("{what}; {remedy}")]
+    Missing {
+        /// What is missing.
+        what: String,
+        /// What to do about it.
+        remedy: &'static str,
+    },
+    /// A group did not reach a state before the deadline.
+    #[error("{} did not become {wanted} within {} ms; last state: {last}", path.display(), after.as_millis())]
+    Late {
+        /// The file or group watched.
+        path: PathBuf,
+        /// The state waited for.
+        wanted: &'static str,
+        /// The state last seen.
+        last: String,
+        /// How long it was waited.
+        after: Duration,
+    },
+    /// A processor number the VM does not have.
+    #[error("VM group {} has {vcpus} vCPUs, there is no vCPU {vcpu}", path.display())]
+    NoSuchVcpu {
+        /// The VM's group.
+        path: PathBuf,
+        /// The number asked for.
+        vcpu: u32,
+        /// How many there are.
+        vcpus: u32,
+    },
+}

@@ -1,0 +1,216 @@
+//! Which control groups the host has and where they are mounted.
+
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+};
+
+use super::{Error, Result, file};
+
+/// A controller, by its version 1 name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Controller {
+    /// Quotas and weights.
+    Cpu,
+    /// CPU time used; part of `cpu` in version 2.
+    Cpuacct,
+    /// Memory limits.
+    Memory,
+    /// Freezing; built in in version 2.
+    Freezer,
+    /// Number of processes; used only to list and kill, absent on some hosts.
+    Pids,
+}
+
+/// Where the controllers of version 1 are mounted; co-mounted ones share a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct V1Mounts {
+    /// The `cpu` controller.
+    pub cpu: PathBuf,
+    /// The `cpuacct` controller.
+    pub cpuacct: PathBuf,
+    /// The `memory` controller.
+    pub memory: PathBuf,
+    /// The `freezer` controller.
+    pub freezer: PathBuf,
+    /// The `pids` controller, where there is one.
+    pub pids: Option<PathBuf>,
+}
+
+/// The control groups of a host: version 1 or version 2, with where they are mounted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Hierarchy {
+    /// Version 1, each controller mounted by itself (or some together).
+    V1(V1Mounts),
+    /// Version 2, with the mount point of the unified tree.
+    V2(PathBuf),
+}
+
+impl Hierarchy {
+    /// What this host has, from `/proc/self/mountinfo`.
+    ///
+    /// # Errors
+    /// Where neither version offers cpu, memory and freezing.
+    pub fn detect() -> Result<Self> {
+        Self::from_mountinfo(&file::read(Path::new("/proc/self/mountinfo"))?)
+    }
+
+    /// The same from the text of a `mountinfo` (proc(5)).
+    ///
+    /// A controller belongs to one version at a time; on hybrid hosts, where both are
+    /// mounted, the one that holds cpu, memory and freezer is taken.
+    ///
+    /// # Errors
+    /// Where neither version offers cpu, memory and freezing.
+    pub fn from_mountinfo(mountinfo: &str) -> Result<Self> {
+        let mut v1: Vec<(String, PathBuf)> = Vec::new();
+        let mut v2 = None;
+        for line in mountinfo.lines() {
+            let Some((left, right)) = line.split_once(" - ") else {
+                continue;
+            };
+            let mut right = right.split(' ');
+            let (kind, options) = (right.next(), right.nth(1).unwrap_or_default());
+            let Some(point) = left.split(' ').nth(4).map(PathBuf::from) else {
+                continue;
+            };
+            match kind {
+                Some("cgroup") => {
+                    v1.extend(options.split(',').map(|o| (o.to_owned(), point.clone())));
+                }
+                Some("cgroup2") => v2 = Some(point),
+                _ => {}
+            }
+        }
+        let find = |name: &str| v1.iter().find(|(n, _)| n == name).map(|(_, p)| p.clone());
+        if let (Some(cpu), Some(cpuacct), Some(memory), Some(freezer)) =
+            (find("cpu"), find("cpuacct"), find("memory"), find("freezer"))
+        {
+            let pids = find("pids");
+            return Ok(Self::V1(V1Mounts { cpu, cpuacct, memory, freezer, pids }));
+        }
+        let Some(root) = v2 else {
+            return Err(Error::Missing {
+                what: "no control groups with cpu, memory and freezer are mounted".to_owned(),
+                remedy: "mount cgroup2 at /sys/fs/cgroup (in a container: run it with --privileged)",
+            });
+        };
+        let offered = file::read(&root.join("cgroup.controllers"))?;
+        for needed in ["cpu", "memory"] {
+            if !offered.split_whitespace().any(|c| c == needed) {
+                return Err(Error::Missing {
+                    what: format!(
+                        "the control groups at {} offer no {needed} controller (only: {})",
+                        root.display(),
+                        offered.trim()
+                    ),
+                    remedy: "delegate it to this tree, or boot with it enabled",
+                });
+            }
+        }
+        Ok(Self::V2(root))
+    }
+
+    /// Whether this is version 2.
+    #[must_use]
+    pub fn is_v2(&self) -> bool {
+        matches!(self, Self::V2(_))
+    }
+
+    /// Where `controller` is mounted; `None` only for an absent `pids`.
+    #[must_use]
+    pub fn mount(&self, controller: Controller) -> Option<&Path> {
+        match self {
+            Self::V2(root) => Some(root),
+            Self::V1(mounts) => match controller {
+                Controller::Cpu => Some(&mounts.cpu),
+                Controller::Cpuacct => Some(&mounts.cpuacct),
+                Controller::Memory => Some(&mounts.memory),
+                Controller::Freezer => Some(&mounts.freezer),
+                Controller::Pids => mounts.pids.as_deref(),
+            },
+        }
+    }
+
+    /// The group `relative` of each of `controllers`, each path once.
+    pub(crate) fn groups(&self, controllers: &[Controller], relative: &Path) -> Vec<PathBuf> {
+        let mut paths: Vec<PathBuf> = Vec::new();
+        for mount in controllers.iter().filter_map(|c| self.mount(*c)) {
+            let path = mount.join(relative);
+            if !paths.contains(&path) {
+                paths.push(path);
+            }
+        }
+        paths
+    }
+
+    /// The group `relative` of one of the controllers every hierarchy has.
+    pub(crate) fn group(&self, controller: Controller, relative: &Path) -> PathBuf {
+        match (self, controller) {
+            (Self::V2(root), _) => root.join(relative),
+            (Self::V1(m), Controller::Cpu) => m.cpu.join(relative),
+            (Self::V1(m), Controller::Cpuacct) => m.cpuacct.join(relative),
+            (Self::V1(m), Controller::Memory) => m.memory.join(relative),
+            // Where there is no pids controller, the freezer lists the same processes.
+            (Self::V1(m), Controller::Freezer | Controller::Pids) => m.freezer.join(relative),
+        }
+    }
+}
+
+impl fmt::Display for Hierarchy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::V1(mounts) => write!(f, "version 1 (cpu at {})", mounts.cpu.display()),
+            Self::V2(root) => write!(f, "version 2 at {}", root.display()),
+        }
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    const APART: &str = "\
+32 31 0:29 / /sys/fs/cgroup/cpu rw,relatime - cgroup cgroup rw,cpu
+33 31 0:30 / /sys/fs/cgroup/cpuacct rw,relatime - cgroup cgroup rw,cpuacct
+35 31 0:32 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory
+37 31 0:34 / /sys/fs/cgroup/freezer rw,relatime - cgroup cgroup rw,freezer
+39 31 0:36 / /sys/fs/cgroup/pids rw,relatime - cgroup cgroup rw,pids
+41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw
+";
+
+    #[test]
+    fn controllers_mounted_apart() {
+        let Hierarchy::V1(mounts) = Hierarchy::from_mountinfo(APART).unwrap() else {
+            panic!("not version 1");
+        };
+        assert_eq!(mounts.cpuacct, Path::new("/sys/fs/cgroup/cpuacct"));
+        assert_eq!(mounts.pids.unwrap(), Path::new("/sys/fs/cgroup/pids"));
+    }
+
+    #[test]
+    fn controllers_mounted_together_give_each_path_once() {
+        let text = "\
+1 0 0:1 / /cg/cpu,cpuacct rw shared:9 - cgroup cgroup rw,cpu,cpuacct
+2 0 0:2 / /cg/memory rw - cgroup cgroup rw,memory
+3 0 0:3 / /cg/freezer rw - cgroup cgroup rw,freezer
+";
+        let hierarchy = Hierarchy::from_mountinfo(text).unwrap();
+        let groups = hierarchy
+            .groups(&[Controller::Cpu, Controller::Cpuacct, Controller::Pids], Path::new("x"));
+        assert_eq!(groups, [Path::new("/cg/cpu,cpuacct/x")]);
+    }
+
+    #[test]
+    fn unified_needs_cpu_and_memory() {
+        let dir = tempfile::tempdir().unwrap();
+        let text = format!("1 0 0:1 / {} rw - cgroup2 cgroup2 rw", dir.path().display());
+        std::fs::write(dir.path().join("cgroup.controllers"), "hugetlb\n").unwrap();
+        let error = Hierarchy::from_mountinfo(&text).unwrap_err().to_string();
+        assert!(error.contains("no cpu controller (only: hugetlb)"), "{error}");
+        std::fs::write(dir.path().join("cgroup.controllers"), "cpuset cpu memory pids\n").unwrap();
+        assert!(Hierarchy::from_mountinfo(&text).unwrap().is_v2());
+        assert!(Hierarchy::from_mountinfo("").is_err());
+    }
+}

@@ -1,0 +1,40 @@
+//! Emulated VMs as control groups, version 1 or 2, whichever the host has.
+//!
+//! ```text
+//! <mount>/dormouse-<pidns>-<pid>-<start>/   one worker's tree      (`Tree`)
+//!     vm<ID>/                               memory limit, freezer  (`Vm`)
+//!         cpu<K>/                           CPU quota of one vCPU
+//!             a/  b/                        its two tiers          (`Slot`)
+//! ```
+//!
+//! On version 1 the memory, freezer and pids hierarchies end at `vm<ID>`; only cpu and
+//! cpuacct have the levels below. The two tier groups are called `a` and `b`, not
+//! foreground and background, because a swap changes their priority and not their name.
+//!
+//! Killing a frozen VM: under version 1 a SIGKILL sent to a frozen task takes effect when the
+//! task is thawed, so `Vm::kill_all` sends the signal, thaws, and waits until the
+//! group is empty: a task wakes only to die. Under version 2 frozen tasks die at once.
+//!
+//! Every function works on paths below a root it is given, so the unit tests run on
+//! directories of plain files.
+
+mod cpu;
+mod delegate;
+mod error;
+mod file;
+mod freezer;
+mod hierarchy;
+mod name;
+mod procs;
+mod sweep;
+mod tree;
+mod vm;
+
+pub use cpu::{CpuQuota, Throttling};
+pub use error::{Error, Result};
+pub use freezer::Took;
+pub use hierarchy::{Controller, Hierarchy, V1Mounts};
+pub use name::InstanceName;
+pub use sweep::{Swept, destroy_instance, sweep_stale};
+pub use tree::Tree;
+pub use vm::{Entry, LiftedQuota, Slot, Vm};

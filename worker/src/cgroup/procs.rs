@@ -1,0 +1,154 @@
+//! The processes of a group: listing, killing; and removing the empty group.
+
+use std::{
+    collections::BTreeSet,
+    fs, io,
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
+
+use super::{Error, Result, file, freezer};
+
+/// The processes of `group` and of all groups below it.
+pub(crate) fn list(group: &Path) -> Result<BTreeSet<i32>> {
+    let mut pids = BTreeSet::new();
+    for group in with_descendants(group)? {
+        let path = group.join("cgroup.procs");
+        let content = match file::read(&path) {
+            Ok(content) => content,
+            // The group went away, or was never there.
+            Err(Error::Read { source, .. })
+                if matches!(source.raw_os_error(), Some(libc::ENOENT | libc::ENODEV)) =>
+            {
+                continue;
+            }
+            Err(e) => return Err(e),
+        };
+        for line in content.split_whitespace() {
+            // 0 is a process of another PID namespace, out of reach.
+            if let Some(pid) = line.parse().ok().filter(|pid| *pid > 0) {
+                pids.insert(pid);
+            }
+        }
+    }
+    Ok(pids)
+}
+
+/// Kills every process in `group` and below and waits until none is left.
+///
+/// `freezer` is the same group in the freezer hierarchy: frozen tasks are woken to die.
+/// Returns how many processes were found.
+pub(crate) fn kill_all(
+    group: &Path,
+    freezer: &Path,
+    v2: bool,
+    deadline: Duration,
+) -> Result<usize> {
+    let mut seen = BTreeSet::new();
+    file::wait_until(
+        deadline,
+        || {
+            let pids = list(group)?;
+            if pids.is_empty() {
+                return Ok(Ok(()));
+            }
+            if v2 && group.join("cgroup.kill").exists() {
+                file::write(&group.join("cgroup.kill"), "1")?;
+            } else {
+                for pid in &pids {
+                    // The only failure possible for root is that it is gone.
+                    let _ = kill(Pid::from_raw(*pid), Signal::SIGKILL);
+                }
+                thaw_all(freezer, v2);
+            }
+            seen.extend(pids.iter().copied());
+            Ok(Err(pids))
+        },
+        |left, after| Error::Late {
+            path: group.to_owned(),
+            wanted: "empty",
+            last: format!("processes {left:?} are still there"),
+            after,
+        },
+    )?;
+    Ok(seen.len())
+}
+
+/// Thaws a group and all below it, as far as they exist.
+fn thaw_all(group: &Path, v2: bool) {
+    for group in with_descendants(group).unwrap_or_default() {
+        let _ = freezer::ask(&group, v2, false);
+    }
+}
+
+/// Removes the (empty) group and all below it, deepest first.
+///
+/// A group whose last process has just died stays busy for a moment: tried again until
+/// the deadline. A group that does not exist is removed.
+pub(crate) fn remove(group: &Path, deadline: Duration) -> Result<()> {
+    let started = Instant::now();
+    for group in with_descendants(group)?.iter().rev() {
+        let left = deadline.saturating_sub(started.elapsed());
+        file::wait_until(
+            left,
+            || {
+                Ok(match fs::remove_dir(group) {
+                    Ok(()) => Ok(()),
+                    Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+                    Err(e) => Err(e),
+                })
+            },
+            |source, after| Error::Remove { path: group.clone(), after, source },
+        )?;
+    }
+    Ok(())
+}
+
+/// The group and all groups below it, parents before children.
+fn with_descendants(group: &Path) -> Result<Vec<PathBuf>> {
+    let mut all = vec![group.to_owned()];
+    let mut next = 0;
+    while let Some(group) = all.get(next) {
+        let below = file::subdirectories(group)?;
+        all.extend(below);
+        next += 1;
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processes_are_listed_over_the_subtree() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir_all(dir.path().join("cpu0/a")).unwrap();
+        fs::write(dir.path().join("cgroup.procs"), "").unwrap();
+        fs::write(dir.path().join("cpu0/cgroup.procs"), "0\n12\n").unwrap();
+        fs::write(dir.path().join("cpu0/a/cgroup.procs"), "7\n12\n").unwrap();
+        assert_eq!(list(dir.path()).unwrap(), BTreeSet::from([7, 12]));
+        assert!(list(&dir.path().join("none")).unwrap().is_empty());
+    }
+
+    #[test]
+    fn removal_is_depth_first_and_says_what_is_in_the_way() {
+        let dir = tempfile::tempdir().unwrap();
+        let group = dir.path().join("vm1");
+        fs::create_dir_all(group.join("cpu0/a")).unwrap();
+        fs::create_dir_all(group.join("cpu0/b")).unwrap();
+        fs::write(group.join("cpu0/b/in-the-way"), "").unwrap();
+        let error = remove(&group, Duration::from_millis(2)).unwrap_err().to_string();
+        assert!(error.contains("vm1/cpu0/b"), "{error}");
+        fs::remove_file(group.join("cpu0/b/in-the-way")).unwrap();
+        remove(&group, Duration::from_millis(2)).unwrap();
+        assert!(!group.exists());
+        remove(&group, Duration::ZERO).unwrap();
+    }
+}

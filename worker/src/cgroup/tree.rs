@@ -1,0 +1,94 @@
+//! One worker's tree of groups.
+
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use cgroups_rs::fs::{Controller as _, cpu::CpuController};
+
+use super::{Controller, Error, Hierarchy, InstanceName, Result, Vm, cpu, delegate, sweep};
+
+/// Every controller a tree has groups in.
+pub(crate) const ALL: [Controller; 5] = [
+    Controller::Cpu,
+    Controller::Cpuacct,
+    Controller::Memory,
+    Controller::Freezer,
+    Controller::Pids,
+];
+
+/// The groups of one worker. Dropping it leaves them: `remove` takes them away, and
+/// where a worker dies before, its guardian or the next worker's sweep does.
+#[derive(Debug)]
+pub struct Tree {
+    hierarchy: Hierarchy,
+    name: InstanceName,
+    period_us: u64,
+}
+
+impl Tree {
+    /// Creates the tree called `name`, whose vCPUs get quotas with a period of `period_us`
+    /// microseconds ([`CpuQuota::DEFAULT_PERIOD_US`](super::CpuQuota::DEFAULT_PERIOD_US)).
+    ///
+    /// # Errors
+    /// Where groups cannot be created (no root, read-only `/sys/fs/cgroup`) or, under version
+    /// 2, controllers cannot be delegated.
+    pub fn create(hierarchy: Hierarchy, name: InstanceName, period_us: u64) -> Result<Self> {
+        let relative = PathBuf::from(name.to_string());
+        if let Hierarchy::V2(root) = &hierarchy {
+            delegate::prepare_subtree(root, &["cpu", "memory"])?;
+        }
+        create_groups(&hierarchy, &ALL, &relative)?;
+        if let Hierarchy::V2(root) = &hierarchy {
+            delegate::enable(&root.join(&relative), &["cpu", "memory"])?;
+        }
+        cpu::favour(&hierarchy.group(Controller::Cpu, &relative), hierarchy.is_v2())?;
+        Ok(Self { hierarchy, name, period_us })
+    }
+
+    /// Which control groups these are.
+    #[must_use]
+    pub fn hierarchy(&self) -> &Hierarchy {
+        &self.hierarchy
+    }
+
+    /// The tree's name.
+    #[must_use]
+    pub fn name(&self) -> InstanceName {
+        self.name
+    }
+
+    /// Creates the groups of VM `id` with `vcpus` processors without quota and, if
+    /// given, a memory limit in bytes. Slot `a` of each vCPU is in the foreground.
+    ///
+    /// # Errors
+    /// Where a group cannot be created or a limit is refused.
+    pub fn create_vm(&self, id: u64, vcpus: u32, memory_limit: Option<u64>) -> Result<Vm> {
+        let relative = PathBuf::from(self.name.to_string()).join(format!("vm{id}"));
+        Vm::create(self.hierarchy.clone(), relative, vcpus, memory_limit, self.period_us)
+    }
+
+    /// Kills whatever is left in the tree and removes it.
+    ///
+    /// # Errors
+    /// Where processes or groups survive the deadline.
+    pub fn remove(&self, deadline: Duration) -> Result<()> {
+        sweep::destroy_instance(&self.hierarchy, self.name, deadline).map(drop)
+    }
+}
+
+/// Creates the group `relative` in the hierarchies of `controllers`.
+pub(crate) fn create_groups(
+    hierarchy: &Hierarchy,
+    controllers: &[Controller],
+    relative: &Path,
+) -> Result<()> {
+    for path in hierarchy.groups(controllers, relative) {
+        // Creation is the same for every controller that needs no hook after it.
+        CpuController::new(path.clone(), path.clone(), hierarchy.is_v2())
+            .create()
+            .map_err(|source| Error::Create { path, source: Box::new(source) })?;
+    }
+    Ok(())
+}

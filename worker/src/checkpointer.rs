@@ -1,0 +1,263 @@
+//! Checkpoints of running tasks: CRIU, the store and the task's files put together.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::PathBuf,
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+    time::{Duration, Instant},
+};
+
+use crate::{
+    cgroup::{self, Slot, Vm},
+    criu::{self, AfterDump, Criu, Version},
+    process::Task,
+    store::{self, Checkpoint, Damaged, OpenFile, Progress, Store},
+    workspace::{TaskName, Workspace},
+};
+
+/// The result of a checkpoint or a restore.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// A checkpoint or a restore that failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// CRIU.
+    #[error("the checkpoint of {task} failed in criu")]
+    Criu {
+        /// Whose.
+        task: TaskName,
+        /// Why.
+        source: Box<criu::Error>,
+    },
+    /// The store.
+    #[error("the checkpoint of {task} failed in the store")]
+    Store {
+        /// Whose.
+        task: TaskName,
+        /// Why.
+        source: store::Error,
+    },
+    /// The control groups.
+    #[error("the checkpoint of {task} failed: the quota of its vCPU cannot be lifted")]
+    Cgroup {
+        /// Whose.
+        task: TaskName,
+        /// Why.
+        source: Box<cgroup::Error>,
+    },
+    /// There is nothing to restore from.
+    #[error("{task} has no undamaged checkpoint ({} damaged)", damaged.len())]
+    NoCheckpoint {
+        /// Whose.
+        task: TaskName,
+        /// Those that are damaged, newest first.
+        damaged: Vec<Damaged>,
+    },
+}
+
+/// A checkpoint taken.
+#[derive(Debug)]
+pub struct Taken {
+    /// The checkpoint, complete.
+    pub checkpoint: Checkpoint,
+    /// How long it took, all in all.
+    pub took: Duration,
+}
+
+/// A task restored.
+#[derive(Debug)]
+pub struct Restored {
+    /// The process, running.
+    pub task: Task,
+    /// What it was restored from.
+    pub checkpoint: Checkpoint,
+    /// Newer checkpoints that could not be used, newest first.
+    pub damaged: Vec<Damaged>,
+    /// How long it took, all in all.
+    pub took: Duration,
+}
+
+/// Takes and restores checkpoints. Calls for different tasks may run at the same time.
+#[derive(Debug)]
+pub struct Checkpointer {
+    criu: Criu,
+    version: Version,
+    store: Store,
+    tasks: PathBuf,
+}
+
+impl Checkpointer {
+    /// With this CRIU, whose version is known from its probe, for the tasks of this workspace.
+    #[must_use]
+    pub fn new(criu: Criu, version: Version, store: Store, workspace: &Workspace) -> Self {
+        Self { criu, version, store, tasks: workspace.tasks() }
+    }
+
+    /// The store.
+    #[must_use]
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Takes a checkpoint of the task `name`, which is the process `pid` on vCPU `vcpu` of `vm`.
+    ///
+    /// `progress` is asked while the task stands still. The vCPU's quota is lifted meanwhile.
+    /// The VM must not be frozen.
+    ///
+    /// # Errors
+    /// Nothing of the checkpoint is left then. For what it means for the task see
+    /// [`Criu::dump`].
+    pub fn take(
+        &self,
+        name: &TaskName,
+        pid: i32,
+        (vm, vcpu): (&Vm, u32),
+        after: AfterDump,
+        deadline: Duration,
+        progress: impl FnOnce() -> Progress,
+    ) -> Result<Taken> {
+        let started = Instant::now();
+        let stored = |source| Error::Store { task: name.clone(), source };
+        // Only once CRIU is at the task: however late CRIU is, the task does no work without quota.
+        let mut lifted = None;
+        let draft = self.store.begin(name).map_err(stored)?;
+        let images = draft.images();
+        let done = AtomicBool::new(false);
+        let mut progress = Some(progress);
+        let mut noted = None;
+        let (dumped, known) = thread::scope(|scope| {
+            let follower = scope.spawn(|| store::follow_pages(&images, &done));
+            let mut lift = || {
+                lifted = Some(vm.lift_quota(vcpu)?);
+                Ok(())
+            };
+            let mut note = || {
+                draft.save_files(&self.tasks.join(name.path()))?;
+                let progress = progress.take().map(|ask| ask()).unwrap_or_default();
+                noted = Some((progress, open_files(pid)));
+                Ok(())
+            };
+            let work = draft.directory();
+            let dumped = self.criu.dump(pid, &images, work, after, deadline, &mut lift, &mut note);
+            done.store(true, Ordering::Release);
+            follower.thread().unpark();
+            // Its digests are a saving only.
+            (dumped, follower.join().unwrap_or_default())
+        });
+        drop(lifted);
+        dumped.map_err(|source| Error::Criu { task: name.clone(), source: Box::new(source) })?;
+        let (progress, open_files) = noted.unwrap_or_default();
+        let checkpoint =
+            draft.commit(progress, open_files, self.version.to_string(), &known).map_err(stored)?;
+        self.store.prune(name).map_err(stored)?;
+        Ok(Taken { checkpoint, took: started.elapsed() })
+    }
+
+    /// Restores the task `name` from its newest undamaged checkpoint into `slot` of vCPU `vcpu`
+    /// of `vm`, with its files.
+    ///
+    /// Everything but the memory pages is verified before CRIU sees it; the pages are verified
+    /// meanwhile, and the task runs only if they are right.
+    ///
+    /// # Errors
+    /// Where there is no undamaged checkpoint, CRIU cannot restore one, or files cannot be
+    /// written. Nothing of the task is left running then.
+    pub fn restore(
+        &self,
+        name: &TaskName,
+        vm: &Vm,
+        vcpu: u32,
+        slot: Slot,
+        deadline: Duration,
+    ) -> Result<Restored> {
+        let started = Instant::now();
+        let mut damaged = Vec::new();
+        let stored = |source| Error::Store { task: name.clone(), source };
+        let mut sequences = self.store.complete(name).map_err(stored)?;
+        while let Some(sequence) = sequences.pop() {
+            let loaded = self.store.load(name, sequence).and_then(|checkpoint| {
+                checkpoint.verify_all_but_pages()?;
+                Ok(checkpoint)
+            });
+            let checkpoint = match loaded {
+                Ok(checkpoint) => checkpoint,
+                Err(error) => {
+                    damaged.push(Damaged { sequence, error });
+                    continue;
+                }
+            };
+            let directory = self.tasks.join(name.path());
+            checkpoint.restore_files(&directory).map_err(stored)?;
+            match self.restore_verifying(&checkpoint, vm, vcpu, slot, deadline) {
+                (_, Err(error)) => damaged.push(Damaged { sequence, error }),
+                (Ok(task), Ok(())) => {
+                    return Ok(Restored { task, checkpoint, damaged, took: started.elapsed() });
+                }
+                (Err(source), Ok(())) => {
+                    return Err(Error::Criu { task: name.clone(), source: Box::new(source) });
+                }
+            }
+        }
+        Err(Error::NoCheckpoint { task: name.clone(), damaged })
+    }
+
+    /// CRIU and the verification of the pages side by side.
+    fn restore_verifying(
+        &self,
+        checkpoint: &Checkpoint,
+        vm: &Vm,
+        vcpu: u32,
+        slot: Slot,
+        deadline: Duration,
+    ) -> (criu::Result<Task>, store::Result<()>) {
+        thread::scope(|scope| {
+            let mut verifier = Some(scope.spawn(|| checkpoint.verify_pages()));
+            let mut verified = None;
+            let mut join = |verified: &mut Option<store::Result<()>>| {
+                if let Some(verifier) = verifier.take() {
+                    *verified = Some(verifier.join().unwrap_or_else(|_| {
+                        Err(store::Error::Stream { what: "its verification panicked".to_owned() })
+                    }));
+                }
+                matches!(verified, Some(Ok(())))
+            };
+            let restored = self.criu.restore(
+                &checkpoint.images(),
+                checkpoint.directory(),
+                vm,
+                vcpu,
+                slot,
+                deadline,
+                &mut || {
+                    if join(&mut verified) {
+                        Ok(())
+                    } else {
+                        Err("its memory pages are damaged".into())
+                    }
+                },
+            );
+            // CRIU may have failed before it came to ask.
+            join(&mut verified);
+            (restored, verified.unwrap_or(Ok(())))
+        })
+    }
+}
+
+/// The regular files a process has open, with their sizes.
+fn open_files(pid: i32) -> Vec<OpenFile> {
+    let mut found = BTreeMap::new();
+    let directory = PathBuf::from(format!("/proc/{pid}/fd"));
+    for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
+        let (Ok(path), Ok(metadata)) = (fs::read_link(entry.path()), fs::metadata(entry.path()))
+        else {
+            continue;
+        };
+        if metadata.is_file() && path.is_absolute() && path.exists() {
+            found.insert(path, metadata.len());
+        }
+    }
+    found.into_iter().map(|(path, size)| OpenFile { path, size }).collect()
+}

@@ -1,0 +1,52 @@
+//! What a worker does first: take away what a crashed one left.
+
+use std::{path::PathBuf, time::Duration};
+
+use crate::{
+    cgroup::{self, Hierarchy, Swept},
+    store::{self, Store},
+    workspace::{self, Workspace},
+};
+
+/// What was found and taken away.
+#[derive(Debug, Default)]
+pub struct CleanedUp {
+    /// Control groups of dead workers, with the processes killed in them.
+    pub groups: Swept,
+    /// Half-made checkpoints.
+    pub checkpoints: Vec<PathBuf>,
+}
+
+/// The start-up clean-up failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Control groups or processes of a dead worker are still there.
+    #[error("cannot take away the control groups of a dead worker")]
+    Cgroup(#[source] cgroup::Error),
+    /// The checkpoint store.
+    #[error("cannot clean up the checkpoint store")]
+    Store(#[source] store::Error),
+    /// The directories of tasks.
+    #[error("cannot clean up the directories of tasks")]
+    Workspace(#[source] workspace::Error),
+}
+
+/// Removes processes and groups of dead workers, half-made checkpoints in `store`, and the
+/// task directories of `workspace` (whose lock says that no other worker uses them).
+///
+/// Mounts need none: they were in the dead worker's mount namespace and went with it.
+///
+/// # Errors
+/// Where something cannot be removed within `deadline` per tree.
+pub fn clean_up(
+    hierarchy: &Hierarchy,
+    workspace: &Workspace,
+    store: &Store,
+    deadline: Duration,
+) -> Result<CleanedUp, Error> {
+    let groups = cgroup::sweep_stale(hierarchy, deadline).map_err(Error::Cgroup)?;
+    let checkpoints = store.sweep_incomplete().map_err(Error::Store)?;
+    workspace.remove_all_tasks().map_err(Error::Workspace)?;
+    Ok(CleanedUp { groups, checkpoints })
+}

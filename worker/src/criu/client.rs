@@ -1,0 +1,418 @@
+//! The calls: version, check, features, dump, restore.
+
+use std::{
+    fs::{self, File},
+    io,
+    os::fd::AsRawFd,
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicU64, Ordering},
+    thread,
+    time::{Duration, Instant},
+};
+
+use nix::{
+    sys::{
+        signal::{Signal, kill},
+        wait::{WaitPidFlag, WaitStatus, waitpid},
+    },
+    unistd::{Pid, getpgid},
+};
+use protobuf::{EnumOrUnknown, MessageField};
+use rust_criu::rust_criu_protobuf::rpc::{
+    Criu_cg_mode, Criu_features, Criu_network_lock_method, Criu_opts, Criu_req, Criu_req_type,
+    Criu_resp,
+};
+
+use super::{Error, Probe, Result, Version, error::LogTail, session::Session};
+use crate::{
+    cgroup::{Entry, Slot, Vm},
+    process::Task,
+};
+
+/// Enough for CRIU to tell errors and warnings; more would slow it down.
+const LOG_LEVEL: i32 = 2;
+/// How long the remains of a failed restore may take to die.
+const CLEAN_UP: Duration = Duration::from_secs(5);
+/// What a caller does in the middle of a call, or why that failed.
+type Step = std::result::Result<(), BoxError>;
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// What becomes of the task after a dump.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AfterDump {
+    /// It runs on.
+    Continue,
+    /// It is killed; its parent still has to reap it.
+    Kill,
+}
+
+/// A CRIU program. Cheap to clone; calls may run at the same time.
+#[derive(Debug, Clone)]
+pub struct Criu {
+    program: PathBuf,
+}
+
+impl Criu {
+    /// The CRIU at `program`: a path, or a name looked up on `PATH`.
+    pub fn new(program: impl Into<PathBuf>) -> Self {
+        Self { program: program.into() }
+    }
+
+    /// What CRIU and this kernel can do together; never an error, but the finding.
+    #[must_use]
+    pub fn probe(&self, deadline: Duration) -> Probe {
+        let version = self.version(deadline);
+        let features = version.as_ref().ok().and_then(|_| self.features(deadline).ok());
+        let (version, check) = match version {
+            Err(e) => (None, Err(e)),
+            Ok(version) => (Some(version), self.check(deadline)),
+        };
+        let has = |get: fn(&Criu_features) -> Option<bool>| {
+            features.as_ref().and_then(get).unwrap_or(false)
+        };
+        Probe {
+            program: self.program.clone(),
+            version,
+            check,
+            mem_track: has(|f| f.mem_track),
+            lazy_pages: has(|f| f.lazy_pages),
+            pidfd_store: has(|f| f.pidfd_store),
+        }
+    }
+
+    /// CRIU's version.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn version(&self, deadline: Duration) -> Result<Version> {
+        let call = "version";
+        let response = self.ask(call, request(Criu_req_type::VERSION), PathBuf::new(), deadline)?;
+        let number = |n: Option<i32>| n.and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
+        match response.version.into_option() {
+            Some(v) => Ok(Version {
+                major: number(v.major_number),
+                minor: number(v.minor_number),
+                sublevel: number(v.sublevel),
+            }),
+            None => Err(Error::Protocol { call, what: "no version".to_owned() }),
+        }
+    }
+
+    /// Whether CRIU finds what it needs in this kernel (`criu check`).
+    ///
+    /// # Errors
+    /// [`Error::Refused`] where it does not; others see [`Error`].
+    pub fn check(&self, deadline: Duration) -> Result<()> {
+        // It reads its options even for this, and insists on a directory for its log.
+        let scratch = Scratch::create()?;
+        let open = directory(&scratch.0)?;
+        let mut request = request(Criu_req_type::CHECK);
+        request.opts = MessageField::some(Criu_opts {
+            images_dir_fd: Some(open.as_raw_fd()),
+            log_file: Some("check.log".to_owned()),
+            log_level: Some(LOG_LEVEL),
+            ..Criu_opts::default()
+        });
+        let log = scratch.0.join("check.log");
+        self.ask("check", request, log, deadline).map(drop)
+    }
+
+    fn features(&self, deadline: Duration) -> Result<Criu_features> {
+        let mut request = request(Criu_req_type::FEATURE_CHECK);
+        request.features = MessageField::some(Criu_features {
+            mem_track: Some(true),
+            lazy_pages: Some(true),
+            pidfd_store: Some(true),
+            ..Criu_features::default()
+        });
+        let response = self.ask("feature check", request, PathBuf::new(), deadline)?;
+        Ok(response.features.unwrap_or_default())
+    }
+
+    /// A call that is one question and one answer.
+    fn ask(
+        &self,
+        call: &'static str,
+        request: Criu_req,
+        log: PathBuf,
+        deadline: Duration,
+    ) -> Result<Criu_resp> {
+        let mut session = Session::start(&self.program, call, None, log, deadline)?;
+        session.send(&request)?;
+        let response = session.receive()?;
+        let result = accepted(call, response, || session.log_tail());
+        session.finish();
+        result
+    }
+
+    /// Dumps the process `pid` and its children into `images`, an empty directory. The log
+    /// is `dump.log` in `work`.
+    ///
+    /// `before` runs just before CRIU stops the tasks: the moment to lift their quota.
+    /// `while_stopped` runs when the images are complete and the tasks still stand still: the
+    /// moment to note down what belongs to the checkpoint. If it fails, so does the dump, and
+    /// the tasks run on.
+    ///
+    /// # Errors
+    /// See [`Error`]. After [`Error::Late`] the task may be damaged, for CRIU was killed while
+    /// its code was inside: kill the task and restore an older checkpoint.
+    #[expect(clippy::too_many_arguments, reason = "each says one thing about the dump")]
+    pub fn dump(
+        &self,
+        pid: i32,
+        images: &Path,
+        work: &Path,
+        after: AfterDump,
+        deadline: Duration,
+        before: &mut dyn FnMut() -> Step,
+        while_stopped: &mut dyn FnMut() -> Step,
+    ) -> Result<()> {
+        let call = "dump";
+        let log = "dump.log";
+        let (images, work_dir) = (directory(images)?, directory(work)?);
+        let mut request = request(Criu_req_type::DUMP);
+        request.opts = MessageField::some(Criu_opts {
+            pid: Some(pid),
+            leave_running: Some(after == AfterDump::Continue),
+            ..options(&images, &work_dir, log, deadline)
+        });
+        let mut session = Session::start(&self.program, call, None, work.join(log), deadline)?;
+        session.send(&request)?;
+        let response = converse(&mut session, |script| match script {
+            "pre-dump" => before(),
+            "post-dump" => while_stopped(),
+            _ => Ok(()),
+        });
+        let result = conclude(call, response, || session.log_tail());
+        session.finish();
+        result.map(drop)
+    }
+
+    /// Restores what was dumped into `images` as a child of this process, in `slot` of vCPU
+    /// `vcpu` of `vm`. The log is `restore.log` in `work`.
+    ///
+    /// CRIU runs in these groups, so that the task is born there and every page it is given is
+    /// charged to the VM. (Moving a process takes a lock against all forks and exits
+    /// of the machine: 7 to 15 ms.) CRIU's own CPU time counts as the VM's, too. The vCPU's
+    /// quota is lifted meanwhile and back before the task's first instruction.
+    ///
+    /// `before_running` is called just before that instruction: if it fails, the task is killed
+    /// without having run. The VM must not be frozen.
+    ///
+    /// # Errors
+    /// See [`Error`]. Nothing of the task is left then.
+    #[expect(clippy::too_many_arguments, reason = "each says one thing about the restore")]
+    pub fn restore(
+        &self,
+        images: &Path,
+        work: &Path,
+        vm: &Vm,
+        vcpu: u32,
+        slot: Slot,
+        deadline: Duration,
+        before_running: &mut (dyn FnMut() -> Step + Send),
+    ) -> Result<Task> {
+        let call = "restore";
+        let cgroup = |source| Error::Cgroup { call, source: Box::new(source) };
+        let entry = vm.entry(vcpu, slot).map_err(cgroup)?;
+        let mut lifted = Some(vm.lift_quota(vcpu).map_err(cgroup)?);
+        let mut notified = |script: &str| {
+            // The process exists and has not run: it still executes CRIU's restorer.
+            if script == "post-restore" {
+                before_running()?;
+                lifted = None;
+            }
+            Ok(())
+        };
+        // CRIU makes the task a child of the thread that started CRIU. In a thread of its own
+        // the children are those of this restore, so what is left of a failed one can be
+        // found and reaped without taking another task's exit status. A restored task
+        // becomes a child of the main thread when this one ends, which no wait notices.
+        thread::scope(|scope| {
+            let restorer = scope.spawn(|| {
+                let mut group = None;
+                let result =
+                    self.restore_in(&entry, images, work, deadline, &mut notified, &mut group);
+                if result.is_err() {
+                    kill_children_of_this_thread(CLEAN_UP);
+                    await_group(vm, group, CLEAN_UP);
+                }
+                result
+            });
+            restorer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+
+    fn restore_in(
+        &self,
+        entry: &Entry,
+        images: &Path,
+        work: &Path,
+        deadline: Duration,
+        notified: &mut dyn FnMut(&str) -> Step,
+        group: &mut Option<Pid>,
+    ) -> Result<Task> {
+        let call = "restore";
+        let log = "restore.log";
+        let (images, work_dir) = (directory(images)?, directory(work)?);
+        let mut request = request(Criu_req_type::RESTORE);
+        request.opts = MessageField::some(Criu_opts {
+            rst_sibling: Some(true),
+            ..options(&images, &work_dir, log, deadline)
+        });
+        let log = work.join(log);
+        let mut session = Session::start(&self.program, call, Some(entry), log, deadline)?;
+        *group = session.group();
+        session.send(&request)?;
+        let response = converse(&mut session, notified);
+        let result = conclude(call, response, || session.log_tail());
+        session.finish();
+        let pid = result?
+            .restore
+            .as_ref()
+            .and_then(|r| r.pid)
+            .ok_or(Error::Protocol { call, what: "no restored process".to_owned() })?;
+        Task::adopt(pid).map_err(|source| Error::Process { call, source: Box::new(source) })
+    }
+}
+
+fn request(kind: Criu_req_type) -> Criu_req {
+    Criu_req { type_: Some(EnumOrUnknown::new(kind)), ..Criu_req::default() }
+}
+
+/// What dumps and restores share.
+fn options(images: &File, work: &File, log: &str, deadline: Duration) -> Criu_opts {
+    Criu_opts {
+        images_dir_fd: Some(images.as_raw_fd()),
+        work_dir_fd: Some(work.as_raw_fd()),
+        log_file: Some(log.to_owned()),
+        log_level: Some(LOG_LEVEL),
+        notify_scripts: Some(true),
+        file_locks: Some(true),
+        // Groups are the worker's business: a restore is usually into another VM's.
+        manage_cgroups: Some(true),
+        manage_cgroups_mode: Some(EnumOrUnknown::new(Criu_cg_mode::IGNORE)),
+        // Tasks have no connections; without this CRIU sets up a packet filter.
+        network_lock: Some(EnumOrUnknown::new(Criu_network_lock_method::SKIP)),
+        // Its own limit for stopping the tasks.
+        timeout: Some(u32::try_from(deadline.as_secs()).unwrap_or(u32::MAX).max(1)),
+        ..Criu_opts::default()
+    }
+}
+
+/// Answers CRIU's notifications until its final response, or says why there is none. Where
+/// `notified` fails, CRIU is told to give up and its final response goes with the reason.
+fn converse(
+    session: &mut Session,
+    mut notified: impl FnMut(&str) -> Step,
+) -> Result<(Criu_resp, Option<BoxError>)> {
+    let mut given_up = None;
+    loop {
+        let response = session.receive()?;
+        if response.type_.map(|t| t.enum_value()) != Some(Ok(Criu_req_type::NOTIFY)) {
+            return Ok((response, given_up));
+        }
+        let notify = response.notify.unwrap_or_default();
+        let outcome = notified(notify.script());
+        let mut answer = request(Criu_req_type::NOTIFY);
+        answer.notify_success = Some(outcome.is_ok());
+        if let Err(reason) = outcome {
+            given_up.get_or_insert(reason);
+        }
+        session.send(&answer)?;
+    }
+}
+
+fn conclude(
+    call: &'static str,
+    response: Result<(Criu_resp, Option<BoxError>)>,
+    log: impl FnOnce() -> LogTail,
+) -> Result<Criu_resp> {
+    match response? {
+        (_, Some(source)) => Err(Error::GivenUp { call, source }),
+        (response, None) => accepted(call, response, log),
+    }
+}
+
+fn accepted(
+    call: &'static str,
+    response: Criu_resp,
+    log: impl FnOnce() -> LogTail,
+) -> Result<Criu_resp> {
+    if response.success() {
+        return Ok(response);
+    }
+    let errno = response.cr_errno.filter(|errno| *errno != 0);
+    let reason = match (&response.cr_errmsg, errno) {
+        (Some(message), _) if !message.trim().is_empty() => message.trim().to_owned(),
+        (_, Some(errno)) => io::Error::from_raw_os_error(errno).to_string(),
+        _ => "it gave no reason".to_owned(),
+    };
+    Err(Error::Refused { call, errno, reason, log: log() })
+}
+
+fn directory(path: &Path) -> Result<File> {
+    fs::File::open(path).map_err(|source| Error::Directory { path: path.to_owned(), source })
+}
+
+/// A directory for the log of a check, removed with its value.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn create() -> Result<Self> {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        loop {
+            let number = COUNT.fetch_add(1, Ordering::Relaxed);
+            let name = format!("dormouse-criu-check-{}-{number}", std::process::id());
+            let path = std::env::temp_dir().join(name);
+            match fs::create_dir(&path) {
+                Ok(()) => return Ok(Self(path)),
+                // Of a process with the same number in another PID namespace, or of one killed.
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(source) => return Err(Error::Directory { path, source }),
+            }
+        }
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // A leftover in the folder for temporary files is no reason to fail a check.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Kills and reaps the children of this thread, each the init of a PID namespace, which goes
+/// with it.
+fn kill_children_of_this_thread(deadline: Duration) {
+    let started = Instant::now();
+    let flags = WaitPidFlag::__WNOTHREAD | WaitPidFlag::__WALL | WaitPidFlag::WNOHANG;
+    while started.elapsed() < deadline {
+        let children = fs::read_to_string("/proc/thread-self/children").unwrap_or_default();
+        for pid in children.split_whitespace().filter_map(|pid| pid.parse().ok()) {
+            // Not reaped yet, so the number is still its own.
+            let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
+        }
+        match waitpid(None, Some(flags)) {
+            // None is left.
+            Err(_) => return,
+            Ok(WaitStatus::StillAlive) => thread::sleep(Duration::from_millis(1)),
+            Ok(_) => {}
+        }
+    }
+}
+
+/// Waits for the helpers CRIU had in its process group. They were killed with it, but are
+/// nobody's children any more, and CRIU does not answer for them.
+fn await_group(vm: &Vm, group: Option<Pid>, deadline: Duration) {
+    for pid in vm.pids().unwrap_or_default() {
+        if group.is_some()
+            && getpgid(Some(Pid::from_raw(pid))).ok() == group
+            && let Ok(helper) = Task::adopt(pid)
+        {
+            // Gone or late, there is nothing more to be done about it here.
+            let _ = helper.kill();
+            let _ = helper.wait(deadline);
+        }
+    }
+}

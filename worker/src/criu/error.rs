@@ -1,0 +1,170 @@
+//! What goes wrong with CRIU, in its own words.
+
+use std::{
+    fmt, fs, io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use crate::{cgroup, process};
+
+/// The result of a CRIU call.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// A CRIU call that failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The program could not be started.
+    #[error("cannot start {}; obtain a CRIU that works with scripts/get-criu", program.display())]
+    Start {
+        /// The program.
+        program: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// CRIU says no.
+    #[error("criu {call} failed: {reason}{log}")]
+    Refused {
+        /// What was asked.
+        call: &'static str,
+        /// CRIU's `cr_errno`, an errno, where it gave one.
+        errno: Option<i32>,
+        /// CRIU's `cr_errmsg`, or what its errno means.
+        reason: String,
+        /// The end of its log.
+        log: LogTail,
+    },
+    /// CRIU did not answer in time and was killed.
+    #[error("criu {call} did not finish within {} ms and was killed{log}", after.as_millis())]
+    Late {
+        /// What was asked.
+        call: &'static str,
+        /// How long it was waited.
+        after: Duration,
+        /// The end of its log.
+        log: LogTail,
+    },
+    /// CRIU ended without an answer.
+    #[error("criu {call} ended without an answer (it {ended}){log}")]
+    Silent {
+        /// What was asked.
+        call: &'static str,
+        /// How it ended.
+        ended: String,
+        /// The end of its log.
+        log: LogTail,
+    },
+    /// What came from CRIU is not in its protocol.
+    #[error("criu {call} answered with something that is no answer: {what}")]
+    Protocol {
+        /// What was asked.
+        call: &'static str,
+        /// What came.
+        what: String,
+    },
+    /// The connection to CRIU failed.
+    #[error("cannot talk to criu during {call}")]
+    Socket {
+        /// What was asked.
+        call: &'static str,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// A directory for images could not be opened.
+    #[error("cannot open the directory {} for CRIU images", path.display())]
+    Directory {
+        /// The directory.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// What the caller does while the tasks stand still failed, and with it the call.
+    #[error("criu {call} was given up")]
+    GivenUp {
+        /// What was asked.
+        call: &'static str,
+        /// Why.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The control groups did not play along.
+    #[error("criu {call}: the control group failed")]
+    Cgroup {
+        /// What was asked.
+        call: &'static str,
+        /// Why.
+        source: Box<cgroup::Error>,
+    },
+    /// The restored process could not be taken over.
+    #[error("criu {call}: the process cannot be taken over")]
+    Process {
+        /// What was asked.
+        call: &'static str,
+        /// Why.
+        source: Box<process::Error>,
+    },
+}
+
+/// The last lines of a CRIU log and where all of it is. Empty where there is none.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LogTail {
+    /// The log.
+    pub path: Option<PathBuf>,
+    /// Its last lines; those that tell errors, where there are any.
+    pub lines: Vec<String>,
+}
+
+impl LogTail {
+    const LINES: usize = 5;
+
+    /// Reads the end of the log at `path`.
+    #[must_use]
+    pub(crate) fn read(path: &Path) -> Self {
+        // The log may hold bytes of the task's file names.
+        let Ok(bytes) = fs::read(path) else {
+            return Self::default();
+        };
+        let text = String::from_utf8_lossy(&bytes);
+        let tail = |lines: Vec<&str>| -> Vec<String> {
+            let skip = lines.len().saturating_sub(Self::LINES);
+            lines.into_iter().skip(skip).map(str::to_owned).collect()
+        };
+        let mut lines = tail(text.lines().filter(|l| l.contains("Error (")).collect());
+        if lines.is_empty() {
+            lines = tail(text.lines().collect());
+        }
+        Self { path: Some(path.to_owned()), lines }
+    }
+}
+
+impl fmt::Display for LogTail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(path) = &self.path else {
+            return Ok(());
+        };
+        write!(f, "; its log {} ends", path.display())?;
+        for line in &self.lines {
+            write!(f, "\n  {line}")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn error_lines_win_over_last_lines() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("dump.log");
+        fs::write(&path, "a\n(0.1) Error (criu/x.c:1): bad size\nb\nc\n").unwrap();
+        let tail = LogTail::read(&path);
+        assert_eq!(tail.lines, ["(0.1) Error (criu/x.c:1): bad size"]);
+        assert!(tail.to_string().contains("dump.log ends\n  (0.1) Error"));
+        fs::write(&path, "1\n2\n3\n4\n5\n6\n").unwrap();
+        assert_eq!(LogTail::read(&path).lines.first().unwrap(), "2");
+        assert_eq!(LogTail::read(&dir.path().join("none")).to_string(), "");
+    }
+}

@@ -1,0 +1,219 @@
+//! One `criu swrk`: its process, its socket, its deadline.
+
+use std::{
+    io,
+    os::{
+        fd::{AsFd, AsRawFd, OwnedFd, RawFd},
+        unix::process::{CommandExt, ExitStatusExt},
+    },
+    path::{Path, PathBuf},
+    process::{Child, Command, ExitStatus, Stdio},
+    time::{Duration, Instant},
+};
+
+use nix::{
+    poll::{PollFd, PollFlags, PollTimeout, poll},
+    sys::{
+        signal::{Signal, killpg},
+        socket::{AddressFamily, MsgFlags, SockFlag, SockType, recv, send, socketpair},
+    },
+    unistd::Pid,
+};
+use protobuf::Message as _;
+use rust_criu::rust_criu_protobuf::rpc::{Criu_req, Criu_resp};
+
+use super::{Error, Result, error::LogTail};
+use crate::{cgroup::Entry, process};
+
+/// The descriptor `criu swrk` is told to talk on.
+const CHILD_FD: RawFd = 3;
+/// CRIU's answers are small; its own limit for a request is far below this too.
+const MESSAGE_LIMIT: usize = 64 * 1024;
+/// How long CRIU may take to exit after its last answer.
+const EXIT_GRACE: Duration = Duration::from_secs(2);
+
+pub(crate) struct Session {
+    call: &'static str,
+    criu: Option<Child>,
+    socket: OwnedFd,
+    started: Instant,
+    deadline: Duration,
+    log: PathBuf,
+}
+
+impl Session {
+    /// Starts CRIU, in the groups of `entry` if there is one. `log` is where it will have been told to
+    /// write its log.
+    pub(crate) fn start(
+        program: &Path,
+        call: &'static str,
+        entry: Option<&Entry>,
+        log: PathBuf,
+        deadline: Duration,
+    ) -> Result<Self> {
+        let fail = |source: io::Error| Error::Start { program: program.to_owned(), source };
+        let (ours, theirs) =
+            socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)
+                .map_err(|e| fail(e.into()))?;
+        let criu = spawn(program, &theirs, entry).map_err(fail)?;
+        Ok(Self { call, criu: Some(criu), socket: ours, started: Instant::now(), deadline, log })
+    }
+
+    /// CRIU's process group, which it leads.
+    pub(crate) fn group(&self) -> Option<Pid> {
+        let criu = self.criu.as_ref()?;
+        i32::try_from(criu.id()).ok().map(Pid::from_raw)
+    }
+
+    pub(crate) fn send(&self, request: &Criu_req) -> Result<()> {
+        let bytes = request
+            .write_to_bytes()
+            .map_err(|e| Error::Protocol { call: self.call, what: e.to_string() })?;
+        // A vanished CRIU is an error to report and not a signal.
+        match send(self.socket.as_raw_fd(), &bytes, MsgFlags::MSG_NOSIGNAL) {
+            Ok(_) => Ok(()),
+            // It ended: receive() tells how.
+            Err(nix::Error::EPIPE | nix::Error::ECONNRESET) => Ok(()),
+            Err(e) => Err(Error::Socket { call: self.call, source: e.into() }),
+        }
+    }
+
+    /// The next message, or an error at the deadline or when CRIU has ended.
+    pub(crate) fn receive(&mut self) -> Result<Criu_resp> {
+        let fail = |call, e: nix::Error| Error::Socket { call, source: e.into() };
+        loop {
+            let Some(left) = self.deadline.checked_sub(self.started.elapsed()) else {
+                return Err(self.late());
+            };
+            let timeout = PollTimeout::try_from(left.as_millis() + 1).unwrap_or(PollTimeout::MAX);
+            match poll(&mut [PollFd::new(self.socket.as_fd(), PollFlags::POLLIN)], timeout) {
+                Ok(0) | Err(nix::Error::EINTR) => {}
+                Ok(_) => break,
+                Err(e) => return Err(fail(self.call, e)),
+            }
+        }
+        let mut buffer = vec![0; MESSAGE_LIMIT];
+        let length = match recv(self.socket.as_raw_fd(), &mut buffer, MsgFlags::empty()) {
+            Ok(length) => length,
+            Err(nix::Error::ECONNRESET) => 0,
+            Err(e) => return Err(fail(self.call, e)),
+        };
+        if length == 0 {
+            return Err(self.silent());
+        }
+        buffer.truncate(length);
+        Criu_resp::parse_from_bytes(&buffer)
+            .map_err(|e| Error::Protocol { call: self.call, what: e.to_string() })
+    }
+
+    /// The end of CRIU's log so far.
+    pub(crate) fn log_tail(&self) -> LogTail {
+        LogTail::read(&self.log)
+    }
+
+    /// Lets CRIU exit and reaps it; kills it if it does not.
+    pub(crate) fn finish(mut self) {
+        let _ = self.await_exit(EXIT_GRACE);
+    }
+
+    fn late(&mut self) -> Error {
+        let log = self.log_tail();
+        self.kill();
+        Error::Late { call: self.call, after: self.started.elapsed(), log }
+    }
+
+    fn silent(&mut self) -> Error {
+        let ended = match self.await_exit(EXIT_GRACE) {
+            Some(status) => match (status.code(), status.signal()) {
+                (Some(code), _) => format!("exited with status {code}"),
+                (None, Some(signal)) => format!("was killed by signal {signal}"),
+                (None, None) => "ended".to_owned(),
+            },
+            None => "closed its socket and had to be killed".to_owned(),
+        };
+        Error::Silent { call: self.call, ended, log: self.log_tail() }
+    }
+
+    /// Waits for CRIU's exit; `None` where it had to be killed.
+    fn await_exit(&mut self, grace: Duration) -> Option<ExitStatus> {
+        let criu = self.criu.as_mut()?;
+        let millis = PollTimeout::try_from(grace.as_millis()).unwrap_or(PollTimeout::MAX);
+        let ended = i32::try_from(criu.id()).is_ok_and(|pid| {
+            process::open_pidfd(pid).is_ok_and(|pidfd| {
+                matches!(
+                    poll(&mut [PollFd::new(pidfd.as_fd(), PollFlags::POLLIN)], millis),
+                    Ok(1..)
+                )
+            })
+        });
+        if !ended {
+            self.kill();
+            return None;
+        }
+        let status = criu.wait().ok();
+        self.criu = None;
+        status
+    }
+
+    /// Kills CRIU's process group (it leads one) and reaps CRIU.
+    fn kill(&mut self) {
+        if let Some(mut criu) = self.criu.take() {
+            if let Ok(pid) = i32::try_from(criu.id()) {
+                // Not reaped yet, so the number is still its own.
+                let _ = killpg(Pid::from_raw(pid), Signal::SIGKILL);
+            }
+            let _ = criu.kill();
+            let _ = criu.wait();
+        }
+    }
+}
+
+impl Drop for Session {
+    /// On every way out, error or panic: no CRIU and no zombie stays.
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+#[expect(unsafe_code, reason = "a descriptor and a group are handed over between fork and exec")]
+fn spawn(program: &Path, socket: &OwnedFd, entry: Option<&Entry>) -> io::Result<Child> {
+    let socket = socket.as_raw_fd();
+    let groups: Vec<RawFd> =
+        entry.map(|entry| entry.files.iter().map(AsRawFd::as_raw_fd).collect()).unwrap_or_default();
+    let mut command = Command::new(program);
+    command
+        .arg("swrk")
+        .arg(CHILD_FD.to_string())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .process_group(0);
+    let setup = move || {
+        for group in &groups {
+            // SAFETY: writes one byte to a descriptor that is open until after the spawn.
+            if unsafe { libc::write(*group, c"0".as_ptr().cast(), 1) } != 1 {
+                return Err(io::Error::last_os_error());
+            }
+        }
+        // CRIU goes when the thread goes that waits for it.
+        // SAFETY: PR_SET_PDEATHSIG takes a number.
+        if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: no pointers; the socket is open until after the spawn.
+        let result = unsafe {
+            if socket == CHILD_FD {
+                libc::fcntl(socket, libc::F_SETFD, 0)
+            } else {
+                libc::dup2(socket, CHILD_FD)
+            }
+        };
+        if result < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(())
+    };
+    // SAFETY: the closure makes system calls only; it allocates nothing and takes no locks.
+    unsafe { command.pre_exec(setup) };
+    command.spawn()
+}

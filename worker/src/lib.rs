@@ -1,0 +1,25 @@
+//! The worker agent: emulated VMs as cgroups, processes, CRIU checkpoints, gRPC session.
+//!
+//! The Linux layer, bottom up; every call blocks and may come from any thread:
+//! - [`cgroup`]: the control groups of emulated VMs;
+//! - [`process`]: starting tasks, and leaving none behind;
+//! - [`workspace`]: the worker's directory, under the same paths on every worker;
+//! - [`criu`]: dump and restore;
+//! - [`store`]: checkpoints on disk and on the wire;
+//! - [`checkpointer`]: the three above put together;
+//! - [`cleanup`]: what a crashed worker left.
+//!
+//! On top of it:
+//! - [`agent`]: the session with the coordinator, and one owner for each VM.
+//!
+//! The order at a worker's start, before its first thread: detect the control groups, start
+//! the guardian, enter the workspace; then clean up, and create the tree.
+
+pub mod agent;
+pub mod cgroup;
+pub mod checkpointer;
+pub mod cleanup;
+pub mod criu;
+pub mod process;
+pub mod store;
+pub mod workspace;

@@ -1,0 +1,83 @@
+//! What goes wrong with processes.
+
+use std::{io, path::PathBuf, time::Duration};
+
+/// The result of an operation on processes.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// An operation on a process that failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A program did not start.
+    #[error("cannot start {}: {step} failed", program.display())]
+    Spawn {
+        /// The program.
+        program: PathBuf,
+        /// What the new process was doing.
+        step: &'static str,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// A new process did not reach its program in time.
+    #[error(
+        "{} did not start within {} ms (its VM is frozen or its quota too small)",
+        program.display(), after.as_millis()
+    )]
+    SpawnLate {
+        /// The program.
+        program: PathBuf,
+        /// How long it was waited.
+        after: Duration,
+    },
+    /// A string for the program holds a NUL byte.
+    #[error("cannot start {}: {what} holds a NUL byte", program.display())]
+    Nul {
+        /// The program.
+        program: PathBuf,
+        /// Which string.
+        what: &'static str,
+    },
+    /// A file for the program could not be opened.
+    #[error("cannot open {} for a task", path.display())]
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// Something was asked of a process in vain.
+    #[error("cannot {action} process {pid}")]
+    Process {
+        /// What was to be done.
+        action: &'static str,
+        /// The process.
+        pid: i32,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// What `/proc` says is missing or unreadable.
+    #[error("cannot read {}", path.display())]
+    Proc {
+        /// The file.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The guardian could not be started.
+    #[error("cannot start the worker's guardian process: {step} failed")]
+    Guardian {
+        /// What failed.
+        step: &'static str,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The guardian must be started before any thread.
+    #[error(
+        "the worker's guardian must be started before its threads; there are {threads} already"
+    )]
+    TooLate {
+        /// How many threads there are.
+        threads: usize,
+    },
+}

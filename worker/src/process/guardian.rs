@@ -1,0 +1,124 @@
+//! The process that sees to it that nothing outlives the worker.
+
+use std::{
+    fs, io,
+    os::fd::{AsFd, AsRawFd},
+    time::Duration,
+};
+
+use nix::{
+    poll::{PollFd, PollFlags, PollTimeout, poll},
+    unistd::{ForkResult, Pid, fork, getpid, getppid, setsid},
+};
+
+use super::{Error, Identity, Result, pidfd};
+use crate::cgroup::{Hierarchy, InstanceName, destroy_instance};
+
+/// How long the guardian tries to clear the tree; what it leaves, the next start sweeps.
+const DEADLINE: Duration = Duration::from_secs(10);
+
+/// A small child process that waits for the end of this one and then kills every process in
+/// its control groups, frozen and restored ones included, and removes the groups.
+///
+/// It watches a pidfd, which no descriptor leaked into another process can keep open, and
+/// leads a session of its own, so that what kills the worker's terminal group passes it by.
+/// Dropping the handle leaves it running.
+#[derive(Debug)]
+pub struct Guardian {
+    identity: Identity,
+}
+
+impl Guardian {
+    /// Starts the guardian of this process, whose tree will be called `name`.
+    ///
+    /// To be called before any thread is started: it forks and goes on in the child.
+    ///
+    /// # Errors
+    /// Where there are threads already or the fork fails.
+    #[expect(unsafe_code, reason = "fork is unsafe in general")]
+    pub fn start(hierarchy: &Hierarchy, name: InstanceName) -> Result<Self> {
+        let threads = fs::read_dir("/proc/self/task").map_or(1, Iterator::count);
+        if threads != 1 {
+            return Err(Error::TooLate { threads });
+        }
+        let worker = getpid();
+        let guard = |step| move |e: nix::Error| Error::Guardian { step, source: e.into() };
+        // SAFETY: this process has one thread, so the child may do anything.
+        match unsafe { fork() }.map_err(guard("fork"))? {
+            ForkResult::Child => {
+                let code = i32::from(keep_watch(worker, hierarchy, name).is_err());
+                // Not the worker's exit: its handlers and buffers are not the guardian's to run.
+                // SAFETY: ends the process at once.
+                unsafe { libc::_exit(code) }
+            }
+            ForkResult::Parent { child } => Ok(Self { identity: Identity::of(child.as_raw())? }),
+        }
+    }
+
+    /// Which process it is.
+    #[must_use]
+    pub fn identity(&self) -> Identity {
+        self.identity
+    }
+
+    /// Whether it still watches. Where somebody killed it, an abrupt end of the worker
+    /// leaves its tasks until the next worker's start.
+    #[must_use]
+    pub fn is_alive(&self) -> bool {
+        self.identity.is_alive()
+    }
+}
+
+fn keep_watch(worker: Pid, hierarchy: &Hierarchy, name: InstanceName) -> io::Result<()> {
+    setsid()?;
+    let watched = pidfd::open(worker.as_raw());
+    close_everything_but(watched.as_ref().ok().map(AsRawFd::as_raw_fd))?;
+    // If the worker died before it was watched, the PID may be another's by now.
+    if let Ok(watched) = watched
+        && getppid() == worker
+    {
+        let mut fds = [PollFd::new(watched.as_fd(), PollFlags::POLLIN)];
+        while !matches!(poll(&mut fds, PollTimeout::NONE), Ok(1..)) {}
+    }
+    destroy_instance(hierarchy, name, DEADLINE).map_err(io::Error::other)?;
+    Ok(())
+}
+
+/// A guardian that kept the worker's output open would keep whoever reads it waiting.
+fn close_everything_but(kept: Option<i32>) -> io::Result<()> {
+    let null = fs::OpenOptions::new().read(true).write(true).open("/dev/null")?;
+    for target in 0..3 {
+        dup_onto(null.as_raw_fd(), target)?;
+    }
+    match kept {
+        Some(kept) => {
+            close_range(3, kept.unsigned_abs().saturating_sub(1))?;
+            close_range(kept.unsigned_abs() + 1, u32::MAX)
+        }
+        None => close_range(3, u32::MAX),
+    }?;
+    // It was closed just now.
+    std::mem::forget(null);
+    Ok(())
+}
+
+#[expect(unsafe_code, reason = "the standard streams have no owned descriptors to hand to nix")]
+fn dup_onto(from: i32, target: i32) -> io::Result<()> {
+    // SAFETY: replaces the process's own standard stream; no pointer is involved.
+    if unsafe { libc::dup2(from, target) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
+#[expect(unsafe_code, reason = "nix has no close_range")]
+fn close_range(first: u32, last: u32) -> io::Result<()> {
+    if first > last {
+        return Ok(());
+    }
+    // SAFETY: the only code that runs on in this process uses none of these descriptors.
+    if unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}

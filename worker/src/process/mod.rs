@@ -1,0 +1,26 @@
+//! Processes: who they are, how a task's program is started, and what guarantees that
+//! nothing outlives the worker.
+//!
+//! A task is the init of a PID namespace and leads a session of its own; its stdin is
+//! `/dev/null`, its stdout and stderr are regular files, and it inherits no other descriptor.
+//! That is what CRIU can checkpoint, and what can be restored anywhere, since PID 1 of a new
+//! namespace is always free.
+//!
+//! PDEATHSIG does not guard against orphans: it is tied to the parent *thread*, and a restored
+//! process has none. A [`Guardian`] does: a tiny process that waits for the worker's end,
+//! however it comes, and then kills the worker's whole tree of control groups.
+
+mod error;
+mod guardian;
+mod identity;
+mod pidfd;
+mod spawn;
+mod task;
+
+pub use error::{Error, Result};
+pub use guardian::Guardian;
+pub use identity::{Identity, pid_namespace};
+pub use spawn::Program;
+pub use task::{Ended, Task};
+
+pub(crate) use pidfd::open as open_pidfd;

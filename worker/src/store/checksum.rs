@@ -1,0 +1,201 @@
+//! Checksums of the files of a checkpoint.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File},
+    io::{self, Read},
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+    time::Duration,
+};
+
+use blake3::Hasher;
+
+use super::{Error, FileEntry, Result};
+
+/// Large enough for the wide SIMD paths of BLAKE3, small enough for the second-level cache.
+const CHUNK: usize = 256 * 1024;
+/// How long the follower pauses when CRIU has written nothing new.
+const PAUSE: Duration = Duration::from_micros(300);
+
+/// Memory pages: the large files, which CRIU only appends to.
+pub(crate) fn is_pages(name: &str) -> bool {
+    name.starts_with("pages-")
+}
+
+/// Reads what is left of `file` into the hasher. Returns how many bytes that was.
+fn feed(hasher: &mut Hasher, file: &mut File, buffer: &mut [u8]) -> io::Result<u64> {
+    let mut total = 0;
+    loop {
+        match file.read(buffer) {
+            Ok(0) => return Ok(total),
+            Ok(n) => {
+                hasher.update(buffer.get(..n).unwrap_or_default());
+                total += n as u64;
+            }
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+}
+
+/// Size and digest of one file.
+pub(crate) fn digest(path: &Path) -> Result<(u64, String)> {
+    let mut hasher = Hasher::new();
+    let size = File::open(path)
+        .and_then(|mut file| feed(&mut hasher, &mut file, &mut vec![0; CHUNK]))
+        .map_err(Error::file("read", path))?;
+    Ok((size, hasher.finalize().to_hex().to_string()))
+}
+
+/// Whether the file in `directory` is what `entry` says.
+pub(crate) fn verify(directory: &Path, entry: &FileEntry) -> Result<()> {
+    let path = directory.join(&entry.name);
+    verify_size(directory, entry)?;
+    let (_, blake3) = digest(&path)?;
+    if blake3 != entry.blake3 {
+        return Err(Error::Damaged { path, what: "does not match its checksum".to_owned() });
+    }
+    Ok(())
+}
+
+/// Whether the file has the size `entry` says, without reading it.
+pub(crate) fn verify_size(directory: &Path, entry: &FileEntry) -> Result<()> {
+    let path = directory.join(&entry.name);
+    match fs::metadata(&path) {
+        Ok(metadata) if metadata.is_file() && metadata.len() == entry.size => Ok(()),
+        Ok(metadata) => Err(Error::Damaged {
+            path,
+            what: format!("has {} bytes and not {}", metadata.len(), entry.size),
+        }),
+        Err(e) => Err(Error::Damaged { path, what: format!("cannot be read ({e})") }),
+    }
+}
+
+/// All regular files below `directory`, with size and digest, sorted by name. What is in
+/// `known` (by name) is not read again.
+pub(crate) fn list(
+    directory: &Path,
+    known: &BTreeMap<String, (u64, String)>,
+) -> Result<Vec<FileEntry>> {
+    let mut entries = Vec::new();
+    for name in regular_files(directory)? {
+        let path = directory.join(&name);
+        let size = fs::metadata(&path).map_err(Error::file("read", &path))?.len();
+        let (size, blake3) = match known.get(&name) {
+            Some(known) if known.0 == size => known.clone(),
+            _ => digest(&path)?,
+        };
+        entries.push(FileEntry { name, size, blake3 });
+    }
+    Ok(entries)
+}
+
+/// The names of all regular files below `directory`, sorted. Others (links, devices, names that
+/// are not UTF-8) are no part of a checkpoint.
+pub(crate) fn regular_files(directory: &Path) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    let mut directories = vec![PathBuf::new()];
+    while let Some(relative) = directories.pop() {
+        let path = directory.join(&relative);
+        for entry in fs::read_dir(&path).map_err(Error::file("list", &path))? {
+            let entry = entry.map_err(Error::file("list", &path))?;
+            let relative = relative.join(entry.file_name());
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => directories.push(relative),
+                Ok(kind) if kind.is_file() => names.extend(relative.to_str().map(str::to_owned)),
+                _ => {}
+            }
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// Digests the pages files in `directory` while CRIU writes them, until `done`: on another
+/// core, so that the checksums of a dump cost next to no time of their own.
+///
+/// What it read of a file that was not appended to but rewritten is wrong; the first restore
+/// would notice. Errors are none of its business: what is missing here is read afterwards.
+pub(crate) fn follow_pages(directory: &Path, done: &AtomicBool) -> BTreeMap<String, (u64, String)> {
+    let mut followed: BTreeMap<String, (File, Hasher, u64)> = BTreeMap::new();
+    let mut buffer = vec![0; CHUNK];
+    loop {
+        // Asked before reading: what was written before it was set is read after.
+        let last = done.load(Ordering::Acquire);
+        for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+            let Some(name) = entry.file_name().to_str().map(str::to_owned) else {
+                continue;
+            };
+            if is_pages(&name)
+                && !followed.contains_key(&name)
+                && let Ok(file) = File::open(entry.path())
+            {
+                followed.insert(name, (file, Hasher::new(), 0));
+            }
+        }
+        let mut news = 0;
+        followed.retain(|_, (file, hasher, size)| {
+            feed(hasher, file, &mut buffer).is_ok_and(|n| {
+                *size += n;
+                news += n;
+                true
+            })
+        });
+        if last {
+            break;
+        }
+        if news == 0 {
+            thread::park_timeout(PAUSE);
+        }
+    }
+    followed
+        .into_iter()
+        .map(|(name, (_, hasher, size))| (name, (size, hasher.finalize().to_hex().to_string())))
+        .collect()
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn following_a_growing_file_gives_its_digest() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("pages-1.img");
+        let done = AtomicBool::new(false);
+        let found = thread::scope(|scope| {
+            let follower = scope.spawn(|| follow_pages(dir.path(), &done));
+            let mut file = File::create(&path).unwrap();
+            for n in 0..64_u8 {
+                file.write_all(&vec![n; 10_000]).unwrap();
+                thread::yield_now();
+            }
+            fs::write(dir.path().join("core-1.img"), "x").unwrap();
+            done.store(true, Ordering::Release);
+            follower.join().unwrap()
+        });
+        assert_eq!(found.len(), 1);
+        assert_eq!(found["pages-1.img"], digest(&path).unwrap());
+        assert_eq!(found["pages-1.img"].0, 640_000);
+    }
+
+    #[test]
+    fn damage_is_told_from_absence() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("a"), "hello").unwrap();
+        let [entry] = list(dir.path(), &BTreeMap::new()).unwrap().try_into().unwrap();
+        verify(dir.path(), &entry).unwrap();
+        fs::write(dir.path().join("a"), "hellO").unwrap();
+        let said = verify(dir.path(), &entry).unwrap_err().to_string();
+        assert!(said.ends_with("does not match its checksum"), "{said}");
+        fs::write(dir.path().join("a"), "hell").unwrap();
+        let said = verify(dir.path(), &entry).unwrap_err().to_string();
+        assert!(said.ends_with("has 4 bytes and not 5"), "{said}");
+        fs::remove_file(dir.path().join("a")).unwrap();
+        assert!(verify(dir.path(), &entry).unwrap_err().to_string().contains("cannot be read"));
+    }
+}

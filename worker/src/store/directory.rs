@@ -1,0 +1,307 @@
+//! The store: a directory of checkpoints.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use super::{Checkpoint, Draft, Error, Manifest, Result, draft::MANIFEST};
+use crate::workspace::TaskName;
+
+/// How many complete checkpoints a task keeps.
+const KEPT: usize = 3;
+
+/// A directory of checkpoints. One process uses it at a time; calls for different
+/// tasks may run at the same time.
+#[derive(Debug, Clone)]
+pub struct Store {
+    root: PathBuf,
+}
+
+/// A checkpoint that cannot be used.
+#[derive(Debug)]
+pub struct Damaged {
+    /// Its number.
+    pub sequence: u64,
+    /// What is wrong with it.
+    pub error: Error,
+}
+
+/// The newest checkpoint that can be used, and the newer ones that cannot.
+#[derive(Debug, Default)]
+pub struct Latest {
+    /// The newest undamaged one.
+    pub checkpoint: Option<Checkpoint>,
+    /// Newer ones that are damaged, newest first.
+    pub damaged: Vec<Damaged>,
+}
+
+impl Store {
+    /// The store in the directory `root`, which is made if need be.
+    ///
+    /// # Errors
+    /// Where it cannot be made.
+    pub fn open(root: impl Into<PathBuf>) -> Result<Self> {
+        let root = root.into();
+        fs::create_dir_all(&root).map_err(Error::file("create", &root))?;
+        Ok(Self { root })
+    }
+
+    fn task(&self, task: &TaskName) -> PathBuf {
+        self.root.join(task.path())
+    }
+
+    fn place(&self, task: &TaskName, sequence: u64) -> PathBuf {
+        self.task(task).join(format!("{sequence:08}"))
+    }
+
+    /// Begins the next checkpoint of a task.
+    ///
+    /// # Errors
+    /// Where its directory cannot be made.
+    pub fn begin(&self, task: &TaskName) -> Result<Draft> {
+        let sequence = self.sequences(task)?.last().map_or(1, |last| last + 1);
+        Draft::create(self.place(task, sequence), task.clone(), sequence)
+    }
+
+    /// Makes room for a checkpoint that comes from elsewhere and keeps its number.
+    pub(crate) fn begin_as(&self, task: &TaskName, sequence: u64) -> Result<Draft> {
+        let place = self.place(task, sequence);
+        remove(&place)?;
+        Draft::create(place, task.clone(), sequence)
+    }
+
+    /// Removes all complete checkpoints of a task but the three newest.
+    ///
+    /// # Errors
+    /// Where one cannot be removed.
+    pub fn prune(&self, task: &TaskName) -> Result<()> {
+        let complete = self.complete(task)?;
+        let surplus = complete.len().saturating_sub(KEPT);
+        complete.iter().take(surplus).try_for_each(|sequence| remove(&self.place(task, *sequence)))
+    }
+
+    /// The newest checkpoint whose checksums are all right, having read all of it.
+    ///
+    /// # Errors
+    /// Where the task's directory cannot be listed; damage is no error.
+    pub fn latest_valid(&self, task: &TaskName) -> Result<Latest> {
+        self.latest(task, |checkpoint| checkpoint.verify())
+    }
+
+    /// The newest checkpoint that `accept` accepts.
+    pub(crate) fn latest(
+        &self,
+        task: &TaskName,
+        mut accept: impl FnMut(&Checkpoint) -> Result<()>,
+    ) -> Result<Latest> {
+        let mut latest = Latest::default();
+        for sequence in self.complete(task)?.into_iter().rev() {
+            let found = self.load(task, sequence).and_then(|checkpoint| {
+                accept(&checkpoint)?;
+                Ok(checkpoint)
+            });
+            match found {
+                Ok(checkpoint) => {
+                    latest.checkpoint = Some(checkpoint);
+                    break;
+                }
+                Err(error) => latest.damaged.push(Damaged { sequence, error }),
+            }
+        }
+        Ok(latest)
+    }
+
+    /// The numbers of a task's complete checkpoints, oldest first.
+    ///
+    /// # Errors
+    /// Where the task's directory cannot be listed.
+    pub fn complete(&self, task: &TaskName) -> Result<Vec<u64>> {
+        let mut sequences = self.sequences(task)?;
+        sequences.retain(|sequence| self.place(task, *sequence).join(MANIFEST).exists());
+        Ok(sequences)
+    }
+
+    /// One complete checkpoint, its files unread.
+    ///
+    /// # Errors
+    /// Where there is none with that number or its manifest is damaged.
+    pub fn load(&self, task: &TaskName, sequence: u64) -> Result<Checkpoint> {
+        let directory = self.place(task, sequence);
+        let path = directory.join(MANIFEST);
+        let json = fs::read(&path).map_err(Error::file("read", &path))?;
+        let manifest = Manifest::parse(&json, &path)?;
+        if manifest.task != *task || manifest.sequence != sequence {
+            return Err(Error::Damaged {
+                path,
+                what: format!("is of {}, number {}", manifest.task, manifest.sequence),
+            });
+        }
+        Ok(Checkpoint::new(directory, manifest))
+    }
+
+    /// Removes all checkpoints of a task, which is done or will never be continued here.
+    ///
+    /// # Errors
+    /// Where something cannot be removed.
+    pub fn remove_task(&self, task: &TaskName) -> Result<()> {
+        remove(&self.task(task))?;
+        // The run's directory goes with its last task.
+        if let Some(run) = self.task(task).parent() {
+            let _ = fs::remove_dir(run);
+        }
+        Ok(())
+    }
+
+    /// Removes the checkpoints of a task whose number is above `newest`.
+    ///
+    /// # Errors
+    /// Where one cannot be removed.
+    pub fn remove_newer(&self, task: &TaskName, newest: u64) -> Result<()> {
+        let mut newer = self.sequences(task)?.into_iter().filter(|sequence| *sequence > newest);
+        newer.try_for_each(|sequence| remove(&self.place(task, sequence)))
+    }
+
+    /// Removes what a crash left half made. Only while nobody takes a checkpoint.
+    ///
+    /// Returns the directories removed.
+    ///
+    /// # Errors
+    /// Where the store cannot be listed or something cannot be removed.
+    pub fn sweep_incomplete(&self) -> Result<Vec<PathBuf>> {
+        let mut removed = Vec::new();
+        for run in directories(&self.root)? {
+            for task in directories(&run)? {
+                for checkpoint in directories(&task)? {
+                    if !checkpoint.join(MANIFEST).exists() {
+                        remove(&checkpoint)?;
+                        removed.push(checkpoint);
+                    }
+                }
+            }
+        }
+        Ok(removed)
+    }
+
+    fn sequences(&self, task: &TaskName) -> Result<Vec<u64>> {
+        let mut sequences: Vec<u64> = directories(&self.task(task))?
+            .iter()
+            .filter_map(|path| path.file_name()?.to_str()?.parse().ok())
+            .collect();
+        sequences.sort_unstable();
+        Ok(sequences)
+    }
+}
+
+fn directories(path: &Path) -> Result<Vec<PathBuf>> {
+    let entries = match fs::read_dir(path) {
+        Ok(entries) => entries,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(e) => return Err(Error::file("list", path)(e)),
+    };
+    let mut found = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(Error::file("list", path))?;
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            found.push(entry.path());
+        }
+    }
+    Ok(found)
+}
+
+fn remove(path: &Path) -> Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(Error::file("remove", path)(e)),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+    use crate::store::Progress;
+    use std::collections::BTreeMap;
+
+    fn name() -> TaskName {
+        TaskName::new("run", "t1").unwrap()
+    }
+
+    fn take(store: &Store, content: &str) -> Checkpoint {
+        let draft = store.begin(&name()).unwrap();
+        fs::write(draft.images().join("pages-1.img"), content).unwrap();
+        fs::write(draft.images().join("core-1.img"), "core").unwrap();
+        let checkpoint = draft
+            .commit(Progress::default(), vec![], "4.1.1".to_owned(), &BTreeMap::new())
+            .unwrap();
+        store.prune(&name()).unwrap();
+        checkpoint
+    }
+
+    #[test]
+    fn the_three_newest_are_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(dir.path()).unwrap();
+        assert!(store.latest_valid(&name()).unwrap().checkpoint.is_none());
+        for n in 1..=5 {
+            assert_eq!(take(&store, "x").manifest().sequence, n);
+        }
+        assert_eq!(store.complete(&name()).unwrap(), [3, 4, 5]);
+        store.remove_task(&name()).unwrap();
+        assert!(!dir.path().join("run").exists());
+    }
+
+    #[test]
+    fn a_damaged_one_gives_way_to_the_one_before() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(dir.path()).unwrap();
+        for content in ["one", "two", "three"] {
+            take(&store, content);
+        }
+        let at = |n: u64, file: &str| store.place(&name(), n).join(file);
+        fs::write(at(3, "images/pages-1.img"), "thrEe").unwrap();
+        fs::write(at(2, MANIFEST), "{").unwrap();
+        let latest = store.latest_valid(&name()).unwrap();
+        assert_eq!(latest.checkpoint.unwrap().manifest().sequence, 1);
+        let damaged: Vec<u64> = latest.damaged.iter().map(|d| d.sequence).collect();
+        assert_eq!(damaged, [3, 2]);
+        assert!(matches!(latest.damaged[0].error, Error::Damaged { .. }));
+        assert!(matches!(latest.damaged[1].error, Error::Manifest { .. }));
+    }
+
+    #[test]
+    fn drafts_vanish_unless_committed_and_crashed_ones_are_swept() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(dir.path()).unwrap();
+        take(&store, "x");
+        let draft = store.begin(&name()).unwrap();
+        let place = draft.directory().to_owned();
+        drop(draft);
+        assert!(!place.exists());
+        // A crash runs no destructors.
+        std::mem::forget(store.begin(&name()).unwrap());
+        assert_eq!(store.sweep_incomplete().unwrap(), [place]);
+        assert_eq!(store.complete(&name()).unwrap(), [1]);
+    }
+
+    #[test]
+    fn files_of_a_task_go_back_to_what_they_were() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(dir.path().join("store")).unwrap();
+        let task = dir.path().join("task");
+        fs::create_dir_all(task.join("sub")).unwrap();
+        fs::write(task.join("stdout"), "half").unwrap();
+        fs::write(task.join("sub/progress"), "50").unwrap();
+        let draft = store.begin(&name()).unwrap();
+        draft.save_files(&task).unwrap();
+        let checkpoint =
+            draft.commit(Progress::default(), vec![], String::new(), &BTreeMap::new()).unwrap();
+        fs::write(task.join("stdout"), "half and more").unwrap();
+        fs::write(task.join("result"), "from the future").unwrap();
+        fs::remove_file(task.join("sub/progress")).unwrap();
+        checkpoint.restore_files(&task).unwrap();
+        assert_eq!(fs::read_to_string(task.join("stdout")).unwrap(), "half");
+        assert_eq!(fs::read_to_string(task.join("sub/progress")).unwrap(), "50");
+        assert!(!task.join("result").exists());
+    }
+}

@@ -1,0 +1,92 @@
+//! What goes wrong with checkpoints.
+
+use std::{io, path::PathBuf};
+
+/// The result of an operation on the checkpoint store.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// An operation on the checkpoint store that failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A file or directory of the store.
+    #[error("cannot {action} {}", path.display())]
+    File {
+        /// What was tried.
+        action: &'static str,
+        /// With what.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// A manifest that cannot be understood.
+    #[error("the manifest {} is damaged", path.display())]
+    Manifest {
+        /// The manifest.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: serde_json::Error,
+    },
+    /// A manifest of another version of the format.
+    #[error("the manifest {} has format {found}, this worker reads format {expected}", path.display())]
+    Format {
+        /// The manifest.
+        path: PathBuf,
+        /// Its format.
+        found: u32,
+        /// The format understood.
+        expected: u32,
+    },
+    /// A file that is not what its checksum says.
+    #[error("the checkpoint is damaged: {} {what}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// A path in a manifest that leads out of the checkpoint.
+    #[error("the manifest names \"{name}\", which is not a plain path inside the checkpoint")]
+    Path {
+        /// The path.
+        name: String,
+    },
+    /// A task's open file outside its directory that has changed since.
+    #[error(
+        "the task had {} open, which had {expected} bytes then and {found} now; \
+         only files in a task's own directory are saved with a checkpoint",
+        path.display()
+    )]
+    OutsideFile {
+        /// The file.
+        path: PathBuf,
+        /// Its size at the checkpoint.
+        expected: u64,
+        /// Its size now; `none` where it is gone.
+        found: String,
+    },
+    /// A stream that is no checkpoint.
+    #[error("what arrives is no checkpoint: {what}")]
+    Stream {
+        /// What is wrong with it.
+        what: String,
+    },
+    /// The stream failed.
+    #[error("the transfer of a checkpoint broke off while {action}")]
+    Transfer {
+        /// What was under way.
+        action: &'static str,
+        /// What the stream said.
+        source: io::Error,
+    },
+}
+
+impl Error {
+    pub(crate) fn file(
+        action: &'static str,
+        path: impl Into<PathBuf>,
+    ) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::File { action, path, source }
+    }
+}

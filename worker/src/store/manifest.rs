@@ -1,0 +1,150 @@
+//! What a checkpoint is.
+
+use std::path::{Component, Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::{Error, Result};
+use crate::workspace::TaskName;
+
+/// How far a task had come.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Progress {
+    /// Which attempt at the task this is; the first is 1.
+    pub attempt: u32,
+    /// Work done, in millionths.
+    pub progress_ppm: u32,
+    /// CPU time spent on it so far, over all VMs, in nanoseconds.
+    pub cpu_ns: u64,
+}
+
+/// A regular file the task had open.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenFile {
+    /// Its absolute path.
+    pub path: PathBuf,
+    /// Its size, in bytes. CRIU refuses to restore a task whose file has another.
+    pub size: u64,
+}
+
+/// A file of the checkpoint.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileEntry {
+    /// Its path, relative to `images/` or `files/`.
+    pub name: String,
+    /// Its size, in bytes.
+    pub size: u64,
+    /// The BLAKE3 digest of its contents, in hexadecimal.
+    pub blake3: String,
+}
+
+/// What a checkpoint is, written when it is complete.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Manifest {
+    /// The version of this format.
+    pub format: u32,
+    /// Whose checkpoint this is.
+    pub task: TaskName,
+    /// Its number, counted per task.
+    pub sequence: u64,
+    /// How far the task had come.
+    pub progress: Progress,
+    /// When it was taken, in milliseconds since 1970.
+    pub taken_unix_ms: u64,
+    /// The CRIU that took it.
+    pub criu: String,
+    /// The kernel it ran on.
+    pub kernel: String,
+    /// The task's open regular files.
+    pub open_files: Vec<OpenFile>,
+    /// The task's directory.
+    pub files: Vec<FileEntry>,
+    /// CRIU's files.
+    pub images: Vec<FileEntry>,
+}
+
+impl Manifest {
+    /// The version of the format written and read here.
+    pub const FORMAT: u32 = 1;
+
+    /// Reads a manifest that came from `origin`, and checks what does not need the files.
+    pub(crate) fn parse(json: &[u8], origin: &Path) -> Result<Self> {
+        let manifest: Self = serde_json::from_slice(json)
+            .map_err(|source| Error::Manifest { path: origin.to_owned(), source })?;
+        if manifest.format != Self::FORMAT {
+            return Err(Error::Format {
+                path: origin.to_owned(),
+                found: manifest.format,
+                expected: Self::FORMAT,
+            });
+        }
+        for entry in manifest.files.iter().chain(&manifest.images) {
+            let mut components = Path::new(&entry.name).components();
+            let plain = components.all(|c| matches!(c, Component::Normal(_)));
+            if entry.name.is_empty() || !plain {
+                return Err(Error::Path { name: entry.name.clone() });
+            }
+        }
+        Ok(manifest)
+    }
+
+    /// Size of all files, in bytes.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.files.iter().chain(&self.images).map(|f| f.size).sum()
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    fn manifest() -> Manifest {
+        Manifest {
+            format: Manifest::FORMAT,
+            task: TaskName::new("r", "t").unwrap(),
+            sequence: 3,
+            progress: Progress::default(),
+            taken_unix_ms: 1,
+            criu: "4.1.1".to_owned(),
+            kernel: "6.18".to_owned(),
+            open_files: vec![],
+            files: vec![FileEntry { name: "a/b".to_owned(), size: 1, blake3: String::new() }],
+            images: vec![],
+        }
+    }
+
+    #[test]
+    fn a_manifest_reads_back() {
+        let json = serde_json::to_vec(&manifest()).unwrap();
+        assert_eq!(Manifest::parse(&json, Path::new("m")).unwrap(), manifest());
+    }
+
+    #[test]
+    fn paths_that_lead_out_are_refused() {
+        for name in ["../x", "/etc/passwd", "", "a/../../b", "./a"] {
+            let mut manifest = manifest();
+            name.clone_into(&mut manifest.files[0].name);
+            let json = serde_json::to_vec(&manifest).unwrap();
+            let error = Manifest::parse(&json, Path::new("m")).unwrap_err();
+            assert!(matches!(error, Error::Path { .. }), "{name}: {error}");
+        }
+    }
+
+    #[test]
+    fn other_formats_and_nonsense_are_refused() {
+        let mut other = manifest();
+        other.format = 2;
+        let json = serde_json::to_vec(&other).unwrap();
+        assert!(matches!(
+            Manifest::parse(&json, Path::new("m")),
+            Err(Error::Format { found: 2, .. })
+        ));
+        assert!(matches!(
+            Manifest::parse(&json[..40], Path::new("m")),
+            Err(Error::Manifest { .. })
+        ));
+    }
+}

@@ -1,0 +1,57 @@
+//! What goes wrong with a worker's directory.
+
+use std::{io, path::PathBuf};
+
+/// The result of an operation on a worker's directory.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// An operation on a worker's directory that failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A mount did not work.
+    #[error("cannot {action} {}; it takes root (in a container: --privileged)", path.display())]
+    Mount {
+        /// What was tried.
+        action: &'static str,
+        /// Where.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// A file or directory could not be made or read.
+    #[error("cannot {action} {}", path.display())]
+    File {
+        /// What was tried.
+        action: &'static str,
+        /// With what.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// Another worker uses the directory.
+    #[error("another worker uses the directory {}; give each worker its own", path.display())]
+    InUse {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// A mount namespace must be entered before there are threads.
+    #[error(
+        "the worker's mount namespace must be entered before its threads; there are {threads} already"
+    )]
+    TooLate {
+        /// How many threads there are.
+        threads: usize,
+    },
+    /// A name that cannot be a directory's.
+    #[error(
+        "\"{name}\" is no name for a {what}: 1 to 100 letters, digits, '.', '_' and '-', \
+         not starting with '.'"
+    )]
+    Name {
+        /// A run or a task.
+        what: &'static str,
+        /// The name.
+        name: String,
+    },
+}

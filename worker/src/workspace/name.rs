@@ -1,0 +1,88 @@
+//! The name of a task, safe to be part of a path.
+
+use std::{fmt, path::PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::{Error, Result};
+
+/// A task of a run. Both names come over the network, so they are checked.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "Unchecked")]
+pub struct TaskName {
+    run: String,
+    task: String,
+}
+
+#[derive(Deserialize)]
+struct Unchecked {
+    run: String,
+    task: String,
+}
+
+impl TaskName {
+    /// The task `task` of the run `run`.
+    ///
+    /// # Errors
+    /// Where one of them would not do as the name of a directory.
+    pub fn new(run: impl Into<String>, task: impl Into<String>) -> Result<Self> {
+        Ok(Self { run: checked("run", run.into())?, task: checked("task", task.into())? })
+    }
+
+    /// The run's name.
+    #[must_use]
+    pub fn run(&self) -> &str {
+        &self.run
+    }
+
+    /// The task's name.
+    #[must_use]
+    pub fn task(&self) -> &str {
+        &self.task
+    }
+
+    /// `<run>/<task>`.
+    pub(crate) fn path(&self) -> PathBuf {
+        PathBuf::from(&self.run).join(&self.task)
+    }
+}
+
+impl TryFrom<Unchecked> for TaskName {
+    type Error = Error;
+
+    fn try_from(unchecked: Unchecked) -> Result<Self> {
+        Self::new(unchecked.run, unchecked.task)
+    }
+}
+
+impl fmt::Display for TaskName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.run, self.task)
+    }
+}
+
+fn checked(what: &'static str, name: String) -> Result<String> {
+    let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    if (1..=100).contains(&name.len()) && !name.starts_with('.') && name.chars().all(fine) {
+        Ok(name)
+    } else {
+        Err(Error::Name { what, name })
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_would_leave_their_place_are_refused() {
+        assert_eq!(TaskName::new("j60-1", "t_7.a").unwrap().to_string(), "j60-1/t_7.a");
+        for bad in ["", "..", ".x", "a/b", "a b", "ä", &"x".repeat(101)] {
+            assert!(TaskName::new("run", bad).is_err(), "{bad}");
+            assert!(TaskName::new(bad, "task").is_err(), "{bad}");
+        }
+        let json = r#"{"run":"r","task":"../x"}"#;
+        assert!(serde_json::from_str::<TaskName>(json).is_err());
+    }
+}

@@ -1,0 +1,64 @@
+//! The command line of `dormouse-task`.
+//!
+//! ```text
+//! dormouse-task KIND [--class C] [--id N] [--memory SIZE]
+//!               [--work N | --cpu-time DURATION] [--progress FILE] [--result FILE]
+//! ```
+//!
+//! Exit status: 0 verified, 1 not verified, 2 bad usage, 3 no reference for this input,
+//! 4 a file cannot be written, 143 ended by SIGTERM (also as PID 1 of a PID namespace, where
+//! the kernel would drop a signal without a handler).
+
+mod arguments;
+mod report;
+
+use std::error::Error;
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use self::arguments::Request;
+
+const NOT_VERIFIED: u8 = 1;
+const BAD_USAGE: u8 = 2;
+const NO_REFERENCE: u8 = 3;
+const NO_FILE: u8 = 4;
+
+/// Runs one task as the arguments (without the program's name) say.
+#[must_use]
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let job = match arguments::parse(arguments) {
+        Ok(Request::Job(job)) => job,
+        Ok(Request::Help) => {
+            print(arguments::HELP);
+            return ExitCode::SUCCESS;
+        }
+        Err(error) => return fail(&error, BAD_USAGE),
+    };
+    let result = match job.run() {
+        Ok(result) => result,
+        Err(error) => return fail(&error, NO_FILE),
+    };
+    print(&report::text(&result));
+    match result.verified {
+        Some(true) => ExitCode::SUCCESS,
+        Some(false) => ExitCode::from(NOT_VERIFIED),
+        None => ExitCode::from(NO_REFERENCE),
+    }
+}
+
+/// Nobody may be reading; that is no reason to fail.
+fn print(text: &str) {
+    let _ = io::stdout().lock().write_all(text.as_bytes());
+}
+
+fn fail(error: &dyn Error, status: u8) -> ExitCode {
+    let mut text = format!("dormouse-task: {error}");
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    let _ = writeln!(io::stderr().lock(), "{text}");
+    ExitCode::from(status)
+}

@@ -1,0 +1,255 @@
+//! Reading the arguments.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use crate::class::Class;
+use crate::quantity;
+use crate::run::{Amount, Job, NasKernel, Program};
+
+/// What `--help` prints.
+pub(super) const HELP: &str = "\
+Runs one task that checks its own answer.
+
+usage: dormouse-task KIND [OPTIONS]
+
+kinds:
+  ep is cg mg ft sp    a NAS kernel                  --class
+  ed                   a task of GridNPB ED          --class, --id
+  vector               vector operations on memory   --memory
+  noop                 nothing
+
+options:
+  --class S|W|A|B      problem class (S)
+  --id N               ED task, from 0 (0)
+  --memory SIZE        footprint of vector, as 10.06MB or 160MiB (10.06MB)
+  --work N             repetitions; of vector: passes over its memory (1)
+  --cpu-time DURATION  instead of --work: go on until this much CPU time is spent,
+                       as 0.39s or 250ms, but at least for one repetition
+  --progress FILE      page of memory that says how far the task is
+  --result FILE        where to leave the result, as JSON
+
+exit status: 0 verified, 1 not verified, 2 bad usage, 3 no reference for this input,
+             4 a file cannot be written, 143 ended by SIGTERM
+";
+
+/// The footprint of the smallest task of the Burst-HADS jobs.
+const DEFAULT_MEMORY: usize = 10_060_000;
+
+/// What the arguments ask for.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Request {
+    Job(Job),
+    Help,
+}
+
+/// Why the arguments make no job. Each message names the argument and what would be right.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub(super) enum UsageError {
+    #[error("no task named; give ep, is, cg, mg, ft, sp, ed, vector or noop (--help says more)")]
+    NoKind,
+    #[error("{0}: no such task; give ep, is, cg, mg, ft, sp, ed, vector or noop")]
+    UnknownKind(String),
+    #[error(
+        "{0}: no such option; give --class, --id, --memory, --work, --cpu-time, --progress or --result"
+    )]
+    UnknownOption(String),
+    #[error("{0}: does not belong here; options start with --")]
+    Stray(String),
+    #[error("{option}: has no value; give {right}")]
+    NoValue { option: &'static str, right: &'static str },
+    #[error("{option} {value}: not usable; give {right}")]
+    BadValue { option: &'static str, value: String, right: &'static str },
+    #[error("{0}: given twice; give it once")]
+    Twice(&'static str),
+    #[error("{option}: means nothing to {kind}; leave it out")]
+    Inapplicable { option: &'static str, kind: &'static str },
+    #[error("--cpu-time: cannot be given with --work; give one of them")]
+    TwoAmounts,
+}
+
+/// An option: its name and what its value must be.
+struct Spec {
+    name: &'static str,
+    right: &'static str,
+}
+
+const CLASS: Spec = Spec { name: "--class", right: "S, W, A or B" };
+const ID: Spec = Spec { name: "--id", right: "a task number from 0 to 4294967295" };
+const MEMORY: Spec = Spec { name: "--memory", right: "a size as 10.06MB or 160MiB" };
+const WORK: Spec = Spec { name: "--work", right: "a number of repetitions from 1" };
+const CPU_TIME: Spec = Spec { name: "--cpu-time", right: "a duration as 0.39s, 250ms or 2m" };
+const PROGRESS: Spec = Spec { name: "--progress", right: "a file" };
+const RESULT: Spec = Spec { name: "--result", right: "a file" };
+const SPECS: [Spec; 7] = [CLASS, ID, MEMORY, WORK, CPU_TIME, PROGRESS, RESULT];
+
+/// Reads the arguments, without the program's name.
+pub(super) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, UsageError> {
+    let mut arguments = arguments.into_iter();
+    let kind = arguments.next().ok_or(UsageError::NoKind)?;
+    if kind == "--help" || kind == "-h" {
+        return Ok(Request::Help);
+    }
+    let Some(mut options) = Options::collect(arguments)? else { return Ok(Request::Help) };
+    let kind = kind.to_string_lossy();
+    let program = program(&kind, &mut options)?;
+    let work = options.value(&WORK, |text| text.parse().ok().filter(|n| *n > 0))?;
+    let cpu_time = options.value(&CPU_TIME, quantity::duration)?;
+    let amount = match (work, cpu_time) {
+        (Some(_), Some(_)) => return Err(UsageError::TwoAmounts),
+        (_, Some(time)) => Amount::CpuTime(time),
+        (work, None) => Amount::Repetitions(work.unwrap_or(1)),
+    };
+    if program == Program::Noop && (work.is_some() || cpu_time.is_some()) {
+        let option = if work.is_some() { WORK.name } else { CPU_TIME.name };
+        return Err(UsageError::Inapplicable { option, kind: program.name() });
+    }
+    let (progress, result) = (options.file(&PROGRESS), options.file(&RESULT));
+    match options.0.first() {
+        Some((option, _)) => Err(UsageError::Inapplicable { option, kind: program.name() }),
+        None => Ok(Request::Job(Job { program, amount, progress, result })),
+    }
+}
+
+fn program(kind: &str, options: &mut Options) -> Result<Program, UsageError> {
+    let class =
+        |options: &mut Options| Ok(options.value(&CLASS, Class::parse)?.unwrap_or(Class::S));
+    if let Some(kernel) = NasKernel::ALL.into_iter().find(|kernel| kernel.name() == kind) {
+        return Ok(Program::Nas { kernel, class: class(options)? });
+    }
+    match kind {
+        "ed" => {
+            let id = options.value(&ID, |text| text.parse().ok())?.unwrap_or(0);
+            Ok(Program::Ed { class: class(options)?, id })
+        }
+        "vector" => {
+            let bytes = options.value(&MEMORY, quantity::bytes)?.unwrap_or(DEFAULT_MEMORY);
+            Ok(Program::Vector { bytes })
+        }
+        "noop" => Ok(Program::Noop),
+        _ => Err(UsageError::UnknownKind(kind.to_owned())),
+    }
+}
+
+/// Options given and not looked at yet.
+struct Options(Vec<(&'static str, OsString)>);
+
+impl Options {
+    /// `--name value` and `--name=value` pairs; `None` when help is asked for.
+    fn collect(mut arguments: impl Iterator<Item = OsString>) -> Result<Option<Self>, UsageError> {
+        let mut options = Self(Vec::new());
+        while let Some(argument) = arguments.next() {
+            let text = argument.to_string_lossy();
+            if text == "--help" || text == "-h" {
+                return Ok(None);
+            }
+            if !text.starts_with("--") {
+                return Err(UsageError::Stray(text.into_owned()));
+            }
+            let (name, inline) = match text.split_once('=') {
+                Some((name, value)) => (name, Some(OsString::from(value))),
+                None => (&*text, None),
+            };
+            let spec = SPECS
+                .iter()
+                .find(|spec| spec.name == name)
+                .ok_or_else(|| UsageError::UnknownOption(name.to_owned()))?;
+            let value = inline
+                .or_else(|| arguments.next())
+                .filter(|value| !value.is_empty())
+                .ok_or(UsageError::NoValue { option: spec.name, right: spec.right })?;
+            if options.0.iter().any(|(given, _)| *given == spec.name) {
+                return Err(UsageError::Twice(spec.name));
+            }
+            options.0.push((spec.name, value));
+        }
+        Ok(Some(options))
+    }
+
+    fn take(&mut self, spec: &Spec) -> Option<OsString> {
+        let at = self.0.iter().position(|(name, _)| *name == spec.name)?;
+        Some(self.0.remove(at).1)
+    }
+
+    fn value<T>(
+        &mut self,
+        spec: &Spec,
+        read: impl Fn(&str) -> Option<T>,
+    ) -> Result<Option<T>, UsageError> {
+        let Some(value) = self.take(spec) else { return Ok(None) };
+        match value.to_str().and_then(read) {
+            Some(value) => Ok(Some(value)),
+            None => Err(UsageError::BadValue {
+                option: spec.name,
+                value: value.to_string_lossy().into_owned(),
+                right: spec.right,
+            }),
+        }
+    }
+
+    fn file(&mut self, spec: &Spec) -> Option<PathBuf> {
+        self.take(spec).map(PathBuf::from)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn read(line: &str) -> Result<Request, UsageError> {
+        parse(line.split_whitespace().map(OsString::from))
+    }
+
+    fn job(line: &str) -> Job {
+        match read(line) {
+            Ok(Request::Job(job)) => job,
+            other => panic!("{line}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_job_is_what_the_options_say() {
+        let ed = job("ed --class W --id 7 --cpu-time 0.39s --progress=p --result r");
+        assert_eq!(ed.program, Program::Ed { class: Class::W, id: 7 });
+        assert_eq!(ed.amount, Amount::CpuTime(Duration::from_millis(390)));
+        assert_eq!((ed.progress, ed.result), (Some("p".into()), Some("r".into())));
+        assert_eq!(job("vector --memory 13.07MB").program, Program::Vector { bytes: 13_070_000 });
+        assert_eq!(job("noop").amount, Amount::Repetitions(1));
+        for kernel in NasKernel::ALL {
+            let expected = Program::Nas { kernel, class: Class::A };
+            assert_eq!(job(&format!("{} --class a", kernel.name())).program, expected);
+        }
+        assert_eq!(job("ep --work 3").amount, Amount::Repetitions(3));
+        assert_eq!(read("--help"), Ok(Request::Help));
+        assert_eq!(read("ep --help"), Ok(Request::Help));
+    }
+
+    #[test]
+    fn every_error_names_the_argument_and_what_would_be_right() {
+        for (line, name, right) in [
+            ("", "no task", "noop"),
+            ("bt", "bt", "sp"),
+            ("ep --klass S", "--klass", "--class"),
+            ("ep S", "S", "--"),
+            ("ep --class", "--class", "S, W, A or B"),
+            ("ep --class=", "--class", "S, W, A or B"),
+            ("ep --class C", "--class C", "S, W, A or B"),
+            ("ed --id -1", "--id -1", "from 0"),
+            ("ed --id 99999999999", "--id", "4294967295"),
+            ("vector --memory 10XB", "--memory 10XB", "10.06MB"),
+            ("ep --work 0", "--work 0", "from 1"),
+            ("ep --cpu-time 5", "--cpu-time 5", "0.39s"),
+            ("ep --class S --class W", "--class", "once"),
+            ("ep --id 3", "--id", "leave it out"),
+            ("vector --class S", "--class", "leave it out"),
+            ("noop --work 3", "--work", "leave it out"),
+            ("ep --work 2 --cpu-time 1s", "--cpu-time", "one of them"),
+        ] {
+            let error = read(line).expect_err(line).to_string();
+            assert!(error.contains(name) && error.contains(right), "{line}: {error}");
+            assert!(!error.contains('\n'), "{line}: {error}");
+        }
+    }
+}

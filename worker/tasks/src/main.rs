@@ -1,0 +1,7 @@
+//! `dormouse-task`: see [`dormouse_tasks::cli`].
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    dormouse_tasks::cli::main(std::env::args_os().skip(1))
+}

@@ -1,0 +1,262 @@
+//! How much work has been done, what CPU time it took, and when it is enough.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::progress::{Progress, ProgressWriter, State};
+
+/// A step of the clock is believed up to this multiple of what such work usually takes …
+const BELIEVED_FACTOR: f64 = 50.0;
+/// … plus this much, which covers page faults and the first units of a new phase.
+const BELIEVED_EXTRA: Duration = Duration::from_millis(20);
+
+/// The CPU time is spent and the work that had to be done is done: leave off.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Enough;
+
+/// What a run has to do.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Goal {
+    /// Units that are done whatever they cost: all of them without a CPU time,
+    /// the first repetition with one.
+    pub(crate) due: u64,
+    /// Go on after `due` until this much CPU time is spent.
+    pub(crate) cpu_time: Option<Duration>,
+}
+
+/// Counts units of work and the CPU time they take, and publishes both.
+///
+/// A unit is a small piece of work, at most about a millisecond; what it is exactly is each
+/// program's business. The CPU time is the sum of the clock's steps between units, so it
+/// survives a restore in another process, whose clock starts again: a step backwards, or one
+/// that is far too large for the work done, is replaced by what such work took on average.
+pub(crate) struct Meter {
+    clock: Box<dyn FnMut() -> Duration>,
+    last: Duration,
+    goal: Goal,
+    spent: Duration,
+    units: u64,
+    beats: u64,
+    page: Option<ProgressWriter>,
+}
+
+impl Meter {
+    /// Starts counting now.
+    pub(crate) fn start(
+        mut clock: Box<dyn FnMut() -> Duration>,
+        goal: Goal,
+        page: Option<ProgressWriter>,
+    ) -> Self {
+        let last = clock();
+        let mut meter = Self { clock, last, goal, spent: Duration::ZERO, units: 0, beats: 0, page };
+        meter.publish(State::Running);
+        meter
+    }
+
+    /// Says that `units` more units of work are done.
+    ///
+    /// # Errors
+    ///
+    /// [`Enough`] when the CPU time is spent, unless the work just done was still due.
+    pub(crate) fn work(&mut self, units: u64) -> Result<(), Enough> {
+        self.work_keeping(units, 0)
+    }
+
+    /// Like [`work`](Self::work), but keeps CPU time for `kept` more units that must follow.
+    pub(crate) fn work_keeping(&mut self, units: u64, kept: u64) -> Result<(), Enough> {
+        let was_due = self.units < self.goal.due;
+        self.tell(units);
+        if !was_due && self.is_spent(kept) { Err(Enough) } else { Ok(()) }
+    }
+
+    /// Says that `units` more units of work are done, and that the run goes on in any case.
+    pub(crate) fn tell(&mut self, units: u64) {
+        self.count(units);
+        self.publish(State::Running);
+    }
+
+    /// True when the goal is reached.
+    pub(crate) fn is_enough(&self) -> bool {
+        self.units >= self.goal.due && self.is_spent(0)
+    }
+
+    /// Publishes the end of the run.
+    pub(crate) fn finish(&mut self, state: State) {
+        self.publish(state);
+    }
+
+    /// CPU time spent by the work so far.
+    pub(crate) fn spent(&self) -> Duration {
+        self.spent
+    }
+
+    /// Units done so far.
+    pub(crate) fn units(&self) -> u64 {
+        self.units
+    }
+
+    fn count(&mut self, units: u64) {
+        let now = (self.clock)();
+        let usual = self.mean().mul_f64(units as f64);
+        let believed = usual.mul_f64(BELIEVED_FACTOR) + BELIEVED_EXTRA;
+        let step = match now.checked_sub(self.last) {
+            Some(step) if self.units == 0 || step <= believed => step,
+            _ => usual,
+        };
+        self.last = now;
+        self.spent += step;
+        self.units += units;
+    }
+
+    fn mean(&self) -> Duration {
+        if self.units == 0 { Duration::ZERO } else { self.spent.div_f64(self.units as f64) }
+    }
+
+    fn is_spent(&self, kept: u64) -> bool {
+        self.goal
+            .cpu_time
+            .is_none_or(|target| self.spent + self.mean().mul_f64(kept as f64) >= target)
+    }
+
+    fn fraction(&self) -> f64 {
+        let due = self.units as f64 / self.goal.due.max(1) as f64;
+        self.goal.cpu_time.map_or(due, |t| due.min(self.spent.as_secs_f64() / t.as_secs_f64()))
+    }
+
+    fn publish(&mut self, state: State) {
+        self.beats += 1;
+        let Some(page) = &self.page else { return };
+        let ppm = match state {
+            State::Done | State::Failed => Progress::COMPLETE,
+            _ => ((self.fraction() * 1e6) as u64).min(Progress::COMPLETE - 1),
+        };
+        page.write(&Progress {
+            state,
+            ppm,
+            cpu: self.spent,
+            units: self.units,
+            heartbeat: self.beats,
+        });
+    }
+}
+
+impl fmt::Debug for Meter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Meter")
+            .field("goal", &self.goal)
+            .field("spent", &self.spent)
+            .field("units", &self.units)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+impl Meter {
+    /// A meter for tests of kernels: no clock, no page, everything is due.
+    pub(crate) fn unlimited() -> Self {
+        Self::start(Box::new(|| Duration::ZERO), Goal { due: u64::MAX, cpu_time: None }, None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    /// A clock that reads out the given milliseconds, one after the other.
+    fn readings(
+        ms: impl IntoIterator<Item = u32, IntoIter: 'static>,
+    ) -> Box<dyn FnMut() -> Duration> {
+        let mut ms = ms.into_iter();
+        Box::new(move || MS * ms.next().expect("the test gives enough readings"))
+    }
+
+    fn meter(ms: impl IntoIterator<Item = u32, IntoIter: 'static>, goal: Goal) -> Meter {
+        Meter::start(readings(ms), goal, None)
+    }
+
+    const ALL: Goal = Goal { due: u64::MAX, cpu_time: None };
+
+    #[test]
+    fn adds_up_the_steps_of_the_clock() {
+        let mut m = meter([5, 6, 8, 9], ALL);
+        for _ in 0..3 {
+            assert_eq!(m.work(1), Ok(()));
+        }
+        assert_eq!((m.spent(), m.units()), (4 * MS, 3));
+    }
+
+    #[test]
+    fn a_restore_costs_the_mean_unit_and_not_the_clock_of_another_process() {
+        // Two units of 2 ms, a restore into a process that has 1 ms, two more units.
+        let mut m = meter([100, 102, 104, 1, 3, 5], ALL);
+        for _ in 0..5 {
+            assert_eq!(m.work(1), Ok(()));
+        }
+        assert_eq!(m.spent(), 10 * MS);
+        // The mean is per unit: a call for three units counts three times.
+        let mut m = meter([100, 102, 104, 0], ALL);
+        assert_eq!((m.work(1), m.work(1), m.work(3)), (Ok(()), Ok(()), Ok(())));
+        assert_eq!(m.spent(), 10 * MS);
+    }
+
+    #[test]
+    fn a_restore_into_a_process_that_was_busy_does_not_count_its_time() {
+        // The restorer used 900 ms before it became this program, which had used 4.
+        let mut m = meter([0, 2, 4, 900, 902], ALL);
+        for _ in 0..4 {
+            assert_eq!(m.work(1), Ok(()));
+        }
+        assert_eq!(m.spent(), 8 * MS);
+    }
+
+    #[test]
+    fn many_restores_in_a_row_keep_the_count() {
+        // Every fourth unit ends in a new process.
+        let steps = (0..=400).map(|unit| if unit % 4 == 0 { 1 } else { 1 + 2 * (unit % 4) });
+        let mut m = meter(steps, ALL);
+        for _ in 0..400 {
+            assert_eq!(m.work(1), Ok(()));
+        }
+        assert_eq!(m.spent(), 800 * MS);
+    }
+
+    #[test]
+    fn stops_at_the_cpu_time_but_never_before_the_due_work() {
+        let goal = Goal { due: 3, cpu_time: Some(5 * MS) };
+        // 4 ms a unit: the time is spent after two, the third was due, the fourth is enough.
+        let mut m = meter([0, 4, 8, 12, 16], goal);
+        assert_eq!((m.work(1), m.work(1), m.work(1)), (Ok(()), Ok(()), Ok(())));
+        assert!(m.is_enough());
+        assert_eq!(m.work(1), Err(Enough));
+        // 1 ms a unit: goes on after the due work until 5 ms are spent.
+        let mut m = meter([0, 1, 2, 3, 4, 5], goal);
+        for _ in 0..4 {
+            assert_eq!(m.work(1), Ok(()));
+            assert!(!m.is_enough());
+        }
+        assert_eq!(m.work(1), Err(Enough));
+    }
+
+    #[test]
+    fn keeps_time_for_what_must_follow() {
+        let mut m = meter([0, 1, 2, 3], Goal { due: 1, cpu_time: Some(5 * MS) });
+        assert_eq!((m.work(1), m.work_keeping(1, 2)), (Ok(()), Ok(())));
+        assert_eq!(m.work_keeping(1, 2), Err(Enough));
+    }
+
+    #[test]
+    fn the_published_fraction_is_of_time_or_of_due_work_whichever_is_behind() {
+        let cpu_time = Some(10 * MS);
+        let mut m = meter([0, 1], Goal { due: 4, cpu_time });
+        assert_eq!(m.work(1), Ok(()));
+        assert!((m.fraction() - 0.1).abs() < 1e-12, "time is behind: {m:?}");
+        let mut m = meter([0, 8], Goal { due: 4, cpu_time });
+        assert_eq!(m.work(1), Ok(()));
+        assert!((m.fraction() - 0.25).abs() < 1e-12, "work is behind: {m:?}");
+        let mut m = meter([0, 8], Goal { due: 4, cpu_time: None });
+        assert_eq!(m.work(2), Ok(()));
+        assert!((m.fraction() - 0.5).abs() < 1e-12, "no time given: {m:?}");
+    }
+}

@@ -1,0 +1,150 @@
+//! CG: the smallest eigenvalue of a sparse symmetric matrix, by inverse iteration with a
+//! conjugate gradient solver.
+
+mod matrix;
+
+use self::matrix::Matrix;
+use super::Kernel;
+use super::random::SEED;
+use crate::class::Class;
+use crate::meter::{Enough, Meter};
+use crate::result::Figure;
+
+/// Iterations of the solver per outer iteration.
+const SOLVER_ITERATIONS: u64 = 25;
+const TOLERANCE: f64 = 1e-10;
+
+/// The problem and its answer (NPB3.3-SER `CG/cg.f`, `sys/setparams.c`).
+#[derive(Clone, Copy)]
+pub(crate) struct Problem {
+    /// Order of the matrix.
+    order: usize,
+    /// Nonzeros of each of the vectors it is made of.
+    nonzeros: usize,
+    iterations: u64,
+    shift: f64,
+    zeta: f64,
+}
+
+fn problem(class: Class) -> Problem {
+    let (order, nonzeros, iterations, shift, zeta) = match class {
+        Class::S => (1_400, 7, 15, 10.0, 8.597_177_507_864_8),
+        Class::W => (7_000, 8, 15, 12.0, 10.362_595_087_124),
+        Class::A => (14_000, 11, 15, 20.0, 17.130_235_054_029),
+        Class::B => (75_000, 13, 75, 60.0, 22.712_745_482_631),
+    };
+    Problem { order, nonzeros, iterations, shift, zeta }
+}
+
+/// The CG kernel.
+pub(crate) struct Cg {
+    problem: Problem,
+    seed: u64,
+}
+
+impl Cg {
+    pub(crate) fn new(class: Class) -> Self {
+        Self { problem: problem(class), seed: SEED }
+    }
+}
+
+impl Kernel for Cg {
+    fn units(&self) -> u64 {
+        let Problem { order, iterations, .. } = self.problem;
+        let products = iterations * (SOLVER_ITERATIONS + 1);
+        Matrix::generation_units(order) + products * Matrix::product_units(order)
+    }
+
+    fn run(&mut self, meter: &mut Meter) -> Result<Vec<Figure>, Enough> {
+        let Problem { order, nonzeros, iterations, shift, zeta } = self.problem;
+        let matrix = Matrix::generate(order, nonzeros, shift, self.seed, meter)?;
+        let mut x = vec![1.0; order];
+        let mut solver = Solver::new(order);
+        let (mut ours, mut residual) = (0.0, 0.0);
+        for _ in 0..iterations {
+            residual = solver.solve(&matrix, &x, meter)?;
+            let z = &solver.z;
+            ours = shift + 1.0 / dot(&x, z);
+            let norm = 1.0 / dot(z, z).sqrt();
+            x.iter_mut().zip(z).for_each(|(x, z)| *x = norm * z);
+        }
+        Ok(vec![
+            Figure::new("zeta", ours, Some(zeta), TOLERANCE),
+            Figure::new("residual |x - Az|", residual, None, 0.0),
+        ])
+    }
+}
+
+/// The vectors of the conjugate gradient method for A z = x.
+struct Solver {
+    z: Vec<f64>,
+    r: Vec<f64>,
+    p: Vec<f64>,
+    q: Vec<f64>,
+}
+
+impl Solver {
+    fn new(order: usize) -> Self {
+        let zero = || vec![0.0; order];
+        Self { z: zero(), r: zero(), p: zero(), q: zero() }
+    }
+
+    /// Leaves an approximate solution in `z`; returns |x − A z|.
+    fn solve(&mut self, a: &Matrix, x: &[f64], meter: &mut Meter) -> Result<f64, Enough> {
+        let Self { z, r, p, q } = self;
+        z.fill(0.0);
+        r.copy_from_slice(x);
+        p.copy_from_slice(x);
+        let mut rho = dot(r, r);
+        for _ in 0..SOLVER_ITERATIONS {
+            a.multiply(p, q, meter)?;
+            let alpha = rho / dot(p, q);
+            for ((z, r), (p, q)) in z.iter_mut().zip(r.iter_mut()).zip(p.iter().zip(q.iter())) {
+                *z += alpha * p;
+                *r -= alpha * q;
+            }
+            let previous = std::mem::replace(&mut rho, dot(r, r));
+            let beta = rho / previous;
+            p.iter_mut().zip(r.iter()).for_each(|(p, r)| *p = r + beta * *p);
+        }
+        a.multiply(z, r, meter)?;
+        Ok(x.iter().zip(r).map(|(x, r)| (x - *r) * (x - *r)).sum::<f64>().sqrt())
+    }
+}
+
+/// Eight sums, so that an addition need not wait for the one before.
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    let (a_chunks, a_rest) = a.as_chunks::<8>();
+    let (b_chunks, b_rest) = b.as_chunks::<8>();
+    let mut sums = [0.0; 8];
+    for (a, b) in a_chunks.iter().zip(b_chunks) {
+        for lane in 0..8 {
+            sums[lane] += a[lane] * b[lane];
+        }
+    }
+    let rest: f64 = a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum();
+    sums.iter().sum::<f64>() + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::check;
+    use super::*;
+
+    #[test]
+    fn class_s_verifies() {
+        check::verifies_again(&mut Cg::new(Class::S));
+    }
+
+    #[test]
+    fn class_w_verifies() {
+        check::verifies(&mut Cg::new(Class::W));
+    }
+
+    #[test]
+    fn another_seed_does_not_verify() {
+        let mut cg = Cg::new(Class::S);
+        cg.seed += 2;
+        check::fails(&mut cg);
+    }
+}

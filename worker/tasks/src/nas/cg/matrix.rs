@@ -1,0 +1,201 @@
+//! The sparse matrix of CG and its product with a vector.
+
+use crate::meter::{Enough, Meter};
+use crate::nas::random::Random;
+
+/// Rows of a matrix-vector product per unit of work.
+const PRODUCT_ROWS: usize = 1 << 10;
+/// Random vectors, or finished rows, per unit of work of the generation.
+const GENERATION_ROWS: usize = 1 << 9;
+
+/// Condition of the matrix: the outer products are scaled from 1 down to this.
+const RCOND: f64 = 0.1;
+/// The element that every random vector has on the diagonal.
+const DIAGONAL: f64 = 0.5;
+
+/// A square sparse matrix by compressed rows.
+pub(super) struct Matrix {
+    /// Row `i` is at `starts[i]..starts[i + 1]` of the two vectors below.
+    starts: Vec<usize>,
+    columns: Vec<u32>,
+    values: Vec<f64>,
+}
+
+/// A random vector with few nonzeros, as column and value.
+type SparseVector = Vec<(u32, f64)>;
+
+impl Matrix {
+    pub(super) fn generation_units(order: usize) -> u64 {
+        // Drawing, counting, filling in, and adding up.
+        4 * order.div_ceil(GENERATION_ROWS) as u64
+    }
+
+    pub(super) fn product_units(order: usize) -> u64 {
+        order.div_ceil(PRODUCT_ROWS) as u64
+    }
+
+    /// Σᵢ wᵢ xᵢ xᵢᵀ + (rcond − shift)·I with random sparse xᵢ and weights wᵢ from 1 to rcond.
+    pub(super) fn generate(
+        order: usize,
+        nonzeros: usize,
+        shift: f64,
+        seed: u64,
+        meter: &mut Meter,
+    ) -> Result<Self, Enough> {
+        let mut random = Random::new(seed);
+        // The reference program draws one number before it makes the matrix.
+        random.next();
+        let mut vectors = Vec::with_capacity(order);
+        for i in 0..order {
+            vectors.push(sparse_vector(order, nonzeros, i as u32, &mut random));
+            if ends_block(i, order, GENERATION_ROWS) {
+                meter.work(1)?;
+            }
+        }
+        let mut rows = Rows::with_room_for(&vectors, meter)?;
+        let ratio = RCOND.powf(1.0 / order as f64);
+        let mut weight = 1.0;
+        for (i, vector) in vectors.iter().enumerate() {
+            for &(row, value) in vector {
+                let scale = weight * value;
+                for &(column, value) in vector {
+                    let on_diagonal = row == column && row as usize == i;
+                    let extra = if on_diagonal { RCOND - shift } else { 0.0 };
+                    rows.push(row as usize, column, value * scale + extra);
+                }
+            }
+            weight *= ratio;
+            if ends_block(i, order, GENERATION_ROWS) {
+                meter.work(1)?;
+            }
+        }
+        rows.into_matrix(meter)
+    }
+
+    /// y = A x.
+    pub(super) fn multiply(
+        &self,
+        x: &[f64],
+        y: &mut [f64],
+        meter: &mut Meter,
+    ) -> Result<(), Enough> {
+        for (block, y) in y.chunks_mut(PRODUCT_ROWS).enumerate() {
+            let starts = &self.starts[block * PRODUCT_ROWS..];
+            for (y, bounds) in y.iter_mut().zip(starts.windows(2)) {
+                let row = bounds[0]..bounds[1];
+                *y = row_product(&self.values[row.clone()], &self.columns[row], x);
+            }
+            meter.work(1)?;
+        }
+        Ok(())
+    }
+}
+
+/// Four sums, so that an addition need not wait for the one before.
+fn row_product(values: &[f64], columns: &[u32], x: &[f64]) -> f64 {
+    let (value_chunks, value_rest) = values.as_chunks::<4>();
+    let (column_chunks, column_rest) = columns.as_chunks::<4>();
+    let mut sums = [0.0; 4];
+    for (values, columns) in value_chunks.iter().zip(column_chunks) {
+        for lane in 0..4 {
+            sums[lane] += values[lane] * x[columns[lane] as usize];
+        }
+    }
+    for (value, column) in value_rest.iter().zip(column_rest) {
+        sums[0] += value * x[*column as usize];
+    }
+    (sums[0] + sums[1]) + (sums[2] + sums[3])
+}
+
+fn ends_block(i: usize, of: usize, block: usize) -> bool {
+    (i + 1).is_multiple_of(block) || i + 1 == of
+}
+
+/// `nonzeros` random elements at random places, and [`DIAGONAL`] at place `i`.
+fn sparse_vector(order: usize, nonzeros: usize, i: u32, random: &mut Random) -> SparseVector {
+    let places = order.next_power_of_two() as f64;
+    let mut vector = SparseVector::with_capacity(nonzeros + 1);
+    while vector.len() < nonzeros {
+        let value = random.next();
+        let place = (random.next() * places) as u32;
+        if (place as usize) < order && vector.iter().all(|(taken, _)| *taken != place) {
+            vector.push((place, value));
+        }
+    }
+    match vector.iter_mut().find(|(place, _)| *place == i) {
+        Some((_, value)) => *value = DIAGONAL,
+        None => vector.push((i, DIAGONAL)),
+    }
+    vector
+}
+
+/// Rows being filled: elements in any order, several for one place.
+struct Rows {
+    matrix: Matrix,
+    /// Elements of each row so far.
+    filled: Vec<usize>,
+}
+
+impl Rows {
+    fn with_room_for(vectors: &[SparseVector], meter: &mut Meter) -> Result<Self, Enough> {
+        let mut starts = vec![0; vectors.len() + 1];
+        for block in vectors.chunks(GENERATION_ROWS) {
+            for vector in block {
+                for (row, _) in vector {
+                    starts[*row as usize + 1] += vector.len();
+                }
+            }
+            meter.work(1)?;
+        }
+        for row in 0..vectors.len() {
+            starts[row + 1] += starts[row];
+        }
+        let room = starts[vectors.len()];
+        let matrix = Matrix { starts, columns: vec![0; room], values: vec![0.0; room] };
+        Ok(Self { matrix, filled: vec![0; vectors.len()] })
+    }
+
+    fn push(&mut self, row: usize, column: u32, value: f64) {
+        let at = self.matrix.starts[row] + self.filled[row];
+        self.matrix.columns[at] = column;
+        self.matrix.values[at] = value;
+        self.filled[row] += 1;
+    }
+
+    /// Orders every row by column and adds up the elements for one place, in place.
+    fn into_matrix(self, meter: &mut Meter) -> Result<Matrix, Enough> {
+        let Self { mut matrix, filled } = self;
+        let order = filled.len();
+        let mut row: Vec<(u32, f64)> = Vec::new();
+        let mut end = 0;
+        for (i, filled) in filled.into_iter().enumerate() {
+            let range = matrix.starts[i]..matrix.starts[i] + filled;
+            matrix.starts[i] = end;
+            row.clear();
+            row.extend(
+                matrix.columns[range.clone()]
+                    .iter()
+                    .copied()
+                    .zip(matrix.values[range].iter().copied()),
+            );
+            // Stable: elements for one place are added in the order they were made.
+            row.sort_by_key(|(column, _)| *column);
+            for &(column, value) in &row {
+                if end > matrix.starts[i] && matrix.columns[end - 1] == column {
+                    matrix.values[end - 1] += value;
+                } else {
+                    matrix.columns[end] = column;
+                    matrix.values[end] = value;
+                    end += 1;
+                }
+            }
+            if ends_block(i, order, GENERATION_ROWS) {
+                meter.work(1)?;
+            }
+        }
+        matrix.starts[order] = end;
+        matrix.columns.truncate(end);
+        matrix.values.truncate(end);
+        Ok(matrix)
+    }
+}

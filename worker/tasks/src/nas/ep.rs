@@ -1,0 +1,137 @@
+//! EP: pairs of Gaussian deviates by the polar method, counted by square annulus.
+
+use super::Kernel;
+use super::random::Random;
+use crate::class::Class;
+use crate::meter::{Enough, Meter};
+use crate::result::Figure;
+
+const SEED: u64 = 271_828_183;
+/// Pairs per unit of work.
+const BLOCK: u64 = 1 << 12;
+const TOLERANCE: f64 = 1e-8;
+
+/// The problem and its answer (NPB3.3-SER `EP/ep.f`; the counts are what that program prints).
+struct Problem {
+    log2_pairs: u32,
+    sums: [f64; 2],
+    accepted: Option<f64>,
+    annuli: Option<[u64; 10]>,
+}
+
+fn problem(class: Class) -> Problem {
+    match class {
+        Class::S => Problem {
+            log2_pairs: 24,
+            sums: [-3.247_834_652_034_74e3, -6.958_407_078_382_297e3],
+            accepted: Some(13_176_389.0),
+            annuli: Some([6_140_517, 5_865_300, 1_100_361, 68_546, 1_648, 17, 0, 0, 0, 0]),
+        },
+        Class::W => Problem {
+            log2_pairs: 25,
+            sums: [-2.863_319_731_645_753e3, -6.320_053_679_109_499e3],
+            accepted: Some(26_354_769.0),
+            annuli: Some([12_281_576, 11_729_692, 2_202_726, 137_368, 3_371, 36, 0, 0, 0, 0]),
+        },
+        Class::A => Problem {
+            log2_pairs: 28,
+            sums: [-4.295_875_165_629_892e3, -1.580_732_573_678_431e4],
+            accepted: Some(210_832_767.0),
+            annuli: Some([98_257_395, 93_827_014, 17_611_549, 1_110_028, 26_536, 245, 0, 0, 0, 0]),
+        },
+        Class::B => Problem {
+            log2_pairs: 30,
+            sums: [4.033_815_542_441_498e4, -2.660_669_192_809_235e4],
+            accepted: None,
+            annuli: None,
+        },
+    }
+}
+
+/// The EP kernel.
+pub(crate) struct Ep {
+    problem: Problem,
+    seed: u64,
+}
+
+impl Ep {
+    pub(crate) fn new(class: Class) -> Self {
+        Self { problem: problem(class), seed: SEED }
+    }
+}
+
+impl Kernel for Ep {
+    fn units(&self) -> u64 {
+        (1 << self.problem.log2_pairs) / BLOCK
+    }
+
+    fn run(&mut self, meter: &mut Meter) -> Result<Vec<Figure>, Enough> {
+        let mut random = Random::new(self.seed);
+        let mut tally = Tally::default();
+        for _ in 0..self.units() {
+            for _ in 0..BLOCK {
+                tally.add(2.0 * random.next() - 1.0, 2.0 * random.next() - 1.0);
+            }
+            meter.work(1)?;
+        }
+        let Problem { sums, accepted, annuli, .. } = &self.problem;
+        let mut figures = vec![
+            Figure::new("sum of X", tally.sums[0], Some(sums[0]), TOLERANCE),
+            Figure::new("sum of Y", tally.sums[1], Some(sums[1]), TOLERANCE),
+        ];
+        if let (Some(accepted), Some(annuli)) = (accepted, annuli) {
+            let count = tally.annuli.iter().sum::<u64>();
+            figures.push(Figure::new("Gaussian pairs", count as f64, Some(*accepted), 0.0));
+            for (l, (ours, reference)) in tally.annuli.iter().zip(annuli).enumerate() {
+                let name = format!("pairs in annulus {l}");
+                figures.push(Figure::new(&name, *ours as f64, Some(*reference as f64), 0.0));
+            }
+        }
+        Ok(figures)
+    }
+}
+
+/// Sums and counts of the accepted pairs.
+#[derive(Default)]
+struct Tally {
+    sums: [f64; 2],
+    annuli: [u64; 10],
+}
+
+impl Tally {
+    /// Takes a point of the square; points outside the unit circle are rejected.
+    #[inline]
+    fn add(&mut self, x: f64, y: f64) {
+        let t = x * x + y * y;
+        if t <= 1.0 {
+            let scale = (-2.0 * t.ln() / t).sqrt();
+            let (gx, gy) = (x * scale, y * scale);
+            self.annuli[gx.abs().max(gy.abs()) as usize] += 1;
+            self.sums[0] += gx;
+            self.sums[1] += gy;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::check;
+    use super::*;
+
+    #[test]
+    fn class_s_verifies() {
+        check::verifies_again(&mut Ep::new(Class::S));
+    }
+
+    #[test]
+    fn class_w_verifies() {
+        check::verifies(&mut Ep::new(Class::W));
+    }
+
+    #[test]
+    fn another_seed_does_not_verify() {
+        let mut ep = Ep::new(Class::S);
+        ep.seed += 2;
+        check::fails(&mut ep);
+    }
+}

@@ -1,0 +1,54 @@
+//! A complex field on a box, real and imaginary parts apart.
+
+/// A complex number.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Complex {
+    pub(super) re: f64,
+    pub(super) im: f64,
+}
+
+/// Complex values on nx × ny × nz points, x fastest.
+pub(super) struct Field {
+    shape: [usize; 3],
+    /// Numbers from a row to the next; a little more than nx, so that rows, which are powers
+    /// of two long, do not all fall on the same cache sets.
+    row: usize,
+    /// Numbers from a plane to the next, for the same reason not a power of two.
+    plane: usize,
+    re: Vec<f64>,
+    im: Vec<f64>,
+}
+
+/// One cache line of numbers.
+const PADDING: usize = 8;
+
+impl Field {
+    pub(super) fn new(shape: [usize; 3]) -> Self {
+        let [nx, ny, nz] = shape;
+        let row = nx + PADDING;
+        let plane = ny * row + PADDING;
+        Self { shape, row, plane, re: vec![0.0; nz * plane], im: vec![0.0; nz * plane] }
+    }
+
+    pub(super) fn shape(&self) -> [usize; 3] {
+        self.shape
+    }
+
+    /// Real and imaginary parts of row `j` of plane `k`.
+    pub(super) fn row(&self, k: usize, j: usize) -> (&[f64], &[f64]) {
+        let start = k * self.plane + j * self.row;
+        let range = start..start + self.shape[0];
+        (&self.re[range.clone()], &self.im[range])
+    }
+
+    pub(super) fn row_mut(&mut self, k: usize, j: usize) -> (&mut [f64], &mut [f64]) {
+        let start = k * self.plane + j * self.row;
+        let range = start..start + self.shape[0];
+        (&mut self.re[range.clone()], &mut self.im[range])
+    }
+
+    pub(super) fn at(&self, k: usize, j: usize, i: usize) -> Complex {
+        let (re, im) = self.row(k, j);
+        Complex { re: re[i], im: im[i] }
+    }
+}

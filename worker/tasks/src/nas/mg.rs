@@ -1,0 +1,142 @@
+//! MG: V-cycles of a multigrid solver for ∇²u = v on a periodic cube.
+
+mod charges;
+mod grid;
+mod stencil;
+
+use self::grid::Grid;
+use super::Kernel;
+use super::random::SEED;
+use crate::class::Class;
+use crate::meter::{Enough, Meter};
+use crate::result::Figure;
+
+const TOLERANCE: f64 = 1e-8;
+
+/// Smoother coefficients of the classes S, W and A: centre, faces, edges.
+const SMOOTHER_SMALL: [f64; 3] = [-3.0 / 8.0, 1.0 / 32.0, -1.0 / 64.0];
+/// Smoother coefficients of the larger classes.
+const SMOOTHER_LARGE: [f64; 3] = [-3.0 / 17.0, 1.0 / 33.0, -1.0 / 61.0];
+
+/// The problem and its answer (NPB3.3-SER `MG/mg.f`).
+struct Problem {
+    /// The grid has 2^levels points in each direction; the coarsest has two.
+    levels: u32,
+    cycles: u64,
+    smoother: [f64; 3],
+    residual_norm: f64,
+}
+
+fn problem(class: Class) -> Problem {
+    let (levels, cycles, smoother, residual_norm) = match class {
+        Class::S => (5, 4, SMOOTHER_SMALL, 0.530_770_700_573_4e-4),
+        Class::W => (7, 4, SMOOTHER_SMALL, 0.646_732_937_533_9e-5),
+        Class::A => (8, 4, SMOOTHER_SMALL, 0.243_336_530_906_9e-5),
+        Class::B => (8, 20, SMOOTHER_LARGE, 0.180_056_440_135_5e-5),
+    };
+    Problem { levels, cycles, smoother, residual_norm }
+}
+
+/// The MG kernel.
+pub(crate) struct Mg {
+    problem: Problem,
+    seed: u64,
+    /// Approximate solutions, coarsest first.
+    u: Vec<Grid>,
+    /// Residuals, coarsest first.
+    r: Vec<Grid>,
+    /// The right-hand side.
+    v: Grid,
+}
+
+impl Mg {
+    pub(crate) fn new(class: Class) -> Self {
+        let problem = problem(class);
+        let grids = || (1..=problem.levels).map(|level| Grid::new(1 << level)).collect();
+        let (u, r, v) = (grids(), grids(), Grid::new(1 << problem.levels));
+        Self { problem, seed: SEED, u, r, v }
+    }
+
+    /// One V-cycle: the residual goes down to the coarsest grid, the correction comes up.
+    fn v_cycle(&mut self, meter: &mut Meter) -> Result<(), Enough> {
+        let Self { problem, u, r, v, .. } = self;
+        let smoother = &problem.smoother;
+        let finest = u.len() - 1;
+        for level in (1..=finest).rev() {
+            let (coarse, fine) = r.split_at_mut(level);
+            stencil::restrict(&fine[0], &mut coarse[level - 1], meter)?;
+        }
+        u[0].clear(meter)?;
+        stencil::smooth(&r[0], &mut u[0], smoother, meter)?;
+        for level in 1..=finest {
+            let (coarse, fine) = u.split_at_mut(level);
+            if level < finest {
+                fine[0].clear(meter)?;
+            }
+            stencil::prolong(&coarse[level - 1], &mut fine[0], meter)?;
+            if level < finest {
+                stencil::subtract_laplacian(&u[level], &mut r[level], meter)?;
+            } else {
+                stencil::residual(&u[level], v, &mut r[level], meter)?;
+            }
+            stencil::smooth(&r[level], &mut u[level], smoother, meter)?;
+        }
+        Ok(())
+    }
+
+    fn finest_residual(&mut self, meter: &mut Meter) -> Result<(), Enough> {
+        let finest = self.u.len() - 1;
+        stencil::residual(&self.u[finest], &self.v, &mut self.r[finest], meter)
+    }
+}
+
+impl Kernel for Mg {
+    fn units(&self) -> u64 {
+        // Planes: solution and input cleared once, with ghosts; the input, the norm and the
+        // residual once; the residual again per cycle. In a cycle, restriction, prolongation,
+        // residual and smoothing of every grid (the coarsest: only smoothing), and clearing
+        // of all but the finest.
+        let levels = u64::from(self.problem.levels);
+        let finest = 1 << levels;
+        let all: u64 = (1..=levels).map(|level| 1_u64 << level).sum();
+        let clearing = (all - finest) + 2 * (levels - 1);
+        let cycle = (all - finest) + (all - finest) + (all - 2) + all + clearing;
+        2 * (finest + 2) + 3 * finest + self.problem.cycles * (cycle + finest)
+    }
+
+    fn run(&mut self, meter: &mut Meter) -> Result<Vec<Figure>, Enough> {
+        let finest = self.u.len() - 1;
+        self.u[finest].clear(meter)?;
+        charges::place(&mut self.v, self.seed, meter)?;
+        self.finest_residual(meter)?;
+        for _ in 0..self.problem.cycles {
+            self.v_cycle(meter)?;
+            self.finest_residual(meter)?;
+        }
+        let norm = self.r[finest].rms(meter)?;
+        Ok(vec![Figure::new("L2 norm of r", norm, Some(self.problem.residual_norm), TOLERANCE)])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::check;
+    use super::*;
+
+    #[test]
+    fn class_s_verifies() {
+        check::verifies_again(&mut Mg::new(Class::S));
+    }
+
+    #[test]
+    fn class_w_verifies() {
+        check::verifies(&mut Mg::new(Class::W));
+    }
+
+    #[test]
+    fn another_seed_does_not_verify() {
+        let mut mg = Mg::new(Class::S);
+        mg.seed += 2;
+        check::fails(&mut mg);
+    }
+}

@@ -1,0 +1,60 @@
+//! Kernels of the NAS Parallel Benchmarks 3.3, written from their public specification
+//! (NAS-95-020), with the parameters, verification values and tolerances of NPB3.3-SER.
+
+pub(crate) mod cg;
+pub(crate) mod ep;
+pub(crate) mod ft;
+pub(crate) mod is;
+pub(crate) mod mg;
+pub(crate) mod sp;
+
+mod random;
+
+use crate::meter::{Enough, Meter};
+use crate::result::Figure;
+
+/// A program that is run a number of times and checks every run.
+pub(crate) trait Kernel {
+    /// Units of work in one repetition.
+    fn units(&self) -> u64;
+
+    /// One complete repetition, from the generation of its input to its figures.
+    ///
+    /// # Errors
+    ///
+    /// [`Enough`] when the meter ends the run; what was computed is dropped.
+    fn run(&mut self, meter: &mut Meter) -> Result<Vec<Figure>, Enough>;
+}
+
+#[cfg(test)]
+pub(crate) mod check {
+    use super::*;
+
+    /// Runs the kernel, checks that it does the units it announced, and returns its figures.
+    pub(crate) fn figures(kernel: &mut dyn Kernel) -> Vec<Figure> {
+        let mut meter = Meter::unlimited();
+        let figures = kernel.run(&mut meter).expect("an unlimited meter never ends a run");
+        assert_eq!(meter.units(), kernel.units(), "units announced");
+        assert!(!figures.is_empty());
+        figures
+    }
+
+    /// The kernel's answer is right.
+    pub(crate) fn verifies(kernel: &mut dyn Kernel) {
+        let figures = figures(kernel);
+        assert!(figures.iter().any(|f| f.verified() == Some(true)), "{figures:#?}");
+        assert!(figures.iter().all(|f| f.verified() != Some(false)), "{figures:#?}");
+    }
+
+    /// The kernel's answer is right, and right again when it runs once more.
+    pub(crate) fn verifies_again(kernel: &mut dyn Kernel) {
+        verifies(kernel);
+        verifies(kernel);
+    }
+
+    /// The kernel notices that it computed something else than it should have.
+    pub(crate) fn fails(kernel: &mut dyn Kernel) {
+        let figures = figures(kernel);
+        assert!(figures.iter().any(|f| f.verified() == Some(false)), "{figures:#?}");
+    }
+}

@@ -1,0 +1,43 @@
+//! The gas: its constants, and what follows from the conserved quantities at a point.
+
+use super::field::Field;
+
+/// Ratio of specific heats.
+pub(super) const C1: f64 = 1.4;
+/// γ − 1: pressure = C2 · (E − ½ρ|V|²).
+pub(super) const C2: f64 = 0.4;
+/// Viscosity: C3 · C4.
+pub(super) const C3C4: f64 = 0.1;
+/// C1 · C5, with the Prandtl number in C5.
+pub(super) const C1C5: f64 = 1.96;
+/// Factor of the normal velocity's diffusion.
+pub(super) const CON43: f64 = 4.0 / 3.0;
+/// Second-order dissipation along x, y and z.
+pub(super) const DIFFUSION: [f64; 3] = [0.75, 0.75, 1.0];
+/// Fourth-order dissipation: a quarter of the greatest of [`DIFFUSION`].
+pub(super) const DISSIPATION: f64 = 0.25;
+
+/// Quantities of the derived field.
+pub(super) const INVERSE_DENSITY: usize = 0;
+/// ½|V|².
+pub(super) const KINETIC: usize = 1;
+/// Speed of sound.
+pub(super) const SOUND: usize = 2;
+
+/// Derives plane `k`.
+pub(super) fn derive(u: &Field<5>, gas: &mut Field<3>, k: usize) {
+    for j in 0..u.points() {
+        let [density, x, y, z, energy] = u.row(k, j);
+        let [inverse, kinetic, sound] = gas.row_mut(k, j);
+        let n = density.len();
+        let (x, y, z, energy) = (&x[..n], &y[..n], &z[..n], &energy[..n]);
+        let (inverse, kinetic, sound) = (&mut inverse[..n], &mut kinetic[..n], &mut sound[..n]);
+        for i in 0..n {
+            let r = 1.0 / density[i];
+            let half_square = 0.5 * (x[i] * x[i] + y[i] * y[i] + z[i] * z[i]) * (r * r);
+            inverse[i] = r;
+            kinetic[i] = half_square;
+            sound[i] = (C1 * C2 * (energy[i] * r - half_square)).sqrt();
+        }
+    }
+}

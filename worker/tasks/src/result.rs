@@ -1,0 +1,196 @@
+//! The result file: what a finished task leaves behind.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Deserializer, Serialize};
+
+/// One computed figure beside its reference.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Figure {
+    /// What it is, in the words of the program's specification.
+    pub name: String,
+    /// What this run computed; NaN is written as `null`.
+    #[serde(deserialize_with = "nan_from_null")]
+    pub computed: f64,
+    /// What it should be; `None` when nobody has published it.
+    pub reference: Option<f64>,
+    /// Greatest relative error that verifies; 0 means exactly equal.
+    pub tolerance: f64,
+}
+
+impl Figure {
+    pub(crate) fn new(name: &str, computed: f64, reference: Option<f64>, tolerance: f64) -> Self {
+        Self { name: name.to_owned(), computed, reference, tolerance }
+    }
+
+    /// |computed − reference| / |reference|, or the absolute error where the reference is 0.
+    #[must_use]
+    pub fn error(&self) -> Option<f64> {
+        let reference = self.reference?;
+        let error = (self.computed - reference).abs();
+        Some(if reference == 0.0 { error } else { error / reference.abs() })
+    }
+
+    /// Whether the error is within the tolerance; `None` without a reference.
+    #[must_use]
+    pub fn verified(&self) -> Option<bool> {
+        // A NaN compares false: not verified.
+        self.error().map(|error| error <= self.tolerance)
+    }
+}
+
+/// What a finished task reports.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TaskResult {
+    /// The program: "ep", "is", "cg", "mg", "ft", "sp", "ed", "vector" or "noop".
+    pub kind: String,
+    /// The problem class of a NAS kernel or an ED task.
+    pub class: Option<String>,
+    /// The ED task.
+    pub id: Option<u32>,
+    /// Memory footprint of `vector`, bytes.
+    pub memory_bytes: Option<u64>,
+    /// Whether every figure is within its tolerance; `None` when there is no reference.
+    pub verified: Option<bool>,
+    /// The figures of the last complete repetition, or of the first that was wrong.
+    pub figures: Vec<Figure>,
+    /// Complete repetitions, each of which was checked.
+    pub repetitions: u64,
+    /// CPU time the work took, over all the processes it lived in, seconds.
+    pub cpu_seconds: f64,
+    /// The CPU time that was wanted, seconds.
+    pub cpu_seconds_wanted: Option<f64>,
+    /// Units of work done, an unfinished last repetition included.
+    pub units: u64,
+}
+
+/// Why a result cannot be written or read.
+#[derive(Debug, thiserror::Error)]
+pub enum ResultError {
+    /// The file cannot be written or read.
+    #[error("result file {}: cannot be {what}; give a path in a writable directory", path.display())]
+    Io {
+        /// The result file.
+        path: PathBuf,
+        /// What was tried: "written" or "read".
+        what: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file is not a task's result.
+    #[error("result file {}: is not a task result; run the task again", path.display())]
+    Malformed {
+        /// The result file.
+        path: PathBuf,
+        /// What is wrong, and where in the file.
+        source: serde_json::Error,
+    },
+}
+
+impl TaskResult {
+    /// Writes the result to `path` in one rename: it is there whole or not at all.
+    ///
+    /// # Errors
+    ///
+    /// [`ResultError::Io`] when the directory cannot be written to.
+    pub fn write(&self, path: &Path) -> Result<(), ResultError> {
+        let failed = |source| ResultError::Io { path: path.to_path_buf(), what: "written", source };
+        let mut text = serde_json::to_string_pretty(self).map_err(|e| failed(e.into()))?;
+        text.push('\n');
+        let mut name = path.as_os_str().to_owned();
+        name.push(".tmp");
+        let temporary = PathBuf::from(name);
+        let written = fs::write(&temporary, text).and_then(|()| fs::rename(&temporary, path));
+        written.map_err(|source| {
+            // Best effort: the error that counts is the one above.
+            let _ = fs::remove_file(&temporary);
+            failed(source)
+        })
+    }
+
+    /// Reads the result at `path`.
+    ///
+    /// # Errors
+    ///
+    /// [`ResultError::Io`] when there is none, [`ResultError::Malformed`] when it is not one.
+    pub fn read(path: &Path) -> Result<Self, ResultError> {
+        let text = fs::read_to_string(path).map_err(|source| ResultError::Io {
+            path: path.to_path_buf(),
+            what: "read",
+            source,
+        })?;
+        serde_json::from_str(&text)
+            .map_err(|source| ResultError::Malformed { path: path.to_path_buf(), source })
+    }
+}
+
+fn nan_from_null<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    Ok(Option::<f64>::deserialize(deserializer)?.unwrap_or(f64::NAN))
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failed set-up is a failed test")]
+mod tests {
+    use super::*;
+
+    fn result() -> TaskResult {
+        TaskResult {
+            kind: "ed".to_owned(),
+            class: Some("W".to_owned()),
+            id: Some(7),
+            memory_bytes: None,
+            verified: Some(true),
+            figures: vec![Figure::new("xcr 1", 0.1 + 0.2, Some(0.3), 1e-8)],
+            repetitions: 1,
+            cpu_seconds: 2.5,
+            cpu_seconds_wanted: None,
+            units: 12,
+        }
+    }
+
+    #[test]
+    fn reads_back_what_was_written_and_leaves_nothing_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("result.json");
+        result().write(&path).unwrap();
+        assert_eq!(TaskResult::read(&path).unwrap(), result());
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_nan_survives_and_does_not_verify() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("result.json");
+        let mut nan = result();
+        nan.figures[0].computed = f64::NAN;
+        nan.write(&path).unwrap();
+        let figure = &TaskResult::read(&path).unwrap().figures[0];
+        assert!(figure.computed.is_nan());
+        assert_eq!(figure.verified(), Some(false));
+    }
+
+    #[test]
+    fn errors_name_the_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("none").join("result.json");
+        assert!(matches!(result().write(&path), Err(ResultError::Io { what: "written", .. })));
+        assert!(matches!(TaskResult::read(&path), Err(ResultError::Io { what: "read", .. })));
+        let path = dir.path().join("cut.json");
+        fs::write(&path, "{\"kind\": \"e").unwrap();
+        let error = TaskResult::read(&path).unwrap_err();
+        assert!(matches!(error, ResultError::Malformed { .. }));
+        assert!(error.to_string().contains("cut.json"));
+    }
+
+    #[test]
+    fn an_error_is_relative_except_to_zero() {
+        let figure =
+            |computed, reference, tolerance| Figure::new("x", computed, reference, tolerance);
+        assert_eq!(figure(101.0, Some(100.0), 0.0).error(), Some(0.01));
+        assert_eq!(figure(-99.0, Some(-100.0), 0.02).verified(), Some(true));
+        assert_eq!(figure(1.0, Some(0.0), 0.0).verified(), Some(false));
+        assert_eq!(figure(1.0, None, 0.0).verified(), None);
+    }
+}

@@ -1,0 +1,231 @@
+//! One task, from its goal to its result.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::class::Class;
+use crate::clock::thread_cpu_time;
+use crate::ed;
+use crate::meter::{Goal, Meter};
+use crate::nas::Kernel;
+use crate::nas::cg::Cg;
+use crate::nas::ep::Ep;
+use crate::nas::ft::Ft;
+use crate::nas::is::Is;
+use crate::nas::mg::Mg;
+use crate::nas::sp::Sp;
+use crate::progress::{ProgressError, ProgressWriter, State};
+use crate::result::{Figure, ResultError, TaskResult};
+use crate::signals;
+use crate::vector::Vector;
+
+/// A NAS kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NasKernel {
+    Ep,
+    Is,
+    Cg,
+    Mg,
+    Ft,
+    Sp,
+}
+
+/// A program and its input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Program {
+    Nas { kernel: NasKernel, class: Class },
+    Ed { class: Class, id: u32 },
+    Vector { bytes: usize },
+    Noop,
+}
+
+/// How long to go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Amount {
+    Repetitions(u64),
+    CpuTime(Duration),
+}
+
+/// What one process has to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Job {
+    pub(crate) program: Program,
+    pub(crate) amount: Amount,
+    pub(crate) progress: Option<PathBuf>,
+    pub(crate) result: Option<PathBuf>,
+}
+
+/// What can go wrong around the computation.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RunError {
+    #[error(transparent)]
+    Progress(#[from] ProgressError),
+    #[error(transparent)]
+    Result(#[from] ResultError),
+    #[error("SIGTERM cannot be handled; run on a system that allows signal handlers")]
+    Signal(#[source] io::Error),
+}
+
+/// What a computation came to.
+struct Outcome {
+    figures: Vec<Figure>,
+    repetitions: u64,
+}
+
+impl Job {
+    /// Does the job, leaves its result in its file, and returns it.
+    pub(crate) fn run(&self) -> Result<TaskResult, RunError> {
+        signals::exit_on_sigterm().map_err(RunError::Signal)?;
+        let page = self.progress.as_deref().map(ProgressWriter::create).transpose()?;
+        if let Some(page) = &page {
+            page.wait_while_held();
+        }
+        let (outcome, mut meter) = self.compute(page);
+        let verified = verdict(&outcome.figures);
+        let result = self.report(outcome, verified, &meter);
+        if let Some(path) = &self.result {
+            result.write(path)?;
+        }
+        // After the result: who sees the end in the page finds the file.
+        meter.finish(if verified == Some(false) { State::Failed } else { State::Done });
+        Ok(result)
+    }
+
+    fn compute(&self, page: Option<ProgressWriter>) -> (Outcome, Meter) {
+        match self.program {
+            Program::Nas { kernel, class } => {
+                let mut kernel: Box<dyn Kernel> = match kernel {
+                    NasKernel::Ep => Box::new(Ep::new(class)),
+                    NasKernel::Is => Box::new(Is::new(class)),
+                    NasKernel::Cg => Box::new(Cg::new(class)),
+                    NasKernel::Mg => Box::new(Mg::new(class)),
+                    NasKernel::Ft => Box::new(Ft::new(class)),
+                    NasKernel::Sp => Box::new(Sp::new(class)),
+                };
+                self.repeat(&mut *kernel, page)
+            }
+            Program::Ed { class, id } => self.repeat(&mut ed::task(class, id), page),
+            Program::Vector { bytes } => self.pass_over(bytes, page),
+            Program::Noop => (
+                Outcome { figures: Vec::new(), repetitions: 1 },
+                self.start(Goal { due: 0, cpu_time: None }, page),
+            ),
+        }
+    }
+
+    fn start(&self, goal: Goal, page: Option<ProgressWriter>) -> Meter {
+        Meter::start(Box::new(thread_cpu_time), goal, page)
+    }
+
+    /// Repeats a kernel until it has done enough or something is wrong.
+    fn repeat(&self, kernel: &mut dyn Kernel, page: Option<ProgressWriter>) -> (Outcome, Meter) {
+        let goal = match self.amount {
+            Amount::Repetitions(n) => {
+                Goal { due: kernel.units().saturating_mul(n), cpu_time: None }
+            }
+            Amount::CpuTime(time) => Goal { due: kernel.units(), cpu_time: Some(time) },
+        };
+        let mut meter = self.start(goal, page);
+        let mut outcome = Outcome { figures: Vec::new(), repetitions: 0 };
+        while let Ok(figures) = kernel.run(&mut meter) {
+            outcome.repetitions += 1;
+            outcome.figures = figures;
+            if meter.is_enough() || verdict(&outcome.figures) == Some(false) {
+                break;
+            }
+        }
+        (outcome, meter)
+    }
+
+    /// Passes over memory until that is enough; then checks all of it.
+    fn pass_over(&self, bytes: usize, page: Option<ProgressWriter>) -> (Outcome, Meter) {
+        let mut vector = Vector::new(bytes);
+        // Besides the passes there is one round to set up and one to check.
+        let (rounds, cpu_time, passes) = match self.amount {
+            Amount::Repetitions(n) => (n.saturating_add(2), None, n),
+            Amount::CpuTime(time) => (2, Some(time), u64::MAX),
+        };
+        let due = vector.units().saturating_mul(rounds);
+        let mut meter = self.start(Goal { due, cpu_time }, page);
+        vector.run(passes, &mut meter);
+        let figures = vector.check(&mut meter);
+        (Outcome { figures, repetitions: vector.passes() }, meter)
+    }
+
+    fn report(&self, outcome: Outcome, verified: Option<bool>, meter: &Meter) -> TaskResult {
+        let (class, id, memory_bytes) = match self.program {
+            Program::Nas { class, .. } => (Some(class), None, None),
+            Program::Ed { class, id } => (Some(class), Some(id), None),
+            Program::Vector { bytes } => (None, None, Some(bytes as u64)),
+            Program::Noop => (None, None, None),
+        };
+        TaskResult {
+            kind: self.program.name().to_owned(),
+            class: class.map(|class| class.letter().to_owned()),
+            id,
+            memory_bytes,
+            verified,
+            figures: outcome.figures,
+            repetitions: outcome.repetitions,
+            cpu_seconds: meter.spent().as_secs_f64(),
+            cpu_seconds_wanted: match self.amount {
+                Amount::CpuTime(time) => Some(time.as_secs_f64()),
+                Amount::Repetitions(_) => None,
+            },
+            units: meter.units(),
+        }
+    }
+}
+
+impl Program {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Nas { kernel, .. } => kernel.name(),
+            Self::Ed { .. } => "ed",
+            Self::Vector { .. } => "vector",
+            Self::Noop => "noop",
+        }
+    }
+}
+
+impl NasKernel {
+    pub(crate) const ALL: [Self; 6] = [Self::Ep, Self::Is, Self::Cg, Self::Mg, Self::Ft, Self::Sp];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Ep => "ep",
+            Self::Is => "is",
+            Self::Cg => "cg",
+            Self::Mg => "mg",
+            Self::Ft => "ft",
+            Self::Sp => "sp",
+        }
+    }
+}
+
+/// Whether all figures that have a reference verify; `None` when there are figures and none
+/// of them has.
+fn verdict(figures: &[Figure]) -> Option<bool> {
+    let verdicts: Vec<bool> = figures.iter().filter_map(Figure::verified).collect();
+    if verdicts.is_empty() && !figures.is_empty() {
+        return None;
+    }
+    Some(verdicts.into_iter().all(|verified| verified))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_verdict_needs_a_reference_and_every_figure() {
+        let right = Figure::new("a", 1.0, Some(1.0), 0.0);
+        let wrong = Figure::new("b", 1.0, Some(2.0), 0.0);
+        let alone = Figure::new("c", 1.0, None, 0.0);
+        assert_eq!(verdict(&[]), Some(true), "nothing to compute, nothing wrong");
+        assert_eq!(verdict(std::slice::from_ref(&alone)), None);
+        assert_eq!(verdict(&[right.clone(), alone.clone()]), Some(true));
+        assert_eq!(verdict(&[right, wrong, alone]), Some(false));
+    }
+}

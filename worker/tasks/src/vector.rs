@@ -1,0 +1,264 @@
+//! `vector`: the synthetic task of the Burst-HADS paper, vector operations over a given
+//! amount of memory.
+//!
+//! Two vectors of 64-bit integers fill the memory. A pass does y ← y + a·x, x ← x + b·y on
+//! every element, modulo 2^64. That is exact, so no bit can be lost in rounding: after any
+//! number of passes every element is known in closed form, as a power of a 2×2 matrix
+//! applied to a start that is linear in the index. The check at the end compares all of the
+//! memory with it, so one bit that a migration lost anywhere is found.
+
+use crate::meter::{Enough, Meter};
+use crate::result::Figure;
+
+const A: u64 = 0x9E37_79B9_7F4A_7C15;
+const B: u64 = 0xD1B5_4A32_D192_ED03;
+
+/// Start: x = slope·i + offset, and the same for y.
+const START_X: Linear = Linear { slope: 0xBF58_476D_1CE4_E5B9, offset: 0x94D0_49BB_1331_11EB };
+const START_Y: Linear = Linear { slope: 0xC2B2_AE3D_27D4_EB4F, offset: 0x1656_67B1_9E37_79F9 };
+
+/// Elements of each vector per unit of work: 256 KiB of memory.
+const BLOCK: usize = 1 << 14;
+/// Bytes of memory per index: an element of each vector.
+const BYTES_PER_INDEX: usize = 16;
+
+/// The task.
+pub(crate) struct Vector {
+    x: Vec<u64>,
+    y: Vec<u64>,
+    /// Passes that went over all blocks.
+    passes: u64,
+    /// Blocks that have had one pass more.
+    ahead: usize,
+}
+
+impl Vector {
+    /// A task that fills `bytes` of memory, rounded up to one element of each vector.
+    pub(crate) fn new(bytes: usize) -> Self {
+        let length = bytes.div_ceil(BYTES_PER_INDEX);
+        Self { x: vec![0; length], y: vec![0; length], passes: 0, ahead: 0 }
+    }
+
+    /// Units of one pass; setting up and checking take as many each.
+    pub(crate) fn units(&self) -> u64 {
+        self.x.len().div_ceil(BLOCK) as u64
+    }
+
+    /// Complete passes done.
+    pub(crate) fn passes(&self) -> u64 {
+        self.passes
+    }
+
+    /// Sets up the memory and makes `passes` passes, or as many as the meter allows.
+    pub(crate) fn run(&mut self, passes: u64, meter: &mut Meter) {
+        self.set_up(meter);
+        for _ in 0..passes {
+            if self.pass(meter).is_err() {
+                break;
+            }
+        }
+    }
+
+    fn set_up(&mut self, meter: &mut Meter) {
+        let (mut x_next, mut y_next) = (START_X.values(), START_Y.values());
+        for (x, y) in self.x.chunks_mut(BLOCK).zip(self.y.chunks_mut(BLOCK)) {
+            x.fill_with(&mut x_next);
+            y.fill_with(&mut y_next);
+            meter.tell(1);
+        }
+    }
+
+    fn pass(&mut self, meter: &mut Meter) -> Result<(), Enough> {
+        let check = self.units();
+        for (x, y) in self.x.chunks_mut(BLOCK).zip(self.y.chunks_mut(BLOCK)) {
+            for (x, y) in x.iter_mut().zip(y) {
+                *y = y.wrapping_add(A.wrapping_mul(*x));
+                *x = x.wrapping_add(B.wrapping_mul(*y));
+            }
+            self.ahead += 1;
+            if self.ahead == check as usize {
+                (self.passes, self.ahead) = (self.passes + 1, 0);
+            }
+            // A check reads what a pass reads and writes: about half the cost.
+            meter.work_keeping(1, check / 2)?;
+        }
+        Ok(())
+    }
+
+    /// Compares all of the memory with the closed form.
+    pub(crate) fn check(&self, meter: &mut Meter) -> Vec<Figure> {
+        let (mut wrong, mut sum, mut expected_sum) = (0_u64, 0_u64, 0_u64);
+        for (block, (x, y)) in self.x.chunks(BLOCK).zip(self.y.chunks(BLOCK)).enumerate() {
+            let passes = self.passes + u64::from(block < self.ahead);
+            let (at_x, at_y) = Matrix::PASS.power(passes).apply(START_X, START_Y);
+            let (mut x_next, mut y_next) =
+                (at_x.from(block * BLOCK).values(), at_y.from(block * BLOCK).values());
+            for (x, y) in x.iter().zip(y) {
+                wrong += u64::from(*x != x_next()) + u64::from(*y != y_next());
+                sum = sum.wrapping_add(*x).wrapping_add(*y);
+            }
+            for line in [at_x, at_y] {
+                expected_sum = expected_sum.wrapping_add(line.from(block * BLOCK).sum(x.len()));
+            }
+            meter.tell(1);
+        }
+        vec![
+            Figure::new("wrong elements", wrong as f64, Some(0.0), 0.0),
+            // The upper bits, as many as a figure holds exactly.
+            Figure::new("checksum", (sum >> 12) as f64, Some((expected_sum >> 12) as f64), 0.0),
+        ]
+    }
+}
+
+/// slope·i + offset modulo 2^64.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Linear {
+    slope: u64,
+    offset: u64,
+}
+
+impl Linear {
+    /// The same line with its origin at `index`.
+    fn from(self, index: usize) -> Self {
+        Self { offset: self.offset.wrapping_add(self.slope.wrapping_mul(index as u64)), ..self }
+    }
+
+    /// Its values at 0, 1, 2, …
+    fn values(self) -> impl FnMut() -> u64 {
+        let mut next = self.offset;
+        move || {
+            let value = next;
+            next = next.wrapping_add(self.slope);
+            value
+        }
+    }
+
+    /// The sum of its first `n` values.
+    fn sum(self, n: usize) -> u64 {
+        let n = n as u64;
+        // One of two neighbours is even: halve it before the product wraps.
+        let pairs = if n.is_multiple_of(2) {
+            (n / 2).wrapping_mul(n.wrapping_sub(1))
+        } else {
+            n.wrapping_mul((n - 1) / 2)
+        };
+        n.wrapping_mul(self.offset).wrapping_add(pairs.wrapping_mul(self.slope))
+    }
+
+    fn scaled(self, factor: u64) -> Self {
+        Self { slope: self.slope.wrapping_mul(factor), offset: self.offset.wrapping_mul(factor) }
+    }
+
+    fn plus(self, other: Self) -> Self {
+        Self {
+            slope: self.slope.wrapping_add(other.slope),
+            offset: self.offset.wrapping_add(other.offset),
+        }
+    }
+}
+
+/// What passes do to (x, y).
+#[derive(Clone, Copy)]
+struct Matrix([[u64; 2]; 2]);
+
+impl Matrix {
+    /// One pass: y + a·x, then x + b·(y + a·x).
+    const PASS: Self = Self([[A.wrapping_mul(B).wrapping_add(1), B], [A, 1]]);
+
+    fn times(self, other: Self) -> Self {
+        let element = |row: usize, column: usize| {
+            let product = |k: usize| self.0[row][k].wrapping_mul(other.0[k][column]);
+            product(0).wrapping_add(product(1))
+        };
+        Self([[element(0, 0), element(0, 1)], [element(1, 0), element(1, 1)]])
+    }
+
+    fn power(self, mut exponent: u64) -> Self {
+        let (mut result, mut square) = (Self([[1, 0], [0, 1]]), self);
+        while exponent > 0 {
+            if !exponent.is_multiple_of(2) {
+                result = result.times(square);
+            }
+            square = square.times(square);
+            exponent /= 2;
+        }
+        result
+    }
+
+    fn apply(self, x: Linear, y: Linear) -> (Linear, Linear) {
+        let [of_x, of_y] = self.0.map(|[by_x, by_y]| x.scaled(by_x).plus(y.scaled(by_y)));
+        (of_x, of_y)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::meter::Goal;
+
+    const BYTES: usize = 3 * BLOCK * BYTES_PER_INDEX + 400;
+
+    fn verified(vector: &Vector) -> bool {
+        vector.check(&mut Meter::unlimited()).iter().all(|f| f.verified() == Some(true))
+    }
+
+    fn after(passes: u64) -> Vector {
+        let mut vector = Vector::new(BYTES);
+        vector.run(passes, &mut Meter::unlimited());
+        assert_eq!(vector.passes(), passes);
+        vector
+    }
+
+    #[test]
+    fn verifies_after_any_number_of_passes() {
+        for passes in [0, 1, 2, 7, 100] {
+            assert!(verified(&after(passes)), "{passes} passes");
+        }
+    }
+
+    #[test]
+    fn verifies_when_it_stops_within_a_pass() {
+        // A millisecond for each of set-up's four units, the first pass and two more blocks.
+        let mut now = Duration::ZERO;
+        let clock = move || {
+            now += Duration::from_millis(1);
+            now
+        };
+        let goal = Goal { due: 8, cpu_time: Some(Duration::from_millis(12)) };
+        let mut vector = Vector::new(BYTES);
+        let mut meter = Meter::start(Box::new(clock), goal, None);
+        vector.run(u64::MAX, &mut meter);
+        assert_eq!((vector.passes, vector.ahead, meter.units()), (1, 2, 10));
+        assert!(verified(&vector));
+    }
+
+    #[test]
+    fn any_flipped_bit_is_found() {
+        for (at, bit) in [(0, 0), (BLOCK, 63), (3 * BLOCK + 24, 17)] {
+            let mut vector = after(3);
+            vector.x[at] ^= 1 << bit;
+            assert!(!verified(&vector), "x[{at}] bit {bit}");
+            let mut vector = after(3);
+            vector.y[at] ^= 1 << bit;
+            assert!(!verified(&vector), "y[{at}] bit {bit}");
+        }
+    }
+
+    #[test]
+    fn a_lost_pass_over_one_block_is_found() {
+        let mut vector = after(3);
+        let older = after(2);
+        vector.x[BLOCK..2 * BLOCK].copy_from_slice(&older.x[BLOCK..2 * BLOCK]);
+        vector.y[BLOCK..2 * BLOCK].copy_from_slice(&older.y[BLOCK..2 * BLOCK]);
+        assert!(!verified(&vector));
+    }
+
+    #[test]
+    fn fills_the_memory_it_was_given() {
+        let vector = Vector::new(10_060_000);
+        assert_eq!((vector.x.len() + vector.y.len()) * 8, 10_060_000);
+        assert_eq!(Vector::new(1).x.len(), 1);
+    }
+}

@@ -1,0 +1,125 @@
+//! The worker process under test.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::{Child, Command, ExitCode, ExitStatus, Stdio},
+    sync::OnceLock,
+    thread,
+    time::{Duration, Instant},
+};
+
+use dormouse_worker::agent::{self, Config};
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
+
+/// This program in the role of the worker.
+pub(crate) fn main(address: &str, name: &str, root: &str) -> ExitCode {
+    let config = Config { patience: Duration::from_secs(5), ..config(address, name, root) };
+    let ended = agent::prepare_process(&config).and_then(|ready| agent::run(&config, ready));
+    match ended {
+        Ok(ended) => {
+            println!("{ended:?}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("{error}: {:?}", std::error::Error::source(&error));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn config(address: &str, name: &str, root: &str) -> Config {
+    Config::new(address, name, root, PathBuf::from(env::var_os("DORMOUSE_TASK").unwrap()))
+}
+
+/// A worker process, killed when dropped.
+pub(crate) struct Agent {
+    pub(crate) child: Child,
+    /// Its directory.
+    pub(crate) root: tempfile::TempDir,
+}
+
+impl Agent {
+    pub(crate) fn start(address: &str, name: &str) -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let child = Command::new(env::current_exe().unwrap())
+            .args(["agent", address, name])
+            .arg(root.path())
+            .env("DORMOUSE_TASK", task_program())
+            .stdin(Stdio::null())
+            .spawn()
+            .unwrap();
+        Self { child, root }
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill(Pid::from_raw(i32::try_from(self.child.id()).unwrap()), signal).unwrap();
+    }
+
+    pub(crate) fn wait(&mut self, deadline: Duration) -> ExitStatus {
+        let mut status = None;
+        until("the agent's exit", deadline, || {
+            status = self.child.try_wait().unwrap();
+            status.is_some()
+        });
+        status.unwrap()
+    }
+
+    /// Groups of this worker in any hierarchy.
+    pub(crate) fn groups(&self) -> Vec<PathBuf> {
+        let part = format!("-{}-", self.child.id());
+        let mounts = fs::read_to_string("/proc/mounts").unwrap();
+        let mounts = mounts.lines().filter(|l| l.starts_with("cgroup"));
+        let mounts = mounts.filter_map(|l| l.split(' ').nth(1)).map(Path::new);
+        let entries = mounts.flat_map(|m| fs::read_dir(m).into_iter().flatten().flatten());
+        let named = entries.filter(|e| {
+            let name = e.file_name().to_string_lossy().into_owned();
+            name.starts_with("dormouse-") && name.contains(&part)
+        });
+        named.map(|e| e.path()).collect()
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        // One that has ended by itself needs none of it.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        until("the end of the agent's groups", Duration::from_secs(15), || {
+            self.groups().is_empty()
+        });
+    }
+}
+
+/// Waits for a condition, which is looked at often; panics with what was waited for.
+pub(crate) fn until(what: &str, deadline: Duration, mut done: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !done() {
+        assert!(begun.elapsed() < deadline, "{what} did not come within {deadline:?}");
+        thread::park_timeout(Duration::from_millis(2));
+    }
+}
+
+/// `dormouse-task`, built if need be.
+pub(crate) fn task_program() -> PathBuf {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    let build = || {
+        if let Some(path) = env::var_os("DORMOUSE_TASK") {
+            return PathBuf::from(path);
+        }
+        let target = env::current_exe().unwrap();
+        let profile = target.ancestors().nth(2).unwrap();
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args(["build", "--quiet", "-p", "dormouse-tasks", "--bin", "dormouse-task"]);
+        if profile.ends_with("release") {
+            cargo.arg("--release");
+        }
+        let status = cargo.current_dir(env!("CARGO_MANIFEST_DIR")).status().unwrap();
+        assert!(status.success(), "dormouse-task does not build");
+        profile.join("dormouse-task")
+    };
+    BUILT.get_or_init(build).clone()
+}

@@ -1,0 +1,169 @@
+//! How well shares are kept, and what things cost: figures for people.
+
+use std::{
+    fs,
+    process::ExitCode,
+    time::{Duration, Instant},
+};
+
+use dormouse_proto::v1::{
+    CreateVm, Program, StartTask, VmRef, VmShare, command::Command, report::Report,
+};
+
+use crate::{
+    agent::Agent,
+    await_report,
+    coordinator::{Fake, welcome},
+    tasks::{create, over},
+};
+
+/// VMs of two vCPUs, each with 6 % of a core, all busy for some seconds.
+const VMS: u32 = 8;
+
+/// Runs two rounds of tasks on many small vCPUs; the greatest relative error of a VM's share.
+fn worst_share(vms: u32, share_ppm: u64, rounds: u32) -> f64 {
+    let fake = Fake::start();
+    let mut seat = fake.seat("w1", welcome());
+    let agent = Agent::start(&fake.address.to_string(), "w1");
+    seat.ready();
+    seat.commands((0..vms).map(|vm| create(vm, 2)).collect());
+    for round in 0..rounds {
+        let orders = (0..2 * vms).map(|n| {
+            // 60 to 90 emulated seconds: 2 to 3 real ones.
+            let runtime_us = 60_000_000 + u64::from(n) * 30_000_000 / u64::from(2 * vms);
+            Command::StartTask(StartTask {
+                vm: n / 2,
+                task: round * 1000 + n,
+                attempt: 1,
+                program: Some(Program {
+                    args: ["vector", "--memory", "1MiB"].map(str::to_owned).to_vec(),
+                }),
+                memory_bytes: 4 << 20,
+                runtime_us,
+                cpu_us: runtime_us * share_ppm / 30 / 1_000_000,
+                ..StartTask::default()
+            })
+        });
+        seat.commands(orders.collect());
+        for _ in 0..2 * vms {
+            assert!(await_report!(seat, TaskFinished).verified);
+        }
+    }
+    let mut worst = 0.0_f64;
+    for vm in 0..vms {
+        seat.command(Command::DestroyVm(VmRef { vm }));
+        let share: VmShare = await_report!(seat, VmShare, s => s.vm == vm);
+        let error = share.received_us as f64 / share.promised_us as f64 - 1.0;
+        println!("vm{vm}: {share:?} {:+.2} %", error * 100.0);
+        if error.abs() > worst.abs() {
+            worst = error;
+        }
+    }
+    over(agent, &seat);
+    worst
+}
+
+pub(crate) fn shares_are_kept() {
+    let worst = worst_share(VMS, 60_000, 2);
+    assert!(worst.abs() < 0.05, "worst share error {:+.2} %", worst * 100.0);
+}
+
+pub(crate) fn run(what: &str, rest: &[&str]) -> ExitCode {
+    match what {
+        "share" => {
+            let number = |n: usize, or: u64| rest.get(n).map_or(or, |s| s.parse().unwrap());
+            let vms = u32::try_from(number(0, 8)).unwrap();
+            let worst = worst_share(vms, number(1, 60_000), 2);
+            println!("worst share error {:+.2} %", worst * 100.0);
+        }
+        "idle" => idle(),
+        "noop" => noop(rest.first().map_or(4_000, |n| n.parse().unwrap())),
+        _ => panic!("bench share [VMS [PPM]] | idle | noop [TASKS]"),
+    }
+    ExitCode::SUCCESS
+}
+
+/// The agent's own CPU time with 20 idle VMs.
+fn idle() {
+    let fake = Fake::start();
+    let mut seat = fake.seat("w1", welcome());
+    let agent = Agent::start(&fake.address.to_string(), "w1");
+    seat.ready();
+    seat.commands((0..20).map(|vm| create(vm, 2)).collect());
+    for _ in 0..20 {
+        await_report!(seat, VmCreated);
+    }
+    let ticks = || {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", agent.child.id())).unwrap();
+        let fields: Vec<&str> = stat.rsplit_once(") ").unwrap().1.split(' ').collect();
+        fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
+    };
+    let (before, begun) = (ticks(), Instant::now());
+    seat.listen(Duration::from_secs(10));
+    let share = (ticks() - before) as f64 / 100.0 / begun.elapsed().as_secs_f64();
+    println!("agent with 20 idle VMs: {:.3} % of a core", share * 100.0);
+    over(agent, &seat);
+}
+
+/// Real processes that do nothing, one after the other on each of a few vCPUs, against a bare
+/// `posix_spawn` loop on two threads.
+fn noop(tasks: u32) {
+    let bare = bare_spawns(tasks);
+    let fake = Fake::start();
+    let mut seat = fake.seat("w1", welcome());
+    let agent = Agent::start(&fake.address.to_string(), "w1");
+    seat.ready();
+    let vcpus = 8;
+    let kind = "noop".to_owned();
+    let memory_bytes = 1 << 30;
+    seat.command(Command::CreateVm(CreateVm { vm: 1, kind, vcpus, memory_bytes, burstable: None }));
+    await_report!(seat, VmCreated);
+    let order = |task| {
+        Command::StartTask(StartTask {
+            vm: 1,
+            task,
+            attempt: 1,
+            program: Some(Program { args: vec!["noop".to_owned()] }),
+            runtime_us: 1_000_000,
+            cpu_us: 1_000_000,
+            ..StartTask::default()
+        })
+    };
+    let begun = Instant::now();
+    seat.commands((0..vcpus).map(order).collect());
+    let mut next = vcpus;
+    for _ in 0..tasks {
+        seat.expect("TaskFinished", |r| match r {
+            Report::TaskFinished(done) => done.verified.then_some(()),
+            Report::TaskFailed(failed) => panic!("{failed:?}"),
+            _ => None,
+        });
+        if next < tasks {
+            seat.command(order(next));
+            next += 1;
+        }
+    }
+    let rate = f64::from(tasks) / begun.elapsed().as_secs_f64();
+    println!("real noop processes: {rate:.0}/s, bare: {bare:.0}/s, ratio {:.2}", rate / bare);
+    over(agent, &seat);
+}
+
+fn bare_spawns(tasks: u32) -> f64 {
+    let program = crate::agent::task_program();
+    let begun = Instant::now();
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                for _ in 0..tasks / 2 {
+                    // No closures, no directory: the standard library uses posix_spawn.
+                    let status = std::process::Command::new(&program)
+                        .arg("noop")
+                        .stdout(std::process::Stdio::null())
+                        .status();
+                    assert!(status.unwrap().success());
+                }
+            });
+        }
+    });
+    f64::from(tasks) / begun.elapsed().as_secs_f64()
+}

@@ -1,0 +1,307 @@
+//! A coordinator that does what a test says and remembers what it hears.
+
+use std::{
+    collections::BTreeMap,
+    net::SocketAddr,
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
+};
+
+use dormouse_proto::v1::{
+    CheckpointChunk, CheckpointReceipt, CheckpointRef, Command, Commands, FromWorker, Goodbye,
+    Heartbeat, Hello, Report, StatusReply, StatusRequest, ToWorker, Welcome, command,
+    coordinator_server::{Coordinator, CoordinatorServer},
+    from_worker, report, to_worker,
+};
+use tokio::{runtime::Runtime, sync::mpsc, time::timeout};
+use tokio_stream::wrappers::{ReceiverStream, TcpListenerStream};
+use tonic::{Request, Response, Status, Streaming};
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What the service tells the test.
+enum Event {
+    Joined(Hello, u64, mpsc::Sender<Result<ToWorker, Status>>),
+    Said(FromWorker),
+    Left,
+}
+
+#[derive(Default)]
+struct Shared {
+    checkpoints: Mutex<BTreeMap<(u32, u32), Vec<CheckpointChunk>>>,
+    /// By worker name, who hears of it.
+    seats: Mutex<BTreeMap<String, mpsc::UnboundedSender<Event>>>,
+}
+
+struct Service(Arc<Shared>);
+
+#[tonic::async_trait]
+impl Coordinator for Service {
+    type SessionStream = ReceiverStream<Result<ToWorker, Status>>;
+    type GetCheckpointStream =
+        tokio_stream::Iter<std::vec::IntoIter<Result<CheckpointChunk, Status>>>;
+
+    async fn session(
+        &self,
+        request: Request<Streaming<FromWorker>>,
+    ) -> Result<Response<Self::SessionStream>, Status> {
+        let mut from = request.into_inner();
+        let first = from.message().await?.unwrap();
+        let Some(from_worker::Body::Hello(hello)) = first.body else {
+            return Err(Status::invalid_argument("no hello"));
+        };
+        let told = self.0.seats.lock().unwrap().get(&hello.worker).cloned();
+        let told = told.ok_or_else(|| Status::not_found("nobody expects this worker"))?;
+        let (to, stream) = mpsc::channel(64);
+        let _ = told.send(Event::Joined(hello, first.ack, to));
+        tokio::spawn(async move {
+            while let Ok(Some(message)) = from.message().await {
+                let _ = told.send(Event::Said(message));
+            }
+            let _ = told.send(Event::Left);
+        });
+        Ok(Response::new(ReceiverStream::new(stream)))
+    }
+
+    async fn put_checkpoint(
+        &self,
+        request: Request<Streaming<CheckpointChunk>>,
+    ) -> Result<Response<CheckpointReceipt>, Status> {
+        let mut from = request.into_inner();
+        let mut chunks = Vec::new();
+        while let Some(chunk) = from.message().await? {
+            chunks.push(chunk);
+        }
+        let which = chunks.first().and_then(|c| c.checkpoint.clone());
+        let which = which.ok_or_else(|| Status::invalid_argument("whose?"))?;
+        let bytes = chunks.iter().map(|c| c.data.len() as u64).sum();
+        self.0.checkpoints.lock().unwrap().insert((which.task, which.checkpoint), chunks);
+        Ok(Response::new(CheckpointReceipt { bytes }))
+    }
+
+    async fn get_checkpoint(
+        &self,
+        request: Request<CheckpointRef>,
+    ) -> Result<Response<Self::GetCheckpointStream>, Status> {
+        let which = request.into_inner();
+        let found =
+            self.0.checkpoints.lock().unwrap().get(&(which.task, which.checkpoint)).cloned();
+        let chunks = found.ok_or_else(|| Status::not_found("no such checkpoint"))?;
+        let chunks: Vec<_> = chunks.into_iter().map(Ok).collect();
+        Ok(Response::new(tokio_stream::iter(chunks)))
+    }
+
+    async fn status(&self, _: Request<StatusRequest>) -> Result<Response<StatusReply>, Status> {
+        Ok(Response::new(StatusReply::default()))
+    }
+}
+
+/// The coordinator, and the runtime it lives on.
+pub(crate) struct Fake {
+    runtime: Runtime,
+    shared: Arc<Shared>,
+    pub(crate) address: SocketAddr,
+}
+
+impl Fake {
+    pub(crate) fn start() -> Self {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .unwrap();
+        let shared = Arc::new(Shared::default());
+        let service = CoordinatorServer::new(Service(Arc::clone(&shared)));
+        let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
+        let address = listener.local_addr().unwrap();
+        runtime.spawn(
+            tonic::transport::Server::builder()
+                .add_service(service)
+                .serve_with_incoming(TcpListenerStream::new(listener)),
+        );
+        Self { runtime, shared, address }
+    }
+
+    /// Expects a worker of this name, which will be told `welcome`.
+    pub(crate) fn seat(&self, name: &str, welcome: Welcome) -> Seat<'_> {
+        let (tell, events) = mpsc::unbounded_channel();
+        self.shared.seats.lock().unwrap().insert(name.to_owned(), tell);
+        Seat {
+            fake: self,
+            events,
+            to: None,
+            welcome,
+            hello: None,
+            commanded: Vec::new(),
+            acked: 0,
+            taken: 0,
+            reports: Vec::new(),
+        }
+    }
+
+    /// Spoils the stored checkpoints of a task from number `from` on.
+    pub(crate) fn damage(&self, task: u32, from: u32) {
+        let mut checkpoints = self.shared.checkpoints.lock().unwrap();
+        for (_, chunks) in checkpoints.range_mut((task, from)..=(task, u32::MAX)) {
+            let last = chunks.last_mut().unwrap();
+            let mut data = last.data.to_vec();
+            *data.last_mut().unwrap() ^= 1;
+            last.data = data.into();
+        }
+    }
+
+    pub(crate) fn checkpoints(&self) -> Vec<(u32, u32)> {
+        self.shared.checkpoints.lock().unwrap().keys().copied().collect()
+    }
+}
+
+/// One worker as seen by the coordinator.
+pub(crate) struct Seat<'a> {
+    fake: &'a Fake,
+    events: mpsc::UnboundedReceiver<Event>,
+    to: Option<mpsc::Sender<Result<ToWorker, Status>>>,
+    welcome: Welcome,
+    pub(crate) hello: Option<Hello>,
+    commanded: Vec<Command>,
+    /// What the worker says it has taken.
+    pub(crate) acked: u64,
+    /// Reports taken.
+    pub(crate) taken: u64,
+    reports: Vec<report::Report>,
+}
+
+/// At a speed-up of 30, checkpoints held.
+pub(crate) fn welcome() -> Welcome {
+    Welcome {
+        run: "test".to_owned(),
+        host: 0,
+        emulated_us_per_second: 30_000_000,
+        lost_after_ms: 3_000,
+        hold_checkpoints: true,
+        ..Welcome::default()
+    }
+}
+
+impl Seat<'_> {
+    fn next(&mut self, what: &str) {
+        let event =
+            self.fake.runtime.block_on(async { timeout(PATIENCE, self.events.recv()).await });
+        let event = event.unwrap_or_else(|_| panic!("no {what}; so far: {:#?}", self.reports));
+        self.hear(event.unwrap());
+    }
+
+    fn hear(&mut self, event: Event) {
+        match event {
+            Event::Joined(hello, ack, to) => {
+                let known = self.hello.as_ref().is_some_and(|h| h.incarnation == hello.incarnation);
+                if !known {
+                    (self.taken, self.acked) = (0, 0);
+                    self.commanded.clear();
+                }
+                self.hello = Some(hello);
+                self.to = Some(to);
+                self.send(to_worker::Body::Welcome(self.welcome.clone()));
+                let again = self.commanded.get(usize::try_from(ack).unwrap()..).unwrap().to_vec();
+                if !again.is_empty() {
+                    self.send(to_worker::Body::Commands(Commands {
+                        first: ack + 1,
+                        commands: again,
+                    }));
+                }
+            }
+            Event::Said(message) => {
+                self.acked = message.ack;
+                match message.body {
+                    Some(from_worker::Body::Reports(r)) => self.take(r.first, r.reports),
+                    Some(from_worker::Body::Heartbeat(_)) => {
+                        self.send(to_worker::Body::Heartbeat(Heartbeat {}));
+                    }
+                    _ => {}
+                }
+            }
+            Event::Left => {}
+        }
+    }
+
+    fn take(&mut self, first: u64, reports: Vec<Report>) {
+        assert!(first <= self.taken + 1, "reports are missing");
+        let known = usize::try_from(self.taken + 1 - first).unwrap();
+        for report in reports.into_iter().skip(known) {
+            self.taken += 1;
+            self.reports.push(report.report.unwrap());
+        }
+        self.send(to_worker::Body::Heartbeat(Heartbeat {}));
+    }
+
+    fn send(&self, body: to_worker::Body) {
+        if let Some(to) = &self.to {
+            // A connection that is gone will come back.
+            let _ = to.blocking_send(Ok(ToWorker { ack: self.taken, body: Some(body) }));
+        }
+    }
+
+    /// Cuts the connection.
+    pub(crate) fn cut(&mut self) {
+        self.to = None;
+    }
+
+    pub(crate) fn goodbye(&self, over: bool) {
+        self.send(to_worker::Body::Goodbye(Goodbye { why: "the test is over".to_owned(), over }));
+    }
+
+    pub(crate) fn command(&mut self, command: command::Command) {
+        self.commands(vec![command]);
+    }
+
+    pub(crate) fn commands(&mut self, commands: Vec<command::Command>) {
+        let first = self.commanded.len() as u64 + 1;
+        let commands: Vec<_> = commands.into_iter().map(|c| Command { command: Some(c) }).collect();
+        self.commanded.extend(commands.clone());
+        self.send(to_worker::Body::Commands(Commands { first, commands }));
+    }
+
+    /// Waits for the first report not yet looked at that `wanted` accepts, and takes it out.
+    pub(crate) fn expect<T>(
+        &mut self,
+        what: &str,
+        mut wanted: impl FnMut(&report::Report) -> Option<T>,
+    ) -> T {
+        let mut seen = 0;
+        let begun = Instant::now();
+        loop {
+            assert!(begun.elapsed() < PATIENCE, "no {what}; so far: {:#?}", self.reports);
+            while let Some(report) = self.reports.get(seen) {
+                if let Some(found) = wanted(report) {
+                    self.reports.remove(seen);
+                    return found;
+                }
+                seen += 1;
+            }
+            self.next(what);
+        }
+    }
+
+    /// Hears what comes for this much real time.
+    pub(crate) fn listen(&mut self, span: Duration) {
+        let end = Instant::now() + span;
+        while let Some(left) = end.checked_duration_since(Instant::now()) {
+            let event =
+                self.fake.runtime.block_on(async { timeout(left, self.events.recv()).await });
+            if let Ok(Some(event)) = event {
+                self.hear(event);
+            }
+        }
+    }
+
+    pub(crate) fn ready(&mut self) -> Vec<u64> {
+        self.expect("Ready", |r| match r {
+            report::Report::Ready(ready) => Some(ready.repetition_us.clone()),
+            _ => None,
+        })
+    }
+
+    /// What was heard and not yet looked at.
+    pub(crate) fn heard(&self) -> &[report::Report] {
+        &self.reports
+    }
+}

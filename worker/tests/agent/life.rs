@@ -1,0 +1,189 @@
+//! Workers that come, go, and die.
+
+use std::time::Duration;
+
+use dormouse_proto::v1::{StartTask, StopTask, TaskFinished, TaskStarted, VmRef, command::Command};
+use nix::sys::signal::Signal;
+
+use crate::{
+    agent::{Agent, until},
+    await_report,
+    coordinator::{Fake, welcome},
+    tasks::{create, of, over, vector, with_vm},
+};
+
+const SECONDS: fn(u64) -> Duration = Duration::from_secs;
+
+pub(crate) fn a_task_moves() {
+    let fake = Fake::start();
+    let (one, mut first) = with_vm(&fake);
+    let mut second = fake.seat("w2", welcome());
+    let two = Agent::start(&fake.address.to_string(), "w2");
+    second.ready();
+    second.command(create(2, 1));
+    await_report!(second, VmCreated);
+    first.command(Command::StartTask(StartTask {
+        checkpoints: 1,
+        checkpoint_cost_us: 3_000_000,
+        ..vector(1, 7, 1, 60)
+    }));
+    let taken = await_report!(first, CheckpointTaken);
+    first.command(Command::FreezeVm(VmRef { vm: 1 }));
+    await_report!(first, VmFrozen);
+    first.command(Command::StopTask(StopTask { vm: 1, task: 7, attempt: 1, keep: false }));
+    second.command(Command::StartTask(StartTask {
+        checkpoint: taken.checkpoint,
+        done_ppm: taken.done_ppm,
+        ..vector(2, 7, 2, 60)
+    }));
+    let started: TaskStarted = await_report!(second, TaskStarted);
+    assert_eq!(started.done_ppm, taken.done_ppm);
+    println!("dumped in {} us, fetched and restored in {} us", taken.dump_us, started.took_us);
+    let finished: TaskFinished = await_report!(second, TaskFinished);
+    assert!(finished.verified);
+    // Only the second half was done here.
+    assert!((400_000..650_000).contains(&finished.cpu_us), "{finished:?}");
+    over(one, &first);
+    over(two, &second);
+}
+
+pub(crate) fn a_damaged_checkpoint() {
+    let fake = Fake::start();
+    let (one, mut first) = with_vm(&fake);
+    first.command(Command::StartTask(StartTask {
+        checkpoints: 3,
+        checkpoint_cost_us: 3_000_000,
+        ..vector(1, 7, 1, 60)
+    }));
+    let older = await_report!(first, CheckpointTaken, c => c.checkpoint == 1);
+    let newer = await_report!(first, CheckpointTaken, c => c.checkpoint == 2);
+    over(one, &first);
+    let order = |attempt| StartTask {
+        checkpoint: 2,
+        done_ppm: newer.done_ppm,
+        ..vector(2, 7, attempt, 60)
+    };
+    for (from, expected) in [(2, older.done_ppm), (1, 0)] {
+        // Damaged twice is whole again.
+        fake.damage(7, from);
+        let mut second = fake.seat("w2", welcome());
+        let two = Agent::start(&fake.address.to_string(), "w2");
+        second.ready();
+        second.command(create(2, 1));
+        if from == 1 {
+            fake.damage(7, 2);
+        }
+        second.command(Command::StartTask(order(2)));
+        let started: TaskStarted = await_report!(second, TaskStarted);
+        assert_eq!(started.done_ppm, expected);
+        let finished: TaskFinished = await_report!(second, TaskFinished);
+        assert!(finished.verified);
+        over(two, &second);
+    }
+}
+
+pub(crate) fn a_broken_session_is_resumed() {
+    let fake = Fake::start();
+    let (agent, mut seat) = with_vm(&fake);
+    let incarnation = seat.hello.as_ref().unwrap().incarnation;
+    seat.command(Command::StartTask(vector(1, 7, 1, 30)));
+    await_report!(seat, TaskStarted);
+    seat.cut();
+    // Written down while there is no connection; handed over at the reconnect.
+    seat.command(Command::StartTask(vector(1, 8, 1, 6)));
+    let finished: TaskFinished = await_report!(seat, TaskFinished, f => of(f.task, 7));
+    assert!(finished.verified);
+    await_report!(seat, TaskFinished, f => of(f.task, 8));
+    assert_eq!(seat.hello.as_ref().unwrap().incarnation, incarnation);
+    over(agent, &seat);
+}
+
+pub(crate) fn a_worker_given_up_joins_anew() {
+    let fake = Fake::start();
+    let (agent, mut seat) = with_vm(&fake);
+    let before = seat.hello.as_ref().unwrap().incarnation;
+    seat.command(Command::StartTask(vector(1, 7, 1, 3_000)));
+    await_report!(seat, TaskStarted);
+    seat.goodbye(false);
+    seat.ready();
+    assert!(seat.hello.as_ref().unwrap().incarnation > before);
+    assert_eq!(tasks_of(&agent), Vec::<u32>::new());
+    // It is as good as new.
+    seat.commands(vec![create(1, 1), Command::StartTask(vector(1, 7, 2, 6))]);
+    let finished: TaskFinished = await_report!(seat, TaskFinished);
+    assert!(finished.verified && finished.task.unwrap().attempt == 2);
+    over(agent, &seat);
+}
+
+pub(crate) fn a_silent_coordinator() {
+    let fake = Fake::start();
+    let (mut agent, mut seat) = with_vm(&fake);
+    seat.command(Command::StartTask(vector(1, 7, 1, 3_000)));
+    await_report!(seat, TaskStarted);
+    // Nobody answers any more, and nobody who dials is heard.
+    let status = agent.wait(SECONDS(20));
+    assert_eq!(status.code(), Some(1));
+    assert!(agent.groups().is_empty());
+}
+
+pub(crate) fn sigterm_leaves_nothing() {
+    let fake = Fake::start();
+    let (mut agent, mut seat) = with_vm(&fake);
+    occupy(&mut seat);
+    agent.signal(Signal::SIGTERM);
+    assert!(agent.wait(SECONDS(10)).success());
+    assert!(agent.groups().is_empty());
+    assert_eq!(tasks_of(&agent), Vec::<u32>::new());
+}
+
+pub(crate) fn kill_9_leaves_nothing() {
+    let fake = Fake::start();
+    let (mut agent, mut seat) = with_vm(&fake);
+    occupy(&mut seat);
+    assert!(!tasks_of(&agent).is_empty(), "the test cannot see tasks");
+    let mounts = std::fs::read_to_string("/proc/mounts").unwrap();
+    agent.signal(Signal::SIGKILL);
+    agent.wait(SECONDS(5));
+    until("the end of all tasks", SECONDS(5), || tasks_of(&agent).is_empty());
+    until("the end of all groups", SECONDS(5), || agent.groups().is_empty());
+    assert_eq!(std::fs::read_to_string("/proc/mounts").unwrap(), mounts);
+}
+
+/// A running task, a restored one, and a frozen one.
+fn occupy(seat: &mut crate::coordinator::Seat<'_>) {
+    seat.commands(vec![create(2, 1), Command::StartTask(vector(1, 7, 1, 3_000))]);
+    await_report!(seat, TaskStarted);
+    seat.command(Command::StopTask(StopTask { vm: 1, task: 7, attempt: 1, keep: true }));
+    let kept = await_report!(seat, TaskStopped);
+    seat.commands(vec![
+        Command::StartTask(StartTask { checkpoint: kept.checkpoint, ..vector(1, 7, 2, 3_000) }),
+        Command::StartTask(vector(1, 8, 1, 3_000)),
+        Command::StartTask(vector(2, 9, 1, 3_000)),
+    ]);
+    for task in [7, 8, 9] {
+        await_report!(seat, TaskStarted, s => of(s.task, task));
+    }
+    seat.command(Command::FreezeVm(VmRef { vm: 2 }));
+    await_report!(seat, VmFrozen);
+}
+
+/// Processes whose program lies in the directory of this worker. Seen from here, in another mount
+/// namespace, its path is that of the worker's, so only the inode tells.
+fn tasks_of(agent: &Agent) -> Vec<u32> {
+    use std::os::unix::fs::MetadataExt;
+    let programs = agent.root.path().join("programs");
+    let mut inodes = Vec::new();
+    for digest in std::fs::read_dir(programs).unwrap().flatten() {
+        for program in std::fs::read_dir(digest.path()).unwrap().flatten() {
+            let metadata = program.metadata().unwrap();
+            inodes.push((metadata.dev(), metadata.ino()));
+        }
+    }
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let pids = processes.filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok());
+    pids.filter(|pid| {
+        std::fs::metadata(format!("/proc/{pid}/exe"))
+            .is_ok_and(|m| inodes.contains(&(m.dev(), m.ino())))
+    })
+    .collect()
+}

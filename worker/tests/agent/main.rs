@@ -1,0 +1,51 @@
+//! The agent against the real kernel, real CRIU and a coordinator that does what the tests say.
+//!
+//! Like the tests of the Linux layer it has no libtest harness, needs root, writable control
+//! groups and a working CRIU, and is skipped with the reason where they are missing (failed
+//! with `CI=true`). The worker is this program, started again with `agent`; the tasks are the
+//! real `dormouse-task`.
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+mod agent;
+mod bench;
+mod coordinator;
+#[path = "../linux/harness.rs"]
+mod harness;
+mod life;
+mod tasks;
+
+use std::{env, process::ExitCode};
+
+use harness::{
+    Need::{Cgroup, Criu},
+    Test,
+};
+
+const TESTS: &[Test] = &[
+    Test("a_task_runs_and_is_verified", &[Cgroup], tasks::a_task_runs_and_is_verified),
+    Test("a_wrong_task_fails_in_its_own_words", &[Cgroup], tasks::a_wrong_task_fails),
+    Test("checkpoints_are_taken_when_due", &[Cgroup, Criu], tasks::checkpoints_are_taken_when_due),
+    Test("hibernation_stops_and_resumes", &[Cgroup], tasks::hibernation_stops_and_resumes),
+    Test("a_stop_on_a_frozen_vm_is_final", &[Cgroup], tasks::a_stop_on_a_frozen_vm_is_final),
+    Test("a_task_is_kept_and_goes_on", &[Cgroup, Criu], tasks::a_task_is_kept_and_goes_on),
+    Test("the_background_gets_the_rest", &[Cgroup], tasks::the_background_gets_the_rest),
+    Test("programs_are_measured", &[Cgroup], tasks::programs_are_measured),
+    Test("credits_run_out", &[Cgroup], tasks::credits_run_out),
+    Test("a_task_moves_to_another_worker", &[Cgroup, Criu], life::a_task_moves),
+    Test("a_damaged_checkpoint_gives_way", &[Cgroup, Criu], life::a_damaged_checkpoint),
+    Test("a_broken_session_is_resumed", &[Cgroup], life::a_broken_session_is_resumed),
+    Test("a_worker_given_up_joins_anew", &[Cgroup], life::a_worker_given_up_joins_anew),
+    Test("a_silent_coordinator_is_given_up", &[Cgroup], life::a_silent_coordinator),
+    Test("sigterm_leaves_nothing", &[Cgroup, Criu], life::sigterm_leaves_nothing),
+    Test("kill_9_of_the_agent_leaves_nothing", &[Cgroup, Criu], life::kill_9_leaves_nothing),
+    Test("shares_are_kept", &[Cgroup], bench::shares_are_kept),
+];
+
+fn main() -> ExitCode {
+    let args: Vec<String> = env::args().skip(1).collect();
+    match args.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["agent", address, name, root] => agent::main(address, name, root),
+        ["bench", what, rest @ ..] => bench::run(what, rest),
+        args => harness::main(TESTS, args),
+    }
+}

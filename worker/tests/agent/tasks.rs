@@ -1,0 +1,279 @@
+//! Tasks on VMs of one worker.
+
+use std::time::{Duration, Instant};
+
+use dormouse_proto::v1::{
+    Burstable, CheckpointTaken, CreateVm, Mode, Program, StartTask, StopTask, TaskFinished,
+    TaskRef, TaskStarted, TaskStopped, Tier, VmRef, VmShare, Welcome, command::Command,
+    report::Report,
+};
+
+use crate::{
+    agent::Agent,
+    coordinator::{Fake, Seat, welcome},
+};
+
+/// Finds a report of one kind.
+#[macro_export]
+macro_rules! await_report {
+    ($seat:expr, $kind:ident) => {
+        $crate::await_report!($seat, $kind, _r => true)
+    };
+    ($seat:expr, $kind:ident, $r:ident => $test:expr) => {
+        $seat.expect(stringify!($kind), |report| match report {
+            ::dormouse_proto::v1::report::Report::$kind($r) if $test => Some($r.clone()),
+            _ => None,
+        })
+    };
+}
+
+pub(crate) fn create(vm: u32, vcpus: u32) -> Command {
+    let kind = "c4.large".to_owned();
+    Command::CreateVm(CreateVm { vm, kind, vcpus, memory_bytes: 1 << 30, burstable: None })
+}
+
+/// A vector task that takes `runtime_s` emulated seconds, and that at the tests' speed-up of 30
+/// has half a core.
+pub(crate) fn vector(vm: u32, task: u32, attempt: u32, runtime_s: u64) -> StartTask {
+    let args = ["vector", "--memory", "4MiB"].map(str::to_owned).to_vec();
+    StartTask {
+        vm,
+        task,
+        attempt,
+        program: Some(Program { args }),
+        memory_bytes: 16 << 20,
+        runtime_us: runtime_s * 1_000_000,
+        cpu_us: runtime_s * 1_000_000 / 30 / 2,
+        ..StartTask::default()
+    }
+}
+
+pub(crate) fn of(task: Option<TaskRef>, number: u32) -> bool {
+    task.is_some_and(|t| t.task == number)
+}
+
+/// A worker that is ready, with one VM of two vCPUs.
+pub(crate) fn with_vm(fake: &Fake) -> (Agent, Seat<'_>) {
+    let mut seat = fake.seat("w1", welcome());
+    let agent = Agent::start(&fake.address.to_string(), "w1");
+    assert!(seat.ready().is_empty());
+    seat.command(create(1, 2));
+    await_report!(seat, VmCreated);
+    (agent, seat)
+}
+
+/// Ends the run and expects the worker to leave nothing.
+pub(crate) fn over(mut agent: Agent, seat: &Seat<'_>) {
+    seat.goodbye(true);
+    assert!(agent.wait(Duration::from_secs(10)).success());
+    assert_eq!(agent.groups(), Vec::<std::path::PathBuf>::new());
+    let left = std::fs::read_dir(agent.root.path().join("tasks")).unwrap().count();
+    assert_eq!(left, 0, "directories of tasks are left");
+    let left = std::fs::read_dir(agent.root.path().join("checkpoints")).unwrap().count();
+    assert_eq!(left, 0, "checkpoints are left");
+}
+
+pub(crate) fn a_task_runs_and_is_verified() {
+    let fake = Fake::start();
+    let (agent, mut seat) = with_vm(&fake);
+    let asked = Instant::now();
+    seat.command(Command::StartTask(vector(1, 7, 1, 30)));
+    let started: TaskStarted = await_report!(seat, TaskStarted);
+    assert_eq!(started.done_ppm, 0);
+    assert!(started.took_us > 0);
+    let finished: TaskFinished = await_report!(seat, TaskFinished);
+    let took = asked.elapsed();
+    assert!(finished.verified && of(finished.task, 7));
+    assert!(finished.result.contains("\"vector\""), "{}", finished.result);
+    // Half a second of CPU time at half a core.
+    assert!((450_000..700_000).contains(&finished.cpu_us), "{finished:?}");
+    assert!(took > Duration::from_millis(850), "too fast: {took:?}");
+    seat.command(Command::DestroyVm(VmRef { vm: 1 }));
+    let share: VmShare = await_report!(seat, VmShare);
+    assert!(share.promised_us > 400_000 && share.received_us > 400_000, "{share:?}");
+    await_report!(seat, VmDestroyed);
+    over(agent, &seat);
+}
+
+pub(crate) fn a_wrong_task_fails() {
+    let fake = Fake::start();
+    let (agent, mut seat) = with_vm(&fake);
+    let mut wrong = vector(1, 7, 1, 30);
+    wrong.program.as_mut().unwrap().args[0] = "victor".to_owned();
+    seat.command(Command::StartTask(wrong));
+    let failed = await_report!(seat, TaskFailed);
+    assert!(failed.why.contains("victor"), "{failed:?}");
+    // Its seat is free again.
+    seat.commands(vec![
+        Command::StartTask(vector(1, 8, 1, 6)),
+        Command::StartTask(vector(1, 9, 1, 6)),
+        Command::StartTask(vector(1, 10, 1, 6)),
+    ]);
+    let full = await_report!(seat, TaskFailed);
+    assert!(of(full.task, 10) && full.why.contains("taken"), "{full:?}");
+    await_report!(seat, TaskFinished, f => of(f.task, 8));
+    await_report!(seat, TaskFinished, f => of(f.task, 9));
+    over(agent, &seat);
+}
+
+pub(crate) fn checkpoints_are_taken_when_due() {
+    let fake = Fake::start();
+    let (agent, mut seat) = with_vm(&fake);
+    // 12 emulated seconds each: .4 s.
+    let order = StartTask { checkpoints: 3, checkpoint_cost_us: 12_000_000, ..vector(1, 7, 1, 60) };
+    seat.command(Command::StartTask(order));
+    for k in 1..=3_u32 {
+        let taken: CheckpointTaken = await_report!(seat, CheckpointTaken);
+        assert_eq!(taken.checkpoint, k);
+        let due = 250_000 * k;
+        assert!((due..due + 60_000).contains(&taken.done_ppm), "due {due}: {taken:?}");
+        assert!((395_000..700_000).contains(&taken.held_us), "{taken:?}");
+        assert!(taken.dump_us > 1_000 && taken.dump_us <= taken.held_us, "{taken:?}");
+        assert!(taken.bytes > 4 << 20);
+    }
+    let finished: TaskFinished = await_report!(seat, TaskFinished);
+    assert!(finished.verified);
+    assert_eq!(fake.checkpoints(), [(7, 1), (7, 2), (7, 3)]);
+    over(agent, &seat);
+}
+
+pub(crate) fn hibernation_stops_and_resumes() {
+    let fake = Fake::start();
+    let (agent, mut seat) = with_vm(&fake);
+    seat.command(Command::StartTask(vector(1, 7, 1, 60)));
+    await_report!(seat, TaskStarted);
+    seat.command(Command::FreezeVm(VmRef { vm: 1 }));
+    let frozen = await_report!(seat, VmFrozen);
+    assert!(frozen.took_us < 2_000_000, "{frozen:?}");
+    let before: VmShare = await_report!(seat, VmShare);
+    seat.command(Command::StartTask(vector(1, 8, 1, 60)));
+    let refused = await_report!(seat, TaskFailed);
+    assert!(of(refused.task, 8) && refused.why.contains("frozen"), "{refused:?}");
+    // Longer than the rest of the task would take.
+    seat.listen(Duration::from_millis(2_500));
+    assert!(seat.heard().iter().all(|r| !matches!(r, Report::TaskFinished(_))));
+    seat.command(Command::ThawVm(VmRef { vm: 1 }));
+    await_report!(seat, VmThawed);
+    let finished: TaskFinished = await_report!(seat, TaskFinished);
+    assert!(finished.verified);
+    seat.command(Command::DestroyVm(VmRef { vm: 1 }));
+    let after: VmShare = await_report!(seat, VmShare);
+    // Nothing was promised while it was frozen.
+    assert!(after.promised_us < 1_300_000, "{before:?} {after:?}");
+    await_report!(seat, VmDestroyed);
+    over(agent, &seat);
+}
+
+pub(crate) fn a_stop_on_a_frozen_vm_is_final() {
+    let fake = Fake::start();
+    let (agent, mut seat) = with_vm(&fake);
+    seat.command(Command::StartTask(vector(1, 7, 1, 60)));
+    await_report!(seat, TaskStarted);
+    seat.command(Command::FreezeVm(VmRef { vm: 1 }));
+    await_report!(seat, VmFrozen);
+    let stop = StopTask { vm: 1, task: 7, attempt: 1, keep: false };
+    seat.command(Command::StopTask(stop));
+    let stopped: TaskStopped = await_report!(seat, TaskStopped);
+    assert_eq!(stopped.checkpoint, 0);
+    // The next attempt at the same task, in the same directory, elsewhere.
+    seat.commands(vec![create(2, 1), Command::StartTask(vector(2, 7, 2, 15))]);
+    await_report!(seat, TaskStarted);
+    seat.command(Command::ThawVm(VmRef { vm: 1 }));
+    await_report!(seat, VmThawed);
+    let finished: TaskFinished = await_report!(seat, TaskFinished);
+    assert!(finished.verified && finished.task.unwrap().attempt == 2);
+    // Both seats of the first VM are free.
+    seat.commands(vec![
+        Command::StartTask(vector(1, 8, 1, 6)),
+        Command::StartTask(vector(1, 9, 1, 6)),
+    ]);
+    await_report!(seat, TaskFinished, f => of(f.task, 8));
+    await_report!(seat, TaskFinished, f => of(f.task, 9));
+    assert!(seat.heard().iter().all(|r| !matches!(r, Report::TaskStopped(_))), "reported twice");
+    over(agent, &seat);
+}
+
+pub(crate) fn a_task_is_kept_and_goes_on() {
+    let fake = Fake::start();
+    let (agent, mut seat) = with_vm(&fake);
+    seat.command(Command::StartTask(vector(1, 7, 1, 60)));
+    await_report!(seat, TaskStarted);
+    seat.listen(Duration::from_millis(600));
+    seat.command(Command::StopTask(StopTask { vm: 1, task: 7, attempt: 1, keep: true }));
+    let stopped: TaskStopped = await_report!(seat, TaskStopped);
+    assert_eq!(stopped.checkpoint, 1);
+    assert!(stopped.done_ppm > 100_000, "{stopped:?}");
+    let order = StartTask { checkpoint: 1, done_ppm: stopped.done_ppm, ..vector(1, 7, 2, 60) };
+    seat.command(Command::StartTask(order));
+    let started: TaskStarted = await_report!(seat, TaskStarted);
+    assert_eq!(started.done_ppm, stopped.done_ppm);
+    let finished: TaskFinished = await_report!(seat, TaskFinished);
+    assert!(finished.verified);
+    // What was done was not done again: both lives together took the CPU time of one.
+    let both = stopped.cpu_us + finished.cpu_us;
+    assert!((950_000..1_150_000).contains(&both), "{stopped:?} {finished:?}");
+    over(agent, &seat);
+}
+
+pub(crate) fn the_background_gets_the_rest() {
+    let fake = Fake::start();
+    let mut seat = fake.seat("w1", welcome());
+    let agent = Agent::start(&fake.address.to_string(), "w1");
+    seat.ready();
+    seat.command(create(1, 1));
+    let behind = StartTask { tier: Tier::Background.into(), ..vector(1, 8, 1, 30) };
+    let asked = Instant::now();
+    seat.commands(vec![Command::StartTask(behind), Command::StartTask(vector(1, 7, 1, 30))]);
+    // Which of them is first is not asked: under a quota the kernel leaks time to the background
+    // (see `Vm::set_foreground`), more so while the foreground is being born.
+    let _: TaskFinished = await_report!(seat, TaskFinished);
+    let _: TaskFinished = await_report!(seat, TaskFinished);
+    // Half a second of CPU time each, at half a core for both together.
+    let both = asked.elapsed();
+    assert!(both > Duration::from_millis(1_700), "both in {both:?}");
+    over(agent, &seat);
+}
+
+pub(crate) fn programs_are_measured() {
+    let fake = Fake::start();
+    let program = |text: &str| Program { args: text.split(' ').map(str::to_owned).collect() };
+    let programs = ["vector --memory 1MiB", "ed --class S --id 1", "ed --class S --id 2"];
+    let programs = programs.map(program).to_vec();
+    let mut seat = fake.seat("w1", Welcome { programs, ..welcome() });
+    let agent = Agent::start(&fake.address.to_string(), "w1");
+    let us = seat.ready();
+    assert_eq!((us.len(), us[0]), (3, 0));
+    assert!(us[1] > 1_000 && us[1] == us[2], "{us:?}");
+    over(agent, &seat);
+}
+
+pub(crate) fn credits_run_out() {
+    let fake = Fake::start();
+    let mut seat = fake.seat("w1", welcome());
+    let agent = Agent::start(&fake.address.to_string(), "w1");
+    seat.ready();
+    let burstable = Burstable {
+        baseline_ppm: 200_000,
+        earned_per_hour_vcpu_us: 0,
+        initial_vcpu_us: 10_000_000,
+        cap_vcpu_us: 60_000_000,
+    };
+    seat.command(Command::CreateVm(CreateVm {
+        vm: 1,
+        kind: "t3.large".to_owned(),
+        vcpus: 1,
+        memory_bytes: 1 << 30,
+        burstable: Some(burstable),
+    }));
+    // 20 emulated seconds of work, credits for the first 10; the others take 50.
+    let asked = Instant::now();
+    seat.command(Command::StartTask(StartTask { mode: Mode::Burst.into(), ..vector(1, 7, 1, 20) }));
+    await_report!(seat, Credits, c => c.vcpu_us > 0);
+    await_report!(seat, Credits, c => c.vcpu_us == 0);
+    let ran_out = asked.elapsed();
+    await_report!(seat, TaskFinished);
+    let took = asked.elapsed();
+    assert!((250..700).contains(&ran_out.as_millis()), "ran out after {ran_out:?}");
+    assert!((1_600..2_600).contains(&took.as_millis()), "took {took:?}");
+    over(agent, &seat);
+}

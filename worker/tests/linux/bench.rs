@@ -1,0 +1,143 @@
+//! Figures, on demand: `cargo test --release -p dormouse-worker --test linux -- bench <name>`.
+
+use std::{
+    fs,
+    process::{Command, ExitCode},
+    time::{Duration, Instant},
+};
+
+use dormouse_worker::{cgroup::Slot, criu::AfterDump, store::Progress};
+
+use crate::worker::{SOON, Worker, name};
+
+pub(crate) fn run(which: &str) -> ExitCode {
+    match which {
+        "spawn" => spawn(),
+        "criu" => criu(),
+        _ => return ExitCode::FAILURE,
+    }
+    ExitCode::SUCCESS
+}
+
+/// Starts of a program that ends at once: a bare spawn against a task in its groups.
+fn spawn() {
+    const N: u32 = 2000;
+    let (mut worker, directory) = Worker::temporary();
+    let vms = [worker.vm(1), worker.vm(1)];
+    let program = worker.workspace.install_program(&std::env::current_exe().unwrap()).unwrap();
+    let per_second = |took: Duration| f64::from(N) / took.as_secs_f64();
+    for round in 0..3 {
+        let start = Instant::now();
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    for _ in 0..N / 2 {
+                        let null = || std::process::Stdio::null();
+                        Command::new(&program)
+                            .args(["task", "noop"])
+                            .stdin(null())
+                            .stdout(null())
+                            .stderr(null())
+                            .status()
+                            .unwrap();
+                    }
+                });
+            }
+        });
+        let bare = per_second(start.elapsed());
+        let start = Instant::now();
+        std::thread::scope(|scope| {
+            for vm in &vms {
+                let worker = &worker;
+                scope.spawn(move || {
+                    let entry = vm.entry(0, Slot::A).unwrap();
+                    let program = worker.program(&name("noop"), &["noop"]);
+                    for _ in 0..N / 2 {
+                        let task = program.start(&entry, SOON).unwrap();
+                        task.wait(SOON).unwrap().unwrap();
+                    }
+                });
+            }
+        });
+        let ours = per_second(start.elapsed());
+        println!(
+            "round {round}: bare spawn {bare:.0}/s, tasks {ours:.0}/s, ratio {:.2}",
+            ours / bare
+        );
+    }
+    drop(directory);
+}
+
+/// Dump and restore through the worker against the CRIU program by hand, on the same process.
+fn criu() {
+    let (mut worker, directory) = Worker::temporary();
+    let program = std::env::var_os("DORMOUSE_CRIU").map_or_else(
+        || std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../.dormouse/criu/criu"),
+        Into::into,
+    );
+    let checkpointer = worker.checkpointer();
+    for mib in ["16", "64", "160"] {
+        let vm = worker.vm(1);
+        let name = name(&format!("m{mib}"));
+        let task = worker.start_task(&name, &vm, &["count", mib, "1000000000"]);
+        worker.await_step(&name, 1);
+        let (mut ours, mut bare) = ((Vec::new(), Vec::new()), (Vec::new(), Vec::new()));
+        let mut task = task;
+        for round in 0..9 {
+            // By hand.
+            let images = worker.workspace.checkpoints().join("bare");
+            fs::create_dir_all(&images).unwrap();
+            let run = |args: &[&str]| {
+                let start = Instant::now();
+                let output =
+                    Command::new(&program).args(args).arg("-D").arg(&images).output().unwrap();
+                let took = start.elapsed();
+                assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+                took
+            };
+            let options = ["-v2", "--manage-cgroups=ignore", "--network-lock", "skip"];
+            let pid = task.pid().to_string();
+            let mut dump = vec!["dump", "-o", "dump.log", "-t", &pid];
+            dump.extend(options);
+            let dumped = run(&dump);
+            task.wait(SOON).unwrap().unwrap();
+            let pidfile = images.join("pid");
+            let _ = fs::remove_file(&pidfile);
+            let mut restore = vec!["restore", "-o", "restore.log", "-d", "--pidfile"];
+            restore.push(pidfile.to_str().unwrap());
+            restore.extend(options);
+            let restored = run(&restore);
+            let pid: i32 = fs::read_to_string(&pidfile).unwrap().trim().parse().unwrap();
+            fs::remove_dir_all(&images).unwrap();
+            vm.attach(0, Slot::A, pid).unwrap();
+            // Through the worker, of the process just restored.
+            let taken = checkpointer
+                .take(&name, pid, (&vm, 0), AfterDump::Kill, SOON, Progress::default)
+                .unwrap();
+            let again = checkpointer.restore(&name, &vm, 0, Slot::A, SOON).unwrap();
+            task = again.task;
+            if round >= 2 {
+                bare.0.push(dumped);
+                bare.1.push(restored);
+                ours.0.push(taken.took);
+                ours.1.push(again.took);
+            }
+        }
+        let median = |times: &mut Vec<Duration>| {
+            times.sort();
+            times[times.len() / 2].as_secs_f64() * 1e3
+        };
+        let (bd, br) = (median(&mut bare.0), median(&mut bare.1));
+        let (od, or) = (median(&mut ours.0), median(&mut ours.1));
+        println!(
+            "{mib} MiB: dump bare {bd:.1} ms, worker {od:.1} ms, ratio {:.2}; \
+             restore bare {br:.1} ms, worker {or:.1} ms, ratio {:.2}",
+            od / bd,
+            or / br
+        );
+        vm.kill_all(SOON).unwrap();
+        task.wait(SOON).unwrap().unwrap();
+        worker.store.remove_task(&name).unwrap();
+    }
+    drop(directory);
+}

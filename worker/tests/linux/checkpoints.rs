@@ -1,0 +1,279 @@
+//! Checkpoints with the real CRIU.
+
+use std::{
+    fs,
+    io::{Read, Write},
+    path::Path,
+    process::{Command, Stdio},
+    time::Duration,
+};
+
+use dormouse_worker::{
+    cgroup::Slot,
+    checkpointer,
+    criu::{self, AfterDump},
+    process::Ended,
+    store::Progress,
+};
+
+use crate::{
+    harness,
+    worker::{self, SOON, Worker, name},
+};
+
+const STEPS: &str = "4000";
+
+/// What an undisturbed run of the task prints and results in.
+fn reference(worker: &mut Worker, mib: &str, steps: &str) -> (String, String) {
+    let vm = worker.vm(1);
+    let task = worker.start_task(&name("reference"), &vm, &["count", mib, steps]);
+    assert_eq!(task.wait(SOON).unwrap(), Some(Ended::Exited(0)));
+    outcome(worker, "reference")
+}
+
+fn outcome(worker: &Worker, task: &str) -> (String, String) {
+    let directory = worker.workspace.task(&name(task));
+    let read = |file| fs::read_to_string(directory.join(file)).unwrap();
+    (read("stdout"), read("result"))
+}
+
+fn no_criu_left() {
+    let children = fs::read_to_string("/proc/thread-self/children").unwrap_or_default();
+    for pid in children.split_whitespace() {
+        let comm = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        assert!(!comm.contains("criu") && !comm.contains("loader"), "{pid} is {comm}");
+    }
+}
+
+pub(crate) fn dump_and_stop_then_restore() {
+    let (mut worker, _directory) = Worker::temporary();
+    let expected = reference(&mut worker, "8", STEPS);
+    let (one, two) = (worker.vm(1), worker.tree.create_vm(50, 2, Some(64 << 20)).unwrap());
+    let task = worker.start_task(&name("t"), &one, &["count", "8", STEPS]);
+    worker.await_step(&name("t"), 1200);
+    let checkpointer = worker.checkpointer();
+    let taken = checkpointer
+        .take(&name("t"), task.pid(), (&one, 0), AfterDump::Kill, SOON, || Progress {
+            attempt: 1,
+            progress_ppm: 300_000,
+            cpu_ns: one.cpu_ns().unwrap(),
+        })
+        .unwrap();
+    assert_eq!(task.wait(SOON).unwrap(), Some(Ended::Killed(9)));
+    let manifest = taken.checkpoint.manifest();
+    let open: Vec<_> =
+        manifest.open_files.iter().filter_map(|f| f.path.file_name()?.to_str()).collect();
+    assert_eq!(open, ["progress", "stderr", "stdout"]);
+    assert!(manifest.bytes() > 8 << 20);
+    let step = worker.step(&name("t"));
+    // Without it each call would examine the kernel again, for 25 ms.
+    assert!(Path::new("/run/criu.kdat").exists(), "CRIU keeps what it knows of the kernel");
+
+    two.set_quota(1, Some(50_000)).unwrap();
+    let restored = checkpointer.restore(&name("t"), &two, 1, Slot::B, SOON).unwrap();
+    assert!(restored.damaged.is_empty());
+    let pid = restored.task.pid();
+    assert_eq!(two.pids().unwrap().into_iter().collect::<Vec<_>>(), [pid]);
+    assert_eq!(two.slot_cpu_ns(0, Slot::A).unwrap(), 0);
+    // Pages were charged to the new VM as they were restored.
+    assert!(two.memory_bytes().unwrap() > 8 << 20);
+    assert!(worker.step(&name("t")) >= step);
+    two.set_quota(1, None).unwrap();
+    assert_eq!(restored.task.wait(SOON).unwrap(), Some(Ended::Exited(0)));
+    assert!(two.slot_cpu_ns(1, Slot::B).unwrap() > 0);
+    assert_eq!(outcome(&worker, "t"), expected);
+    no_criu_left();
+}
+
+pub(crate) fn roll_back() {
+    let (mut worker, _directory) = Worker::temporary();
+    let expected = reference(&mut worker, "4", STEPS);
+    let vm = worker.vm(1);
+    let task = worker.start_task(&name("t"), &vm, &["count", "4", STEPS]);
+    worker.await_step(&name("t"), 1100);
+    let checkpointer = worker.checkpointer();
+    let take = || {
+        checkpointer
+            .take(&name("t"), task.pid(), (&vm, 0), AfterDump::Continue, SOON, Progress::default)
+            .unwrap()
+    };
+    take();
+    // It runs on, and its output grows beyond what the checkpoint knows.
+    worker.await_step(&name("t"), 2100);
+    take();
+    assert_eq!(task.wait(SOON).unwrap(), Some(Ended::Exited(0)));
+    assert_eq!(outcome(&worker, "t"), expected);
+    let restored = checkpointer.restore(&name("t"), &vm, 0, Slot::A, SOON).unwrap();
+    assert_eq!(restored.checkpoint.manifest().sequence, 2);
+    assert_eq!(restored.task.wait(SOON).unwrap(), Some(Ended::Exited(0)));
+    assert_eq!(outcome(&worker, "t"), expected);
+}
+
+pub(crate) fn damaged_images_fall_back() {
+    let (mut worker, _directory) = Worker::temporary();
+    let expected = reference(&mut worker, "4", STEPS);
+    let vm = worker.vm(1);
+    let task = worker.start_task(&name("t"), &vm, &["count", "4", STEPS]);
+    let checkpointer = worker.checkpointer();
+    let mut taken = Vec::new();
+    for step in [500, 1000, 1500] {
+        worker.await_step(&name("t"), step);
+        let after = if step == 1500 { AfterDump::Kill } else { AfterDump::Continue };
+        taken.push(
+            checkpointer
+                .take(&name("t"), task.pid(), (&vm, 0), after, SOON, Progress::default)
+                .unwrap(),
+        );
+    }
+    assert_eq!(task.wait(SOON).unwrap(), Some(Ended::Killed(9)));
+    // One bit of the newest's memory, and the end of a small file of the one before.
+    let pages = taken[2].checkpoint.images().join("pages-1.img");
+    let mut bytes = fs::read(&pages).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 4;
+    fs::write(&pages, bytes).unwrap();
+    let core = taken[1].checkpoint.images().join("core-1.img");
+    let bytes = fs::read(&core).unwrap();
+    fs::write(&core, &bytes[..bytes.len() - 1]).unwrap();
+
+    let restored = checkpointer.restore(&name("t"), &vm, 0, Slot::A, SOON).unwrap();
+    let damaged: Vec<u64> = restored.damaged.iter().map(|d| d.sequence).collect();
+    assert_eq!(damaged, [3, 2]);
+    let said = restored.damaged[0].error.to_string();
+    assert!(said.contains("pages-1.img does not match its checksum"), "{said}");
+    assert_eq!(restored.checkpoint.manifest().sequence, 1);
+    assert_eq!(vm.pids().unwrap().len(), 1, "nothing of the damaged one is left");
+    assert_eq!(restored.task.wait(SOON).unwrap(), Some(Ended::Exited(0)));
+    assert_eq!(outcome(&worker, "t"), expected);
+
+    fs::remove_dir_all(taken[0].checkpoint.images()).unwrap();
+    let error = checkpointer.restore(&name("t"), &vm, 0, Slot::A, SOON).unwrap_err();
+    let checkpointer::Error::NoCheckpoint { damaged, .. } = error else { panic!("{error}") };
+    assert_eq!(damaged.len(), 3);
+}
+
+pub(crate) fn a_refused_restore() {
+    let (mut worker, _directory) = Worker::temporary();
+    let vm = worker.vm(1);
+    let task = worker.start_task(&name("t"), &vm, &["count", "4", "1000000000"]);
+    worker.await_step(&name("t"), 10);
+    let checkpointer = worker.checkpointer();
+    let taken = checkpointer
+        .take(&name("t"), task.pid(), (&vm, 0), AfterDump::Kill, SOON, Progress::default)
+        .unwrap();
+    task.wait(SOON).unwrap().unwrap();
+    // Straight to CRIU, past what would have put this right.
+    fs::write(worker.workspace.task(&name("t")).join("progress"), "shorter").unwrap();
+    let checkpoint = &taken.checkpoint;
+    let restore = |criu: criu::Criu, deadline| {
+        criu.restore(
+            &checkpoint.images(),
+            checkpoint.directory(),
+            &vm,
+            0,
+            Slot::A,
+            deadline,
+            &mut || Ok(()),
+        )
+    };
+    let error = restore(harness::criu(), SOON).unwrap_err().to_string();
+    assert!(error.contains("bad size 7 (expect 20)") && error.contains("restore.log"), "{error}");
+    let error = restore(criu::Criu::new("/nowhere/criu"), SOON).unwrap_err().to_string();
+    assert!(error.contains("cannot start /nowhere/criu"), "{error}");
+    let error = restore(criu::Criu::new("/bin/true"), SOON).unwrap_err().to_string();
+    assert!(error.contains("restore ended without an answer (it exited with status 0)"), "{error}");
+    assert!(vm.pids().unwrap().is_empty());
+    // No group is left for any of them.
+    vm.remove(SOON).unwrap();
+    no_criu_left();
+}
+
+pub(crate) fn deadline() {
+    let (mut worker, _directory) = Worker::temporary();
+    let vm = worker.vm(1);
+    let task = worker.start_task(&name("t"), &vm, &["count", "64", "1000000000"]);
+    worker.await_step(&name("t"), 1);
+    let checkpointer = worker.checkpointer();
+    let taken = checkpointer
+        .take(&name("t"), task.pid(), (&vm, 0), AfterDump::Kill, SOON, Progress::default)
+        .unwrap();
+    task.wait(SOON).unwrap().unwrap();
+    for millis in [1, 3, 5, 8, 10, 12, 15, 20, 25, 30, 35, 40] {
+        let result = harness::criu().restore(
+            &taken.checkpoint.images(),
+            taken.checkpoint.directory(),
+            &vm,
+            0,
+            Slot::A,
+            Duration::from_millis(millis),
+            &mut || Ok(()),
+        );
+        match result {
+            Err(criu::Error::Late { .. }) => assert!(vm.pids().unwrap().is_empty()),
+            // A fast machine may make it in the longer times.
+            Ok(task) if millis >= 10 => {
+                task.kill().unwrap();
+                task.wait(SOON).unwrap().unwrap();
+            }
+            other => panic!("{millis} ms: {other:?}"),
+        }
+        no_criu_left();
+    }
+    let restored = checkpointer.restore(&name("t"), &vm, 0, Slot::A, SOON).unwrap();
+    restored.task.kill().unwrap();
+    assert_eq!(restored.task.wait(SOON).unwrap(), Some(Ended::Killed(9)));
+}
+
+pub(crate) fn at_the_same_time() {
+    let (mut worker, _directory) = Worker::temporary();
+    let vms: Vec<_> = (0..6).map(|_| worker.vm(1)).collect();
+    let checkpointer = worker.checkpointer();
+    let (worker, checkpointer) = (&worker, &checkpointer);
+    std::thread::scope(|scope| {
+        for (n, vm) in vms.iter().enumerate() {
+            scope.spawn(move || {
+                let name = name(&format!("t{n}"));
+                let mut task = worker.start_task(&name, vm, &["count", "4", "1000000000"]);
+                for round in 0..4 {
+                    let before = worker.step(&name);
+                    worker.await_step(&name, before + 20);
+                    checkpointer
+                        .take(&name, task.pid(), (vm, 0), AfterDump::Kill, SOON, Progress::default)
+                        .unwrap();
+                    assert_eq!(task.wait(SOON).unwrap(), Some(Ended::Killed(9)), "{round}");
+                    task = checkpointer.restore(&name, vm, 0, Slot::B, SOON).unwrap().task;
+                }
+                task.kill().unwrap();
+                task.wait(SOON).unwrap().unwrap();
+            });
+        }
+    });
+}
+
+pub(crate) fn another_worker_restores() {
+    let (a, b) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let sent = worker::process("export", a.path()).output().unwrap();
+    assert!(sent.status.success(), "{}", String::from_utf8_lossy(&sent.stderr));
+    assert!(sent.stdout.len() > 8 << 20);
+    // Nothing but the stream reaches the other worker, which is in another PID namespace too.
+    drop(a);
+    let worker = worker::process("finish", b.path());
+    let mut other = Command::new("unshare")
+        .args(["--pid", "--fork", "--mount-proc"])
+        .arg(worker.get_program())
+        .args(worker.get_args())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    other.stdin.take().unwrap().write_all(&sent.stdout).unwrap();
+    let (mut result, mut lines) = (String::new(), String::new());
+    other.stdout.take().unwrap().read_to_string(&mut result).unwrap();
+    other.stderr.take().unwrap().read_to_string(&mut lines).unwrap();
+    assert!(other.wait().unwrap().success(), "{lines}");
+    let (mut worker, _directory) = Worker::temporary();
+    let (stdout, expected) = reference(&mut worker, "8", "6000");
+    assert_eq!(result, expected);
+    assert_eq!(lines, stdout);
+}

@@ -1,0 +1,195 @@
+//! Control groups and the start of tasks.
+
+use std::{fs, time::Duration};
+
+use dormouse_worker::{
+    cgroup::Slot,
+    process::{Ended, Error, Program},
+};
+
+use crate::worker::{SOON, Worker, name, wait_for};
+
+const KILLED: Option<Ended> = Some(Ended::Killed(9));
+
+/// Waits on the host's clock, which is what a quota is about.
+fn let_pass(time: Duration) {
+    let end = std::time::Instant::now() + time;
+    while let Some(left) = end.checked_duration_since(std::time::Instant::now()) {
+        std::thread::park_timeout(left);
+    }
+}
+
+pub(crate) fn quota_is_what_the_task_gets() {
+    let (mut worker, _directory) = Worker::temporary();
+    let vm = worker.vm(1);
+    vm.set_quota(0, Some(200_000)).unwrap();
+    let task = worker.start_task(&name("t"), &vm, &["spin"]);
+    // The first period is not a whole one.
+    let_pass(Duration::from_millis(50));
+    let (start, before) = (std::time::Instant::now(), vm.cpu_ns().unwrap());
+    let_pass(Duration::from_millis(1500));
+    let used = vm.cpu_ns().unwrap() - before;
+    let share = used as f64 / start.elapsed().as_nanos() as f64;
+    println!("  share at a quota of 20 %: {:.2} %", share * 100.0);
+    // More would be a wrong quota; less may be the host's load.
+    assert!(share < 0.22, "{share}");
+    assert!(share > 0.02, "{share}");
+    assert!(vm.throttling(0).unwrap().throttled_periods > 0);
+    assert!(vm.vcpu_cpu_ns(0).unwrap() >= vm.slot_cpu_ns(0, Slot::A).unwrap());
+    assert_eq!(vm.slot_cpu_ns(0, Slot::B).unwrap(), 0);
+    task.kill().unwrap();
+    assert_eq!(task.wait(SOON).unwrap(), KILLED);
+}
+
+pub(crate) fn a_throttled_vm_freezes_promptly() {
+    let (mut worker, _directory) = Worker::temporary();
+    let vm = worker.vm(2);
+    vm.set_quota(0, Some(20_000)).unwrap();
+    let task = worker.start_task(&name("t"), &vm, &["spin"]);
+    wait_for("throttling", || {
+        let throttled = vm.throttling(0).unwrap().throttled_periods;
+        if throttled > 2 { Ok(()) } else { Err(format!("{throttled} periods")) }
+    });
+    let mut latencies = Vec::new();
+    for _ in 0..10 {
+        latencies.push(vm.freeze(SOON).unwrap().latency());
+        assert!(vm.is_frozen().unwrap());
+        let before = vm.cpu_ns().unwrap();
+        let_pass(Duration::from_millis(30));
+        assert_eq!(vm.cpu_ns().unwrap(), before, "a frozen VM uses no CPU time");
+        vm.thaw(SOON).unwrap();
+    }
+    let throttled = vm.throttling(0).unwrap().throttled_periods;
+    wait_for("the quota to be back", || {
+        let now = vm.throttling(0).unwrap().throttled_periods;
+        if now > throttled { Ok(()) } else { Err(format!("{now} periods")) }
+    });
+    latencies.sort();
+    println!("  freeze at a quota of 2 %: median {:?}, worst {:?}", latencies[5], latencies[9]);
+    assert_eq!(vm.kill_all(SOON).unwrap(), 1);
+    assert_eq!(task.wait(SOON).unwrap(), KILLED);
+}
+
+pub(crate) fn swapping_tiers() {
+    let (mut worker, _directory) = Worker::temporary();
+    let vm = worker.vm(1);
+    let tasks = [(Slot::A, name("a")), (Slot::B, name("b"))].map(|(slot, name)| {
+        let program = worker.program(&name, &["spin"]);
+        program.start(&vm.entry(0, slot).unwrap(), SOON).unwrap()
+    });
+    // One processor for both, so that there is something to compete for.
+    for task in &tasks {
+        let mut one = nix::sched::CpuSet::new();
+        one.set(0).unwrap();
+        nix::sched::sched_setaffinity(nix::unistd::Pid::from_raw(task.pid()), &one).unwrap();
+    }
+    for foreground in [Slot::A, Slot::B] {
+        vm.set_foreground(0, foreground).unwrap();
+        let_pass(Duration::from_millis(40));
+        let used = |slot| vm.slot_cpu_ns(0, slot).unwrap();
+        let before = (used(foreground), used(foreground.other()));
+        let_pass(Duration::from_millis(600));
+        let fore = used(foreground) - before.0;
+        let back = used(foreground.other()) - before.1;
+        println!("  {foreground:?} in the foreground: {fore} ns against {back} ns");
+        assert!(fore > 5 * back, "{foreground:?}: {fore} {back}");
+    }
+    assert_eq!(vm.kill_all(SOON).unwrap(), 2);
+    for task in tasks {
+        assert_eq!(task.wait(SOON).unwrap(), KILLED);
+    }
+}
+
+pub(crate) fn a_frozen_vm_can_be_killed() {
+    let (mut worker, _directory) = Worker::temporary();
+    let vm = worker.vm(1);
+    let task = worker.start_task(&name("t"), &vm, &["spin"]);
+    assert_eq!(vm.pids().unwrap().into_iter().collect::<Vec<_>>(), [task.pid()]);
+    vm.freeze(SOON).unwrap();
+    assert_eq!(vm.kill_all(SOON).unwrap(), 1);
+    assert_eq!(task.wait(SOON).unwrap(), KILLED);
+    assert!(vm.pids().unwrap().is_empty());
+    vm.remove(SOON).unwrap();
+    assert!(vm.cpu_ns().is_err());
+}
+
+pub(crate) fn tasks_are_isolated_and_reaped() {
+    let (mut worker, _directory) = Worker::temporary();
+    let vm = worker.vm(1);
+    let task = worker.start_task(&name("t"), &vm, &["introspect"]);
+    assert_eq!(task.wait(SOON).unwrap(), Some(Ended::Exited(0)));
+    let said = fs::read_to_string(worker.workspace.task(&name("t")).join("stdout")).unwrap();
+    // /dev/fd is the host's /proc, in which the task does not exist under its own PID.
+    assert!(said.starts_with("pid 1\nppid 0\nsid 1\n"), "{said}");
+    assert!(said.ends_with("env 0\n"), "{said}");
+    let task = worker.start_task(&name("e"), &vm, &["exit", "7"]);
+    assert_eq!(task.wait(SOON).unwrap(), Some(Ended::Exited(7)));
+    assert!(matches!(task.wait(SOON), Err(Error::Process { action: "wait for", .. })));
+    let task = worker.start_task(&name("s"), &vm, &["spin"]);
+    let fds: Vec<_> = fs::read_dir(format!("/proc/{}/fd", task.pid()))
+        .unwrap()
+        .map(|fd| fs::read_link(fd.unwrap().path()).unwrap())
+        .collect();
+    assert_eq!(fds.len(), 3, "{fds:?}");
+    assert_eq!(task.wait(Duration::from_millis(5)).unwrap(), None);
+    task.kill().unwrap();
+    assert_eq!(task.wait(SOON).unwrap(), KILLED);
+    task.kill().unwrap();
+}
+
+pub(crate) fn failures_to_start_say_why() {
+    let (mut worker, directory) = Worker::temporary();
+    let vm = worker.vm(1);
+    let entry = vm.entry(0, Slot::A).unwrap();
+    let start = |program: Program| {
+        let error = program.start(&entry, SOON).unwrap_err();
+        let why = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
+        format!("{error}: {why}")
+    };
+    let said = start(Program::new("/nowhere/task", directory.path()));
+    assert!(
+        said.starts_with("cannot start /nowhere/task: executing it failed: No such file"),
+        "{said}"
+    );
+    let said = start(Program::new("/bin/true", "/nowhere"));
+    assert!(said.starts_with("cannot open /nowhere for a task: No such file"), "{said}");
+    let said = start(Program::new("/bin/true", directory.path()).arg("a\0b"));
+    assert!(said.starts_with("cannot start /bin/true: an argument holds a NUL byte"), "{said}");
+    assert!(vm.pids().unwrap().is_empty());
+}
+
+pub(crate) fn a_late_start_is_given_up() {
+    let (mut worker, directory) = Worker::temporary();
+    let vm = worker.vm(1);
+    vm.freeze(SOON).unwrap();
+    let entry = vm.entry(0, Slot::A).unwrap();
+    // Its killer has to thaw the VM: the caller does not know it is frozen.
+    let result = std::thread::scope(|scope| {
+        let starter = scope.spawn(|| {
+            Program::new("/bin/true", directory.path()).start(&entry, Duration::from_millis(50))
+        });
+        wait_for("the process to be in the frozen group", || {
+            let pids = vm.pids().unwrap();
+            if pids.is_empty() { Err("empty") } else { Ok(()) }.map_err(str::to_owned)
+        });
+        let_pass(Duration::from_millis(60));
+        vm.thaw(SOON).unwrap();
+        starter.join().unwrap()
+    });
+    assert!(matches!(result, Err(Error::SpawnLate { .. })), "{result:?}");
+    assert!(vm.pids().unwrap().is_empty());
+}
+
+pub(crate) fn memory_counts_against_the_vm() {
+    let (mut worker, _directory) = Worker::temporary();
+    let vm = worker.tree.create_vm(99, 1, Some(24 << 20)).unwrap();
+    let small = worker.start_task(&name("small"), &vm, &["count", "8", "1000000000"]);
+    worker.await_step(&name("small"), 1);
+    let used = vm.memory_bytes().unwrap();
+    assert!((8 << 20..24 << 20).contains(&used), "{used}");
+    small.kill().unwrap();
+    assert_eq!(small.wait(SOON).unwrap(), KILLED);
+    let large = worker.start_task(&name("large"), &vm, &["count", "64", "1"]);
+    assert_eq!(large.wait(SOON).unwrap(), KILLED, "the limit is enforced");
+    let _ = worker.vm(1);
+}

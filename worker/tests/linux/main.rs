@@ -1,0 +1,56 @@
+//! The Linux layer against the real kernel: control groups, CRIU, processes.
+//!
+//! Needs root, writable control groups and a CRIU that passes its check (`scripts/get-criu`);
+//! each test says which of them, and is skipped with that reason where they are missing. With
+//! `CI=true` a skipped test is a failed one.
+//!
+//! There is no libtest harness, because a worker sets up its mount namespace and its guardian
+//! before it has threads. Each test runs in a process of its own: this program, started
+//! again with `--exact <name>`. The tasks are this program too, started with `task`, and the
+//! worker that is killed with SIGKILL is as well, started with `worker`.
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+mod bench;
+mod checkpoints;
+mod deaths;
+mod groups;
+mod harness;
+mod task;
+mod worker;
+
+use std::{env, process::ExitCode};
+
+use harness::{
+    Need::{Cgroup, Criu},
+    Test,
+};
+
+const TESTS: &[Test] = &[
+    Test("quota_is_what_the_task_gets", &[Cgroup], groups::quota_is_what_the_task_gets),
+    Test("a_throttled_vm_freezes_promptly", &[Cgroup], groups::a_throttled_vm_freezes_promptly),
+    Test("swapping_tiers_swaps_the_processor", &[Cgroup], groups::swapping_tiers),
+    Test("a_frozen_vm_can_be_killed", &[Cgroup], groups::a_frozen_vm_can_be_killed),
+    Test("tasks_are_isolated_and_reaped", &[Cgroup], groups::tasks_are_isolated_and_reaped),
+    Test("failures_to_start_say_why", &[Cgroup], groups::failures_to_start_say_why),
+    Test("a_late_start_is_given_up", &[Cgroup], groups::a_late_start_is_given_up),
+    Test("memory_counts_against_the_vm", &[Cgroup], groups::memory_counts_against_the_vm),
+    Test("dump_and_stop_then_restore", &[Cgroup, Criu], checkpoints::dump_and_stop_then_restore),
+    Test("roll_back_to_a_running_checkpoint", &[Cgroup, Criu], checkpoints::roll_back),
+    Test("damaged_images_fall_back", &[Cgroup, Criu], checkpoints::damaged_images_fall_back),
+    Test("a_refused_restore_leaves_nothing", &[Cgroup, Criu], checkpoints::a_refused_restore),
+    Test("criu_is_killed_at_the_deadline", &[Cgroup, Criu], checkpoints::deadline),
+    Test("checkpoints_at_the_same_time", &[Cgroup, Criu], checkpoints::at_the_same_time),
+    Test("another_worker_restores", &[Cgroup, Criu], checkpoints::another_worker_restores),
+    Test("kill_9_leaves_nothing", &[Cgroup, Criu], deaths::kill_9_leaves_nothing),
+    Test("the_next_worker_sweeps", &[Cgroup, Criu], deaths::the_next_worker_sweeps),
+];
+
+fn main() -> ExitCode {
+    let args: Vec<String> = env::args().skip(1).collect();
+    match args.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["task", mode, rest @ ..] => task::run(mode, rest),
+        ["worker", rest @ ..] => worker::run(rest),
+        ["bench", name] => bench::run(name),
+        args => harness::main(TESTS, args),
+    }
+}

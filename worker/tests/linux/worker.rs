@@ -1,0 +1,203 @@
+//! A worker as the tests need it; also as a process of its own, to be killed.
+
+use std::{
+    env, fs,
+    io::{Read, Write},
+    path::{Path, PathBuf},
+    process::{Child, Command, ExitCode, Stdio},
+    time::{Duration, Instant},
+};
+
+use dormouse_worker::{
+    cgroup::{CpuQuota, Hierarchy, InstanceName, Slot, Tree, Vm},
+    checkpointer::Checkpointer,
+    cleanup,
+    criu::{AfterDump, Version},
+    process::{Guardian, Identity, Program, Task, pid_namespace},
+    store::{Progress, Store},
+    workspace::{TaskName, Workspace},
+};
+
+use crate::harness;
+
+pub(crate) const SOON: Duration = Duration::from_secs(20);
+
+pub(crate) struct Worker {
+    pub(crate) guardian: Guardian,
+    pub(crate) workspace: Workspace,
+    pub(crate) tree: Tree,
+    pub(crate) store: Store,
+    pub(crate) cleaned: cleanup::CleanedUp,
+    program: PathBuf,
+    next_vm: u64,
+}
+
+impl Worker {
+    /// The start of a worker, in the order a worker does it.
+    pub(crate) fn start(directory: &Path) -> Self {
+        let hierarchy = Hierarchy::detect().unwrap();
+        let name = InstanceName {
+            pid_namespace: pid_namespace().unwrap(),
+            owner: Identity::current().unwrap(),
+        };
+        let guardian = Guardian::start(&hierarchy, name).unwrap();
+        let program = env::current_exe().unwrap();
+        let workspace = Workspace::enter(directory).unwrap();
+        let store = Store::open(workspace.checkpoints()).unwrap();
+        let cleaned = cleanup::clean_up(&hierarchy, &workspace, &store, SOON).unwrap();
+        let program = workspace.install_program(&program).unwrap();
+        let tree = Tree::create(hierarchy, name, CpuQuota::DEFAULT_PERIOD_US).unwrap();
+        Self { guardian, workspace, tree, store, cleaned, program, next_vm: 1 }
+    }
+
+    /// A worker in a temporary directory, for a test that needs only one.
+    pub(crate) fn temporary() -> (Self, tempfile::TempDir) {
+        let directory = tempfile::tempdir().unwrap();
+        (Self::start(directory.path()), directory)
+    }
+
+    pub(crate) fn vm(&mut self, vcpus: u32) -> Vm {
+        let id = self.next_vm;
+        self.next_vm += 1;
+        self.tree.create_vm(id, vcpus, None).unwrap()
+    }
+
+    pub(crate) fn checkpointer(&self) -> Checkpointer {
+        let version = Version { major: 4, minor: 1, sublevel: 1 };
+        Checkpointer::new(harness::criu(), version, self.store.clone(), &self.workspace)
+    }
+
+    /// This program as a task.
+    pub(crate) fn program(&self, name: &TaskName, args: &[&str]) -> Program {
+        let directory = self.workspace.create_task(name).unwrap();
+        Program::new(&self.program, directory).arg("task").args(args)
+    }
+
+    pub(crate) fn start_task(&self, name: &TaskName, vm: &Vm, args: &[&str]) -> Task {
+        let entry = vm.entry(0, Slot::A).unwrap();
+        self.program(name, args).start(&entry, SOON).unwrap()
+    }
+
+    /// The step a `count` task has come to.
+    pub(crate) fn step(&self, name: &TaskName) -> u64 {
+        let path = self.workspace.task(name).join("progress");
+        fs::read_to_string(path).unwrap_or_default().trim().parse().unwrap_or(0)
+    }
+
+    pub(crate) fn await_step(&self, name: &TaskName, step: u64) {
+        wait_for(&format!("step {step} of {name}"), || {
+            let now = self.step(name);
+            if now >= step { Ok(()) } else { Err(now.to_string()) }
+        });
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        let removed = self.tree.remove(SOON);
+        assert!(removed.is_ok() || std::thread::panicking(), "{removed:?}");
+    }
+}
+
+pub(crate) fn name(task: &str) -> TaskName {
+    TaskName::new("test", task).unwrap()
+}
+
+/// Polls until `seen` is content; fails with the last state after 20 s.
+pub(crate) fn wait_for<T>(what: &str, mut seen: impl FnMut() -> Result<T, String>) -> T {
+    let start = Instant::now();
+    loop {
+        match seen() {
+            Ok(value) => return value,
+            Err(last) if start.elapsed() > SOON => panic!("{what}: still {last} after 20 s"),
+            Err(_) => std::thread::park_timeout(Duration::from_millis(2)),
+        }
+    }
+}
+
+/// A worker process with three tasks: one running, one restored, one in a frozen VM. It prints
+/// the tasks' PIDs and then waits to be killed.
+pub(crate) fn run(args: &[&str]) -> ExitCode {
+    match args {
+        ["linger", directory] => linger(Path::new(directory)),
+        ["export", directory] => export(Path::new(directory)),
+        ["finish", directory] => finish(Path::new(directory)),
+        _ => ExitCode::FAILURE,
+    }
+}
+
+fn linger(directory: &Path) -> ExitCode {
+    let mut worker = Worker::start(directory);
+    let (running, frozen, restored) = (worker.vm(1), worker.vm(1), worker.vm(1));
+    let a = worker.start_task(&name("running"), &running, &["spin"]);
+    let b = worker.start_task(&name("frozen"), &frozen, &["spin"]);
+    let c = worker.start_task(&name("restored"), &restored, &["count", "4", "1000000000"]);
+    frozen.freeze(SOON).unwrap();
+    running.set_quota(0, Some(50_000)).unwrap();
+    worker.await_step(&name("restored"), 10);
+    let checkpointer = worker.checkpointer();
+    checkpointer
+        .take(&name("restored"), c.pid(), (&restored, 0), AfterDump::Kill, SOON, Progress::default)
+        .unwrap();
+    c.wait(SOON).unwrap().unwrap();
+    let c = checkpointer.restore(&name("restored"), &restored, 0, Slot::A, SOON).unwrap().task;
+    println!("{} {} {} {}", a.pid(), b.pid(), c.pid(), worker.guardian.identity().pid);
+    std::io::stdout().flush().unwrap();
+    loop {
+        std::thread::park();
+    }
+}
+
+/// Takes a checkpoint of a task at work and writes it to stdout as a stream.
+fn export(directory: &Path) -> ExitCode {
+    let mut worker = Worker::start(directory);
+    let vm = worker.vm(1);
+    let task = worker.start_task(&name("traveller"), &vm, &["count", "8", "6000"]);
+    worker.await_step(&name("traveller"), 1500);
+    let progress = || Progress { attempt: 1, progress_ppm: 250_000, cpu_ns: vm.cpu_ns().unwrap() };
+    let taken = worker
+        .checkpointer()
+        .take(&name("traveller"), task.pid(), (&vm, 0), AfterDump::Kill, SOON, progress)
+        .unwrap();
+    task.wait(SOON).unwrap().unwrap();
+    taken.checkpoint.export(&mut std::io::stdout().lock()).unwrap();
+    ExitCode::SUCCESS
+}
+
+/// Reads a checkpoint from stdin, restores it and lets it finish; prints its result.
+fn finish(directory: &Path) -> ExitCode {
+    let mut worker = Worker::start(directory);
+    let vm = worker.vm(1);
+    let mut stream = Vec::new();
+    std::io::stdin().lock().read_to_end(&mut stream).unwrap();
+    let arrived = worker.store.import(&mut stream.as_slice()).unwrap();
+    assert_eq!(arrived.manifest().progress.progress_ppm, 250_000);
+    let restored =
+        worker.checkpointer().restore(&name("traveller"), &vm, 0, Slot::B, SOON).unwrap();
+    let ended = restored.task.wait(SOON).unwrap();
+    assert_eq!(ended, Some(dormouse_worker::process::Ended::Exited(0)));
+    let directory = worker.workspace.task(&name("traveller"));
+    print!("{}", fs::read_to_string(directory.join("result")).unwrap());
+    eprint!("{}", fs::read_to_string(directory.join("stdout")).unwrap());
+    ExitCode::SUCCESS
+}
+
+/// This program as a worker process.
+pub(crate) fn process(mode: &str, directory: &Path) -> Command {
+    let mut command = Command::new(env::current_exe().unwrap());
+    command.args(["worker", mode]).arg(directory);
+    command
+}
+
+/// A worker that lingers, and the PIDs it printed.
+pub(crate) fn lingering(directory: &Path) -> (Child, Vec<i32>) {
+    let mut child = process("linger", directory).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    std::io::BufRead::read_line(
+        &mut std::io::BufReader::new(child.stdout.as_mut().unwrap()),
+        &mut line,
+    )
+    .unwrap();
+    let pids = line.split_whitespace().map(|pid| pid.parse().unwrap()).collect();
+    (child, pids)
+}

@@ -1,0 +1,168 @@
+//! CPU credits: a token bucket fed at a constant rate and drained by use.
+
+use dormouse_units::{Credits, Ppm, Span};
+
+/// How a burstable type earns and spends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CreditSpec {
+    /// Share of a vCPU each vCPU may use at the baseline.
+    pub baseline: Ppm,
+    /// Credits earned per hour by the whole VM.
+    pub earned_per_hour: Credits,
+    /// Credits at launch.
+    pub initial: Credits,
+    /// Most credits it can hold.
+    pub cap: Credits,
+}
+
+/// Fine units in one vCPU-microsecond: so that both a rate per hour and a use in
+/// parts per million are whole numbers per microsecond, and nothing is ever rounded.
+const FINE: u128 = 3_600_000_000 * 1_000_000;
+
+/// The bucket of one VM.
+#[derive(Clone, Debug)]
+pub struct Bucket {
+    spec: CreditSpec,
+    fine: u128,
+}
+
+impl Bucket {
+    /// The bucket of a VM just launched.
+    #[must_use]
+    pub fn new(spec: CreditSpec) -> Self {
+        Self { fine: u128::from(spec.initial.min(spec.cap).as_vcpu_micros()) * FINE, spec }
+    }
+
+    /// How it earns and spends.
+    #[must_use]
+    pub const fn spec(&self) -> &CreditSpec {
+        &self.spec
+    }
+
+    /// What is in it, rounded down.
+    #[must_use]
+    pub fn balance(&self) -> Credits {
+        Credits::from_vcpu_micros(u64::try_from(self.fine / FINE).unwrap_or(u64::MAX))
+    }
+
+    /// Nothing is left.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.fine == 0
+    }
+
+    /// `span` passes at a constant use of `used` vCPUs (their sum, in ppm of one vCPU).
+    /// Never below zero, never above the cap.
+    pub fn pass(&mut self, span: Span, used: u64) {
+        let us = u128::from(span.as_micros());
+        self.settle(us * self.earned(), us * Self::spent(used));
+    }
+
+    /// `span` passes in which `used` vCPU time was measured.
+    pub fn pass_measured(&mut self, span: Span, used: Credits) {
+        let earned = u128::from(span.as_micros()) * self.earned();
+        self.settle(earned, u128::from(used.as_vcpu_micros()) * FINE);
+    }
+
+    fn settle(&mut self, earned: u128, spent: u128) {
+        let cap = u128::from(self.spec.cap.as_vcpu_micros()) * FINE;
+        self.fine = (self.fine + earned).saturating_sub(spent).min(cap);
+    }
+
+    /// From now until nothing is left at this constant use; `None`: never.
+    #[must_use]
+    pub fn empty_after(&self, used: u64) -> Option<Span> {
+        let net = Self::spent(used).checked_sub(self.earned()).filter(|&net| net > 0)?;
+        span_of(self.fine.div_ceil(net))
+    }
+
+    /// From now until it holds `level` at this constant use; `None`: never.
+    #[must_use]
+    pub fn reaches_after(&self, level: Credits, used: u64) -> Option<Span> {
+        let level = u128::from(level.min(self.spec.cap).as_vcpu_micros()) * FINE;
+        let missing = level.saturating_sub(self.fine);
+        if missing == 0 {
+            return Some(Span::ZERO);
+        }
+        let net = self.earned().checked_sub(Self::spent(used)).filter(|&net| net > 0)?;
+        span_of(missing.div_ceil(net))
+    }
+
+    /// Fine units earned per microsecond.
+    fn earned(&self) -> u128 {
+        u128::from(self.spec.earned_per_hour.as_vcpu_micros()) * 1_000_000
+    }
+
+    /// Fine units spent per microsecond at this use.
+    fn spent(used: u64) -> u128 {
+        u128::from(used) * 3_600_000_000
+    }
+}
+
+fn span_of(us: u128) -> Option<Span> {
+    u64::try_from(us).ok().map(Span::from_micros)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn t3_large(initial: u64) -> Bucket {
+        Bucket::new(CreditSpec {
+            baseline: Ppm::new(200_000),
+            earned_per_hour: Credits::whole(36),
+            initial: Credits::whole(initial),
+            cap: Credits::whole(864),
+        })
+    }
+
+    #[test]
+    fn the_rates_are_those_of_the_provider() {
+        let mut bucket = t3_large(0);
+        bucket.pass(Span::from_secs(600), 0);
+        assert_eq!(bucket.balance(), Credits::whole(6));
+        // One vCPU at 100 % spends 1 credit a minute and .6 is earned: 6 / .4 = 15 minutes.
+        assert_eq!(bucket.empty_after(1_000_000), Some(Span::from_secs(900)));
+        bucket.pass(Span::from_secs(900), 1_000_000);
+        assert!(bucket.is_empty());
+        assert_eq!(bucket.empty_after(600_000), None);
+        assert_eq!(bucket.reaches_after(Credits::ONE, 0), Some(Span::from_secs(100)));
+        assert_eq!(bucket.reaches_after(Credits::ONE, 700_000), None);
+    }
+
+    proptest! {
+        /// However time is cut, the same comes out: nothing is lost to rounding.
+        #[test]
+        fn cutting_time_changes_nothing(cuts in prop::collection::vec(1_u64..5_000_000, 1..40), used in 0_u64..600_000) {
+            let (mut whole, mut parts) = (t3_large(10), t3_large(10));
+            whole.pass(Span::from_micros(cuts.iter().sum()), used);
+            for &us in &cuts {
+                parts.pass(Span::from_micros(us), used);
+            }
+            prop_assert_eq!(whole.fine, parts.fine);
+        }
+
+        #[test]
+        fn it_is_empty_exactly_when_foretold(initial in 0_u64..50, used in 600_001_u64..2_000_000) {
+            let mut bucket = t3_large(initial);
+            let after = bucket.empty_after(used).expect("more is used than earned");
+            if let Some(before) = after.as_micros().checked_sub(1) {
+                let mut early = bucket.clone();
+                early.pass(Span::from_micros(before), used);
+                prop_assert!(!early.is_empty());
+            }
+            bucket.pass(after, used);
+            prop_assert!(bucket.is_empty());
+        }
+
+        #[test]
+        fn measured_use_is_the_same_as_modelled(span in 1_u64..10_000_000_000, used in 0_u64..2_000_000) {
+            let (mut a, mut b) = (t3_large(300), t3_large(300));
+            a.pass(Span::from_micros(span), used);
+            let vcpu_us = u64::try_from(u128::from(span) * u128::from(used) / 1_000_000).expect("small");
+            b.pass_measured(Span::from_micros(span), Credits::from_vcpu_micros(vcpu_us));
+            prop_assert!(a.balance().as_vcpu_micros().abs_diff(b.balance().as_vcpu_micros()) <= 1);
+        }
+    }
+}
