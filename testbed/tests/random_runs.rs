@@ -109,7 +109,7 @@ fn outcome(e: &Experiment) -> Option<(Vec<Step>, Vec<Violation>, Option<String>)
     let mut steps = Vec::new();
     // A run may end with tasks left, where everything was preempted for good; that is said.
     let stuck = virtual_run(e, scheduler, |s| steps.push(s.clone())).err().map(|s| s.to_string());
-    let wrong = check(&e.setup, &steps, true);
+    let wrong = check(&e.setup, &steps, Span::ZERO);
     Some((steps, wrong, stuck))
 }
 

@@ -9,11 +9,13 @@
 use std::fs;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use dormouse_tests::dormouse;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::Value;
 
 /// Live runs share the processors: one at a time.
@@ -116,16 +118,17 @@ fn wait_for<T>(what: &str, limit: Duration, mut done: impl FnMut() -> Result<T, 
     }
 }
 
-fn nothing_is_left() {
-    wait_for("everything is gone", Duration::from_secs(20), || match traces() {
-        left if left.is_empty() => Ok(()),
-        left => Err(format!("left: {left:#?}")),
+fn nothing_is_left_but(before: &[String]) {
+    wait_for("everything is gone", Duration::from_secs(20), || {
+        let left: Vec<_> = traces().into_iter().filter(|t| !before.contains(t)).collect();
+        if left.is_empty() { Ok(()) } else { Err(format!("left: {left:#?}")) }
     });
 }
 
 #[test]
 fn tasks_of_a_hibernated_vm_go_on_elsewhere_from_their_checkpoints() {
     let Some(_turn) = turn() else { return };
+    let before = traces();
     let folder = tempfile::tempdir().unwrap();
     let (file, out) = (experiment(folder.path(), HIBERNATES), folder.path().join("out"));
     let (file, dir) = (file.to_str().unwrap(), out.to_str().unwrap());
@@ -143,7 +146,132 @@ fn tasks_of_a_hibernated_vm_go_on_elsewhere_from_their_checkpoints() {
     // The same decisions come out of its log.
     let replayed = dormouse_says(&["replay", dir]);
     assert!(replayed.contains(summary["decisions_sha256"].as_str().unwrap()), "{replayed}");
-    nothing_is_left();
+    dormouse_says(&["check", dir]);
+    nothing_is_left_but(&before);
+}
+
+/// Waits until `out` holds a log with a line that `wanted` finds.
+fn wait_for_event(out: &Path, what: &str, wanted: impl Fn(&Value) -> bool) {
+    wait_for(what, Duration::from_secs(60), || {
+        let log = fs::read_to_string(out.join("events.jsonl")).unwrap_or_default();
+        // The last line may be half-written.
+        let found =
+            log.lines().filter_map(|line| serde_json::from_str(line).ok()).any(|e| wanted(&e));
+        if found { Ok(()) } else { Err(format!("the log ends with {:?}", log.lines().last())) }
+    });
+}
+
+#[test]
+fn a_run_ended_half_way_leaves_nothing_and_a_killed_one_can_go_on() {
+    let Some(_turn) = turn() else { return };
+    let before = traces();
+    let folder = tempfile::tempdir().unwrap();
+    let (file, out) = (experiment(folder.path(), HIBERNATES), folder.path().join("out"));
+    let (file, dir) = (file.to_str().unwrap(), out.to_str().unwrap());
+    let end_with = |signal, report: &str| {
+        let mut run = Command::new(dormouse())
+            .args(["run", file, "--live", "--quiet", "--out", dir])
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        wait_for_event(&out, report, |e| e["report"] == report);
+        kill(Pid::from_raw(run.id().cast_signed()), signal).unwrap();
+        run.wait().unwrap()
+    };
+    // Told to end, it says what came of it until then.
+    let status = end_with(Signal::SIGTERM, "task-started");
+    assert_eq!(status.code(), Some(1));
+    assert_eq!(summary(&out)["tasks"]["total"], 8);
+    nothing_is_left_but(&before);
+
+    // Killed, its workers notice and clean up; only a folder in memory waits for the next start.
+    end_with(Signal::SIGKILL, "checkpoint-taken");
+    let before: Vec<_> = before
+        .into_iter()
+        .chain(traces().into_iter().filter(|t| t.starts_with("/dev/shm")))
+        .collect();
+    nothing_is_left_but(&before);
+    let refused = Command::new(dormouse()).args(["run", file, "--live", "--out", dir]).output();
+    let refused = refused.unwrap();
+    assert_eq!(refused.status.code(), Some(2), "{}", text(&refused));
+    assert!(text(&refused).contains("dormouse resume"), "{}", text(&refused));
+    // The log goes on where it ends, the tasks from their last checkpoints.
+    dormouse_says(&["resume", dir]);
+    assert_eq!(summary(&out)["tasks"]["verified"], 8);
+    no_work_is_done_twice(&events(&out));
+    dormouse_says(&["check", dir]);
+    let replayed = dormouse_says(&["replay", dir]);
+    assert!(replayed.contains(summary(&out)["decisions_sha256"].as_str().unwrap()), "{replayed}");
+    let before: Vec<_> = before.into_iter().filter(|t| Path::new(t).exists()).collect();
+    nothing_is_left_but(&before);
+    assert!(!before.iter().any(|t| t.contains("dormouse-run-")), "not swept: {before:#?}");
+}
+
+/// A worker with processes, mounts and folders of its own.
+fn worker_apart(address: &str, name: &str, root: &Path) -> Child {
+    Command::new("unshare")
+        .args(["--pid", "--fork", "--mount-proc", "--kill-child"])
+        .arg(dormouse())
+        .args(["worker", "--coordinator", address, "--name", name, "--of", "2", "--root"])
+        .arg(root)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+#[test]
+fn tasks_of_a_lost_worker_go_on_at_another_from_their_checkpoints() {
+    let Some(_turn) = turn() else { return };
+    let before = traces();
+    let folder = tempfile::tempdir().unwrap();
+    // Without the hibernation: all that goes wrong is the loss. The share of a core leaves room at
+    // the other worker.
+    let text_of = format!("{}share = 0.15\n", HIBERNATES.replace("400s", "44m"));
+    let (file, out) = (experiment(folder.path(), &text_of), folder.path().join("out"));
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let address = format!("127.0.0.1:{port}");
+    let coordinator = Command::new(dormouse())
+        .args(["coordinator", file.to_str().unwrap(), "--listen", &address, "--workers", "2"])
+        .args(["--quiet", "--out"])
+        .arg(&out)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut workers =
+        ["w1", "w2"].map(|name| worker_apart(&address, name, &folder.path().join(name)));
+    // Lost is the one that took the first checkpoint, once it is stored with the coordinator.
+    wait_for_event(&out, "a checkpoint is taken", |e| e["report"] == "checkpoint-taken");
+    let log = events(&out);
+    let vm = &log.iter().find(|e| e["report"] == "checkpoint-taken").unwrap()["vm"];
+    let created = log.iter().find(|e| e["report"] == "vm-created" && &e["vm"] == vm).unwrap();
+    let joined = |e: &&Value| e["event"] == "host-joined" && e["host"] == created["host"];
+    let lost = log.iter().find(joined).unwrap()["name"].as_str().unwrap().starts_with("w2");
+    let lost = usize::from(lost);
+    kill(Pid::from_raw(workers[lost].id().cast_signed()), Signal::SIGKILL).unwrap();
+
+    let ended = coordinator.wait_with_output().unwrap();
+    assert!(ended.status.success(), "{}", text(&ended));
+    for worker in &mut workers {
+        worker.wait().unwrap();
+    }
+    let summary = summary(&out);
+    assert_eq!(summary["tasks"]["verified"], 8, "{summary:#}");
+    assert!(summary["counts"]["restores"].as_u64().unwrap() > 0, "{summary:#}");
+    no_work_is_done_twice(&events(&out));
+    let dir = out.to_str().unwrap();
+    dormouse_says(&["check", dir]);
+    let replayed = dormouse_says(&["replay", dir]);
+    assert!(replayed.contains(summary["decisions_sha256"].as_str().unwrap()), "{replayed}");
+    // Whoever killed the worker's namespace killed its guardian, too: the next start sweeps.
+    let _ = Command::new(dormouse())
+        .args(["run", file.to_str().unwrap(), "--live", "--speedup", "5000", "--out"])
+        .arg(folder.path().join("refused"))
+        .output()
+        .unwrap();
+    nothing_is_left_but(&before);
 }
 
 /// Of a task restored from a checkpoint, the last attempt's CPU time, from its control group,

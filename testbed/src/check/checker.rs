@@ -64,8 +64,8 @@ struct Task {
 #[derive(Clone, Debug)]
 pub struct Checker<'a> {
     setup: &'a Setup,
-    /// Modelled machines keep exact time; real ones do not.
-    exact: bool,
+    /// How late what a machine reports may be: not at all where it is modelled.
+    lateness: Span,
     vms: BTreeMap<VmId, Followed>,
     tasks: Vec<Task>,
     next_seq: u64,
@@ -74,10 +74,11 @@ pub struct Checker<'a> {
     violations: Vec<Violation>,
 }
 
-/// Checks a whole log; `exact` for one of virtual time.
+/// Checks a whole log, in which a machine's report may be late by up to `lateness` of emulated
+/// time: zero for a log of virtual time.
 #[must_use]
-pub fn check(setup: &Setup, steps: &[Step], exact: bool) -> Vec<Violation> {
-    let mut checker = Checker::new(setup, exact);
+pub fn check(setup: &Setup, steps: &[Step], lateness: Span) -> Vec<Violation> {
+    let mut checker = Checker::new(setup, lateness);
     for step in steps {
         checker.see(step);
     }
@@ -85,12 +86,12 @@ pub fn check(setup: &Setup, steps: &[Step], exact: bool) -> Vec<Violation> {
 }
 
 impl<'a> Checker<'a> {
-    /// Nothing seen yet; `exact` for virtual time.
+    /// Nothing seen yet; `lateness` as for [`check`].
     #[must_use]
-    pub fn new(setup: &'a Setup, exact: bool) -> Self {
+    pub fn new(setup: &'a Setup, lateness: Span) -> Self {
         Self {
             setup,
-            exact,
+            lateness,
             vms: BTreeMap::new(),
             tasks: vec![Task::default(); setup.bag.tasks.len()],
             next_seq: 0,
@@ -107,6 +108,10 @@ impl<'a> Checker<'a> {
             self.wrong("the log ends before the run is over".to_owned());
         }
         self.violations
+    }
+
+    fn exact(&self) -> bool {
+        self.lateness == Span::ZERO
     }
 
     fn wrong(&mut self, what: String) {
@@ -414,8 +419,8 @@ impl<'a> Checker<'a> {
     }
 
     fn credits(&mut self, vm: VmId, balance: Credits) {
-        let now = self.now;
-        self.on(vm, &ALIVE, "reports credits", |vm| vm.credit_error(now, balance));
+        let (now, lateness) = (self.now, self.lateness);
+        self.on(vm, &ALIVE, "reports credits", |vm| vm.credit_error(now, balance, lateness));
     }
 
     fn keep(&mut self, task: TaskId, done: Option<Ppm>) {
@@ -430,7 +435,7 @@ impl<'a> Checker<'a> {
 
     /// A real VM may report what it did just before it froze; a modelled one reports at once.
     fn awake(&mut self, vm: VmId, what: &str) {
-        if self.exact {
+        if self.exact() {
             self.on(vm, &[Life::Running, Life::Freezing], what, |_| None);
         }
     }
@@ -456,7 +461,7 @@ impl<'a> Checker<'a> {
     fn too_soon(&self, vm: VmId, task: TaskId) -> Option<String> {
         let n = task.get() as usize;
         let (followed, open) = (self.vms.get(&vm)?, self.tasks.get(n)?.open.as_ref()?);
-        let spec = self.setup.bag.tasks.get(n).filter(|_| self.exact)?;
+        let spec = self.setup.bag.tasks.get(n).filter(|_| self.exact())?;
         let runtime = *spec.runtime.get(&followed.kind.name)?;
         let (started, frozen) = open.started?;
         let cost = self.setup.checkpoint.plan(spec.memory, runtime).cost.times(open.checkpoints);

@@ -60,8 +60,14 @@ impl Followed {
         self.frozen + self.frozen_since.map_or(Span::ZERO, |since| now.since(since))
     }
 
-    /// What is wrong with a balance reported now.
-    pub(super) fn credit_error(&mut self, now: Time, balance: Credits) -> Option<String> {
+    /// What is wrong with a balance reported now. The report before may have been `lateness` late
+    /// and this one on time: what was earned meanwhile is that of a span so much longer.
+    pub(super) fn credit_error(
+        &mut self,
+        now: Time,
+        balance: Credits,
+        lateness: Span,
+    ) -> Option<String> {
         let Some(burstable) = self.kind.burstable else {
             return Some(format!("{} has credits but is not burstable", self.kind.name));
         };
@@ -72,7 +78,8 @@ impl Followed {
         }
         let (since, had) = before.unwrap_or((self.launched, burstable.initial));
         let rate = u128::from(burstable.earned_per_hour.as_vcpu_micros());
-        let earned = rate * u128::from(now.since(since).as_micros()) / 3_600_000_000 + 1;
+        let earned =
+            rate * u128::from((now.since(since) + lateness).as_micros()) / 3_600_000_000 + 1;
         let most = u128::from(had.as_vcpu_micros()) + earned;
         (u128::from(balance.as_vcpu_micros()) > most).then(|| {
             format!("it holds {balance} after {had} at {since}: more than it can have earned")

@@ -40,6 +40,8 @@ pub(crate) enum Command {
     Coordinator(CoordinatorArgs),
     /// Offer this host to a coordinator, until its run is over
     Worker(WorkerArgs),
+    /// Go on with a live run whose coordinator was killed
+    Resume(ResumeArgs),
     /// Say what became of a task or VM of a run, and why
     Explain {
         /// The folder of the run
@@ -111,6 +113,21 @@ pub(crate) struct CoordinatorArgs {
     /// How many workers to wait for before it begins [default: as the experiment says]
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub(crate) workers: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ResumeArgs {
+    /// The folder of the run
+    pub(crate) dir: PathBuf,
+    /// Where to listen for its workers of other hosts [default: on workers of this host]
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) listen: Option<SocketAddr>,
+    /// Print nothing but errors
+    #[arg(long, short, conflicts_with = "json")]
+    pub(crate) quiet: bool,
+    /// Print summary.json instead of the table
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// What is run, and where its results go.

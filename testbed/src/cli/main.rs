@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 use super::args::{Cli, Command};
-use super::{batch, check, doctor, explain, list, replay, reproduce, run, worker};
+use super::{batch, check, conduct, doctor, explain, list, replay, reproduce, run, worker};
 
 /// Runs the command line. Status 0: a result; 1: something broke; 2: bad input.
 #[must_use]
@@ -17,6 +17,7 @@ pub fn main() -> ExitCode {
         Command::Sweep(args) => reproduce::sweep(args),
         Command::Merge(args) => reproduce::merge(args),
         Command::Coordinator(args) => run::coordinator(args),
+        Command::Resume(args) => conduct::resume(args),
         Command::Worker(args) => worker::worker(args),
         Command::Explain { dir, what } => explain::run(dir, what),
         Command::Check { dir } => check::run(dir),

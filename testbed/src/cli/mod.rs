@@ -4,6 +4,7 @@ mod args;
 mod batch;
 mod chain;
 mod check;
+mod conduct;
 mod doctor;
 mod explain;
 mod failure;

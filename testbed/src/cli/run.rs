@@ -4,13 +4,11 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use dormouse_coordinator::Progress;
-
 use super::args::{CoordinatorArgs, RunArgs, WhatArgs};
+use super::conduct::conduct_live;
 use super::failure::Failure;
 use super::print::print;
 use crate::experiment::{Loaded, Override, Source, load};
-use crate::live::{self, Conduct, conduct};
 use crate::output::{Header, LogWriter, Mode, Outcome, Staging, Style};
 use crate::record::Record;
 use crate::virtual_run::virtual_run;
@@ -49,7 +47,8 @@ fn virtually(asked: &Asked<'_>) -> Result<(), Failure> {
 
     let mut log = LogWriter::begin(staging.path(), &header)?;
     let mut record = Record::new(header.experiment.setup.bag.tasks.len());
-    let progress = progress(args, record.tasks.len());
+    let say = Say::of(args);
+    let progress = say.progress(record.tasks.len());
     let stuck = virtual_run(&header.experiment, scheduler, |step| {
         log.step(step);
         record.see(step);
@@ -62,56 +61,31 @@ fn virtually(asked: &Asked<'_>) -> Result<(), Failure> {
     let wall_s = began.elapsed().as_secs_f64();
     let outcome =
         Outcome { header: &header, record: &record, plan: plan.as_ref(), fidelity: None, wall_s };
-    end(args, &outcome, staging, stuck.map(|stuck| stuck.to_string()))
+    end(say, &outcome, staging, stuck.map(|stuck| stuck.to_string()))
 }
 
 /// A live run, with workers of its own, or listening for some from elsewhere.
 fn live(asked: &Asked<'_>, listen: Option<SocketAddr>) -> Result<(), Failure> {
-    let (args, began) = (asked.args, Instant::now());
+    let args = asked.args;
     let loaded = load_from(asked)?;
-    let plan = loaded.plan()?;
-    let (scheduler, rehearsal) = (loaded.scheduler()?, loaded.scheduler()?);
+    // What is wrong with it is said with its place before anything is made.
+    loaded.scheduler()?;
     let header = Header::new(Mode::Live, command(asked), loaded.experiment);
-    let staging = Staging::begin(&folder(args, &header), args.force)?;
-    super::log::begin();
-
-    let progress = progress(args, header.experiment.setup.bag.tasks.len());
-    let conducted = conduct(
-        Conduct {
-            header: &header,
-            scheduler,
-            rehearsal,
-            listen: listen.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 0))),
-            local_workers: if listen.is_none() { header.experiment.live.workers } else { 0 },
-            out: staging.path().to_path_buf(),
-        },
-        |now| show(&progress, now),
-    );
-    progress.finish_and_clear();
-    let live::Outcome { record, fidelity, .. } = conducted?;
-    let broke = record.cancelled.clone();
-    let wall_s = began.elapsed().as_secs_f64();
-    let outcome = Outcome {
-        header: &header,
-        record: &record,
-        plan: plan.as_ref(),
-        fidelity: Some(&fidelity),
-        wall_s,
-    };
-    end(args, &outcome, staging, broke)
+    let staging = Staging::begin_in_place(&folder(args, &header), args.force)?;
+    conduct_live(&header, listen, staging, false, Say::of(args))
 }
 
 /// Writes the results and says what came out; `broke`: why the run was ended with tasks left.
-fn end(
-    args: &WhatArgs,
+pub(super) fn end(
+    say: Say,
     outcome: &Outcome<'_>,
     staging: Staging,
     broke: Option<String>,
 ) -> Result<(), Failure> {
     let folder = outcome.write(staging)?;
-    if args.json {
+    if say.json {
         print(&format!("{:#}", outcome.summary()))?;
-    } else if !args.quiet {
+    } else if !say.quiet {
         print(&outcome.table(Style::of_stdout()))?;
         print(&format!("  {:<13} {}", "results", folder.display()))?;
     }
@@ -121,24 +95,6 @@ fn end(
             Err(Failure::Broken(format!("the run broke: {why}; see {}", folder.display())))
         }
     }
-}
-
-/// One line of how a live run goes.
-fn show(bar: &indicatif::ProgressBar, now: &Progress) {
-    bar.set_position(u64::from(now.completed));
-    bar.set_message(if now.begun {
-        format!(
-            "{:.0} s, {} running on {} VMs, {} hibernations, {} migrations, ${:.4}",
-            now.now.as_secs_f64(),
-            now.running,
-            now.vms,
-            now.counts.hibernations,
-            now.counts.migrations,
-            now.cost.as_usd()
-        )
-    } else {
-        format!("{} of {} workers are here", now.workers, now.workers_wanted)
-    });
 }
 
 fn load_from(asked: &Asked<'_>) -> Result<Loaded, Failure> {
@@ -215,12 +171,25 @@ fn folder(args: &WhatArgs, header: &Header) -> PathBuf {
     })
 }
 
-/// A line on standard error, where that is a terminal.
-fn progress(args: &WhatArgs, tasks: usize) -> indicatif::ProgressBar {
-    if args.quiet || args.json {
-        return indicatif::ProgressBar::hidden();
+/// How much a run says.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Say {
+    pub(super) quiet: bool,
+    pub(super) json: bool,
+}
+
+impl Say {
+    fn of(args: &WhatArgs) -> Self {
+        Self { quiet: args.quiet, json: args.json }
     }
-    let style = indicatif::ProgressStyle::with_template("{pos}/{len} tasks {bar:24} {msg}");
-    indicatif::ProgressBar::new(tasks as u64)
-        .with_style(style.unwrap_or_else(|_| indicatif::ProgressStyle::default_bar()))
+
+    /// A line on standard error, where that is a terminal.
+    pub(super) fn progress(self, tasks: usize) -> indicatif::ProgressBar {
+        if self.quiet || self.json {
+            return indicatif::ProgressBar::hidden();
+        }
+        let style = indicatif::ProgressStyle::with_template("{pos}/{len} tasks {bar:24} {msg}");
+        indicatif::ProgressBar::new(tasks as u64)
+            .with_style(style.unwrap_or_else(|_| indicatif::ProgressStyle::default_bar()))
+    }
 }

@@ -73,19 +73,7 @@ impl Loaded {
     ///
     /// As [`Loaded::scheduler`].
     pub fn plan(&self) -> Result<Option<Plan>, InputError> {
-        let Experiment { setup, scheduler, .. } = &self.experiment;
-        if scheduler.name == dormouse_policies::BagSchedulerName::Fifo {
-            return Ok(None);
-        }
-        dormouse_policies::plan(
-            scheduler,
-            &setup.catalogue,
-            &setup.bag,
-            &setup.checkpoint,
-            setup.seed,
-        )
-        .map(Some)
-        .map_err(|error| plan_error(&self.scheduler, &error))
+        self.experiment.plan().map_err(|error| plan_error(&self.scheduler, &error))
     }
 }
 
@@ -98,6 +86,19 @@ impl Experiment {
     pub fn scheduler(&self) -> Result<Box<dyn Scheduler>, PlanError> {
         let Setup { catalogue, bag, checkpoint, seed, .. } = &self.setup;
         dormouse_policies::build(&self.scheduler, catalogue, bag, checkpoint, *seed)
+    }
+
+    /// The plan the scheduler would begin with, if it makes one.
+    ///
+    /// # Errors
+    ///
+    /// No plan can be made.
+    pub fn plan(&self) -> Result<Option<Plan>, PlanError> {
+        if self.scheduler.name == dormouse_policies::BagSchedulerName::Fifo {
+            return Ok(None);
+        }
+        let Setup { catalogue, bag, checkpoint, seed, .. } = &self.setup;
+        dormouse_policies::plan(&self.scheduler, catalogue, bag, checkpoint, *seed).map(Some)
     }
 }
 

@@ -37,6 +37,8 @@ pub struct Conduct<'a> {
     pub local_workers: u32,
     /// The folder for the log and the checkpoints.
     pub out: PathBuf,
+    /// Go on with the run whose log is in that folder.
+    pub resume: bool,
 }
 
 /// Why there is no live run, or no end of it.
@@ -129,10 +131,11 @@ async fn to_the_end(
     conduct: Conduct<'_>,
     mut show: impl FnMut(&Progress),
 ) -> Result<Conducted, LiveError> {
-    let Conduct { header, scheduler, rehearsal, listen, local_workers, out } = conduct;
+    let Conduct { header, scheduler, rehearsal, listen, local_workers, out, resume } = conduct;
     let cancel = CancellationToken::new();
     let (progress, seen) = watch::channel(Progress::default());
-    let live = live_run(header, scheduler, rehearsal, listen, &out, progress, cancel.clone())?;
+    let mut live = live_run(header, scheduler, rehearsal, listen, &out, progress, cancel.clone())?;
+    live.resume = resume;
     let bound = live.bind().await?;
     let mut workers = match local_workers {
         0 => {

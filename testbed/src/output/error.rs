@@ -12,6 +12,12 @@ pub enum OutputError {
          into it", .0.display()
     )]
     NotARun(PathBuf),
+    /// The folder holds a live run that was ended half-way.
+    #[error(
+        "--out {}: it holds a live run that did not come to its end; `dormouse resume {}` goes on \
+         with it, --force replaces it", .0.display(), .0.display()
+    )]
+    Unfinished(PathBuf),
     /// It is no folder.
     #[error("--out {}: it is a file; give a folder, or one to be made", .0.display())]
     IsAFile(PathBuf),
@@ -46,7 +52,7 @@ impl OutputError {
     #[must_use]
     pub fn is_bad_input(&self) -> bool {
         match self {
-            Self::NotARun(_) | Self::IsAFile(_) | Self::BadLog { .. } => true,
+            Self::NotARun(_) | Self::Unfinished(_) | Self::IsAFile(_) | Self::BadLog { .. } => true,
             Self::Io { source, .. } => matches!(
                 source.kind(),
                 io::ErrorKind::NotFound

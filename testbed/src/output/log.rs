@@ -108,6 +108,38 @@ impl LogWriter {
     }
 }
 
+/// Reads the first line of a run's log.
+///
+/// # Errors
+///
+/// It can't be read, or is damaged.
+pub fn read_header(folder: &Path) -> Result<Header, OutputError> {
+    open(folder).map(|(header, _)| header)
+}
+
+/// Whether anything happened in the run whose log is in a folder.
+#[must_use]
+pub(crate) fn has_steps(folder: &Path) -> bool {
+    open(folder).is_ok_and(|(_, mut lines)| lines.next().is_some())
+}
+
+type NumberedLines = std::iter::Enumerate<io::Lines<BufReader<File>>>;
+
+fn open(folder: &Path) -> Result<(Header, NumberedLines), OutputError> {
+    let path = folder.join("events.jsonl");
+    let file = File::open(&path).map_err(|error| OutputError::io("read", &path, error))?;
+    let bad = |why: String| OutputError::BadLog { path: path.clone(), line: 1, why };
+    let mut lines = BufReader::new(file).lines().enumerate();
+    let (_, first) = lines.next().ok_or_else(|| bad("the log is empty".into()))?;
+    let first = first.map_err(|error| bad(error.to_string()))?;
+    let header: Header = serde_json::from_str(&first).map_err(|e| bad(e.to_string()))?;
+    if header.format != FORMAT {
+        let why = format!("its format is {}, this program reads {FORMAT}", header.format);
+        return Err(bad(why));
+    }
+    Ok((header, lines))
+}
+
 /// Reads the log of a run's folder.
 ///
 /// # Errors
@@ -115,16 +147,8 @@ impl LogWriter {
 /// It can't be read, or a line of it is damaged.
 pub fn read_log(folder: &Path) -> Result<(Header, Vec<Step>), OutputError> {
     let path = folder.join("events.jsonl");
-    let file = File::open(&path).map_err(|error| OutputError::io("read", &path, error))?;
     let bad = |line, why: String| OutputError::BadLog { path: path.clone(), line, why };
-    let mut lines = BufReader::new(file).lines().enumerate();
-    let (_, first) = lines.next().ok_or_else(|| bad(1, "the log is empty".into()))?;
-    let first = first.map_err(|error| bad(1, error.to_string()))?;
-    let header: Header = serde_json::from_str(&first).map_err(|e| bad(1, e.to_string()))?;
-    if header.format != FORMAT {
-        let why = format!("its format is {}, this program reads {FORMAT}", header.format);
-        return Err(bad(1, why));
-    }
+    let (header, lines) = open(folder)?;
     let mut steps = Vec::new();
     for (n, line) in lines {
         let line = line.map_err(|error| bad(n + 1, error.to_string()))?;

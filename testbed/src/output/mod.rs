@@ -13,10 +13,12 @@ mod table;
 
 pub(crate) use csv::finished_on;
 pub use csv::{TASK_COLUMNS, VM_COLUMNS, tasks as tasks_csv, vms as vms_csv};
+pub(crate) use directory::is_unfinished;
 pub use directory::{FILES, Staging};
 pub use error::OutputError;
 pub use fidelity::Fidelity;
-pub use log::{FORMAT, Header, LogWriter, Mode, read_log};
+pub(crate) use log::has_steps;
+pub use log::{FORMAT, Header, LogWriter, Mode, read_header, read_log};
 pub use summary::Outcome;
 pub use table::Style;
 

@@ -47,6 +47,14 @@ pub enum Error {
         /// What cgroups-rs said.
         source: Box<cgroups_rs::fs::error::Error>,
     },
+    /// It could not be settled who owns a tree of groups.
+    #[error("cannot lock the control group {}", path.display())]
+    Claim {
+        /// The tree's first group.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
     /// A group could not be removed in time.
     #[error("cannot remove the control group {} (after {} ms)", path.display(), after.as_millis())]
     Remove {

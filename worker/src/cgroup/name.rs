@@ -1,4 +1,4 @@
-//! The name of a worker's tree: it says which process owns it.
+//! The name of a worker's tree: it says which process made it.
 
 use std::{fmt, str::FromStr};
 
@@ -6,11 +6,9 @@ use crate::process::Identity;
 
 const PREFIX: &str = "dormouse-";
 
-/// Names a worker's tree by its owner, so that a later worker can tell a live
-/// owner's tree from a dead one's: `dormouse-<pidns>-<pid>-<start>`.
+/// Names a worker's tree by its owner, unlike any other's: `dormouse-<pidns>-<pid>-<start>`.
 ///
-/// The PID namespace is part of it because a PID says nothing about a worker in another
-/// container; trees of other namespaces are left alone.
+/// Whether the owner lives is not read from it but from the lock on the tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InstanceName {
     /// Inode of the owner's PID namespace.

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use super::{Controller, Hierarchy, InstanceName, Result, file, procs, tree};
+use super::{Controller, Hierarchy, InstanceName, Result, claim::Claim, file, procs, tree};
 use crate::process;
 
 /// What a sweep found and took away.
@@ -19,18 +19,25 @@ pub struct Swept {
 
 /// Kills all processes in the trees of dead workers and removes the trees.
 ///
-/// Only trees of workers of this PID namespace are judged: of the others nobody here can
-/// know whether they live.
-///
 /// # Errors
-/// Where the trees cannot be listed, or something survives the deadline.
+/// Where the trees cannot be listed, or something of this PID namespace survives the deadline.
+/// Processes of another namespace may be out of reach: such a tree is left, with a warning.
 pub fn sweep_stale(hierarchy: &Hierarchy, deadline: Duration) -> Result<Swept> {
     let here = process::pid_namespace().ok();
     let mut swept = Swept::default();
     for name in instances(hierarchy)? {
-        if Some(name.pid_namespace) == here && !name.owner.is_alive() {
-            swept.processes += destroy_instance(hierarchy, name, deadline)?;
-            swept.trees.push(name.to_string());
+        let Some(_claim) = Claim::of_abandoned(&tree::first_group(hierarchy, name))? else {
+            continue;
+        };
+        match destroy_instance(hierarchy, name, deadline) {
+            Ok(processes) => {
+                swept.processes += processes;
+                swept.trees.push(name.to_string());
+            }
+            Err(error) if Some(name.pid_namespace) != here => {
+                tracing::warn!(%name, %error, "groups of a dead worker elsewhere are left");
+            }
+            Err(error) => return Err(error),
         }
     }
     Ok(swept)
@@ -82,26 +89,50 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn only_dead_owners_of_this_namespace_are_swept() {
+    fn only_trees_that_nobody_owns_are_swept() {
         let dir = tempfile::tempdir().unwrap();
         let here = process::pid_namespace().unwrap();
-        let alive = Identity::current().unwrap();
-        // The same PID with another start time: the PID was used again.
-        let dead = Identity { start_ticks: alive.start_ticks + 1, ..alive };
-        let names = [
-            InstanceName { pid_namespace: here, owner: alive },
-            InstanceName { pid_namespace: here, owner: dead },
-            InstanceName { pid_namespace: here + 1, owner: dead },
-        ];
+        let owner = Identity::current().unwrap();
+        let names = [here, here + 1, here + 2, here + 3]
+            .map(|pid_namespace| InstanceName { pid_namespace, owner });
+        let at = |name: InstanceName| dir.path().join(name.to_string());
         for name in names {
-            fs::create_dir_all(dir.path().join(name.to_string()).join("vm1/cpu0/a")).unwrap();
+            fs::create_dir_all(at(name).join("vm1/cpu0/a")).unwrap();
         }
         fs::create_dir(dir.path().join("dormouse-init")).unwrap();
         let hierarchy = Hierarchy::V2(dir.path().to_owned());
+        let claims = [0, 1].map(|i| Claim::make(&at(names[i]), || Ok(())).unwrap());
         let swept = sweep_stale(&hierarchy, Duration::from_secs(1)).unwrap();
-        assert_eq!(swept.trees, [names[1].to_string()]);
-        assert!(dir.path().join(names[0].to_string()).exists());
-        assert!(!dir.path().join(names[1].to_string()).exists());
-        assert!(dir.path().join(names[2].to_string()).exists());
+        assert_eq!(swept.trees, [names[2].to_string(), names[3].to_string()]);
+        assert_eq!(names.map(|name| at(name).exists()), [true, true, false, false]);
+        // What becomes of a tree whose worker ends.
+        drop(claims);
+        let swept = sweep_stale(&hierarchy, Duration::from_secs(1)).unwrap();
+        assert_eq!(swept.trees, [names[0].to_string(), names[1].to_string()]);
+        assert!(dir.path().join("dormouse-init").exists());
+    }
+
+    #[test]
+    fn a_tree_swept_while_it_was_being_made_is_made_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let group = dir.path().join("dormouse-1-2-3");
+        fs::create_dir(&group).unwrap();
+        let sweeper = Claim::of_abandoned(&group).unwrap().unwrap();
+        std::thread::scope(|scope| {
+            let maker = scope.spawn(|| {
+                let create = || match fs::create_dir_all(&group) {
+                    Ok(()) => Ok(()),
+                    Err(e) => panic!("{e}"),
+                };
+                Claim::make(&group, create).unwrap()
+            });
+            // The maker has the abandoned group or makes its own: either way it ends with one.
+            fs::remove_dir(&group).unwrap();
+            drop(sweeper);
+            let claim = maker.join().unwrap();
+            assert!(group.exists());
+            assert!(Claim::of_abandoned(&group).unwrap().is_none());
+            drop(claim);
+        });
     }
 }

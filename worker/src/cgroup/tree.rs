@@ -7,7 +7,9 @@ use std::{
 
 use cgroups_rs::fs::{Controller as _, cpu::CpuController};
 
-use super::{Controller, Error, Hierarchy, InstanceName, Result, Vm, cpu, delegate, sweep};
+use super::{
+    Controller, Error, Hierarchy, InstanceName, Result, Vm, claim::Claim, cpu, delegate, sweep,
+};
 
 /// Every controller a tree has groups in.
 pub(crate) const ALL: [Controller; 5] = [
@@ -25,6 +27,7 @@ pub struct Tree {
     hierarchy: Hierarchy,
     name: InstanceName,
     period_us: u64,
+    _claim: Claim,
 }
 
 impl Tree {
@@ -39,12 +42,15 @@ impl Tree {
         if let Hierarchy::V2(root) = &hierarchy {
             delegate::prepare_subtree(root, &["cpu", "memory"])?;
         }
-        create_groups(&hierarchy, &ALL, &relative)?;
+        let claim = Claim::make(&first_group(&hierarchy, name), || {
+            create_groups(&hierarchy, &ALL[..1], &relative)
+        })?;
+        create_groups(&hierarchy, &ALL[1..], &relative)?;
         if let Hierarchy::V2(root) = &hierarchy {
             delegate::enable(&root.join(&relative), &["cpu", "memory"])?;
         }
         cpu::favour(&hierarchy.group(Controller::Cpu, &relative), hierarchy.is_v2())?;
-        Ok(Self { hierarchy, name, period_us })
+        Ok(Self { hierarchy, name, period_us, _claim: claim })
     }
 
     /// Which control groups these are.
@@ -76,6 +82,11 @@ impl Tree {
     pub fn remove(&self, deadline: Duration) -> Result<()> {
         sweep::destroy_instance(&self.hierarchy, self.name, deadline).map(drop)
     }
+}
+
+/// The group of a tree that is made first and that its owner holds a claim on.
+pub(crate) fn first_group(hierarchy: &Hierarchy, name: InstanceName) -> PathBuf {
+    hierarchy.group(ALL[0], Path::new(&name.to_string()))
 }
 
 /// Creates the group `relative` in the hierarchies of `controllers`.

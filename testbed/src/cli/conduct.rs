@@ -1,0 +1,102 @@
+//! Live runs: begun by `dormouse run --live` and `dormouse coordinator`, gone on with by
+//! `dormouse resume`.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Instant;
+
+use dormouse_coordinator::Progress;
+
+use super::args::ResumeArgs;
+use super::failure::Failure;
+use super::run::{Say, end};
+use crate::live::{self, Conduct, conduct};
+use crate::output::{Header, Mode, Outcome, Staging, is_unfinished, read_header};
+
+/// Conducts a run to its end and writes what came of it; without `listen`, on workers of its own.
+pub(super) fn conduct_live(
+    header: &Header,
+    listen: Option<SocketAddr>,
+    mut staging: Staging,
+    resume: bool,
+    say: Say,
+) -> Result<(), Failure> {
+    let (experiment, began) = (&header.experiment, Instant::now());
+    // The experiment was checked before: its scheduler can be made.
+    let cannot = |error: dormouse_policies::PlanError| Failure::BadInput(error.to_string());
+    let (scheduler, rehearsal) =
+        (experiment.scheduler().map_err(cannot)?, experiment.scheduler().map_err(cannot)?);
+    let plan = experiment.plan().map_err(cannot)?;
+    super::log::begin();
+    let folder = staging.path().to_path_buf();
+    let progress = say.progress(experiment.setup.bag.tasks.len());
+    let conducted = conduct(
+        Conduct {
+            header,
+            scheduler,
+            rehearsal,
+            listen: listen.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 0))),
+            local_workers: if listen.is_none() { experiment.live.workers } else { 0 },
+            out: folder.clone(),
+            resume,
+        },
+        |now| show(&progress, now),
+    );
+    progress.finish_and_clear();
+    let live::Outcome { record, fidelity, .. } = match conducted {
+        Ok(outcome) => outcome,
+        Err(error) => {
+            let begun = resume || crate::output::has_steps(&folder);
+            if begun && !error.is_bad_input() {
+                staging.settle();
+                let dir = folder.display();
+                let why = format!("{error}; `dormouse resume {dir}` goes on with the run");
+                return Err(Failure::Broken(why));
+            }
+            return Err(error.into());
+        }
+    };
+    let broke = record.cancelled.clone();
+    let wall_s = began.elapsed().as_secs_f64();
+    let fidelity = Some(&fidelity);
+    let outcome = Outcome { header, record: &record, plan: plan.as_ref(), fidelity, wall_s };
+    end(say, &outcome, staging, broke)
+}
+
+/// Goes on with a live run whose coordinator was killed: its log is replayed, workers that are
+/// still there are taken back, and tasks of the others restart from their last checkpoints.
+pub(crate) fn resume(args: &ResumeArgs) -> Result<(), Failure> {
+    let header = read_header(&args.dir)?;
+    check(&args.dir, &header)?;
+    let staging = Staging::go_on(&args.dir)?;
+    conduct_live(&header, args.listen, staging, true, Say { quiet: args.quiet, json: args.json })
+}
+
+fn check(dir: &Path, header: &Header) -> Result<(), Failure> {
+    let refuse = |why: &str| Err(Failure::BadInput(format!("{}: {why}", dir.display())));
+    if header.mode == Mode::Virtual {
+        return refuse("it is a run of virtual time; make it again with `dormouse run`");
+    }
+    if !is_unfinished(dir) {
+        return refuse("this run came to its end; there is nothing left to go on with");
+    }
+    Ok(())
+}
+
+/// One line of how a live run goes.
+fn show(bar: &indicatif::ProgressBar, now: &Progress) {
+    bar.set_position(u64::from(now.completed));
+    bar.set_message(if now.begun {
+        format!(
+            "{:.0} s, {} running on {} VMs, {} hibernations, {} migrations, ${:.4}",
+            now.now.as_secs_f64(),
+            now.running,
+            now.vms,
+            now.counts.hibernations,
+            now.counts.migrations,
+            now.cost.as_usd()
+        )
+    } else {
+        format!("{} of {} workers are here", now.workers, now.workers_wanted)
+    });
+}
