@@ -18,6 +18,7 @@
 //! Every function works on paths below a root it is given, so the unit tests run on
 //! directories of plain files.
 
+mod bandwidth;
 mod cpu;
 mod delegate;
 mod error;
