@@ -102,9 +102,10 @@ impl Checkpointer {
         &self.store
     }
 
-    /// Takes a checkpoint of the task `name`, which is the process `pid` on vCPU `vcpu` of `vm`.
+    /// Takes a checkpoint of the task `name`, which is the process `pid` in `slot` of vCPU `vcpu`
+    /// of `vm`.
     ///
-    /// `progress` is asked while the task stands still. The vCPU's quota is lifted meanwhile.
+    /// `progress` is asked while the task stands still. Its slot's quota is lifted meanwhile.
     /// The VM must not be frozen.
     ///
     /// # Errors
@@ -114,7 +115,7 @@ impl Checkpointer {
         &self,
         name: &TaskName,
         pid: i32,
-        (vm, vcpu): (&Vm, u32),
+        (vm, vcpu, slot): (&Vm, u32, Slot),
         after: AfterDump,
         deadline: Duration,
         progress: impl FnOnce() -> Progress,
@@ -131,7 +132,7 @@ impl Checkpointer {
         let (dumped, known) = thread::scope(|scope| {
             let follower = scope.spawn(|| store::follow_pages(&images, &done));
             let mut lift = || {
-                lifted = Some(vm.lift_quota(vcpu)?);
+                lifted = Some(vm.lift_quota(vcpu, slot)?);
                 Ok(())
             };
             let mut note = || {

@@ -7,7 +7,7 @@ use dormouse_units::{Span, TaskId};
 use tokio::sync::{Semaphore, mpsc};
 use tonic::transport::Channel;
 
-use super::{Prepared, places::Places};
+use super::{Prepared, cores::Cores, places::Places};
 use crate::{
     checkpointer::Checkpointer,
     store::Store,
@@ -39,6 +39,7 @@ pub(crate) struct Host {
     /// A checkpoint stands still for as long as modelled.
     pub(crate) hold_checkpoints: bool,
     pub(crate) places: Places,
+    pub(crate) cores: Arc<Cores>,
     /// As many dumps and restores at once as there are cores: CRIU computes all the time.
     pub(crate) criu: Arc<Semaphore>,
     /// For checkpoints, apart from the session's connection.
@@ -64,6 +65,7 @@ impl Host {
             speedup: welcome.emulated_us_per_second.max(1),
             hold_checkpoints: welcome.hold_checkpoints,
             places: Places::default(),
+            cores: Arc::new(Cores::of_this_process()),
             criu: Arc::new(Semaphore::new(cores())),
             coordinator: CoordinatorClient::new(coordinator),
             reports,

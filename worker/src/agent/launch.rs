@@ -178,7 +178,7 @@ fn from_scratch(
     let entry = groups.entry(*cpu, *slot).map_err(|e| explain(&e))?;
     let before = base(place)?;
     // Nothing of the birth is the task's own work; it is not promised, and not counted.
-    let lifted = groups.lift_quota(*cpu).map_err(|e| explain(&e))?;
+    let lifted = groups.lift_quota(*cpu, *slot).map_err(|e| explain(&e))?;
     let process = Program::new(host.program(), &directory)
         .args(arguments(order))
         .args(["--cpu-time", &format!("{}us", order.cpu_us.max(1)), "--progress"])

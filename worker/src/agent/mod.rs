@@ -19,6 +19,7 @@
 //! What a VM *should* do is decided by [`dormouse_vm::Machine`]; here it is made so.
 
 mod config;
+mod cores;
 mod error;
 mod host;
 mod launch;

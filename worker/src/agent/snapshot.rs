@@ -84,7 +84,7 @@ pub(crate) fn take(
             cpu_ns: u64::try_from(progress.cpu.as_nanos()).unwrap_or(u64::MAX),
         }
     };
-    let at = (&*place.groups, place.cpu);
+    let at = (&*place.groups, place.cpu, place.slot);
     let taken = checkpointer.take(name, task.pid(), at, after, limit::DUMP, noted);
     match taken {
         Ok(taken) => Ok(Snapshot {

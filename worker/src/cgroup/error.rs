@@ -39,6 +39,16 @@ pub enum Error {
         /// What cgroups-rs said.
         source: Box<cgroups_rs::fs::error::Error>,
     },
+    /// A thread could not be given its host cores.
+    #[error("cannot bind thread {thread} of {} to host cores", path.display())]
+    Bind {
+        /// Where the group lists its threads.
+        path: PathBuf,
+        /// The thread.
+        thread: i32,
+        /// What the kernel said.
+        source: io::Error,
+    },
     /// A group could not be created.
     #[error("cannot create the control group {}; it takes root, and a /sys/fs/cgroup mounted read-write", path.display())]
     Create {

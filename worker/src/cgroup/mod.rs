@@ -19,6 +19,7 @@
 //! directories of plain files.
 
 mod claim;
+mod bandwidth;
 mod cpu;
 mod delegate;
 mod error;

@@ -8,6 +8,8 @@ use std::{
 };
 
 use nix::{
+    errno::Errno,
+    sched::{CpuSet, sched_setaffinity},
     sys::signal::{Signal, kill},
     unistd::Pid,
 };
@@ -79,6 +81,23 @@ pub(crate) fn kill_all(
     Ok(seen.len())
 }
 
+/// Has all threads of `group` run on these host cores only.
+pub(crate) fn bind(group: &Path, v2: bool, cores: &CpuSet) -> Result<()> {
+    let path = group.join(if v2 { "cgroup.threads" } else { "tasks" });
+    let content = file::read(&path)?;
+    // 0 is a thread of another PID namespace, out of reach, and here would be the caller.
+    for thread in content.lines().filter_map(|line| line.parse().ok()).filter(|id| *id > 0) {
+        match sched_setaffinity(Pid::from_raw(thread), cores) {
+            // It has ended.
+            Ok(()) | Err(Errno::ESRCH) => {}
+            Err(source) => {
+                return Err(Error::Bind { path, thread, source: source.into() });
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Thaws a group and all below it, as far as they exist.
 fn thaw_all(group: &Path, v2: bool) {
     for group in with_descendants(group).unwrap_or_default() {
@@ -135,6 +154,20 @@ mod tests {
         fs::write(dir.path().join("cpu0/a/cgroup.procs"), "7\n12\n").unwrap();
         assert_eq!(list(dir.path()).unwrap(), BTreeSet::from([7, 12]));
         assert!(list(&dir.path().join("none")).unwrap().is_empty());
+    }
+
+    #[test]
+    fn threads_that_are_gone_or_out_of_reach_are_not_bound() {
+        let dir = tempfile::tempdir().unwrap();
+        let cores = nix::sched::sched_getaffinity(Pid::from_raw(0)).unwrap();
+        // No thread has the greatest number there is.
+        fs::write(dir.path().join("tasks"), "0\n2147483647\n").unwrap();
+        bind(dir.path(), false, &CpuSet::new()).unwrap();
+        fs::write(dir.path().join("cgroup.threads"), format!("{}\n", nix::unistd::gettid()))
+            .unwrap();
+        bind(dir.path(), true, &cores).unwrap();
+        let error = bind(dir.path(), true, &CpuSet::new()).unwrap_err().to_string();
+        assert!(error.starts_with("cannot bind thread"), "{error}");
     }
 
     #[test]

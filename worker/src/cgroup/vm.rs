@@ -10,10 +10,11 @@ use std::{
 };
 
 use cgroups_rs::fs::memory::MemController;
+use nix::sched::CpuSet;
 
 use super::{
-    Controller, CpuQuota, Error, Hierarchy, Result, Throttling, Took, cpu, delegate, file, freezer,
-    procs, tree,
+    Controller, CpuQuota, Error, Hierarchy, Result, Throttling, Took, bandwidth::Bandwidth, cpu,
+    delegate, file, freezer, procs, tree,
 };
 
 /// One of a vCPU's two tier groups. Which is foreground changes; which is which does not.
@@ -26,6 +27,8 @@ pub enum Slot {
 }
 
 impl Slot {
+    pub(crate) const BOTH: [Self; 2] = [Self::A, Self::B];
+
     /// The other one.
     #[must_use]
     pub fn other(self) -> Self {
@@ -54,19 +57,6 @@ pub struct Vm {
     period_us: u64,
     /// Of each vCPU; locked while it is written to the kernel.
     bandwidths: Mutex<Vec<Bandwidth>>,
-}
-
-/// What a vCPU should have and how many keep it from having it.
-#[derive(Debug, Clone, Copy, Default)]
-struct Bandwidth {
-    quota: Option<CpuQuota>,
-    lifted: u32,
-}
-
-impl Bandwidth {
-    fn in_force(&self) -> Option<CpuQuota> {
-        self.quota.filter(|_| self.lifted == 0)
-    }
 }
 
 impl Vm {
@@ -107,7 +97,7 @@ impl Vm {
             if v2 {
                 delegate::enable(&vm.hierarchy.group(Controller::Cpu, &relative), &["cpu"])?;
             }
-            for slot in [Slot::A, Slot::B] {
+            for slot in Slot::BOTH {
                 tree::create_groups(&vm.hierarchy, &cpu, &relative.join(slot.name()))?;
             }
             vm.set_foreground(vcpu, Slot::A)?;
@@ -132,11 +122,12 @@ impl Vm {
 
     /// Puts `slot` of vCPU `vcpu` in the foreground and its sibling in the background.
     ///
-    /// Under a quota the background is not quite idle when `slot` is [`Slot::B`] and both want to
-    /// run: measured on Linux 6.18, it then gets one scheduler tick (4 ms) per quota period,
-    /// because at the end of a throttling the kernel forgets what the older group's sibling
-    /// owes. A longer period makes it rarer. With `A` in the foreground or no quota it gets
-    /// less than one per cent.
+    /// Each host core serves its own queue, so this means something only for tasks on the same
+    /// core: see [`Vm::bind`]. Measured on Linux 6.18 with both slots busy on one core, the
+    /// background then gets less than 0.3 % of what the vCPU gets, under any quota or none, as
+    /// long as `slot` is [`Slot::A`]. With `B` in the foreground it gets up to one scheduler tick
+    /// (4 ms) per quota period where the quota is more than that (40 % of 10 ms in 20 ms): at
+    /// the end of a throttling the kernel forgets what the group that is older owes.
     ///
     /// # Errors
     /// No such vCPU, or the kernel refuses the priority.
@@ -144,6 +135,22 @@ impl Vm {
         let v2 = self.hierarchy.is_v2();
         cpu::set_foreground(&self.slot_group(Controller::Cpu, vcpu, slot)?, v2, true)?;
         cpu::set_foreground(&self.slot_group(Controller::Cpu, vcpu, slot.other())?, v2, false)
+    }
+
+    /// Has all tasks of vCPU `vcpu` run on these host cores only. Those that come later run where
+    /// their parent does, or CRIU did, until this is called again.
+    ///
+    /// # Errors
+    /// No such vCPU, or the kernel refuses, as it does where there are no such cores.
+    pub fn bind(&self, vcpu: u32, cores: &CpuSet) -> Result<()> {
+        for slot in Slot::BOTH {
+            procs::bind(
+                &self.slot_group(Controller::Cpu, vcpu, slot)?,
+                self.hierarchy.is_v2(),
+                cores,
+            )?;
+        }
+        Ok(())
     }
 
     /// Moves the whole process `pid` into `slot` of vCPU `vcpu`.
@@ -167,18 +174,19 @@ impl Vm {
         Entry::open(&self.hierarchy, &self.member_groups(vcpu, slot)?)
     }
 
-    /// Lifts the quota of vCPU `vcpu` until the returned value is dropped.
+    /// Exempts `slot` from the quota of vCPU `vcpu` until the returned value is dropped. The other
+    /// slot may use the whole quota meanwhile, and no more.
     ///
     /// For CRIU, which runs code inside the task: a throttled task makes it wait. A
     /// quota set meanwhile is in force from then on.
     ///
     /// # Errors
     /// No such vCPU, or the kernel refuses.
-    pub fn lift_quota(&self, vcpu: u32) -> Result<LiftedQuota<'_>> {
+    pub fn lift_quota(&self, vcpu: u32, slot: Slot) -> Result<LiftedQuota<'_>> {
         self.vcpu_relative(vcpu)?;
         // Dropped, and so counted down, also where lifting fails.
-        let lifted = LiftedQuota { vm: self, vcpu };
-        self.change_bandwidth(vcpu, |b| b.lifted += 1)?;
+        let lifted = LiftedQuota { vm: self, vcpu, slot };
+        self.change_bandwidth(vcpu, |b| b.lift(slot))?;
         Ok(lifted)
     }
 
@@ -193,8 +201,9 @@ impl Vm {
     pub fn freeze(&self, deadline: Duration) -> Result<Took> {
         let asked_at = Instant::now();
         let v2 = self.hierarchy.is_v2();
-        let lifted =
-            (0..self.vcpus).map(|vcpu| self.lift_quota(vcpu)).collect::<Result<Vec<_>>>()?;
+        let slots = (0..self.vcpus).flat_map(|vcpu| Slot::BOTH.map(|slot| (vcpu, slot)));
+        let lifted = slots.map(|(vcpu, slot)| self.lift_quota(vcpu, slot));
+        let lifted = lifted.collect::<Result<Vec<_>>>()?;
         let group = self.group(Controller::Freezer);
         let frozen = freezer::set(&group, v2, true, deadline);
         if frozen.is_err() {
@@ -312,10 +321,25 @@ impl Vm {
         let before = bandwidth.in_force();
         change(bandwidth);
         let after = bandwidth.in_force();
-        if before == after {
-            return Ok(());
+        let v2 = self.hierarchy.is_v2();
+        let vcpu = || match before.vcpu == after.vcpu {
+            true => Ok(()),
+            false => cpu::set_quota(&group, v2, after.vcpu),
+        };
+        // The vCPU's first where it begins to bind and last where it ends, so that no slot is
+        // without quota in between.
+        if after.vcpu.is_some() {
+            vcpu()?;
         }
-        cpu::set_quota(&group, self.hierarchy.is_v2(), after)
+        for ((slot, before), after) in Slot::BOTH.iter().zip(before.slots).zip(after.slots) {
+            if before != after {
+                cpu::set_quota(&group.join(slot.name()), v2, after)?;
+            }
+        }
+        if after.vcpu.is_none() {
+            vcpu()?;
+        }
+        Ok(())
     }
 
     fn group(&self, controller: Controller) -> PathBuf {
@@ -389,17 +413,17 @@ impl Entry {
     }
 }
 
-/// While it lives, its vCPU has no quota.
+/// While it lives, one slot of a vCPU has no quota.
 #[derive(Debug)]
 pub struct LiftedQuota<'a> {
     vm: &'a Vm,
     vcpu: u32,
+    slot: Slot,
 }
 
 impl Drop for LiftedQuota<'_> {
     fn drop(&mut self) {
-        let put_back =
-            self.vm.change_bandwidth(self.vcpu, |b| b.lifted = b.lifted.saturating_sub(1));
+        let put_back = self.vm.change_bandwidth(self.vcpu, |b| b.put_back(self.slot));
         if let Err(error) = put_back {
             // The group is gone, with its VM, or the next change of quota will tell.
             tracing::warn!(%error, "the quota of a vCPU could not be put back");
@@ -500,6 +524,7 @@ mod tests {
             for name in ["cgroup.procs", "cpu.weight"] {
                 fs::write(group.join(name), "").unwrap();
             }
+            fs::write(group.join("cpu.max"), "max 100000").unwrap();
         }
         for group in [dir.path(), vm_dir.parent().unwrap(), &vm_dir, &vm_dir.join("cpu0")] {
             fs::write(group.join("cgroup.subtree_control"), "cpu memory").unwrap();
@@ -519,6 +544,17 @@ mod tests {
         assert_eq!(text(vm_dir.join("cpu0/b/cpu.weight")), "1");
         vm.set_quota(0, Some(250_000)).unwrap();
         assert_eq!(text(vm_dir.join("cpu0/cpu.max")), "5000 20000");
+        let lifted = vm.lift_quota(0, Slot::A).unwrap();
+        let max = |group: &str| text(vm_dir.join(group).join("cpu.max"));
+        assert_eq!(
+            [max("cpu0"), max("cpu0/a"), max("cpu0/b")],
+            ["max 20000", "max 100000", "5000 20000"]
+        );
+        drop(lifted);
+        assert_eq!(
+            [max("cpu0"), max("cpu0/a"), max("cpu0/b")],
+            ["5000 20000", "max 100000", "max 20000"]
+        );
         vm.attach(0, Slot::A, 4711).unwrap();
         assert_eq!(text(vm_dir.join("cpu0/a/cgroup.procs")), "4711");
         assert!(vm.entry(0, Slot::A).unwrap().born_in.is_some());

@@ -193,7 +193,7 @@ impl Criu {
     ///
     /// CRIU runs in these groups, so that the task is born there and every page it is given is
     /// charged to the VM. (Moving a process takes a lock against all forks and exits
-    /// of the machine: 7 to 15 ms.) CRIU's own CPU time counts as the VM's, too. The vCPU's
+    /// of the machine: 7 to 15 ms.) CRIU's own CPU time counts as the VM's, too. The slot's
     /// quota is lifted meanwhile and back before the task's first instruction.
     ///
     /// `before_running` is called just before that instruction: if it fails, the task is killed
@@ -215,7 +215,7 @@ impl Criu {
         let call = "restore";
         let cgroup = |source| Error::Cgroup { call, source: Box::new(source) };
         let entry = vm.entry(vcpu, slot).map_err(cgroup)?;
-        let mut lifted = Some(vm.lift_quota(vcpu).map_err(cgroup)?);
+        let mut lifted = Some(vm.lift_quota(vcpu, slot).map_err(cgroup)?);
         let mut notified = |script: &str| {
             // The process exists and has not run: it still executes CRIU's restorer.
             if script == "post-restore" {

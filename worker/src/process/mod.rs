@@ -10,6 +10,7 @@
 //! process has none. A [`Guardian`] does: a tiny process that waits for the worker's end,
 //! however it comes, and then kills the worker's whole tree of control groups.
 
+mod clone;
 mod error;
 mod guardian;
 mod identity;

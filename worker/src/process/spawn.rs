@@ -1,26 +1,22 @@
 //! Starting a task's program inside its control groups and its own PID namespace.
 
 use std::{
-    ffi::{CString, OsStr, OsString},
+    ffi::{CString, OsStr, OsString, c_void},
     fs::{File, OpenOptions},
-    io::{self, Read},
+    io,
     os::{
         fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd},
         unix::{ffi::OsStrExt, fs::OpenOptionsExt},
     },
     path::{Path, PathBuf},
     ptr,
+    sync::atomic::{AtomicU64, Ordering},
     time::{Duration, Instant},
 };
 
-use nix::{
-    fcntl::OFlag,
-    poll::{PollFd, PollFlags, PollTimeout, poll},
-    sys::wait::{Id, WaitPidFlag, waitid},
-    unistd::pipe2,
-};
+use nix::sys::wait::{Id, WaitPidFlag, waitid};
 
-use super::{Error, Result, Task, pidfd};
+use super::{Error, Result, Task, clone::clone_and_wait, pidfd};
 use crate::cgroup::Entry;
 
 /// A program to start as a task.
@@ -79,57 +75,25 @@ impl Program {
     /// The caller sees to it that the VM is not frozen, or the new process stops there.
     ///
     /// # Errors
-    /// Which step failed in the new process, and why; or that it did not get as far as its
-    /// program before `deadline` (it is killed then).
+    /// Which step failed in the new process, and why; or that it got as far as its program only
+    /// after `deadline` (it is killed then).
     pub fn start(&self, entry: &Entry, deadline: Duration) -> Result<Task> {
         let prepared = self.prepare()?;
-        let (report, child_report) = pipe2(OFlag::O_CLOEXEC).map_err(|e| Error::Spawn {
-            program: self.path.clone(),
-            step: "making a pipe",
-            source: e.into(),
-        })?;
-        let task = prepared.clone_into(entry, child_report.as_raw_fd()).map_err(|source| {
-            Error::Spawn { program: self.path.clone(), step: "making the process", source }
-        })?;
-        drop(child_report);
-        match self.await_exec(report, deadline) {
-            Ok(()) => Ok(task),
-            Err(error) => {
-                // Best effort: it may have exited by itself. Reaped in any case.
-                let _ = pidfd::send_signal(task.as_fd(), libc::SIGKILL);
-                let _ = waitid(Id::PIDFd(task.as_fd()), WaitPidFlag::WEXITED);
-                Err(error)
-            }
-        }
-    }
-
-    /// The pipe closes when the program starts, or brings the step that failed.
-    fn await_exec(&self, report: OwnedFd, deadline: Duration) -> Result<()> {
         let started = Instant::now();
-        loop {
-            let left = deadline.saturating_sub(started.elapsed()).as_millis();
-            let timeout = PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX);
-            match poll(&mut [PollFd::new(report.as_fd(), PollFlags::POLLIN)], timeout) {
-                Ok(0) => {
-                    return Err(Error::SpawnLate {
-                        program: self.path.clone(),
-                        after: started.elapsed(),
-                    });
-                }
-                Ok(_) => break,
-                Err(_) => {}
-            }
+        let fail = |step, source| Error::Spawn { program: self.path.clone(), step, source };
+        let birth = Birth { prepared: &prepared, entry, failed: AtomicU64::new(0) };
+        let task = birth.give().map_err(|source| fail("making the process", source))?;
+        let late = started.elapsed() > deadline;
+        let failed = birth.failure();
+        if failed.is_none() && !late {
+            return Ok(task);
         }
-        let mut bytes = Vec::new();
-        // A failed read is no report: the task's exit status will tell.
-        let _ = File::from(report).read_to_end(&mut bytes);
-        let &[step, a, b, c, d] = bytes.as_slice() else {
-            return Ok(());
-        };
-        Err(Error::Spawn {
-            program: self.path.clone(),
-            step: STEPS.get(usize::from(step)).copied().unwrap_or("an unknown step"),
-            source: io::Error::from_raw_os_error(i32::from_ne_bytes([a, b, c, d])),
+        // Best effort: it may have exited by itself. Reaped in any case.
+        let _ = pidfd::send_signal(task.as_fd(), libc::SIGKILL);
+        let _ = waitid(Id::PIDFd(task.as_fd()), WaitPidFlag::WEXITED);
+        Err(match failed {
+            Some((step, source)) => fail(step, source),
+            None => Error::SpawnLate { program: self.path.clone(), after: started.elapsed() },
         })
     }
 
@@ -174,7 +138,7 @@ fn open(path: &Path, options: &OpenOptions) -> Result<File> {
     options.open(path).map_err(|source| Error::Open { path: path.to_owned(), source })
 }
 
-/// What the new process does before its program, by the number it reports.
+/// What the new process does before its program, by the number it notes.
 const STEPS: [&str; 6] = [
     "setsid",
     "entering the control groups",
@@ -195,15 +159,23 @@ struct Prepared {
     stderr: File,
 }
 
-impl Prepared {
-    /// Makes the process as fork(2) does, but in a new PID namespace, with a pidfd and, under
-    /// version 2, inside its group from the start.
-    #[expect(unsafe_code, reason = "clone3 has no wrapper: posix_spawn knows no namespaces")]
-    fn clone_into(&self, entry: &Entry, report: RawFd) -> io::Result<Task> {
+/// What the new process needs; it shares this one's memory until its program runs.
+struct Birth<'a> {
+    prepared: &'a Prepared,
+    entry: &'a Entry,
+    /// The step that failed, counted from 1, above the kernel's error; zero: none.
+    failed: AtomicU64,
+}
+
+impl Birth<'_> {
+    /// Makes the process, in a new PID namespace, with a pidfd and, under version 2, inside its
+    /// group from the start. Returns when its program runs or it has ended.
+    #[expect(unsafe_code, reason = "posix_spawn knows no namespaces")]
+    fn give(&self) -> io::Result<Task> {
         let mut pidfd: RawFd = -1;
         // SAFETY: all-zero is a valid clone_args: no stack, no TLS, no flags.
         let mut args: libc::clone_args = unsafe { std::mem::zeroed() };
-        if let Some(group) = &entry.born_in {
+        if let Some(group) = &self.entry.born_in {
             args.cgroup = u64::from(group.as_raw_fd().unsigned_abs());
             args.flags = CLONE_INTO_CGROUP;
         }
@@ -212,39 +184,35 @@ impl Prepared {
         args.exit_signal = u64::from(libc::SIGCHLD.unsigned_abs());
         // No handler of the worker may run in the child.
         let blocked = BlockedSignals::all()?;
-        // SAFETY: without CLONE_VM this is a fork: the child has a copy of everything and runs
-        // `run`, which makes only system calls that are safe after a fork of a threaded process
-        // (no allocation, no locks) and never returns.
-        let pid = unsafe {
-            let pid = libc::syscall(
-                libc::SYS_clone3,
-                &raw const args,
-                std::mem::size_of::<libc::clone_args>(),
-            );
-            if pid == 0 {
-                self.run(entry, report);
-            }
-            pid
-        };
-        let error = io::Error::last_os_error();
+        // SAFETY: `run` makes only system calls, on what was prepared before, and never returns;
+        // `self` lives until then, since this waits.
+        let pid = unsafe { clone_and_wait(args, Self::run, ptr::from_ref(self).cast()) };
         drop(blocked);
-        if pid < 0 {
-            return Err(error);
-        }
+        let pid = pid?;
         // SAFETY: the kernel stored a new descriptor here, which nobody else owns.
         let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
-        Ok(Task::new(pid as i32, pidfd))
+        Ok(Task::new(pid, pidfd))
     }
 
-    /// The new process up to its program; reports the step that failed.
-    #[expect(unsafe_code, reason = "bare system calls are all that is allowed after a fork")]
-    fn run(&self, entry: &Entry, report: RawFd) -> ! {
-        let fail = |step: u8| -> ! {
-            // SAFETY: errno and write(2) are safe here, and so is ending at once.
+    /// The step at which the new process ended, and why.
+    fn failure(&self) -> Option<(&'static str, io::Error)> {
+        let failed = self.failed.load(Ordering::Acquire);
+        let step = usize::try_from(failed >> 32).ok()?.checked_sub(1)?;
+        let errno = i32::try_from(failed & u64::from(u32::MAX)).unwrap_or(0);
+        let step = STEPS.get(step).copied().unwrap_or("an unknown step");
+        Some((step, io::Error::from_raw_os_error(errno)))
+    }
+
+    /// The new process up to its program; notes the step that failed.
+    #[expect(unsafe_code, reason = "bare system calls are all that is allowed here")]
+    extern "C" fn run(birth: *const c_void) -> ! {
+        // SAFETY: it is the `Birth` of the thread that waits in `give`.
+        let Self { prepared, entry, failed } = unsafe { &*birth.cast::<Self>() };
+        let fail = |step: u64| -> ! {
+            // SAFETY: the waiting thread's errno is this process's, and ending at once is safe.
             unsafe {
-                let [a, b, c, d] = (*libc::__errno_location()).to_ne_bytes();
-                let message = [step, a, b, c, d];
-                libc::write(report, message.as_ptr().cast(), message.len());
+                let errno = u64::from((*libc::__errno_location()).unsigned_abs());
+                failed.store((step + 1) << 32 | errno, Ordering::Release);
                 libc::_exit(127)
             }
         };
@@ -260,10 +228,10 @@ impl Prepared {
                     }
                 }
             }
-            if libc::fchdir(self.directory.as_raw_fd()) < 0 {
+            if libc::fchdir(prepared.directory.as_raw_fd()) < 0 {
                 fail(2);
             }
-            let files = [&self.stdin, &self.stdout, &self.stderr];
+            let files = [&prepared.stdin, &prepared.stdout, &prepared.stderr];
             // The worker has its own 0, 1 and 2, so these are all above and dup2 clears CLOEXEC.
             for (target, file) in (0..).zip(files) {
                 if libc::dup2(file.as_raw_fd(), target) < 0 {
@@ -280,8 +248,8 @@ impl Prepared {
             if libc::sigprocmask(libc::SIG_SETMASK, &raw const none, ptr::null_mut()) < 0 {
                 fail(5);
             }
-            let path = self.argv_pointers.first().copied().unwrap_or(ptr::null());
-            libc::execve(path, self.argv_pointers.as_ptr(), self.envp_pointers.as_ptr());
+            let path = prepared.argv_pointers.first().copied().unwrap_or(ptr::null());
+            libc::execve(path, prepared.argv_pointers.as_ptr(), prepared.envp_pointers.as_ptr());
         }
         fail(4)
     }

@@ -68,6 +68,20 @@ impl Agent {
         status.unwrap()
     }
 
+    /// CPU time used in one slot of one vCPU, whichever version of control groups there is.
+    pub(crate) fn slot_cpu(&self, vcpu: &str, slot: &str) -> Duration {
+        let groups = self.groups().into_iter().map(|group| group.join(vcpu).join(slot));
+        let used = groups.filter_map(|group| {
+            if let Ok(ns) = fs::read_to_string(group.join("cpuacct.usage")) {
+                return Some(Duration::from_nanos(ns.trim().parse().unwrap()));
+            }
+            let stat = fs::read_to_string(group.join("cpu.stat")).ok()?;
+            let us = stat.lines().find_map(|line| line.strip_prefix("usage_usec "))?;
+            Some(Duration::from_micros(us.parse().unwrap()))
+        });
+        used.last().unwrap()
+    }
+
     /// Groups of this worker in any hierarchy.
     pub(crate) fn groups(&self) -> Vec<PathBuf> {
         let part = format!("-{}-", self.child.id());

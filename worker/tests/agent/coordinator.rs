@@ -281,6 +281,17 @@ impl Seat<'_> {
         }
     }
 
+    /// Waits until something is heard; all that was heard and not yet looked at, in order.
+    pub(crate) fn take_all(&mut self) -> Vec<report::Report> {
+        while self.reports.is_empty() {
+            self.next("report");
+        }
+        while let Ok(event) = self.events.try_recv() {
+            self.hear(event);
+        }
+        std::mem::take(&mut self.reports)
+    }
+
     /// Hears what comes for this much real time.
     pub(crate) fn listen(&mut self, span: Duration) {
         let end = Instant::now() + span;

@@ -112,7 +112,7 @@ fn criu() {
             vm.attach(0, Slot::A, pid).unwrap();
             // Through the worker, of the process just restored.
             let taken = checkpointer
-                .take(&name, pid, (&vm, 0), AfterDump::Kill, SOON, Progress::default)
+                .take(&name, pid, (&vm, 0, Slot::A), AfterDump::Kill, SOON, Progress::default)
                 .unwrap();
             let again = checkpointer.restore(&name, &vm, 0, Slot::A, SOON).unwrap();
             task = again.task;

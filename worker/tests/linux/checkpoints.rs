@@ -53,7 +53,7 @@ pub(crate) fn dump_and_stop_then_restore() {
     worker.await_step(&name("t"), 1200);
     let checkpointer = worker.checkpointer();
     let taken = checkpointer
-        .take(&name("t"), task.pid(), (&one, 0), AfterDump::Kill, SOON, || Progress {
+        .take(&name("t"), task.pid(), (&one, 0, Slot::A), AfterDump::Kill, SOON, || Progress {
             attempt: 1,
             progress_ppm: 300_000,
             cpu_ns: one.cpu_ns().unwrap(),
@@ -94,7 +94,14 @@ pub(crate) fn roll_back() {
     let checkpointer = worker.checkpointer();
     let take = || {
         checkpointer
-            .take(&name("t"), task.pid(), (&vm, 0), AfterDump::Continue, SOON, Progress::default)
+            .take(
+                &name("t"),
+                task.pid(),
+                (&vm, 0, Slot::A),
+                AfterDump::Continue,
+                SOON,
+                Progress::default,
+            )
             .unwrap()
     };
     take();
@@ -121,7 +128,7 @@ pub(crate) fn damaged_images_fall_back() {
         let after = if step == 1500 { AfterDump::Kill } else { AfterDump::Continue };
         taken.push(
             checkpointer
-                .take(&name("t"), task.pid(), (&vm, 0), after, SOON, Progress::default)
+                .take(&name("t"), task.pid(), (&vm, 0, Slot::A), after, SOON, Progress::default)
                 .unwrap(),
         );
     }
@@ -159,7 +166,7 @@ pub(crate) fn a_refused_restore() {
     worker.await_step(&name("t"), 10);
     let checkpointer = worker.checkpointer();
     let taken = checkpointer
-        .take(&name("t"), task.pid(), (&vm, 0), AfterDump::Kill, SOON, Progress::default)
+        .take(&name("t"), task.pid(), (&vm, 0, Slot::A), AfterDump::Kill, SOON, Progress::default)
         .unwrap();
     task.wait(SOON).unwrap().unwrap();
     // Straight to CRIU, past what would have put this right.
@@ -195,7 +202,7 @@ pub(crate) fn deadline() {
     worker.await_step(&name("t"), 1);
     let checkpointer = worker.checkpointer();
     let taken = checkpointer
-        .take(&name("t"), task.pid(), (&vm, 0), AfterDump::Kill, SOON, Progress::default)
+        .take(&name("t"), task.pid(), (&vm, 0, Slot::A), AfterDump::Kill, SOON, Progress::default)
         .unwrap();
     task.wait(SOON).unwrap().unwrap();
     for millis in [1, 3, 5, 8, 10, 12, 15, 20, 25, 30, 35, 40] {
@@ -238,7 +245,14 @@ pub(crate) fn at_the_same_time() {
                     let before = worker.step(&name);
                     worker.await_step(&name, before + 20);
                     checkpointer
-                        .take(&name, task.pid(), (vm, 0), AfterDump::Kill, SOON, Progress::default)
+                        .take(
+                            &name,
+                            task.pid(),
+                            (vm, 0, Slot::A),
+                            AfterDump::Kill,
+                            SOON,
+                            Progress::default,
+                        )
                         .unwrap();
                     assert_eq!(task.wait(SOON).unwrap(), Some(Ended::Killed(9)), "{round}");
                     task = checkpointer.restore(&name, vm, 0, Slot::B, SOON).unwrap().task;

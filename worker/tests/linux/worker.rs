@@ -137,7 +137,14 @@ fn linger(directory: &Path) -> ExitCode {
     worker.await_step(&name("restored"), 10);
     let checkpointer = worker.checkpointer();
     checkpointer
-        .take(&name("restored"), c.pid(), (&restored, 0), AfterDump::Kill, SOON, Progress::default)
+        .take(
+            &name("restored"),
+            c.pid(),
+            (&restored, 0, Slot::A),
+            AfterDump::Kill,
+            SOON,
+            Progress::default,
+        )
         .unwrap();
     c.wait(SOON).unwrap().unwrap();
     let c = checkpointer.restore(&name("restored"), &restored, 0, Slot::A, SOON).unwrap().task;
@@ -157,7 +164,7 @@ fn export(directory: &Path) -> ExitCode {
     let progress = || Progress { attempt: 1, progress_ppm: 250_000, cpu_ns: vm.cpu_ns().unwrap() };
     let taken = worker
         .checkpointer()
-        .take(&name("traveller"), task.pid(), (&vm, 0), AfterDump::Kill, SOON, progress)
+        .take(&name("traveller"), task.pid(), (&vm, 0, Slot::A), AfterDump::Kill, SOON, progress)
         .unwrap();
     task.wait(SOON).unwrap().unwrap();
     taken.checkpoint.export(&mut std::io::stdout().lock()).unwrap();

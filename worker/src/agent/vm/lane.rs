@@ -10,6 +10,7 @@ use super::{
     meter::Meter,
     owner::Owner,
 };
+use crate::agent::cores::Core;
 
 /// The least quota there is, in ppm of a host core: a task under it does next to nothing, and
 /// CRIU can still stop it as usual, which it can't where SIGSTOP or the freezer did before.
@@ -23,6 +24,8 @@ pub(crate) struct Lane {
     quota: Option<u32>,
     /// Of the task whose quota it is: emulated time on this VM, and CPU time here, of all its work.
     rate: (u64, u64),
+    /// The host core to which its tasks are bound, where there are two.
+    core: Option<Core>,
 }
 
 /// What a vCPU should be.
@@ -43,6 +46,7 @@ impl Owner {
             return;
         }
         let wish = self.wish(cpu);
+        self.bind(cpu, wish.quota);
         let Some(lane) = self.lanes.get(cpu as usize) else { return };
         if lane.quota == wish.quota && lane.meter.is_on() == wish.counts {
             return;
@@ -64,6 +68,24 @@ impl Owner {
                 Ok(ns) => lane.meter.start(Instant::now(), ns, quota),
                 Err(error) => self.fail(&error),
             }
+        }
+    }
+
+    /// Two tasks run on one host core, or their tiers would mean nothing; one alone on any.
+    fn bind(&mut self, cpu: u32, quota: Option<u32>) {
+        let runs = |a: &&Attempt| {
+            a.cpu == cpu && a.process.is_some() && !matches!(a.phase, Phase::Dying | Phase::Gone)
+        };
+        let shared = self.attempts.iter().filter(runs).count() > 1;
+        let Some(lane) = self.lanes.get_mut(cpu as usize) else { return };
+        if shared == lane.core.is_some() {
+            return;
+        }
+        let cores = &self.host.cores;
+        lane.core = if shared { cores.place(quota.unwrap_or(1_000_000)) } else { None };
+        let set = lane.core.as_ref().map_or(*cores.all(), Core::set);
+        if let Err(error) = self.groups.bind(cpu, &set) {
+            self.fail(&error);
         }
     }
 

@@ -1,0 +1,98 @@
+//! Which host cores the two tasks of a vCPU share.
+//!
+//! The kernel prefers a foreground to a background only on the core where both wait, and would
+//! give each a core of its own (measured with two idle cores and a quota of half a one: the
+//! background got as much as the foreground). So vCPUs with two tasks are bound to one core each,
+//! the one that has the least bound to it; all others run wherever there is room.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use nix::{
+    sched::{CpuSet, sched_getaffinity},
+    unistd::Pid,
+};
+
+/// The cores this process may use and what is bound to each.
+#[derive(Debug)]
+pub(crate) struct Cores {
+    all: CpuSet,
+    /// By core: its number, and the quotas bound to it, in ppm of it.
+    bound: Mutex<Vec<(usize, u64)>>,
+}
+
+/// A vCPU's place on a core, given back when dropped.
+#[derive(Debug)]
+pub(crate) struct Core {
+    cores: Arc<Cores>,
+    number: usize,
+    ppm: u64,
+}
+
+impl Cores {
+    pub(crate) fn of_this_process() -> Self {
+        // A host of more cores than the set has bits: nobody is bound, and only tiers suffer.
+        let all = sched_getaffinity(Pid::from_raw(0)).unwrap_or_default();
+        Self::of(all)
+    }
+
+    fn of(all: CpuSet) -> Self {
+        let cores = (0..CpuSet::count()).filter(|core| all.is_set(*core).unwrap_or(false));
+        Self { all, bound: Mutex::new(cores.map(|core| (core, 0)).collect()) }
+    }
+
+    /// All of them.
+    pub(crate) fn all(&self) -> &CpuSet {
+        &self.all
+    }
+
+    /// A place for a vCPU of this quota on the core with the least bound to it.
+    pub(crate) fn place(self: &Arc<Self>, ppm: u32) -> Option<Core> {
+        let ppm = u64::from(ppm);
+        let mut bound = self.bound.lock().unwrap_or_else(PoisonError::into_inner);
+        let (core, sum) = bound.iter_mut().min_by_key(|(_, sum)| *sum)?;
+        *sum += ppm;
+        Some(Core { cores: Arc::clone(self), number: *core, ppm })
+    }
+}
+
+impl Core {
+    /// Its core.
+    pub(crate) fn set(&self) -> CpuSet {
+        let mut set = CpuSet::new();
+        // It came out of such a set.
+        let _ = set.set(self.number);
+        set
+    }
+}
+
+impl Drop for Core {
+    fn drop(&mut self) {
+        let mut bound = self.cores.bound.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, sum)) = bound.iter_mut().find(|(core, _)| *core == self.number) {
+            *sum -= self.ppm;
+        }
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_least_bound_core_is_next() {
+        let mut set = CpuSet::new();
+        set.set(1).unwrap();
+        set.set(5).unwrap();
+        let cores = Arc::new(Cores::of(set));
+        let places: Vec<_> = [600_000, 200_000, 300_000, 200_000]
+            .map(|ppm| cores.place(ppm).unwrap())
+            .into_iter()
+            .collect();
+        assert_eq!(places.iter().map(|p| p.number).collect::<Vec<_>>(), [1, 5, 5, 5]);
+        assert!(places[3].set().is_set(5).unwrap() && !places[3].set().is_set(1).unwrap());
+        drop(places);
+        assert_eq!(*cores.bound.lock().unwrap(), [(1, 0), (5, 0)]);
+        assert!(Arc::new(Cores::of(CpuSet::new())).place(1).is_none());
+    }
+}

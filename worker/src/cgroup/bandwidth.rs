@@ -1,0 +1,67 @@
+//! What the two tasks of a vCPU may use together, and how one of them is exempt for a while.
+
+use super::{CpuQuota, Slot};
+
+/// What a vCPU should have, and how many keep each of its slots from being bound by it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Bandwidth {
+    pub(crate) quota: Option<CpuQuota>,
+    /// Of slot `a` and of slot `b`.
+    lifted: [u32; 2],
+}
+
+/// Which groups have which quota.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct InForce {
+    /// The vCPU's, for both slots together.
+    pub(crate) vcpu: Option<CpuQuota>,
+    /// Each slot's own.
+    pub(crate) slots: [Option<CpuQuota>; 2],
+}
+
+impl Bandwidth {
+    pub(crate) fn lift(&mut self, slot: Slot) {
+        let [a, b] = &mut self.lifted;
+        let lifted = if slot == Slot::A { a } else { b };
+        *lifted += 1;
+    }
+
+    pub(crate) fn put_back(&mut self, slot: Slot) {
+        let [a, b] = &mut self.lifted;
+        let lifted = if slot == Slot::A { a } else { b };
+        *lifted = lifted.saturating_sub(1);
+    }
+
+    /// While one slot is exempt the vCPU's group can have no quota, so the other slot gets it:
+    /// a neighbour that is being born or dumped is no reason to run faster.
+    pub(crate) fn in_force(&self) -> InForce {
+        let lifted = self.lifted.map(|count| count > 0);
+        match lifted {
+            [false, false] => InForce { vcpu: self.quota, slots: [None, None] },
+            _ => InForce { vcpu: None, slots: lifted.map(|lifted| self.quota.filter(|_| !lifted)) },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_neighbour_of_an_exempt_slot_keeps_the_quota() {
+        let quota = Some(CpuQuota::from_ppm(500_000, 20_000));
+        let mut bandwidth = Bandwidth { quota, ..Bandwidth::default() };
+        let both = InForce { vcpu: quota, slots: [None, None] };
+        assert_eq!(bandwidth.in_force(), both);
+        bandwidth.lift(Slot::A);
+        bandwidth.lift(Slot::A);
+        assert_eq!(bandwidth.in_force(), InForce { vcpu: None, slots: [None, quota] });
+        bandwidth.lift(Slot::B);
+        assert_eq!(bandwidth.in_force(), InForce { vcpu: None, slots: [None, None] });
+        bandwidth.put_back(Slot::A);
+        bandwidth.put_back(Slot::A);
+        assert_eq!(bandwidth.in_force(), InForce { vcpu: None, slots: [quota, None] });
+        bandwidth.put_back(Slot::B);
+        assert_eq!(bandwidth.in_force(), both);
+    }
+}
