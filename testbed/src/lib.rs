@@ -1,5 +1,6 @@
 //! The `dormouse` command: experiment files, virtual time, live runs, reports.
 
+pub mod batch;
 pub mod check;
 pub mod cli;
 pub mod doctor;

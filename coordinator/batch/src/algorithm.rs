@@ -4,9 +4,11 @@ use std::fmt;
 use std::str::FromStr;
 
 use dormouse_units::Ppm;
+use serde::{Deserialize, Serialize};
 
 /// How parallel jobs get their processors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Algorithm {
     /// First come, first served.
     Fcfs,

@@ -2,10 +2,12 @@
 
 use dormouse_cloud::Stream;
 use dormouse_units::Ppm;
+use serde::{Deserialize, Serialize};
 
 /// How a foreground and a background VM share a processor (sections 2.1 and 3.2). Loss
 /// and utilisation are drawn once a placement of a job, as the paper measured whole jobs.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct Sharing {
     /// Loss of a foreground job with a neighbour: uniform between these.
     pub loss: (f64, f64),

@@ -1,11 +1,13 @@
 //! What a batch scheduler hears and what it decides.
 
 use dormouse_units::{Attempt, Time};
+use serde::{Deserialize, Serialize};
 
 use crate::job::{Job, JobId, Placement};
 
 /// What a scheduler hears.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Event {
     /// A user submitted a job.
     Submitted(Job),
@@ -19,7 +21,8 @@ pub enum Event {
 }
 
 /// One of the two VMs of a processor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Tier {
     /// Highest CPU priority.
     Foreground,
@@ -28,7 +31,8 @@ pub enum Tier {
 }
 
 /// How a background job comes to the foreground.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Move {
     /// The VMs of its processors swap their priorities; nothing restarts.
     Swap,
@@ -45,7 +49,8 @@ pub enum Move {
 }
 
 /// Why a job got processors now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Why {
     /// Everything submitted before it has the foreground.
     FirstInLine,
@@ -70,7 +75,8 @@ pub enum Why {
 }
 
 /// What a scheduler decides.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Decision {
     /// Start a waiting job.
     Start {

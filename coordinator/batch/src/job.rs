@@ -4,9 +4,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use dormouse_units::{Ppm, Span};
+use serde::{Deserialize, Serialize};
 
 /// A job: its position in the order of submission.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct JobId(u32);
 
 impl JobId {
@@ -33,7 +36,8 @@ impl fmt::Display for JobId {
 pub type Placement = Arc<[u32]>;
 
 /// CPU usage of the processes of a job on a processor of their own.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Usage {
     /// Every process uses this much.
     Uniform(Ppm),
@@ -64,10 +68,12 @@ impl Usage {
 }
 
 /// What a user says of a job when submitting it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
     /// Which.
     pub id: JobId,
+    /// Its number in the trace, for people: nothing is decided by it.
+    pub number: u64,
     /// Processes, each of which wants a processor.
     pub processes: u32,
     /// How long the user expects it to run.

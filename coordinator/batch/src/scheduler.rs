@@ -422,7 +422,7 @@ mod tests {
         let share = Ppm::new(400_000 + stream.below(600_001) as u32);
         let usage = if processes == 1 { Usage::FULL } else { Usage::Uniform(share) };
         let estimate = Span::from_secs(1 + stream.below(300) as u64);
-        Job { id: JobId::new(id), processes, estimate, usage }
+        Job { id: JobId::new(id), number: id.into(), processes, estimate, usage }
     }
 
     /// What a pass remembers of the last one saves work and changes no decision.

@@ -140,6 +140,15 @@ pub trait Observer {
     /// What can go wrong with looking on.
     type Error;
 
+    /// The scheduler hears of these, in this order, before it decides; called once an instant.
+    ///
+    /// # Errors
+    ///
+    /// Whatever ends the simulation.
+    fn heard(&mut self, _now: Time, _events: &[Event]) -> Result<(), Self::Error> {
+        Ok(())
+    }
+
     /// A decision was made about the job of this number in the trace.
     ///
     /// # Errors
@@ -270,6 +279,7 @@ pub fn simulate<E, O: Observer<Error = E>>(
             }
             events.push(Event::Submitted(job));
         }
+        observer.heard(now, &events).map_err(SimulationError::Outside)?;
         if let Err(why) = world.scheduler.handle(now, events.drain(..), &mut decisions) {
             let number = world.number(why.job());
             return Err(SimulationError::Refused { number, why });
@@ -310,10 +320,10 @@ impl World<'_> {
             }
             UsageInformation::Absent(_) | UsageInformation::Exact => submission.usage.clone(),
         };
-        let (processes, estimate) = (submission.processes, submission.estimate);
+        let Submission { number, processes, estimate, .. } = submission;
         self.inside.insert(id, Inside { submission, slot: 0, record: None });
         self.totals.most_in_system = self.totals.most_in_system.max(self.inside.len());
-        Job { id, processes, estimate, usage }
+        Job { id, number, processes, estimate, usage }
     }
 
     /// A job leaves the system.

@@ -42,11 +42,11 @@ pub(crate) enum Command {
     Worker(WorkerArgs),
     /// Go on with a live run whose coordinator was killed
     Resume(ResumeArgs),
-    /// Say what became of a task or VM of a run, and why
+    /// Say what became of a task, VM or job of a run, and why
     Explain {
         /// The folder of the run
         dir: PathBuf,
-        /// Such as task7 or vm3
+        /// Such as task7 or vm3; of a batch run, a job's number
         what: String,
     },
     /// Look for what must not be in a run: a task on two VMs, a bill that does not add up, …
@@ -62,9 +62,6 @@ pub(crate) enum Command {
     /// Workloads of parallel jobs: generate, describe, scale
     #[command(subcommand)]
     Workload(dormouse_workload::cli::Command),
-    /// Batch scheduling of parallel jobs on two-tier VMs, in virtual time
-    #[command(subcommand)]
-    Batch(BatchCommand),
     /// List the built-in experiments
     List {
         /// As JSON
@@ -76,16 +73,6 @@ pub(crate) enum Command {
         /// Its name, such as j60-sc2
         name: String,
     },
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum BatchCommand {
-    /// Run a batch experiment
-    Run(dormouse_measy::cli::RunArgs),
-    /// Say why a job waited and was moved
-    Explain(dormouse_measy::cli::ExplainArgs),
-    /// Reproduce the MEASY paper
-    Reproduce(dormouse_measy::cli::ReproduceArgs),
 }
 
 #[derive(Debug, Args)]
@@ -148,7 +135,7 @@ pub(crate) struct WhatArgs {
     /// Write into a folder that holds other things
     #[arg(long)]
     pub(crate) force: bool,
-    /// burst-hads, hads, ils-on-demand or fifo
+    /// burst-hads, hads, ils-on-demand or fifo; of parallel jobs fcfs, easy, keasy, reasy or measy
     #[arg(long, value_name = "NAME")]
     pub(crate) scheduler: Option<String>,
     /// Set any key of the experiment by its path, such as scheduler.alpha=0.7

@@ -1,35 +1,102 @@
-//! `dormouse workload` and `dormouse batch`: parallel jobs, in virtual time.
+//! What the commands do for batch runs.
 
-use std::error::Error;
-use std::io::stdout;
+use std::path::Path;
+use std::time::Instant;
 
-use super::args::BatchCommand;
+use super::args::WhatArgs;
 use super::failure::Failure;
+use super::print::print;
+use crate::batch::{self, BatchError, BatchExperiment, BatchHeader, BatchLog, BatchOutcome, Jobs};
+use crate::output::{Mode, Staging, Style};
 
-pub(crate) fn workload(command: &dormouse_workload::cli::Command) -> Result<(), Failure> {
-    dormouse_workload::cli::run(command, &mut stdout().lock())
-        .map_err(|error| failure(&error, error.exit_status()))
+/// `dormouse run`: in virtual time.
+pub(crate) fn run(
+    args: &WhatArgs,
+    command: String,
+    experiment: BatchExperiment,
+) -> Result<(), Failure> {
+    let began = Instant::now();
+    let jobs = Jobs::open(&experiment)?;
+    let header = BatchHeader::new(Mode::Virtual, command, jobs.machine(), experiment);
+    let staging = Staging::begin(&folder(args, &header), args.force)?;
+    let mut outcome = batch::virtual_run(&header, jobs, staging.path())?;
+    outcome.wall_s = began.elapsed().as_secs_f64();
+    end(args, &outcome, staging)
 }
 
-pub(crate) fn batch(command: &BatchCommand) -> Result<(), Failure> {
-    let out = &mut stdout().lock();
-    match command {
-        BatchCommand::Run(args) => args.run(out),
-        BatchCommand::Explain(args) => args.run(out),
-        BatchCommand::Reproduce(args) => {
-            let bar = indicatif::ProgressBar::new(0);
-            let done = args.run(out, |done, of| {
-                bar.set_length(of as u64);
-                bar.set_position(done as u64);
-            });
-            bar.finish_and_clear();
-            done
-        }
+/// Where the results go.
+fn folder(args: &WhatArgs, header: &BatchHeader) -> std::path::PathBuf {
+    let BatchExperiment { name, scheduler, seed, .. } = &header.experiment;
+    super::run::folder(args, name, scheduler.name.name(), *seed, header.mode)
+}
+
+/// Writes the results and says what came out.
+fn end(args: &WhatArgs, outcome: &BatchOutcome<'_>, staging: Staging) -> Result<(), Failure> {
+    let folder = outcome.write(staging)?;
+    if args.json {
+        print(&format!("{:#}", outcome.summary()))?;
+    } else if !args.quiet {
+        print(&outcome.table(Style::of_stdout()))?;
+        print(&format!("  {:<13} {}", "results", folder.display()))?;
     }
-    .map_err(|error| failure(&error, error.exit_status()))
+    Ok(())
 }
 
-fn failure(error: &dyn Error, status: u8) -> Failure {
-    let text = super::chain(error);
-    if status == 2 { Failure::BadInput(text) } else { Failure::Broken(text) }
+/// `dormouse explain DIR JOB`.
+pub(crate) fn explain(dir: &Path, what: &str) -> Result<(), Failure> {
+    match batch::explain(&BatchLog::read(dir)?, what)? {
+        Some(text) => print(&text),
+        None => Err(Failure::BadInput(format!(
+            "{}: there is no job '{what}' in this run; ask for a job by its number, such as 17",
+            dir.display()
+        ))),
+    }
+}
+
+/// `dormouse check DIR`.
+pub(crate) fn check(dir: &Path) -> Result<(), Failure> {
+    let checked = batch::check(&BatchLog::read(dir)?)?;
+    if checked.violations.is_empty() {
+        let (steps, jobs) = (checked.steps, checked.jobs);
+        return print(&format!("{steps} steps, {jobs} jobs: nothing that must not be"));
+    }
+    let lines: Vec<_> = checked.violations.iter().map(ToString::to_string).collect();
+    print(&lines.join("\n"))?;
+    Err(Failure::Broken(format!("{}: {} violations", dir.display(), lines.len())))
+}
+
+/// `dormouse replay DIR`.
+pub(crate) fn replay(dir: &Path) -> Result<(), Failure> {
+    let log = BatchLog::read(dir)?;
+    let replayed = batch::replay(&log)?;
+    let broken = |what: String| {
+        Failure::Broken(format!(
+            "{}: {what}; it was made by version {}, this is {}",
+            dir.display(),
+            log.header.dormouse,
+            env!("CARGO_PKG_VERSION")
+        ))
+    };
+    if let Some(difference) = &replayed.difference {
+        let (recorded, again) = &**difference;
+        let json = |step| serde_json::to_string(step).unwrap_or_default();
+        print(&format!("recorded: {}\nreplayed: {}", json(recorded), json(again)))?;
+        return Err(broken(format!("step {} comes out otherwise", replayed.steps)));
+    }
+    let recorded = batch::recorded_digest(dir)?;
+    if recorded != replayed.digest {
+        print(&format!("recorded: {recorded}\nreplayed: {}", replayed.digest))?;
+        return Err(broken("the decisions come out otherwise".to_owned()));
+    }
+    print(&format!(
+        "{} steps, {} decisions: all as recorded\n{}",
+        replayed.steps, replayed.decisions, replayed.digest
+    ))
+}
+
+impl From<BatchError> for Failure {
+    fn from(error: BatchError) -> Self {
+        let text = super::chain(&error);
+        if error.is_bad_input() { Self::BadInput(text) } else { Self::Broken(text) }
+    }
 }

@@ -7,6 +7,7 @@ use dormouse_units::Span;
 use super::failure::Failure;
 use super::print::print;
 use crate::check::check;
+use crate::experiment::Kind;
 use crate::output::{Mode, read_log};
 
 /// How late, in seconds of real time, a worker's report may reach the log of a live run. Far more
@@ -15,6 +16,9 @@ const LATENESS_S: f64 = 1.0;
 
 /// Status 1 if something is wrong.
 pub(crate) fn run(dir: &Path) -> Result<(), Failure> {
+    if Kind::of_run(dir)? == Kind::Batch {
+        return super::batch::check(dir);
+    }
     let (header, steps) = read_log(dir)?;
     let experiment = &header.experiment;
     let lateness = match header.mode {

@@ -4,10 +4,14 @@ use std::path::Path;
 
 use super::failure::Failure;
 use super::print::print;
+use crate::experiment::Kind;
 use crate::explain::Explainer;
 use crate::output::read_log;
 
 pub(crate) fn run(dir: &Path, what: &str) -> Result<(), Failure> {
+    if Kind::of_run(dir)? == Kind::Batch {
+        return super::batch::explain(dir, what);
+    }
     let (header, steps) = read_log(dir)?;
     match Explainer::new(&header, &steps).explain(what) {
         Some(text) => print(&text),

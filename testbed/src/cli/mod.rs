@@ -11,11 +11,13 @@ mod failure;
 mod list;
 mod log;
 mod main;
+mod measy;
 mod print;
 mod replay;
 mod reproduce;
 mod run;
 mod worker;
+mod workload;
 
 pub(crate) use chain::chain;
 pub use main::main;

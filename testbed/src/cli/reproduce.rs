@@ -6,6 +6,7 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::failure::Failure;
+use super::measy::{self, MeasyArgs};
 use super::print::print;
 use crate::output::Style;
 use crate::reproduce::Request;
@@ -16,42 +17,64 @@ use crate::sweep::{Folder, Plans, Shard, Spec, SweepError, Swept, Work, sweep_ce
 pub(crate) struct Common {
     /// Where the results go; a killed command goes on from there
     #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
+    pub(super) out: Option<PathBuf>,
     /// Threads [default: as many as there are processors]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
     /// Print nothing but errors
     #[arg(long, short)]
-    quiet: bool,
+    pub(super) quiet: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ReproduceArgs {
-    /// burst-hads, burst-hads/table-4 or burst-hads/table-6
-    paper: String,
-    /// Run every cell under seeds 1 to N
-    #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
-    seeds: u64,
-    /// Whose rules where text and authors' code differ: paper or artifact
-    #[arg(long, default_value = "paper")]
-    preset: String,
-    /// What k_h and k_r of Table V count: the events of each spot type, or of the whole market
-    #[arg(long, value_name = "type|market", default_value = "type")]
-    events: String,
-    /// Set any key of every experiment by its path
+    /// burst-hads, burst-hads/table-4, burst-hads/table-6, measy, or measy/figure-6 to figure-14
+    pub(super) paper: String,
+    /// Of burst-hads: run every cell under seeds 1 to N [default: 30]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    seeds: Option<u64>,
+    /// Of burst-hads: whose rules where text and authors' code differ, paper or artifact
+    /// [default: paper]
+    #[arg(long)]
+    preset: Option<String>,
+    /// Of burst-hads: what k_h and k_r of Table V count, the events of each spot type or of the
+    /// whole market [default: type]
+    #[arg(long, value_name = "type|market")]
+    events: Option<String>,
+    /// Of burst-hads: set any key of every experiment by its path
     #[arg(long, value_name = "KEY=VALUE", allow_hyphen_values = true)]
     set: Vec<String>,
-    /// Seeds of each experiment that looks for the cause of a difference; 0: look for none
-    #[arg(long, value_name = "N", default_value_t = 5)]
-    cause_seeds: u64,
-    /// Make part I of N only; `dormouse merge` joins the parts
+    /// Of burst-hads: seeds of each experiment that looks for the cause of a difference; 0: look
+    /// for none [default: 5]
+    #[arg(long, value_name = "N")]
+    cause_seeds: Option<u64>,
+    /// Of burst-hads: make part I of N only; `dormouse merge` joins the parts
     #[arg(long, value_name = "I/N")]
     shard: Option<Shard>,
-    /// Folders of finished live runs, to be drawn beside
+    /// Of burst-hads: folders of finished live runs, to be drawn beside
     #[arg(long, value_name = "DIR", num_args = 1..)]
     live_runs: Vec<PathBuf>,
     #[command(flatten)]
-    common: Common,
+    pub(super) measy: MeasyArgs,
+    #[command(flatten)]
+    pub(super) common: Common,
+}
+
+impl ReproduceArgs {
+    /// The options given that only Burst-HADS has.
+    pub(super) fn of_burst_hads(&self) -> Option<&'static str> {
+        [
+            ("--seeds", self.seeds.is_some()),
+            ("--preset", self.preset.is_some()),
+            ("--events", self.events.is_some()),
+            ("--set", !self.set.is_empty()),
+            ("--cause-seeds", self.cause_seeds.is_some()),
+            ("--shard", self.shard.is_some()),
+            ("--live-runs", !self.live_runs.is_empty()),
+        ]
+        .into_iter()
+        .find_map(|(option, given)| given.then_some(option))
+    }
 }
 
 #[derive(Debug, Args)]
@@ -81,7 +104,7 @@ pub(crate) struct MergeArgs {
 }
 
 impl Common {
-    fn threads(&self) -> usize {
+    pub(super) fn threads(&self) -> usize {
         self.threads.map_or_else(
             || std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
             usize::from,
@@ -90,12 +113,20 @@ impl Common {
 }
 
 pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
+    if args.paper.split('/').next() == Some("measy") {
+        return measy::reproduce(args);
+    }
+    if let Some(option) = args.measy.given() {
+        let text = format!("{option}: {} has no such option; leave it out", args.paper);
+        return Err(Failure::BadInput(text));
+    }
+    let or = |given: &Option<String>, standard: &str| given.as_deref().unwrap_or(standard).into();
     let spec = Spec::Reproduce {
         what: args.paper.clone(),
-        preset: args.preset.clone(),
-        seeds: args.seeds,
-        cause_seeds: args.cause_seeds,
-        events: args.events.clone(),
+        preset: or(&args.preset, "paper"),
+        seeds: args.seeds.unwrap_or(30),
+        cause_seeds: args.cause_seeds.unwrap_or(5),
+        events: or(&args.events, "type"),
         set: args.set.clone(),
     };
     let name = format!("reproduce-{}", args.paper.replace('/', "-"));
@@ -188,18 +219,18 @@ fn report(common: &Common, out: &Path, table: Option<String>) -> Result<(), Fail
 }
 
 /// Progress on standard error, where that is a terminal.
-struct Bar {
+pub(super) struct Bar {
     bar: ProgressBar,
     quiet: bool,
     stage: String,
 }
 
 impl Bar {
-    fn new(quiet: bool) -> Self {
+    pub(super) fn new(quiet: bool) -> Self {
         Self { bar: ProgressBar::hidden(), quiet, stage: String::new() }
     }
 
-    fn show(&mut self, stage: &str, n: usize, of: usize) {
+    pub(super) fn show(&mut self, stage: &str, n: usize, of: usize) {
         if self.quiet {
             return;
         }
@@ -215,7 +246,7 @@ impl Bar {
         self.bar.set_position(n as u64);
     }
 
-    fn finish(&self) {
+    pub(super) fn finish(&self) {
         self.bar.finish_and_clear();
     }
 }

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use super::args::{CoordinatorArgs, RunArgs, WhatArgs};
+use super::batch;
 use super::conduct::conduct_live;
 use super::failure::Failure;
 use super::print::print;
-use crate::experiment::{Loaded, Override, Source, load};
+use crate::experiment::{Loaded, Opened, Override, Source, open};
 use crate::output::{Header, LogWriter, Mode, Outcome, Staging, Style};
 use crate::record::Record;
 use crate::virtual_run::virtual_run;
@@ -17,16 +18,28 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let kind = if args.live { " --live" } else { "" };
     let what =
         Asked { args: &args.what, workers: args.workers.as_ref(), verb: format!("run{kind}") };
-    match args.live {
-        true => live(&what, None),
-        false => virtually(&what),
+    match (opened(&what)?, args.live) {
+        (Opened::Bag(loaded), true) => live(&what, *loaded, None),
+        (Opened::Bag(loaded), false) => virtually(&what, *loaded),
+        (Opened::Batch(batch), false) => batch::run(&args.what, command(&what), *batch),
+        (Opened::Batch(batch), true) => Err(not_live(&batch.name)),
     }
+}
+
+fn not_live(name: &str) -> Failure {
+    Failure::BadInput(format!(
+        "{name}: parallel jobs run in virtual time only so far; leave out --live"
+    ))
 }
 
 /// `dormouse coordinator`: a live run whose workers are elsewhere.
 pub(crate) fn coordinator(args: &CoordinatorArgs) -> Result<(), Failure> {
     let verb = "coordinator".to_owned();
-    live(&Asked { args: &args.what, workers: args.workers.as_ref(), verb }, Some(args.listen))
+    let what = Asked { args: &args.what, workers: args.workers.as_ref(), verb };
+    match opened(&what)? {
+        Opened::Bag(loaded) => live(&what, *loaded, Some(args.listen)),
+        Opened::Batch(batch) => Err(not_live(&batch.name)),
+    }
 }
 
 /// What was asked for, by whichever command.
@@ -37,13 +50,12 @@ struct Asked<'a> {
     verb: String,
 }
 
-fn virtually(asked: &Asked<'_>) -> Result<(), Failure> {
+fn virtually(asked: &Asked<'_>, loaded: Loaded) -> Result<(), Failure> {
     let (args, began) = (asked.args, Instant::now());
-    let loaded = load_from(asked)?;
     let plan = loaded.plan()?;
     let scheduler = loaded.scheduler()?;
     let header = Header::new(Mode::Virtual, command(asked), loaded.experiment);
-    let staging = Staging::begin(&folder(args, &header), args.force)?;
+    let staging = Staging::begin(&bag_folder(args, &header), args.force)?;
 
     let mut log = LogWriter::begin(staging.path(), &header)?;
     let mut record = Record::new(header.experiment.setup.bag.tasks.len());
@@ -65,13 +77,12 @@ fn virtually(asked: &Asked<'_>) -> Result<(), Failure> {
 }
 
 /// A live run, with workers of its own, or listening for some from elsewhere.
-fn live(asked: &Asked<'_>, listen: Option<SocketAddr>) -> Result<(), Failure> {
+fn live(asked: &Asked<'_>, loaded: Loaded, listen: Option<SocketAddr>) -> Result<(), Failure> {
     let args = asked.args;
-    let loaded = load_from(asked)?;
     // What is wrong with it is said with its place before anything is made.
     loaded.scheduler()?;
     let header = Header::new(Mode::Live, command(asked), loaded.experiment);
-    let staging = Staging::begin_in_place(&folder(args, &header), args.force)?;
+    let staging = Staging::begin_in_place(&bag_folder(args, &header), args.force)?;
     conduct_live(&header, listen, staging, false, Say::of(args))
 }
 
@@ -97,7 +108,8 @@ pub(super) fn end(
     }
 }
 
-fn load_from(asked: &Asked<'_>) -> Result<Loaded, Failure> {
+/// The experiment that was asked for, with everything set that was asked for.
+fn opened(asked: &Asked<'_>) -> Result<Opened, Failure> {
     let args = asked.args;
     let mut overrides = Vec::new();
     let mut given = |option, path: &str, value: Option<&str>| {
@@ -124,7 +136,7 @@ fn load_from(asked: &Asked<'_>) -> Result<Loaded, Failure> {
         plan: args.plan.as_deref(),
         replaces_workload: args.job.is_some(),
     };
-    Ok(load(&source)?)
+    Ok(open(&source)?)
 }
 
 /// The command that makes the same run again, wherever its results go.
@@ -162,13 +174,24 @@ fn quoted(word: &str) -> String {
     }
 }
 
-fn folder(args: &WhatArgs, header: &Header) -> PathBuf {
+fn bag_folder(args: &WhatArgs, header: &Header) -> PathBuf {
     let experiment = &header.experiment;
-    let (name, scheduler) = (&experiment.name, experiment.scheduler.name);
-    let live = if header.mode == Mode::Live { "-live" } else { "" };
-    args.out.clone().unwrap_or_else(|| {
-        PathBuf::from("runs").join(format!("{name}-{scheduler}-s{}{live}", experiment.setup.seed))
-    })
+    let scheduler = experiment.scheduler.name.to_string();
+    folder(args, &experiment.name, &scheduler, experiment.setup.seed, header.mode)
+}
+
+/// Where the results of a run go.
+pub(crate) fn folder(
+    args: &WhatArgs,
+    name: &str,
+    scheduler: &str,
+    seed: u64,
+    mode: Mode,
+) -> PathBuf {
+    let live = if mode == Mode::Live { "-live" } else { "" };
+    args.out
+        .clone()
+        .unwrap_or_else(|| PathBuf::from("runs").join(format!("{name}-{scheduler}-s{seed}{live}")))
 }
 
 /// How much a run says.

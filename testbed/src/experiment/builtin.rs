@@ -1,9 +1,13 @@
-//! The experiments that come with the program: a job of the paper, plain or in a scenario.
+//! The experiments that come with the program: a job of the Burst-HADS paper, plain or in a
+//! scenario, or a batch of parallel jobs.
+
+use super::Kind;
 
 /// A built-in experiment, such as `j60-sc2`.
 #[derive(Clone, Copy, Debug)]
 pub struct Builtin {
-    job: Part,
+    kind: Kind,
+    workload: Part,
     scenario: Option<Part>,
 }
 
@@ -20,6 +24,8 @@ macro_rules! part {
 }
 
 const JOBS: [Part; 4] = [part!("j60"), part!("j80"), part!("j100"), part!("ed200")];
+const BATCHES: [Part; 4] =
+    [part!("batch-small"), part!("fw-like"), part!("jw-like"), part!("kth-sp2")];
 const SCENARIOS: [Part; 5] = [part!("sc1"), part!("sc2"), part!("sc3"), part!("sc4"), part!("sc5")];
 
 impl Part {
@@ -33,11 +39,20 @@ impl Part {
 impl Builtin {
     /// All of them, in order.
     pub fn all() -> impl Iterator<Item = Self> {
-        JOBS.into_iter().flat_map(|job| {
-            std::iter::once(None)
-                .chain(SCENARIOS.into_iter().map(Some))
-                .map(move |scenario| Self { job, scenario })
-        })
+        let bags =
+            JOBS.into_iter().flat_map(|workload| {
+                std::iter::once(None)
+                    .chain(SCENARIOS.into_iter().map(Some))
+                    .map(move |scenario| Self { kind: Kind::Bag, workload, scenario })
+            });
+        let batch = |workload| Self { kind: Kind::Batch, workload, scenario: None };
+        bags.chain(BATCHES.into_iter().map(batch))
+    }
+
+    /// Which kind of experiment it is.
+    #[must_use]
+    pub const fn kind(&self) -> Kind {
+        self.kind
     }
 
     /// The one of this name.
@@ -50,18 +65,19 @@ impl Builtin {
     #[must_use]
     pub fn name(&self) -> String {
         match self.scenario {
-            None => self.job.name.to_owned(),
-            Some(scenario) => format!("{}-{}", self.job.name, scenario.name),
+            None => self.workload.name.to_owned(),
+            Some(scenario) => format!("{}-{}", self.workload.name, scenario.name),
         }
     }
 
     /// What it is, in a line.
     #[must_use]
     pub fn description(&self) -> String {
-        let (job, _) = self.job.split();
-        match self.scenario {
-            None => format!("{job}; no hibernations"),
-            Some(scenario) => format!("{job}; {}", scenario.split().0),
+        let (about, _) = self.workload.split();
+        match (self.kind, self.scenario) {
+            (Kind::Batch, _) => about.to_owned(),
+            (Kind::Bag, None) => format!("{about}; no hibernations"),
+            (Kind::Bag, Some(scenario)) => format!("{about}; {}", scenario.split().0),
         }
     }
 
@@ -74,6 +90,6 @@ impl Builtin {
             self.description()
         );
         let scenario = self.scenario.map_or("", |scenario| scenario.split().1);
-        format!("{head}{}{scenario}", self.job.split().1)
+        format!("{head}{}{scenario}", self.workload.split().1)
     }
 }

@@ -13,8 +13,8 @@ use super::overrides::Override;
 use super::reader::Section;
 use super::suggest::instead;
 use super::{
-    Builtin, InputError, Live, Place, checkpoint, cloud, interruption, live, plan, scheduler,
-    workload,
+    Builtin, InputError, Live, Opened, Place, checkpoint, cloud, interruption, live, open, plan,
+    scheduler, workload,
 };
 
 /// An experiment with everything resolved: all that a run is made of. It goes into the
@@ -116,12 +116,25 @@ fn plan_error(place: &Place, error: &PlanError) -> InputError {
     InputError::new(place, error.to_string(), remedy)
 }
 
-/// Loads and checks an experiment.
+/// Loads and checks an experiment with a bag of tasks.
 ///
 /// # Errors
 ///
-/// The first thing that is wrong with it.
+/// The first thing that is wrong with it, or it is no bag of tasks.
 pub fn load(source: &Source<'_>) -> Result<Loaded, InputError> {
+    match open(source)? {
+        Opened::Bag(loaded) => Ok(*loaded),
+        Opened::Batch(batch) => {
+            let what = format!("{} schedules parallel jobs", batch.name);
+            let remedy = "give an experiment with a bag of tasks: this works on those only";
+            let place = Place::of(source.experiment.unwrap_or("experiment"));
+            Err(InputError::new(&place, what, remedy))
+        }
+    }
+}
+
+/// The document that is asked for, with everything set that was asked for.
+pub(crate) fn document(source: &Source<'_>) -> Result<Node, InputError> {
     let mut root = root(source.experiment)?;
     if source.replaces_workload {
         drop_workload(&mut root);
@@ -129,12 +142,23 @@ pub fn load(source: &Source<'_>) -> Result<Loaded, InputError> {
     for change in &source.overrides {
         change.apply(&mut root)?;
     }
-    let mut section = Section::of(&root)?;
+    Ok(root)
+}
+
+/// Name, description and seed, which every experiment has.
+pub(crate) fn preamble(section: &mut Section<'_>) -> Result<(String, String, u64), InputError> {
     let name = section.text("name")?;
     let name = section.need("name", name, "\"my-experiment\"")?.to_owned();
-    check_name(&section, &name)?;
+    check_name(section, &name)?;
     let description = section.text("description")?.unwrap_or_default().to_owned();
     let seed = section.whole("seed", 0..=i64::MAX as u64)?.unwrap_or(1);
+    Ok((name, description, seed))
+}
+
+/// Reads an experiment with a bag of tasks.
+pub(crate) fn read_bag(root: &Node, plan: Option<&Path>) -> Result<Loaded, InputError> {
+    let mut section = Section::of(root)?;
+    let (name, description, seed) = preamble(&mut section)?;
 
     let workload = section.section("workload")?;
     let workload = section.need("workload", workload, "{ kind = \"bag\", name = \"j60\" }")?;
@@ -156,7 +180,7 @@ pub fn load(source: &Source<'_>) -> Result<Loaded, InputError> {
     section.finish()?;
 
     let mut place = workload_place;
-    if let Some(path) = source.plan {
+    if let Some(path) = plan {
         scheduler.plan = Some(plan::read(path, &scheduler, &cloud.catalogue, &bag)?);
         place = Place::of(&path.display().to_string());
     }

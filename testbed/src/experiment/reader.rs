@@ -148,6 +148,14 @@ impl<'a> Section<'a> {
         Err(InputError::new(&node.place, what, instead(word, &names)))
     }
 
+    /// `true` or `false`.
+    pub(crate) fn flag(&mut self, key: &'static str) -> Read<bool> {
+        self.read(key, "true or false", |value| match value {
+            Value::Flag(flag) => Ok(*flag),
+            other => Err(format!("{} is neither true nor false", other.what())),
+        })
+    }
+
     /// A table.
     pub(crate) fn section(&mut self, key: &'static str) -> Read<Self> {
         self.get(key).map(Self::of).transpose()
@@ -199,6 +207,25 @@ pub(crate) fn text(node: &Node) -> Result<&str, InputError> {
             Err(InputError::new(&node.place, what, "write it in quotes"))
         }
     }
+}
+
+/// A node that must be a list of two numbers in a range.
+pub(crate) fn pair(node: &Node, range: RangeInclusive<f64>) -> Result<(f64, f64), InputError> {
+    let like = format!("two numbers from {} to {} in brackets", range.start(), range.end());
+    convert(node, &like, |value| match value {
+        Value::List(list) => match list.as_slice() {
+            [a, b] => {
+                let (a, b) = (number(&a.value)?, number(&b.value)?);
+                if range.contains(&a) && range.contains(&b) {
+                    Ok((a, b))
+                } else {
+                    Err(format!("[{a}, {b}] is out of range"))
+                }
+            }
+            list => Err(format!("a list of {} is not two numbers", list.len())),
+        },
+        other => Err(format!("{} is not two numbers", other.what())),
+    })
 }
 
 /// A node that must be a length of time.

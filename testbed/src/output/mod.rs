@@ -22,5 +22,5 @@ pub use log::{FORMAT, Header, LogWriter, Mode, read_header, read_log};
 pub use summary::Outcome;
 pub use table::Style;
 
-pub(crate) use gantt::{Rect, Svg, escaped};
+pub(crate) use gantt::{COLOURS, HEAD, Rect, Svg, escaped, grid_label, grid_s};
 pub(crate) use report::html;

@@ -18,8 +18,8 @@
 //! Every function works on paths below a root it is given, so the unit tests run on
 //! directories of plain files.
 
-mod claim;
 mod bandwidth;
+mod claim;
 mod cpu;
 mod delegate;
 mod error;

@@ -6,7 +6,7 @@ use dormouse_batch::Algorithm;
 use dormouse_workload::{Chart, Line, Panel};
 
 use super::cell::{Cell, Outcome, Variant};
-use super::grid::{LOADS, Results};
+use super::grid::{LOADS, ReproduceError, Results};
 use super::workloads::Source;
 use crate::batch_means::BatchMeans;
 
@@ -66,9 +66,16 @@ impl Figure {
     }
 
     /// The one of this name.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        Self::all().into_iter().find(|figure| figure.name() == name)
+    ///
+    /// # Errors
+    ///
+    /// There is none.
+    pub fn named(name: &str) -> Result<Self, ReproduceError> {
+        let all = Self::all();
+        all.iter().copied().find(|figure| figure.name() == name).ok_or_else(|| {
+            let known = all.into_iter().map(Self::name).collect();
+            ReproduceError::NoFigure { name: name.to_owned(), known }
+        })
     }
 
     fn title(self) -> String {

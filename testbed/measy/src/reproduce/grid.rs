@@ -48,8 +48,16 @@ pub enum ReproduceError {
     /// The estimates.
     #[error(transparent)]
     Estimates(#[from] EstimatesError),
+    /// A figure that the paper does not have.
+    #[error("measy/{name}: there is no such figure; there are {}", known.join(", "))]
+    NoFigure {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: Vec<&'static str>,
+    },
     /// The log is not there.
-    #[error("the log of KTH-SP2 is not given: --kth KTH-SP2-1996-2.1-cln.swf.gz")]
+    #[error("the log of KTH-SP2 is not given: give it with --kth KTH-SP2-1996-2.1-cln.swf.gz")]
     NoKth,
     /// A simulation that can't be.
     #[error("{cell}: {source}")]

@@ -8,7 +8,7 @@ use dormouse_engine::VmEnd;
 use dormouse_policies::{Mode, StartReason};
 use dormouse_units::{Credits, TaskId, Time};
 
-use super::layout::{LEFT, Layout, RIGHT, TOP, WIDTH};
+use super::layout::{LEFT, Layout, RIGHT, TOP, WIDTH, grid_label};
 use super::style::{COLOURS, HEAD};
 use super::svg::{Rect, Svg};
 use crate::output::Outcome;
@@ -88,11 +88,7 @@ impl Chart<'_> {
         for at in (0..=end.as_micros() / 1_000_000 / step).map(|n| Time::from_secs(n * step)) {
             let x = self.layout.x(at);
             self.svg.line((x, TOP - 6.0), (x, bottom), "grid", "");
-            let text = match step {
-                0..60 => format!("{} s", at.as_micros() / 1_000_000),
-                60..3_600 => format!("{} min", at.as_micros() / 60_000_000),
-                _ => format!("{:.1} h", at.as_secs_f64() / 3_600.0),
-            };
+            let text = grid_label(at.as_micros() / 1_000_000, step);
             self.svg.text(x, bottom + 16.0, "mid sub", &text);
         }
     }

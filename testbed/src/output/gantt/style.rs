@@ -38,6 +38,9 @@ pub(crate) const HEAD: &str = r##"<defs>
 .gantt .spot{stroke:#e07b00;stroke-width:1.4;stroke-dasharray:5 4}
 .gantt .done{stroke:#1b7f4b;stroke-width:1.4;stroke-dasharray:2 3}
 .gantt .due-t{fill:#c62828}.gantt .spot-t{fill:#b86400}.gantt .done-t{fill:#1b7f4b}
+.gantt .job{stroke:#ffffff;stroke-width:.5}
+.gantt .below{fill-opacity:.5;stroke:none}
+.gantt .hop{stroke:#b3261e;stroke-width:1.1;stroke-opacity:.8}
 .gantt .gone{stroke:#c62828;stroke-width:2.4}
 @media (prefers-color-scheme:dark){
 .gantt .bg{fill:#12161f}
@@ -46,7 +49,8 @@ pub(crate) const HEAD: &str = r##"<defs>
 .gantt .grid{stroke:#2a3242}
 .gantt .life{fill:#1c2331}
 .gantt .in{fill:#ffffff}
-.gantt .task{stroke:#12161f}
+.gantt .task,.gantt .job{stroke:#12161f}
+.gantt .hop{stroke:#ff8a80}
 .gantt .c0{fill:#4f83da}.gantt .c1{fill:#35a881}.gantt .c2{fill:#cd7a3d}.gantt .c3{fill:#9468cc}.gantt .c4{fill:#c8578a}.gantt .c5{fill:#7b9a2f}
 .gantt .due-t{fill:#ff7b72}.gantt .spot-t{fill:#ffb454}.gantt .done-t{fill:#56d08f}
 }

@@ -4,11 +4,13 @@ use std::fmt;
 use std::str::FromStr;
 
 use dormouse_batch::Submission;
+use serde::{Deserialize, Serialize};
 
 use super::{calibrated, lublin};
 
 /// A model of a workload.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Model {
     /// Like the MEASY paper's FWload, of Feitelson's model: its stated moments.
     FwLike,

@@ -39,6 +39,12 @@ impl Header {
         ["MaxProcs", "MaxNodes"].iter().find_map(|name| self.number(name)).filter(|&n| n > 0)
     }
 
+    /// How many jobs the log says it has: `MaxJobs`.
+    #[must_use]
+    pub fn jobs(&self) -> Option<u64> {
+        self.number("MaxJobs").map(u64::from)
+    }
+
     /// When submission time 0 was, in Unix seconds: `UnixStartTime`.
     #[must_use]
     pub fn unix_start(&self) -> Option<u64> {

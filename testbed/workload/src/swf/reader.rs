@@ -6,6 +6,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use flate2::bufread::MultiGzDecoder;
+use serde::{Deserialize, Serialize};
 
 use super::header::Header;
 use super::job::SwfJob;
@@ -14,7 +15,8 @@ use super::job::SwfJob;
 const LONGEST_LINE: u64 = 64 * 1024;
 
 /// What to do with a job that can't be used.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum OnMalformed {
     /// Stop with an error that names its line.
     #[default]
@@ -79,7 +81,7 @@ pub enum Problem {
 }
 
 /// Jobs that were left out, by reason.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Skipped {
     /// Lines that are no job: too few or too many fields, no numbers, too long.
     pub unreadable: u64,

@@ -1,0 +1,38 @@
+//! One number for all decisions of a run: equal for equal runs.
+
+use dormouse_batch::{Decision, Move, Tier};
+use dormouse_units::Time;
+use sha2::{Digest as _, Sha256};
+
+/// A digest of decisions in their order.
+#[derive(Clone, Debug, Default)]
+pub struct Digest(Sha256);
+
+impl Digest {
+    /// Adds a decision.
+    pub fn add(&mut self, now: Time, decision: &Decision) {
+        let (what, attempt, on) = match decision {
+            Decision::Start { attempt, tier, on, .. } => {
+                (if *tier == Tier::Foreground { 0 } else { 1 }, attempt, &on[..])
+            }
+            Decision::Promote { attempt, by, .. } => match by {
+                Move::Swap => (2, attempt, &[][..]),
+                Move::Kill { on } => (3, attempt, &on[..]),
+                Move::Migrate { on } => (4, attempt, &on[..]),
+            },
+        };
+        self.0.update(now.as_micros().to_le_bytes());
+        self.0.update(decision.job().get().to_le_bytes());
+        self.0.update([what]);
+        self.0.update(attempt.get().to_le_bytes());
+        for p in on {
+            self.0.update(p.to_le_bytes());
+        }
+    }
+
+    /// As `summary.json` has it.
+    #[must_use]
+    pub fn hex(self) -> String {
+        self.0.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}

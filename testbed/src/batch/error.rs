@@ -1,0 +1,51 @@
+//! Why a batch run stops.
+
+use dormouse_batch::SimulationError;
+use dormouse_workload::{EstimatesError, ModelError, SwfError};
+
+use crate::output::OutputError;
+
+/// Why a batch run stops.
+#[derive(Debug, thiserror::Error)]
+pub enum BatchError {
+    /// The log.
+    #[error(transparent)]
+    Swf(#[from] SwfError),
+    /// The model.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// The estimates.
+    #[error(transparent)]
+    Estimates(#[from] EstimatesError),
+    /// Jobs that can't be scheduled.
+    #[error("{0}")]
+    Schedule(String),
+    /// A workload whose load can't be scaled.
+    #[error(
+        "{0}: workload.load has nothing to scale: it takes two jobs submitted at different times"
+    )]
+    NoLoad(String),
+    /// A result can't be written, or a log not read.
+    #[error(transparent)]
+    Output(#[from] OutputError),
+}
+
+impl BatchError {
+    /// Whether it is the user's input that has to change.
+    #[must_use]
+    pub fn is_bad_input(&self) -> bool {
+        match self {
+            Self::Output(error) => error.is_bad_input(),
+            _ => true,
+        }
+    }
+}
+
+impl From<SimulationError<Self>> for BatchError {
+    fn from(error: SimulationError<Self>) -> Self {
+        match error {
+            SimulationError::Outside(error) => error,
+            other => Self::Schedule(other.to_string()),
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! A batch experiment with everything resolved.
+
+use std::path::PathBuf;
+
+use dormouse_batch::{Algorithm, Config, Setup, Sharing, UsageInformation};
+use dormouse_units::{Ppm, Span};
+use dormouse_workload::{Model, OnMalformed};
+use serde::{Deserialize, Serialize};
+
+use crate::experiment::Live;
+
+/// Parallel jobs, who schedules them on which machine, and how its processors are shared. It
+/// goes into the first line of the event log, so that a log can be replayed by itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct BatchExperiment {
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub description: String,
+    /// For all chance.
+    pub seed: u64,
+    /// The jobs.
+    pub workload: BatchWorkload,
+    /// Who schedules them.
+    pub scheduler: BatchScheduler,
+    /// How the two VMs of a processor share it, in virtual time.
+    pub sharing: Sharing,
+    /// How it is run live.
+    pub live: Live,
+}
+
+/// `[workload]`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct BatchWorkload {
+    /// Where the jobs come from.
+    #[serde(flatten)]
+    pub source: JobSource,
+    /// Processors of the machine; `None`: as the log says, else 320.
+    pub processors: Option<u32>,
+    /// The offered load, by scaling the times between submissions; `None`: as it is.
+    pub load: Option<f64>,
+    /// CPU usage where a job does not say.
+    pub usage: UsageKind,
+}
+
+/// Where jobs come from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", rename_all_fields = "kebab-case")]
+pub enum JobSource {
+    /// A log in the Standard Workload Format, plain or gzipped.
+    Swf {
+        /// The file.
+        log: PathBuf,
+        /// What to do with lines that can't be used.
+        on_malformed: OnMalformed,
+    },
+    /// A model.
+    Model {
+        /// Which.
+        model: Model,
+        /// How many jobs.
+        jobs: usize,
+        /// What their users say.
+        estimates: Estimates,
+    },
+    /// The experiment itself.
+    Jobs {
+        /// In order of submission.
+        job: Vec<JobSpec>,
+    },
+}
+
+/// A job that stands in the experiment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct JobSpec {
+    /// When it is submitted.
+    pub submitted: Span,
+    /// Its processes.
+    pub processes: u32,
+    /// How long it runs on processors of its own.
+    pub runtime: Span,
+    /// What its user says.
+    pub estimate: Span,
+    /// CPU usage of each process; `None`: as `workload.usage` says.
+    pub usage: Option<Ppm>,
+}
+
+/// How CPU usage is assigned.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum UsageKind {
+    /// Drawn from 40 to 100 % for each process of a larger job; 100 % for a single one
+    /// (section 3.1 of the MEASY paper).
+    #[default]
+    Drawn,
+    /// 100 %.
+    Full,
+}
+
+/// How users of a model estimate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Estimates {
+    /// As Tsafrir 2005 has it.
+    #[default]
+    Tsafrir,
+    /// The run time.
+    Exact,
+}
+
+/// `[scheduler]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct BatchScheduler {
+    /// Which.
+    pub name: Algorithm,
+    /// What a migration costs the job that is moved, in virtual time.
+    pub migration_cost: Span,
+    /// What it knows of CPU usage.
+    pub usage_information: Information,
+}
+
+/// What the scheduler knows of CPU usage.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Information {
+    /// The truth.
+    #[default]
+    Exact,
+    /// Nothing of jobs of several processes (section 3.5.1).
+    Absent,
+}
+
+/// What an unknown process is taken for: the mean of the range.
+const TAKEN_FOR: Ppm = Ppm::new(700_000);
+
+impl BatchExperiment {
+    /// The scheduler's configuration on a machine of this many processors.
+    #[must_use]
+    pub const fn config(&self, machine: u32) -> Config {
+        Config::new(self.scheduler.name, machine)
+    }
+
+    /// What a simulation is given.
+    #[must_use]
+    pub fn setup(&self, machine: u32) -> Setup {
+        let mut setup = Setup::new(self.config(machine), self.seed);
+        setup.sharing = self.sharing;
+        setup.migration_cost = self.scheduler.migration_cost;
+        setup.information = match self.scheduler.usage_information {
+            Information::Exact => UsageInformation::Exact,
+            Information::Absent => UsageInformation::Absent(TAKEN_FOR),
+        };
+        setup
+    }
+}

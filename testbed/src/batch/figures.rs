@@ -1,0 +1,115 @@
+//! What a run comes to, gathered as its jobs end; as large for a million jobs as for one.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use dormouse_batch::Record;
+use dormouse_units::{Span, Time};
+use dormouse_workload::Moments;
+
+use super::series::Series;
+
+/// So many of the jobs that waited longest are kept.
+const LONGEST: usize = 12;
+
+/// A job that waited long.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Waited {
+    /// How long, until it first had processors.
+    pub wait: Span,
+    /// Its number in the trace; the smaller comes first among equals.
+    pub number: Reverse<u64>,
+    /// Its processes.
+    pub processes: u32,
+    /// What its user said.
+    pub estimate: Span,
+    /// From its submission to its end.
+    pub response: Span,
+}
+
+/// The figures of a run.
+#[derive(Clone, Debug, Default)]
+pub struct Figures {
+    /// Response times in seconds.
+    pub response: Moments,
+    /// Bounded slowdowns.
+    pub slowdown: Moments,
+    /// Waits until a job first had processors, in seconds.
+    pub wait: Moments,
+    /// Promotions in place.
+    pub swaps: u64,
+    /// Promotions by kill and restart.
+    pub kills: u64,
+    /// Promotions by migration.
+    pub migrations: u64,
+    /// Jobs that ended without ever having been in the foreground.
+    pub background_only: u64,
+    /// Processes × run time, in seconds of a processor.
+    work_s: f64,
+    first: Option<Time>,
+    end: Time,
+    longest: BinaryHeap<Reverse<Waited>>,
+    /// Processors busy and jobs waiting over time.
+    pub series: Series,
+}
+
+impl Figures {
+    /// Counts a job in.
+    pub fn add(&mut self, record: &Record) {
+        let wait = record.started.since(record.submitted);
+        self.response.add(record.response().as_secs_f64());
+        self.slowdown.add(record.bounded_slowdown());
+        self.wait.add(wait.as_secs_f64());
+        self.swaps += u64::from(record.swaps);
+        self.kills += u64::from(record.kills);
+        self.migrations += u64::from(record.migrations);
+        self.background_only += u64::from(record.foreground.is_none());
+        self.work_s += f64::from(record.processes) * record.runtime.as_secs_f64();
+        self.first = self.first.min(Some(record.submitted)).or(Some(record.submitted));
+        self.end = self.end.max(record.ended);
+        self.series.add(record);
+        self.waited(Waited {
+            wait,
+            number: Reverse(record.number),
+            processes: record.processes,
+            estimate: record.estimate,
+            response: record.response(),
+        });
+    }
+
+    fn waited(&mut self, job: Waited) {
+        if self.longest.len() < LONGEST {
+            self.longest.push(Reverse(job));
+        } else if self.longest.peek().is_some_and(|Reverse(least)| job > *least) {
+            self.longest.pop();
+            self.longest.push(Reverse(job));
+        }
+    }
+
+    /// Jobs that ended.
+    #[must_use]
+    pub const fn jobs(&self) -> u64 {
+        self.response.count()
+    }
+
+    /// From the first submission to the last end.
+    #[must_use]
+    pub fn makespan(&self) -> Span {
+        self.end.since(self.first.unwrap_or(self.end))
+    }
+
+    /// Work done over the work that `machine` processors could have done in that time.
+    #[must_use]
+    pub fn utilisation(&self, machine: u32) -> f64 {
+        let could = f64::from(machine) * self.makespan().as_secs_f64();
+        if could > 0.0 { self.work_s / could } else { 0.0 }
+    }
+
+    /// The jobs that waited longest, the longest first.
+    #[must_use]
+    pub fn longest_waits(&self) -> Vec<Waited> {
+        let mut all: Vec<_> = self.longest.iter().map(|Reverse(job)| job.clone()).collect();
+        all.sort_by(|a, b| b.cmp(a));
+        all
+    }
+}

@@ -1,0 +1,137 @@
+//! What became of the first jobs of a run, for the eye: where they ran, in which tier, and how
+//! they left it.
+
+use std::collections::BTreeMap;
+
+use dormouse_batch::{Decision, Event, Job, JobId, Move, Placement, Tier};
+use dormouse_units::{Span, Time};
+
+/// So many jobs are drawn at most: more can't be told apart.
+pub const MOST_DRAWN: usize = 400;
+
+/// How a spell ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SpellEnd {
+    /// The job was done.
+    Done,
+    /// The tiers of its processors were swapped.
+    Swapped,
+    /// It was killed: what it had done is lost.
+    Killed,
+    /// It moved on.
+    Migrated,
+}
+
+/// A job on some processors, in one tier.
+#[derive(Clone, Debug)]
+pub struct Spell {
+    /// Its tier.
+    pub tier: Tier,
+    /// Its processors.
+    pub on: Placement,
+    /// Since when.
+    pub from: Time,
+    /// Until when, and why; `None` while it lasts.
+    pub until: Option<(Time, SpellEnd)>,
+}
+
+/// What became of a job.
+#[derive(Clone, Debug)]
+pub struct JobHistory {
+    /// Its number in the trace.
+    pub number: u64,
+    /// Its processes.
+    pub processes: u32,
+    /// What its user said.
+    pub estimate: Span,
+    /// When it was submitted.
+    pub submitted: Time,
+    /// Where it was, in order.
+    pub spells: Vec<Spell>,
+}
+
+/// The first jobs of a run.
+#[derive(Clone, Debug, Default)]
+pub struct History {
+    jobs: BTreeMap<JobId, JobHistory>,
+    /// When the first job was submitted that is not drawn.
+    cut: Option<Time>,
+    /// The last that was seen of those that are.
+    last: Time,
+}
+
+impl History {
+    /// Takes in what the scheduler hears.
+    pub fn heard(&mut self, now: Time, events: &[Event]) {
+        for event in events {
+            match event {
+                Event::Submitted(job) => self.submitted(now, job),
+                Event::Finished { job, .. } => self.left(now, *job, SpellEnd::Done),
+            }
+        }
+    }
+
+    fn submitted(&mut self, now: Time, job: &Job) {
+        if self.cut.is_some() {
+            return;
+        }
+        if self.jobs.len() == MOST_DRAWN {
+            self.cut = Some(now);
+            return;
+        }
+        let Job { id, number, processes, estimate, .. } = *job;
+        let spells = Vec::new();
+        let history = JobHistory { number, processes, estimate, submitted: now, spells };
+        self.jobs.insert(id, history);
+        self.last = now;
+    }
+
+    fn left(&mut self, now: Time, id: JobId, why: SpellEnd) {
+        let Some(job) = self.jobs.get_mut(&id) else { return };
+        if let Some(spell) = job.spells.last_mut() {
+            spell.until = Some((now, why));
+        }
+        self.last = self.last.max(now);
+    }
+
+    /// Takes in what it decides.
+    pub fn decided(&mut self, now: Time, decision: &Decision) {
+        let id = decision.job();
+        let Some(job) = self.jobs.get(&id) else { return };
+        let (tier, on) = match decision {
+            Decision::Start { tier, on, .. } => (*tier, on.clone()),
+            Decision::Promote { by, .. } => {
+                let Some(old) = job.spells.last().map(|spell| spell.on.clone()) else { return };
+                let (why, on) = match by {
+                    Move::Swap => (SpellEnd::Swapped, old),
+                    Move::Kill { on } => (SpellEnd::Killed, on.clone()),
+                    Move::Migrate { on } => (SpellEnd::Migrated, on.clone()),
+                };
+                self.left(now, id, why);
+                (Tier::Foreground, on)
+            }
+        };
+        if let Some(job) = self.jobs.get_mut(&id) {
+            job.spells.push(Spell { tier, on, from: now, until: None });
+        }
+    }
+
+    /// The jobs in order of submission.
+    pub fn jobs(&self) -> impl Iterator<Item = &JobHistory> {
+        self.jobs.values()
+    }
+
+    /// The window in which they are all there is: from the first submission to the first of a job
+    /// that is not among them, else to their end.
+    #[must_use]
+    pub fn window(&self) -> (Time, Time) {
+        let from = self.jobs.values().next().map_or(Time::ZERO, |job| job.submitted);
+        (from, self.cut.unwrap_or(self.last))
+    }
+
+    /// Whether there are jobs beside these.
+    #[must_use]
+    pub const fn is_cut(&self) -> bool {
+        self.cut.is_some()
+    }
+}

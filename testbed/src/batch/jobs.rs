@@ -1,0 +1,153 @@
+//! The jobs of an experiment as a stream.
+
+use dormouse_batch::{Submission, Usage};
+use dormouse_units::{Span, Time};
+use dormouse_workload::{
+    Skipped, Statistics, Trace, UsageRule, offered_load, scale_arrivals, tsafrir_estimates,
+};
+
+use super::{BatchError, BatchExperiment, Estimates, JobSource, JobSpec, UsageKind};
+
+/// Longest estimate of a generated workload.
+const LONGEST: Span = Span::from_secs(172_800);
+/// Processors of a machine that nobody describes: the paper's.
+const PROCESSORS: u32 = 320;
+
+/// Submissions in order, with load and usage as the experiment says. A log is streamed: what
+/// is in memory does not grow with it.
+#[derive(Debug)]
+pub struct Jobs {
+    machine: u32,
+    expected: Option<u64>,
+    source: Source,
+    /// What times between submissions are multiplied by.
+    factor: f64,
+    /// How their usage is assigned, unless they have it already.
+    rule: Option<UsageRule>,
+}
+
+#[derive(Debug)]
+enum Source {
+    Log(Box<Trace>),
+    List(std::vec::IntoIter<Submission>),
+}
+
+impl Jobs {
+    /// Opens the workload.
+    ///
+    /// # Errors
+    ///
+    /// The log can't be read or has no load to scale; the model can't make it.
+    pub fn open(experiment: &BatchExperiment) -> Result<Self, BatchError> {
+        let workload = &experiment.workload;
+        // One tier never asks for usage.
+        let draws =
+            workload.usage == UsageKind::Drawn && experiment.scheduler.name.promotion().is_some();
+        let rule = if draws { UsageRule::paper(experiment.seed) } else { UsageRule::full() };
+        let machine = workload.processors.unwrap_or(PROCESSORS);
+        let mut jobs = match &workload.source {
+            JobSource::Swf { log, on_malformed } => {
+                let open = || Trace::open(log, workload.processors, *on_malformed);
+                let mut load = 1.0;
+                if workload.load.is_some() {
+                    // Twice through the file, so that it never has to be in memory.
+                    let trace = open()?;
+                    let mut statistics = Statistics::new(trace.machine());
+                    for job in trace {
+                        statistics.add(&job?);
+                    }
+                    load = statistics.offered_load();
+                    if load <= 0.0 {
+                        return Err(BatchError::NoLoad(log.display().to_string()));
+                    }
+                }
+                let trace = open()?;
+                Self {
+                    machine: trace.machine(),
+                    expected: trace.reader().header().jobs(),
+                    source: Source::Log(Box::new(trace)),
+                    factor: load,
+                    rule: Some(rule),
+                }
+            }
+            JobSource::Model { model, jobs, estimates } => {
+                let mut list = model.generate(*jobs, machine, experiment.seed)?;
+                if *estimates == Estimates::Tsafrir {
+                    tsafrir_estimates(&mut list, LONGEST, experiment.seed)?;
+                }
+                Self::of_list(list, machine, Some(rule))
+            }
+            JobSource::Jobs { job } => {
+                let list = (1..).zip(job).map(|(number, spec)| submission(number, spec, &rule));
+                Self::of_list(list.collect(), machine, None)
+            }
+        };
+        jobs.factor = workload.load.map_or(1.0, |wanted| jobs.factor / wanted);
+        if jobs.factor <= 0.0 {
+            return Err(BatchError::NoLoad(experiment.name.clone()));
+        }
+        Ok(jobs)
+    }
+
+    fn of_list(list: Vec<Submission>, machine: u32, rule: Option<UsageRule>) -> Self {
+        let factor = offered_load(&list, machine);
+        let expected = Some(list.len() as u64);
+        Self { machine, expected, source: Source::List(list.into_iter()), factor, rule }
+    }
+
+    /// Processors of the machine.
+    #[must_use]
+    pub const fn machine(&self) -> u32 {
+        self.machine
+    }
+
+    /// How many jobs there will be, if that is known.
+    #[must_use]
+    pub const fn expected(&self) -> Option<u64> {
+        self.expected
+    }
+
+    /// What was left out of a log so far.
+    #[must_use]
+    pub fn skipped(&self) -> Option<Skipped> {
+        match &self.source {
+            Source::Log(trace) => Some(*trace.skipped()),
+            Source::List(_) => None,
+        }
+    }
+}
+
+fn submission(number: u64, spec: &JobSpec, rule: &UsageRule) -> Submission {
+    let job = Submission {
+        number,
+        submitted: Time::ZERO + spec.submitted,
+        processes: spec.processes,
+        runtime: spec.runtime,
+        estimate: spec.estimate,
+        usage: Usage::FULL,
+    };
+    match spec.usage {
+        Some(usage) => Submission { usage: Usage::Uniform(usage), ..job },
+        None => rule.assign(job),
+    }
+}
+
+impl Iterator for Jobs {
+    type Item = Result<Submission, BatchError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let job = match &mut self.source {
+            Source::Log(trace) => match trace.next()? {
+                Ok(job) => job,
+                Err(error) => return Some(Err(error.into())),
+            },
+            Source::List(list) => list.next()?,
+        };
+        #[expect(clippy::float_cmp, reason = "exactly 1: the times as they are")]
+        let job = if self.factor == 1.0 { job } else { scale_arrivals(job, self.factor) };
+        Some(Ok(match &self.rule {
+            Some(rule) => rule.assign(job),
+            None => job,
+        }))
+    }
+}

@@ -1,0 +1,145 @@
+//! Batch experiment files: what stands in their sections.
+
+use dormouse_batch::{Algorithm, Sharing};
+use dormouse_units::Span;
+use dormouse_workload::{Model, OnMalformed};
+
+use super::{
+    BatchExperiment, BatchScheduler, BatchWorkload, Estimates, Information, JobSource, JobSpec,
+    UsageKind,
+};
+use crate::experiment::document::Node;
+use crate::experiment::import::path_of;
+use crate::experiment::reader::{Section, pair};
+use crate::experiment::{InputError, live, preamble};
+
+/// Most processors of a machine, and jobs of a model: beyond it a slip of the hand is likelier.
+const MOST_PROCESSORS: u32 = 10_000_000;
+const MOST_JOBS: u64 = 1_000_000_000;
+
+const USAGES: [(&str, UsageKind); 2] = [("drawn", UsageKind::Drawn), ("full", UsageKind::Full)];
+const ESTIMATES: [(&str, Estimates); 2] =
+    [("tsafrir", Estimates::Tsafrir), ("exact", Estimates::Exact)];
+const ON_MALFORMED: [(&str, OnMalformed); 2] =
+    [("fail", OnMalformed::Fail), ("skip", OnMalformed::Skip)];
+const INFORMATION: [(&str, Information); 2] =
+    [("exact", Information::Exact), ("absent", Information::Absent)];
+
+/// Kinds of `[workload]` that batch experiments have.
+pub(crate) const KINDS: [&str; 3] = ["swf", "model", "jobs"];
+
+/// Reads a batch experiment.
+///
+/// # Errors
+///
+/// The first thing that is wrong with it.
+pub(crate) fn read(root: &Node) -> Result<BatchExperiment, InputError> {
+    let mut section = Section::of(root)?;
+    let preamble = preamble(&mut section)?;
+    let workload = section.section("workload")?;
+    let workload = section.need("workload", workload, "{ kind = \"swf\", log = \"my.swf\" }")?;
+    let workload = read_workload(workload)?;
+    let scheduler = section.section("scheduler")?;
+    let scheduler = section.need("scheduler", scheduler, "{ name = \"easy\" }")?;
+    let scheduler = read_scheduler(scheduler)?;
+    let sharing = section.section("sharing")?.map(read_sharing).transpose()?.unwrap_or_default();
+    let live = section.section("live")?.map(live::read).transpose()?.unwrap_or_default();
+    section.finish()?;
+    let (name, description, seed) = preamble;
+    Ok(BatchExperiment { name, description, seed, workload, scheduler, sharing, live })
+}
+
+fn read_workload(mut section: Section<'_>) -> Result<BatchWorkload, InputError> {
+    let kind = section.choice("kind", &KINDS.map(|kind| (kind, kind)))?;
+    let kind = section.need("kind", kind, "\"swf\"")?;
+    let processors = section.count("processors", 1..=MOST_PROCESSORS)?;
+    let load = section.number("load", 0.0..=1e6)?;
+    if load == Some(0.0) {
+        let what = "there is no load of 0";
+        return Err(InputError::new(&section.place_of("load"), what, "write one such as 0.9"));
+    }
+    let usage = section.choice("usage", &USAGES)?.unwrap_or_default();
+    let source = match kind {
+        "swf" => {
+            let log = section.get("log");
+            let log = path_of(section.need("log", log, "\"KTH-SP2-1996-2.1-cln.swf.gz\"")?)?;
+            let on_malformed = section.choice("on-malformed", &ON_MALFORMED)?.unwrap_or_default();
+            JobSource::Swf { log, on_malformed }
+        }
+        "model" => {
+            let model = section.choice("model", &Model::ALL.map(|model| (model.name(), model)))?;
+            let model = section.need("model", model, "\"fw-like\"")?;
+            let jobs = section.whole("jobs", 2..=MOST_JOBS)?.unwrap_or(10_000);
+            let jobs = usize::try_from(jobs).unwrap_or(usize::MAX);
+            let estimates = section.choice("estimates", &ESTIMATES)?.unwrap_or_default();
+            JobSource::Model { model, jobs, estimates }
+        }
+        _ => JobSource::Jobs { job: read_jobs(&mut section, processors)? },
+    };
+    section.finish()?;
+    Ok(BatchWorkload { source, processors, load, usage })
+}
+
+fn read_jobs(
+    section: &mut Section<'_>,
+    processors: Option<u32>,
+) -> Result<Vec<JobSpec>, InputError> {
+    let machine = section.need("processors", processors, "16")?;
+    let list = section.list("job")?;
+    if list.is_empty() {
+        let what = "there are no jobs";
+        return Err(InputError::new(section.place(), what, "add [[workload.job]]"));
+    }
+    let mut jobs = Vec::<JobSpec>::with_capacity(list.len());
+    for node in list {
+        let mut section = Section::of(node)?;
+        let submitted = section.span("submitted")?.unwrap_or_default();
+        let processes = section.count("processes", 1..=machine)?.unwrap_or(1);
+        let runtime = section.span("runtime")?;
+        let runtime = section.need("runtime", runtime, "\"120s\"")?;
+        let estimate = section.span("estimate")?.unwrap_or(runtime);
+        let usage = section.fraction("usage", 0.01..=1.0)?;
+        if jobs.last().is_some_and(|before| submitted < before.submitted) {
+            let what = format!("{submitted} is before the job above it was submitted");
+            let place = section.place_of("submitted");
+            return Err(InputError::new(&place, what, "write the jobs in order of submission"));
+        }
+        section.finish()?;
+        jobs.push(JobSpec { submitted, processes, runtime, estimate, usage });
+    }
+    Ok(jobs)
+}
+
+fn read_scheduler(mut section: Section<'_>) -> Result<BatchScheduler, InputError> {
+    let name = section.choice("name", &Algorithm::ALL.map(|a| (a.name(), a)))?;
+    let name = section.need("name", name, "\"easy\"")?;
+    let migration_cost = section.span("migration-cost")?.unwrap_or(Span::from_secs(20));
+    let usage_information = section.choice("usage-information", &INFORMATION)?.unwrap_or_default();
+    section.finish()?;
+    Ok(BatchScheduler { name, migration_cost, usage_information })
+}
+
+/// `[sharing]`: the distributions of the model, such as `reproduce measy/two-tier` measures.
+fn read_sharing(mut section: Section<'_>) -> Result<Sharing, InputError> {
+    let standard = Sharing::default();
+    let mut range = |key: &'static str, or: (f64, f64)| -> Result<(f64, f64), InputError> {
+        let Some(node) = section.get(key) else { return Ok(or) };
+        let (low, high) = pair(node, 0.0..=1.0)?;
+        if low > high {
+            let what = format!("{low} is above {high}");
+            return Err(InputError::new(&node.place, what, "write the lower end first"));
+        }
+        Ok((low, high))
+    };
+    let loss = range("loss", standard.loss)?;
+    let single = range("single", standard.single)?;
+    let several_within = range("several-within", standard.several_within)?;
+    let several_normal = section
+        .get("several-normal")
+        .map(|node| pair(node, 0.0..=1.0))
+        .transpose()?
+        .unwrap_or(standard.several_normal);
+    let each_process = section.flag("each-process")?.unwrap_or(standard.each_process);
+    section.finish()?;
+    Ok(Sharing { loss, single, several_normal, several_within, each_process })
+}

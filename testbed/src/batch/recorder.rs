@@ -1,0 +1,143 @@
+//! Writes down a batch run while it goes: every job as it ends, every step, every decision's
+//! digest, and what reports are made of. Memory does not grow with the trace.
+
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
+
+use dormouse_batch::{Decision, Event, Observer, Record};
+use dormouse_measy::JobsCsv;
+use dormouse_units::Time;
+
+use super::digest::Digest;
+use super::figures::Figures;
+use super::history::History;
+use super::log::{BatchHeader, BatchLogWriter, MOST_LOGGED, Step};
+use super::schedule::Schedule;
+use super::{BatchError, BatchOutcome};
+use crate::output::{Mode, OutputError};
+
+/// An observer that leaves `jobs.csv`, `schedule.swf` and `events.jsonl`.
+#[derive(Debug)]
+pub struct Recorder {
+    folder: PathBuf,
+    csv: JobsCsv<BufWriter<File>>,
+    swf: Schedule,
+    log: BatchLogWriter,
+    /// Whether the log has to be whole, however long: a live run can't be made again.
+    keep_all: bool,
+    step: Step,
+    submitted: u64,
+    digest: Digest,
+    figures: Figures,
+    history: History,
+}
+
+impl Recorder {
+    /// Begins the files in `folder`; `expected`: how many jobs there will be, if that is known.
+    ///
+    /// # Errors
+    ///
+    /// The system refuses.
+    pub fn begin(
+        folder: &Path,
+        header: &BatchHeader,
+        expected: Option<u64>,
+    ) -> Result<Self, OutputError> {
+        let create = |name: &str| {
+            let path = folder.join(name);
+            File::create(&path).map_err(|error| OutputError::io("write", &path, error))
+        };
+        let refused =
+            |name: &'static str| move |error| OutputError::io("write", &folder.join(name), error);
+        let name = &header.experiment.name;
+        let csv = BufWriter::with_capacity(1 << 16, create("jobs.csv")?);
+        let csv = JobsCsv::new(csv, name).map_err(refused("jobs.csv"))?;
+        let swf = Schedule::new(create("schedule.swf")?, header.machine, name)
+            .map_err(refused("schedule.swf"))?;
+        let mut log = BatchLogWriter::begin(folder, header)?;
+        let keep_all = header.mode == Mode::Live;
+        if !keep_all && expected.is_some_and(|jobs| jobs > MOST_LOGGED) {
+            log.leave_out()?;
+        }
+        Ok(Self {
+            folder: folder.to_owned(),
+            csv,
+            swf,
+            log,
+            keep_all,
+            step: Step::default(),
+            submitted: 0,
+            digest: Digest::default(),
+            figures: Figures::default(),
+            history: History::default(),
+        })
+    }
+
+    /// Writes the step that was heard and decided last. The next one does it too: this is for
+    /// who wants it on disk before anything is done about it.
+    ///
+    /// # Errors
+    ///
+    /// The system refuses.
+    pub fn end_step(&mut self) -> Result<(), OutputError> {
+        let step = std::mem::take(&mut self.step);
+        if step.events.is_empty() && step.decisions.is_empty() {
+            return Ok(());
+        }
+        self.log.step(&step)
+    }
+
+    /// Ends the files; what reports are made of.
+    ///
+    /// # Errors
+    ///
+    /// The system refuses.
+    pub fn finish(mut self, header: &BatchHeader) -> Result<BatchOutcome<'_>, OutputError> {
+        self.end_step()?;
+        let Self { folder, csv, swf, log, digest, figures, history, .. } = self;
+        let refused = |name: &str, error| OutputError::io("write", &folder.join(name), error);
+        csv.finish().map_err(|error| refused("jobs.csv", error))?;
+        swf.finish().map_err(|error| refused("schedule.swf", error))?;
+        log.finish()?;
+        Ok(BatchOutcome::new(header, figures, history, digest.hex()))
+    }
+
+    fn refused(&self, name: &str, error: io::Error) -> BatchError {
+        OutputError::io("write", &self.folder.join(name), error).into()
+    }
+}
+
+impl Observer for Recorder {
+    type Error = BatchError;
+
+    fn heard(&mut self, now: Time, events: &[Event]) -> Result<(), BatchError> {
+        self.end_step()?;
+        self.history.heard(now, events);
+        let submitted = events.iter().filter(|event| matches!(event, Event::Submitted(_)));
+        self.submitted += submitted.count() as u64;
+        if !self.keep_all && self.submitted > MOST_LOGGED {
+            self.log.leave_out()?;
+        }
+        self.step.at = now;
+        if self.log.keeps() {
+            self.step.events.extend_from_slice(events);
+        }
+        Ok(())
+    }
+
+    fn decided(&mut self, now: Time, _: u64, decision: &Decision) -> Result<(), BatchError> {
+        self.digest.add(now, decision);
+        self.history.decided(now, decision);
+        if self.log.keeps() {
+            self.step.decisions.push(decision.clone());
+        }
+        Ok(())
+    }
+
+    fn ended(&mut self, record: Record) -> Result<(), BatchError> {
+        self.figures.add(&record);
+        self.csv.write(&record).map_err(|error| self.refused("jobs.csv", error))?;
+        self.swf.add(&record).map_err(|error| self.refused("schedule.swf", error))
+    }
+}

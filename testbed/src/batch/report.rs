@@ -1,0 +1,158 @@
+//! `report.html` of a batch run.
+
+use dormouse_workload::{Chart, Line, Panel};
+
+use super::gantt;
+use super::outcome::BatchOutcome;
+use super::series::Quantity;
+use crate::output::escaped;
+use crate::output::html::{STYLE, card, paragraph, section, table};
+
+/// The content of `report.html`.
+pub(crate) fn report(outcome: &BatchOutcome<'_>) -> String {
+    let experiment = &outcome.header.experiment;
+    let title = format!("{} · {}", experiment.name, experiment.scheduler.name);
+    let gantt = format!("<div class=\"wide\">{}</div>", gantt::gantt(outcome));
+    let body = [
+        header(outcome, &title),
+        cards(outcome),
+        section("Where everything ran", &gantt),
+        section("Load over time", &load(outcome)),
+        section("The longest waits", &waits(outcome)),
+        fidelity(outcome),
+        section("Reproduce", &reproduce(outcome)),
+    ]
+    .concat();
+    format!(
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width\"><title>{}</title>\
+         <style>{STYLE}</style></head>\n<body>\n{body}</body></html>\n",
+        escaped(&title)
+    )
+}
+
+fn header(outcome: &BatchOutcome<'_>, title: &str) -> String {
+    let experiment = &outcome.header.experiment;
+    let how = match outcome.speedup() {
+        None => "in virtual time".to_owned(),
+        Some(x) => format!("live, {x} emulated seconds a second"),
+    };
+    let about = format!("{}. Run {how}, seed {}.", experiment.description, experiment.seed);
+    format!("<header><h1>{}</h1>{}</header>\n", escaped(title), paragraph(&about))
+}
+
+fn cards(outcome: &BatchOutcome<'_>) -> String {
+    let f = &outcome.figures;
+    let (done, total) = (f.jobs(), f.jobs() + outcome.failed);
+    let class = |good| if good { "good" } else { "bad" };
+    let wait = format!("of which {:.0} s waiting", f.wait.mean());
+    let mut cards = card("Mean response", &format!("{:.0} s", f.response.mean()), &wait, "");
+    let slowdown = format!("{:.2}", f.slowdown.mean());
+    cards += &card("Mean slowdown", &slowdown, "bounded, 10 s", "");
+    let verified = format!("completed, {} verified", outcome.verified);
+    cards += &card("Jobs", &format!("{done} / {total}"), &verified, class(done == total));
+    let used = 100.0 * f.utilisation(outcome.header.machine);
+    let span = format!("{:.0} s makespan", f.makespan().as_secs_f64());
+    cards += &card("Utilisation", &format!("{used:.1} %"), &span, "");
+    cards += &card("Migrations", &f.migrations.to_string(), "to other processors", "");
+    cards += &card("Kills", &f.kills.to_string(), "restarted from the beginning", "");
+    let background = format!("{} ended in the background", f.background_only);
+    cards += &card("Swaps", &f.swaps.to_string(), &background, "");
+    if let Some(fidelity) = &outcome.fidelity {
+        let worst = format!("worst share error {:.1} %", fidelity.worst_share_error * 100.0);
+        let word = if fidelity.faithful { "faithful" } else { "not faithful" };
+        cards += &card("Emulation", word, &worst, class(fidelity.faithful));
+    }
+    format!("<div class=\"cards\">{cards}</div>\n")
+}
+
+fn load(outcome: &BatchOutcome<'_>) -> String {
+    let series = &outcome.figures.series;
+    let points = |of| series.of(of);
+    let last = points(Quantity::Foreground).last().map_or(0.0, |(x, _)| *x);
+    let (unit, name) = match last {
+        s if s < 7_200.0 => (60.0, "minutes"),
+        s if s < 300_000.0 => (3_600.0, "hours"),
+        _ => (86_400.0, "days"),
+    };
+    let line = |name: &str, of| Line {
+        name: name.to_owned(),
+        points: points(of).into_iter().map(|(x, y)| (x / unit, y)).collect(),
+        bars: Vec::new(),
+    };
+    let panel = |title: &str, lines| Panel {
+        title: title.to_owned(),
+        x_label: name.to_owned(),
+        y_label: String::new(),
+        lines,
+    };
+    let two = outcome.header.experiment.scheduler.name.promotion().is_some();
+    let mut busy = vec![line("foreground", Quantity::Foreground)];
+    if two {
+        busy.push(line("background", Quantity::Background));
+    }
+    let chart = Chart {
+        title: String::new(),
+        panels: vec![
+            panel("busy processors", busy),
+            panel("jobs waiting", vec![line("waiting", Quantity::Waiting)]),
+        ],
+    };
+    let text = format!("<div class=\"wide\">{}</div>", chart.to_svg());
+    let mut text = text + &paragraph("Means over equal parts of the run.");
+    if let Some(most) = outcome.most_in_system {
+        text += &paragraph(&format!("At most {most} jobs were in the system at once."));
+    }
+    if let Some(skipped) = outcome.skipped {
+        text += &paragraph(&format!("Of the log: {skipped}."));
+    }
+    text
+}
+
+fn waits(outcome: &BatchOutcome<'_>) -> String {
+    let rows: Vec<_> = outcome
+        .figures
+        .longest_waits()
+        .iter()
+        .map(|job| {
+            vec![
+                format!("job {}", job.number.0),
+                job.processes.to_string(),
+                job.estimate.to_string(),
+                job.wait.to_string(),
+                job.response.to_string(),
+            ]
+        })
+        .collect();
+    table(&["job", "processes", "estimate", "wait", "response"], 1, &rows)
+        + &paragraph("dormouse explain DIR NUMBER says what a job waited for, and why it moved.")
+}
+
+fn fidelity(outcome: &BatchOutcome<'_>) -> String {
+    let Some(fidelity) = &outcome.fidelity else { return String::new() };
+    let word = if fidelity.faithful { "faithful" } else { "NOT faithful" };
+    let mut text = paragraph(&format!(
+        "The emulation was {word}: CPU time received differs from what was promised by {:.2} % on \
+         average, by {:.2} % at worst.",
+        fidelity.mean_share_error * 100.0,
+        fidelity.worst_share_error * 100.0
+    ));
+    for note in &fidelity.notes {
+        text += &paragraph(note);
+    }
+    section("Fidelity", &text)
+}
+
+fn reproduce(outcome: &BatchOutcome<'_>) -> String {
+    let header = outcome.header;
+    let version = format!(
+        "Made by dormouse {}. Digest of the decisions, equal for equal runs:",
+        header.dormouse
+    );
+    format!(
+        "<pre>{}</pre>\n{}<pre>{}</pre>\n",
+        escaped(&header.command),
+        paragraph(&version),
+        outcome.decisions_sha256
+    )
+}

@@ -1,0 +1,150 @@
+//! Quantities over time in a bounded number of bins, whatever the length of the run.
+
+use dormouse_batch::Record;
+use dormouse_units::Time;
+
+/// Bins at most; their width doubles when there would be more.
+const MOST: usize = 512;
+
+/// What is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quantity {
+    /// Processors with a foreground job.
+    Foreground,
+    /// Processors with a background job.
+    Background,
+    /// Jobs that wait for processors.
+    Waiting,
+}
+
+const QUANTITIES: usize = 3;
+
+/// Integrals of each quantity over each bin, in unit × seconds.
+///
+/// A job comes when it has ended, and adds what it was over its whole time: the order in which
+/// jobs come changes nothing.
+#[derive(Clone, Debug)]
+pub struct Series {
+    width_us: u64,
+    bins: Vec<[f64; QUANTITIES]>,
+    /// Constant parts: each is added to its bin and all after it.
+    steps: Vec<[f64; QUANTITIES]>,
+}
+
+impl Default for Series {
+    fn default() -> Self {
+        Self { width_us: 1_000_000, bins: Vec::new(), steps: Vec::new() }
+    }
+}
+
+impl Series {
+    /// Counts a job in. One that was promoted was in the background until then.
+    pub fn add(&mut self, record: &Record) {
+        let processes = f64::from(record.processes);
+        let promoted = record.foreground.unwrap_or(record.ended);
+        self.over(Quantity::Waiting, 1.0, record.submitted, record.started);
+        self.over(Quantity::Background, processes, record.started, promoted);
+        self.over(Quantity::Foreground, processes, promoted, record.ended);
+    }
+
+    fn over(&mut self, of: Quantity, amount: f64, from: Time, until: Time) {
+        if until <= from {
+            return;
+        }
+        let (from, until) = (from.as_micros(), until.as_micros());
+        while until / self.width_us >= MOST as u64 {
+            self.widen();
+        }
+        let (first, last) = ((from / self.width_us) as usize, (until / self.width_us) as usize);
+        if self.bins.len() <= last {
+            self.bins.resize(last + 1, [0.0; QUANTITIES]);
+            self.steps.resize(last + 1, [0.0; QUANTITIES]);
+        }
+        #[expect(clippy::cast_precision_loss, reason = "for a plot")]
+        let share = |us: u64| us as f64 / self.width_us as f64;
+        let of = of as usize;
+        if first == last {
+            self.bins[first][of] += amount * share(until - from);
+            return;
+        }
+        self.bins[first][of] += amount * share((first as u64 + 1) * self.width_us - from);
+        self.bins[last][of] += amount * share(until - last as u64 * self.width_us);
+        self.steps[first + 1][of] += amount;
+        self.steps[last][of] -= amount;
+    }
+
+    /// Two bins become one of twice the width.
+    fn widen(&mut self) {
+        let means = self.means();
+        self.width_us *= 2;
+        self.bins = means
+            .chunks(2)
+            .map(|pair| {
+                let second = pair.get(1).copied().unwrap_or_default();
+                std::array::from_fn(|n| f64::midpoint(pair[0][n], second[n]))
+            })
+            .collect();
+        self.steps = vec![[0.0; QUANTITIES]; self.bins.len()];
+    }
+
+    fn means(&self) -> Vec<[f64; QUANTITIES]> {
+        let mut level = [0.0; QUANTITIES];
+        self.bins
+            .iter()
+            .zip(&self.steps)
+            .map(|(bin, step)| {
+                for (level, step) in level.iter_mut().zip(step) {
+                    *level += step;
+                }
+                std::array::from_fn(|n| bin[n] + level[n])
+            })
+            .collect()
+    }
+
+    /// The mean over each bin, beside the middle of the bin in seconds.
+    #[must_use]
+    pub fn of(&self, quantity: Quantity) -> Vec<(f64, f64)> {
+        #[expect(clippy::cast_precision_loss, reason = "for a plot")]
+        let width = self.width_us as f64 / 1e6;
+        let means = self.means();
+        (0_u32..)
+            .zip(means)
+            .map(|(n, means)| ((f64::from(n) + 0.5) * width, means[quantity as usize]))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(s: u64) -> Time {
+        Time::from_secs(s)
+    }
+
+    /// However wide the bins become, their integral stays what was put in.
+    #[test]
+    fn integrals_are_kept() {
+        let mut series = Series::default();
+        let mut expected = 0.0;
+        for n in 0..300_u64 {
+            let (from, until) = (at(n * 17 % 5_000), at(n * 17 % 5_000 + n * n % 900 + 1));
+            series.over(Quantity::Foreground, 3.0, from, until);
+            expected += 3.0 * until.since(from).as_secs_f64();
+        }
+        let points = series.of(Quantity::Foreground);
+        assert!(points.len() <= MOST);
+        let width = points[1].0 - points[0].0;
+        let sum: f64 = points.iter().map(|(_, mean)| mean * width).sum();
+        assert!((sum / expected - 1.0).abs() < 1e-9, "{sum} for {expected}");
+        assert!(series.of(Quantity::Waiting).iter().all(|(_, mean)| mean.abs() < 1e-12));
+    }
+
+    #[test]
+    fn a_constant_is_constant() {
+        let mut series = Series::default();
+        series.over(Quantity::Waiting, 2.0, at(0), at(400));
+        let points = series.of(Quantity::Waiting);
+        assert!(points[..400].iter().all(|&(_, mean)| (mean - 2.0).abs() < 1e-12));
+    }
+}
