@@ -8,7 +8,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::failure::Failure;
 use super::print::print;
 use crate::output::Style;
-use crate::reproduce::Request;
+use crate::reproduce::{MakeLive, Request, stored_plans};
 use crate::sweep::{Folder, Plans, Shard, Spec, SweepError, Swept, Work, sweep_cells};
 
 /// What all of them take.
@@ -27,7 +27,7 @@ pub(crate) struct Common {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReproduceArgs {
-    /// burst-hads, burst-hads/table-4 or burst-hads/table-6
+    /// burst-hads, burst-hads/table-4, burst-hads/table-6 or burst-hads/plans (with --data)
     paper: String,
     /// Run every cell under seeds 1 to N
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
@@ -35,14 +35,15 @@ pub(crate) struct ReproduceArgs {
     /// Whose rules where text and authors' code differ: paper or artifact
     #[arg(long, default_value = "paper")]
     preset: String,
-    /// What k_h and k_r of Table V count: the events of each spot type, or of the whole market
-    #[arg(long, value_name = "type|market", default_value = "type")]
+    /// What k_h and k_r of Table V count: the events of each spot type, or of the whole market;
+    /// emulated: of each type, but half as often, as the authors' emulator draws them
+    #[arg(long, value_name = "type|market|emulated", default_value = "type")]
     events: String,
     /// Set any key of every experiment by its path
     #[arg(long, value_name = "KEY=VALUE", allow_hyphen_values = true)]
     set: Vec<String>,
     /// Seeds of each experiment that looks for the cause of a difference; 0: look for none
-    #[arg(long, value_name = "N", default_value_t = 5)]
+    #[arg(long, value_name = "N", default_value_t = 10)]
     cause_seeds: u64,
     /// Make part I of N only; `dormouse merge` joins the parts
     #[arg(long, value_name = "I/N")]
@@ -50,6 +51,12 @@ pub(crate) struct ReproduceArgs {
     /// Folders of finished live runs, to be drawn beside
     #[arg(long, value_name = "DIR", num_args = 1..)]
     live_runs: Vec<PathBuf>,
+    /// Make N live runs of j60 and of j60-sc2, one after the other, to be drawn beside; needs root
+    #[arg(long, value_name = "N", conflicts_with = "shard", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    live: Option<u64>,
+    /// The folder of the artifact's inputs, for burst-hads/plans
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
     #[command(flatten)]
     common: Common,
 }
@@ -90,6 +97,9 @@ impl Common {
 }
 
 pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
+    if args.paper == PLANS {
+        return plans(args);
+    }
     let spec = Spec::Reproduce {
         what: args.paper.clone(),
         preset: args.preset.clone(),
@@ -104,11 +114,34 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
         threads: args.common.threads(),
         compute: Some(args.shard.unwrap_or(Shard::ALL)),
         live: args.live_runs.clone(),
+        make_live: args.live.map(make_live).transpose()?,
     };
     let mut bar = Bar::new(args.common.quiet);
     let done = request.run(&spec, &out, &mut |stage, n, of| bar.show(stage, n, of));
     bar.finish();
     report(&args.common, &out, done?.map(|done| done.table(Style::of_stdout())))
+}
+
+const PLANS: &str = "burst-hads/plans";
+
+/// The stored plans beside ours.
+fn plans(args: &ReproduceArgs) -> Result<(), Failure> {
+    let need = "burst-hads/plans needs --data DIR, the folder of the artifact's inputs (folders \
+                with job.json, env.json and map….json)";
+    let data = args.data.as_ref().ok_or_else(|| Failure::BadInput(need.to_owned()))?;
+    let plans = stored_plans(data, &args.set)?;
+    let out = folder(&args.common, "reproduce-burst-hads-plans", None);
+    let refused = |error| Failure::Broken(format!("cannot write {}: {error}", out.display()));
+    std::fs::create_dir_all(&out).map_err(refused)?;
+    std::fs::write(out.join("table.csv"), plans.csv()).map_err(refused)?;
+    report(&args.common, &out, Some(plans.table(Style::of_stdout())))
+}
+
+fn make_live(seeds: u64) -> Result<MakeLive, Failure> {
+    let program = std::env::current_exe().map_err(|error| {
+        Failure::Broken(format!("cannot find this program to run it live: {error}"))
+    })?;
+    Ok(MakeLive { seeds, program })
 }
 
 pub(crate) fn sweep(args: &SweepArgs) -> Result<(), Failure> {
@@ -132,8 +165,7 @@ pub(crate) fn merge(args: &MergeArgs) -> Result<(), Failure> {
     let (mut folder, spec) = Folder::merge(&out, &args.parts)?;
     let table = match &spec {
         Spec::Reproduce { .. } => {
-            let request =
-                Request { threads: args.common.threads(), compute: None, live: Vec::new() };
+            let request = Request { compute: None, ..Request::new(args.common.threads()) };
             let mut bar = Bar::new(args.common.quiet);
             let done =
                 request.run_in(&spec, &mut folder, &mut |stage, n, of| bar.show(stage, n, of));
