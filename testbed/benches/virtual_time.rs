@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use dormouse::experiment::{Override, Source, load};
 use dormouse::reproduce::Request;
-use dormouse::sweep::{Shard, Spec};
+use dormouse::sweep::Spec;
 use dormouse::virtual_run::virtual_run;
 
 type Failure = Box<dyn std::error::Error>;
@@ -55,7 +55,7 @@ fn tables() -> Result<(), Failure> {
         set: Vec::new(),
     };
     let threads = std::thread::available_parallelism()?.get();
-    let request = Request { threads, compute: Some(Shard::ALL), live: Vec::new() };
+    let request = Request::new(threads);
     let folder = tempfile::tempdir()?;
     let began = Instant::now();
     let done = request.run(&spec, folder.path(), &mut |_, _, _| {})?;

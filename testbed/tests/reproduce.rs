@@ -21,7 +21,7 @@ fn spec() -> Spec {
 }
 
 fn request(threads: usize, compute: Option<Shard>) -> Request {
-    Request { threads, compute, live: Vec::new() }
+    Request { compute, ..Request::new(threads) }
 }
 
 fn make(threads: usize, folder: &Path) -> Finished {

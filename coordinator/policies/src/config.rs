@@ -95,6 +95,17 @@ pub enum StealMoment {
     CycleEnd,
 }
 
+/// When HADS migrates the tasks of a hibernated VM.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MigrateMoment {
+    /// As late as the deadline allows: the VM may resume before (the text, section IV).
+    #[default]
+    Late,
+    /// As soon as it hibernates (the authors' code).
+    AtOnce,
+}
+
 /// VMs for `fifo` to launch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -140,6 +151,8 @@ pub struct BagSchedulerConfig {
     pub local_search: LocalSearchRule,
     /// When idle VMs steal.
     pub steal: StealMoment,
+    /// When HADS migrates.
+    pub migrate: MigrateMoment,
     /// Time a restart from a checkpoint is expected to take.
     pub restore: Span,
     /// Time to keep free before the deadline.
@@ -172,6 +185,7 @@ impl Default for BagSchedulerConfig {
             relax: RelaxRule::UntilImproved,
             local_search: LocalSearchRule::Restart,
             steal: StealMoment::WhenIdle,
+            migrate: MigrateMoment::Late,
             restore: Span::ZERO,
             margin: Span::ZERO,
             max_failures: 5,

@@ -9,7 +9,7 @@ use super::failure::Failure;
 use super::measy::{self, MeasyArgs};
 use super::print::print;
 use crate::output::Style;
-use crate::reproduce::Request;
+use crate::reproduce::{MakeLive, Request, stored_plans};
 use crate::sweep::{Folder, Plans, Shard, Spec, SweepError, Swept, Work, sweep_cells};
 
 /// What all of them take.
@@ -28,7 +28,8 @@ pub(crate) struct Common {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReproduceArgs {
-    /// burst-hads, burst-hads/table-4, burst-hads/table-6, measy, or measy/figure-6 to figure-14
+    /// burst-hads, burst-hads/table-4, burst-hads/table-6, burst-hads/plans (with --data), measy,
+    /// or measy/figure-6 to figure-14
     pub(super) paper: String,
     /// Of burst-hads: run every cell under seeds 1 to N [default: 30]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
@@ -37,15 +38,16 @@ pub(crate) struct ReproduceArgs {
     /// [default: paper]
     #[arg(long)]
     preset: Option<String>,
-    /// Of burst-hads: what k_h and k_r of Table V count, the events of each spot type or of the
-    /// whole market [default: type]
-    #[arg(long, value_name = "type|market")]
+    /// Of burst-hads: what k_h and k_r of Table V count: the events of each spot type, or of the
+    /// whole market; emulated: of each type, but half as often, as the authors' emulator draws
+    /// them [default: type]
+    #[arg(long, value_name = "type|market|emulated")]
     events: Option<String>,
     /// Of burst-hads: set any key of every experiment by its path
     #[arg(long, value_name = "KEY=VALUE", allow_hyphen_values = true)]
     set: Vec<String>,
     /// Of burst-hads: seeds of each experiment that looks for the cause of a difference; 0: look
-    /// for none [default: 5]
+    /// for none [default: 10]
     #[arg(long, value_name = "N")]
     cause_seeds: Option<u64>,
     /// Of burst-hads: make part I of N only; `dormouse merge` joins the parts
@@ -54,6 +56,12 @@ pub(crate) struct ReproduceArgs {
     /// Of burst-hads: folders of finished live runs, to be drawn beside
     #[arg(long, value_name = "DIR", num_args = 1..)]
     live_runs: Vec<PathBuf>,
+    /// Of burst-hads: make N live runs of j60 and of j60-sc2, one after the other, to be drawn beside; needs root
+    #[arg(long, value_name = "N", conflicts_with = "shard", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    live: Option<u64>,
+    /// Of burst-hads/plans: the folder of the artifact's inputs
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
     #[command(flatten)]
     pub(super) measy: MeasyArgs,
     #[command(flatten)]
@@ -71,6 +79,8 @@ impl ReproduceArgs {
             ("--cause-seeds", self.cause_seeds.is_some()),
             ("--shard", self.shard.is_some()),
             ("--live-runs", !self.live_runs.is_empty()),
+            ("--live", self.live.is_some()),
+            ("--data", self.data.is_some()),
         ]
         .into_iter()
         .find_map(|(option, given)| given.then_some(option))
@@ -120,12 +130,15 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
         let text = format!("{option}: {} has no such option; leave it out", args.paper);
         return Err(Failure::BadInput(text));
     }
+    if args.paper == PLANS {
+        return plans(args);
+    }
     let or = |given: &Option<String>, standard: &str| given.as_deref().unwrap_or(standard).into();
     let spec = Spec::Reproduce {
         what: args.paper.clone(),
         preset: or(&args.preset, "paper"),
         seeds: args.seeds.unwrap_or(30),
-        cause_seeds: args.cause_seeds.unwrap_or(5),
+        cause_seeds: args.cause_seeds.unwrap_or(10),
         events: or(&args.events, "type"),
         set: args.set.clone(),
     };
@@ -135,11 +148,34 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
         threads: args.common.threads(),
         compute: Some(args.shard.unwrap_or(Shard::ALL)),
         live: args.live_runs.clone(),
+        make_live: args.live.map(make_live).transpose()?,
     };
     let mut bar = Bar::new(args.common.quiet);
     let done = request.run(&spec, &out, &mut |stage, n, of| bar.show(stage, n, of));
     bar.finish();
     report(&args.common, &out, done?.map(|done| done.table(Style::of_stdout())))
+}
+
+const PLANS: &str = "burst-hads/plans";
+
+/// The stored plans beside ours.
+fn plans(args: &ReproduceArgs) -> Result<(), Failure> {
+    let need = "burst-hads/plans needs --data DIR, the folder of the artifact's inputs (folders \
+                with job.json, env.json and map….json)";
+    let data = args.data.as_ref().ok_or_else(|| Failure::BadInput(need.to_owned()))?;
+    let plans = stored_plans(data, &args.set)?;
+    let out = folder(&args.common, "reproduce-burst-hads-plans", None);
+    let refused = |error| Failure::Broken(format!("cannot write {}: {error}", out.display()));
+    std::fs::create_dir_all(&out).map_err(refused)?;
+    std::fs::write(out.join("table.csv"), plans.csv()).map_err(refused)?;
+    report(&args.common, &out, Some(plans.table(Style::of_stdout())))
+}
+
+fn make_live(seeds: u64) -> Result<MakeLive, Failure> {
+    let program = std::env::current_exe().map_err(|error| {
+        Failure::Broken(format!("cannot find this program to run it live: {error}"))
+    })?;
+    Ok(MakeLive { seeds, program })
 }
 
 pub(crate) fn sweep(args: &SweepArgs) -> Result<(), Failure> {
@@ -163,8 +199,7 @@ pub(crate) fn merge(args: &MergeArgs) -> Result<(), Failure> {
     let (mut folder, spec) = Folder::merge(&out, &args.parts)?;
     let table = match &spec {
         Spec::Reproduce { .. } => {
-            let request =
-                Request { threads: args.common.threads(), compute: None, live: Vec::new() };
+            let request = Request { compute: None, ..Request::new(args.common.threads()) };
             let mut bar = Bar::new(args.common.quiet);
             let done =
                 request.run_in(&spec, &mut folder, &mut |stage, n, of| bar.show(stage, n, of));

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use dormouse_cloud::{InstanceType, Market};
 use dormouse_policies::{
-    BagSchedulerConfig, BagSchedulerName, Fleet, LocalSearchRule, RelaxRule, SpotLimitRule,
-    StealMoment,
+    BagSchedulerConfig, BagSchedulerName, Fleet, LocalSearchRule, MigrateMoment, RelaxRule,
+    SpotLimitRule, StealMoment,
 };
 use dormouse_units::{Span, TypeName};
 
@@ -36,6 +36,8 @@ const LOCAL_SEARCH: [(&str, LocalSearchRule); 2] =
     [("restart", LocalSearchRule::Restart), ("printed", LocalSearchRule::Printed)];
 const STEAL: [(&str, StealMoment); 2] =
     [("when-idle", StealMoment::WhenIdle), ("cycle-end", StealMoment::CycleEnd)];
+const MIGRATE: [(&str, MigrateMoment); 2] =
+    [("late", MigrateMoment::Late), ("at-once", MigrateMoment::AtOnce)];
 
 /// Reads `[scheduler]`.
 pub(crate) fn read(
@@ -60,6 +62,7 @@ pub(crate) fn read(
         relax: s.choice("relax", &RELAX)?.unwrap_or(base.relax),
         local_search: s.choice("local-search", &LOCAL_SEARCH)?.unwrap_or(base.local_search),
         steal: s.choice("steal", &STEAL)?.unwrap_or(base.steal),
+        migrate: s.choice("migrate", &MIGRATE)?.unwrap_or(base.migrate),
         restore: s.span("restore")?.unwrap_or(base.restore),
         margin: s.span("margin")?.unwrap_or(base.margin),
         max_failures: s.count("max-failures", 1..=1_000_000)?.unwrap_or(base.max_failures),

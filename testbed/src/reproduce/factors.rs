@@ -23,8 +23,10 @@ enum Applies {
     BurstHads,
     /// Where there are interruptions.
     Interrupted,
+    /// To HADS where there are interruptions.
+    HadsInterrupted,
 }
-use Applies::{Always, BurstHads, Ils, Interrupted, Spot};
+use Applies::{Always, BurstHads, HadsInterrupted, Ils, Interrupted, Spot};
 
 impl Factor {
     pub(crate) fn applies_to(&self, target: &Target) -> bool {
@@ -36,19 +38,41 @@ impl Factor {
             Interrupted => {
                 target.scenario.is_some() && target.scheduler != BagSchedulerName::IlsOnDemand
             }
+            HadsInterrupted => {
+                target.scenario.is_some() && target.scheduler == BagSchedulerName::Hads
+            }
         }
     }
 
     pub(crate) fn settings(&self, target: &Target) -> Vec<String> {
         match self.set {
-            [MARKET_EVENTS] => target.market_events(),
+            [EMULATED_EVENTS] => target.events(EMULATED),
+            [MARKET_EVENTS] => target.events(SPOT_TYPES),
             set => set.iter().map(|&text| text.to_owned()).collect(),
         }
     }
+
+    /// Whether both can be changed at once.
+    pub(crate) fn goes_with(&self, other: &Self) -> bool {
+        let keys = |f: &Self| f.set.iter().map(|s| s.split('=').next().unwrap_or(s)).collect();
+        let (mine, theirs): (Vec<_>, Vec<_>) = (keys(self), keys(other));
+        let events =
+            |keys: &[&str]| keys.iter().any(|k| [EMULATED_EVENTS, MARKET_EVENTS].contains(k));
+        !(mine.iter().any(|key| theirs.contains(key)) || (events(&mine) && events(&theirs)))
+    }
 }
 
-/// Stands for settings that depend on the scenario.
+/// Stand for settings that depend on the scenario.
+const EMULATED_EVENTS: &str = "emulated-events";
 const MARKET_EVENTS: &str = "market-events";
+
+/// How much rarer than λ the authors' emulator makes events: it draws with the probability of one
+/// second, but once per pass of a loop that sleeps a second and then asks EC2 for the state of
+/// each VM of the type. Two seconds a pass give as many hibernations as Table VI counts.
+pub(crate) const EMULATED: f64 = 2.0;
+
+/// The spot types of the catalogue: if k counted the events of the whole market.
+pub(crate) const SPOT_TYPES: f64 = 3.0;
 
 /// Charging from launch: not a setting but another sum over the same runs.
 pub(crate) const BOOT_BILLED: Factor = factor(
@@ -87,8 +111,33 @@ macro_rules! t3 {
 /// The artifact's burstable type: three times as slow in baseline mode.
 pub(crate) const ARTIFACT_T3: &str = t3!("4", "16 GiB", "0.333333", "96");
 
+/// Events come half as often.
+pub(crate) const EVENTS_AS_EMULATED: Factor = factor(
+    "events-as-emulated",
+    "events half as often as λ says, as the authors' emulator draws about every two seconds with \
+     the probability of one",
+    &[EMULATED_EVENTS],
+    Interrupted,
+);
+
+/// Events come a third as often.
+pub(crate) const EVENTS_OF_THE_MARKET: Factor = factor(
+    "events-of-the-market",
+    "k_h and k_r count the events of all spot types together, not of each",
+    &[MARKET_EVENTS],
+    Interrupted,
+);
+
+/// HADS does not wait for a resume.
+pub(crate) const HADS_AT_ONCE: Factor = factor(
+    "hads-at-once",
+    "HADS migrates as soon as a VM hibernates (the authors' code), not as late as it can",
+    &["scheduler.migrate=at-once"],
+    HadsInterrupted,
+);
+
 /// All of them but [`BOOT_BILLED`].
-pub(crate) const FACTORS: [Factor; 22] = [
+pub(crate) const FACTORS: [Factor; 24] = [
     factor(
         "no-boot",
         "booting takes no time (as in the stored plans)",
@@ -198,12 +247,9 @@ pub(crate) const FACTORS: [Factor; 22] = [
         &["interruption.0.scope=vm"],
         Interrupted,
     ),
-    factor(
-        "events-of-the-market",
-        "k_h and k_r count the events of all spot types together, not of each",
-        &[MARKET_EVENTS],
-        Interrupted,
-    ),
+    EVENTS_AS_EMULATED,
+    EVENTS_OF_THE_MARKET,
+    HADS_AT_ONCE,
     factor(
         "no-hibernation-latency",
         "a hibernated VM can resume at once",

@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use crate::sweep::SweepError;
+use super::Results;
+use super::targets::{costs, makespans};
+use crate::sweep::{Estimate, SweepError};
 
 /// What is taken from the `summary.json` of a live run.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -26,6 +28,9 @@ pub struct LiveRun {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 struct Faithful {
     faithful: bool,
+    worst_share_error: Option<f64>,
+    #[serde(default)]
+    notes: Vec<String>,
 }
 
 impl LiveRun {
@@ -60,4 +65,43 @@ impl LiveRun {
     pub fn is_faithful(&self) -> bool {
         self.fidelity.as_ref().is_some_and(|f| f.faithful)
     }
+
+    /// How faithful it was, in words, and why not if it was not.
+    #[must_use]
+    pub fn fidelity(&self) -> String {
+        let Some(fidelity) = &self.fidelity else {
+            return "NOT faithful: it was not measured".to_owned();
+        };
+        let worst = fidelity
+            .worst_share_error
+            .map_or(String::new(), |e| format!(" (worst share error {:.1} %)", e * 100.0));
+        if fidelity.faithful {
+            format!("faithful{worst}")
+        } else {
+            let why = fidelity.notes.join("; ");
+            format!("NOT faithful{worst}{}{why}", if why.is_empty() { "" } else { ": " })
+        }
+    }
+
+    /// The virtual runs of its cell, if there are any here.
+    pub(crate) fn against(&self, results: &Results) -> Option<Against> {
+        let (_, samples) = results.all.iter().find(|(t, _)| t.case() == self.case())?;
+        let seeded = usize::try_from(self.seed.checked_sub(1)?).ok();
+        let same = seeded
+            .and_then(|n| samples.get(n))
+            .and_then(|sample| Some((sample.makespan?.as_secs_f64(), sample.cost.as_usd())));
+        let (makespan, cost) = (Estimate::of(&makespans(samples))?, Estimate::of(&costs(samples))?);
+        Some(Against { same, makespan, cost })
+    }
+}
+
+/// Virtual runs that a live run is compared with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Against {
+    /// Makespan and cost under the same seed.
+    pub(crate) same: Option<(f64, f64)>,
+    /// Over all seeds.
+    pub(crate) makespan: Estimate,
+    /// Over all seeds.
+    pub(crate) cost: Estimate,
 }

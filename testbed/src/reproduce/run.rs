@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 use super::causes::Trials;
 use super::claims::claims;
 use super::compare::rows;
-use super::factors::ARTIFACT_T3;
-use super::text::{csv, table, virtual_of};
-use super::{Cause, Claim, LiveRun, Results, Row, Target, page};
+use super::factors::{ARTIFACT_T3, EMULATED, SPOT_TYPES};
+use super::live::Against;
+use super::readings::Readings;
+use super::text::{csv, table};
+use super::{Cause, Claim, LiveRun, MakeLive, Reading, Results, Row, Target, page};
 use crate::experiment::InputError;
 use crate::output::Style;
-use crate::sweep::{Cell, Estimate, Folder, Plans, Sample, Shard, Spec, SweepError, Work};
+use crate::sweep::{Cell, Folder, Plans, Sample, Shard, Spec, SweepError, Work};
 
 /// What is asked for, beside the [`Spec`].
 #[derive(Clone, Debug)]
@@ -21,6 +23,8 @@ pub struct Request {
     pub compute: Option<Shard>,
     /// Folders of live runs to compare with.
     pub live: Vec<PathBuf>,
+    /// Live runs to make, into the folder, and to compare with.
+    pub make_live: Option<MakeLive>,
 }
 
 /// Everything that came out.
@@ -37,7 +41,9 @@ pub struct Finished {
     pub claims: Vec<Claim>,
     /// Why figures deviate.
     pub causes: Vec<Cause>,
-    pub(crate) live: Vec<(LiveRun, Option<(Estimate, Estimate)>)>,
+    /// What comes out if the text is read otherwise.
+    pub readings: Vec<Reading>,
+    pub(crate) live: Vec<(LiveRun, Option<Against>)>,
 }
 
 impl Finished {
@@ -48,7 +54,7 @@ impl Finished {
     /// For a person.
     #[must_use]
     pub fn table(&self, style: Style) -> String {
-        table(&self.rows, &self.claims, &self.causes, &self.live, style)
+        table(self, style)
     }
 }
 
@@ -78,12 +84,15 @@ fn settings(preset: &str, set: &[String]) -> Result<Vec<String>, SweepError> {
     Ok([preset, set.to_vec()].concat())
 }
 
-fn of_market(events: &str) -> Result<bool, SweepError> {
+/// How much rarer than λ of each type the events are.
+fn rarer(events: &str) -> Result<f64, SweepError> {
     match events {
-        "type" => Ok(false),
-        "market" => Ok(true),
+        "type" => Ok(1.0),
+        "emulated" => Ok(EMULATED),
+        "market" => Ok(SPOT_TYPES),
         other => Err(SweepError::BadInput(format!(
-            "--events {other}: give type (k counts the events of each spot type) or market"
+            "--events {other}: give type (k counts the events of each spot type), market (of all \
+             together) or emulated (of each type, half as often, as the authors' emulator draws)"
         ))),
     }
 }
@@ -92,10 +101,23 @@ fn of_market(events: &str) -> Result<bool, SweepError> {
 #[derive(Debug)]
 pub(crate) struct Base {
     set: Vec<String>,
-    market: bool,
+    rarer: f64,
 }
 
 impl Base {
+    fn of(preset: &str, events: &str, set: &[String]) -> Result<Self, SweepError> {
+        Ok(Self { set: settings(preset, set)?, rarer: rarer(events)? })
+    }
+
+    /// The settings of a cell.
+    pub(crate) fn settings(&self, target: &Target) -> Vec<String> {
+        let mut all = self.set.clone();
+        if self.rarer > 1.0 {
+            all.extend(target.events(self.rarer));
+        }
+        all
+    }
+
     /// A cell with these settings besides.
     pub(crate) fn cell(
         &self,
@@ -103,16 +125,17 @@ impl Base {
         suffix: &str,
         more: &[String],
     ) -> Result<Cell, InputError> {
-        let mut all = self.set.clone();
-        if self.market {
-            all.extend(target.market_events());
-        }
-        all.extend(more.iter().cloned());
-        target.cell(suffix, &all)
+        target.cell(suffix, &[self.settings(target), more.to_vec()].concat())
     }
 }
 
 impl Request {
+    /// All runs, on so many threads, nothing live.
+    #[must_use]
+    pub const fn new(threads: usize) -> Self {
+        Self { threads, compute: Some(Shard::ALL), live: Vec::new(), make_live: None }
+    }
+
     /// Makes the runs that `spec` wants into `folder` and, unless it is a shard, everything that
     /// is made of them. `progress` is told the stage and how many of how many runs are done.
     ///
@@ -132,7 +155,7 @@ impl Request {
     /// Whether it makes sense, before anything is made.
     fn check(&self, spec: &Spec) -> Result<(), SweepError> {
         if let Spec::Reproduce { what, preset, events, set, .. } = spec {
-            let base = Base { set: settings(preset, set)?, market: of_market(events)? };
+            let base = Base::of(preset, events, set)?;
             for target in targets(what)? {
                 base.cell(&target, "", &[])?;
             }
@@ -157,9 +180,8 @@ impl Request {
         let Spec::Reproduce { what, preset, seeds, cause_seeds, events, set } = spec else {
             return Err(SweepError::BadInput(format!("not a reproduction; give {KNOWN}")));
         };
-        let base = Base { set: settings(preset, set)?, market: of_market(events)? };
+        let base = Base::of(preset, events, set)?;
         let targets = targets(what)?;
-        let live = self.live.iter().map(|dir| LiveRun::read(dir)).collect::<Result<Vec<_>, _>>()?;
         let cells: Vec<_> =
             targets.iter().map(|t| base.cell(t, "", &[])).collect::<Result<_, _>>()?;
         let plans = Plans::default();
@@ -169,22 +191,37 @@ impl Request {
         if self.compute.is_some_and(Shard::is_part) {
             return Ok(None);
         }
-        let results = Results { all: targets.into_iter().zip(samples).collect() };
+        let results = Results { all: targets.iter().cloned().zip(samples).collect() };
         let rows = rows(&results);
-        let mut trials = Trials::default();
-        let mut causes = Vec::new();
+        // The causes are looked for where everything comes together, whatever the shards.
+        let cause_work = Work { seeds: *cause_seeds, compute: Some(Shard::ALL), ..work };
+        let (mut trials, mut causes) = (Trials::default(), Vec::new());
+        let (mut others, mut readings) = (None, Vec::new());
         if *cause_seeds > 0 {
+            let mut run = |cells: &[Cell], folder: &mut Folder| {
+                cause_work.run(cells, folder, &mut |n, of| progress("causes", n, of))
+            };
             trials = Trials::of(&results, &rows, &base)?;
-            // The causes are looked for where everything comes together, whatever the shards.
-            let work = Work { seeds: *cause_seeds, compute: Some(Shard::ALL), ..work };
-            let samples =
-                work.run(&trials.cells, folder, &mut |n, of| progress("causes", n, of))?;
-            causes = trials.causes(&samples);
+            let samples = run(trials.wanted(), folder)?;
+            trials.take(samples);
+            trials.pairs(&results, &base)?;
+            let samples = run(trials.wanted(), folder)?;
+            trials.take(samples);
+            causes = trials.causes(&results);
+            others = Readings::of(&targets, &base)?;
+            if let Some(others) = &others {
+                readings = others.made(&run(&others.cells, folder)?);
+            }
         }
         let claims = claims(&results);
+        let mut live = self.live.clone();
+        if let Some(make) = &self.make_live {
+            live.extend(make.make(&targets, &base, folder.path(), progress)?);
+        }
+        let live = live.iter().map(|dir| LiveRun::read(dir)).collect::<Result<Vec<_>, _>>()?;
         let live = live.into_iter().map(|run| {
-            let ours = virtual_of(&results, &run);
-            (run, ours)
+            let against = run.against(&results);
+            (run, against)
         });
         let done = Finished {
             what: what.clone(),
@@ -195,6 +232,7 @@ impl Request {
             rows,
             claims,
             causes,
+            readings,
         };
         let gantts = gantts(&cells, &done.results, &plans, folder)?;
         folder.write("table.csv", &csv(&done.rows))?;
@@ -202,7 +240,10 @@ impl Request {
         let wanted = |cells: &'_ [Cell], seeds: u64| -> Vec<(Cell, u64)> {
             cells.iter().flat_map(|c| (1..=seeds).map(|s| (c.clone(), s))).collect()
         };
-        let all = [wanted(&cells, *seeds), wanted(&trials.cells, *cause_seeds)].concat();
+        let others = others.map(|others| others.cells).unwrap_or_default();
+        let mut all = wanted(&cells, *seeds);
+        all.extend(wanted(&trials.cells, *cause_seeds));
+        all.extend(wanted(&others, *cause_seeds));
         folder.settle(all.iter().map(|(cell, seed)| (cell, *seed)))?;
         Ok(Some(done))
     }

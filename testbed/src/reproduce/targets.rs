@@ -64,9 +64,8 @@ impl Target {
         format!("{}/{}", self.experiment(), self.scheduler)
     }
 
-    /// Settings under which k_h and k_r count the events of the whole market, not of each of its
-    /// three spot types.
-    pub(crate) fn market_events(&self) -> Vec<String> {
+    /// Settings under which hibernations and resumes come `rarer` times as rarely.
+    pub(crate) fn events(&self, rarer: f64) -> Vec<String> {
         let (hibernate, resume) = match self.scenario {
             None => return Vec::new(),
             Some("sc1") => (1.0, 0.0),
@@ -75,7 +74,7 @@ impl Target {
             Some("sc4") => (5.0, 5.0),
             Some(_) => (3.0, 2.5),
         };
-        let set = |key: &str, k: f64| format!("interruption.0.{key}={}", k / SPOT_TYPES);
+        let set = |key: &str, k: f64| format!("interruption.0.{key}={}", k / rarer);
         vec![set("k-hibernate", hibernate), set("k-resume", resume)]
     }
 
@@ -90,9 +89,6 @@ impl Target {
         Cell::load(&format!("{}{suffix}", self.case()), &self.experiment(), &all)
     }
 }
-
-/// The spot types of the catalogue.
-const SPOT_TYPES: f64 = 3.0;
 
 /// Targets and the samples of each.
 #[derive(Clone, Debug, Default)]

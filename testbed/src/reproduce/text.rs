@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use super::causes::overall;
 use super::compare::COST;
-use super::{Cause, Claim, LiveRun, Results, Row};
+use super::live::Against;
+use super::{Cause, Claim, Finished, LiveRun, Row};
 use crate::output::Style;
 use crate::sweep::Estimate;
 
@@ -44,20 +45,14 @@ pub(crate) fn words(row: &Row) -> [String; 4] {
 }
 
 /// The tables, the claims and the causes.
-pub(crate) fn table(
-    rows: &[Row],
-    claims: &[Claim],
-    causes: &[Cause],
-    live: &[(LiveRun, Option<(Estimate, Estimate)>)],
-    style: Style,
-) -> String {
+pub(crate) fn table(done: &Finished, style: Style) -> String {
     let mut text = String::new();
     let head = format!(
         "  {:<22} {:<24} {:>9} {:>9}  {:<19} {:>9}",
         "case", "figure", "paper", "ours", "95 % CI", "diff"
     );
     let _ = writeln!(text, "{}", style.dim(&head));
-    for row in rows {
+    for row in &done.rows {
         let [paper, ours, ci, diff] = words(row);
         let diff = format!("{diff:>9}");
         let diff = if row.deviates() { style.verdict(false, &diff) } else { diff };
@@ -67,63 +62,126 @@ pub(crate) fn table(
             row.case, row.metric
         );
     }
-    if !claims.is_empty() {
-        let _ = writeln!(text, "\n  {}", style.dim("claims of the text"));
-    }
-    for claim in claims {
-        let word = if claim.holds { "holds        " } else { "does not hold" };
-        let word = style.verdict(claim.holds, word);
-        let _ = writeln!(text, "  {word}  {}\n                 ours: {}", claim.text, claim.ours);
-    }
-    if !causes.is_empty() {
-        let _ = writeln!(text, "\n  {}", style.dim("causes of what is more than 15 % off"));
-    }
-    for cause in causes {
-        let _ = writeln!(text, "  {}", cause.sentence());
-    }
-    for o in overall(causes).into_iter().filter(|o| o.nearest > 0) {
-        let _ = writeln!(
-            text,
-            "  {} is nearest for {} of {} figures: {:.1} % from the paper's without, {:.1} % with it",
-            o.factor,
-            o.nearest,
-            o.figures,
-            o.distance.0 * 100.0,
-            o.distance.1 * 100.0
-        );
-    }
-    if !live.is_empty() {
-        let _ = writeln!(text, "\n  {}", style.dim("live runs"));
-    }
-    for (run, ours) in live {
-        let _ = writeln!(text, "  {}", live_words(run, ours.as_ref()));
+    for part in [claims(done, style), causes(done, style), readings(done, style), live(done, style)]
+    {
+        text += &part;
     }
     text.trim_end().to_owned()
 }
 
-/// A live run against the virtual ones.
-pub(crate) fn live_words(run: &LiveRun, ours: Option<&(Estimate, Estimate)>) -> String {
-    let made = run.makespan_s.map_or("not finished".to_owned(), |s| format!("{s:.0} s"));
-    let faithful = if run.is_faithful() { "faithful" } else { "NOT faithful" };
-    let against = ours.map_or("no such cell here".to_owned(), |(makespan, cost)| {
-        let off = |x: f64, e: &Estimate| (x / e.mean - 1.0) * 100.0;
-        let makespan_off =
-            run.makespan_s.map_or(String::new(), |s| format!("{:+.1} %; ", off(s, makespan)));
-        format!(
-            "virtual {:.0} s ({makespan_off}{:.0} to {:.0}), ${:.4} ({:+.1} %)",
-            makespan.mean,
-            makespan.range.0,
-            makespan.range.1,
-            cost.mean,
-            off(run.cost_usd, cost)
-        )
-    });
-    format!("{} seed {}: {made}, ${:.4}, {faithful}; {against}", run.case(), run.seed, run.cost_usd)
+fn claims(done: &Finished, style: Style) -> String {
+    let mut text = String::new();
+    if !done.claims.is_empty() {
+        let _ = writeln!(text, "\n  {}", style.dim("claims of the text"));
+    }
+    for claim in &done.claims {
+        let word = if claim.holds { "holds        " } else { "does not hold" };
+        let word = style.verdict(claim.holds, word);
+        let _ = writeln!(text, "  {word}  {}\n                 ours: {}", claim.text, claim.ours);
+        for (name, ours, holds) in otherwise(done, claim) {
+            let word = if holds { "holds" } else { "does not" };
+            let _ = writeln!(text, "                 {word} with {name}: {ours}");
+        }
+    }
+    text
 }
 
-/// Makespan and cost of the virtual runs of a live run's cell.
-pub(crate) fn virtual_of(results: &Results, run: &LiveRun) -> Option<(Estimate, Estimate)> {
-    let (_, samples) = results.all.iter().find(|(t, _)| t.case() == run.case())?;
-    let makespan = Estimate::of(&super::targets::makespans(samples))?;
-    Some((makespan, Estimate::of(&super::targets::costs(samples))?))
+/// What a claim that does not hold comes to under other readings.
+pub(crate) fn otherwise(done: &Finished, claim: &Claim) -> Vec<(String, String, bool)> {
+    if claim.holds {
+        return Vec::new();
+    }
+    let others = done.readings.iter().filter(|r| !r.factors.is_empty());
+    others
+        .filter_map(|reading| {
+            let other = reading.claims.iter().find(|c| c.text == claim.text)?;
+            Some((reading.name(), other.ours.clone(), other.holds))
+        })
+        .collect()
+}
+
+fn causes(done: &Finished, style: Style) -> String {
+    let mut text = String::new();
+    if !done.causes.is_empty() {
+        let head = "causes of what is more than 15 % off, each factor changed alone, then two";
+        let _ = writeln!(text, "\n  {}", style.dim(head));
+    }
+    for cause in &done.causes {
+        let _ = writeln!(text, "  {}", cause.sentence());
+    }
+    let named = |o: &super::Overall| {
+        let moves = |c: &Cause| c.moves.iter().take(1).chain(&c.pair).cloned().collect::<Vec<_>>();
+        done.causes.iter().flat_map(moves).any(|m| m.factors.contains(&o.factor))
+    };
+    for o in overall(&done.causes).into_iter().filter(named) {
+        let _ = writeln!(text, "    {}: {}", o.factor, o.about);
+    }
+    text
+}
+
+fn readings(done: &Finished, style: Style) -> String {
+    let mut text = String::new();
+    if !done.readings.is_empty() {
+        let head = "other readings of the text, in all cells at once: mean counts of Table VI";
+        let _ = writeln!(text, "\n  {}", style.dim(head));
+    }
+    for (n, reading) in done.readings.iter().enumerate() {
+        let [h, r, burst, hads] = reading.counts;
+        let counts = |name: &str, figures: [f64; 4], off: &str| {
+            let [h, r, b, a] = figures;
+            format!(
+                "  {name:<40} hibernations {h:>5.2}, resumes {r:>5.2}, later on-demand VMs {b:.2} \
+                 and {a:.2}{off}"
+            )
+        };
+        if n == 0 {
+            let _ = writeln!(text, "{}", counts("the paper", [h.0, r.0, burst.0, hads.0], ""));
+        }
+        let held = reading.claims.iter().filter(|c| c.holds).count();
+        let off = format!(
+            "; {} of {} figures off, {held} of {} claims hold",
+            reading.off.0,
+            reading.off.1,
+            reading.claims.len()
+        );
+        let _ = writeln!(text, "{}", counts(&reading.name(), [h.1, r.1, burst.1, hads.1], &off));
+    }
+    text
+}
+
+fn live(done: &Finished, style: Style) -> String {
+    let mut text = String::new();
+    if !done.live.is_empty() {
+        let _ = writeln!(text, "\n  {}", style.dim("live runs"));
+    }
+    for (run, against) in &done.live {
+        let _ = writeln!(text, "  {}", live_words(run, against.as_ref()));
+    }
+    text
+}
+
+/// A live run against the virtual ones.
+fn live_words(run: &LiveRun, against: Option<&Against>) -> String {
+    let [makespan, cost, same, all] = live_figures(run, against);
+    let head = format!("{} seed {}: {makespan}, {cost}, {}", run.case(), run.seed, run.fidelity());
+    match against {
+        None => format!("{head}; no such cell here"),
+        Some(_) => format!("{head}; virtual, same seed: {same}; all seeds: {all}"),
+    }
+}
+
+/// Makespan, cost, those of the same seed in virtual time, and of all seeds.
+pub(crate) fn live_figures(run: &LiveRun, against: Option<&Against>) -> [String; 4] {
+    let makespan = run.makespan_s.map_or("not finished".to_owned(), |s| format!("{s:.0} s"));
+    let cost = format!("${:.4}", run.cost_usd);
+    let off = |x: f64, than: f64| format!("{:+.1} %", (x / than - 1.0) * 100.0);
+    let same = against.and_then(|a| a.same).map_or("none".to_owned(), |(makespan, cost)| {
+        let live = run.makespan_s.map_or(String::new(), |s| format!(" ({})", off(s, makespan)));
+        format!("{makespan:.0} s{live}, ${cost:.4} ({})", off(run.cost_usd, cost))
+    });
+    let all = against.map_or(String::new(), |a| {
+        let (m, c) = (a.makespan.range, a.cost.range);
+        format!("{:.0} to {:.0} s, ${:.4} to ${:.4}", m.0, m.1, c.0, c.1)
+    });
+    [makespan, cost, same, all]
 }

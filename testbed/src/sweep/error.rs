@@ -71,6 +71,21 @@ pub enum SweepError {
         /// The first not found.
         first: String,
     },
+    /// A live run could not be made.
+    #[error(
+        "the live run of {case}, seed {seed}, ended with {status}: {why}; see dormouse doctor, or \
+         leave out --live"
+    )]
+    Live {
+        /// The cell.
+        case: String,
+        /// The seed.
+        seed: u64,
+        /// How it ended.
+        status: std::process::ExitStatus,
+        /// What it said last.
+        why: String,
+    },
     /// What was asked for makes no sense.
     #[error("{0}")]
     BadInput(String),

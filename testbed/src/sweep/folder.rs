@@ -1,6 +1,6 @@
 //! The folder of a sweep: every sample as soon as it is there, so that a killed sweep goes on.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -157,8 +157,12 @@ impl Folder {
         &mut self,
         wanted: impl Iterator<Item = (&'a Cell, u64)>,
     ) -> Result<(), SweepError> {
-        let mut text = String::new();
+        let (mut text, mut there) = (String::new(), HashSet::new());
         for (cell, seed) in wanted {
+            // The same experiment may be wanted for several ends.
+            if !there.insert((cell.digest().to_owned(), seed)) {
+                continue;
+            }
             if let Some(sample) = self.known(cell, seed) {
                 text += &line(cell, seed, sample);
             }

@@ -16,8 +16,8 @@ pub enum Spec {
         seeds: u64,
         /// Seeds of each experiment that looks for causes; 0: none.
         cause_seeds: u64,
-        /// What k_h and k_r of Table V count: the events of each spot `type`, or of the whole
-        /// `market`.
+        /// What k_h and k_r of Table V count: the events of each spot `type`, of the whole
+        /// `market`, or of each type as `emulated` by the authors.
         events: String,
         /// Settings of every cell, `key=value`.
         set: Vec<String>,

@@ -42,9 +42,19 @@ impl BagScheduler {
 
     /// Finds each task a place, among spot VMs too if `spot`, and starts what can start at once.
     pub(crate) fn migrate(&mut self, turn: &mut Turn<'_>, affected: Vec<Affected>, spot: bool) {
-        let attempts = Attempts { burst: self.parts.burst, spot };
+        let way = Attempts { burst: self.parts.burst, spot, soonest: false };
+        self.migrate_by(turn, affected, way);
+    }
+
+    /// As [`BagScheduler::migrate`], with the attempts given.
+    pub(crate) fn migrate_by(
+        &mut self,
+        turn: &mut Turn<'_>,
+        affected: Vec<Affected>,
+        way: Attempts,
+    ) {
         let mut order: Vec<_> = affected.iter().map(|a| (a.task, a.ran)).collect();
-        self.floor.sort_affected(&mut order);
+        self.floor.sort_affected(&mut order, way);
         let mut sites = self.floor.sites(turn.now);
         let mut touched = BTreeSet::new();
         for (task, ran) in order {
@@ -52,7 +62,7 @@ impl BagScheduler {
                 .iter()
                 .find(|a| a.task == task)
                 .map_or(StartReason::Migrated, |a| a.reason);
-            let Some(choice) = self.floor.choose(&sites, task, attempts) else {
+            let Some(choice) = self.floor.choose(&sites, task, way) else {
                 self.unplaced.push(Affected { task, ran, reason });
                 continue;
             };

@@ -9,8 +9,8 @@ use super::stealing::Stealing;
 use super::token::Purpose;
 use crate::problem::Problem;
 use crate::{
-    BagSchedulerConfig, BagSchedulerName, Decision, Mode, Notice, Plan, Scheduler, StartReason,
-    StealMoment,
+    BagSchedulerConfig, BagSchedulerName, Decision, MigrateMoment, Mode, Notice, Plan, Scheduler,
+    StartReason, StealMoment,
 };
 
 /// Which parts a scheduler has.
@@ -35,7 +35,8 @@ impl Parts {
             }
             BagSchedulerName::Hads => {
                 let stealing = Stealing::OffOnDemand;
-                Self { burst: false, postpone: true, stealing, keep_idle }
+                let postpone = config.migrate == MigrateMoment::Late;
+                Self { burst: false, postpone, stealing, keep_idle }
             }
             // Nothing ever needs an idle VM where none hibernates.
             BagSchedulerName::IlsOnDemand | BagSchedulerName::Fifo => {

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use dormouse_cloud::Market;
-use dormouse_units::{Credits, Span, TaskId, Time, VmId};
+use dormouse_units::{Credits, Ppm, Span, TaskId, Time, VmId};
 
 use super::floor::Floor;
 use super::machine::{Machine, needed};
@@ -33,6 +33,8 @@ pub(crate) struct Attempts {
     pub(crate) burst: bool,
     /// Spot VMs.
     pub(crate) spot: bool,
+    /// None of the four: on-demand, regular, and where it ends first.
+    pub(crate) soonest: bool,
 }
 
 /// A VM, there or to be launched, and what its vCPUs will do.
@@ -141,7 +143,7 @@ impl Floor {
         &self,
         sites: &[Site],
         task: TaskId,
-        Attempts { burst, spot }: Attempts,
+        Attempts { burst, spot, soonest }: Attempts,
     ) -> Option<Choice> {
         let choice = |site, mode, (slot, length): (Slot, Span)| Choice { site, mode, slot, length };
         let attempt = |class: Class| {
@@ -160,8 +162,15 @@ impl Floor {
             able.min_by_key(|(key, c)| (*key, c.site)).map(|(_, c)| c)
         };
         let attempts = [Class::IdleBurstable, Class::Idle, Class::Busy, Class::New];
-        attempts[usize::from(!burst)..].iter().find_map(|&class| attempt(class)).or_else(|| {
-            let any = sites.iter().enumerate().filter_map(|(i, site)| {
+        let from = if soonest { attempts.len() } else { usize::from(!burst) };
+        attempts[from..].iter().find_map(|&class| attempt(class)).or_else(|| {
+            // Any VM at all, unless asked for otherwise: a late task is still a result.
+            let open = |s: &Site| {
+                let regular = self.problem.kinds[s.kind].burstable.is_none();
+                !soonest || (regular && s.market == Market::OnDemand)
+            };
+            let open = sites.iter().enumerate().filter(|(_, s)| open(s));
+            let any = open.filter_map(|(i, site)| {
                 let burstable = self.problem.kinds[site.kind].burstable.is_some();
                 let (slot, length) = self.at_all(site, task, Mode::Burst)?;
                 if !burstable || site.credits > needed(length) {
@@ -186,11 +195,15 @@ impl Floor {
     }
 
     /// Algorithm 4's order of the affected tasks: those that ran and have a checkpoint first, so
-    /// that it says; then the longest first [choice].
-    pub(crate) fn sort_affected(&self, tasks: &mut [(TaskId, bool)]) {
+    /// that it says; then the longest first [choice]. Where only the end counts: those with most
+    /// left to do first, as shorter ones fit in later.
+    pub(crate) fn sort_affected(&self, tasks: &mut [(TaskId, bool)], way: Attempts) {
         tasks.sort_by_key(|&(task, ran)| {
-            let kept = ran && self.task(task).done > dormouse_units::Ppm::ZERO;
-            (!kept, Reverse(self.problem.longest(task)), task)
+            let done = self.task(task).done;
+            let whole = self.problem.longest(task);
+            let kept = !way.soonest && ran && done > Ppm::ZERO;
+            let left = if way.soonest { whole.saturating_sub(whole.part(done)) } else { whole };
+            (!kept, Reverse(left), task)
         });
     }
 }
