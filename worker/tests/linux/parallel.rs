@@ -101,18 +101,19 @@ pub(crate) fn a_parallel_job_moves() {
     progress::let_go(&job.page).unwrap();
     job.await_ppm(150_000);
     let checkpointer = worker.checkpointer();
-    let take = |process: &Task, vm: &Vm, after| {
+    let take = |process: &Task, vm: &Vm, slot, after| {
         checkpointer
-            .take(&name("t"), process.pid(), (vm, 0), after, SOON, Progress::default)
+            .take(&name("t"), process.pid(), (vm, 0, slot), after, SOON, Progress::default)
             .unwrap();
     };
     // It goes on after a dump that leaves it running …
-    take(&job.process, &one, AfterDump::Continue);
+    take(&job.process, &one, Slot::A, AfterDump::Continue);
     job.await_ppm(300_000);
     // … and elsewhere after one that does not; twice, since what is restored is dumped again.
     let mut process = None;
-    for (ppm, from, to) in [(450_000, &one, &two), (600_000, &two, &one)] {
-        take(process.as_ref().unwrap_or(&job.process), from, AfterDump::Kill);
+    let moves = [(450_000, &one, Slot::A, &two), (600_000, &two, Slot::B, &one)];
+    for (ppm, from, slot, to) in moves {
+        take(process.as_ref().unwrap_or(&job.process), from, slot, AfterDump::Kill);
         let ended = process.as_ref().unwrap_or(&job.process).wait(SOON).unwrap();
         assert_eq!(ended, Some(Ended::Killed(9)));
         assert!(from.pids().unwrap().is_empty(), "its ranks ended with it");
