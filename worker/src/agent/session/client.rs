@@ -23,6 +23,9 @@ const BATCH: usize = 512;
 const IN_FLIGHT: usize = 16;
 /// Commands come in large batches when a run begins.
 const MESSAGE_LIMIT: usize = 64 << 20;
+/// Heartbeats per time after which a silent side is lost: twice as many as the coordinator counts,
+/// or one that comes a little late would make two of its counts pass without any.
+const BEATS: u32 = 8;
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 const CONNECT: Duration = Duration::from_secs(5);
@@ -164,7 +167,7 @@ impl Session {
         let mut owed = false;
         let mut batch = Vec::new();
         let connected = Instant::now();
-        let mut beat = interval(self.silence() / 4);
+        let mut beat = interval(self.silence() / BEATS);
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut beat_due = false;
         loop {
@@ -190,7 +193,7 @@ impl Session {
                         Err(parted) => return parted,
                     }
                     if self.silence() != was {
-                        beat = interval(self.silence() / 4);
+                        beat = interval(self.silence() / BEATS);
                         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
                     }
                 }
