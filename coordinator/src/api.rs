@@ -89,7 +89,8 @@ impl v1::coordinator_server::Coordinator for Api {
         })?)?;
         let nonce = self.connections.fetch_add(1, Ordering::Relaxed);
         let store = Arc::clone(&self.store);
-        let mut incoming = blocking(move || store.receive(of.task, of.checkpoint, nonce)).await?;
+        let mut incoming =
+            blocking(move || store.receive(of.task, (of.checkpoint, of.attempt), nonce)).await?;
         let mut next = Some(first);
         while let Some(chunk) = next {
             incoming = blocking(move || incoming.write(&chunk.data).map(|()| incoming)).await?;

@@ -9,7 +9,16 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Checkpoints kept per task: one of them may turn out damaged, and one may be under way.
 const KEPT: usize = 3;
 
-/// A folder of checkpoints, `<task>/<number>`. Its methods block, but for [`Store::holds`].
+/// The number of a checkpoint and the attempt that took it.
+type Which = (u32, u32);
+
+/// A folder of checkpoints, `<task>/<number>.<attempt>`. Its methods block, but for
+/// [`Store::holds`].
+///
+/// An attempt that was given up may still be sending when the next one has begun, from an earlier
+/// checkpoint, and both use the same numbers. What an attempt took at or after the point from
+/// which a later one went on is therefore dropped, whichever of them comes last: the numbers that
+/// are stored are of one history.
 #[derive(Debug)]
 pub(crate) struct Store {
     root: PathBuf,
@@ -21,7 +30,7 @@ pub(crate) struct Store {
 #[derive(Debug)]
 pub(crate) struct Incoming {
     folder: PathBuf,
-    number: u32,
+    which: Which,
     part: PathBuf,
     file: File,
     bytes: u64,
@@ -39,7 +48,7 @@ impl Store {
                 tasks.insert(number);
                 for file in fs::read_dir(&task)? {
                     let file = file?.path();
-                    if number_of(&file).is_none() {
+                    if which(&file).is_none() {
                         fs::remove_file(&file)?;
                     }
                 }
@@ -63,18 +72,22 @@ impl Store {
     }
 
     /// Begins to receive a checkpoint. `nonce` keeps two that are received at once apart.
-    pub(crate) fn receive(&self, task: u32, number: u32, nonce: u64) -> io::Result<Incoming> {
+    pub(crate) fn receive(&self, task: u32, which: Which, nonce: u64) -> io::Result<Incoming> {
         self.tasks().insert(task);
         let folder = self.folder(task);
         fs::create_dir_all(&folder)?;
-        let part = folder.join(format!("{number}.{nonce}.part"));
+        let (number, attempt) = which;
+        let part = folder.join(format!("{number}.{attempt}.{nonce}.part"));
         let file = File::create_new(&part)?;
-        Ok(Incoming { folder, number, part, file, bytes: 0, finished: false })
+        Ok(Incoming { folder, which, part, file, bytes: 0, finished: false })
     }
 
     /// Opens a stored checkpoint.
     pub(crate) fn open_checkpoint(&self, task: u32, number: u32) -> io::Result<File> {
-        File::open(self.folder(task).join(number.to_string()))
+        let stored = stored(&self.folder(task))?;
+        // Of two, one is about to be dropped.
+        let latest = stored.range((number, 0)..=(number, u32::MAX)).next_back();
+        File::open(latest.ok_or(io::ErrorKind::NotFound)?.1)
     }
 
     /// Forgets all checkpoints of a task.
@@ -96,25 +109,24 @@ impl Incoming {
         self.file.write_all(data)
     }
 
-    /// The checkpoint exists from now on, whatever becomes of this process; the oldest go.
+    /// The checkpoint exists from now on, whatever becomes of this process; the oldest go, and
+    /// those of attempts that were given up. It may be such a one itself.
     ///
     /// It isn't synced: on the disk of the event log, megabytes of images would hold up the log's
     /// own syncs, and with them every command, for seconds. After a power cut the checksums in
     /// the checkpoint tell, and the one before is used.
     pub(crate) fn finish(mut self) -> io::Result<u64> {
-        fs::rename(&self.part, self.folder.join(self.number.to_string()))?;
+        let (number, attempt) = self.which;
+        fs::rename(&self.part, self.folder.join(format!("{number}.{attempt}")))?;
         self.finished = true;
-        let mut stored = BTreeMap::new();
-        for file in fs::read_dir(&self.folder)? {
-            let path = file?.path();
-            if let Some(number) = number_of(&path) {
-                stored.insert(number, path);
-            }
+        let mut stored = stored(&self.folder)?;
+        let all: Vec<Which> = stored.keys().copied().collect();
+        let given_up = |&(n, a): &Which| all.iter().any(|&(number, by)| by > a && number <= n);
+        for (_, path) in stored.extract_if(.., |which, _| given_up(which)) {
+            remove_file(&path)?;
         }
         let surplus = stored.len().saturating_sub(KEPT);
-        for path in stored.values().take(surplus) {
-            fs::remove_file(path)?;
-        }
+        stored.values().take(surplus).try_for_each(|path| remove_file(path))?;
         Ok(self.bytes)
     }
 }
@@ -133,6 +145,31 @@ fn remove(folder: &Path) -> io::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
+}
+
+/// Another checkpoint of the task that came at the same time may have removed it.
+fn remove_file(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// The checkpoints in a task's folder.
+fn stored(folder: &Path) -> io::Result<BTreeMap<Which, PathBuf>> {
+    let mut stored = BTreeMap::new();
+    for file in fs::read_dir(folder)? {
+        let path = file?.path();
+        if let Some(which) = which(&path) {
+            stored.insert(which, path);
+        }
+    }
+    Ok(stored)
+}
+
+fn which(path: &Path) -> Option<Which> {
+    let (number, attempt) = path.file_name()?.to_str()?.split_once('.')?;
+    Some((number.parse().ok()?, attempt.parse().ok()?))
 }
 
 fn number_of(path: &Path) -> Option<u32> {
@@ -159,14 +196,14 @@ mod tests {
         let dir = tempfile::tempdir().expect("a temporary folder");
         let store = Store::open(dir.path()).expect("a store");
         for number in 8..13 {
-            let mut incoming = store.receive(7, number, 1).expect("room");
+            let mut incoming = store.receive(7, (number, 1), 1).expect("room");
             incoming.write(&[1, 2]).expect("room");
             incoming.write(&[u8::try_from(number).expect("small")]).expect("room");
             assert_eq!(incoming.finish().expect("room"), 3);
         }
-        let torn = store.receive(7, 13, 1).expect("room");
+        let torn = store.receive(7, (13, 1), 1).expect("room");
         drop(torn);
-        assert_eq!(names(&dir.path().join("7")), ["10", "11", "12"]);
+        assert_eq!(names(&dir.path().join("7")), ["10.1", "11.1", "12.1"]);
         let mut bytes = Vec::new();
         let mut file = store.open_checkpoint(7, 12).expect("it is stored");
         file.read_to_end(&mut bytes).expect("readable");
@@ -182,13 +219,44 @@ mod tests {
     }
 
     #[test]
+    fn what_an_attempt_that_was_given_up_sends_late_replaces_nothing() {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let store = Store::open(dir.path()).expect("a store");
+        let put = |number, attempt| {
+            let mut incoming = store.receive(7, (number, attempt), 1).expect("room");
+            incoming.write(&[u8::try_from(attempt).expect("small")]).expect("room");
+            incoming.finish().expect("room");
+        };
+        let names = || names(&dir.path().join("7"));
+        for number in 1..4 {
+            put(number, 1);
+        }
+        let mut late = store.receive(7, (3, 1), 2).expect("room");
+        late.write(&[1]).expect("room");
+        // The second attempt went on from checkpoint 2.
+        put(3, 2);
+        assert_eq!(names(), ["1.1", "2.1", "3.1.2.part", "3.2"]);
+        late.finish().expect("room");
+        put(4, 1);
+        assert_eq!(names(), ["1.1", "2.1", "3.2"]);
+        let mut bytes = Vec::new();
+        let mut file = store.open_checkpoint(7, 3).expect("it is stored");
+        file.read_to_end(&mut bytes).expect("readable");
+        assert_eq!(bytes, [2]);
+        assert!(store.open_checkpoint(7, 4).is_err());
+        // The third begins anew.
+        put(1, 3);
+        assert_eq!(names(), ["1.3"]);
+    }
+
+    #[test]
     fn parts_of_a_crash_are_removed_when_it_is_opened_again() {
         let dir = tempfile::tempdir().expect("a temporary folder");
         let store = Store::open(dir.path()).expect("a store");
-        store.receive(1, 1, 1).expect("room").finish().expect("room");
-        fs::write(dir.path().join("1/2.77.part"), "half").expect("room");
+        store.receive(1, (1, 1), 1).expect("room").finish().expect("room");
+        fs::write(dir.path().join("1/2.1.77.part"), "half").expect("room");
         let store = Store::open(dir.path()).expect("a store");
         assert!(store.holds(1));
-        assert_eq!(names(&dir.path().join("1")), ["1"]);
+        assert_eq!(names(&dir.path().join("1")), ["1.1"]);
     }
 }

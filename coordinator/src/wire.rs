@@ -61,6 +61,7 @@ impl Loads {
             cpu_us: self.cpu_us.get(index).copied().unwrap_or_default(),
             done_ppm: start.from.map_or(0, |(_, done)| done.get()),
             checkpoint: start.from.map_or(0, |(seq, _)| seq.get()),
+            checkpoint_attempt: start.from.map_or(0, |_| start.from_attempt.get()),
             checkpoints: start.checkpoints.count,
             checkpoint_cost_us: start.checkpoints.cost.as_micros(),
             mode: mode_to_wire(start.mode).into(),

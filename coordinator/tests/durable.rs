@@ -123,7 +123,7 @@ async fn checkpoints_are_stored_whole_and_fetched_as_they_were() {
     let mut worker = FakeWorker::new("w", 1, coordinator.address);
     let run = worker.join().await.run;
     let mut client = FakeWorker::client(coordinator.address).await;
-    let of = |checkpoint| v1::CheckpointRef { run: run.clone(), task: 1, checkpoint };
+    let of = |checkpoint| v1::CheckpointRef { run: run.clone(), task: 1, checkpoint, attempt: 1 };
     let image: Vec<u8> = (0..700_001_u32).map(|n| u8::try_from(n % 251).unwrap()).collect();
     let chunks = |of: v1::CheckpointRef, image: &[u8]| {
         let mut chunks: Vec<_> = image

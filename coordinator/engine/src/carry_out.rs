@@ -157,7 +157,7 @@ impl Run {
             return Err(Wrong(format!("{task} is not waiting: {:?}", record.state)));
         }
         record.attempt = record.attempt.next();
-        let (attempt, from) = (record.attempt, record.kept);
+        let (attempt, from, from_attempt) = (record.attempt, record.kept, record.kept_by);
         self.set_state(task, TaskState::Sent(vm));
         match reason {
             StartReason::Migrated => self.counts.migrations += 1,
@@ -166,7 +166,18 @@ impl Run {
         }
         self.counts.restores += u32::from(from.is_some());
         self.effects.push(Effect::TaskSent { task, attempt, vm, reason, from });
-        let start = StartTask { host, vm, task, attempt, memory, runtime, from, checkpoints, mode };
+        let start = StartTask {
+            host,
+            vm,
+            task,
+            attempt,
+            memory,
+            runtime,
+            from,
+            from_attempt,
+            checkpoints,
+            mode,
+        };
         match self.vms.get_mut(&vm).filter(|_| freezing) {
             Some(record) => record.frozen_starts.push(start),
             None => self.commands.push(Command::StartTask(start)),

@@ -210,7 +210,9 @@ impl Run {
                 self.set_state(task, TaskState::Waiting);
                 let mut done = dormouse_units::Ppm::ZERO;
                 if let Some(record) = self.task(task) {
-                    record.kept = kept.or(record.kept);
+                    if kept.is_some() {
+                        (record.kept, record.kept_by) = (*kept, record.attempt);
+                    }
                     done = record.kept.map(|(_, done)| done).unwrap_or_default();
                 }
                 notices.push_back(Notice::TaskStopped { task, vm, done });
@@ -219,6 +221,7 @@ impl Run {
                 self.counts.checkpoints += 1;
                 if let Some(record) = self.task(task) {
                     record.kept = Some((*checkpoint, *done));
+                    record.kept_by = record.attempt;
                 }
                 notices.push_back(Notice::Checkpointed { task, vm, done: *done });
             }

@@ -93,6 +93,8 @@ pub struct StartTask {
     pub runtime: Span,
     /// The checkpoint to start from and what of the work it holds; `None`: from scratch.
     pub from: Option<(CheckpointSeq, Ppm)>,
+    /// The attempt that took that checkpoint: former lives may have left others of its number.
+    pub from_attempt: Attempt,
     /// The checkpoints to take.
     pub checkpoints: CheckpointPlan,
     /// Burst or baseline.

@@ -27,6 +27,8 @@ pub struct TaskRecord {
     pub attempt: Attempt,
     /// Its last complete checkpoint, and what of the work that holds.
     pub kept: Option<(CheckpointSeq, Ppm)>,
+    /// The attempt that took it.
+    pub kept_by: Attempt,
     /// When it finished.
     pub finished: Option<Time>,
     /// CPU time of all attempts that have ended, real microseconds.

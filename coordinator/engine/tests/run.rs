@@ -191,7 +191,7 @@ fn a_hibernated_vms_task_goes_on_elsewhere_from_its_checkpoint_and_its_former_li
     let kept = Some((CheckpointSeq::new(1), Ppm::new(500_000)));
     assert!(matches!(&commands[..],
         [Command::StopTask { attempt: FIRST, keep: false, .. }, Command::StartTask(t)]
-        if t.from == kept && t.attempt == SECOND && t.vm == vm(2)));
+        if t.from == kept && t.from_attempt == FIRST && t.attempt == SECOND && t.vm == vm(2)));
     // The former life thaws, and reports that it has finished.
     let (step, _) = tell(&mut run, 140, finished(1, T0, FIRST));
     assert_eq!((step.effects, step.notices), (vec![Effect::Stale], vec![]));

@@ -84,7 +84,8 @@ async fn from_checkpoint(
     order: &StartTask,
 ) -> Result<Option<Birth>, String> {
     let here = {
-        let (host, name, newest) = (Arc::clone(host), name.clone(), u64::from(order.checkpoint));
+        let (host, name) = (Arc::clone(host), name.clone());
+        let newest = (u64::from(order.checkpoint), order.checkpoint_attempt);
         blocking(move || is_sound(&host, &name, newest)).await?
     };
     if !here {
@@ -100,14 +101,20 @@ async fn from_checkpoint(
     .await
 }
 
-/// Whether the local copy of a checkpoint can be used. Newer ones, of which the coordinator does
-/// not know, are from a future that did not happen.
-fn is_sound(host: &Host, name: &TaskName, newest: u64) -> Result<bool, String> {
+/// Whether the local copy of a checkpoint, taken by this attempt, can be used. Newer ones, of
+/// which the coordinator does not know, are from a future that did not happen, and so is one of
+/// this number that another attempt took.
+fn is_sound(host: &Host, name: &TaskName, (newest, by): (u64, u32)) -> Result<bool, String> {
     host.store().remove_newer(name, newest).map_err(|e| explain(&e))?;
     if !host.store().complete(name).map_err(|e| explain(&e))?.contains(&newest) {
         return Ok(false);
     }
-    let verified = host.store().load(name, newest).and_then(|checkpoint| checkpoint.verify());
+    let loaded = host.store().load(name, newest);
+    if loaded.as_ref().is_ok_and(|checkpoint| checkpoint.manifest().progress.attempt != by) {
+        host.store().remove_newer(name, newest.saturating_sub(1)).map_err(|e| explain(&e))?;
+        return Ok(false);
+    }
+    let verified = loaded.and_then(|checkpoint| checkpoint.verify());
     if let Err(error) = &verified {
         tracing::warn!(why = explain(error), task = %name, newest, "a local checkpoint is damaged");
     }
@@ -118,7 +125,8 @@ fn is_sound(host: &Host, name: &TaskName, newest: u64) -> Result<bool, String> {
 async fn fetch_newest(host: &Host, order: &StartTask) -> Result<(), String> {
     let oldest = order.checkpoint.saturating_sub(OLDER).max(1);
     for checkpoint in (oldest..=order.checkpoint).rev() {
-        let reference = CheckpointRef { run: host.run.clone(), task: order.task, checkpoint };
+        let (run, attempt) = (host.run.clone(), order.checkpoint_attempt);
+        let reference = CheckpointRef { run, task: order.task, checkpoint, attempt };
         match transfer::fetch(host, reference).await {
             Ok(()) => return Ok(()),
             Err(error @ FetchError::Absent(_)) => {

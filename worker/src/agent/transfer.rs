@@ -166,7 +166,7 @@ mod tests {
     fn what_is_written_arrives_in_chunks_and_reads_back() {
         let (chunks, mut written) = mpsc::channel(IN_FLIGHT);
         let (forward, chunks_out) = mpsc::channel(IN_FLIGHT);
-        let reference = CheckpointRef { run: "r".to_owned(), task: 1, checkpoint: 2 };
+        let reference = CheckpointRef { run: "r".to_owned(), task: 1, checkpoint: 2, attempt: 1 };
         let mut writer =
             ChunkWriter { chunks, reference: Some(reference.clone()), buffer: BytesMut::new() };
         let sent: Vec<u8> = (0..700_000_u32).map(|n| n.to_le_bytes()[0]).collect();

@@ -33,6 +33,7 @@ pub(crate) fn a_task_moves() {
     first.command(Command::StopTask(StopTask { vm: 1, task: 7, attempt: 1, keep: false }));
     second.command(Command::StartTask(StartTask {
         checkpoint: taken.checkpoint,
+        checkpoint_attempt: 1,
         done_ppm: taken.done_ppm,
         ..vector(2, 7, 2, 60)
     }));
@@ -60,6 +61,7 @@ pub(crate) fn a_damaged_checkpoint() {
     over(one, &first);
     let order = |attempt| StartTask {
         checkpoint: 2,
+        checkpoint_attempt: 1,
         done_ppm: newer.done_ppm,
         ..vector(2, 7, attempt, 60)
     };
@@ -156,7 +158,11 @@ fn occupy(seat: &mut crate::coordinator::Seat<'_>) {
     seat.command(Command::StopTask(StopTask { vm: 1, task: 7, attempt: 1, keep: true }));
     let kept = await_report!(seat, TaskStopped);
     seat.commands(vec![
-        Command::StartTask(StartTask { checkpoint: kept.checkpoint, ..vector(1, 7, 2, 3_000) }),
+        Command::StartTask(StartTask {
+            checkpoint: kept.checkpoint,
+            checkpoint_attempt: 1,
+            ..vector(1, 7, 2, 3_000)
+        }),
         Command::StartTask(vector(1, 8, 1, 3_000)),
         Command::StartTask(vector(2, 9, 1, 3_000)),
     ]);

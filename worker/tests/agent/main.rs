@@ -28,6 +28,11 @@ const TESTS: &[Test] = &[
     Test("hibernation_stops_and_resumes", &[Cgroup], tasks::hibernation_stops_and_resumes),
     Test("a_stop_on_a_frozen_vm_is_final", &[Cgroup], tasks::a_stop_on_a_frozen_vm_is_final),
     Test("a_task_is_kept_and_goes_on", &[Cgroup, Criu], tasks::a_task_is_kept_and_goes_on),
+    Test(
+        "a_former_lifes_checkpoint_is_not_used",
+        &[Cgroup, Criu],
+        tasks::a_former_lifes_checkpoint_is_not_used,
+    ),
     Test("the_background_gets_the_rest", &[Cgroup], tasks::the_background_gets_the_rest),
     Test("programs_are_measured", &[Cgroup], tasks::programs_are_measured),
     Test("credits_run_out", &[Cgroup], tasks::credits_run_out),

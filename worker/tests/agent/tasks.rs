@@ -203,7 +203,12 @@ pub(crate) fn a_task_is_kept_and_goes_on() {
     let stopped: TaskStopped = await_report!(seat, TaskStopped);
     assert_eq!(stopped.checkpoint, 1);
     assert!(stopped.done_ppm > 100_000, "{stopped:?}");
-    let order = StartTask { checkpoint: 1, done_ppm: stopped.done_ppm, ..vector(1, 7, 2, 60) };
+    let order = StartTask {
+        checkpoint: 1,
+        checkpoint_attempt: 1,
+        done_ppm: stopped.done_ppm,
+        ..vector(1, 7, 2, 60)
+    };
     seat.command(Command::StartTask(order));
     let started: TaskStarted = await_report!(seat, TaskStarted);
     assert_eq!(started.done_ppm, stopped.done_ppm);
@@ -212,6 +217,26 @@ pub(crate) fn a_task_is_kept_and_goes_on() {
     // What was done was not done again: both lives together took the CPU time of one.
     let both = stopped.cpu_us + finished.cpu_us;
     assert!((950_000..1_150_000).contains(&both), "{stopped:?} {finished:?}");
+    over(agent, &seat);
+}
+
+pub(crate) fn a_former_lifes_checkpoint_is_not_used() {
+    let fake = Fake::start();
+    let (agent, mut seat) = with_vm(&fake);
+    seat.command(Command::StartTask(vector(1, 7, 1, 60)));
+    await_report!(seat, TaskStarted);
+    seat.listen(Duration::from_millis(600));
+    seat.command(Command::StopTask(StopTask { vm: 1, task: 7, attempt: 1, keep: true }));
+    let stopped: TaskStopped = await_report!(seat, TaskStopped);
+    assert!(stopped.checkpoint == 1 && stopped.done_ppm > 100_000, "{stopped:?}");
+    // Another worker's attempt 2 has taken a checkpoint 1 of its own, which the coordinator can't
+    // give: nothing is left to go on from, though the one of attempt 1 is here.
+    fake.damage(7, 1);
+    let order = StartTask { checkpoint: 1, checkpoint_attempt: 2, ..vector(1, 7, 3, 6) };
+    seat.command(Command::StartTask(order));
+    let started: TaskStarted = await_report!(seat, TaskStarted);
+    assert_eq!(started.done_ppm, 0);
+    assert!(await_report!(seat, TaskFinished).verified);
     over(agent, &seat);
 }
 

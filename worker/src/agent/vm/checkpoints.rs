@@ -223,9 +223,9 @@ impl Owner {
 
     fn upload(&self, key: Key, number: u32, checkpoint: Checkpoint) {
         let (host, tell) = (Arc::clone(&self.host), self.tell.clone());
-        let (run, task) = (host.run.clone(), key.0.get());
+        let (run, task, attempt) = (host.run.clone(), key.0.get(), key.1.get());
         tokio::spawn(async move {
-            let reference = CheckpointRef { run, task, checkpoint: number };
+            let reference = CheckpointRef { run, task, checkpoint: number, attempt };
             let result = transfer::put(&host, reference, checkpoint).await;
             let _ = tell.send(Message::Stored(key, number, result));
         });
