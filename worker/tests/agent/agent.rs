@@ -79,7 +79,7 @@ impl Agent {
             let us = stat.lines().find_map(|line| line.strip_prefix("usage_usec "))?;
             Some(Duration::from_micros(us.parse().unwrap()))
         });
-        used.last().unwrap()
+        used.max().unwrap()
     }
 
     /// Groups of this worker in any hierarchy.
