@@ -23,4 +23,4 @@ pub use shard::Shard;
 pub use spec::Spec;
 pub use values::{Sweep, Swept, sweep_cells};
 
-pub(crate) use chart::{Dots, Frame, Mark, Strip, dots, strips};
+pub(crate) use chart::{Dots, Frame, Mark, Strip, Tie, dots, strips};

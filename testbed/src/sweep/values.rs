@@ -143,6 +143,7 @@ impl Swept<'_> {
                 colour: n,
                 mark: Mark::Dot,
                 points: pairs(samples),
+                labels: Vec::new(),
                 joined: false,
             })
             .collect();
@@ -150,17 +151,19 @@ impl Swept<'_> {
             self.rows().filter_map(|(_, s)| Some((makespan(s)?.mean, cost(s)?.mean))).collect();
         series.push(Dots {
             name: "means, in order".to_owned(),
-            colour: 3,
+            colour: 7,
             mark: Mark::Mean,
             points: means,
+            labels: Vec::new(),
             joined: true,
         });
         let frame = Frame {
             title: format!("Cost against makespan, over {}", self.sweep.key),
             x: "makespan, s".to_owned(),
             y: "cost, $".to_owned(),
+            ..Frame::default()
         };
-        dots(&frame, &series)
+        dots(&frame, &series, &[])
     }
 }
 
