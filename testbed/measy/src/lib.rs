@@ -4,6 +4,8 @@ mod batch_means;
 mod decimal;
 mod jobs_csv;
 pub mod reproduce;
+mod sharing;
 
 pub use batch_means::{BATCHES, BatchMeans, Estimate};
 pub use jobs_csv::JobsCsv;
+pub use sharing::{SharingError, SharingFile, read_sharing};

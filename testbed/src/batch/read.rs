@@ -119,9 +119,16 @@ fn read_scheduler(mut section: Section<'_>) -> Result<BatchScheduler, InputError
     Ok(BatchScheduler { name, migration_cost, usage_information })
 }
 
-/// `[sharing]`: the distributions of the model, such as `reproduce measy/two-tier` measures.
+/// `[sharing]`: the distributions of the model: the paper's, or those of the `two-tier.json` of
+/// `reproduce measy/two-tier` that `measured` names; each may be given besides.
 fn read_sharing(mut section: Section<'_>) -> Result<Sharing, InputError> {
-    let standard = Sharing::default();
+    let standard = match section.get("measured") {
+        None => Sharing::default(),
+        Some(node) => dormouse_measy::read_sharing(&path_of(node)?).map_err(|error| {
+            let remedy = "give the two-tier.json of `dormouse reproduce measy/two-tier`";
+            InputError::new(&node.place, crate::cli::chain(&error), remedy)
+        })?,
+    };
     let mut range = |key: &'static str, or: (f64, f64)| -> Result<(f64, f64), InputError> {
         let Some(node) = section.get(key) else { return Ok(or) };
         let (low, high) = pair(node, 0.0..=1.0)?;

@@ -4,11 +4,13 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 
 use clap::Args;
+use dormouse_measy::read_sharing;
 use dormouse_measy::reproduce::{self as paper, Figure, Options, ReproduceError};
 
 use super::failure::Failure;
 use super::print::print;
 use super::reproduce::{Bar, ReproduceArgs};
+use super::two_tier;
 
 /// What only this paper takes.
 #[derive(Debug, Args)]
@@ -22,37 +24,58 @@ pub(crate) struct MeasyArgs {
     /// Of measy: the seed of all chance [default: 1]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
+    /// Of measy: the two-tier.json that measy/two-tier left: loss and utilisation as measured, and
+    /// not as the paper has them
+    #[arg(long, value_name = "FILE")]
+    two_tier: Option<PathBuf>,
+    /// Of measy/two-tier: foreground CPU usages in per cent [default: 40,50,60,70,80,90,100]
+    #[arg(long, value_name = "PERCENT,…", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub(super) usages: Vec<u32>,
 }
 
 impl MeasyArgs {
     /// The first of them that is given.
     pub(super) fn given(&self) -> Option<&'static str> {
+        self.of_figures().or((!self.usages.is_empty()).then_some("--usages"))
+    }
+
+    /// The first of those given that the figures have and the measurement does not.
+    fn of_figures(&self) -> Option<&'static str> {
         [
             ("--kth", self.kth.is_some()),
             ("--jobs", self.jobs.is_some()),
             ("--seed", self.seed.is_some()),
+            ("--two-tier", self.two_tier.is_some()),
         ]
         .into_iter()
         .find_map(|(option, given)| given.then_some(option))
     }
 }
 
-/// `measy` or `measy/FIGURE`.
+/// `measy`, `measy/FIGURE` or `measy/two-tier`.
 pub(super) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
-    if let Some(option) = args.of_burst_hads() {
+    let measures = args.paper == "measy/two-tier";
+    let only_figures = args.measy.of_figures().filter(|_| measures);
+    let only_measures = (!measures && !args.measy.usages.is_empty()).then_some("--usages");
+    if let Some(option) = args.of_burst_hads(measures).or(only_figures).or(only_measures) {
         let text = format!("{option}: {} has no such option; leave it out", args.paper);
         return Err(Failure::BadInput(text));
+    }
+    if measures {
+        return two_tier::reproduce(args);
     }
     let figures = match args.paper.split_once('/') {
         None => Figure::all(),
         Some((_, name)) => vec![Figure::named(name)?],
     };
-    let name = format!("reproduce-{}", args.paper.replace('/', "-"));
-    let out = args.common.out.clone().unwrap_or_else(|| PathBuf::from("runs").join(name));
+    let out = folder(args);
+    let sharing = args.measy.two_tier.as_deref().map(read_sharing).transpose();
+    let sharing = sharing.map_err(|error| Failure::BadInput(super::chain(&error)))?;
     let options = Options {
         figures,
         kth: args.measy.kth.clone(),
         most_jobs: args.measy.jobs,
+        sharing: sharing.unwrap_or_default(),
         seed: args.measy.seed.unwrap_or(1),
         threads: args.common.threads(),
         out: out.clone(),
@@ -72,6 +95,12 @@ pub(super) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     }
     print(&report)?;
     print(&format!("\n  results in {}", out.display()))
+}
+
+/// Where the results go.
+pub(super) fn folder(args: &ReproduceArgs) -> PathBuf {
+    let name = format!("reproduce-{}", args.paper.replace('/', "-"));
+    args.common.out.clone().unwrap_or_else(|| PathBuf::from("runs").join(name))
 }
 
 impl From<ReproduceError> for Failure {

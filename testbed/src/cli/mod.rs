@@ -16,6 +16,7 @@ mod print;
 mod replay;
 mod reproduce;
 mod run;
+mod two_tier;
 mod worker;
 mod workload;
 

@@ -29,11 +29,12 @@ pub(crate) struct Common {
 #[derive(Debug, Args)]
 pub(crate) struct ReproduceArgs {
     /// burst-hads, burst-hads/table-4, burst-hads/table-6, burst-hads/plans (with --data), measy,
-    /// or measy/figure-6 to figure-14
+    /// measy/figure-6 to figure-14, or measy/two-tier, which measures on this host and needs root
     pub(super) paper: String,
-    /// Of burst-hads: run every cell under seeds 1 to N [default: 30]
+    /// Of burst-hads: run every cell under seeds 1 to N [default: 30]; of measy/two-tier: draw so
+    /// many pairs of jobs [default: 7]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
-    seeds: Option<u64>,
+    pub(super) seeds: Option<u64>,
     /// Of burst-hads: whose rules where text and authors' code differ, paper or artifact
     /// [default: paper]
     #[arg(long)]
@@ -69,10 +70,11 @@ pub(crate) struct ReproduceArgs {
 }
 
 impl ReproduceArgs {
-    /// The options given that only Burst-HADS has.
-    pub(super) fn of_burst_hads(&self) -> Option<&'static str> {
+    /// The first of the options given that only Burst-HADS has, and with `--seeds` others that
+    /// have seeds.
+    pub(super) fn of_burst_hads(&self, has_seeds: bool) -> Option<&'static str> {
         [
-            ("--seeds", self.seeds.is_some()),
+            ("--seeds", self.seeds.is_some() && !has_seeds),
             ("--preset", self.preset.is_some()),
             ("--events", self.events.is_some()),
             ("--set", !self.set.is_empty()),

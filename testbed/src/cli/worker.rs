@@ -11,7 +11,7 @@ use super::print::print;
 /// Works for a coordinator until its run is over. Called with one thread only: what makes this
 /// process a worker (a guardian, a mount namespace) must come before any other.
 pub(crate) fn worker(args: &WorkerArgs) -> Result<(), Failure> {
-    let program = args.task_program.clone().map_or_else(beside, Ok)?;
+    let program = args.task_program.clone().map_or_else(task_program, Ok)?;
     let name = args.name.clone().unwrap_or_else(host_name);
     let mut config = Config::new(&args.coordinator, name, &args.root, program);
     config.millicores /= args.of;
@@ -27,7 +27,8 @@ pub(crate) fn worker(args: &WorkerArgs) -> Result<(), Failure> {
     }
 }
 
-fn beside() -> Result<PathBuf, Failure> {
+/// The `dormouse-task` beside this program.
+pub(crate) fn task_program() -> Result<PathBuf, Failure> {
     let broken = |why: String| {
         Failure::Broken(format!(
             "{why}; build it with `cargo build`, or name it with --task-program"

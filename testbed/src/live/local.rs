@@ -33,7 +33,7 @@ struct Worker {
 
 /// Memory where there is a file system for it, so that images are written as fast as they are
 /// dumped and no disk stands still for their removal; else the folder for temporary files.
-fn roots() -> io::Result<tempfile::TempDir> {
+pub(crate) fn roots() -> io::Result<tempfile::TempDir> {
     let (memory, disk) = (Path::new("/dev/shm"), std::env::temp_dir());
     let prefix = format!("{PREFIX}{}-", std::process::id());
     let mut named = tempfile::Builder::new();

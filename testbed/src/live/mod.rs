@@ -8,3 +8,5 @@ mod rehearsal;
 
 pub use conduct::{Conduct, LiveError, Outcome, conduct};
 pub use rehearsal::demand;
+
+pub(crate) use local::roots as folder_for_jobs;

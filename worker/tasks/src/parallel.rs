@@ -43,6 +43,8 @@ pub(crate) struct Plan {
     pub(crate) usage: Vec<u32>,
     /// Speed of those processors as a part of a core's, parts per million; not 0.
     pub(crate) speed: u32,
+    /// Bytes of memory that each rank works on; may be 0.
+    pub(crate) memory: u64,
     /// From which the ranks' start values come.
     pub(crate) seed: u64,
 }
@@ -153,7 +155,7 @@ impl Team {
         let phases = f64::from(self.plan.phases);
         let mut figures = vec![
             Figure::new("phases", f64::from(checked.phases), Some(phases), 0.0),
-            Figure::new("wrong results", checked.wrong as f64, Some(0.0), 0.0),
+            Figure::new("wrong results and words", checked.wrong as f64, Some(0.0), 0.0),
             Figure::new("checksum", upper(checked.sum), Some(upper(checked.expected_sum)), 0.0),
         ];
         if let Amount::Repetitions(blocks) = self.amount {

@@ -50,7 +50,7 @@ pub struct TaskResult {
     pub class: Option<String>,
     /// The ED task.
     pub id: Option<u32>,
-    /// Memory footprint of `vector`, bytes.
+    /// Memory footprint of `vector`, or of each rank of a parallel job, bytes.
     pub memory_bytes: Option<u64>,
     /// Whether every figure is within its tolerance; `None` when there is no reference.
     pub verified: Option<bool>,

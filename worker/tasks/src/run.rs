@@ -176,11 +176,12 @@ impl Job {
     }
 
     fn report(&self, outcome: Outcome, verified: Option<bool>, meter: &Meter) -> TaskResult {
-        let (class, id, memory_bytes) = match self.program {
-            Program::Nas { class, .. } => (Some(class), None, None),
-            Program::Ed { class, id } => (Some(class), Some(id), None),
-            Program::Vector { bytes } => (None, None, Some(bytes as u64)),
-            Program::Parallel(_) | Program::Noop => (None, None, None),
+        let (class, id, memory_bytes) = match &self.program {
+            Program::Nas { class, .. } => (Some(*class), None, None),
+            Program::Ed { class, id } => (Some(*class), Some(*id), None),
+            Program::Vector { bytes } => (None, None, Some(*bytes as u64)),
+            Program::Parallel(plan) => (None, None, Some(plan.memory).filter(|bytes| *bytes > 0)),
+            Program::Noop => (None, None, None),
         };
         let wanted = |time: Duration| match &self.program {
             Program::Parallel(plan) => time.as_secs_f64() * plan.total_usage(),

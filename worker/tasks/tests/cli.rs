@@ -254,7 +254,7 @@ fn the_ranks_of_a_parallel_job_have_the_usage_that_was_wanted() {
     for (line, usage) in [
         ("--processes 1 --usage .6", &[0.6][..]),
         ("--processes 2 --usage .7", &[0.7, 0.7]),
-        ("--processes 2 --usage .4 --speed .8", &[0.4, 0.4]),
+        ("--processes 2 --usage .4 --speed .8 --memory 3MB", &[0.4, 0.4]),
         ("--processes 3 --usage 1,.45,.7 --seed 3", &[1.0, 0.45, 0.7]),
     ] {
         let started = Instant::now();

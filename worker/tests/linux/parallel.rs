@@ -16,7 +16,8 @@ use dormouse_worker::{
 use crate::worker::{SOON, Worker, name, wait_for};
 
 /// A job of two ranks that use .9 and .5 of their processors for 2 s, held.
-const JOB: [&str; 7] = ["parallel", "--usage", ".9,.5", "--cpu-time", "2s", "--phases", "200"];
+const JOB: [&str; 9] =
+    ["parallel", "--usage", ".9,.5", "--cpu-time", "2s", "--phases", "200", "--memory", "6MB"];
 
 struct Job {
     process: Task,

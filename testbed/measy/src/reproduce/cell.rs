@@ -3,7 +3,8 @@
 use std::convert::Infallible;
 
 use dormouse_batch::{
-    Algorithm, Config, Observer, Record, Setup, SimulationError, Totals, UsageInformation, simulate,
+    Algorithm, Config, Observer, Record, Setup, Sharing, SimulationError, Totals, UsageInformation,
+    simulate,
 };
 use dormouse_units::{Ppm, Span};
 use dormouse_workload::{UsageRule, scale_arrivals};
@@ -99,6 +100,7 @@ impl Cell {
     pub(super) fn run(
         &self,
         workload: &Workload,
+        sharing: Sharing,
         seed: u64,
     ) -> Result<Outcome, SimulationError<Infallible>> {
         let factor = workload.load / (f64::from(self.load) / 100.0);
@@ -108,6 +110,7 @@ impl Cell {
             _ => UsageRule::paper(seed),
         };
         let mut setup = Setup::new(Config::new(self.algorithm, workload.machine), seed);
+        setup.sharing = sharing;
         match self.variant {
             Variant::Standard | Variant::FullUsage | Variant::ExactEstimates => {}
             Variant::EachProcess => setup.sharing.each_process = true,

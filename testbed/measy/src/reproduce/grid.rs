@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use dormouse_batch::SimulationError;
+use dormouse_batch::{Sharing, SimulationError};
 use dormouse_workload::{EstimatesError, ModelError, SwfError};
 
 use super::cell::{Cell, Outcome};
@@ -25,6 +25,8 @@ pub struct Options {
     pub kth: Option<PathBuf>,
     /// Only this many jobs of each workload, for a quick look.
     pub most_jobs: Option<usize>,
+    /// How two VMs share a processor.
+    pub sharing: Sharing,
     /// For all chance.
     pub seed: u64,
     /// Threads; the results do not depend on it.
@@ -115,7 +117,7 @@ pub fn reproduce(
         }
     }
     let run = |cell: &Cell| {
-        let simulated = cell.run(&workloads[&cell.source], options.seed);
+        let simulated = cell.run(&workloads[&cell.source], options.sharing, options.seed);
         simulated.map_err(|source| ReproduceError::Simulation { cell: cell.name(), source })
     };
     // The longest first, so that the last cells to be done are short ones.

@@ -19,13 +19,14 @@ kinds:
   ed                   a task of GridNPB ED          --class, --id
   vector               vector operations on memory   --memory
   parallel             processes with a barrier      --processes, --phases, --usage,
-                                                     --speed, --seed
+                                                     --speed, --memory, --seed
   noop                 nothing
 
 options:
   --class S|W|A|B      problem class (S)
   --id N               ED task, from 0 (0)
-  --memory SIZE        footprint of vector, as 10.06MB or 160MiB (10.06MB)
+  --memory SIZE        footprint of vector, as 10.06MB or 160MiB (10.06MB), or of each
+                       rank of a parallel job (none)
   --processes N        ranks of a parallel job, up to 256 (2)
   --phases N           phases, each of which ends at a barrier (100)
   --usage U            CPU usage of its ranks on processors of their own, as .7, or
@@ -169,7 +170,8 @@ fn plan(options: &mut Options) -> Result<Plan, UsageError> {
     };
     let speed = options.value(&SPEED, quantity::part)?.unwrap_or(parallel::PPM);
     let seed = options.value(&SEED, |text| text.parse().ok())?.unwrap_or(0);
-    Ok(Plan { phases, usage, speed, seed })
+    let memory = options.value(&MEMORY, quantity::bytes)?.unwrap_or(0) as u64;
+    Ok(Plan { phases, usage, speed, memory, seed })
 }
 
 /// Options given and not looked at yet.
@@ -262,14 +264,18 @@ mod tests {
             let expected = Program::Nas { kernel, class: Class::A };
             assert_eq!(job(&format!("{} --class a", kernel.name())).program, expected);
         }
-        let plan = |usage: &[u32], phases, speed, seed| {
-            Program::Parallel(Plan { phases, usage: usage.to_vec(), speed, seed })
+        let plan = |usage: &[u32], phases, speed, memory, seed| {
+            Program::Parallel(Plan { phases, usage: usage.to_vec(), speed, memory, seed })
         };
-        let given = "parallel --processes 3 --phases 7 --usage .7,.41,1 --speed .125 --seed 9";
-        assert_eq!(job(given).program, plan(&[700_000, 410_000, 1_000_000], 7, 125_000, 9));
+        let given =
+            "parallel --processes 3 --phases 7 --usage .7,.41,1 --speed .125 --memory 2MB --seed 9";
+        assert_eq!(
+            job(given).program,
+            plan(&[700_000, 410_000, 1_000_000], 7, 125_000, 2_000_000, 9)
+        );
         let given = "parallel --processes 3 --usage 0.5";
-        assert_eq!(job(given).program, plan(&[500_000; 3], 100, 1_000_000, 0));
-        assert_eq!(job("parallel").program, plan(&[1_000_000; 2], 100, 1_000_000, 0));
+        assert_eq!(job(given).program, plan(&[500_000; 3], 100, 1_000_000, 0, 0));
+        assert_eq!(job("parallel").program, plan(&[1_000_000; 2], 100, 1_000_000, 0, 0));
         assert_eq!(job("ep --work 3").amount, Amount::Repetitions(3));
         assert_eq!(read("--help"), Ok(Request::Help));
         assert_eq!(read("ep --help"), Ok(Request::Help));

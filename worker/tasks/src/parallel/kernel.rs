@@ -1,5 +1,6 @@
 //! The work of a rank: a chain of integer multiplications, which nobody can shorten while
-//! doing it, and whose end is nevertheless known in closed form.
+//! doing it, and whose end is nevertheless known in closed form; and as many beside it on
+//! words of memory, if the rank has any.
 
 use std::hint::black_box;
 
@@ -20,12 +21,68 @@ pub(super) fn join(own: u64, neighbour: u64) -> u64 {
     own.wrapping_add(neighbour.rotate_left(17))
 }
 
-/// Does a block of work.
+/// Does a block of work without memory.
 pub(super) fn block(mut state: u64) -> u64 {
     for _ in 0..STEPS {
         state = STEP.of(state);
     }
     black_box(state)
+}
+
+/// The memory that a rank works on, as other programs work on theirs: block by block all over.
+pub(super) struct Memory {
+    words: Vec<u64>,
+    blocks: u64,
+}
+
+impl Memory {
+    /// Fills so many bytes, rounded down to words.
+    pub(super) fn new(bytes: u64) -> Self {
+        let words = usize::try_from(bytes).unwrap_or(usize::MAX) / size_of::<u64>();
+        Self { words: (0..words).map(Self::first).collect(), blocks: 0 }
+    }
+
+    /// What a word holds at first.
+    fn first(at: usize) -> u64 {
+        STEP.of(at as u64)
+    }
+
+    /// Does a block of work, and a step on each word of the next part of the memory.
+    pub(super) fn block(&mut self, mut state: u64) -> u64 {
+        let parts = self.parts();
+        if parts == 0 {
+            return block(state);
+        }
+        let begin = (self.blocks % parts * STEPS) as usize;
+        let end = self.words.len().min(begin + STEPS as usize);
+        self.blocks += 1;
+        let part = &mut self.words[begin..end];
+        for word in &mut *part {
+            state = STEP.of(state);
+            *word = STEP.of(*word);
+        }
+        for _ in part.len() as u64..STEPS {
+            state = STEP.of(state);
+        }
+        black_box(state)
+    }
+
+    /// How many words are not what they should be.
+    pub(super) fn wrong(&self) -> u64 {
+        let parts = self.parts().max(1);
+        let wrong = self.words.chunks(STEPS as usize).enumerate().map(|(part, words)| {
+            let steps = self.blocks / parts + u64::from((part as u64) < self.blocks % parts);
+            let right = STEP.power(steps);
+            let first = part * STEPS as usize;
+            let pairs = words.iter().enumerate();
+            pairs.filter(|(at, word)| right.of(Self::first(first + at)) != **word).count() as u64
+        });
+        wrong.sum()
+    }
+
+    fn parts(&self) -> u64 {
+        (self.words.len() as u64).div_ceil(STEPS)
+    }
 }
 
 /// The result of `blocks` blocks of work from `state`, without doing them.
@@ -74,6 +131,27 @@ mod tests {
             assert_eq!(result(start(7, 3), blocks), state, "{blocks} blocks");
             state = block(state);
         }
+    }
+
+    #[test]
+    fn memory_is_worked_on_and_nothing_in_it_goes_wrong_unseen() {
+        // Two parts and a bit.
+        let mut memory = Memory::new(8 * (2 * STEPS + 100) + 7);
+        assert_eq!(memory.words.len() as u64, 2 * STEPS + 100);
+        let mut state = 5;
+        for blocks in 1..=8 {
+            state = memory.block(state);
+            assert_eq!((state, memory.wrong()), (result(5, blocks), 0), "{blocks} blocks");
+        }
+        assert_ne!(memory.words[0], Memory::first(0));
+        let last = memory.words.len() - 1;
+        for at in [0, STEPS as usize, last] {
+            memory.words[at] ^= 1 << 33;
+        }
+        assert_eq!(memory.wrong(), 3);
+        memory.blocks += 1;
+        assert_eq!(memory.wrong(), 2 + 100, "the last part was not worked on");
+        assert_eq!((Memory::new(0).block(5), Memory::new(0).wrong()), (result(5, 1), 0));
     }
 
     #[test]

@@ -2,9 +2,10 @@
 
 use std::io;
 
+use super::kernel::Memory;
 use super::region::{Region, Totals};
 use super::shares::{self, Shares};
-use super::{PPM, Plan, kernel};
+use super::{PPM, Plan};
 use crate::clock::thread_cpu_time;
 use crate::meter::{Goal, Meter};
 use crate::progress::ProgressWriter;
@@ -22,8 +23,10 @@ pub(super) fn live(rank: usize, parent: u32, region: &Region, work: &Work<'_>) -
     if die_with(parent).is_err() {
         end(1);
     }
+    let mut memory = Memory::new(work.plan.memory);
     region.wait_until_let_go();
-    work.run(rank, region);
+    work.run(rank, region, &mut memory);
+    region.found_wrong(memory.wrong());
     end(0)
 }
 
@@ -52,7 +55,7 @@ fn end(status: libc::c_int) -> ! {
 }
 
 impl Work<'_> {
-    fn run(&self, rank: usize, region: &Region) {
+    fn run(&self, rank: usize, region: &Region, memory: &mut Memory) {
         // How much is due is known here; the region shows what has been done.
         let unlimited = Goal { due: u64::MAX, cpu_time: None };
         let mut meter = Meter::start(Box::new(thread_cpu_time), unlimited, None);
@@ -63,7 +66,7 @@ impl Work<'_> {
             let mut state = region.joined(rank, phase);
             let before = meter.units();
             while !self.is_done(&meter, share) {
-                state = kernel::block(state);
+                state = memory.block(state);
                 meter.tell(1);
                 region.count(rank, &meter);
                 if let Some(page) = self.page {

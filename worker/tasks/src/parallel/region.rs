@@ -22,7 +22,7 @@ struct Common {
     phase: AtomicU32,
     /// How many ranks have arrived at the end of this phase.
     arrived: AtomicU32,
-    /// Results that were not as they should be.
+    /// Results and words of memory that were not as they should be.
     wrong: AtomicU64,
     /// Times that progress was published.
     beats: AtomicU64,
@@ -185,6 +185,11 @@ impl Region {
             }
             desk.expected[new].store(right, Ordering::Relaxed);
         }
+    }
+
+    /// Counts what was found wrong in a rank's memory.
+    pub(super) fn found_wrong(&self, words: u64) {
+        self.common().wrong.fetch_add(words, Ordering::Relaxed);
     }
 
     /// Counts what `rank` has done so far.

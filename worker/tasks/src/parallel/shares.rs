@@ -74,7 +74,7 @@ mod tests {
 
     fn plan(usage: &[f64], phases: u32) -> Plan {
         let usage = usage.iter().map(|u| (u * 1e6) as u32).collect();
-        Plan { phases, usage, speed: PPM, seed: 0 }
+        Plan { phases, usage, speed: PPM, memory: 0, seed: 0 }
     }
 
     /// Usages on processors of equal speed, computed from the shares as a clock would.

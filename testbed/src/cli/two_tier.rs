@@ -1,0 +1,40 @@
+//! `dormouse reproduce measy/two-tier`.
+
+use super::failure::Failure;
+use super::measy::folder;
+use super::print::print;
+use super::reproduce::{Bar, ReproduceArgs};
+use super::worker::task_program;
+use crate::two_tier::{self, Host, PAIRS, TwoTierError, USAGES};
+
+/// Measures, writes and prints. Called with one thread only, because a process that has control
+/// groups needs a guardian first.
+pub(super) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
+    let broken = |error: TwoTierError| Failure::Broken(super::chain(&error));
+    let (asked, quiet) = (&args.measy.usages, args.common.quiet);
+    let usages = if asked.is_empty() { &USAGES[..] } else { asked };
+    let seeds = args.seeds.unwrap_or(PAIRS);
+    let out = folder(args);
+
+    let host = Host::prepare(&task_program()?).map_err(broken)?;
+    if host.cores() < 2 && !quiet {
+        eprintln!("dormouse: this host has one processor: jobs of several processes are left out");
+    }
+    let mut bar = Bar::new(quiet);
+    let measured = two_tier::measure(&host, usages, seeds, |n, of| bar.show("measured", n, of));
+    bar.finish();
+    drop(host);
+    let measured = measured.map_err(broken)?;
+    two_tier::write(&measured, &command(usages, seeds), &out).map_err(broken)?;
+    if quiet {
+        return Ok(());
+    }
+    print(&measured.table())?;
+    print(&format!("\n  results in {}", out.display()))
+}
+
+/// The command that measures the same again.
+fn command(usages: &[u32], seeds: u64) -> String {
+    let list: Vec<String> = usages.iter().map(ToString::to_string).collect();
+    format!("dormouse reproduce measy/two-tier --seeds {seeds} --usages {}", list.join(","))
+}

@@ -1,0 +1,98 @@
+//! Which jobs are measured beside which.
+
+use std::time::Duration;
+
+use dormouse_cloud::Stream;
+
+/// How many processes the jobs have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Case {
+    /// One each, on one processor.
+    Single,
+    /// Two each, on two processors.
+    Several,
+}
+
+impl Case {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Single, Self::Several];
+
+    /// Its name in tables.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Single => "single",
+            Self::Several => "several",
+        }
+    }
+
+    /// Processes of each job.
+    #[must_use]
+    pub const fn processes(self) -> u32 {
+        match self {
+            Self::Single => 1,
+            Self::Several => 2,
+        }
+    }
+
+    /// CPU usage of the background job's processes: 100 % for a job of one process (section
+    /// 3.1), else the mean of the range, which is more than any foreground leaves, so that the
+    /// job is never at its full speed and its utilisation can be told.
+    #[must_use]
+    pub const fn background_usage(self) -> f64 {
+        match self {
+            Self::Single => 1.0,
+            Self::Several => 0.7,
+        }
+    }
+}
+
+/// A foreground and a background job, but for the foreground's usage.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pair {
+    /// How many processes.
+    pub case: Case,
+    /// Which draw.
+    pub seed: u64,
+    /// How long a phase of the foreground job is alone.
+    pub foreground_phase: Duration,
+    /// How long a phase of the background job is alone.
+    pub background_phase: Duration,
+}
+
+/// The shortest and the longest phase: what a background job makes of idle cycles depends on
+/// how its phases fit the foreground's, and real programs have all lengths.
+const PHASES: (f64, f64) = (0.002, 0.05);
+
+impl Pair {
+    /// The pair of this seed: lengths of phases log-uniform in their range.
+    #[must_use]
+    pub fn draw(case: Case, seed: u64) -> Self {
+        let mut stream = Stream::named(seed, "two-tier", case.name());
+        let mut phase = || {
+            let (shortest, longest) = PHASES;
+            Duration::from_secs_f64(shortest * (longest / shortest).powf(stream.unit()))
+        };
+        Self { case, seed, foreground_phase: phase(), background_phase: phase() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_differ_by_seed_and_case_and_are_the_same_again() {
+        let pair = |case, seed| Pair::draw(case, seed);
+        assert_eq!(pair(Case::Single, 3), pair(Case::Single, 3));
+        assert_ne!(pair(Case::Single, 3).foreground_phase, pair(Case::Single, 4).foreground_phase);
+        assert_ne!(pair(Case::Single, 3).foreground_phase, pair(Case::Several, 3).foreground_phase);
+        let (shortest, longest) = PHASES;
+        for seed in 0..1000 {
+            let Pair { foreground_phase, background_phase, .. } = pair(Case::Several, seed);
+            for phase in [foreground_phase, background_phase] {
+                assert!((shortest..longest).contains(&phase.as_secs_f64()), "{phase:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! A parallel job on this host's processors, in the foreground or the background.
+
+use std::os::fd::AsFd as _;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use dormouse_tasks::progress::{self, Progress, ProgressReader};
+use dormouse_tasks::result::TaskResult;
+use dormouse_worker::cgroup::Slot;
+use dormouse_worker::process::{Ended, Program, Task, ranks};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+use super::TwoTierError;
+use super::host::{Host, SOON};
+
+/// How long a job that is measured may take: many times what it should.
+const LONG: Duration = Duration::from_secs(60);
+
+/// Memory that each process works on, in bytes: more than a core's own caches hold, so that a
+/// neighbour costs what it costs real programs.
+const MEMORY: u64 = 4 << 20;
+
+/// What the job does.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Spec {
+    pub(super) processes: u32,
+    /// CPU usage of its processes alone.
+    pub(super) usage: f64,
+    pub(super) phases: u32,
+    /// Blocks of work in a phase of a process at 100 % usage.
+    pub(super) blocks: u64,
+    pub(super) seed: u64,
+}
+
+/// A running job. Dropping it ends it.
+#[derive(Debug)]
+pub(super) struct Job {
+    which: &'static str,
+    process: Task,
+    over: bool,
+    page: PathBuf,
+    reader: ProgressReader,
+    result: PathBuf,
+}
+
+impl Job {
+    /// Starts it with rank n on processor n, in `slot`; it waits to be let go.
+    pub(super) fn start(
+        host: &Host,
+        which: &'static str,
+        slot: Slot,
+        spec: &Spec,
+    ) -> Result<Self, TwoTierError> {
+        let folder = host.folder().join(which);
+        std::fs::create_dir_all(&folder).map_err(TwoTierError::io("make", &folder))?;
+        let (page, result) = (folder.join("progress"), folder.join("result.json"));
+        progress::create_held(&page)?;
+        let reader = ProgressReader::open(&page)?;
+        let number = |n: u64| n.to_string();
+        let process = Program::new(host.program(), &folder)
+            .arg("parallel")
+            .args(["--processes", &number(spec.processes.into())])
+            .args(["--usage", &format!("{:.6}", spec.usage)])
+            .args(["--phases", &number(spec.phases.into()), "--work", &number(spec.blocks)])
+            .args(["--memory", &number(MEMORY)])
+            .args(["--seed", &number(spec.seed), "--progress"])
+            .arg(&page)
+            .arg("--result")
+            .arg(&result)
+            .start(&host.vm().entry(0, slot)?, SOON)?;
+        let job = Self { which, process, over: false, page, reader, result };
+        for (n, pid) in job.ranks(spec.processes)?.into_iter().enumerate() {
+            let vcpu = u32::try_from(n).unwrap_or(u32::MAX);
+            host.vm().attach(vcpu, slot, pid)?;
+            host.vm().bind(vcpu, &host.core(n))?;
+        }
+        Ok(job)
+    }
+
+    /// The PIDs of its ranks, once all are there.
+    fn ranks(&self, processes: u32) -> Result<Vec<i32>, TwoTierError> {
+        let begun = Instant::now();
+        while begun.elapsed() < SOON {
+            let pids = ranks(self.process.pid(), &self.reader.ranks()?)?;
+            if pids.len() == processes as usize {
+                return Ok(pids);
+            }
+            self.look_again()?;
+        }
+        Err(self.broke("has not started its processes".to_owned()))
+    }
+
+    /// Nobody says that the page has changed: it is looked at every millisecond, unless the job
+    /// ends.
+    fn look_again(&self) -> Result<(), TwoTierError> {
+        let mut end = [PollFd::new(self.process.as_fd(), PollFlags::POLLIN)];
+        match poll(&mut end, PollTimeout::from(1_u8)) {
+            Ok(1..) => Err(self.broke("ended before its time".to_owned())),
+            _ => Ok(()),
+        }
+    }
+
+    /// Lets it work.
+    pub(super) fn let_go(&self) -> Result<(), TwoTierError> {
+        Ok(progress::let_go(&self.page)?)
+    }
+
+    /// Lets it work and waits until it does.
+    pub(super) fn set_going(&self) -> Result<(), TwoTierError> {
+        self.let_go()?;
+        let begun = Instant::now();
+        while self.progress()?.units == 0 {
+            if begun.elapsed() > SOON {
+                return Err(self.broke("does not begin to work".to_owned()));
+            }
+            self.look_again()?;
+        }
+        Ok(())
+    }
+
+    /// How far it is.
+    pub(super) fn progress(&self) -> Result<Progress, TwoTierError> {
+        Ok(self.reader.read()?)
+    }
+
+    /// Lets this much time pass while it works.
+    pub(super) fn work_for(&self, time: Duration) -> Result<(), TwoTierError> {
+        match self.process.wait(time)? {
+            None => Ok(()),
+            Some(end) => Err(self.broke(how(end))),
+        }
+    }
+
+    /// Waits for its end.
+    pub(super) fn wait(&mut self) -> Result<(), TwoTierError> {
+        let ended = self.process.wait(LONG)?;
+        self.over = ended.is_some();
+        match ended {
+            Some(Ended::Exited(0)) => Ok(()),
+            Some(end) => Err(self.broke(how(end))),
+            None => Err(self.broke(format!("is not done after {} s", LONG.as_secs()))),
+        }
+    }
+
+    /// Waits for its end; what it found.
+    pub(super) fn finish(mut self) -> Result<TaskResult, TwoTierError> {
+        self.wait()?;
+        Ok(TaskResult::read(&self.result)?)
+    }
+
+    fn broke(&self, how: String) -> TwoTierError {
+        TwoTierError::Job { which: self.which, how }
+    }
+}
+
+impl Drop for Job {
+    fn drop(&mut self) {
+        if !self.over {
+            // Its end takes its ranks with it, of whose PID namespace it is the first process.
+            let _ = self.process.kill();
+            let _ = self.process.wait(SOON);
+        }
+    }
+}
+
+fn how(end: Ended) -> String {
+    match end {
+        Ended::Exited(status) => format!("ended with status {status}"),
+        Ended::Killed(signal) => format!("was killed by signal {signal}"),
+    }
+}

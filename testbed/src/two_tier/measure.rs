@@ -1,0 +1,274 @@
+//! One measurement: a foreground job alone, and beside a background job.
+
+use std::time::{Duration, Instant};
+
+use dormouse_worker::cgroup::Slot;
+
+use super::TwoTierError;
+use super::case::{Case, Pair};
+use super::host::Host;
+use super::job::{Job, Spec};
+
+/// How long a foreground job takes alone.
+const RUN: Duration = Duration::from_millis(500);
+/// For how long a background job is watched alone.
+const WATCH: Duration = Duration::from_secs(1);
+
+/// What came of one pair of jobs at one foreground usage.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Measurement {
+    /// How many processes the jobs have.
+    pub case: Case,
+    /// Which draw.
+    pub seed: u64,
+    /// The foreground usage that was asked for, in per cent.
+    pub usage: u32,
+    /// The one that it had alone.
+    pub foreground_usage: f64,
+    /// By which part of its speed the foreground job lost.
+    pub loss: f64,
+    /// Progress of the background job, as a part of its progress alone.
+    pub rate: f64,
+    /// The background job's usage alone.
+    pub background_usage: f64,
+    /// CPU time of the background job beside the foreground, as a part of a processor.
+    pub background_cpu: f64,
+}
+
+impl Measurement {
+    /// The part of the idle cycles that became progress of the background job: the x of the
+    /// paper's model. None where next to nothing is idle.
+    #[must_use]
+    pub fn utilisation(&self) -> Option<f64> {
+        self.of_idle(self.rate * self.background_usage)
+    }
+
+    /// The part of the idle cycles that the background job had.
+    #[must_use]
+    pub fn share(&self) -> Option<f64> {
+        self.of_idle(self.background_cpu)
+    }
+
+    fn of_idle(&self, part: f64) -> Option<f64> {
+        let idle = 1.0 - self.foreground_usage;
+        self.has_room().then_some(part / idle)
+    }
+
+    /// Whether the paper lets a background job run there: its 96 % rule, which goes by what is
+    /// known of the foreground job beforehand.
+    #[must_use]
+    pub fn has_room(&self) -> bool {
+        self.usage < 96
+    }
+}
+
+/// What a background job does alone.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Alone {
+    units_per_second: f64,
+    usage: f64,
+}
+
+/// Counters of one moment.
+struct Moment {
+    at: Instant,
+    foreground_ns: u64,
+    background_ns: u64,
+    background_units: u64,
+}
+
+impl Moment {
+    fn now(host: &Host, case: Case, background: Option<&Job>) -> Result<Self, TwoTierError> {
+        let cpu = |slot| (0..case.processes()).map(|n| host.vm().slot_cpu_ns(n, slot)).sum();
+        let background_units = match background {
+            Some(job) => job.progress()?.units,
+            None => 0,
+        };
+        Ok(Self {
+            foreground_ns: cpu_sum(cpu(Slot::A))?,
+            background_ns: cpu_sum(cpu(Slot::B))?,
+            background_units,
+            at: Instant::now(),
+        })
+    }
+}
+
+fn cpu_sum(sum: Result<u64, dormouse_worker::cgroup::Error>) -> Result<u64, TwoTierError> {
+    Ok(sum?)
+}
+
+/// What happened between two moments.
+struct Window {
+    seconds: f64,
+    /// CPU time of the tiers, as parts of a processor.
+    foreground: f64,
+    background: f64,
+    units_per_second: f64,
+}
+
+impl Window {
+    fn between(start: &Moment, end: &Moment, processes: u32) -> Self {
+        let seconds = end.at.duration_since(start.at).as_secs_f64();
+        let part = |from: u64, to: u64| {
+            to.saturating_sub(from) as f64 / 1e9 / seconds / f64::from(processes)
+        };
+        let units = end.background_units.saturating_sub(start.background_units);
+        Self {
+            seconds,
+            foreground: part(start.foreground_ns, end.foreground_ns),
+            background: part(start.background_ns, end.background_ns),
+            units_per_second: units as f64 / seconds,
+        }
+    }
+}
+
+impl Window {
+    /// This one and another.
+    fn and(&self, other: &Self) -> Self {
+        let seconds = self.seconds + other.seconds;
+        let mean =
+            |of: fn(&Self) -> f64| (of(self) * self.seconds + of(other) * other.seconds) / seconds;
+        Self {
+            foreground: mean(|w| w.foreground),
+            background: mean(|w| w.background),
+            units_per_second: mean(|w| w.units_per_second),
+            seconds,
+        }
+    }
+}
+
+/// Blocks of work in a phase this long, at least one.
+fn blocks(phase: Duration, block: Duration) -> u64 {
+    phase.div_duration_f64(block).round().max(1.0) as u64
+}
+
+fn foreground(pair: &Pair, usage: u32, block: Duration) -> Spec {
+    Spec {
+        processes: pair.case.processes(),
+        usage: f64::from(usage) / 100.0,
+        phases: RUN.div_duration_f64(pair.foreground_phase).round().max(1.0) as u32,
+        blocks: blocks(pair.foreground_phase, block),
+        seed: pair.seed,
+    }
+}
+
+/// A job that does not end by itself.
+fn background(pair: &Pair, block: Duration) -> Spec {
+    Spec {
+        processes: pair.case.processes(),
+        usage: pair.case.background_usage(),
+        phases: u32::MAX,
+        blocks: blocks(pair.background_phase, block),
+        seed: pair.seed,
+    }
+}
+
+/// Measures the background job of a pair alone.
+pub(super) fn background_alone(
+    host: &Host,
+    pair: &Pair,
+    block: Duration,
+) -> Result<Alone, TwoTierError> {
+    let job = Job::start(host, "background", Slot::B, &background(pair, block))?;
+    job.set_going()?;
+    let start = Moment::now(host, pair.case, Some(&job))?;
+    job.work_for(WATCH)?;
+    let end = Moment::now(host, pair.case, Some(&job))?;
+    let window = Window::between(&start, &end, pair.case.processes());
+    Ok(Alone { units_per_second: window.units_per_second, usage: window.background })
+}
+
+/// Measures a pair at a foreground usage in per cent: the foreground alone, twice with its
+/// neighbour, and alone again, so that a processor that becomes faster or slower meanwhile
+/// favours neither.
+pub(super) fn both(
+    host: &Host,
+    pair: &Pair,
+    usage: u32,
+    block: Duration,
+    alone: &Alone,
+) -> Result<Measurement, TwoTierError> {
+    let spec = foreground(pair, usage, block);
+    let before = beside(host, pair, &spec, None)?;
+    let neighbour = Job::start(host, "background", Slot::B, &background(pair, block))?;
+    neighbour.set_going()?;
+    let first = beside(host, pair, &spec, Some(&neighbour))?;
+    let with = first.and(&beside(host, pair, &spec, Some(&neighbour))?);
+    drop(neighbour);
+    let without = before.and(&beside(host, pair, &spec, None)?);
+    Ok(Measurement {
+        case: pair.case,
+        seed: pair.seed,
+        usage,
+        foreground_usage: without.foreground,
+        loss: 1.0 - without.seconds / with.seconds,
+        rate: with.units_per_second / alone.units_per_second,
+        background_usage: alone.usage,
+        background_cpu: with.background,
+    })
+}
+
+/// Runs the foreground job to its end.
+fn beside(
+    host: &Host,
+    pair: &Pair,
+    spec: &Spec,
+    neighbour: Option<&Job>,
+) -> Result<Window, TwoTierError> {
+    let mut job = Job::start(host, "foreground", Slot::A, spec)?;
+    let start = Moment::now(host, pair.case, neighbour)?;
+    job.let_go()?;
+    job.wait()?;
+    let end = Moment::now(host, pair.case, neighbour)?;
+    Ok(Window::between(&start, &end, pair.case.processes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MEASUREMENT: Measurement = Measurement {
+        case: Case::Several,
+        seed: 1,
+        usage: 60,
+        foreground_usage: 0.6,
+        loss: 0.01,
+        rate: 0.3,
+        background_usage: 0.7,
+        background_cpu: 0.36,
+    };
+
+    #[test]
+    fn utilisation_is_the_x_of_the_papers_model() {
+        // rate = x · (1 − u_fg) / u_bg
+        let x = MEASUREMENT.utilisation().unwrap_or_default();
+        assert!((x * (1.0 - 0.6) / 0.7 - 0.3).abs() < 1e-12 && (x - 0.525).abs() < 1e-12);
+        assert!((MEASUREMENT.share().unwrap_or_default() - 0.9).abs() < 1e-12);
+    }
+
+    #[test]
+    fn where_nothing_is_idle_there_is_no_utilisation() {
+        let full = Measurement { usage: 97, foreground_usage: 0.95, ..MEASUREMENT };
+        assert_eq!((full.utilisation(), full.share()), (None, None));
+    }
+
+    #[test]
+    fn a_window_is_in_parts_of_a_processor() {
+        let at = Instant::now();
+        let start = Moment { at, foreground_ns: 5, background_ns: 7, background_units: 100 };
+        let end = Moment {
+            at: at + Duration::from_secs(2),
+            foreground_ns: 2_400_000_005,
+            background_ns: 400_000_007,
+            background_units: 1100,
+        };
+        let window = Window::between(&start, &end, 2);
+        assert_eq!((window.seconds, window.units_per_second), (2.0, 500.0));
+        assert!((window.foreground - 0.6).abs() < 1e-9 && (window.background - 0.1).abs() < 1e-9);
+        let short =
+            Window { seconds: 1.0, foreground: 0.3, background: 0.4, units_per_second: 50.0 };
+        let both = window.and(&short);
+        assert_eq!((both.seconds, both.units_per_second), (3.0, 350.0));
+        assert!((both.foreground - 0.5).abs() < 1e-9 && (both.background - 0.2).abs() < 1e-9);
+    }
+}
