@@ -19,8 +19,8 @@ pub(super) fn control_groups() -> Vec<Finding> {
     let hierarchy = match Hierarchy::detect() {
         Ok(hierarchy) => hierarchy,
         Err(error) => {
-            let fix =
-                "mount control groups with cpu, memory and freezer; in a container: --privileged";
+            let fix = "mount control groups with cpu, memory and freezer; in a container: \
+                       --cap-add SYS_ADMIN --volume /sys/fs/cgroup:/sys/fs/cgroup";
             return vec![Finding::missing(name, error.to_string(), fix)];
         }
     };
@@ -43,7 +43,7 @@ fn controller(hierarchy: &Hierarchy, name: &str, controller: Controller) -> Find
         Ok(()) => Finding::found(&title, format!("writable at {}", mount.display())),
         Err(error) => {
             let found = format!("{}: {error}", mount.display());
-            Finding::missing(&title, found, "run as root; in a container with --privileged")
+            Finding::missing(&title, found, "run as root; in a container with --cap-add SYS_ADMIN")
         }
     }
 }

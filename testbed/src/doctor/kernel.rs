@@ -13,7 +13,8 @@ const CAPABILITIES: [(&str, u32, &str); 5] = [
     ("CAP_KILL", 5, "ending tasks"),
 ];
 
-const AS_ROOT: &str = "run as root; in a container with --privileged";
+const AS_ROOT: &str = "run as root; in a container with --cap-add for each of SYS_ADMIN, \
+    SYS_PTRACE, NET_ADMIN and SYS_TIME, and with --security-opt seccomp=unconfined";
 
 pub(super) fn kernel() -> Finding {
     let name = "kernel";

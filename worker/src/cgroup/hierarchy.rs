@@ -92,7 +92,8 @@ impl Hierarchy {
         let Some(root) = v2 else {
             return Err(Error::Missing {
                 what: "no control groups with cpu, memory and freezer are mounted".to_owned(),
-                remedy: "mount cgroup2 at /sys/fs/cgroup (in a container: run it with --privileged)",
+                remedy: "mount cgroup2 at /sys/fs/cgroup (in a container: --cap-add SYS_ADMIN \
+                         --volume /sys/fs/cgroup:/sys/fs/cgroup)",
             });
         };
         let offered = file::read(&root.join("cgroup.controllers"))?;

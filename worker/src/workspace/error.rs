@@ -10,7 +10,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[non_exhaustive]
 pub enum Error {
     /// A mount did not work.
-    #[error("cannot {action} {}; it takes root (in a container: --privileged)", path.display())]
+    #[error("cannot {action} {}; it takes root (in a container: --cap-add SYS_ADMIN)", path.display())]
     Mount {
         /// What was tried.
         action: &'static str,
