@@ -1,0 +1,140 @@
+//! The processes of a job: which they are, and where they are put.
+
+use std::{
+    collections::BTreeMap,
+    fs, io,
+    time::{Duration, Instant},
+};
+
+use nix::{
+    errno::Errno,
+    sched::{CpuSet, sched_getaffinity, sched_setaffinity},
+    unistd::Pid,
+};
+
+use super::seats::Seat;
+use crate::cgroup;
+
+/// Why the ranks of a job can't be found or placed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RankError {
+    #[error("of its {wanted} processes only {found} were there after {} ms", after.as_millis())]
+    Missing { wanted: usize, found: usize, after: Duration },
+    #[error("{path} can't be read")]
+    Read { path: String, source: io::Error },
+    #[error("process {pid} can't be put into its slot")]
+    Group { pid: i32, source: cgroup::Error },
+    #[error("process {pid} can't be bound to a core of the host")]
+    Bind { pid: i32, source: Errno },
+}
+
+/// One process of a job, as the kernel counts what it does.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rank {
+    /// In this process's namespace.
+    pub(crate) pid: i32,
+}
+
+/// Time a process spent on a core, and time it wanted to but was kept from it, since it was born.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Ran {
+    pub(crate) ran_ns: u64,
+    pub(crate) delayed_ns: u64,
+    /// Times it was put on a core.
+    pub(crate) turns: u64,
+}
+
+impl Rank {
+    /// What the scheduler of the kernel says; `None` once the process is gone.
+    pub(crate) fn ran(&self) -> Option<Ran> {
+        parse_schedstat(&fs::read_to_string(format!("/proc/{}/schedstat", self.pid)).ok()?)
+    }
+}
+
+fn parse_schedstat(text: &str) -> Option<Ran> {
+    let mut words = text.split_whitespace().map(str::parse);
+    let mut next = || words.next()?.ok();
+    Some(Ran { ran_ns: next()?, delayed_ns: next()?, turns: next()? })
+}
+
+/// The children of the job's parent, in the order of their birth, once there are as many as
+/// `wanted`.
+pub(crate) fn find(parent: i32, wanted: usize, limit: Duration) -> Result<Vec<Rank>, RankError> {
+    let begun = Instant::now();
+    loop {
+        let ranks = children(parent)?;
+        if ranks.len() == wanted {
+            return Ok(ranks);
+        }
+        let after = begun.elapsed();
+        if after > limit {
+            return Err(RankError::Missing { wanted, found: ranks.len(), after });
+        }
+        // Nobody says when a process forks; this takes some milliseconds.
+        std::thread::sleep(Duration::from_micros(500));
+    }
+}
+
+fn children(parent: i32) -> Result<Vec<Rank>, RankError> {
+    let path = format!("/proc/{parent}/task/{parent}/children");
+    let text =
+        fs::read_to_string(&path).map_err(|source| RankError::Read { path: path.clone(), source })?;
+    let pids = text.split_whitespace().filter_map(|pid| pid.parse::<i32>().ok());
+    // By the number in the job's own namespace, which survives a restore as the order may not.
+    let by_birth: BTreeMap<i32, i32> =
+        pids.filter_map(|pid| Some((own_number(pid)?, pid))).collect();
+    Ok(by_birth.into_values().map(|pid| Rank { pid }).collect())
+}
+
+/// A process's PID in the innermost of its namespaces.
+pub(super) fn own_number(pid: i32) -> Option<i32> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
+    line.split_whitespace().last()?.parse().ok()
+}
+
+/// The cores of the host that this process may use.
+pub(crate) fn cores() -> Result<Vec<usize>, Errno> {
+    let allowed = sched_getaffinity(Pid::from_raw(0))?;
+    Ok((0..CpuSet::count()).filter(|core| allowed.is_set(*core) == Ok(true)).collect())
+}
+
+/// Puts each rank into its slot and on its processor's core: the priorities of two slots mean
+/// something only on the same core.
+pub(crate) fn place(
+    groups: &cgroup::Vm,
+    cores: &[usize],
+    ranks: &[Rank],
+    seats: &[Seat],
+) -> Result<(), RankError> {
+    for (Rank { pid }, seat) in ranks.iter().zip(seats) {
+        let (pid, processor) = (*pid, seat.processor);
+        if let Some(core) = cores.get(processor as usize % cores.len().max(1)) {
+            let mut only = CpuSet::new();
+            only.set(*core)
+                .and_then(|()| sched_setaffinity(Pid::from_raw(pid), &only))
+                .map_err(|source| RankError::Bind { pid, source })?;
+        }
+        groups
+            .attach(processor, seat.slot, pid)
+            .map_err(|source| RankError::Group { pid, source })?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_kernel_counts_of_this_process_is_read() {
+        let me = Rank { pid: i32::try_from(std::process::id()).unwrap() };
+        let ran = me.ran().unwrap();
+        assert!(ran.ran_ns > 0 && ran.turns > 0, "{ran:?}");
+        assert_eq!(parse_schedstat("1 2"), None);
+        assert_eq!(parse_schedstat("1 2 x"), None);
+        assert!(!cores().unwrap().is_empty());
+        assert!(own_number(me.pid).is_some());
+    }
+}
