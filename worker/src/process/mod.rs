@@ -14,12 +14,14 @@ mod error;
 mod guardian;
 mod identity;
 mod pidfd;
+mod ranks;
 mod spawn;
 mod task;
 
 pub use error::{Error, Result};
 pub use guardian::Guardian;
 pub use identity::{Identity, pid_namespace};
+pub use ranks::ranks;
 pub use spawn::Program;
 pub use task::{Ended, Task};
 

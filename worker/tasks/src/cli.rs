@@ -2,11 +2,12 @@
 //!
 //! ```text
 //! dormouse-task KIND [--class C] [--id N] [--memory SIZE]
+//!               [--processes N] [--phases N] [--usage U,...] [--speed S] [--seed N]
 //!               [--work N | --cpu-time DURATION] [--progress FILE] [--result FILE]
 //! ```
 //!
 //! Exit status: 0 verified, 1 not verified, 2 bad usage, 3 no reference for this input,
-//! 4 a file cannot be written, 143 ended by SIGTERM (also as PID 1 of a PID namespace, where
+//! 4 a file cannot be written, 5 a process of a parallel job is lost, 143 ended by SIGTERM (also as PID 1 of a PID namespace, where
 //! the kernel would drop a signal without a handler).
 
 mod arguments;
@@ -18,11 +19,13 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use self::arguments::Request;
+use crate::run::RunError;
 
 const NOT_VERIFIED: u8 = 1;
 const BAD_USAGE: u8 = 2;
 const NO_REFERENCE: u8 = 3;
 const NO_FILE: u8 = 4;
+const NO_TEAM: u8 = 5;
 
 /// Runs one task as the arguments (without the program's name) say.
 #[must_use]
@@ -37,6 +40,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     let result = match job.run() {
         Ok(result) => result,
+        Err(error @ RunError::Team(_)) => return fail(&error, NO_TEAM),
         Err(error) => return fail(&error, NO_FILE),
     };
     print(&report::text(&result));

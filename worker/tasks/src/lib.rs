@@ -1,14 +1,14 @@
 //! The real programs that tasks run: NAS kernels, GridNPB ED, vector.
 //!
-//! The binary `dormouse-task` is one single-threaded process without pipes, sockets or
-//! growing files, so that CRIU can dump and restore it at any moment. Every program checks
-//! its own answer. The agent that starts it needs two things from this library:
+//! The binary `dormouse-task` is one single-threaded process (`parallel`: a parent and its
+//! ranks) without pipes, sockets or growing files, so that CRIU can dump and restore it at any
+//! moment. Every program checks its own answer. The agent that starts it needs two things from this library:
 //!
 //! * [`progress`]: the page through which a running task says how far it is;
 //! * [`result`](mod@result): the file a finished task leaves behind.
 //!
 //! The rest is the program itself: [`cli`] is its command line, `meter` counts work and CPU
-//! time, `nas`, `ed` and `vector` compute.
+//! time, `nas`, `ed`, `vector` and `parallel` compute.
 
 pub mod cli;
 pub mod progress;
@@ -19,6 +19,7 @@ mod clock;
 mod ed;
 mod meter;
 mod nas;
+mod parallel;
 mod quantity;
 mod run;
 mod signals;

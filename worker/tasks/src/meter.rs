@@ -53,6 +53,18 @@ impl Meter {
         meter
     }
 
+    /// A meter that says what others have counted.
+    pub(crate) fn of(
+        spent: Duration,
+        units: u64,
+        beats: u64,
+        page: Option<ProgressWriter>,
+    ) -> Self {
+        let goal = Goal { due: units, cpu_time: None };
+        let clock = Box::new(|| Duration::ZERO);
+        Self { clock, last: Duration::ZERO, goal, spent, units, beats, page }
+    }
+
     /// Says that `units` more units of work are done.
     ///
     /// # Errors
@@ -108,7 +120,8 @@ impl Meter {
         self.units += units;
     }
 
-    fn mean(&self) -> Duration {
+    /// CPU time of a unit so far, on average.
+    pub(crate) fn mean(&self) -> Duration {
         if self.units == 0 { Duration::ZERO } else { self.spent.div_f64(self.units as f64) }
     }
 

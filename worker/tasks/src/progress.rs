@@ -18,6 +18,8 @@
 //! | 40 | units of work done |
 //! | 48 | heartbeat, one more at every unit of work |
 //! | 56 | hold: while it is 1 the task waits before its first unit of work |
+//! | 64 | ranks: how many processes a parallel job has; 0 until they are there, and for others |
+//! | 72… | the PID of each rank in the task's PID namespace |
 //!
 //! The hold is the one word that is not the task's: who makes the file before the task starts
 //! may set it ([`create_held`]), and clears it ([`let_go`]) once all is ready for the work, such
@@ -40,7 +42,7 @@ pub const PAGE_BYTES: usize = 4096;
 const MAGIC: u64 = u64::from_le_bytes(*b"DORMPROG");
 const VERSION: u64 = 1;
 
-const WORDS: usize = 8;
+const WORDS: usize = PAGE_BYTES / 8;
 const AT_MAGIC: usize = 0;
 const AT_VERSION: usize = 1;
 const AT_STATE: usize = 2;
@@ -49,6 +51,11 @@ const AT_CPU_NS: usize = 4;
 const AT_UNITS: usize = 5;
 const AT_HEARTBEAT: usize = 6;
 const AT_HOLD: usize = 7;
+const AT_RANKS: usize = 8;
+const AT_PIDS: usize = 9;
+
+/// The most ranks whose PIDs a page can hold.
+pub const MAX_RANKS: usize = WORDS - AT_PIDS;
 
 /// How often a held task looks whether it may go.
 const LOOK: Duration = Duration::from_micros(200);
@@ -191,7 +198,7 @@ impl ProgressReader {
     ///
     /// [`ProgressError::NotAPage`] when the file holds something else.
     pub fn read(&self) -> Result<Progress, ProgressError> {
-        let mut bytes = [0; WORDS * 8];
+        let mut bytes = [0; AT_HOLD * 8];
         match self.file.read_exact_at(&mut bytes, 0) {
             // Created, not yet sized.
             Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => return Ok(Progress::default()),
@@ -219,6 +226,33 @@ impl ProgressReader {
             units: word(AT_UNITS),
             heartbeat: word(AT_HEARTBEAT),
         })
+    }
+
+    /// The PIDs of a parallel job's ranks in the task's own PID namespace, by rank; empty until
+    /// all are there, and for a program of one process.
+    ///
+    /// # Errors
+    ///
+    /// [`ProgressError::NotAPage`] when the file holds something else.
+    pub fn ranks(&self) -> Result<Vec<i32>, ProgressError> {
+        let mut bytes = [0; PAGE_BYTES];
+        match self.file.read_exact_at(&mut bytes, 0) {
+            Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => return Ok(Vec::new()),
+            Err(source) => {
+                return Err(ProgressError::Io { path: self.path.clone(), what: "read", source });
+            }
+            Ok(()) => {}
+        }
+        let (words, _) = bytes.as_chunks::<8>();
+        let count = u64::from_le_bytes(words[AT_RANKS]);
+        if count > MAX_RANKS as u64 {
+            return Err(self.not_a_page(format!("names {count} ranks, more than it can hold")));
+        }
+        let pids = words[AT_PIDS..].iter().take(count as usize).map(|w| u64::from_le_bytes(*w));
+        pids.map(|pid| {
+            i32::try_from(pid).map_err(|_| self.not_a_page(format!("names a rank with PID {pid}")))
+        })
+        .collect()
     }
 
     fn not_a_page(&self, what: String) -> ProgressError {
@@ -284,6 +318,15 @@ impl ProgressWriter {
         self.store(AT_UNITS, progress.units);
         self.store(AT_HEARTBEAT, progress.heartbeat);
         self.store(AT_STATE, progress.state.word());
+    }
+
+    /// Names a parallel job's ranks, at most [`MAX_RANKS`]: what says that they are all there is
+    /// written last.
+    pub fn write_ranks(&self, pids: &[i32]) {
+        for (at, pid) in (AT_PIDS..WORDS).zip(pids) {
+            self.store(at, u64::from(pid.unsigned_abs()));
+        }
+        self.word(AT_RANKS).store((pids.len() as u64).to_le(), Ordering::Release);
     }
 
     fn store(&self, at: usize, value: u64) {
@@ -372,6 +415,23 @@ mod tests {
         let words = [8, 16, 24, 32, 40, 48].map(word);
         assert_eq!(words, [1, 1, 250_000, 1_234_567_891, 7, 8]);
         assert!(bytes[56..].iter().all(|b| *b == 0));
+    }
+
+    #[test]
+    fn the_ranks_of_a_job_are_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("progress");
+        std::fs::write(&path, "").unwrap();
+        let reader = ProgressReader::open(&path).unwrap();
+        assert_eq!(reader.ranks().unwrap(), [0; 0]);
+        let page = ProgressWriter::create(&path).unwrap();
+        assert_eq!(reader.ranks().unwrap(), [0; 0]);
+        page.write_ranks(&[2, 3, 40_000]);
+        assert_eq!(reader.ranks().unwrap(), [2, 3, 40_000]);
+        let bytes = std::fs::read(&path).unwrap();
+        assert_eq!((bytes[64], bytes[72], bytes[80]), (3, 2, 3));
+        page.store(AT_RANKS, 600);
+        assert!(reader.ranks().unwrap_err().to_string().contains("names 600 ranks"));
     }
 
     #[test]

@@ -31,6 +31,13 @@ pub(crate) fn duration(text: &str) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok().filter(|d| !d.is_zero())
 }
 
+/// The part `"0.7"`, `".7"` or `"1"` of a whole, in parts per million; `None` unless it is
+/// above 0 (rounded) and at most 1.
+pub(crate) fn part(text: &str) -> Option<u32> {
+    let ppm = (scaled(text, &[], Some(1.0))? * 1e6).round();
+    (1.0..=1e6).contains(&ppm).then_some(ppm as u32)
+}
+
 fn scaled(text: &str, units: &[(&str, f64)], bare: Option<f64>) -> Option<f64> {
     let (digits, factor) = units
         .iter()

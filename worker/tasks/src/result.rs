@@ -44,7 +44,7 @@ impl Figure {
 /// What a finished task reports.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TaskResult {
-    /// The program: "ep", "is", "cg", "mg", "ft", "sp", "ed", "vector" or "noop".
+    /// The program: "ep", "is", "cg", "mg", "ft", "sp", "ed", "vector", "parallel" or "noop".
     pub kind: String,
     /// The problem class of a NAS kernel or an ED task.
     pub class: Option<String>,
@@ -62,6 +62,9 @@ pub struct TaskResult {
     pub cpu_seconds: f64,
     /// The CPU time that was wanted, seconds.
     pub cpu_seconds_wanted: Option<f64>,
+    /// CPU time of each rank of a parallel job, seconds; empty for a program of one process.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rank_cpu_seconds: Vec<f64>,
     /// Units of work done, an unfinished last repetition included.
     pub units: u64,
 }
@@ -146,6 +149,7 @@ mod tests {
             repetitions: 1,
             cpu_seconds: 2.5,
             cpu_seconds_wanted: None,
+            rank_cpu_seconds: Vec::new(),
             units: 12,
         }
     }

@@ -15,6 +15,7 @@ use crate::nas::ft::Ft;
 use crate::nas::is::Is;
 use crate::nas::mg::Mg;
 use crate::nas::sp::Sp;
+use crate::parallel::{Finished, Plan, Team, TeamError};
 use crate::progress::{ProgressError, ProgressWriter, State};
 use crate::result::{Figure, ResultError, TaskResult};
 use crate::signals;
@@ -32,11 +33,12 @@ pub(crate) enum NasKernel {
 }
 
 /// A program and its input.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Program {
     Nas { kernel: NasKernel, class: Class },
     Ed { class: Class, id: u32 },
     Vector { bytes: usize },
+    Parallel(Plan),
     Noop,
 }
 
@@ -65,12 +67,22 @@ pub(crate) enum RunError {
     Result(#[from] ResultError),
     #[error("SIGTERM cannot be handled; run on a system that allows signal handlers")]
     Signal(#[source] io::Error),
+    #[error(transparent)]
+    Team(#[from] TeamError),
 }
 
 /// What a computation came to.
 struct Outcome {
     figures: Vec<Figure>,
     repetitions: u64,
+    /// CPU time of each rank, where there are ranks.
+    ranks: Vec<Duration>,
+}
+
+impl Outcome {
+    fn of_one_process(figures: Vec<Figure>, repetitions: u64) -> Self {
+        Self { figures, repetitions, ranks: Vec::new() }
+    }
 }
 
 impl Job {
@@ -78,10 +90,18 @@ impl Job {
     pub(crate) fn run(&self) -> Result<TaskResult, RunError> {
         signals::exit_on_sigterm().map_err(RunError::Signal)?;
         let page = self.progress.as_deref().map(ProgressWriter::create).transpose()?;
+        // Ranks are there, and can be moved, before the work may begin.
+        let team = match &self.program {
+            Program::Parallel(plan) => Some(Team::fork(plan, self.amount, page.as_ref())?),
+            _ => None,
+        };
         if let Some(page) = &page {
             page.wait_while_held();
         }
-        let (outcome, mut meter) = self.compute(page);
+        let (outcome, mut meter) = match team {
+            Some(team) => run_team(team, page)?,
+            None => self.compute(page),
+        };
         let verified = verdict(&outcome.figures);
         let result = self.report(outcome, verified, &meter);
         if let Some(path) = &self.result {
@@ -92,6 +112,7 @@ impl Job {
         Ok(result)
     }
 
+    /// Computes in this process.
     fn compute(&self, page: Option<ProgressWriter>) -> (Outcome, Meter) {
         match self.program {
             Program::Nas { kernel, class } => {
@@ -107,8 +128,9 @@ impl Job {
             }
             Program::Ed { class, id } => self.repeat(&mut ed::task(class, id), page),
             Program::Vector { bytes } => self.pass_over(bytes, page),
-            Program::Noop => (
-                Outcome { figures: Vec::new(), repetitions: 1 },
+            // The ranks of a parallel job compute, not this process.
+            Program::Parallel(_) | Program::Noop => (
+                Outcome::of_one_process(Vec::new(), 1),
                 self.start(Goal { due: 0, cpu_time: None }, page),
             ),
         }
@@ -127,7 +149,7 @@ impl Job {
             Amount::CpuTime(time) => Goal { due: kernel.units(), cpu_time: Some(time) },
         };
         let mut meter = self.start(goal, page);
-        let mut outcome = Outcome { figures: Vec::new(), repetitions: 0 };
+        let mut outcome = Outcome::of_one_process(Vec::new(), 0);
         while let Ok(figures) = kernel.run(&mut meter) {
             outcome.repetitions += 1;
             outcome.figures = figures;
@@ -150,7 +172,7 @@ impl Job {
         let mut meter = self.start(Goal { due, cpu_time }, page);
         vector.run(passes, &mut meter);
         let figures = vector.check(&mut meter);
-        (Outcome { figures, repetitions: vector.passes() }, meter)
+        (Outcome::of_one_process(figures, vector.passes()), meter)
     }
 
     fn report(&self, outcome: Outcome, verified: Option<bool>, meter: &Meter) -> TaskResult {
@@ -158,7 +180,11 @@ impl Job {
             Program::Nas { class, .. } => (Some(class), None, None),
             Program::Ed { class, id } => (Some(class), Some(id), None),
             Program::Vector { bytes } => (None, None, Some(bytes as u64)),
-            Program::Noop => (None, None, None),
+            Program::Parallel(_) | Program::Noop => (None, None, None),
+        };
+        let wanted = |time: Duration| match &self.program {
+            Program::Parallel(plan) => time.as_secs_f64() * plan.total_usage(),
+            _ => time.as_secs_f64(),
         };
         TaskResult {
             kind: self.program.name().to_owned(),
@@ -170,20 +196,22 @@ impl Job {
             repetitions: outcome.repetitions,
             cpu_seconds: meter.spent().as_secs_f64(),
             cpu_seconds_wanted: match self.amount {
-                Amount::CpuTime(time) => Some(time.as_secs_f64()),
+                Amount::CpuTime(time) => Some(wanted(time)),
                 Amount::Repetitions(_) => None,
             },
+            rank_cpu_seconds: outcome.ranks.iter().map(Duration::as_secs_f64).collect(),
             units: meter.units(),
         }
     }
 }
 
 impl Program {
-    pub(crate) fn name(self) -> &'static str {
+    pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Nas { kernel, .. } => kernel.name(),
             Self::Ed { .. } => "ed",
             Self::Vector { .. } => "vector",
+            Self::Parallel(_) => "parallel",
             Self::Noop => "noop",
         }
     }
@@ -202,6 +230,11 @@ impl NasKernel {
             Self::Sp => "sp",
         }
     }
+}
+
+fn run_team(team: Team, page: Option<ProgressWriter>) -> Result<(Outcome, Meter), TeamError> {
+    let Finished { figures, phases, cpu, meter } = team.run(page)?;
+    Ok((Outcome { figures, repetitions: phases, ranks: cpu }, meter))
 }
 
 /// Whether all figures that have a reference verify; `None` when there are figures and none

@@ -196,6 +196,8 @@ fn bad_usage_is_one_line_that_names_the_argument() {
         ("ep --work 0", "--work 0"),
         ("ep --cpu-time 1", "--cpu-time 1"),
         ("ep --verbose", "--verbose"),
+        ("parallel --usage 1.2", "--usage 1.2"),
+        ("parallel --processes 2 --usage .5,.5,.5", "--usage"),
     ] {
         let output = run(line);
         let text = String::from_utf8(output.stderr.clone()).unwrap();
@@ -215,5 +217,109 @@ fn a_file_that_cannot_be_written_is_an_error_that_names_it() {
         let text = String::from_utf8(output.stderr.clone()).unwrap();
         assert_eq!(status(&output), 4, "{option}: {text}");
         assert!(text.contains(&*path.to_string_lossy()), "{text}");
+    }
+}
+
+/// The children of a process, of whose threads only the first makes any.
+fn children(parent: u32) -> Vec<u32> {
+    let listed = std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"));
+    listed.unwrap_or_default().split_whitespace().map(|pid| pid.parse().unwrap()).collect()
+}
+
+/// Neither there nor a zombie that nobody has waited for.
+fn is_gone(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_none_or(|(_, fields)| fields.starts_with(['Z', 'X']))
+}
+
+/// A parallel job that would take a minute, and its ranks.
+fn long_parallel_job(dir: &Path) -> (Running, Vec<u32>) {
+    let path = dir.join("progress");
+    dormouse_tasks::progress::create_held(&path).unwrap();
+    let mut command = task("parallel --processes 3 --usage .6 --cpu-time 60s --progress");
+    command.arg(&path).stdout(Stdio::null()).stderr(Stdio::piped());
+    let running = Running(command.spawn().unwrap());
+    let ranks = wait_for(|| {
+        let named = ProgressReader::open(&path).unwrap().ranks().unwrap();
+        if named.len() == 3 { Ok(named) } else { Err(format!("{named:?}")) }
+    });
+    let ranks: Vec<u32> = ranks.into_iter().map(|pid| pid.try_into().unwrap()).collect();
+    assert_eq!(children(running.0.id()), ranks);
+    (running, ranks)
+}
+
+#[test]
+fn the_ranks_of_a_parallel_job_have_the_usage_that_was_wanted() {
+    let dir = tempfile::tempdir().unwrap();
+    for (line, usage) in [
+        ("--processes 1 --usage .6", &[0.6][..]),
+        ("--processes 2 --usage .7", &[0.7, 0.7]),
+        ("--processes 2 --usage .4 --speed .8", &[0.4, 0.4]),
+        ("--processes 3 --usage 1,.45,.7 --seed 3", &[1.0, 0.45, 0.7]),
+    ] {
+        let started = Instant::now();
+        let (result, progress) =
+            run_in(dir.path(), &format!("parallel {line} --phases 60 --cpu-time 0.6s"));
+        let elapsed = started.elapsed().as_secs_f64();
+        assert_eq!((result.verified, result.repetitions), (Some(true), 60), "{line}");
+        assert_eq!((progress.state, progress.units), (State::Done, result.units));
+        assert_eq!(result.rank_cpu_seconds.len(), usage.len());
+        for (seconds, usage) in result.rank_cpu_seconds.iter().zip(usage) {
+            // A tenth of slack: the ranks' turns are whole phases.
+            assert!((seconds / 0.6 - usage).abs() < 0.1 * usage, "{line}: {result:?}");
+        }
+        // However many processors there are: somebody computes or all wait at any time, so
+        // usages are never above what was wanted.
+        assert!(elapsed > 0.58, "{line}: {elapsed} s");
+    }
+}
+
+#[test]
+fn a_parallel_job_does_a_given_amount_of_work() {
+    let dir = tempfile::tempdir().unwrap();
+    let line = "parallel --processes 4 --usage .8 --phases 50 --work 7";
+    let (result, _) = run_in(dir.path(), line);
+    let blocks = result.figures.iter().find(|figure| figure.name == "blocks of work").unwrap();
+    assert_eq!(blocks.computed, result.units as f64);
+    // 4 ranks × 50 phases × 7 blocks × .8, but for the turns of whole phases and rounding.
+    assert!((1090..=1130).contains(&result.units), "{result:?}");
+    let checksum = |result: &TaskResult| result.figures[2].computed;
+    assert_eq!(result.figures[2].name, "checksum");
+    assert_eq!(checksum(&run_in(dir.path(), line).0), checksum(&result));
+    let other = run_in(dir.path(), &format!("{line} --seed 1")).0;
+    assert_ne!(checksum(&other), checksum(&result));
+}
+
+#[test]
+fn ranks_wait_until_they_are_let_go_and_end_with_their_parent() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("progress");
+    let (mut running, ranks) = long_parallel_job(dir.path());
+    assert_eq!(progress_of(&path).unwrap().units, 0);
+    dormouse_tasks::progress::let_go(&path).unwrap();
+    wait_for(|| match progress_of(&path)? {
+        p if p.units > 0 && p.ppm > 0 => Ok(()),
+        p => Err(format!("{p:?}")),
+    });
+    running.0.kill().unwrap();
+    running.0.wait().unwrap();
+    for rank in ranks {
+        wait_for(|| if is_gone(rank) { Ok(()) } else { Err(format!("{rank} is there")) });
+    }
+}
+
+#[test]
+fn a_parallel_job_that_loses_a_rank_ends_and_says_which() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut running, ranks) = long_parallel_job(dir.path());
+    dormouse_tasks::progress::let_go(&dir.path().join("progress")).unwrap();
+    assert!(Command::new("kill").args(["-9", &ranks[1].to_string()]).status().unwrap().success());
+    let ended = wait_for(|| running.0.try_wait().unwrap().ok_or("still running".to_owned()));
+    assert_eq!(ended.code(), Some(5));
+    let mut said = String::new();
+    std::io::Read::read_to_string(&mut running.0.stderr.take().unwrap(), &mut said).unwrap();
+    assert!(said.contains("rank 1 was killed by signal 9"), "{said}");
+    for rank in ranks {
+        wait_for(|| if is_gone(rank) { Ok(()) } else { Err(format!("{rank} is there")) });
     }
 }

@@ -15,6 +15,7 @@ mod checkpoints;
 mod deaths;
 mod groups;
 mod harness;
+mod parallel;
 mod task;
 mod worker;
 
@@ -41,6 +42,8 @@ const TESTS: &[Test] = &[
     Test("criu_is_killed_at_the_deadline", &[Cgroup, Criu], checkpoints::deadline),
     Test("checkpoints_at_the_same_time", &[Cgroup, Criu], checkpoints::at_the_same_time),
     Test("another_worker_restores", &[Cgroup, Criu], checkpoints::another_worker_restores),
+    Test("ranks_run_on_processors_of_their_own", &[Cgroup], parallel::ranks_have_processors),
+    Test("a_parallel_job_moves", &[Cgroup, Criu], parallel::a_parallel_job_moves),
     Test("kill_9_leaves_nothing", &[Cgroup, Criu], deaths::kill_9_leaves_nothing),
     Test("the_next_worker_sweeps", &[Cgroup, Criu], deaths::the_next_worker_sweeps),
 ];

@@ -1,6 +1,8 @@
 //! The programs the tests run as tasks.
 
-use std::{fs::File, hint::black_box, io::Write, os::unix::fs::FileExt, process::ExitCode};
+use std::{
+    ffi::OsString, fs::File, hint::black_box, io::Write, os::unix::fs::FileExt, process::ExitCode,
+};
 
 pub(crate) fn run(mode: &str, args: &[&str]) -> ExitCode {
     match (mode, args) {
@@ -20,6 +22,11 @@ pub(crate) fn run(mode: &str, args: &[&str]) -> ExitCode {
             println!("fds {fds}");
             println!("env {}", std::env::vars().count());
             ExitCode::SUCCESS
+        }
+        // A parallel job, as the agent's tasks are.
+        ("parallel", _) => {
+            let line = ["parallel"].iter().chain(args).map(OsString::from);
+            dormouse_tasks::cli::main(line)
         }
         ("count", [mib, steps]) => count(mib.parse().unwrap(), steps.parse().unwrap()),
         _ => ExitCode::FAILURE,

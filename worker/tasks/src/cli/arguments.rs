@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use crate::class::Class;
+use crate::parallel::{self, Plan};
 use crate::quantity;
 use crate::run::{Amount, Job, NasKernel, Program};
 
@@ -17,20 +18,31 @@ kinds:
   ep is cg mg ft sp    a NAS kernel                  --class
   ed                   a task of GridNPB ED          --class, --id
   vector               vector operations on memory   --memory
+  parallel             processes with a barrier      --processes, --phases, --usage,
+                                                     --speed, --seed
   noop                 nothing
 
 options:
   --class S|W|A|B      problem class (S)
   --id N               ED task, from 0 (0)
   --memory SIZE        footprint of vector, as 10.06MB or 160MiB (10.06MB)
-  --work N             repetitions; of vector: passes over its memory (1)
+  --processes N        ranks of a parallel job, up to 256 (2)
+  --phases N           phases, each of which ends at a barrier (100)
+  --usage U            CPU usage of its ranks on processors of their own, as .7, or
+                       of each rank, as .7,.5 (1)
+  --speed S            speed of those processors as a part of a core's (1)
+  --seed N             where the ranks' work begins (0)
+  --work N             repetitions; of vector: passes over its memory; of parallel: blocks
+                       of work (50 us or so) per phase of a rank at 100 % usage (1)
   --cpu-time DURATION  instead of --work: go on until this much CPU time is spent,
-                       as 0.39s or 250ms, but at least for one repetition
+                       as 0.39s or 250ms, but at least for one repetition; of parallel:
+                       by a rank at 100 % usage, which is the job's run time
   --progress FILE      page of memory that says how far the task is
   --result FILE        where to leave the result, as JSON
 
 exit status: 0 verified, 1 not verified, 2 bad usage, 3 no reference for this input,
-             4 a file cannot be written, 143 ended by SIGTERM
+             4 a file cannot be written, 5 a process of a parallel job is lost,
+             143 ended by SIGTERM
 ";
 
 /// The footprint of the smallest task of the Burst-HADS jobs.
@@ -46,13 +58,13 @@ pub(super) enum Request {
 /// Why the arguments make no job. Each message names the argument and what would be right.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub(super) enum UsageError {
-    #[error("no task named; give ep, is, cg, mg, ft, sp, ed, vector or noop (--help says more)")]
-    NoKind,
-    #[error("{0}: no such task; give ep, is, cg, mg, ft, sp, ed, vector or noop")]
-    UnknownKind(String),
     #[error(
-        "{0}: no such option; give --class, --id, --memory, --work, --cpu-time, --progress or --result"
+        "no task named; give ep, is, cg, mg, ft, sp, ed, vector, parallel or noop (--help says more)"
     )]
+    NoKind,
+    #[error("{0}: no such task; give ep, is, cg, mg, ft, sp, ed, vector, parallel or noop")]
+    UnknownKind(String),
+    #[error("{0}: no such option; --help names all")]
     UnknownOption(String),
     #[error("{0}: does not belong here; options start with --")]
     Stray(String),
@@ -64,6 +76,8 @@ pub(super) enum UsageError {
     Twice(&'static str),
     #[error("{option}: means nothing to {kind}; leave it out")]
     Inapplicable { option: &'static str, kind: &'static str },
+    #[error("--usage: has {given} values for {processes} processes; give one, or one for each")]
+    UsageCount { given: usize, processes: u32 },
     #[error("--cpu-time: cannot be given with --work; give one of them")]
     TwoAmounts,
 }
@@ -81,7 +95,14 @@ const WORK: Spec = Spec { name: "--work", right: "a number of repetitions from 1
 const CPU_TIME: Spec = Spec { name: "--cpu-time", right: "a duration as 0.39s, 250ms or 2m" };
 const PROGRESS: Spec = Spec { name: "--progress", right: "a file" };
 const RESULT: Spec = Spec { name: "--result", right: "a file" };
-const SPECS: [Spec; 7] = [CLASS, ID, MEMORY, WORK, CPU_TIME, PROGRESS, RESULT];
+const PROCESSES: Spec = Spec { name: "--processes", right: "a number of processes from 1 to 256" };
+const PHASES: Spec = Spec { name: "--phases", right: "a number of phases from 1 to 4294967295" };
+const USAGE: Spec =
+    Spec { name: "--usage", right: "parts of a processor above 0 and up to 1, as .7 or .7,.5" };
+const SPEED: Spec = Spec { name: "--speed", right: "a part of a core above 0 and up to 1, as .1" };
+const SEED: Spec = Spec { name: "--seed", right: "a number from 0" };
+const SPECS: [Spec; 12] =
+    [CLASS, ID, MEMORY, PROCESSES, PHASES, USAGE, SPEED, SEED, WORK, CPU_TIME, PROGRESS, RESULT];
 
 /// Reads the arguments, without the program's name.
 pub(super) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, UsageError> {
@@ -126,9 +147,29 @@ fn program(kind: &str, options: &mut Options) -> Result<Program, UsageError> {
             let bytes = options.value(&MEMORY, quantity::bytes)?.unwrap_or(DEFAULT_MEMORY);
             Ok(Program::Vector { bytes })
         }
+        "parallel" => plan(options).map(Program::Parallel),
         "noop" => Ok(Program::Noop),
         _ => Err(UsageError::UnknownKind(kind.to_owned())),
     }
+}
+
+fn plan(options: &mut Options) -> Result<Plan, UsageError> {
+    let number = |text: &str| text.parse::<u32>().ok().filter(|n| *n > 0);
+    let processes =
+        options.value(&PROCESSES, |text| number(text).filter(|n| *n <= parallel::MAX_PROCESSES))?;
+    let phases = options.value(&PHASES, number)?.unwrap_or(100);
+    let usage = options
+        .value(&USAGE, |text| text.split(',').map(quantity::part).collect::<Option<Vec<u32>>>())?;
+    let usage = usage.unwrap_or_else(|| vec![parallel::PPM]);
+    let processes = processes.unwrap_or(2);
+    let usage = match usage.as_slice() {
+        [same] => vec![*same; processes as usize],
+        each if each.len() == processes as usize => usage,
+        each => return Err(UsageError::UsageCount { given: each.len(), processes }),
+    };
+    let speed = options.value(&SPEED, quantity::part)?.unwrap_or(parallel::PPM);
+    let seed = options.value(&SEED, |text| text.parse().ok())?.unwrap_or(0);
+    Ok(Plan { phases, usage, speed, seed })
 }
 
 /// Options given and not looked at yet.
@@ -221,6 +262,14 @@ mod tests {
             let expected = Program::Nas { kernel, class: Class::A };
             assert_eq!(job(&format!("{} --class a", kernel.name())).program, expected);
         }
+        let plan = |usage: &[u32], phases, speed, seed| {
+            Program::Parallel(Plan { phases, usage: usage.to_vec(), speed, seed })
+        };
+        let given = "parallel --processes 3 --phases 7 --usage .7,.41,1 --speed .125 --seed 9";
+        assert_eq!(job(given).program, plan(&[700_000, 410_000, 1_000_000], 7, 125_000, 9));
+        let given = "parallel --processes 3 --usage 0.5";
+        assert_eq!(job(given).program, plan(&[500_000; 3], 100, 1_000_000, 0));
+        assert_eq!(job("parallel").program, plan(&[1_000_000; 2], 100, 1_000_000, 0));
         assert_eq!(job("ep --work 3").amount, Amount::Repetitions(3));
         assert_eq!(read("--help"), Ok(Request::Help));
         assert_eq!(read("ep --help"), Ok(Request::Help));
@@ -231,7 +280,7 @@ mod tests {
         for (line, name, right) in [
             ("", "no task", "noop"),
             ("bt", "bt", "sp"),
-            ("ep --klass S", "--klass", "--class"),
+            ("ep --klass S", "--klass", "--help"),
             ("ep S", "S", "--"),
             ("ep --class", "--class", "S, W, A or B"),
             ("ep --class=", "--class", "S, W, A or B"),
@@ -245,6 +294,18 @@ mod tests {
             ("ep --id 3", "--id", "leave it out"),
             ("vector --class S", "--class", "leave it out"),
             ("noop --work 3", "--work", "leave it out"),
+            ("parallel --processes 0", "--processes 0", "from 1 to 256"),
+            ("parallel --processes 257", "--processes 257", "from 1 to 256"),
+            ("parallel --phases 0", "--phases 0", "from 1"),
+            ("parallel --usage 0", "--usage 0", "above 0"),
+            ("parallel --usage 1.1", "--usage 1.1", "up to 1"),
+            ("parallel --usage .5,", "--usage .5,", "as .7"),
+            ("parallel --usage 70%", "--usage 70%", "as .7"),
+            ("parallel --usage .5,.6,.7", "3 values for 2 processes", "one for each"),
+            ("parallel --speed 0", "--speed 0", "above 0"),
+            ("parallel --seed x", "--seed x", "from 0"),
+            ("parallel --class S", "--class", "leave it out"),
+            ("vector --phases 3", "--phases", "leave it out"),
             ("ep --work 2 --cpu-time 1s", "--cpu-time", "one of them"),
         ] {
             let error = read(line).expect_err(line).to_string();

@@ -33,6 +33,11 @@ pub(super) fn text(result: &TaskResult) -> String {
     if let Some(wanted) = result.cpu_seconds_wanted {
         out.push_str(&format!(" of {wanted:.3} s wanted"));
     }
+    if !result.rank_cpu_seconds.is_empty() {
+        let ranks: Vec<String> =
+            result.rank_cpu_seconds.iter().map(|seconds| format!("{seconds:.3}")).collect();
+        out.push_str(&format!("; by rank: {} s", ranks.join(", ")));
+    }
     out.push('\n');
     out
 }

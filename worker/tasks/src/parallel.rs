@@ -1,0 +1,204 @@
+//! `parallel`: a job of several processes that compute in phases and meet at a barrier after
+//! each, so that its processes are idle for a part of their time, as those of real parallel
+//! jobs are.
+//!
+//! The parent forks one process per rank and then only waits. The ranks share one anonymous
+//! [`region`] with a futex barrier, and hold no pipe or socket, so that CRIU can dump and
+//! restore the tree at any moment. How the wanted CPU usages come about is the business of
+//! [`shares`]; the work is that of [`kernel`]: exact, and every result of every rank and phase
+//! is checked against its closed form, which takes in a neighbour's result of the phase before.
+
+mod kernel;
+mod rank;
+mod region;
+mod shares;
+
+use std::io;
+use std::time::Duration;
+
+use self::rank::Work;
+use self::region::Region;
+use crate::meter::Meter;
+use crate::progress::{self, ProgressWriter};
+use crate::result::Figure;
+use crate::run::Amount;
+
+/// As many ranks as a progress page has room for, in round numbers.
+pub(crate) const MAX_PROCESSES: u32 = 256;
+const _: () = assert!(MAX_PROCESSES as usize <= progress::MAX_RANKS);
+
+/// A whole, in parts per million.
+pub(crate) const PPM: u32 = 1_000_000;
+
+/// A parallel job, all but how much work it is.
+///
+/// The amount of work is that of a process at 100 % usage. As CPU time it is the time that the
+/// job takes on processors of its own; as repetitions it is the blocks of work per phase.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Plan {
+    /// Phases, each of which ends at the barrier; at least 1.
+    pub(crate) phases: u32,
+    /// CPU usage of each rank on processors of its own, parts per million; at least one rank,
+    /// none of them 0.
+    pub(crate) usage: Vec<u32>,
+    /// Speed of those processors as a part of a core's, parts per million; not 0.
+    pub(crate) speed: u32,
+    /// From which the ranks' start values come.
+    pub(crate) seed: u64,
+}
+
+impl Plan {
+    pub(crate) fn ranks(&self) -> usize {
+        self.usage.len()
+    }
+
+    /// The sum of the ranks' usages, 1 for 100 %.
+    pub(crate) fn total_usage(&self) -> f64 {
+        self.usage.iter().map(|u| f64::from(*u)).sum::<f64>() / f64::from(PPM)
+    }
+}
+
+/// Why there is no team, or no longer.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum TeamError {
+    #[error("the processes of the job cannot share memory; free some")]
+    Memory(#[source] io::Error),
+    #[error("rank {rank} cannot be started; allow this user more processes or memory")]
+    Fork { rank: usize, source: io::Error },
+    #[error("the processes of the job cannot be waited for; run it where SIGCHLD is not ignored")]
+    Wait(#[source] io::Error),
+    #[error("rank {rank} {how} before its work was done; run the job again")]
+    Lost { rank: usize, how: String },
+}
+
+/// What a team came to.
+pub(crate) struct Finished {
+    pub(crate) figures: Vec<Figure>,
+    /// Phases that are over.
+    pub(crate) phases: u64,
+    /// CPU time of each rank.
+    pub(crate) cpu: Vec<Duration>,
+    /// What it took in all.
+    pub(crate) meter: Meter,
+}
+
+/// The processes of a job, held by their parent. Dropping it ends those that still run.
+pub(crate) struct Team {
+    region: Region,
+    plan: Plan,
+    amount: Amount,
+    /// By rank; 0 once it has been waited for.
+    pids: Vec<libc::pid_t>,
+}
+
+impl Team {
+    /// Starts all ranks, which wait for [`run`](Self::run), and says on the page who they are.
+    ///
+    /// To be called in a process of one thread.
+    pub(crate) fn fork(
+        plan: &Plan,
+        amount: Amount,
+        page: Option<&ProgressWriter>,
+    ) -> Result<Self, TeamError> {
+        let region = Region::new(plan.ranks()).map_err(TeamError::Memory)?;
+        for rank in 0..plan.ranks() {
+            region.begin_at(rank, kernel::start(plan.seed, rank));
+        }
+        let mut team = Self { region, plan: plan.clone(), amount, pids: Vec::new() };
+        let parent = std::process::id();
+        for rank in 0..plan.ranks() {
+            #[expect(unsafe_code, reason = "the standard library has no fork")]
+            // SAFETY: this process has one thread, so the child may do anything.
+            let pid = unsafe { libc::fork() };
+            match pid {
+                0 => rank::live(rank, parent, &team.region, &Work { plan, amount, page }),
+                -1 => return Err(TeamError::Fork { rank, source: io::Error::last_os_error() }),
+                pid => {
+                    team.region.set_pid(rank, pid);
+                    team.pids.push(pid);
+                }
+            }
+        }
+        if let Some(page) = page {
+            page.write_ranks(&team.region.pids());
+        }
+        Ok(team)
+    }
+
+    /// Lets the ranks work, and waits for their ends.
+    pub(crate) fn run(mut self, page: Option<ProgressWriter>) -> Result<Finished, TeamError> {
+        self.region.let_go();
+        while self.pids.iter().any(|pid| *pid != 0) {
+            let (pid, status) = wait_for_any().map_err(TeamError::Wait)?;
+            // The first process of a PID namespace is also handed the orphans of others.
+            let Some(rank) = self.pids.iter().position(|known| *known == pid) else { continue };
+            self.pids[rank] = 0;
+            if !(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0) {
+                return Err(TeamError::Lost { rank, how: how_it_ended(status) });
+            }
+        }
+        let totals = self.region.totals();
+        Ok(Finished {
+            figures: self.figures(),
+            phases: u64::from(self.region.checked().phases),
+            cpu: (0..self.plan.ranks()).map(|rank| self.region.cpu(rank)).collect(),
+            meter: Meter::of(totals.cpu, totals.units, totals.beats, page),
+        })
+    }
+
+    fn figures(&self) -> Vec<Figure> {
+        let checked = self.region.checked();
+        // The upper bits, as many as a figure holds exactly.
+        let upper = |sum: u64| (sum >> 12) as f64;
+        let phases = f64::from(self.plan.phases);
+        let mut figures = vec![
+            Figure::new("phases", f64::from(checked.phases), Some(phases), 0.0),
+            Figure::new("wrong results", checked.wrong as f64, Some(0.0), 0.0),
+            Figure::new("checksum", upper(checked.sum), Some(upper(checked.expected_sum)), 0.0),
+        ];
+        if let Amount::Repetitions(blocks) = self.amount {
+            let planned: u64 = shares::blocks_of_ranks(&self.plan, blocks).iter().sum();
+            let done = self.region.totals().units as f64;
+            figures.push(Figure::new("blocks of work", done, Some(planned as f64), 0.0));
+        }
+        figures
+    }
+}
+
+impl Drop for Team {
+    fn drop(&mut self) {
+        for pid in self.pids.iter().filter(|pid| **pid != 0) {
+            #[expect(unsafe_code, reason = "the standard library kills only its own children")]
+            // SAFETY: signals to children that have not been waited for, so the PIDs are theirs.
+            unsafe {
+                libc::kill(*pid, libc::SIGKILL);
+            }
+        }
+    }
+}
+
+/// The next child that ends, and its status.
+fn wait_for_any() -> io::Result<(libc::pid_t, libc::c_int)> {
+    let mut status = 0;
+    loop {
+        #[expect(unsafe_code, reason = "the standard library waits only for its own children")]
+        // SAFETY: `status` is a valid place for the status.
+        let pid = unsafe { libc::waitpid(-1, &raw mut status, 0) };
+        if pid >= 0 {
+            return Ok((pid, status));
+        }
+        let error = io::Error::last_os_error();
+        // As after a restore.
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+}
+
+fn how_it_ended(status: libc::c_int) -> String {
+    if libc::WIFSIGNALED(status) {
+        format!("was killed by signal {}", libc::WTERMSIG(status))
+    } else {
+        format!("ended with status {}", libc::WEXITSTATUS(status))
+    }
+}

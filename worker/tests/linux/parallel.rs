@@ -1,0 +1,127 @@
+//! Parallel jobs: their ranks in groups of their own, and moved with CRIU.
+
+use std::path::PathBuf;
+
+use dormouse_tasks::{
+    progress::{self, ProgressReader},
+    result::TaskResult,
+};
+use dormouse_worker::{
+    cgroup::{Slot, Vm},
+    criu::AfterDump,
+    process::{Ended, Task, ranks},
+    store::Progress,
+};
+
+use crate::worker::{SOON, Worker, name, wait_for};
+
+/// A job of two ranks that use .9 and .5 of their processors for 2 s, held.
+const JOB: [&str; 7] = ["parallel", "--usage", ".9,.5", "--cpu-time", "2s", "--phases", "200"];
+
+struct Job {
+    process: Task,
+    page: PathBuf,
+    result: PathBuf,
+}
+
+impl Job {
+    fn start_held(worker: &Worker, vm: &Vm, task: &str) -> Self {
+        let directory = worker.workspace.create_task(&name(task)).unwrap();
+        let (page, result) = (directory.join("progress"), directory.join("result.json"));
+        progress::create_held(&page).unwrap();
+        let program = worker.program(&name(task), &JOB);
+        let program = program.arg("--progress").arg(&page).arg("--result").arg(&result);
+        let process = program.start(&vm.entry(0, Slot::A).unwrap(), SOON).unwrap();
+        Self { process, page, result }
+    }
+
+    fn read<T>(&self, read: impl FnOnce(&ProgressReader) -> T) -> T {
+        read(&ProgressReader::open(&self.page).unwrap())
+    }
+
+    /// Puts every rank on its own vCPU of `vm`.
+    fn place(&self, vm: &Vm, slot: Slot) -> Vec<i32> {
+        let pids = wait_for("both ranks", || {
+            let inside = self.read(|page| page.ranks().unwrap());
+            let pids = ranks(self.process.pid(), &inside).unwrap();
+            if pids.len() == 2 { Ok(pids) } else { Err(format!("{inside:?} {pids:?}")) }
+        });
+        for (vcpu, pid) in (0..).zip(&pids) {
+            vm.attach(vcpu, slot, *pid).unwrap();
+        }
+        pids
+    }
+
+    fn await_ppm(&self, ppm: u64) {
+        wait_for("progress", || match self.read(|page| page.read().unwrap()) {
+            progress if progress.ppm >= ppm => Ok(()),
+            progress => Err(format!("{progress:?}")),
+        });
+    }
+
+    fn finish(&self, process: &Task) -> TaskResult {
+        assert_eq!(process.wait(SOON).unwrap(), Some(Ended::Exited(0)));
+        let result = TaskResult::read(&self.result).unwrap();
+        assert_eq!((result.verified, result.repetitions), (Some(true), 200), "{result:?}");
+        for (seconds, usage) in result.rank_cpu_seconds.iter().zip([0.9, 0.5]) {
+            let wanted = 2.0 * usage;
+            assert!((seconds - wanted).abs() < 0.1 * wanted, "{result:?}");
+        }
+        result
+    }
+}
+
+pub(crate) fn ranks_have_processors() {
+    let (mut worker, _directory) = Worker::temporary();
+    let vm = worker.vm(2);
+    let job = Job::start_held(&worker, &vm, "t");
+    let pids = job.place(&vm, Slot::A);
+    // The parent and its ranks, none of which has worked.
+    assert_eq!(vm.pids().unwrap().len(), 3);
+    assert!(vm.pids().unwrap().is_superset(&pids.iter().copied().collect()));
+    assert_eq!(job.read(|page| page.read().unwrap()).units, 0);
+    let before = [0, 1].map(|vcpu| vm.slot_cpu_ns(vcpu, Slot::A).unwrap());
+    progress::let_go(&job.page).unwrap();
+    let result = job.finish(&job.process);
+    // What the kernel charged to a rank's processor is what the rank says it used, and a
+    // little for what is not work: a fifth of slack.
+    for (vcpu, seconds) in (0..).zip(&result.rank_cpu_seconds) {
+        let charged = vm.slot_cpu_ns(vcpu, Slot::A).unwrap() - before[vcpu as usize];
+        let charged = charged as f64 / 1e9;
+        assert!((0.99 * seconds..1.2 * seconds).contains(&charged), "{charged}: {result:?}");
+    }
+    assert!(vm.pids().unwrap().is_empty());
+}
+
+pub(crate) fn a_parallel_job_moves() {
+    let (mut worker, _directory) = Worker::temporary();
+    let (one, two) = (worker.vm(2), worker.vm(2));
+    let job = Job::start_held(&worker, &one, "t");
+    job.place(&one, Slot::A);
+    progress::let_go(&job.page).unwrap();
+    job.await_ppm(150_000);
+    let checkpointer = worker.checkpointer();
+    let take = |process: &Task, vm: &Vm, after| {
+        checkpointer
+            .take(&name("t"), process.pid(), (vm, 0), after, SOON, Progress::default)
+            .unwrap();
+    };
+    // It goes on after a dump that leaves it running …
+    take(&job.process, &one, AfterDump::Continue);
+    job.await_ppm(300_000);
+    // … and elsewhere after one that does not; twice, since what is restored is dumped again.
+    let mut process = None;
+    for (ppm, from, to) in [(450_000, &one, &two), (600_000, &two, &one)] {
+        take(process.as_ref().unwrap_or(&job.process), from, AfterDump::Kill);
+        let ended = process.as_ref().unwrap_or(&job.process).wait(SOON).unwrap();
+        assert_eq!(ended, Some(Ended::Killed(9)));
+        assert!(from.pids().unwrap().is_empty(), "its ranks ended with it");
+        let restored = checkpointer.restore(&name("t"), to, 0, Slot::B, SOON).unwrap();
+        let job =
+            Job { process: restored.task, page: job.page.clone(), result: job.result.clone() };
+        assert_eq!(job.place(to, Slot::B).len(), 2);
+        job.await_ppm(ppm);
+        process = Some(job.process);
+    }
+    job.finish(&process.unwrap());
+}
