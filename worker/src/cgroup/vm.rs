@@ -337,7 +337,12 @@ impl Vm {
         Ok(self.hierarchy.group(controller, &self.vcpu_relative(vcpu)?))
     }
 
-    pub(super) fn slot_group(&self, controller: Controller, vcpu: u32, slot: Slot) -> Result<PathBuf> {
+    pub(super) fn slot_group(
+        &self,
+        controller: Controller,
+        vcpu: u32,
+        slot: Slot,
+    ) -> Result<PathBuf> {
         Ok(self.vcpu_group(controller, vcpu)?.join(slot.name()))
     }
 

@@ -22,7 +22,7 @@ use crate::{
         report::explain,
     },
     cgroup::{self, Slot},
-    process::{Program, Task},
+    process::{self, Program, Task},
     workspace::TaskName,
 };
 
@@ -83,7 +83,7 @@ fn start(host: &Host, order: &Order) -> Result<Birth, String> {
         .arg(directory.join(RESULT))
         .start(&entry, limit::BIRTH)
         .map_err(|e| explain(&e))?;
-    let placed = ranks::find(process.pid(), order.seats.len(), limit::BIRTH)
+    let placed = ranks::find(process.pid(), &page, order.seats.len(), limit::BIRTH)
         .and_then(|ranks| {
             ranks::place(&order.groups, &order.cores, &ranks, &order.seats).map(|()| ranks)
         })
@@ -117,37 +117,22 @@ fn restore(host: &Host, order: &Order) -> Result<Birth, String> {
         return Err("this worker has no CRIU that works".to_owned());
     };
     claim(host, order)?;
+    let progress = host.workspace().task(&order.name).join(PROGRESS);
     let mut found = Vec::new();
     let restored = checkpointer
-        .restore_with(
-            &order.name,
-            &order.groups,
-            order.lane,
-            Slot::A,
-            limit::RESTORE,
-            &mut || {
-                let parent = init_among_children()?;
-                let ranks = ranks::find(parent, order.seats.len(), limit::BIRTH)?;
-                ranks::place(&order.groups, &order.cores, &ranks, &order.seats)?;
-                found = ranks;
-                Ok(())
-            },
-        )
+        .restore_with(&order.name, &order.groups, order.lane, Slot::A, limit::RESTORE, &mut || {
+            // Beside it this thread has only CRIU.
+            let parent = process::init_among_children()?.ok_or("its parent is not there")?;
+            let page = ProgressReader::open(&progress)?;
+            let ranks = ranks::find(parent, &page, order.seats.len(), limit::BIRTH)?;
+            ranks::place(&order.groups, &order.cores, &ranks, &order.seats)?;
+            found = ranks;
+            Ok(())
+        })
         .map_err(|e| explain(&e))?;
     let at = Instant::now();
-    let page = ProgressReader::open(host.workspace().task(&order.name).join(PROGRESS))
-        .map_err(|e| explain(&e))?;
+    let page = ProgressReader::open(&progress).map_err(|e| explain(&e))?;
     Ok(Birth { process: restored.task, page, ranks: found, at, restore: restored.took })
-}
-
-/// The child of this thread that is the first process of a PID namespace: beside it there is
-/// only CRIU.
-fn init_among_children() -> Result<i32, String> {
-    let path = "/proc/thread-self/children";
-    let text = fs::read_to_string(path).map_err(|e| format!("{path}: {e}"))?;
-    let mut pids = text.split_whitespace().filter_map(|pid| pid.parse().ok());
-    pids.find(|pid| ranks::own_number(*pid) == Some(1))
-        .ok_or_else(|| format!("none of the restored processes ({}) is the job's", text.trim()))
 }
 
 fn claim(host: &Host, order: &Order) -> Result<(), String> {

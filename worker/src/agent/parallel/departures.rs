@@ -243,7 +243,9 @@ fn dump(
     let on: Vec<u32> = seats.iter().map(|seat| seat.processor).collect();
     let taken = match &host.checkpointer {
         Some(checkpointer) => checkpointer
-            .take_tree(name, process.pid(), (groups, &on), AfterDump::Kill, limit::DUMP, || progress)
+            .take_tree(name, process.pid(), (groups, &on), AfterDump::Kill, limit::DUMP, || {
+                progress
+            })
             .map_err(|e| explain(&e)),
         None => Err("this worker has no CRIU that works".to_owned()),
     };

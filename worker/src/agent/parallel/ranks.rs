@@ -1,11 +1,11 @@
 //! The processes of a job: which they are, and where they are put.
 
 use std::{
-    collections::BTreeMap,
-    fs, io,
+    fs,
     time::{Duration, Instant},
 };
 
+use dormouse_tasks::progress::{ProgressError, ProgressReader};
 use nix::{
     errno::Errno,
     sched::{CpuSet, sched_getaffinity, sched_setaffinity},
@@ -13,15 +13,17 @@ use nix::{
 };
 
 use super::seats::Seat;
-use crate::cgroup;
+use crate::{cgroup, process};
 
 /// Why the ranks of a job can't be found or placed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RankError {
     #[error("of its {wanted} processes only {found} were there after {} ms", after.as_millis())]
     Missing { wanted: usize, found: usize, after: Duration },
-    #[error("{path} can't be read")]
-    Read { path: String, source: io::Error },
+    #[error("its page does not say who they are")]
+    Page(#[from] ProgressError),
+    #[error("its processes can't be listed")]
+    Process(#[from] process::Error),
     #[error("process {pid} can't be put into its slot")]
     Group { pid: i32, source: cgroup::Error },
     #[error("process {pid} can't be bound to a core of the host")]
@@ -57,14 +59,18 @@ fn parse_schedstat(text: &str) -> Option<Ran> {
     Some(Ran { ran_ns: next()?, delayed_ns: next()?, turns: next()? })
 }
 
-/// The children of the job's parent, in the order of their birth, once there are as many as
-/// `wanted`.
-pub(crate) fn find(parent: i32, wanted: usize, limit: Duration) -> Result<Vec<Rank>, RankError> {
+/// The ranks of the job whose parent is `parent`, once all of them are there.
+pub(crate) fn find(
+    parent: i32,
+    page: &ProgressReader,
+    wanted: usize,
+    limit: Duration,
+) -> Result<Vec<Rank>, RankError> {
     let begun = Instant::now();
     loop {
-        let ranks = children(parent)?;
+        let ranks = process::ranks(parent, &page.ranks()?)?;
         if ranks.len() == wanted {
-            return Ok(ranks);
+            return Ok(ranks.into_iter().map(|pid| Rank { pid }).collect());
         }
         let after = begun.elapsed();
         if after > limit {
@@ -73,24 +79,6 @@ pub(crate) fn find(parent: i32, wanted: usize, limit: Duration) -> Result<Vec<Ra
         // Nobody says when a process forks; this takes some milliseconds.
         std::thread::sleep(Duration::from_micros(500));
     }
-}
-
-fn children(parent: i32) -> Result<Vec<Rank>, RankError> {
-    let path = format!("/proc/{parent}/task/{parent}/children");
-    let text =
-        fs::read_to_string(&path).map_err(|source| RankError::Read { path: path.clone(), source })?;
-    let pids = text.split_whitespace().filter_map(|pid| pid.parse::<i32>().ok());
-    // By the number in the job's own namespace, which survives a restore as the order may not.
-    let by_birth: BTreeMap<i32, i32> =
-        pids.filter_map(|pid| Some((own_number(pid)?, pid))).collect();
-    Ok(by_birth.into_values().map(|pid| Rank { pid }).collect())
-}
-
-/// A process's PID in the innermost of its namespaces.
-pub(super) fn own_number(pid: i32) -> Option<i32> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
-    line.split_whitespace().last()?.parse().ok()
 }
 
 /// The cores of the host that this process may use.
@@ -135,6 +123,5 @@ mod tests {
         assert_eq!(parse_schedstat("1 2"), None);
         assert_eq!(parse_schedstat("1 2 x"), None);
         assert!(!cores().unwrap().is_empty());
-        assert!(own_number(me.pid).is_some());
     }
 }

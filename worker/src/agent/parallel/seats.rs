@@ -117,11 +117,8 @@ impl Seats {
                 let slot = [Slot::A, Slot::B]
                     .into_iter()
                     .find(|slot| *processor.holder(*slot) == Some(key))?;
-                let tier = if slot == processor.foreground {
-                    Tier::Foreground
-                } else {
-                    Tier::Background
-                };
+                let tier =
+                    if slot == processor.foreground { Tier::Foreground } else { Tier::Background };
                 let neighbour = *processor.holder(slot.other());
                 Some(Seat { processor: *p, slot, tier, neighbour })
             })
