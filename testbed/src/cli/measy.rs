@@ -8,6 +8,7 @@ use dormouse_measy::reproduce::{self as paper, Figure, Options, ReproduceError};
 
 use super::failure::Failure;
 use super::print::print;
+use super::ranking;
 use super::reproduce::{Bar, ReproduceArgs};
 
 /// What only this paper takes.
@@ -35,6 +36,15 @@ impl MeasyArgs {
         .into_iter()
         .find_map(|(option, given)| given.then_some(option))
     }
+
+    /// The first that is given and has no meaning live.
+    pub(super) fn not_of_live(&self) -> Option<&'static str> {
+        self.given().filter(|option| *option != "--seed")
+    }
+
+    pub(super) const fn seed(&self) -> Option<u64> {
+        self.seed
+    }
 }
 
 /// `measy` or `measy/FIGURE`.
@@ -42,6 +52,9 @@ pub(super) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     if let Some(option) = args.of_burst_hads() {
         let text = format!("{option}: {} has no such option; leave it out", args.paper);
         return Err(Failure::BadInput(text));
+    }
+    if args.paper == "measy/live" {
+        return ranking::reproduce(args);
     }
     let figures = match args.paper.split_once('/') {
         None => Figure::all(),

@@ -28,7 +28,8 @@ pub(crate) struct Common {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReproduceArgs {
-    /// burst-hads, burst-hads/table-4, burst-hads/table-6, measy, or measy/figure-6 to figure-14
+    /// burst-hads, burst-hads/table-4, burst-hads/table-6, measy, measy/figure-6 to
+    /// figure-14, or measy/live: the schedulers on real processors of this host, as root
     pub(super) paper: String,
     /// Of burst-hads: run every cell under seeds 1 to N [default: 30]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]

@@ -19,7 +19,7 @@ use crate::batch::{BatchError, BatchHeader, BatchLog, BatchOutcome, Recorder};
 /// How long a job's processes compute between two barriers, in real time: long against the 20 ms
 /// of a quota's period, for which a process that wakes may have to wait where its neighbour has
 /// used up what there was.
-const PHASE: Duration = Duration::from_millis(500);
+const PHASE: Duration = Duration::from_millis(800);
 
 /// How a live batch run is to be conducted.
 #[derive(Debug)]
