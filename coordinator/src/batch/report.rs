@@ -103,10 +103,10 @@ pub struct ProcessUse {
     pub wall_us: u64,
     /// For how much of that it wanted to compute.
     pub wanted_us: u64,
-    /// For how much of that it did.
+    /// How much CPU time its processor promises it for that.
+    pub promised_us: u64,
+    /// How much it got.
     pub cpu_us: u64,
-    /// How often it was put on a core.
-    pub turns: u64,
 }
 
 /// A report in these words; `None` if it is of another kind of VM.
@@ -172,8 +172,8 @@ fn process_use(of: &v1::ProcessUse) -> ProcessUse {
         shared: of.shared,
         wall_us: of.wall_us,
         wanted_us: of.wanted_us,
+        promised_us: of.promised_us,
         cpu_us: of.cpu_us,
-        turns: of.turns,
     }
 }
 

@@ -53,42 +53,56 @@ pub struct Consolidation {
     worst_processor: Option<u32>,
 }
 
+/// What a process, or a processor, was promised and got.
+#[derive(Clone, Copy, Default)]
+struct Sum {
+    wanted_us: u64,
+    promised_us: u64,
+    cpu_us: u64,
+}
+
+impl Sum {
+    fn add(&mut self, of: &ProcessUse) {
+        self.wanted_us += of.wanted_us;
+        self.promised_us += of.promised_us;
+        self.cpu_us += of.cpu_us;
+    }
+
+    const fn says(&self) -> bool {
+        self.wanted_us >= LEAST_WANTED_US
+    }
+}
+
 impl Consolidation {
     /// What was measured in a run.
     #[must_use]
     pub fn of(facts: &BatchFacts) -> Self {
         let core = facts.core.as_f64();
-        let loss = |wanted: u64, cpu: u64| 1.0 - ratio(cpu, wanted) / core;
-        let mut processes = BTreeMap::new();
-        let mut processors = BTreeMap::new();
+        let loss = |of: &Sum| 1.0 - ratio(of.cpu_us, of.promised_us);
+        let mut processes = BTreeMap::<_, Sum>::new();
+        let mut processors = BTreeMap::<_, Sum>::new();
         let (mut below_wall, mut below_cpu) = (0, 0);
         for (job, of) in &facts.uses {
-            let &ProcessUse {
-                process, processor, tier, shared, wall_us, wanted_us, cpu_us, ..
-            } = of;
+            let &ProcessUse { process, processor, tier, shared, wall_us, cpu_us, .. } = of;
             if tier == Tier::Foreground {
-                let sum: &mut (u64, u64) = processes.entry((*job, process, shared)).or_default();
-                *sum = (sum.0 + wanted_us, sum.1 + cpu_us);
+                processes.entry((*job, process, shared)).or_default().add(of);
             }
             if tier == Tier::Background && shared {
                 (below_wall, below_cpu) = (below_wall + wall_us, below_cpu + cpu_us);
             }
             if !shared {
-                let sum: &mut (u64, u64) = processors.entry(processor).or_default();
-                *sum = (sum.0 + wanted_us, sum.1 + cpu_us);
+                processors.entry(processor).or_default().add(of);
             }
         }
         let losses = |with: bool| -> Vec<f64> {
-            let wanted = |((_, _, shared), (wanted, _)): &(&(_, _, bool), &(u64, u64))| {
-                *shared == with && *wanted >= LEAST_WANTED_US
-            };
-            processes.iter().filter(wanted).map(|(_, &(wanted, cpu))| loss(wanted, cpu)).collect()
+            let of = processes.iter().filter(|((_, _, shared), of)| *shared == with && of.says());
+            of.map(|(_, of)| loss(of)).collect()
         };
         let (shared, alone) = (losses(true), losses(false));
         let errors: Vec<_> = processors
             .iter()
-            .filter(|(_, (wanted, _))| *wanted >= LEAST_WANTED_US)
-            .map(|(processor, &(wanted, cpu))| (loss(wanted, cpu).abs(), *processor))
+            .filter(|(_, of)| of.says())
+            .map(|(processor, of)| (loss(of).abs(), *processor))
             .collect();
         let worst = errors.iter().copied().max_by(|a, b| a.0.total_cmp(&b.0));
         let moves: Vec<_> = facts.moves.iter().map(|m| seconds(m.took_us)).collect();
@@ -141,7 +155,8 @@ impl Consolidation {
     #[must_use]
     pub fn line(&self) -> String {
         format!(
-            "foreground loses {:.1} % at worst, {:.1} % on average ({:.1} % alone); background              gets {:.1} % of its processors",
+            "foreground loses {:.1} % at worst, {:.1} % on average ({:.1} % alone); background gets \
+             {:.1} % of its processors",
             self.foreground_worst_loss * 100.0,
             self.foreground_mean_loss * 100.0,
             self.alone_mean_loss * 100.0,
@@ -172,14 +187,22 @@ mod tests {
     use super::*;
 
     fn used(tier: Tier, shared: bool, wanted_us: u64, cpu_us: u64) -> (JobId, ProcessUse) {
-        let (process, processor, turns) = (0, 3, 1);
+        let (process, processor, promised_us) = (0, 3, wanted_us / 10);
         let wall_us = 2_000_000;
-        let of = ProcessUse { process, processor, tier, shared, wall_us, wanted_us, cpu_us, turns };
+        let of = ProcessUse {
+            process,
+            processor,
+            tier,
+            shared,
+            wall_us,
+            wanted_us,
+            promised_us,
+            cpu_us,
+        };
         (JobId::new(1), of)
     }
 
     #[test]
-    #[expect(clippy::float_cmp, reason = "of round numbers")]
     fn losses_are_told_apart_by_who_else_was_there() {
         let facts = BatchFacts {
             core: Ppm::new(100_000),

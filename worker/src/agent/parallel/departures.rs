@@ -63,7 +63,7 @@ impl Owner {
     /// Reports what came of a job whose parent has ended like this.
     fn conclude(&mut self, key: Key, ended: Ended) {
         let Some(job) = self.take_out(key) else { return };
-        let (job_ref, uses) = (self.job_ref(key), job.meter.uses());
+        let (job_ref, uses) = (self.job_ref(key), job.meter.uses(self.quota()));
         if job.phase == Phase::Dying {
             let done_ppm = job.done_ppm();
             let killed = JobKilled { job: job_ref, done_ppm, uses };
@@ -86,7 +86,7 @@ impl Owner {
         match job.phase {
             Phase::Waiting => {
                 if let Some(job) = self.take_out(key) {
-                    let uses = job.meter.uses();
+                    let uses = job.meter.uses(self.quota());
                     let killed = JobKilled { job: self.job_ref(key), done_ppm: 0, uses };
                     self.host.report(report(report::Report::JobKilled(killed)));
                     self.release(&job);

@@ -330,6 +330,11 @@ impl Owner {
         Some(JobRef { vm: self.id, job: key.job, attempt: key.attempt })
     }
 
+    /// The quota of every processor.
+    pub(crate) fn quota(&self) -> cgroup::CpuQuota {
+        cgroup::CpuQuota::from_ppm(self.core_ppm, cgroup::CpuQuota::DEFAULT_PERIOD_US)
+    }
+
     /// Where a job's ranks are now.
     pub(crate) fn seats_of(&self, key: Key) -> Vec<Seat> {
         let on: Vec<u32> = (0..self.processors).collect();

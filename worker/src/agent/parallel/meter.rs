@@ -12,7 +12,7 @@ use super::{
     ranks::{Ran, Rank},
     seats::Seat,
 };
-use crate::agent::report::micros;
+use crate::{agent::report::micros, cgroup::CpuQuota};
 
 /// A rank, its processor, its tier, and whether the other slot was taken.
 type Situation = (u32, u32, Tier, bool);
@@ -22,7 +22,7 @@ struct Use {
     wall: Duration,
     ran_ns: u64,
     delayed_ns: u64,
-    turns: u64,
+    wakes: u64,
 }
 
 /// Counts while a job runs: not while it is made, dumped or restored.
@@ -56,12 +56,19 @@ impl Meter {
             sum.wall += now.saturating_duration_since(since);
             sum.ran_ns += ran.ran_ns.saturating_sub(before.ran_ns);
             sum.delayed_ns += ran.delayed_ns.saturating_sub(before.delayed_ns);
-            sum.turns += ran.turns.saturating_sub(before.turns);
+            sum.wakes += ran.wakes.saturating_sub(before.wakes);
         }
     }
 
-    /// All that was counted, for a report.
-    pub(crate) fn uses(&self) -> Vec<v1::ProcessUse> {
+    /// All that was counted, for a report, on processors with this quota.
+    ///
+    /// What is promised is the quota's part of the time in which a process wanted to compute,
+    /// and once more the quota of a period whenever it wakes: that is there at once.
+    pub(crate) fn uses(&self, quota: CpuQuota) -> Vec<v1::ProcessUse> {
+        let promised = |wanted_us: u64, wakes: u64| {
+            let spread = wanted_us * quota.quota_us / quota.period_us.max(1);
+            spread + wakes * quota.quota_us
+        };
         let of = |(&(process, processor, tier, shared), sum): (&Situation, &Use)| v1::ProcessUse {
             process,
             processor,
@@ -72,8 +79,8 @@ impl Meter {
             shared,
             wall_us: micros(sum.wall),
             wanted_us: (sum.ran_ns + sum.delayed_ns) / 1000,
+            promised_us: promised((sum.ran_ns + sum.delayed_ns) / 1000, sum.wakes),
             cpu_us: sum.ran_ns / 1000,
-            turns: sum.turns,
         };
         self.uses.iter().map(of).collect()
     }
@@ -94,9 +101,10 @@ mod tests {
         meter.turn(&[me, dead], &[seat, seat]);
         meter.turn(&[me, dead], &[Seat { tier: Tier::Foreground, ..seat }, seat]);
         meter.stop(&[me, dead]);
-        let uses = meter.uses();
+        let uses = meter.uses(CpuQuota::from_ppm(100_000, 20_000));
         let tiers: Vec<_> = uses.iter().map(|u| (u.process, u.processor, u.tier())).collect();
         assert_eq!(tiers, [(0, 3, v1::Tier::Foreground), (0, 3, v1::Tier::Background)]);
         assert!(uses.iter().all(|u| u.cpu_us <= u.wanted_us && !u.shared));
+        assert!(uses.iter().all(|u| u.promised_us >= u.wanted_us / 10), "{uses:?}");
     }
 }

@@ -42,21 +42,24 @@ pub(crate) struct Rank {
 pub(crate) struct Ran {
     pub(crate) ran_ns: u64,
     pub(crate) delayed_ns: u64,
-    /// Times it was put on a core.
-    pub(crate) turns: u64,
+    /// Times it was woken, having waited for something else than a core.
+    pub(crate) wakes: u64,
 }
 
 impl Rank {
     /// What the scheduler of the kernel says; `None` once the process is gone.
     pub(crate) fn ran(&self) -> Option<Ran> {
-        parse_schedstat(&fs::read_to_string(format!("/proc/{}/schedstat", self.pid)).ok()?)
+        let read = |what| fs::read_to_string(format!("/proc/{}/{what}", self.pid)).ok();
+        parse(&read("schedstat")?, &read("status")?)
     }
 }
 
-fn parse_schedstat(text: &str) -> Option<Ran> {
-    let mut words = text.split_whitespace().map(str::parse);
+fn parse(schedstat: &str, status: &str) -> Option<Ran> {
+    let mut words = schedstat.split_whitespace().map(str::parse);
     let mut next = || words.next()?.ok();
-    Some(Ran { ran_ns: next()?, delayed_ns: next()?, turns: next()? })
+    let (ran_ns, delayed_ns) = (next()?, next()?);
+    let slept = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;
+    Some(Ran { ran_ns, delayed_ns, wakes: slept.trim().parse().ok()? })
 }
 
 /// The ranks of the job whose parent is `parent`, once all of them are there.
@@ -119,9 +122,13 @@ mod tests {
     fn what_the_kernel_counts_of_this_process_is_read() {
         let me = Rank { pid: i32::try_from(std::process::id()).unwrap() };
         let ran = me.ran().unwrap();
-        assert!(ran.ran_ns > 0 && ran.turns > 0, "{ran:?}");
-        assert_eq!(parse_schedstat("1 2"), None);
-        assert_eq!(parse_schedstat("1 2 x"), None);
+        assert!(ran.ran_ns > 0, "{ran:?}");
+        let status = "State:\tS\nvoluntary_ctxt_switches:\t150\nnonvoluntary_ctxt_switches:\t545\n";
+        let expected = Ran { ran_ns: 1, delayed_ns: 2, wakes: 150 };
+        assert_eq!(parse("1 2 3", status), Some(expected));
+        assert_eq!(parse("1", status), None);
+        assert_eq!(parse("1 x 3", status), None);
+        assert_eq!(parse("1 2 3", ""), None);
         assert!(!cores().unwrap().is_empty());
     }
 }
