@@ -55,7 +55,7 @@ impl Speedup {
     }
 
     /// The real time in which `us` emulated microseconds pass, rounded up.
-    fn real(self, us: u64) -> Duration {
+    pub(crate) fn real(self, us: u64) -> Duration {
         let ns = (u128::from(us) * 1_000_000_000).div_ceil(u128::from(self.emulated_us_per_second));
         Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX))
     }

@@ -15,10 +15,11 @@ use tokio::sync::watch;
 
 use crate::admission::Room;
 use crate::clock::{Clock, ClockMsg, DilatedClock};
-use crate::journal::{Batch, JournalMsg, Release};
+use crate::journal::{Batch, JournalMsg, Line, Release};
 use crate::live::{Plan, Progress};
 use crate::roster::Roster;
 use crate::session::{Connection, SessionMsg};
+use crate::stage;
 use crate::store::Store;
 use crate::wire::{Heard, Loads};
 use crate::{CoordinatorError, LiveFacts};
@@ -128,12 +129,6 @@ impl ConductorState {
         (self.run, self.facts)
     }
 
-    /// The sessions that are still open.
-    pub(crate) fn sessions(&self) -> Vec<ActorRef<SessionMsg>> {
-        let open = self.roster.iter().filter(|(_, entry)| !entry.is_lost());
-        open.filter_map(|(_, entry)| entry.session.clone()).collect()
-    }
-
     /// Feeds one event to the run. What comes of it is sent with [`Self::commit`].
     fn feed(&mut self, event: Event) {
         self.last = self.last.max(self.clock.now());
@@ -148,7 +143,7 @@ impl ConductorState {
             let command = self.loads.command(command);
             self.outgoing.entry(host).or_default().0.push(command);
         }
-        self.batch.steps.push(step);
+        self.batch.steps.push(Line::Bag(Box::new(step)));
     }
 
     /// A finished task needs its checkpoints no more.
@@ -286,8 +281,15 @@ impl ConductorState {
     }
 }
 
+impl stage::Last for ConductorState {
+    fn sessions(&self) -> Vec<ActorRef<SessionMsg>> {
+        let open = self.roster.iter().filter(|(_, entry)| !entry.is_lost());
+        open.filter_map(|(_, entry)| entry.session.clone()).collect()
+    }
+}
+
 /// Sends a message to oneself after a while.
-fn later(after: Duration, myself: &ActorRef<ConductorMsg>, message: ConductorMsg) {
+pub(crate) fn later(after: Duration, myself: &ActorRef<ConductorMsg>, message: ConductorMsg) {
     let myself = myself.clone();
     tokio::spawn(async move {
         tokio::time::sleep(after).await;

@@ -3,10 +3,12 @@
 use dormouse_engine::Step;
 use dormouse_proto::v1;
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
+use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::CoordinatorError;
+use crate::batch::BatchStep;
 use crate::log::{LogError, LogWriter};
 use crate::session::SessionMsg;
 
@@ -19,12 +21,20 @@ pub(crate) struct Release {
     pub(crate) durable: u64,
 }
 
+/// A line of the log: a step of either kind of run.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(crate) enum Line {
+    Bag(Box<Step>),
+    Batch(BatchStep),
+}
+
 /// Steps to be written together with what hangs on them.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     /// The first line of a new log.
     pub(crate) header: Option<Value>,
-    pub(crate) steps: Vec<Step>,
+    pub(crate) steps: Vec<Line>,
     pub(crate) releases: Vec<Release>,
 }
 
@@ -130,7 +140,9 @@ impl JournalState {
         }
         if let Some(observer) = &self.observer {
             for step in batch.steps {
-                if observer.send(step).is_err() {
+                if let Line::Bag(step) = step
+                    && observer.send(*step).is_err()
+                {
                     self.observer = None;
                     break;
                 }

@@ -13,6 +13,7 @@
 
 pub mod admission;
 mod api;
+mod batch;
 mod clock;
 mod conductor;
 mod error;
@@ -26,10 +27,15 @@ mod replay;
 mod restore;
 mod roster;
 mod session;
+mod stage;
 mod store;
 mod warden;
 mod wire;
 
+pub use batch::{
+    BatchConducted, BatchFacts, BatchLive, BatchStep, BoundBatch, MachineReport, MoveFact,
+    ProcessUse,
+};
 pub use clock::Speedup;
 pub use error::CoordinatorError;
 pub use facts::{CheckpointCost, HostFact, Latency, LiveFacts, TookEffect};

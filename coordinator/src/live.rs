@@ -3,40 +3,25 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use dormouse_engine::{Counts, Run, Setup, Step};
 use dormouse_policies::Scheduler;
 use dormouse_proto::v1;
 use dormouse_units::{Money, Ppm, Time};
-use ractor::{Actor, ActorRef};
 use serde_json::Value;
 use tokio::net::TcpListener;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
-use tonic::transport::server::TcpIncoming;
 
-use crate::api::Api;
-use crate::conductor::{Conductor, ConductorArgs, ConductorMsg, ConductorState};
-use crate::journal::{Journal, JournalArgs, JournalMsg};
+use crate::conductor::{Conductor, ConductorArgs, ConductorState};
 use crate::log::LogWriter;
-use crate::outbound::Farewell;
 use crate::restore::{Restored, restore};
-use crate::session::SessionMsg;
-use crate::store::Store;
-use crate::warden::{Warden, WardenState};
+use crate::stage::{Particulars, Stage};
 use crate::{CoordinatorError, LiveFacts, Speedup};
 
 /// The event log's name in the output folder.
-const LOG: &str = "events.jsonl";
-/// The checkpoint store's name in the output folder.
-const CHECKPOINTS: &str = "checkpoints";
-/// The largest message a worker may send; well above what an honest one sends.
-const LARGEST_MESSAGE: usize = 4 << 20;
-/// How long the last writes, and the last goodbyes, may take each.
-const ENDING: Duration = Duration::from_secs(10);
-
+pub(crate) const LOG: &str = "events.jsonl";
 /// The particulars of a live run.
 #[derive(Debug)]
 pub struct LiveRun {
@@ -248,17 +233,6 @@ struct Beginning {
     restored: Restored,
 }
 
-/// The parts of a run under way.
-struct Parts {
-    warden: ActorRef<()>,
-    journal: ActorRef<JournalMsg>,
-    conductor: ActorRef<ConductorMsg>,
-    store: Arc<Store>,
-    finished: oneshot::Receiver<Box<ConductorState>>,
-    failed: mpsc::UnboundedReceiver<CoordinatorError>,
-    failing: mpsc::UnboundedSender<CoordinatorError>,
-}
-
 impl BoundRun {
     /// Where it listens.
     #[must_use]
@@ -279,77 +253,28 @@ impl BoundRun {
         let lost_after = live.lost_after;
         let (beginning, observer) = begin(live).await?;
         let run = beginning.plan.run.clone();
-        let mut parts = start(beginning, observer, log.parent().unwrap_or(&log).into()).await?;
-        let farewell = Farewell::default();
-        let api = Api {
-            run,
-            experiment,
-            tasks,
-            lost_after,
-            conductor: parts.conductor.clone(),
-            store: Arc::clone(&parts.store),
-            farewell: farewell.clone(),
-            connections: AtomicU64::new(0),
+        let particulars =
+            Particulars { run, experiment, entries: tasks, lost_after, listener, address, cancel };
+        let out = log.parent().unwrap_or(&log).to_path_buf();
+        let Beginning { plan, writer, header, restored } = beginning;
+        let stage = Stage::set(&out, writer, observer.steps).await?;
+        let args = ConductorArgs {
+            plan,
+            run: restored.run,
+            facts: restored.facts,
+            last: restored.last,
+            begun: restored.begun,
+            header,
+            hosts: restored.hosts,
+            journal: stage.journal.clone(),
+            store: Arc::clone(&stage.store),
+            warden: stage.warden.get_cell(),
+            progress: observer.progress,
+            failed: stage.failing.clone(),
         };
-        let server = tokio::spawn(serve(listener, api, lost_after, farewell.clone()));
-        let server_ends = server.abort_handle();
-        let watch = tokio::spawn(watch_server(server, address, parts.failing.clone()));
-        let canceller = tokio::spawn({
-            let conductor = parts.conductor.clone();
-            async move {
-                cancel.cancelled().await;
-                let why = "the user ended it".to_owned();
-                let _ = conductor.cast(ConductorMsg::Cancel { why });
-            }
-        });
-        let outcome = parts.outcome().await;
-        canceller.abort();
-        let why = match &outcome {
-            Ok(_) => "the run is over".to_owned(),
-            Err(error) => format!("the run was ended: {error}"),
-        };
-        farewell.say(v1::Goodbye { why, over: true });
-        // Their sessions end with the server; nothing on a worker depends on these actors.
-        parts.warden.get_cell().stop_children_and_wait(None, Some(ENDING)).await;
-        let _ = parts.warden.stop_and_wait(None, Some(ENDING)).await;
-        if tokio::time::timeout(ENDING, watch).await.is_err() {
-            tracing::warn!("a connection did not end in time");
-            server_ends.abort();
-        }
-        let (run, facts) = outcome?;
-        // A run that is over needs none of them; one that broke may be resumed.
-        let closed = tokio::task::spawn_blocking(move || parts.store.close()).await;
-        if let Ok(Err(error)) = closed {
-            tracing::warn!(%error, "the checkpoints can't be removed");
-        }
+        let state: ConductorState = stage.play(Conductor, args, particulars).await?;
+        let (run, facts) = state.into_outcome();
         Ok(Conducted { run, facts, log })
-    }
-}
-
-impl Parts {
-    /// Waits for the end: of the run, or of a part of it.
-    async fn outcome(&mut self) -> Result<(Run, LiveFacts), CoordinatorError> {
-        let lost = |why: &str| CoordinatorError::Part { part: "conductor", why: why.to_owned() };
-        let last = tokio::select! {
-            // An error that came first must not be outrun by the end it causes.
-            biased;
-            Some(error) = self.failed.recv() => return Err(error),
-            last = &mut self.finished => last.map_err(|_| lost("it ended without a word"))?,
-        };
-        let flushed = self.journal.call(JournalMsg::Flush, Some(ENDING));
-        tokio::select! {
-            biased;
-            Some(error) = self.failed.recv() => return Err(error),
-            flushed = flushed => match flushed {
-                Ok(ractor::rpc::CallResult::Success(())) => {}
-                _ => return Err(lost("the last steps could not be made durable in time")),
-            }
-        }
-        // The last acknowledgements go before the goodbye.
-        for session in last.sessions() {
-            let _ = session.call(SessionMsg::Settle, Some(ENDING)).await;
-        }
-        Ok(last.into_outcome())
     }
 }
 
@@ -391,82 +316,7 @@ async fn begin(live: LiveRun) -> Result<(Beginning, Observer), CoordinatorError>
     })
 }
 
-fn new_run_name(experiment: &str) -> String {
+pub(crate) fn new_run_name(experiment: &str) -> String {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     format!("{experiment}-{:x}-{:x}", since.as_nanos(), std::process::id())
-}
-
-async fn start(
-    beginning: Beginning,
-    observer: Observer,
-    out: PathBuf,
-) -> Result<Parts, CoordinatorError> {
-    let Beginning { plan, writer, header, restored } = beginning;
-    let root = out.join(CHECKPOINTS);
-    let store = Store::open(&root)
-        .map_err(|source| CoordinatorError::Output { path: root.clone(), source })?;
-    let store = Arc::new(store);
-    let (failing, failed) = mpsc::unbounded_channel();
-    let (finish, finished) = oneshot::channel();
-    let broken = |error: ractor::SpawnErr| CoordinatorError::Part {
-        part: "coordinator's start",
-        why: error.to_string(),
-    };
-    let state = WardenState { finished: Some(finish), failed: failing.clone() };
-    let (warden, _) = Actor::spawn(None, Warden, state).await.map_err(broken)?;
-    let args = JournalArgs { writer, observer: observer.steps, failed: failing.clone() };
-    let (journal, _) =
-        Actor::spawn_linked(None, Journal, args, warden.get_cell()).await.map_err(broken)?;
-    let args = ConductorArgs {
-        plan,
-        run: restored.run,
-        facts: restored.facts,
-        last: restored.last,
-        begun: restored.begun,
-        header,
-        hosts: restored.hosts,
-        journal: journal.clone(),
-        store: Arc::clone(&store),
-        warden: warden.get_cell(),
-        progress: observer.progress,
-        failed: failing.clone(),
-    };
-    let (conductor, _) =
-        Actor::spawn_linked(None, Conductor, args, warden.get_cell()).await.map_err(broken)?;
-    Ok(Parts { warden, journal, conductor, store, finished, failed, failing })
-}
-
-/// Serves until the farewell, and then until every connection has heard it.
-async fn serve(
-    listener: TcpListener,
-    api: Api,
-    lost_after: Duration,
-    farewell: Farewell,
-) -> Result<(), tonic::transport::Error> {
-    let service = v1::coordinator_server::CoordinatorServer::new(api)
-        .max_decoding_message_size(LARGEST_MESSAGE);
-    tonic::transport::Server::builder()
-        .http2_keepalive_interval(Some(lost_after / 2))
-        .http2_keepalive_timeout(Some(lost_after))
-        .add_service(service)
-        .serve_with_incoming_shutdown(
-            TcpIncoming::from(listener).with_nodelay(Some(true)),
-            async move { farewell.heard().await },
-        )
-        .await
-}
-
-/// A server that ends before the run does ends the run.
-async fn watch_server(
-    server: tokio::task::JoinHandle<Result<(), tonic::transport::Error>>,
-    addr: SocketAddr,
-    failing: mpsc::UnboundedSender<CoordinatorError>,
-) {
-    let why = match server.await {
-        Ok(Ok(())) => return,
-        Ok(Err(error)) => error.to_string(),
-        Err(ended) if ended.is_cancelled() => return,
-        Err(panic) => panic.to_string(),
-    };
-    let _ = failing.send(CoordinatorError::Server { addr, why });
 }

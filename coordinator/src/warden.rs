@@ -1,22 +1,31 @@
 //! Supervises every actor of a run: one that fails ends the run, and none ends unseen.
 
+use std::marker::PhantomData;
+
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SupervisionEvent};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 
 use crate::CoordinatorError;
 use crate::clock::ClockMsg;
-use crate::conductor::{ConductorMsg, ConductorState};
+use crate::conductor::ConductorMsg;
 use crate::journal::JournalMsg;
 use crate::session::SessionMsg;
 
+/// Of a run whose conductor's state is an `S`.
 #[derive(Debug)]
-pub(crate) struct Warden;
+pub(crate) struct Warden<S>(PhantomData<fn(S)>);
+
+impl<S> Default for Warden<S> {
+    fn default() -> Self {
+        Self(PhantomData)
+    }
+}
 
 #[derive(Debug)]
-pub(crate) struct WardenState {
+pub(crate) struct WardenState<S> {
     /// Takes the conductor's state when the run is over.
-    pub(crate) finished: Option<oneshot::Sender<Box<ConductorState>>>,
+    pub(crate) finished: Option<oneshot::Sender<Box<S>>>,
     pub(crate) failed: UnboundedSender<CoordinatorError>,
 }
 
@@ -35,16 +44,16 @@ fn part_of(actor: &ActorCell) -> &'static str {
     }
 }
 
-impl Actor for Warden {
+impl<S: Send + 'static> Actor for Warden<S> {
     type Msg = ();
-    type State = WardenState;
-    type Arguments = WardenState;
+    type State = WardenState<S>;
+    type Arguments = WardenState<S>;
 
     async fn pre_start(
         &self,
         _: ActorRef<()>,
-        state: WardenState,
-    ) -> Result<WardenState, ActorProcessingErr> {
+        state: WardenState<S>,
+    ) -> Result<WardenState<S>, ActorProcessingErr> {
         Ok(state)
     }
 
@@ -52,7 +61,7 @@ impl Actor for Warden {
         &self,
         _: ActorRef<()>,
         event: SupervisionEvent,
-        state: &mut WardenState,
+        state: &mut WardenState<S>,
     ) -> Result<(), ActorProcessingErr> {
         match event {
             SupervisionEvent::ActorFailed(actor, why) => {
@@ -61,7 +70,7 @@ impl Actor for Warden {
             }
             SupervisionEvent::ActorTerminated(_, Some(mut last), _) => {
                 // Only the conductor's end means anything: it ends when the run is over.
-                if let Ok(conductor) = last.take::<ConductorState>()
+                if let Ok(conductor) = last.take::<S>()
                     && let Some(finished) = state.finished.take()
                 {
                     let _ = finished.send(Box::new(conductor));
@@ -75,7 +84,6 @@ impl Actor for Warden {
 
 #[cfg(test)]
 mod tests {
-    use std::marker::PhantomData;
     use std::time::Duration;
 
     use tokio::sync::mpsc;
@@ -101,9 +109,9 @@ mod tests {
 
     async fn ends_the_run<M: ractor::Message>(part_is: &str) {
         let (failing, mut failed) = mpsc::unbounded_channel();
-        let (finish, _finished) = oneshot::channel();
+        let (finish, _finished) = oneshot::channel::<Box<()>>();
         let state = WardenState { finished: Some(finish), failed: failing };
-        let (warden, _) = Actor::spawn(None, Warden, state).await.expect("a warden");
+        let (warden, _) = Actor::spawn(None, Warden::default(), state).await.expect("a warden");
         let bomb = Bomb::<M>(PhantomData);
         Actor::spawn_linked(None, bomb, (), warden.get_cell()).await.expect("a bomb");
         let error = tokio::time::timeout(Duration::from_secs(10), failed.recv()).await;

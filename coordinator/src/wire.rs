@@ -1,5 +1,6 @@
 //! Between the engine's words and the wire's.
 
+use crate::batch::{self, MachineReport};
 use dormouse_cloud::Burstable;
 use dormouse_engine::{Command, Report, StartTask};
 use dormouse_policies::Mode;
@@ -93,6 +94,8 @@ pub(crate) enum Heard {
     Ready { repetition_us: Vec<u64> },
     /// Something the run must hear, and a finished task's own result.
     Report { report: Report, result: Option<String> },
+    /// What a machine for parallel jobs says.
+    Batch(MachineReport),
 }
 
 /// A report in the engine's words.
@@ -160,6 +163,15 @@ pub(crate) fn heard(report: v1::Report) -> Result<Heard, String> {
             real_promised_us: it.promised_us,
             real_received_us: it.received_us,
         },
+        other @ (Wire::JobStarted(_)
+        | Wire::JobPromoted(_)
+        | Wire::JobMoved(_)
+        | Wire::JobKilled(_)
+        | Wire::JobFinished(_)
+        | Wire::JobFailed(_)) => {
+            let report = batch::heard(other)?.ok_or("it is of a kind that nobody knows")?;
+            return Ok(Heard::Batch(report));
+        }
     };
     Ok(Heard::Report { report, result })
 }

@@ -328,3 +328,85 @@ fn what_cannot_run_live_is_refused_with_the_reason() {
         refused(&["run", file, "--live"], 1, &["root", "--virtual"]);
     }
 }
+
+/// Four processors. Job 3 fits only the background at first, on the idle processor and below
+/// job 1; when job 2 ends, two foregrounds are idle but not both of its own, so it has to move.
+/// Job 4 is below all of them in the end and comes up where it is. Half a minute of real time.
+const CONSOLIDATES: &str = r#"name = "consolidates"
+[workload]
+kind = "jobs"
+processors = 4
+job = [
+  { submitted = "0s", processes = 2, runtime = "600s", estimate = "600s", usage = 0.5 },
+  { submitted = "0s", processes = 1, runtime = "240s", estimate = "240s", usage = 1.0 },
+  { submitted = "0s", processes = 2, runtime = "600s", estimate = "900s", usage = 0.6 },
+  { submitted = "300s", processes = 4, runtime = "300s", estimate = "300s", usage = 0.5 },
+  { submitted = "330s", processes = 3, runtime = "240s", estimate = "240s", usage = 0.7 },
+  { submitted = "360s", processes = 1, runtime = "120s", estimate = "300s", usage = 1.0 },
+  { submitted = "390s", processes = 1, runtime = "120s", estimate = "120s", usage = 1.0 },
+  { submitted = "420s", processes = 2, runtime = "120s", estimate = "120s", usage = 0.8 },
+]
+[scheduler]
+name = "measy"
+[live]
+speedup = 60
+"#;
+
+#[test]
+fn parallel_jobs_move_and_swap_and_come_to_the_right_answers() {
+    let Some(_turn) = turn() else { return };
+    let before = traces();
+    let folder = tempfile::tempdir().unwrap();
+    let (file, out) = (experiment(folder.path(), CONSOLIDATES), folder.path().join("out"));
+    let (file, dir) = (file.to_str().unwrap(), out.to_str().unwrap());
+    dormouse_says(&["run", file, "--live", "--out", dir]);
+
+    let summary = summary(&out);
+    assert_eq!((&summary["mode"], &summary["speedup"]), (&"live".into(), &60.0.into()));
+    assert_eq!(summary["tasks"]["verified"], 8, "{summary:#}");
+    for count in ["migrations", "swaps"] {
+        assert!(summary["counts"][count].as_u64().unwrap() > 0, "no {count}: {summary:#}");
+    }
+    assert_eq!(summary["consolidation"]["migrations_lost"], 0, "{summary:#}");
+    let moves: Vec<_> =
+        events(&out).into_iter().filter(|e| e["report"]["report"] == "moved").collect();
+    for event in &moves {
+        let moved = &event["report"];
+        assert!(moved["done"].as_u64().unwrap() > 0, "it took its work along: {moved}");
+        assert!(moved["bytes"].as_u64().unwrap() > 0, "{moved}");
+    }
+    assert_eq!(moves.len() as u64, summary["counts"]["migrations"].as_u64().unwrap());
+
+    let replayed = dormouse_says(&["replay", dir]);
+    assert!(replayed.contains(summary["decisions_sha256"].as_str().unwrap()), "{replayed}");
+    dormouse_says(&["check", dir]);
+    nothing_is_left_but(&before);
+}
+
+#[test]
+fn a_batch_that_is_ended_or_killed_leaves_nothing() {
+    let Some(_turn) = turn() else { return };
+    let before = traces();
+    // What a killed command leaves in memory the next one removes: that is the one that is ended.
+    for signal in [Signal::SIGKILL, Signal::SIGINT] {
+        let folder = tempfile::tempdir().unwrap();
+        let file = experiment(folder.path(), CONSOLIDATES);
+        let mut run = Command::new(dormouse())
+            .args(["run", file.to_str().unwrap(), "--live", "--quiet", "--out"])
+            .arg(folder.path().join("out"))
+            .spawn()
+            .unwrap();
+        wait_for("processes of jobs", Duration::from_secs(30), || {
+            let tasks = traces().iter().filter(|t| t.contains("parallel")).count();
+            if tasks > 4 { Ok(()) } else { Err(format!("{tasks} are there")) }
+        });
+        kill(Pid::from_raw(run.id().cast_signed()), signal).unwrap();
+        let status = run.wait().unwrap();
+        // Ended by the user is a run that broke: its results say so.
+        assert_eq!(status.code(), (signal == Signal::SIGINT).then_some(1), "{status}");
+        let in_memory = traces().into_iter().filter(|t| t.starts_with("/dev/shm"));
+        let but: Vec<_> = before.iter().cloned().chain(in_memory).collect();
+        nothing_is_left_but(&but);
+    }
+    nothing_is_left_but(&before);
+}

@@ -58,6 +58,10 @@ pub enum Error {
     },
 }
 
+/// What is done with a restored task before its first instruction, or why it must not run.
+pub type BeforeRunning<'a> =
+    dyn FnMut() -> std::result::Result<(), Box<dyn std::error::Error + Send + Sync>> + Send + 'a;
+
 /// A checkpoint taken.
 #[derive(Debug)]
 pub struct Taken {
@@ -103,14 +107,10 @@ impl Checkpointer {
     }
 
     /// Takes a checkpoint of the task `name`, which is the process `pid` in `slot` of vCPU `vcpu`
-    /// of `vm`.
-    ///
-    /// `progress` is asked while the task stands still. Its slot's quota is lifted meanwhile.
-    /// The VM must not be frozen.
+    /// of `vm`: [`Checkpointer::take_tree`] of a task of one process.
     ///
     /// # Errors
-    /// Nothing of the checkpoint is left then. For what it means for the task see
-    /// [`Criu::dump`].
+    /// See there.
     pub fn take(
         &self,
         name: &TaskName,
@@ -120,10 +120,31 @@ impl Checkpointer {
         deadline: Duration,
         progress: impl FnOnce() -> Progress,
     ) -> Result<Taken> {
+        self.take_tree(name, pid, (vm, &[(vcpu, slot)]), after, deadline, progress)
+    }
+
+    /// Takes a checkpoint of the task `name`, which is the process `pid` and its children, in
+    /// `seats`, slots of vCPUs of `vm`.
+    ///
+    /// `progress` is asked while the task stands still. The slots' quotas are lifted meanwhile.
+    /// The VM must not be frozen.
+    ///
+    /// # Errors
+    /// Nothing of the checkpoint is left then. For what it means for the task see
+    /// [`Criu::dump`].
+    pub fn take_tree(
+        &self,
+        name: &TaskName,
+        pid: i32,
+        (vm, seats): (&Vm, &[(u32, Slot)]),
+        after: AfterDump,
+        deadline: Duration,
+        progress: impl FnOnce() -> Progress,
+    ) -> Result<Taken> {
         let started = Instant::now();
         let stored = |source| Error::Store { task: name.clone(), source };
         // Only once CRIU is at the task: however late CRIU is, the task does no work without quota.
-        let mut lifted = None;
+        let mut lifted = Vec::new();
         let draft = self.store.begin(name).map_err(stored)?;
         let images = draft.images();
         let done = AtomicBool::new(false);
@@ -132,7 +153,9 @@ impl Checkpointer {
         let (dumped, known) = thread::scope(|scope| {
             let follower = scope.spawn(|| store::follow_pages(&images, &done));
             let mut lift = || {
-                lifted = Some(vm.lift_quota(vcpu, slot)?);
+                for &(vcpu, slot) in seats {
+                    lifted.push(vm.lift_quota(vcpu, slot)?);
+                }
                 Ok(())
             };
             let mut note = || {
@@ -157,15 +180,10 @@ impl Checkpointer {
         Ok(Taken { checkpoint, took: started.elapsed() })
     }
 
-    /// Restores the task `name` from its newest undamaged checkpoint into `slot` of vCPU `vcpu`
-    /// of `vm`, with its files.
-    ///
-    /// Everything but the memory pages is verified before CRIU sees it; the pages are verified
-    /// meanwhile, and the task runs only if they are right.
+    /// [`Checkpointer::restore_with`] nothing to be done before the task runs.
     ///
     /// # Errors
-    /// Where there is no undamaged checkpoint, CRIU cannot restore one, or files cannot be
-    /// written. Nothing of the task is left running then.
+    /// See there.
     pub fn restore(
         &self,
         name: &TaskName,
@@ -173,6 +191,28 @@ impl Checkpointer {
         vcpu: u32,
         slot: Slot,
         deadline: Duration,
+    ) -> Result<Restored> {
+        self.restore_with(name, vm, vcpu, slot, deadline, &mut || Ok(()))
+    }
+
+    /// Restores the task `name` from its newest undamaged checkpoint into `slot` of vCPU `vcpu`
+    /// of `vm`, with its files.
+    ///
+    /// Everything but the memory pages is verified before CRIU sees it; the pages are verified
+    /// meanwhile, and the task runs only if they are right. `before_running` is called just
+    /// before that, in the thread whose child the task is.
+    ///
+    /// # Errors
+    /// Where there is no undamaged checkpoint, CRIU cannot restore one, or files cannot be
+    /// written. Nothing of the task is left running then.
+    pub fn restore_with(
+        &self,
+        name: &TaskName,
+        vm: &Vm,
+        vcpu: u32,
+        slot: Slot,
+        deadline: Duration,
+        before_running: &mut BeforeRunning<'_>,
     ) -> Result<Restored> {
         let started = Instant::now();
         let mut damaged = Vec::new();
@@ -192,7 +232,7 @@ impl Checkpointer {
             };
             let directory = self.tasks.join(name.path());
             checkpoint.restore_files(&directory).map_err(stored)?;
-            match self.restore_verifying(&checkpoint, vm, vcpu, slot, deadline) {
+            match self.restore_verifying(&checkpoint, (vm, vcpu, slot), deadline, before_running) {
                 (_, Err(error)) => damaged.push(Damaged { sequence, error }),
                 (Ok(task), Ok(())) => {
                     return Ok(Restored { task, checkpoint, damaged, took: started.elapsed() });
@@ -209,10 +249,9 @@ impl Checkpointer {
     fn restore_verifying(
         &self,
         checkpoint: &Checkpoint,
-        vm: &Vm,
-        vcpu: u32,
-        slot: Slot,
+        (vm, vcpu, slot): (&Vm, u32, Slot),
         deadline: Duration,
+        before_running: &mut BeforeRunning<'_>,
     ) -> (criu::Result<Task>, store::Result<()>) {
         thread::scope(|scope| {
             let mut verifier = Some(scope.spawn(|| checkpoint.verify_pages()));
@@ -233,11 +272,10 @@ impl Checkpointer {
                 slot,
                 deadline,
                 &mut || {
-                    if join(&mut verified) {
-                        Ok(())
-                    } else {
-                        Err("its memory pages are damaged".into())
+                    if !join(&mut verified) {
+                        return Err("its memory pages are damaged".into());
                     }
+                    before_running()
                 },
             );
             // CRIU may have failed before it came to ask.

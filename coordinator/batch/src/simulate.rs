@@ -102,6 +102,42 @@ pub struct Record {
 }
 
 impl Record {
+    /// Of a job that is started.
+    #[must_use]
+    pub fn begun(id: JobId, submission: &Submission, now: Time, tier: Tier, on: Placement) -> Self {
+        Self {
+            id,
+            number: submission.number,
+            submitted: submission.submitted,
+            processes: submission.processes,
+            runtime: submission.runtime,
+            estimate: submission.estimate,
+            started: now,
+            foreground: (tier == Tier::Foreground).then_some(now),
+            ended: now,
+            on,
+            swaps: 0,
+            kills: 0,
+            migrations: 0,
+        }
+    }
+
+    /// It comes to the foreground.
+    pub fn promoted(&mut self, now: Time, by: &Move) {
+        self.foreground = Some(now);
+        match by {
+            Move::Swap => self.swaps += 1,
+            Move::Kill { on } => {
+                self.kills += 1;
+                self.on = on.clone();
+            }
+            Move::Migrate { on } => {
+                self.migrations += 1;
+                self.on = on.clone();
+            }
+        }
+    }
+
     /// From submission to end.
     #[must_use]
     pub const fn response(&self) -> Span {
@@ -346,39 +382,14 @@ impl World<'_> {
         match decision {
             Decision::Start { job, attempt, tier, on, .. } => {
                 let submission = &inside.submission;
-                inside.record = Some(Record {
-                    id: job,
-                    number: submission.number,
-                    submitted: submission.submitted,
-                    processes: submission.processes,
-                    runtime: submission.runtime,
-                    estimate: submission.estimate,
-                    started: now,
-                    foreground: (tier == Tier::Foreground).then_some(now),
-                    ended: now,
-                    on: on.clone(),
-                    swaps: 0,
-                    kills: 0,
-                    migrations: 0,
-                });
+                inside.record = Some(Record::begun(job, submission, now, tier, on.clone()));
                 let usage = submission.usage.clone();
                 let work = Work { job, runtime: submission.runtime, usage };
                 inside.slot = self.machine.start(now, work, attempt, tier, on);
             }
             Decision::Promote { attempt, by, .. } => {
                 let Some(record) = &mut inside.record else { return };
-                record.foreground = Some(now);
-                match &by {
-                    Move::Swap => record.swaps += 1,
-                    Move::Kill { on } => {
-                        record.kills += 1;
-                        record.on = on.clone();
-                    }
-                    Move::Migrate { on } => {
-                        record.migrations += 1;
-                        record.on = on.clone();
-                    }
-                }
+                record.promoted(now, &by);
                 self.machine.promote(now, inside.slot, attempt, &by, self.setup.migration_cost);
             }
         }

@@ -101,6 +101,10 @@ impl ConductorState {
                     self.note(host, &report, result);
                     self.feed(Event::Machine { host, report });
                 }
+                Heard::Batch(_) => {
+                    self.lose(host, "it speaks of a parallel job that it was not given".to_owned());
+                    return;
+                }
             }
         }
         if self.roster.get(host).is_some_and(|e| e.standing == Standing::Joined) {

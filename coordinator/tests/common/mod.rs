@@ -435,6 +435,17 @@ impl FakeWorker {
                 self.make(finished(c.vm, c.task, c.attempt));
             }
             C::StopTask(_) | C::SetMode(_) => {}
+            C::CreateMachine(c) => self.make(R::VmCreated(v1::VmRef { vm: c.vm })),
+            C::StartJob(c) => {
+                self.make(R::JobStarted(v1::JobStarted { job: c.job, took_us: 7 }));
+                self.make(R::JobFinished(v1::JobFinished {
+                    job: c.job,
+                    verified: true,
+                    ..v1::JobFinished::default()
+                }));
+            }
+            // Its jobs end as soon as they start: none is there to be promoted, moved or killed.
+            C::PromoteJob(_) | C::MoveJob(_) | C::KillJob(_) => {}
         }
     }
 }

@@ -10,6 +10,7 @@ use super::figures::Figures;
 use super::history::History;
 use super::log::BatchHeader;
 use super::{gantt, report};
+use crate::live::Consolidation;
 use crate::output::{Fidelity, Mode, OutputError, Staging, Style};
 
 /// Which EASY this is, in a line; its definition is the documentation of `dormouse-batch`.
@@ -37,6 +38,8 @@ pub struct BatchOutcome<'a> {
     pub failed: u64,
     /// How faithful the emulation was; `None` in virtual time.
     pub fidelity: Option<Fidelity>,
+    /// What two jobs on one processor cost each other; `None` in virtual time.
+    pub consolidation: Option<Consolidation>,
     /// Real seconds it took.
     pub wall_s: f64,
 }
@@ -61,6 +64,7 @@ impl<'a> BatchOutcome<'a> {
             verified,
             failed: 0,
             fidelity: None,
+            consolidation: None,
             wall_s: 0.0,
         }
     }
@@ -127,6 +131,9 @@ impl<'a> BatchOutcome<'a> {
         if let Some(fidelity) = &self.fidelity {
             object.insert("fidelity".into(), json!(fidelity));
         }
+        if let Some(consolidation) = &self.consolidation {
+            object.insert("consolidation".into(), json!(consolidation));
+        }
         object.insert("decisions_sha256".into(), json!(self.decisions_sha256));
         object.insert("command".into(), json!(header.command));
         object.insert("wall_s".into(), json!(self.wall_s));
@@ -152,8 +159,12 @@ impl<'a> BatchOutcome<'a> {
             ),
         );
         let (done, total) = (figures.jobs(), figures.jobs() + self.failed);
-        let jobs = format!("{done} of {total} completed on {} processors", header.machine);
-        row("jobs", style.verdict(done == total, &jobs));
+        let verified = self.verified;
+        let jobs = format!(
+            "{done} of {total} completed, {verified} verified, on {} processors",
+            header.machine
+        );
+        row("jobs", style.verdict(verified == total, &jobs));
         row("response", format!("{:.1} s on average", figures.response.mean()));
         row("slowdown", format!("{:.2} on average (bounded)", figures.slowdown.mean()));
         row("wait", format!("{:.1} s on average", figures.wait.mean()));
@@ -172,6 +183,9 @@ impl<'a> BatchOutcome<'a> {
         );
         if let Some(skipped) = self.skipped.filter(|s| s.malformed() + s.never_ran > 0) {
             row("log", skipped.to_string());
+        }
+        if let Some(consolidation) = &self.consolidation {
+            row("sharing", consolidation.line());
         }
         if let Some(Fidelity { faithful, worst_share_error, notes, .. }) = &self.fidelity {
             let word = if *faithful { "faithful" } else { "NOT FAITHFUL" };

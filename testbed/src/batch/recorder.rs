@@ -17,15 +17,14 @@ use super::schedule::Schedule;
 use super::{BatchError, BatchOutcome};
 use crate::output::{Mode, OutputError};
 
-/// An observer that leaves `jobs.csv`, `schedule.swf` and `events.jsonl`.
+/// An observer that leaves `jobs.csv` and `schedule.swf`, and of a run in virtual time
+/// `events.jsonl`: that of a live run is written before anything is done about it.
 #[derive(Debug)]
 pub struct Recorder {
     folder: PathBuf,
     csv: JobsCsv<BufWriter<File>>,
     swf: Schedule,
-    log: BatchLogWriter,
-    /// Whether the log has to be whole, however long: a live run can't be made again.
-    keep_all: bool,
+    log: Option<BatchLogWriter>,
     step: Step,
     submitted: u64,
     digest: Digest,
@@ -55,9 +54,11 @@ impl Recorder {
         let csv = JobsCsv::new(csv, name).map_err(refused("jobs.csv"))?;
         let swf = Schedule::new(create("schedule.swf")?, header.machine, name)
             .map_err(refused("schedule.swf"))?;
-        let mut log = BatchLogWriter::begin(folder, header)?;
-        let keep_all = header.mode == Mode::Live;
-        if !keep_all && expected.is_some_and(|jobs| jobs > MOST_LOGGED) {
+        let mut log = match header.mode {
+            Mode::Virtual => Some(BatchLogWriter::begin(folder, header)?),
+            Mode::Live => None,
+        };
+        if let Some(log) = log.as_mut().filter(|_| expected.is_some_and(|n| n > MOST_LOGGED)) {
             log.leave_out()?;
         }
         Ok(Self {
@@ -65,7 +66,6 @@ impl Recorder {
             csv,
             swf,
             log,
-            keep_all,
             step: Step::default(),
             submitted: 0,
             digest: Digest::default(),
@@ -74,18 +74,18 @@ impl Recorder {
         })
     }
 
-    /// Writes the step that was heard and decided last. The next one does it too: this is for
-    /// who wants it on disk before anything is done about it.
-    ///
-    /// # Errors
-    ///
-    /// The system refuses.
-    pub fn end_step(&mut self) -> Result<(), OutputError> {
+    /// Writes the step that was heard and decided last.
+    fn end_step(&mut self) -> Result<(), OutputError> {
         let step = std::mem::take(&mut self.step);
         if step.events.is_empty() && step.decisions.is_empty() {
             return Ok(());
         }
-        self.log.step(&step)
+        self.log.as_mut().map_or(Ok(()), |log| log.step(&step))
+    }
+
+    /// Whether steps are still wanted.
+    fn keeps(&self) -> bool {
+        self.log.as_ref().is_some_and(BatchLogWriter::keeps)
     }
 
     /// Ends the files; what reports are made of.
@@ -99,7 +99,7 @@ impl Recorder {
         let refused = |name: &str, error| OutputError::io("write", &folder.join(name), error);
         csv.finish().map_err(|error| refused("jobs.csv", error))?;
         swf.finish().map_err(|error| refused("schedule.swf", error))?;
-        log.finish()?;
+        log.map_or(Ok(()), BatchLogWriter::finish)?;
         Ok(BatchOutcome::new(header, figures, history, digest.hex()))
     }
 
@@ -116,11 +116,11 @@ impl Observer for Recorder {
         self.history.heard(now, events);
         let submitted = events.iter().filter(|event| matches!(event, Event::Submitted(_)));
         self.submitted += submitted.count() as u64;
-        if !self.keep_all && self.submitted > MOST_LOGGED {
-            self.log.leave_out()?;
+        if let Some(log) = self.log.as_mut().filter(|_| self.submitted > MOST_LOGGED) {
+            log.leave_out()?;
         }
         self.step.at = now;
-        if self.log.keeps() {
+        if self.keeps() {
             self.step.events.extend_from_slice(events);
         }
         Ok(())
@@ -129,7 +129,7 @@ impl Observer for Recorder {
     fn decided(&mut self, now: Time, _: u64, decision: &Decision) -> Result<(), BatchError> {
         self.digest.add(now, decision);
         self.history.decided(now, decision);
-        if self.log.keeps() {
+        if self.keeps() {
             self.step.decisions.push(decision.clone());
         }
         Ok(())

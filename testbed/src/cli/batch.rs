@@ -1,5 +1,6 @@
 //! What the commands do for batch runs.
 
+use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Instant;
 
@@ -7,6 +8,7 @@ use super::args::WhatArgs;
 use super::failure::Failure;
 use super::print::print;
 use crate::batch::{self, BatchError, BatchExperiment, BatchHeader, BatchLog, BatchOutcome, Jobs};
+use crate::live::{BatchConduct, conduct_batch};
 use crate::output::{Mode, Staging, Style};
 
 /// `dormouse run`: in virtual time.
@@ -22,6 +24,57 @@ pub(crate) fn run(
     let mut outcome = batch::virtual_run(&header, jobs, staging.path())?;
     outcome.wall_s = began.elapsed().as_secs_f64();
     end(args, &outcome, staging)
+}
+
+/// `dormouse run --live` and, with an address, `dormouse coordinator`: on real processors.
+pub(crate) fn live(
+    args: &WhatArgs,
+    command: String,
+    experiment: BatchExperiment,
+    listen: Option<SocketAddr>,
+) -> Result<(), Failure> {
+    let began = Instant::now();
+    if experiment.live.workers != 1 {
+        let n = experiment.live.workers;
+        return Err(Failure::BadInput(format!(
+            "live.workers is {n}, but a job's processes share memory, so that the machine is one \
+             worker; write 1"
+        )));
+    }
+    let mut jobs = Jobs::open(&experiment)?;
+    let header = BatchHeader::new(Mode::Live, command, jobs.machine(), experiment);
+    let submissions = jobs.by_ref().collect::<Result<Vec<_>, _>>()?;
+    let staging = Staging::begin(&folder(args, &header), args.force)?;
+    super::log::begin();
+    let progress = super::run::Say::of(args).progress(submissions.len(), "jobs");
+    let conduct = BatchConduct {
+        header: &header,
+        submissions,
+        listen: listen.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 0))),
+        local: listen.is_none(),
+        out: staging.path().to_path_buf(),
+    };
+    let conducted = conduct_batch(conduct, |now| {
+        progress.set_position(u64::from(now.completed));
+        progress.set_message(match now.begun {
+            true => format!("{:.0} s, {} in the machine", now.now.as_secs_f64(), now.running),
+            false => "waiting for the machine".to_owned(),
+        });
+    });
+    progress.finish_and_clear();
+    let (mut outcome, broke) = conducted?;
+    outcome.skipped = jobs.skipped();
+    outcome.wall_s = began.elapsed().as_secs_f64();
+    let broke = broke.or_else(|| {
+        let wrong = outcome.figures.jobs() - outcome.verified;
+        (wrong > 0).then(|| format!("{wrong} jobs came to a wrong answer"))
+    });
+    let out = folder(args, &header);
+    end(args, &outcome, staging)?;
+    match broke {
+        None => Ok(()),
+        Some(why) => Err(Failure::Broken(format!("the run broke: {why}; see {}", out.display()))),
+    }
 }
 
 /// Where the results go.

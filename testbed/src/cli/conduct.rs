@@ -29,7 +29,7 @@ pub(super) fn conduct_live(
     let plan = experiment.plan().map_err(cannot)?;
     super::log::begin();
     let folder = staging.path().to_path_buf();
-    let progress = say.progress(experiment.setup.bag.tasks.len());
+    let progress = say.progress(experiment.setup.bag.tasks.len(), "tasks");
     let conducted = conduct(
         Conduct {
             header,

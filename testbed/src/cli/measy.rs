@@ -9,6 +9,7 @@ use dormouse_measy::reproduce::{self as paper, Figure, Options, ReproduceError};
 
 use super::failure::Failure;
 use super::print::print;
+use super::ranking;
 use super::reproduce::{Bar, ReproduceArgs};
 use super::two_tier;
 
@@ -50,6 +51,15 @@ impl MeasyArgs {
         .into_iter()
         .find_map(|(option, given)| given.then_some(option))
     }
+
+    /// The first that is given and has no meaning live.
+    pub(super) fn not_of_live(&self) -> Option<&'static str> {
+        self.given().filter(|option| *option != "--seed")
+    }
+
+    pub(super) const fn seed(&self) -> Option<u64> {
+        self.seed
+    }
 }
 
 /// `measy`, `measy/FIGURE` or `measy/two-tier`.
@@ -63,6 +73,9 @@ pub(super) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     }
     if measures {
         return two_tier::reproduce(args);
+    }
+    if args.paper == "measy/live" {
+        return ranking::reproduce(args);
     }
     let figures = match args.paper.split_once('/') {
         None => Figure::all(),

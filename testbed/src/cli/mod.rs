@@ -13,6 +13,7 @@ mod log;
 mod main;
 mod measy;
 mod print;
+mod ranking;
 mod replay;
 mod reproduce;
 mod run;

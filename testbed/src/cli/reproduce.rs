@@ -29,7 +29,8 @@ pub(crate) struct Common {
 #[derive(Debug, Args)]
 pub(crate) struct ReproduceArgs {
     /// burst-hads, burst-hads/table-4, burst-hads/table-6, burst-hads/plans (with --data), measy,
-    /// measy/figure-6 to figure-14, or measy/two-tier, which measures on this host and needs root
+    /// measy/figure-6 to figure-14; as root, on this host: measy/two-tier, which measures, and
+    /// measy/live, the schedulers on real processors
     pub(super) paper: String,
     /// Of burst-hads: run every cell under seeds 1 to N [default: 30]; of measy/two-tier: draw so
     /// many pairs of jobs [default: 7]

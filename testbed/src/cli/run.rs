@@ -22,14 +22,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         (Opened::Bag(loaded), true) => live(&what, *loaded, None),
         (Opened::Bag(loaded), false) => virtually(&what, *loaded),
         (Opened::Batch(batch), false) => batch::run(&args.what, command(&what), *batch),
-        (Opened::Batch(batch), true) => Err(not_live(&batch.name)),
+        (Opened::Batch(batch), true) => batch::live(&args.what, command(&what), *batch, None),
     }
-}
-
-fn not_live(name: &str) -> Failure {
-    Failure::BadInput(format!(
-        "{name}: parallel jobs run in virtual time only so far; leave out --live"
-    ))
 }
 
 /// `dormouse coordinator`: a live run whose workers are elsewhere.
@@ -38,7 +32,7 @@ pub(crate) fn coordinator(args: &CoordinatorArgs) -> Result<(), Failure> {
     let what = Asked { args: &args.what, workers: args.workers.as_ref(), verb };
     match opened(&what)? {
         Opened::Bag(loaded) => live(&what, *loaded, Some(args.listen)),
-        Opened::Batch(batch) => Err(not_live(&batch.name)),
+        Opened::Batch(batch) => batch::live(&args.what, command(&what), *batch, Some(args.listen)),
     }
 }
 
@@ -60,7 +54,7 @@ fn virtually(asked: &Asked<'_>, loaded: Loaded) -> Result<(), Failure> {
     let mut log = LogWriter::begin(staging.path(), &header)?;
     let mut record = Record::new(header.experiment.setup.bag.tasks.len());
     let say = Say::of(args);
-    let progress = say.progress(record.tasks.len());
+    let progress = say.progress(record.tasks.len(), "tasks");
     let stuck = virtual_run(&header.experiment, scheduler, |step| {
         log.step(step);
         record.see(step);
@@ -202,17 +196,19 @@ pub(super) struct Say {
 }
 
 impl Say {
-    fn of(args: &WhatArgs) -> Self {
+    pub(super) fn of(args: &WhatArgs) -> Self {
         Self { quiet: args.quiet, json: args.json }
     }
 
     /// A line on standard error, where that is a terminal.
-    pub(super) fn progress(self, tasks: usize) -> indicatif::ProgressBar {
+    pub(super) fn progress(self, count: usize, what: &str) -> indicatif::ProgressBar {
         if self.quiet || self.json {
             return indicatif::ProgressBar::hidden();
         }
-        let style = indicatif::ProgressStyle::with_template("{pos}/{len} tasks {bar:24} {msg}");
-        indicatif::ProgressBar::new(tasks as u64)
+        let style = indicatif::ProgressStyle::with_template(&format!(
+            "{{pos}}/{{len}} {what} {{bar:24}} {{msg}}"
+        ));
+        indicatif::ProgressBar::new(count as u64)
             .with_style(style.unwrap_or_else(|_| indicatif::ProgressStyle::default_bar()))
     }
 }

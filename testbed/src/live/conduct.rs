@@ -9,18 +9,14 @@ use dormouse_coordinator::{
 };
 use dormouse_policies::Scheduler;
 use dormouse_units::{Span, Time};
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use super::attend::{Attendance, attend, runtime};
 use super::faithful::notes;
-use super::local::LocalWorkers;
 use crate::experiment::Experiment;
 use crate::output::{Fidelity, Header};
 use crate::record::Record;
-
-/// How often the run is looked at from outside: progress, workers that have ended.
-const LOOK: Duration = Duration::from_millis(100);
 
 /// How a live run is to be conducted.
 #[derive(Debug)]
@@ -68,6 +64,9 @@ pub enum LiveError {
     /// The log of the run can't be read back.
     #[error(transparent)]
     Log(#[from] crate::output::OutputError),
+    /// What became of the jobs can't be written.
+    #[error(transparent)]
+    Batch(Box<crate::batch::BatchError>),
 }
 
 impl LiveError {
@@ -96,15 +95,7 @@ pub struct Outcome {
 ///
 /// The hosts can't hold it, or it broke. A run that was cancelled is no error: its record says so.
 pub fn conduct(conduct: Conduct<'_>, show: impl FnMut(&Progress)) -> Result<Outcome, LiveError> {
-    let user = nix::unistd::geteuid();
-    if conduct.local_workers > 0 && !user.is_root() {
-        return Err(LiveError::NoRoot(user.as_raw()));
-    }
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .map_err(LiveError::Runtime)?;
+    let runtime = runtime(conduct.local_workers)?;
     let experiment = &conduct.header.experiment;
     let tasks = experiment.setup.bag.tasks.len();
     let conducted = runtime.block_on(to_the_end(conduct, show))?;
@@ -137,44 +128,9 @@ async fn to_the_end(
     let mut live = live_run(header, scheduler, rehearsal, listen, &out, progress, cancel.clone())?;
     live.resume = resume;
     let bound = live.bind().await?;
-    let mut workers = match local_workers {
-        0 => {
-            eprintln!("listening on {}; waiting for workers", bound.address());
-            None
-        }
-        n => Some(LocalWorkers::start(n, bound.address(), &out).map_err(LiveError::Start)?),
-    };
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(LiveError::Runtime)?;
-    let mut terminate = signal(SignalKind::terminate()).map_err(LiveError::Runtime)?;
-    let mut look = tokio::time::interval(LOOK);
-    let mut deserted = None;
-    let running = bound.conduct();
-    tokio::pin!(running);
-    let done = loop {
-        tokio::select! {
-            done = &mut running => break done,
-            _ = interrupt.recv() => cancel.cancel(),
-            _ = terminate.recv() => cancel.cancel(),
-            _ = look.tick() => {
-                let now = *seen.borrow();
-                show(&now);
-                if !now.over && deserted.is_none()
-                    && let Some(why) = workers.as_mut().and_then(LocalWorkers::all_gone)
-                {
-                    deserted = Some(why);
-                    cancel.cancel();
-                }
-            }
-        }
-    };
-    if let Some(workers) = workers {
-        // They were told that it is over; joining them blocks.
-        let _ = tokio::task::spawn_blocking(move || workers.leave()).await;
-    }
-    match (done, deserted) {
-        (_, Some(why)) => Err(LiveError::NoWorkers(why)),
-        (done, None) => Ok(done?),
-    }
+    let address = bound.address();
+    let attendance = Attendance { address, local_workers, out: &out, cancel, seen };
+    attend(bound.conduct(), attendance, &mut show).await
 }
 
 fn live_run(

@@ -1,12 +1,17 @@
 //! Live runs: the coordinator in this process, workers as processes of their own,
 //! here or on other hosts.
 
+mod attend;
+mod batch;
 mod conduct;
+mod consolidation;
 mod faithful;
 mod local;
 mod rehearsal;
 
+pub use batch::{BatchConduct, conduct_batch};
 pub use conduct::{Conduct, LiveError, Outcome, conduct};
+pub use consolidation::Consolidation;
 pub use rehearsal::demand;
 
 pub(crate) use local::roots as folder_for_jobs;

@@ -1,9 +1,14 @@
 //! One incarnation: from the first welcome to the end, commands to VMs.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use dormouse_proto::v1::{
-    Command, CreateVm, Ready, Report, StartTask, TaskFailed, TaskStopped, Welcome, command, report,
+    Command, CreateMachine, CreateVm, JobRef, Ready, Report, StartTask, TaskFailed, TaskStopped,
+    Welcome, command, report,
 };
 use tokio::{sync::mpsc, task::JoinSet, time::timeout};
 use tonic::transport::Endpoint;
@@ -13,6 +18,7 @@ use super::{
     host::{Host, limit},
     measure,
     noop::Noop,
+    parallel,
     report::{report, task, vm_destroyed, vm_failed},
     run::Signals,
     session::Heard,
@@ -60,6 +66,7 @@ pub(crate) async fn live(
         noop: welcome.noop.then(Noop::default),
         host,
         vms: BTreeMap::new(),
+        machines: BTreeMap::new(),
         owners: JoinSet::new(),
         welcome,
     };
@@ -72,6 +79,8 @@ struct Life {
     host: Arc<Host>,
     welcome: Welcome,
     vms: BTreeMap<u32, mpsc::UnboundedSender<vm::Message>>,
+    /// Those for parallel jobs.
+    machines: BTreeMap<u32, mpsc::UnboundedSender<parallel::Message>>,
     /// Those of VMs that are being destroyed included.
     owners: JoinSet<()>,
     noop: Option<Noop>,
@@ -139,6 +148,10 @@ impl Life {
                     // It ends before this message only by a bug, which ends this life.
                     let _ = owner.send(vm::Message::ask(Ask::Destroy));
                 }
+                None if self.machines.contains_key(&at.vm) => {
+                    self.ask_machine(at.vm, parallel::Ask::Destroy);
+                    self.machines.remove(&at.vm);
+                }
                 None => self.host.report(vm_destroyed(at.vm)),
             },
             command::Command::FreezeVm(at) => self.ask(at.vm, Ask::Freeze),
@@ -146,8 +159,36 @@ impl Life {
             command::Command::StartTask(start) => self.ask(start.vm, Ask::Start(Box::new(start))),
             command::Command::StopTask(stop) => self.ask(stop.vm, Ask::Stop(stop)),
             command::Command::SetMode(set) => self.ask(set.vm, Ask::SetMode(set)),
+            command::Command::CreateMachine(create) => self.create_machine(create),
+            command::Command::StartJob(start) => {
+                self.ask_machine(of(start.job), parallel::Ask::Start(start));
+            }
+            command::Command::PromoteJob(job) => {
+                self.ask_machine(job.vm, parallel::Ask::Promote(job));
+            }
+            command::Command::MoveJob(to) => self.ask_machine(of(to.job), parallel::Ask::Move(to)),
+            command::Command::KillJob(job) => self.ask_machine(job.vm, parallel::Ask::Kill(job)),
         }
         Ok(())
+    }
+
+    fn create_machine(&mut self, create: CreateMachine) {
+        let id = create.vm;
+        if self.vms.contains_key(&id) || self.machines.contains_key(&id) {
+            self.host.report(vm_failed(id, "there is a VM of that number already"));
+            return;
+        }
+        let (tell, inbox) = mpsc::unbounded_channel();
+        self.owners.spawn(parallel::own(Arc::clone(&self.host), create, tell.clone(), inbox));
+        self.machines.insert(id, tell);
+    }
+
+    fn ask_machine(&self, vm: u32, ask: parallel::Ask) {
+        let message = parallel::Message::Ask(ask, Instant::now());
+        let sent = self.machines.get(&vm).is_some_and(|owner| owner.send(message).is_ok());
+        if !sent {
+            self.host.report(vm_failed(vm, format!("there is no machine {vm} on this worker")));
+        }
     }
 
     fn create(&mut self, create: CreateVm) {
@@ -191,6 +232,9 @@ impl Life {
         for owner in std::mem::take(&mut self.vms).into_values() {
             let _ = owner.send(vm::Message::ask(Ask::Destroy));
         }
+        for owner in std::mem::take(&mut self.machines).into_values() {
+            let _ = owner.send(parallel::Message::Ask(parallel::Ask::Destroy, Instant::now()));
+        }
         let patience = 2 * limit::KILL;
         let all = async { while self.owners.join_next().await.is_some() {} };
         if timeout(patience, all).await.is_err() {
@@ -216,6 +260,11 @@ pub(crate) fn refused(start: &StartTask, why: String) -> Report {
         why,
         cpu_us: 0,
     }))
+}
+
+/// The machine of a job; that of none where it is not said.
+fn of(job: Option<JobRef>) -> u32 {
+    job.map_or(u32::MAX, |job| job.vm)
 }
 
 fn ended(heard: Heard) -> End {

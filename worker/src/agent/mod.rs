@@ -16,6 +16,8 @@
 //! touches its control groups or processes. What takes long (a process being born, CRIU, a
 //! transfer) runs in a thread and reports back as a message.
 //!
+//! A machine for [`parallel`] jobs is a VM of another kind, with an owner of another kind.
+//!
 //! What a VM *should* do is decided by [`dormouse_vm::Machine`]; here it is made so.
 
 mod config;
@@ -27,6 +29,7 @@ mod life;
 mod measure;
 mod memory;
 mod noop;
+mod parallel;
 mod places;
 mod prepare;
 mod report;
@@ -35,6 +38,7 @@ mod session;
 mod snapshot;
 mod transfer;
 mod vm;
+mod watch;
 
 pub use config::{Config, available_millicores, find_criu};
 pub use error::{AgentError, Result};

@@ -53,7 +53,15 @@ impl Noop {
                 checkpoint: 0,
                 cpu_us: 0,
             }))),
-            Command::SetMode(_) => {}
+            Command::CreateMachine(create) => {
+                say(vm_failed(create.vm, "without processes there are no parallel jobs"));
+            }
+            // Of a machine that there is not.
+            Command::SetMode(_)
+            | Command::StartJob(_)
+            | Command::PromoteJob(_)
+            | Command::MoveJob(_)
+            | Command::KillJob(_) => {}
         }
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{AgentError, Config, Result};
 use crate::{
-    cgroup::{Hierarchy, InstanceName, Tree},
+    cgroup::{CpuQuota, Hierarchy, InstanceName, Tree},
     checkpointer::Checkpointer,
     cleanup,
     criu::{Criu, Version},
@@ -18,7 +18,7 @@ const CLEAN_UP: Duration = Duration::from_secs(10);
 const PROBE: Duration = Duration::from_secs(10);
 /// Period of the CPU quotas: the shortest in which a vCPU of 5 % of a core still has the
 /// kernel's least quota of 1 ms. Smaller shares get longer ones.
-const PERIOD_US: u64 = 20_000;
+const PERIOD_US: u64 = CpuQuota::DEFAULT_PERIOD_US;
 
 /// How much nicer to itself than others the worker is: it has next to nothing to do, but its
 /// heartbeats and its timing must not depend on what else runs on the host. Tasks inherit it,

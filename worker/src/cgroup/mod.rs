@@ -29,6 +29,7 @@ mod hierarchy;
 mod name;
 mod procs;
 mod sweep;
+mod tiers;
 mod tree;
 mod vm;
 

@@ -38,7 +38,7 @@ impl Slot {
         }
     }
 
-    fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Self::A => "a",
             Self::B => "b",
@@ -51,7 +51,7 @@ impl Slot {
 /// Dropping it leaves the groups in place; see [`Vm::remove`].
 #[derive(Debug)]
 pub struct Vm {
-    hierarchy: Hierarchy,
+    pub(super) hierarchy: Hierarchy,
     relative: PathBuf,
     vcpus: u32,
     period_us: u64,
@@ -346,7 +346,7 @@ impl Vm {
         self.hierarchy.group(controller, &self.relative)
     }
 
-    fn vcpu_relative(&self, vcpu: u32) -> Result<PathBuf> {
+    pub(super) fn vcpu_relative(&self, vcpu: u32) -> Result<PathBuf> {
         if vcpu >= self.vcpus {
             return Err(Error::NoSuchVcpu {
                 path: self.group(Controller::Cpu),
@@ -361,7 +361,12 @@ impl Vm {
         Ok(self.hierarchy.group(controller, &self.vcpu_relative(vcpu)?))
     }
 
-    fn slot_group(&self, controller: Controller, vcpu: u32, slot: Slot) -> Result<PathBuf> {
+    pub(super) fn slot_group(
+        &self,
+        controller: Controller,
+        vcpu: u32,
+        slot: Slot,
+    ) -> Result<PathBuf> {
         Ok(self.vcpu_group(controller, vcpu)?.join(slot.name()))
     }
 

@@ -22,6 +22,7 @@ mod task;
 pub use error::{Error, Result};
 pub use guardian::Guardian;
 pub use identity::{Identity, pid_namespace};
+pub(crate) use ranks::init_among_children;
 pub use ranks::ranks;
 pub use spawn::Program;
 pub use task::{Ended, Task};

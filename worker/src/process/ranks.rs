@@ -16,6 +16,16 @@ pub fn ranks(parent: i32, inside: &[i32]) -> Result<Vec<i32>> {
     of_thread(parent, parent, inside)
 }
 
+/// The child of the calling thread that is the first process of a PID namespace; where there are
+/// several, any of them.
+///
+/// # Errors
+/// Where the kernel does not list children.
+pub(crate) fn init_among_children() -> Result<Option<i32>> {
+    let (process, thread) = (nix::unistd::getpid(), nix::unistd::gettid());
+    Ok(of_thread(process.as_raw(), thread.as_raw(), &[1])?.first().copied())
+}
+
 fn of_thread(parent: i32, thread: i32, inside: &[i32]) -> Result<Vec<i32>> {
     let path = PathBuf::from(format!("/proc/{parent}/task/{thread}/children"));
     let children =

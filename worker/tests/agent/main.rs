@@ -12,6 +12,7 @@ mod coordinator;
 #[path = "../linux/harness.rs"]
 mod harness;
 mod life;
+mod parallel;
 mod tasks;
 
 use std::{env, process::ExitCode};
@@ -43,6 +44,10 @@ const TESTS: &[Test] = &[
     Test("a_silent_coordinator_is_given_up", &[Cgroup], life::a_silent_coordinator),
     Test("sigterm_leaves_nothing", &[Cgroup, Criu], life::sigterm_leaves_nothing),
     Test("kill_9_of_the_agent_leaves_nothing", &[Cgroup, Criu], life::kill_9_leaves_nothing),
+    Test("a_job_swaps_and_moves", &[Cgroup, Criu], parallel::a_job_swaps_and_moves),
+    Test("a_killed_job_starts_again", &[Cgroup], parallel::a_killed_job_starts_again),
+    Test("no_job_goes_nowhere", &[Cgroup], parallel::places_that_are_not_there_are_refused),
+    Test("kill_9_leaves_no_job", &[Cgroup], parallel::kill_9_leaves_no_job),
     Test("shares_are_kept", &[Cgroup], bench::shares_are_kept),
 ];
 

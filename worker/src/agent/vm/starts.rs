@@ -1,8 +1,6 @@
 //! Starting tasks.
 
 use std::{
-    io,
-    os::fd::{AsFd, OwnedFd},
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -10,7 +8,6 @@ use std::{
 use dormouse_proto::v1::{Mode as WireMode, StartTask, TaskStarted, Tier as WireTier, report};
 use dormouse_units::{Attempt as AttemptNo, Bytes, TaskId};
 use dormouse_vm::{Mode, Tier};
-use tokio::io::{Interest, unix::AsyncFd};
 
 use super::{
     attempt::{Attempt, Key, Phase},
@@ -22,6 +19,7 @@ use crate::{
         launch::{self, Birth, Place},
         life::refused,
         report::{explain, micros, report, task},
+        watch::watch,
     },
     cgroup::Slot,
     process::Task,
@@ -152,26 +150,15 @@ impl Owner {
 
     /// Says when the process has ended.
     fn watch(&mut self, key: Key, process: &Arc<Task>) {
-        match process.as_fd().try_clone_to_owned().and_then(readable) {
-            Ok(pidfd) => {
-                let tell = self.tell.clone();
-                tokio::spawn(async move {
-                    // An error is as good a reason to have a look.
-                    let _ = pidfd.readable().await;
-                    let _ = tell.send(Message::Ended(key));
-                });
-            }
+        let tell = self.tell.clone();
+        let watched = watch(process, move || {
+            let _ = tell.send(Message::Ended(key));
+        });
+        if let Err(error) = watched {
             // Out of descriptors: nobody would notice its end.
-            Err(error) => self.fail(&error),
+            self.fail(&error);
         }
     }
-}
-
-#[expect(unsafe_code, reason = "registering a descriptor is a promise about its lifetime")]
-fn readable(pidfd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
-    // SAFETY: an OwnedFd is open and the same for as long as it lives, and it moves in here.
-    let watched = unsafe { AsyncFd::register_with_interest(pidfd, Interest::READABLE) };
-    watched.map_err(Into::into)
 }
 
 pub(crate) fn mode(mode: WireMode) -> Mode {

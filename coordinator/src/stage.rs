@@ -1,0 +1,211 @@
+//! What every live run stands on: the actors beside its conductor, the server, and the end.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use dormouse_engine::Step;
+use dormouse_proto::v1;
+use ractor::{Actor, ActorRef};
+use tokio::net::TcpListener;
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+use tonic::transport::server::TcpIncoming;
+
+use crate::CoordinatorError;
+use crate::api::Api;
+use crate::conductor::ConductorMsg;
+use crate::journal::{Journal, JournalArgs, JournalMsg};
+use crate::log::LogWriter;
+use crate::outbound::Farewell;
+use crate::session::SessionMsg;
+use crate::store::Store;
+use crate::warden::{Warden, WardenState};
+
+/// The checkpoint store's name in the output folder.
+const CHECKPOINTS: &str = "checkpoints";
+/// The largest message a worker may send; well above what an honest one sends.
+const LARGEST_MESSAGE: usize = 4 << 20;
+/// How long the last writes, and the last goodbyes, may take each.
+const ENDING: Duration = Duration::from_secs(10);
+
+/// What a conductor leaves when its run is over.
+pub(crate) trait Last: Send + 'static {
+    /// The sessions that are still open.
+    fn sessions(&self) -> Vec<ActorRef<SessionMsg>>;
+}
+
+/// What the outside must know of a run.
+#[derive(Debug)]
+pub(crate) struct Particulars {
+    /// Keeps checkpoints and workers of different runs apart.
+    pub(crate) run: String,
+    pub(crate) experiment: String,
+    /// Its tasks or jobs.
+    pub(crate) entries: u32,
+    pub(crate) lost_after: Duration,
+    pub(crate) listener: TcpListener,
+    pub(crate) address: SocketAddr,
+    pub(crate) cancel: CancellationToken,
+}
+
+/// The actors beside the conductor of a run, which leaves an `S`.
+#[derive(Debug)]
+pub(crate) struct Stage<S> {
+    pub(crate) warden: ActorRef<()>,
+    pub(crate) journal: ActorRef<JournalMsg>,
+    pub(crate) store: Arc<Store>,
+    finished: oneshot::Receiver<Box<S>>,
+    failed: mpsc::UnboundedReceiver<CoordinatorError>,
+    pub(crate) failing: mpsc::UnboundedSender<CoordinatorError>,
+}
+
+fn broken(error: &ractor::SpawnErr) -> CoordinatorError {
+    CoordinatorError::Part { part: "coordinator's start", why: error.to_string() }
+}
+
+impl<S: Last> Stage<S> {
+    /// Sets it up in the output folder.
+    pub(crate) async fn set(
+        out: &Path,
+        writer: LogWriter,
+        observer: Option<mpsc::UnboundedSender<Step>>,
+    ) -> Result<Self, CoordinatorError> {
+        let root = out.join(CHECKPOINTS);
+        let store = Store::open(&root)
+            .map_err(|source| CoordinatorError::Output { path: root.clone(), source })?;
+        let (failing, failed) = mpsc::unbounded_channel();
+        let (finish, finished) = oneshot::channel();
+        let state = WardenState { finished: Some(finish), failed: failing.clone() };
+        let (warden, _) =
+            Actor::spawn(None, Warden::default(), state).await.map_err(|e| broken(&e))?;
+        let args = JournalArgs { writer, observer, failed: failing.clone() };
+        let (journal, _) = Actor::spawn_linked(None, Journal, args, warden.get_cell())
+            .await
+            .map_err(|e| broken(&e))?;
+        Ok(Self { warden, journal, store: Arc::new(store), finished, failed, failing })
+    }
+
+    /// Plays the run to its end.
+    ///
+    /// # Errors
+    ///
+    /// It broke. Its workers have been told to clean up.
+    pub(crate) async fn play<A>(
+        mut self,
+        conductor: A,
+        args: A::Arguments,
+        particulars: Particulars,
+    ) -> Result<S, CoordinatorError>
+    where
+        A: Actor<Msg = ConductorMsg, State = S>,
+    {
+        let Particulars { run, experiment, entries, lost_after, listener, address, cancel } =
+            particulars;
+        let (conductor, _) = Actor::spawn_linked(None, conductor, args, self.warden.get_cell())
+            .await
+            .map_err(|e| broken(&e))?;
+        let farewell = Farewell::default();
+        let api = Api {
+            run,
+            experiment,
+            tasks: entries,
+            lost_after,
+            conductor: conductor.clone(),
+            store: Arc::clone(&self.store),
+            farewell: farewell.clone(),
+            connections: AtomicU64::new(0),
+        };
+        let server = tokio::spawn(serve(listener, api, lost_after, farewell.clone()));
+        let server_ends = server.abort_handle();
+        let watch = tokio::spawn(watch_server(server, address, self.failing.clone()));
+        let canceller = tokio::spawn(async move {
+            cancel.cancelled().await;
+            let why = "the user ended it".to_owned();
+            let _ = conductor.cast(ConductorMsg::Cancel { why });
+        });
+        let outcome = self.outcome().await;
+        canceller.abort();
+        let why = match &outcome {
+            Ok(_) => "the run is over".to_owned(),
+            Err(error) => format!("the run was ended: {error}"),
+        };
+        farewell.say(v1::Goodbye { why, over: true });
+        // Their sessions end with the server; nothing on a worker depends on these actors.
+        self.warden.get_cell().stop_children_and_wait(None, Some(ENDING)).await;
+        let _ = self.warden.stop_and_wait(None, Some(ENDING)).await;
+        if tokio::time::timeout(ENDING, watch).await.is_err() {
+            tracing::warn!("a connection did not end in time");
+            server_ends.abort();
+        }
+        let last = outcome?;
+        // A run that is over needs none of them; one that broke may be resumed.
+        let closed = tokio::task::spawn_blocking(move || self.store.close()).await;
+        if let Ok(Err(error)) = closed {
+            tracing::warn!(%error, "the checkpoints can't be removed");
+        }
+        Ok(last)
+    }
+
+    /// Waits for the end: of the run, or of a part of it.
+    async fn outcome(&mut self) -> Result<S, CoordinatorError> {
+        let lost = |why: &str| CoordinatorError::Part { part: "conductor", why: why.to_owned() };
+        let last = tokio::select! {
+            // An error that came first must not be outrun by the end it causes.
+            biased;
+            Some(error) = self.failed.recv() => return Err(error),
+            last = &mut self.finished => last.map_err(|_| lost("it ended without a word"))?,
+        };
+        let flushed = self.journal.call(JournalMsg::Flush, Some(ENDING));
+        tokio::select! {
+            biased;
+            Some(error) = self.failed.recv() => return Err(error),
+            flushed = flushed => match flushed {
+                Ok(ractor::rpc::CallResult::Success(())) => {}
+                _ => return Err(lost("the last steps could not be made durable in time")),
+            }
+        }
+        // The last acknowledgements go before the goodbye.
+        for session in last.sessions() {
+            let _ = session.call(SessionMsg::Settle, Some(ENDING)).await;
+        }
+        Ok(*last)
+    }
+}
+
+/// Serves until the farewell, and then until every connection has heard it.
+async fn serve(
+    listener: TcpListener,
+    api: Api,
+    lost_after: Duration,
+    farewell: Farewell,
+) -> Result<(), tonic::transport::Error> {
+    let service = v1::coordinator_server::CoordinatorServer::new(api)
+        .max_decoding_message_size(LARGEST_MESSAGE);
+    tonic::transport::Server::builder()
+        .http2_keepalive_interval(Some(lost_after / 2))
+        .http2_keepalive_timeout(Some(lost_after))
+        .add_service(service)
+        .serve_with_incoming_shutdown(
+            TcpIncoming::from(listener).with_nodelay(Some(true)),
+            async move { farewell.heard().await },
+        )
+        .await
+}
+
+/// A server that ends before the run does ends the run.
+async fn watch_server(
+    server: tokio::task::JoinHandle<Result<(), tonic::transport::Error>>,
+    addr: SocketAddr,
+    failing: mpsc::UnboundedSender<CoordinatorError>,
+) {
+    let why = match server.await {
+        Ok(Ok(())) => return,
+        Ok(Err(error)) => error.to_string(),
+        Err(ended) if ended.is_cancelled() => return,
+        Err(panic) => panic.to_string(),
+    };
+    let _ = failing.send(CoordinatorError::Server { addr, why });
+}

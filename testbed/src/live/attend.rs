@@ -1,0 +1,98 @@
+//! Who looks after a live run: starts its workers, ends it by signal, shows how it goes.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use dormouse_coordinator::{CoordinatorError, Progress};
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::LiveError;
+use super::local::LocalWorkers;
+
+/// How often the run is looked at from outside: progress, workers that have ended.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// The runtime of a coordinator with this many workers on this host.
+///
+/// # Errors
+///
+/// They could not run here, or it can't be made.
+pub(super) fn runtime(local_workers: u32) -> Result<Runtime, LiveError> {
+    let user = nix::unistd::geteuid();
+    if local_workers > 0 && !user.is_root() {
+        return Err(LiveError::NoRoot(user.as_raw()));
+    }
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(LiveError::Runtime)
+}
+
+/// What there is to look after.
+pub(super) struct Attendance<'a> {
+    /// Where the run listens.
+    pub(super) address: SocketAddr,
+    /// Workers to start on this host; the others dial from elsewhere.
+    pub(super) local_workers: u32,
+    /// The folder for the workers' logs.
+    pub(super) out: &'a Path,
+    /// Ends the run.
+    pub(super) cancel: CancellationToken,
+    /// How it goes.
+    pub(super) seen: watch::Receiver<Progress>,
+}
+
+/// Looks after `running` until it is done.
+///
+/// # Errors
+///
+/// It broke, or its workers did not come or stay.
+pub(super) async fn attend<T>(
+    running: impl Future<Output = Result<T, CoordinatorError>>,
+    attendance: Attendance<'_>,
+    show: &mut impl FnMut(&Progress),
+) -> Result<T, LiveError> {
+    let Attendance { address, local_workers, out, cancel, seen } = attendance;
+    let mut workers = match local_workers {
+        0 => {
+            eprintln!("listening on {address}; waiting for workers");
+            None
+        }
+        n => Some(LocalWorkers::start(n, address, out).map_err(LiveError::Start)?),
+    };
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(LiveError::Runtime)?;
+    let mut terminate = signal(SignalKind::terminate()).map_err(LiveError::Runtime)?;
+    let mut look = tokio::time::interval(LOOK);
+    let mut deserted = None;
+    tokio::pin!(running);
+    let done = loop {
+        tokio::select! {
+            done = &mut running => break done,
+            _ = interrupt.recv() => cancel.cancel(),
+            _ = terminate.recv() => cancel.cancel(),
+            _ = look.tick() => {
+                let now = *seen.borrow();
+                show(&now);
+                if !now.over && deserted.is_none()
+                    && let Some(why) = workers.as_mut().and_then(LocalWorkers::all_gone)
+                {
+                    deserted = Some(why);
+                    cancel.cancel();
+                }
+            }
+        }
+    };
+    if let Some(workers) = workers {
+        // They were told that it is over; joining them blocks.
+        let _ = tokio::task::spawn_blocking(move || workers.leave()).await;
+    }
+    match (done, deserted) {
+        (_, Some(why)) => Err(LiveError::NoWorkers(why)),
+        (done, None) => Ok(done?),
+    }
+}

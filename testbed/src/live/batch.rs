@@ -1,0 +1,150 @@
+//! A batch of parallel jobs on real processors, from its experiment to its outcome.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use dormouse_batch::{Decision, Event, JobId, Observer, Record, Submission};
+use dormouse_coordinator::{BatchConducted, BatchLive, Progress, Speedup};
+use dormouse_units::{Span, Time};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::LiveError;
+use super::attend::{Attendance, attend, runtime};
+use super::consolidation::Consolidation;
+use crate::batch::{BatchError, BatchHeader, BatchLog, BatchOutcome, Recorder};
+
+/// How long a job's processes compute between two barriers, in real time: long against the 20 ms
+/// of a quota's period, for which a process that wakes may have to wait where its neighbour has
+/// used up what there was.
+const PHASE: Duration = Duration::from_millis(800);
+
+/// How a live batch run is to be conducted.
+#[derive(Debug)]
+pub struct BatchConduct<'a> {
+    /// The first line of its log.
+    pub header: &'a BatchHeader,
+    /// Its jobs, in order of submission.
+    pub submissions: Vec<Submission>,
+    /// Where to listen.
+    pub listen: SocketAddr,
+    /// Whether the machine is a worker on this host, to be started; else it dials from elsewhere.
+    pub local: bool,
+    /// The folder for the results.
+    pub out: PathBuf,
+}
+
+/// Conducts a run to its end; `show` is called with how it goes, several times a second. The
+/// reason why it was ended with jobs left, if it was, comes with the outcome.
+///
+/// # Errors
+///
+/// The host can't hold it, or it broke.
+pub fn conduct_batch<'a>(
+    conduct: BatchConduct<'a>,
+    show: impl FnMut(&Progress),
+) -> Result<(BatchOutcome<'a>, Option<String>), LiveError> {
+    let runtime = runtime(u32::from(conduct.local))?;
+    let (header, out) = (conduct.header, conduct.out.clone());
+    let submissions = conduct.submissions.clone();
+    let conducted = runtime.block_on(to_the_end(conduct, show))?;
+    let mut outcome = recorded(header, &submissions, &out)?;
+    outcome.verified = conducted.facts.verified;
+    outcome.failed = submissions.len() as u64 - outcome.figures.jobs();
+    let consolidation = Consolidation::of(&conducted.facts);
+    outcome.fidelity = Some(consolidation.fidelity(&conducted.facts));
+    outcome.consolidation = Some(consolidation);
+    Ok((outcome, conducted.cancelled))
+}
+
+async fn to_the_end(
+    conduct: BatchConduct<'_>,
+    mut show: impl FnMut(&Progress),
+) -> Result<BatchConducted, LiveError> {
+    let BatchConduct { header, submissions, listen, local, out } = conduct;
+    let experiment = &header.experiment;
+    let live = &experiment.live;
+    let cancel = CancellationToken::new();
+    let (progress, seen) = watch::channel(Progress::default());
+    let setup = experiment.setup(header.machine);
+    let bound = BatchLive {
+        config: setup.config,
+        information: setup.information,
+        limit: limit(&submissions),
+        submissions,
+        experiment: experiment.name.clone(),
+        // A header holds only text and numbers: this can't fail.
+        header: serde_json::to_value(header).unwrap_or_default(),
+        listen,
+        speedup: Speedup::from_f64(live.speedup).ok_or(LiveError::Speedup(live.speedup))?,
+        reserve: live.reserve,
+        phase: PHASE,
+        out: out.clone(),
+        lost_after: Duration::from_micros(live.lost_after.as_micros()),
+        progress: Some(progress),
+        cancel: cancel.clone(),
+    }
+    .bind()
+    .await?;
+    let (address, local_workers) = (bound.address(), u32::from(local));
+    let attendance = Attendance { address, local_workers, out: &out, cancel, seen };
+    attend(bound.conduct(), attendance, &mut show).await
+}
+
+/// Ten times what the jobs take one after the other: by then something is wrong.
+fn limit(submissions: &[Submission]) -> Time {
+    let work = submissions.iter().fold(Span::ZERO, |sum, job| sum + job.runtime);
+    let last = submissions.last().map_or(Time::ZERO, |job| job.submitted);
+    last + work.times(10) + Span::from_secs(3_600)
+}
+
+/// Reads the log of a run back, and leaves what is made of it beside it.
+fn recorded<'a>(
+    header: &'a BatchHeader,
+    submissions: &[Submission],
+    out: &Path,
+) -> Result<BatchOutcome<'a>, LiveError> {
+    let write = |error: BatchError| LiveError::Batch(Box::new(error));
+    let mut recorder = Recorder::begin(out, header, Some(submissions.len() as u64))?;
+    let mut records = BTreeMap::<JobId, Record>::new();
+    let (mut inside, mut most) = (0_usize, 0);
+    for step in BatchLog::read(out)?.steps.unwrap_or_default() {
+        if step.events.is_empty() {
+            continue;
+        }
+        recorder.heard(step.at, &step.events).map_err(write)?;
+        for event in &step.events {
+            match event {
+                Event::Submitted(_) => inside += 1,
+                Event::Finished { job, .. } => {
+                    inside = inside.saturating_sub(1);
+                    if let Some(record) = records.remove(job) {
+                        recorder.ended(Record { ended: step.at, ..record }).map_err(write)?;
+                    }
+                }
+            }
+            most = most.max(inside);
+        }
+        for decision in &step.decisions {
+            recorder.decided(step.at, 0, decision).map_err(write)?;
+            match decision {
+                Decision::Start { job, tier, on, .. } => {
+                    if let Some(submission) = submissions.get(job.get() as usize) {
+                        let record = Record::begun(*job, submission, step.at, *tier, on.clone());
+                        records.insert(*job, record);
+                    }
+                }
+                Decision::Promote { job, by, .. } => {
+                    if let Some(record) = records.get_mut(job) {
+                        record.promoted(step.at, by);
+                    }
+                }
+            }
+        }
+    }
+    let mut outcome = recorder.finish(header)?;
+    outcome.most_in_system = Some(most);
+    Ok(outcome)
+}

@@ -1,0 +1,141 @@
+//! Bringing a job to life: from scratch, or from a checkpoint.
+
+use std::{
+    fs,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use dormouse_tasks::progress::{self, ProgressReader};
+use dormouse_units::{Attempt, TaskId};
+use tokio::task::spawn_blocking;
+
+use super::{
+    job::Key,
+    ranks::{self, Rank},
+    seats::Seat,
+};
+use crate::{
+    agent::{
+        host::{Host, limit},
+        launch::{PROGRESS, RESULT},
+        report::explain,
+    },
+    cgroup::{self, Slot},
+    process::{self, Program, Task},
+    workspace::TaskName,
+};
+
+/// Where and what is to live.
+#[derive(Clone, Debug)]
+pub(crate) struct Order {
+    pub(crate) key: Key,
+    pub(crate) name: TaskName,
+    pub(crate) args: Vec<String>,
+    pub(crate) groups: Arc<cgroup::Vm>,
+    pub(crate) cores: Arc<Vec<usize>>,
+    /// The vCPU of the jobs' parents.
+    pub(crate) lane: u32,
+    /// By rank.
+    pub(crate) seats: Vec<Seat>,
+    /// From its newest checkpoint.
+    pub(crate) restore: bool,
+}
+
+/// A job that has come to life.
+#[derive(Debug)]
+pub(crate) struct Birth {
+    pub(crate) process: Task,
+    pub(crate) page: ProgressReader,
+    pub(crate) ranks: Vec<Rank>,
+    pub(crate) at: Instant,
+    /// What CRIU took of it.
+    pub(crate) restore: Duration,
+}
+
+/// Starts or restores a job; what went wrong, in words, otherwise. Nothing runs then.
+pub(crate) async fn launch(host: Arc<Host>, order: Order) -> Result<Birth, String> {
+    let permit = match order.restore {
+        true => Some(Arc::clone(&host.criu).acquire_owned().await.map_err(|e| explain(&e))?),
+        false => None,
+    };
+    let born = spawn_blocking(move || {
+        let born = if order.restore { restore(&host, &order) } else { start(&host, &order) };
+        drop(permit);
+        born
+    });
+    born.await.map_err(|e| explain(&e))?
+}
+
+fn start(host: &Host, order: &Order) -> Result<Birth, String> {
+    claim(host, order)?;
+    let directory = host.workspace().task(&order.name);
+    let progress = directory.join(PROGRESS);
+    // No rank does any work before it is in its slot.
+    progress::create_held(&progress).map_err(|e| explain(&e))?;
+    let page = ProgressReader::open(&progress).map_err(|e| explain(&e))?;
+    let entry = order.groups.entry(order.lane, Slot::A).map_err(|e| explain(&e))?;
+    let process = Program::new(host.program(), &directory)
+        .args(&order.args)
+        .arg("--progress")
+        .arg(&progress)
+        .arg("--result")
+        .arg(directory.join(RESULT))
+        .start(&entry, limit::BIRTH)
+        .map_err(|e| explain(&e))?;
+    let placed = ranks::find(process.pid(), &page, order.seats.len(), limit::BIRTH)
+        .and_then(|ranks| {
+            ranks::place(&order.groups, &order.cores, &ranks, &order.seats).map(|()| ranks)
+        })
+        .map_err(|e| match last_words(host, order) {
+            Some(words) => format!("{}; it said: {words}", explain(&e)),
+            None => explain(&e),
+        });
+    let going = placed
+        .and_then(|ranks| progress::let_go(&progress).map(|()| ranks).map_err(|e| explain(&e)));
+    match going {
+        Ok(ranks) => {
+            Ok(Birth { process, page, ranks, at: Instant::now(), restore: Duration::ZERO })
+        }
+        Err(why) => {
+            // What comes of it is said by `why`.
+            let _ = process.kill();
+            let _ = process.wait(limit::KILL);
+            Err(why)
+        }
+    }
+}
+
+/// What a job that did not come to life wrote.
+fn last_words(host: &Host, order: &Order) -> Option<String> {
+    let words = fs::read_to_string(host.workspace().task(&order.name).join("stderr")).ok()?;
+    words.lines().rfind(|line| !line.trim().is_empty()).map(str::to_owned)
+}
+
+fn restore(host: &Host, order: &Order) -> Result<Birth, String> {
+    let Some(checkpointer) = &host.checkpointer else {
+        return Err("this worker has no CRIU that works".to_owned());
+    };
+    claim(host, order)?;
+    let progress = host.workspace().task(&order.name).join(PROGRESS);
+    let mut found = Vec::new();
+    let restored = checkpointer
+        .restore_with(&order.name, &order.groups, order.lane, Slot::A, limit::RESTORE, &mut || {
+            // Beside it this thread has only CRIU.
+            let parent = process::init_among_children()?.ok_or("its parent is not there")?;
+            let page = ProgressReader::open(&progress)?;
+            let ranks = ranks::find(parent, &page, order.seats.len(), limit::BIRTH)?;
+            ranks::place(&order.groups, &order.cores, &ranks, &order.seats)?;
+            found = ranks;
+            Ok(())
+        })
+        .map_err(|e| explain(&e))?;
+    let at = Instant::now();
+    let page = ProgressReader::open(&progress).map_err(|e| explain(&e))?;
+    Ok(Birth { process: restored.task, page, ranks: found, at, restore: restored.took })
+}
+
+fn claim(host: &Host, order: &Order) -> Result<(), String> {
+    let (task, attempt) = (TaskId::new(order.key.job), Attempt::new(order.key.attempt));
+    host.places.claim(host.workspace(), &order.name, task, attempt).map_err(|e| explain(&e))
+}

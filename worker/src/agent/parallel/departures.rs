@@ -1,0 +1,286 @@
+//! Jobs that end, are killed, or go elsewhere.
+
+use std::{
+    fs,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use dormouse_proto::v1::{JobFailed, JobFinished, JobKilled, report};
+use dormouse_tasks::result::TaskResult;
+use dormouse_units::{Attempt, TaskId};
+use tokio::task::spawn_blocking;
+
+use super::{
+    job::{Job, Key, Later, Move, Phase, Tier},
+    machine::{Message, Owner},
+    seats::Seat,
+};
+use crate::{
+    agent::{
+        host::{Host, limit},
+        launch::RESULT,
+        report::{explain, report},
+    },
+    cgroup,
+    criu::AfterDump,
+    process::{Ended, Task},
+    store::Progress,
+    workspace::TaskName,
+};
+
+/// How much of what a failed job wrote goes into the report, in bytes.
+const LAST_WORDS: usize = 400;
+
+/// How a job left its places. All its processes are gone.
+#[derive(Debug)]
+pub(crate) enum Left {
+    /// It is to go on from this checkpoint.
+    Dumped { took: Duration, bytes: u64 },
+    /// Nothing of it is left, for this reason.
+    Lost { why: String },
+    /// It came to its own end first.
+    Ended(Ended),
+}
+
+impl Owner {
+    /// The kernel says that the job's parent has ended, and so has all of its namespace.
+    pub(crate) fn ended(&mut self, key: Key) {
+        let Some(job) = self.job(key) else { return };
+        // Whoever dumps it reaps it, too.
+        if !matches!(job.phase, Phase::Running | Phase::Dying) {
+            return;
+        }
+        let Some(process) = job.process.clone() else { return };
+        let ended = match process.try_wait() {
+            Ok(Some(ended)) => ended,
+            Ok(None) => return,
+            Err(error) => return self.fail_job(key, explain(&error)),
+        };
+        self.conclude(key, ended);
+    }
+
+    /// Reports what came of a job whose parent has ended like this.
+    fn conclude(&mut self, key: Key, ended: Ended) {
+        let Some(job) = self.take_out(key) else { return };
+        let (job_ref, uses) = (self.job_ref(key), job.meter.uses(self.quota()));
+        if job.phase == Phase::Dying {
+            let done_ppm = job.done_ppm();
+            let killed = JobKilled { job: job_ref, done_ppm, uses };
+            self.host.report(report(report::Report::JobKilled(killed)));
+        } else {
+            match verdict(&self.host, &job.name, ended) {
+                Ok((verified, result)) => {
+                    let finished = JobFinished { job: job_ref, verified, result, uses };
+                    self.host.report(report(report::Report::JobFinished(finished)));
+                }
+                Err(why) => self.say_failed(key, why),
+            }
+        }
+        self.release(&job);
+        self.launch_ready();
+    }
+
+    pub(crate) fn kill(&mut self, key: Key) {
+        let Some(job) = self.job(key) else { return };
+        match job.phase {
+            Phase::Waiting => {
+                if let Some(job) = self.take_out(key) {
+                    let uses = job.meter.uses(self.quota());
+                    let killed = JobKilled { job: self.job_ref(key), done_ppm: 0, uses };
+                    self.host.report(report(report::Report::JobKilled(killed)));
+                    self.release(&job);
+                }
+            }
+            Phase::Launching | Phase::Leaving => job.later = Some(Later::Kill),
+            Phase::Dying => {}
+            Phase::Running => {
+                job.phase = Phase::Dying;
+                job.meter.stop(&job.ranks);
+                if let Some(Err(error)) = job.process.as_ref().map(|process| process.kill()) {
+                    tracing::error!(why = explain(&error), "a job survives");
+                }
+                let seats = self.seats_of(key);
+                self.lift(&seats, true);
+            }
+        }
+    }
+
+    /// Dumps a job, for it to go on in the foreground of `on`.
+    pub(crate) fn move_to(&mut self, key: Key, on: Vec<u32>, asked: Instant) {
+        let (host, groups, tell) =
+            (Arc::clone(&self.host), Arc::clone(&self.groups), self.tell.clone());
+        let seats = self.seats_of(key);
+        let Some(job) = self.job(key) else { return };
+        match job.phase {
+            Phase::Waiting => {
+                (job.on, job.tier) = (on, Tier::Foreground);
+                self.launch_ready();
+            }
+            Phase::Launching => job.later = Some(Later::Move { on, asked }),
+            Phase::Leaving | Phase::Dying => {}
+            Phase::Running => {
+                let Some(process) = job.process.clone() else { return };
+                job.phase = Phase::Leaving;
+                job.meter.stop(&job.ranks);
+                job.moving = Some(Move { asked, dump: Duration::ZERO, bytes: 0, lost: None });
+                let (name, ppm) = (job.name.clone(), job.done_ppm());
+                let progress = Progress { attempt: key.attempt, progress_ppm: ppm, cpu_ns: 0 };
+                job.on = on;
+                let criu = Arc::clone(&host.criu);
+                tokio::spawn(async move {
+                    let Ok(permit) = criu.acquire_owned().await else { return };
+                    let dumping = spawn_blocking(move || {
+                        let left = dump(&host, (&groups, &seats), &name, &process, progress);
+                        drop(permit);
+                        left
+                    });
+                    let left = dumping.await.unwrap_or_else(|e| Left::Lost { why: explain(&e) });
+                    let _ = tell.send(Message::Left(key, left));
+                });
+            }
+        }
+    }
+
+    /// The job is gone from its old places, kept or not.
+    pub(crate) fn left(&mut self, key: Key, left: Left) {
+        for seat in self.seats_of(key).iter().filter(|seat| seat.tier == Tier::Background) {
+            let demoted = self.groups.demote(seat.processor, seat.slot);
+            self.note(demoted);
+        }
+        if let Left::Ended(ended) = left {
+            return self.conclude(key, ended);
+        }
+        self.seats.leave(key);
+        let Some(job) = self.job(key) else { return };
+        (job.phase, job.tier) = (Phase::Waiting, Tier::Foreground);
+        (job.process, job.page) = (None, None);
+        job.ranks.clear();
+        let (lost, later) = (job.name.clone(), job.later.take());
+        if let Some(moving) = &mut job.moving {
+            match left {
+                Left::Dumped { took, bytes } => (moving.dump, moving.bytes) = (took, bytes),
+                Left::Lost { why } => {
+                    tracing::warn!(why, job = %lost, "it is moved without its progress");
+                    moving.lost = Some(why);
+                }
+                Left::Ended(_) => {}
+            }
+        }
+        if matches!(later, Some(Later::Kill)) {
+            return self.kill(key);
+        }
+        self.launch_ready();
+    }
+
+    /// Its processes could not be made, or are gone without a word.
+    pub(crate) fn fail_job(&mut self, key: Key, why: String) {
+        let Some(job) = self.take_out(key) else { return };
+        self.say_failed(key, why);
+        self.release(&job);
+        self.launch_ready();
+    }
+
+    pub(crate) fn say_failed(&self, key: Key, why: String) {
+        let job = self.job_ref(key);
+        self.host.report(report(report::Report::JobFailed(JobFailed { job, why })));
+    }
+
+    /// Takes a job whose processes are gone out of the books.
+    fn take_out(&mut self, key: Key) -> Option<Job> {
+        let seats = self.seats_of(key);
+        let place = self.jobs.iter().position(|job| job.key == key)?;
+        let job = self.jobs.remove(place);
+        if job.phase == Phase::Dying {
+            self.lift(&seats, false);
+        }
+        self.seats.leave(key);
+        self.turn_meters();
+        Some(job)
+    }
+
+    /// Removes what a job that is gone had on the disk.
+    fn release(&self, job: &Job) {
+        let (task, attempt) = (TaskId::new(job.key.job), Attempt::new(job.key.attempt));
+        let ours = self.host.places.release(self.host.workspace(), &job.name, task, attempt);
+        if ours && let Err(error) = self.host.store().remove_task(&job.name) {
+            // Removed at the end of the run at the latest.
+            tracing::warn!(why = explain(&error), "checkpoints of {} are left", job.name);
+        }
+    }
+
+    /// Lets what dies in these seats get on, or ends that: throttled, it dies late.
+    fn lift(&mut self, seats: &[Seat], on: bool) {
+        for Seat { processor, slot, tier, .. } in seats {
+            let quota = (!on).then_some(self.core_ppm);
+            let set = self.groups.set_quota(*processor, quota);
+            self.note(set);
+            if *tier == Tier::Background {
+                let set = match on {
+                    true => self.groups.hurry(*processor, *slot),
+                    false => self.groups.demote(*processor, *slot),
+                };
+                self.note(set);
+            }
+        }
+    }
+}
+
+/// Dumps the tree and sees it gone; else kills it.
+fn dump(
+    host: &Host,
+    (groups, seats): (&cgroup::Vm, &[Seat]),
+    name: &TaskName,
+    process: &Task,
+    progress: Progress,
+) -> Left {
+    // In the background, CRIU's code inside the ranks would wait for the foreground.
+    for seat in seats {
+        if let Err(error) = groups.hurry(seat.processor, seat.slot) {
+            tracing::warn!(why = explain(&error), job = %name, "its dump may be slow");
+        }
+    }
+    let on: Vec<_> = seats.iter().map(|seat| (seat.processor, seat.slot)).collect();
+    let taken = match &host.checkpointer {
+        Some(checkpointer) => checkpointer
+            .take_tree(name, process.pid(), (groups, &on), AfterDump::Kill, limit::DUMP, || {
+                progress
+            })
+            .map_err(|e| explain(&e)),
+        None => Err("this worker has no CRIU that works".to_owned()),
+    };
+    let gone = process.kill().and_then(|()| process.wait(limit::KILL));
+    match (gone, taken) {
+        (Ok(Some(ended @ Ended::Exited(_))), _) => Left::Ended(ended),
+        (Ok(Some(Ended::Killed(_))), Ok(taken)) => {
+            Left::Dumped { took: taken.took, bytes: taken.checkpoint.manifest().bytes() }
+        }
+        (Ok(Some(Ended::Killed(_))), Err(why)) => Left::Lost { why },
+        (Ok(None), _) => {
+            let why = format!("it is still there {} ms after its death", limit::KILL.as_millis());
+            Left::Lost { why }
+        }
+        (Err(error), _) => Left::Lost { why: explain(&error) },
+    }
+}
+
+/// What came of a job whose parent ended like this.
+fn verdict(host: &Host, name: &TaskName, ended: Ended) -> Result<(bool, String), String> {
+    let directory = host.workspace().task(name);
+    match (ended, TaskResult::read(&directory.join(RESULT))) {
+        (Ended::Exited(0 | 1 | 3), Ok(result)) => {
+            let verified = ended == Ended::Exited(0) && result.verified == Some(true);
+            Ok((verified, serde_json::to_string(&result).unwrap_or_default()))
+        }
+        (Ended::Exited(0), Err(error)) => Err(format!("it left no result: {}", explain(&error))),
+        (ended, _) => {
+            let how = match ended {
+                Ended::Exited(status) => format!("it ended with status {status}"),
+                Ended::Killed(signal) => format!("it was killed by signal {signal}"),
+            };
+            let words = fs::read(directory.join("stderr")).unwrap_or_default();
+            let tail = words.get(words.len().saturating_sub(LAST_WORDS)..).unwrap_or_default();
+            Err(format!("{how}: {}", String::from_utf8_lossy(tail).trim()))
+        }
+    }
+}

@@ -1,0 +1,382 @@
+//! The owner of a machine: takes what comes one after the other.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use dormouse_proto::v1::{
+    CreateMachine, JobMoved, JobPromoted, JobRef, JobStarted, MoveJob, StartJob, VmRef, report,
+};
+use dormouse_units::TaskId;
+use tokio::{sync::mpsc, task::spawn_blocking, time::timeout};
+
+use super::{
+    birth::{self, Birth, Order},
+    departures::Left,
+    job::{Job, Key, Later, Phase, Tier},
+    meter::Meter,
+    ranks,
+    seats::{Seat, Seats},
+};
+use crate::{
+    agent::{
+        host::{Host, limit},
+        report::{explain, micros, report, vm_destroyed, vm_failed},
+        watch::watch,
+    },
+    cgroup,
+};
+
+/// How often the processes' doings are counted: what one does after the last time before its
+/// end is not.
+const COUNT_EVERY: Duration = Duration::from_millis(250);
+
+/// What a machine is asked to do.
+#[derive(Debug)]
+pub(crate) enum Ask {
+    Start(StartJob),
+    Promote(JobRef),
+    Move(MoveJob),
+    Kill(JobRef),
+    Destroy,
+}
+
+/// What comes to an owner: commands, and what its threads have done.
+#[derive(Debug)]
+pub(crate) enum Message {
+    /// With the time it came.
+    Ask(Ask, Instant),
+    Launched(Key, Result<Birth, String>),
+    /// The job's parent has ended.
+    Ended(Key),
+    Left(Key, Left),
+}
+
+/// One machine.
+#[derive(Debug)]
+pub(crate) struct Owner {
+    pub(crate) host: Arc<Host>,
+    pub(crate) id: u32,
+    pub(crate) groups: Arc<cgroup::Vm>,
+    cores: Arc<Vec<usize>>,
+    processors: u32,
+    /// The share of a host core that a processor is.
+    pub(crate) core_ppm: u32,
+    pub(crate) seats: Seats,
+    /// In the order they came.
+    pub(crate) jobs: Vec<Job>,
+    /// To itself.
+    pub(crate) tell: mpsc::UnboundedSender<Message>,
+    /// Once the jobs that are being worked on have come to rest, all ends.
+    destroy: bool,
+    failed: bool,
+}
+
+/// Creates the machine and owns it until it is destroyed.
+pub(crate) async fn own(
+    host: Arc<Host>,
+    create: CreateMachine,
+    tell: mpsc::UnboundedSender<Message>,
+    mut inbox: mpsc::UnboundedReceiver<Message>,
+) {
+    let id = create.vm;
+    match Owner::create(&host, &create, tell).await {
+        Ok(mut owner) => {
+            host.report(report(report::Report::VmCreated(VmRef { vm: id })));
+            owner.live(&mut inbox).await;
+            owner.destroy().await;
+        }
+        Err(why) => {
+            host.report(vm_failed(id, why));
+            // Until it is destroyed there is nobody to run anything.
+            while let Some(message) = inbox.recv().await {
+                if matches!(message, Message::Ask(Ask::Destroy, _)) {
+                    break;
+                }
+            }
+        }
+    }
+    host.report(vm_destroyed(id));
+}
+
+impl Owner {
+    async fn create(
+        host: &Arc<Host>,
+        create: &CreateMachine,
+        tell: mpsc::UnboundedSender<Message>,
+    ) -> Result<Self, String> {
+        let &CreateMachine { vm: id, processors, core_ppm } = create;
+        if processors == 0 || core_ppm == 0 {
+            return Err("a machine has processors, and they some of a core".to_owned());
+        }
+        let cores = ranks::cores().map_err(|e| explain(&e))?;
+        let made = {
+            let host = Arc::clone(host);
+            spawn_blocking(move || {
+                // One more for the jobs' parents, without a quota: they only wait.
+                let groups = host.prepared.tree.create_vm(u64::from(id), processors + 1, None)?;
+                (0..processors).try_for_each(|p| groups.set_quota(p, Some(core_ppm)))?;
+                Ok::<_, cgroup::Error>(groups)
+            })
+            .await
+        };
+        let groups = made.map_err(|e| explain(&e))?.map_err(|e| explain(&e))?;
+        Ok(Self {
+            host: Arc::clone(host),
+            id,
+            groups: Arc::new(groups),
+            cores: Arc::new(cores),
+            processors,
+            core_ppm,
+            seats: Seats::new(processors),
+            jobs: Vec::new(),
+            tell,
+            destroy: false,
+            failed: false,
+        })
+    }
+
+    async fn live(&mut self, inbox: &mut mpsc::UnboundedReceiver<Message>) {
+        let mut count_at = Instant::now() + COUNT_EVERY;
+        loop {
+            let left = count_at.saturating_duration_since(Instant::now());
+            match timeout(left, inbox.recv()).await {
+                Err(_) => {
+                    self.turn_meters();
+                    count_at = Instant::now() + COUNT_EVERY;
+                }
+                Ok(None) => return,
+                Ok(Some(message)) => match message {
+                    Message::Ask(ask, asked) => self.obey(ask, asked),
+                    Message::Launched(key, born) => self.launched(key, born),
+                    Message::Ended(key) => self.ended(key),
+                    Message::Left(key, left) => self.left(key, left),
+                },
+            }
+            if self.destroy && !self.jobs.iter().any(Job::is_busy) {
+                return;
+            }
+        }
+    }
+
+    fn obey(&mut self, ask: Ask, asked: Instant) {
+        match ask {
+            Ask::Start(start) => self.start(start, asked),
+            Ask::Promote(job) => self.promote(Key::of(job), asked),
+            Ask::Move(MoveJob { job, on }) => {
+                let Some(key) = job.map(Key::of) else { return };
+                if self.seats.are_valid(&on) {
+                    self.move_to(key, on, asked);
+                } else {
+                    let why = self.no_place(&on);
+                    self.broken(&why);
+                }
+            }
+            Ask::Kill(job) => self.kill(Key::of(job)),
+            Ask::Destroy => self.destroy = true,
+        }
+    }
+
+    fn start(&mut self, start: StartJob, asked: Instant) {
+        let tier = match start.tier() {
+            dormouse_proto::v1::Tier::Foreground => Tier::Foreground,
+            dormouse_proto::v1::Tier::Background => Tier::Background,
+        };
+        let Some(key) = start.job.map(Key::of) else { return };
+        let name = self.host.task_name(TaskId::new(key.job));
+        let (Ok(name), true) = (name, self.seats.are_valid(&start.on)) else {
+            return self.say_failed(key, self.no_place(&start.on));
+        };
+        self.jobs.push(Job {
+            key,
+            name,
+            args: start.program.unwrap_or_default().args,
+            asked,
+            on: start.on,
+            tier,
+            phase: Phase::Waiting,
+            process: None,
+            page: None,
+            ranks: Vec::new(),
+            meter: Meter::default(),
+            moving: None,
+            later: None,
+        });
+        self.launch_ready();
+    }
+
+    /// Why a job can't be on these processors.
+    fn no_place(&self, on: &[u32]) -> String {
+        let last = self.processors - 1;
+        format!("{on:?} are no processors for a job: there are 0 to {last}, each of them once")
+    }
+
+    /// Swaps the priorities of the two slots on each of the job's processors.
+    fn promote(&mut self, key: Key, asked: Instant) {
+        let Some(job) = self.job(key) else { return };
+        job.tier = Tier::Foreground;
+        if job.phase == Phase::Waiting {
+            return self.launch_ready();
+        }
+        match self.seats.promote(key) {
+            Ok(turned) => {
+                for (processor, slot) in turned {
+                    let promoted = self.groups.promote(processor, slot, limit::KILL);
+                    self.note(promoted);
+                }
+                self.turn_meters();
+                let (job, took_us) = (self.job_ref(key), micros(asked.elapsed()));
+                self.host.report(report(report::Report::JobPromoted(JobPromoted { job, took_us })));
+            }
+            Err(processor) => {
+                let why = format!("the foreground of processor {processor} is somebody else's");
+                self.broken(&why);
+            }
+        }
+    }
+
+    /// Begins the launch of every job whose slots are free.
+    pub(crate) fn launch_ready(&mut self) {
+        let waiting: Vec<Key> =
+            self.jobs.iter().filter(|j| j.phase == Phase::Waiting).map(|j| j.key).collect();
+        if self.destroy {
+            return;
+        }
+        for key in waiting {
+            let Some(job) = self.jobs.iter_mut().find(|job| job.key == key) else { continue };
+            if !self.seats.are_free(&job.on, job.tier) {
+                continue;
+            }
+            self.seats.take(key, &job.on, job.tier);
+            job.phase = Phase::Launching;
+            let order = Order {
+                key,
+                name: job.name.clone(),
+                args: job.args.clone(),
+                groups: Arc::clone(&self.groups),
+                cores: Arc::clone(&self.cores),
+                lane: self.processors,
+                seats: self.seats.of(key, &job.on),
+                restore: job.moving.as_ref().is_some_and(|moving| moving.lost.is_none()),
+            };
+            let launching = birth::launch(Arc::clone(&self.host), order);
+            let tell = self.tell.clone();
+            tokio::spawn(async move {
+                // The owner is gone only when the machine is.
+                let _ = tell.send(Message::Launched(key, launching.await));
+            });
+        }
+        self.turn_meters();
+    }
+
+    fn launched(&mut self, key: Key, born: Result<Birth, String>) {
+        let job_ref = self.job_ref(key);
+        let Some(job) = self.job(key) else { return };
+        let birth = match (born, &mut job.moving) {
+            (Ok(birth), _) => birth,
+            // The checkpoint is of no use: it begins again where it should go on.
+            (Err(why), Some(moving)) if moving.lost.is_none() => {
+                moving.lost = Some(why);
+                job.phase = Phase::Waiting;
+                self.seats.leave(key);
+                return self.launch_ready();
+            }
+            (Err(why), _) => return self.fail_job(key, why),
+        };
+        job.phase = Phase::Running;
+        job.ranks = birth.ranks;
+        job.page = Some(birth.page);
+        let process = Arc::new(birth.process);
+        job.process = Some(Arc::clone(&process));
+        let said = match job.moving.take() {
+            Some(moving) => report::Report::JobMoved(JobMoved {
+                job: job_ref,
+                done_ppm: job.done_ppm(),
+                lost: moving.lost.unwrap_or_default(),
+                took_us: micros(birth.at.saturating_duration_since(moving.asked)),
+                dump_us: micros(moving.dump),
+                restore_us: micros(birth.restore),
+                bytes: moving.bytes,
+            }),
+            None => {
+                let took_us = micros(birth.at.saturating_duration_since(job.asked));
+                report::Report::JobStarted(JobStarted { job: job_ref, took_us })
+            }
+        };
+        let later = job.later.take();
+        self.host.report(report(said));
+        let tell = self.tell.clone();
+        if let Err(error) = watch(&process, move || {
+            let _ = tell.send(Message::Ended(key));
+        }) {
+            // Out of descriptors: nobody would notice its end.
+            self.broken(&explain(&error));
+        }
+        self.turn_meters();
+        match later {
+            Some(Later::Kill) => self.kill(key),
+            Some(Later::Move { on, asked }) => self.move_to(key, on, asked),
+            None => {}
+        }
+    }
+
+    pub(crate) fn job(&mut self, key: Key) -> Option<&mut Job> {
+        self.jobs.iter_mut().find(|job| job.key == key)
+    }
+
+    #[expect(clippy::unnecessary_wraps, reason = "as the wire has it")]
+    pub(crate) fn job_ref(&self, key: Key) -> Option<JobRef> {
+        Some(JobRef { vm: self.id, job: key.job, attempt: key.attempt })
+    }
+
+    /// The quota of every processor.
+    pub(crate) fn quota(&self) -> cgroup::CpuQuota {
+        cgroup::CpuQuota::from_ppm(self.core_ppm, cgroup::CpuQuota::DEFAULT_PERIOD_US)
+    }
+
+    /// Where a job's ranks are now.
+    pub(crate) fn seats_of(&self, key: Key) -> Vec<Seat> {
+        let on: Vec<u32> = (0..self.processors).collect();
+        self.seats.of(key, &on)
+    }
+
+    /// Counts up to now what all processes did, and from now on in the situations of now.
+    pub(crate) fn turn_meters(&mut self) {
+        for job in self.jobs.iter_mut().filter(|job| job.phase == Phase::Running) {
+            let seats = self.seats.of(job.key, &job.on);
+            job.meter.turn(&job.ranks, &seats);
+        }
+    }
+
+    /// A group that can't be set any more: the machine is none.
+    pub(crate) fn note(&mut self, set: cgroup::Result<()>) {
+        if let Err(error) = set {
+            self.broken(&explain(&error));
+        }
+    }
+
+    fn broken(&mut self, why: &str) {
+        tracing::error!(machine = self.id, why, "the machine has failed");
+        if !std::mem::replace(&mut self.failed, true) {
+            self.host.report(vm_failed(self.id, why));
+        }
+    }
+
+    async fn destroy(&mut self) {
+        let processes: Vec<_> = self.jobs.iter().filter_map(|job| job.process.clone()).collect();
+        let groups = Arc::clone(&self.groups);
+        let gone = spawn_blocking(move || {
+            let killed = groups.kill_all(limit::KILL);
+            for process in processes {
+                let _ = process.wait(limit::KILL);
+            }
+            killed.and_then(|_| groups.remove(limit::KILL))
+        })
+        .await;
+        if let Ok(Err(error)) = gone {
+            // The worker's end tries again.
+            tracing::error!(machine = self.id, why = explain(&error), "its groups are left behind");
+        }
+    }
+}

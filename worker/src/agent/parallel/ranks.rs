@@ -1,0 +1,134 @@
+//! The processes of a job: which they are, and where they are put.
+
+use std::{
+    fs,
+    time::{Duration, Instant},
+};
+
+use dormouse_tasks::progress::{ProgressError, ProgressReader};
+use nix::{
+    errno::Errno,
+    sched::{CpuSet, sched_getaffinity, sched_setaffinity},
+    unistd::Pid,
+};
+
+use super::seats::Seat;
+use crate::{cgroup, process};
+
+/// Why the ranks of a job can't be found or placed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RankError {
+    #[error("of its {wanted} processes only {found} were there after {} ms", after.as_millis())]
+    Missing { wanted: usize, found: usize, after: Duration },
+    #[error("its page does not say who they are")]
+    Page(#[from] ProgressError),
+    #[error("its processes can't be listed")]
+    Process(#[from] process::Error),
+    #[error("process {pid} can't be put into its slot")]
+    Group { pid: i32, source: cgroup::Error },
+    #[error("process {pid} can't be bound to a core of the host")]
+    Bind { pid: i32, source: Errno },
+}
+
+/// One process of a job, as the kernel counts what it does.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rank {
+    /// In this process's namespace.
+    pub(crate) pid: i32,
+}
+
+/// Time a process spent on a core, and time it wanted to but was kept from it, since it was born.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Ran {
+    pub(crate) ran_ns: u64,
+    pub(crate) delayed_ns: u64,
+    /// Times it was woken, having waited for something else than a core.
+    pub(crate) wakes: u64,
+}
+
+impl Rank {
+    /// What the scheduler of the kernel says; `None` once the process is gone.
+    pub(crate) fn ran(&self) -> Option<Ran> {
+        let read = |what| fs::read_to_string(format!("/proc/{}/{what}", self.pid)).ok();
+        parse(&read("schedstat")?, &read("status")?)
+    }
+}
+
+fn parse(schedstat: &str, status: &str) -> Option<Ran> {
+    let mut words = schedstat.split_whitespace().map(str::parse);
+    let mut next = || words.next()?.ok();
+    let (ran_ns, delayed_ns) = (next()?, next()?);
+    let slept = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;
+    Some(Ran { ran_ns, delayed_ns, wakes: slept.trim().parse().ok()? })
+}
+
+/// The ranks of the job whose parent is `parent`, once all of them are there.
+pub(crate) fn find(
+    parent: i32,
+    page: &ProgressReader,
+    wanted: usize,
+    limit: Duration,
+) -> Result<Vec<Rank>, RankError> {
+    let begun = Instant::now();
+    loop {
+        let ranks = process::ranks(parent, &page.ranks()?)?;
+        if ranks.len() == wanted {
+            return Ok(ranks.into_iter().map(|pid| Rank { pid }).collect());
+        }
+        let after = begun.elapsed();
+        if after > limit {
+            return Err(RankError::Missing { wanted, found: ranks.len(), after });
+        }
+        // Nobody says when a process forks; this takes some milliseconds.
+        std::thread::sleep(Duration::from_micros(500));
+    }
+}
+
+/// The cores of the host that this process may use.
+pub(crate) fn cores() -> Result<Vec<usize>, Errno> {
+    let allowed = sched_getaffinity(Pid::from_raw(0))?;
+    Ok((0..CpuSet::count()).filter(|core| allowed.is_set(*core) == Ok(true)).collect())
+}
+
+/// Puts each rank into its slot and on its processor's core: the priorities of two slots mean
+/// something only on the same core.
+pub(crate) fn place(
+    groups: &cgroup::Vm,
+    cores: &[usize],
+    ranks: &[Rank],
+    seats: &[Seat],
+) -> Result<(), RankError> {
+    for (Rank { pid }, seat) in ranks.iter().zip(seats) {
+        let (pid, processor) = (*pid, seat.processor);
+        if let Some(core) = cores.get(processor as usize % cores.len().max(1)) {
+            let mut only = CpuSet::new();
+            only.set(*core)
+                .and_then(|()| sched_setaffinity(Pid::from_raw(pid), &only))
+                .map_err(|source| RankError::Bind { pid, source })?;
+        }
+        groups
+            .attach(processor, seat.slot, pid)
+            .map_err(|source| RankError::Group { pid, source })?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_kernel_counts_of_this_process_is_read() {
+        let me = Rank { pid: i32::try_from(std::process::id()).unwrap() };
+        let ran = me.ran().unwrap();
+        assert!(ran.ran_ns > 0, "{ran:?}");
+        let status = "State:\tS\nvoluntary_ctxt_switches:\t150\nnonvoluntary_ctxt_switches:\t545\n";
+        let expected = Ran { ran_ns: 1, delayed_ns: 2, wakes: 150 };
+        assert_eq!(parse("1 2 3", status), Some(expected));
+        assert_eq!(parse("1", status), None);
+        assert_eq!(parse("1 x 3", status), None);
+        assert_eq!(parse("1 2 3", ""), None);
+        assert!(!cores().unwrap().is_empty());
+    }
+}

@@ -1,0 +1,31 @@
+//! The ends of processes, as events.
+
+use std::{
+    io,
+    os::fd::{AsFd, OwnedFd},
+};
+
+use tokio::io::{Interest, unix::AsyncFd};
+
+use crate::process::Task;
+
+/// Calls `ended` once the process has ended. It still has to be reaped.
+///
+/// # Errors
+/// Out of descriptors.
+pub(crate) fn watch(process: &Task, ended: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    let pidfd = process.as_fd().try_clone_to_owned().and_then(readable)?;
+    tokio::spawn(async move {
+        // An error is as good a reason to have a look.
+        let _ = pidfd.readable().await;
+        ended();
+    });
+    Ok(())
+}
+
+#[expect(unsafe_code, reason = "registering a descriptor is a promise about its lifetime")]
+fn readable(pidfd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+    // SAFETY: an OwnedFd is open and the same for as long as it lives, and it moves in here.
+    let watched = unsafe { AsyncFd::register_with_interest(pidfd, Interest::READABLE) };
+    watched.map_err(Into::into)
+}
