@@ -5,7 +5,8 @@
 
 use std::path::{Path, PathBuf};
 
-use dormouse::reproduce::{Finished, Request};
+use dormouse::output::{Header, Mode, Style};
+use dormouse::reproduce::{Finished, MakeLive, Request};
 use dormouse::sweep::{Cell, Folder, Plans, Shard, Spec, SweepError};
 
 fn spec() -> Spec {
@@ -155,8 +156,107 @@ fn live_runs_are_drawn_beside_the_virtual_ones() {
     let done = with("live").run(&spec(), &out, &mut |_, _, _| {}).unwrap().unwrap();
     let report = std::fs::read_to_string(out.join("report.html")).unwrap();
     assert!(report.contains("live 1000"), "it is drawn");
-    assert!(report.contains("j60/burst-hads seed 1: 1000 s, $0.1200, faithful; virtual"));
+    assert!(report.contains("<td>faithful</td>"));
+    let said = "j60/burst-hads seed 1: 1000 s, $0.1200, faithful; virtual, same seed:";
+    assert!(done.table(Style::PLAIN).contains(said));
     assert_eq!(done.results.all.len(), 12);
     let error = with("virtual").run(&spec(), &out, &mut |_, _, _| {}).unwrap_err();
     assert!(error.to_string().contains("made with --live"), "{error}");
+}
+
+/// A program that does what `dormouse run --live` leaves, and counts how often it was asked.
+fn fake_live(dir: &Path) -> PathBuf {
+    use std::os::unix::fs::PermissionsExt as _;
+    let program = dir.join("fake");
+    let script = format!(
+        r#"#!/bin/sh
+# run EXPERIMENT --live --quiet --seed K --scheduler S --set … --out DIR
+set -e
+experiment=$2 seed=$6 scheduler=$8
+for word in "$@"; do out=$word; done
+echo "$@" >> {dir}/asked
+if [ -e {dir}/refuse ]; then echo "first line" >&2; echo "no cgroups here" >&2; exit 1; fi
+mkdir -p $out
+cp {dir}/headers/$experiment-$seed $out/events.jsonl
+cat > $out/summary.json <<END
+{{"experiment":"$experiment","scheduler":"$scheduler","mode":"live","seed":$seed,"makespan_s":1000.5,
+"cost_usd":0.12,"fidelity":{{"faithful":false,"worst_share_error":0.071,"notes":["vm3 got too little"]}}}}
+END
+"#,
+        dir = dir.display()
+    );
+    std::fs::write(&program, script).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    program
+}
+
+#[test]
+fn live_runs_are_made_once_and_judged() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = fake_live(dir.path());
+    // What the live runs will say they ran: the same experiment as the virtual cell's.
+    let Spec::Reproduce { set, .. } = spec() else { unreachable!() };
+    let cell = Cell::load("j60/burst-hads", "j60", &set).unwrap();
+    std::fs::create_dir(dir.path().join("headers")).unwrap();
+    for seed in 1..=2 {
+        let mut experiment = cell.experiment.clone();
+        experiment.setup.seed = seed;
+        let header = Header::new(Mode::Live, String::new(), experiment);
+        let text = format!("{}\n", serde_json::to_string(&header).unwrap());
+        std::fs::write(dir.path().join(format!("headers/j60-{seed}")), text).unwrap();
+    }
+    let out = dir.path().join("out");
+    let make = |seeds, set: &[&str]| {
+        let make_live = Some(MakeLive { seeds, program: program.clone() });
+        let request = Request { make_live, ..request(2, Some(Shard::ALL)) };
+        let mut spec = spec();
+        if let Spec::Reproduce { set: all, .. } = &mut spec {
+            all.extend(set.iter().map(|&s| s.to_owned()));
+        }
+        request.run(&spec, &out, &mut |_, _, _| {})
+    };
+    let asked = || std::fs::read_to_string(dir.path().join("asked")).unwrap_or_default();
+
+    // One that can't be made is said, with what it said last; what was made before is kept.
+    std::fs::write(dir.path().join("refuse"), "").unwrap();
+    let error = make(1, &[]).unwrap_err().to_string();
+    assert!(
+        error.contains("j60/burst-hads, seed 1") && error.contains("no cgroups here"),
+        "{error}"
+    );
+    std::fs::remove_file(dir.path().join("refuse")).unwrap();
+
+    // Table IV has one of the two live cells.
+    make(1, &[]).unwrap();
+    assert_eq!(asked().lines().count(), 2);
+    let done = make(2, &[]).unwrap().unwrap();
+    assert_eq!(asked().lines().count(), 3, "the first is not made again");
+    let last = asked().lines().last().unwrap().to_owned();
+    let wanted = "run j60 --live --quiet --seed 2 --scheduler burst-hads --set \
+                  scheduler.max-iteration=3 --set scheduler.max-attempt=5 --out";
+    assert!(last.starts_with(wanted), "{last}");
+    let table = done.table(Style::PLAIN);
+    let said = "NOT faithful (worst share error 7.1 %): vm3 got too little; virtual, same seed:";
+    assert!(table.contains(said), "{table}");
+    let report = std::fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(report.contains("vm3 got too little"));
+
+    // Another experiment's runs are not taken for this one's.
+    make(1, &["scheduler.alpha=0.4"]).unwrap();
+    assert_eq!(asked().lines().count(), 4);
+}
+
+/// Every deadline of the paper's hardest cells is met: HADS never waits too long for a resume.
+/// (Waiting for the last moment of those that are hibernated missed two of these.)
+#[test]
+fn hads_meets_every_deadline_of_ed200() {
+    for scenario in ["sc2", "sc4", "sc5"] {
+        let set = ["scheduler.name=hads".to_owned()];
+        let cell = Cell::load("x", &format!("ed200-{scenario}"), &set).unwrap();
+        let plans = Plans::default();
+        for seed in 1..=30 {
+            let sample = cell.run(seed, &plans).unwrap();
+            assert!(sample.deadline_met, "{scenario} seed {seed}: {:?}", sample.makespan);
+        }
+    }
 }

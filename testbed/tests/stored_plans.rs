@@ -5,8 +5,9 @@
 
 use std::path::{Path, PathBuf};
 
-use dormouse::experiment::{Loaded, Override, Source, load};
-use dormouse::virtual_run::virtual_run;
+use dormouse::output::Style;
+use dormouse::reproduce::stored_plans;
+use dormouse_policies::BagSchedulerName;
 
 fn data() -> Option<PathBuf> {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data");
@@ -18,73 +19,43 @@ fn data() -> Option<PathBuf> {
     there.then(|| data.join("burst-hads"))
 }
 
-fn loaded(folder: &Path, scheduler: &str, plan: Option<&Path>, set: &[&str]) -> Loaded {
-    let file = |name: &str| folder.join(name).display().to_string();
-    let mut overrides = vec![
-        Override::text("--job", "workload.job", &file("job.json")),
-        Override::text("--env", "workload.env", &file("env.json")),
-        Override::text("--scheduler", "scheduler.name", scheduler),
-        // J80's on-demand plan has one c3.xlarge more than its own environment allows.
-        Override::set("cloud.limits.on-demand=4").unwrap(),
-    ];
-    overrides.extend(set.iter().map(|text| Override::set(text).unwrap()));
-    let source = Source { experiment: None, overrides, plan, replaces_workload: true };
-    load(&source).unwrap()
-}
-
-/// Makespan in seconds and cost in dollars.
-fn run(loaded: &Loaded) -> (f64, f64) {
-    let run = virtual_run(&loaded.experiment, loaded.scheduler().unwrap(), |_| {}).unwrap();
-    let end = run.makespan().unwrap();
-    (end.as_secs_f64(), run.owed(end).as_usd())
-}
-
 #[test]
 fn the_authors_plans_run_beside_ours() {
     let Some(data) = data() else { return };
-    for (job, tasks, plans) in [
-        (
-            "J80",
-            80,
-            [
-                ("map.json", "hads"),
-                ("map_ipdps.json", "burst-hads"),
-                ("map_ondemand.json", "ils-on-demand"),
-            ],
-        ),
-        (
-            "ED200",
-            200,
-            [
-                ("map_cc.json", "hads"),
-                ("map_ipdps.json", "burst-hads"),
-                ("map_ondemand.json", "ils-on-demand"),
-            ],
-        ),
-    ] {
-        let folder = data.join(job);
-        for (file, scheduler) in plans {
-            let theirs = loaded(&folder, scheduler, Some(&folder.join(file)), &[]);
-            let plan = theirs.experiment.scheduler.plan.clone().unwrap();
-            let planned: usize = plan.vms.iter().flat_map(|vm| &vm.vcpus).map(Vec::len).sum();
-            assert_eq!(planned, tasks, "{job}/{file}");
-            let ours = loaded(&folder, scheduler, None, &[]);
-            let ((their_end, their_cost), (our_end, our_cost)) = (run(&theirs), run(&ours));
-            println!(
-                "{job}/{file:<18} as {scheduler:<13}: stored {:.0} s ${:.4}, run {their_end:.0} s \
-                 ${their_cost:.4}; ours {our_end:.0} s ${our_cost:.4}",
-                plan.makespan.as_secs_f64(),
-                plan.cost.as_usd()
-            );
-            // They know no boot and no checkpoints: without either they come out as planned,
-            // or sooner where idle VMs steal; HADS takes tasks off its on-demand VM, which is
-            // cheaper but later.
-            let bare = ["cloud.boot=\"0s\"", "checkpoint.overhead=0"];
-            let (end, _) = run(&loaded(&folder, scheduler, Some(&folder.join(file)), &bare));
-            let planned = plan.makespan.as_secs_f64();
-            println!("  without boot and checkpoints: {end:.0} s");
-            let latest = if scheduler == "hads" { 2_700.0 } else { planned * 1.01 };
-            assert!(end <= latest && end >= planned * 0.8, "{end} s, planned {planned} s");
-        }
+    let all = stored_plans(&data, &[]).unwrap();
+    let names: Vec<_> = all.plans.iter().map(|p| (p.name.as_str(), p.scheduler.as_str())).collect();
+    let wanted = [
+        ("ED200/map_cc.json", "hads"),
+        ("ED200/map_ipdps.json", "burst-hads"),
+        ("ED200/map_ondemand.json", "ils-on-demand"),
+        ("J80/map.json", "hads"),
+        ("J80/map_ipdps.json", "burst-hads"),
+        ("J80/map_ondemand.json", "ils-on-demand"),
+    ];
+    assert_eq!(names, wanted);
+    println!("{}", all.table(Style::PLAIN));
+    for plan in &all.plans {
+        // They know no boot and no checkpoints: without either they come out as planned, or
+        // sooner where idle VMs steal; HADS takes tasks off its on-demand VM, which is cheaper
+        // but later.
+        let (stored, bare) = (plan.stored.0, plan.bare.0);
+        let latest = if plan.scheduler == BagSchedulerName::Hads { 2_700.0 } else { stored * 1.01 };
+        assert!(bare <= latest && bare >= stored * 0.8, "{}: {bare} s, stored {stored}", plan.name);
+        let (stored, ours) = (plan.run, plan.ours_run);
+        assert!(ours.0 <= stored.0.max(2_700.0), "{}: ours {} s", plan.name, ours.0);
+    }
+    assert_eq!(all.csv().lines().count(), 7);
+
+    // One job's folder by itself does too.
+    assert_eq!(stored_plans(&data.join("J80"), &[]).unwrap().plans.len(), 3);
+}
+
+#[test]
+fn a_folder_without_plans_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    for path in [dir.path().to_path_buf(), dir.path().join("none")] {
+        let error = stored_plans(&path, &[]).unwrap_err();
+        assert!(error.is_bad_input(), "{error}");
+        assert!(error.to_string().contains("artifact"), "{error}");
     }
 }

@@ -67,7 +67,8 @@ fn keys_and_columns() {
     assert_eq!(
         tasks.lines().next().unwrap(),
         "task,name,memory_bytes,status,attempts,vm,type,market,first_started_s,finished_s,\
-         checkpoints,restores,migrations,steals,work_lost_s,cpu_real_s"
+         checkpoints,restores,migrations,steals,work_lost_s,cpu_real_s,planned_vm,planned_start_s,\
+         planned_finish_s"
     );
     assert_eq!(
         vms.lines().next().unwrap(),

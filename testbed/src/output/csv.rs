@@ -1,7 +1,9 @@
 //! `tasks.csv` and `vms.csv`.
 
+use std::collections::BTreeMap;
+
 use dormouse_engine::VmEnd;
-use dormouse_policies::StartReason;
+use dormouse_policies::{Plan, PlannedTask, PlannedVm, StartReason};
 use dormouse_units::Span;
 
 use super::numbers::{secs, secs_or_blank, usd};
@@ -10,17 +12,19 @@ use crate::record::Record;
 
 /// The columns of `tasks.csv`.
 pub const TASK_COLUMNS: &str = "task,name,memory_bytes,status,attempts,vm,type,market,\
-    first_started_s,finished_s,checkpoints,restores,migrations,steals,work_lost_s,cpu_real_s";
+    first_started_s,finished_s,checkpoints,restores,migrations,steals,work_lost_s,cpu_real_s,\
+    planned_vm,planned_start_s,planned_finish_s";
 
 /// The columns of `vms.csv`.
 pub const VM_COLUMNS: &str = "vm,type,market,host,price_usd_per_hour,vcpus,launched_s,ready_s,\
     ended_s,end,hibernations,frozen_s,charged_s,cost_usd,tasks,cpu_promised_real_s,\
     cpu_received_real_s";
 
-/// One line per task.
+/// One line per task; what was planned for it last, blank where nothing was.
 #[must_use]
-pub fn tasks(experiment: &Experiment, record: &Record) -> String {
+pub fn tasks(experiment: &Experiment, record: &Record, plan: Option<&Plan>) -> String {
     let mut text = format!("{TASK_COLUMNS}\n");
+    let planned = plan.map(planned).unwrap_or_default();
     for (n, (task, spec)) in record.tasks.iter().zip(&experiment.setup.bag.tasks).enumerate() {
         let last = task.last().and_then(|a| record.vms.get(&a.vm));
         let count =
@@ -52,10 +56,23 @@ pub fn tasks(experiment: &Experiment, record: &Record) -> String {
                 count(StartReason::Stolen),
                 span(lost),
                 span(Span::from_micros(cpu_us)),
+                planned.get(&n).map(|p| p.0.to_string()).unwrap_or_default(),
+                secs_or_blank(planned.get(&n).map(|p| p.1.start)),
+                secs_or_blank(planned.get(&n).map(|p| p.1.end)),
             ],
         );
     }
     text
+}
+
+/// Where and when each task was to run, by its number: the plan's VMs are launched in its order,
+/// so that their numbers are those of the VMs that ran.
+pub(crate) fn planned(plan: &Plan) -> BTreeMap<usize, (usize, PlannedTask)> {
+    let of_vm = |(n, vm): (usize, &PlannedVm)| {
+        let tasks: Vec<_> = vm.vcpus.iter().flatten().copied().collect();
+        tasks.into_iter().map(move |task| (task.task.get() as usize, (n, task)))
+    };
+    plan.vms.iter().enumerate().flat_map(of_vm).collect()
 }
 
 /// One line per VM.

@@ -63,7 +63,7 @@ impl Outcome<'_> {
     /// The system refuses; nothing is left then.
     pub fn write(&self, staging: Staging) -> Result<PathBuf, OutputError> {
         let experiment = &self.header.experiment;
-        staging.write("tasks.csv", &csv::tasks(experiment, self.record))?;
+        staging.write("tasks.csv", &csv::tasks(experiment, self.record, self.plan))?;
         staging.write("vms.csv", &csv::vms(self.record))?;
         if let Some(plan) = self.plan {
             staging.write("plan.json", &format!("{:#}\n", json!(plan)))?;

@@ -11,6 +11,9 @@ pub struct Style {
 }
 
 impl Style {
+    /// No colour.
+    pub const PLAIN: Self = Self { colour: false };
+
     /// Colour on a terminal, unless `NO_COLOR` is set or the terminal is dumb.
     #[must_use]
     pub fn of_stdout() -> Self {

@@ -2,7 +2,7 @@
 
 use super::claims::{Claim, claims};
 use super::compare::{COST, MAKESPAN, rows};
-use super::factors::{EVENTS_AS_EMULATED, EVENTS_OF_THE_MARKET, Factor, HADS_AT_ONCE};
+use super::factors::{BOOT_BILLED, EVENTS_AS_EMULATED, EVENTS_OF_THE_MARKET, Factor, HADS_AT_ONCE};
 use super::run::Base;
 use super::{Results, Target};
 use crate::experiment::InputError;
@@ -28,17 +28,18 @@ impl Reading {
     /// Its name.
     #[must_use]
     pub fn name(&self) -> String {
-        if self.factors.is_empty() { "ours".to_owned() } else { self.factors.join(" and ") }
+        if self.factors.is_empty() { "ours".to_owned() } else { self.factors.join(" + ") }
     }
 }
 
-const READINGS: [&[Factor]; 6] = [
+const READINGS: [&[Factor]; 7] = [
     &[],
     &[EVENTS_AS_EMULATED],
     &[EVENTS_OF_THE_MARKET],
     &[HADS_AT_ONCE],
-    &[EVENTS_AS_EMULATED, HADS_AT_ONCE],
-    &[EVENTS_OF_THE_MARKET, HADS_AT_ONCE],
+    &[BOOT_BILLED],
+    &[EVENTS_AS_EMULATED, BOOT_BILLED],
+    &[EVENTS_AS_EMULATED, HADS_AT_ONCE, BOOT_BILLED],
 ];
 
 /// The cells of all readings.
@@ -68,7 +69,13 @@ impl Readings {
     pub(crate) fn made(&self, samples: &Samples) -> Vec<Reading> {
         let each = samples.chunks(self.targets.len().max(1)).zip(READINGS);
         each.map(|(samples, factors)| {
-            let all = self.targets.iter().cloned().zip(samples.iter().cloned()).collect();
+            let mut all: Vec<_> =
+                self.targets.iter().cloned().zip(samples.iter().cloned()).collect();
+            if factors.iter().any(|f| f.name == BOOT_BILLED.name) {
+                for sample in all.iter_mut().flat_map(|(_, samples)| samples) {
+                    sample.cost += sample.boot_cost;
+                }
+            }
             reading(&Results { all }, factors)
         })
         .collect()

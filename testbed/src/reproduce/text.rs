@@ -130,7 +130,7 @@ fn readings(done: &Finished, style: Style) -> String {
         let counts = |name: &str, figures: [f64; 4], off: &str| {
             let [h, r, b, a] = figures;
             format!(
-                "  {name:<40} hibernations {h:>5.2}, resumes {r:>5.2}, later on-demand VMs {b:.2} \
+                "  {name:<50} hibernations {h:>5.2}, resumes {r:>5.2}, later on-demand VMs {b:.2} \
                  and {a:.2}{off}"
             )
         };

@@ -45,6 +45,8 @@ pub(crate) struct Machine {
     pub(crate) kind: KindId,
     pub(crate) market: Market,
     pub(crate) phase: Phase,
+    /// When it will be killed, if that was said; a hibernation or resume between changes nothing.
+    pub(crate) doomed: Option<Time>,
     /// When it will have booted, while it boots.
     pub(crate) ready_at: Time,
     /// When its first allocation cycle began.
@@ -66,6 +68,7 @@ impl Machine {
             kind,
             market,
             phase: Phase::Booting,
+            doomed: None,
             ready_at,
             cycle_from: ready_at,
             cycle_wake: None,

@@ -139,6 +139,9 @@ impl BagScheduler {
             }
         }
         (machine.phase, machine.cycle_from) = (Phase::Ready, turn.now);
+        if let Some(at) = machine.doomed {
+            return self.vm_preempting(turn, vm, at);
+        }
         self.floor.dispatch(turn, vm);
         self.if_idle(turn, vm);
         self.reconsider(turn);
@@ -148,7 +151,8 @@ impl BagScheduler {
     fn vm_preempting(&mut self, turn: &mut Turn<'_>, vm: VmId, at: Time) {
         let Some(machine) = self.floor.machines.get_mut(&vm) else { return };
         let running = machine.phase == Phase::Ready;
-        machine.phase = Phase::Leaving;
+        let at = machine.doomed.map_or(at, |said| said.min(at));
+        (machine.phase, machine.doomed) = (Phase::Leaving, Some(at));
         let stays = |task: TaskId| {
             running && machine.running.iter().any(|r| r.task == task && r.ends <= at)
         };

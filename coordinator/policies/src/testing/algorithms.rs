@@ -256,6 +256,23 @@ fn hads_waits_for_a_resume_as_long_as_it_can() {
     assert_eq!(stage.tell(55, &finished(0, 0)), [start(1, 0, Mode::Burst, StartReason::Planned)]);
 }
 
+/// A spot VM that will be killed hibernates and resumes: it takes no work all the same.
+#[test]
+fn a_resume_does_not_make_a_doomed_vm_fit_for_work() {
+    for name in [BagSchedulerName::BurstHads, BagSchedulerName::Hads] {
+        let (cloud, bag) = (cloud(2), tens(3, 200));
+        let vms = [("a", Market::Spot, &[0][..]), ("a", Market::OnDemand, &[1, 2])];
+        let mut stage = Stage::new(name, &cloud, &bag, &vms);
+        let (vm, at) = (VmId::new(0), Time::from_secs(130));
+        stage.tell(12, &Notice::VmPreempting { vm, at });
+        stage.tell(13, &hibernated(0));
+        let mut after = stage.tell(14, &Notice::VmResumed { vm });
+        after.extend(stage.tell(40, &finished(1, 1)));
+        let starts_there = |d: &&Decision| matches!(d, Decision::Start { vm: on, .. } if *on == vm);
+        assert_eq!(after.iter().find(starts_there), None, "{name}: {after:?}");
+    }
+}
+
 /// On VM 0 tasks 1 and 2 wait and would end at 30 and 40. VM 1 is done at 20: there 2 ends at 30,
 /// sooner; 1 after that at 40, later.
 #[test]

@@ -227,9 +227,6 @@ impl<'a> World<'a> {
     fn interrupt(&mut self, vm: VmId, action: Action) {
         match action {
             Action::Hibernate => {
-                if self.doomed.contains_key(&vm) {
-                    return;
-                }
                 assert!(self.provider.hibernate(vm) && self.provider.hibernated(self.now, vm));
                 self.outcome.hibernations += 1;
                 for task in self.on(vm) {
@@ -238,7 +235,11 @@ impl<'a> World<'a> {
                 self.notices.push_back(Notice::VmHibernated { vm });
             }
             Action::Resume => {
-                assert!(self.provider.resume(vm) && self.provider.resumed(self.now, vm));
+                // Others may have its host's vCPUs by now.
+                if !self.provider.resume(vm) {
+                    return;
+                }
+                assert!(self.provider.resumed(self.now, vm));
                 self.outcome.resumes += 1;
                 for task in self.on(vm) {
                     self.go_on(task);

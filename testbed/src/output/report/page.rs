@@ -1,11 +1,12 @@
 //! The page: what came out, where the time and the money went, what happened and why.
 
 use dormouse_cloud::Market;
-use dormouse_units::Money;
+use dormouse_policies::Plan;
+use dormouse_units::{Money, Time};
 
 use super::happened;
 use super::html::{STYLE, card, paragraph, section, table};
-use crate::output::csv::{end_word, finished_on};
+use crate::output::csv::{end_word, finished_on, planned};
 use crate::output::gantt::escaped;
 use crate::output::{Fidelity, Outcome};
 
@@ -142,7 +143,44 @@ fn plan(outcome: &Outcome<'_>) -> String {
         plan.spot_limit.as_secs_f64(),
         plan.evaluations
     );
-    text + &paragraph(&about)
+    text + &paragraph(&about) + &planned_tasks(outcome, plan)
+}
+
+/// Each task as it was planned and as it ran, folded: there may be many.
+fn planned_tasks(outcome: &Outcome<'_>, plan: &Plan) -> String {
+    let secs = |t: Time| format!("{:.0} s", t.as_secs_f64());
+    let planned = planned(plan);
+    let tasks = outcome.record.tasks.iter().zip(&outcome.header.experiment.setup.bag.tasks);
+    let rows: Vec<_> = tasks
+        .enumerate()
+        .filter_map(|(n, (task, spec))| {
+            let (vm, plan) = planned.get(&n)?;
+            let started = task.attempts.iter().find_map(|a| a.started);
+            let late = |at: Time| at.as_secs_f64() - plan.end.as_secs_f64();
+            Some(vec![
+                format!("task{n} ({})", spec.name),
+                format!("vm{vm}"),
+                task.last().map(|a| a.vm.to_string()).unwrap_or_default(),
+                secs(plan.start),
+                started.map(secs).unwrap_or_default(),
+                secs(plan.end),
+                task.finished.map(secs).unwrap_or_default(),
+                task.finished.map(|at| format!("{:+.0} s", late(at))).unwrap_or_default(),
+            ])
+        })
+        .collect();
+    let head = [
+        "task",
+        "planned on",
+        "finished on",
+        "planned start",
+        "first start",
+        "planned end",
+        "end",
+        "later by",
+    ];
+    let table = table(&head, 3, &rows);
+    format!("<details><summary>Every task, planned and actual</summary>{table}</details>\n")
 }
 
 fn fidelity(outcome: &Outcome<'_>, fidelity: &Fidelity) -> String {
