@@ -126,11 +126,14 @@ pub(crate) fn tasks_are_isolated_and_reaped() {
     assert_eq!(task.wait(SOON).unwrap(), Some(Ended::Exited(7)));
     assert!(matches!(task.wait(SOON), Err(Error::Process { action: "wait for", .. })));
     let task = worker.start_task(&name("s"), &vm, &["spin"]);
-    let fds: Vec<_> = fs::read_dir(format!("/proc/{}/fd", task.pid()))
-        .unwrap()
-        .map(|fd| fs::read_link(fd.unwrap().path()).unwrap())
-        .collect();
-    assert_eq!(fds.len(), 3, "{fds:?}");
+    // A start is over once the program has replaced the worker's image; the kernel closes what it
+    // is not to inherit right after that.
+    wait_for("only the standard streams to be open", || {
+        let entries = fs::read_dir(format!("/proc/{}/fd", task.pid())).unwrap();
+        let fds: Vec<_> =
+            entries.flatten().filter_map(|fd| fs::read_link(fd.path()).ok()).collect();
+        if fds.len() == 3 { Ok(()) } else { Err(format!("{fds:?}")) }
+    });
     assert_eq!(task.wait(Duration::from_millis(5)).unwrap(), None);
     task.kill().unwrap();
     assert_eq!(task.wait(SOON).unwrap(), KILLED);
