@@ -1,6 +1,6 @@
 //! The papers' tables again: ours beside theirs, with intervals, claims and causes.
 //!
-//! So far Burst-HADS: Teylo, Arantes, Sens, Drummond, "Scheduling Bag-of-Tasks in Clouds using
+//! MEASY's experiments are in `dormouse-measy`; its page is here. Burst-HADS: Teylo, Arantes, Sens, Drummond, "Scheduling Bag-of-Tasks in Clouds using
 //! Spot and Burstable Virtual Machines", Tables IV and VI and the claims of its section IV.
 
 mod causes;
@@ -8,6 +8,7 @@ mod claims;
 mod compare;
 mod factors;
 mod live;
+mod measy;
 mod page;
 mod paper;
 mod plots;
@@ -19,5 +20,6 @@ pub use causes::{Cause, Move, Overall};
 pub use claims::Claim;
 pub use compare::{DEVIATION, Row};
 pub use live::LiveRun;
+pub use measy::measy_page;
 pub use run::{Finished, Request};
 pub use targets::{Results, Target};
