@@ -54,7 +54,7 @@ mod reservation;
 mod scheduler;
 mod simulate;
 
-pub use algorithm::{Algorithm, Config, Promotion, UnknownAlgorithmError};
+pub use algorithm::{Algorithm, Config, Fill, Promotion, UnknownAlgorithmError};
 pub use chance::Sharing;
 pub use decision::{Decision, Event, Move, Tier, Why};
 pub use explain::{Note, Noted};

@@ -83,12 +83,12 @@ impl Processors {
     }
 
     /// Background VMs that are idle and of use, least used foreground first.
-    pub(crate) fn background_room(&self, usable_below: Ppm) -> Vec<u32> {
+    pub(crate) fn background_room(&self, usable_below: Ppm, usable_idle: bool) -> Vec<u32> {
         let mut room: Vec<_> = self
             .all
             .iter()
             .zip(0_u32..)
-            .filter(|(p, _)| p.background.is_none())
+            .filter(|(p, _)| p.background.is_none() && (usable_idle || p.foreground.is_some()))
             .map(|(p, n)| (p.foreground.map_or(Ppm::ZERO, |seat| seat.usage), n))
             .filter(|(usage, _)| *usage < usable_below)
             .collect();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use dormouse_units::{Attempt, Time};
 
-use crate::algorithm::{Config, Promotion};
+use crate::algorithm::{Config, Fill, Promotion};
 use crate::decision::{Decision, Event, Move, Tier, Why};
 use crate::explain::{Note, Noted, Watch};
 use crate::job::{Job, JobId, Placement};
@@ -76,6 +76,8 @@ pub struct Scheduler {
     shortest: Shortest,
     endings: Endings,
     processors: Processors,
+    /// Jobs in the background, and whether one left it since it was last filled.
+    background: (usize, bool),
     scanned: Option<Scanned>,
     watch: Option<Watch>,
 }
@@ -105,6 +107,7 @@ impl Scheduler {
             shortest: Shortest::default(),
             endings: Endings::default(),
             processors: Processors::new(config.processors),
+            background: (0, true),
             scanned: None,
             watch: None,
         }
@@ -183,6 +186,7 @@ impl Scheduler {
             State::Waiting => {}
             State::Background { on, .. } => {
                 self.processors.leave_background(&on);
+                self.background = (self.background.0 - 1, true);
                 if let Ok(at) = self.queue.binary_search_by_key(&id, |c| c.id) {
                     self.queue.remove(at);
                 }
@@ -205,7 +209,12 @@ impl Scheduler {
             self.scanned = Some(self.backfill(now, before, out));
         }
         if self.promotion.is_some() {
-            self.fill_background(before, out);
+            match (self.config.fill, self.background) {
+                (Fill::EveryPass, _) => self.fill_background(before, out),
+                // Who was left waiting by the last pass was not looked at in it.
+                (Fill::AfterDeparture, (0, _) | (_, true)) => self.fill_background(None, out),
+                (Fill::AfterDeparture, (_, false)) => {}
+            }
         }
         self.note_watched(now, self.scanned.map(|scanned| scanned.left));
         if self.promotion == Some(Promotion::Wait) {
@@ -349,6 +358,9 @@ impl Scheduler {
             }
         };
         self.processors.sit_foreground(id, &known.job.usage, &on);
+        if matches!(known.state, State::Background { .. }) {
+            self.background = (self.background.0 - 1, true);
+        }
         let expected_end = now + known.job.estimate;
         self.endings.add(Ending { at: expected_end, id, processes: candidate.processes });
         known.state = State::Foreground { on, attempt, expected_end };
@@ -360,10 +372,12 @@ impl Scheduler {
     /// these, since the others did not fit and the room has not grown.
     fn fill_background(&mut self, before: Option<Scanned>, out: &mut Vec<Decision>) {
         let fresh = self.queue.get(before.map_or(0, |b| b.upto)..).unwrap_or_default();
+        self.background.1 = false;
         if self.shortest.is_empty() || fresh.is_empty() {
             return;
         }
-        let room = self.processors.background_room(self.config.usable_below);
+        let Config { usable_below, usable_idle, .. } = self.config;
+        let room = self.processors.background_room(usable_below, usable_idle);
         let mut room = room.as_slice();
         let chosen = if before.is_some() {
             fresh.iter().collect::<Shortest>().fitting(room.len())
@@ -378,6 +392,7 @@ impl Scheduler {
             self.processors.sit_background(id, &known.job.usage, &on);
             let attempt = Attempt::new(1);
             known.state = State::Background { on: on.clone(), attempt };
+            self.background.0 += 1;
             if let Ok(at) = self.queue.binary_search_by_key(&id, |c| c.id) {
                 self.shortest.remove(&self.queue[at]);
             }

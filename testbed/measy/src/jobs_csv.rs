@@ -4,8 +4,7 @@ use std::io::{self, Write};
 
 use dormouse_batch::Record;
 use dormouse_units::{Span, Time};
-
-use crate::decimal::{millionths, seconds, whole};
+use dormouse_workload::decimal::{millionths, seconds, whole};
 
 /// Columns, in Batsim's order; times in seconds.
 const COLUMNS: &str = "job_id,workload_name,profile,submission_time,\

@@ -1,7 +1,6 @@
 //! The evaluation of the MEASY paper, and what batch runs leave for other programs.
 
 mod batch_means;
-mod decimal;
 mod jobs_csv;
 pub mod reproduce;
 mod sharing;

@@ -6,7 +6,11 @@ use sha2::{Digest as _, Sha256};
 
 /// A digest of decisions in their order.
 #[derive(Clone, Debug, Default)]
-pub struct Digest(Sha256);
+pub struct Digest {
+    sha: Sha256,
+    /// A decision as bytes.
+    bytes: Vec<u8>,
+}
 
 impl Digest {
     /// Adds a decision.
@@ -21,18 +25,21 @@ impl Digest {
                 Move::Migrate { on } => (4, attempt, &on[..]),
             },
         };
-        self.0.update(now.as_micros().to_le_bytes());
-        self.0.update(decision.job().get().to_le_bytes());
-        self.0.update([what]);
-        self.0.update(attempt.get().to_le_bytes());
+        let bytes = &mut self.bytes;
+        bytes.clear();
+        bytes.extend_from_slice(&now.as_micros().to_le_bytes());
+        bytes.extend_from_slice(&decision.job().get().to_le_bytes());
+        bytes.push(what);
+        bytes.extend_from_slice(&attempt.get().to_le_bytes());
         for p in on {
-            self.0.update(p.to_le_bytes());
+            bytes.extend_from_slice(&p.to_le_bytes());
         }
+        self.sha.update(bytes);
     }
 
     /// As `summary.json` has it.
     #[must_use]
     pub fn hex(self) -> String {
-        self.0.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+        self.sha.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
     }
 }

@@ -12,10 +12,10 @@ pub enum BatchError {
     #[error(transparent)]
     Swf(#[from] SwfError),
     /// The model.
-    #[error(transparent)]
+    #[error("workload: {0}")]
     Model(#[from] ModelError),
     /// The estimates.
-    #[error(transparent)]
+    #[error("workload.estimates: {0}")]
     Estimates(#[from] EstimatesError),
     /// Jobs that can't be scheduled.
     #[error("{0}")]

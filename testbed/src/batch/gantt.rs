@@ -132,7 +132,7 @@ impl Chart<'_> {
 
     fn legend(&mut self) {
         let two = self.outcome.header.experiment.scheduler.name.promotion().is_some();
-        let mut x = WIDTH - 590.0;
+        let mut x = WIDTH - 660.0;
         let mut item = |svg: &mut Svg, classes: &[&str], h: f64, text: &str, width: f64| {
             for class in classes {
                 svg.rect(Rect { x, y: 26.0 - h, w: 20.0, h }, class, "");

@@ -83,8 +83,8 @@ fn load(outcome: &BatchOutcome<'_>) -> String {
     let panel = |title: &str, lines| Panel {
         title: title.to_owned(),
         x_label: name.to_owned(),
-        y_label: String::new(),
         lines,
+        ..Panel::default()
     };
     let two = outcome.header.experiment.scheduler.name.promotion().is_some();
     let mut busy = vec![line("foreground", Quantity::Foreground)];
@@ -98,7 +98,7 @@ fn load(outcome: &BatchOutcome<'_>) -> String {
             panel("jobs waiting", vec![line("waiting", Quantity::Waiting)]),
         ],
     };
-    let text = format!("<div class=\"wide\">{}</div>", chart.to_svg());
+    let text = format!("<div class=\"chart\">{}</div>", chart.to_svg());
     let mut text = text + &paragraph("Means over equal parts of the run.");
     if let Some(most) = outcome.most_in_system {
         text += &paragraph(&format!("At most {most} jobs were in the system at once."));

@@ -1,6 +1,6 @@
 //! `schedule.swf`: the schedule as a log, in order of submission as the format wants it.
 
-use std::collections::BTreeMap;
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, BufWriter};
 
@@ -13,8 +13,10 @@ use dormouse_workload::{Header, SwfJob, SwfWriter};
 #[derive(Debug)]
 pub struct Schedule {
     to: SwfWriter<BufWriter<File>>,
+    /// The job that is to be written next.
     next: JobId,
-    early: BTreeMap<JobId, SwfJob>,
+    /// The jobs from that one on, as far as they have ended.
+    early: VecDeque<Option<SwfJob>>,
 }
 
 impl Schedule {
@@ -29,7 +31,7 @@ impl Schedule {
         header.set("MaxProcs", machine);
         header.set("Note", format!("schedule of {name}"));
         let to = SwfWriter::new(BufWriter::with_capacity(1 << 16, file), &header)?;
-        Ok(Self { to, next: JobId::new(0), early: BTreeMap::new() })
+        Ok(Self { to, next: JobId::new(0), early: VecDeque::new() })
     }
 
     /// Takes a job that ended.
@@ -38,21 +40,19 @@ impl Schedule {
     ///
     /// Writing failed.
     pub fn add(&mut self, record: &Record) -> io::Result<()> {
-        let job = swf_job(record);
-        if record.id != self.next {
-            self.early.insert(record.id, job);
-            return Ok(());
+        // Every job ends once, and none before it was written.
+        let Some(place) = record.id.get().checked_sub(self.next.get()) else { return Ok(()) };
+        let place = place as usize;
+        if self.early.len() <= place {
+            self.early.resize(place + 1, None);
         }
-        self.write(&job)?;
-        while let Some(job) = self.early.remove(&self.next) {
-            self.write(&job)?;
+        self.early[place] = Some(swf_job(record));
+        while let Some(Some(job)) = self.early.front() {
+            self.to.write(job)?;
+            self.early.pop_front();
+            self.next = JobId::new(self.next.get() + 1);
         }
         Ok(())
-    }
-
-    fn write(&mut self, job: &SwfJob) -> io::Result<()> {
-        self.next = JobId::new(self.next.get() + 1);
-        self.to.write(job)
     }
 
     /// Writes what is left. After a run that broke off, that is jobs behind one that never ended.
@@ -61,8 +61,8 @@ impl Schedule {
     ///
     /// Writing failed.
     pub fn finish(mut self) -> io::Result<()> {
-        for job in std::mem::take(&mut self.early).into_values() {
-            self.to.write(&job)?;
+        for job in self.early.iter().flatten() {
+            self.to.write(job)?;
         }
         self.to.finish()?;
         Ok(())

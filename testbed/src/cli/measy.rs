@@ -1,17 +1,20 @@
 //! `dormouse reproduce measy`.
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use clap::Args;
 use dormouse_measy::read_sharing;
-use dormouse_measy::reproduce::{self as paper, Figure, Options, ReproduceError};
+use dormouse_measy::reproduce::{Evaluation, Figure, Options, ReproduceError, evaluate};
 
 use super::failure::Failure;
 use super::print::print;
 use super::ranking;
 use super::reproduce::{Bar, ReproduceArgs};
 use super::two_tier;
+use crate::output::OutputError;
+use crate::reproduce::measy_page;
 
 /// What only this paper takes.
 #[derive(Debug, Args)]
@@ -32,6 +35,9 @@ pub(crate) struct MeasyArgs {
     /// Of measy/two-tier: foreground CPU usages in per cent [default: 40,50,60,70,80,90,100]
     #[arg(long, value_name = "PERCENT,…", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(super) usages: Vec<u32>,
+    /// Of measy: do not look for the causes where ours differs
+    #[arg(long)]
+    no_causes: bool,
 }
 
 impl MeasyArgs {
@@ -47,6 +53,7 @@ impl MeasyArgs {
             ("--jobs", self.jobs.is_some()),
             ("--seed", self.seed.is_some()),
             ("--two-tier", self.two_tier.is_some()),
+            ("--no-causes", self.no_causes),
         ]
         .into_iter()
         .find_map(|(option, given)| given.then_some(option))
@@ -91,23 +98,58 @@ pub(super) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
         sharing: sharing.unwrap_or_default(),
         seed: args.measy.seed.unwrap_or(1),
         threads: args.common.threads(),
-        out: out.clone(),
+        causes: !args.measy.no_causes,
     };
     let bar = Mutex::new(Bar::new(args.common.quiet));
-    let report = paper::reproduce(&options, |n, of| {
+    let done = evaluate(&options, |stage, n, of| {
         if let Ok(mut bar) = bar.lock() {
-            bar.show("runs", n, of);
+            bar.show(stage, n, of);
         }
     });
     if let Ok(bar) = bar.lock() {
         bar.finish();
     }
-    let report = report?;
+    let done = done?;
+    write(&done, &out, &command(args))?;
     if args.common.quiet {
         return Ok(());
     }
-    print(&report)?;
+    print(&done.table())?;
     print(&format!("\n  results in {}", out.display()))
+}
+
+/// The files of an evaluation.
+fn write(done: &Evaluation, out: &Path, command: &str) -> Result<(), OutputError> {
+    fs::create_dir_all(out).map_err(|error| OutputError::io("make", out, error))?;
+    let write = |name: &str, text: &str| {
+        let path = out.join(name);
+        fs::write(&path, text).map_err(|error| OutputError::io("write", &path, error))
+    };
+    write("table.csv", &done.csv())?;
+    write("report.html", &measy_page(done, command))?;
+    for figure in &done.figures {
+        write(&format!("{}.svg", figure.name()), &figure.chart(&done.results).to_svg())?;
+    }
+    Ok(())
+}
+
+/// The command that makes the same again, wherever its results go.
+fn command(args: &ReproduceArgs) -> String {
+    let MeasyArgs { kth, jobs, seed, two_tier, no_causes, usages: _ } = &args.measy;
+    let mut text = format!("dormouse reproduce {}", args.paper);
+    let mut option = |name: &str, value: Option<String>| {
+        if let Some(value) = value {
+            text += &format!(" {name} {value}");
+        }
+    };
+    option("--kth", kth.as_ref().map(|path| path.display().to_string()));
+    option("--jobs", jobs.map(|n| n.to_string()));
+    option("--seed", seed.map(|n| n.to_string()));
+    option("--two-tier", two_tier.as_ref().map(|path| path.display().to_string()));
+    if *no_causes {
+        text += " --no-causes";
+    }
+    text
 }
 
 /// Where the results go.
@@ -118,7 +160,7 @@ pub(super) fn folder(args: &ReproduceArgs) -> PathBuf {
 
 impl From<ReproduceError> for Failure {
     fn from(error: ReproduceError) -> Self {
-        let text = super::chain(&error);
-        if error.exit_status() == 2 { Self::BadInput(text) } else { Self::Broken(text) }
+        // Each of them is about what was asked for or given.
+        Self::BadInput(super::chain(&error))
     }
 }

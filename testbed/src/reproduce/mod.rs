@@ -1,6 +1,6 @@
 //! The papers' tables again: ours beside theirs, with intervals, claims and causes.
 //!
-//! So far Burst-HADS: Teylo, Arantes, Sens, Drummond, "Scheduling Bag-of-Tasks in Clouds using
+//! MEASY's experiments are in `dormouse-measy`; its page is here. Burst-HADS: Teylo, Arantes, Sens, Drummond, "Scheduling Bag-of-Tasks in Clouds using
 //! Spot and Burstable Virtual Machines", Tables IV and VI and the claims of its section IV.
 
 mod causes;
@@ -9,6 +9,7 @@ mod compare;
 mod factors;
 mod live;
 mod make_live;
+mod measy;
 mod page;
 mod paper;
 mod plans;
@@ -23,6 +24,7 @@ pub use claims::Claim;
 pub use compare::{DEVIATION, Row};
 pub use live::LiveRun;
 pub use make_live::MakeLive;
+pub use measy::measy_page;
 pub use plans::{StoredPlan, StoredPlans, stored_plans};
 pub use readings::Reading;
 pub use run::{Finished, Request};

@@ -7,6 +7,7 @@
 
 mod arrivals;
 pub mod cli;
+pub mod decimal;
 mod models;
 mod plot;
 mod sampling;
@@ -16,7 +17,7 @@ mod usage;
 
 pub use arrivals::{offered_load, scale_arrivals};
 pub use models::{EstimatesError, Model, ModelError, Targets, tsafrir_estimates};
-pub use plot::{Chart, Line, Panel};
+pub use plot::{Chart, Kind as PanelKind, Line, Panel};
 pub use statistics::{Histogram, Moments, Statistics};
 pub use swf::{
     Header, OnMalformed, Problem, Skipped, SwfError, SwfJob, SwfReader, SwfWriter, Trace,

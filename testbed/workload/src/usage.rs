@@ -33,17 +33,38 @@ impl UsageRule {
     /// `submission` with its usage.
     #[must_use]
     pub fn assign(&self, submission: Submission) -> Submission {
-        let usage = if submission.processes <= 1 || self.low >= Ppm::ONE {
+        let usage = if self.is_whole(&submission) {
             Usage::FULL
         } else {
-            let mut stream = Stream::new(self.seed, "cpu-usage", submission.number);
-            let width = self.high.get().saturating_sub(self.low.get()) as usize + 1;
-            let draw = |_| {
-                let above = u32::try_from(stream.below(width)).unwrap_or_default();
-                Ppm::new(self.low.get() + above)
-            };
-            Usage::each((0..submission.processes).map(draw).collect())
+            let mut stream = self.stream(&submission);
+            Usage::each((0..submission.processes).map(|_| self.draw(&mut stream)).collect())
         };
         Submission { usage, ..submission }
+    }
+
+    /// As [`UsageRule::assign`], with one draw for all processes of a job: the text can be read
+    /// so too.
+    #[must_use]
+    pub fn assign_one(&self, submission: Submission) -> Submission {
+        let usage = if self.is_whole(&submission) {
+            Usage::FULL
+        } else {
+            Usage::Uniform(self.draw(&mut self.stream(&submission)))
+        };
+        Submission { usage, ..submission }
+    }
+
+    fn is_whole(&self, submission: &Submission) -> bool {
+        submission.processes <= 1 || self.low >= Ppm::ONE
+    }
+
+    fn stream(&self, submission: &Submission) -> Stream {
+        Stream::new(self.seed, "cpu-usage", submission.number)
+    }
+
+    fn draw(&self, stream: &mut Stream) -> Ppm {
+        let width = self.high.get().saturating_sub(self.low.get()) as usize + 1;
+        let above = u32::try_from(stream.below(width)).unwrap_or_default();
+        Ppm::new(self.low.get() + above)
     }
 }

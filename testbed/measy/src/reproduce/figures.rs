@@ -3,15 +3,14 @@
 use std::collections::BTreeSet;
 
 use dormouse_batch::Algorithm;
-use dormouse_workload::{Chart, Line, Panel};
+use dormouse_workload::{Chart, Line, Panel, PanelKind};
 
-use super::cell::{Cell, Outcome, Variant};
-use super::grid::{LOADS, ReproduceError, Results};
+use super::cell::{Cell, Outcome};
+use super::evaluate::{ReproduceError, Results};
+use super::setting::{Cost, Draws, Estimates, Information, Setting, Usage};
+use super::statements::{COSTS, LOADS};
 use super::workloads::Source;
 use crate::batch_means::BatchMeans;
-
-/// Migration costs in seconds, the default first.
-pub(super) const COSTS: [u32; 8] = [20, 120, 300, 480, 900, 1500, 2400, 3600];
 
 /// A figure of the evaluation. The paper's are for FW and JW; each kind also exists for
 /// KTH-SP2, which the paper does not have.
@@ -89,48 +88,52 @@ impl Figure {
         }
     }
 
-    /// The lines of its panels: name, workload, variant, scheduler.
-    fn lines(self) -> Vec<(String, Source, Variant, Algorithm)> {
+    /// The lines of its panels: name, workload, setting, scheduler.
+    fn lines(self) -> Vec<(String, Source, Setting, Algorithm)> {
         use Algorithm::{Easy, Keasy, Measy, Reasy};
-        let line = |source, variant, algorithm: Algorithm| {
-            (algorithm.name().to_uppercase(), source, variant, algorithm)
+        let standard = Setting::default();
+        let line = |source, setting, algorithm: Algorithm| {
+            (algorithm.name().to_uppercase(), source, setting, algorithm)
+        };
+        let compared = |source, setting| {
+            vec![
+                line(source, standard, Easy),
+                line(source, setting, Keasy),
+                line(source, setting, Measy),
+            ]
         };
         match self {
             Self::Schedulers(source) => [Easy, Keasy, Reasy, Measy]
-                .map(|algorithm| line(source, Variant::Standard, algorithm))
+                .map(|algorithm| line(source, standard, algorithm))
                 .into(),
-            Self::Migrations => Source::ALL
-                .map(|source| (source.name().to_owned(), source, Variant::Standard, Measy))
-                .into(),
-            Self::NoUsage(source) => vec![
-                line(source, Variant::Standard, Easy),
-                line(source, Variant::NoUsage, Keasy),
-                line(source, Variant::NoUsage, Measy),
-            ],
-            Self::FullUsage(source) => vec![
-                line(source, Variant::Standard, Easy),
-                line(source, Variant::FullUsage, Keasy),
-                line(source, Variant::FullUsage, Measy),
-            ],
+            Self::Migrations => {
+                Source::ALL.map(|source| (source.name().to_owned(), source, standard, Measy)).into()
+            }
+            Self::NoUsage(source) => {
+                compared(source, Setting { information: Information::Absent, ..standard })
+            }
+            Self::FullUsage(source) => compared(source, Setting { usage: Usage::Full, ..standard }),
             Self::Sensitivity(source) => {
-                let of = |variant: Variant, algorithms: &[Algorithm]| {
+                let of = |setting: Setting, algorithms: &[Algorithm]| {
                     let line = |a: &Algorithm| {
-                        let name = format!("{} {}", a.name().to_uppercase(), variant.name());
-                        (name, source, variant, *a)
+                        let name = format!("{}, {}", a.name().to_uppercase(), setting.name());
+                        (name, source, setting, *a)
                     };
                     algorithms.iter().map(line).collect::<Vec<_>>()
                 };
-                let mut lines = of(Variant::Standard, &[Easy]);
-                lines.extend(of(Variant::ExactEstimates, &[Easy, Keasy, Reasy, Measy]));
-                lines.extend(of(Variant::EachProcess, &[Keasy, Reasy, Measy]));
+                let exact = Setting { estimates: Estimates::Exact, ..standard };
+                let each = Setting { draws: Draws::EachProcess, ..standard };
+                let mut lines = of(standard, &[Easy]);
+                lines.extend(of(exact, &[Easy, Keasy, Reasy, Measy]));
+                lines.extend(of(each, &[Keasy, Reasy, Measy]));
                 lines
             }
             Self::Cost(source) => {
-                let mut lines = vec![line(source, Variant::Standard, Keasy)];
-                lines
-                    .extend(COSTS.map(|cost| {
-                        (format!("MEASY {cost} s"), source, cost_variant(cost), Measy)
-                    }));
+                let mut lines = vec![line(source, standard, Keasy)];
+                lines.extend(COSTS.map(|cost| {
+                    let setting = Setting { cost: Cost(cost), ..standard };
+                    (format!("MEASY {cost} s"), source, setting, Measy)
+                }));
                 lines
             }
         }
@@ -140,8 +143,8 @@ impl Figure {
     #[must_use]
     pub fn cells(self) -> BTreeSet<Cell> {
         let lines = self.lines();
-        let cells = lines.into_iter().flat_map(|(_, source, variant, algorithm)| {
-            LOADS.map(|load| Cell { source, variant, load, algorithm })
+        let cells = lines.into_iter().flat_map(|(_, source, setting, algorithm)| {
+            LOADS.map(|load| Cell { source, setting, load, algorithm }.canonical())
         });
         cells.collect()
     }
@@ -161,14 +164,19 @@ impl Figure {
             title: title.to_owned(),
             x_label: "offered load".to_owned(),
             y_label: y_label.to_owned(),
+            // Responses grow tenfold towards full load: the low loads would be one line.
+            kind: match self {
+                Self::Migrations => PanelKind::Linear,
+                _ => PanelKind::Logarithmic,
+            },
             lines: self
                 .lines()
                 .into_iter()
-                .map(|(name, source, variant, algorithm)| {
+                .map(|(name, source, setting, algorithm)| {
                     let (mut points, mut bars) = (Vec::new(), Vec::new());
                     for load in LOADS {
-                        let cell = Cell { source, variant, load, algorithm };
-                        if let Some(outcome) = results.get(&cell) {
+                        let cell = Cell { source, setting, load, algorithm };
+                        if let Some(outcome) = results.get(&cell.canonical()) {
                             let estimate = metric(outcome).estimate();
                             points.push((f64::from(load) / 100.0, estimate.mean));
                             bars.push((estimate.low, estimate.high));
@@ -181,9 +189,4 @@ impl Figure {
         let title = format!("{} ({})", self.title(), self.name());
         Chart { title, panels: panels.collect() }
     }
-}
-
-/// The default cost is the standard setting: one cell, not two.
-pub(super) const fn cost_variant(seconds: u32) -> Variant {
-    if seconds == COSTS[0] { Variant::Standard } else { Variant::Cost(seconds) }
 }

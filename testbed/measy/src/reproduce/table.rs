@@ -1,109 +1,98 @@
 //! Results as `table.csv` and as text.
 
-use std::collections::BTreeMap;
-use std::fmt::Write;
+use std::fmt::Write as _;
 
 use dormouse_batch::Algorithm;
 
-use super::cell::{Cell, Outcome, Variant};
-use super::claims::Claim;
-use super::grid::{LOADS, Results};
-use super::workloads::{Source, Workload};
-use crate::batch_means::{BATCHES, Estimate};
+use super::evaluate::{Claim, Evaluation};
+use crate::batch_means::Estimate;
 
-/// The paper gives no figure for single points: the column is empty there.
-pub(super) fn csv(results: &Results, claims: &[Claim]) -> String {
-    let mut text = "case,metric,paper,ours_mean,ours_ci95_low,ours_ci95_high,n\n".to_owned();
-    let mut row = |case: &str, metric: &str, paper: Option<f64>, ours: Estimate| {
-        let Estimate { mean, low, high, n } = ours;
-        let paper = paper.map(|p| p.to_string()).unwrap_or_default();
-        // Writing to a String can't fail.
-        let _ = writeln!(text, "{case},{metric},{paper},{mean:.6},{low:.6},{high:.6},{n}");
-    };
-    for claim in claims {
-        row(&claim.case, claim.metric, claim.paper, claim.ours);
+/// The columns of a claim in text.
+type Line = [String; 5];
+
+impl Claim {
+    /// The paper's figure, ours, their relative difference, and the verdict.
+    #[must_use]
+    pub fn words(&self) -> Line {
+        let paper = self.paper.map(short).unwrap_or_default();
+        let difference =
+            self.paper.map(|paper| format!("{:+.1} %", 100.0 * (self.ours.mean / paper - 1.0)));
+        let verdict = match self.holds {
+            Some(true) => "holds",
+            Some(false) => "does not hold",
+            None => "",
+        };
+        let ours = short(self.ours.mean);
+        [self.statement.text(), paper, ours, difference.unwrap_or_default(), verdict.to_owned()]
     }
-    for (cell, outcome) in results {
-        let case = cell.name();
-        row(&case, "response_s", None, outcome.response.estimate());
-        row(&case, "bounded_slowdown", None, outcome.slowdown.estimate());
-        if cell.algorithm == Algorithm::Measy {
-            row(&case, "migrations_per_job", None, outcome.migrations.estimate());
-        }
-    }
-    text
 }
 
-pub(super) fn report(
-    workloads: &BTreeMap<Source, Workload>,
-    results: &Results,
-    claims: &[Claim],
-) -> String {
-    let mut text = "# MEASY in virtual time\n\n".to_owned();
-    let _ = writeln!(
-        text,
-        "Intervals are 95 % by batch means: {BATCHES} batches after a tenth of the jobs as \
-         warm-up. Comparisons pair the batches of runs on the same jobs. EASY is the variant \
-         that the documentation of `dormouse-batch` defines: extra-nodes rule, estimates as \
-         given, no kill at the estimate.\n"
-    );
-    for workload in workloads.values() {
-        let Workload { source, jobs, machine, load } = workload;
+/// A figure with as many digits as matter.
+#[must_use]
+pub fn short(figure: f64) -> String {
+    match figure {
+        x if x.fract() == 0.0 => format!("{x:.0}"),
+        x if x.abs() < 10.0 => format!("{x:.2}"),
+        x if x.abs() < 1000.0 => format!("{x:.1}"),
+        x => format!("{x:.0}"),
+    }
+}
+
+impl Evaluation {
+    /// The content of `table.csv`. The paper gives no figure for single points: the column is
+    /// empty there.
+    #[must_use]
+    pub fn csv(&self) -> String {
+        let mut text = "case,metric,paper,ours_mean,ours_ci95_low,ours_ci95_high,n\n".to_owned();
+        let mut row = |case: &str, metric: &str, paper: Option<f64>, ours: Estimate| {
+            let Estimate { mean, low, high, n } = ours;
+            let paper = paper.map(|p| p.to_string()).unwrap_or_default();
+            // Writing to a String can't fail.
+            let _ = writeln!(text, "{case},{metric},{paper},{mean:.6},{low:.6},{high:.6},{n}");
+        };
+        for claim in &self.claims {
+            let (case, metric) = claim.statement.name();
+            row(&case, &metric, claim.paper, claim.ours);
+        }
+        for (cell, outcome) in &self.results {
+            let case = cell.name();
+            row(&case, "response_s", None, outcome.response.estimate());
+            row(&case, "bounded_slowdown", None, outcome.slowdown.estimate());
+            if cell.algorithm == Algorithm::Measy {
+                row(&case, "migrations_per_job", None, outcome.migrations.estimate());
+            }
+        }
+        text
+    }
+
+    /// The claims and causes, for a person.
+    #[must_use]
+    pub fn table(&self) -> String {
+        let mut text = String::new();
+        let lines: Vec<Line> = self.claims.iter().map(Claim::words).collect();
+        let width = lines.iter().map(|line| line[0].chars().count()).max().unwrap_or(0);
         let _ = writeln!(
             text,
-            "- {}: {} jobs on {machine} processors, load {load:.3} as it is",
-            source.name(),
-            jobs.len()
+            "  {:<width$} {:>7} {:>7} {:>11}",
+            "what the paper says", "paper", "ours", "difference"
         );
-    }
-    let _ = writeln!(text, "\n## What the paper says, and ours\n");
-    let _ =
-        writeln!(text, "| case | metric | paper | ours | 95 % interval |\n|---|---|---|---|---|");
-    for Claim { case, metric, paper, ours } in claims {
-        let paper = paper.map(|p| p.to_string()).unwrap_or_default();
-        let Estimate { mean, low, high, .. } = ours;
-        let _ =
-            writeln!(text, "| {case} | {metric} | {paper} | {mean:.1} | {low:.1} … {high:.1} |");
-    }
-    for source in workloads.keys() {
-        points(&mut text, *source, results);
-    }
-    text
-}
-
-/// A table over load for every setting of a workload.
-fn points(text: &mut String, source: Source, results: &Results) {
-    let of_source = results.keys().filter(|cell| cell.source == source);
-    let lines: std::collections::BTreeSet<(Variant, Algorithm)> =
-        of_source.map(|cell| (cell.variant, cell.algorithm)).collect();
-    type Metric = (&'static str, usize, fn(&Outcome) -> Estimate);
-    let metrics: [Metric; 3] = [
-        ("response time / s", 0, |o| o.response.estimate()),
-        ("bounded slowdown", 1, |o| o.slowdown.estimate()),
-        ("migrations a job", 3, |o| o.migrations.estimate()),
-    ];
-    for (name, digits, metric) in metrics {
-        let _ = write!(text, "\n## {}: {name}\n\n| setting | scheduler |", source.name());
-        for load in LOADS {
-            let _ = write!(text, " {:.1} |", f64::from(load) / 100.0);
+        for [what, paper, ours, difference, verdict] in &lines {
+            let line = format!("{what:<width$} {paper:>7} {ours:>7} {difference:>11}  {verdict}");
+            let _ = writeln!(text, "  {}", line.trim_end());
         }
-        let _ = writeln!(text, "\n|---|---|{}", "---|".repeat(LOADS.len()));
-        for &(variant, algorithm) in &lines {
-            if digits == 3 && algorithm != Algorithm::Measy {
-                continue;
-            }
-            let _ = write!(text, "| {} | {algorithm} |", variant.name());
-            for load in LOADS {
-                let cell = Cell { source, variant, load, algorithm };
-                match results.get(&cell) {
-                    None => text.push_str(" |"),
-                    Some(outcome) => {
-                        let Estimate { mean, high, .. } = metric(outcome);
-                        let _ = write!(text, " {mean:.digits$} ± {:.digits$} |", high - mean);
-                    }
-                }
-            }
-            text.push('\n');
+        if !self.causes.is_empty() {
+            let _ = writeln!(text, "\n  why, one factor changed at a time");
         }
+        for cause in &self.causes {
+            let becomes = cause.moves.first().map(|m| short(m.becomes)).unwrap_or_default();
+            let _ = writeln!(
+                text,
+                "  {}: {} → {becomes}; {}",
+                cause.statement.text(),
+                short(cause.ours),
+                cause.sentence()
+            );
+        }
+        text.trim_end().to_owned()
     }
 }

@@ -7,7 +7,8 @@ use dormouse_batch::Submission;
 use dormouse_units::Span;
 use dormouse_workload::{Model, OnMalformed, Trace, offered_load, tsafrir_estimates};
 
-use super::grid::ReproduceError;
+use super::evaluate::ReproduceError;
+use super::setting::Shape;
 
 /// Longest estimate of the generated workloads: 18 h, as their longest run time.
 const LONGEST: Span = Span::from_secs(64_800);
@@ -56,14 +57,17 @@ pub struct Workload {
 impl Workload {
     /// Makes or reads it: all its jobs, or the first `most`.
     pub(super) fn make(
-        source: Source,
+        (source, shape): (Source, Shape),
         kth: Option<&Path>,
         most: Option<usize>,
         seed: u64,
     ) -> Result<Self, ReproduceError> {
         let generated = |model: Model, jobs: usize| -> Result<_, ReproduceError> {
             let jobs = most.map_or(jobs, |most| most.min(jobs)).max(2);
-            let mut jobs = model.generate(jobs, PROCESSORS, seed)?;
+            let mut jobs = match model.targets() {
+                Some(targets) => shape.of(targets).generate(jobs, PROCESSORS, seed)?,
+                None => model.generate(jobs, PROCESSORS, seed)?,
+            };
             tsafrir_estimates(&mut jobs, LONGEST, seed)?;
             Ok((jobs, PROCESSORS))
         };

@@ -55,6 +55,7 @@ p{margin:6px 0;max-width:75em}.dim,header p{color:var(--dim)}
 .card{background:var(--soft);border:1px solid var(--line);border-radius:8px;padding:10px 16px;min-width:150px}
 .card span,.card small{display:block;color:var(--dim);font-size:13px}.card b{font-size:22px}
 .good b{color:var(--good)}.bad b{color:var(--bad)}
+.chart svg{max-width:100%;height:auto}
 .wide{overflow-x:auto}.wide svg{max-width:none;height:auto;min-width:1100px;width:100%}
 table{border-collapse:collapse;margin:0 0 14px;font-size:14px;font-variant-numeric:tabular-nums}
 th,td{padding:4px 14px 4px 0;text-align:left;border-bottom:1px solid var(--line);vertical-align:top}

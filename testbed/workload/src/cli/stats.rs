@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::error::CliError;
 use super::options::{Input, create, write_error};
-use crate::plot::{Chart, Line, Panel};
+use crate::plot::{Chart, Kind, Line, Panel};
 use crate::statistics::{Histogram, Statistics};
 
 /// Options of `stats`.
@@ -33,8 +33,8 @@ impl StatsArgs {
             let chart = Chart {
                 title: title.unwrap_or_default(),
                 panels: vec![
-                    panel("sizes", "processes (log2)", &statistics.sizes),
-                    panel("run times", "seconds (log2)", &statistics.runtimes),
+                    panel("sizes", "processes, at most", &statistics.sizes),
+                    panel("run times", "seconds, at most", &statistics.runtimes),
                 ],
             };
             create(path)?.write_all(chart.to_svg().as_bytes()).map_err(write_error(path))?;
@@ -57,6 +57,7 @@ fn panel(title: &str, x_label: &str, histogram: &Histogram) -> Panel {
         title: title.to_owned(),
         x_label: x_label.to_owned(),
         y_label: "% of jobs".to_owned(),
+        kind: Kind::PowersOfTwo,
         lines: vec![Line { name: "share".to_owned(), points, bars: Vec::new() }],
     }
 }

@@ -9,6 +9,7 @@ use dormouse_batch::{Submission, Usage};
 use dormouse_cloud::Stream;
 use dormouse_units::{Span, Time};
 
+use super::ModelError;
 use crate::sampling::exponential;
 
 /// What a calibrated model aims at.
@@ -65,12 +66,26 @@ pub(super) const JW: Targets = Targets {
 /// Mean gap between submissions; the load is set by scaling.
 const MEAN_GAP_S: f64 = 300.0;
 
-pub(super) fn generate(
-    targets: &Targets,
-    count: usize,
-    machine: u32,
-    seed: u64,
-) -> Vec<Submission> {
+impl Targets {
+    /// `count` jobs for a machine of `machine` processors, as [`Model::generate`] makes them.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    ///
+    /// [`Model::generate`]: super::Model::generate
+    pub fn generate(
+        &self,
+        count: usize,
+        machine: u32,
+        seed: u64,
+    ) -> Result<Vec<Submission>, ModelError> {
+        ModelError::check(count, machine)?;
+        Ok(generate(self, count, machine, seed))
+    }
+}
+
+fn generate(targets: &Targets, count: usize, machine: u32, seed: u64) -> Vec<Submission> {
     let sizes = Sizes::calibrate(targets, machine);
     let mut size_stream = Stream::new(seed, "size", 0);
     let mut runtime_stream = Stream::new(seed, "runtime", 0);

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use dormouse_batch::Submission;
 use serde::{Deserialize, Serialize};
 
-use super::{calibrated, lublin};
+use super::{Targets, calibrated, lublin};
 
 /// A model of a workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,6 +36,22 @@ pub enum ModelError {
     ManyJobs(usize),
 }
 
+impl ModelError {
+    /// Whether the models make so many jobs for such a machine.
+    pub(super) const fn check(jobs: usize, machine: u32) -> Result<(), Self> {
+        if machine < 8 {
+            return Err(Self::SmallMachine(machine));
+        }
+        if jobs < 2 {
+            return Err(Self::FewJobs(jobs));
+        }
+        if jobs > 4_000_000_000 {
+            return Err(Self::ManyJobs(jobs));
+        }
+        Ok(())
+    }
+}
+
 impl Model {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::FwLike, Self::JwLike, Self::Lublin, Self::LublinTypeless];
@@ -63,21 +79,24 @@ impl Model {
         machine: u32,
         seed: u64,
     ) -> Result<Vec<Submission>, ModelError> {
-        if machine < 8 {
-            return Err(ModelError::SmallMachine(machine));
+        if let Some(targets) = self.targets() {
+            return targets.generate(jobs, machine, seed);
         }
-        if jobs < 2 {
-            return Err(ModelError::FewJobs(jobs));
-        }
-        if jobs > 4_000_000_000 {
-            return Err(ModelError::ManyJobs(jobs));
-        }
+        ModelError::check(jobs, machine)?;
         Ok(match self {
-            Self::FwLike => calibrated::generate(&calibrated::FW, jobs, machine, seed),
-            Self::JwLike => calibrated::generate(&calibrated::JW, jobs, machine, seed),
-            Self::Lublin => lublin::generate(jobs, machine, seed),
             Self::LublinTypeless => lublin::generate_typeless(jobs, machine, seed),
+            _ => lublin::generate(jobs, machine, seed),
         })
+    }
+
+    /// What the model was calibrated to, if it was.
+    #[must_use]
+    pub const fn targets(self) -> Option<Targets> {
+        match self {
+            Self::FwLike => Some(calibrated::FW),
+            Self::JwLike => Some(calibrated::JW),
+            Self::Lublin | Self::LublinTypeless => None,
+        }
     }
 }
 

@@ -4,11 +4,13 @@ use std::io::{self, Write};
 
 use super::header::Header;
 use super::job::SwfJob;
+use crate::decimal::whole;
 
 /// Writes a log to `W`, which should buffer.
 #[derive(Debug)]
 pub struct SwfWriter<W> {
     to: W,
+    line: Vec<u8>,
 }
 
 impl<W: Write> SwfWriter<W> {
@@ -21,7 +23,7 @@ impl<W: Write> SwfWriter<W> {
         for (name, value) in header.directives() {
             writeln!(to, "; {name}: {value}")?;
         }
-        Ok(Self { to })
+        Ok(Self { to, line: Vec::with_capacity(256) })
     }
 
     /// Writes a job.
@@ -30,11 +32,19 @@ impl<W: Write> SwfWriter<W> {
     ///
     /// Writing failed.
     pub fn write(&mut self, job: &SwfJob) -> io::Result<()> {
-        for (n, field) in job.fields().into_iter().enumerate() {
-            let before = if n == 0 { "" } else { " " };
-            write!(self.to, "{before}{field}")?;
+        let line = &mut self.line;
+        line.clear();
+        for field in job.fields() {
+            if field < 0 {
+                line.push(b'-');
+            }
+            whole(line, field.unsigned_abs());
+            line.push(b' ');
         }
-        self.to.write_all(b"\n")
+        // The blank after the last field.
+        line.pop();
+        line.push(b'\n');
+        self.to.write_all(line)
     }
 
     /// Ends the log and gives back what it was written to.

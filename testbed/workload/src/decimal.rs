@@ -1,9 +1,9 @@
-//! Exact times as decimal text, quickly: half of writing a schedule is writing numbers.
+//! Exact numbers as decimal text, quickly: half of writing a schedule is writing numbers.
 
 use dormouse_units::Span;
 
 /// Appends a whole number.
-pub(crate) fn whole(to: &mut Vec<u8>, mut n: u64) {
+pub fn whole(to: &mut Vec<u8>, mut n: u64) {
     let mut digits = [0; 20];
     let mut at = digits.len();
     loop {
@@ -18,7 +18,7 @@ pub(crate) fn whole(to: &mut Vec<u8>, mut n: u64) {
 }
 
 /// Appends millionths as a decimal number, without trailing zeros.
-pub(crate) fn millionths(to: &mut Vec<u8>, n: u64) {
+pub fn millionths(to: &mut Vec<u8>, n: u64) {
     whole(to, n / 1_000_000);
     let mut rest = n % 1_000_000;
     if rest == 0 {
@@ -34,7 +34,7 @@ pub(crate) fn millionths(to: &mut Vec<u8>, n: u64) {
 }
 
 /// Appends a span in seconds, exactly.
-pub(crate) fn seconds(to: &mut Vec<u8>, span: Span) {
+pub fn seconds(to: &mut Vec<u8>, span: Span) {
     millionths(to, span.as_micros());
 }
 

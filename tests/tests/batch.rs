@@ -1,0 +1,277 @@
+//! Parallel jobs as a user runs them: what a run leaves, asked about, replayed and checked.
+#![cfg(test)]
+#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use dormouse_tests::{dormouse, tree};
+use serde_json::Value;
+
+const MODEL: &str = r#"
+name = "small"
+seed = 3
+[workload]
+kind = "model"
+model = "fw-like"
+jobs = 400
+processors = 64
+load = 0.9
+[scheduler]
+name = "measy"
+"#;
+
+fn command(folder: &Path, args: &[&str]) -> Output {
+    Command::new(dormouse()).args(args).current_dir(folder).output().unwrap()
+}
+
+/// Standard output of a command that must do.
+fn done(folder: &Path, args: &[&str]) -> String {
+    let output = command(folder, args);
+    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The one line of error of a command that must not.
+fn refused(folder: &Path, args: &[&str], status: i32) -> String {
+    let output = command(folder, args);
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(status), "{args:?}: {error}");
+    assert_eq!(error.lines().count(), 1, "{error}");
+    error
+}
+
+fn run(folder: &Path, args: &[&str]) -> Value {
+    let all = [&["run"], args, &["--json"]].concat();
+    serde_json::from_str(&done(folder, &all)).unwrap()
+}
+
+fn write(folder: &Path, name: &str, text: &str) {
+    fs::write(folder.join(name), text).unwrap();
+}
+
+/// A log of an SWF header and so many jobs, one a minute.
+fn log(header: &str, jobs: u64) -> String {
+    let line = |n: u64| {
+        let (at, runtime, size) = (n * 60, 30 + n * 37 % 900, 1 + n % 7);
+        format!("{n} {at} -1 {runtime} {size} -1 -1 {size} 1000 -1 1 1 1 1 1 1 -1 -1\n")
+    };
+    header.to_owned() + &(1..=jobs).map(line).collect::<String>()
+}
+
+const OF_LOG: &str = "name = \"logged\"\n[workload]\nkind = \"swf\"\nlog = \"some.swf\"\n\
+                      [scheduler]\nname = \"measy\"\n";
+
+#[test]
+fn a_run_leaves_its_files_and_the_same_bytes_every_time() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "small.toml", MODEL);
+    let mut first = run(folder.path(), &["small.toml", "--out", "1"]);
+    let mut second = run(folder.path(), &["small.toml", "--out", "2"]);
+    for path in [
+        "/experiment",
+        "/scheduler",
+        "/mode",
+        "/seed",
+        "/makespan_s",
+        "/tasks/total",
+        "/tasks/completed",
+        "/tasks/verified",
+        "/tasks/failed",
+        "/counts/migrations",
+        "/counts/kills",
+        "/counts/swaps",
+        "/mean_response_s",
+        "/mean_bounded_slowdown",
+        "/utilisation",
+        "/decisions_sha256",
+    ] {
+        assert!(!first.pointer(path).unwrap_or(&Value::Null).is_null(), "{path}");
+    }
+    for key in ["speedup", "cost_usd", "deadline_s", "deadline_met"] {
+        assert!(first.get(key).is_some(), "{key}");
+    }
+    assert_eq!(first["tasks"]["completed"], 400);
+    // The time it took, and the folder that was named.
+    for summary in [&mut first, &mut second] {
+        assert!(summary.as_object_mut().unwrap().remove("wall_s").is_some());
+    }
+    assert_eq!(first, second);
+    for name in ["jobs.csv", "schedule.swf", "events.jsonl", "gantt.svg", "report.html"] {
+        let read = |run: &str| fs::read(folder.path().join(run).join(name)).unwrap();
+        assert!(read("1") == read("2"), "{name} differs");
+    }
+    let csv = fs::read_to_string(folder.path().join("1/jobs.csv")).unwrap();
+    assert_eq!(csv.lines().count(), 401);
+    let svg = fs::read_to_string(folder.path().join("1/gantt.svg")).unwrap();
+    assert!(svg.matches("class=\"job ").count() >= 400);
+}
+
+#[test]
+fn a_schedule_reads_back_as_a_log_in_order() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "small.toml", MODEL);
+    run(folder.path(), &["small.toml", "--out", "out"]);
+    fs::rename(folder.path().join("out/schedule.swf"), folder.path().join("some.swf")).unwrap();
+    write(folder.path(), "again.toml", OF_LOG);
+    let summary = run(folder.path(), &["again.toml", "--scheduler", "easy"]);
+    assert_eq!(
+        (&summary["tasks"]["completed"], &summary["scheduler"]),
+        (&400.into(), &"easy".into())
+    );
+}
+
+#[test]
+fn explain_tells_of_the_wait_and_its_end() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "small.toml", MODEL);
+    run(folder.path(), &["small.toml", "--scheduler", "easy", "--out", "out"]);
+    let tell = |job: u64| done(folder.path(), &["explain", "out", &job.to_string()]);
+    let stories: Vec<_> = (1..=400).step_by(9).map(tell).collect();
+    assert!(stories.iter().all(|s| s.contains("submitted") && s.contains("ended: response")));
+    for reason in ["head of the queue", "expected to end before the reservation of job", "only"] {
+        assert!(stories.iter().any(|s| s.contains(reason)), "nobody is told '{reason}'");
+    }
+    let error = refused(folder.path(), &["explain", "out", "401"], 2);
+    assert!(error.contains("no job '401'"), "{error}");
+}
+
+/// The five schedulers, each run replayed and checked; a damaged log is found out by both.
+#[test]
+fn runs_replay_and_check_and_damage_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    for scheduler in ["fcfs", "easy", "keasy", "reasy", "measy"] {
+        run(folder.path(), &["batch-small", "--scheduler", scheduler, "--out", scheduler]);
+        let replayed = done(folder.path(), &["replay", scheduler]);
+        assert!(replayed.contains("all as recorded"), "{replayed}");
+        let checked = done(folder.path(), &["check", scheduler]);
+        assert!(checked.contains("40 jobs: nothing that must not be"), "{checked}");
+    }
+    let path = folder.path().join("measy/events.jsonl");
+    let good = fs::read_to_string(&path).unwrap();
+    let migration = good.find("\"migrate\":{\"on\":[").unwrap();
+    for (from, to, found_by) in [
+        // To a processor that the machine does not have.
+        (&good[migration..migration + 17], "\"migrate\":{\"on\":[99,", "check"),
+        (&good[migration..migration + 9], "\"kill\"", "check"),
+        (&good[migration..migration + 17], "\"migrate\":{\"on\":[99,", "replay"),
+    ] {
+        fs::write(&path, good.replacen(from, to, 1)).unwrap();
+        refused(folder.path(), &[found_by, "measy"], 1);
+    }
+    fs::write(&path, good.replacen("\"number\":2,", "\"number\":two,", 1)).unwrap();
+    for command in ["check", "replay"] {
+        let error = refused(folder.path(), &[command, "measy"], 2);
+        assert!(error.contains("events.jsonl:"), "{error}");
+    }
+}
+
+/// The log of a long run holds no steps; it is asked about by making the run again.
+#[test]
+fn a_run_too_long_for_its_log_is_made_again() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "some.toml", OF_LOG);
+    write(folder.path(), "some.swf", &log("; MaxProcs: 12\n; MaxJobs: 100\n", 100));
+    run(folder.path(), &["some.toml", "--out", "short"]);
+    write(folder.path(), "some.swf", &log("; MaxProcs: 12\n; MaxJobs: 60000\n", 100));
+    run(folder.path(), &["some.toml", "--out", "long"]);
+    let lines = |run: &str| {
+        fs::read_to_string(folder.path().join(run).join("events.jsonl")).unwrap().lines().count()
+    };
+    assert!(lines("short") > 100 && lines("long") == 2);
+    for args in [["replay"].as_slice(), &["check"], &["explain", "77"]] {
+        let ask = |run: &str| {
+            let all = [&args[..1], &[run], &args[1..]].concat();
+            done(folder.path(), &all)
+        };
+        assert_eq!(ask("short"), ask("long"), "{args:?}");
+    }
+    // Other jobs, other decisions.
+    write(folder.path(), "some.swf", &log("; MaxProcs: 12\n; MaxJobs: 60000\n", 99));
+    refused(folder.path(), &["replay", "long"], 1);
+}
+
+#[test]
+fn bad_experiments_are_named_with_file_and_place() {
+    let folder = tempfile::tempdir().unwrap();
+    for (from, to, says) in [
+        ("\"measy\"", "\"meazy\"", "did you mean 'measy'?"),
+        ("\"model\"", "\"modle\"", "did you mean 'model'?"),
+        ("jobs = 400", "jobs = -4", "bad.toml:7:8: workload.jobs"),
+        ("load = 0.9", "load = 0.0", "workload.load"),
+        ("seed = 3", "sede = 3", "did you mean 'seed'?"),
+        ("model = \"fw-like\"", "model = \"fw\"", "there is no model 'fw'"),
+        ("model = \"fw-like\"", "", "'model' is missing"),
+        ("[scheduler]", "[scheduler]\nmigration-cost = \"20\"", "lacks its unit"),
+        ("processors = 64", "processors = 0", "workload.processors"),
+        ("processors = 64", "processors = 7", "at least 8 processors"),
+        ("[scheduler]", "[sharing]\nloss = [0.5, 0.1]\n[scheduler]", "sharing.loss"),
+        ("[scheduler]", "[cloud]\ncatalogue = \"ec2-2020\"\n[scheduler]", "no key 'cloud'"),
+        ("kind = \"model\"", "kind = \"swf\"\nlog = \"no.swf\"", "no key 'jobs' here"),
+    ] {
+        assert!(MODEL.contains(from), "{from}");
+        write(folder.path(), "bad.toml", &MODEL.replacen(from, to, 1));
+        let before = tree(folder.path());
+        let error = refused(folder.path(), &["run", "bad.toml"], 2);
+        assert!(error.contains(says), "'{says}' is not in {error}");
+        assert_eq!(tree(folder.path()), before, "something was left behind");
+    }
+    write(folder.path(), "good.toml", MODEL);
+    for (args, says) in [
+        (["run", "good.toml", "--plan", "x.json"].as_slice(), "no plan"),
+        (&["run", "good.toml", "--set", "scheduler.alpha=0.5"], "no key 'alpha'"),
+        (&["sweep", "good.toml", "--set", "seed=1,2"], "parallel jobs"),
+        (&["reproduce", "measy/figure-5"], "figure-6"),
+        (&["reproduce", "measy/kth-cost"], "--kth"),
+        (&["reproduce", "measy", "--seeds", "3"], "--seeds"),
+        (&["reproduce", "burst-hads", "--kth", "x.swf"], "--kth"),
+    ] {
+        let error = refused(folder.path(), args, 2);
+        assert!(error.contains(says), "'{says}' is not in {error}");
+    }
+}
+
+/// Every kind of malformed line stops the run with its place, or is left out and counted.
+#[test]
+fn malformed_logs_stop_the_run_or_are_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "some.toml", OF_LOG);
+    let good = log("; MaxProcs: 12\n", 5);
+    let last = |from: &str, to: &str| {
+        assert!(good.lines().last().unwrap().contains(from));
+        let (head, line) = good.trim_end().rsplit_once('\n').unwrap();
+        format!("{head}\n{}\n", line.replacen(from, to, 1)).into_bytes()
+    };
+    let skip = ["run", "some.toml", "--set", "workload.on-malformed=skip", "--json", "--force"];
+    for (bytes, says, kind) in [
+        (last(" -1 -1 6", ""), "fields, not 18", "unreadable"),
+        (last("1000", "-1000"), "below -1", "impossible"),
+        (last(" 300 ", " -1 "), "submission time", "impossible"),
+        (last(" 300 ", " 3 "), "before the job above it", "unsorted"),
+        (last(" 6 1000 ", " 13 1000 "), "the machine has 12", "too_large"),
+        ([good.as_bytes(), b"\0\xff\x1bjunk\xfe\n"].concat(), "no number", "unreadable"),
+    ] {
+        fs::write(folder.path().join("some.swf"), &bytes).unwrap();
+        let error = refused(folder.path(), &["run", "some.toml"], 2);
+        assert!(error.contains("some.swf, line ") && error.contains(says), "{error}");
+        let summary: Value = serde_json::from_str(&done(folder.path(), &skip)).unwrap();
+        assert_eq!(summary["left_out"][kind], 1, "{says}: {summary}");
+        let jobs = summary["tasks"]["completed"].as_u64().unwrap();
+        // The junk is a line of its own.
+        assert_eq!(jobs, if bytes.ends_with(b"junk\xfe\n") { 5 } else { 4 }, "{says}");
+        let text = done(folder.path(), &skip[..4]);
+        assert!(text.contains("left out 1 malformed jobs"), "{text}");
+    }
+    for (name, bytes, says) in [
+        ("some.swf", b"\x1f\x8b\x08cut".as_slice(), "can't read"),
+        ("some.swf", &good.as_bytes()[15..], "MaxProcs"),
+    ] {
+        fs::write(folder.path().join(name), bytes).unwrap();
+        let error = refused(folder.path(), &["run", "some.toml"], 2);
+        assert!(error.contains("some.swf") && error.contains(says), "{error}");
+    }
+    fs::remove_file(folder.path().join("some.swf")).unwrap();
+    let error = refused(folder.path(), &["run", "some.toml"], 2);
+    assert!(error.contains("some.swf"), "{error}");
+}
