@@ -14,6 +14,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use dormouse_tests::dormouse;
+use serde_json::Value;
 
 /// Measurements share the processors: one at a time.
 static ONE: Mutex<()> = Mutex::new(());
@@ -109,6 +110,19 @@ fn two_tiers_are_measured_and_feed_the_model() {
     }
 
     let file = out.join("two-tier.json");
+    let read = |path: &Path| fs::read_to_string(path).unwrap();
+    let batch = folder.path().join("batch");
+    let mut command = Command::new(dormouse());
+    command.args(["run", "batch-small", "--quiet", "--set"]);
+    command.arg(format!("sharing.measured={}", file.display())).arg("--out").arg(&batch);
+    let output = run(&mut command);
+    assert!(output.status.success(), "{}", text(&output));
+    let log = read(&batch.join("events.jsonl"));
+    let head: Value = serde_json::from_str(log.lines().next().unwrap()).unwrap();
+    let measured: Value = serde_json::from_str(&read(&file)).unwrap();
+    assert_eq!(head["experiment"]["sharing"], measured["sharing"], "{head:#}");
+    assert!(measured["sharing"]["single"][1].as_f64().unwrap() > 0.0, "{measured:#}");
+
     let figures = |sharing: &Path| {
         let out = folder.path().join("figures");
         let mut command = Command::new(dormouse());

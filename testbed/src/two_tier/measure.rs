@@ -27,6 +27,9 @@ pub struct Measurement {
     pub foreground_usage: f64,
     /// By which part of its speed the foreground job lost.
     pub loss: f64,
+    /// By which part more CPU time the foreground job took for the same work: caches that its
+    /// neighbour used. The rest of the loss is time in which it waited for its processors.
+    pub more_cpu: f64,
     /// Progress of the background job, as a part of its progress alone.
     pub rate: f64,
     /// The background job's usage alone.
@@ -123,6 +126,11 @@ impl Window {
 }
 
 impl Window {
+    /// CPU time of the foreground on a processor, in seconds.
+    fn foreground_time(&self) -> f64 {
+        self.foreground * self.seconds
+    }
+
     /// This one and another.
     fn and(&self, other: &Self) -> Self {
         let seconds = self.seconds + other.seconds;
@@ -202,6 +210,7 @@ pub(super) fn both(
         usage,
         foreground_usage: without.foreground,
         loss: 1.0 - without.seconds / with.seconds,
+        more_cpu: with.foreground_time() / without.foreground_time() - 1.0,
         rate: with.units_per_second / alone.units_per_second,
         background_usage: alone.usage,
         background_cpu: with.background,
@@ -233,6 +242,7 @@ mod tests {
         usage: 60,
         foreground_usage: 0.6,
         loss: 0.01,
+        more_cpu: 0.0,
         rate: 0.3,
         background_usage: 0.7,
         background_cpu: 0.36,

@@ -46,6 +46,7 @@ pub(super) type Metric = fn(&Measurement) -> Option<f64>;
 pub(super) const LOST: Metric = |m| Some(100.0 * m.loss);
 pub(super) const UTILISATION: Metric = |m| m.utilisation().map(|x| 100.0 * x);
 pub(super) const SHARE: Metric = |m| m.share().map(|x| 100.0 * x);
+const MORE_CPU: Metric = |m| Some(100.0 * m.more_cpu);
 const USAGE: Metric = |m| Some(100.0 * m.foreground_usage);
 
 impl Measured {
@@ -62,6 +63,7 @@ impl Measured {
                 for (metric, of) in [
                     ("foreground_usage_pct", USAGE),
                     ("foreground_loss_pct", LOST),
+                    ("foreground_more_cpu_pct", MORE_CPU),
                     ("background_utilisation_pct", UTILISATION),
                     ("background_share_pct", SHARE),
                 ] {
@@ -192,6 +194,7 @@ pub(super) mod tests {
                         usage,
                         foreground_usage: used,
                         loss: f64::from(usage) / 10_000.0 + f64::from(seed) / 1000.0,
+                        more_cpu: 0.001,
                         rate: x * (1.0 - used) / bg,
                         background_usage: bg,
                         background_cpu: 0.95 * (1.0 - used),
