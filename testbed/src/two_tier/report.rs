@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use dormouse_measy::SharingFile;
-use dormouse_workload::{Chart, Line, Panel};
+use dormouse_workload::{Chart, Line, Panel, PanelKind};
 use serde_json::{Value, json};
 
 use super::TwoTierError;
@@ -139,6 +139,7 @@ impl Measured {
             title: title.to_owned(),
             x_label: "foreground CPU usage, %".to_owned(),
             y_label: y_label.to_owned(),
+            kind: PanelKind::Linear,
             lines: lines.into_iter().filter(|line| !line.points.is_empty()).collect(),
         };
         let background = |case: Case| {
