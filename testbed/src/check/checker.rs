@@ -148,7 +148,7 @@ impl<'a> Checker<'a> {
         for (n, decision) in step.decisions.iter().enumerate() {
             let refused = step.effects.iter().any(|e| e.refuses(n));
             if let (Decision::Stop { task, vm, .. }, false) = (decision, refused)
-                && self.stops_at_once(*vm, decision)
+                && self.stops_at_once(*vm, step, decision)
             {
                 let start = |d: &Decision| matches!(d, Decision::Start { task: t, vm: v, .. } if (t, v) == (task, vm));
                 if step.decisions[..n].iter().any(start) {
@@ -173,9 +173,12 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// A stop without a checkpoint, or of what is frozen, needs no answer.
-    fn stops_at_once(&self, vm: VmId, decision: &Decision) -> bool {
-        let frozen = self.vms.get(&vm).is_some_and(|vm| vm.life != Life::Running);
+    /// A stop without a checkpoint, or of what is frozen, needs no answer. A VM whose resume this
+    /// very step is about runs when the scheduler hears of it.
+    fn stops_at_once(&self, vm: VmId, step: &Step, decision: &Decision) -> bool {
+        let thawed = |e: &Effect| matches!(e, Effect::VmResumed { vm: v, .. } if *v == vm);
+        let frozen = self.vms.get(&vm).is_some_and(|vm| vm.life != Life::Running)
+            && !step.effects.iter().any(thawed);
         frozen || matches!(decision, Decision::Stop { keep: false, .. })
     }
 

@@ -43,19 +43,21 @@ impl BagScheduler {
     /// Finds each task a place, among spot VMs too if `spot`, and starts what can start at once.
     pub(crate) fn migrate(&mut self, turn: &mut Turn<'_>, affected: Vec<Affected>, spot: bool) {
         let way = Attempts { burst: self.parts.burst, spot, soonest: false };
-        self.migrate_by(turn, affected, way);
+        self.migrate_by(turn, affected, way, &BTreeSet::new());
     }
 
-    /// As [`BagScheduler::migrate`], with the attempts given.
+    /// As [`BagScheduler::migrate`], with the attempts given, and not to the VMs in `avoid`.
     pub(crate) fn migrate_by(
         &mut self,
         turn: &mut Turn<'_>,
         affected: Vec<Affected>,
         way: Attempts,
+        avoid: &BTreeSet<VmId>,
     ) {
         let mut order: Vec<_> = affected.iter().map(|a| (a.task, a.ran)).collect();
         self.floor.sort_affected(&mut order, way);
         let mut sites = self.floor.sites(turn.now);
+        sites.retain(|site| site.vm.is_none_or(|vm| !avoid.contains(&vm)));
         let mut touched = BTreeSet::new();
         for (task, ran) in order {
             let reason = affected

@@ -85,16 +85,21 @@ impl BagScheduler {
     fn migrate_waiting_to(&mut self, turn: &mut Turn<'_>, way: Attempts, leaving: &BTreeSet<VmId>) {
         let now = turn.now;
         let mut waiting: Vec<(VmId, Affected, bool)> = Vec::new();
+        // What leaves a VM that runs does not come back to it.
+        let mut avoid = leaving.clone();
         for (&vm, machine) in &self.floor.machines {
             let frozen = is_hibernated(machine);
             let late = late_tasks(&self.floor, now, machine);
+            if !late.is_empty() {
+                avoid.insert(vm);
+            }
             let goes = |a: &Affected| frozen || late.contains(&a.task) || leaving.contains(&vm);
             waiting.extend(self.affected(vm).into_iter().filter(goes).map(|a| (vm, a, frozen)));
         }
         let mut order: Vec<_> = waiting.iter().map(|(_, a, _)| (a.task, a.ran)).collect();
         self.floor.sort_affected(&mut order, way);
         let mut sites = self.floor.sites(now);
-        sites.retain(|site| site.vm.is_none_or(|vm| !leaving.contains(&vm)));
+        sites.retain(|site| site.vm.is_none_or(|vm| !avoid.contains(&vm)));
         let mut placed = BTreeSet::new();
         for (task, _) in order {
             let choice = self.floor.choose(&sites, task, way);
@@ -108,7 +113,8 @@ impl BagScheduler {
         for (vm, a, frozen) in &waiting {
             self.floor.withdraw(turn, *vm, a.task, !frozen);
         }
-        self.migrate_by(turn, waiting.into_iter().map(|(_, a, _)| a).collect(), way);
+        let affected = waiting.into_iter().map(|(_, a, _)| a).collect();
+        self.migrate_by(turn, affected, way, &avoid);
     }
 }
 
