@@ -28,7 +28,7 @@ const fn loads(name: &'static str, about: &'static str, loads: &'static [u32]) -
 }
 
 /// All of them.
-pub const FACTORS: [Factor; 15] = [
+pub const FACTORS: [Factor; 16] = [
     setting("exact-estimates", "users know how long their jobs run", |s| Setting {
         estimates: Estimates::Exact,
         ..s
@@ -68,6 +68,11 @@ pub const FACTORS: [Factor; 15] = [
     }),
     setting("small-run-long", "the smaller a job, the longer it runs, at the same means", |s| {
         Setting { shape: Shape::SmallRunLong, ..s }
+    }),
+    setting("small-run-long+double-estimates", "these two together", |s| Setting {
+        shape: Shape::SmallRunLong,
+        estimates: Estimates::Double,
+        ..s
     }),
     setting("fill-after-departure", "SJF only after a job left the background", |s| Setting {
         fill: BackgroundFill::AfterDeparture,

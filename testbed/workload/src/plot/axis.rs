@@ -73,8 +73,14 @@ pub(super) fn label(x: f64) -> String {
         large if large >= 1e4 => (x / 1e3, "k"),
         _ => (x, ""),
     };
-    let text = format!("{x:.6}");
-    let text = text.trim_end_matches('0').trim_end_matches('.');
+    let digits = match (unit, x.abs()) {
+        ("", _) => 6,
+        (_, 100.0..) => 0,
+        _ => 1,
+    };
+    let text = format!("{x:.digits$}");
+    let text =
+        if digits > 0 { text.trim_end_matches('0').trim_end_matches('.') } else { text.as_str() };
     format!("{}{unit}", if text == "-0" { "0" } else { text })
 }
 
@@ -94,9 +100,14 @@ mod tests {
 
     #[test]
     fn labels_are_short() {
-        for (x, text) in
-            [(0.0, "0"), (0.25, "0.25"), (9000.0, "9000"), (20_000.0, "20k"), (2.5e6, "2.5M")]
-        {
+        for (x, text) in [
+            (0.0, "0"),
+            (0.25, "0.25"),
+            (9000.0, "9000"),
+            (20_000.0, "20k"),
+            (2.5e6, "2.5M"),
+            (262_144.0, "262k"),
+        ] {
             assert_eq!(label(x), text);
         }
     }
