@@ -41,8 +41,8 @@ pub(crate) struct ReproduceArgs {
     #[arg(long)]
     preset: Option<String>,
     /// Of burst-hads: what k_h and k_r of Table V count: the events of each spot type, or of the
-    /// whole market; emulated: of each type, but half as often, as the authors' emulator draws
-    /// them [default: type]
+    /// whole market; emulated: of each type, but half as often, fitted to Table VI's counts
+    /// [default: type]
     #[arg(long, value_name = "type|market|emulated")]
     events: Option<String>,
     /// Of burst-hads: set any key of every experiment by its path

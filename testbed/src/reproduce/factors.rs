@@ -111,11 +111,11 @@ macro_rules! t3 {
 /// The artifact's burstable type: three times as slow in baseline mode.
 pub(crate) const ARTIFACT_T3: &str = t3!("4", "16 GiB", "0.333333", "96");
 
-/// Events come half as often.
+/// Events come half as often: fitted, not read anywhere.
 pub(crate) const EVENTS_AS_EMULATED: Factor = factor(
     "events-as-emulated",
-    "events half as often as λ says, as the authors' emulator draws about every two seconds with \
-     the probability of one",
+    "events half as often as λ says: fitted to the hibernations of Table VI, as an emulator would \
+     have it that draws every two seconds with the probability of one",
     &[EMULATED_EVENTS],
     Interrupted,
 );

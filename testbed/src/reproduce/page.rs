@@ -153,7 +153,7 @@ fn causes(done: &Finished) -> String {
         })
         .collect();
     let head =
-        ["case", "figure", "nearest", "explained by", "paper", "ours", "off", "threes as far"];
+        ["case", "figure", "nearest", "within 15 % with", "paper", "ours", "off", "threes as far"];
     text += &table(&head, 4, &rows);
     text += &paragraph(
         "The nearest of many factors under few seeds is a lead, not a proof. What each does to all \

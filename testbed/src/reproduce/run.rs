@@ -92,7 +92,7 @@ fn rarer(events: &str) -> Result<f64, SweepError> {
         "market" => Ok(SPOT_TYPES),
         other => Err(SweepError::BadInput(format!(
             "--events {other}: give type (k counts the events of each spot type), market (of all \
-             together) or emulated (of each type, half as often, as the authors' emulator draws)"
+             together) or emulated (of each type, half as often: fitted to Table VI's counts)"
         ))),
     }
 }
