@@ -173,18 +173,30 @@ impl Criu {
         let mut request = request(Criu_req_type::DUMP);
         request.opts = MessageField::some(Criu_opts {
             pid: Some(pid),
-            leave_running: Some(after == AfterDump::Continue),
+            // CRIU kills and then detaches, which fails where the task is quick to die.
+            leave_running: Some(true),
             ..options(&images, &work_dir, log, deadline)
         });
         let mut session = Session::start(&self.program, call, None, work.join(log), deadline)?;
         session.send(&request)?;
+        let stop = after == AfterDump::Kill;
+        // Dumped, so it is there, and only its parent reaps it: the number is its own.
+        let signal = |signal| kill(Pid::from_raw(pid), signal);
         let response = converse(&mut session, |script| match script {
             "pre-dump" => before(),
-            "post-dump" => while_stopped(),
+            "post-dump" => {
+                while_stopped()?;
+                // Acts when CRIU lets the task go.
+                if stop { Ok(signal(Signal::SIGSTOP)?) } else { Ok(()) }
+            }
             _ => Ok(()),
         });
         let result = conclude(call, response, || session.log_tail());
         session.finish();
+        if stop {
+            // One that has ended needs neither.
+            let _ = signal(if result.is_ok() { Signal::SIGKILL } else { Signal::SIGCONT });
+        }
         result.map(drop)
     }
 

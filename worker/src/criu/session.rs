@@ -2,12 +2,8 @@
 
 use std::{
     io,
-    os::{
-        fd::{AsFd, AsRawFd, OwnedFd, RawFd},
-        unix::process::{CommandExt, ExitStatusExt},
-    },
+    os::fd::{AsFd, AsRawFd, OwnedFd},
     path::{Path, PathBuf},
-    process::{Child, Command, ExitStatus, Stdio},
     time::{Duration, Instant},
 };
 
@@ -23,10 +19,11 @@ use protobuf::Message as _;
 use rust_criu::rust_criu_protobuf::rpc::{Criu_req, Criu_resp};
 
 use super::{Error, Result, error::LogTail};
-use crate::{cgroup::Entry, process};
+use crate::{
+    cgroup::Entry,
+    process::{Ended, Task, helper},
+};
 
-/// The descriptor `criu swrk` is told to talk on.
-const CHILD_FD: RawFd = 3;
 /// CRIU's answers are small; its own limit for a request is far below this too.
 const MESSAGE_LIMIT: usize = 64 * 1024;
 /// How long CRIU may take to exit after its last answer.
@@ -34,7 +31,7 @@ const EXIT_GRACE: Duration = Duration::from_secs(2);
 
 pub(crate) struct Session {
     call: &'static str,
-    criu: Option<Child>,
+    criu: Option<Task>,
     socket: OwnedFd,
     started: Instant,
     deadline: Duration,
@@ -55,14 +52,14 @@ impl Session {
         let (ours, theirs) =
             socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)
                 .map_err(|e| fail(e.into()))?;
-        let criu = spawn(program, &theirs, entry).map_err(fail)?;
+        let args = ["swrk", &helper::SOCKET.to_string()];
+        let criu = helper::start(program, &args, theirs.as_fd(), entry).map_err(fail)?;
         Ok(Self { call, criu: Some(criu), socket: ours, started: Instant::now(), deadline, log })
     }
 
     /// CRIU's process group, which it leads.
     pub(crate) fn group(&self) -> Option<Pid> {
-        let criu = self.criu.as_ref()?;
-        i32::try_from(criu.id()).ok().map(Pid::from_raw)
+        self.criu.as_ref().map(|criu| Pid::from_raw(criu.pid()))
     }
 
     pub(crate) fn send(&self, request: &Criu_req) -> Result<()> {
@@ -124,46 +121,30 @@ impl Session {
 
     fn silent(&mut self) -> Error {
         let ended = match self.await_exit(EXIT_GRACE) {
-            Some(status) => match (status.code(), status.signal()) {
-                (Some(code), _) => format!("exited with status {code}"),
-                (None, Some(signal)) => format!("was killed by signal {signal}"),
-                (None, None) => "ended".to_owned(),
-            },
+            Some(Ended::Exited(status)) => format!("exited with status {status}"),
+            Some(Ended::Killed(signal)) => format!("was killed by signal {signal}"),
             None => "closed its socket and had to be killed".to_owned(),
         };
         Error::Silent { call: self.call, ended, log: self.log_tail() }
     }
 
     /// Waits for CRIU's exit; `None` where it had to be killed.
-    fn await_exit(&mut self, grace: Duration) -> Option<ExitStatus> {
-        let criu = self.criu.as_mut()?;
-        let millis = PollTimeout::try_from(grace.as_millis()).unwrap_or(PollTimeout::MAX);
-        let ended = i32::try_from(criu.id()).is_ok_and(|pid| {
-            process::open_pidfd(pid).is_ok_and(|pidfd| {
-                matches!(
-                    poll(&mut [PollFd::new(pidfd.as_fd(), PollFlags::POLLIN)], millis),
-                    Ok(1..)
-                )
-            })
-        });
-        if !ended {
-            self.kill();
-            return None;
+    fn await_exit(&mut self, grace: Duration) -> Option<Ended> {
+        if let Ok(Some(ended)) = self.criu.as_ref()?.wait(grace) {
+            self.criu = None;
+            return Some(ended);
         }
-        let status = criu.wait().ok();
-        self.criu = None;
-        status
+        self.kill();
+        None
     }
 
     /// Kills CRIU's process group (it leads one) and reaps CRIU.
     fn kill(&mut self) {
-        if let Some(mut criu) = self.criu.take() {
-            if let Ok(pid) = i32::try_from(criu.id()) {
-                // Not reaped yet, so the number is still its own.
-                let _ = killpg(Pid::from_raw(pid), Signal::SIGKILL);
-            }
+        if let Some(criu) = self.criu.take() {
+            // Not reaped yet, so the number is still its own.
+            let _ = killpg(Pid::from_raw(criu.pid()), Signal::SIGKILL);
             let _ = criu.kill();
-            let _ = criu.wait();
+            let _ = criu.wait(EXIT_GRACE);
         }
     }
 }
@@ -173,47 +154,4 @@ impl Drop for Session {
     fn drop(&mut self) {
         self.kill();
     }
-}
-
-#[expect(unsafe_code, reason = "a descriptor and a group are handed over between fork and exec")]
-fn spawn(program: &Path, socket: &OwnedFd, entry: Option<&Entry>) -> io::Result<Child> {
-    let socket = socket.as_raw_fd();
-    let groups: Vec<RawFd> =
-        entry.map(|entry| entry.files.iter().map(AsRawFd::as_raw_fd).collect()).unwrap_or_default();
-    let mut command = Command::new(program);
-    command
-        .arg("swrk")
-        .arg(CHILD_FD.to_string())
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .process_group(0);
-    let setup = move || {
-        for group in &groups {
-            // SAFETY: writes one byte to a descriptor that is open until after the spawn.
-            if unsafe { libc::write(*group, c"0".as_ptr().cast(), 1) } != 1 {
-                return Err(io::Error::last_os_error());
-            }
-        }
-        // CRIU goes when the thread goes that waits for it.
-        // SAFETY: PR_SET_PDEATHSIG takes a number.
-        if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: no pointers; the socket is open until after the spawn.
-        let result = unsafe {
-            if socket == CHILD_FD {
-                libc::fcntl(socket, libc::F_SETFD, 0)
-            } else {
-                libc::dup2(socket, CHILD_FD)
-            }
-        };
-        if result < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(())
-    };
-    // SAFETY: the closure makes system calls only; it allocates nothing and takes no locks.
-    unsafe { command.pre_exec(setup) };
-    command.spawn()
 }

@@ -12,7 +12,9 @@
 
 mod clone;
 mod error;
+mod exec;
 mod guardian;
+pub(crate) mod helper;
 mod identity;
 mod pidfd;
 mod ranks;
@@ -26,5 +28,3 @@ pub(crate) use ranks::init_among_children;
 pub use ranks::ranks;
 pub use spawn::Program;
 pub use task::{Ended, Task};
-
-pub(crate) use pidfd::open as open_pidfd;

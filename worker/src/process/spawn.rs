@@ -1,22 +1,26 @@
 //! Starting a task's program inside its control groups and its own PID namespace.
 
 use std::{
-    ffi::{CString, OsStr, OsString, c_void},
+    ffi::{OsStr, OsString, c_void},
     fs::{File, OpenOptions},
     io,
     os::{
         fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd},
-        unix::{ffi::OsStrExt, fs::OpenOptionsExt},
+        unix::fs::OpenOptionsExt,
     },
     path::{Path, PathBuf},
     ptr,
-    sync::atomic::{AtomicU64, Ordering},
     time::{Duration, Instant},
 };
 
 use nix::sys::wait::{Id, WaitPidFlag, waitid};
 
-use super::{Error, Result, Task, clone::clone_and_wait, pidfd};
+use super::{
+    Error, Result, Task,
+    clone::clone_and_wait,
+    exec::{BlockedSignals, Failure, Image, born_in, enter},
+    pidfd,
+};
 use crate::cgroup::Entry;
 
 /// A program to start as a task.
@@ -81,10 +85,10 @@ impl Program {
         let prepared = self.prepare()?;
         let started = Instant::now();
         let fail = |step, source| Error::Spawn { program: self.path.clone(), step, source };
-        let birth = Birth { prepared: &prepared, entry, failed: AtomicU64::new(0) };
+        let birth = Birth { prepared: &prepared, entry, failed: Failure::default() };
         let task = birth.give().map_err(|source| fail("making the process", source))?;
         let late = started.elapsed() > deadline;
-        let failed = birth.failure();
+        let failed = birth.failed.noted(&STEPS);
         if failed.is_none() && !late {
             return Ok(task);
         }
@@ -99,30 +103,16 @@ impl Program {
 
     /// Everything that allocates or may fail, done before the new process exists.
     fn prepare(&self) -> Result<Prepared> {
-        let c = |text: &OsStr, what| {
-            CString::new(text.as_bytes())
-                .map_err(|_| Error::Nul { program: self.path.clone(), what })
-        };
-        let mut argv = vec![c(self.path.as_os_str(), "its path")?];
-        for arg in &self.args {
-            argv.push(c(arg, "an argument")?);
-        }
-        let mut envp = Vec::new();
-        for (name, value) in &self.env {
-            let mut pair = name.clone();
-            pair.push("=");
-            pair.push(value);
-            envp.push(c(&pair, "its environment")?);
-        }
-        let pointers = |strings: &[CString]| {
-            strings.iter().map(|s| s.as_ptr()).chain([ptr::null()]).collect::<Vec<_>>()
-        };
+        let image = Image::of(
+            self.path.as_os_str(),
+            self.args.iter().map(OsString::as_os_str),
+            self.env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str())),
+        )
+        .map_err(|what| Error::Nul { program: self.path.clone(), what })?;
         let output =
             |path: &Path| open(path, OpenOptions::new().create(true).append(true).mode(0o644));
         Ok(Prepared {
-            argv_pointers: pointers(&argv),
-            envp_pointers: pointers(&envp),
-            _strings: (argv, envp),
+            image,
             directory: open(
                 &self.directory,
                 OpenOptions::new().read(true).custom_flags(libc::O_DIRECTORY),
@@ -139,20 +129,16 @@ fn open(path: &Path, options: &OpenOptions) -> Result<File> {
 }
 
 /// What the new process does before its program, by the number it notes.
-const STEPS: [&str; 6] = [
+const STEPS: [&str; 5] = [
     "setsid",
     "entering the control groups",
     "entering its directory",
     "setting up its files",
     "executing it",
-    "resetting signals",
 ];
 
 struct Prepared {
-    argv_pointers: Vec<*const libc::c_char>,
-    envp_pointers: Vec<*const libc::c_char>,
-    /// What the pointers point to.
-    _strings: (Vec<CString>, Vec<CString>),
+    image: Image,
     directory: File,
     stdin: File,
     stdout: File,
@@ -163,8 +149,7 @@ struct Prepared {
 struct Birth<'a> {
     prepared: &'a Prepared,
     entry: &'a Entry,
-    /// The step that failed, counted from 1, above the kernel's error; zero: none.
-    failed: AtomicU64,
+    failed: Failure,
 }
 
 impl Birth<'_> {
@@ -175,14 +160,10 @@ impl Birth<'_> {
         let mut pidfd: RawFd = -1;
         // SAFETY: all-zero is a valid clone_args: no stack, no TLS, no flags.
         let mut args: libc::clone_args = unsafe { std::mem::zeroed() };
-        if let Some(group) = &self.entry.born_in {
-            args.cgroup = u64::from(group.as_raw_fd().unsigned_abs());
-            args.flags = CLONE_INTO_CGROUP;
-        }
+        born_in(self.entry, &mut args);
         args.flags |= u64::from((libc::CLONE_NEWPID | libc::CLONE_PIDFD).unsigned_abs());
         args.pidfd = &raw mut pidfd as u64;
         args.exit_signal = u64::from(libc::SIGCHLD.unsigned_abs());
-        // No handler of the worker may run in the child.
         let blocked = BlockedSignals::all()?;
         // SAFETY: `run` makes only system calls, on what was prepared before, and never returns;
         // `self` lives until then, since this waits.
@@ -194,84 +175,34 @@ impl Birth<'_> {
         Ok(Task::new(pid, pidfd))
     }
 
-    /// The step at which the new process ended, and why.
-    fn failure(&self) -> Option<(&'static str, io::Error)> {
-        let failed = self.failed.load(Ordering::Acquire);
-        let step = usize::try_from(failed >> 32).ok()?.checked_sub(1)?;
-        let errno = i32::try_from(failed & u64::from(u32::MAX)).unwrap_or(0);
-        let step = STEPS.get(step).copied().unwrap_or("an unknown step");
-        Some((step, io::Error::from_raw_os_error(errno)))
-    }
-
     /// The new process up to its program; notes the step that failed.
     #[expect(unsafe_code, reason = "bare system calls are all that is allowed here")]
     extern "C" fn run(birth: *const c_void) -> ! {
         // SAFETY: it is the `Birth` of the thread that waits in `give`.
         let Self { prepared, entry, failed } = unsafe { &*birth.cast::<Self>() };
-        let fail = |step: u64| -> ! {
-            // SAFETY: the waiting thread's errno is this process's, and ending at once is safe.
-            unsafe {
-                let errno = u64::from((*libc::__errno_location()).unsigned_abs());
-                failed.store((step + 1) << 32 | errno, Ordering::Release);
-                libc::_exit(127)
-            }
-        };
         // SAFETY: async-signal-safe system calls on descriptors and strings prepared before.
         unsafe {
             if libc::setsid() < 0 {
-                fail(0);
+                failed.at(0);
             }
-            if entry.born_in.is_none() {
-                for file in &entry.files {
-                    if libc::write(file.as_raw_fd(), c"0".as_ptr().cast(), 1) != 1 {
-                        fail(1);
-                    }
-                }
+            if !enter(entry) {
+                failed.at(1);
             }
             if libc::fchdir(prepared.directory.as_raw_fd()) < 0 {
-                fail(2);
+                failed.at(2);
             }
             let files = [&prepared.stdin, &prepared.stdout, &prepared.stderr];
             // The worker has its own 0, 1 and 2, so these are all above and dup2 clears CLOEXEC.
             for (target, file) in (0..).zip(files) {
                 if libc::dup2(file.as_raw_fd(), target) < 0 {
-                    fail(3);
+                    failed.at(3);
                 }
             }
             if libc::syscall(libc::SYS_close_range, 3, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) < 0 {
-                fail(3);
+                failed.at(3);
             }
-            // Rust ignores SIGPIPE, which exec would hand on.
-            libc::signal(libc::SIGPIPE, libc::SIG_DFL);
-            let mut none: libc::sigset_t = std::mem::zeroed();
-            libc::sigemptyset(&raw mut none);
-            if libc::sigprocmask(libc::SIG_SETMASK, &raw const none, ptr::null_mut()) < 0 {
-                fail(5);
-            }
-            let path = prepared.argv_pointers.first().copied().unwrap_or(ptr::null());
-            libc::execve(path, prepared.argv_pointers.as_ptr(), prepared.envp_pointers.as_ptr());
+            prepared.image.execute();
+            failed.at(4)
         }
-        fail(4)
-    }
-}
-
-/// `CLONE_INTO_CGROUP` (linux/sched.h); the libc crate has it as a signed, shortened number.
-const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
-
-/// All signals blocked in this thread, until dropped.
-struct BlockedSignals(nix::sys::signal::SigSet);
-
-impl BlockedSignals {
-    fn all() -> io::Result<Self> {
-        use nix::sys::signal::{SigSet, SigmaskHow};
-        let all = SigSet::all();
-        Ok(Self(all.thread_swap_mask(SigmaskHow::SIG_SETMASK)?))
-    }
-}
-
-impl Drop for BlockedSignals {
-    fn drop(&mut self) {
-        // Setting a mask that was in force before cannot fail.
-        let _ = self.0.thread_set_mask();
     }
 }

@@ -25,14 +25,8 @@ pub(crate) enum Phase {
     /// Its process is being made or restored.
     Launching,
     Running,
-    /// Its checkpoint is due and it waits for CRIU, all but standing still: that is part of
-    /// what the checkpoint costs.
-    Queued {
-        since: Instant,
-    },
-    /// CRIU is at it.
+    /// CRIU is at it, since then.
     Dumping {
-        /// Since when it stands still for its checkpoint.
         since: Instant,
     },
     /// It stands still after a dump, for as long as a checkpoint takes.

@@ -60,22 +60,14 @@ impl Owner {
         }
     }
 
-    /// Queues for CRIU. Where a checkpoint costs its modelled time, that begins now; elsewhere
-    /// the task runs on until its turn.
+    /// Queues for CRIU. The task runs on until its turn: a host that is busy makes a checkpoint
+    /// later, and never longer.
     pub(crate) fn ask_for_dump(&mut self, key: Key) {
         let criu = Arc::clone(&self.host.criu);
         let tell = self.tell.clone();
-        let hold = self.host.hold_checkpoints;
         let Some(attempt) = self.attempt(key) else { return };
         if std::mem::replace(&mut attempt.dump_asked, true) {
             return;
-        }
-        if hold && matches!(attempt.phase, Phase::Running) {
-            attempt.phase = Phase::Queued { since: Instant::now() };
-            let cpu = attempt.cpu;
-            self.pass();
-            self.machine.change(key.0, key.1, |seat| seat.held = true);
-            self.refresh(cpu);
         }
         tokio::spawn(async move {
             // It is never closed.
@@ -92,27 +84,22 @@ impl Owner {
         let groups = Arc::clone(&self.groups);
         let Some(attempt) = self.attempt(key) else { return };
         attempt.dump_asked = false;
-        let since = match attempt.phase {
-            Phase::Running => Instant::now(),
-            Phase::Queued { since } => since,
-            _ => return,
-        };
+        if !matches!(attempt.phase, Phase::Running) {
+            return;
+        }
         let stopping = attempt.stop.is_some();
         if frozen && stopping {
             return self.kill(key);
         }
         if frozen || (hurry && !stopping) {
             // After the thaw.
-            attempt.phase = Phase::Running;
             attempt.look = Some(Instant::now() + SHORTEST_LOOK);
-            let cpu = attempt.cpu;
-            self.machine.change(key.0, key.1, |seat| seat.held = false);
-            return self.refresh(cpu);
+            return;
         }
         let Some(process) = attempt.process.clone() else { return };
         let (page, name) = (attempt.page.clone(), attempt.name.clone());
         let place = Place { groups, cpu: attempt.cpu, slot: attempt.slot };
-        attempt.phase = Phase::Dumping { since };
+        attempt.phase = Phase::Dumping { since: Instant::now() };
         attempt.dues.pop_front();
         let then = match (stopping, hold) {
             (true, _) => Then::Die,
@@ -120,6 +107,7 @@ impl Owner {
             (false, false) => Then::Run,
         };
         let cpu = attempt.cpu;
+        self.pass();
         self.machine.change(key.0, key.1, |seat| seat.held = true);
         self.refresh(cpu);
         let (host, tell) = (Arc::clone(&self.host), self.tell.clone());

@@ -39,11 +39,7 @@ impl Owner {
                 return;
             }
             Phase::Gone => return,
-            Phase::Waiting { .. }
-            | Phase::Launching
-            | Phase::Running
-            | Phase::Queued { .. }
-            | Phase::Held { .. } => {}
+            Phase::Waiting { .. } | Phase::Launching | Phase::Running | Phase::Held { .. } => {}
         }
         let ended = match process.try_wait() {
             Ok(Some(ended)) => ended,

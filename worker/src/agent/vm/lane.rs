@@ -12,10 +12,6 @@ use super::{
 };
 use crate::agent::cores::Core;
 
-/// The least quota there is, in ppm of a host core: a task under it does next to nothing, and
-/// CRIU can still stop it as usual, which it can't where SIGSTOP or the freezer did before.
-const STANDSTILL: u32 = 1_000;
-
 /// One vCPU.
 #[derive(Debug, Default)]
 pub(crate) struct Lane {
@@ -141,9 +137,6 @@ impl Owner {
         let counts = running.is_some() && !lifted && !here().any(Attempt::is_busy);
         let (quota, rate) = match running.or_else(|| fastest(&mut here().filter(will_run))) {
             Some((quota, rate)) => (Some(quota), rate),
-            None if here().any(|a| matches!(a.phase, Phase::Queued { .. })) => {
-                (Some(STANDSTILL), (0, 1))
-            }
             // Of an empty vCPU nobody notices the quota, and the next task may have the same.
             None => (self.lanes.get(cpu as usize).and_then(|lane| lane.quota), (0, 1)),
         };

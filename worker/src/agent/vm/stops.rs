@@ -29,12 +29,12 @@ impl Owner {
                     self.say_stopped(key, attempt.order.done_ppm, 0, cpu_us);
                 }
             }
-            Phase::Running | Phase::Queued { .. } if keep => {
+            Phase::Running if keep => {
                 attempt.stop = Some(stop);
                 self.ask_for_dump(key);
             }
             // One that is held has just been checkpointed, and has done nothing since.
-            Phase::Running | Phase::Queued { .. } | Phase::Held { .. } => {
+            Phase::Running | Phase::Held { .. } => {
                 attempt.stop = Some(StopTask { keep, ..stop });
                 self.kill(key);
             }

@@ -1,0 +1,138 @@
+//! What a new process does between clone and exec, whatever its program: it shares this process's
+//! memory until then, so that only system calls on what was prepared before are allowed.
+
+use std::{
+    ffi::{CString, OsStr},
+    io,
+    os::{fd::AsRawFd, unix::ffi::OsStrExt},
+    ptr,
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+use nix::sys::signal::{SigSet, SigmaskHow};
+
+use crate::cgroup::Entry;
+
+/// A program's path, arguments and environment as the kernel takes them.
+pub(super) struct Image {
+    path: *const libc::c_char,
+    argv: Vec<*const libc::c_char>,
+    envp: Vec<*const libc::c_char>,
+    /// What the pointers point to.
+    _strings: (Vec<CString>, Vec<CString>),
+}
+
+impl Image {
+    /// Or which of the strings holds a NUL byte.
+    pub(super) fn of<'a>(
+        path: &'a OsStr,
+        args: impl IntoIterator<Item = &'a OsStr>,
+        env: impl IntoIterator<Item = (&'a OsStr, &'a OsStr)>,
+    ) -> Result<Self, &'static str> {
+        let c = |bytes: &[u8], what| CString::new(bytes).map_err(|_| what);
+        let mut argv = vec![c(path.as_bytes(), "its path")?];
+        for arg in args {
+            argv.push(c(arg.as_bytes(), "an argument")?);
+        }
+        let mut envp = Vec::new();
+        for (name, value) in env {
+            envp.push(c(&[name.as_bytes(), b"=", value.as_bytes()].concat(), "its environment")?);
+        }
+        let pointers = |strings: &[CString]| {
+            strings.iter().map(|s| s.as_ptr()).chain([ptr::null()]).collect::<Vec<_>>()
+        };
+        let (argv_pointers, envp_pointers) = (pointers(&argv), pointers(&envp));
+        let path = argv_pointers.first().copied().unwrap_or(ptr::null());
+        Ok(Self { path, argv: argv_pointers, envp: envp_pointers, _strings: (argv, envp) })
+    }
+
+    /// Executes it, with no signal blocked; comes back only if that fails. A name without a slash
+    /// is looked up on `PATH`.
+    ///
+    /// # Safety
+    /// In a new process only.
+    #[expect(unsafe_code, reason = "bare system calls are all that is allowed here")]
+    pub(super) unsafe fn execute(&self) {
+        // SAFETY: async-signal-safe, on strings that live in the memory of the waiting thread.
+        unsafe {
+            // Rust ignores SIGPIPE, which exec would hand on.
+            libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+            let mut none: libc::sigset_t = std::mem::zeroed();
+            libc::sigemptyset(&raw mut none);
+            if libc::sigprocmask(libc::SIG_SETMASK, &raw const none, ptr::null_mut()) == 0 {
+                libc::execvpe(self.path, self.argv.as_ptr(), self.envp.as_ptr());
+            }
+        }
+    }
+}
+
+/// Enters the groups of `entry`, where the process was not born there.
+///
+/// # Safety
+/// In a new process only.
+#[expect(unsafe_code, reason = "bare system calls are all that is allowed here")]
+pub(super) unsafe fn enter(entry: &Entry) -> bool {
+    entry.born_in.is_some()
+        // SAFETY: one byte to descriptors that the waiting thread keeps open.
+        || entry.files.iter().all(|file| unsafe {
+            libc::write(file.as_raw_fd(), c"0".as_ptr().cast(), 1) == 1
+        })
+}
+
+/// Adds to the arguments of a clone that the process is born in the group of `entry`, where the
+/// kernel can do that.
+pub(super) fn born_in(entry: &Entry, args: &mut libc::clone_args) {
+    if let Some(group) = &entry.born_in {
+        args.cgroup = u64::from(group.as_raw_fd().unsigned_abs());
+        args.flags |= CLONE_INTO_CGROUP;
+    }
+}
+
+/// `CLONE_INTO_CGROUP` (linux/sched.h); the libc crate has it as a signed, shortened number.
+const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
+
+/// Where a new process notes the step that failed.
+#[derive(Default)]
+pub(super) struct Failure(AtomicU64);
+
+impl Failure {
+    /// Ends the new process.
+    ///
+    /// # Safety
+    /// In a new process only.
+    #[expect(unsafe_code, reason = "bare system calls are all that is allowed here")]
+    pub(super) unsafe fn at(&self, step: u32) -> ! {
+        // SAFETY: the waiting thread's errno is this process's, and ending at once is safe.
+        unsafe {
+            let errno = (*libc::__errno_location()).unsigned_abs();
+            self.0.store(u64::from(step + 1) << 32 | u64::from(errno), Ordering::Release);
+            libc::_exit(127)
+        }
+    }
+
+    /// The step at which the new process ended, and why.
+    pub(super) fn noted<'a>(&self, steps: &[&'a str]) -> Option<(&'a str, io::Error)> {
+        let failed = self.0.load(Ordering::Acquire);
+        let step = usize::try_from(failed >> 32).ok()?.checked_sub(1)?;
+        let errno = i32::try_from(failed & u64::from(u32::MAX)).unwrap_or(0);
+        let step = steps.get(step).copied().unwrap_or("an unknown step");
+        Some((step, io::Error::from_raw_os_error(errno)))
+    }
+}
+
+/// All signals blocked in this thread, until dropped: no handler of the worker may run in a new
+/// process.
+pub(super) struct BlockedSignals(SigSet);
+
+impl BlockedSignals {
+    pub(super) fn all() -> io::Result<Self> {
+        Ok(Self(SigSet::all().thread_swap_mask(SigmaskHow::SIG_SETMASK)?))
+    }
+}
+
+impl Drop for BlockedSignals {
+    fn drop(&mut self) {
+        // Setting a mask that was in force before cannot fail.
+        let _ = self.0.thread_set_mask();
+    }
+}
