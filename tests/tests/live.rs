@@ -404,8 +404,8 @@ fn a_batch_that_is_ended_or_killed_leaves_nothing() {
         let status = run.wait().unwrap();
         // Ended by the user is a run that broke: its results say so.
         assert_eq!(status.code(), (signal == Signal::SIGINT).then_some(1), "{status}");
-        let resumed = Command::new(dormouse()).arg("resume").arg(folder.path().join("out"));
-        let resumed = resumed.output().unwrap();
+        let out = folder.path().join("out");
+        let resumed = Command::new(dormouse()).arg("resume").arg(out).output().unwrap();
         assert_eq!(resumed.status.code(), Some(2));
         assert!(text(&resumed).contains("make it again with `dormouse run"), "{}", text(&resumed));
         let in_memory = traces().into_iter().filter(|t| t.starts_with("/dev/shm"));
