@@ -158,7 +158,7 @@ impl Consolidation {
             migration_worst_s: moves.iter().copied().fold(0.0, f64::max),
             migrations_lost: facts.moves.iter().filter(|m| !m.lost.is_empty()).count(),
             swap_worst_s: facts.swaps_us.iter().copied().max().map_or(0.0, seconds),
-            killed_work: facts.kills.iter().map(|(_, done)| done.as_f64()).sum(),
+            killed_work: sum(facts.kills.iter().map(|(_, done)| done.as_f64())),
             worst_share_error: worst.map_or(0.0, |(error, _)| error),
             mean_share_error: mean(&errors.iter().map(|(error, _)| *error).collect::<Vec<_>>()),
             worst_processor: worst.map(|(_, processor)| processor),
@@ -269,7 +269,12 @@ fn seconds(us: u64) -> f64 {
 
 #[expect(clippy::cast_precision_loss, reason = "some hundred processes")]
 fn mean(of: &[f64]) -> f64 {
-    of.iter().sum::<f64>() / of.len().max(1) as f64
+    sum(of.iter().copied()) / of.len().max(1) as f64
+}
+
+/// The standard library's sum of nothing is -0, which is nothing to show to people.
+fn sum(of: impl Iterator<Item = f64>) -> f64 {
+    of.fold(0.0, |sum, x| sum + x)
 }
 
 #[cfg(test)]
@@ -312,6 +317,7 @@ mod tests {
         let of = Consolidation::of(&facts, Vec::new());
         assert!((of.foreground_worst_loss - 0.04).abs() < 1e-9, "{of:?}");
         assert_eq!((of.foreground_processes, of.alone_mean_loss), (1, 0.0));
+        assert!(of.killed_work.is_sign_positive() && of.migration_mean_s.is_sign_positive());
         assert!((of.background_mean_share - 0.25).abs() < 1e-9, "{of:?}");
         let fidelity = of.fidelity(&facts);
         assert!(fidelity.faithful && fidelity.worst_share_error < 1e-3, "{fidelity:?}");
