@@ -404,6 +404,10 @@ fn a_batch_that_is_ended_or_killed_leaves_nothing() {
         let status = run.wait().unwrap();
         // Ended by the user is a run that broke: its results say so.
         assert_eq!(status.code(), (signal == Signal::SIGINT).then_some(1), "{status}");
+        let out = folder.path().join("out");
+        let resumed = Command::new(dormouse()).arg("resume").arg(out).output().unwrap();
+        assert_eq!(resumed.status.code(), Some(2));
+        assert!(text(&resumed).contains("make it again with `dormouse run"), "{}", text(&resumed));
         let in_memory = traces().into_iter().filter(|t| t.starts_with("/dev/shm"));
         let but: Vec<_> = before.iter().cloned().chain(in_memory).collect();
         nothing_is_left_but(&but);

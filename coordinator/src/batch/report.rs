@@ -107,6 +107,9 @@ pub struct ProcessUse {
     pub promised_us: u64,
     /// How much it got.
     pub cpu_us: u64,
+    /// How long it may have been kept waiting in all by a neighbour that had just used up their
+    /// processor.
+    pub may_wait_us: u64,
 }
 
 /// A report in these words; `None` if it is of another kind of VM.
@@ -174,6 +177,7 @@ fn process_use(of: &v1::ProcessUse) -> ProcessUse {
         wanted_us: of.wanted_us,
         promised_us: of.promised_us,
         cpu_us: of.cpu_us,
+        may_wait_us: of.may_wait_us,
     }
 }
 

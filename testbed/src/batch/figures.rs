@@ -98,11 +98,18 @@ impl Figures {
         self.end.since(self.first.unwrap_or(self.end))
     }
 
-    /// Work done over the work that `machine` processors could have done in that time.
+    /// So many processors with one job each would have done the same work in that time. Where two
+    /// jobs share a processor it can be more than there are.
+    #[must_use]
+    pub fn work_rate(&self) -> f64 {
+        let time = self.makespan().as_secs_f64();
+        if time > 0.0 { self.work_s / time } else { 0.0 }
+    }
+
+    /// The same as a part of `machine` processors.
     #[must_use]
     pub fn utilisation(&self, machine: u32) -> f64 {
-        let could = f64::from(machine) * self.makespan().as_secs_f64();
-        if could > 0.0 { self.work_s / could } else { 0.0 }
+        self.work_rate() / f64::from(machine.max(1))
     }
 
     /// The jobs that waited longest, the longest first.

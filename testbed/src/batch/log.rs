@@ -43,6 +43,39 @@ impl BatchHeader {
         let dormouse = env!("CARGO_PKG_VERSION").to_owned();
         Self { kind: Kind::Batch, format: FORMAT, dormouse, mode, command, machine, experiment }
     }
+
+    /// Reads the header of the log in a run's folder.
+    ///
+    /// # Errors
+    ///
+    /// It can't be read, or it is damaged.
+    pub fn read(folder: &Path) -> Result<Self, OutputError> {
+        Self::of(lines(folder)?.next(), &path_in(folder))
+    }
+
+    /// The header in the first line of the log at `path`.
+    fn of(first: Option<io::Result<String>>, path: &Path) -> Result<Self, OutputError> {
+        let bad = |why: String| OutputError::BadLog { path: path.to_owned(), line: 1, why };
+        let first = first.ok_or_else(|| bad("the log is empty".into()))?;
+        let first = first.map_err(|error| bad(error.to_string()))?;
+        let header: Self = serde_json::from_str(&first).map_err(|error| bad(error.to_string()))?;
+        if header.format != FORMAT {
+            let format = header.format;
+            return Err(bad(format!("its format is {format}, this program reads {FORMAT}")));
+        }
+        Ok(header)
+    }
+}
+
+/// The log in a run's folder.
+fn path_in(folder: &Path) -> PathBuf {
+    folder.join("events.jsonl")
+}
+
+fn lines(folder: &Path) -> Result<impl Iterator<Item = io::Result<String>>, OutputError> {
+    let path = path_in(folder);
+    let file = File::open(&path).map_err(|error| OutputError::io("read", &path, error))?;
+    Ok(BufReader::new(file).lines())
 }
 
 /// One instant: what the scheduler heard, and what it decided.
@@ -82,7 +115,7 @@ impl BatchLogWriter {
     ///
     /// The system refuses.
     pub fn begin(folder: &Path, header: &BatchHeader) -> Result<Self, OutputError> {
-        let path = folder.join("events.jsonl");
+        let path = path_in(folder);
         let file = File::create(&path).map_err(|error| OutputError::io("write", &path, error))?;
         let mut file = BufWriter::with_capacity(1 << 16, file);
         let head = line(&mut file, header)
@@ -164,18 +197,10 @@ impl BatchLog {
     ///
     /// It can't be read, or a line of it is damaged.
     pub fn read(folder: &Path) -> Result<Self, OutputError> {
-        let path = folder.join("events.jsonl");
-        let file = File::open(&path).map_err(|error| OutputError::io("read", &path, error))?;
+        let path = path_in(folder);
         let bad = |line, why: String| OutputError::BadLog { path: path.clone(), line, why };
-        let mut lines = BufReader::new(file).lines().zip(1..);
-        let (first, _) = lines.next().ok_or_else(|| bad(1, "the log is empty".into()))?;
-        let first = first.map_err(|error| bad(1, error.to_string()))?;
-        let header: BatchHeader =
-            serde_json::from_str(&first).map_err(|error| bad(1, error.to_string()))?;
-        if header.format != FORMAT {
-            let why = format!("its format is {}, this program reads {FORMAT}", header.format);
-            return Err(bad(1, why));
-        }
+        let mut lines = lines(folder)?.zip(1..);
+        let header = BatchHeader::of(lines.next().map(|(line, _)| line), &path)?;
         let mut steps = Vec::<Step>::new();
         for (line, n) in lines {
             let line = line.map_err(|error| bad(n, error.to_string()))?;

@@ -168,10 +168,14 @@ impl<'a> BatchOutcome<'a> {
         row("response", format!("{:.1} s on average", figures.response.mean()));
         row("slowdown", format!("{:.2} on average (bounded)", figures.slowdown.mean()));
         row("wait", format!("{:.1} s on average", figures.wait.mean()));
-        let utilisation = 100.0 * figures.utilisation(header.machine);
         row(
             "makespan",
-            format!("{:.0} s, {utilisation:.1} % used", figures.makespan().as_secs_f64()),
+            format!(
+                "{:.0} s, {:.1} processors' worth of work on {}",
+                figures.makespan().as_secs_f64(),
+                figures.work_rate(),
+                header.machine
+            ),
         );
         let Figures { swaps, kills, migrations, background_only, .. } = figures;
         row(

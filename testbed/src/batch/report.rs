@@ -1,10 +1,12 @@
 //! `report.html` of a batch run.
 
+use dormouse_units::Span;
 use dormouse_workload::{Chart, Line, Panel};
 
 use super::gantt;
 use super::outcome::BatchOutcome;
 use super::series::Quantity;
+use crate::live::Consolidation;
 use crate::output::escaped;
 use crate::output::html::{STYLE, card, paragraph, section, table};
 
@@ -51,9 +53,9 @@ fn cards(outcome: &BatchOutcome<'_>) -> String {
     cards += &card("Mean slowdown", &slowdown, "bounded, 10 s", "");
     let verified = format!("completed, {} verified", outcome.verified);
     cards += &card("Jobs", &format!("{done} / {total}"), &verified, class(done == total));
-    let used = 100.0 * f.utilisation(outcome.header.machine);
-    let span = format!("{:.0} s makespan", f.makespan().as_secs_f64());
-    cards += &card("Utilisation", &format!("{used:.1} %"), &span, "");
+    cards += &card("Makespan", &format!("{:.0} s", f.makespan().as_secs_f64()), "", "");
+    let of = format!("processors' worth, on {}", outcome.header.machine);
+    cards += &card("Work done", &format!("{:.1}", f.work_rate()), &of, "");
     cards += &card("Migrations", &f.migrations.to_string(), "to other processors", "");
     cards += &card("Kills", &f.kills.to_string(), "restarted from the beginning", "");
     let background = format!("{} ended in the background", f.background_only);
@@ -119,13 +121,17 @@ fn waits(outcome: &BatchOutcome<'_>) -> String {
                 format!("job {}", job.number.0),
                 job.processes.to_string(),
                 job.estimate.to_string(),
-                job.wait.to_string(),
-                job.response.to_string(),
+                to_the_second(job.wait).to_string(),
+                to_the_second(job.response).to_string(),
             ]
         })
         .collect();
     table(&["job", "processes", "estimate", "wait", "response"], 1, &rows)
         + &paragraph("dormouse explain DIR NUMBER says what a job waited for, and why it moved.")
+}
+
+fn to_the_second(span: Span) -> Span {
+    Span::from_secs((span.as_micros() + 500_000) / 1_000_000)
 }
 
 fn fidelity(outcome: &BatchOutcome<'_>) -> String {
@@ -137,8 +143,9 @@ fn fidelity(outcome: &BatchOutcome<'_>) -> String {
         fidelity.mean_share_error * 100.0,
         fidelity.worst_share_error * 100.0
     ));
-    for note in &fidelity.notes {
-        text += &paragraph(note);
+    let sharing = outcome.consolidation.iter().flat_map(Consolidation::sentences);
+    for sentence in fidelity.notes.iter().cloned().chain(sharing) {
+        text += &paragraph(&sentence);
     }
     section("Fidelity", &text)
 }

@@ -10,6 +10,8 @@ use dormouse_coordinator::Progress;
 use super::args::ResumeArgs;
 use super::failure::Failure;
 use super::run::{Say, end};
+use crate::batch::BatchHeader;
+use crate::experiment::Kind;
 use crate::live::{self, Conduct, conduct};
 use crate::output::{Header, Mode, Outcome, Staging, is_unfinished, read_header};
 
@@ -65,7 +67,15 @@ pub(super) fn conduct_live(
 
 /// Goes on with a live run whose coordinator was killed: its log is replayed, workers that are
 /// still there are taken back, and tasks of the others restart from their last checkpoints.
+///
+/// A run of parallel jobs ends with its coordinator: its jobs share memory on one worker, so that
+/// what is lost with it is all of them.
 pub(crate) fn resume(args: &ResumeArgs) -> Result<(), Failure> {
+    if Kind::of_run(&args.dir)? == Kind::Batch {
+        let BatchHeader { command, .. } = BatchHeader::read(&args.dir)?;
+        let (dir, what) = (args.dir.display(), "a run of parallel jobs can't be gone on with");
+        return Err(Failure::BadInput(format!("{dir}: {what}; make it again with `{command}`")));
+    }
     let header = read_header(&args.dir)?;
     check(&args.dir, &header)?;
     let staging = Staging::go_on(&args.dir)?;

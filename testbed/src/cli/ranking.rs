@@ -5,7 +5,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use dormouse_batch::Algorithm;
+use dormouse_batch::{Algorithm, Sharing};
+use dormouse_units::Span;
 use indicatif::ProgressBar;
 
 use super::failure::Failure;
@@ -13,7 +14,7 @@ use super::print::print;
 use super::reproduce::ReproduceArgs;
 use crate::batch::{self, BatchExperiment, BatchHeader, BatchOutcome, Jobs};
 use crate::experiment::{Opened, Override, Source, open};
-use crate::live::{BatchConduct, conduct_batch};
+use crate::live::{BatchConduct, Consolidation, conduct_batch, measured_sharing};
 use crate::output::{Mode, OutputError, Staging};
 
 /// The experiment, and who schedules it.
@@ -29,14 +30,13 @@ struct Figures {
     /// Swaps, kills, migrations.
     promotions: [u64; 3],
     verified: u64,
-    /// Of live runs: the foreground's worst and mean loss, and whether it was faithful.
-    live: Option<(f64, f64, bool)>,
+    /// Of live runs: what sharing and moving cost, and whether it was faithful.
+    live: Option<(Consolidation, bool)>,
 }
 
 impl Figures {
     fn of(outcome: &BatchOutcome<'_>) -> Self {
         let figures = &outcome.figures;
-        let sharing = outcome.consolidation.as_ref();
         let faithful = outcome.fidelity.as_ref().is_some_and(|f| f.faithful);
         Self {
             response_s: figures.response.mean(),
@@ -44,7 +44,7 @@ impl Figures {
             makespan_s: figures.makespan().as_secs_f64(),
             promotions: [figures.swaps, figures.kills, figures.migrations],
             verified: outcome.verified,
-            live: sharing.map(|s| (s.foreground_worst_loss, s.foreground_mean_loss, faithful)),
+            live: outcome.consolidation.clone().map(|sharing| (sharing, faithful)),
         }
     }
 }
@@ -59,19 +59,26 @@ pub(super) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     let out = out.unwrap_or_else(|| PathBuf::from("runs").join("reproduce-measy-live"));
     std::fs::create_dir_all(&out).map_err(|e| OutputError::io("make", &out, e))?;
     super::log::begin();
-    let mut rows = Vec::new();
+    let mut runs = Vec::new();
     for scheduler in SCHEDULERS {
         let experiment = experiment(scheduler, args.measy.seed())?;
-        let modelled = virtually(&experiment, &out)?;
-        let real = live(&experiment, &out, args.common.quiet)?;
-        rows.push((scheduler, modelled, real));
+        let modelled = virtually(&experiment, &folder(&out, &experiment, "virtual"))?;
+        let real = live(&experiment, &folder(&out, &experiment, "live"), args.common.quiet)?;
+        runs.push((experiment, modelled, real));
+    }
+    let measured = Measured::of(&runs);
+    let mut rows = Vec::new();
+    for (mut experiment, modelled, real) in runs {
+        measured.put_into(&mut experiment);
+        let measured = virtually(&experiment, &folder(&out, &experiment, "measured"))?;
+        rows.push(Row { scheduler: experiment.scheduler.name, modelled, real, measured });
     }
     let path = out.join("table.csv");
     std::fs::write(&path, table(&rows)).map_err(|e| OutputError::io("write", &path, e))?;
     if args.common.quiet {
         return Ok(());
     }
-    print(&text(&rows))?;
+    print(&text(&rows, &measured))?;
     print(&format!("\n  results in {}", out.display()))
 }
 
@@ -95,25 +102,25 @@ fn header(experiment: &BatchExperiment, mode: Mode, machine: u32) -> BatchHeader
     BatchHeader::new(mode, command, machine, experiment.clone())
 }
 
-fn folder(out: &Path, experiment: &BatchExperiment, mode: Mode) -> PathBuf {
-    out.join(format!("{}-{mode}", experiment.scheduler.name))
+fn folder(out: &Path, experiment: &BatchExperiment, how: &str) -> PathBuf {
+    out.join(format!("{}-{how}", experiment.scheduler.name))
 }
 
-fn virtually(experiment: &BatchExperiment, out: &Path) -> Result<Figures, Failure> {
+fn virtually(experiment: &BatchExperiment, folder: &Path) -> Result<Figures, Failure> {
     let jobs = Jobs::open(experiment)?;
     let header = header(experiment, Mode::Virtual, jobs.machine());
-    let staging = Staging::begin(&folder(out, experiment, Mode::Virtual), true)?;
+    let staging = Staging::begin(folder, true)?;
     let outcome = batch::virtual_run(&header, jobs, staging.path())?;
     outcome.write(staging)?;
     Ok(Figures::of(&outcome))
 }
 
-fn live(experiment: &BatchExperiment, out: &Path, quiet: bool) -> Result<Figures, Failure> {
+fn live(experiment: &BatchExperiment, folder: &Path, quiet: bool) -> Result<Figures, Failure> {
     let began = Instant::now();
     let mut jobs = Jobs::open(experiment)?;
     let header = header(experiment, Mode::Live, jobs.machine());
     let submissions = jobs.by_ref().collect::<Result<Vec<_>, _>>()?;
-    let staging = Staging::begin(&folder(out, experiment, Mode::Live), true)?;
+    let staging = Staging::begin(folder, true)?;
     let bar =
         if quiet { ProgressBar::hidden() } else { ProgressBar::new(submissions.len() as u64) };
     let conduct = BatchConduct {
@@ -136,33 +143,71 @@ fn live(experiment: &BatchExperiment, out: &Path, quiet: bool) -> Result<Figures
     }
 }
 
-type Row = (Algorithm, Figures, Figures);
-
-/// Shortest mean response first.
-fn ranking(rows: &[Row], of: impl Fn(&Row) -> f64) -> String {
-    let mut order: Vec<_> = rows.iter().collect();
-    order.sort_by(|a, b| of(a).total_cmp(&of(b)));
-    order.iter().map(|row| row.0.name()).collect::<Vec<_>>().join(" < ")
+/// One scheduler: in virtual time as the paper's model has it, live, and in virtual time with
+/// what was measured live.
+struct Row {
+    scheduler: Algorithm,
+    modelled: Figures,
+    real: Figures,
+    measured: Figures,
 }
 
-fn text(rows: &[Row]) -> String {
+/// What the live runs were to the model of virtual time.
+struct Measured {
+    sharing: Sharing,
+    /// Emulated time of a migration; `None` if there was none.
+    migration: Option<Span>,
+}
+
+impl Measured {
+    fn of(runs: &[(BatchExperiment, Figures, Figures)]) -> Self {
+        let live = runs.iter().filter_map(|(e, _, real)| Some((e, &real.live.as_ref()?.0)));
+        let (two_tier, moves): (Vec<_>, Vec<_>) = live
+            .filter(|(e, _)| e.scheduler.name.promotion().is_some())
+            .map(|(e, of)| (of, of.migration_mean_s * e.live.speedup))
+            .unzip();
+        let longest = moves.into_iter().fold(0.0, f64::max);
+        let migration = Span::from_secs_f64(longest).filter(|_| longest > 0.0);
+        Self { sharing: measured_sharing(&two_tier), migration }
+    }
+
+    fn put_into(&self, experiment: &mut BatchExperiment) {
+        experiment.sharing = self.sharing;
+        if let Some(cost) = self.migration {
+            experiment.scheduler.migration_cost = cost;
+        }
+    }
+}
+
+/// Shortest mean response first.
+fn ranking(rows: &[Row], of: impl Fn(&Row) -> &Figures) -> String {
+    let mut order: Vec<_> = rows.iter().collect();
+    order.sort_by(|a, b| of(a).response_s.total_cmp(&of(b).response_s));
+    order.iter().map(|row| row.scheduler.name()).collect::<Vec<_>>().join(" < ")
+}
+
+fn text(rows: &[Row], measured: &Measured) -> String {
     let mut text = String::from(
-        "  scheduler   mean response        slowdown      makespan           promotions       \
-         foreground loss   verified\n             virtual     live  virt. live   virtual  live   \
-         virtual     live       worst   mean\n",
+        "  scheduler      mean response            slowdown         makespan           promotions     \
+         foreground loss  verified\n             virtual   live  meas.  virt. live meas.  virtual   \
+         live   virtual     live     worst  mean\n",
     );
-    for (scheduler, modelled, real) in rows {
+    for Row { scheduler, modelled, real, measured } in rows {
         let promotions = |f: &Figures| f.promotions.map(|n| n.to_string()).join("/");
-        let (worst, mean, faithful) = real.live.unwrap_or_default();
+        let (worst, mean, faithful) = real.live.as_ref().map_or((0.0, 0.0, false), |(of, good)| {
+            (of.foreground_worst_loss, of.foreground_mean_loss, *good)
+        });
         let _ = writeln!(
             text,
-            "  {:<9} {:>8.0} s {:>6.0} s {:>5.2} {:>5.2} {:>7.0} s {:>5.0} s  {:>9} {:>9} {:>7.1} % \
-             {:>5.1} % {:>6}{}",
+            "  {:<9} {:>6.0} s {:>4.0} s {:>4.0} s  {:>5.2} {:>4.2}  {:>4.2}  {:>5.0} s {:>4.0} s {:>9} \
+             {:>8}  {:>5.1} % {:>3.1} % {:>8}{}",
             scheduler.name(),
             modelled.response_s,
             real.response_s,
+            measured.response_s,
             modelled.slowdown,
             real.slowdown,
+            measured.slowdown,
             modelled.makespan_s,
             real.makespan_s,
             promotions(modelled),
@@ -173,37 +218,54 @@ fn text(rows: &[Row]) -> String {
             if faithful { "" } else { "  not faithful" },
         );
     }
-    let (modelled, real) =
-        (ranking(rows, |row| row.1.response_s), ranking(rows, |row| row.2.response_s));
+    let (modelled, real) = (ranking(rows, |row| &row.modelled), ranking(rows, |row| &row.real));
     let agree = if modelled == real { "they agree" } else { "THEY DO NOT AGREE" };
+    let Sharing { loss, single, several_normal, .. } = measured.sharing;
+    let migration = measured.migration.map_or_else(String::new, |cost| {
+        format!("; a migration {:.0} s, the experiment's otherwise", cost.as_secs_f64())
+    });
+    let paper = Sharing::default();
     let _ = write!(
         text,
         "\n  by mean response, virtual: {modelled}\n  by mean response, live:    {real}\n  {agree}; \
-         promotions are swaps/kills/migrations"
+         promotions are swaps/kills/migrations\n  measured: in virtual time with what the live \
+         runs measured: of the idle cycles the background makes\n  {:.0} % on average in jobs of \
+         several processes, the paper's model {:.0} %; {:.0} to {:.0} % in jobs of one, the paper's \
+         {:.0} to\n  {:.0} %; the foreground loses {:.1} % on average, the paper's {:.1} %{migration}",
+        several_normal.0 * 100.0,
+        paper.several_normal.0 * 100.0,
+        single.0 * 100.0,
+        single.1 * 100.0,
+        paper.single.0 * 100.0,
+        paper.single.1 * 100.0,
+        f64::midpoint(loss.0, loss.1) * 100.0,
+        f64::midpoint(paper.loss.0, paper.loss.1) * 100.0,
     );
     text
 }
 
 fn table(rows: &[Row]) -> String {
-    let mut csv = String::from("scheduler,metric,virtual,live\n");
-    for (scheduler, modelled, real) in rows {
+    let mut csv = String::from("scheduler,metric,virtual,live,virtual_as_measured\n");
+    for Row { scheduler, modelled, real, measured } in rows {
         let of = |f: &Figures| {
+            let [swaps, kills, migrations] = f.promotions.map(|n| n.to_string());
             [
-                ("mean_response_s", f.response_s),
-                ("mean_bounded_slowdown", f.slowdown),
-                ("makespan_s", f.makespan_s),
+                ("mean_response_s", f.response_s.to_string()),
+                ("mean_bounded_slowdown", f.slowdown.to_string()),
+                ("makespan_s", f.makespan_s.to_string()),
+                ("swaps", swaps),
+                ("kills", kills),
+                ("migrations", migrations),
             ]
         };
-        for ((metric, modelled), (_, real)) in of(modelled).into_iter().zip(of(real)) {
-            let _ = writeln!(csv, "{scheduler},{metric},{modelled},{real}");
+        let figures = of(modelled).into_iter().zip(of(real)).zip(of(measured));
+        for (((metric, modelled), (_, real)), (_, measured)) in figures {
+            let _ = writeln!(csv, "{scheduler},{metric},{modelled},{real},{measured}");
         }
-        for (n, metric) in ["swaps", "kills", "migrations"].into_iter().enumerate() {
-            let (modelled, real) = (modelled.promotions[n], real.promotions[n]);
-            let _ = writeln!(csv, "{scheduler},{metric},{modelled},{real}");
-        }
-        if let Some((worst, mean, _)) = real.live {
-            let _ = writeln!(csv, "{scheduler},foreground_worst_loss,,{worst}");
-            let _ = writeln!(csv, "{scheduler},foreground_mean_loss,,{mean}");
+        if let Some((of, _)) = &real.live {
+            let Consolidation { foreground_worst_loss, foreground_mean_loss, .. } = of;
+            let _ = writeln!(csv, "{scheduler},foreground_worst_loss,,{foreground_worst_loss},");
+            let _ = writeln!(csv, "{scheduler},foreground_mean_loss,,{foreground_mean_loss},");
         }
     }
     csv
@@ -221,21 +283,24 @@ mod tests {
             makespan_s,
             promotions: [1, 2, 3],
             verified: 40,
-            live: Some((0.05, 0.01, true)),
+            live: Some((Consolidation::default(), true)),
         }
     }
 
     #[test]
     fn a_disagreement_is_said() {
-        let rows = |keasy| {
-            vec![
-                (Algorithm::Easy, figures(9.0), figures(8.0)),
-                (Algorithm::Keasy, figures(7.0), figures(keasy)),
-            ]
+        let row = |scheduler, modelled, real, measured| {
+            let [modelled, real, measured] = [modelled, real, measured].map(figures);
+            Row { scheduler, modelled, real, measured }
         };
-        let same = text(&rows(6.0));
+        let rows = |keasy| {
+            vec![row(Algorithm::Easy, 9.0, 8.0, 8.1), row(Algorithm::Keasy, 7.0, keasy, 6.1)]
+        };
+        let measured = Measured { sharing: Sharing::default(), migration: None };
+        let same = text(&rows(6.0), &measured);
         assert!(same.contains("live:    keasy < easy\n  they agree"), "{same}");
-        assert!(text(&rows(8.5)).contains("DO NOT AGREE"));
-        assert!(table(&rows(6.0)).contains("keasy,mean_response_s,7,6\n"));
+        assert!(text(&rows(8.5), &measured).contains("DO NOT AGREE"));
+        assert!(table(&rows(6.0)).contains("keasy,mean_response_s,7,6,6.1\n"));
+        assert!(table(&rows(6.0)).contains("keasy,kills,2,2,2\n"));
     }
 }

@@ -14,12 +14,14 @@ use tokio_util::sync::CancellationToken;
 use super::LiveError;
 use super::attend::{Attendance, attend, runtime};
 use super::consolidation::Consolidation;
-use crate::batch::{BatchError, BatchHeader, BatchLog, BatchOutcome, Recorder};
+use super::utilisation::utilisations;
+use crate::batch::{BatchError, BatchHeader, BatchLog, BatchOutcome, Recorder, Step};
 
-/// How long a job's processes compute between two barriers, in real time: long against the 20 ms
-/// of a quota's period, for which a process that wakes may have to wait where its neighbour has
-/// used up what there was.
-const PHASE: Duration = Duration::from_millis(800);
+/// How long a job's processes compute between two barriers, in real time: long against the time
+/// that a process which wakes may have to wait for its neighbour. That is a period of a quota and
+/// the time in which the quota makes up for a tick of the kernel's clock, 4 ms, for which a
+/// neighbour may run without one: some 50 ms at a tenth of a core.
+const PHASE: Duration = Duration::from_millis(1_600);
 
 /// How a live batch run is to be conducted.
 #[derive(Debug)]
@@ -50,10 +52,13 @@ pub fn conduct_batch<'a>(
     let (header, out) = (conduct.header, conduct.out.clone());
     let submissions = conduct.submissions.clone();
     let conducted = runtime.block_on(to_the_end(conduct, show))?;
-    let mut outcome = recorded(header, &submissions, &out)?;
+    let steps = BatchLog::read(&out)?.steps.unwrap_or_default();
+    let mut outcome = recorded(header, &submissions, &steps, &out)?;
     outcome.verified = conducted.facts.verified;
     outcome.failed = submissions.len() as u64 - outcome.figures.jobs();
-    let consolidation = Consolidation::of(&conducted.facts);
+    let speedup = header.experiment.live.speedup;
+    let utilisations = utilisations(&steps, &submissions, &conducted.facts, speedup);
+    let consolidation = Consolidation::of(&conducted.facts, utilisations);
     outcome.fidelity = Some(consolidation.fidelity(&conducted.facts));
     outcome.consolidation = Some(consolidation);
     Ok((outcome, conducted.cancelled))
@@ -100,17 +105,18 @@ fn limit(submissions: &[Submission]) -> Time {
     last + work.times(10) + Span::from_secs(3_600)
 }
 
-/// Reads the log of a run back, and leaves what is made of it beside it.
+/// Leaves what is made of the log of a run beside it.
 fn recorded<'a>(
     header: &'a BatchHeader,
     submissions: &[Submission],
+    steps: &[Step],
     out: &Path,
 ) -> Result<BatchOutcome<'a>, LiveError> {
     let write = |error: BatchError| LiveError::Batch(Box::new(error));
     let mut recorder = Recorder::begin(out, header, Some(submissions.len() as u64))?;
     let mut records = BTreeMap::<JobId, Record>::new();
     let (mut inside, mut most) = (0_usize, 0);
-    for step in BatchLog::read(out)?.steps.unwrap_or_default() {
+    for step in steps {
         if step.events.is_empty() {
             continue;
         }

@@ -8,10 +8,12 @@ mod consolidation;
 mod faithful;
 mod local;
 mod rehearsal;
+mod utilisation;
 
 pub use batch::{BatchConduct, conduct_batch};
 pub use conduct::{Conduct, LiveError, Outcome, conduct};
 pub use consolidation::Consolidation;
 pub use rehearsal::demand;
+pub use utilisation::measured_sharing;
 
 pub(crate) use local::roots as folder_for_jobs;

@@ -125,7 +125,7 @@ impl Busy {
 
     /// The part of all processors' time that went to others since then, the time that a
     /// hypervisor took away included.
-    pub(super) fn elsewhere(&mut self, host: &Host) -> Result<f64, TwoTierError> {
+    pub(super) fn elsewhere(&self, host: &Host) -> Result<f64, TwoTierError> {
         let all = busy_ns()?.saturating_sub(self.host_ns);
         let ours = host.vm.cpu_ns()?.saturating_sub(self.ours_ns);
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);

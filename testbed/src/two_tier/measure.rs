@@ -6,7 +6,7 @@ use dormouse_worker::cgroup::Slot;
 
 use super::TwoTierError;
 use super::case::{Case, Pair};
-use super::host::Host;
+use super::host::{Busy, Host};
 use super::job::{Job, Spec};
 
 /// How long a foreground job takes alone.
@@ -36,6 +36,8 @@ pub struct Measurement {
     pub background_usage: f64,
     /// CPU time of the background job beside the foreground, as a part of a processor.
     pub background_cpu: f64,
+    /// The part of all the host's processors that went to others meanwhile.
+    pub elsewhere: f64,
 }
 
 impl Measurement {
@@ -197,6 +199,7 @@ pub(super) fn both(
     alone: &Alone,
 ) -> Result<Measurement, TwoTierError> {
     let spec = foreground(pair, usage, block);
+    let busy = Busy::begin(host)?;
     let before = beside(host, pair, &spec, None)?;
     let neighbour = Job::start(host, "background", Slot::B, &background(pair, block))?;
     neighbour.set_going()?;
@@ -214,6 +217,7 @@ pub(super) fn both(
         rate: with.units_per_second / alone.units_per_second,
         background_usage: alone.usage,
         background_cpu: with.background,
+        elsewhere: busy.elsewhere(host)?,
     })
 }
 
@@ -233,10 +237,10 @@ fn beside(
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    const MEASUREMENT: Measurement = Measurement {
+    pub(in crate::two_tier) const MEASUREMENT: Measurement = Measurement {
         case: Case::Several,
         seed: 1,
         usage: 60,
@@ -246,6 +250,7 @@ mod tests {
         rate: 0.3,
         background_usage: 0.7,
         background_cpu: 0.36,
+        elsewhere: 0.003,
     };
 
     #[test]

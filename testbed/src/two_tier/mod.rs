@@ -29,6 +29,7 @@ pub use error::TwoTierError;
 pub use host::Host;
 pub use measure::Measurement;
 pub use report::write;
+pub(crate) use results::normal;
 pub use results::{Measured, Row};
 
 /// Foreground usages that are measured unless others are asked for, in per cent: those of the
@@ -38,6 +39,14 @@ pub const USAGES: [u32; 7] = [40, 50, 60, 70, 80, 90, 100];
 /// Pairs of jobs that are drawn for each case unless another number is asked for: with these all
 /// takes less than four minutes.
 pub const PAIRS: u64 = 7;
+
+/// A measurement in which others had more than this part of the processors' time is made again:
+/// it is of the size of the losses that are looked for.
+const DISTURBED: f64 = 0.02;
+
+/// How often one is made at most. On a host that is never quiet the quietest counts, and the
+/// results say how quiet that was.
+const TRIES: usize = 3;
 
 /// Measures everything: `seeds` pairs of jobs in each case, at each foreground usage. `progress`
 /// is told how many measurements of how many are done.
@@ -57,18 +66,54 @@ pub fn measure(
         Case::ALL.into_iter().filter(|c| c.processes() <= host.cores()).collect();
     let all = cases.len() * usages.len() * usize::try_from(seeds).unwrap_or(usize::MAX);
     let mut measured = Measured::default();
-    let mut busy = host::Busy::begin(host)?;
     let block = host.time_of_a_block()?;
     for seed in 1..=seeds {
         for &case in &cases {
             let alone = measure::background_alone(host, &Pair::draw(case, seed), block)?;
             for &usage in usages {
                 let pair = Pair::draw(case, seed);
-                measured.all.push(measure::both(host, &pair, usage, block, &alone)?);
+                let both = || measure::both(host, &pair, usage, block, &alone);
+                let (measurement, tries) = quietest(both)?;
+                measured.all.push(measurement);
+                measured.again += tries - 1;
                 progress(measured.all.len(), all);
             }
         }
     }
-    measured.elsewhere = busy.elsewhere(host)?;
     Ok(measured)
+}
+
+/// Measures until others leave the processors alone, or have not often enough: the quietest
+/// measurement, and how many were made.
+fn quietest<E>(
+    mut measure: impl FnMut() -> Result<Measurement, E>,
+) -> Result<(Measurement, usize), E> {
+    let mut best = measure()?;
+    let mut tries = 1;
+    while best.elsewhere > DISTURBED && tries < TRIES {
+        let again = measure()?;
+        tries += 1;
+        if again.elsewhere < best.elsewhere {
+            best = again;
+        }
+    }
+    Ok((best, tries))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_disturbed_measurement_is_made_again_but_not_for_ever() {
+        let tried = |elsewhere: &[f64]| {
+            let mut left = elsewhere.iter();
+            let of = |elsewhere| Measurement { elsewhere, ..measure::tests::MEASUREMENT };
+            let measured = quietest(|| left.next().copied().map(of).ok_or("one too many"));
+            measured.map(|(of, tries)| (of.elsewhere, tries))
+        };
+        assert_eq!(tried(&[0.01]), Ok((0.01, 1)));
+        assert_eq!(tried(&[0.5, 0.01]), Ok((0.01, 2)));
+        assert_eq!(tried(&[0.5, 0.3, 0.4]), Ok((0.3, 3)));
+    }
 }

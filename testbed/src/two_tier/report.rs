@@ -68,13 +68,17 @@ impl Measured {
 
     /// How quiet the host was.
     fn quiet(&self) -> String {
-        let remark = if self.elsewhere > DISTURBED {
+        let remark = if self.elsewhere() > DISTURBED {
             ": too much to trust these figures; measure again on a quiet host"
         } else {
             ""
         };
-        let percent = 100.0 * self.elsewhere;
-        format!("{percent:.1} % of the processors' time went to others meanwhile{remark}")
+        let again = match self.again {
+            0 => String::new(),
+            n => format!("; {n} disturbed measurements were made again"),
+        };
+        let percent = 100.0 * self.elsewhere();
+        format!("{percent:.1} % of the processors' time went to others meanwhile{again}{remark}")
     }
 
     fn csv(&self) -> String {
@@ -113,10 +117,11 @@ impl Measured {
                 "background-rate": m.rate,
                 "background-cpu": m.background_cpu,
                 "background-utilisation": m.utilisation(),
+                "elsewhere": m.elsewhere,
             })
         });
         value["measurements"] = each.collect();
-        value["elsewhere"] = json!(self.elsewhere);
+        value["elsewhere"] = json!(self.elsewhere());
         format!("{value:#}\n")
     }
 
@@ -190,7 +195,7 @@ impl Measured {
         let pairs = self.all.iter().map(|m| m.seed).max().unwrap_or(0);
         let cards = card("Measurements", &self.all.len().to_string(), "each of about 2 s", "")
             + &card("Pairs of jobs", &pairs.to_string(), "a case", "")
-            + &card("Elsewhere", &format!("{:.1} %", 100.0 * self.elsewhere), &self.quiet(), "");
+            + &card("Elsewhere", &format!("{:.1} %", 100.0 * self.elsewhere()), &self.quiet(), "");
         let body = [
             format!("<header><h1>{title}</h1></header>\n<div class=\"cards\">{cards}</div>\n"),
             section(
@@ -247,7 +252,10 @@ mod tests {
         assert!(
             measured().table().ends_with("0.3 % of the processors' time went to others meanwhile")
         );
-        let disturbed = Measured { elsewhere: 0.3, ..measured() };
+        let mut disturbed = measured();
+        disturbed.all.iter_mut().for_each(|m| m.elsewhere = 0.3);
+        disturbed.again = 8;
+        assert!(disturbed.table().contains("; 8 disturbed measurements were made again: too much"));
         assert!(disturbed.table().ends_with("measure again on a quiet host"));
     }
 

@@ -13,8 +13,8 @@ use crate::sweep::Estimate;
 pub struct Measured {
     /// One by one.
     pub all: Vec<Measurement>,
-    /// The part of the processors' time that went to others meanwhile.
-    pub elsewhere: f64,
+    /// Measurements that others disturbed, so that they were made again.
+    pub again: usize,
 }
 
 /// One figure.
@@ -50,6 +50,13 @@ const MORE_CPU: Metric = |m| Some(100.0 * m.more_cpu);
 const USAGE: Metric = |m| Some(100.0 * m.foreground_usage);
 
 impl Measured {
+    /// The part of the host's processors that went to others meanwhile, on average.
+    #[must_use]
+    pub fn elsewhere(&self) -> f64 {
+        let all: Vec<_> = self.all.iter().map(|m| m.elsewhere).collect();
+        Estimate::of(&all).map_or(0.0, |all| all.mean)
+    }
+
     /// Every figure: what the paper says first, then all usages.
     #[must_use]
     pub fn rows(&self) -> Vec<Row> {
@@ -169,7 +176,7 @@ impl Measured {
 }
 
 /// Mean and standard deviation; none of none.
-fn normal(values: &[f64]) -> Option<(f64, f64)> {
+pub(crate) fn normal(values: &[f64]) -> Option<(f64, f64)> {
     let mean = Estimate::of(values)?.mean;
     let squares: f64 = values.iter().map(|x| (x - mean).powi(2)).sum();
     Some((mean, (squares / (values.len().max(2) - 1) as f64).sqrt()))
@@ -198,11 +205,12 @@ pub(super) mod tests {
                         rate: x * (1.0 - used) / bg,
                         background_usage: bg,
                         background_cpu: 0.95 * (1.0 - used),
+                        elsewhere: 0.003,
                     });
                 }
             }
         }
-        Measured { all, elsewhere: 0.003 }
+        Measured { all, again: 0 }
     }
 
     fn row(case: &str, metric: &str) -> Row {

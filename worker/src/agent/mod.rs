@@ -37,6 +37,7 @@ mod run;
 mod session;
 mod snapshot;
 mod transfer;
+mod verdict;
 mod vm;
 mod watch;
 

@@ -60,6 +60,12 @@ pub struct Vm {
 }
 
 impl Vm {
+    /// The same VM with quotas of another period, in microseconds, from the next one set on.
+    #[must_use]
+    pub fn with_period(self, period_us: u64) -> Self {
+        Self { period_us, ..self }
+    }
+
     pub(crate) fn create(
         hierarchy: Hierarchy,
         relative: PathBuf,

@@ -40,6 +40,12 @@ impl Cause {
         Some((best, 1.0 - best.distance / gap))
     }
 
+    /// What a factor makes of the figure, in words.
+    #[must_use]
+    pub fn words(&self, to: &Move) -> String {
+        self.statement.words(to.becomes, &to.factor.view)
+    }
+
     /// The cause, in a sentence.
     #[must_use]
     pub fn sentence(&self) -> String {

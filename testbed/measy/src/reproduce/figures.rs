@@ -34,10 +34,11 @@ impl Figure {
     /// All of them.
     #[must_use]
     pub fn all() -> Vec<Self> {
-        let kinds: [fn(Source) -> Self; 5] =
-            [Self::Schedulers, Self::NoUsage, Self::FullUsage, Self::Cost, Self::Sensitivity];
-        let each = kinds.into_iter().flat_map(|kind| Source::ALL.map(kind));
-        std::iter::once(Self::Migrations).chain(each).collect()
+        let kinds: [fn(Source) -> Self; 4] =
+            [Self::NoUsage, Self::FullUsage, Self::Cost, Self::Sensitivity];
+        let others = kinds.into_iter().flat_map(|kind| Source::ALL.map(kind));
+        let first = Source::ALL.map(Self::Schedulers);
+        first.into_iter().chain([Self::Migrations]).chain(others).collect()
     }
 
     /// Its name: `figure-6` to `figure-14`, or what it shows of KTH-SP2.
@@ -103,7 +104,8 @@ impl Figure {
             ]
         };
         match self {
-            Self::Schedulers(source) => [Easy, Keasy, Reasy, Measy]
+            // In all figures a scheduler has the same place, and so the same colour.
+            Self::Schedulers(source) => [Easy, Keasy, Measy, Reasy]
                 .map(|algorithm| line(source, standard, algorithm))
                 .into(),
             Self::Migrations => {

@@ -5,6 +5,7 @@ use dormouse_batch::Algorithm::{self, Easy, Keasy, Measy, Reasy};
 use super::cell::{Cell, Outcome};
 use super::evaluate::Results;
 use super::setting::{Cost, Information, Setting, Usage};
+use super::table::short;
 use super::workloads::Source;
 use crate::batch_means::{BatchMeans, Estimate};
 
@@ -156,7 +157,8 @@ impl Statement {
                 };
                 let name = |algorithm: Algorithm| algorithm.name().to_uppercase();
                 let (one, other) = (name(one), name(other));
-                format!("{}{under}: loads at which {one} is better than {other}", source.name())
+                let (name, of) = (source.name(), LOADS.len());
+                format!("{name}{under}: of {of} loads, at which {one} is better than {other}")
             }
             Self::BreakEven { source, any } => {
                 let at = if any { "some" } else { "every" };
@@ -195,6 +197,42 @@ impl Statement {
         }
     }
 
+    /// A figure of it in words, from `view`.
+    #[must_use]
+    pub fn words(&self, figure: f64, view: &View) -> String {
+        match self {
+            // MEASY is ahead at the highest cost that was tried.
+            Self::BreakEven { .. } if figure >= f64::from(COSTS[COSTS.len() - 1]) => {
+                format!("≥ {}", short(figure))
+            }
+            Self::Below { .. } if view.loads.len() < LOADS.len() => {
+                format!("{} of {}", short(figure), view.loads.len())
+            }
+            _ => short(figure),
+        }
+    }
+
+    /// Whether more than the paper's figure says more of the same: by how much one is better.
+    const fn is_size(&self) -> bool {
+        matches!(self, Self::Improvement { .. } | Self::BreakEven { .. })
+    }
+
+    /// What became of it in words, given what [`Self::holds`] says of ours.
+    #[must_use]
+    pub fn verdict(&self, ours: &Estimate, holds: Option<bool>) -> &'static str {
+        let paper = self.paper(&View::STANDARD).filter(|_| self.is_size());
+        match (holds, paper) {
+            (None, _) => "",
+            (Some(true), _) => "holds",
+            (Some(false), Some(paper)) if (ours.low..=ours.high).contains(&paper) => {
+                "within our interval"
+            }
+            (Some(false), Some(paper)) if ours.mean > paper => "ours is larger",
+            (Some(false), Some(_)) => "ours is smaller",
+            (Some(false), None) => "does not hold",
+        }
+    }
+
     /// The paper's figure, where it gives one; for loads, all of them.
     #[must_use]
     pub fn paper(&self, view: &View) -> Option<f64> {
@@ -202,6 +240,7 @@ impl Statement {
         match *self {
             Self::Improvement { of: Workloads::Kth, .. }
             | Self::BreakEven { source: Source::Kth, .. }
+            | Self::Below { source: Source::Kth, .. }
             | Self::Migrations { .. } => None,
             Self::Improvement { metric, best, .. } => Some(match (metric, best) {
                 (Metric::Response, false) => 23.1,
@@ -224,8 +263,7 @@ impl Statement {
     pub fn holds(&self, ours: f64, view: &View) -> Option<bool> {
         match (self, self.paper(view)) {
             (Self::Migrations { high }, _) => Some((ours > 1.0) == *high),
-            // The paper has no KTH-SP2.
-            (Self::Below { source: Source::Kth, .. }, _) | (_, None) => None,
+            (_, None) => None,
             (Self::Below { .. }, Some(all)) => Some(ours >= all),
             (_, Some(paper)) => Some((ours / paper - 1.0).abs() <= DEVIATION),
         }

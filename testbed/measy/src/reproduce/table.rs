@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use dormouse_batch::Algorithm;
 
 use super::evaluate::{Claim, Evaluation};
+use super::statements::View;
 use crate::batch_means::Estimate;
 
 /// The columns of a claim in text.
@@ -17,12 +18,8 @@ impl Claim {
         let paper = self.paper.map(short).unwrap_or_default();
         let difference =
             self.paper.map(|paper| format!("{:+.1} %", 100.0 * (self.ours.mean / paper - 1.0)));
-        let verdict = match self.holds {
-            Some(true) => "holds",
-            Some(false) => "does not hold",
-            None => "",
-        };
-        let ours = short(self.ours.mean);
+        let verdict = self.statement.verdict(&self.ours, self.holds);
+        let ours = self.statement.words(self.ours.mean, &View::STANDARD);
         [self.statement.text(), paper, ours, difference.unwrap_or_default(), verdict.to_owned()]
     }
 }
@@ -84,12 +81,12 @@ impl Evaluation {
             let _ = writeln!(text, "\n  why, one factor changed at a time");
         }
         for cause in &self.causes {
-            let becomes = cause.moves.first().map(|m| short(m.becomes)).unwrap_or_default();
+            let becomes = cause.moves.first().map(|m| cause.words(m)).unwrap_or_default();
             let _ = writeln!(
                 text,
                 "  {}: {} → {becomes}; {}",
                 cause.statement.text(),
-                short(cause.ours),
+                cause.statement.words(cause.ours, &View::STANDARD),
                 cause.sentence()
             );
         }

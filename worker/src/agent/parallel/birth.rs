@@ -121,10 +121,10 @@ fn restore(host: &Host, order: &Order) -> Result<Birth, String> {
     let mut found = Vec::new();
     let restored = checkpointer
         .restore_with(&order.name, &order.groups, order.lane, Slot::A, limit::RESTORE, &mut || {
-            // Beside it this thread has only CRIU.
+            // Beside it this thread has only CRIU, which has made all that it will.
             let parent = process::init_among_children()?.ok_or("its parent is not there")?;
             let page = ProgressReader::open(&progress)?;
-            let ranks = ranks::find(parent, &page, order.seats.len(), limit::BIRTH)?;
+            let ranks = ranks::present(parent, &page)?;
             ranks::place(&order.groups, &order.cores, &ranks, &order.seats)?;
             found = ranks;
             Ok(())

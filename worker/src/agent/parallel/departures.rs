@@ -1,13 +1,11 @@
 //! Jobs that end, are killed, or go elsewhere.
 
 use std::{
-    fs,
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use dormouse_proto::v1::{JobFailed, JobFinished, JobKilled, report};
-use dormouse_tasks::result::TaskResult;
 use dormouse_units::{Attempt, TaskId};
 use tokio::task::spawn_blocking;
 
@@ -19,8 +17,8 @@ use super::{
 use crate::{
     agent::{
         host::{Host, limit},
-        launch::RESULT,
         report::{explain, report},
+        verdict::verdict,
     },
     cgroup,
     criu::AfterDump,
@@ -28,9 +26,6 @@ use crate::{
     store::Progress,
     workspace::TaskName,
 };
-
-/// How much of what a failed job wrote goes into the report, in bytes.
-const LAST_WORDS: usize = 400;
 
 /// How a job left its places. All its processes are gone.
 #[derive(Debug)]
@@ -63,7 +58,7 @@ impl Owner {
     /// Reports what came of a job whose parent has ended like this.
     fn conclude(&mut self, key: Key, ended: Ended) {
         let Some(job) = self.take_out(key) else { return };
-        let (job_ref, uses) = (self.job_ref(key), job.meter.uses(self.quota()));
+        let (job_ref, uses) = (self.job_ref(key), job.meter.uses(self.quota(), self.tick));
         if job.phase == Phase::Dying {
             let done_ppm = job.done_ppm();
             let killed = JobKilled { job: job_ref, done_ppm, uses };
@@ -86,7 +81,7 @@ impl Owner {
         match job.phase {
             Phase::Waiting => {
                 if let Some(job) = self.take_out(key) {
-                    let uses = job.meter.uses(self.quota());
+                    let uses = job.meter.uses(self.quota(), self.tick);
                     let killed = JobKilled { job: self.job_ref(key), done_ppm: 0, uses };
                     self.host.report(report(report::Report::JobKilled(killed)));
                     self.release(&job);
@@ -261,26 +256,5 @@ fn dump(
             Left::Lost { why }
         }
         (Err(error), _) => Left::Lost { why: explain(&error) },
-    }
-}
-
-/// What came of a job whose parent ended like this.
-fn verdict(host: &Host, name: &TaskName, ended: Ended) -> Result<(bool, String), String> {
-    let directory = host.workspace().task(name);
-    match (ended, TaskResult::read(&directory.join(RESULT))) {
-        (Ended::Exited(0 | 1 | 3), Ok(result)) => {
-            let verified = ended == Ended::Exited(0) && result.verified == Some(true);
-            Ok((verified, serde_json::to_string(&result).unwrap_or_default()))
-        }
-        (Ended::Exited(0), Err(error)) => Err(format!("it left no result: {}", explain(&error))),
-        (ended, _) => {
-            let how = match ended {
-                Ended::Exited(status) => format!("it ended with status {status}"),
-                Ended::Killed(signal) => format!("it was killed by signal {signal}"),
-            };
-            let words = fs::read(directory.join("stderr")).unwrap_or_default();
-            let tail = words.get(words.len().saturating_sub(LAST_WORDS)..).unwrap_or_default();
-            Err(format!("{how}: {}", String::from_utf8_lossy(tail).trim()))
-        }
     }
 }

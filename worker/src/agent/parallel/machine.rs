@@ -9,6 +9,7 @@ use dormouse_proto::v1::{
     CreateMachine, JobMoved, JobPromoted, JobRef, JobStarted, MoveJob, StartJob, VmRef, report,
 };
 use dormouse_units::TaskId;
+use nix::time::{ClockId, clock_getres};
 use tokio::{sync::mpsc, task::spawn_blocking, time::timeout};
 
 use super::{
@@ -31,6 +32,13 @@ use crate::{
 /// How often the processes' doings are counted: what one does after the last time before its
 /// end is not.
 const COUNT_EVERY: Duration = Duration::from_millis(250);
+
+/// The period of a processor's quota, in microseconds, or the shortest that its share allows.
+///
+/// A process that wakes has the quota of a whole period at once where it is alone, and waits for
+/// the next period where its neighbour has used up this one: the longer a period, the more the
+/// speed of a processor differs from its share, and the more the foreground loses.
+const PERIOD_US: u64 = 5_000;
 
 /// What a machine is asked to do.
 #[derive(Debug)]
@@ -63,6 +71,8 @@ pub(crate) struct Owner {
     processors: u32,
     /// The share of a host core that a processor is.
     pub(crate) core_ppm: u32,
+    /// Of the kernel's clock.
+    pub(crate) tick: Duration,
     pub(crate) seats: Seats,
     /// In the order they came.
     pub(crate) jobs: Vec<Job>,
@@ -116,6 +126,7 @@ impl Owner {
             spawn_blocking(move || {
                 // One more for the jobs' parents, without a quota: they only wait.
                 let groups = host.prepared.tree.create_vm(u64::from(id), processors + 1, None)?;
+                let groups = groups.with_period(PERIOD_US);
                 (0..processors).try_for_each(|p| groups.set_quota(p, Some(core_ppm)))?;
                 Ok::<_, cgroup::Error>(groups)
             })
@@ -129,6 +140,7 @@ impl Owner {
             cores: Arc::new(cores),
             processors,
             core_ppm,
+            tick: tick(),
             seats: Seats::new(processors),
             jobs: Vec::new(),
             tell,
@@ -332,7 +344,7 @@ impl Owner {
 
     /// The quota of every processor.
     pub(crate) fn quota(&self) -> cgroup::CpuQuota {
-        cgroup::CpuQuota::from_ppm(self.core_ppm, cgroup::CpuQuota::DEFAULT_PERIOD_US)
+        cgroup::CpuQuota::from_ppm(self.core_ppm, PERIOD_US)
     }
 
     /// Where a job's ranks are now.
@@ -379,4 +391,10 @@ impl Owner {
             tracing::error!(machine = self.id, why = explain(&error), "its groups are left behind");
         }
     }
+}
+
+/// How often the kernel's clock ticks: the resolution of the clock that is read off it.
+fn tick() -> Duration {
+    const SLOWEST: Duration = Duration::from_millis(10);
+    clock_getres(ClockId::CLOCK_MONOTONIC_COARSE).map_or(SLOWEST, Duration::from)
 }

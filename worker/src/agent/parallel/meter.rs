@@ -23,6 +23,8 @@ struct Use {
     ran_ns: u64,
     delayed_ns: u64,
     wakes: u64,
+    /// How often it came into the situation.
+    begins: u64,
 }
 
 /// Counts while a job runs: not while it is made, dumped or restored.
@@ -35,11 +37,14 @@ pub(crate) struct Meter {
 impl Meter {
     /// Counts up to now under the situation so far, and from now on under this one.
     pub(crate) fn turn(&mut self, ranks: &[Rank], seats: &[Seat]) {
+        let before: Vec<_> = self.open.iter().map(|(situation, _, _)| *situation).collect();
         self.stop(ranks);
         let now = Instant::now();
         for ((rank, seat), number) in ranks.iter().zip(seats).zip(0..) {
             let situation = (number, seat.processor, seat.tier, seat.neighbour.is_some());
             if let Some(ran) = rank.ran() {
+                let begins = u64::from(!before.contains(&situation));
+                self.uses.entry(situation).or_default().begins += begins;
                 self.open.push((situation, now, ran));
             }
         }
@@ -60,14 +65,20 @@ impl Meter {
         }
     }
 
-    /// All that was counted, for a report, on processors with this quota.
+    /// All that was counted, for a report, on processors with this quota, under a kernel whose
+    /// clock ticks this often.
     ///
     /// What is promised is the quota's part of the time in which a process wanted to compute,
-    /// and once more the quota of a period whenever it wakes: that is there at once.
-    pub(crate) fn uses(&self, quota: CpuQuota) -> Vec<v1::ProcessUse> {
+    /// and once more the quota of a period whenever it wakes: that is there at once, unless a
+    /// neighbour has just used it up. It then waits for the next period, and for as long as the
+    /// quota takes to make up for what the neighbour had beyond it, which the kernel sees when
+    /// its clock ticks.
+    pub(crate) fn uses(&self, quota: CpuQuota, tick: Duration) -> Vec<v1::ProcessUse> {
+        let CpuQuota { quota_us, period_us } = quota;
+        let wait_us = period_us + micros(tick) * period_us / quota_us.max(1);
         let promised = |wanted_us: u64, wakes: u64| {
-            let spread = wanted_us * quota.quota_us / quota.period_us.max(1);
-            spread + wakes * quota.quota_us
+            let spread = wanted_us * quota_us / period_us.max(1);
+            spread + wakes * quota_us
         };
         let of = |(&(process, processor, tier, shared), sum): (&Situation, &Use)| v1::ProcessUse {
             process,
@@ -81,6 +92,7 @@ impl Meter {
             wanted_us: (sum.ran_ns + sum.delayed_ns) / 1000,
             promised_us: promised((sum.ran_ns + sum.delayed_ns) / 1000, sum.wakes),
             cpu_us: sum.ran_ns / 1000,
+            may_wait_us: if shared { (sum.wakes + sum.begins) * wait_us } else { 0 },
         };
         self.uses.iter().map(of).collect()
     }
@@ -90,7 +102,7 @@ impl Meter {
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
-    use crate::cgroup::Slot;
+    use crate::{agent::parallel::job::Key, cgroup::Slot};
 
     #[test]
     fn situations_are_counted_apart_and_the_dead_not_at_all() {
@@ -99,12 +111,21 @@ mod tests {
         let seat = Seat { processor: 3, slot: Slot::A, tier: Tier::Background, neighbour: None };
         let mut meter = Meter::default();
         meter.turn(&[me, dead], &[seat, seat]);
+        meter.turn(&[me, dead], &[seat, seat]);
+        assert_eq!(meter.uses.values().map(|sum| sum.begins).collect::<Vec<_>>(), [1]);
         meter.turn(&[me, dead], &[Seat { tier: Tier::Foreground, ..seat }, seat]);
         meter.stop(&[me, dead]);
-        let uses = meter.uses(CpuQuota::from_ppm(100_000, 20_000));
+        let shared = Seat { neighbour: Some(Key { job: 9, attempt: 1 }), ..seat };
+        meter.turn(&[me, dead], &[shared, seat]);
+        meter.stop(&[me, dead]);
+        let tick = Duration::from_millis(4);
+        let mut uses = meter.uses(CpuQuota::from_ppm(100_000, 20_000), tick);
+        let with: Vec<_> = uses.extract_if(.., |u| u.shared).map(|u| u.may_wait_us).collect();
+        // A period, and a tenth of a core for a tick; and as much again if it slept meanwhile.
+        assert!(matches!(with[..], [wait] if wait >= 60_000 && wait % 60_000 == 0), "{with:?}");
         let tiers: Vec<_> = uses.iter().map(|u| (u.process, u.processor, u.tier())).collect();
         assert_eq!(tiers, [(0, 3, v1::Tier::Foreground), (0, 3, v1::Tier::Background)]);
-        assert!(uses.iter().all(|u| u.cpu_us <= u.wanted_us && !u.shared));
+        assert!(uses.iter().all(|u| u.cpu_us <= u.wanted_us && u.may_wait_us == 0));
         assert!(uses.iter().all(|u| u.promised_us >= u.wanted_us / 10), "{uses:?}");
     }
 }

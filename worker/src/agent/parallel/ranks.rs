@@ -62,6 +62,13 @@ fn parse(schedstat: &str, status: &str) -> Option<Ran> {
     Some(Ran { ran_ns, delayed_ns, wakes: slept.trim().parse().ok()? })
 }
 
+/// The ranks that the job whose parent is `parent` has: of one that was dumped at its end, those
+/// that had not ended before it.
+pub(crate) fn present(parent: i32, page: &ProgressReader) -> Result<Vec<Rank>, RankError> {
+    let ranks = process::ranks(parent, &page.ranks()?)?;
+    Ok(ranks.into_iter().map(|pid| Rank { pid }).collect())
+}
+
 /// The ranks of the job whose parent is `parent`, once all of them are there.
 pub(crate) fn find(
     parent: i32,
@@ -71,9 +78,9 @@ pub(crate) fn find(
 ) -> Result<Vec<Rank>, RankError> {
     let begun = Instant::now();
     loop {
-        let ranks = process::ranks(parent, &page.ranks()?)?;
+        let ranks = present(parent, page)?;
         if ranks.len() == wanted {
-            return Ok(ranks.into_iter().map(|pid| Rank { pid }).collect());
+            return Ok(ranks);
         }
         let after = begun.elapsed();
         if after > limit {

@@ -1,9 +1,6 @@
 //! Tasks that end by themselves.
 
-use std::fs;
-
 use dormouse_proto::v1::{TaskFailed, TaskFinished, report};
-use dormouse_tasks::result::TaskResult;
 
 use super::{
     attempt::{Attempt, Key, Phase},
@@ -11,14 +8,12 @@ use super::{
 };
 use crate::{
     agent::{
-        launch::{RESULT, is_silent},
+        launch::is_silent,
         report::{explain, report, task},
+        verdict::verdict,
     },
     process::Ended,
 };
-
-/// How much of what a failed task wrote goes into the report, in bytes.
-const LAST_WORDS: usize = 400;
 
 impl Owner {
     /// The kernel says that the process has ended.
@@ -56,27 +51,9 @@ impl Owner {
         if silent && ended == Ended::Exited(0) {
             return self.finish(key, true, String::new());
         }
-        let directory = self.host.workspace().task(&name);
-        let result = TaskResult::read(&directory.join(RESULT));
-        match (ended, result) {
-            (Ended::Exited(0 | 1 | 3), Ok(result)) => {
-                let verified = ended == Ended::Exited(0) && result.verified == Some(true);
-                let text = serde_json::to_string(&result).unwrap_or_default();
-                self.finish(key, verified, text);
-            }
-            (ended, result) => {
-                let how = match ended {
-                    Ended::Exited(status) => format!("it ended with status {status}"),
-                    Ended::Killed(signal) => format!("it was killed by signal {signal}"),
-                };
-                let words = fs::read(directory.join("stderr")).unwrap_or_default();
-                let tail = words.get(words.len().saturating_sub(LAST_WORDS)..).unwrap_or_default();
-                let mut why = format!("{how}: {}", String::from_utf8_lossy(tail).trim());
-                if let (Ended::Exited(0), Err(error)) = (ended, result) {
-                    why = format!("{how} and no result: {}", explain(&error));
-                }
-                self.fail_attempt(key, why);
-            }
+        match verdict(&self.host, &name, ended) {
+            Ok((verified, result)) => self.finish(key, verified, result),
+            Err(why) => self.fail_attempt(key, why),
         }
     }
 
