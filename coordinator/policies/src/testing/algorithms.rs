@@ -256,7 +256,7 @@ fn migration_bursts_first_and_launches_last() {
 #[test]
 fn a_busy_burstable_vm_bursts_where_that_is_said() {
     let (mut cloud, bag) = (cloud(2), tens(3, 100));
-    cloud.types.get_mut(&"t".into()).unwrap().vcpus = 2;
+    cloud.types.get_mut("t").unwrap().vcpus = 2;
     let vms = [("a", Market::Spot, &[0, 1][..]), ("t", Market::OnDemand, &[2])];
     for burst_on in [BurstOn::Idle, BurstOn::FreeVcpu] {
         let name = BagSchedulerName::BurstHads;
