@@ -13,7 +13,7 @@ use dormouse::output::{Header, LogWriter, Mode};
 use dormouse::virtual_run::virtual_run;
 use dormouse_cloud::{Action, Interruption, InterruptionModel, Scope, Stream, Target};
 use dormouse_engine::Step;
-use dormouse_policies::BagSchedulerName;
+use dormouse_policies::{BagSchedulerName, BurstOn};
 use dormouse_units::{Bytes, Ppm, Price, Span, Time, VmId};
 
 /// A range of whole numbers to draw from.
@@ -42,6 +42,7 @@ fn experiment(n: u64) -> Experiment {
     s.burst_rate = r.unit();
     s.alpha = r.unit();
     s.allocation_cycle = Span::from_secs(between(r, 1, 2_000));
+    s.burst_on = if n % 2 == 0 { BurstOn::Idle } else { BurstOn::FreeVcpu };
     if one_in(r, 3) {
         s.restore = Span::from_secs(between(r, 0, 60));
     }

@@ -95,6 +95,19 @@ pub enum StealMoment {
     CycleEnd,
 }
 
+/// Which burstable VMs a migration may burst on (Algorithm 4, attempt 1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BurstOn {
+    /// Idle ones, as Algorithm 4 is printed. One that runs a stolen task in baseline mode, as they
+    /// nearly always do, keeps its credits.
+    #[default]
+    Idle,
+    /// Those with a vCPU free: III-C calls a VM with its one task in baseline mode "the best
+    /// candidate to receive tasks in case of hibernations".
+    FreeVcpu,
+}
+
 /// When HADS migrates the tasks of a hibernated VM.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -151,6 +164,8 @@ pub struct BagSchedulerConfig {
     pub local_search: LocalSearchRule,
     /// When idle VMs steal.
     pub steal: StealMoment,
+    /// Which burstable VMs migrations burst on.
+    pub burst_on: BurstOn,
     /// When HADS migrates.
     pub migrate: MigrateMoment,
     /// Time a restart from a checkpoint is expected to take.
@@ -185,6 +200,7 @@ impl Default for BagSchedulerConfig {
             relax: RelaxRule::UntilImproved,
             local_search: LocalSearchRule::Restart,
             steal: StealMoment::WhenIdle,
+            burst_on: BurstOn::Idle,
             migrate: MigrateMoment::Late,
             restore: Span::ZERO,
             margin: Span::ZERO,

@@ -31,8 +31,8 @@ pub use bag::{Bag, Task};
 pub use build::build;
 pub use checkpoint::{CheckpointBudget, CheckpointPlan};
 pub use config::{
-    BagSchedulerConfig, BagSchedulerName, Fleet, LocalSearchRule, MigrateMoment, RelaxRule,
-    SpotLimitRule, StealMoment,
+    BagSchedulerConfig, BagSchedulerName, BurstOn, Fleet, LocalSearchRule, MigrateMoment,
+    RelaxRule, SpotLimitRule, StealMoment,
 };
 pub use error::PlanError;
 pub use plan::{Plan, PlannedTask, PlannedVm};

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use dormouse_cloud::{InstanceType, Market};
 use dormouse_policies::{
-    BagSchedulerConfig, BagSchedulerName, Fleet, LocalSearchRule, MigrateMoment, RelaxRule,
-    SpotLimitRule, StealMoment,
+    BagSchedulerConfig, BagSchedulerName, BurstOn, Fleet, LocalSearchRule, MigrateMoment,
+    RelaxRule, SpotLimitRule, StealMoment,
 };
 use dormouse_units::{Span, TypeName};
 
@@ -36,6 +36,7 @@ const LOCAL_SEARCH: [(&str, LocalSearchRule); 2] =
     [("restart", LocalSearchRule::Restart), ("printed", LocalSearchRule::Printed)];
 const STEAL: [(&str, StealMoment); 2] =
     [("when-idle", StealMoment::WhenIdle), ("cycle-end", StealMoment::CycleEnd)];
+const BURST_ON: [(&str, BurstOn); 2] = [("idle", BurstOn::Idle), ("free-vcpu", BurstOn::FreeVcpu)];
 const MIGRATE: [(&str, MigrateMoment); 2] =
     [("late", MigrateMoment::Late), ("at-once", MigrateMoment::AtOnce)];
 
@@ -62,6 +63,7 @@ pub(crate) fn read(
         relax: s.choice("relax", &RELAX)?.unwrap_or(base.relax),
         local_search: s.choice("local-search", &LOCAL_SEARCH)?.unwrap_or(base.local_search),
         steal: s.choice("steal", &STEAL)?.unwrap_or(base.steal),
+        burst_on: s.choice("burst-on", &BURST_ON)?.unwrap_or(base.burst_on),
         migrate: s.choice("migrate", &MIGRATE)?.unwrap_or(base.migrate),
         restore: s.span("restore")?.unwrap_or(base.restore),
         margin: s.span("margin")?.unwrap_or(base.margin),

@@ -82,6 +82,31 @@ pub(crate) const BOOT_BILLED: Factor = factor(
     Always,
 );
 
+/// Burstable VMs for nothing: another sum over the same runs, so that every schedule stays as it is.
+pub(crate) const BURSTABLES_UNPAID: Factor = factor(
+    "burstables-unpaid",
+    "the same runs, their burstable VMs left off the bill: what keeping them costs",
+    &[],
+    BurstHads,
+);
+
+/// Burst-HADS without burstable VMs.
+pub(crate) const NO_BURSTABLES: Factor = factor(
+    "no-burstables",
+    "no burstable VMs (burst_rate 0)",
+    &["scheduler.burst-rate=0"],
+    BurstHads,
+);
+
+/// Credits are used where III-C says, not where Algorithm 4 does.
+pub(crate) const BURST_ON_FREE_VCPUS: Factor = factor(
+    "burst-on-free-vcpus",
+    "migrations burst on burstable VMs with a vCPU free (III-C), not on idle ones only \
+     (Algorithm 4)",
+    &["scheduler.burst-on=free-vcpu"],
+    BurstHads,
+);
+
 const fn factor(
     name: &'static str,
     about: &'static str,
@@ -136,8 +161,8 @@ pub(crate) const HADS_AT_ONCE: Factor = factor(
     HadsInterrupted,
 );
 
-/// All of them but [`BOOT_BILLED`].
-pub(crate) const FACTORS: [Factor; 24] = [
+/// All of them but the other sums over the same runs.
+pub(crate) const FACTORS: [Factor; 25] = [
     factor(
         "no-boot",
         "booting takes no time (as in the stored plans)",
@@ -217,12 +242,8 @@ pub(crate) const FACTORS: [Factor; 24] = [
         &[ARTIFACT_T3],
         BurstHads,
     ),
-    factor(
-        "no-burstables",
-        "no burstable VMs (burst_rate 0)",
-        &["scheduler.burst-rate=0"],
-        BurstHads,
-    ),
+    NO_BURSTABLES,
+    BURST_ON_FREE_VCPUS,
     factor(
         "steal-at-cycle-end",
         "idle VMs steal at the end of their allocation cycle only (III-D)",

@@ -4,7 +4,7 @@ use super::causes::overall;
 use super::compare::{COST, MAKESPAN};
 use super::paper::JOBS;
 use super::plots::{cost_against_makespan, makespan_strips};
-use super::text::{live_figures, otherwise, words};
+use super::text::{isolated, live_figures, otherwise, words};
 use super::{Finished, LiveRun, Verdict};
 use crate::output::html::{STYLE, card, paragraph, section, table};
 
@@ -55,7 +55,11 @@ fn claims(done: &Finished) -> String {
             let others = otherwise(done, c).into_iter().map(|(name, ours, holds)| {
                 format!("{} with {name}: {ours}", if holds { "holds" } else { "does not" })
             });
-            let others = others.collect::<Vec<_>>().join(" · ");
+            let mut others: Vec<_> = others.collect();
+            if !others.is_empty() {
+                others.insert(0, isolated(done, c));
+            }
+            let others = others.join(" · ");
             vec![word.to_owned(), c.text.clone(), c.ours.clone(), others]
         })
         .collect();
@@ -180,7 +184,9 @@ fn causes(done: &Finished) -> String {
 type Plot = fn(&super::Results, &str, &[LiveRun]) -> String;
 
 fn plots(done: &Finished, plot: Plot) -> String {
-    JOBS.iter().map(|job| plot(&done.results, job, &done.live_runs())).collect()
+    let each = JOBS.iter().map(|job| plot(&done.results, job, &done.live_runs()));
+    let each: String = each.map(|svg| format!("<div class=\"chart\">{svg}</div>")).collect();
+    format!("<div class=\"plots\">{each}</div>\n")
 }
 
 fn readings(done: &Finished) -> String {

@@ -1,8 +1,13 @@
 //! What the tables and claims become if the text is read otherwise, everywhere at once.
 
+use dormouse_units::Money;
+
 use super::claims::{Claim, claims};
 use super::compare::{COST, MAKESPAN, rows};
-use super::factors::{BOOT_BILLED, EVENTS_AS_EMULATED, EVENTS_OF_THE_MARKET, Factor, HADS_AT_ONCE};
+use super::factors::{
+    BOOT_BILLED, BURST_ON_FREE_VCPUS, BURSTABLES_UNPAID, EVENTS_AS_EMULATED, EVENTS_OF_THE_MARKET,
+    Factor, HADS_AT_ONCE, NO_BURSTABLES,
+};
 use super::run::Base;
 use super::{Results, Target};
 use crate::experiment::InputError;
@@ -32,12 +37,15 @@ impl Reading {
     }
 }
 
-const READINGS: [&[Factor]; 7] = [
+const READINGS: [&[Factor]; 10] = [
     &[],
     &[EVENTS_AS_EMULATED],
     &[EVENTS_OF_THE_MARKET],
     &[HADS_AT_ONCE],
     &[BOOT_BILLED],
+    &[BURST_ON_FREE_VCPUS],
+    &[NO_BURSTABLES],
+    &[BURSTABLES_UNPAID],
     &[EVENTS_AS_EMULATED, BOOT_BILLED],
     &[EVENTS_AS_EMULATED, HADS_AT_ONCE, BOOT_BILLED],
 ];
@@ -74,6 +82,13 @@ impl Readings {
             if factors.iter().any(|f| f.name == BOOT_BILLED.name) {
                 for sample in all.iter_mut().flat_map(|(_, samples)| samples) {
                     sample.cost += sample.boot_cost;
+                }
+            }
+            if factors.iter().any(|f| f.name == BURSTABLES_UNPAID.name) {
+                let of = all.iter_mut().filter(|(target, _)| BURSTABLES_UNPAID.applies_to(target));
+                for sample in of.flat_map(|(_, samples)| samples) {
+                    let rest = sample.cost.as_nanos() - sample.burstable_cost.as_nanos();
+                    sample.cost = Money::from_nanos(rest);
                 }
             }
             reading(&Results { all }, factors)

@@ -78,6 +78,9 @@ fn claims(done: &Finished, style: Style) -> String {
         let word = if claim.holds { "holds        " } else { "does not hold" };
         let word = style.verdict(claim.holds, word);
         let _ = writeln!(text, "  {word}  {}\n                 ours: {}", claim.text, claim.ours);
+        if !claim.holds && !done.readings.is_empty() {
+            let _ = writeln!(text, "                 {}", isolated(done, claim));
+        }
         for (name, ours, holds) in otherwise(done, claim) {
             let word = if holds { "holds" } else { "does not" };
             let _ = writeln!(text, "                 {word} with {name}: {ours}");
@@ -92,12 +95,33 @@ pub(crate) fn otherwise(done: &Finished, claim: &Claim) -> Vec<(String, String, 
         return Vec::new();
     }
     let others = done.readings.iter().filter(|r| !r.factors.is_empty());
-    others
+    let mut all: Vec<_> = others
         .filter_map(|reading| {
             let other = reading.claims.iter().find(|c| c.text == claim.text)?;
             Some((reading.name(), other.ours.clone(), other.holds))
         })
-        .collect()
+        .collect();
+    all.sort_by_key(|&(_, _, holds)| !holds);
+    all
+}
+
+/// Which single changes, everything else equal, are enough for a claim that does not hold, over
+/// the seeds of those experiments; and what it comes to without any there.
+pub(crate) fn isolated(done: &Finished, claim: &Claim) -> String {
+    let of = |reading: &super::Reading| {
+        reading.claims.iter().find(|c| c.text == claim.text).map(|c| (c.ours.clone(), c.holds))
+    };
+    let single = || done.readings.iter().filter(|r| r.factors.len() == 1);
+    let enough: Vec<_> = single()
+        .filter_map(|r| of(r).filter(|&(_, holds)| holds).map(|(ours, _)| (r, ours)))
+        .map(|(r, ours)| format!("{} ({}): {ours}", r.name(), r.about))
+        .collect();
+    let before = done.readings.iter().find(|r| r.factors.is_empty()).and_then(of);
+    let before = before.map_or_else(String::new, |(ours, _)| format!(" from {ours}"));
+    if enough.is_empty() {
+        return format!("NOT EXPLAINED by any of {} single changes", single().count());
+    }
+    format!("isolated: one change alone is enough,{before}, to: {}", enough.join("; or "))
 }
 
 fn causes(done: &Finished, style: Style) -> String {

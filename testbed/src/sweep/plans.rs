@@ -55,6 +55,8 @@ fn key(experiment: &Experiment) -> blake3::Hash {
     let scheduler = BagSchedulerConfig {
         allocation_cycle: standard.allocation_cycle,
         steal: standard.steal,
+        burst_on: standard.burst_on,
+        migrate: standard.migrate,
         ..experiment.scheduler.clone()
     };
     let parts =

@@ -1,8 +1,8 @@
 //! What is kept of one run.
 
-use dormouse_cloud::{Action, Market};
+use dormouse_cloud::{Action, Charge, Market};
 use dormouse_engine::{Effect, Run, Step};
-use dormouse_units::{Money, Time};
+use dormouse_units::{Money, Time, TypeName};
 use serde::{Deserialize, Serialize};
 
 /// The figures of one run.
@@ -16,6 +16,8 @@ pub struct Sample {
     pub cost: Money,
     /// What their boots would cost besides if they were charged.
     pub boot_cost: Money,
+    /// What of the cost is the burstable VMs'.
+    pub burstable_cost: Money,
     /// Acts of the provider that hibernated at least one VM.
     pub hibernation_events: u32,
     /// Acts that resumed at least one.
@@ -70,9 +72,14 @@ impl Tally {
                 Some(first.price.for_span(first.from.since(vm.launched)))
             })
             .sum();
+        let burstable =
+            |kind: &TypeName| setup.catalogue.get(kind).is_some_and(|t| t.burstable.is_some());
+        let burstable_cost = vms()
+            .filter(|vm| burstable(&vm.kind))
+            .flat_map(|vm| vm.charges().iter().map(Charge::cost))
+            .sum();
         let later = vms().filter(|vm| {
-            let burstable = setup.catalogue.get(&vm.kind).is_some_and(|t| t.burstable.is_some());
-            vm.market == Market::OnDemand && !burstable && vm.launched > Time::ZERO
+            vm.market == Market::OnDemand && !burstable(&vm.kind) && vm.launched > Time::ZERO
         });
         let counts = run.counts();
         Sample {
@@ -80,6 +87,7 @@ impl Tally {
             deadline_met: makespan.is_some_and(|end| end <= Time::ZERO + setup.bag.deadline),
             cost: run.owed(run.over().unwrap_or(Time::ZERO)),
             boot_cost,
+            burstable_cost,
             hibernation_events: self.hibernation_events,
             resume_events: self.resume_events,
             hibernations: counts.hibernations,

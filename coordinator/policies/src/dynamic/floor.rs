@@ -9,7 +9,7 @@ use super::machine::{Machine, Phase, Queued, Running, needed, speed};
 use super::token::Purpose;
 use crate::packing::Packing;
 use crate::problem::{Kind, KindId, Problem};
-use crate::{Decision, Mode, StartReason};
+use crate::{BurstOn, Decision, Mode, StartReason};
 
 /// One call of the scheduler: the time, and where decisions go.
 #[derive(Debug)]
@@ -41,6 +41,7 @@ pub(crate) struct Progress {
 #[derive(Clone, Debug)]
 pub(crate) struct Floor {
     pub(crate) problem: Problem,
+    pub(crate) burst_on: BurstOn,
     pub(crate) machines: BTreeMap<VmId, Machine>,
     /// Launches of these were refused and no VM has ended since.
     pub(crate) refused: BTreeSet<(KindId, Market)>,
@@ -50,10 +51,11 @@ pub(crate) struct Floor {
 }
 
 impl Floor {
-    pub(crate) fn new(problem: Problem) -> Self {
+    pub(crate) fn new(problem: Problem, burst_on: BurstOn) -> Self {
         let n = problem.tasks();
         Self {
             problem,
+            burst_on,
             machines: BTreeMap::new(),
             refused: BTreeSet::new(),
             tasks: vec![Progress::default(); n],

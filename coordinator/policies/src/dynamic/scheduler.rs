@@ -67,7 +67,7 @@ pub(crate) struct BagScheduler {
 impl BagScheduler {
     pub(crate) fn new(config: &BagSchedulerConfig, problem: Problem, plan: Plan) -> Self {
         Self {
-            floor: Floor::new(problem),
+            floor: Floor::new(problem, config.burst_on),
             parts: Parts::of(config),
             steal_moment: config.steal,
             plan,

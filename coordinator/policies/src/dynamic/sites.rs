@@ -6,16 +6,16 @@ use dormouse_cloud::Market;
 use dormouse_units::{Credits, Ppm, Span, TaskId, Time, VmId};
 
 use super::floor::Floor;
-use super::machine::{Machine, needed};
-use crate::Mode;
+use super::machine::{Machine, Phase, needed};
 use crate::packing::{Packing, Slot};
 use crate::problem::KindId;
+use crate::{BurstOn, Mode};
 
 /// What a place is, in the order in which they are tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Class {
-    /// Attempt 1.
-    IdleBurstable,
+    /// Attempt 1: idle or, if [`BurstOn`] says so, with a vCPU free.
+    Burstable,
     /// Attempt 2.
     Idle,
     /// Attempt 3.
@@ -29,7 +29,7 @@ pub(crate) enum Class {
 /// Which of the attempts are made.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Attempts {
-    /// Idle burstable VMs, with their credits.
+    /// Burstable VMs, with their credits.
     pub(crate) burst: bool,
     /// Spot VMs.
     pub(crate) spot: bool,
@@ -48,6 +48,8 @@ pub(crate) struct Site {
     /// Of its tasks, the longest.
     pub(crate) longest: Span,
     pub(crate) credits: Credits,
+    /// vCPUs that no task runs on or waits for.
+    pub(crate) free: usize,
 }
 
 /// Where a task should go.
@@ -78,10 +80,14 @@ impl Floor {
 
     /// A VM that is there.
     pub(crate) fn site(&self, now: Time, vm: VmId, machine: &Machine) -> Site {
-        let class = match (machine.is_idle(), self.kind(machine).burstable.is_some()) {
-            (true, true) => Class::IdleBurstable,
+        let kind = self.kind(machine);
+        let taken = machine.running.len() + machine.leaving.len() + machine.queue.len();
+        let free = kind.vcpus.saturating_sub(taken);
+        let class = match (machine.is_idle(), kind.burstable.is_some()) {
+            (true, true) => Class::Burstable,
             (true, false) => Class::Idle,
             (false, false) => Class::Busy,
+            (false, true) if machine.phase == Phase::Ready => self.burstable_with(free),
             (false, true) => Class::Other,
         };
         Site {
@@ -92,6 +98,15 @@ impl Floor {
             packing: self.packing(now, machine),
             longest: machine.tasks().map(|t| self.problem.longest(t)).max().unwrap_or(Span::ZERO),
             credits: self.credits(now, machine),
+            free,
+        }
+    }
+
+    /// What a burstable VM that has a task is to a migration.
+    fn burstable_with(&self, free: usize) -> Class {
+        match self.burst_on {
+            BurstOn::FreeVcpu if free > 0 => Class::Burstable,
+            BurstOn::FreeVcpu | BurstOn::Idle => Class::Other,
         }
     }
 
@@ -106,6 +121,7 @@ impl Floor {
             packing: Packing::new(kind.vcpus, at + self.problem.boot, kind.memory_limit),
             longest: Span::ZERO,
             credits: kind.burstable.map_or(Credits::ZERO, |b| b.initial),
+            free: kind.vcpus,
         }
     }
 
@@ -151,7 +167,7 @@ impl Floor {
             let of_class = sites.iter().enumerate().filter(|(_, s)| open(s));
             let able = of_class.filter_map(|(i, site)| {
                 let (slot, length) = self.in_time(site, task, Mode::Burst)?;
-                let enough = class != Class::IdleBurstable || site.credits > needed(length);
+                let enough = class != Class::Burstable || site.credits > needed(length);
                 let price = self.problem.kinds[site.kind].price(site.market);
                 let key = match class {
                     Class::New => (0, price, slot.end),
@@ -161,7 +177,7 @@ impl Floor {
             });
             able.min_by_key(|(key, c)| (*key, c.site)).map(|(_, c)| c)
         };
-        let attempts = [Class::IdleBurstable, Class::Idle, Class::Busy, Class::New];
+        let attempts = [Class::Burstable, Class::Idle, Class::Busy, Class::New];
         let from = if soonest { attempts.len() } else { usize::from(!burst) };
         attempts[from..].iter().find_map(|&class| attempt(class)).or_else(|| {
             // Any VM at all, unless asked for otherwise: a late task is still a result.
@@ -190,8 +206,12 @@ impl Floor {
         if choice.mode == Mode::Burst {
             site.credits = site.credits.saturating_sub(needed(choice.length));
         }
-        let burstable = self.problem.kinds[site.kind].burstable.is_some();
-        site.class = if burstable { Class::Other } else { Class::Busy };
+        site.free = site.free.saturating_sub(1);
+        site.class = match (self.problem.kinds[site.kind].burstable, site.class) {
+            (None, _) => Class::Busy,
+            (Some(_), Class::Burstable) => self.burstable_with(site.free),
+            (Some(_), _) => Class::Other,
+        };
     }
 
     /// Algorithm 4's order of the affected tasks: those that ran and have a checkpoint first, so

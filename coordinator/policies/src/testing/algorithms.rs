@@ -8,8 +8,9 @@ use crate::assignment::{Assignment, Vm};
 use crate::burst_allocation::burst_allocation;
 use crate::problem::Problem;
 use crate::{
-    Bag, BagSchedulerConfig, BagSchedulerName, Decision, Fleet, Mode, Notice, Plan, PlanError,
-    PlannedTask, PlannedVm, Scheduler, SpotLimitRule, StartReason, Task, build, hads, ils, plan,
+    Bag, BagSchedulerConfig, BagSchedulerName, BurstOn, Decision, Fleet, Mode, Notice, Plan,
+    PlanError, PlannedTask, PlannedVm, Scheduler, SpotLimitRule, StartReason, Task, build, hads,
+    ils, plan,
 };
 
 /// One vCPU, 10 bytes; "a" is twice "b" by Eq. 7; "t" is burstable with half a vCPU as baseline.
@@ -171,6 +172,15 @@ impl Stage {
         bag: &Bag,
         vms: &[(&str, Market, &[u32])],
     ) -> Self {
+        Self::with(&BagSchedulerConfig::paper(name), cloud, bag, vms)
+    }
+
+    fn with(
+        config: &BagSchedulerConfig,
+        cloud: &Catalogue,
+        bag: &Bag,
+        vms: &[(&str, Market, &[u32])],
+    ) -> Self {
         let planned = |&(kind, market, ids): &(&str, Market, &[u32])| {
             let task = |(i, &id): (u64, &u32)| PlannedTask {
                 task: TaskId::new(id),
@@ -181,14 +191,14 @@ impl Stage {
             PlannedVm { kind: kind.into(), market, vcpus: vec![(0..).zip(ids).map(task).collect()] }
         };
         let plan = Plan {
-            scheduler: name,
+            scheduler: config.name,
             spot_limit: Span::ZERO,
             makespan: Span::ZERO,
             cost: Money::ZERO,
             evaluations: 0,
             vms: vms.iter().map(planned).collect(),
         };
-        let config = BagSchedulerConfig { plan: Some(plan), ..BagSchedulerConfig::paper(name) };
+        let config = BagSchedulerConfig { plan: Some(plan), ..config.clone() };
         let scheduler = build(&config, cloud, bag, &no_budget(), 1).expect("a scheduler");
         let mut stage = Self { scheduler };
         stage.tell(0, &Notice::Begin);
@@ -239,6 +249,25 @@ fn migration_bursts_first_and_launches_last() {
         stage.tell(25, &Notice::VmReady { vm: VmId::new(2) }),
         [start(1, 2, Mode::Burst, StartReason::Migrated)]
     );
+}
+
+/// A burstable VM of two vCPUs runs a task. It is not idle (Algorithm 4); with `FreeVcpu` its
+/// other vCPU takes one of the two tasks, and only one.
+#[test]
+fn a_busy_burstable_vm_bursts_where_that_is_said() {
+    let (mut cloud, bag) = (cloud(2), tens(3, 100));
+    cloud.types.get_mut("t").unwrap().vcpus = 2;
+    let vms = [("a", Market::Spot, &[0, 1][..]), ("t", Market::OnDemand, &[2])];
+    for burst_on in [BurstOn::Idle, BurstOn::FreeVcpu] {
+        let name = BagSchedulerName::BurstHads;
+        let config = BagSchedulerConfig { burst_on, ..BagSchedulerConfig::paper(name) };
+        let mut stage = Stage::with(&config, &cloud, &bag, &vms);
+        let starts = stage.tell(15, &hibernated(0)).into_iter();
+        let starts: Vec<_> = starts.filter(|d| matches!(d, Decision::Start { .. })).collect();
+        let bursts = start(0, 1, Mode::Burst, StartReason::Migrated);
+        let wanted = if burst_on == BurstOn::Idle { vec![] } else { vec![bursts] };
+        assert_eq!(starts, wanted, "{burst_on:?}");
+    }
 }
 
 /// The spot VM's two tasks would end at 20 s after the boot of one on-demand VM; with two to be

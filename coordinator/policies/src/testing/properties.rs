@@ -11,7 +11,8 @@ use proptest::test_runner::RngSeed;
 use super::budget;
 use super::world::{Trouble, World};
 use crate::{
-    Bag, BagSchedulerConfig, BagSchedulerName, Fleet, PlannedVm, StealMoment, Task, build, plan,
+    Bag, BagSchedulerConfig, BagSchedulerName, BurstOn, Fleet, PlannedVm, StealMoment, Task, build,
+    plan,
 };
 
 #[derive(Clone, Debug)]
@@ -22,6 +23,7 @@ struct Case {
     trouble: Trouble,
     name: BagSchedulerName,
     steal: StealMoment,
+    burst_on: BurstOn,
     seed: u64,
 }
 
@@ -113,14 +115,17 @@ fn case() -> impl Strategy<Value = Case> {
         BagSchedulerName::Fifo,
     ]);
     let steal = prop_oneof![Just(StealMoment::WhenIdle), Just(StealMoment::CycleEnd)];
-    (bag, catalogue, prop::collection::vec(act(), 0..12), trouble(), name, steal, 0_u64..1_000)
-        .prop_map(|(bag, catalogue, acts, trouble, name, steal, seed)| Case {
+    let burst_on = prop_oneof![Just(BurstOn::Idle), Just(BurstOn::FreeVcpu)];
+    let moments = (steal, burst_on);
+    (bag, catalogue, prop::collection::vec(act(), 0..12), trouble(), name, moments, 0_u64..1_000)
+        .prop_map(|(bag, catalogue, acts, trouble, name, (steal, burst_on), seed)| Case {
             bag,
             catalogue,
             acts,
             trouble,
             name,
             steal,
+            burst_on,
             seed,
         })
 }
@@ -138,6 +143,7 @@ fn config(case: &Case) -> BagSchedulerConfig {
     BagSchedulerConfig {
         fleet: fleet.collect(),
         steal: case.steal,
+        burst_on: case.burst_on,
         max_iteration: 20,
         ..BagSchedulerConfig::paper(case.name)
     }

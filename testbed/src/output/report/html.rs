@@ -55,11 +55,12 @@ p{margin:6px 0;max-width:75em}.dim,header p{color:var(--dim)}
 .card{background:var(--soft);border:1px solid var(--line);border-radius:8px;padding:10px 16px;min-width:150px}
 .card span,.card small{display:block;color:var(--dim);font-size:13px}.card b{font-size:22px}
 .good b{color:var(--good)}.bad b{color:var(--bad)}
+.plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,520px),1fr));gap:16px}
 .chart svg{max-width:100%;height:auto}
 .wide{overflow-x:auto}.wide svg{max-width:none;height:auto;min-width:1100px;width:100%}
 table{border-collapse:collapse;margin:0 0 14px;font-size:14px;font-variant-numeric:tabular-nums}
 th,td{padding:4px 14px 4px 0;text-align:left;border-bottom:1px solid var(--line);vertical-align:top}
-th{color:var(--dim);font-weight:600}.n{text-align:right}
+th{color:var(--dim);font-weight:600}.n{text-align:right}td.n,td:first-child{white-space:nowrap}
 summary{cursor:pointer;padding:3px 0}code,pre{font:13px ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace}
 pre{background:var(--soft);border:1px solid var(--line);border-radius:6px;padding:10px 14px;overflow-x:auto;white-space:pre-wrap}
 @media print{body{padding:0;font-size:11px}.wide{overflow:visible}.wide svg{min-width:0}section,.card{break-inside:avoid}table{font-size:10px}}
