@@ -42,7 +42,7 @@ fn experiment(n: u64) -> Experiment {
     s.burst_rate = r.unit();
     s.alpha = r.unit();
     s.allocation_cycle = Span::from_secs(between(r, 1, 2_000));
-    s.burst_on = if n % 2 == 0 { BurstOn::Idle } else { BurstOn::FreeVcpu };
+    s.burst_on = if n.is_multiple_of(2) { BurstOn::Idle } else { BurstOn::FreeVcpu };
     if one_in(r, 3) {
         s.restore = Span::from_secs(between(r, 0, 60));
     }

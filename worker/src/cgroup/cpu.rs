@@ -1,6 +1,6 @@
 //! CPU quotas, tier priorities, usage and throttling of one group.
 
-use std::path::Path;
+use std::{path::Path, time::Duration};
 
 use cgroups_rs::fs::cpu::CpuController;
 
@@ -36,6 +36,12 @@ impl CpuQuota {
         let period_us = period_us.clamp(MIN_US, MAX_PERIOD_US).max(least).min(MAX_PERIOD_US);
         let quota_us = ((period_us * ppm + PPM / 2) / PPM).max(MIN_US);
         Self { quota_us, period_us }
+    }
+
+    /// What may be used per period.
+    #[must_use]
+    pub fn slice(self) -> Duration {
+        Duration::from_micros(self.quota_us)
     }
 }
 

@@ -66,6 +66,12 @@ impl Vm {
         Self { period_us, ..self }
     }
 
+    /// What a vCPU of so many millionths of a host core is set to.
+    #[must_use]
+    pub fn quota(&self, ppm: u32) -> CpuQuota {
+        CpuQuota::from_ppm(ppm, self.period_us)
+    }
+
     pub(crate) fn create(
         hierarchy: Hierarchy,
         relative: PathBuf,
@@ -122,7 +128,7 @@ impl Vm {
     /// # Errors
     /// No such vCPU, or the kernel refuses the quota.
     pub fn set_quota(&self, vcpu: u32, ppm: Option<u32>) -> Result<()> {
-        let quota = ppm.map(|ppm| CpuQuota::from_ppm(ppm, self.period_us));
+        let quota = ppm.map(|ppm| self.quota(ppm));
         self.change_bandwidth(vcpu, |b| b.quota = quota)
     }
 

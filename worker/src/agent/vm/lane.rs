@@ -60,8 +60,9 @@ impl Owner {
         }
         lane.rate = wish.rate;
         if let (true, Some(quota)) = (wish.counts, wish.quota) {
+            let slice = self.groups.quota(quota).slice();
             match self.groups.vcpu_cpu_ns(cpu) {
-                Ok(ns) => lane.meter.start(Instant::now(), ns, quota),
+                Ok(ns) => lane.meter.start(Instant::now(), ns, quota, slice),
                 Err(error) => self.fail(&error),
             }
         }

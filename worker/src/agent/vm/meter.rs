@@ -48,8 +48,13 @@ impl Meter {
         received
     }
 
-    /// From now on this quota is promised; to be settled before.
-    pub(crate) fn start(&mut self, now: Instant, cpu_ns: u64, ppm: u32) {
+    /// From now on this quota is promised, of which the kernel gives out `slice` at the beginning
+    /// of each period; to be settled before.
+    ///
+    /// The first slice is there at once, and the end comes anywhere in a period: over time T that
+    /// is, on average, what T and half a period are worth.
+    pub(crate) fn start(&mut self, now: Instant, cpu_ns: u64, ppm: u32, slice: Duration) {
+        self.promised += slice / 2;
         self.on = Some(On { since: now, cpu_ns, ppm });
     }
 
@@ -70,14 +75,15 @@ mod tests {
         let start = Instant::now();
         let mut meter = Meter::default();
         // Born with a lifted quota: 30 ms of CPU time that nobody promised.
-        meter.start(start, 30_000_000, 60_000);
+        meter.start(start, 30_000_000, 60_000, 2 * MS);
         assert_eq!(meter.settle(start + 1000 * MS, 90_000_000), 60_000_000);
         // Dumped: CRIU's code used 5 ms inside.
         meter.stop();
         assert_eq!(meter.settle(start + 1100 * MS, 95_000_000), 0);
-        meter.start(start + 1100 * MS, 95_000_000, 60_000);
+        meter.start(start + 1100 * MS, 95_000_000, 60_000, 2 * MS);
         meter.settle(start + 1600 * MS, 119_000_000);
-        assert_eq!(meter.promised(), 90 * MS);
+        // And half a slice each time.
+        assert_eq!(meter.promised(), (90 + 2) * MS);
         assert_eq!(meter.received(), 84 * MS);
     }
 
@@ -85,9 +91,9 @@ mod tests {
     fn a_changed_quota_counts_from_its_change() {
         let start = Instant::now();
         let mut meter = Meter::default();
-        meter.start(start, 0, 500_000);
+        meter.start(start, 0, 500_000, Duration::ZERO);
         meter.settle(start + 100 * MS, 50_000_000);
-        meter.start(start + 100 * MS, 50_000_000, 100_000);
+        meter.start(start + 100 * MS, 50_000_000, 100_000, Duration::ZERO);
         meter.settle(start + 200 * MS, 60_000_000);
         assert_eq!((meter.promised(), meter.received()), (60 * MS, 60 * MS));
     }
