@@ -49,7 +49,7 @@ pub(crate) fn dump_and_stop_then_restore() {
     let (mut worker, _directory) = Worker::temporary();
     let expected = reference(&mut worker, "8", STEPS);
     let (one, two) = (worker.vm(1), worker.tree.create_vm(50, 2, Some(64 << 20)).unwrap());
-    let task = worker.start_task(&name("t"), &one, &["count", "8", STEPS]);
+    let task = worker.start_held(&name("t"), &one, "8", STEPS);
     worker.await_step(&name("t"), 1200);
     let checkpointer = worker.checkpointer();
     let taken = checkpointer
@@ -79,6 +79,7 @@ pub(crate) fn dump_and_stop_then_restore() {
     assert!(two.memory_bytes().unwrap() > 8 << 20);
     assert!(worker.step(&name("t")) >= step);
     two.set_quota(1, None).unwrap();
+    worker.let_go(&name("t"));
     assert_eq!(restored.task.wait(SOON).unwrap(), Some(Ended::Exited(0)));
     assert!(two.slot_cpu_ns(1, Slot::B).unwrap() > 0);
     assert_eq!(outcome(&worker, "t"), expected);
@@ -89,7 +90,7 @@ pub(crate) fn roll_back() {
     let (mut worker, _directory) = Worker::temporary();
     let expected = reference(&mut worker, "4", STEPS);
     let vm = worker.vm(1);
-    let task = worker.start_task(&name("t"), &vm, &["count", "4", STEPS]);
+    let task = worker.start_held(&name("t"), &vm, "4", STEPS);
     worker.await_step(&name("t"), 1100);
     let checkpointer = worker.checkpointer();
     let take = || {
@@ -108,10 +109,12 @@ pub(crate) fn roll_back() {
     // It runs on, and its output grows beyond what the checkpoint knows.
     worker.await_step(&name("t"), 2100);
     take();
+    worker.let_go(&name("t"));
     assert_eq!(task.wait(SOON).unwrap(), Some(Ended::Exited(0)));
     assert_eq!(outcome(&worker, "t"), expected);
     let restored = checkpointer.restore(&name("t"), &vm, 0, Slot::A, SOON).unwrap();
     assert_eq!(restored.checkpoint.manifest().sequence, 2);
+    worker.let_go(&name("t"));
     assert_eq!(restored.task.wait(SOON).unwrap(), Some(Ended::Exited(0)));
     assert_eq!(outcome(&worker, "t"), expected);
 }
@@ -120,7 +123,7 @@ pub(crate) fn damaged_images_fall_back() {
     let (mut worker, _directory) = Worker::temporary();
     let expected = reference(&mut worker, "4", STEPS);
     let vm = worker.vm(1);
-    let task = worker.start_task(&name("t"), &vm, &["count", "4", STEPS]);
+    let task = worker.start_held(&name("t"), &vm, "4", STEPS);
     let checkpointer = worker.checkpointer();
     let mut taken = Vec::new();
     for step in [500, 1000, 1500] {
@@ -150,6 +153,7 @@ pub(crate) fn damaged_images_fall_back() {
     assert!(said.contains("pages-1.img does not match its checksum"), "{said}");
     assert_eq!(restored.checkpoint.manifest().sequence, 1);
     assert_eq!(vm.pids().unwrap().len(), 1, "nothing of the damaged one is left");
+    worker.let_go(&name("t"));
     assert_eq!(restored.task.wait(SOON).unwrap(), Some(Ended::Exited(0)));
     assert_eq!(outcome(&worker, "t"), expected);
 

@@ -15,25 +15,27 @@ use dormouse_worker::{
 
 use crate::worker::{SOON, Worker, name, wait_for};
 
-/// A job of two ranks that use .9 and .5 of their processors for 2 s, held.
-const JOB: [&str; 9] =
-    ["parallel", "--usage", ".9,.5", "--cpu-time", "2s", "--phases", "200", "--memory", "6MB"];
+/// A job of two ranks that use .9 and .5 of their processors, held.
+const JOB: [&str; 7] = ["parallel", "--usage", ".9,.5", "--phases", "200", "--memory", "6MB"];
 
 struct Job {
+    seconds: u32,
     process: Task,
     page: PathBuf,
     result: PathBuf,
 }
 
 impl Job {
-    fn start_held(worker: &Worker, vm: &Vm, task: &str) -> Self {
+    /// A job that takes so many seconds.
+    fn start_held(worker: &Worker, vm: &Vm, task: &str, seconds: u32) -> Self {
         let directory = worker.workspace.create_task(&name(task)).unwrap();
         let (page, result) = (directory.join("progress"), directory.join("result.json"));
         progress::create_held(&page).unwrap();
-        let program = worker.program(&name(task), &JOB);
+        let program =
+            worker.program(&name(task), &JOB).arg("--cpu-time").arg(format!("{seconds}s"));
         let program = program.arg("--progress").arg(&page).arg("--result").arg(&result);
         let process = program.start(&vm.entry(0, Slot::A).unwrap(), SOON).unwrap();
-        Self { process, page, result }
+        Self { seconds, process, page, result }
     }
 
     fn read<T>(&self, read: impl FnOnce(&ProgressReader) -> T) -> T {
@@ -65,7 +67,7 @@ impl Job {
         let result = TaskResult::read(&self.result).unwrap();
         assert_eq!((result.verified, result.repetitions), (Some(true), 200), "{result:?}");
         for (seconds, usage) in result.rank_cpu_seconds.iter().zip([0.9, 0.5]) {
-            let wanted = 2.0 * usage;
+            let wanted = f64::from(self.seconds) * usage;
             assert!((seconds - wanted).abs() < 0.1 * wanted, "{result:?}");
         }
         result
@@ -75,7 +77,7 @@ impl Job {
 pub(crate) fn ranks_have_processors() {
     let (mut worker, _directory) = Worker::temporary();
     let vm = worker.vm(2);
-    let job = Job::start_held(&worker, &vm, "t");
+    let job = Job::start_held(&worker, &vm, "t", 2);
     let pids = job.place(&vm, Slot::A);
     // The parent and its ranks, none of which has worked.
     assert_eq!(vm.pids().unwrap().len(), 3);
@@ -97,7 +99,8 @@ pub(crate) fn ranks_have_processors() {
 pub(crate) fn a_parallel_job_moves() {
     let (mut worker, _directory) = Worker::temporary();
     let (one, two) = (worker.vm(2), worker.vm(2));
-    let job = Job::start_held(&worker, &one, "t");
+    // Long enough that it is still at work when CRIU comes, also where all is emulated.
+    let job = Job::start_held(&worker, &one, "t", 6);
     job.place(&one, Slot::A);
     progress::let_go(&job.page).unwrap();
     job.await_ppm(150_000);
@@ -119,8 +122,8 @@ pub(crate) fn a_parallel_job_moves() {
         assert_eq!(ended, Some(Ended::Killed(9)));
         assert!(from.pids().unwrap().is_empty(), "its ranks ended with it");
         let restored = checkpointer.restore(&name("t"), to, 0, Slot::B, SOON).unwrap();
-        let job =
-            Job { process: restored.task, page: job.page.clone(), result: job.result.clone() };
+        let (page, result) = (job.page.clone(), job.result.clone());
+        let job = Job { process: restored.task, page, result, ..job };
         assert_eq!(job.place(to, Slot::B).len(), 2);
         job.await_ppm(ppm);
         process = Some(job.process);

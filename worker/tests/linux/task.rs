@@ -1,8 +1,12 @@
 //! The programs the tests run as tasks.
 
 use std::{
-    ffi::OsString, fs::File, hint::black_box, io::Write, os::unix::fs::FileExt, process::ExitCode,
+    ffi::OsString, fs::File, hint::black_box, io::Write, os::unix::fs::FileExt, path::Path,
+    process::ExitCode, thread, time::Duration,
 };
+
+/// The file in its directory that keeps a task from its end.
+pub(crate) const HELD: &str = "held";
 
 pub(crate) fn run(mode: &str, args: &[&str]) -> ExitCode {
     match (mode, args) {
@@ -35,7 +39,8 @@ pub(crate) fn run(mode: &str, args: &[&str]) -> ExitCode {
 
 /// Keeps `mib` MiB of pseudo-random numbers in memory and changes them step by step. The
 /// step is written to the file `progress`, a line per 1000 steps to stdout, and
-/// the sum of all numbers at the end to the file `result`.
+/// the sum of all numbers at the end to the file `result`. Where there is a file [`HELD`], the last
+/// step waits until it is gone.
 fn count(mib: usize, steps: u64) -> ExitCode {
     let mut state = 0x9E37_79B9_7F4A_7C15_u64;
     let mut next = move || {
@@ -47,6 +52,9 @@ fn count(mib: usize, steps: u64) -> ExitCode {
     let mut memory: Vec<u64> = (0..mib << 17).map(|_| next()).collect();
     let progress = File::create("progress").unwrap();
     for step in 1..=steps {
+        while step == steps && Path::new(HELD).exists() {
+            thread::park_timeout(Duration::from_millis(1));
+        }
         let at = next() as usize % memory.len();
         memory[at] = memory[at].rotate_left(7) ^ step;
         // Enough work that 1000 steps outlast a checkpoint by far.

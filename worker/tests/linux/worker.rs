@@ -18,7 +18,7 @@ use dormouse_worker::{
     workspace::{TaskName, Workspace},
 };
 
-use crate::harness;
+use crate::{harness, task::HELD};
 
 pub(crate) const SOON: Duration = Duration::from_secs(20);
 
@@ -76,6 +76,18 @@ impl Worker {
     pub(crate) fn start_task(&self, name: &TaskName, vm: &Vm, args: &[&str]) -> Task {
         let entry = vm.entry(0, Slot::A).unwrap();
         self.program(name, args).start(&entry, SOON).unwrap()
+    }
+
+    /// A `count` task that doesn't end before [`Worker::let_go`], however long CRIU takes here.
+    pub(crate) fn start_held(&self, name: &TaskName, vm: &Vm, mib: &str, steps: &str) -> Task {
+        let program = self.program(name, &["count", mib, steps]);
+        fs::write(self.workspace.task(name).join(HELD), "").unwrap();
+        program.start(&vm.entry(0, Slot::A).unwrap(), SOON).unwrap()
+    }
+
+    /// Lets a task that was started or restored held come to its end.
+    pub(crate) fn let_go(&self, name: &TaskName) {
+        fs::remove_file(self.workspace.task(name).join(HELD)).unwrap();
     }
 
     /// The step a `count` task has come to.
@@ -159,7 +171,7 @@ fn linger(directory: &Path) -> ExitCode {
 fn export(directory: &Path) -> ExitCode {
     let mut worker = Worker::start(directory);
     let vm = worker.vm(1);
-    let task = worker.start_task(&name("traveller"), &vm, &["count", "8", "6000"]);
+    let task = worker.start_held(&name("traveller"), &vm, "8", "6000");
     worker.await_step(&name("traveller"), 1500);
     let progress = || Progress { attempt: 1, progress_ppm: 250_000, cpu_ns: vm.cpu_ns().unwrap() };
     let taken = worker
@@ -181,6 +193,7 @@ fn finish(directory: &Path) -> ExitCode {
     assert_eq!(arrived.manifest().progress.progress_ppm, 250_000);
     let restored =
         worker.checkpointer().restore(&name("traveller"), &vm, 0, Slot::B, SOON).unwrap();
+    worker.let_go(&name("traveller"));
     let ended = restored.task.wait(SOON).unwrap();
     assert_eq!(ended, Some(dormouse_worker::process::Ended::Exited(0)));
     let directory = worker.workspace.task(&name("traveller"));
