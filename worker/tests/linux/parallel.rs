@@ -100,7 +100,7 @@ pub(crate) fn a_parallel_job_moves() {
     let (mut worker, _directory) = Worker::temporary();
     let (one, two) = (worker.vm(2), worker.vm(2));
     // Long enough that it is still at work when CRIU comes, also where all is emulated.
-    let job = Job::start_held(&worker, &one, "t", 6);
+    let job = Job::start_held(&worker, &one, "t", 10);
     job.place(&one, Slot::A);
     progress::let_go(&job.page).unwrap();
     job.await_ppm(150_000);
