@@ -44,7 +44,8 @@ pub(crate) fn live(
     let mut jobs = Jobs::open(&experiment)?;
     let header = BatchHeader::new(Mode::Live, command, jobs.machine(), experiment);
     let submissions = jobs.by_ref().collect::<Result<Vec<_>, _>>()?;
-    let staging = Staging::begin(&folder(args, &header), args.force)?;
+    // What a killed run has done so far stays to be looked at.
+    let staging = Staging::begin_in_place(&folder(args, &header), args.force)?;
     super::log::begin();
     let progress = super::run::Say::of(args).progress(submissions.len(), "jobs");
     let conduct = BatchConduct {
