@@ -5,7 +5,17 @@
 //! meanwhile, and throw the copy away again at the exec: measured, a quarter of all that the start
 //! of a small program cost. No library wraps clone3, and clone(2) knows no `CLONE_INTO_CGROUP`.
 
-use std::{ffi::c_void, io};
+use std::{
+    ffi::c_void,
+    io,
+    os::fd::{FromRawFd, OwnedFd, RawFd},
+};
+
+use super::{
+    Task,
+    exec::{BlockedSignals, born_in},
+};
+use crate::cgroup::Entry;
 
 /// What the new process runs. It must not return, allocate, lock or unwind: it shares all memory
 /// with this process, whose other threads run on, and the thread-local data of the calling thread.
@@ -19,28 +29,41 @@ const STACK: usize = 32 << 10;
 #[repr(align(16))]
 struct Piece(#[expect(dead_code, reason = "room")] [u8; 16]);
 
-/// Makes a process that runs `child` with `arg`; its PID, once it has executed a program or ended.
-///
-/// Flags and all else but the stack are the caller's; all signals must be blocked.
+/// Makes a process that runs `child` with `arg`, under version 2 inside the group of `entry` from
+/// the start; returns once it has executed a program or ended. `flags` are clone(2)'s, beside
+/// those that this needs.
 ///
 /// # Safety
-/// `args` must be what clone3(2) expects, and `child` and `arg` as [`Child`] says.
+/// `child` and `arg` must be as [`Child`] says.
 #[expect(unsafe_code, reason = "a system call after which two processes go on")]
-pub(crate) unsafe fn clone_and_wait(
-    mut args: libc::clone_args,
+pub(super) unsafe fn clone_and_wait(
+    flags: i32,
+    entry: Option<&Entry>,
     child: Child,
     arg: *const c_void,
-) -> io::Result<i32> {
+) -> io::Result<Task> {
+    let mut pidfd: RawFd = -1;
     // Touched here, so that the new process faults no page of this one's memory.
     let mut stack = vec![Piece([0; 16]); STACK / size_of::<Piece>()];
-    args.flags |= u64::from((libc::CLONE_VM | libc::CLONE_VFORK).unsigned_abs());
+    // SAFETY: all-zero is a valid clone_args: no stack, no TLS, no flags.
+    let mut args: libc::clone_args = unsafe { std::mem::zeroed() };
+    if let Some(entry) = entry {
+        born_in(entry, &mut args);
+    }
+    let own = libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_PIDFD;
+    args.flags |= u64::from((flags | own).unsigned_abs());
+    args.pidfd = &raw mut pidfd as u64;
+    args.exit_signal = u64::from(libc::SIGCHLD.unsigned_abs());
     args.stack = stack.as_mut_ptr() as u64;
     args.stack_size = STACK as u64;
+    let blocked = BlockedSignals::all()?;
     // SAFETY: as promised by the caller; the stack lives until the new process uses it no more.
     let result = unsafe { clone3(&args, child, arg) };
+    drop(blocked);
     drop(stack);
     match i32::try_from(result) {
-        Ok(pid @ 1..) => Ok(pid),
+        // SAFETY: the kernel stored a new descriptor here, which nobody else owns.
+        Ok(pid @ 1..) => Ok(Task::new(pid, unsafe { OwnedFd::from_raw_fd(pidfd) })),
         Ok(error) => Err(io::Error::from_raw_os_error(-error)),
         Err(_) => Err(io::Error::from(io::ErrorKind::InvalidData)),
     }

@@ -4,7 +4,7 @@ use std::{
     ffi::{OsStr, OsString, c_void},
     fs::{File, OpenOptions},
     io,
-    os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd},
+    os::fd::{AsRawFd, BorrowedFd, RawFd},
     path::Path,
     ptr,
 };
@@ -12,7 +12,7 @@ use std::{
 use super::{
     Task,
     clone::clone_and_wait,
-    exec::{BlockedSignals, Failure, Image, born_in, enter},
+    exec::{Failure, Image, enter},
 };
 use crate::cgroup::Entry;
 
@@ -56,23 +56,9 @@ pub(crate) fn start(
 impl Birth<'_> {
     #[expect(unsafe_code, reason = "posix_spawn knows no groups and no death signal")]
     fn give(&self) -> io::Result<Task> {
-        let mut pidfd: RawFd = -1;
-        // SAFETY: all-zero is a valid clone_args: no stack, no TLS, no flags.
-        let mut args: libc::clone_args = unsafe { std::mem::zeroed() };
-        if let Some(entry) = self.entry {
-            born_in(entry, &mut args);
-        }
-        args.flags |= u64::from(libc::CLONE_PIDFD.unsigned_abs());
-        args.pidfd = &raw mut pidfd as u64;
-        args.exit_signal = u64::from(libc::SIGCHLD.unsigned_abs());
-        let blocked = BlockedSignals::all()?;
         // SAFETY: `run` makes only system calls, on what was prepared before, and never returns;
         // `self` lives until then, since this waits.
-        let pid = unsafe { clone_and_wait(args, Self::run, ptr::from_ref(self).cast()) };
-        drop(blocked);
-        let pid = pid?;
-        // SAFETY: the kernel stored a new descriptor here, which nobody else owns.
-        let task = Task::new(pid, unsafe { OwnedFd::from_raw_fd(pidfd) });
+        let task = unsafe { clone_and_wait(0, self.entry, Self::run, ptr::from_ref(self).cast())? };
         match self.failed.noted(&STEPS) {
             None => Ok(task),
             Some((step, source)) => {

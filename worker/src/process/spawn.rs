@@ -5,7 +5,7 @@ use std::{
     fs::{File, OpenOptions},
     io,
     os::{
-        fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd},
+        fd::{AsFd, AsRawFd},
         unix::fs::OpenOptionsExt,
     },
     path::{Path, PathBuf},
@@ -18,7 +18,7 @@ use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use super::{
     Error, Result, Task,
     clone::clone_and_wait,
-    exec::{BlockedSignals, Failure, Image, born_in, enter},
+    exec::{Failure, Image, enter},
     pidfd,
 };
 use crate::cgroup::Entry;
@@ -157,22 +157,10 @@ impl Birth<'_> {
     /// group from the start. Returns when its program runs or it has ended.
     #[expect(unsafe_code, reason = "posix_spawn knows no namespaces")]
     fn give(&self) -> io::Result<Task> {
-        let mut pidfd: RawFd = -1;
-        // SAFETY: all-zero is a valid clone_args: no stack, no TLS, no flags.
-        let mut args: libc::clone_args = unsafe { std::mem::zeroed() };
-        born_in(self.entry, &mut args);
-        args.flags |= u64::from((libc::CLONE_NEWPID | libc::CLONE_PIDFD).unsigned_abs());
-        args.pidfd = &raw mut pidfd as u64;
-        args.exit_signal = u64::from(libc::SIGCHLD.unsigned_abs());
-        let blocked = BlockedSignals::all()?;
+        let (entry, birth) = (Some(self.entry), ptr::from_ref(self).cast());
         // SAFETY: `run` makes only system calls, on what was prepared before, and never returns;
         // `self` lives until then, since this waits.
-        let pid = unsafe { clone_and_wait(args, Self::run, ptr::from_ref(self).cast()) };
-        drop(blocked);
-        let pid = pid?;
-        // SAFETY: the kernel stored a new descriptor here, which nobody else owns.
-        let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
-        Ok(Task::new(pid, pidfd))
+        unsafe { clone_and_wait(libc::CLONE_NEWPID, entry, Self::run, birth) }
     }
 
     /// The new process up to its program; notes the step that failed.
