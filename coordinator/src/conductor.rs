@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use dormouse_engine::{Command, Event, Run, Step};
 use dormouse_policies::Notice;
@@ -17,6 +17,7 @@ use crate::admission::Room;
 use crate::clock::{Clock, ClockMsg, DilatedClock};
 use crate::journal::{Batch, JournalMsg, Line, Release};
 use crate::live::{Plan, Progress};
+use crate::punctuality::Punctuality;
 use crate::roster::Roster;
 use crate::session::{Connection, SessionMsg};
 use crate::stage;
@@ -88,6 +89,7 @@ pub(crate) struct ConductorArgs {
     pub(crate) header: Option<Value>,
     pub(crate) hosts: Vec<RestoredHost>,
     pub(crate) journal: ActorRef<JournalMsg>,
+    pub(crate) punctuality: Arc<Punctuality>,
     pub(crate) store: Arc<Store>,
     pub(crate) warden: ActorCell,
     pub(crate) progress: Option<watch::Sender<Progress>>,
@@ -117,6 +119,7 @@ pub(crate) struct ConductorState {
     stuck: bool,
     closing: bool,
     journal: ActorRef<JournalMsg>,
+    punctuality: Arc<Punctuality>,
     store: Arc<Store>,
     warden: ActorCell,
     progress: Option<watch::Sender<Progress>>,
@@ -126,7 +129,8 @@ pub(crate) struct ConductorState {
 impl ConductorState {
     /// The outcome, once the run is over.
     pub(crate) fn into_outcome(self) -> (Run, LiveFacts) {
-        (self.run, self.facts)
+        let (clock_late_us, journal_late_us) = self.punctuality.worst_us();
+        (self.run, LiveFacts { clock_late_us, journal_late_us, ..self.facts })
     }
 
     /// Feeds one event to the run. What comes of it is sent with [`Self::commit`].
@@ -171,7 +175,12 @@ impl ConductorState {
         let idle = self.outgoing.values().all(|(commands, _)| commands.is_empty());
         for (host, (commands, durable)) in std::mem::take(&mut self.outgoing) {
             if let Some(session) = self.roster.get(host).and_then(|e| e.session.clone()) {
-                batch.releases.push(Release { session, commands, durable });
+                batch.releases.push(Release {
+                    session,
+                    commands,
+                    durable,
+                    decided: Instant::now(),
+                });
             }
         }
         let _ = self.journal.cast(JournalMsg::Append(batch));
@@ -214,8 +223,10 @@ impl ConductorState {
     }
 
     fn tick(&mut self) {
-        self.armed = None;
         let now = self.clock.now();
+        if let Some(due) = self.armed.take().and_then(|at| self.clock.instant_of(at)) {
+            self.punctuality.rang(due.elapsed());
+        }
         if now >= self.plan.limit && self.run.over().is_none() {
             let left = explain::left(&self.run, &self.facts);
             let why = format!("the time limit of {} was reached; {left}", self.plan.limit);
@@ -342,6 +353,7 @@ impl Actor for Conductor {
             stuck: false,
             closing: false,
             journal: args.journal,
+            punctuality: args.punctuality,
             store: args.store,
             warden: args.warden,
             progress: args.progress,

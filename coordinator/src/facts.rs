@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use dormouse_cloud::Host;
 use dormouse_engine::{Effect, Event, Report, Step};
 use dormouse_policies::Notice;
+use dormouse_proto::v1;
 use dormouse_units::{Bytes, CheckpointSeq, HostId, Ppm, TaskId, Time, VmId};
 
 /// What was measured in a live run.
@@ -30,10 +31,38 @@ pub struct LiveFacts {
     pub checkpoints: Vec<CheckpointCost>,
     /// When each hibernation and resume was asked for and when it took effect.
     pub interruptions: Vec<TookEffect>,
+    /// What each host did besides, as it said last. Not kept over a resume.
+    pub loads: BTreeMap<HostId, HostLoad>,
+    /// The most that the clock's alarm rang late, real microseconds.
+    pub clock_late_us: u64,
+    /// The longest that the journal took to make a step durable, real microseconds.
+    pub journal_late_us: u64,
     /// The last launch that was refused, and why.
     pub last_refusal: Option<String>,
     /// The last attempt that failed, and why.
     pub last_failure: Option<String>,
+}
+
+/// What a host did since its worker was welcomed, real microseconds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HostLoad {
+    /// How long that is.
+    pub elapsed_us: u64,
+    /// Its worker's cores, in thousandths.
+    pub millicores: u32,
+    /// For how much of it they were busy.
+    pub busy_us: u64,
+    /// And how much of that was the worker's: its VMs, itself, CRIU.
+    pub ours_us: u64,
+    /// Names the running kernel: workers that share a machine say the same.
+    pub machine: String,
+}
+
+impl HostLoad {
+    pub(crate) fn of(load: v1::HostLoad) -> Self {
+        let v1::HostLoad { elapsed_us, millicores, busy_us, ours_us, machine } = load;
+        Self { elapsed_us, millicores, busy_us, ours_us, machine }
+    }
 }
 
 /// A host of the run.
@@ -73,6 +102,10 @@ pub struct CheckpointCost {
     pub real_held_us: u64,
     /// How much of that CRIU took, real microseconds.
     pub real_dump_us: u64,
+    /// How long it had to stand still, real microseconds.
+    pub real_owed_us: u64,
+    /// CPU time that CRIU used inside the task, real microseconds.
+    pub real_criu_us: u64,
 }
 
 /// An injected event: asked for, and in effect. Both in emulated time.
@@ -140,13 +173,22 @@ impl LiveFacts {
                 list.push(Latency { vm, task: Some(task), real_us });
             }
             Report::CheckpointTaken {
-                task, checkpoint, bytes, real_held_us, real_dump_us, ..
+                task,
+                checkpoint,
+                bytes,
+                real_held_us,
+                real_dump_us,
+                real_owed_us,
+                real_criu_us,
+                ..
             } => self.checkpoints.push(CheckpointCost {
                 task,
                 checkpoint,
                 bytes,
                 real_held_us,
                 real_dump_us,
+                real_owed_us,
+                real_criu_us,
             }),
             _ => {}
         }

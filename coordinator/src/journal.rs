@@ -1,5 +1,8 @@
 //! Makes steps durable, many with one sync, and lets their commands go only then.
 
+use std::sync::Arc;
+use std::time::Instant;
+
 use dormouse_engine::Step;
 use dormouse_proto::v1;
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
@@ -10,6 +13,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use crate::CoordinatorError;
 use crate::batch::BatchStep;
 use crate::log::{LogError, LogWriter};
+use crate::punctuality::Punctuality;
 use crate::session::SessionMsg;
 
 /// What a worker may be told once the steps are durable.
@@ -19,6 +23,8 @@ pub(crate) struct Release {
     pub(crate) commands: Vec<v1::Command>,
     /// Its last report that is durable with these steps; zero: none of them is a report of it.
     pub(crate) durable: u64,
+    /// When they were decided on.
+    pub(crate) decided: Instant,
 }
 
 /// A line of the log: a step of either kind of run.
@@ -36,6 +42,8 @@ pub(crate) struct Batch {
     pub(crate) header: Option<Value>,
     pub(crate) steps: Vec<Line>,
     pub(crate) releases: Vec<Release>,
+    /// When the first of them was handed over.
+    pub(crate) since: Option<Instant>,
 }
 
 impl Batch {
@@ -43,6 +51,7 @@ impl Batch {
         self.header = self.header.take().or(later.header);
         self.steps.append(&mut later.steps);
         self.releases.append(&mut later.releases);
+        self.since = self.since.or(later.since);
     }
 
     fn lines(&self) -> serde_json::Result<Vec<u8>> {
@@ -83,11 +92,13 @@ pub(crate) enum JournalMsg {
 pub(crate) struct JournalArgs {
     pub(crate) writer: LogWriter,
     pub(crate) observer: Option<UnboundedSender<Step>>,
+    pub(crate) punctuality: Arc<Punctuality>,
     pub(crate) failed: UnboundedSender<CoordinatorError>,
 }
 
 #[derive(Debug)]
 pub(crate) struct JournalState {
+    punctuality: Arc<Punctuality>,
     /// Here unless it writes.
     writer: Option<LogWriter>,
     pending: Batch,
@@ -134,9 +145,9 @@ impl JournalState {
     }
 
     fn release(&mut self, batch: Batch) {
-        for Release { session, commands, durable } in batch.releases {
+        for Release { session, commands, durable, decided } in batch.releases {
             // A session that has ended needs nothing.
-            let _ = session.cast(SessionMsg::Release { commands, durable });
+            let _ = session.cast(SessionMsg::Release { commands, durable, decided });
         }
         if let Some(observer) = &self.observer {
             for step in batch.steps {
@@ -167,9 +178,9 @@ impl Actor for Journal {
         _: ActorRef<JournalMsg>,
         args: JournalArgs,
     ) -> Result<JournalState, ActorProcessingErr> {
-        let JournalArgs { writer, observer, failed } = args;
+        let JournalArgs { writer, observer, punctuality, failed } = args;
         let (writer, pending, flushes) = (Some(writer), Batch::default(), Vec::new());
-        Ok(JournalState { writer, pending, flushes, observer, failed, broken: false })
+        Ok(JournalState { writer, pending, flushes, observer, punctuality, failed, broken: false })
     }
 
     async fn handle(
@@ -179,11 +190,17 @@ impl Actor for Journal {
         state: &mut JournalState,
     ) -> Result<(), ActorProcessingErr> {
         match message {
-            JournalMsg::Append(batch) => state.pending.append(batch),
+            JournalMsg::Append(batch) => {
+                let since = (!batch.steps.is_empty()).then(Instant::now);
+                state.pending.append(Batch { since, ..batch });
+            }
             JournalMsg::Flush(reply) if !state.broken => state.flushes.push(reply),
             JournalMsg::Flush(_) => {}
             JournalMsg::Written { writer, batch, outcome } => {
                 state.writer = Some(writer);
+                if let Some(since) = batch.since {
+                    state.punctuality.wrote(since.elapsed());
+                }
                 match outcome {
                     Ok(()) => state.release(batch),
                     Err(error) => state.fail(error.into()),

@@ -23,6 +23,7 @@ mod link;
 mod live;
 mod log;
 mod outbound;
+mod punctuality;
 mod replay;
 mod restore;
 mod roster;
@@ -38,7 +39,7 @@ pub use batch::{
 };
 pub use clock::Speedup;
 pub use error::CoordinatorError;
-pub use facts::{CheckpointCost, HostFact, Latency, LiveFacts, TookEffect};
+pub use facts::{CheckpointCost, HostFact, HostLoad, Latency, LiveFacts, TookEffect};
 pub use live::{BoundRun, Conducted, LiveRun, Observer, Progress};
 pub use log::{LogError, LogLine, LogReader, LogWriter};
 pub use replay::{Difference, ReplayError, ReplayReport, replay};

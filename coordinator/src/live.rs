@@ -267,6 +267,7 @@ impl BoundRun {
             header,
             hosts: restored.hosts,
             journal: stage.journal.clone(),
+            punctuality: Arc::clone(&stage.punctuality),
             store: Arc::clone(&stage.store),
             warden: stage.warden.get_cell(),
             progress: observer.progress,

@@ -2,7 +2,7 @@
 //! connections, and declares the worker lost when it has been silent for too long.
 
 use std::collections::VecDeque;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use dormouse_proto::v1;
 use dormouse_units::HostId;
@@ -44,8 +44,9 @@ pub(crate) enum SessionMsg {
     Detached { connection: u64, why: String },
     /// The connection can take more messages.
     Writable { connection: u64 },
-    /// Commands whose steps are durable, and up to which report all is.
-    Release { commands: Vec<v1::Command>, durable: u64 },
+    /// Commands whose steps are durable, when they were decided on, and up to which report all
+    /// is durable.
+    Release { commands: Vec<v1::Command>, durable: u64, decided: Instant },
     /// Time for a heartbeat.
     Beat,
     /// Answered when all that was released before is on its way.
@@ -80,6 +81,16 @@ pub(crate) struct SessionState {
     permits: VecDeque<(u64, OwnedSemaphorePermit)>,
     lost: bool,
     heart: JoinHandle<()>,
+}
+
+/// What a task's start waited for is the task's time already.
+fn say_how_late(commands: &mut [v1::Command], decided: Instant) {
+    let late_us = u64::try_from(decided.elapsed().as_micros()).unwrap_or(u64::MAX);
+    for command in commands {
+        if let Some(v1::command::Command::StartTask(start)) = &mut command.command {
+            start.late_us = late_us;
+        }
+    }
 }
 
 impl SessionState {
@@ -256,7 +267,8 @@ impl Actor for Session {
                     state.flush(&myself);
                 }
             }
-            SessionMsg::Release { commands, durable } => {
+            SessionMsg::Release { mut commands, durable, decided } => {
+                say_how_late(&mut commands, decided);
                 state.link.push(commands);
                 if durable > 0 {
                     state.link.made_durable(durable);

@@ -20,6 +20,7 @@ use crate::conductor::ConductorMsg;
 use crate::journal::{Journal, JournalArgs, JournalMsg};
 use crate::log::LogWriter;
 use crate::outbound::Farewell;
+use crate::punctuality::Punctuality;
 use crate::session::SessionMsg;
 use crate::store::Store;
 use crate::warden::{Warden, WardenState};
@@ -57,6 +58,7 @@ pub(crate) struct Stage<S> {
     pub(crate) warden: ActorRef<()>,
     pub(crate) journal: ActorRef<JournalMsg>,
     pub(crate) store: Arc<Store>,
+    pub(crate) punctuality: Arc<Punctuality>,
     finished: oneshot::Receiver<Box<S>>,
     failed: mpsc::UnboundedReceiver<CoordinatorError>,
     pub(crate) failing: mpsc::UnboundedSender<CoordinatorError>,
@@ -81,11 +83,18 @@ impl<S: Last> Stage<S> {
         let state = WardenState { finished: Some(finish), failed: failing.clone() };
         let (warden, _) =
             Actor::spawn(None, Warden::default(), state).await.map_err(|e| broken(&e))?;
-        let args = JournalArgs { writer, observer, failed: failing.clone() };
+        let punctuality = Arc::new(Punctuality::default());
+        let args = JournalArgs {
+            writer,
+            observer,
+            punctuality: Arc::clone(&punctuality),
+            failed: failing.clone(),
+        };
         let (journal, _) = Actor::spawn_linked(None, Journal, args, warden.get_cell())
             .await
             .map_err(|e| broken(&e))?;
-        Ok(Self { warden, journal, store: Arc::new(store), finished, failed, failing })
+        let store = Arc::new(store);
+        Ok(Self { warden, journal, store, punctuality, finished, failed, failing })
     }
 
     /// Plays the run to its end.

@@ -2,7 +2,7 @@
 
 use crate::batch::{self, MachineReport};
 use dormouse_cloud::Burstable;
-use dormouse_engine::{Command, Report, StartTask};
+use dormouse_engine::{Command, Ledger, Report, StartTask};
 use dormouse_policies::Mode;
 use dormouse_proto::v1;
 use dormouse_units::{Attempt, Bytes, CheckpointSeq, Credits, Ppm, TaskId, VmId};
@@ -67,6 +67,8 @@ impl Loads {
             checkpoint_cost_us: start.checkpoints.cost.as_micros(),
             mode: mode_to_wire(start.mode).into(),
             tier: v1::Tier::Foreground.into(),
+            // Known when it leaves.
+            late_us: 0,
         }
     }
 }
@@ -92,8 +94,11 @@ fn burstable_to_wire(b: Burstable) -> v1::Burstable {
 pub(crate) enum Heard {
     /// The worker has measured the programs.
     Ready { repetition_us: Vec<u64> },
-    /// Something the run must hear, and a finished task's own result.
-    Report { report: Report, result: Option<String> },
+    /// Something the run must hear; before it, of an attempt that is over, its account; and a
+    /// finished task's own result.
+    Report { report: Report, ledger: Option<Report>, result: Option<String> },
+    /// What else the worker's host does.
+    Load(v1::HostLoad),
     /// What a machine for parallel jobs says.
     Batch(MachineReport),
 }
@@ -106,9 +111,10 @@ pub(crate) enum Heard {
 pub(crate) fn heard(report: v1::Report) -> Result<Heard, String> {
     use v1::report::Report as Wire;
     let wire = report.report.ok_or("it is empty, or of a kind that this version doesn't know")?;
-    let mut result = None;
+    let (mut result, mut ledger) = (None, None);
     let report = match wire {
         Wire::Ready(ready) => return Ok(Heard::Ready { repetition_us: ready.repetition_us }),
+        Wire::HostLoad(load) => return Ok(Heard::Load(load)),
         Wire::VmCreated(it) => Report::VmCreated { vm: VmId::new(it.vm) },
         Wire::VmFrozen(it) => Report::VmFrozen { vm: VmId::new(it.vm), real_took_us: it.took_us },
         Wire::VmThawed(it) => Report::VmThawed { vm: VmId::new(it.vm), real_took_us: it.took_us },
@@ -121,17 +127,20 @@ pub(crate) fn heard(report: v1::Report) -> Result<Heard, String> {
         }
         Wire::TaskFinished(it) => {
             let (vm, task, attempt) = of_task(it.task)?;
+            ledger = it.ledger.map(|l| of_ledger((vm, task, attempt), l));
             result = Some(it.result).filter(|text| !text.is_empty());
             let (verified, real_cpu_us) = (it.verified, it.cpu_us);
             Report::TaskFinished { vm, task, attempt, verified, real_cpu_us }
         }
         Wire::TaskFailed(it) => {
             let (vm, task, attempt) = of_task(it.task)?;
+            ledger = it.ledger.map(|l| of_ledger((vm, task, attempt), l));
             Report::TaskFailed { vm, task, attempt, why: it.why, real_cpu_us: it.cpu_us }
         }
         Wire::TaskStopped(it) => {
             let (vm, task, attempt) = of_task(it.task)?;
             let done = part(it.done_ppm)?;
+            ledger = it.ledger.map(|l| of_ledger((vm, task, attempt), l));
             let kept = (it.checkpoint > 0).then_some((CheckpointSeq::new(it.checkpoint), done));
             Report::TaskStopped { vm, task, attempt, kept, real_cpu_us: it.cpu_us }
         }
@@ -149,6 +158,8 @@ pub(crate) fn heard(report: v1::Report) -> Result<Heard, String> {
                 bytes: Bytes::new(it.bytes),
                 real_held_us: it.held_us,
                 real_dump_us: it.dump_us,
+                real_owed_us: it.owed_us,
+                real_criu_us: it.criu_us,
             }
         }
         Wire::CheckpointFailed(it) => {
@@ -173,7 +184,26 @@ pub(crate) fn heard(report: v1::Report) -> Result<Heard, String> {
             return Ok(Heard::Batch(report));
         }
     };
-    Ok(Heard::Report { report, result })
+    Ok(Heard::Report { report, ledger, result })
+}
+
+fn of_ledger((vm, task, attempt): (VmId, TaskId, Attempt), of: v1::Ledger) -> Report {
+    let ledger = Ledger {
+        real_promised_us: of.promised_us,
+        real_took_us: of.took_us,
+        real_promised_work_us: of.promised_work_us,
+        real_worked_us: of.worked_us,
+        real_charged_us: of.charged_us,
+        real_birth_us: of.birth_us,
+        real_criu_us: of.criu_us,
+        real_ahead_us: of.ahead_us,
+        real_behind_us: of.behind_us,
+        real_stood_us: of.stood_us,
+        missed_checkpoints: of.missed_checkpoints,
+        real_whole_work_us: of.whole_work_us,
+        real_slice_us: of.slice_us,
+    };
+    Report::Ledger { vm, task, attempt, ledger }
 }
 
 fn of_task(of: Option<v1::TaskRef>) -> Result<(VmId, TaskId, Attempt), String> {
@@ -213,7 +243,8 @@ mod tests {
     #[test]
     fn a_stop_without_checkpoint_keeps_nothing() {
         let task = Some(v1::TaskRef { vm: 1, task: 2, attempt: 3 });
-        let stopped = v1::TaskStopped { task, done_ppm: 500_000, checkpoint: 0, cpu_us: 7 };
+        let stopped =
+            v1::TaskStopped { task, done_ppm: 500_000, checkpoint: 0, cpu_us: 7, ledger: None };
         let report = Some(v1::report::Report::TaskStopped(stopped));
         assert_eq!(
             heard(v1::Report { report }),
@@ -225,6 +256,7 @@ mod tests {
                     kept: None,
                     real_cpu_us: 7
                 },
+                ledger: None,
                 result: None
             })
         );

@@ -119,6 +119,7 @@ async fn a_task_of_a_lost_worker_goes_on_elsewhere_from_its_last_checkpoint() {
         bytes: 5,
         held_us: 9,
         dump_us: 8,
+        ..v1::CheckpointTaken::default()
     };
     first.report(v1::report::Report::CheckpointTaken(taken)).await;
     // It must be on record before the worker goes.

@@ -29,7 +29,7 @@ impl<'a> Explainer<'a> {
     /// Reads a run.
     #[must_use]
     pub fn new(header: &'a Header, steps: &'a [Step]) -> Self {
-        let mut record = Record::new(header.experiment.setup.bag.tasks.len());
+        let mut record = header.record();
         for step in steps {
             record.see(step);
         }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use dormouse_cloud::{Burstable, Host};
 use dormouse_engine::{Command, Event, Report, Run, StartTask, Step};
 use dormouse_units::{Attempt, Bytes, CheckpointSeq, HostId, Ppm, TaskId, Time, VmId};
-use dormouse_vm::{CreditSpec, MachineSpec, Mode, Model, Work, WorkEvent};
+use dormouse_vm::{CreditSpec, Hold, MachineSpec, Mode, Model, Tier, Work, WorkEvent};
 
 /// A host that holds whatever the provider's limits allow.
 pub const BOUNDLESS: Host = Host { vcpus: u32::MAX, memory: Bytes::new(u64::MAX) };
@@ -146,7 +146,10 @@ impl World {
         let before = model.machine().seats().to_vec();
         for event in model.step(now) {
             let report = match event {
+                // Nobody tells a modelled task when to stand still.
+                WorkEvent::Due { .. } => continue,
                 WorkEvent::Finished { task, attempt } => {
+                    model.stop(now, task, attempt);
                     Report::TaskFinished { vm, task, attempt, verified: true, real_cpu_us: 0 }
                 }
                 WorkEvent::Checkpointed { task, attempt, done } => {
@@ -165,6 +168,8 @@ impl World {
                         bytes: memory,
                         real_held_us: 0,
                         real_dump_us: 0,
+                        real_owed_us: 0,
+                        real_criu_us: 0,
                     }
                 }
                 WorkEvent::CreditsTurned(balance) => Report::Credits { vm, balance },
@@ -235,11 +240,13 @@ impl World {
             runtime: start.runtime,
             done,
             mode: vm_mode(start.mode),
+            tier: Tier::Foreground,
             checkpoints: (1..=plan.count).filter_map(|k| plan.due(k)).collect(),
             checkpoint_cost: plan.cost,
+            hold: Hold::WhenDue,
         };
         let report = match model.start(now, &work) {
-            Ok(()) => Report::TaskStarted { vm, task, attempt, done, real_took_us: 0 },
+            Ok(_) => Report::TaskStarted { vm, task, attempt, done, real_took_us: 0 },
             Err(no) => {
                 Report::TaskFailed { vm, task, attempt, why: no.to_string(), real_cpu_us: 0 }
             }

@@ -11,8 +11,8 @@ use std::{
 
 use crate::{
     cgroup::{self, Slot, Vm},
-    criu::{self, AfterDump, Criu, Version},
-    process::Task,
+    criu::{self, AfterDump, Criu, Step, Version},
+    process::{self, Task},
     store::{self, Checkpoint, Damaged, OpenFile, Progress, Store},
     workspace::{TaskName, Workspace},
 };
@@ -62,11 +62,30 @@ pub enum Error {
 pub type BeforeRunning<'a> =
     dyn FnMut() -> std::result::Result<(), Box<dyn std::error::Error + Send + Sync>> + Send + 'a;
 
+/// What is done once a task stands still for its checkpoint, and how much CPU time it has had.
+pub type OnceStopped<'a> = dyn FnMut(u64) -> Step + 'a;
+
+/// Has the tasks stand still, and calls what lifts their quotas at the right moment.
+type Halt<'a> = dyn FnMut(&mut dyn FnMut() -> cgroup::Result<()>) -> Step + 'a;
+
 /// A checkpoint taken.
 #[derive(Debug)]
 pub struct Taken {
     /// The checkpoint, complete.
     pub checkpoint: Checkpoint,
+    /// How long it took, all in all.
+    pub took: Duration,
+}
+
+/// A checkpoint taken of a task of one process, which stood still for it.
+#[derive(Debug)]
+pub struct Snapped {
+    /// The checkpoint, complete.
+    pub checkpoint: Checkpoint,
+    /// Since when the task stands still.
+    pub stopped_at: Instant,
+    /// CPU time that CRIU's code in the task used, which the task's clock counts too.
+    pub foreign_ns: u64,
     /// How long it took, all in all.
     pub took: Duration,
 }
@@ -107,10 +126,18 @@ impl Checkpointer {
     }
 
     /// Takes a checkpoint of the task `name`, which is the process `pid` in `slot` of vCPU `vcpu`
-    /// of `vm`: [`Checkpointer::take_tree`] of a task of one process.
+    /// of `vm`.
+    ///
+    /// The task stands still from just before CRIU comes to it, and its slot's quota is lifted from
+    /// then on: it does nothing of its own without. It stands still in its images, too, and where
+    /// it isn't killed also when this returns ([`crate::process::resume`]). `stopped` is called
+    /// once it stands still, and `progress` is asked when its memory is in the images. The VM must
+    /// not be frozen.
     ///
     /// # Errors
-    /// See there.
+    /// Nothing of the checkpoint is left then; the task may stand still. For what it means for the
+    /// task see [`Criu::dump`].
+    #[expect(clippy::too_many_arguments, reason = "each says one thing about the checkpoint")]
     pub fn take(
         &self,
         name: &TaskName,
@@ -118,9 +145,25 @@ impl Checkpointer {
         (vm, vcpu, slot): (&Vm, u32, Slot),
         after: AfterDump,
         deadline: Duration,
+        stopped: &mut OnceStopped<'_>,
         progress: impl FnOnce() -> Progress,
-    ) -> Result<Taken> {
-        self.take_tree(name, pid, (vm, &[(vcpu, slot)]), after, deadline, progress)
+    ) -> Result<Snapped> {
+        let mut before = None;
+        let mut halt = |lift: &mut dyn FnMut() -> cgroup::Result<()>| {
+            process::ask_to_stop(pid)?;
+            lift()?;
+            process::await_stop(pid, deadline)?;
+            let (at, ns) = (Instant::now(), process::cpu_ns(pid)?);
+            before = Some((at, ns));
+            stopped(ns)
+        };
+        let seats = [(vcpu, slot)];
+        let taken = self.dump(name, pid, (vm, &seats), after, deadline, &mut halt, progress)?;
+        let (stopped_at, ns) = before.unwrap_or((Instant::now(), 0));
+        // One that was killed can't be asked any more, and goes on nowhere where it would matter.
+        let foreign_ns = process::cpu_ns(pid).unwrap_or(ns).saturating_sub(ns);
+        let Taken { checkpoint, took } = taken;
+        Ok(Snapped { checkpoint, stopped_at, foreign_ns, took })
     }
 
     /// Takes a checkpoint of the task `name`, which is the process `pid` and its children, in
@@ -136,9 +179,23 @@ impl Checkpointer {
         &self,
         name: &TaskName,
         pid: i32,
+        seats: (&Vm, &[(u32, Slot)]),
+        after: AfterDump,
+        deadline: Duration,
+        progress: impl FnOnce() -> Progress,
+    ) -> Result<Taken> {
+        self.dump(name, pid, seats, after, deadline, &mut |lift| Ok(lift()?), progress)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "each says one thing about the checkpoint")]
+    fn dump(
+        &self,
+        name: &TaskName,
+        pid: i32,
         (vm, seats): (&Vm, &[(u32, Slot)]),
         after: AfterDump,
         deadline: Duration,
+        halt: &mut Halt<'_>,
         progress: impl FnOnce() -> Progress,
     ) -> Result<Taken> {
         let started = Instant::now();
@@ -158,6 +215,7 @@ impl Checkpointer {
                 }
                 Ok(())
             };
+            let mut before = || halt(&mut lift);
             let mut note = || {
                 draft.save_files(&self.tasks.join(name.path()))?;
                 let progress = progress.take().map(|ask| ask()).unwrap_or_default();
@@ -165,7 +223,8 @@ impl Checkpointer {
                 Ok(())
             };
             let work = draft.directory();
-            let dumped = self.criu.dump(pid, &images, work, after, deadline, &mut lift, &mut note);
+            let dumped =
+                self.criu.dump(pid, &images, work, after, deadline, &mut before, &mut note);
             done.store(true, Ordering::Release);
             follower.thread().unpark();
             // Its digests are a saving only.

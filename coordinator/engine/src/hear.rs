@@ -97,6 +97,10 @@ impl Run {
 
     fn report(&mut self, now: Time, host: HostId, report: &Report, notices: &mut VecDeque<Notice>) {
         let vm = report.vm();
+        // For whoever reads the log.
+        if let Report::Ledger { .. } = report {
+            return;
+        }
         if let Report::Share { real_promised_us, real_received_us, .. } = *report {
             // Kept for VMs that have ended, too: their last word is often this.
             if let Some(record) = self.vms.get_mut(&vm) {
@@ -141,7 +145,7 @@ impl Run {
                 notices.push_back(Notice::VmLost { vm });
             }
             Report::Credits { balance, .. } => notices.push_back(Notice::Credits { vm, balance }),
-            Report::VmDestroyed { .. } | Report::Share { .. } => {}
+            Report::VmDestroyed { .. } | Report::Share { .. } | Report::Ledger { .. } => {}
             _ => self.task_report(now, vm, report, notices),
         }
     }

@@ -20,7 +20,7 @@ mod timers;
 pub use counts::Counts;
 pub use digest::DecisionDigest;
 pub use event::Event;
-pub use machine::{Command, Report, StartTask};
+pub use machine::{Command, Ledger, Report, StartTask};
 pub use run::{Run, VmUse};
 pub use setup::Setup;
 pub use step::{Effect, Step, VmEnd};

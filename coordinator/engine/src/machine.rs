@@ -222,6 +222,13 @@ pub enum Report {
         real_held_us: u64,
         /// How much of that CRIU took, real microseconds.
         real_dump_us: u64,
+        /// How long it had to stand still for its time to be what it was promised, real
+        /// microseconds; zero in virtual time.
+        #[serde(default)]
+        real_owed_us: u64,
+        /// CPU time that CRIU used inside the task, real microseconds.
+        #[serde(default)]
+        real_criu_us: u64,
     },
     /// A checkpoint failed; the task runs on.
     CheckpointFailed {
@@ -250,6 +257,51 @@ pub enum Report {
         /// What it got.
         real_received_us: u64,
     },
+    /// What an attempt that is over was promised and got. Just before the report of its end.
+    Ledger {
+        /// On which VM.
+        vm: VmId,
+        /// Which task.
+        task: TaskId,
+        /// Which attempt.
+        attempt: Attempt,
+        /// The account.
+        #[serde(flatten)]
+        ledger: Ledger,
+    },
+}
+
+/// What an attempt was promised and got, real microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ledger {
+    /// How long it should have taken from the command to its end at the speed of its VM, holds
+    /// included and the time its VM was frozen left out. Of one that did not finish: how long it
+    /// took.
+    pub real_promised_us: u64,
+    /// How long it took, likewise.
+    pub real_took_us: u64,
+    /// CPU time that it should have worked by its end.
+    pub real_promised_work_us: u64,
+    /// CPU time that it has worked, as it says itself.
+    pub real_worked_us: u64,
+    /// CPU time that was charged for it in all.
+    pub real_charged_us: u64,
+    /// What of that went into its birth.
+    pub real_birth_us: u64,
+    /// What of that was CRIU's, inside it in dumps and around it in its restore.
+    pub real_criu_us: u64,
+    /// The most that it was ever seen ahead of its promise, in CPU time.
+    pub real_ahead_us: u64,
+    /// The most that it was ever seen behind.
+    pub real_behind_us: u64,
+    /// How long it stood still.
+    pub real_stood_us: u64,
+    /// Checkpoints that it was too late for; it has stood still for them all the same.
+    pub missed_checkpoints: u32,
+    /// CPU time of all of its task's work.
+    pub real_whole_work_us: u64,
+    /// The most CPU time that the kernel gave out at a time under its quota.
+    pub real_slice_us: u64,
 }
 
 impl Report {
@@ -269,7 +321,8 @@ impl Report {
             | Self::CheckpointTaken { vm, .. }
             | Self::CheckpointFailed { vm, .. }
             | Self::Credits { vm, .. }
-            | Self::Share { vm, .. } => *vm,
+            | Self::Share { vm, .. }
+            | Self::Ledger { vm, .. } => *vm,
         }
     }
 }

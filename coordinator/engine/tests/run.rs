@@ -138,6 +138,8 @@ fn taken(n: u32, task: TaskId, attempt: Attempt, done: u32) -> Report {
         bytes: Bytes::new(1),
         real_held_us: 0,
         real_dump_us: 0,
+        real_owed_us: 0,
+        real_criu_us: 0,
     }
 }
 

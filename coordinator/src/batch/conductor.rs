@@ -1,6 +1,6 @@
 //! The conductor of a run of parallel jobs: every event passes through it, in one order.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use dormouse_batch::Refusal;
 use dormouse_proto::v1;
@@ -195,9 +195,11 @@ impl BatchState {
         if let Some(worker) = self.worker.as_ref().filter(|w| !w.lost)
             && (durable > 0 || !commands.is_empty())
         {
-            releases.push(Release { session: worker.session.clone(), commands, durable });
+            let (session, decided) = (worker.session.clone(), Instant::now());
+            releases.push(Release { session, commands, durable, decided });
         }
-        let _ = self.journal.cast(JournalMsg::Append(Batch { header, steps, releases }));
+        let _ =
+            self.journal.cast(JournalMsg::Append(Batch { header, steps, releases, since: None }));
         self.arm();
         if self.over.is_some() {
             self.close(myself);

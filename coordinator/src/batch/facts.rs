@@ -4,6 +4,7 @@ use dormouse_batch::JobId;
 use dormouse_units::Ppm;
 
 use super::{BatchStep, MachineReport, ProcessUse};
+use crate::facts::HostLoad;
 
 /// What was measured. Times are real microseconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,6 +25,8 @@ pub struct BatchFacts {
     pub verified: u64,
     /// Jobs whose answer was wrong.
     pub wrong: Vec<JobId>,
+    /// What the host did besides, as it said last.
+    pub load: Option<HostLoad>,
 }
 
 /// What a migration came to.

@@ -8,6 +8,7 @@ use ractor::{Actor, ActorRef};
 use super::{ConductorMsg, ConductorState, RestoredHost};
 use crate::CoordinatorError;
 use crate::admission::{self, Request, Room};
+use crate::facts::HostLoad;
 use crate::link::Link;
 use crate::roster::{Entry, Standing, host_name};
 use crate::session::{Connection, Session, SessionArgs, SessionMsg};
@@ -97,7 +98,13 @@ impl ConductorState {
         for heard in heard {
             match heard {
                 Heard::Ready { repetition_us } => self.ready(host, repetition_us),
-                Heard::Report { report, result } => {
+                Heard::Load(load) => {
+                    self.facts.loads.insert(host, HostLoad::of(load));
+                }
+                Heard::Report { report, ledger, result } => {
+                    if let Some(report) = ledger {
+                        self.feed(Event::Machine { host, report });
+                    }
                     self.note(host, &report, result);
                     self.feed(Event::Machine { host, report });
                 }

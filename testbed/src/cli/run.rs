@@ -11,7 +11,6 @@ use super::failure::Failure;
 use super::print::print;
 use crate::experiment::{Loaded, Opened, Override, Source, open};
 use crate::output::{Header, LogWriter, Mode, Outcome, Staging, Style};
-use crate::record::Record;
 use crate::virtual_run::virtual_run;
 
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
@@ -52,7 +51,7 @@ fn virtually(asked: &Asked<'_>, loaded: Loaded) -> Result<(), Failure> {
     let staging = Staging::begin(&bag_folder(args, &header), args.force)?;
 
     let mut log = LogWriter::begin(staging.path(), &header)?;
-    let mut record = Record::new(header.experiment.setup.bag.tasks.len());
+    let mut record = header.record();
     let say = Say::of(args);
     let progress = say.progress(record.tasks.len(), "tasks");
     let stuck = virtual_run(&header.experiment, scheduler, |step| {

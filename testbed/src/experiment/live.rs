@@ -26,6 +26,20 @@ pub struct Live {
     pub share: Option<Ppm>,
     /// Real time of silence after which a worker counts as lost.
     pub lost_after: Span,
+    /// The part of its time by which a task may miss what it was promised in a faithful run.
+    #[serde(default = "worst_error")]
+    pub worst_error: f64,
+    /// The same for the mean over all tasks.
+    #[serde(default = "mean_error")]
+    pub mean_error: f64,
+}
+
+const fn worst_error() -> f64 {
+    0.05
+}
+
+const fn mean_error() -> f64 {
+    0.005
 }
 
 /// How a VM is hibernated.
@@ -111,6 +125,8 @@ impl Default for Live {
             reserve: Ppm::new(250_000),
             share: None,
             lost_after: Span::from_secs(5),
+            worst_error: worst_error(),
+            mean_error: mean_error(),
         }
     }
 }
@@ -128,6 +144,8 @@ pub(crate) fn read(mut section: Section<'_>) -> Result<Live, InputError> {
         reserve: section.fraction("reserve", 0.0..=0.9)?.unwrap_or(standard.reserve),
         share: section.fraction("share", 0.001..=1.0)?,
         lost_after: section.span("lost-after")?.unwrap_or(standard.lost_after),
+        worst_error: section.number("worst-error", 0.0..=1.0)?.unwrap_or(standard.worst_error),
+        mean_error: section.number("mean-error", 0.0..=1.0)?.unwrap_or(standard.mean_error),
     };
     section.finish()?;
     Ok(live)

@@ -26,6 +26,9 @@ pub(super) fn runtime(local_workers: u32) -> Result<Runtime, LiveError> {
     if local_workers > 0 && !user.is_root() {
         return Err(LiveError::NoRoot(user.as_raw()));
     }
+    if user.is_root() {
+        dormouse_worker::agent::raise_priority();
+    }
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()

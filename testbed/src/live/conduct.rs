@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::attend::{Attendance, attend, runtime};
 use super::faithful::notes;
-use crate::experiment::Experiment;
+use super::host_load::other_load;
 use crate::output::{Fidelity, Header};
 use crate::record::Record;
 
@@ -96,25 +96,22 @@ pub struct Outcome {
 /// The hosts can't hold it, or it broke. A run that was cancelled is no error: its record says so.
 pub fn conduct(conduct: Conduct<'_>, show: impl FnMut(&Progress)) -> Result<Outcome, LiveError> {
     let runtime = runtime(conduct.local_workers)?;
-    let experiment = &conduct.header.experiment;
-    let tasks = experiment.setup.bag.tasks.len();
+    let header = conduct.header;
     let conducted = runtime.block_on(to_the_end(conduct, show))?;
-    let (record, fidelity) = judge(experiment, tasks, &conducted)?;
+    let (record, fidelity) = judge(header, &conducted)?;
     Ok(Outcome { record, fidelity, facts: conducted.facts })
 }
 
-fn judge(
-    experiment: &Experiment,
-    tasks: usize,
-    conducted: &Conducted,
-) -> Result<(Record, Fidelity), LiveError> {
+fn judge(header: &Header, conducted: &Conducted) -> Result<(Record, Fidelity), LiveError> {
     let folder = conducted.log.parent().unwrap_or(Path::new("."));
     let (_, steps) = crate::output::read_log(folder)?;
-    let mut record = Record::new(tasks);
+    let mut record = header.record();
     for step in &steps {
         record.see(step);
     }
-    let fidelity = Fidelity::of(&record, notes(experiment, &record, &conducted.facts));
+    let (experiment, facts) = (&header.experiment, &conducted.facts);
+    let noticed = notes(experiment, &record, facts);
+    let fidelity = Fidelity::of(experiment, &record, noticed, other_load(facts));
     Ok((record, fidelity))
 }
 

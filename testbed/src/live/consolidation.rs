@@ -197,7 +197,13 @@ impl Consolidation {
             notes.push(format!("the answer of {job} is wrong"));
         }
         let mean_share_error = self.mean_share_error;
-        Fidelity { faithful: notes.is_empty(), worst_share_error, mean_share_error, notes }
+        Fidelity {
+            faithful: notes.is_empty(),
+            worst_share_error,
+            mean_share_error,
+            notes,
+            ..Fidelity::default()
+        }
     }
 
     /// What is known of the jobs' losses and moves, sentence by sentence, for the report.

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use dormouse_coordinator::{CheckpointCost, LiveFacts};
-use dormouse_units::Span;
+use dormouse_coordinator::LiveFacts;
 
 use crate::experiment::Experiment;
 use crate::record::Record;
@@ -11,14 +10,10 @@ use crate::record::Record;
 /// An injected event that takes effect later than this, in real time, is worth a note.
 const LATE: Duration = Duration::from_millis(500);
 
-/// A checkpoint may make a task later than modelled by this part of its shortest run time: as
-/// much as its VM's share of the processor may be wrong.
-const TOLERABLE: f64 = 0.05;
-
 /// A sentence for everything of that kind.
 pub(super) fn notes(experiment: &Experiment, record: &Record, facts: &LiveFacts) -> Vec<String> {
     let mut notes = Vec::new();
-    slow_checkpoints(experiment, facts, &mut notes);
+    late_decisions(experiment, facts, &mut notes);
     late_interruptions(facts, &mut notes);
     if let Some(why) = &facts.last_refusal {
         let n = record.counts.launches_refused;
@@ -34,28 +29,22 @@ pub(super) fn notes(experiment: &Experiment, record: &Record, facts: &LiveFacts)
     notes
 }
 
-/// Checkpoints for which a task stood still longer than modelled, by more than is tolerable.
-fn slow_checkpoints(experiment: &Experiment, facts: &LiveFacts, notes: &mut Vec<String>) {
-    let setup = &experiment.setup;
-    let real_us = |emulated: Span| emulated.as_secs_f64() * 1e6 / experiment.live.speedup;
-    let model = |cost: &CheckpointCost| {
-        let task = setup.bag.tasks.get(cost.task.get() as usize)?;
-        let shortest = *task.runtime.values().min()?;
-        Some((real_us(setup.checkpoint.plan(task.memory, shortest).cost), real_us(shortest)))
-    };
-    let excess = |cost: &CheckpointCost| {
-        let (modelled, runtime) = model(cost)?;
-        #[expect(clippy::cast_precision_loss, reason = "compared with a tolerance")]
-        let over = cost.real_held_us as f64 - modelled;
-        (over > runtime * TOLERABLE).then_some((cost.real_held_us / 1_000, modelled / 1e3))
-    };
-    let slow: Vec<_> = facts.checkpoints.iter().filter_map(excess).collect();
-    if let Some((took, modelled)) = slow.iter().max_by_key(|(took, _)| *took) {
-        let (n, of) = (slow.len(), facts.checkpoints.len());
-        notes.push(format!(
-            "{n} of {of} checkpoints took longer than modelled, {took} ms instead of \
-             {modelled:.0} ms at worst: lower the speed-up"
-        ));
+/// A clock or a journal that is late makes every decision late.
+fn late_decisions(experiment: &Experiment, facts: &LiveFacts, notes: &mut Vec<String>) {
+    let tasks = experiment.setup.bag.tasks.iter().flat_map(|task| task.runtime.values());
+    let shortest = tasks.min().map_or(0.0, |span| span.as_secs_f64());
+    let bearable = shortest * experiment.live.worst_error / experiment.live.speedup * 1e6;
+    for (what, late_us) in
+        [("the clock rang", facts.clock_late_us), ("the journal was", facts.journal_late_us)]
+    {
+        if late_us as f64 > bearable {
+            notes.push(format!(
+                "{what} up to {} ms late, where {:.0} ms are {:.0} % of the shortest task",
+                late_us / 1000,
+                bearable / 1000.0,
+                experiment.live.worst_error * 100.0
+            ));
+        }
     }
 }
 

@@ -6,6 +6,7 @@ mod batch;
 mod conduct;
 mod consolidation;
 mod faithful;
+mod host_load;
 mod local;
 mod rehearsal;
 mod utilisation;

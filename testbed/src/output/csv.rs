@@ -7,13 +7,14 @@ use dormouse_policies::{Plan, PlannedTask, PlannedVm, StartReason};
 use dormouse_units::Span;
 
 use super::numbers::{secs, secs_or_blank, usd};
+use super::task_times;
 use crate::experiment::Experiment;
 use crate::record::Record;
 
 /// The columns of `tasks.csv`.
 pub const TASK_COLUMNS: &str = "task,name,memory_bytes,status,attempts,vm,type,market,\
     first_started_s,finished_s,checkpoints,restores,migrations,steals,work_lost_s,cpu_real_s,\
-    planned_vm,planned_start_s,planned_finish_s";
+    planned_vm,planned_start_s,planned_finish_s,promised_s,took_s";
 
 /// The columns of `vms.csv`.
 pub const VM_COLUMNS: &str = "vm,type,market,host,price_usd_per_hour,vcpus,launched_s,ready_s,\
@@ -25,7 +26,9 @@ pub const VM_COLUMNS: &str = "vm,type,market,host,price_usd_per_hour,vcpus,launc
 pub fn tasks(experiment: &Experiment, record: &Record, plan: Option<&Plan>) -> String {
     let mut text = format!("{TASK_COLUMNS}\n");
     let planned = plan.map(planned).unwrap_or_default();
+    let times = task_times(record);
     for (n, (task, spec)) in record.tasks.iter().zip(&experiment.setup.bag.tasks).enumerate() {
+        let time = times.iter().find(|time| time.task.get() as usize == n);
         let last = task.last().and_then(|a| record.vms.get(&a.vm));
         let count =
             |reason| task.attempts.iter().filter(|a| a.reason == reason).count().to_string();
@@ -59,6 +62,8 @@ pub fn tasks(experiment: &Experiment, record: &Record, plan: Option<&Plan>) -> S
                 planned.get(&n).map(|p| p.0.to_string()).unwrap_or_default(),
                 secs_or_blank(planned.get(&n).map(|p| p.1.start)),
                 secs_or_blank(planned.get(&n).map(|p| p.1.end)),
+                time.map(|t| span(t.promised)).unwrap_or_default(),
+                time.map(|t| span(t.took)).unwrap_or_default(),
             ],
         );
     }

@@ -3,6 +3,8 @@
 use dormouse_units::VmId;
 use serde::{Deserialize, Serialize};
 
+use super::TaskTimes;
+use crate::experiment::Experiment;
 use crate::record::Record;
 
 /// Share errors from here on make a run unfaithful.
@@ -11,6 +13,9 @@ const WORST_SHARE_ERROR: f64 = 0.05;
 /// A VM that was promised less CPU time than this says nothing: the kernel gives it out in slices
 /// of a millisecond and more, and where in one a task begins and ends is chance.
 const LEAST_PROMISED_US: u64 = 100_000;
+
+/// Where others use more of the hosts' cores than this, what is promised to the VMs is not there.
+const TOO_MUCH_ELSE: f64 = 0.25;
 
 /// CPU time received against promised, and what else kept a run from being true to its model.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -23,14 +28,46 @@ pub struct Fidelity {
     pub mean_share_error: f64,
     /// What makes it unfaithful, with the cause.
     pub notes: Vec<String>,
+    /// The tasks' times and work against what was promised.
+    #[serde(flatten)]
+    pub tasks: TaskTimes,
+    /// What other processes used of the hosts' cores meanwhile, as a part of them; `None` where
+    /// that is not known.
+    #[serde(default)]
+    pub other_load: Option<f64>,
 }
 
 impl Fidelity {
-    /// From the shares in the log and what else was noticed (each note makes it unfaithful).
+    /// From the shares and the tasks' accounts in the log and what else was noticed (each note
+    /// makes it unfaithful).
     #[must_use]
-    pub fn of(record: &Record, noticed: Vec<String>) -> Self {
+    pub fn of(
+        experiment: &Experiment,
+        record: &Record,
+        noticed: Vec<String>,
+        other_load: Option<f64>,
+    ) -> Self {
         let shares = record.vms.values().filter_map(|vm| vm.share.map(|share| (vm.id, share)));
-        Self::judge(shares, noticed)
+        let mut notes = Vec::new();
+        let tasks = TaskTimes::of(experiment, record, &mut notes);
+        notes.extend(noticed);
+        let mut fidelity = Self { tasks, other_load, ..Self::judge(shares, notes) };
+        if let Some(load) = other_load {
+            fidelity.blame(load);
+        }
+        fidelity
+    }
+
+    /// What else the hosts did is a note where it alone breaks the promise, and where something
+    /// else did its likely cause.
+    fn blame(&mut self, load: f64) {
+        let used = format!("other processes used {:.0} % of the hosts' cores", load * 100.0);
+        if load > TOO_MUCH_ELSE {
+            self.notes.push(format!("{used}: leave them to the run"));
+            self.faithful = false;
+        } else if !self.faithful {
+            self.notes.push(format!("meanwhile {used}"));
+        }
     }
 
     /// From what each VM was promised and received, in real microseconds.
@@ -49,7 +86,14 @@ impl Fidelity {
         let worst = errors.iter().copied().fold(0.0, f64::max);
         #[expect(clippy::cast_precision_loss, reason = "a handful of VMs")]
         let mean = errors.iter().sum::<f64>() / errors.len().max(1) as f64;
-        Self { faithful: notes.is_empty(), worst_share_error: worst, mean_share_error: mean, notes }
+        let faithful = notes.is_empty();
+        Self {
+            faithful,
+            worst_share_error: worst,
+            mean_share_error: mean,
+            notes,
+            ..Self::default()
+        }
     }
 }
 

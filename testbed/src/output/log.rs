@@ -4,11 +4,13 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use dormouse_coordinator::Speedup;
 use dormouse_engine::Step;
 use serde::{Deserialize, Serialize};
 
 use super::OutputError;
 use crate::experiment::Experiment;
+use crate::record::Record;
 
 /// The version of the log's format.
 pub const FORMAT: u32 = 1;
@@ -54,6 +56,19 @@ impl Header {
     pub fn new(mode: Mode, command: String, experiment: Experiment) -> Self {
         let dormouse = env!("CARGO_PKG_VERSION").to_owned();
         Self { format: FORMAT, dormouse, mode, command, experiment }
+    }
+
+    /// A record of such a run, with nothing in it yet.
+    #[must_use]
+    pub fn record(&self) -> Record {
+        let record = Record::new(self.experiment.setup.bag.tasks.len());
+        match self.mode {
+            Mode::Virtual => record,
+            Mode::Live => {
+                let speedup = Speedup::from_f64(self.experiment.live.speedup);
+                record.at(speedup.map_or(0, Speedup::emulated_us_per_second))
+            }
+        }
     }
 }
 

@@ -10,6 +10,7 @@ mod numbers;
 mod report;
 mod summary;
 mod table;
+mod task_times;
 
 pub(crate) use csv::finished_on;
 pub use csv::{TASK_COLUMNS, VM_COLUMNS, tasks as tasks_csv, vms as vms_csv};
@@ -21,6 +22,7 @@ pub(crate) use log::has_steps;
 pub use log::{FORMAT, Header, LogWriter, Mode, read_header, read_log};
 pub use summary::Outcome;
 pub use table::Style;
+pub use task_times::{TaskTime, TaskTimes, task_times};
 
 pub(crate) use gantt::{COLOURS, HEAD, Rect, Svg, escaped, grid_label, grid_s};
 pub(crate) use report::html;

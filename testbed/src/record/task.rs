@@ -1,6 +1,6 @@
 //! What became of a task.
 
-use dormouse_engine::VmEnd;
+use dormouse_engine::{Ledger, VmEnd};
 use dormouse_policies::{Mode, StartReason};
 use dormouse_units::{Attempt, Bytes, CheckpointSeq, Ppm, Span, Time, VmId};
 
@@ -30,7 +30,8 @@ pub struct AttemptHistory {
     pub from: Option<(CheckpointSeq, Ppm)>,
     /// When it was sent to the VM.
     pub sent: Time,
-    /// When it ran.
+    /// From when it ran: the moment from which its VM owes it time. What passed until its first
+    /// instruction, live, is owed to it too.
     pub started: Option<Time>,
     /// How it ran on a burstable VM, from when.
     pub modes: Vec<(Time, Mode)>,
@@ -42,6 +43,8 @@ pub struct AttemptHistory {
     pub real_cpu_us: u64,
     /// From the command to its first instruction, real microseconds; zero in virtual time.
     pub real_start_us: u64,
+    /// What it was promised and got, once it is over; of live runs.
+    pub ledger: Option<Ledger>,
 }
 
 /// A complete checkpoint.
@@ -57,6 +60,8 @@ pub struct CheckpointMark {
     pub bytes: Bytes,
     /// How long the task stood still for it, real microseconds; zero in virtual time.
     pub real_held_us: u64,
+    /// How long it had to, likewise.
+    pub real_owed_us: u64,
 }
 
 /// How an attempt ended.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use dormouse_cloud::{Action, Host, Target};
 use dormouse_engine::{Counts, DecisionDigest, Effect, Event, Report, Step, VmEnd};
 use dormouse_policies::{Decision, Mode, Notice, StartReason};
-use dormouse_units::{HostId, Money, TaskId, Time, VmId};
+use dormouse_units::{HostId, Money, Span, TaskId, Time, VmId};
 
 use super::{AttemptEnd, AttemptHistory, CheckpointMark, Hibernation, TaskHistory, VmHistory};
 
@@ -36,6 +36,8 @@ pub struct Record {
     pub decisions: u64,
     /// The time of the last step.
     pub now: Time,
+    /// Emulated microseconds in a second of real time; zero in virtual time.
+    pub emulated_us_per_second: u64,
     digest: DecisionDigest,
 }
 
@@ -72,6 +74,25 @@ impl Record {
     #[must_use]
     pub fn new(tasks: usize) -> Self {
         Self { tasks: vec![TaskHistory::default(); tasks], ..Self::default() }
+    }
+
+    /// Of a run in which this much emulated time passes in a second of real time.
+    #[must_use]
+    pub fn at(self, emulated_us_per_second: u64) -> Self {
+        Self { emulated_us_per_second, ..self }
+    }
+
+    /// Whether no real time passes in it.
+    #[must_use]
+    pub const fn is_virtual(&self) -> bool {
+        self.emulated_us_per_second == 0
+    }
+
+    /// The emulated time that passes in this real time; none in virtual time.
+    #[must_use]
+    pub fn emulated(&self, real_us: u64) -> Span {
+        let us = u128::from(real_us) * u128::from(self.emulated_us_per_second) / 1_000_000;
+        Span::from_micros(u64::try_from(us).unwrap_or(u64::MAX))
     }
 
     /// Takes in the next step.
@@ -213,6 +234,12 @@ impl Record {
     }
 
     fn report(&mut self, now: Time, report: &Report, stale: bool) {
+        if let Report::Ledger { task, attempt, ledger, .. } = *report {
+            if let Some(attempt) = self.task(task).and_then(|t| t.current(attempt)) {
+                attempt.ledger = Some(ledger);
+            }
+            return;
+        }
         if let Report::Share { vm, real_promised_us, real_received_us } = *report {
             if let Some(vm) = self.vms.get_mut(&vm) {
                 vm.share = Some((real_promised_us, real_received_us));
@@ -238,8 +265,15 @@ impl Record {
                 }
             }
             Report::TaskStarted { task, attempt, real_took_us, .. } => {
-                if let Some(attempt) = self.task(*task).and_then(|t| t.current(*attempt)) {
-                    attempt.started.get_or_insert(now);
+                let vms = &self.vms;
+                let attempts = self.tasks.get_mut(task.get() as usize);
+                if let Some(attempt) = attempts.and_then(|t| t.current(*attempt)) {
+                    // One sent to a VM that froze meanwhile began with its resume.
+                    let resumes = vms.get(&attempt.vm).into_iter().flat_map(|vm| &vm.hibernations);
+                    let resumed = resumes.filter_map(|h| h.resumed.map(|(_, at)| at)).max();
+                    attempt
+                        .started
+                        .get_or_insert(resumed.map_or(attempt.sent, |at| at.max(attempt.sent)));
                     attempt.real_start_us = *real_took_us;
                 }
             }
@@ -268,6 +302,7 @@ impl Record {
                 done,
                 bytes,
                 real_held_us,
+                real_owed_us,
                 ..
             } => {
                 self.counts.checkpoints += 1;
@@ -278,6 +313,7 @@ impl Record {
                         done: *done,
                         bytes: *bytes,
                         real_held_us: *real_held_us,
+                        real_owed_us: *real_owed_us,
                     });
                 }
             }
@@ -356,6 +392,7 @@ impl Record {
                     ended: None,
                     real_cpu_us: 0,
                     real_start_us: 0,
+                    ledger: None,
                 };
                 if let Some(task) = self.task(*task) {
                     task.attempts.push(history);

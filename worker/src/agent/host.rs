@@ -4,6 +4,7 @@ use std::{num::NonZero, path::PathBuf, sync::Arc, thread, time::Duration};
 
 use dormouse_proto::v1::{Report, Welcome, coordinator_client::CoordinatorClient};
 use dormouse_units::{Span, TaskId};
+use nix::time::{ClockId, clock_getres};
 use tokio::sync::{Semaphore, mpsc};
 use tonic::transport::Channel;
 
@@ -44,7 +45,15 @@ pub(crate) struct Host {
     pub(crate) criu: Arc<Semaphore>,
     /// For checkpoints, apart from the session's connection.
     pub(crate) coordinator: CoordinatorClient<Channel>,
+    /// How often the kernel's clock ticks: a quota that is used up is noticed by then.
+    pub(crate) tick: Duration,
     reports: mpsc::UnboundedSender<Report>,
+}
+
+/// How often the kernel's clock ticks: the resolution of the clock that is read off it.
+pub(crate) fn tick() -> Duration {
+    const SLOWEST: Duration = Duration::from_millis(10);
+    clock_getres(ClockId::CLOCK_MONOTONIC_COARSE).map_or(SLOWEST, Duration::from)
 }
 
 fn cores() -> usize {
@@ -68,6 +77,7 @@ impl Host {
             cores: Arc::new(Cores::of_this_process()),
             criu: Arc::new(Semaphore::new(cores())),
             coordinator: CoordinatorClient::new(coordinator),
+            tick: tick(),
             reports,
         }
     }

@@ -15,12 +15,13 @@ use tokio::task::spawn_blocking;
 use super::{
     host::{Host, limit},
     report::explain,
+    snapshot::go_on_with_clock,
     transfer::{self, FetchError},
 };
 use crate::{
     cgroup::{self, Slot},
     checkpointer,
-    process::{Ended, Program, Task},
+    process::{Ended, Program, Task, await_stop, resume},
     workspace::TaskName,
 };
 
@@ -46,8 +47,10 @@ pub(crate) struct Birth {
     pub(crate) page: Option<ProgressReader>,
     /// What of its work it came with.
     pub(crate) done_ppm: u32,
-    /// CPU time of its slot that is not its own, in nanoseconds.
+    /// CPU time of its slot before it, in nanoseconds.
     pub(crate) base_ns: u64,
+    /// CPU time of its slot before its first own instruction.
+    pub(crate) born_ns: u64,
     /// When its first own instruction was seen.
     pub(crate) at: Instant,
     /// How it ended, where that was so soon that it need not be watched.
@@ -150,19 +153,30 @@ fn restore(
     let Some(checkpointer) = &host.checkpointer else { return Ok(None) };
     claim(host, name, order)?;
     let Place { groups, cpu, slot } = place;
+    let before = base(place)?;
+    // It comes to life standing still, and gets there late under its quota.
+    let lifted = groups.lift_quota(*cpu, *slot).map_err(|e| explain(&e))?;
     let restored = match checkpointer.restore(name, groups, *cpu, *slot, limit::RESTORE) {
         Ok(restored) => restored,
         Err(checkpointer::Error::NoCheckpoint { .. }) => return Ok(None),
         Err(error) => return Err(explain(&error)),
     };
     let checkpoint = &restored.checkpoint;
-    let saved = ProgressReader::open(checkpoint.directory().join("files").join(PROGRESS));
-    let before = saved.and_then(|page| page.read()).map_or(0, |progress| progress.heartbeat);
     let done_ppm = checkpoint.manifest().progress.progress_ppm;
-    let seen = ProgressReader::open(host.workspace().task(name).join(PROGRESS))
-        .map_err(|e| explain(&e))
-        .and_then(|page| first_instruction(&page, &restored.task, before).map(|()| page));
-    settled(restored.task, seen, done_ppm, |_| base(place)).map(Some)
+    let pid = restored.task.pid();
+    let standing = await_stop(pid, limit::BIRTH).map_err(|e| explain(&e)).and_then(|()| {
+        let page = ProgressReader::open(host.workspace().task(name).join(PROGRESS))
+            .map_err(|e| explain(&e))?;
+        let heartbeat = page.read().map_or(0, |progress| progress.heartbeat);
+        go_on_with_clock(host, name, &page, pid)?;
+        Ok((page, heartbeat, base(place)?))
+    });
+    drop(lifted);
+    let seen = standing.and_then(|(page, heartbeat, born)| {
+        resume(pid).map_err(|e| explain(&e))?;
+        first_instruction(&page, &restored.task, heartbeat).map(|()| (page, born))
+    });
+    settled(restored.task, seen, done_ppm, before).map(Some)
 }
 
 fn from_scratch(
@@ -197,9 +211,12 @@ fn from_scratch(
         .map_err(|e| explain(&e))?;
     let seen = first_instruction(&page, &process, 0);
     drop(lifted);
-    let seen = seen.and_then(|()| progress::let_go(&progress).map_err(|e| explain(&e)));
-    let seen = seen.map(|()| page);
-    settled(process, seen, 0, |_| Ok(before))
+    let seen = seen.and_then(|()| {
+        let born = base(place)?;
+        progress::let_go(&progress).map_err(|e| explain(&e))?;
+        Ok((page, born))
+    });
+    settled(process, seen, 0, before)
 }
 
 /// Starts a program that does nothing and says nothing: there is no progress to follow and
@@ -215,7 +232,7 @@ fn without_words(host: &Host, place: &Place, order: &StartTask) -> Result<Birth,
         .map_err(|e| explain(&e))?;
     let at = Instant::now();
     let ended = process.wait(AT_ONCE).map_err(|e| explain(&e))?;
-    Ok(Birth { process, page: None, done_ppm: 0, base_ns, at, ended })
+    Ok(Birth { process, page: None, done_ppm: 0, base_ns, born_ns: base_ns, at, ended })
 }
 
 fn arguments(order: &StartTask) -> &[String] {
@@ -230,14 +247,14 @@ pub(crate) fn is_silent(order: &StartTask) -> bool {
 /// A birth, or the end of a process that did not come to life.
 fn settled(
     process: Task,
-    page: Result<ProgressReader, String>,
+    seen: Result<(ProgressReader, u64), String>,
     done_ppm: u32,
-    base: impl FnOnce(&Task) -> Result<u64, String>,
+    base_ns: u64,
 ) -> Result<Birth, String> {
     let at = Instant::now();
-    match page.and_then(|page| base(&process).map(|ns| (page, ns))) {
-        Ok((page, base_ns)) => {
-            Ok(Birth { process, page: Some(page), done_ppm, base_ns, at, ended: None })
+    match seen {
+        Ok((page, born_ns)) => {
+            Ok(Birth { process, page: Some(page), done_ppm, base_ns, born_ns, at, ended: None })
         }
         Err(why) => {
             // What comes of it is said by `why`.

@@ -16,6 +16,7 @@ use tonic::transport::Endpoint;
 use super::{
     AgentError, Prepared, Result,
     host::{Host, limit},
+    load::Load,
     measure,
     noop::Noop,
     parallel,
@@ -24,6 +25,9 @@ use super::{
     session::Heard,
     vm::{self, Ask},
 };
+
+/// How often it is said what the host does beside the VMs.
+const COUNT_EVERY: Duration = Duration::from_secs(2);
 
 /// How a life ends.
 #[derive(Debug)]
@@ -100,9 +104,16 @@ impl Life {
             let repetition_us = vec![0; self.welcome.programs.len()];
             self.host.report(report(report::Report::Ready(Ready { repetition_us })));
         }
+        let load = Load::begin(&self.host);
+        let mut count = tokio::time::interval(COUNT_EVERY);
         loop {
             tokio::select! {
                 () = signals.come() => return Ok(End::Terminated),
+                _ = count.tick(), if measured => {
+                    if let Some(load) = load.report() {
+                        self.host.report(report(report::Report::HostLoad(load)));
+                    }
+                }
                 found = &mut measuring, if !measured => {
                     measured = true;
                     let repetition_us = found?;
@@ -219,6 +230,7 @@ impl Life {
                 done_ppm: 0,
                 checkpoint: 0,
                 cpu_us: 0,
+                ledger: None,
             })),
             // The answer to which nothing follows.
             Ask::SetMode(_) => return,
@@ -259,6 +271,7 @@ pub(crate) fn refused(start: &StartTask, why: String) -> Report {
         task: task(start.vm, start.task, start.attempt),
         why,
         cpu_us: 0,
+        ledger: None,
     }))
 }
 

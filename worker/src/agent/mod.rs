@@ -23,9 +23,11 @@
 mod config;
 mod cores;
 mod error;
+mod fault;
 mod host;
 mod launch;
 mod life;
+mod load;
 mod measure;
 mod memory;
 mod noop;
@@ -43,5 +45,5 @@ mod watch;
 
 pub use config::{Config, available_millicores, find_criu};
 pub use error::{AgentError, Result};
-pub use prepare::{Prepared, prepare_process};
+pub use prepare::{Prepared, prepare_process, raise_priority};
 pub use run::{Ended, run};

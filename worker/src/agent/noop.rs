@@ -45,6 +45,7 @@ impl Noop {
                     verified: true,
                     cpu_us: 0,
                     result: String::new(),
+                    ledger: None,
                 })));
             }
             Command::StopTask(stop) => say(report(report::Report::TaskStopped(TaskStopped {
@@ -52,6 +53,7 @@ impl Noop {
                 done_ppm: 0,
                 checkpoint: 0,
                 cpu_us: 0,
+                ledger: None,
             }))),
             Command::CreateMachine(create) => {
                 say(vm_failed(create.vm, "without processes there are no parallel jobs"));

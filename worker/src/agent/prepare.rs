@@ -52,7 +52,7 @@ pub fn prepare_process(config: &Config) -> Result<Prepared> {
         pid_namespace: pid_namespace().map_err(AgentError::Process)?,
         owner: Identity::current().map_err(AgentError::Process)?,
     };
-    hurry();
+    raise_priority();
     // Before the mount namespace: the guardian must not keep it alive.
     let guardian = Guardian::start(&hierarchy, name).map_err(AgentError::Process)?;
     let workspace = Workspace::enter(&config.root).map_err(AgentError::Workspace)?;
@@ -68,13 +68,14 @@ pub fn prepare_process(config: &Config) -> Result<Prepared> {
     Ok(Prepared { tree, workspace, store, criu, program, _guardian: guardian })
 }
 
-/// Raises this process's priority where it may.
+/// Raises the priority of this thread, and of those that it starts, where it may: for who must be
+/// on time and has next to nothing to do, as a worker or a coordinator beside busy VMs.
 #[expect(unsafe_code, reason = "nix has no setpriority")]
-fn hurry() {
+pub fn raise_priority() {
     // SAFETY: the call takes numbers only.
     if unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICE) } < 0 {
         let error = std::io::Error::last_os_error();
-        tracing::warn!(%error, "the worker runs at ordinary priority: timing may suffer under load");
+        tracing::warn!(%error, "it runs at ordinary priority: timing may suffer under load");
     }
 }
 
@@ -97,6 +98,11 @@ fn usable(path: &std::path::Path) -> Option<(Criu, Version)> {
 }
 
 impl Prepared {
+    /// CPU time that CRIU used outside the tree's groups, in nanoseconds.
+    pub(crate) fn criu_cpu_ns(&self) -> u64 {
+        self.criu.as_ref().map_or(0, |(criu, _)| criu.cpu_ns())
+    }
+
     pub(crate) fn checkpointer(&self) -> Option<Checkpointer> {
         let (criu, version) = self.criu.clone()?;
         Some(Checkpointer::new(criu, version, self.store.clone(), &self.workspace))

@@ -2,49 +2,37 @@
 
 use std::time::{Duration, Instant};
 
-use dormouse_tasks::progress::ProgressReader;
+use dormouse_tasks::progress::{self, Clock, ProgressReader};
 use dormouse_units::Attempt;
-use nix::{
-    sys::signal::{Signal, kill},
-    unistd::Pid,
-};
 
 use super::{
     host::{Host, limit},
-    launch::Place,
+    launch::{PROGRESS, Place},
     report::explain,
 };
 use crate::{
-    checkpointer,
+    checkpointer::{self, Snapped},
     criu::{self, AfterDump},
-    process::{Identity, Task},
+    process::{Identity, Task, cpu_ns, resume},
     store::{Checkpoint, Progress},
     workspace::TaskName,
 };
 
-/// What becomes of the task when its memory is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Then {
-    /// It runs on.
-    Run,
-    /// It stands still until [`resume`].
-    Stand,
-    /// It is killed.
-    Die,
-}
-
-/// A checkpoint in the local store.
+/// A checkpoint in the local store, of a task that stands still or has been killed.
 #[derive(Debug)]
 pub(crate) struct Snapshot {
     pub(crate) checkpoint: Checkpoint,
     /// What of the work it holds.
     pub(crate) ppm: u32,
-    pub(crate) began: Instant,
-    /// How long the task stood still for CRIU.
+    /// Since when the task stands still.
+    pub(crate) stopped_at: Instant,
+    /// How long CRIU took from then until it let the task go.
     pub(crate) dump: Duration,
+    /// CPU time that CRIU's code in the task used, in nanoseconds.
+    pub(crate) foreign_ns: u64,
 }
 
-/// Why there is no checkpoint.
+/// Why there is no checkpoint. The task runs on.
 #[derive(Debug)]
 pub(crate) struct SnapshotError {
     pub(crate) why: String,
@@ -61,23 +49,27 @@ pub(crate) fn take(
     name: &TaskName,
     attempt: Attempt,
     (task, page): (&Task, Option<&ProgressReader>),
-    then: Then,
+    after: AfterDump,
 ) -> Result<Snapshot, SnapshotError> {
     let Some(checkpointer) = &host.checkpointer else {
         let why = "this worker has no CRIU that works".to_owned();
         return Err(SnapshotError { why, damaging: false, ended: false });
     };
-    let began = Instant::now();
-    let mut dump = None;
-    let after = if then == Then::Die { AfterDump::Kill } else { AfterDump::Continue };
+    let path = host.workspace().task(name).join(PROGRESS);
+    let foreign = page.and_then(|page| page.clock().ok()).unwrap_or_default().foreign;
+    let set = |own, foreign| match page {
+        Some(_) => progress::set_clock(&path, Clock { own, foreign }),
+        None => Ok(()),
+    };
+    let (mut own, mut dump) = (0, None);
+    let mut stopped = |ns: u64| {
+        own = signed(ns) - foreign;
+        // Part of the checkpoint: the clock goes on from there in another process.
+        Ok(set(own, foreign)?)
+    };
     let noted = || {
         let progress = page.and_then(|page| page.read().ok()).unwrap_or_default();
-        if then == Then::Stand {
-            // Acts when CRIU lets the task go. The process is ours and not reaped, so the
-            // number is its own; SIGSTOP from here stops even the init of a PID namespace.
-            let _ = kill(Pid::from_raw(task.pid()), Signal::SIGSTOP);
-        }
-        dump = Some(began.elapsed());
+        dump = Some(Instant::now());
         Progress {
             attempt: attempt.get(),
             progress_ppm: u32::try_from(progress.ppm).unwrap_or(0),
@@ -85,28 +77,50 @@ pub(crate) fn take(
         }
     };
     let at = (&*place.groups, place.cpu, place.slot);
-    let taken = checkpointer.take(name, task.pid(), at, after, limit::DUMP, noted);
+    let taken = checkpointer.take(name, task.pid(), at, after, limit::DUMP, &mut stopped, noted);
+    let failed = |why, late| {
+        // One that has ended needs it no more.
+        let _ = resume(task.pid());
+        let ended = !Identity::of(task.pid()).is_ok_and(|process| process.is_alive());
+        SnapshotError { why, damaging: late, ended }
+    };
     match taken {
-        Ok(taken) => Ok(Snapshot {
-            ppm: taken.checkpoint.manifest().progress.progress_ppm,
-            checkpoint: taken.checkpoint,
-            began,
-            dump: dump.unwrap_or(taken.took),
-        }),
+        Ok(Snapped { checkpoint, stopped_at, foreign_ns, .. }) => {
+            if after == AfterDump::Continue {
+                // What CRIU did in the task is no work of the task's.
+                set(own, foreign + signed(foreign_ns)).map_err(|e| failed(explain(&e), false))?;
+            }
+            Ok(Snapshot {
+                ppm: checkpoint.manifest().progress.progress_ppm,
+                checkpoint,
+                stopped_at,
+                dump: dump.unwrap_or(stopped_at).saturating_duration_since(stopped_at),
+                foreign_ns,
+            })
+        }
         Err(error) => {
-            resume(task);
             let late = matches!(
                 &error,
                 checkpointer::Error::Criu { source, .. } if matches!(**source, criu::Error::Late { .. })
             );
-            let ended = !Identity::of(task.pid()).is_ok_and(|process| process.is_alive());
-            Err(SnapshotError { why: explain(&error), damaging: late, ended })
+            Err(failed(explain(&error), late))
         }
     }
 }
 
-/// Lets a task go on that stands still.
-pub(crate) fn resume(task: &Task) {
-    // One that has ended needs it no more.
-    let _ = kill(Pid::from_raw(task.pid()), Signal::SIGCONT);
+/// Has the clock of a task that was just restored, and stands still, go on where it stopped.
+pub(crate) fn go_on_with_clock(
+    host: &Host,
+    name: &TaskName,
+    page: &ProgressReader,
+    pid: i32,
+) -> Result<(), String> {
+    let own = page.clock().map_err(|e| explain(&e))?.own;
+    let foreign = signed(cpu_ns(pid).map_err(|e| explain(&e))?) - own;
+    let path = host.workspace().task(name).join(PROGRESS);
+    progress::set_clock(&path, Clock { own, foreign }).map_err(|e| explain(&e))
+}
+
+fn signed(ns: u64) -> i64 {
+    i64::try_from(ns).unwrap_or(i64::MAX)
 }

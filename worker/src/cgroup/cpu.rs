@@ -65,6 +65,10 @@ pub(crate) fn set_quota(path: &Path, v2: bool, quota: Option<CpuQuota>) -> Resul
             let quota = i64::try_from(q.quota_us).unwrap_or(i64::MAX);
             controller.set_cfs_quota_and_period(Some(quota), Some(q.period_us))
         }
+        // Nobody runs without quota for a moment where the period stays.
+        Some(q) if file::read_u64(&path.join("cpu.cfs_period_us")).ok() == Some(q.period_us) => {
+            controller.set_cfs_quota(i64::try_from(q.quota_us).unwrap_or(i64::MAX))
+        }
         // The period first, with no quota in force: no pair in between can be refused.
         Some(q) => controller
             .set_cfs_quota(-1)

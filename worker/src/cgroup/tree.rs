@@ -75,6 +75,16 @@ impl Tree {
         Vm::create(self.hierarchy.clone(), relative, vcpus, memory_limit, self.period_us)
     }
 
+    /// CPU time used by all that ever was in the tree, in nanoseconds.
+    ///
+    /// # Errors
+    /// Where the counter cannot be read.
+    pub fn cpu_ns(&self) -> Result<u64> {
+        let relative = PathBuf::from(self.name.to_string());
+        let group = self.hierarchy.group(Controller::Cpuacct, &relative);
+        cpu::usage_ns(&group, self.hierarchy.is_v2())
+    }
+
     /// Kills whatever is left in the tree and removes it.
     ///
     /// # Errors

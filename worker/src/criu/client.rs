@@ -5,7 +5,10 @@ use std::{
     io,
     os::fd::AsRawFd,
     path::{Path, PathBuf},
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -34,13 +37,14 @@ const LOG_LEVEL: i32 = 2;
 /// How long the remains of a failed restore may take to die.
 const CLEAN_UP: Duration = Duration::from_secs(5);
 /// What a caller does in the middle of a call, or why that failed.
-type Step = std::result::Result<(), BoxError>;
+/// What the caller does between two of CRIU's steps: done, or why CRIU must give up.
+pub type Step = std::result::Result<(), BoxError>;
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// What becomes of the task after a dump.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AfterDump {
-    /// It runs on.
+    /// It goes on as it was when CRIU came: it runs, or stands still.
     Continue,
     /// It is killed; its parent still has to reap it.
     Kill,
@@ -50,12 +54,14 @@ pub enum AfterDump {
 #[derive(Debug, Clone)]
 pub struct Criu {
     program: PathBuf,
+    /// CPU time of its processes outside any VM's groups, in nanoseconds.
+    spent: Arc<AtomicU64>,
 }
 
 impl Criu {
     /// The CRIU at `program`: a path, or a name looked up on `PATH`.
     pub fn new(program: impl Into<PathBuf>) -> Self {
-        Self { program: program.into() }
+        Self { program: program.into(), spent: Arc::default() }
     }
 
     /// What CRIU and this kernel can do together; never an error, but the finding.
@@ -141,8 +147,20 @@ impl Criu {
         session.send(&request)?;
         let response = session.receive()?;
         let result = accepted(call, response, || session.log_tail());
-        session.finish();
+        self.finish(session);
         result
+    }
+
+    /// Lets CRIU exit, which ran outside the VMs' groups.
+    fn finish(&self, session: Session) {
+        self.spent.fetch_add(session.cpu_ns(), Ordering::Relaxed);
+        session.finish();
+    }
+
+    /// CPU time that its dumps have used so far, in nanoseconds: that of a restore is the VM's.
+    #[must_use]
+    pub fn cpu_ns(&self) -> u64 {
+        self.spent.load(Ordering::Relaxed)
     }
 
     /// Dumps the process `pid` and its children into `images`, an empty directory. The log
@@ -192,7 +210,7 @@ impl Criu {
             _ => Ok(()),
         });
         let result = conclude(call, response, || session.log_tail());
-        session.finish();
+        self.finish(session);
         if stop {
             // One that has ended needs neither.
             let _ = signal(if result.is_ok() { Signal::SIGKILL } else { Signal::SIGCONT });

@@ -12,6 +12,6 @@ mod error;
 mod probe;
 mod session;
 
-pub use client::{AfterDump, Criu};
+pub use client::{AfterDump, Criu, Step};
 pub use error::{Error, Result};
 pub use probe::{Probe, Version};

@@ -21,7 +21,7 @@ use rust_criu::rust_criu_protobuf::rpc::{Criu_req, Criu_resp};
 use super::{Error, Result, error::LogTail};
 use crate::{
     cgroup::Entry,
-    process::{Ended, Task, helper},
+    process::{Ended, Task, cpu_ns, helper},
 };
 
 /// CRIU's answers are small; its own limit for a request is far below this too.
@@ -106,6 +106,12 @@ impl Session {
     /// The end of CRIU's log so far.
     pub(crate) fn log_tail(&self) -> LogTail {
         LogTail::read(&self.log)
+    }
+
+    /// CPU time that CRIU has used so far, in nanoseconds.
+    pub(crate) fn cpu_ns(&self) -> u64 {
+        // Of one that is gone nothing is known.
+        self.criu.as_ref().and_then(|criu| cpu_ns(criu.pid()).ok()).unwrap_or(0)
     }
 
     /// Lets CRIU exit and reaps it; kills it if it does not.

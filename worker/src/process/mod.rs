@@ -19,6 +19,7 @@ mod identity;
 mod pidfd;
 mod ranks;
 mod spawn;
+mod stop;
 mod task;
 
 pub use error::{Error, Result};
@@ -27,4 +28,5 @@ pub use identity::{Identity, pid_namespace};
 pub(crate) use ranks::init_among_children;
 pub use ranks::ranks;
 pub use spawn::Program;
+pub use stop::{ask_to_stop, await_stop, cpu_ns, resume};
 pub use task::{Ended, Task};

@@ -47,7 +47,7 @@ impl Meter {
         goal: Goal,
         page: Option<ProgressWriter>,
     ) -> Self {
-        let last = clock();
+        let last = own(clock(), page.as_ref());
         let mut meter = Self { clock, last, goal, spent: Duration::ZERO, units: 0, beats: 0, page };
         meter.publish(State::Running);
         meter
@@ -108,7 +108,7 @@ impl Meter {
     }
 
     fn count(&mut self, units: u64) {
-        let now = (self.clock)();
+        let now = own((self.clock)(), self.page.as_ref());
         let usual = self.mean().mul_f64(units as f64);
         let believed = usual.mul_f64(BELIEVED_FACTOR) + BELIEVED_EXTRA;
         let step = match now.checked_sub(self.last) {
@@ -151,6 +151,13 @@ impl Meter {
             heartbeat: self.beats,
         });
     }
+}
+
+/// What of the thread's CPU time is the task's own.
+fn own(thread: Duration, page: Option<&ProgressWriter>) -> Duration {
+    let foreign = page.map_or(0, ProgressWriter::foreign_ns);
+    let ns = i128::try_from(thread.as_nanos()).unwrap_or(i128::MAX) - i128::from(foreign);
+    Duration::from_nanos(u64::try_from(ns.max(0)).unwrap_or(u64::MAX))
 }
 
 impl fmt::Debug for Meter {
@@ -233,6 +240,27 @@ mod tests {
             assert_eq!(m.work(1), Ok(()));
         }
         assert_eq!(m.spent(), 800 * MS);
+    }
+
+    #[test]
+    fn what_others_used_of_the_thread_is_not_the_tasks() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("progress");
+        let page = ProgressWriter::create(&path).expect("a page");
+        let set = |ms: i64| {
+            let clock = crate::progress::Clock { own: 0, foreign: ms * 1_000_000 };
+            crate::progress::set_clock(&path, clock).expect("written");
+        };
+        // Units of 2 ms; 5 ms of somebody else's in the third; then another thread, at 1 ms.
+        let mut m = Meter::start(readings([0, 2, 4, 11, 3, 5]), ALL, Some(page));
+        assert_eq!((m.work(1), m.work(1)), (Ok(()), Ok(())));
+        set(5);
+        assert_eq!(m.work(1), Ok(()));
+        assert_eq!(m.spent(), 6 * MS);
+        // 6 ms were its own, and the new thread has had 1.
+        set(1 - 6);
+        assert_eq!((m.work(1), m.work(1)), (Ok(()), Ok(())));
+        assert_eq!(m.spent(), 10 * MS);
     }
 
     #[test]

@@ -20,10 +20,15 @@
 //! | 56 | hold: while it is 1 the task waits before its first unit of work |
 //! | 64 | ranks: how many processes a parallel job has; 0 until they are there, and for others |
 //! | 72… | the PID of each rank in the task's PID namespace |
+//! | 4080 | own clock: what the task's clock showed when it was last stopped, nanoseconds |
+//! | 4088 | foreign: what of its thread's CPU time is not its own, nanoseconds, signed |
 //!
-//! The hold is the one word that is not the task's: who makes the file before the task starts
-//! may set it ([`create_held`]), and clears it ([`let_go`]) once all is ready for the work, such
-//! as the quota it is to run under. The rest of the page is zero. Each word is written at once and only ever grows, except that
+//! Three words are not the task's. Who makes the file before the task starts may set the hold
+//! ([`create_held`]), and clears it ([`let_go`]) once all is ready for the work, such as the quota
+//! it is to run under. Who stops the task to have others run code in its thread, as CRIU does,
+//! says how much of the thread's CPU time was theirs ([`set_clock`]) before it runs on: the task's
+//! clock is its thread's less that. A restored task is another thread, whose clock begins
+//! anew, so that the foreign part may be negative. The rest of the page is zero. Each word is written at once and only ever grows, except that
 //! a restore goes back to the counts of the checkpoint. A reader may see one word of a unit
 //! and another of the unit before.
 
@@ -53,9 +58,11 @@ const AT_HEARTBEAT: usize = 6;
 const AT_HOLD: usize = 7;
 const AT_RANKS: usize = 8;
 const AT_PIDS: usize = 9;
+const AT_OWN: usize = WORDS - 2;
+const AT_FOREIGN: usize = WORDS - 1;
 
 /// The most ranks whose PIDs a page can hold.
-pub const MAX_RANKS: usize = WORDS - AT_PIDS;
+pub const MAX_RANKS: usize = AT_OWN - AT_PIDS;
 
 /// How often a held task looks whether it may go.
 const LOOK: Duration = Duration::from_micros(200);
@@ -86,6 +93,31 @@ pub fn let_go(path: &Path) -> Result<(), ProgressError> {
         .write(true)
         .open(path)
         .and_then(|file| file.write_all_at(&[0; 8], at))
+        .map_err(|source| ProgressError::Io { path: path.to_path_buf(), what: "written", source })
+}
+
+/// The two words about a task's clock, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Clock {
+    /// What it showed when the task was last stopped.
+    pub own: i64,
+    /// What of the CPU time of its thread is not its own.
+    pub foreign: i64,
+}
+
+/// Sets a stopped task's clock.
+///
+/// # Errors
+///
+/// [`ProgressError::Io`] when the file cannot be opened or written.
+pub fn set_clock(path: &Path, clock: Clock) -> Result<(), ProgressError> {
+    let mut words = [0; 16];
+    words[..8].copy_from_slice(&clock.own.to_le_bytes());
+    words[8..].copy_from_slice(&clock.foreign.to_le_bytes());
+    OpenOptions::new()
+        .write(true)
+        .open(path)
+        .and_then(|file| file.write_all_at(&words, (AT_OWN * 8) as u64))
         .map_err(|source| ProgressError::Io { path: path.to_path_buf(), what: "written", source })
 }
 
@@ -228,6 +260,25 @@ impl ProgressReader {
         })
     }
 
+    /// What the page says of the task's clock.
+    ///
+    /// # Errors
+    ///
+    /// [`ProgressError::Io`] when the file cannot be read.
+    pub fn clock(&self) -> Result<Clock, ProgressError> {
+        let mut words = [0; 16];
+        match self.file.read_exact_at(&mut words, (AT_OWN * 8) as u64) {
+            // Created, not yet sized.
+            Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => return Ok(Clock::default()),
+            Err(source) => {
+                return Err(ProgressError::Io { path: self.path.clone(), what: "read", source });
+            }
+            Ok(()) => {}
+        }
+        let (words, _) = words.as_chunks::<8>();
+        Ok(Clock { own: i64::from_le_bytes(words[0]), foreign: i64::from_le_bytes(words[1]) })
+    }
+
     /// The PIDs of a parallel job's ranks in the task's own PID namespace, by rank; empty until
     /// all are there, and for a program of one process.
     ///
@@ -309,6 +360,11 @@ impl ProgressWriter {
         while self.word(AT_HOLD).load(Ordering::Acquire) != 0 {
             std::thread::sleep(LOOK);
         }
+    }
+
+    /// What of this thread's CPU time is not the task's own, in nanoseconds.
+    pub(crate) fn foreign_ns(&self) -> i64 {
+        u64::from_le(self.word(AT_FOREIGN).load(Ordering::Relaxed)).cast_signed()
     }
 
     /// Publishes `progress`.
@@ -432,6 +488,22 @@ mod tests {
         assert_eq!((bytes[64], bytes[72], bytes[80]), (3, 2, 3));
         page.store(AT_RANKS, 600);
         assert!(reader.ranks().unwrap_err().to_string().contains("names 600 ranks"));
+    }
+
+    #[test]
+    fn a_stopped_tasks_clock_is_set_from_outside() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("progress");
+        std::fs::write(&path, "").unwrap();
+        assert_eq!(ProgressReader::open(&path).unwrap().clock().unwrap(), Clock::default());
+        let page = ProgressWriter::create(&path).unwrap();
+        let clock = Clock { own: 7, foreign: -3 };
+        set_clock(&path, clock).unwrap();
+        assert_eq!(page.foreign_ns(), -3);
+        assert_eq!(ProgressReader::open(&path).unwrap().clock().unwrap(), clock);
+        page.write(&progress(1));
+        assert_eq!(page.foreign_ns(), -3);
+        assert!(set_clock(&dir.path().join("none"), clock).is_err());
     }
 
     #[test]

@@ -6,7 +6,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use dormouse_worker::{cgroup::Slot, criu::AfterDump, store::Progress};
+use dormouse_worker::{
+    cgroup::{Slot, Vm},
+    criu::AfterDump,
+    process::{ask_to_stop, await_stop, cpu_ns, resume},
+    store::Progress,
+};
 
 use crate::worker::{SOON, Worker, name};
 
@@ -14,6 +19,7 @@ pub(crate) fn run(which: &str) -> ExitCode {
     match which {
         "spawn" => spawn(),
         "criu" => criu(),
+        "stop" => stop(),
         _ => return ExitCode::FAILURE,
     }
     ExitCode::SUCCESS
@@ -68,6 +74,77 @@ fn spawn() {
     drop(directory);
 }
 
+/// How long a task under a quota takes to stand still, and what CPU time it has meanwhile, in
+/// several orders of what leads there.
+fn stop() {
+    let (mut worker, directory) = Worker::temporary();
+    let vm = worker.vm(1);
+    let task = worker.start_task(&name("t"), &vm, &["count", "1", "1000000000"]);
+    worker.await_step(&name("t"), 1);
+    let pid = task.pid();
+    let signal = || ask_to_stop(pid).unwrap();
+    let still = || await_stop(pid, SOON).unwrap();
+    let orders: [(&str, &dyn Fn(&Vm)); 5] = [
+        ("a lifted quota, 5 ms, the signal", &|vm| {
+            let _lifted = vm.lift_quota(0, Slot::A).unwrap();
+            std::thread::sleep(Duration::from_millis(5));
+            signal();
+            still();
+        }),
+        ("the signal, a lifted quota", &|vm| {
+            signal();
+            let _lifted = vm.lift_quota(0, Slot::A).unwrap();
+            still();
+        }),
+        ("the signal, a quota of 3 ms in 20", &|vm| {
+            signal();
+            vm.set_quota(0, Some(150_000)).unwrap();
+            still();
+        }),
+        ("the signal alone", &|_| {
+            signal();
+            still();
+        }),
+        ("the freezer, a lifted quota", &|vm| {
+            vm.freeze(SOON).unwrap();
+        }),
+    ];
+    for ppm in [20_000, 50_000, 100_000, 500_000] {
+        for (order, halt) in orders {
+            let (mut took, mut cpu) = (Vec::new(), Vec::new());
+            for round in 0..25 {
+                vm.set_quota(0, Some(ppm)).unwrap();
+                // Until it is throttled, at another place in its period each time.
+                std::thread::sleep(
+                    Duration::from_millis(100) + Duration::from_micros(1_300) * round,
+                );
+                let (before, began) = (cpu_ns(pid).unwrap(), Instant::now());
+                halt(&vm);
+                took.push(began.elapsed());
+                cpu.push(Duration::from_nanos(cpu_ns(pid).unwrap() - before));
+                if vm.is_frozen().unwrap() {
+                    vm.thaw(SOON).unwrap();
+                }
+                resume(pid).unwrap();
+            }
+            let median_and_worst = |times: &mut Vec<Duration>| {
+                times.sort();
+                let ms = |time: Duration| time.as_secs_f64() * 1e3;
+                format!("{:6.2} ms, {:6.2} at worst", ms(times[12]), ms(times[24]))
+            };
+            println!(
+                "{:4.1} % of a core, {order:35} still after {}; CPU time {}",
+                f64::from(ppm) / 1e4,
+                median_and_worst(&mut took),
+                median_and_worst(&mut cpu)
+            );
+        }
+    }
+    vm.kill_all(SOON).unwrap();
+    task.wait(SOON).unwrap().unwrap();
+    drop(directory);
+}
+
 /// Dump and restore through the worker against the CRIU program by hand, on the same process.
 fn criu() {
     let (mut worker, directory) = Worker::temporary();
@@ -112,10 +189,19 @@ fn criu() {
             vm.attach(0, Slot::A, pid).unwrap();
             // Through the worker, of the process just restored.
             let taken = checkpointer
-                .take(&name, pid, (&vm, 0, Slot::A), AfterDump::Kill, SOON, Progress::default)
+                .take(
+                    &name,
+                    pid,
+                    (&vm, 0, Slot::A),
+                    AfterDump::Kill,
+                    SOON,
+                    &mut |_| Ok(()),
+                    Progress::default,
+                )
                 .unwrap();
             let again = checkpointer.restore(&name, &vm, 0, Slot::A, SOON).unwrap();
             task = again.task;
+            resume(task.pid()).unwrap();
             if round >= 2 {
                 bare.0.push(dumped);
                 bare.1.push(restored);

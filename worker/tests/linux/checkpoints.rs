@@ -12,7 +12,7 @@ use dormouse_worker::{
     cgroup::Slot,
     checkpointer,
     criu::{self, AfterDump},
-    process::Ended,
+    process::{Ended, resume},
     store::Progress,
 };
 
@@ -53,11 +53,15 @@ pub(crate) fn dump_and_stop_then_restore() {
     worker.await_step(&name("t"), 1200);
     let checkpointer = worker.checkpointer();
     let taken = checkpointer
-        .take(&name("t"), task.pid(), (&one, 0, Slot::A), AfterDump::Kill, SOON, || Progress {
-            attempt: 1,
-            progress_ppm: 300_000,
-            cpu_ns: one.cpu_ns().unwrap(),
-        })
+        .take(
+            &name("t"),
+            task.pid(),
+            (&one, 0, Slot::A),
+            AfterDump::Kill,
+            SOON,
+            &mut |_| Ok(()),
+            || Progress { attempt: 1, progress_ppm: 300_000, cpu_ns: one.cpu_ns().unwrap() },
+        )
         .unwrap();
     assert_eq!(task.wait(SOON).unwrap(), Some(Ended::Killed(9)));
     let manifest = taken.checkpoint.manifest();
@@ -77,6 +81,7 @@ pub(crate) fn dump_and_stop_then_restore() {
     assert_eq!(two.slot_cpu_ns(0, Slot::A).unwrap(), 0);
     // Pages were charged to the new VM as they were restored.
     assert!(two.memory_bytes().unwrap() > 8 << 20);
+    resume(pid).unwrap();
     assert!(worker.step(&name("t")) >= step);
     two.set_quota(1, None).unwrap();
     worker.let_go(&name("t"));
@@ -101,9 +106,11 @@ pub(crate) fn roll_back() {
                 (&vm, 0, Slot::A),
                 AfterDump::Continue,
                 SOON,
+                &mut |_| Ok(()),
                 Progress::default,
             )
-            .unwrap()
+            .unwrap();
+        resume(task.pid()).unwrap();
     };
     take();
     // It runs on, and its output grows beyond what the checkpoint knows.
@@ -114,6 +121,7 @@ pub(crate) fn roll_back() {
     assert_eq!(outcome(&worker, "t"), expected);
     let restored = checkpointer.restore(&name("t"), &vm, 0, Slot::A, SOON).unwrap();
     assert_eq!(restored.checkpoint.manifest().sequence, 2);
+    resume(restored.task.pid()).unwrap();
     worker.let_go(&name("t"));
     assert_eq!(restored.task.wait(SOON).unwrap(), Some(Ended::Exited(0)));
     assert_eq!(outcome(&worker, "t"), expected);
@@ -131,9 +139,18 @@ pub(crate) fn damaged_images_fall_back() {
         let after = if step == 1500 { AfterDump::Kill } else { AfterDump::Continue };
         taken.push(
             checkpointer
-                .take(&name("t"), task.pid(), (&vm, 0, Slot::A), after, SOON, Progress::default)
+                .take(
+                    &name("t"),
+                    task.pid(),
+                    (&vm, 0, Slot::A),
+                    after,
+                    SOON,
+                    &mut |_| Ok(()),
+                    Progress::default,
+                )
                 .unwrap(),
         );
+        resume(task.pid()).unwrap();
     }
     assert_eq!(task.wait(SOON).unwrap(), Some(Ended::Killed(9)));
     // One bit of the newest's memory, and the end of a small file of the one before.
@@ -152,6 +169,7 @@ pub(crate) fn damaged_images_fall_back() {
     let said = restored.damaged[0].error.to_string();
     assert!(said.contains("pages-1.img does not match its checksum"), "{said}");
     assert_eq!(restored.checkpoint.manifest().sequence, 1);
+    resume(restored.task.pid()).unwrap();
     assert_eq!(vm.pids().unwrap().len(), 1, "nothing of the damaged one is left");
     worker.let_go(&name("t"));
     assert_eq!(restored.task.wait(SOON).unwrap(), Some(Ended::Exited(0)));
@@ -170,7 +188,15 @@ pub(crate) fn a_refused_restore() {
     worker.await_step(&name("t"), 10);
     let checkpointer = worker.checkpointer();
     let taken = checkpointer
-        .take(&name("t"), task.pid(), (&vm, 0, Slot::A), AfterDump::Kill, SOON, Progress::default)
+        .take(
+            &name("t"),
+            task.pid(),
+            (&vm, 0, Slot::A),
+            AfterDump::Kill,
+            SOON,
+            &mut |_| Ok(()),
+            Progress::default,
+        )
         .unwrap();
     task.wait(SOON).unwrap().unwrap();
     // Straight to CRIU, past what would have put this right.
@@ -206,7 +232,15 @@ pub(crate) fn deadline() {
     worker.await_step(&name("t"), 1);
     let checkpointer = worker.checkpointer();
     let taken = checkpointer
-        .take(&name("t"), task.pid(), (&vm, 0, Slot::A), AfterDump::Kill, SOON, Progress::default)
+        .take(
+            &name("t"),
+            task.pid(),
+            (&vm, 0, Slot::A),
+            AfterDump::Kill,
+            SOON,
+            &mut |_| Ok(()),
+            Progress::default,
+        )
         .unwrap();
     task.wait(SOON).unwrap().unwrap();
     for millis in [1, 3, 5, 8, 10, 12, 15, 20, 25, 30, 35, 40] {
@@ -255,11 +289,13 @@ pub(crate) fn at_the_same_time() {
                             (vm, 0, Slot::A),
                             AfterDump::Kill,
                             SOON,
+                            &mut |_| Ok(()),
                             Progress::default,
                         )
                         .unwrap();
                     assert_eq!(task.wait(SOON).unwrap(), Some(Ended::Killed(9)), "{round}");
                     task = checkpointer.restore(&name, vm, 0, Slot::B, SOON).unwrap().task;
+                    resume(task.pid()).unwrap();
                 }
                 task.kill().unwrap();
                 task.wait(SOON).unwrap().unwrap();

@@ -107,7 +107,14 @@ pub(crate) fn a_parallel_job_moves() {
     let checkpointer = worker.checkpointer();
     let take = |process: &Task, vm: &Vm, slot, after| {
         checkpointer
-            .take(&name("t"), process.pid(), (vm, 0, slot), after, SOON, Progress::default)
+            .take_tree(
+                &name("t"),
+                process.pid(),
+                (vm, &[(0, slot)]),
+                after,
+                SOON,
+                Progress::default,
+            )
             .unwrap();
     };
     // It goes on after a dump that leaves it running …

@@ -13,7 +13,7 @@ use dormouse_worker::{
     checkpointer::Checkpointer,
     cleanup,
     criu::{AfterDump, Version},
-    process::{Guardian, Identity, Program, Task, pid_namespace},
+    process::{Guardian, Identity, Program, Task, pid_namespace, resume},
     store::{Progress, Store},
     workspace::{TaskName, Workspace},
 };
@@ -155,6 +155,7 @@ fn linger(directory: &Path) -> ExitCode {
             (&restored, 0, Slot::A),
             AfterDump::Kill,
             SOON,
+            &mut |_| Ok(()),
             Progress::default,
         )
         .unwrap();
@@ -176,7 +177,15 @@ fn export(directory: &Path) -> ExitCode {
     let progress = || Progress { attempt: 1, progress_ppm: 250_000, cpu_ns: vm.cpu_ns().unwrap() };
     let taken = worker
         .checkpointer()
-        .take(&name("traveller"), task.pid(), (&vm, 0, Slot::A), AfterDump::Kill, SOON, progress)
+        .take(
+            &name("traveller"),
+            task.pid(),
+            (&vm, 0, Slot::A),
+            AfterDump::Kill,
+            SOON,
+            &mut |_| Ok(()),
+            progress,
+        )
         .unwrap();
     task.wait(SOON).unwrap().unwrap();
     taken.checkpoint.export(&mut std::io::stdout().lock()).unwrap();
@@ -193,6 +202,7 @@ fn finish(directory: &Path) -> ExitCode {
     assert_eq!(arrived.manifest().progress.progress_ppm, 250_000);
     let restored =
         worker.checkpointer().restore(&name("traveller"), &vm, 0, Slot::B, SOON).unwrap();
+    resume(restored.task.pid()).unwrap();
     worker.let_go(&name("traveller"));
     let ended = restored.task.wait(SOON).unwrap();
     assert_eq!(ended, Some(dormouse_worker::process::Ended::Exited(0)));

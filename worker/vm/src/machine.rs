@@ -114,6 +114,12 @@ impl Machine {
         self.frozen
     }
 
+    /// Out of credits: at the baseline until a whole one is earned.
+    #[must_use]
+    pub const fn is_throttled(&self) -> bool {
+        self.throttled
+    }
+
     /// Seats a task on the first vCPU whose slot of this tier is free.
     ///
     /// # Errors

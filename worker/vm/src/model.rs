@@ -1,8 +1,11 @@
 //! The modelled backend of a VM: tasks progress exactly at the speeds they should.
+//!
+//! In virtual time it is the VM. Beside a real VM it is what that is held to: what each task
+//! should have done by now, and when it should end.
 
 use dormouse_units::{Attempt, Bytes, Credits, Ppm, Span, TaskId, Time};
 
-use crate::{Machine, MachineSpec, Mode, SeatError, Tier};
+use crate::{Machine, MachineSpec, Mode, Seat, SeatError, Tier};
 
 /// A task's work on a modelled VM.
 #[derive(Clone, Debug)]
@@ -19,18 +22,39 @@ pub struct Work {
     pub done: Ppm,
     /// Burst or baseline.
     pub mode: Mode,
+    /// In which slot of its vCPU.
+    pub tier: Tier,
     /// At which parts of the work it is checkpointed, ascending.
     pub checkpoints: Vec<Ppm>,
     /// How long it stands still for each.
     pub checkpoint_cost: Span,
+    /// Whether it stands still as soon as a checkpoint is due, or when it is told to.
+    pub hold: Hold,
+}
+
+/// When a task stands still for a checkpoint.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Hold {
+    /// As soon as it is due, for what it costs.
+    #[default]
+    WhenDue,
+    /// When [`Model::hold`] says so, for as long as it says.
+    WhenTold,
 }
 
 /// Something that happens on a modelled VM by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WorkEvent {
-    /// A task has done its work.
+    /// A task has done its work. It keeps its seat until it is stopped.
     Finished {
         /// Which.
+        task: TaskId,
+        /// Which life of it.
+        attempt: Attempt,
+    },
+    /// A checkpoint of a task that stands still when it is told to.
+    Due {
+        /// Which task.
         task: TaskId,
         /// Which life of it.
         attempt: Attempt,
@@ -56,8 +80,10 @@ struct Running {
     done: Span,
     checkpoints: std::collections::VecDeque<Ppm>,
     cost: Span,
+    when: Hold,
     /// Standing still for a checkpoint for this much longer.
     hold: Option<Span>,
+    finished: bool,
 }
 
 impl Running {
@@ -65,6 +91,23 @@ impl Running {
     fn goal(&self) -> Span {
         self.checkpoints.front().map_or(self.runtime, |&due| self.runtime.part(due))
     }
+
+    fn is(&self, (task, attempt): (TaskId, Attempt)) -> bool {
+        self.task == task && self.attempt == attempt
+    }
+}
+
+/// How far a task of a [`Model`] is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Work done, as the time it takes on this VM at full speed.
+    pub done: Span,
+    /// All of its work, likewise.
+    pub runtime: Span,
+    /// It stands still for a checkpoint for this much longer.
+    pub hold: Option<Span>,
+    /// All its work is done.
+    pub finished: bool,
 }
 
 /// One modelled VM. Time is passed to it; nothing happens between.
@@ -93,9 +136,9 @@ impl Model {
     /// # Errors
     ///
     /// There is no seat for it.
-    pub fn start(&mut self, now: Time, work: &Work) -> Result<(), SeatError> {
+    pub fn start(&mut self, now: Time, work: &Work) -> Result<Seat, SeatError> {
         self.advance(now);
-        self.machine.seat(work.task, work.attempt, work.memory, work.mode, Tier::Foreground)?;
+        let seat = self.machine.seat(work.task, work.attempt, work.memory, work.mode, work.tier)?;
         self.running.push(Running {
             task: work.task,
             attempt: work.attempt,
@@ -103,24 +146,90 @@ impl Model {
             done: work.runtime.part(work.done),
             checkpoints: work.checkpoints.iter().copied().filter(|&due| due > work.done).collect(),
             cost: work.checkpoint_cost,
+            when: work.hold,
             hold: None,
+            finished: false,
         });
-        Ok(())
+        Ok(seat)
+    }
+
+    /// How far a task is, as of the time that has been passed.
+    #[must_use]
+    pub fn progress(&self, task: TaskId, attempt: Attempt) -> Option<Progress> {
+        let r = self.running.iter().find(|r| r.is((task, attempt)))?;
+        let Running { done, runtime, hold, finished, .. } = *r;
+        Some(Progress { done, runtime, hold, finished })
+    }
+
+    /// From the time that has been passed until a task has done this much of its work; `None`:
+    /// never, at the present speeds.
+    #[must_use]
+    pub fn time_to(&self, task: TaskId, attempt: Attempt, done: Span) -> Option<Span> {
+        let r = self.running.iter().find(|r| r.is((task, attempt)))?;
+        let missing = done.saturating_sub(r.done);
+        if missing == Span::ZERO || self.machine.is_frozen() {
+            return (missing == Span::ZERO).then_some(Span::ZERO);
+        }
+        let seat = self.machine.seats().iter().find(|s| s.task == task && s.attempt == attempt)?;
+        let speed = self.machine.speed(&Seat { held: false, ..*seat });
+        Some(r.hold.unwrap_or_default() + missing.at_speed(speed)?)
+    }
+
+    /// A task stands still for `span` from now on; one that already does, for that much longer.
+    /// One that has finished first does so again after it.
+    pub fn hold(&mut self, now: Time, task: TaskId, attempt: Attempt, span: Span) {
+        self.advance(now);
+        let Some(r) = self.running.iter_mut().find(|r| r.is((task, attempt))) else { return };
+        r.hold = Some(r.hold.unwrap_or_default() + span);
+        r.finished = false;
+        self.machine.change(task, attempt, |seat| seat.held = true);
+    }
+
+    /// A task that stands still goes on.
+    pub fn release(&mut self, now: Time, task: TaskId, attempt: Attempt) {
+        self.advance(now);
+        let Some(r) = self.running.iter_mut().find(|r| r.is((task, attempt))) else { return };
+        r.hold = None;
+        self.machine.change(task, attempt, |seat| seat.held = false);
+    }
+
+    /// Passes time up to `now`, in which this much vCPU time was really used: that is what the
+    /// credits are drained by, whatever the tasks should have used.
+    pub fn pass_measured(&mut self, now: Time, used: Credits) {
+        let span = now.since(self.now);
+        self.progress_by(now);
+        self.machine.pass_measured(span, used);
     }
 
     /// A task is taken off; what of its work is done, if it was there.
     pub fn stop(&mut self, now: Time, task: TaskId, attempt: Attempt) -> Option<Ppm> {
         self.advance(now);
         self.machine.leave(task, attempt)?;
-        let place = self.running.iter().position(|r| r.task == task && r.attempt == attempt)?;
+        let place = self.running.iter().position(|r| r.is((task, attempt)))?;
         let gone = self.running.remove(place);
         Some(gone.done.fraction_of(gone.runtime))
     }
 
-    /// A task changes between burst and baseline.
-    pub fn set_mode(&mut self, now: Time, task: TaskId, attempt: Attempt, mode: Mode) {
+    /// A task changes between burst and baseline; whether it was there.
+    pub fn set_mode(&mut self, now: Time, task: TaskId, attempt: Attempt, mode: Mode) -> bool {
         self.advance(now);
-        self.machine.change(task, attempt, |seat| seat.mode = mode);
+        self.machine.change(task, attempt, |seat| seat.mode = mode)
+    }
+
+    /// A task should have started this much earlier: it is promised what it would have done.
+    pub fn head_start(&mut self, task: TaskId, attempt: Attempt, span: Span) {
+        let seat = self.machine.seats().iter().find(|s| s.task == task && s.attempt == attempt);
+        let Some(speed) = seat.map(|seat| self.machine.speed(seat)) else { return };
+        if let Some(r) = self.running.iter_mut().find(|r| r.is((task, attempt))) {
+            r.done = (r.done + span.part(speed)).min(r.runtime);
+        }
+    }
+
+    /// A task turns out to have done this much of its work, no more and no less.
+    pub fn set_done(&mut self, task: TaskId, attempt: Attempt, done: Ppm) {
+        if let Some(r) = self.running.iter_mut().find(|r| r.is((task, attempt))) {
+            r.done = r.runtime.part(done);
+        }
     }
 
     /// Hibernates.
@@ -150,7 +259,7 @@ impl Model {
     }
 
     fn time_to_goal(&self, r: &Running) -> Option<Span> {
-        if r.hold.is_some() {
+        if r.hold.is_some() || r.finished {
             return r.hold;
         }
         let seat =
@@ -169,35 +278,50 @@ impl Model {
         }
         let machine = &mut self.machine;
         for r in &mut self.running {
+            let (task, attempt) = (r.task, r.attempt);
             if r.hold == Some(Span::ZERO) {
                 r.hold = None;
-                machine.change(r.task, r.attempt, |seat| seat.held = false);
-                let done = r.checkpoints.pop_front().unwrap_or_default();
-                events.push(WorkEvent::Checkpointed { task: r.task, attempt: r.attempt, done });
+                machine.change(task, attempt, |seat| seat.held = false);
+                if r.when == Hold::WhenDue {
+                    let done = r.checkpoints.pop_front().unwrap_or_default();
+                    events.push(WorkEvent::Checkpointed { task, attempt, done });
+                }
             } else if r.hold.is_none() && r.done >= r.goal() && !r.checkpoints.is_empty() {
-                r.hold = Some(r.cost);
-                machine.change(r.task, r.attempt, |seat| seat.held = true);
+                match r.when {
+                    Hold::WhenDue => {
+                        r.hold = Some(r.cost);
+                        machine.change(task, attempt, |seat| seat.held = true);
+                    }
+                    Hold::WhenTold => {
+                        r.checkpoints.pop_front();
+                        events.push(WorkEvent::Due { task, attempt });
+                    }
+                }
             }
         }
-        self.running.retain(|r| {
-            let finished = r.hold.is_none() && r.checkpoints.is_empty() && r.done >= r.runtime;
-            if finished {
-                machine.leave(r.task, r.attempt);
-                events.push(WorkEvent::Finished { task: r.task, attempt: r.attempt });
+        for r in &mut self.running {
+            let (task, attempt) = (r.task, r.attempt);
+            let done = r.hold.is_none() && r.checkpoints.is_empty() && r.done >= r.runtime;
+            if done && !std::mem::replace(&mut r.finished, true) {
+                machine.change(task, attempt, |seat| seat.held = true);
+                events.push(WorkEvent::Finished { task, attempt });
             }
-            !finished
-        });
+        }
         events
     }
 
     /// Passes time at the present speeds.
     fn advance(&mut self, now: Time) {
         let span = now.since(self.now);
-        if span == Span::ZERO {
-            return;
-        }
-        self.now = now;
-        if self.machine.is_frozen() {
+        self.progress_by(now);
+        self.machine.pass(span);
+    }
+
+    /// What the tasks do up to `now`.
+    fn progress_by(&mut self, now: Time) {
+        let span = now.since(self.now);
+        self.now = self.now + span;
+        if span == Span::ZERO || self.machine.is_frozen() {
             return;
         }
         for r in &mut self.running {
@@ -209,7 +333,6 @@ impl Model {
                 r.done = (r.done + span.part(self.machine.speed(seat))).min(r.runtime);
             }
         }
-        self.machine.pass(span);
     }
 }
 
@@ -225,8 +348,10 @@ mod tests {
             runtime: Span::from_secs(secs),
             done: Ppm::ZERO,
             mode: Mode::Burst,
+            tier: Tier::Foreground,
             checkpoints: checkpoints.iter().map(|&ppm| Ppm::new(ppm)).collect(),
             checkpoint_cost: Span::from_secs(10),
+            hold: Hold::WhenDue,
         }
     }
 
@@ -256,7 +381,62 @@ mod tests {
                 (120, WorkEvent::Finished { task, attempt }),
             ]
         );
+        assert!(vm.progress(task, attempt).is_some_and(|p| p.finished && p.done == p.runtime));
+        assert!(vm.stop(Time::from_secs(1_000), task, attempt).is_some());
         assert!(vm.machine().seats().is_empty());
+    }
+
+    #[test]
+    fn a_task_stands_still_when_it_is_told_to() {
+        let mut vm = regular();
+        let (task, attempt) = (TaskId::new(1), Attempt::new(1));
+        let told = Work { hold: Hold::WhenTold, ..work(1, 100, &[250_000]) };
+        vm.start(Time::ZERO, &told).expect("room");
+        assert_eq!(run(&mut vm, Time::from_secs(30)), [(25, WorkEvent::Due { task, attempt })]);
+        vm.hold(Time::from_secs(30), task, attempt, Span::from_secs(10));
+        vm.step(Time::from_secs(35));
+        let at = |vm: &Model| vm.progress(task, attempt).map(|p| (p.done, p.hold));
+        assert_eq!(at(&vm), Some((Span::from_secs(30), Some(Span::from_secs(5)))));
+        let time_to = |done| vm.time_to(task, attempt, Span::from_secs(done));
+        assert_eq!((time_to(30), time_to(40)), (Some(Span::ZERO), Some(Span::from_secs(15))));
+        let finished = WorkEvent::Finished { task, attempt };
+        assert_eq!(run(&mut vm, Time::from_secs(110)), [(110, finished)]);
+        assert_eq!(vm.progress(task, attempt).map(|p| p.finished), Some(true));
+        // It should have stood still once more: it finishes that much later.
+        vm.hold(Time::from_secs(112), task, attempt, Span::from_secs(10));
+        assert_eq!(run(&mut vm, Time::from_secs(200)), [(122, finished)]);
+        assert_eq!(run(&mut vm, Time::from_secs(300)), []);
+        // A hold that came to nothing.
+        vm.hold(Time::from_secs(300), task, attempt, Span::from_secs(10));
+        vm.release(Time::from_secs(301), task, attempt);
+        assert_eq!(run(&mut vm, Time::from_secs(400)), [(301, finished)]);
+    }
+
+    #[test]
+    fn a_late_start_is_promised_what_it_missed() {
+        let mut vm = regular();
+        let (task, attempt) = (TaskId::new(1), Attempt::new(1));
+        vm.start(Time::from_secs(7), &work(1, 100, &[])).expect("room");
+        vm.head_start(task, attempt, Span::from_secs(7));
+        let finished = WorkEvent::Finished { task, attempt };
+        assert_eq!(run(&mut vm, Time::from_secs(200)), [(100, finished)]);
+    }
+
+    #[test]
+    fn credits_are_drained_by_what_was_really_used() {
+        let credits = Some(crate::CreditSpec {
+            baseline: Ppm::new(200_000),
+            earned_per_hour: Credits::ZERO,
+            initial: Credits::whole(4),
+            cap: Credits::whole(864),
+        });
+        let spec = MachineSpec { vcpus: 1, memory: Bytes::new(100), credits };
+        let mut vm = Model::new(Time::ZERO, spec);
+        vm.start(Time::ZERO, &work(1, 1_000, &[])).expect("room");
+        vm.pass_measured(Time::from_secs(60), Credits::from_vcpu_micros(30_000_000));
+        assert_eq!(vm.machine().credits(), Some(Credits::from_vcpu_micros(210_000_000)));
+        let task = (TaskId::new(1), Attempt::new(1));
+        assert_eq!(vm.progress(task.0, task.1).map(|p| p.done), Some(Span::from_secs(60)));
     }
 
     #[test]

@@ -10,6 +10,7 @@ use crate::CoordinatorError;
 use crate::batch::MachineReport;
 use crate::batch::run::Order;
 use crate::conductor::ConductorMsg;
+use crate::facts::HostLoad;
 use crate::link::Link;
 use crate::session::{Connection, Session, SessionArgs, SessionMsg};
 use crate::wire::Heard;
@@ -95,6 +96,7 @@ impl BatchState {
                         _ => {}
                     }
                 }
+                Heard::Load(load) => self.facts.load = Some(HostLoad::of(load)),
                 Heard::Batch(report) => self.take(report),
             }
         }

@@ -9,7 +9,6 @@ use dormouse_proto::v1::{
     CreateMachine, JobMoved, JobPromoted, JobRef, JobStarted, MoveJob, StartJob, VmRef, report,
 };
 use dormouse_units::TaskId;
-use nix::time::{ClockId, clock_getres};
 use tokio::{sync::mpsc, task::spawn_blocking, time::timeout};
 
 use super::{
@@ -22,7 +21,7 @@ use super::{
 };
 use crate::{
     agent::{
-        host::{Host, limit},
+        host::{Host, limit, tick},
         report::{explain, micros, report, vm_destroyed, vm_failed},
         watch::watch,
     },
@@ -391,10 +390,4 @@ impl Owner {
             tracing::error!(machine = self.id, why = explain(&error), "its groups are left behind");
         }
     }
-}
-
-/// How often the kernel's clock ticks: the resolution of the clock that is read off it.
-fn tick() -> Duration {
-    const SLOWEST: Duration = Duration::from_millis(10);
-    clock_getres(ClockId::CLOCK_MONOTONIC_COARSE).map_or(SLOWEST, Duration::from)
 }

@@ -1,16 +1,20 @@
 //! One attempt at a task on this VM.
 
 use std::{
-    collections::VecDeque,
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use dormouse_proto::v1::{StartTask, StopTask};
-use dormouse_tasks::progress::ProgressReader;
-use dormouse_units::{Attempt as AttemptNo, TaskId};
+use dormouse_tasks::progress::{Progress, ProgressReader};
+use dormouse_units::{Attempt as AttemptNo, Ppm, TaskId};
+use dormouse_vm::Ledger;
 
-use crate::{cgroup::Slot, process::Task, workspace::TaskName};
+use crate::{
+    cgroup::{self, LiftedQuota, Slot},
+    process::Task,
+    workspace::TaskName,
+};
 
 /// Names an attempt.
 pub(crate) type Key = (TaskId, AttemptNo);
@@ -19,20 +23,15 @@ pub(crate) type Key = (TaskId, AttemptNo);
 #[derive(Debug)]
 pub(crate) enum Phase {
     /// Its slot is still occupied by a task that is being killed.
-    Waiting {
-        until: Instant,
-    },
+    Waiting { until: Instant },
     /// Its process is being made or restored.
     Launching,
+    /// Its process is there, and runs or stands still.
     Running,
-    /// CRIU is at it, since then.
-    Dumping {
-        since: Instant,
-    },
-    /// It stands still after a dump, for as long as a checkpoint takes.
-    Held {
-        until: Instant,
-    },
+    /// CRIU is at it.
+    Dumping,
+    /// Its process is gone and its work done, before its time: it is finished when that has come.
+    Early { verified: bool, result: String },
     /// It has been killed and not yet been seen to be gone.
     Dying,
     /// Its process is gone.
@@ -44,12 +43,26 @@ pub(crate) enum Phase {
 pub(crate) struct Pending {
     pub(crate) number: u32,
     pub(crate) ppm: u32,
-    pub(crate) began: Instant,
+    pub(crate) stopped_at: Instant,
     pub(crate) dump: Duration,
-    /// How long the task stood still, once it runs again.
+    pub(crate) criu: Duration,
+    /// How long the task has to stand still for it, in all.
+    pub(crate) owed: Option<Duration>,
+    /// How long it stood still, once it runs again.
     pub(crate) held: Option<Duration>,
     /// Its size, once the coordinator has it, or why it has not.
     pub(crate) stored: Option<Result<u64, String>>,
+}
+
+/// CPU time, in nanoseconds, that an attempt's slot was charged.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Charges {
+    /// Before the attempt.
+    pub(crate) base: u64,
+    /// Of its birth.
+    pub(crate) birth: u64,
+    /// By CRIU: around it, in its restore, and inside it, in dumps.
+    pub(crate) criu: u64,
 }
 
 /// One attempt at a task on this VM.
@@ -67,14 +80,33 @@ pub(crate) struct Attempt {
     pub(crate) phase: Phase,
     pub(crate) process: Option<Arc<Task>>,
     pub(crate) page: Option<Arc<ProgressReader>>,
-    /// CPU time of its slot before it came, in nanoseconds.
-    pub(crate) base_ns: u64,
-    /// At which parts of the work it is still to be checkpointed, in ppm.
-    pub(crate) dues: VecDeque<u32>,
+    pub(crate) charges: Charges,
+    pub(crate) ledger: Ledger,
+    /// CPU time of the work that it came with, in nanoseconds.
+    pub(crate) came_with: u64,
+    /// What of its work the credits were charged for.
+    pub(crate) credited: Ppm,
+    /// Its quota is this many times that of its speed, to catch up.
+    pub(crate) times: Ppm,
+    /// Since when it stands still.
+    pub(crate) standing: Option<Instant>,
+    /// How long it has stood still before.
+    pub(crate) stood: Duration,
+    /// How long its VM was frozen under it.
+    pub(crate) frozen: Duration,
+    /// In how long it should have finished, once that has passed.
+    pub(crate) promised: Option<Duration>,
+    /// CPU time that it should have worked, once that is final, in nanoseconds.
+    pub(crate) final_promise: Option<u64>,
+    pub(crate) missed_checkpoints: u32,
+    /// While it ends: throttled, it would do so late.
+    pub(crate) exempt: Option<LiftedQuota<Arc<cgroup::Vm>>>,
     /// When to look at its progress next.
     pub(crate) look: Option<Instant>,
     /// A place at CRIU has been asked for.
     pub(crate) dump_asked: bool,
+    /// Another checkpoint is due before the one that is pending is settled.
+    pub(crate) due_again: bool,
     pub(crate) pending: Option<Pending>,
     /// It is to be stopped, or has been killed because of it.
     pub(crate) stop: Option<StopTask>,
@@ -85,24 +117,65 @@ pub(crate) struct Attempt {
 }
 
 impl Attempt {
+    /// What its process says of itself.
+    pub(crate) fn progress(&self) -> Option<Progress> {
+        self.page.as_ref().and_then(|page| page.read().ok())
+    }
+
     /// What of its work is done, in ppm, as it says itself.
     pub(crate) fn done_ppm(&self) -> u32 {
-        let page = self.page.as_ref().and_then(|page| page.read().ok());
-        page.map_or(self.order.done_ppm, |p| u32::try_from(p.ppm).unwrap_or(1_000_000))
+        self.progress().map_or(self.order.done_ppm, |p| u32::try_from(p.ppm).unwrap_or(1_000_000))
+    }
+
+    /// CPU time of the work that is done, in nanoseconds.
+    pub(crate) fn worked(&self) -> u64 {
+        self.ledger.part(Ppm::new(self.done_ppm()))
     }
 
     /// Something is being done to it in another thread.
     pub(crate) fn is_busy(&self) -> bool {
-        matches!(self.phase, Phase::Launching | Phase::Dumping { .. })
+        matches!(self.phase, Phase::Launching | Phase::Dumping)
     }
 
-    /// The checkpoints still to be taken of one that has `done` of its work done: evenly
-    /// spaced over the whole work.
-    pub(crate) fn dues_after(count: u32, done: u32) -> VecDeque<u32> {
+    /// It stands still since its checkpoint, and has done nothing since.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.standing.is_some() && self.pending.as_ref().is_some_and(|p| p.held.is_none())
+    }
+
+    /// Notes for how much longer it has to stand still for its checkpoint, the first time that is
+    /// known.
+    pub(crate) fn owe(&mut self, longer: Duration) {
+        if let Some(pending) = &mut self.pending {
+            pending.owed.get_or_insert_with(|| pending.stopped_at.elapsed() + longer);
+        }
+    }
+
+    /// Its VM was frozen for this long: that is nobody's time.
+    pub(crate) fn was_frozen(&mut self, span: Duration) {
+        self.frozen += span;
+        if let Phase::Waiting { until } = &mut self.phase {
+            *until += span;
+        }
+        if let Some(since) = &mut self.standing {
+            *since += span;
+        }
+        if let Some(pending) = self.pending.as_mut().filter(|p| p.held.is_none()) {
+            pending.stopped_at += span;
+        }
+    }
+
+    /// Notes that it stands no longer.
+    pub(crate) fn stands_no_longer(&mut self, now: Instant) {
+        if let Some(since) = self.standing.take() {
+            self.stood += now.saturating_duration_since(since);
+        }
+    }
+
+    /// The checkpoints of a task: evenly spaced over the whole work.
+    pub(crate) fn dues(count: u32) -> Vec<Ppm> {
         let parts = u64::from(count) + 1;
         (1..=u64::from(count))
-            .map(|k| u32::try_from(k * 1_000_000 / parts).unwrap_or(1_000_000))
-            .filter(|due| *due > done)
+            .map(|k| Ppm::new(u32::try_from(k * 1_000_000 / parts).unwrap_or(1_000_000)))
             .collect()
     }
 }
@@ -112,9 +185,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn checkpoints_are_evenly_spaced_over_what_is_left() {
-        assert_eq!(Attempt::dues_after(3, 0), [250_000, 500_000, 750_000]);
-        assert_eq!(Attempt::dues_after(3, 500_000), [750_000]);
-        assert!(Attempt::dues_after(0, 0).is_empty());
+    fn checkpoints_are_evenly_spaced_over_the_work() {
+        assert_eq!(Attempt::dues(3), [250_000, 500_000, 750_000].map(Ppm::new));
+        assert!(Attempt::dues(0).is_empty());
     }
 }

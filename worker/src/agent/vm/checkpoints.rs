@@ -6,7 +6,7 @@ use std::{
 };
 
 use dormouse_proto::v1::{CheckpointFailed, CheckpointRef, CheckpointTaken, report};
-use dormouse_units::Span;
+use dormouse_units::{Span, Time};
 use tokio::{sync::OwnedSemaphorePermit, task::spawn_blocking};
 
 use super::{
@@ -17,51 +17,37 @@ use crate::{
     agent::{
         launch::Place,
         report::{micros, report, task},
-        snapshot::{self, Snapshot, SnapshotError, Then},
+        snapshot::{self, Snapshot, SnapshotError},
         transfer,
     },
+    criu::AfterDump,
     store::Checkpoint,
 };
 
-/// A task's progress is never looked at more often than this.
-const SHORTEST_LOOK: Duration = Duration::from_millis(2);
-
 impl Owner {
-    /// Looks how far a task is: a checkpoint is due, or when to look again.
-    ///
-    /// At its quota a task does a known amount of work in a known time, so one look at
-    /// the expected moment and perhaps a few short ones after it are all there is.
-    pub(crate) fn look(&mut self, key: Key) {
-        let quota = self.attempts.iter().find(|a| a.key == key).map(|a| self.quota_of(a));
-        let able = self.host.checkpointer.is_some();
-        let Some((attempt, quota)) = self.attempt(key).zip(quota) else { return };
-        attempt.look = None;
-        let waits = attempt.pending.is_some() || attempt.dump_asked || attempt.stop.is_some();
-        if !able || waits || !matches!(attempt.phase, Phase::Running) {
-            return;
-        }
-        let Some(&due) = attempt.dues.front() else { return };
-        let done = attempt.done_ppm();
-        if done >= due {
-            self.ask_for_dump(key);
-        } else {
-            let cpu_us = u64::from(due - done) * attempt.order.cpu_us / 1_000_000;
-            let real_us = cpu_us.saturating_mul(1_000_000) / u64::from(quota.max(1));
-            let wait = Duration::from_micros(real_us).max(SHORTEST_LOOK);
-            attempt.look = Some(Instant::now() + wait);
+    /// The model says that a checkpoint is due.
+    pub(crate) fn checkpoint_is_due(&mut self, key: Key) {
+        let now = self.pass();
+        let Some(attempt) = self.attempt(key) else { return };
+        match attempt.phase {
+            Phase::Early { .. } => self.miss_checkpoint(now, key),
+            Phase::Dying | Phase::Gone => {}
+            _ if attempt.pending.is_some() || attempt.dump_asked => attempt.due_again = true,
+            _ => self.ask_for_dump(key),
         }
     }
 
-    /// Speeds have changed.
-    pub(crate) fn look_again(&mut self) {
-        let keys: Vec<Key> = self.attempts.iter().map(|a| a.key).collect();
-        for key in keys {
-            self.look(key);
+    /// A checkpoint that is not taken any more costs its time all the same.
+    pub(crate) fn miss_checkpoint(&mut self, now: Time, key: Key) {
+        let Some(attempt) = self.attempt(key) else { return };
+        attempt.missed_checkpoints += 1;
+        let cost = Span::from_micros(attempt.order.checkpoint_cost_us);
+        if self.host.hold_checkpoints {
+            self.model.hold(now, key.0, key.1, cost);
         }
     }
 
-    /// Queues for CRIU. The task runs on until its turn: a host that is busy makes a checkpoint
-    /// later, and never longer.
+    /// Queues for CRIU. The task runs on until its turn.
     pub(crate) fn ask_for_dump(&mut self, key: Key) {
         let criu = Arc::clone(&self.host.criu);
         let tell = self.tell.clone();
@@ -69,6 +55,7 @@ impl Owner {
         if std::mem::replace(&mut attempt.dump_asked, true) {
             return;
         }
+        attempt.due_again = false;
         tokio::spawn(async move {
             // It is never closed.
             if let Ok(permit) = criu.acquire_owned().await {
@@ -78,42 +65,40 @@ impl Owner {
     }
 
     pub(crate) fn dump_turn(&mut self, key: Key, permit: OwnedSemaphorePermit) {
-        let frozen = self.machine.is_frozen();
-        let hurry = self.is_waited_for();
-        let hold = self.host.hold_checkpoints;
+        let frozen = self.model.machine().is_frozen();
+        let waited_for = self.is_waited_for();
         let groups = Arc::clone(&self.groups);
         let Some(attempt) = self.attempt(key) else { return };
-        attempt.dump_asked = false;
-        if !matches!(attempt.phase, Phase::Running) {
+        let stopping = attempt.stop.is_some();
+        if !std::mem::take(&mut attempt.dump_asked) || !matches!(attempt.phase, Phase::Running) {
             return;
         }
-        let stopping = attempt.stop.is_some();
         if frozen && stopping {
             return self.kill(key);
         }
-        if frozen || (hurry && !stopping) {
-            // After the thaw.
-            attempt.look = Some(Instant::now() + SHORTEST_LOOK);
+        if frozen || (waited_for && !stopping) {
+            // After the thaw, which looks at it.
+            attempt.due_again = true;
+            attempt.look = Some(Instant::now());
             return;
         }
         let Some(process) = attempt.process.clone() else { return };
         let (page, name) = (attempt.page.clone(), attempt.name.clone());
         let place = Place { groups, cpu: attempt.cpu, slot: attempt.slot };
-        attempt.phase = Phase::Dumping { since: Instant::now() };
-        attempt.dues.pop_front();
-        let then = match (stopping, hold) {
-            (true, _) => Then::Die,
-            (false, true) => Then::Stand,
-            (false, false) => Then::Run,
-        };
+        let cost = Span::from_micros(attempt.order.checkpoint_cost_us);
+        attempt.phase = Phase::Dumping;
         let cpu = attempt.cpu;
-        self.pass();
-        self.machine.change(key.0, key.1, |seat| seat.held = true);
+        let now = self.pass();
+        if self.host.hold_checkpoints && !stopping {
+            // From now on, whenever it was due: a busy host makes a checkpoint later, never longer.
+            self.model.hold(now, key.0, key.1, cost);
+        }
         self.refresh(cpu);
+        let after = if stopping { AfterDump::Kill } else { AfterDump::Continue };
         let (host, tell) = (Arc::clone(&self.host), self.tell.clone());
         let taking = spawn_blocking(move || {
             let pages = (&*process, page.as_deref());
-            let result = snapshot::take(&host, &place, &name, key.1, pages, then);
+            let result = snapshot::take(&host, &place, &name, key.1, pages, after);
             drop(permit);
             result
         });
@@ -133,36 +118,31 @@ impl Owner {
     }
 
     fn snapshot_taken(&mut self, key: Key, snapshot: Snapshot) {
-        let hold = self.host.hold_checkpoints;
-        let cost =
-            self.attempt(key).map_or(Span::ZERO, |a| Span::from_micros(a.order.checkpoint_cost_us));
-        let cost = if hold { self.host.real(cost) } else { Duration::ZERO };
         let Some(attempt) = self.attempt(key) else { return };
-        let since = match attempt.phase {
-            Phase::Dumping { since } => since,
-            _ => snapshot.began,
-        };
-        let number = u32::try_from(snapshot.checkpoint.manifest().sequence).unwrap_or(u32::MAX);
+        let Snapshot { checkpoint, ppm, stopped_at, dump, foreign_ns } = snapshot;
+        let number = u32::try_from(checkpoint.manifest().sequence).unwrap_or(u32::MAX);
         attempt.pending = Some(Pending {
             number,
-            ppm: snapshot.ppm,
-            began: since,
-            dump: snapshot.dump,
-            held: (!hold).then_some(snapshot.dump),
+            ppm,
+            stopped_at,
+            dump,
+            criu: Duration::from_nanos(foreign_ns),
+            owed: None,
+            held: None,
             stored: None,
         });
-        attempt.phase = Phase::Held { until: since + cost };
+        attempt.charges.criu += foreign_ns;
+        attempt.standing.get_or_insert(stopped_at);
+        attempt.phase = Phase::Running;
         let (cpu, stopping) = (attempt.cpu, attempt.stop.is_some());
-        self.upload(key, number, snapshot.checkpoint);
+        self.upload(key, number, checkpoint);
         if stopping {
             self.kill(key);
             // CRIU killed it, and that was put off.
             return self.process_ended(key);
         }
         self.refresh(cpu);
-        if since + cost <= Instant::now() {
-            self.let_go(key);
-        }
+        self.look(key);
     }
 
     fn snapshot_failed(&mut self, key: Key, error: SnapshotError) {
@@ -172,9 +152,14 @@ impl Owner {
                 why: error.why.clone(),
             })));
         }
-        self.machine.change(key.0, key.1, |seat| seat.held = false);
+        let now = self.pass();
+        if !error.ended {
+            self.model.release(now, key.0, key.1);
+        }
         let Some(attempt) = self.attempt(key) else { return };
+        attempt.missed_checkpoints += u32::from(error.ended && attempt.stop.is_none());
         attempt.phase = Phase::Running;
+        attempt.stands_no_longer(Instant::now());
         let cpu = attempt.cpu;
         if error.damaging {
             attempt.wrong = Some(error.why);
@@ -186,25 +171,6 @@ impl Owner {
             self.refresh(cpu);
             self.look(key);
         }
-        // Its end, if it came during the dump, was put off.
-        self.process_ended(key);
-    }
-
-    /// The checkpoint has cost its time: the task runs on.
-    pub(crate) fn let_go(&mut self, key: Key) {
-        self.machine.change(key.0, key.1, |seat| seat.held = false);
-        let Some(attempt) = self.attempt(key) else { return };
-        attempt.phase = Phase::Running;
-        if let Some(pending) = &mut attempt.pending {
-            pending.held.get_or_insert(pending.began.elapsed());
-        }
-        let (cpu, process) = (attempt.cpu, attempt.process.clone());
-        self.pass();
-        self.refresh(cpu);
-        if let Some(process) = process {
-            snapshot::resume(&process);
-        }
-        self.settle_checkpoint(key);
         // Its end, if it came during the dump, was put off.
         self.process_ended(key);
     }
@@ -231,7 +197,7 @@ impl Owner {
     }
 
     /// Reports a checkpoint that is stored and whose task runs again.
-    fn settle_checkpoint(&mut self, key: Key) {
+    pub(crate) fn settle_checkpoint(&mut self, key: Key) {
         let id = self.id;
         let Some(attempt) = self.attempt(key) else { return };
         let settled = |p: &Pending| p.held.is_some() && p.stored.is_some();
@@ -239,11 +205,20 @@ impl Owner {
             return;
         }
         let whose = task(id, key.0.get(), key.1.get());
-        let Some(Pending { number, ppm, dump, held: Some(held), stored: Some(stored), .. }) =
-            attempt.pending.take()
+        let Some(Pending {
+            number,
+            ppm,
+            dump,
+            criu,
+            owed,
+            held: Some(held),
+            stored: Some(stored),
+            ..
+        }) = attempt.pending.take()
         else {
             return;
         };
+        let again = std::mem::take(&mut attempt.due_again);
         self.host.report(report(match stored {
             Ok(bytes) => report::Report::CheckpointTaken(CheckpointTaken {
                 task: whose,
@@ -252,9 +227,13 @@ impl Owner {
                 bytes,
                 held_us: micros(held),
                 dump_us: micros(dump),
+                owed_us: micros(owed.unwrap_or_default()),
+                criu_us: micros(criu),
             }),
             Err(why) => report::Report::CheckpointFailed(CheckpointFailed { task: whose, why }),
         }));
-        self.look(key);
+        if again {
+            self.checkpoint_is_due(key);
+        }
     }
 }

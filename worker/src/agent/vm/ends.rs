@@ -1,6 +1,6 @@
 //! Tasks that end by themselves.
 
-use dormouse_proto::v1::{TaskFailed, TaskFinished, report};
+use dormouse_proto::v1::{Ledger, TaskFailed, TaskFinished, report};
 
 use super::{
     attempt::{Attempt, Key, Phase},
@@ -22,7 +22,7 @@ impl Owner {
         let Some(process) = attempt.process.clone() else { return };
         match attempt.phase {
             // The end of the dump comes first.
-            Phase::Dumping { .. } => return,
+            Phase::Dumping => return,
             Phase::Dying => {
                 // How it died is known; this reaps it.
                 if matches!(process.try_wait(), Ok(None)) {
@@ -33,8 +33,8 @@ impl Owner {
                 self.settle_stop(key);
                 return;
             }
-            Phase::Gone => return,
-            Phase::Waiting { .. } | Phase::Launching | Phase::Running | Phase::Held { .. } => {}
+            Phase::Gone | Phase::Early { .. } => return,
+            Phase::Waiting { .. } | Phase::Launching | Phase::Running => {}
         }
         let ended = match process.try_wait() {
             Ok(Some(ended)) => ended,
@@ -49,43 +49,70 @@ impl Owner {
         let said = self.attempt(key).map(|a| (is_silent(&a.order), a.name.clone()));
         let Some((silent, name)) = said else { return };
         if silent && ended == Ended::Exited(0) {
-            return self.finish(key, true, String::new());
+            return self.say_finished(key, true, String::new());
         }
         match verdict(&self.host, &name, ended) {
-            Ok((verified, result)) => self.finish(key, verified, result),
+            Ok((verified, result)) => self.work_is_done(key, verified, result),
             Err(why) => self.fail_attempt(key, why),
         }
     }
 
-    fn finish(&mut self, key: Key, verified: bool, result: String) {
-        let Some((cpu_us, _)) = self.take_out(key) else { return };
+    /// Its work is done: it has finished, or will have when its time has come.
+    ///
+    /// It had a slice or two more than it was promised by now, and its vCPU is its own for as long
+    /// as it was promised.
+    fn work_is_done(&mut self, key: Key, verified: bool, result: String) {
+        let now = self.pass();
+        let Some(attempt) = self.attempt(key) else { return };
+        attempt.exempt = None;
+        // It came too late for a checkpoint, and stands still for it all the same.
+        if attempt.dump_asked || attempt.due_again {
+            (attempt.dump_asked, attempt.due_again) = (false, false);
+            self.miss_checkpoint(now, key);
+        }
+        let early = self.model.progress(key.0, key.1).is_some_and(|p| !p.finished);
+        let Some(attempt) = self.attempt(key) else { return };
+        if early {
+            attempt.phase = Phase::Early { verified, result };
+        } else {
+            self.say_finished(key, verified, result);
+        }
+    }
+
+    pub(crate) fn say_finished(&mut self, key: Key, verified: bool, result: String) {
+        let Some((ledger, _)) = self.take_out(key, true) else { return };
         self.host.report(report(report::Report::TaskFinished(TaskFinished {
             task: task(self.id, key.0.get(), key.1.get()),
             verified,
-            cpu_us,
+            cpu_us: ledger.charged_us,
             result,
+            ledger: Some(ledger),
         })));
         self.report_credits();
     }
 
     /// The attempt is over and its work is not done.
     pub(crate) fn fail_attempt(&mut self, key: Key, why: String) {
-        let Some((cpu_us, _)) = self.take_out(key) else { return };
+        let Some((ledger, _)) = self.take_out(key, false) else { return };
         self.host.report(report(report::Report::TaskFailed(TaskFailed {
             task: task(self.id, key.0.get(), key.1.get()),
             why,
-            cpu_us,
+            cpu_us: ledger.charged_us,
+            ledger: Some(ledger),
         })));
         self.report_credits();
     }
 
-    /// Takes an attempt whose process is gone out of the books, with its directory; its CPU time
+    /// Takes an attempt whose process is gone out of the books, with its directory; its account
     /// and what was left of it.
-    pub(crate) fn take_out(&mut self, key: Key) -> Option<(u64, Attempt)> {
-        self.pass();
-        self.machine.leave(key.0, key.1);
-        let attempt = self.remove(key)?;
-        let cpu_us = if attempt.process.is_some() { self.cpu_us(&attempt) } else { 0 };
+    pub(crate) fn take_out(&mut self, key: Key, finished: bool) -> Option<(Ledger, Attempt)> {
+        self.leave_model(key);
+        let attempt = self.attempts.iter().find(|a| a.key == key)?;
+        let (ledger, share) = (self.ledger_of(attempt, finished), self.share_of(attempt));
+        self.share.promised += share.promised;
+        self.share.received += share.received;
+        let mut attempt = self.remove(key)?;
+        attempt.exempt = None;
         self.refresh(attempt.cpu);
         let ours = self.host.places.release(self.host.workspace(), &attempt.name, key.0, key.1);
         let finished = attempt.stop.is_none() && attempt.wrong.is_none();
@@ -96,7 +123,7 @@ impl Owner {
             // Removed at the end of the run at the latest.
             tracing::warn!(why = explain(&error), "checkpoints of {} are left", attempt.name);
         }
-        Some((cpu_us, attempt))
+        Some((ledger, attempt))
     }
 
     /// Somebody may have waited for this one's slot.

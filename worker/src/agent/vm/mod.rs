@@ -1,12 +1,13 @@
 //! One VM: its owner, who alone touches its groups and processes.
 
+mod accounts;
 mod attempt;
 mod checkpoints;
-mod credits;
 mod ends;
 mod lane;
-mod meter;
 mod owner;
+mod pacing;
+mod reference;
 mod starts;
 mod stops;
 

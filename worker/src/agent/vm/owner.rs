@@ -6,9 +6,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use dormouse_proto::v1::{CreateVm, SetMode, StartTask, StopTask, VmRef, VmShare, report};
-use dormouse_units::{Bytes, Credits, Ppm};
-use dormouse_vm::{CreditSpec, Machine, MachineSpec};
+use dormouse_proto::v1::{CreateVm, SetMode, StartTask, StopTask, VmRef, report};
+use dormouse_units::{Bytes, Credits, Ppm, Time};
+use dormouse_vm::{CreditSpec, MachineSpec, Model};
 use tokio::{
     sync::{OwnedSemaphorePermit, mpsc},
     task::spawn_blocking,
@@ -16,6 +16,7 @@ use tokio::{
 };
 
 use super::{
+    accounts::Share,
     attempt::{Attempt, Key, Phase},
     lane::Lane,
 };
@@ -23,7 +24,7 @@ use crate::{
     agent::{
         host::{Host, limit},
         launch::Birth,
-        report::{explain, micros, report, took, vm_destroyed, vm_failed},
+        report::{explain, report, took, vm_destroyed, vm_failed},
         snapshot::{Snapshot, SnapshotError},
     },
     cgroup,
@@ -73,7 +74,10 @@ enum After {
 pub(crate) struct Owner {
     pub(crate) host: Arc<Host>,
     pub(crate) id: u32,
-    pub(crate) machine: Machine,
+    /// What should be: who sits where, and how far each should be by now.
+    pub(crate) model: Model,
+    /// When that began.
+    pub(crate) created: Instant,
     pub(crate) groups: Arc<cgroup::Vm>,
     pub(crate) lanes: Vec<Lane>,
     pub(crate) attempts: Vec<Attempt>,
@@ -81,10 +85,9 @@ pub(crate) struct Owner {
     queue: VecDeque<(Ask, Instant)>,
     /// To itself.
     pub(crate) tell: mpsc::UnboundedSender<Message>,
-    /// Up to when the credits are counted, and what was used since, in emulated vCPU time.
-    pub(crate) credited: Instant,
-    pub(crate) used_vcpu_us: u64,
-    frozen_at: Option<Instant>,
+    /// Of the attempts that are over.
+    pub(crate) share: Share,
+    pub(crate) frozen_at: Option<Instant>,
     failed: bool,
 }
 
@@ -141,14 +144,17 @@ impl Owner {
         Ok(Self {
             host: Arc::clone(host),
             id,
-            machine: Machine::new(MachineSpec { vcpus, memory: Bytes::new(memory), credits }),
+            model: Model::new(
+                Time::ZERO,
+                MachineSpec { vcpus, memory: Bytes::new(memory), credits },
+            ),
+            created: Instant::now(),
             groups: Arc::new(groups),
             lanes: (0..vcpus).map(|_| Lane::default()).collect(),
             attempts: Vec::new(),
             queue: VecDeque::new(),
             tell,
-            credited: Instant::now(),
-            used_vcpu_us: 0,
+            share: Share::default(),
             frozen_at: None,
             failed: false,
         })
@@ -212,31 +218,25 @@ impl Owner {
 
     /// The next moment at which something is due by itself.
     fn next_wake(&self) -> Option<Instant> {
-        if self.machine.is_frozen() {
+        if self.model.machine().is_frozen() {
             return None;
         }
         let attempts = self.attempts.iter().filter_map(|a| match a.phase {
-            Phase::Waiting { until } | Phase::Held { until } => Some(until),
+            Phase::Waiting { until } => Some(until),
             Phase::Running => a.look,
             _ => None,
         });
-        attempts.chain(self.credits_turn_at()).min()
+        attempts.chain(self.model_wakes_at()).min()
     }
 
     fn on_time(&mut self) {
+        self.let_happen();
         let now = Instant::now();
-        if self.credits_turn_at().is_some_and(|at| at <= now) {
-            self.pass();
-            self.refresh_all();
-            self.report_credits();
-            self.look_again();
-        }
-        let due: Vec<Key> = self.attempts.iter().map(|a| a.key).collect();
-        for key in due {
+        let all: Vec<Key> = self.attempts.iter().map(|a| a.key).collect();
+        for key in all {
             let Some(attempt) = self.attempt(key) else { continue };
             match attempt.phase {
                 Phase::Waiting { until } if until <= now => self.slot_stays_occupied(key),
-                Phase::Held { until } if until <= now => self.let_go(key),
                 Phase::Running if attempt.look.is_some_and(|at| at <= now) => self.look(key),
                 _ => {}
             }
@@ -253,38 +253,24 @@ impl Owner {
         Some(self.attempts.remove(place))
     }
 
-    /// CPU time this attempt has spent on this VM, in microseconds.
-    pub(crate) fn cpu_us(&self, attempt: &Attempt) -> u64 {
-        match self.groups.slot_cpu_ns(attempt.cpu, attempt.slot) {
-            Ok(ns) => ns.saturating_sub(attempt.base_ns) / 1000,
-            Err(error) => {
-                tracing::warn!(%error, "the CPU time of {} is not known", attempt.name);
-                0
-            }
-        }
-    }
-
     async fn freeze(&mut self, asked: Instant) {
-        if self.machine.is_frozen() {
+        if self.model.machine().is_frozen() {
             self.host.report(report(report::Report::VmFrozen(took(self.id, Duration::ZERO))));
             return;
         }
-        self.pass();
-        self.stop_counting();
         let groups = Arc::clone(&self.groups);
         let frozen = spawn_blocking(move || groups.freeze(limit::FREEZE)).await;
         match frozen {
             Ok(Ok(_)) => {
-                self.machine.freeze();
+                self.let_happen();
+                let now = self.pass();
+                self.model.freeze(now);
                 self.frozen_at = Some(Instant::now());
                 let took = took(self.id, asked.elapsed());
                 self.host.report(report(report::Report::VmFrozen(took)));
                 self.report_share();
             }
-            Ok(Err(error)) => {
-                self.refresh_all();
-                self.fail(&error);
-            }
+            Ok(Err(error)) => self.fail(&error),
             Err(error) => self.fail(&error),
         }
     }
@@ -293,13 +279,11 @@ impl Owner {
         let groups = Arc::clone(&self.groups);
         match spawn_blocking(move || groups.thaw(limit::FREEZE)).await {
             Ok(Ok(_)) => {
-                self.machine.thaw();
-                self.credited = Instant::now();
+                let now = self.pass();
+                self.model.thaw(now);
                 let stood = self.frozen_at.take().map_or(Duration::ZERO, |at| at.elapsed());
                 for attempt in &mut self.attempts {
-                    if let Phase::Held { until } | Phase::Waiting { until } = &mut attempt.phase {
-                        *until += stood;
-                    }
+                    attempt.was_frozen(stood);
                 }
                 self.refresh_all();
                 self.look_again();
@@ -313,7 +297,6 @@ impl Owner {
     }
 
     async fn destroy(&mut self) {
-        self.stop_counting();
         self.report_share();
         let processes: Vec<_> = self.attempts.iter().filter_map(|a| a.process.clone()).collect();
         let groups = Arc::clone(&self.groups);
@@ -334,17 +317,6 @@ impl Owner {
             let (task, number) = attempt.key;
             self.host.places.release(self.host.workspace(), &attempt.name, task, number);
         }
-    }
-
-    /// What was promised and received since the VM was created.
-    pub(crate) fn report_share(&self) {
-        let promised: Duration = self.lanes.iter().map(|l| l.meter.promised()).sum();
-        let received: Duration = self.lanes.iter().map(|l| l.meter.received()).sum();
-        self.host.report(report(report::Report::VmShare(VmShare {
-            vm: self.id,
-            promised_us: micros(promised),
-            received_us: micros(received),
-        })));
     }
 
     /// The VM cannot go on; the coordinator will have it destroyed.

@@ -6,11 +6,11 @@ use std::{
 };
 
 use dormouse_proto::v1::{Mode as WireMode, StartTask, TaskStarted, Tier as WireTier, report};
-use dormouse_units::{Attempt as AttemptNo, Bytes, TaskId};
-use dormouse_vm::{Mode, Tier};
+use dormouse_units::{Attempt as AttemptNo, Bytes, Ppm, Span, TaskId};
+use dormouse_vm::{Hold, Ledger, Mode, Tier, Work};
 
 use super::{
-    attempt::{Attempt, Key, Phase},
+    attempt::{Attempt, Charges, Key, Phase},
     owner::{Message, Owner},
 };
 use crate::{
@@ -33,7 +33,7 @@ impl Owner {
     }
 
     fn seat(&mut self, order: &StartTask, asked: Instant) -> Result<(), String> {
-        if self.machine.is_frozen() {
+        if self.model.machine().is_frozen() {
             return Err("the VM is frozen".to_owned());
         }
         let key = (TaskId::new(order.task), AttemptNo::new(order.attempt));
@@ -45,16 +45,32 @@ impl Owner {
             WireTier::Foreground => Tier::Foreground,
             WireTier::Background => Tier::Background,
         };
-        self.pass();
-        let memory = Bytes::new(order.memory_bytes);
-        let seat = self
-            .machine
-            .seat(key.0, key.1, memory, mode(order.mode()), tier)
-            .map_err(|e| explain(&e))?;
+        let checkpoints = match &self.host.checkpointer {
+            Some(_) => Attempt::dues(order.checkpoints),
+            None => Vec::new(),
+        };
+        let done = Ppm::new(order.done_ppm);
+        let work = Work {
+            task: key.0,
+            attempt: key.1,
+            memory: Bytes::new(order.memory_bytes),
+            runtime: Span::from_micros(order.runtime_us),
+            done,
+            mode: mode(order.mode()),
+            tier,
+            checkpoints,
+            checkpoint_cost: Span::from_micros(order.checkpoint_cost_us),
+            hold: Hold::WhenTold,
+        };
+        let now = self.pass();
+        let seat = self.model.start(now, &work).map_err(|e| explain(&e))?;
+        let late = Duration::from_micros(order.late_us);
+        self.model.head_start(key.0, key.1, self.host.emulated(late));
+        let ledger = Ledger::new(order.cpu_us.saturating_mul(1000));
         self.attempts.push(Attempt {
             key,
             name,
-            asked,
+            asked: asked.checked_sub(late).unwrap_or(asked),
             cpu: seat.cpu,
             slot: if tier == Tier::Foreground { Slot::A } else { Slot::B },
             share: self.host.core_share(order.cpu_us, order.runtime_us),
@@ -62,10 +78,21 @@ impl Owner {
             phase: Phase::Waiting { until: Instant::now() + limit::KILL },
             process: None,
             page: None,
-            base_ns: 0,
-            dues: Attempt::dues_after(order.checkpoints, order.done_ppm),
+            charges: Charges::default(),
+            came_with: ledger.part(done),
+            ledger,
+            credited: done,
+            times: Ppm::ONE,
+            standing: None,
+            stood: Duration::ZERO,
+            frozen: Duration::ZERO,
+            promised: None,
+            final_promise: None,
+            missed_checkpoints: 0,
+            exempt: None,
             look: None,
             dump_asked: false,
+            due_again: false,
             pending: None,
             stop: None,
             wrong: None,
@@ -105,7 +132,7 @@ impl Owner {
     }
 
     pub(crate) fn slot_stays_occupied(&mut self, key: Key) {
-        self.machine.leave(key.0, key.1);
+        self.leave_model(key);
         if let Some(attempt) = self.remove(key) {
             let why = format!(
                 "its slot is still occupied by a task that was killed {} ms ago",
@@ -120,9 +147,17 @@ impl Owner {
         match result {
             Ok(birth) => {
                 attempt.phase = Phase::Running;
-                attempt.base_ns = birth.base_ns;
-                attempt.order.done_ppm = birth.done_ppm;
-                attempt.dues = Attempt::dues_after(attempt.order.checkpoints, birth.done_ppm);
+                let born = birth.born_ns.saturating_sub(birth.base_ns);
+                attempt.charges.base = birth.base_ns;
+                match attempt.order.checkpoint {
+                    0 => attempt.charges.birth = born,
+                    _ => attempt.charges.criu = born,
+                }
+                let done = Ppm::new(birth.done_ppm);
+                let older = std::mem::replace(&mut attempt.order.done_ppm, birth.done_ppm)
+                    != birth.done_ppm;
+                attempt.credited = done;
+                attempt.came_with = attempt.ledger.part(done);
                 attempt.page = birth.page.map(Arc::new);
                 let took = birth.at.saturating_duration_since(attempt.asked);
                 let process = Arc::new(birth.process);
@@ -135,6 +170,11 @@ impl Owner {
                 })));
                 if let Some(ended) = birth.ended {
                     return self.conclude(key, ended);
+                }
+                if older {
+                    // An older checkpoint than the one that was wanted: there is more to do.
+                    self.pass();
+                    self.model.set_done(key.0, key.1, done);
                 }
                 self.refresh(cpu);
                 self.watch(key, &process);

@@ -1,6 +1,8 @@
 //! Stopping tasks, and changing how they run.
 
-use dormouse_proto::v1::{SetMode, StopTask, TaskStopped, report};
+use std::sync::Arc;
+
+use dormouse_proto::v1::{Ledger, SetMode, StopTask, TaskStopped, report};
 use dormouse_units::{Attempt as AttemptNo, TaskId};
 
 use super::{
@@ -13,28 +15,35 @@ use crate::agent::report::{explain, report, task};
 impl Owner {
     pub(crate) fn stop(&mut self, stop: StopTask) {
         let key = (TaskId::new(stop.task), AttemptNo::new(stop.attempt));
-        let frozen = self.machine.is_frozen();
+        let frozen = self.model.machine().is_frozen();
         let can_keep = !frozen && self.host.checkpointer.is_some();
         let Some(attempt) = self.attempts.iter_mut().find(|a| a.key == key) else {
             // It has ended, and that was reported.
-            return self.say_stopped(key, 0, 0, 0);
+            return self.say_stopped(key, 0, 0, &Ledger::default());
         };
         let keep = stop.keep && can_keep;
         match attempt.phase {
-            Phase::Launching | Phase::Dumping { .. } => attempt.stop = Some(stop),
+            Phase::Launching | Phase::Dumping => attempt.stop = Some(stop),
             Phase::Dying | Phase::Gone => {}
             Phase::Waiting { .. } => {
                 attempt.stop = Some(stop);
-                if let Some((cpu_us, attempt)) = self.take_out(key) {
-                    self.say_stopped(key, attempt.order.done_ppm, 0, cpu_us);
+                if let Some((ledger, attempt)) = self.take_out(key, false) {
+                    self.say_stopped(key, attempt.order.done_ppm, 0, &ledger);
                 }
             }
-            Phase::Running if keep => {
+            // Its process is gone, and its time has not come: there is nothing to be kept.
+            Phase::Early { .. } => {
+                attempt.stop = Some(stop);
+                if let Some((ledger, attempt)) = self.take_out(key, false) {
+                    self.say_stopped(key, attempt.order.done_ppm, 0, &ledger);
+                }
+            }
+            // One that stands since its checkpoint has done nothing since.
+            Phase::Running if keep && !attempt.is_kept() => {
                 attempt.stop = Some(stop);
                 self.ask_for_dump(key);
             }
-            // One that is held has just been checkpointed, and has done nothing since.
-            Phase::Running | Phase::Held { .. } => {
+            Phase::Running => {
                 attempt.stop = Some(StopTask { keep, ..stop });
                 self.kill(key);
             }
@@ -46,20 +55,26 @@ impl Owner {
     /// On a frozen VM it is not seen to be gone before the thaw; it never executes another
     /// instruction of its own, since it wakes inside the kernel, with the signal pending.
     pub(crate) fn kill(&mut self, key: Key) {
-        self.pass();
-        self.machine.leave(key.0, key.1);
-        let frozen = self.machine.is_frozen();
+        self.leave_model(key);
+        let frozen = self.model.machine().is_frozen();
+        let groups = Arc::clone(&self.groups);
         let Some(attempt) = self.attempt(key) else { return };
         if let Some(Err(error)) = attempt.process.as_ref().map(|process| process.kill()) {
             tracing::error!(why = explain(&error), "a task survives");
         }
+        // Throttled it would die late; with the signal pending it does no more work.
+        let lifted = groups.lift_quota_of(attempt.cpu, attempt.slot);
         attempt.phase = Phase::Dying;
         let cpu = attempt.cpu;
+        match lifted {
+            Ok(lifted) => attempt.exempt = Some(lifted),
+            Err(error) => self.fail(&error),
+        }
         self.refresh(cpu);
         self.report_credits();
         if frozen && let Some(attempt) = self.attempts.iter().find(|a| a.key == key) {
-            let (done, cpu_us) = (attempt.done_ppm(), self.cpu_us(attempt));
-            self.say_stopped(key, done, 0, cpu_us);
+            let ledger = self.ledger_of(attempt, false);
+            self.say_stopped(key, attempt.done_ppm(), 0, &ledger);
             if let Some(attempt) = self.attempt(key) {
                 attempt.reported = true;
             }
@@ -87,25 +102,26 @@ impl Owner {
                 }
             }
         }
-        let Some((cpu_us, attempt)) = self.take_out(key) else { return };
+        let Some((ledger, attempt)) = self.take_out(key, false) else { return };
         if !attempt.reported {
-            self.say_stopped(key, kept.0, kept.1, cpu_us);
+            self.say_stopped(key, kept.0, kept.1, &ledger);
         }
     }
 
-    fn say_stopped(&self, key: Key, done_ppm: u32, checkpoint: u32, cpu_us: u64) {
+    fn say_stopped(&self, key: Key, done_ppm: u32, checkpoint: u32, ledger: &Ledger) {
         self.host.report(report(report::Report::TaskStopped(TaskStopped {
             task: task(self.id, key.0.get(), key.1.get()),
             done_ppm,
             checkpoint,
-            cpu_us,
+            cpu_us: ledger.charged_us,
+            ledger: Some(*ledger),
         })));
     }
 
     pub(crate) fn set_mode(&mut self, set: SetMode) {
-        self.pass();
+        let now = self.pass();
         let key = (TaskId::new(set.task), AttemptNo::new(set.attempt));
-        if self.machine.change(key.0, key.1, |seat| seat.mode = mode(set.mode())) {
+        if self.model.set_mode(now, key.0, key.1, mode(set.mode())) {
             self.refresh_all();
             self.look(key);
             self.report_credits();

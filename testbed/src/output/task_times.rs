@@ -1,0 +1,303 @@
+//! The time that each task took against the time that its VM promised it.
+
+use dormouse_engine::Ledger;
+use dormouse_units::{Attempt, Ppm, Span, TaskId};
+use serde::{Deserialize, Serialize};
+
+use crate::experiment::Experiment;
+use crate::record::{AttemptEnd, AttemptHistory, Record, VmHistory};
+
+/// What the worker promised may differ from what the experiment says by this part …
+const PROMISE_TOLERANCE: f64 = 0.01;
+/// … and this much real time, for what passes between two looks at a clock, in seconds.
+const PROMISE_SLACK_S: f64 = 0.02;
+
+/// How long a task has to stand still for a checkpoint may be missed by this part …
+const HOLD_TOLERANCE: f64 = 0.25;
+/// … and this much real time, in microseconds.
+const HOLD_SLACK_US: u64 = 20_000;
+
+/// A task may be ahead of its promise, or behind it where it is interrupted, by what its VM may
+/// miss it by and this many slices of its quota: it is kept two ahead.
+const SLICES: f64 = 4.0;
+
+/// How many tasks a note names.
+const NAMED: usize = 5;
+
+/// One attempt at a task that came to its end, live.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TaskTime {
+    /// The task.
+    pub task: TaskId,
+    /// Which attempt.
+    pub attempt: Attempt,
+    /// Emulated time that its VM promised it would take.
+    pub promised: Span,
+    /// Emulated time that it took, without the time its VM was frozen.
+    pub took: Span,
+}
+
+impl TaskTime {
+    /// The part by which it took longer than promised; negative where it took less.
+    #[must_use]
+    pub fn error(&self) -> f64 {
+        self.took.as_secs_f64() / self.promised.as_secs_f64().max(1e-6) - 1.0
+    }
+}
+
+/// How far a run's tasks were from what their VMs promised them. Errors are parts of a task's
+/// time, and of its work where it says so.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TaskTimes {
+    /// Attempts that finished, whose time is judged.
+    pub tasks_judged: usize,
+    /// Attempts that did not, whose work up to then is judged.
+    pub attempts_unfinished: usize,
+    /// The error that is the furthest from zero, of the time of one that finished.
+    pub worst_task_error: f64,
+    /// The mean error of those: the bias.
+    pub mean_task_error: f64,
+    /// The error below which a twentieth, a half and all but a twentieth of them are.
+    pub task_error_quantiles: [f64; 3],
+    /// The error of the work of one that did not finish, as a part of all of its task's.
+    pub worst_unfinished_error: f64,
+    /// The most that one was ever seen ahead of and behind its promise, as parts of its work.
+    pub worst_ahead: f64,
+    /// See above.
+    pub worst_behind: f64,
+    /// CPU time in real seconds: of the tasks' own work, of their births, of CRIU in and around
+    /// them, and the rest of what was charged for them.
+    pub worked_s: f64,
+    /// See above.
+    pub births_s: f64,
+    /// See above.
+    pub criu_s: f64,
+    /// See above.
+    pub rest_s: f64,
+    /// Checkpoints that tasks were too late for, though they stood still for them.
+    pub checkpoints_missed: u32,
+}
+
+/// What each finished attempt was promised and took.
+#[must_use]
+pub fn task_times(record: &Record) -> Vec<TaskTime> {
+    attempts(record).filter_map(|(task, attempt, vm)| time_of(record, task, attempt, vm)).collect()
+}
+
+fn attempts(record: &Record) -> impl Iterator<Item = (TaskId, &AttemptHistory, &VmHistory)> {
+    (0..).map(TaskId::new).zip(&record.tasks).flat_map(move |(task, history)| {
+        history.attempts.iter().filter_map(move |a| record.vms.get(&a.vm).map(|vm| (task, a, vm)))
+    })
+}
+
+/// The time of an attempt that finished.
+fn time_of(
+    record: &Record,
+    task: TaskId,
+    attempt: &AttemptHistory,
+    vm: &VmHistory,
+) -> Option<TaskTime> {
+    let (ended, AttemptEnd::Finished) = attempt.ended.as_ref()? else { return None };
+    let took = vm.awake(attempt.started?, *ended);
+    let promised = match record.is_virtual() {
+        // The model keeps its promises.
+        true => took,
+        false => record.emulated(attempt.ledger?.real_promised_us),
+    };
+    Some(TaskTime { task, attempt: attempt.attempt, promised, took })
+}
+
+impl TaskTimes {
+    /// From the accounts in the log. What is past `live.worst-error` and `live.mean-error`, and
+    /// what the workers' accounts do not agree with, is noted.
+    #[must_use]
+    pub fn of(experiment: &Experiment, record: &Record, notes: &mut Vec<String>) -> Self {
+        let mut times = Self::default();
+        let mut errors = Vec::new();
+        let (mut unlike, mut ahead, mut interrupted) = (Vec::new(), Vec::new(), Vec::new());
+        for (task, attempt, vm) in attempts(record) {
+            let Some(ledger) = attempt.ledger else { continue };
+            times.add_cpu(&ledger);
+            let whole = ledger.real_whole_work_us;
+            times.worst_ahead = times.worst_ahead.max(ratio(ledger.real_ahead_us, whole));
+            let bearable = experiment.live.worst_error * whole_f64(whole)
+                + SLICES * ledger.real_slice_us as f64;
+            if ledger.real_ahead_us as f64 > bearable {
+                ahead.push(format!(
+                    "{task} was {} of its work ahead of its promise for a while",
+                    percent(ratio(ledger.real_ahead_us, whole))
+                ));
+            }
+            times.worst_behind = times.worst_behind.max(ratio(ledger.real_behind_us, whole));
+            match time_of(record, task, attempt, vm) {
+                Some(time) => {
+                    if let Some(owed) = owed(experiment, task, attempt, vm)
+                        && !agrees(time.promised, owed, experiment.live.speedup)
+                    {
+                        unlike.push(format!(
+                            "{task} was promised {:.1} s by its worker and {:.1} s by the experiment",
+                            time.promised.as_secs_f64(),
+                            owed.as_secs_f64()
+                        ));
+                    }
+                    errors.push((time.error(), task));
+                }
+                None => {
+                    times.attempts_unfinished += 1;
+                    let missing = signed(ledger.real_worked_us, ledger.real_promised_work_us);
+                    let error = missing / whole_f64(whole);
+                    if error.abs() > times.worst_unfinished_error.abs() {
+                        times.worst_unfinished_error = error;
+                    }
+                    if missing.abs() > bearable {
+                        interrupted.push(format!(
+                            "{task} was interrupted when it had worked {} {} than promised by then",
+                            percent(error.abs()),
+                            if error > 0.0 { "more" } else { "less" }
+                        ));
+                    }
+                }
+            }
+        }
+        times.judge(experiment, errors, notes);
+        for found in [&unlike, &ahead, &interrupted] {
+            few(found, "tasks", notes);
+        }
+        short_holds(record, notes);
+        times
+    }
+
+    fn add_cpu(&mut self, of: &Ledger) {
+        let seconds = |us: u64| us as f64 / 1e6;
+        let named = of.real_worked_us + of.real_birth_us + of.real_criu_us;
+        self.worked_s += seconds(of.real_worked_us);
+        self.births_s += seconds(of.real_birth_us);
+        self.criu_s += seconds(of.real_criu_us);
+        self.rest_s += seconds(of.real_charged_us.saturating_sub(named));
+        self.checkpoints_missed += of.missed_checkpoints;
+    }
+
+    fn judge(
+        &mut self,
+        experiment: &Experiment,
+        mut errors: Vec<(f64, TaskId)>,
+        notes: &mut Vec<String>,
+    ) {
+        let (worst, mean) = (experiment.live.worst_error, experiment.live.mean_error);
+        errors.sort_by(|a, b| a.0.total_cmp(&b.0));
+        self.tasks_judged = errors.len();
+        if !errors.is_empty() {
+            let at = |part: f64| errors[((errors.len() - 1) as f64 * part).round() as usize].0;
+            self.task_error_quantiles = [at(0.05), at(0.5), at(0.95)];
+            self.mean_task_error =
+                errors.iter().map(|(error, _)| error).sum::<f64>() / errors.len() as f64;
+            let (low, high) = (at(0.0), at(1.0));
+            self.worst_task_error = if -low > high { low } else { high };
+        }
+        if self.mean_task_error.abs() > mean {
+            notes.push(format!(
+                "tasks took {} than promised on average; at most {} is allowed",
+                by(self.mean_task_error),
+                percent(mean)
+            ));
+        }
+        errors.sort_by(|a, b| b.0.abs().total_cmp(&a.0.abs()));
+        let past: Vec<_> = errors.iter().take_while(|(error, _)| error.abs() > worst).collect();
+        if !past.is_empty() {
+            let named: Vec<_> = past
+                .iter()
+                .take(NAMED)
+                .map(|(error, task)| format!("{task} {}", by(*error)))
+                .collect();
+            let more = if past.len() > NAMED { ", …" } else { "" };
+            notes.push(format!(
+                "{} of {} tasks took more or less than promised by over {}: {}{more}",
+                past.len(),
+                errors.len(),
+                percent(worst),
+                named.join(", ")
+            ));
+        }
+        if self.checkpoints_missed > 0 {
+            notes.push(format!(
+                "{} checkpoints were not taken, because CRIU's turn came after the task's end",
+                self.checkpoints_missed
+            ));
+        }
+    }
+}
+
+/// What a task that runs undisturbed on a VM that is always as fast is owed: its work, and its
+/// checkpoints. `None` for a burstable VM, whose speed hangs on its credits.
+fn owed(
+    experiment: &Experiment,
+    task: TaskId,
+    attempt: &AttemptHistory,
+    vm: &VmHistory,
+) -> Option<Span> {
+    let setup = &experiment.setup;
+    if setup.catalogue.get(&vm.kind)?.burstable.is_some() {
+        return None;
+    }
+    let spec = setup.bag.tasks.get(task.get() as usize)?;
+    let runtime = *spec.runtime.get(&vm.kind)?;
+    let done = attempt.from.map_or(Ppm::ZERO, |(_, done)| done);
+    let plan = setup.checkpoint.plan(spec.memory, runtime);
+    Some(runtime.part(done.rest()) + plan.cost.times(u64::from(plan.left_after(done))))
+}
+
+fn agrees(promised: Span, owed: Span, speedup: f64) -> bool {
+    let (promised, owed) = (promised.as_secs_f64(), owed.as_secs_f64());
+    (promised - owed).abs() <= owed * PROMISE_TOLERANCE + PROMISE_SLACK_S * speedup
+}
+
+/// Checkpoints for which a task stood still for less than it had to.
+fn short_holds(record: &Record, notes: &mut Vec<String>) {
+    let mut short = Vec::new();
+    for (task, attempt, _) in attempts(record) {
+        for mark in &attempt.checkpoints {
+            let missing = mark.real_owed_us.saturating_sub(mark.real_held_us);
+            if missing as f64 > mark.real_owed_us as f64 * HOLD_TOLERANCE && missing > HOLD_SLACK_US
+            {
+                short.push(format!(
+                    "{task} stood still for {} ms of {} ms for a checkpoint",
+                    mark.real_held_us / 1000,
+                    mark.real_owed_us / 1000
+                ));
+            }
+        }
+    }
+    few(&short, "checkpoints", notes);
+}
+
+/// Some of what was found, and how many there are.
+fn few(found: &[String], what: &str, notes: &mut Vec<String>) {
+    if let Some(first) = found.first() {
+        let more = match found.len() {
+            1 => String::new(),
+            n => format!(" (and {} more {what})", n - 1),
+        };
+        notes.push(format!("{first}{more}"));
+    }
+}
+
+fn signed(a: u64, b: u64) -> f64 {
+    a as f64 - b as f64
+}
+
+fn whole_f64(whole: u64) -> f64 {
+    whole.max(1) as f64
+}
+
+fn ratio(part: u64, whole: u64) -> f64 {
+    part as f64 / whole_f64(whole)
+}
+
+fn percent(part: f64) -> String {
+    format!("{:.1} %", part * 100.0)
+}
+
+fn by(error: f64) -> String {
+    format!("{} {}", percent(error.abs()), if error < 0.0 { "less" } else { "more" })
+}

@@ -1,0 +1,99 @@
+//! What this host does beside the worker's VMs.
+
+use std::{fs, io, sync::Arc, time::Instant};
+
+use dormouse_proto::v1::HostLoad;
+use nix::{
+    sched::CpuSet,
+    time::{ClockId, clock_gettime},
+};
+
+use super::{available_millicores, host::Host};
+
+/// The unit of times in `/proc/stat`, on every Linux that this runs on (time(7), USER_HZ).
+const TICKS_PER_SECOND: u64 = 100;
+
+/// Counts from its making on.
+#[derive(Debug)]
+pub(crate) struct Load {
+    host: Arc<Host>,
+    since: Instant,
+    before: Counts,
+}
+
+/// CPU time in microseconds.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    busy: u64,
+    ours: u64,
+}
+
+impl Load {
+    /// From now on.
+    pub(crate) fn begin(host: &Arc<Host>) -> Self {
+        let before = counts(host).unwrap_or_default();
+        Self { host: Arc::clone(host), since: Instant::now(), before }
+    }
+
+    /// What was used since; `None` where the kernel does not say.
+    pub(crate) fn report(&self) -> Option<HostLoad> {
+        let now = counts(&self.host)?;
+        Some(HostLoad {
+            elapsed_us: super::report::micros(self.since.elapsed()),
+            millicores: available_millicores(),
+            busy_us: now.busy.saturating_sub(self.before.busy),
+            ours_us: now.ours.saturating_sub(self.before.ours),
+            machine: machine(),
+        })
+    }
+}
+
+fn counts(host: &Host) -> Option<Counts> {
+    let stat = fs::read_to_string("/proc/stat").ok()?;
+    let groups = host.prepared.tree.cpu_ns().ok()?;
+    let own = clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID).ok()?;
+    let own = u64::try_from(std::time::Duration::from(own).as_micros()).ok()?;
+    let criu = host.prepared.criu_cpu_ns();
+    Some(Counts { busy: busy_us(&stat, host.cores.all()), ours: (groups + criu) / 1000 + own })
+}
+
+/// Time for which these cores were busy, by `/proc/stat` (proc(5)).
+fn busy_us(stat: &str, cores: &CpuSet) -> u64 {
+    let mut ticks = 0;
+    for line in stat.lines() {
+        let mut words = line.split_whitespace();
+        let core = words.next().and_then(|name| name.strip_prefix("cpu")?.parse().ok());
+        if !core.is_some_and(|core| cores.is_set(core).unwrap_or(false)) {
+            continue;
+        }
+        // user nice system idle iowait irq softirq steal; guest time is in user already.
+        let all: Vec<u64> = words.filter_map(|word| word.parse().ok()).collect();
+        ticks += all.iter().take(8).sum::<u64>() - all.iter().skip(3).take(2).sum::<u64>();
+    }
+    ticks * 1_000_000 / TICKS_PER_SECOND
+}
+
+/// Names the running kernel.
+fn machine() -> String {
+    let read: io::Result<String> = fs::read_to_string("/proc/sys/kernel/random/boot_id");
+    read.map(|id| id.trim().to_owned()).unwrap_or_default()
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_workers_cores_count_and_idle_time_does_not() {
+        let stat = "cpu  9 9 9 9 9 9 9 9 9 9\ncpu0 10 0 5 1000 50 1 2 3 7 0\n\
+                    cpu1 1 0 0 0 0 0 0 0 0 0\nintr 5\ncpux 1\n";
+        let mut cores = CpuSet::new();
+        cores.set(0).unwrap();
+        assert_eq!(busy_us(stat, &cores), 21 * 10_000);
+        cores.set(1).unwrap();
+        assert_eq!(busy_us(stat, &cores), 22 * 10_000);
+        assert_eq!(busy_us("", &cores), 0);
+        assert!(!machine().is_empty());
+    }
+}

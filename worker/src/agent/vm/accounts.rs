@@ -1,0 +1,90 @@
+//! What attempts and the VM were promised and got, in the words of the wire.
+
+use std::time::{Duration, Instant};
+
+use dormouse_proto::v1::{Ledger, VmShare, report};
+
+use super::{attempt::Attempt, owner::Owner};
+use crate::agent::report::{micros, report};
+
+/// CPU time, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Share {
+    pub(crate) promised: u64,
+    pub(crate) received: u64,
+}
+
+impl Owner {
+    /// CPU time that an attempt's slot has been charged since its beginning, in nanoseconds.
+    pub(crate) fn charged_ns(&self, attempt: &Attempt) -> u64 {
+        if attempt.process.is_none() {
+            return 0;
+        }
+        match self.groups.slot_cpu_ns(attempt.cpu, attempt.slot) {
+            Ok(ns) => ns.saturating_sub(attempt.charges.base),
+            Err(error) => {
+                tracing::warn!(%error, "the CPU time of {} is not known", attempt.name);
+                0
+            }
+        }
+    }
+
+    /// The most CPU time that the kernel gives out at a time under an attempt's quota.
+    fn slice_of(&self, attempt: &Attempt) -> Duration {
+        self.groups.quota(self.quota_of(attempt)).slice().max(self.host.tick)
+    }
+
+    /// The account of an attempt that ends now. Time must have been passed.
+    pub(crate) fn ledger_of(&self, attempt: &Attempt, finished: bool) -> Ledger {
+        let now = Instant::now();
+        let frozen = attempt.frozen
+            + self.frozen_at.map_or_else(Default::default, |at| now.saturating_duration_since(at));
+        let took = now.saturating_duration_since(attempt.asked).saturating_sub(frozen);
+        let stood = attempt.standing.map_or_else(Default::default, |at| now - at.min(now));
+        let own = |ns: u64| ns.saturating_sub(attempt.came_with) / 1000;
+        let worked = if finished { attempt.ledger.whole() } else { attempt.worked() };
+        Ledger {
+            promised_us: micros(attempt.promised.filter(|_| finished).unwrap_or(took)),
+            took_us: micros(took),
+            promised_work_us: own(self.promised(attempt)),
+            worked_us: own(worked),
+            charged_us: self.charged_ns(attempt) / 1000,
+            birth_us: attempt.charges.birth / 1000,
+            criu_us: attempt.charges.criu / 1000,
+            ahead_us: attempt.ledger.most_ahead() / 1000,
+            behind_us: attempt.ledger.most_behind() / 1000,
+            stood_us: micros(attempt.stood + stood),
+            missed_checkpoints: attempt.missed_checkpoints,
+            whole_work_us: attempt.ledger.whole() / 1000,
+            slice_us: micros(self.slice_of(attempt)),
+        }
+    }
+
+    /// What an attempt was promised and got so far, births and CRIU apart.
+    pub(crate) fn share_of(&self, attempt: &Attempt) -> Share {
+        if attempt.process.is_none() {
+            return Share::default();
+        }
+        let apart = attempt.charges.birth + attempt.charges.criu;
+        Share {
+            promised: self.promised(attempt).saturating_sub(attempt.came_with),
+            received: self.charged_ns(attempt).saturating_sub(apart),
+        }
+    }
+
+    /// What was promised and received since the VM was created.
+    pub(crate) fn report_share(&mut self) {
+        self.pass();
+        let mut sum = self.share;
+        for attempt in &self.attempts {
+            let Share { promised, received } = self.share_of(attempt);
+            sum.promised += promised;
+            sum.received += received;
+        }
+        self.host.report(report(report::Report::VmShare(VmShare {
+            vm: self.id,
+            promised_us: sum.promised / 1000,
+            received_us: sum.received / 1000,
+        })));
+    }
+}

@@ -1,0 +1,134 @@
+//! The model beside the VM: what each of its tasks should have done by now, when each should
+//! end, and the credits.
+
+use std::time::{Duration, Instant};
+
+use dormouse_proto::v1::{CreditBalance, report};
+use dormouse_units::{Credits, Ppm, Span, Time};
+use dormouse_vm::WorkEvent;
+
+use super::{
+    attempt::{Attempt, Key, Phase},
+    owner::Owner,
+};
+use crate::agent::report::report;
+
+/// The turn of the credits is computed for tasks that never pause; where they use a little
+/// less, it comes later. This is how often it is looked at then.
+const SHORTEST: Duration = Duration::from_millis(1);
+
+impl Owner {
+    /// Emulated time since the VM was created.
+    fn now(&self) -> Time {
+        Time::ZERO + self.host.emulated(self.created.elapsed())
+    }
+
+    /// Passes time up to now to the model, with what was really used in it; the time it is.
+    pub(crate) fn pass(&mut self) -> Time {
+        let used = self.used_since();
+        let throttled = self.model.machine().is_throttled();
+        let now = self.now();
+        self.model.pass_measured(now, used);
+        if self.model.machine().is_throttled() != throttled {
+            self.refresh_all();
+            self.say_credits();
+            self.look_again();
+        }
+        now
+    }
+
+    /// vCPU time that the tasks used since the last time, of a burstable VM.
+    fn used_since(&mut self) -> Credits {
+        if self.model.machine().credits().is_none() {
+            return Credits::ZERO;
+        }
+        let mut used_us = 0;
+        for attempt in self.attempts.iter_mut().filter(|a| a.page.is_some()) {
+            let done = Ppm::new(attempt.done_ppm());
+            let part = done.get().saturating_sub(attempt.credited.get());
+            used_us += Ppm::new(part).of(attempt.order.runtime_us);
+            attempt.credited = done.max(attempt.credited);
+        }
+        Credits::from_vcpu_micros(used_us)
+    }
+
+    /// Passes time, and does what has come due by it.
+    pub(crate) fn let_happen(&mut self) {
+        let now = self.pass();
+        for event in self.model.step(now) {
+            match event {
+                WorkEvent::Due { task, attempt } => self.checkpoint_is_due((task, attempt)),
+                WorkEvent::Finished { task, attempt } => self.time_has_come((task, attempt)),
+                // Holds are told, and the credits are passed with what was measured.
+                WorkEvent::Checkpointed { .. } | WorkEvent::CreditsTurned(_) => {}
+            }
+        }
+    }
+
+    /// When the model wants to be looked at.
+    pub(crate) fn model_wakes_at(&self) -> Option<Instant> {
+        let span = self.model.next_at()?.since(Time::ZERO);
+        let at = self.created + self.host.real(span).min(Duration::from_secs(86_400 * 365));
+        Some(at.max(Instant::now() + SHORTEST))
+    }
+
+    /// CPU time that an attempt should have worked by now, in nanoseconds: all that it had to
+    /// where its time has come. Time must have been passed.
+    pub(crate) fn promised(&self, attempt: &Attempt) -> u64 {
+        let whole = attempt.ledger.whole();
+        if let Some(promised) = attempt.final_promise {
+            return promised;
+        }
+        let (task, number) = attempt.key;
+        let Some(progress) = self.model.progress(task, number) else { return whole };
+        let done = u128::from(whole) * u128::from(progress.done.as_micros())
+            / u128::from(progress.runtime.as_micros().max(1));
+        u64::try_from(done).unwrap_or(whole)
+    }
+
+    /// Real time from now until an attempt is promised this much CPU time; `None`: never, as
+    /// things are.
+    pub(crate) fn time_to_promise(&self, attempt: &Attempt, promised: u64) -> Option<Duration> {
+        let runtime = u128::from(attempt.order.runtime_us);
+        let done = u128::from(promised) * runtime / u128::from(attempt.ledger.whole().max(1));
+        let done = Span::from_micros(u64::try_from(done).unwrap_or(u64::MAX));
+        let (task, number) = attempt.key;
+        Some(self.host.real(self.model.time_to(task, number, done)?))
+    }
+
+    /// Takes an attempt out of the model; its promise is final.
+    pub(crate) fn leave_model(&mut self, key: Key) {
+        let now = self.pass();
+        let promised = self.attempts.iter().find(|a| a.key == key).map(|a| self.promised(a));
+        self.model.stop(now, key.0, key.1);
+        if let Some(attempt) = self.attempt(key) {
+            attempt.final_promise = promised;
+        }
+    }
+
+    /// By now the attempt should have finished.
+    fn time_has_come(&mut self, key: Key) {
+        let Some(attempt) = self.attempt(key) else { return };
+        let took = attempt.asked.elapsed().saturating_sub(attempt.frozen);
+        attempt.promised = Some(took);
+        if let Phase::Early { verified, result } = &mut attempt.phase {
+            let (verified, result) = (*verified, std::mem::take(result));
+            self.say_finished(key, verified, result);
+        }
+    }
+
+    /// The use has changed: says what is left.
+    pub(crate) fn report_credits(&mut self) {
+        self.pass();
+        self.say_credits();
+    }
+
+    fn say_credits(&self) {
+        if let Some(balance) = self.model.machine().credits() {
+            self.host.report(report(report::Report::Credits(CreditBalance {
+                vm: self.id,
+                vcpu_us: balance.as_vcpu_micros(),
+            })));
+        }
+    }
+}

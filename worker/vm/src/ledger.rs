@@ -1,0 +1,220 @@
+//! What a task was promised and what it got, and what follows from the difference: it runs, runs
+//! a little faster, or stands still. Pure.
+//!
+//! All amounts are CPU time of the host in nanoseconds. What is *promised* is what the task should
+//! have done by now at the speed of its VM ([`crate::Model`]); *worked* is what it has done, as it
+//! says itself. The difference is kept small and above zero: the kernel gives out a quota in
+//! slices, so that a task that is to end at its time must be a slice or two ahead, and then stands
+//! still for what it is early.
+
+use std::time::Duration;
+
+use dormouse_units::Ppm;
+
+/// A task is kept this many slices ahead of what it is promised.
+const AHEAD: i64 = 2;
+/// It stands still once it is this many slices further ahead.
+const TOO_FAR: i64 = 2;
+/// What is missing is made up for within this time where the limit below allows it.
+const CATCH_UP: Duration = Duration::from_millis(500);
+/// The most that a quota is enlarged for what is missing: the rest of the host is promised to
+/// others.
+const MOST: u64 = 1_500_000;
+/// The quota is enlarged in these steps: every change of a quota gives out a slice.
+const STEP: u64 = 50_000;
+
+/// What the kernel gives a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quota {
+    /// CPU time that it gives out at a time, in nanoseconds.
+    pub slice: u64,
+    /// What that is of a host core, on the whole.
+    pub ppm: u32,
+}
+
+/// What a task may do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// It stands still until this much is promised, in nanoseconds.
+    Stand {
+        /// What must have been promised before it goes on.
+        until: u64,
+    },
+    /// It runs, with its quota multiplied by this, one or more.
+    Run {
+        /// The multiple.
+        times: Ppm,
+    },
+}
+
+/// One task's account.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ledger {
+    whole: u64,
+    ahead: u64,
+    behind: u64,
+    times: Ppm,
+    stands: bool,
+}
+
+impl Ledger {
+    /// Of a task whose whole work is this much CPU time, in nanoseconds.
+    #[must_use]
+    pub const fn new(whole: u64) -> Self {
+        Self { whole, ahead: 0, behind: 0, times: Ppm::ONE, stands: false }
+    }
+
+    /// CPU time of a part of the work, in nanoseconds.
+    #[must_use]
+    pub fn part(&self, done: Ppm) -> u64 {
+        done.of(self.whole)
+    }
+
+    /// All of the work, in nanoseconds.
+    #[must_use]
+    pub const fn whole(&self) -> u64 {
+        self.whole
+    }
+
+    /// The most that the task was ever seen ahead of its promise, in nanoseconds.
+    #[must_use]
+    pub const fn most_ahead(&self) -> u64 {
+        self.ahead
+    }
+
+    /// The most that it was ever seen behind, in nanoseconds.
+    #[must_use]
+    pub const fn most_behind(&self) -> u64 {
+        self.behind
+    }
+
+    /// Takes down what is promised and done now.
+    pub fn see(&mut self, promised: u64, worked: u64) {
+        self.ahead = self.ahead.max(worked.saturating_sub(promised));
+        self.behind = self.behind.max(promised.saturating_sub(worked));
+    }
+
+    /// What follows for a task that should stand still for a checkpoint now: it does so unless it
+    /// is behind, and then for what it is ahead beyond what it should be.
+    pub fn hold(&mut self, promised: u64, worked: u64, quota: Quota) -> Pace {
+        if worked < promised {
+            return self.pace(promised, worked, quota);
+        }
+        self.see(promised, worked);
+        (self.stands, self.times) = (true, Ppm::ONE);
+        let wanted = quota.slice.saturating_mul(AHEAD.unsigned_abs());
+        // Once anything more is promised the hold is over.
+        let over = promised + self.whole / 100_000 + 1;
+        Pace::Stand { until: worked.saturating_sub(wanted).max(over) }
+    }
+
+    /// What follows for a task with this quota.
+    pub fn pace(&mut self, promised: u64, worked: u64, quota: Quota) -> Pace {
+        let Quota { slice, ppm } = quota;
+        self.see(promised, worked);
+        let slice = i64::try_from(slice).unwrap_or(i64::MAX / 8).min(i64::MAX / 8);
+        let lead = difference(worked, promised);
+        let (wanted, limit) = (AHEAD * slice, (AHEAD + TOO_FAR) * slice);
+        self.stands = lead > if self.stands { wanted } else { limit };
+        if self.stands {
+            self.times = Ppm::ONE;
+            return Pace::Stand { until: worked.saturating_sub(wanted.unsigned_abs()) };
+        }
+        let missing = wanted - lead;
+        let enlarged = self.times > Ppm::ONE;
+        // Once enlarged the quota stays so until nothing is missing.
+        self.times = if missing <= if enlarged { 0 } else { slice } {
+            Ppm::ONE
+        } else {
+            let rate = u64::from(ppm.max(1)) * u64::try_from(CATCH_UP.as_micros()).unwrap_or(1);
+            // In ppm of what the quota gives in that time.
+            let more = u128::from(missing.unsigned_abs()) * 1_000_000_000 / u128::from(rate);
+            let more = u64::try_from(more).unwrap_or(MOST).max(STEP).div_ceil(STEP) * STEP;
+            let times = u32::try_from((1_000_000 + more).min(MOST)).unwrap_or(1_000_000);
+            // Not less while it still catches up: it would be another change.
+            Ppm::new(times).max(self.times)
+        };
+        Pace::Run { times: self.times }
+    }
+}
+
+fn difference(a: u64, b: u64) -> i64 {
+    let signed = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
+    signed(a) - signed(b)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const MS: u64 = 1_000_000;
+    const QUOTA: Quota = Quota { slice: MS, ppm: 50_000 };
+
+    #[test]
+    fn who_is_ahead_stands_still_until_it_is_not() {
+        let mut ledger = Ledger::new(500 * MS);
+        let mut pace = |promised, worked| ledger.pace(promised * MS, worked * MS, QUOTA);
+        let run = Pace::Run { times: Ppm::ONE };
+        assert_eq!(pace(10, 12), run);
+        assert_eq!(pace(10, 14), run);
+        assert_eq!(pace(10, 15), Pace::Stand { until: 13 * MS });
+        assert_eq!(pace(12, 15), Pace::Stand { until: 13 * MS });
+        assert_eq!(pace(13, 15), run);
+        assert_eq!((ledger.most_ahead(), ledger.most_behind()), (5 * MS, 0));
+    }
+
+    #[test]
+    fn what_is_missing_is_caught_up_with_a_larger_quota() {
+        let mut ledger = Ledger::new(500 * MS);
+        let mut pace = |promised, worked| ledger.pace(promised * MS, worked * MS, QUOTA);
+        // 5 % of a core gives 25 ms in half a second; 2 + 3 are missing, so a fifth more.
+        let run = |ppm| Pace::Run { times: Ppm::new(ppm) };
+        assert_eq!(pace(10, 7), run(1_200_000));
+        assert_eq!(pace(20, 21), run(1_200_000));
+        assert_eq!(pace(30, 32), run(1_000_000));
+        assert_eq!(pace(40, 41), run(1_000_000));
+        assert_eq!(pace(200, 100), run(1_500_000));
+        assert_eq!((ledger.most_ahead(), ledger.most_behind()), (2 * MS, 100 * MS));
+    }
+
+    #[test]
+    fn who_holds_stands_still_unless_it_is_behind() {
+        let mut ledger = Ledger::new(500 * MS);
+        let mut hold = |promised, worked| ledger.hold(promised * MS, worked * MS, QUOTA);
+        assert!(matches!(hold(10, 8), Pace::Run { .. }));
+        let over = |promised| Pace::Stand { until: promised * MS + 5 * MS / 1000 + 1 };
+        assert_eq!(hold(10, 10), over(10));
+        assert_eq!(hold(10, 12), over(10));
+        // It came to its checkpoint late, and ran on meanwhile.
+        assert_eq!(hold(10, 20), Pace::Stand { until: 18 * MS });
+        assert_eq!(ledger.pace(18 * MS, 20 * MS, QUOTA), Pace::Run { times: Ppm::ONE });
+    }
+
+    proptest! {
+        /// Whatever the kernel makes of a quota, as long as it is not less than it is for long, a
+        /// task ends within a few slices of its time: late by nothing, early by four.
+        #[test]
+        fn a_paced_task_keeps_to_its_promise(
+            ppm in 20_000_u32..500_000,
+            errors in proptest::collection::vec(0.9_f64..1.3, 300),
+            late_ms in 0_u64..100,
+        ) {
+            let period = 20 * MS;
+            let slice = (u64::from(ppm) * period / 1_000_000).max(MS);
+            let rate = |ms: u64| u64::from(ppm) * ms;
+            let mut ledger = Ledger::new(u64::MAX);
+            let (mut worked, mut pace) = (0_u64, Pace::Run { times: Ppm::ONE });
+            for (n, error) in (0_u64..).zip(&errors) {
+                let promised = rate(n * 20 + late_ms);
+                if let Pace::Run { times } = pace {
+                    worked += (rate(20) as f64 * times.as_f64() * error) as u64;
+                }
+                pace = ledger.pace(promised, worked, Quota { slice, ppm });
+            }
+            let promised = rate((errors.len() as u64 - 1) * 20 + late_ms);
+            prop_assert!(worked < promised + 6 * slice, "{} ahead", worked - promised);
+            prop_assert!(worked + slice * 2 > promised, "{} behind", promised - worked);
+        }
+    }
+}
