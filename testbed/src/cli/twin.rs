@@ -23,6 +23,9 @@ pub(crate) fn run(args: &TwinArgs) -> Result<(), Failure> {
 }
 
 fn write(twin: &Twin, out: &Path) -> Result<(), OutputError> {
+    if out.is_file() {
+        return Err(OutputError::IsAFile(out.to_owned()));
+    }
     fs::create_dir_all(out).map_err(|error| OutputError::io("make", out, error))?;
     let path = out.join("twin.csv");
     fs::write(&path, twin.csv()).map_err(|error| OutputError::io("write", &path, error))

@@ -235,21 +235,20 @@ fn row(live: Option<Fate>, twin: Fate) -> TaskRow {
     TaskRow { number, name, sides, difference, standing }
 }
 
+/// The counts of `summary.json`.
 fn counts(live: &BTreeMap<JobId, Fate>, twin: &BTreeMap<JobId, Fate>) -> Vec<Count> {
-    let below =
-        |fate: &Fate| u64::from(fate.finished.is_some() && !fate.tiers.contains(&Tier::Foreground));
-    let all: [(&str, &dyn Fn(&Fate) -> u64); 4] = [
-        ("migrations", &|fate| fate.migrations),
-        ("kills", &|fate| fate.kills),
-        ("swaps", &|fate| fate.swaps),
-        ("background_only", &below),
-    ];
-    let sum = |of: &BTreeMap<JobId, Fate>, what: &dyn Fn(&Fate) -> u64| of.values().map(what).sum();
-    let count = |(name, what): (&str, &dyn Fn(&Fate) -> u64)| Count {
-        name: name.to_owned(),
-        sides: Both { live: sum(live, what), twin: sum(twin, what) },
+    let count = |name: &str, what: fn(&Fate) -> u64| {
+        let sum = |of: &BTreeMap<JobId, Fate>| of.values().map(what).sum();
+        Count { name: name.to_owned(), sides: Both { live: sum(live), twin: sum(twin) } }
     };
-    all.into_iter().map(count).collect()
+    vec![
+        count("migrations", |fate| fate.migrations),
+        count("kills", |fate| fate.kills),
+        count("swaps", |fate| fate.swaps),
+        count("background_only", |fate| {
+            u64::from(fate.finished.is_some() && !fate.tiers.contains(&Tier::Foreground))
+        }),
+    ]
 }
 
 /// Everything that was heard or decided, in order, in words without times.
