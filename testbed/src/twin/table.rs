@@ -135,9 +135,9 @@ fn seconds(span: Span) -> String {
 }
 
 fn percent(part: Option<f64>) -> String {
-    // Without this what rounds to nothing would be -0.0.
-    part.map_or_else(|| "-".to_owned(), |x| format!("{:+.1} %", x * 100.0 + 0.0))
-        .replace("-0.0 %", "+0.0 %")
+    let Some(part) = part else { return "-".to_owned() };
+    // What rounds to nothing has no sign that says anything.
+    format!("{:+.1} %", part * 100.0).replace("-0.0 %", "+0.0 %")
 }
 
 fn rows<'a>(style: Style, of: impl Iterator<Item = &'a TaskRow>) -> String {
