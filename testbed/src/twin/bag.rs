@@ -36,10 +36,12 @@ pub(super) fn compared(dir: &Path) -> Result<Twin, TwinError> {
             .map_err(|source| TwinError::Scheduler { path: dir.to_owned(), source })
     };
     let setup = Setup { interruptions: given.interruptions(), ..experiment.setup.clone() };
-    if let Some(cut) = decided_again(&setup, scheduler()?, &steps).map_err(|step| {
+    let other_version = |step| {
         let (path, made_by) = (dir.to_owned(), header.dormouse.clone());
         TwinError::OtherVersion { path, step, made_by }
-    })? {
+    };
+    let cut = decided_again(&setup, scheduler()?, &steps).map_err(other_version)?;
+    if let Some(cut) = cut {
         given.outside.push((cut.at, cut.event.clone()));
         steps.push(cut);
     }
