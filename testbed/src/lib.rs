@@ -12,6 +12,7 @@ pub mod record;
 pub mod replay;
 pub mod reproduce;
 pub mod sweep;
+pub mod twin;
 pub mod two_tier;
 pub mod virtual_run;
 pub mod virtual_time;

@@ -5,7 +5,7 @@ use dormouse_policies::Scheduler;
 use dormouse_units::{Span, Time};
 
 use crate::experiment::Experiment;
-use crate::virtual_time::{BOUNDLESS, StuckError, play};
+use crate::virtual_time::{BOUNDLESS, StuckError, beginning, play};
 
 /// Runs an experiment to its end; `see` is shown every step.
 ///
@@ -22,11 +22,11 @@ pub fn virtual_run(
         [] => &[BOUNDLESS],
         hosts => hosts,
     };
-    play(&mut run, hosts, limit(experiment), see)?;
+    play(&mut run, beginning(hosts), limit(experiment), see)?;
     Ok(run)
 }
 
 /// A hundred deadlines and a day: a run that takes longer goes nowhere.
-fn limit(experiment: &Experiment) -> Time {
+pub(crate) fn limit(experiment: &Experiment) -> Time {
     Time::ZERO + experiment.setup.bag.deadline.times(100) + Span::from_secs(86_400)
 }

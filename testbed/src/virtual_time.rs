@@ -31,23 +31,31 @@ pub enum StuckError {
     },
 }
 
-/// Plays a run to its end on these hosts; `see` is shown every step as it is made.
+/// What a run of the model begins with: these hosts join, and it begins.
+#[must_use]
+pub fn beginning(hosts: &[Host]) -> Vec<(Time, Event)> {
+    let join = |(n, &offer): (u32, &Host)| {
+        let (host, name) = (HostId::new(n), format!("model-{n}"));
+        (Time::ZERO, Event::HostJoined { host, name, offer })
+    };
+    (0..).zip(hosts).map(join).chain([(Time::ZERO, Event::Begin)]).collect()
+}
+
+/// Plays a run to its end. What comes from outside and not from machines (hosts, the beginning,
+/// the user's end) is in `outside`, in order of time: among equals it comes first, but the user's
+/// end last. `see` is shown every step as it is made.
 ///
 /// # Errors
 ///
 /// The run ended with tasks left; it was cancelled then, and its log says why.
 pub fn play(
     run: &mut Run,
-    hosts: &[Host],
+    outside: Vec<(Time, Event)>,
     limit: Time,
     mut see: impl FnMut(&Step),
 ) -> Result<(), StuckError> {
     let mut world = World::default();
-    for (n, &offer) in (0..).zip(hosts) {
-        let (host, name) = (HostId::new(n), format!("model-{n}"));
-        world.feed(run, Time::ZERO, Event::HostJoined { host, name, offer }, &mut see);
-    }
-    world.feed(run, Time::ZERO, Event::Begin, &mut see);
+    let mut outside = outside.into_iter().peekable();
     loop {
         while let Some((now, event)) = world.reports.pop() {
             world.feed(run, now, event, &mut see);
@@ -55,10 +63,24 @@ pub fn play(
         if run.over().is_some() {
             return Ok(());
         }
+        let next = world.next(run);
+        let is_due = |at: Time, event: &Event| match (&next, event) {
+            (None, _) => true,
+            (Some(next), Event::Cancel { .. }) => at < next.at,
+            (Some(next), _) => at <= next.at,
+        };
+        if let Some((at, event)) = outside.next_if(|(at, event)| is_due(*at, event)) {
+            let now = at.max(world.now);
+            world.feed(run, now, event, &mut see);
+            continue;
+        }
         let unfinished = run.unfinished();
-        let failed = match world.next(run) {
+        let nothing_more = outside.peek().is_none();
+        let failed = match next {
             None => StuckError::Stuck { unfinished },
-            Some(_) if run.is_stuck() && world.is_idle() => StuckError::Stuck { unfinished },
+            Some(_) if nothing_more && run.is_stuck() && world.is_idle() => {
+                StuckError::Stuck { unfinished }
+            }
             Some(Next { at, .. }) if at > limit => StuckError::Limit { unfinished, limit },
             Some(Next { at, vm: None }) => {
                 world.feed(run, at, Event::Tick, &mut see);
@@ -110,6 +132,9 @@ impl Reports {
 impl World {
     fn feed(&mut self, run: &mut Run, now: Time, event: Event, see: &mut impl FnMut(&Step)) {
         self.now = now;
+        if let Event::HostLost { host: lost, .. } = &event {
+            self.vms.retain(|_, (host, _)| host != lost);
+        }
         let (step, commands) = run.handle(now, event);
         see(&step);
         for command in commands {

@@ -181,6 +181,67 @@ fn files_that_are_none() {
 }
 
 #[test]
+fn runs_without_a_twin() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    for args in
+        [&["run", "j60-sc2", "-q", "--out", "bag"], &["run", "batch-small", "-q", "--out", "jobs"]]
+    {
+        assert!(run_in(at, args).status.success(), "{args:?}");
+    }
+    let log = |run: &str| fs::read_to_string(at.join(run).join("events.jsonl")).unwrap();
+    let (bag, jobs) = (log("bag"), log("jobs"));
+    let half = |text: &str| text[..text.len() / 2].to_owned();
+    let first = |text: &str| text.split_inclusive('\n').next().unwrap().to_owned();
+    let live = |text: &str| text.replacen("\"mode\":\"virtual\"", "\"mode\":\"live\"", 1);
+    let damaged = |text: &str| text.replacen("\n{", "\nnonsense\n{", 1);
+    let cases: &[(&str, String, &[&str])] = &[
+        ("nothing", String::new(), &["nothing/events.jsonl:1:"]),
+        ("junk", "\u{1}\u{2}\n".to_owned(), &["junk/events.jsonl:1:"]),
+        ("csv", "task,name\n0,a\n".to_owned(), &["csv/events.jsonl:1:"]),
+        ("braces", "{}\n".to_owned(), &["braces/events.jsonl:1:"]),
+        ("half-a-header", half(&first(&bag)), &["half-a-header/events.jsonl:1:"]),
+        ("header", first(&bag), &["header: the run ended before it began"]),
+        ("header-of-jobs", first(&jobs), &["header-of-jobs: the run ended before it began"]),
+        ("damaged", damaged(&bag), &["damaged/events.jsonl:2:", "left whole"]),
+        ("damaged-jobs", damaged(&jobs), &["damaged-jobs/events.jsonl:2:", "left whole"]),
+        ("torn-jobs", half(&jobs), &["torn-jobs/events.jsonl:", "left whole"]),
+        ("killed-jobs", live(&jobs), &["killed-jobs/summary.json", "did not come to its end"]),
+        ("future", bag.replacen("\"format\":1", "\"format\":9", 1), &["its format is 9"]),
+    ];
+    for (name, text, words) in cases {
+        fs::create_dir(at.join(name)).unwrap();
+        fs::write(at.join(name).join("events.jsonl"), text).unwrap();
+        refused(at, &["twin", name], 2, words);
+        refused(at, &["twin", name, "--json", "--out", "never"], 2, words);
+    }
+    fs::create_dir(at.join("empty")).unwrap();
+    refused(at, &["twin", "empty"], 2, &["empty/events.jsonl", "No such file"]);
+    refused(at, &["twin", "nowhere"], 2, &["nowhere/events.jsonl", "No such file"]);
+    refused(at, &["twin", "bag", "--out", "bag/events.jsonl"], 2, &["bag/events.jsonl"]);
+    refused(at, &["twin", "bag", "--all", "--json"], 2, &["--all", "--json"]);
+    refused(at, &["twin"], 2, &["<DIR>"]);
+
+    // A log that a crash tore is compared as far as it goes, and nothing is left but what is asked.
+    fs::create_dir(at.join("torn")).unwrap();
+    fs::write(at.join("torn/events.jsonl"), half(&live(&bag))).unwrap();
+    let before = tree(at);
+    let output = run_in(at, &["twin", "torn"]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(text.contains("its log ends here") && text.contains("they part"), "{text}");
+    assert_eq!(tree(at), before);
+    let output = run_in(at, &["twin", "bag", "--json", "--out", "beside"]);
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        (json["tasks"].as_array().unwrap().len(), &json["parting"]),
+        (60, &serde_json::Value::Null)
+    );
+    let csv = fs::read_to_string(at.join("beside/twin.csv")).unwrap();
+    assert_eq!(csv.lines().count(), 61);
+}
+
+#[test]
 fn bad_options() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();

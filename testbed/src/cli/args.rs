@@ -59,6 +59,8 @@ pub(crate) enum Command {
         /// The folder of the run
         dir: PathBuf,
     },
+    /// Play a live run again in virtual time with the interruptions that it had, and compare them
+    Twin(TwinArgs),
     /// Workloads of parallel jobs: generate, describe, scale
     #[command(subcommand)]
     Workload(dormouse_workload::cli::Command),
@@ -115,6 +117,21 @@ pub(crate) struct ResumeArgs {
     /// Print summary.json instead of the table
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TwinArgs {
+    /// The folder of the run
+    pub(crate) dir: PathBuf,
+    /// Print every task and VM, not just those that differ most
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) all: bool,
+    /// Print everything as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Leave twin.csv there, a task or job a line
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
 }
 
 /// What is run, and where its results go.

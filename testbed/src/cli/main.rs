@@ -5,7 +5,9 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 use super::args::{Cli, Command};
-use super::{check, conduct, doctor, explain, list, replay, reproduce, run, worker, workload};
+use super::{
+    check, conduct, doctor, explain, list, replay, reproduce, run, twin, worker, workload,
+};
 
 /// Runs the command line. Status 0: a result; 1: something broke; 2: bad input.
 #[must_use]
@@ -22,6 +24,7 @@ pub fn main() -> ExitCode {
         Command::Explain { dir, what } => explain::run(dir, what),
         Command::Check { dir } => check::run(dir),
         Command::Replay { dir } => replay::run(dir),
+        Command::Twin(args) => twin::run(args),
         Command::Workload(command) => workload::workload(command),
         Command::List { json } => list::list(*json),
         Command::Show { name } => list::show(name),

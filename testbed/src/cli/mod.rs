@@ -17,6 +17,7 @@ mod ranking;
 mod replay;
 mod reproduce;
 mod run;
+mod twin;
 mod two_tier;
 mod worker;
 mod workload;

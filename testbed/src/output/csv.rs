@@ -145,7 +145,7 @@ fn line(text: &mut String, fields: &[String]) {
 }
 
 /// Quoted where it has to be (RFC 4180).
-fn quoted(field: &str) -> String {
+pub(crate) fn quoted(field: &str) -> String {
     if field.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", field.replace('"', "\"\""))
     } else {

@@ -161,17 +161,45 @@ fn open(folder: &Path) -> Result<(Header, NumberedLines), OutputError> {
 ///
 /// It can't be read, or a line of it is damaged.
 pub fn read_log(folder: &Path) -> Result<(Header, Vec<Step>), OutputError> {
+    read(folder, Tail::Whole)
+}
+
+/// Reads the log of a run's folder, which may have been killed: a torn last line is left out.
+///
+/// # Errors
+///
+/// It can't be read, or a line before the last is damaged.
+pub fn read_log_so_far(folder: &Path) -> Result<(Header, Vec<Step>), OutputError> {
+    read(folder, Tail::MayBeTorn)
+}
+
+/// What the last line of a log may be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Tail {
+    Whole,
+    MayBeTorn,
+}
+
+fn read(folder: &Path, tail: Tail) -> Result<(Header, Vec<Step>), OutputError> {
     let path = folder.join("events.jsonl");
-    let bad = |line, why: String| OutputError::BadLog { path: path.clone(), line, why };
-    let (header, lines) = open(folder)?;
+    let (header, mut lines) = open(folder)?;
     let mut steps = Vec::new();
-    for (n, line) in lines {
-        let line = line.map_err(|error| bad(n + 1, error.to_string()))?;
-        let step: Step = serde_json::from_str(&line).map_err(|e| bad(n + 1, e.to_string()))?;
-        if step.seq != steps.len() as u64 {
-            return Err(bad(n + 1, format!("step {} where {} should be", step.seq, steps.len())));
+    while let Some((n, line)) = lines.next() {
+        match step(line, steps.len() as u64) {
+            Ok(step) => steps.push(step),
+            Err(_) if tail == Tail::MayBeTorn && lines.next().is_none() => break,
+            Err(why) => return Err(OutputError::BadLog { path, line: n + 1, why }),
         }
-        steps.push(step);
     }
     Ok((header, steps))
+}
+
+/// The step on a line, which must have this number; else what is wrong with it.
+fn step(line: io::Result<String>, seq: u64) -> Result<Step, String> {
+    let line = line.map_err(|error| error.to_string())?;
+    let step: Step = serde_json::from_str(&line).map_err(|error| error.to_string())?;
+    if step.seq != seq {
+        return Err(format!("step {} where {seq} should be", step.seq));
+    }
+    Ok(step)
 }

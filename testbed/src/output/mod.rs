@@ -12,14 +12,15 @@ mod summary;
 mod table;
 mod task_times;
 
-pub(crate) use csv::finished_on;
 pub use csv::{TASK_COLUMNS, VM_COLUMNS, tasks as tasks_csv, vms as vms_csv};
+pub(crate) use csv::{finished_on, quoted};
 pub(crate) use directory::is_unfinished;
 pub use directory::{FILES, Staging};
 pub use error::OutputError;
 pub use fidelity::Fidelity;
 pub(crate) use log::has_steps;
-pub use log::{FORMAT, Header, LogWriter, Mode, read_header, read_log};
+pub use log::{FORMAT, Header, LogWriter, Mode, read_header, read_log, read_log_so_far};
+pub(crate) use numbers::secs_or_blank;
 pub use summary::Outcome;
 pub use table::Style;
 pub use task_times::{TaskTime, TaskTimes, task_times};

@@ -1,0 +1,74 @@
+//! Why a run has no twin.
+
+use std::path::PathBuf;
+
+use dormouse_policies::PlanError;
+
+use crate::batch::BatchError;
+use crate::output::OutputError;
+
+/// Why a run has no twin.
+#[derive(Debug, thiserror::Error)]
+pub enum TwinError {
+    /// Its log can't be read.
+    #[error(transparent)]
+    Log(#[from] OutputError),
+    /// Its jobs can't be read or played again.
+    #[error("{}", crate::cli::chain(.0))]
+    Jobs(#[from] BatchError),
+    /// No scheduler can be made of its header.
+    #[error(
+        "{}: {source}; give the folder of a run", .path.join("events.jsonl").display()
+    )]
+    Scheduler {
+        /// The folder.
+        path: PathBuf,
+        /// Why not.
+        source: PlanError,
+    },
+    /// Its log ends before anything was decided.
+    #[error("{}: the run ended before it began; there is nothing to compare", .0.display())]
+    NeverBegan(PathBuf),
+    /// The policies have changed since: a twin would differ for that reason alone.
+    #[error(
+        "{}: step {step} is decided otherwise by this version, {}; it was made by version \
+         {made_by}: use that one", .path.display(), env!("CARGO_PKG_VERSION")
+    )]
+    OtherVersion {
+        /// The folder.
+        path: PathBuf,
+        /// The first step that comes out otherwise.
+        step: u64,
+        /// The version that made it.
+        made_by: String,
+    },
+    /// Its steps were too many to be kept.
+    #[error(
+        "{}: it is a run of virtual time with too many jobs for its steps to be kept, and its own \
+         twin; give the folder of a live run", .0.display()
+    )]
+    NoSteps(PathBuf),
+    /// Nothing says what sharing processors cost in it.
+    #[error(
+        "{}: what sharing a processor cost in this live run is not known: {why}; give the folder \
+         of one that came to its end", .path.display()
+    )]
+    NotMeasured {
+        /// The file that should say it.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+}
+
+impl TwinError {
+    /// Whether it is the user's input that has to change.
+    #[must_use]
+    pub fn is_bad_input(&self) -> bool {
+        match self {
+            Self::Log(error) => error.is_bad_input(),
+            Self::Jobs(error) => error.is_bad_input(),
+            _ => true,
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! The twin of a run of parallel jobs.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use dormouse_batch::{
+    Decision, Event, JobId, Move, Observer, Placement, Record, Tier, Why, simulate,
+};
+use dormouse_units::{Attempt, Span, Time};
+
+use super::value::relative;
+use super::{
+    Both, Count, Moment, Parting, Side, Spread, Standing, TaskRow, Twin, TwinError, measured,
+};
+use crate::batch::{BatchError, BatchHeader, BatchLog, Jobs, Step, replay};
+use crate::experiment::Kind;
+use crate::output::Mode;
+
+/// Plays the run in this folder again, with the sharing that was measured in it, and compares the
+/// two.
+pub(super) fn compared(dir: &Path) -> Result<Twin, TwinError> {
+    let log = BatchLog::read(dir)?;
+    let Some(live) = &log.steps else { return Err(TwinError::NoSteps(dir.to_owned())) };
+    if live.iter().all(|step| step.events.is_empty()) {
+        return Err(TwinError::NeverBegan(dir.to_owned()));
+    }
+    let replayed = replay(&log)?;
+    if replayed.difference.is_some() {
+        let (path, made_by) = (dir.to_owned(), log.header.dormouse);
+        return Err(TwinError::OtherVersion { path, step: replayed.steps, made_by });
+    }
+    let BatchLog { header, steps } = log;
+    let live = steps.unwrap_or_default();
+    let mut experiment = header.experiment.clone();
+    if header.mode == Mode::Live {
+        measured::put_into(&mut experiment, dir)?;
+    }
+    let mut stage = Stage::default();
+    let setup = experiment.setup(header.machine);
+    simulate(Jobs::open(&experiment)?, &setup, &mut stage).map_err(BatchError::from)?;
+    Ok(side_by_side(&header, &Both { live, twin: stage.steps }))
+}
+
+/// Keeps the steps of a run that is played.
+#[derive(Default)]
+struct Stage {
+    steps: Vec<Step>,
+}
+
+impl Observer for Stage {
+    type Error = BatchError;
+
+    fn heard(&mut self, at: Time, events: &[Event]) -> Result<(), BatchError> {
+        self.steps.push(Step { at, events: events.to_vec(), decisions: Vec::new() });
+        Ok(())
+    }
+
+    fn decided(&mut self, _: Time, _: u64, decision: &Decision) -> Result<(), BatchError> {
+        if let Some(step) = self.steps.last_mut() {
+            step.decisions.push(decision.clone());
+        }
+        Ok(())
+    }
+
+    fn ended(&mut self, _: Record) -> Result<(), BatchError> {
+        Ok(())
+    }
+}
+
+/// What became of a job.
+#[derive(Clone, Debug)]
+struct Fate {
+    number: u64,
+    processes: u32,
+    submitted: Time,
+    attempts: usize,
+    /// Its present start: what is heard of former ones is dropped.
+    attempt: Attempt,
+    started: Option<Time>,
+    finished: Option<Time>,
+    /// The tiers that it was in, in order.
+    tiers: Vec<Tier>,
+    swaps: u64,
+    kills: u64,
+    migrations: u64,
+}
+
+impl Fate {
+    fn side(&self) -> Side {
+        let place = match self.tiers.last() {
+            None => "",
+            Some(Tier::Foreground) => "foreground",
+            Some(Tier::Background) => "background",
+        };
+        let Self { attempts, started, finished, .. } = *self;
+        Side { place: place.to_owned(), attempts, started, finished }
+    }
+
+    /// The tier that it was in from its start to its end, or what disturbed it.
+    fn tier(&self) -> Result<Tier, &'static str> {
+        match (self.tiers.as_slice(), self.finished) {
+            ([], _) => Err("never started"),
+            (_, None) => Err("not finished"),
+            ([tier], _) => Ok(*tier),
+            _ if self.kills > 0 => Err("killed and started again"),
+            _ if self.migrations > 0 => Err("migrated"),
+            _ => Err("swapped"),
+        }
+    }
+}
+
+/// What became of every job of these steps.
+fn fates(steps: &[Step]) -> BTreeMap<JobId, Fate> {
+    let mut fates = BTreeMap::<JobId, Fate>::new();
+    for step in steps {
+        for event in &step.events {
+            match event {
+                Event::Submitted(job) => {
+                    let fate = Fate {
+                        number: job.number,
+                        processes: job.processes,
+                        submitted: step.at,
+                        attempts: 0,
+                        attempt: Attempt::default(),
+                        started: None,
+                        finished: None,
+                        tiers: Vec::new(),
+                        swaps: 0,
+                        kills: 0,
+                        migrations: 0,
+                    };
+                    fates.insert(job.id, fate);
+                }
+                Event::Finished { job, attempt } => {
+                    if let Some(fate) = fates.get_mut(job).filter(|f| f.attempt == *attempt) {
+                        fate.finished = Some(step.at);
+                    }
+                }
+            }
+        }
+        for decision in &step.decisions {
+            let Some(fate) = fates.get_mut(&decision.job()) else { continue };
+            match decision {
+                Decision::Start { attempt, tier, .. } => {
+                    fate.attempts += 1;
+                    fate.attempt = *attempt;
+                    fate.started = Some(step.at);
+                    fate.tiers.push(*tier);
+                }
+                Decision::Promote { attempt, by, .. } => {
+                    fate.attempt = *attempt;
+                    fate.tiers.push(Tier::Foreground);
+                    match by {
+                        Move::Swap => fate.swaps += 1,
+                        Move::Kill { .. } => {
+                            fate.kills += 1;
+                            fate.attempts += 1;
+                        }
+                        Move::Migrate { .. } => fate.migrations += 1,
+                    }
+                }
+            }
+        }
+    }
+    fates
+}
+
+fn side_by_side(header: &BatchHeader, steps: &Both<Vec<Step>>) -> Twin {
+    let experiment = &header.experiment;
+    let (live, twin) = (fates(&steps.live), fates(&steps.twin));
+    // The same submissions in the same order: the same ids. One may not have come to all of them.
+    let tasks: Vec<_> =
+        twin.iter().map(|(id, other)| row(live.get(id).cloned(), other.clone())).collect();
+    let spread = |standing: &Standing| {
+        let rows = tasks.iter().filter(|row| row.standing == *standing);
+        Spread::of(rows.filter_map(|row| row.difference))
+    };
+    let early = |of: &BTreeMap<JobId, Fate>| {
+        let done = of.values().filter(|fate| fate.finished.is_some()).count();
+        (done < tasks.len()).then(|| format!("{done} of {} jobs ended", tasks.len()))
+    };
+    let ended_early = Both { live: early(&live), twin: early(&twin) };
+    let makespan = |of: &BTreeMap<JobId, Fate>, early: &Option<String>| {
+        let first = of.values().map(|fate| fate.submitted).min()?;
+        let last = of.values().filter_map(|fate| fate.finished).max()?;
+        early.is_none().then(|| last.since(first))
+    };
+    let (undisturbed, background) = (spread(&Standing::Undisturbed), spread(&Standing::Background));
+    Twin {
+        kind: Kind::Batch,
+        experiment: experiment.name.clone(),
+        scheduler: experiment.scheduler.name.to_string(),
+        seed: experiment.seed,
+        mode: header.mode,
+        speedup: (header.mode == Mode::Live).then_some(experiment.live.speedup),
+        interruptions: 0,
+        makespan: Both {
+            live: makespan(&live, &ended_early.live),
+            twin: makespan(&twin, &ended_early.twin),
+        },
+        cost: None,
+        ended_early,
+        tasks,
+        vms: Vec::new(),
+        counts: counts(&live, &twin),
+        undisturbed,
+        background,
+        parting: Parting::of(&moments(&steps.live), &moments(&steps.twin)),
+    }
+}
+
+fn row(live: Option<Fate>, twin: Fate) -> TaskRow {
+    // One that the live run ended before.
+    let live = live.unwrap_or_else(|| Fate {
+        attempts: 0,
+        started: None,
+        finished: None,
+        tiers: Vec::new(),
+        ..twin.clone()
+    });
+    let standing = match (live.tier(), twin.tier()) {
+        (Ok(Tier::Foreground), Ok(Tier::Foreground)) => Standing::Undisturbed,
+        (Ok(Tier::Background), Ok(Tier::Background)) => Standing::Background,
+        (Ok(_), Ok(_)) => Standing::Disturbed("in another tier".to_owned()),
+        (Err(one), Err(other)) if one == other => Standing::Disturbed(format!("{one} in both")),
+        (Err(what), Ok(_)) => Standing::Disturbed(format!("{what} live")),
+        (Ok(_), Err(what)) => Standing::Disturbed(format!("{what} in the twin")),
+        (Err(one), Err(other)) => Standing::Disturbed(format!("{one} live, {other} in the twin")),
+    };
+    let (number, name) = (twin.number, format!("{} processes", twin.processes));
+    let sides = Both { live: live.side(), twin: twin.side() };
+    let took = |of: &Side| of.took().map(Span::as_secs_f64);
+    let difference =
+        took(&sides.live).zip(took(&sides.twin)).and_then(|(live, twin)| relative(live, twin));
+    TaskRow { number, name, sides, difference, standing }
+}
+
+/// The counts of `summary.json`.
+fn counts(live: &BTreeMap<JobId, Fate>, twin: &BTreeMap<JobId, Fate>) -> Vec<Count> {
+    let count = |name: &str, what: fn(&Fate) -> u64| {
+        let sum = |of: &BTreeMap<JobId, Fate>| of.values().map(what).sum();
+        Count { name: name.to_owned(), sides: Both { live: sum(live), twin: sum(twin) } }
+    };
+    vec![
+        count("migrations", |fate| fate.migrations),
+        count("kills", |fate| fate.kills),
+        count("swaps", |fate| fate.swaps),
+        count("background_only", |fate| {
+            u64::from(fate.finished.is_some() && !fate.tiers.contains(&Tier::Foreground))
+        }),
+    ]
+}
+
+/// Everything that was heard or decided, in order, in words without times.
+fn moments(steps: &[Step]) -> Vec<Moment> {
+    let mut numbers = BTreeMap::<JobId, u64>::new();
+    let mut moments = Vec::new();
+    for step in steps.iter().filter(|step| !step.events.is_empty()) {
+        for event in &step.events {
+            if let Event::Submitted(job) = event {
+                numbers.insert(job.id, job.number);
+            }
+        }
+        let number = |job: &JobId| numbers.get(job).copied().unwrap_or_default();
+        let heard = |event: &Event| match event {
+            Event::Submitted(job) => format!("job {} was submitted", job.number),
+            Event::Finished { job, .. } => format!("job {} ended", number(job)),
+        };
+        moments.push(Moment {
+            at: step.at,
+            heard: step.events.iter().map(heard).collect(),
+            decided: step.decisions.iter().map(|d| decided(d, number(&d.job()))).collect(),
+        });
+    }
+    moments
+}
+
+fn decided(decision: &Decision, number: u64) -> String {
+    let processors = |on: &Placement| {
+        let list: Vec<_> = on.iter().map(u32::to_string).collect();
+        list.join(",")
+    };
+    let why = |why: &Why| match why {
+        Why::FirstInLine => "first in line",
+        Why::EndsBeforeShadow { .. } => "before the head's reservation",
+        Why::OnExtra { .. } => "beside the head's reservation",
+        Why::ShortestWaiting => "the shortest that waits",
+    };
+    match decision {
+        Decision::Start { tier, on, why: reason, .. } => {
+            let tier = match tier {
+                Tier::Foreground => "foreground",
+                Tier::Background => "background",
+            };
+            let (on, why) = (processors(on), why(reason));
+            format!("start job {number} in the {tier} of {on}, {why}")
+        }
+        Decision::Promote { by: Move::Swap, .. } => {
+            format!("swap job {number} to the foreground where it is")
+        }
+        Decision::Promote { by: Move::Kill { on }, .. } => {
+            format!("kill job {number} and start it in the foreground of {}", processors(on))
+        }
+        Decision::Promote { by: Move::Migrate { on }, .. } => {
+            format!("migrate job {number} to the foreground of {}", processors(on))
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! A live run beside its twin: the same run in virtual time, with the interruptions that it
+//! really had. What differs is the emulation's doing, and nothing else.
+
+mod bag;
+mod compare;
+mod csv;
+mod error;
+mod given;
+mod jobs;
+mod json;
+mod measured;
+mod moment;
+mod parting;
+mod spread;
+mod table;
+mod value;
+mod words;
+
+pub use compare::twin_of;
+pub use csv::COLUMNS;
+pub use error::TwinError;
+pub use moment::Moment;
+pub use parting::{Decided, Parting};
+pub use spread::Spread;
+pub use value::{Both, Count, Side, Standing, TaskRow, Twin, VmRow, VmSide};

@@ -1,0 +1,78 @@
+//! The steps of a bag's run in words without times, which a run and its twin can be compared by.
+
+use dormouse_engine::{Event, Step};
+use dormouse_policies::{Decision, Mode, Notice, StartReason};
+
+use super::Moment;
+
+/// Everything that was heard or decided, in order.
+pub(super) fn moments(steps: &[Step]) -> Vec<Moment> {
+    let moment = |step: &Step| Moment {
+        at: step.at,
+        heard: match step.notices.as_slice() {
+            [] => vec![event(&step.event).to_owned()],
+            notices => notices.iter().map(heard).collect(),
+        },
+        decided: step.decisions.iter().filter_map(decided).collect(),
+    };
+    steps.iter().map(moment).collect()
+}
+
+/// What happened, where the scheduler heard nothing of it.
+const fn event(event: &Event) -> &'static str {
+    match event {
+        Event::HostJoined { .. } => "a host joined",
+        Event::HostLost { .. } => "a host was lost",
+        Event::Begin => "the experiment began",
+        Event::Tick => "a time had come",
+        Event::Machine { .. } => "a machine reported",
+        Event::Cancel { .. } => "the run was ended",
+    }
+}
+
+fn heard(notice: &Notice) -> String {
+    match notice {
+        Notice::Begin => "the experiment began".to_owned(),
+        Notice::VmReady { vm } => format!("{vm} had booted"),
+        Notice::LaunchRefused { vm, .. } => format!("the launch of {vm} was refused"),
+        Notice::VmHibernated { vm } => format!("{vm} was hibernated"),
+        Notice::VmResumed { vm } => format!("{vm} was resumed"),
+        Notice::VmPreempting { vm, .. } => format!("{vm} was given notice"),
+        Notice::VmLost { vm } => format!("{vm} was lost"),
+        Notice::TaskStarted { task, vm, .. } => format!("{task} ran on {vm}"),
+        Notice::TaskFinished { task, vm } => format!("{task} finished on {vm}"),
+        Notice::TaskFailed { task, vm, .. } => format!("{task} failed on {vm}"),
+        Notice::TaskStopped { task, vm, .. } => format!("{task} was stopped on {vm}"),
+        Notice::Checkpointed { task, vm, .. } => format!("{task} had a checkpoint on {vm}"),
+        Notice::Credits { vm, .. } => format!("the credits of {vm} were told"),
+        Notice::Wake { .. } => "a time that the scheduler waited for had come".to_owned(),
+    }
+}
+
+/// A decision; `None` for a wake-up, which is nothing but a time.
+fn decided(decision: &Decision) -> Option<String> {
+    let in_mode = |mode: &Mode| match mode {
+        Mode::Burst => "",
+        Mode::Baseline => " in baseline mode",
+    };
+    Some(match decision {
+        Decision::Launch { vm, kind, market } => format!("launch {vm}, a {market} {kind}"),
+        Decision::Terminate { vm } => format!("give {vm} back"),
+        Decision::Start { task, vm, mode, reason } => {
+            let why = match reason {
+                StartReason::Planned => "as planned",
+                StartReason::Migrated => "to which it migrates",
+                StartReason::Stolen => "which was idle",
+                StartReason::Retried => "once more",
+            };
+            format!("start {task} on {vm}{}, {why}", in_mode(mode))
+        }
+        Decision::Stop { task, vm, keep: true } => format!("checkpoint and stop {task} on {vm}"),
+        Decision::Stop { task, vm, keep: false } => format!("stop {task} on {vm}"),
+        Decision::SetMode { task, vm, mode: Mode::Burst } => format!("let {task} burst on {vm}"),
+        Decision::SetMode { task, vm, mode: Mode::Baseline } => {
+            format!("put {task} on {vm} in baseline mode")
+        }
+        Decision::Wake { .. } => return None,
+    })
+}
