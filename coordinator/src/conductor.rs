@@ -1,6 +1,6 @@
 //! The conductor owns the run: every event passes through it, in one order.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -24,9 +24,11 @@ use crate::stage;
 use crate::store::Store;
 use crate::wire::{Heard, Loads};
 use crate::{CoordinatorError, LiveFacts};
+use together::Together;
 
 mod explain;
 mod hosts;
+mod together;
 
 /// How long the workers may take to clean up after the run.
 const CLEAN_UP: Duration = Duration::from_secs(10);
@@ -107,6 +109,7 @@ pub(crate) struct ConductorState {
     last: Time,
     begun: bool,
     loads: Loads,
+    together: Together,
     roster: Roster,
     batch: Batch,
     /// What the batch under way has for each host.
@@ -133,8 +136,16 @@ impl ConductorState {
         (self.run, LiveFacts { clock_late_us, journal_late_us, ..self.facts })
     }
 
-    /// Feeds one event to the run. What comes of it is sent with [`Self::commit`].
+    /// Feeds an event to the run, and what must be heard after it. What comes of it is sent with
+    /// [`Self::commit`].
     fn feed(&mut self, event: Event) {
+        let mut events = VecDeque::from([event]);
+        while let Some(event) = events.pop_front() {
+            events.extend(self.feed_one(event));
+        }
+    }
+
+    fn feed_one(&mut self, event: Event) -> Vec<Event> {
         self.last = self.last.max(self.clock.now());
         let (step, commands) = self.run.handle(self.last, event);
         self.facts.see(&step);
@@ -147,7 +158,9 @@ impl ConductorState {
             let command = self.loads.command(command);
             self.outgoing.entry(host).or_default().0.push(command);
         }
+        let next = self.together.see(&step);
         self.batch.steps.push(Line::Bag(Box::new(step)));
+        next
     }
 
     /// A finished task needs its checkpoints no more.
@@ -344,6 +357,7 @@ impl Actor for Conductor {
             last: args.last,
             begun: restored,
             loads,
+            together: Together::default(),
             roster: Roster::default(),
             batch: Batch::default(),
             outgoing: BTreeMap::new(),

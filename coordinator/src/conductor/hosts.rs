@@ -106,7 +106,9 @@ impl ConductorState {
                         self.feed(Event::Machine { host, report });
                     }
                     self.note(host, &report, result);
-                    self.feed(Event::Machine { host, report });
+                    for event in self.together.order(Event::Machine { host, report }) {
+                        self.feed(event);
+                    }
                 }
                 Heard::Batch(_) => {
                     self.lose(host, "it speaks of a parallel job that it was not given".to_owned());

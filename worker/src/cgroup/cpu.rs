@@ -65,15 +65,18 @@ pub(crate) fn set_quota(path: &Path, v2: bool, quota: Option<CpuQuota>) -> Resul
             let quota = i64::try_from(q.quota_us).unwrap_or(i64::MAX);
             controller.set_cfs_quota_and_period(Some(quota), Some(q.period_us))
         }
-        // Nobody runs without quota for a moment where the period stays.
-        Some(q) if file::read_u64(&path.join("cpu.cfs_period_us")).ok() == Some(q.period_us) => {
-            controller.set_cfs_quota(i64::try_from(q.quota_us).unwrap_or(i64::MAX))
+        Some(q) => {
+            let quota = || controller.set_cfs_quota(i64::try_from(q.quota_us).unwrap_or(i64::MAX));
+            let period = || controller.set_cfs_period(q.period_us);
+            // In the order in which the share in between is never more than before or after: the
+            // kernel refuses none, and nobody runs faster for as long as this thread is kept from
+            // the second write. (A quota lifted in between let a task run free for 30 ms.)
+            match file::read_u64(&path.join("cpu.cfs_period_us")) {
+                Ok(before) if before == q.period_us => quota(),
+                Ok(before) if before > q.period_us => quota().and_then(|()| period()),
+                _ => period().and_then(|()| quota()),
+            }
         }
-        // The period first, with no quota in force: no pair in between can be refused.
-        Some(q) => controller
-            .set_cfs_quota(-1)
-            .and_then(|()| controller.set_cfs_period(q.period_us))
-            .and_then(|()| controller.set_cfs_quota(i64::try_from(q.quota_us).unwrap_or(i64::MAX))),
     };
     result.map_err(|source| Error::Setting {
         path: path.to_owned(),
