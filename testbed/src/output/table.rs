@@ -101,9 +101,14 @@ impl Outcome<'_> {
                 row("", style.verdict(false, &format!("{count} {what}")));
             }
         }
-        if let Some(Fidelity { faithful, worst_share_error, notes, .. }) = self.fidelity {
+        if let Some(Fidelity { faithful, worst_share_error, notes, tasks, .. }) = self.fidelity {
             let word = if *faithful { "faithful" } else { "NOT FAITHFUL" };
-            let worst = format!("worst share error {:.1} %", worst_share_error * 100.0);
+            let worst = format!(
+                "tasks {:+.1} % on average, {:+.1} % at worst; worst share error {:.1} %",
+                tasks.mean_task_error * 100.0,
+                tasks.worst_task_error * 100.0,
+                worst_share_error * 100.0
+            );
             row("emulation", format!("{}, {worst}", style.verdict(*faithful, word)));
             for note in notes {
                 row("", note.clone());

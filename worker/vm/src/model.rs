@@ -320,7 +320,7 @@ impl Model {
     /// What the tasks do up to `now`.
     fn progress_by(&mut self, now: Time) {
         let span = now.since(self.now);
-        self.now = self.now + span;
+        self.now += span;
         if span == Span::ZERO || self.machine.is_frozen() {
             return;
         }

@@ -4,11 +4,12 @@ use dormouse_cloud::Market;
 use dormouse_policies::Plan;
 use dormouse_units::{Money, Time};
 
+use super::fidelity::fidelity;
 use super::happened;
 use super::html::{STYLE, card, paragraph, section, table};
+use crate::output::Outcome;
 use crate::output::csv::{end_word, finished_on, planned};
 use crate::output::gantt::escaped;
-use crate::output::{Fidelity, Outcome};
 
 /// The content of `report.html`.
 pub(crate) fn report(outcome: &Outcome<'_>) -> String {
@@ -68,7 +69,7 @@ fn cards(outcome: &Outcome<'_>) -> String {
     let lost = format!("{:.0} s", outcome.work_lost().as_secs_f64());
     cards += &card("Work lost", &lost, &format!("{} checkpoints", c.checkpoints), "");
     if let Some(f) = outcome.fidelity {
-        let worst = format!("worst share error {:.1} %", f.worst_share_error * 100.0);
+        let worst = format!("tasks within {:.1} %", f.tasks.worst_task_error.abs() * 100.0);
         let word = if f.faithful { "faithful" } else { "not faithful" };
         cards += &card("Emulation", word, &worst, class(f.faithful));
     }
@@ -181,30 +182,6 @@ fn planned_tasks(outcome: &Outcome<'_>, plan: &Plan) -> String {
     ];
     let table = table(&head, 3, &rows);
     format!("<details><summary>Every task, planned and actual</summary>{table}</details>\n")
-}
-
-fn fidelity(outcome: &Outcome<'_>, fidelity: &Fidelity) -> String {
-    let word = if fidelity.faithful { "faithful" } else { "NOT faithful" };
-    let mut text = paragraph(&format!(
-        "The emulation was {word}: CPU time received differs from what was promised by {:.2} % on average, by {:.2} % at worst.",
-        fidelity.mean_share_error * 100.0,
-        fidelity.worst_share_error * 100.0
-    ));
-    for note in &fidelity.notes {
-        text += &paragraph(note);
-    }
-    #[expect(clippy::cast_precision_loss, reason = "milliseconds for people")]
-    let ms = |us: u64| format!("{:.0} ms", us as f64 / 1e3);
-    let rows: Vec<_> = outcome
-        .record
-        .vms
-        .values()
-        .filter_map(|vm| {
-            let (promised, received) = vm.share?;
-            Some(vec![vm.id.to_string(), vm.kind.to_string(), ms(promised), ms(received)])
-        })
-        .collect();
-    text + &table(&["VM", "type", "promised", "received"], 2, &rows)
 }
 
 fn reproduce(outcome: &Outcome<'_>) -> String {
