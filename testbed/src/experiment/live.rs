@@ -5,7 +5,7 @@ use dormouse_units::{Ppm, Span, TaskId};
 use serde::{Deserialize, Serialize};
 
 use super::InputError;
-use super::document::Node;
+use super::document::{Node, Value};
 use super::reader::Section;
 
 /// What a live run needs to know beside the setup.
@@ -26,6 +26,50 @@ pub struct Live {
     pub share: Option<Ppm>,
     /// Real time of silence after which a worker counts as lost.
     pub lost_after: Span,
+    /// The largest error of a task's time that still is faithful, a part of that time.
+    #[serde(default = "worst_error")]
+    pub worst_error: f64,
+    /// The same of the mean over all tasks, with their signs.
+    #[serde(default = "mean_error")]
+    pub mean_error: f64,
+}
+
+/// Logs of versions that had none meant this.
+const fn worst_error() -> f64 {
+    0.05
+}
+
+/// As [`worst_error`].
+const fn mean_error() -> f64 {
+    0.005
+}
+
+/// Who said at what speed an experiment is run live.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SpeedupSaid {
+    /// Nobody: it is the standard one.
+    #[default]
+    Nobody,
+    /// The experiment's file.
+    Experiment,
+    /// The command line.
+    CommandLine,
+}
+
+impl SpeedupSaid {
+    /// Of a document with everything set that was asked for.
+    pub(crate) fn of(root: &Node) -> Self {
+        let inside = |node: &'_ Node, key: &str| match &node.value {
+            Value::Table(table) => table.get(key).cloned(),
+            _ => None,
+        };
+        match inside(root, "live").and_then(|live| inside(&live, "speedup")) {
+            None => Self::Nobody,
+            // What a file says stands on a line of it.
+            Some(node) if node.place.at.is_none() => Self::CommandLine,
+            Some(_) => Self::Experiment,
+        }
+    }
 }
 
 /// How a VM is hibernated.
@@ -111,6 +155,8 @@ impl Default for Live {
             reserve: Ppm::new(250_000),
             share: None,
             lost_after: Span::from_secs(5),
+            worst_error: worst_error(),
+            mean_error: mean_error(),
         }
     }
 }
@@ -128,6 +174,8 @@ pub(crate) fn read(mut section: Section<'_>) -> Result<Live, InputError> {
         reserve: section.fraction("reserve", 0.0..=0.9)?.unwrap_or(standard.reserve),
         share: section.fraction("share", 0.001..=1.0)?,
         lost_after: section.span("lost-after")?.unwrap_or(standard.lost_after),
+        worst_error: section.number("worst-error", 0.0..=1.0)?.unwrap_or(standard.worst_error),
+        mean_error: section.number("mean-error", 0.0..=1.0)?.unwrap_or(standard.mean_error),
     };
     section.finish()?;
     Ok(live)

@@ -1,5 +1,6 @@
 //! `report.html`.
 
+mod calibration;
 mod happened;
 pub(crate) mod html;
 mod page;
