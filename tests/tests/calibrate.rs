@@ -6,13 +6,12 @@
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
 use std::fs;
-use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use dormouse_tests::dormouse;
-use nix::sys::signal::{Signal, killpg};
+use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
 
@@ -103,12 +102,20 @@ fn a_live_run_takes_its_speedup_from_what_was_measured() {
     assert_eq!(text(&refused).lines().count(), 1, "{}", text(&refused));
     assert!(!at.join("none").exists());
 
+    // Ended half-way, it keeps what it measured and what was there.
+    let more = ["calibrate", "--speedups", "300,400", "--loads", "0.25", "--quick"];
+    let more = [&more[..], &["--out", "table.json"]].concat();
+    let cells = || json_in(&at.join("table.json"))["cells"].as_array().unwrap().len();
+    let ended = ended_once(at, &more, |_| cells() == 2);
+    assert!(ended.contains("ended after 1 of 2 cells"), "{ended}");
+    assert_eq!(cells(), 2);
+
     // Of another kernel it is stale, and that is said.
     let mut other = table;
     other["host"]["kernel"] = json!("5.0.0-other");
     fs::write(at.join("other.json"), other.to_string()).unwrap();
     let fast = ["run", "tiny.toml", "--live", "--calibration", "other.json", "--out", "run"];
-    let ended = ended_after(at, &fast, "speed-up 30, the standard one");
+    let ended = ended_once(at, &fast, |said| said.contains("speed-up 30, the standard one"));
     assert!(ended.contains("stale (kernel 5.0.0-other then"), "{ended}");
 }
 
@@ -124,6 +131,7 @@ fn plausible(table: &Value) {
     // Real time stands between: a task neither ends at once nor takes twice its time.
     assert!(mean.abs() <= worst.abs() && worst > -0.9 && worst < 1.0, "{cell:#}");
     assert!(worst != 0.0, "real tasks are never as long as modelled: {cell:#}");
+    assert!(number(&cell["checkpoints-due"]) >= 6.0, "{cell:#}");
     let (vcpus, tasks) = (number(&cell["vcpus"]), number(&cell["tasks"]));
     assert!(tasks > 0.0 && tasks <= vcpus, "{cell:#}");
     for (what, least) in [("dump", tasks), ("restore", 1.0), ("start", tasks)] {
@@ -142,8 +150,8 @@ fn plausible(table: &Value) {
     assert_eq!(table["host"]["millicores"].as_u64().unwrap() % 1_000, 0);
 }
 
-/// Runs until it says `words`, then ends it as ctrl-c does; gives what it said.
-fn ended_after(at: &Path, args: &[&str], words: &str) -> String {
+/// Runs until `enough` of what it has said, then tells it to end; gives all it said.
+fn ended_once(at: &Path, args: &[&str], enough: impl Fn(&str) -> bool) -> String {
     let file = at.join("said.txt");
     let said = fs::File::create(&file).unwrap();
     let mut child = Command::new(dormouse())
@@ -151,18 +159,17 @@ fn ended_after(at: &Path, args: &[&str], words: &str) -> String {
         .current_dir(at)
         .stdout(Stdio::null())
         .stderr(said)
-        .process_group(0)
         .spawn()
         .unwrap();
     let since = Instant::now();
     let mut text = String::new();
-    while !text.contains(words) {
-        assert!(since.elapsed() < Duration::from_secs(60), "not said: {text}");
+    while !enough(&text) {
+        assert!(since.elapsed() < Duration::from_secs(60), "not enough: {text}");
         assert!(child.try_wait().unwrap().is_none(), "ended: {text}");
         std::thread::sleep(Duration::from_millis(20));
         text = fs::read_to_string(&file).unwrap();
     }
-    killpg(Pid::from_raw(child.id().cast_signed()), Signal::SIGINT).unwrap();
+    kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGINT).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(1));
     fs::read_to_string(&file).unwrap()
 }

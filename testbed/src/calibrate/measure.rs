@@ -142,6 +142,8 @@ fn twin(experiment: &Experiment) -> Result<Record, CalibrateError> {
 #[derive(Debug, Default)]
 struct Sum {
     errors: Vec<f64>,
+    checkpoints: u32,
+    checkpoints_due: u32,
     unfaithful: bool,
     notes: Vec<String>,
     starts_us: Vec<u64>,
@@ -153,6 +155,8 @@ impl Sum {
     fn add(&mut self, outcome: &Outcome, twin: &Record) {
         let Outcome { record, fidelity, facts } = outcome;
         self.errors.extend(errors(record, twin));
+        self.checkpoints += record.counts.checkpoints;
+        self.checkpoints_due += twin.counts.checkpoints;
         self.unfaithful |= !fidelity.faithful;
         self.notes.extend(fidelity.notes.iter().cloned());
         let LiveFacts { starts, restores, checkpoints, .. } = facts;
@@ -163,24 +167,25 @@ impl Sum {
     }
 
     fn came(self, runs: u32, real_s: f64) -> Came {
-        let Self { errors, unfaithful, notes, starts_us, restores_us, dumps_us } = self;
-        let worst = errors.iter().copied().max_by(|a, b| a.abs().total_cmp(&b.abs()));
+        let worst = self.errors.iter().copied().max_by(|a, b| a.abs().total_cmp(&b.abs()));
         let Some(worst_error) = worst else {
-            let why = format!("no task came to its end undisturbed: {}", notes.join("; "));
+            let why = format!("no task came to its end undisturbed: {}", self.notes.join("; "));
             return Came::Refused { why };
         };
         #[expect(clippy::cast_precision_loss, reason = "a count of tasks")]
-        let mean_error = errors.iter().sum::<f64>() / errors.len() as f64;
+        let mean_error = self.errors.iter().sum::<f64>() / self.errors.len() as f64;
         Came::Measured {
             runs,
-            tasks: u32::try_from(errors.len()).unwrap_or(u32::MAX),
+            tasks: u32::try_from(self.errors.len()).unwrap_or(u32::MAX),
             mean_error,
             worst_error,
-            faithful: !unfaithful,
-            notes,
-            start: Spread::of(starts_us),
-            restore: Spread::of(restores_us),
-            dump: Spread::of(dumps_us),
+            checkpoints: self.checkpoints,
+            checkpoints_due: self.checkpoints_due,
+            faithful: !self.unfaithful,
+            notes: self.notes,
+            start: Spread::of(self.starts_us),
+            restore: Spread::of(self.restores_us),
+            dump: Spread::of(self.dumps_us),
             real_s,
         }
     }

@@ -25,16 +25,18 @@ impl Stop {
         let listens =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let told = Arc::new(AtomicBool::new(false));
-        let _inside = listens.enter();
         for kind in [SignalKind::interrupt(), SignalKind::terminate()] {
-            let (mut heard, told) = (signal(kind)?, Arc::clone(&told));
+            let mut heard = {
+                let _inside = listens.enter();
+                signal(kind)?
+            };
+            let told = Arc::clone(&told);
             listens.spawn(async move {
                 while heard.recv().await.is_some() {
                     told.store(true, Ordering::Relaxed);
                 }
             });
         }
-        drop(_inside);
         Ok(Self { told, _listens: listens })
     }
 

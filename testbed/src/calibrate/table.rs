@@ -82,6 +82,10 @@ pub enum Came {
         mean_error: f64,
         /// The one that is furthest from zero.
         worst_error: f64,
+        /// How many checkpoints were taken.
+        checkpoints: u32,
+        /// How many the twins took.
+        checkpoints_due: u32,
         /// Whether every run called itself faithful.
         faithful: bool,
         /// What the runs noted.
@@ -229,6 +233,8 @@ pub(super) mod tests {
             tasks: 40,
             mean_error: worst_error / 20.0,
             worst_error,
+            checkpoints: 41,
+            checkpoints_due: 42,
             faithful: worst_error.abs() < 0.05,
             notes: Vec::new(),
             start: Spread::of(vec![2_000, 1_000, 9_000]),

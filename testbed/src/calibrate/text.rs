@@ -19,13 +19,14 @@ pub(super) fn errors(errors: Option<(f64, f64)>) -> String {
 }
 
 /// The head of [`Cell::columns`].
-pub(crate) const HEAD: [&str; 10] = [
+pub(crate) const HEAD: [&str; 11] = [
     "load",
     "vCPUs",
     "speed-up",
     "tasks",
     "mean",
     "worst",
+    "checkpoints",
     "faithful",
     "dump ms",
     "restore ms",
@@ -34,7 +35,7 @@ pub(crate) const HEAD: [&str; 10] = [
 
 impl Cell {
     /// What there is to say of it, by column.
-    pub(crate) fn columns(&self) -> [String; 10] {
+    pub(crate) fn columns(&self) -> [String; 11] {
         let Self { speedup, load, vcpus, came, .. } = self;
         let [load, vcpus, speedup] = [load.to_string(), vcpus.to_string(), speedup.to_string()];
         let none = || "-".to_owned();
@@ -46,6 +47,8 @@ impl Cell {
                 tasks,
                 mean_error,
                 worst_error,
+                checkpoints,
+                checkpoints_due,
                 faithful,
                 dump,
                 restore,
@@ -58,6 +61,7 @@ impl Cell {
                 tasks.to_string(),
                 format!("{:+.2} %", mean_error * 100.0),
                 format!("{:+.1} %", worst_error * 100.0),
+                format!("{checkpoints}/{checkpoints_due}"),
                 if *faithful { "yes" } else { "no" }.to_owned(),
                 spread(dump),
                 spread(restore),
@@ -65,7 +69,19 @@ impl Cell {
             ],
             Came::Refused { .. } => {
                 let refused = "refused".to_owned();
-                [load, vcpus, speedup, none(), none(), none(), refused, none(), none(), none()]
+                [
+                    load,
+                    vcpus,
+                    speedup,
+                    none(),
+                    none(),
+                    none(),
+                    none(),
+                    refused,
+                    none(),
+                    none(),
+                    none(),
+                ]
             }
         }
     }
@@ -132,7 +148,10 @@ mod tests {
         assert_eq!(lines.len(), 1 + 5 + 2, "{text}");
         assert!(lines[1].contains("-0.30 %  -6.0 %"), "{text}");
         assert!(lines[2].contains("refused"), "{text}");
-        assert!(lines[3].contains("+1.2 %       yes  30 to 30") && lines[3].contains("2 to 9"));
+        assert!(
+            lines[3].contains("+1.2 %        41/42       yes  30 to 30")
+                && lines[3].contains("2 to 9")
+        );
         assert!(lines[6].starts_with("at load 1 tasks err more than 5 %, or 0.5 %"), "{text}");
         assert!(lines[7].ends_with("up to speed-up 30"), "{text}");
     }

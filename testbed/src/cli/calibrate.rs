@@ -12,6 +12,9 @@ use crate::calibrate::{
 };
 use crate::doctor::{State, examine};
 
+/// Why a calibration ends that was told to.
+const TOLD: &str = "the user ended it";
+
 /// Measures, and keeps every cell as soon as it is there.
 pub(crate) fn run(args: &CalibrateArgs) -> Result<(), Failure> {
     let path = args.out.clone().unwrap_or_else(default_path);
@@ -99,7 +102,7 @@ fn measure(
     let mut ended = None;
     for (n, plan) in plans.iter().enumerate() {
         if stop.told() {
-            ended = Some((n, "the user ended it".to_owned()));
+            ended = Some((n, TOLD.to_owned()));
             break;
         }
         let CellPlan { speedup, load, .. } = *plan;
@@ -108,15 +111,18 @@ fn measure(
             let (done, of) = (now.completed, now.tasks);
             progress.set_message(format!("speed-up {speedup}, load {load}: {done}/{of} tasks"));
         });
-        match measured? {
-            Measured::Cell(cell) => {
+        match measured {
+            Ok(Measured::Cell(cell)) => {
                 calibration.add(cell);
                 keep(&calibration)?;
             }
-            Measured::Ended(why) => {
-                ended = Some((n, why));
-                break;
-            }
+            Ok(Measured::Ended(why)) => ended = Some((n, why)),
+            // A terminal tells the worker, too: without one the run breaks.
+            Err(_) if stop.told() => ended = Some((n, TOLD.to_owned())),
+            Err(error) => return Err(error.into()),
+        }
+        if ended.is_some() {
+            break;
         }
     }
     progress.finish_and_clear();
