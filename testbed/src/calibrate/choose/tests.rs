@@ -175,3 +175,17 @@ fn without_a_calibration_of_this_host_and_load_it_is_the_experiments() {
     let choice = choose(found, 30.0, SpeedupSaid::Experiment, || None);
     assert_eq!(taken(&choice), (30.0, "as in the experiment"));
 }
+
+/// A run is gone on with only if its header, read and written again, is still the same.
+#[test]
+fn a_choice_is_the_same_after_it_was_read_from_a_log() {
+    let odd = [(10.0, -0.009_914_997_550_135_39), (20.0, 1.0 / 3.0), (30.0, 0.1 + 0.2)];
+    let Choice::Run(choice) = chosen(&odd, Demand { speedup: 10.0, ..DEMAND }) else {
+        panic!("refused")
+    };
+    let text = serde_json::to_string(&choice).unwrap_or_default();
+    let in_log: Option<serde_json::Value> = serde_json::from_str(&text).ok();
+    let read: Option<SpeedupChoice> = serde_json::from_str(&text).ok();
+    assert!(in_log.is_some());
+    assert_eq!(read.and_then(|read| serde_json::to_value(read).ok()), in_log);
+}
