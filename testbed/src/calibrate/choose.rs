@@ -147,7 +147,7 @@ impl Chooser {
                 let why = self.why(taken, &candidates);
                 self.run(taken.speedup, why)
             }
-            None => Choice::Refuse(self.refusal(&candidates)),
+            None => Choice::Refuse(self.refusal()),
         }
     }
 
@@ -174,10 +174,13 @@ impl Chooser {
     }
 
     /// Errors last as long as they do, so that those of shorter tasks are a larger part of them.
-    fn expected(&self, speedup: f64) -> Option<Expected> {
+    fn times(&self) -> f64 {
         let (measured_s, _) = self.calibration.conditions.task_s;
-        let times = (measured_s / self.demand.shortest_s).max(1.0);
-        self.calibration.expected(speedup, self.demand.load, times)
+        (measured_s / self.demand.shortest_s).max(1.0)
+    }
+
+    fn expected(&self, speedup: f64) -> Option<Expected> {
+        self.calibration.expected(speedup, self.demand.load, self.times())
     }
 
     /// The highest speed-up that the experiment and the host allow.
@@ -188,8 +191,7 @@ impl Chooser {
     }
 
     /// The speed-ups that come into question, highest first: those that were measured, and the
-    /// highest that is allowed where a higher one was measured. Each speaks for itself: where a
-    /// lower one erred more, that was chance, and the run will be judged by itself.
+    /// highest that is allowed where a higher one was measured.
     fn candidates(&self) -> Vec<Expected> {
         let most = self.most();
         let cells = self.calibration.at_load(self.demand.load);
@@ -254,23 +256,27 @@ impl Chooser {
         format!("{which}: {} was measured (load {load:.2}, calibrated {day}){not}", self.at(taken))
     }
 
-    fn refusal(&self, candidates: &[Expected]) -> String {
-        let Demand { load, .. } = self.demand;
-        let each: Vec<_> = candidates
-            .iter()
-            .rev()
-            .map(|e| format!("{}: {}", e.speedup, errors(e.errors)))
-            .collect();
-        let lowest = candidates.last().map_or(1.0, |e| e.speedup);
-        let column = candidates.last().map_or(load, |e| e.load);
+    /// What was measured at each speed-up up to the highest that is allowed, what is wanted, and
+    /// what can be done.
+    fn refusal(&self) -> String {
+        let load = self.demand.load;
+        let (most, times) = (self.most(), self.times());
+        let cells = self.calibration.at_load(load);
+        let above = cells.iter().position(|c| c.speedup >= most).map_or(cells.len(), |n| n + 1);
+        let each = cells.iter().take(above).map(|cell| {
+            let these = cell.errors().map(|(mean, worst)| (mean * times, worst * times));
+            format!("{}: {}", cell.speedup, errors(these))
+        });
+        let each: Vec<_> = each.collect();
+        let lower = cells.first().map_or(1.0, |cell| cell.speedup / 2.0);
         format!(
-            "no speed-up is as exact as this experiment wants (load {load:.2}, measured at \
-             {column}): {}; {} wanted; allow more with --set live.worst-error=X and \
-             live.mean-error=X, give --speedup X to run all the same, measure lower ones with \
-             `dormouse calibrate --speedups {}`, or give live runs more cores",
+            "no speed-up is as exact as this experiment wants (load {load:.2}, measured at {}): \
+             {}; {} wanted; allow more with --set live.worst-error=X and live.mean-error=X, give \
+             --speedup X to run all the same, measure lower ones with `dormouse calibrate \
+             --speedups {lower}`, or give live runs more cores",
+            cells.first().map_or(load, |cell| cell.load),
             each.join("; "),
-            self.wanted(),
-            lowest / 2.0
+            self.wanted()
         )
     }
 

@@ -132,6 +132,33 @@ impl Cell {
     }
 }
 
+impl Cell {
+    /// Mean and worst error, where tasks were run.
+    pub(super) fn errors(&self) -> Option<(f64, f64)> {
+        match self.came {
+            Came::Measured { mean_error, worst_error, .. } => Some((mean_error, worst_error)),
+            Came::Refused { .. } => None,
+        }
+    }
+}
+
+impl Expected {
+    /// The errors that are further from zero of two, and where the worst was measured.
+    fn or_worse(self, higher: Self) -> Self {
+        let further = |a: f64, b: f64| if a.abs() > b.abs() { a } else { b };
+        match (self.errors, higher.errors) {
+            (Some((mean, worst)), Some((higher_mean, higher_worst))) => {
+                let errors = Some((further(mean, higher_mean), further(worst, higher_worst)));
+                let stays = worst.abs() > higher_worst.abs();
+                Self { errors, ..if stays { self } else { higher } }
+            }
+            // What was refused at a lower speed-up fits at no higher one.
+            (None, _) => self,
+            (_, None) => higher,
+        }
+    }
+}
+
 impl Spread {
     /// Of so many real microseconds each; `None` of none.
     #[must_use]
@@ -175,19 +202,23 @@ pub(super) fn share_at(load: f64) -> Ppm {
 
 impl Calibration {
     /// What is to be expected of tasks at a speed-up and a load, `times` as much as was measured:
-    /// what the next higher measured speed-up showed, or the highest, at the next higher
-    /// measured load. `None` where no load that high was measured.
+    /// the largest errors up to the next higher measured speed-up, or up to the highest, at the
+    /// next higher measured loads. `None` where no load that high was measured.
+    ///
+    /// Whatever makes tasks err is shorter the slower time passes: an error that a lower speed-up
+    /// showed, a higher one was only lucky not to show.
     #[must_use]
     pub fn expected(&self, speedup: f64, load: f64, times: f64) -> Option<Expected> {
         let cells = self.at_load(load);
-        let cell = cells.iter().find(|cell| cell.speedup >= speedup).or(cells.last())?;
-        let errors = match &cell.came {
-            Came::Measured { mean_error, worst_error, .. } => {
-                Some((mean_error * times, worst_error * times))
-            }
-            Came::Refused { .. } => None,
+        let (first, rest) = cells.split_first()?;
+        let of = |cell: &Cell| Expected {
+            speedup,
+            measured_at: cell.speedup,
+            load: cell.load,
+            errors: cell.errors().map(|(mean, worst)| (mean * times, worst * times)),
         };
-        Some(Expected { speedup, measured_at: cell.speedup, load: cell.load, errors })
+        let below = rest.iter().zip(&cells).take_while(|(_, before)| before.speedup < speedup);
+        Some(below.fold(of(first), |expected, (cell, _)| expected.or_worse(of(cell))))
     }
 
     /// For each speed-up, lowest first, the cell at the lowest measured load that is as high.
@@ -295,6 +326,21 @@ pub(super) mod tests {
         let longer = table.expected(10.0, 1.0, 2.0).and_then(|e| e.errors);
         assert_eq!(longer, Some((0.002, 0.04)));
         assert_eq!(calibration(Vec::new()).expected(10.0, 0.1, 1.0), None);
+    }
+
+    #[test]
+    fn an_error_of_a_lower_speedup_counts_at_higher_ones() {
+        let table =
+            calibration(vec![cell(10.0, 1.0, 0.02), cell(20.0, 1.0, -0.3), cell(30.0, 1.0, 0.04)]);
+        let at = |speedup| table.expected(speedup, 1.0, 1.0).map(|e| (e.measured_at, e.errors));
+        assert_eq!(at(10.0), Some((10.0, Some((0.001, 0.02)))));
+        assert_eq!(at(30.0), Some((20.0, Some((-0.015, -0.3)))));
+        assert_eq!(at(99.0), at(30.0));
+        let mut refused = table;
+        let why = "too fast".to_owned();
+        refused.add(Cell { came: Came::Refused { why }, ..cell(20.0, 1.0, 0.0) });
+        let errors = refused.expected(30.0, 1.0, 1.0).map(|e| (e.measured_at, e.errors));
+        assert_eq!(errors, Some((20.0, None)));
     }
 
     #[test]
