@@ -1,6 +1,7 @@
 //! The `dormouse` command: experiment files, virtual time, live runs, reports.
 
 pub mod batch;
+pub mod calibrate;
 pub mod check;
 pub mod cli;
 pub mod doctor;

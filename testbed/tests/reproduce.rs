@@ -233,7 +233,8 @@ fn live_runs_are_made_once_and_judged() {
     assert_eq!(asked().lines().count(), 3, "the first is not made again");
     let last = asked().lines().last().unwrap().to_owned();
     let wanted = "run j60 --live --quiet --seed 2 --scheduler burst-hads --set \
-                  scheduler.max-iteration=3 --set scheduler.max-attempt=5 --out";
+                  scheduler.max-iteration=3 --set scheduler.max-attempt=5 --set live.speedup=30 \
+                  --out";
     assert!(last.starts_with(wanted), "{last}");
     let table = done.table(Style::PLAIN);
     let said = "NOT faithful (worst share error 7.1 %): vm3 got too little; virtual, same seed:";

@@ -67,7 +67,7 @@ fn run(out: &Path, fault: Option<&str>) -> Value {
     let file = out.with_extension("toml");
     fs::write(&file, TASKS).unwrap();
     let mut command = Command::new(dormouse());
-    command.arg("run").arg(&file).args(["--live", "--force", "--out"]).arg(out);
+    command.arg("run").arg(&file).args(["--live", "--speedup", "30", "--force", "--out"]).arg(out);
     if let Some(fault) = fault {
         command.env("DORMOUSE_FAULT", fault);
     }

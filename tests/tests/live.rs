@@ -132,7 +132,7 @@ fn tasks_of_a_hibernated_vm_go_on_elsewhere_from_their_checkpoints() {
     let folder = tempfile::tempdir().unwrap();
     let (file, out) = (experiment(folder.path(), HIBERNATES), folder.path().join("out"));
     let (file, dir) = (file.to_str().unwrap(), out.to_str().unwrap());
-    dormouse_says(&["run", file, "--live", "--out", dir]);
+    dormouse_says(&["run", file, "--live", "--speedup", "30", "--out", dir]);
 
     let summary = summary(&out);
     assert_eq!(summary["mode"], "live");
@@ -170,7 +170,7 @@ fn a_run_ended_half_way_leaves_nothing_and_a_killed_one_can_go_on() {
     let (file, dir) = (file.to_str().unwrap(), out.to_str().unwrap());
     let end_with = |signal, report: &str| {
         let mut run = Command::new(dormouse())
-            .args(["run", file, "--live", "--quiet", "--out", dir])
+            .args(["run", file, "--live", "--speedup", "30", "--quiet", "--out", dir])
             .stderr(Stdio::null())
             .spawn()
             .unwrap();

@@ -259,6 +259,18 @@ fn bad_options() {
         (&["run", "j60", "--quiet", "--json"], &["--quiet", "--json"]),
         (&["run"], &["EXPERIMENT"]),
         (&["rum", "j60"], &["rum", "run"]),
+        (&["run", "j60", "--set", "live.worst-error=2"], &["live.worst-error", "out of range"]),
+        (&["run", "j60", "--set", "live.mean-error=x"], &["live.mean-error", "number"]),
+        (&["run", "j60", "--calibration", "table.json"], &["--live"]),
+        (&["calibrate", "--speedups", "10,x"], &["--speedups", "from 1 to 1000"]),
+        (&["calibrate", "--speedups", "0"], &["--speedups", "from 1 to 1000"]),
+        (&["calibrate", "--loads", "-1"], &["--loads", "from 0.01 to 10"]),
+        (&["calibrate", "--loads", "nan"], &["--loads", "from 0.01 to 10"]),
+        (&["calibrate", "--loads", "0.01"], &["--loads 0.01", "vCPUs"]),
+        (&["calibrate", "--error", "5"], &["--error", "from 0.0001 to 1"]),
+        (&["calibrate", "--mean", "inf"], &["--mean", "from 0.0001 to 1"]),
+        (&["calibrate", "--repeat", "0"], &["--repeat"]),
+        (&["calibrate", "--quiet", "--json"], &["--quiet", "--json"]),
         (&["run", "j60", "--env", "env.json"], &["--job"]),
     ];
     for (args, words) in cases {
@@ -319,6 +331,29 @@ fn damaged_imports() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("plan.json"), "{\"vms\": 3}").unwrap();
     refused(folder.path(), &["run", "j60", "--plan", "plan.json"], 2, &["plan.json", "not a plan"]);
+}
+
+#[test]
+fn calibrations_that_are_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    fs::create_dir(at.join("folder")).unwrap();
+    fs::write(at.join("empty.json"), "").unwrap();
+    fs::write(at.join("junk.json"), b"\x7fELF\x02\x01\xff\xfe").unwrap();
+    fs::write(at.join("torn.json"), "{\"format\": 1, \"made\": \"2026-").unwrap();
+    fs::write(at.join("other.json"), "{\"format\": 99}").unwrap();
+    fs::write(at.join("lacking.json"), "{\"format\": 1}").unwrap();
+    for (file, word) in [
+        ("missing.json", "dormouse calibrate --out missing.json"),
+        ("folder", "irectory"),
+        ("empty.json", "no calibration"),
+        ("junk.json", "UTF-8"),
+        ("torn.json", "no calibration"),
+        ("other.json", "its format is 99"),
+        ("lacking.json", "missing field"),
+    ] {
+        refused(at, &["run", "j60", "--live", "--calibration", file], 2, &[file, word]);
+    }
 }
 
 #[test]

@@ -28,6 +28,13 @@ pub(crate) enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Measure how exactly this host emulates at which speed-up and load; needs root
+    ///
+    /// Short live runs of tasks with checkpoints, each beside its virtual twin: what a task's time
+    /// differs by. `dormouse run --live` takes its speed-up from the table. A load is the vCPUs
+    /// busy at once as a part of those that this host holds at 1/24 of a core each: what errs is
+    /// how finely cores are cut.
+    Calibrate(CalibrateArgs),
     /// Run an experiment
     Run(RunArgs),
     /// Make a paper's tables again, beside the printed ones
@@ -90,6 +97,60 @@ pub(crate) struct RunArgs {
     /// Workers to start on this host, of live runs [default: as the experiment says]
     #[arg(long, value_name = "N", allow_hyphen_values = true, requires = "live")]
     pub(crate) workers: Option<String>,
+    /// What `dormouse calibrate` measured, to take the speed-up from [default: calibration.json in
+    /// $DORMOUSE_HOME, or in /var/lib/dormouse]
+    #[arg(long, value_name = "FILE", requires = "live")]
+    pub(crate) calibration: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CalibrateArgs {
+    /// The largest error of a task's time that is wanted
+    #[arg(long, value_name = "PART", default_value = "0.05", allow_hyphen_values = true, value_parser = part)]
+    pub(crate) error: f64,
+    /// The largest mean error that is wanted
+    #[arg(long, value_name = "PART", default_value = "0.005", allow_hyphen_values = true, value_parser = part)]
+    pub(crate) mean: f64,
+    /// At which speed-ups [default: 10,20,30,50,100,200; --quick: 20,50,100]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', allow_hyphen_values = true, value_parser = speedup)]
+    pub(crate) speedups: Vec<f64>,
+    /// At which loads [default: 0.25,0.5,1; --quick: 0.5,1]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', allow_hyphen_values = true, value_parser = load)]
+    pub(crate) loads: Vec<f64>,
+    /// Run each so often, under other seeds
+    #[arg(long, value_name = "N", default_value_t = 1, allow_hyphen_values = true, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub(crate) repeat: u32,
+    /// Fewer and shorter runs: about a minute
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Where the table goes; what it holds of this host stays [default: calibration.json in
+    /// $DORMOUSE_HOME, or in /var/lib/dormouse]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print nothing but errors
+    #[arg(long, short, conflicts_with = "json")]
+    pub(crate) quiet: bool,
+    /// Print the table as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+fn part(text: &str) -> Result<f64, String> {
+    within(text, 0.0001, 1.0)
+}
+
+fn speedup(text: &str) -> Result<f64, String> {
+    within(text, 1.0, 1_000.0)
+}
+
+fn load(text: &str) -> Result<f64, String> {
+    within(text, 0.01, 10.0)
+}
+
+fn within(text: &str, least: f64, most: f64) -> Result<f64, String> {
+    let wrong = || format!("write a number from {least} to {most}");
+    let number: f64 = text.trim().parse().map_err(|_| wrong())?;
+    if (least..=most).contains(&number) { Ok(number) } else { Err(wrong()) }
 }
 
 #[derive(Debug, Args)]
@@ -143,7 +204,9 @@ pub(crate) struct WhatArgs {
     /// The seed of all chance
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub(crate) seed: Option<String>,
-    /// Emulated seconds per real second, of live runs
+    /// Emulated seconds per real second, of live runs [default: of `run --live` of a bag, the
+    /// highest that errs no more than live.worst-error and live.mean-error by `dormouse calibrate`,
+    /// at most the experiment's; of others, and without a calibration, the experiment's]
     #[arg(long, value_name = "X", allow_hyphen_values = true)]
     pub(crate) speedup: Option<String>,
     /// Where the results go [default: runs/NAME-SCHEDULER-sSEED]

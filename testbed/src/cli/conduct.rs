@@ -32,6 +32,8 @@ pub(super) fn conduct_live(
     super::log::begin();
     let folder = staging.path().to_path_buf();
     let progress = say.progress(experiment.setup.bag.tasks.len(), "tasks");
+    // Said once the hosts hold it: what is refused has one line.
+    let mut speedup = header.speedup.as_ref().filter(|_| !say.quiet && !resume);
     let conducted = conduct(
         Conduct {
             header,
@@ -42,7 +44,12 @@ pub(super) fn conduct_live(
             out: folder.clone(),
             resume,
         },
-        |now| show(&progress, now),
+        |now| {
+            if let Some(choice) = speedup.take_if(|_| now.begun) {
+                progress.suspend(|| eprintln!("dormouse: {choice}"));
+            }
+            show(&progress, now);
+        },
     );
     progress.finish_and_clear();
     let live::Outcome { record, fidelity, .. } = match conducted {

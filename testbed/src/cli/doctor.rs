@@ -2,7 +2,7 @@
 
 use super::failure::Failure;
 use super::print::print;
-use crate::doctor::{State, examine};
+use crate::doctor::{Diagnosis, State, examine};
 use crate::output::Style;
 
 /// Status 0 if live runs are possible.
@@ -13,13 +13,17 @@ pub(crate) fn run(as_json: bool) -> Result<(), Failure> {
     } else {
         print(&diagnosis.table(Style::of_stdout()))?;
     }
-    if diagnosis.live {
-        return Ok(());
+    match missing(&diagnosis) {
+        None => Ok(()),
+        Some(missing) => {
+            Err(Failure::Broken(format!("no live runs here: {missing}; virtual runs work")))
+        }
     }
+}
+
+/// What live runs lack here, as a clause.
+pub(super) fn missing(diagnosis: &Diagnosis) -> Option<String> {
     let missing = diagnosis.findings.iter().filter(|f| f.state == State::Missing);
     let names: Vec<_> = missing.map(|f| f.name.as_str()).collect();
-    Err(Failure::Broken(format!(
-        "no live runs here: {} missing; virtual runs work",
-        names.join(", ")
-    )))
+    (!diagnosis.live).then(|| format!("{} missing", names.join(", ")))
 }

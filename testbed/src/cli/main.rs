@@ -6,7 +6,8 @@ use clap::Parser as _;
 
 use super::args::{Cli, Command};
 use super::{
-    check, conduct, doctor, explain, list, replay, reproduce, run, twin, worker, workload,
+    calibrate, check, conduct, doctor, explain, list, replay, reproduce, run, twin, worker,
+    workload,
 };
 
 /// Runs the command line. Status 0: a result; 1: something broke; 2: bad input.
@@ -14,6 +15,7 @@ use super::{
 pub fn main() -> ExitCode {
     let done = match &Cli::parse().command {
         Command::Doctor { json } => doctor::run(*json),
+        Command::Calibrate(args) => calibrate::run(args),
         Command::Run(args) => run::run(args),
         Command::Reproduce(args) => reproduce::reproduce(args),
         Command::Sweep(args) => reproduce::sweep(args),

@@ -2,6 +2,7 @@
 
 mod args;
 mod batch;
+mod calibrate;
 mod chain;
 mod check;
 mod conduct;
@@ -17,6 +18,7 @@ mod ranking;
 mod replay;
 mod reproduce;
 mod run;
+mod speedup;
 mod twin;
 mod two_tier;
 mod worker;

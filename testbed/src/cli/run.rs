@@ -1,7 +1,8 @@
 //! `dormouse run`.
 
+use std::fmt::Write as _;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::args::{CoordinatorArgs, RunArgs, WhatArgs};
@@ -9,7 +10,8 @@ use super::batch;
 use super::conduct::conduct_live;
 use super::failure::Failure;
 use super::print::print;
-use crate::experiment::{Loaded, Opened, Override, Source, open};
+use super::speedup::settle;
+use crate::experiment::{Loaded, Opened, Override, Source, SpeedupSaid, open};
 use crate::output::{Header, LogWriter, Mode, Outcome, Staging, Style};
 use crate::virtual_run::virtual_run;
 
@@ -18,7 +20,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let what =
         Asked { args: &args.what, workers: args.workers.as_ref(), verb: format!("run{kind}") };
     match (opened(&what)?, args.live) {
-        (Opened::Bag(loaded), true) => live(&what, *loaded, None),
+        (Opened::Bag(loaded), true) => here(&what, *loaded, args.calibration.as_deref()),
         (Opened::Bag(loaded), false) => virtually(&what, *loaded),
         (Opened::Batch(batch), false) => batch::run(&args.what, command(&what), *batch),
         (Opened::Batch(batch), true) => batch::live(&args.what, command(&what), *batch, None),
@@ -30,7 +32,11 @@ pub(crate) fn coordinator(args: &CoordinatorArgs) -> Result<(), Failure> {
     let verb = "coordinator".to_owned();
     let what = Asked { args: &args.what, workers: args.workers.as_ref(), verb };
     match opened(&what)? {
-        Opened::Bag(loaded) => live(&what, *loaded, Some(args.listen)),
+        Opened::Bag(loaded) => {
+            loaded.scheduler()?;
+            let header = Header::new(Mode::Live, command(&what), loaded.experiment);
+            live(&what, &header, Some(args.listen))
+        }
         Opened::Batch(batch) => batch::live(&args.what, command(&what), *batch, Some(args.listen)),
     }
 }
@@ -69,14 +75,25 @@ fn virtually(asked: &Asked<'_>, loaded: Loaded) -> Result<(), Failure> {
     end(say, &outcome, staging, stuck.map(|stuck| stuck.to_string()))
 }
 
-/// A live run, with workers of its own, or listening for some from elsewhere.
-fn live(asked: &Asked<'_>, loaded: Loaded, listen: Option<SocketAddr>) -> Result<(), Failure> {
-    let args = asked.args;
+/// A live run on workers of this host, at a speed-up that it can do.
+fn here(asked: &Asked<'_>, mut loaded: Loaded, calibration: Option<&Path>) -> Result<(), Failure> {
     // What is wrong with it is said with its place before anything is made.
     loaded.scheduler()?;
-    let header = Header::new(Mode::Live, command(asked), loaded.experiment);
-    let staging = Staging::begin_in_place(&bag_folder(args, &header), args.force)?;
-    conduct_live(&header, listen, staging, false, Say::of(args))
+    let choice = settle(&mut loaded, calibration)?;
+    let mut command = command(asked);
+    if loaded.speedup != SpeedupSaid::CommandLine {
+        let _ = write!(command, " --speedup {}", choice.speedup);
+    }
+    let mut header = Header::new(Mode::Live, command, loaded.experiment);
+    header.speedup = Some(choice);
+    live(asked, &header, None)
+}
+
+/// A live run, with workers of its own, or listening for some from elsewhere.
+fn live(asked: &Asked<'_>, header: &Header, listen: Option<SocketAddr>) -> Result<(), Failure> {
+    let args = asked.args;
+    let staging = Staging::begin_in_place(&bag_folder(args, header), args.force)?;
+    conduct_live(header, listen, staging, false, Say::of(args))
 }
 
 /// Writes the results and says what came out; `broke`: why the run was ended with tasks left.

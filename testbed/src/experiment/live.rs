@@ -5,7 +5,7 @@ use dormouse_units::{Ppm, Span, TaskId};
 use serde::{Deserialize, Serialize};
 
 use super::InputError;
-use super::document::Node;
+use super::document::{Node, Value};
 use super::reader::Section;
 
 /// What a live run needs to know beside the setup.
@@ -38,8 +38,37 @@ const fn worst_error() -> f64 {
     0.05
 }
 
+/// As [`worst_error`].
 const fn mean_error() -> f64 {
     0.005
+}
+
+/// Who said at what speed an experiment is run live.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SpeedupSaid {
+    /// Nobody: it is the standard one.
+    #[default]
+    Nobody,
+    /// The experiment's file.
+    Experiment,
+    /// The command line.
+    CommandLine,
+}
+
+impl SpeedupSaid {
+    /// Of a document with everything set that was asked for.
+    pub(crate) fn of(root: &Node) -> Self {
+        let inside = |node: &'_ Node, key: &str| match &node.value {
+            Value::Table(table) => table.get(key).cloned(),
+            _ => None,
+        };
+        match inside(root, "live").and_then(|live| inside(&live, "speedup")) {
+            None => Self::Nobody,
+            // What a file says stands on a line of it.
+            Some(node) if node.place.at.is_none() => Self::CommandLine,
+            Some(_) => Self::Experiment,
+        }
+    }
 }
 
 /// How a VM is hibernated.

@@ -13,8 +13,8 @@ use super::overrides::Override;
 use super::reader::Section;
 use super::suggest::instead;
 use super::{
-    Builtin, InputError, Live, Opened, Place, checkpoint, cloud, interruption, live, open, plan,
-    scheduler, workload,
+    Builtin, InputError, Live, Opened, Place, SpeedupSaid, checkpoint, cloud, interruption, live,
+    open, plan, scheduler, workload,
 };
 
 /// An experiment with everything resolved: all that a run is made of. It goes into the
@@ -54,6 +54,8 @@ pub struct Source<'a> {
 pub struct Loaded {
     /// The experiment.
     pub experiment: Experiment,
+    /// Who said its speed-up.
+    pub speedup: SpeedupSaid,
     scheduler: Place,
 }
 
@@ -193,7 +195,7 @@ pub(crate) fn read_bag(root: &Node, plan: Option<&Path>) -> Result<Loaded, Input
         preemption_notice: cloud.preemption_notice,
     };
     let experiment = Experiment { name, description, setup, scheduler, hosts: cloud.hosts, live };
-    Ok(Loaded { experiment, scheduler: place })
+    Ok(Loaded { experiment, speedup: SpeedupSaid::of(root), scheduler: place })
 }
 
 /// A name becomes part of a path.

@@ -22,8 +22,8 @@ mod workload;
 pub use builtin::Builtin;
 pub use error::{InputError, Place};
 pub use kind::{Kind, Opened, open};
-pub use live::{Class, Hibernate, Kernel, Live, Program};
+pub use live::{Class, Hibernate, Kernel, Live, Program, SpeedupSaid};
 pub use load::{Experiment, Loaded, Source, load};
 pub use overrides::Override;
 
-pub(crate) use load::preamble;
+pub(crate) use load::{preamble, read_bag};

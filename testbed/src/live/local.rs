@@ -38,8 +38,8 @@ pub(crate) fn roots() -> io::Result<tempfile::TempDir> {
     let prefix = format!("{PREFIX}{}-", std::process::id());
     let mut named = tempfile::Builder::new();
     named.prefix(&prefix);
-    sweep(memory);
-    sweep(&disk);
+    sweep(memory, PREFIX);
+    sweep(&disk, PREFIX);
     let roomy = nix::sys::statvfs::statvfs(memory)
         .is_ok_and(|fs| fs.blocks_available().saturating_mul(fs.fragment_size()) >= ROOM);
     if roomy && let Ok(folder) = named.tempdir_in(memory) {
@@ -48,13 +48,14 @@ pub(crate) fn roots() -> io::Result<tempfile::TempDir> {
     named.tempdir_in(disk)
 }
 
-/// Removes the folders of runs that were killed.
-fn sweep(place: &Path) {
+/// Removes the folders of processes that were killed: their names are `prefix`, the process's id,
+/// a hyphen and anything.
+pub(crate) fn sweep(place: &Path, prefix: &str) {
     let Ok(entries) = std::fs::read_dir(place) else { return };
     for entry in entries.flatten() {
         let name = entry.file_name();
         let owner =
-            name.to_str().and_then(|n| n.strip_prefix(PREFIX)?.split_once('-')?.0.parse().ok());
+            name.to_str().and_then(|n| n.strip_prefix(prefix)?.split_once('-')?.0.parse().ok());
         if owner.is_some_and(|pid: u32| !Path::new("/proc").join(pid.to_string()).exists()) {
             // Another run may be removing it, too.
             let _ = std::fs::remove_dir_all(entry.path());

@@ -17,4 +17,4 @@ pub use consolidation::Consolidation;
 pub use rehearsal::demand;
 pub use utilisation::measured_sharing;
 
-pub(crate) use local::roots as folder_for_jobs;
+pub(crate) use local::{roots as folder_for_jobs, sweep};

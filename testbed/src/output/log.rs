@@ -9,6 +9,7 @@ use dormouse_engine::Step;
 use serde::{Deserialize, Serialize};
 
 use super::OutputError;
+use crate::calibrate::SpeedupChoice;
 use crate::experiment::Experiment;
 use crate::record::Record;
 
@@ -48,6 +49,9 @@ pub struct Header {
     pub command: String,
     /// What was run.
     pub experiment: Experiment,
+    /// Why a live run has its speed-up, and what its host was known to do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub speedup: Option<SpeedupChoice>,
 }
 
 impl Header {
@@ -55,7 +59,7 @@ impl Header {
     #[must_use]
     pub fn new(mode: Mode, command: String, experiment: Experiment) -> Self {
         let dormouse = env!("CARGO_PKG_VERSION").to_owned();
-        Self { format: FORMAT, dormouse, mode, command, experiment }
+        Self { format: FORMAT, dormouse, mode, command, experiment, speedup: None }
     }
 
     /// A record of such a run, with nothing in it yet.

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::csv::{self, end_word, finished_on};
 use super::{Fidelity, Header, Mode, OutputError, Staging, gantt, report};
+use crate::calibrate::SpeedupChoice;
 use crate::record::Record;
 
 /// Everything that outputs are made of.
@@ -138,6 +139,9 @@ impl Outcome<'_> {
             if let Some(why) = &record.cancelled {
                 object.insert("cancelled".into(), json!(why));
             }
+            if let Some(choice) = &header.speedup {
+                object.insert("speedup_choice".into(), speedup_choice(choice));
+            }
             object.insert("decisions_sha256".into(), json!(record.digest()));
             object.insert("steps".into(), json!(record.steps));
             object.insert("command".into(), json!(header.command));
@@ -145,4 +149,15 @@ impl Outcome<'_> {
         }
         summary
     }
+}
+
+/// Why it ran at its speed-up: the cells are those at the load that counts.
+fn speedup_choice(choice: &SpeedupChoice) -> Value {
+    let calibration = choice.calibration.as_ref();
+    json!({
+        "why": choice.why,
+        "load": choice.load,
+        "calibrated": calibration.map(|c| &c.made),
+        "cells": calibration.map(|c| c.at_load(choice.load.unwrap_or_default())),
+    })
 }

@@ -44,8 +44,12 @@ impl MakeLive {
             progress("live", n, all.len());
             let name = format!("{}-s{seed}", target.case().replace('/', "-"));
             let out = folder.join("live").join(name);
-            if !is_there(&out, &base.cell(target, "", &[])?, seed) {
-                self.run(target, seed, &base.settings(target), &out)?;
+            let cell = base.cell(target, "", &[])?;
+            if !is_there(&out, &cell, seed) {
+                // Whatever this host is calibrated to do: runs are to be compared.
+                let speedup = format!("live.speedup={}", cell.experiment.live.speedup);
+                let set = [base.settings(target), vec![speedup]].concat();
+                self.run(target, seed, &set, &out)?;
             }
             folders.push(out);
         }

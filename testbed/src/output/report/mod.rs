@@ -1,5 +1,6 @@
 //! `report.html`.
 
+mod calibration;
 mod fidelity;
 mod happened;
 pub(crate) mod html;

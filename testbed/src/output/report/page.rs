@@ -4,6 +4,7 @@ use dormouse_cloud::Market;
 use dormouse_policies::Plan;
 use dormouse_units::{Money, Time};
 
+use super::calibration::speedup;
 use super::fidelity::fidelity;
 use super::happened;
 use super::html::{STYLE, card, paragraph, section, table};
@@ -24,6 +25,7 @@ pub(crate) fn report(outcome: &Outcome<'_>) -> String {
         section("What happened", &happened::happened(outcome)),
         outcome.plan.map(|_| section("Plan and outcome", &plan(outcome))).unwrap_or_default(),
         outcome.fidelity.map(|f| section("Fidelity", &fidelity(outcome, f))).unwrap_or_default(),
+        speedup(outcome.header),
         section("Reproduce", &reproduce(outcome)),
     ]
     .concat();

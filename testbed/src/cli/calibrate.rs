@@ -1,0 +1,164 @@
+//! `dormouse calibrate`.
+
+use serde_json::json;
+
+use super::args::CalibrateArgs;
+use super::doctor::missing;
+use super::failure::Failure;
+use super::print::print;
+use crate::calibrate::{
+    Bench, CalibrateError, Calibration, CellPlan, Found, HostIdentity, Measured, Stop, Wanted,
+    default_path, find, table, write,
+};
+use crate::doctor::{State, examine};
+
+/// Why a calibration ends that was told to.
+const TOLD: &str = "the user ended it";
+
+/// Measures, and keeps every cell as soon as it is there.
+pub(crate) fn run(args: &CalibrateArgs) -> Result<(), Failure> {
+    let path = args.out.clone().unwrap_or_else(default_path);
+    let host = HostIdentity::of_this();
+    let plans = plans(args, host.millicores)?;
+    let diagnosis = examine();
+    if let Some(missing) = missing(&diagnosis) {
+        return Err(Failure::Broken(format!("this host can't be calibrated: {missing}")));
+    }
+    let say = |text: String| {
+        if !args.quiet {
+            eprintln!("dormouse: {text}");
+        }
+    };
+    let doubtful = diagnosis.findings.iter().filter(|f| f.state == State::Doubtful);
+    for finding in doubtful.filter(|f| f.fix.is_some() && f.name == "free CPU") {
+        let fix = finding.fix.as_deref().unwrap_or_default();
+        say(format!("{}: {fix}", finding.found));
+    }
+    let former = match find(&path, || host.clone()) {
+        Found::Current(former) => Some(*former),
+        Found::None => None,
+        Found::Unusable(why) => {
+            say(format!("what was there is replaced: {why}"));
+            None
+        }
+    };
+    let bench = Bench::beside(&path, args.repeat)?;
+    let mut seconds = 0.0;
+    for plan in &plans {
+        seconds += bench.estimate_s(plan)?;
+    }
+    let cells = if plans.len() == 1 { "cell" } else { "cells" };
+    say(format!(
+        "{} {cells}, some {:.0} s; ctrl-c ends it and keeps what was measured in {}",
+        plans.len(),
+        (seconds / 10.0_f64).round().max(1.0) * 10.0,
+        path.display()
+    ));
+    super::log::begin();
+    let calibration = Calibration::begin(host, former);
+    let (calibration, ended) =
+        measure(args, &plans, &bench, calibration, |calibration| write(&path, calibration))?;
+    show(args, &calibration, &path)?;
+    match ended {
+        None => Ok(()),
+        Some((done, why)) => Err(Failure::Broken(format!(
+            "calibrating was ended after {done} of {} cells: {why}; these are kept in {}",
+            plans.len(),
+            path.display()
+        ))),
+    }
+}
+
+/// What is to be measured: the highest load first, because what it shows holds for lower ones.
+fn plans(args: &CalibrateArgs, millicores: u32) -> Result<Vec<CellPlan>, Failure> {
+    let (speedups, loads): (&[f64], &[f64]) = match args.quick {
+        false => (&[10.0, 20.0, 30.0, 50.0, 100.0, 200.0], &[0.25, 0.5, 1.0]),
+        true => (&[20.0, 50.0, 100.0], &[0.5, 1.0]),
+    };
+    let sorted = |given: &[f64], standard: &[f64]| {
+        let mut list = if given.is_empty() { standard.to_vec() } else { given.to_vec() };
+        list.sort_by(f64::total_cmp);
+        list.dedup();
+        list
+    };
+    let (speedups, loads) = (sorted(&args.speedups, speedups), sorted(&args.loads, loads));
+    let cells = loads.iter().rev().flat_map(|&load| speedups.iter().map(move |&s| (s, load)));
+    let plan = |(speedup, load)| CellPlan::new(speedup, load, millicores, args.quick);
+    Ok(cells.map(plan).collect::<Result<_, _>>()?)
+}
+
+/// Measures cell by cell; also gives after how many it was ended and why, if it was.
+fn measure(
+    args: &CalibrateArgs,
+    plans: &[CellPlan],
+    bench: &Bench,
+    mut calibration: Calibration,
+    mut keep: impl FnMut(&Calibration) -> Result<(), CalibrateError>,
+) -> Result<(Calibration, Option<(usize, String)>), Failure> {
+    let stop = Stop::listen()
+        .map_err(|error| Failure::Broken(format!("cannot listen for signals: {error}")))?;
+    let say = super::run::Say { quiet: args.quiet, json: args.json };
+    let progress = say.progress(plans.len(), "cells");
+    let mut ended = None;
+    for (n, plan) in plans.iter().enumerate() {
+        if stop.told() {
+            ended = Some((n, TOLD.to_owned()));
+            break;
+        }
+        let CellPlan { speedup, load, .. } = *plan;
+        progress.set_position(n as u64);
+        let measured = bench.measure(plan, &mut |now| {
+            let (done, of) = (now.completed, now.tasks);
+            progress.set_message(format!("speed-up {speedup}, load {load}: {done}/{of} tasks"));
+        });
+        match measured {
+            Ok(Measured::Cell(cell)) => {
+                calibration.add(cell);
+                keep(&calibration)?;
+            }
+            Ok(Measured::Ended(why)) => ended = Some((n, why)),
+            // A terminal tells the worker, too: without one the run breaks.
+            Err(_) if stop.told() => ended = Some((n, TOLD.to_owned())),
+            Err(error) => return Err(error.into()),
+        }
+        if ended.is_some() {
+            break;
+        }
+    }
+    progress.finish_and_clear();
+    Ok((calibration, ended))
+}
+
+fn show(
+    args: &CalibrateArgs,
+    calibration: &Calibration,
+    path: &std::path::Path,
+) -> Result<(), Failure> {
+    let wanted = Wanted { worst: args.error, mean: args.mean };
+    if args.json {
+        let highest =
+            |load: f64| json!({ "load": load, "speedup": calibration.highest(load, &wanted) });
+        let highest: Vec<_> = calibration.loads().into_iter().map(highest).collect();
+        let mut all = json!(calibration);
+        if let Some(object) = all.as_object_mut() {
+            object.insert("wanted".into(), json!({ "worst": wanted.worst, "mean": wanted.mean }));
+            object.insert("highest".into(), json!(highest));
+        }
+        return print(&format!("{all:#}"));
+    }
+    if args.quiet {
+        return Ok(());
+    }
+    print(&table(calibration, &wanted))?;
+    print(&format!("  kept in {}", path.display()))
+}
+
+impl From<CalibrateError> for Failure {
+    fn from(error: CalibrateError) -> Self {
+        match error {
+            CalibrateError::Live(error) => error.into(),
+            error if error.is_bad_input() => Self::BadInput(super::chain(&error)),
+            error => Self::Broken(super::chain(&error)),
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! The speed-up of a live run on this host: asked for, or taken from what the host was measured to
+//! do.
+
+use std::path::Path;
+
+use dormouse_coordinator::Speedup;
+use dormouse_coordinator::admission::{Request, Room};
+use dormouse_units::Bytes;
+use dormouse_worker::agent::available_millicores;
+
+use super::failure::Failure;
+use crate::calibrate::{
+    Choice, Demand, Found, HostIdentity, SpeedupChoice, Wanted, choose, default_path, find,
+    load_at, read,
+};
+use crate::experiment::{Experiment, Loaded, Program};
+use crate::live;
+
+/// Chooses it and puts it into the experiment.
+pub(super) fn settle(
+    loaded: &mut Loaded,
+    calibration: Option<&Path>,
+) -> Result<SpeedupChoice, Failure> {
+    let found = found(calibration)?;
+    let (experiment, said) = (&loaded.experiment, loaded.speedup);
+    let demand = || demand(loaded);
+    let choice = match choose(found, experiment.live.speedup, said, demand) {
+        Choice::Run(choice) => *choice,
+        Choice::Refuse(why) => {
+            return Err(Failure::BadInput(format!("{}: {why}", experiment.name)));
+        }
+    };
+    loaded.experiment.live.speedup = choice.speedup;
+    Ok(choice)
+}
+
+/// The calibration of this host. One that was named has to be there and whole.
+fn found(named: Option<&Path>) -> Result<Found, Failure> {
+    let Some(path) = named else { return Ok(find(&default_path(), HostIdentity::of_this)) };
+    match read(path)? {
+        Some(_) => Ok(find(path, HostIdentity::of_this)),
+        None => Err(Failure::BadInput(format!(
+            "--calibration {}: no such file; `dormouse calibrate --out {}` makes it",
+            path.display(),
+            path.display()
+        ))),
+    }
+}
+
+/// What matters of an experiment on the workers that it starts here; `None`: they can't hold it at
+/// any speed-up, which admission says better.
+fn demand(loaded: &Loaded) -> Option<Demand> {
+    let Experiment { setup, live, .. } = &loaded.experiment;
+    // That it can be scheduled was seen before.
+    let demand_vcpus = live::demand(&loaded.experiment, loaded.experiment.scheduler().ok()?);
+    let millicores = available_millicores() / live.workers.max(1);
+    let room = Room { name: "this host".to_owned(), millicores, memory: Bytes::new(u64::MAX) };
+    let hosts = vec![room; live.workers as usize];
+    let admit = |speedup| {
+        let request = Request {
+            hosts: &hosts,
+            speedup: Speedup::from_f64(speedup)?,
+            demand_vcpus,
+            reserve: live.reserve,
+            share: live.share,
+            setup,
+            repetition_us: &[],
+            noop: false,
+        };
+        request.admit().ok()
+    };
+    let share = admit(LEAST)?.share;
+    let shortest = setup.bag.tasks.iter().filter_map(|task| task.runtime.values().min()).min()?;
+    Some(Demand {
+        load: load_at(share),
+        shortest_s: shortest.as_secs_f64(),
+        reserve: live.reserve.as_f64(),
+        wanted: Wanted { worst: live.worst_error, mean: live.mean_error },
+        admitted: highest(|speedup| admit(speedup).is_some()),
+        speedup: live.speedup,
+        said: loaded.speedup,
+        // Only a worker knows the smallest amount of work of other programs.
+        no_faster: live.tasks != Program::Vector,
+    })
+}
+
+/// The least speed-up there is.
+const LEAST: f64 = 0.001;
+
+/// The highest whole speed-up that fits, if 1 does: what fits at one does at every lower one.
+fn highest(fits: impl Fn(f64) -> bool) -> Option<f64> {
+    let (mut low, mut high) = (0_u32, 1_000_000);
+    while low < high {
+        let middle = (low + high).div_ceil(2);
+        if fits(f64::from(middle)) {
+            low = middle;
+        } else {
+            high = middle - 1;
+        }
+    }
+    (low > 0).then(|| f64::from(low))
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+mod tests {
+    use super::*;
+    use crate::experiment::{Override, Source, SpeedupSaid, load};
+
+    fn loaded(set: &[&str]) -> Loaded {
+        let overrides = set.iter().map(|text| Override::set(text).unwrap()).collect();
+        load(&Source { experiment: Some("j60"), overrides, ..Source::default() }).unwrap()
+    }
+
+    #[test]
+    fn the_highest_that_fits_is_found() {
+        for most in [1.0, 17.0, 999_999.0, 1e6] {
+            assert_eq!(highest(|s| s <= most), Some(most));
+        }
+        assert_eq!(highest(|s| s < 1.0), None);
+    }
+
+    #[test]
+    fn an_experiment_says_what_it_asks_of_this_host() {
+        let demand = |set: &[&str]| super::demand(&loaded(set));
+        let j60 = demand(&[]).unwrap();
+        assert_eq!((j60.speedup, j60.said, j60.shortest_s), (30.0, SpeedupSaid::Experiment, 119.0));
+        assert_eq!(j60.wanted, Wanted { worst: 0.05, mean: 0.005 });
+        // A twentieth of a core: as finely cut as that, however many cores there are.
+        let cut = demand(&["live.share=0.02"]).unwrap();
+        assert!((cut.load - 1.0 / 24.0 / 0.02).abs() < 1e-9, "{cut:?}");
+        // .02 of a core × 119 s / speed-up has to be 20 ms.
+        assert_eq!(cut.admitted, Some(119.0));
+        assert_eq!(demand(&["live.speedup=7"]).unwrap().said, SpeedupSaid::CommandLine);
+        assert!(demand(&["live.tasks={kind=\"ep\", class=\"S\"}"]).unwrap().no_faster);
+        // Cores that there are nowhere.
+        assert_eq!(demand(&["live.share=1.0", "live.workers=9000"]), None);
+    }
+}
