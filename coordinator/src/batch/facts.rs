@@ -3,7 +3,7 @@
 use dormouse_batch::JobId;
 use dormouse_units::Ppm;
 
-use super::{BatchStep, MachineReport, ProcessUse};
+use super::{BatchStep, JobLedger, MachineReport, ProcessUse};
 
 /// What was measured. Times are real microseconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,6 +20,8 @@ pub struct BatchFacts {
     pub kills: Vec<(JobId, Ppm)>,
     /// What the processes of every job got.
     pub uses: Vec<(JobId, ProcessUse)>,
+    /// What every start of a job was due and got.
+    pub ledgers: Vec<(JobId, JobLedger)>,
     /// Jobs whose answer was right.
     pub verified: u64,
     /// Jobs whose answer was wrong.
@@ -69,11 +71,13 @@ impl BatchFacts {
                 restore_us: *restore_us,
                 bytes: *bytes,
             }),
-            Some(MachineReport::Killed { job, done, uses, .. }) => {
+            Some(MachineReport::Killed { job, done, uses, ledger, .. }) => {
+                self.ledgers.extend(ledger.map(|ledger| (*job, ledger)));
                 self.kills.push((*job, *done));
                 self.uses.extend(uses.iter().map(|u| (*job, *u)));
             }
-            Some(MachineReport::Finished { job, verified, uses, .. }) => {
+            Some(MachineReport::Finished { job, verified, uses, ledger, .. }) => {
+                self.ledgers.extend(ledger.map(|ledger| (*job, ledger)));
                 self.uses.extend(uses.iter().map(|u| (*job, *u)));
                 // One that had been killed meanwhile runs again.
                 if step.events.is_empty() {

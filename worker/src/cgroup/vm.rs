@@ -132,6 +132,16 @@ impl Vm {
         self.change_bandwidth(vcpu, |b| b.quota = quota)
     }
 
+    /// Gives vCPU `vcpu` the share of `ppm` millionths of one host core, and its slots `a` and `b`
+    /// at most so much of that (`None`: all).
+    ///
+    /// # Errors
+    /// No such vCPU, or the kernel refuses the quota, as it does for a slot above its vCPU.
+    pub fn set_quotas(&self, vcpu: u32, ppm: u32, slots: [Option<u32>; 2]) -> Result<()> {
+        let (quota, caps) = (self.quota(ppm), slots.map(|cap| cap.map(|ppm| self.quota(ppm))));
+        self.change_bandwidth(vcpu, |b| (b.quota, b.caps) = (Some(quota), caps))
+    }
+
     /// Puts `slot` of vCPU `vcpu` in the foreground and its sibling in the background.
     ///
     /// Each host core serves its own queue, so this means something only for tasks on the same
@@ -200,6 +210,23 @@ impl Vm {
         let lifted = LiftedQuota { vm: self, vcpu, slot };
         self.change_bandwidth(vcpu, |b| b.lift(slot))?;
         Ok(lifted)
+    }
+
+    /// The same until [`Vm::put_back_quota`] is called as often.
+    ///
+    /// # Errors
+    /// No such vCPU, or the kernel refuses.
+    pub fn lift_quota_on(&self, vcpu: u32, slot: Slot) -> Result<()> {
+        self.vcpu_relative(vcpu)?;
+        self.change_bandwidth(vcpu, |b| b.lift(slot))
+    }
+
+    /// Ends what [`Vm::lift_quota_on`] began.
+    ///
+    /// # Errors
+    /// No such vCPU, or the kernel refuses.
+    pub fn put_back_quota(&self, vcpu: u32, slot: Slot) -> Result<()> {
+        self.change_bandwidth(vcpu, |b| b.put_back(slot))
     }
 
     /// Stops every task of the VM and waits until all really stand still.
@@ -338,9 +365,11 @@ impl Vm {
             true => Ok(()),
             false => cpu::set_quota(&group, v2, after.vcpu),
         };
-        // The vCPU's first where it begins to bind and last where it ends, so that no slot is
-        // without quota in between.
-        if after.vcpu.is_some() {
+        // The vCPU's first where it begins to bind or gets more and last where it ends or gets
+        // less, so that no slot is without quota in between, nor has one above the vCPU's, which
+        // the kernel refuses.
+        let is_first = after.vcpu.is_some_and(|after| before.vcpu.is_none_or(|b| b.le(after)));
+        if is_first {
             vcpu()?;
         }
         for ((slot, before), after) in Slot::BOTH.iter().zip(before.slots).zip(after.slots) {
@@ -348,7 +377,7 @@ impl Vm {
                 cpu::set_quota(&group.join(slot.name()), v2, after)?;
             }
         }
-        if after.vcpu.is_none() {
+        if !is_first {
             vcpu()?;
         }
         Ok(())

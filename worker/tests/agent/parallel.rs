@@ -33,6 +33,7 @@ fn start(which: JobRef, on: &[u32], tier: Tier, usage: &str, ms: u64) -> Command
         program: Some(Program { args }),
         on: on.to_vec(),
         tier: tier.into(),
+        plan: None,
     })
 }
 

@@ -141,6 +141,7 @@ impl BatchState {
                     program: Some(v1::Program { args: args.unwrap_or_default() }),
                     on: on.to_vec(),
                     tier: tier.into(),
+                    plan: submission.map(|s| self.plan.plan(s)),
                 })
             }
             Order::Promote { job, attempt } => Command::PromoteJob(of(job, attempt)),

@@ -14,6 +14,7 @@ use super::{
     job::Key,
     ranks::{self, Rank},
     seats::Seat,
+    stop,
 };
 use crate::{
     agent::{
@@ -48,6 +49,8 @@ pub(crate) struct Birth {
     pub(crate) process: Task,
     pub(crate) page: ProgressReader,
     pub(crate) ranks: Vec<Rank>,
+    /// The kernel's counters of their CPU time when they were let go.
+    pub(crate) counters: Vec<Option<u64>>,
     pub(crate) at: Instant,
     /// What CRIU took of it.
     pub(crate) restore: Duration,
@@ -91,11 +94,14 @@ fn start(host: &Host, order: &Order) -> Result<Birth, String> {
             Some(words) => format!("{}; it said: {words}", explain(&e)),
             None => explain(&e),
         });
-    let going = placed
-        .and_then(|ranks| progress::let_go(&progress).map(|()| ranks).map_err(|e| explain(&e)));
+    let going = placed.and_then(|ranks| {
+        let counters = ranks::cpu_ns(&ranks);
+        progress::let_go(&progress).map(|()| (ranks, counters)).map_err(|e| explain(&e))
+    });
     match going {
-        Ok(ranks) => {
-            Ok(Birth { process, page, ranks, at: Instant::now(), restore: Duration::ZERO })
+        Ok((ranks, counters)) => {
+            let at = Instant::now();
+            Ok(Birth { process, page, ranks, counters, at, restore: Duration::ZERO })
         }
         Err(why) => {
             // What comes of it is said by `why`.
@@ -130,9 +136,13 @@ fn restore(host: &Host, order: &Order) -> Result<Birth, String> {
             Ok(())
         })
         .map_err(|e| explain(&e))?;
-    let at = Instant::now();
     let page = ProgressReader::open(&progress).map_err(|e| explain(&e))?;
-    Ok(Birth { process: restored.task, page, ranks: found, at, restore: restored.took })
+    // They were dumped as stopped, and come back so.
+    stop::wait(&found, limit::BIRTH).map_err(|e| explain(&e))?;
+    let counters = ranks::cpu_ns(&found);
+    stop::go_on(&found).map_err(|e| explain(&e))?;
+    let (at, restore) = (Instant::now(), restored.took);
+    Ok(Birth { process: restored.task, page, ranks: found, counters, at, restore })
 }
 
 fn claim(host: &Host, order: &Order) -> Result<(), String> {

@@ -6,8 +6,10 @@ use std::{
 };
 
 use dormouse_proto::v1::{
-    CreateMachine, JobMoved, JobPromoted, JobRef, JobStarted, MoveJob, StartJob, VmRef, report,
+    CreateMachine, JobMoved, JobPlan, JobPromoted, JobRef, JobStarted, MoveJob, StartJob, VmRef,
+    report,
 };
+use dormouse_tasks::ideal;
 use dormouse_units::TaskId;
 use nix::time::{ClockId, clock_getres};
 use tokio::{sync::mpsc, task::spawn_blocking, time::timeout};
@@ -16,7 +18,9 @@ use super::{
     birth::{self, Birth, Order},
     departures::Left,
     job::{Job, Key, Later, Phase, Tier},
+    ledger::Ledger,
     meter::Meter,
+    pace::{Owed, Pace, Quotas},
     ranks,
     seats::{Seat, Seats},
 };
@@ -26,12 +30,15 @@ use crate::{
         report::{explain, micros, report, vm_destroyed, vm_failed},
         watch::watch,
     },
-    cgroup,
+    cgroup::{self, Slot},
 };
 
 /// How often the processes' doings are counted: what one does after the last time before its
 /// end is not.
 const COUNT_EVERY: Duration = Duration::from_millis(250);
+
+/// How often every job is compared with what it should have done.
+const PACE_EVERY: Duration = Duration::from_millis(25);
 
 /// The period of a processor's quota, in microseconds, or the shortest that its share allows.
 ///
@@ -76,6 +83,7 @@ pub(crate) struct Owner {
     pub(crate) seats: Seats,
     /// In the order they came.
     pub(crate) jobs: Vec<Job>,
+    pub(crate) pace: Pace,
     /// To itself.
     pub(crate) tell: mpsc::UnboundedSender<Message>,
     /// Once the jobs that are being worked on have come to rest, all ends.
@@ -143,6 +151,7 @@ impl Owner {
             tick: tick(),
             seats: Seats::new(processors),
             jobs: Vec::new(),
+            pace: Pace::new(processors, core_ppm),
             tell,
             destroy: false,
             failed: false,
@@ -151,13 +160,20 @@ impl Owner {
 
     async fn live(&mut self, inbox: &mut mpsc::UnboundedReceiver<Message>) {
         let mut count_at = Instant::now() + COUNT_EVERY;
+        let mut pace_at = Instant::now() + PACE_EVERY;
         loop {
-            let left = count_at.saturating_duration_since(Instant::now());
+            let now = Instant::now();
+            if now >= pace_at {
+                self.pay(now);
+                pace_at = now + PACE_EVERY;
+            }
+            if now >= count_at {
+                self.turn_meters();
+                count_at = now + COUNT_EVERY;
+            }
+            let left = pace_at.min(count_at).saturating_duration_since(Instant::now());
             match timeout(left, inbox.recv()).await {
-                Err(_) => {
-                    self.turn_meters();
-                    count_at = Instant::now() + COUNT_EVERY;
-                }
+                Err(_) => {}
                 Ok(None) => return,
                 Ok(Some(message)) => match message {
                     Message::Ask(ask, asked) => self.obey(ask, asked),
@@ -196,10 +212,14 @@ impl Owner {
             dormouse_proto::v1::Tier::Background => Tier::Background,
         };
         let Some(key) = start.job.map(Key::of) else { return };
+        self.pace.advance(asked);
         let name = self.host.task_name(TaskId::new(key.job));
         let (Ok(name), true) = (name, self.seats.are_valid(&start.on)) else {
             return self.say_failed(key, self.no_place(&start.on));
         };
+        if let Some(plan) = start.plan.and_then(|plan| program(plan, start.on.len())) {
+            self.pace.ideal.start(key, plan, &start.on, tier == Tier::Foreground);
+        }
         self.jobs.push(Job {
             key,
             name,
@@ -212,6 +232,7 @@ impl Owner {
             page: None,
             ranks: Vec::new(),
             meter: Meter::default(),
+            ledger: Ledger::default(),
             moving: None,
             later: None,
         });
@@ -226,6 +247,8 @@ impl Owner {
 
     /// Swaps the priorities of the two slots on each of the job's processors.
     fn promote(&mut self, key: Key, asked: Instant) {
+        self.pace.advance(asked);
+        self.pace.ideal.promote(key);
         let Some(job) = self.job(key) else { return };
         job.tier = Tier::Foreground;
         if job.phase == Phase::Waiting {
@@ -261,6 +284,8 @@ impl Owner {
                 continue;
             }
             self.seats.take(key, &job.on, job.tier);
+            let seats = self.seats.of(key, &job.on);
+            job.ledger.come(charged_ns(&self.groups, &seats));
             job.phase = Phase::Launching;
             let order = Order {
                 key,
@@ -269,7 +294,7 @@ impl Owner {
                 groups: Arc::clone(&self.groups),
                 cores: Arc::clone(&self.cores),
                 lane: self.processors,
-                seats: self.seats.of(key, &job.on),
+                seats,
                 restore: job.moving.as_ref().is_some_and(|moving| moving.lost.is_none()),
             };
             let launching = birth::launch(Arc::clone(&self.host), order);
@@ -291,12 +316,14 @@ impl Owner {
             (Err(why), Some(moving)) if moving.lost.is_none() => {
                 moving.lost = Some(why);
                 job.phase = Phase::Waiting;
+                job.ledger.forget();
                 self.seats.leave(key);
                 return self.launch_ready();
             }
             (Err(why), _) => return self.fail_job(key, why),
         };
         job.phase = Phase::Running;
+        job.ledger.go(&birth.counters);
         job.ranks = birth.ranks;
         job.page = Some(birth.page);
         let process = Arc::new(birth.process);
@@ -317,6 +344,11 @@ impl Owner {
             }
         };
         let later = job.later.take();
+        if matches!(said, report::Report::JobMoved(_)) {
+            let (on, lost) = (job.on.clone(), job.ledger.has_nothing());
+            self.pace.advance(birth.at);
+            self.pace.go_on(key, &on, lost);
+        }
         self.host.report(report(said));
         let tell = self.tell.clone();
         if let Err(error) = watch(&process, move || {
@@ -361,6 +393,50 @@ impl Owner {
         }
     }
 
+    /// Compares all jobs with what they should have done, and sets the quotas that make up for the
+    /// difference.
+    fn pay(&mut self, now: Instant) {
+        self.pace.advance(now);
+        let mut owed = vec![Owed::default(); self.processors as usize];
+        for job in self.jobs.iter_mut().filter(|job| job.phase == Phase::Running) {
+            let done = self.pace.ideal.done(job.key);
+            // Nobody says what it should do, or some of its processes had ended when it was moved.
+            if done.is_empty() || done.len() != job.ranks.len() {
+                continue;
+            }
+            job.ledger.see(&ranks::cpu_ns(&job.ranks));
+            let behind = job.ledger.owed(&done, self.core_ppm);
+            for (seat, ns) in self.seats.of(job.key, &job.on).iter().zip(behind) {
+                let ns = self.pace.early(job.key, ns, self.core_ppm);
+                if let Some(owed) = owed.get_mut(seat.processor as usize) {
+                    match seat.tier {
+                        Tier::Foreground => owed.foreground = Some(ns),
+                        Tier::Background => owed.background = Some(ns),
+                    }
+                }
+            }
+        }
+        for (processor, owed) in (0..).zip(owed) {
+            let quotas = Quotas::paying(owed, self.core_ppm);
+            let set = self.set_quotas(processor, quotas);
+            self.note(set);
+        }
+    }
+
+    fn set_quotas(&mut self, processor: u32, quotas: Quotas) -> cgroup::Result<()> {
+        let foreground = self.seats.foreground(processor);
+        let slots = match foreground {
+            Slot::A => [quotas.foreground, quotas.background],
+            Slot::B => [quotas.background, quotas.foreground],
+        };
+        let next = (quotas.processor, slots);
+        let Some(in_force) = self.pace.in_force.get_mut(processor as usize) else { return Ok(()) };
+        if std::mem::replace(in_force, next) == next {
+            return Ok(());
+        }
+        self.groups.set_quotas(processor, quotas.processor, slots)
+    }
+
     /// A group that can't be set any more: the machine is none.
     pub(crate) fn note(&mut self, set: cgroup::Result<()>) {
         if let Err(error) = set {
@@ -391,6 +467,20 @@ impl Owner {
             tracing::error!(machine = self.id, why = explain(&error), "its groups are left behind");
         }
     }
+}
+
+/// What the counters of these slots show, in all. One that can't be read shows nothing: what its
+/// processes are charged beside their work is told and not judged.
+pub(crate) fn charged_ns(groups: &cgroup::Vm, seats: &[Seat]) -> u64 {
+    seats.iter().filter_map(|seat| groups.slot_cpu_ns(seat.processor, seat.slot).ok()).sum()
+}
+
+/// A plan in the words of the reference, if it is one for so many processes.
+fn program(plan: JobPlan, processes: usize) -> Option<ideal::Program> {
+    let JobPlan { runtime_us, phases, usage_ppm: usage } = plan;
+    let runtime = Duration::from_micros(runtime_us);
+    let is_plan = usage.len() == processes && phases > 0 && usage.iter().all(|u| *u > 0);
+    is_plan.then_some(ideal::Program { runtime, phases, usage })
 }
 
 /// How often the kernel's clock ticks: the resolution of the clock that is read off it.

@@ -149,6 +149,14 @@ impl<K: Ord + Copy> Machine<K> {
         }
     }
 
+    /// A job that stands still has lost all that it has done.
+    pub fn begin_again(&mut self, key: K) {
+        if let Some(start) = self.jobs.get_mut(&key) {
+            *start = Start::new(start.program.clone(), &start.on, start.foreground);
+            start.stands = true;
+        }
+    }
+
     /// A job is gone.
     pub fn remove(&mut self, key: K) {
         self.jobs.remove(&key);
@@ -286,5 +294,10 @@ mod tests {
         assert!((end(&mut machine) - 12.0).abs() < 1e-5);
         machine.advance(secs(1));
         assert_eq!(machine.ended(1), Some(secs(12)), "time does not go back");
+        machine.stand(1);
+        machine.begin_again(1);
+        machine.advance(secs(20));
+        machine.go_on(1, &[2]);
+        assert!((end(&mut machine) - 30.0).abs() < 1e-5);
     }
 }
