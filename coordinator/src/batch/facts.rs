@@ -20,7 +20,7 @@ pub struct BatchFacts {
     pub kills: Vec<(JobId, Ppm)>,
     /// What the processes of every job got.
     pub uses: Vec<(JobId, ProcessUse)>,
-    /// What every start of a job was due and got.
+    /// What every job that came to its end was due and got in its last start.
     pub ledgers: Vec<(JobId, JobLedger)>,
     /// Jobs whose answer was right.
     pub verified: u64,
@@ -71,8 +71,7 @@ impl BatchFacts {
                 restore_us: *restore_us,
                 bytes: *bytes,
             }),
-            Some(MachineReport::Killed { job, done, uses, ledger, .. }) => {
-                self.ledgers.extend(ledger.map(|ledger| (*job, ledger)));
+            Some(MachineReport::Killed { job, done, uses, .. }) => {
                 self.kills.push((*job, *done));
                 self.uses.extend(uses.iter().map(|u| (*job, *u)));
             }

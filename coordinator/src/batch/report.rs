@@ -217,7 +217,7 @@ mod tests {
     #[test]
     fn damaged_reports_are_refused_with_what_is_wrong() {
         use v1::report::Report as Wire;
-        let job = Some(v1::JobRef { vm: 0, job: 2, attempt: 3 });
+        let job = Some(v1::JobRef { vm: 0, job: 2, attempt: 3, at_us: 0 });
         for (report, word) in [
             (Wire::JobFinished(v1::JobFinished::default()), "which job"),
             (

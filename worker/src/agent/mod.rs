@@ -23,6 +23,7 @@
 mod config;
 mod cores;
 mod error;
+mod fault;
 mod host;
 mod launch;
 mod life;

@@ -127,6 +127,7 @@ impl BatchState {
             vm: MACHINE,
             job: job.get(),
             attempt: attempt.get(),
+            at_us: self.last.as_micros(),
         };
         match order {
             Order::Start { job, attempt, tier, on } => {

@@ -49,8 +49,6 @@ pub(crate) struct Birth {
     pub(crate) process: Task,
     pub(crate) page: ProgressReader,
     pub(crate) ranks: Vec<Rank>,
-    /// The kernel's counters of their CPU time when they were let go.
-    pub(crate) counters: Vec<Option<u64>>,
     pub(crate) at: Instant,
     /// What CRIU took of it.
     pub(crate) restore: Duration,
@@ -94,14 +92,11 @@ fn start(host: &Host, order: &Order) -> Result<Birth, String> {
             Some(words) => format!("{}; it said: {words}", explain(&e)),
             None => explain(&e),
         });
-    let going = placed.and_then(|ranks| {
-        let counters = ranks::cpu_ns(&ranks);
-        progress::let_go(&progress).map(|()| (ranks, counters)).map_err(|e| explain(&e))
-    });
+    let going = placed
+        .and_then(|ranks| progress::let_go(&progress).map(|()| ranks).map_err(|e| explain(&e)));
     match going {
-        Ok((ranks, counters)) => {
-            let at = Instant::now();
-            Ok(Birth { process, page, ranks, counters, at, restore: Duration::ZERO })
+        Ok(ranks) => {
+            Ok(Birth { process, page, ranks, at: Instant::now(), restore: Duration::ZERO })
         }
         Err(why) => {
             // What comes of it is said by `why`.
@@ -138,11 +133,9 @@ fn restore(host: &Host, order: &Order) -> Result<Birth, String> {
         .map_err(|e| explain(&e))?;
     let page = ProgressReader::open(&progress).map_err(|e| explain(&e))?;
     // They were dumped as stopped, and come back so.
-    stop::wait(&found, limit::BIRTH).map_err(|e| explain(&e))?;
-    let counters = ranks::cpu_ns(&found);
     stop::go_on(&found).map_err(|e| explain(&e))?;
     let (at, restore) = (Instant::now(), restored.took);
-    Ok(Birth { process: restored.task, page, ranks: found, counters, at, restore })
+    Ok(Birth { process: restored.task, page, ranks: found, at, restore })
 }
 
 fn claim(host: &Host, order: &Order) -> Result<(), String> {

@@ -12,7 +12,7 @@ use tokio::task::spawn_blocking;
 use super::{
     job::{Job, Key, Later, Move, Phase, Tier},
     machine::{Message, Owner, charged_ns},
-    ranks::{self, Rank},
+    ranks::Rank,
     seats::Seat,
     stop,
 };
@@ -33,12 +33,7 @@ use crate::{
 #[derive(Debug)]
 pub(crate) enum Left {
     /// It is to go on from this checkpoint.
-    Dumped {
-        took: Duration,
-        bytes: u64,
-        /// The kernel's counters of its processes' CPU time when they were stopped.
-        counters: Vec<Option<u64>>,
-    },
+    Dumped { took: Duration, bytes: u64 },
     /// Nothing of it is left, for this reason.
     Lost { why: String },
     /// It came to its own end first.
@@ -85,8 +80,6 @@ impl Owner {
     }
 
     pub(crate) fn kill(&mut self, key: Key) {
-        self.pace.advance(Instant::now());
-        self.pace.ideal.remove(key);
         let Some(job) = self.job(key) else { return };
         match job.phase {
             Phase::Waiting => {
@@ -116,8 +109,6 @@ impl Owner {
     pub(crate) fn move_to(&mut self, key: Key, on: Vec<u32>, asked: Instant) {
         let (host, groups, tell) =
             (Arc::clone(&self.host), Arc::clone(&self.groups), self.tell.clone());
-        self.pace.advance(asked);
-        self.pace.ideal.stand(key);
         let seats = self.seats_of(key);
         let Some(job) = self.job(key) else { return };
         match job.phase {
@@ -170,15 +161,13 @@ impl Owner {
         let (lost, later) = (job.name.clone(), job.later.take());
         if let Some(moving) = &mut job.moving {
             match left {
-                Left::Dumped { took, bytes, counters } => {
+                Left::Dumped { took, bytes } => {
                     (moving.dump, moving.bytes) = (took, bytes);
-                    job.ledger.stop(&counters);
                     job.ledger.lifted += took;
                 }
                 Left::Lost { why } => {
                     tracing::warn!(why, job = %lost, "it is moved without its progress");
                     moving.lost = Some(why);
-                    job.ledger.forget();
                 }
                 Left::Ended(_) => {}
             }
@@ -211,8 +200,6 @@ impl Owner {
         if job.phase == Phase::Dying {
             self.lift(&seats, false);
         }
-        self.pace.advance(Instant::now());
-        self.pace.ideal.remove(key);
         self.seats.leave(key);
         self.turn_meters();
         Some(job)
@@ -263,7 +250,6 @@ fn dump(
         }
     }
     let stopped = stop::stop(ranks, limit::KILL);
-    let counters = ranks::cpu_ns(ranks);
     let on: Vec<_> = seats.iter().map(|seat| (seat.processor, seat.slot)).collect();
     let taken = match (&host.checkpointer, stopped) {
         (_, Err(error)) => Err(explain(&error)),
@@ -279,7 +265,7 @@ fn dump(
         (Ok(Some(ended @ Ended::Exited(_))), _) => Left::Ended(ended),
         (Ok(Some(Ended::Killed(_))), Ok(taken)) => {
             let bytes = taken.checkpoint.manifest().bytes();
-            Left::Dumped { took: taken.took, bytes, counters }
+            Left::Dumped { took: taken.took, bytes }
         }
         (Ok(Some(Ended::Killed(_))), Err(why)) => Left::Lost { why },
         (Ok(None), _) => {

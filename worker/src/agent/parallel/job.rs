@@ -75,6 +75,8 @@ pub(crate) struct Job {
     pub(crate) meter: Meter,
     pub(crate) ledger: Ledger,
     pub(crate) moving: Option<Move>,
+    /// When its last move was decided, in the reference's time.
+    pub(crate) left_at: Duration,
     pub(crate) later: Option<Later>,
 }
 

@@ -6,22 +6,11 @@ use dormouse_proto::v1::JobLedger;
 
 use crate::agent::report::micros;
 
-/// What one process got.
-#[derive(Clone, Copy, Debug, Default)]
-struct Count {
-    /// In former lives, before it was moved.
-    before_ns: u64,
-    /// The kernel's counter when it might begin in this life.
-    base_ns: u64,
-    /// In all, as last seen.
-    received_ns: u64,
-}
-
-/// One start of a job. Its CPU time is counted from the moment at which it may work, and not while
-/// CRIU computes in its processes; that is counted beside it.
+/// One start of a job. Its CPU time is what its processes say that they computed for; what else
+/// the kernel charged their slots is told beside it.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
-    counts: Vec<Count>,
+    received: Vec<Duration>,
     due_ns: u64,
     /// What its slots were charged in places it has left, and what the counters of those it has
     /// showed when it came.
@@ -33,39 +22,9 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    /// The processes may work from now on; the kernel's counters of them.
-    pub(crate) fn go(&mut self, counters: &[Option<u64>]) {
-        self.counts.resize(counters.len(), Count::default());
-        for (count, counter) in self.counts.iter_mut().zip(counters) {
-            count.base_ns = counter.unwrap_or(0);
-        }
-    }
-
-    /// Takes in the kernel's counters.
-    pub(crate) fn see(&mut self, counters: &[Option<u64>]) {
-        for (count, counter) in self.counts.iter_mut().zip(counters) {
-            if let Some(counter) = counter {
-                count.received_ns = count.before_ns + counter.saturating_sub(count.base_ns);
-            }
-        }
-    }
-
-    /// The processes are gone, to go on elsewhere; the counters when they were stopped.
-    pub(crate) fn stop(&mut self, counters: &[Option<u64>]) {
-        self.see(counters);
-        for count in &mut self.counts {
-            count.before_ns = count.received_ns;
-        }
-    }
-
-    /// All their work is lost.
-    pub(crate) fn forget(&mut self) {
-        self.counts.clear();
-    }
-
-    /// Nothing was received in former lives.
-    pub(crate) fn has_nothing(&self) -> bool {
-        self.counts.iter().all(|count| count.before_ns == 0)
+    /// What each process has computed in all.
+    pub(crate) fn see(&mut self, received: Vec<Duration>) {
+        self.received = received;
     }
 
     /// By how much CPU time each process is behind (above zero) or ahead of what it is due, in
@@ -75,9 +34,9 @@ impl Ledger {
             u64::try_from(done.as_nanos() * u128::from(core_ppm) / 1_000_000).unwrap_or(u64::MAX)
         };
         self.due_ns = done.iter().map(due).sum();
-        let owed = done.iter().zip(&self.counts).map(|(done, count)| {
+        let owed = done.iter().zip(&self.received).map(|(done, received)| {
             i64::try_from(due(done)).unwrap_or(i64::MAX)
-                - i64::try_from(count.received_ns).unwrap_or(i64::MAX)
+                - i64::try_from(received.as_nanos()).unwrap_or(i64::MAX)
         });
         let owed: Vec<_> = owed.collect();
         let time = |ns: i64| {
@@ -104,11 +63,11 @@ impl Ledger {
 
     /// For a report.
     pub(crate) fn told(&self) -> JobLedger {
-        let received_ns = self.counts.iter().map(|count| count.received_ns).sum::<u64>();
+        let received_us = micros(self.received.iter().sum());
         JobLedger {
             due_us: self.due_ns / 1000,
-            received_us: received_ns / 1000,
-            beside_us: self.charged_ns.saturating_sub(received_ns) / 1000,
+            received_us,
+            beside_us: (self.charged_ns / 1000).saturating_sub(received_us),
             lifted_us: micros(self.lifted),
             ahead_us: micros(self.ahead),
             behind_us: micros(self.behind),
@@ -123,26 +82,21 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     #[test]
-    fn what_is_received_in_several_lives_adds_up_and_births_do_not_count() {
+    fn what_is_due_and_received_is_told_and_what_was_charged_beside_it() {
         let mut ledger = Ledger::default();
         ledger.come(100 * MS);
-        ledger.go(&[Some(3 * MS), Some(MS)]);
-        ledger.see(&[Some(13 * MS), None]);
-        ledger.stop(&[Some(23 * MS), Some(11 * MS)]);
         ledger.leave(145 * MS);
         ledger.come(7 * MS);
-        ledger.go(&[Some(5 * MS), Some(5 * MS)]);
-        ledger.see(&[Some(6 * MS), Some(7 * MS)]);
+        let ms = |ms: [u64; 2]| ms.map(Duration::from_millis).to_vec();
+        ledger.see(ms([21, 12]));
+        // A tenth of a core: 20 and 15 ms of it are due.
+        assert_eq!(ledger.owed(&ms([200, 150]), 100_000), [-1_000_000, 3_000_000]);
         ledger.leave(20 * MS);
-        let done = [200, 150].map(Duration::from_millis);
-        // A tenth of a core: 20 and 15 ms of it are due, 21 and 12 were received.
-        assert_eq!(ledger.owed(&done, 100_000), [-1_000_000, 3_000_000]);
         let told = ledger.told();
         assert_eq!((told.due_us, told.received_us), (35_000, 33_000));
         assert_eq!(told.beside_us, 45_000 + 13_000 - 33_000);
         assert_eq!((told.ahead_us, told.behind_us), (10_000, 30_000));
-        ledger.forget();
-        ledger.go(&[Some(MS), Some(MS)]);
-        assert_eq!(ledger.owed(&[Duration::ZERO; 2], 100_000), [0, 0]);
+        // It is neither when nobody knows what its processes did.
+        assert_eq!(Ledger::default().owed(&ms([200, 150]), 100_000), Vec::<i64>::new());
     }
 }

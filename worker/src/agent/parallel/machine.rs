@@ -9,7 +9,7 @@ use dormouse_proto::v1::{
     CreateMachine, JobMoved, JobPlan, JobPromoted, JobRef, JobStarted, MoveJob, StartJob, VmRef,
     report,
 };
-use dormouse_tasks::ideal;
+use dormouse_tasks::ideal::{self, Change};
 use dormouse_units::TaskId;
 use nix::time::{ClockId, clock_getres};
 use tokio::{sync::mpsc, task::spawn_blocking, time::timeout};
@@ -26,6 +26,7 @@ use super::{
 };
 use crate::{
     agent::{
+        fault,
         host::{Host, limit},
         report::{explain, micros, report, vm_destroyed, vm_failed},
         watch::watch,
@@ -151,7 +152,7 @@ impl Owner {
             tick: tick(),
             seats: Seats::new(processors),
             jobs: Vec::new(),
-            pace: Pace::new(processors, core_ppm),
+            pace: Pace::new(processors, core_ppm, host.speedup),
             tell,
             destroy: false,
             failed: false,
@@ -162,6 +163,10 @@ impl Owner {
         let mut count_at = Instant::now() + COUNT_EVERY;
         let mut pace_at = Instant::now() + PACE_EVERY;
         loop {
+            // The reference is not to go on past a command that has come.
+            while let Ok(message) = inbox.try_recv() {
+                self.hear(message);
+            }
             let now = Instant::now();
             if now >= pace_at {
                 self.pay(now);
@@ -175,12 +180,7 @@ impl Owner {
             match timeout(left, inbox.recv()).await {
                 Err(_) => {}
                 Ok(None) => return,
-                Ok(Some(message)) => match message {
-                    Message::Ask(ask, asked) => self.obey(ask, asked),
-                    Message::Launched(key, born) => self.launched(key, born),
-                    Message::Ended(key) => self.ended(key),
-                    Message::Left(key, left) => self.left(key, left),
-                },
+                Ok(Some(message)) => self.hear(message),
             }
             if self.destroy && !self.jobs.iter().any(Job::is_busy) {
                 return;
@@ -188,20 +188,43 @@ impl Owner {
         }
     }
 
+    fn hear(&mut self, message: Message) {
+        match message {
+            Message::Ask(ask, asked) => self.obey(ask, asked),
+            Message::Launched(key, born) => self.launched(key, born),
+            Message::Ended(key) => self.ended(key),
+            Message::Left(key, left) => self.left(key, left),
+        }
+    }
+
     fn obey(&mut self, ask: Ask, asked: Instant) {
         match ask {
             Ask::Start(start) => self.start(start, asked),
-            Ask::Promote(job) => self.promote(Key::of(job), asked),
+            Ask::Promote(job) => {
+                let at = self.pace.decided(job.at_us, asked);
+                self.pace.change(at, Change::Promote(Key::of(job)));
+                self.promote(Key::of(job), asked);
+            }
             Ask::Move(MoveJob { job, on }) => {
-                let Some(key) = job.map(Key::of) else { return };
+                let Some(job) = job else { return };
+                let key = Key::of(job);
+                let at = self.pace.decided(job.at_us, asked);
                 if self.seats.are_valid(&on) {
+                    self.pace.change(at, Change::Stand(key));
+                    if let Some(job) = self.job(key) {
+                        job.left_at = at;
+                    }
                     self.move_to(key, on, asked);
                 } else {
                     let why = self.no_place(&on);
                     self.broken(&why);
                 }
             }
-            Ask::Kill(job) => self.kill(Key::of(job)),
+            Ask::Kill(job) => {
+                let at = self.pace.decided(job.at_us, asked);
+                self.pace.change(at, Change::Kill(Key::of(job)));
+                self.kill(Key::of(job));
+            }
             Ask::Destroy => self.destroy = true,
         }
     }
@@ -211,14 +234,15 @@ impl Owner {
             dormouse_proto::v1::Tier::Foreground => Tier::Foreground,
             dormouse_proto::v1::Tier::Background => Tier::Background,
         };
-        let Some(key) = start.job.map(Key::of) else { return };
-        self.pace.advance(asked);
+        let Some(job) = start.job else { return };
+        let (key, at) = (Key::of(job), self.pace.decided(job.at_us, asked));
         let name = self.host.task_name(TaskId::new(key.job));
         let (Ok(name), true) = (name, self.seats.are_valid(&start.on)) else {
             return self.say_failed(key, self.no_place(&start.on));
         };
-        if let Some(plan) = start.plan.and_then(|plan| program(plan, start.on.len())) {
-            self.pace.ideal.start(key, plan, &start.on, tier == Tier::Foreground);
+        if let Some(program) = start.plan.and_then(|plan| program(plan, start.on.len())) {
+            let (on, foreground) = (start.on.clone(), tier == Tier::Foreground);
+            self.pace.change(at, Change::Start { key, program, on, foreground });
         }
         self.jobs.push(Job {
             key,
@@ -234,6 +258,7 @@ impl Owner {
             meter: Meter::default(),
             ledger: Ledger::default(),
             moving: None,
+            left_at: Duration::ZERO,
             later: None,
         });
         self.launch_ready();
@@ -247,8 +272,6 @@ impl Owner {
 
     /// Swaps the priorities of the two slots on each of the job's processors.
     fn promote(&mut self, key: Key, asked: Instant) {
-        self.pace.advance(asked);
-        self.pace.ideal.promote(key);
         let Some(job) = self.job(key) else { return };
         job.tier = Tier::Foreground;
         if job.phase == Phase::Waiting {
@@ -316,14 +339,12 @@ impl Owner {
             (Err(why), Some(moving)) if moving.lost.is_none() => {
                 moving.lost = Some(why);
                 job.phase = Phase::Waiting;
-                job.ledger.forget();
                 self.seats.leave(key);
                 return self.launch_ready();
             }
             (Err(why), _) => return self.fail_job(key, why),
         };
         job.phase = Phase::Running;
-        job.ledger.go(&birth.counters);
         job.ranks = birth.ranks;
         job.page = Some(birth.page);
         let process = Arc::new(birth.process);
@@ -344,10 +365,11 @@ impl Owner {
             }
         };
         let later = job.later.take();
-        if matches!(said, report::Report::JobMoved(_)) {
-            let (on, lost) = (job.on.clone(), job.ledger.has_nothing());
-            self.pace.advance(birth.at);
-            self.pace.go_on(key, &on, lost);
+        if let report::Report::JobMoved(moved) = &said {
+            // As the report has it: who counts from there comes to the same.
+            let at = job.left_at + Duration::from_micros(moved.took_us);
+            let (on, anew) = (job.on.clone(), !moved.lost.is_empty());
+            self.pace.change(at, Change::GoOn { key, on, anew });
         }
         self.host.report(report(said));
         let tell = self.tell.clone();
@@ -371,7 +393,7 @@ impl Owner {
 
     #[expect(clippy::unnecessary_wraps, reason = "as the wire has it")]
     pub(crate) fn job_ref(&self, key: Key) -> Option<JobRef> {
-        Some(JobRef { vm: self.id, job: key.job, attempt: key.attempt })
+        Some(JobRef { vm: self.id, job: key.job, attempt: key.attempt, at_us: 0 })
     }
 
     /// The quota of every processor.
@@ -396,7 +418,8 @@ impl Owner {
     /// Compares all jobs with what they should have done, and sets the quotas that make up for the
     /// difference.
     fn pay(&mut self, now: Instant) {
-        self.pace.advance(now);
+        let jobs = &self.jobs;
+        self.pace.advance(now, |key| jobs.iter().all(|job| job.key != key));
         let mut owed = vec![Owed::default(); self.processors as usize];
         for job in self.jobs.iter_mut().filter(|job| job.phase == Phase::Running) {
             let done = self.pace.ideal.done(job.key);
@@ -404,7 +427,10 @@ impl Owner {
             if done.is_empty() || done.len() != job.ranks.len() {
                 continue;
             }
-            job.ledger.see(&ranks::cpu_ns(&job.ranks));
+            let Some(Ok(work)) = job.page.as_ref().map(|page| page.work(done.len())) else {
+                continue;
+            };
+            job.ledger.see(work);
             let behind = job.ledger.owed(&done, self.core_ppm);
             for (seat, ns) in self.seats.of(job.key, &job.on).iter().zip(behind) {
                 let ns = self.pace.early(job.key, ns, self.core_ppm);
@@ -416,11 +442,27 @@ impl Owner {
                 }
             }
         }
+        self.play_fault(&owed);
         for (processor, owed) in (0..).zip(owed) {
             let quotas = Quotas::paying(owed, self.core_ppm);
             let set = self.set_quotas(processor, quotas);
             self.note(set);
         }
+    }
+
+    /// Does what a test may want: see [`fault`].
+    fn play_fault(&self, owed: &[Owed]) {
+        let busy = (0..).zip(owed).find(|(_, owed)| owed.foreground.is_some());
+        let Some((processor, span)) = busy.and_then(|(p, _)| Some((p, fault::lift_once()?))) else {
+            return;
+        };
+        let (groups, slot) = (Arc::clone(&self.groups), self.seats.foreground(processor));
+        tokio::spawn(async move {
+            let lifted = groups.lift_quota_on(processor, slot);
+            tokio::time::sleep(span).await;
+            let back = groups.put_back_quota(processor, slot);
+            tracing::warn!(?lifted, ?back, processor, "its quota was lifted, as a test wants it");
+        });
     }
 
     fn set_quotas(&mut self, processor: u32, quotas: Quotas) -> cgroup::Result<()> {

@@ -5,9 +5,12 @@
 //! background also while its foreground computes: each has a quota of its own then, below that of
 //! their processor.
 
-use std::time::{Duration, Instant};
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
 
-use dormouse_tasks::ideal;
+use dormouse_tasks::ideal::{self, Change};
 
 use super::job::Key;
 
@@ -24,7 +27,7 @@ const MOST: i64 = 4;
 const LEAST: i64 = -7;
 
 /// How much earlier than due a job is kept: its end takes that long to be reported.
-const EARLY: Duration = Duration::from_millis(20);
+const EARLY: Duration = Duration::from_millis(8);
 
 /// CPU time that the end of a process takes, in nanoseconds: owed to one that has done its work.
 const END_NS: i64 = 3_000_000;
@@ -64,40 +67,97 @@ impl Quotas {
     }
 }
 
-/// The reference, and what is in force on every processor.
+/// How long a command may be on its way: what the reference makes of the time before is final.
+const LAG: Duration = Duration::from_secs(1);
+
+/// The reference, and what is in force on every processor. Its time is the run's clock, in real
+/// time, on which commands say when they were decided.
 #[derive(Debug)]
 pub(crate) struct Pace {
-    begun: Instant,
+    /// Of a second of real time.
+    emulated_us: u64,
+    /// When the run's clock was at zero, as far as commands that took no time to come would tell.
+    zero: Option<Instant>,
+    /// Up to a while ago.
+    settled: ideal::Machine<Key>,
+    /// What happened since, by when and in which order.
+    pending: BTreeMap<(Duration, u64), Change<Key>>,
+    changes: u64,
+    /// Up to now.
     pub(crate) ideal: ideal::Machine<Key>,
     /// The quota of each processor and those of its slots `a` and `b`.
     pub(crate) in_force: Vec<(u32, [Option<u32>; 2])>,
 }
 
 impl Pace {
-    pub(crate) fn new(processors: u32, core_ppm: u32) -> Self {
-        let in_force = vec![(core_ppm, [None; 2]); processors as usize];
-        Self { begun: Instant::now(), ideal: ideal::Machine::default(), in_force }
-    }
-
-    /// The reference goes on to this time.
-    pub(crate) fn advance(&mut self, to: Instant) {
-        self.ideal.advance(to.saturating_duration_since(self.begun));
-    }
-
-    /// A job that stood still goes on in the foreground of `on`, or begins again there.
-    pub(crate) fn go_on(&mut self, key: Key, on: &[u32], again: bool) {
-        if again {
-            self.ideal.begin_again(key);
+    pub(crate) fn new(processors: u32, core_ppm: u32, emulated_us_per_second: u64) -> Self {
+        Self {
+            emulated_us: emulated_us_per_second.max(1),
+            zero: None,
+            settled: ideal::Machine::default(),
+            pending: BTreeMap::new(),
+            changes: 0,
+            ideal: ideal::Machine::default(),
+            in_force: vec![(core_ppm, [None; 2]); processors as usize],
         }
-        self.ideal.go_on(key, on);
+    }
+
+    /// When a command was decided, in the reference's time: as it says, or when it came.
+    pub(crate) fn decided(&mut self, at_us: u64, came: Instant) -> Duration {
+        let at = ideal::real(at_us, self.emulated_us);
+        if at_us == 0 {
+            return self.time(came);
+        }
+        let zero = came.checked_sub(at).unwrap_or(came);
+        self.zero = Some(self.zero.map_or(zero, |known| known.min(zero)));
+        at
+    }
+
+    fn time(&mut self, now: Instant) -> Duration {
+        now.saturating_duration_since(*self.zero.get_or_insert(now))
+    }
+
+    /// Something happens at this time.
+    pub(crate) fn change(&mut self, at: Duration, change: Change<Key>) {
+        let settled = self.settled.now();
+        if at < settled {
+            let late = settled.saturating_sub(at);
+            tracing::warn!(?late, "a command came too late for the reference");
+        }
+        self.changes += 1;
+        self.pending.insert((at, self.changes), change);
+    }
+
+    /// The reference goes on to now. Jobs that are through there and, as `is_gone` says, here
+    /// are forgotten.
+    pub(crate) fn advance(&mut self, now: Instant, is_gone: impl Fn(Key) -> bool) {
+        let now = self.time(now);
+        let settled = now.saturating_sub(LAG);
+        while let Some(first) = self.pending.first_entry().filter(|first| first.key().0 <= settled)
+        {
+            let ((at, _), change) = first.remove_entry();
+            self.settled.advance(at);
+            self.settled.apply(change);
+        }
+        self.settled.advance(settled);
+        self.settled.forget(is_gone);
+        self.ideal = self.settled.clone();
+        for ((at, _), change) in self.pending.range(..=(now, u64::MAX)) {
+            self.ideal.advance(*at);
+            self.ideal.apply(change.clone());
+        }
+        self.ideal.advance(now);
     }
 
     /// What a process is to be given that is behind by so much, and whose job is through, in the
     /// reference.
     pub(crate) fn early(&self, key: Key, behind_ns: i64, core_ppm: u32) -> i64 {
         let early_ns = i64::try_from(EARLY.as_nanos()).unwrap_or(0) / 1_000_000;
-        let end_ns = if self.ideal.ended(key).is_some() { END_NS } else { 0 };
-        behind_ns + early_ns * i64::from(core_ppm) + end_ns
+        // It is still there: whatever is counted, it has something left to do.
+        if self.ideal.ended(key).is_some() {
+            return behind_ns.max(0) + END_NS;
+        }
+        behind_ns + early_ns * i64::from(core_ppm)
     }
 }
 

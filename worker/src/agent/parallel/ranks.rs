@@ -54,16 +54,6 @@ impl Rank {
     }
 }
 
-/// CPU time of each of these processes since it was born, in nanoseconds; `None` for one that is
-/// gone.
-pub(crate) fn cpu_ns(ranks: &[Rank]) -> Vec<Option<u64>> {
-    let of = |rank: &Rank| {
-        let schedstat = fs::read_to_string(format!("/proc/{}/schedstat", rank.pid)).ok()?;
-        schedstat.split_whitespace().next()?.parse().ok()
-    };
-    ranks.iter().map(of).collect()
-}
-
 fn parse(schedstat: &str, status: &str) -> Option<Ran> {
     let mut words = schedstat.split_whitespace().map(str::parse);
     let mut next = || words.next()?.ok();

@@ -35,8 +35,7 @@ pub(crate) fn stop(ranks: &[Rank], limit: Duration) -> Result<(), StopError> {
     wait(ranks, limit)
 }
 
-/// Waits until processes that are to stop stand still.
-pub(crate) fn wait(ranks: &[Rank], limit: Duration) -> Result<(), StopError> {
+fn wait(ranks: &[Rank], limit: Duration) -> Result<(), StopError> {
     let begun = Instant::now();
     for rank in ranks {
         while !is_still(*rank) {

@@ -11,6 +11,13 @@ use std::time::Duration;
 use super::PPM;
 use super::shares::{self, Shares};
 
+/// The run's clock in real time, where so many microseconds of it pass in a second.
+#[must_use]
+pub fn real(at_us: u64, emulated_us_per_second: u64) -> Duration {
+    let ns = u128::from(at_us) * 1_000_000_000 / u128::from(emulated_us_per_second.max(1));
+    Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX))
+}
+
 /// What a job has to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
@@ -121,45 +128,73 @@ impl<K> Default for Machine<K> {
     }
 }
 
+/// What happens to a job of key `K`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change<K> {
+    /// It begins, process by process on the processors `on`.
+    Start {
+        /// Which job.
+        key: K,
+        /// What it has to do.
+        program: Program,
+        /// The processor of each process.
+        on: Vec<u32>,
+        /// In which tier.
+        foreground: bool,
+    },
+    /// It comes to the foreground where it is.
+    Promote(K),
+    /// It stands still, and its processors are free.
+    Stand(K),
+    /// It goes on in the foreground of other processors, after it stood still.
+    GoOn {
+        /// Which job.
+        key: K,
+        /// The processor of each process.
+        on: Vec<u32>,
+        /// All that it has done is lost.
+        anew: bool,
+    },
+    /// It is killed.
+    Kill(K),
+}
+
 impl<K: Ord + Copy> Machine<K> {
-    /// A job begins now, process by process on the processors `on`.
-    pub fn start(&mut self, key: K, program: Program, on: &[u32], foreground: bool) {
-        self.jobs.insert(key, Start::new(program, on, foreground));
-    }
-
-    /// A job comes to the foreground where it is.
-    pub fn promote(&mut self, key: K) {
-        if let Some(start) = self.jobs.get_mut(&key) {
-            start.foreground = true;
+    /// Something happens to a job now. To one that isn't there, only a start can.
+    pub fn apply(&mut self, change: Change<K>) {
+        match change {
+            Change::Start { key, program, on, foreground } => {
+                self.jobs.insert(key, Start::new(program, &on, foreground));
+            }
+            Change::Promote(key) => self.of(key, |start| start.foreground = true),
+            Change::Stand(key) => self.of(key, |start| start.stands = true),
+            Change::GoOn { key, on, anew } => self.of(key, |start| {
+                if anew {
+                    *start = Start::new(start.program.clone(), &start.on, true);
+                }
+                (start.stands, start.foreground, start.on) = (false, true, on);
+            }),
+            Change::Kill(key) => {
+                self.jobs.remove(&key);
+            }
         }
     }
 
-    /// A job stands still until [`go_on`](Self::go_on), and its processors are free.
-    pub fn stand(&mut self, key: K) {
+    fn of(&mut self, key: K, change: impl FnOnce(&mut Start)) {
         if let Some(start) = self.jobs.get_mut(&key) {
-            start.stands = true;
+            change(start);
         }
     }
 
-    /// A job that stood still goes on in the foreground of the processors `on`.
-    pub fn go_on(&mut self, key: K, on: &[u32]) {
-        if let Some(start) = self.jobs.get_mut(&key) {
-            (start.stands, start.foreground) = (false, true);
-            start.on = on.to_vec();
-        }
+    /// Forgets jobs that are through.
+    pub fn forget(&mut self, is_gone: impl Fn(K) -> bool) {
+        self.jobs.retain(|key, start| start.ended.is_none() || !is_gone(*key));
     }
 
-    /// A job that stands still has lost all that it has done.
-    pub fn begin_again(&mut self, key: K) {
-        if let Some(start) = self.jobs.get_mut(&key) {
-            *start = Start::new(start.program.clone(), &start.on, start.foreground);
-            start.stands = true;
-        }
-    }
-
-    /// A job is gone.
-    pub fn remove(&mut self, key: K) {
-        self.jobs.remove(&key);
+    /// How much time has passed since the machine was made.
+    #[must_use]
+    pub const fn now(&self) -> Duration {
+        Duration::from_nanos(self.now)
     }
 
     /// Lets time pass until `to`, since the machine was made; none if that is over.
@@ -248,12 +283,17 @@ mod tests {
         machine.ended(1).map_or(f64::NAN, |end| end.as_secs_f64())
     }
 
+    fn start(machine: &mut Machine<u32>, key: u32, program: Program, on: &[u32], foreground: bool) {
+        machine.apply(Change::Start { key, program, on: on.to_vec(), foreground });
+    }
+
     #[test]
     fn a_job_alone_takes_its_run_time_whatever_its_usage() {
         for usage in [&[1.0][..], &[0.3], &[0.6; 5], &[1.0, 0.4], &[0.1, 0.2]] {
             for tier in [true, false] {
                 let mut machine = Machine::default();
-                machine.start(1, program(10, 7, usage), &[0, 1, 2, 3, 4][..usage.len()], tier);
+                let on = &[0, 1, 2, 3, 4][..usage.len()];
+                start(&mut machine, 1, program(10, 7, usage), on, tier);
                 assert!((end(&mut machine) - 10.0).abs() < 1e-5, "{usage:?}");
             }
         }
@@ -262,8 +302,8 @@ mod tests {
     #[test]
     fn the_background_has_what_the_foreground_leaves() {
         let mut machine = Machine::default();
-        machine.start(2, program(10, 10, &[0.4]), &[0], true);
-        machine.start(1, program(6, 6, &[1.0]), &[0], false);
+        start(&mut machine, 2, program(10, 10, &[0.4]), &[0], true);
+        start(&mut machine, 1, program(6, 6, &[1.0]), &[0], false);
         // .6 s of each second, of which the last is the end of a phase of the foreground.
         assert!((end(&mut machine) - 10.0).abs() < 1e-5);
         assert!(machine.ended(2).is_some_and(|end| end == secs(10)));
@@ -273,31 +313,30 @@ mod tests {
     #[test]
     fn a_busy_foreground_leaves_nothing_until_it_is_gone() {
         let mut machine = Machine::default();
-        machine.start(2, program(100, 1, &[1.0]), &[0], true);
-        machine.start(1, program(4, 2, &[1.0, 1.0]), &[0, 1], false);
+        start(&mut machine, 2, program(100, 1, &[1.0]), &[0], true);
+        start(&mut machine, 1, program(4, 2, &[1.0, 1.0]), &[0, 1], false);
         machine.advance(secs(5));
         assert_eq!(machine.done(1), [Duration::ZERO, secs(2)], "the barrier holds the other one");
-        machine.remove(2);
-        machine.promote(1);
+        machine.apply(Change::Kill(2));
+        machine.apply(Change::Promote(1));
         assert!((end(&mut machine) - 9.0).abs() < 1e-5);
     }
 
     #[test]
     fn a_job_that_is_moved_loses_the_time_that_takes_and_no_work() {
         let mut machine = Machine::default();
-        machine.start(1, program(10, 4, &[1.0]), &[0], false);
+        start(&mut machine, 1, program(10, 4, &[1.0]), &[0], false);
         machine.advance(secs(3));
-        machine.stand(1);
+        machine.apply(Change::Stand(1));
         machine.advance(secs(5));
         assert_eq!(machine.done(1), [secs(3)]);
-        machine.go_on(1, &[4]);
+        machine.apply(Change::GoOn { key: 1, on: vec![4], anew: false });
         assert!((end(&mut machine) - 12.0).abs() < 1e-5);
         machine.advance(secs(1));
         assert_eq!(machine.ended(1), Some(secs(12)), "time does not go back");
-        machine.stand(1);
-        machine.begin_again(1);
+        machine.apply(Change::Stand(1));
         machine.advance(secs(20));
-        machine.go_on(1, &[2]);
+        machine.apply(Change::GoOn { key: 1, on: vec![2], anew: true });
         assert!((end(&mut machine) - 30.0).abs() < 1e-5);
     }
 }

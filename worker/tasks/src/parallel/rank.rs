@@ -70,6 +70,7 @@ impl Work<'_> {
                 meter.tell(1);
                 region.count(rank, &meter);
                 if let Some(page) = self.page {
+                    page.write_work(rank, meter.spent());
                     region.publish(page, |totals| self.fraction(totals));
                 }
             }
