@@ -132,16 +132,6 @@ impl Vm {
         self.change_bandwidth(vcpu, |b| b.quota = quota)
     }
 
-    /// Gives vCPU `vcpu` the share of `ppm` millionths of one host core, and its slots `a` and `b`
-    /// at most so much of that (`None`: all).
-    ///
-    /// # Errors
-    /// No such vCPU, or the kernel refuses the quota, as it does for a slot above its vCPU.
-    pub fn set_quotas(&self, vcpu: u32, ppm: u32, slots: [Option<u32>; 2]) -> Result<()> {
-        let (quota, caps) = (self.quota(ppm), slots.map(|cap| cap.map(|ppm| self.quota(ppm))));
-        self.change_bandwidth(vcpu, |b| (b.quota, b.caps) = (Some(quota), caps))
-    }
-
     /// Puts `slot` of vCPU `vcpu` in the foreground and its sibling in the background.
     ///
     /// Each host core serves its own queue, so this means something only for tasks on the same
@@ -210,23 +200,6 @@ impl Vm {
         let lifted = LiftedQuota { vm: self, vcpu, slot };
         self.change_bandwidth(vcpu, |b| b.lift(slot))?;
         Ok(lifted)
-    }
-
-    /// The same until [`Vm::put_back_quota`] is called as often.
-    ///
-    /// # Errors
-    /// No such vCPU, or the kernel refuses.
-    pub fn lift_quota_on(&self, vcpu: u32, slot: Slot) -> Result<()> {
-        self.vcpu_relative(vcpu)?;
-        self.change_bandwidth(vcpu, |b| b.lift(slot))
-    }
-
-    /// Ends what [`Vm::lift_quota_on`] began.
-    ///
-    /// # Errors
-    /// No such vCPU, or the kernel refuses.
-    pub fn put_back_quota(&self, vcpu: u32, slot: Slot) -> Result<()> {
-        self.change_bandwidth(vcpu, |b| b.put_back(slot))
     }
 
     /// Stops every task of the VM and waits until all really stand still.
@@ -351,7 +324,11 @@ impl Vm {
     }
 
     /// Changes what a vCPU should have, and what it has accordingly.
-    fn change_bandwidth(&self, vcpu: u32, change: impl FnOnce(&mut Bandwidth)) -> Result<()> {
+    pub(super) fn change_bandwidth(
+        &self,
+        vcpu: u32,
+        change: impl FnOnce(&mut Bandwidth),
+    ) -> Result<()> {
         let group = self.vcpu_group(Controller::Cpu, vcpu)?;
         let mut bandwidths = self.bandwidths.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(bandwidth) = bandwidths.get_mut(vcpu as usize) else {
