@@ -34,8 +34,8 @@ mod warden;
 mod wire;
 
 pub use batch::{
-    BatchConducted, BatchFacts, BatchLive, BatchStep, BoundBatch, MachineReport, MoveFact,
-    ProcessUse,
+    BatchConducted, BatchFacts, BatchLive, BatchStep, BoundBatch, JobLedger, MachineReport,
+    MoveFact, ProcessUse, phases_of,
 };
 pub use clock::Speedup;
 pub use error::CoordinatorError;

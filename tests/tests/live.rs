@@ -378,11 +378,74 @@ fn parallel_jobs_move_and_swap_and_come_to_the_right_answers() {
         assert!(moved["bytes"].as_u64().unwrap() > 0, "{moved}");
     }
     assert_eq!(moves.len() as u64, summary["counts"]["migrations"].as_u64().unwrap());
+    jobs_took_what_they_were_promised(&out, &summary);
 
     let replayed = dormouse_says(&["replay", dir]);
     assert!(replayed.contains(summary["decisions_sha256"].as_str().unwrap()), "{replayed}");
     dormouse_says(&["check", dir]);
     nothing_is_left_but(&before);
+}
+
+/// Every job within 5 % of its promise and the mean within 1 %: jobs of two seconds of real time
+/// are 20 ms off then. The verdict must say the same, with its own bounds.
+fn jobs_took_what_they_were_promised(out: &Path, summary: &Value) {
+    let kept = &summary["consolidation"]["kept"];
+    assert_eq!((&kept["jobs"], &kept["past"]), (&8.into(), &Value::Array(Vec::new())), "{kept}");
+    let error = |what: &str| kept[what].as_f64().unwrap();
+    assert!(error("worst_error").abs() <= 0.05 && error("mean_error").abs() <= 0.01, "{kept}");
+    let fidelity = &summary["fidelity"];
+    let is_biased = error("mean_error").abs() > 0.005;
+    assert_eq!(fidelity["faithful"], !is_biased, "{fidelity}");
+    let csv = fs::read_to_string(out.join("jobs.csv")).unwrap();
+    let mut lines = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let columns = lines.next().unwrap();
+    assert_eq!(columns[columns.len() - 2..], ["promised_s", "took_s"]);
+    for job in lines {
+        let [promised, took] = [2, 1].map(|n| job[job.len() - n].parse::<f64>().unwrap());
+        assert!((took / promised - 1.0).abs() <= 0.05, "{job:?}");
+        // It is in the foreground, alone or with others behind it: its promise is its run time.
+        if job[0] == "1" {
+            assert!((promised - 600.0).abs() < 0.1, "{job:?}");
+        }
+    }
+}
+
+/// Two jobs on processors of a ninth of a core each, six seconds of real time.
+const TWO_JOBS: &str = r#"name = "two-jobs"
+[workload]
+kind = "jobs"
+processors = 16
+job = [
+  { submitted = "0s", processes = 1, runtime = "360s", estimate = "360s", usage = 1.0 },
+  { submitted = "0s", processes = 2, runtime = "360s", estimate = "360s", usage = 0.8 },
+]
+[scheduler]
+name = "easy"
+[live]
+speedup = 60
+"#;
+
+/// Only builds with debug assertions know this fault.
+#[test]
+fn a_quota_that_is_lifted_for_200_ms_is_not_faithful() {
+    let Some(_turn) = turn() else { return };
+    if !cfg!(debug_assertions) {
+        return println!("skipped: a build for use has no faults");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = experiment(folder.path(), TWO_JOBS);
+    let out = folder.path().join("out");
+    let run = Command::new(dormouse())
+        .args(["run", file.to_str().unwrap(), "--live", "--quiet", "--out"])
+        .arg(&out)
+        .env("DORMOUSE_FAULT", "lift-200ms")
+        .output()
+        .unwrap();
+    assert!(run.status.success(), "{}", text(&run));
+    let fidelity = &summary(&out)["fidelity"];
+    assert_eq!(fidelity["faithful"], false, "{fidelity}");
+    let notes = fidelity["notes"].to_string();
+    assert!(notes.contains("its quota did not hold it"), "{notes}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use dormouse_batch::JobId;
 use dormouse_units::Ppm;
 
-use super::{BatchStep, MachineReport, ProcessUse};
+use super::{BatchStep, JobLedger, MachineReport, ProcessUse};
 use crate::facts::HostLoad;
 
 /// What was measured. Times are real microseconds.
@@ -21,6 +21,8 @@ pub struct BatchFacts {
     pub kills: Vec<(JobId, Ppm)>,
     /// What the processes of every job got.
     pub uses: Vec<(JobId, ProcessUse)>,
+    /// What every job that came to its end was due and got in its last start.
+    pub ledgers: Vec<(JobId, JobLedger)>,
     /// Jobs whose answer was right.
     pub verified: u64,
     /// Jobs whose answer was wrong.
@@ -76,7 +78,8 @@ impl BatchFacts {
                 self.kills.push((*job, *done));
                 self.uses.extend(uses.iter().map(|u| (*job, *u)));
             }
-            Some(MachineReport::Finished { job, verified, uses, .. }) => {
+            Some(MachineReport::Finished { job, verified, uses, ledger, .. }) => {
+                self.ledgers.extend(ledger.map(|ledger| (*job, ledger)));
                 self.uses.extend(uses.iter().map(|u| (*job, *u)));
                 // One that had been killed meanwhile runs again.
                 if step.events.is_empty() {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use dormouse_batch::{Config, Submission, UsageInformation};
+use dormouse_proto::v1;
 use dormouse_units::{Ppm, Time};
 use serde_json::Value;
 use tokio::net::TcpListener;
@@ -96,7 +97,7 @@ impl BatchPlan {
     /// time there, and its processes use what they should of them.
     pub(crate) fn program(&self, job: &Submission, core: Ppm) -> Vec<String> {
         let real = self.speedup.real(job.runtime.as_micros());
-        let phases = (real.as_nanos() / self.phase.as_nanos().max(1)).clamp(1, 1_000_000);
+        let phases = phases_of(real, self.phase);
         let cpu_us = core.of(u64::try_from(real.as_micros()).unwrap_or(u64::MAX)).max(1);
         let decimal = |part: Ppm| format!("{:.6}", part.as_f64());
         let usage: Vec<_> = (0..job.processes as usize).map(|n| decimal(job.usage.of(n))).collect();
@@ -117,6 +118,25 @@ impl BatchPlan {
         ];
         words.to_vec()
     }
+
+    /// The same for the worker.
+    pub(crate) fn plan(&self, job: &Submission) -> v1::JobPlan {
+        let real = self.speedup.real(job.runtime.as_micros());
+        v1::JobPlan {
+            runtime_us: u64::try_from(real.as_micros()).unwrap_or(u64::MAX),
+            phases: phases_of(real, self.phase),
+            usage_ppm: (0..job.processes as usize).map(|n| job.usage.of(n).get()).collect(),
+        }
+    }
+}
+
+/// How many phases of about this length a job has that takes so long on processors of its own, in
+/// real time: at least one.
+#[must_use]
+pub fn phases_of(runtime: Duration, phase: Duration) -> u32 {
+    const MOST: u128 = 1_000_000;
+    let phases = (runtime.as_nanos() / phase.as_nanos().max(1)).clamp(1, MOST);
+    u32::try_from(phases).unwrap_or(1)
 }
 
 impl BatchLive {
@@ -248,6 +268,9 @@ mod tests {
         let expected = "parallel --processes 2 --phases 20 --usage 0.900000,0.400000 \
                         --speed 0.112500 --seed 7 --cpu-time 1125000us";
         assert_eq!(program, expected);
+        let usage_ppm = vec![900_000, 400_000];
+        let planned = v1::JobPlan { runtime_us: 10_000_000, phases: 20, usage_ppm };
+        assert_eq!(plan.plan(&job), planned);
         // No processor is more than a core.
         assert_eq!(BatchPlan { processors: 1, ..plan }.core(4_000), Ppm::ONE);
     }

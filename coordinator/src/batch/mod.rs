@@ -13,8 +13,8 @@ mod report;
 mod run;
 
 pub use facts::{BatchFacts, MoveFact};
-pub use live::{BatchConducted, BatchLive, BoundBatch};
-pub use report::{MachineReport, ProcessUse};
+pub use live::{BatchConducted, BatchLive, BoundBatch, phases_of};
+pub use report::{JobLedger, MachineReport, ProcessUse};
 pub use run::BatchStep;
 
 pub(crate) use report::heard;

@@ -65,6 +65,9 @@ pub enum MachineReport {
         done: Ppm,
         /// What its processes got.
         uses: Vec<ProcessUse>,
+        /// What it was due and got; `None` where nobody kept count.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ledger: Option<JobLedger>,
     },
     /// A job came to its end.
     Finished {
@@ -76,6 +79,9 @@ pub enum MachineReport {
         verified: bool,
         /// What its processes got.
         uses: Vec<ProcessUse>,
+        /// What it was due and got; `None` where nobody kept count.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ledger: Option<JobLedger>,
     },
     /// A job failed.
     Failed {
@@ -86,6 +92,23 @@ pub enum MachineReport {
         /// Why.
         why: String,
     },
+}
+
+/// What a start of a job was due and got, over all its processes. Real microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobLedger {
+    /// CPU time that its processes would have had on processors of just their speed.
+    pub due_us: u64,
+    /// CPU time for which they computed.
+    pub received_us: u64,
+    /// CPU time that their slots were charged beside that: births, dumps, restores, ends.
+    pub beside_us: u64,
+    /// How long their quotas were lifted.
+    pub lifted_us: u64,
+    /// Time by which a process was ahead of what it was due, at worst.
+    pub ahead_us: u64,
+    /// Time by which a process was behind, at worst.
+    pub behind_us: u64,
 }
 
 /// What a process got on a processor in one situation. Times are real microseconds.
@@ -137,12 +160,13 @@ pub(crate) fn heard(report: v1::report::Report) -> Result<Option<MachineReport>,
         Wire::JobKilled(it) => {
             let (job, attempt) = of_job(it.job)?;
             let (done, uses) = (part(it.done_ppm)?, it.uses.iter().map(process_use).collect());
-            MachineReport::Killed { job, attempt, done, uses }
+            MachineReport::Killed { job, attempt, done, uses, ledger: ledger(it.ledger) }
         }
         Wire::JobFinished(it) => {
             let (job, attempt) = of_job(it.job)?;
             let uses = it.uses.iter().map(process_use).collect();
-            MachineReport::Finished { job, attempt, verified: it.verified, uses }
+            let (verified, ledger) = (it.verified, ledger(it.ledger));
+            MachineReport::Finished { job, attempt, verified, uses, ledger }
         }
         Wire::JobFailed(it) => {
             let (job, attempt) = of_job(it.job)?;
@@ -162,6 +186,11 @@ fn part(ppm: u32) -> Result<Ppm, String> {
         return Err(format!("{ppm} parts per million of the work are more than all of it"));
     }
     Ok(Ppm::new(ppm))
+}
+
+fn ledger(of: Option<v1::JobLedger>) -> Option<JobLedger> {
+    let v1::JobLedger { due_us, received_us, beside_us, lifted_us, ahead_us, behind_us } = of?;
+    Some(JobLedger { due_us, received_us, beside_us, lifted_us, ahead_us, behind_us })
 }
 
 fn process_use(of: &v1::ProcessUse) -> ProcessUse {
@@ -188,7 +217,7 @@ mod tests {
     #[test]
     fn damaged_reports_are_refused_with_what_is_wrong() {
         use v1::report::Report as Wire;
-        let job = Some(v1::JobRef { vm: 0, job: 2, attempt: 3 });
+        let job = Some(v1::JobRef { vm: 0, job: 2, attempt: 3, at_us: 0 });
         for (report, word) in [
             (Wire::JobFinished(v1::JobFinished::default()), "which job"),
             (

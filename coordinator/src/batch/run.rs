@@ -201,7 +201,8 @@ mod tests {
 
     fn finished(job: u32, attempt: u32) -> MachineReport {
         let (job, attempt) = (JobId::new(job), Attempt::new(attempt));
-        MachineReport::Finished { job, attempt, verified: true, uses: Vec::new() }
+        let (verified, uses, ledger) = (true, Vec::new(), None);
+        MachineReport::Finished { job, attempt, verified, uses, ledger }
     }
 
     #[test]

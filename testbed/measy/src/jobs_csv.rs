@@ -12,6 +12,9 @@ requested_number_of_resources,requested_time,success,final_state,starting_time,\
 execution_time,finish_time,waiting_time,turnaround_time,stretch,allocated_resources,\
 consumed_energy,metadata";
 
+/// Those of a live run beside them.
+const PROMISES: &str = ",promised_s,took_s";
+
 /// Writes a job a line, in the order in which they end.
 ///
 /// The starting time is when a job first had processors, in either tier: a job that was
@@ -22,6 +25,7 @@ pub struct JobsCsv<W> {
     to: W,
     workload: String,
     line: Vec<u8>,
+    has_promises: bool,
 }
 
 impl<W: Write> JobsCsv<W> {
@@ -31,10 +35,25 @@ impl<W: Write> JobsCsv<W> {
     /// # Errors
     ///
     /// Writing failed.
-    pub fn new(mut to: W, workload: &str) -> io::Result<Self> {
-        writeln!(to, "{COLUMNS}")?;
+    pub fn new(to: W, workload: &str) -> io::Result<Self> {
+        Self::begin(to, workload, false)
+    }
+
+    /// Begins a file with two columns more at the end of each line: the time that the job was
+    /// promised from its start to its end, and the time that it took. Who reads by names, as
+    /// Batsim's tools do, need not know of them.
+    ///
+    /// # Errors
+    ///
+    /// Writing failed.
+    pub fn with_promises(to: W, workload: &str) -> io::Result<Self> {
+        Self::begin(to, workload, true)
+    }
+
+    fn begin(mut to: W, workload: &str, has_promises: bool) -> io::Result<Self> {
+        writeln!(to, "{COLUMNS}{}", if has_promises { PROMISES } else { "" })?;
         let workload = workload.replace([',', '\n', '\r', '"'], " ");
-        Ok(Self { to, workload, line: Vec::with_capacity(512) })
+        Ok(Self { to, workload, line: Vec::with_capacity(512), has_promises })
     }
 
     /// Writes a job.
@@ -43,6 +62,15 @@ impl<W: Write> JobsCsv<W> {
     ///
     /// Writing failed.
     pub fn write(&mut self, record: &Record) -> io::Result<()> {
+        self.write_promised(record, None)
+    }
+
+    /// Writes a job that was promised so much, if that is known.
+    ///
+    /// # Errors
+    ///
+    /// Writing failed.
+    pub fn write_promised(&mut self, record: &Record, promised: Option<Span>) -> io::Result<()> {
         let line = &mut self.line;
         line.clear();
         let name = self.workload.as_bytes();
@@ -82,6 +110,14 @@ impl<W: Write> JobsCsv<W> {
                 line.extend_from_slice(name);
                 whole(line, u64::from(n));
             }
+        }
+        if self.has_promises {
+            line.push(b',');
+            if let Some(promised) = promised {
+                seconds(line, promised);
+            }
+            line.push(b',');
+            seconds(line, executed);
         }
         line.push(b'\n');
         self.to.write_all(line)

@@ -5,9 +5,11 @@ use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
-use dormouse_batch::{Decision, Event, Observer, Record};
+use std::collections::BTreeMap;
+
+use dormouse_batch::{Decision, Event, JobId, Observer, Record};
 use dormouse_measy::JobsCsv;
-use dormouse_units::Time;
+use dormouse_units::{Span, Time};
 
 use super::digest::Digest;
 use super::figures::Figures;
@@ -30,6 +32,8 @@ pub struct Recorder {
     digest: Digest,
     figures: Figures,
     history: History,
+    /// Of a live run, what each job was promised.
+    promises: BTreeMap<JobId, Span>,
 }
 
 impl Recorder {
@@ -51,7 +55,11 @@ impl Recorder {
             |name: &'static str| move |error| OutputError::io("write", &folder.join(name), error);
         let name = &header.experiment.name;
         let csv = BufWriter::with_capacity(1 << 16, create("jobs.csv")?);
-        let csv = JobsCsv::new(csv, name).map_err(refused("jobs.csv"))?;
+        let csv = match header.mode {
+            Mode::Virtual => JobsCsv::new(csv, name),
+            Mode::Live => JobsCsv::with_promises(csv, name),
+        };
+        let csv = csv.map_err(refused("jobs.csv"))?;
         let swf = Schedule::new(create("schedule.swf")?, header.machine, name)
             .map_err(refused("schedule.swf"))?;
         let mut log = match header.mode {
@@ -71,7 +79,14 @@ impl Recorder {
             digest: Digest::default(),
             figures: Figures::default(),
             history: History::default(),
+            promises: BTreeMap::new(),
         })
+    }
+
+    /// What jobs are promised, from their first start to their end; for those that end from now
+    /// on.
+    pub fn promise(&mut self, promises: impl Iterator<Item = (JobId, Span)>) {
+        self.promises = promises.collect();
     }
 
     /// Writes the step that was heard and decided last.
@@ -137,7 +152,10 @@ impl Observer for Recorder {
 
     fn ended(&mut self, record: Record) -> Result<(), BatchError> {
         self.figures.add(&record);
-        self.csv.write(&record).map_err(|error| self.refused("jobs.csv", error))?;
+        let promised = self.promises.get(&record.id).copied();
+        self.csv
+            .write_promised(&record, promised)
+            .map_err(|error| self.refused("jobs.csv", error))?;
         self.swf.add(&record).map_err(|error| self.refused("schedule.swf", error))
     }
 }

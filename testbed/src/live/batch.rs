@@ -14,6 +14,8 @@ use tokio_util::sync::CancellationToken;
 use super::LiveError;
 use super::attend::{Attendance, attend, runtime};
 use super::consolidation::Consolidation;
+use super::kept::Kept;
+use super::promises::{Pace, Promise, promises};
 use super::utilisation::utilisations;
 use crate::batch::{BatchError, BatchHeader, BatchLog, BatchOutcome, Recorder, Step};
 
@@ -53,12 +55,14 @@ pub fn conduct_batch<'a>(
     let submissions = conduct.submissions.clone();
     let conducted = runtime.block_on(to_the_end(conduct, show))?;
     let steps = BatchLog::read(&out)?.steps.unwrap_or_default();
-    let mut outcome = recorded(header, &submissions, &steps, &out)?;
+    let speed = header.experiment.live.speedup;
+    let promises = promises(&steps, &submissions, &conducted.facts, pace(speed)?);
+    let mut outcome = recorded(header, &submissions, &steps, &promises, &out)?;
     outcome.verified = conducted.facts.verified;
     outcome.failed = submissions.len() as u64 - outcome.figures.jobs();
-    let speedup = header.experiment.live.speedup;
-    let utilisations = utilisations(&steps, &submissions, &conducted.facts, speedup);
-    let consolidation = Consolidation::of(&conducted.facts, utilisations);
+    let utilisations = utilisations(&steps, &submissions, &conducted.facts, speed);
+    let kept = Kept::of(&promises, &conducted.facts, &header.experiment.live);
+    let consolidation = Consolidation::of(&conducted.facts, utilisations, kept);
     outcome.fidelity = Some(consolidation.fidelity(&conducted.facts));
     outcome.consolidation = Some(consolidation);
     Ok((outcome, conducted.cancelled))
@@ -105,15 +109,22 @@ fn limit(submissions: &[Submission]) -> Time {
     last + work.times(10) + Span::from_secs(3_600)
 }
 
+fn pace(speedup: f64) -> Result<Pace, LiveError> {
+    let speedup = Speedup::from_f64(speedup).ok_or(LiveError::Speedup(speedup))?;
+    Ok(Pace { emulated_us_per_second: speedup.emulated_us_per_second(), phase: PHASE })
+}
+
 /// Leaves what is made of the log of a run beside it.
 fn recorded<'a>(
     header: &'a BatchHeader,
     submissions: &[Submission],
     steps: &[Step],
+    promises: &[Promise],
     out: &Path,
 ) -> Result<BatchOutcome<'a>, LiveError> {
     let write = |error: BatchError| LiveError::Batch(Box::new(error));
     let mut recorder = Recorder::begin(out, header, Some(submissions.len() as u64))?;
+    recorder.promise(promises.iter().map(|promise| (promise.job, promise.promised)));
     let mut records = BTreeMap::<JobId, Record>::new();
     let (mut inside, mut most) = (0_usize, 0);
     for step in steps {

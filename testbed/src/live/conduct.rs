@@ -111,7 +111,7 @@ fn judge(header: &Header, conducted: &Conducted) -> Result<(Record, Fidelity), L
     }
     let (experiment, facts) = (&header.experiment, &conducted.facts);
     let noticed = notes(experiment, &record, facts);
-    let fidelity = Fidelity::of(experiment, &record, noticed, other_load(facts));
+    let fidelity = Fidelity::of(experiment, &record, noticed, other_load(facts.loads.values()));
     Ok((record, fidelity))
 }
 

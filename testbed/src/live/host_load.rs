@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::time::Duration;
 
-use dormouse_coordinator::{HostLoad, LiveFacts};
+use dormouse_coordinator::HostLoad;
 use nix::time::{ClockId, clock_gettime};
 
 /// Of one machine, which may carry several workers: times in microseconds.
@@ -18,8 +18,8 @@ struct Machine {
 
 /// The part of their cores' time that processes other than the run's used, on all machines
 /// together. `None` where no worker could say.
-pub(super) fn other_load(facts: &LiveFacts) -> Option<f64> {
-    let mut machines = machines(&facts.loads);
+pub(super) fn other_load<'a>(loads: impl IntoIterator<Item = &'a HostLoad>) -> Option<f64> {
+    let mut machines = machines(loads);
     let here = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     if let Some(machine) = machines.get_mut(here.trim())
         && let Ok(own) = clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID)
@@ -30,9 +30,9 @@ pub(super) fn other_load(facts: &LiveFacts) -> Option<f64> {
     of(machines.values())
 }
 
-fn machines<'a, K>(loads: &'a BTreeMap<K, HostLoad>) -> BTreeMap<&'a str, Machine> {
+fn machines<'a>(loads: impl IntoIterator<Item = &'a HostLoad>) -> BTreeMap<&'a str, Machine> {
     let mut machines = BTreeMap::<&str, Machine>::new();
-    for load in loads.values() {
+    for load in loads {
         let machine = machines.entry(&load.machine).or_default();
         let there = load.elapsed_us as f64 * f64::from(load.millicores) / 1000.0;
         // Each sees the same cores, for as long as it is there.
@@ -65,9 +65,7 @@ mod tests {
             ours_us,
             machine: machine.to_owned(),
         };
-        let share = |loads: Vec<HostLoad>| {
-            of(machines(&(0..).zip(loads).collect::<BTreeMap<u32, _>>()).values())
-        };
+        let share = |loads: Vec<HostLoad>| of(machines(&loads).values());
         let close = |a: Option<f64>, b: f64| a.is_some_and(|a| (a - b).abs() < 1e-9);
         let (one, two) = (load("a", 1_600_000, 700_000), load("a", 1_500_000, 500_000));
         assert!(close(share(vec![one.clone(), two.clone()]), 0.2));

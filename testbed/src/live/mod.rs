@@ -7,13 +7,16 @@ mod conduct;
 mod consolidation;
 mod faithful;
 mod host_load;
+mod kept;
 mod local;
+mod promises;
 mod rehearsal;
 mod utilisation;
 
 pub use batch::{BatchConduct, conduct_batch};
 pub use conduct::{Conduct, LiveError, Outcome, conduct};
 pub use consolidation::Consolidation;
+pub use kept::{Kept, LifeErrors};
 pub use rehearsal::demand;
 pub use utilisation::measured_sharing;
 

@@ -51,11 +51,17 @@ impl Fidelity {
         let mut notes = Vec::new();
         let tasks = TaskTimes::of(experiment, record, &mut notes);
         notes.extend(noticed);
-        let mut fidelity = Self { tasks, other_load, ..Self::judge(shares, notes) };
+        Self { tasks, ..Self::judge(shares, notes) }.beside(other_load)
+    }
+
+    /// The same beside other processes that used this part of the hosts' cores, if that is known.
+    #[must_use]
+    pub(crate) fn beside(mut self, other_load: Option<f64>) -> Self {
+        self.other_load = other_load;
         if let Some(load) = other_load {
-            fidelity.blame(load);
+            self.blame(load);
         }
-        fidelity
+        self
     }
 
     /// What else the hosts did is a note where it alone breaks the promise, and where something

@@ -36,7 +36,7 @@ pub(crate) struct Host {
     pub(crate) checkpointer: Option<Checkpointer>,
     pub(crate) run: String,
     /// Emulated microseconds per second of real time.
-    speedup: u64,
+    pub(crate) speedup: u64,
     /// A checkpoint stands still for as long as modelled.
     pub(crate) hold_checkpoints: bool,
     pub(crate) places: Places,

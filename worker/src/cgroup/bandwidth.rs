@@ -6,6 +6,8 @@ use super::{CpuQuota, Slot};
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Bandwidth {
     pub(crate) quota: Option<CpuQuota>,
+    /// What each slot may have of it; not more than all.
+    pub(crate) caps: [Option<CpuQuota>; 2],
     /// Of slot `a` and of slot `b`.
     lifted: [u32; 2],
 }
@@ -37,8 +39,12 @@ impl Bandwidth {
     pub(crate) fn in_force(&self) -> InForce {
         let lifted = self.lifted.map(|count| count > 0);
         match lifted {
-            [false, false] => InForce { vcpu: self.quota, slots: [None, None] },
-            _ => InForce { vcpu: None, slots: lifted.map(|lifted| self.quota.filter(|_| !lifted)) },
+            [false, false] => InForce { vcpu: self.quota, slots: self.caps },
+            [a, b] => {
+                let slot =
+                    |lifted: bool, cap: Option<CpuQuota>| cap.or(self.quota).filter(|_| !lifted);
+                InForce { vcpu: None, slots: [slot(a, self.caps[0]), slot(b, self.caps[1])] }
+            }
         }
     }
 }
@@ -63,5 +69,17 @@ mod tests {
         assert_eq!(bandwidth.in_force(), InForce { vcpu: None, slots: [quota, None] });
         bandwidth.put_back(Slot::B);
         assert_eq!(bandwidth.in_force(), both);
+    }
+
+    #[test]
+    fn a_slot_keeps_its_cap_while_the_other_is_exempt() {
+        let [all, half] = [500_000, 250_000].map(|ppm| Some(CpuQuota::from_ppm(ppm, 20_000)));
+        let mut bandwidth = Bandwidth { quota: all, caps: [half, None], ..Bandwidth::default() };
+        assert_eq!(bandwidth.in_force(), InForce { vcpu: all, slots: [half, None] });
+        bandwidth.lift(Slot::B);
+        assert_eq!(bandwidth.in_force(), InForce { vcpu: None, slots: [half, None] });
+        bandwidth.lift(Slot::A);
+        bandwidth.put_back(Slot::B);
+        assert_eq!(bandwidth.in_force(), InForce { vcpu: None, slots: [None, all] });
     }
 }

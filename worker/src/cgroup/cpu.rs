@@ -38,6 +38,11 @@ impl CpuQuota {
         Self { quota_us, period_us }
     }
 
+    /// Whether it is at most as much of a core as `other`.
+    pub(crate) fn le(self, other: Self) -> bool {
+        self.quota_us * other.period_us <= other.quota_us * self.period_us
+    }
+
     /// What may be used per period.
     #[must_use]
     pub fn slice(self) -> Duration {

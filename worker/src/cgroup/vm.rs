@@ -332,7 +332,11 @@ impl Vm {
     }
 
     /// Changes what a vCPU should have, and what it has accordingly.
-    fn change_bandwidth(&self, vcpu: u32, change: impl FnOnce(&mut Bandwidth)) -> Result<()> {
+    pub(super) fn change_bandwidth(
+        &self,
+        vcpu: u32,
+        change: impl FnOnce(&mut Bandwidth),
+    ) -> Result<()> {
         let group = self.vcpu_group(Controller::Cpu, vcpu)?;
         let mut bandwidths = self.bandwidths.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(bandwidth) = bandwidths.get_mut(vcpu as usize) else {
@@ -346,9 +350,11 @@ impl Vm {
             true => Ok(()),
             false => cpu::set_quota(&group, v2, after.vcpu),
         };
-        // The vCPU's first where it begins to bind and last where it ends, so that no slot is
-        // without quota in between.
-        if after.vcpu.is_some() {
+        // The vCPU's first where it begins to bind or gets more and last where it ends or gets
+        // less, so that no slot is without quota in between, nor has one above the vCPU's, which
+        // the kernel refuses.
+        let is_first = after.vcpu.is_some_and(|after| before.vcpu.is_none_or(|b| b.le(after)));
+        if is_first {
             vcpu()?;
         }
         for ((slot, before), after) in Slot::BOTH.iter().zip(before.slots).zip(after.slots) {
@@ -356,7 +362,7 @@ impl Vm {
                 cpu::set_quota(&group.join(slot.name()), v2, after)?;
             }
         }
-        if after.vcpu.is_none() {
+        if !is_first {
             vcpu()?;
         }
         Ok(())

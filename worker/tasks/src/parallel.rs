@@ -8,6 +8,7 @@
 //! [`shares`]; the work is that of [`kernel`]: exact, and every result of every rank and phase
 //! is checked against its closed form, which takes in a neighbour's result of the phase before.
 
+pub mod ideal;
 mod kernel;
 mod rank;
 mod region;

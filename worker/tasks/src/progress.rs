@@ -19,7 +19,8 @@
 //! | 48 | heartbeat, one more at every unit of work |
 //! | 56 | hold: while it is 1 the task waits before its first unit of work |
 //! | 64 | ranks: how many processes a parallel job has; 0 until they are there, and for others |
-//! | 72… | the PID of each rank in the task's PID namespace |
+//! | 72… | the PID of each rank in the task's PID namespace; 256 words |
+//! | 2120… | what each rank has computed in all, 10 µs of CPU time: 256 half words |
 //! | 4080 | own clock: what the task's clock showed when it was last stopped, nanoseconds |
 //! | 4088 | foreign: what of its thread's CPU time is not its own, nanoseconds, signed |
 //!
@@ -38,7 +39,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Size of the progress file.
@@ -62,7 +63,13 @@ const AT_OWN: usize = WORDS - 2;
 const AT_FOREIGN: usize = WORDS - 1;
 
 /// The most ranks whose PIDs a page can hold.
-pub const MAX_RANKS: usize = AT_OWN - AT_PIDS;
+pub const MAX_RANKS: usize = 256;
+
+/// Half a word for each rank, so that no two of them write the same.
+const AT_WORK: usize = AT_PIDS + MAX_RANKS;
+const _: () = assert!(AT_WORK + MAX_RANKS / 2 <= AT_OWN);
+/// In which the work is counted: eleven hours fit.
+const WORK_UNIT: Duration = Duration::from_micros(10);
 
 /// How often a held task looks whether it may go.
 const LOOK: Duration = Duration::from_micros(200);
@@ -306,6 +313,25 @@ impl ProgressReader {
         .collect()
     }
 
+    /// The CPU time that each of `ranks` ranks has computed for, over all its lives. A step of the
+    /// kernel's clock that its work can't explain, as where a host stood still, is not in it.
+    ///
+    /// # Errors
+    ///
+    /// [`ProgressError::Io`] when the file can't be read or is too short.
+    pub fn work(&self, ranks: usize) -> Result<Vec<Duration>, ProgressError> {
+        let mut bytes = [0; MAX_RANKS * 4];
+        let at = (AT_WORK * 8) as u64;
+        self.file.read_exact_at(&mut bytes, at).map_err(|source| ProgressError::Io {
+            path: self.path.clone(),
+            what: "read",
+            source,
+        })?;
+        let (counts, _) = bytes.as_chunks::<4>();
+        let work = counts.iter().take(ranks).map(|count| WORK_UNIT * u32::from_le_bytes(*count));
+        Ok(work.collect())
+    }
+
     fn not_a_page(&self, what: String) -> ProgressError {
         ProgressError::NotAPage { path: self.path.clone(), what }
     }
@@ -379,10 +405,26 @@ impl ProgressWriter {
     /// Names a parallel job's ranks, at most [`MAX_RANKS`]: what says that they are all there is
     /// written last.
     pub fn write_ranks(&self, pids: &[i32]) {
-        for (at, pid) in (AT_PIDS..WORDS).zip(pids) {
+        for (at, pid) in (AT_PIDS..AT_WORK).zip(pids) {
             self.store(at, u64::from(pid.unsigned_abs()));
         }
         self.word(AT_RANKS).store((pids.len() as u64).to_le(), Ordering::Release);
+    }
+
+    /// Says what rank `rank` has computed.
+    pub fn write_work(&self, rank: usize, cpu: Duration) {
+        let count = cpu.as_nanos() / WORK_UNIT.as_nanos();
+        let count = u32::try_from(count).unwrap_or(u32::MAX).to_le();
+        self.half_word(AT_WORK * 2 + rank.min(MAX_RANKS - 1)).store(count, Ordering::Relaxed);
+    }
+
+    fn half_word(&self, at: usize) -> &AtomicU32 {
+        assert!((AT_WORK * 2..WORDS * 2).contains(&at));
+        #[expect(unsafe_code, reason = "a mapping is a raw pointer")]
+        // SAFETY: as for `word`; from `AT_WORK` on the mapping is touched by half words only.
+        unsafe {
+            self.page.cast::<AtomicU32>().add(at).as_ref()
+        }
     }
 
     fn store(&self, at: usize, value: u64) {
@@ -486,6 +528,13 @@ mod tests {
         assert_eq!(reader.ranks().unwrap(), [2, 3, 40_000]);
         let bytes = std::fs::read(&path).unwrap();
         assert_eq!((bytes[64], bytes[72], bytes[80]), (3, 2, 3));
+        for (rank, ms) in [(0, 7), (1, 30_000), (MAX_RANKS - 1, 9)] {
+            page.write_work(rank, Duration::from_millis(ms));
+        }
+        assert_eq!(reader.ranks().unwrap(), [2, 3, 40_000], "they are apart");
+        let work = reader.work(MAX_RANKS).unwrap();
+        assert_eq!(work[..3], [7, 30_000, 0].map(Duration::from_millis));
+        assert_eq!(work[MAX_RANKS - 1], Duration::from_millis(9));
         page.store(AT_RANKS, 600);
         assert!(reader.ranks().unwrap_err().to_string().contains("names 600 ranks"));
     }

@@ -18,7 +18,7 @@ use crate::{
 const MACHINE: u32 = 1;
 
 fn job(job: u32, attempt: u32) -> JobRef {
-    JobRef { vm: MACHINE, job, attempt }
+    JobRef { vm: MACHINE, job, attempt, at_us: 0 }
 }
 
 /// A job that takes `ms` of real time on processors that are each a fifth of a core.
@@ -33,6 +33,7 @@ fn start(which: JobRef, on: &[u32], tier: Tier, usage: &str, ms: u64) -> Command
         program: Some(Program { args }),
         on: on.to_vec(),
         tier: tier.into(),
+        plan: None,
     })
 }
 

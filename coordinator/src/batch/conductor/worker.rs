@@ -129,6 +129,7 @@ impl BatchState {
             vm: MACHINE,
             job: job.get(),
             attempt: attempt.get(),
+            at_us: self.last.as_micros(),
         };
         match order {
             Order::Start { job, attempt, tier, on } => {
@@ -143,6 +144,7 @@ impl BatchState {
                     program: Some(v1::Program { args: args.unwrap_or_default() }),
                     on: on.to_vec(),
                     tier: tier.into(),
+                    plan: submission.map(|s| self.plan.plan(s)),
                 })
             }
             Order::Promote { job, attempt } => Command::PromoteJob(of(job, attempt)),

@@ -14,6 +14,7 @@ use super::{
     job::Key,
     ranks::{self, Rank},
     seats::Seat,
+    stop,
 };
 use crate::{
     agent::{
@@ -130,9 +131,11 @@ fn restore(host: &Host, order: &Order) -> Result<Birth, String> {
             Ok(())
         })
         .map_err(|e| explain(&e))?;
-    let at = Instant::now();
     let page = ProgressReader::open(&progress).map_err(|e| explain(&e))?;
-    Ok(Birth { process: restored.task, page, ranks: found, at, restore: restored.took })
+    // They were dumped as stopped, and come back so.
+    stop::go_on(&found).map_err(|e| explain(&e))?;
+    let (at, restore) = (Instant::now(), restored.took);
+    Ok(Birth { process: restored.task, page, ranks: found, at, restore })
 }
 
 fn claim(host: &Host, order: &Order) -> Result<(), String> {

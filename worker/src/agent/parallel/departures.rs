@@ -11,8 +11,10 @@ use tokio::task::spawn_blocking;
 
 use super::{
     job::{Job, Key, Later, Move, Phase, Tier},
-    machine::{Message, Owner},
+    machine::{Message, Owner, charged_ns},
+    ranks::Rank,
     seats::Seat,
+    stop,
 };
 use crate::{
     agent::{
@@ -59,14 +61,15 @@ impl Owner {
     fn conclude(&mut self, key: Key, ended: Ended) {
         let Some(job) = self.take_out(key) else { return };
         let (job_ref, uses) = (self.job_ref(key), job.meter.uses(self.quota(), self.tick));
+        let ledger = Some(job.ledger.told());
         if job.phase == Phase::Dying {
             let done_ppm = job.done_ppm();
-            let killed = JobKilled { job: job_ref, done_ppm, uses };
+            let killed = JobKilled { job: job_ref, done_ppm, uses, ledger };
             self.host.report(report(report::Report::JobKilled(killed)));
         } else {
             match verdict(&self.host, &job.name, ended) {
                 Ok((verified, result)) => {
-                    let finished = JobFinished { job: job_ref, verified, result, uses };
+                    let finished = JobFinished { job: job_ref, verified, result, uses, ledger };
                     self.host.report(report(report::Report::JobFinished(finished)));
                 }
                 Err(why) => self.say_failed(key, why),
@@ -82,7 +85,8 @@ impl Owner {
             Phase::Waiting => {
                 if let Some(job) = self.take_out(key) {
                     let uses = job.meter.uses(self.quota(), self.tick);
-                    let killed = JobKilled { job: self.job_ref(key), done_ppm: 0, uses };
+                    let (job_ref, ledger) = (self.job_ref(key), Some(job.ledger.told()));
+                    let killed = JobKilled { job: job_ref, done_ppm: 0, uses, ledger };
                     self.host.report(report(report::Report::JobKilled(killed)));
                     self.release(&job);
                 }
@@ -122,11 +126,12 @@ impl Owner {
                 let (name, ppm) = (job.name.clone(), job.done_ppm());
                 let progress = Progress { attempt: key.attempt, progress_ppm: ppm, cpu_ns: 0 };
                 job.on = on;
-                let criu = Arc::clone(&host.criu);
+                let (criu, ranks) = (Arc::clone(&host.criu), job.ranks.clone());
                 tokio::spawn(async move {
                     let Ok(permit) = criu.acquire_owned().await else { return };
                     let dumping = spawn_blocking(move || {
-                        let left = dump(&host, (&groups, &seats), &name, &process, progress);
+                        let left =
+                            dump(&host, (&groups, &seats), &name, (&process, &ranks), progress);
                         drop(permit);
                         left
                     });
@@ -146,15 +151,20 @@ impl Owner {
         if let Left::Ended(ended) = left {
             return self.conclude(key, ended);
         }
+        let charged = charged_ns(&self.groups, &self.seats_of(key));
         self.seats.leave(key);
         let Some(job) = self.job(key) else { return };
+        job.ledger.leave(charged);
         (job.phase, job.tier) = (Phase::Waiting, Tier::Foreground);
         (job.process, job.page) = (None, None);
         job.ranks.clear();
         let (lost, later) = (job.name.clone(), job.later.take());
         if let Some(moving) = &mut job.moving {
             match left {
-                Left::Dumped { took, bytes } => (moving.dump, moving.bytes) = (took, bytes),
+                Left::Dumped { took, bytes } => {
+                    (moving.dump, moving.bytes) = (took, bytes);
+                    job.ledger.lifted += took;
+                }
                 Left::Lost { why } => {
                     tracing::warn!(why, job = %lost, "it is moved without its progress");
                     moving.lost = Some(why);
@@ -185,7 +195,8 @@ impl Owner {
     fn take_out(&mut self, key: Key) -> Option<Job> {
         let seats = self.seats_of(key);
         let place = self.jobs.iter().position(|job| job.key == key)?;
-        let job = self.jobs.remove(place);
+        let mut job = self.jobs.remove(place);
+        job.ledger.leave(charged_ns(&self.groups, &seats));
         if job.phase == Phase::Dying {
             self.lift(&seats, false);
         }
@@ -204,11 +215,14 @@ impl Owner {
         }
     }
 
-    /// Lets what dies in these seats get on, or ends that: throttled, it dies late.
+    /// Lets what dies in these seats get on, or ends that: throttled, it dies late. Killed, it runs
+    /// nothing of its own any more, and its neighbours keep their quota.
     fn lift(&mut self, seats: &[Seat], on: bool) {
         for Seat { processor, slot, tier, .. } in seats {
-            let quota = (!on).then_some(self.core_ppm);
-            let set = self.groups.set_quota(*processor, quota);
+            let set = match on {
+                true => self.groups.lift_quota_on(*processor, *slot),
+                false => self.groups.put_back_quota(*processor, *slot),
+            };
             self.note(set);
             if *tier == Tier::Background {
                 let set = match on {
@@ -221,12 +235,12 @@ impl Owner {
     }
 }
 
-/// Dumps the tree and sees it gone; else kills it.
+/// Stops the processes, dumps the tree and sees it gone; else kills it.
 fn dump(
     host: &Host,
     (groups, seats): (&cgroup::Vm, &[Seat]),
     name: &TaskName,
-    process: &Task,
+    (process, ranks): (&Task, &[Rank]),
     progress: Progress,
 ) -> Left {
     // In the background, CRIU's code inside the ranks would wait for the foreground.
@@ -235,20 +249,23 @@ fn dump(
             tracing::warn!(why = explain(&error), job = %name, "its dump may be slow");
         }
     }
+    let stopped = stop::stop(ranks, limit::KILL);
     let on: Vec<_> = seats.iter().map(|seat| (seat.processor, seat.slot)).collect();
-    let taken = match &host.checkpointer {
-        Some(checkpointer) => checkpointer
+    let taken = match (&host.checkpointer, stopped) {
+        (_, Err(error)) => Err(explain(&error)),
+        (Some(checkpointer), Ok(())) => checkpointer
             .take_tree(name, process.pid(), (groups, &on), AfterDump::Kill, limit::DUMP, || {
                 progress
             })
             .map_err(|e| explain(&e)),
-        None => Err("this worker has no CRIU that works".to_owned()),
+        (None, Ok(())) => Err("this worker has no CRIU that works".to_owned()),
     };
     let gone = process.kill().and_then(|()| process.wait(limit::KILL));
     match (gone, taken) {
         (Ok(Some(ended @ Ended::Exited(_))), _) => Left::Ended(ended),
         (Ok(Some(Ended::Killed(_))), Ok(taken)) => {
-            Left::Dumped { took: taken.took, bytes: taken.checkpoint.manifest().bytes() }
+            let bytes = taken.checkpoint.manifest().bytes();
+            Left::Dumped { took: taken.took, bytes }
         }
         (Ok(Some(Ended::Killed(_))), Err(why)) => Left::Lost { why },
         (Ok(None), _) => {

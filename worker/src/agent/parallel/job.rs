@@ -8,7 +8,7 @@ use std::{
 use dormouse_proto::v1;
 use dormouse_tasks::progress::ProgressReader;
 
-use super::{meter::Meter, ranks::Rank};
+use super::{ledger::Ledger, meter::Meter, ranks::Rank};
 use crate::{process::Task, workspace::TaskName};
 
 pub(crate) use dormouse_vm::Tier;
@@ -73,7 +73,10 @@ pub(crate) struct Job {
     pub(crate) page: Option<ProgressReader>,
     pub(crate) ranks: Vec<Rank>,
     pub(crate) meter: Meter,
+    pub(crate) ledger: Ledger,
     pub(crate) moving: Option<Move>,
+    /// When its last move was decided, in the reference's time.
+    pub(crate) left_at: Duration,
     pub(crate) later: Option<Later>,
 }
 

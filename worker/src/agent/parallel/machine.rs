@@ -6,8 +6,10 @@ use std::{
 };
 
 use dormouse_proto::v1::{
-    CreateMachine, JobMoved, JobPromoted, JobRef, JobStarted, MoveJob, StartJob, VmRef, report,
+    CreateMachine, JobMoved, JobPlan, JobPromoted, JobRef, JobStarted, MoveJob, StartJob, VmRef,
+    report,
 };
+use dormouse_tasks::ideal::{self, Change};
 use dormouse_units::TaskId;
 use tokio::{sync::mpsc, task::spawn_blocking, time::timeout};
 
@@ -15,22 +17,28 @@ use super::{
     birth::{self, Birth, Order},
     departures::Left,
     job::{Job, Key, Later, Phase, Tier},
+    ledger::Ledger,
     meter::Meter,
+    pace::{Owed, Pace, Quotas},
     ranks,
     seats::{Seat, Seats},
 };
 use crate::{
     agent::{
+        fault,
         host::{Host, limit, tick},
         report::{explain, micros, report, vm_destroyed, vm_failed},
         watch::watch,
     },
-    cgroup,
+    cgroup::{self, Slot},
 };
 
 /// How often the processes' doings are counted: what one does after the last time before its
 /// end is not.
 const COUNT_EVERY: Duration = Duration::from_millis(250);
+
+/// How often every job is compared with what it should have done.
+const PACE_EVERY: Duration = Duration::from_millis(25);
 
 /// The period of a processor's quota, in microseconds, or the shortest that its share allows.
 ///
@@ -75,6 +83,7 @@ pub(crate) struct Owner {
     pub(crate) seats: Seats,
     /// In the order they came.
     pub(crate) jobs: Vec<Job>,
+    pub(crate) pace: Pace,
     /// To itself.
     pub(crate) tell: mpsc::UnboundedSender<Message>,
     /// Once the jobs that are being worked on have come to rest, all ends.
@@ -142,6 +151,7 @@ impl Owner {
             tick: tick(),
             seats: Seats::new(processors),
             jobs: Vec::new(),
+            pace: Pace::new(processors, core_ppm, host.speedup),
             tell,
             destroy: false,
             failed: false,
@@ -150,20 +160,26 @@ impl Owner {
 
     async fn live(&mut self, inbox: &mut mpsc::UnboundedReceiver<Message>) {
         let mut count_at = Instant::now() + COUNT_EVERY;
+        let mut pace_at = Instant::now() + PACE_EVERY;
         loop {
-            let left = count_at.saturating_duration_since(Instant::now());
+            // The reference is not to go on past a command that has come.
+            while let Ok(message) = inbox.try_recv() {
+                self.hear(message);
+            }
+            let now = Instant::now();
+            if now >= pace_at {
+                self.pay(now);
+                pace_at = now + PACE_EVERY;
+            }
+            if now >= count_at {
+                self.turn_meters();
+                count_at = now + COUNT_EVERY;
+            }
+            let left = pace_at.min(count_at).saturating_duration_since(Instant::now());
             match timeout(left, inbox.recv()).await {
-                Err(_) => {
-                    self.turn_meters();
-                    count_at = Instant::now() + COUNT_EVERY;
-                }
+                Err(_) => {}
                 Ok(None) => return,
-                Ok(Some(message)) => match message {
-                    Message::Ask(ask, asked) => self.obey(ask, asked),
-                    Message::Launched(key, born) => self.launched(key, born),
-                    Message::Ended(key) => self.ended(key),
-                    Message::Left(key, left) => self.left(key, left),
-                },
+                Ok(Some(message)) => self.hear(message),
             }
             if self.destroy && !self.jobs.iter().any(Job::is_busy) {
                 return;
@@ -171,20 +187,43 @@ impl Owner {
         }
     }
 
+    fn hear(&mut self, message: Message) {
+        match message {
+            Message::Ask(ask, asked) => self.obey(ask, asked),
+            Message::Launched(key, born) => self.launched(key, born),
+            Message::Ended(key) => self.ended(key),
+            Message::Left(key, left) => self.left(key, left),
+        }
+    }
+
     fn obey(&mut self, ask: Ask, asked: Instant) {
         match ask {
             Ask::Start(start) => self.start(start, asked),
-            Ask::Promote(job) => self.promote(Key::of(job), asked),
+            Ask::Promote(job) => {
+                let at = self.pace.decided(job.at_us, asked);
+                self.pace.change(at, Change::Promote(Key::of(job)));
+                self.promote(Key::of(job), asked);
+            }
             Ask::Move(MoveJob { job, on }) => {
-                let Some(key) = job.map(Key::of) else { return };
+                let Some(job) = job else { return };
+                let key = Key::of(job);
+                let at = self.pace.decided(job.at_us, asked);
                 if self.seats.are_valid(&on) {
+                    self.pace.change(at, Change::Stand(key));
+                    if let Some(job) = self.job(key) {
+                        job.left_at = at;
+                    }
                     self.move_to(key, on, asked);
                 } else {
                     let why = self.no_place(&on);
                     self.broken(&why);
                 }
             }
-            Ask::Kill(job) => self.kill(Key::of(job)),
+            Ask::Kill(job) => {
+                let at = self.pace.decided(job.at_us, asked);
+                self.pace.change(at, Change::Kill(Key::of(job)));
+                self.kill(Key::of(job));
+            }
             Ask::Destroy => self.destroy = true,
         }
     }
@@ -194,11 +233,16 @@ impl Owner {
             dormouse_proto::v1::Tier::Foreground => Tier::Foreground,
             dormouse_proto::v1::Tier::Background => Tier::Background,
         };
-        let Some(key) = start.job.map(Key::of) else { return };
+        let Some(job) = start.job else { return };
+        let (key, at) = (Key::of(job), self.pace.decided(job.at_us, asked));
         let name = self.host.task_name(TaskId::new(key.job));
         let (Ok(name), true) = (name, self.seats.are_valid(&start.on)) else {
             return self.say_failed(key, self.no_place(&start.on));
         };
+        if let Some(program) = start.plan.and_then(|plan| program(plan, start.on.len())) {
+            let (on, foreground) = (start.on.clone(), tier == Tier::Foreground);
+            self.pace.change(at, Change::Start { key, program, on, foreground });
+        }
         self.jobs.push(Job {
             key,
             name,
@@ -211,7 +255,9 @@ impl Owner {
             page: None,
             ranks: Vec::new(),
             meter: Meter::default(),
+            ledger: Ledger::default(),
             moving: None,
+            left_at: Duration::ZERO,
             later: None,
         });
         self.launch_ready();
@@ -260,6 +306,8 @@ impl Owner {
                 continue;
             }
             self.seats.take(key, &job.on, job.tier);
+            let seats = self.seats.of(key, &job.on);
+            job.ledger.come(charged_ns(&self.groups, &seats));
             job.phase = Phase::Launching;
             let order = Order {
                 key,
@@ -268,7 +316,7 @@ impl Owner {
                 groups: Arc::clone(&self.groups),
                 cores: Arc::clone(&self.cores),
                 lane: self.processors,
-                seats: self.seats.of(key, &job.on),
+                seats,
                 restore: job.moving.as_ref().is_some_and(|moving| moving.lost.is_none()),
             };
             let launching = birth::launch(Arc::clone(&self.host), order);
@@ -316,6 +364,12 @@ impl Owner {
             }
         };
         let later = job.later.take();
+        if let report::Report::JobMoved(moved) = &said {
+            // As the report has it: who counts from there comes to the same.
+            let at = job.left_at + Duration::from_micros(moved.took_us);
+            let (on, anew) = (job.on.clone(), !moved.lost.is_empty());
+            self.pace.change(at, Change::GoOn { key, on, anew });
+        }
         self.host.report(report(said));
         let tell = self.tell.clone();
         if let Err(error) = watch(&process, move || {
@@ -338,7 +392,7 @@ impl Owner {
 
     #[expect(clippy::unnecessary_wraps, reason = "as the wire has it")]
     pub(crate) fn job_ref(&self, key: Key) -> Option<JobRef> {
-        Some(JobRef { vm: self.id, job: key.job, attempt: key.attempt })
+        Some(JobRef { vm: self.id, job: key.job, attempt: key.attempt, at_us: 0 })
     }
 
     /// The quota of every processor.
@@ -358,6 +412,71 @@ impl Owner {
             let seats = self.seats.of(job.key, &job.on);
             job.meter.turn(&job.ranks, &seats);
         }
+    }
+
+    /// Compares all jobs with what they should have done, and sets the quotas that make up for the
+    /// difference.
+    fn pay(&mut self, now: Instant) {
+        let jobs = &self.jobs;
+        self.pace.advance(now, |key| jobs.iter().all(|job| job.key != key));
+        let mut owed = vec![Owed::default(); self.processors as usize];
+        for job in self.jobs.iter_mut().filter(|job| job.phase == Phase::Running) {
+            let done = self.pace.ideal.done(job.key);
+            // Nobody says what it should do, or some of its processes had ended when it was moved.
+            if done.is_empty() || done.len() != job.ranks.len() {
+                continue;
+            }
+            let Some(Ok(work)) = job.page.as_ref().map(|page| page.work(done.len())) else {
+                continue;
+            };
+            job.ledger.see(work);
+            let behind = job.ledger.owed(&done, self.core_ppm);
+            for (seat, ns) in self.seats.of(job.key, &job.on).iter().zip(behind) {
+                let ns = self.pace.early(job.key, ns, self.core_ppm);
+                if let Some(owed) = owed.get_mut(seat.processor as usize) {
+                    match seat.tier {
+                        Tier::Foreground => owed.foreground = Some(ns),
+                        Tier::Background => owed.background = Some(ns),
+                    }
+                }
+            }
+        }
+        self.play_fault(&owed);
+        for (processor, owed) in (0..).zip(owed) {
+            let quotas = Quotas::paying(owed, self.core_ppm);
+            let set = self.set_quotas(processor, quotas);
+            self.note(set);
+        }
+    }
+
+    /// Does what a test may want: see [`fault`].
+    fn play_fault(&self, owed: &[Owed]) {
+        let busy = (0..).zip(owed).find(|(_, owed)| owed.foreground.is_some());
+        let Some((processor, span)) = busy.and_then(|(p, _)| Some((p, fault::lifts_quota_for()?)))
+        else {
+            return;
+        };
+        let (groups, slot) = (Arc::clone(&self.groups), self.seats.foreground(processor));
+        tokio::spawn(async move {
+            let lifted = groups.lift_quota_on(processor, slot);
+            tokio::time::sleep(span).await;
+            let back = groups.put_back_quota(processor, slot);
+            tracing::warn!(?lifted, ?back, processor, "its quota was lifted, as a test wants it");
+        });
+    }
+
+    fn set_quotas(&mut self, processor: u32, quotas: Quotas) -> cgroup::Result<()> {
+        let foreground = self.seats.foreground(processor);
+        let slots = match foreground {
+            Slot::A => [quotas.foreground, quotas.background],
+            Slot::B => [quotas.background, quotas.foreground],
+        };
+        let next = (quotas.processor, slots);
+        let Some(in_force) = self.pace.in_force.get_mut(processor as usize) else { return Ok(()) };
+        if std::mem::replace(in_force, next) == next {
+            return Ok(());
+        }
+        self.groups.set_quotas(processor, quotas.processor, slots)
     }
 
     /// A group that can't be set any more: the machine is none.
@@ -390,4 +509,18 @@ impl Owner {
             tracing::error!(machine = self.id, why = explain(&error), "its groups are left behind");
         }
     }
+}
+
+/// What the counters of these slots show, in all. One that can't be read shows nothing: what its
+/// processes are charged beside their work is told and not judged.
+pub(crate) fn charged_ns(groups: &cgroup::Vm, seats: &[Seat]) -> u64 {
+    seats.iter().filter_map(|seat| groups.slot_cpu_ns(seat.processor, seat.slot).ok()).sum()
+}
+
+/// A plan in the words of the reference, if it is one for so many processes.
+fn program(plan: JobPlan, processes: usize) -> Option<ideal::Program> {
+    let JobPlan { runtime_us, phases, usage_ppm: usage } = plan;
+    let runtime = Duration::from_micros(runtime_us);
+    let is_plan = usage.len() == processes && phases > 0 && usage.iter().all(|u| *u > 0);
+    is_plan.then_some(ideal::Program { runtime, phases, usage })
 }

@@ -88,6 +88,11 @@ impl Seats {
         }
     }
 
+    /// Which slot of a processor is its foreground.
+    pub(crate) fn foreground(&self, processor: u32) -> Slot {
+        self.processors.get(processor as usize).map_or(Slot::A, |p| p.foreground)
+    }
+
     /// Brings a job to the foreground where it sits: the slots that are foreground from now on,
     /// or the first processor whose foreground is somebody else's.
     pub(crate) fn promote(&mut self, key: Key) -> Result<Vec<(u32, Slot)>, u32> {

@@ -59,7 +59,7 @@ impl Work<'_> {
         // How much is due is known here; the region shows what has been done.
         let unlimited = Goal { due: u64::MAX, cpu_time: None };
         let mut meter = Meter::start(Box::new(thread_cpu_time), unlimited, None);
-        let mut shares = Shares::new(self.plan);
+        let mut shares = Shares::new(&self.plan.usage);
         let mut share = 0;
         for phase in 0..self.plan.phases {
             share += u64::from(shares.next(rank));
@@ -70,6 +70,7 @@ impl Work<'_> {
                 meter.tell(1);
                 region.count(rank, &meter);
                 if let Some(page) = self.page {
+                    page.write_work(rank, meter.spent());
                     region.publish(page, |totals| self.fraction(totals));
                 }
             }
@@ -106,7 +107,7 @@ impl Work<'_> {
     /// No processor does anything for that, so it takes its time also where somebody else has
     /// the processor. It is longer on slower processors: their usage is the same.
     fn wait_for_network(&self, meter: &Meter) {
-        let part = f64::from(shares::network(self.plan)) / f64::from(self.plan.speed);
+        let part = f64::from(shares::network(&self.plan.usage)) / f64::from(self.plan.speed);
         let phase = match self.amount {
             Amount::Repetitions(blocks) => meter.mean().mul_f64(blocks as f64),
             Amount::CpuTime(time) => time.div_f64(f64::from(self.plan.phases)),

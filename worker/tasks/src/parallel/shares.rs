@@ -10,6 +10,7 @@
 use super::{PPM, Plan};
 
 /// Hands out the ranks' shares, phase by phase: the same in every process.
+#[derive(Clone, Debug)]
 pub(super) struct Shares {
     usage: Vec<u32>,
     total: i64,
@@ -18,22 +19,38 @@ pub(super) struct Shares {
 }
 
 impl Shares {
-    pub(super) fn new(plan: &Plan) -> Self {
+    pub(super) fn new(usage: &[u32]) -> Self {
         Self {
-            usage: plan.usage.clone(),
-            total: plan.usage.iter().map(|u| i64::from(*u)).sum(),
-            due: vec![0; plan.usage.len()],
+            usage: usage.to_vec(),
+            total: usage.iter().map(|u| i64::from(*u)).sum(),
+            due: vec![0; usage.len()],
         }
     }
 
     /// Begins the next phase: the share of it that `rank` computes, parts per million.
     pub(super) fn next(&mut self, rank: usize) -> u32 {
+        let leader = self.turn();
+        self.of(rank, leader)
+    }
+
+    /// Begins the next phase: the shares of it that the ranks compute, parts per million.
+    pub(super) fn next_of_all(&mut self) -> Vec<u32> {
+        let leader = self.turn();
+        (0..self.usage.len()).map(|rank| self.of(rank, leader)).collect()
+    }
+
+    /// Begins the next phase: which rank leads it.
+    fn turn(&mut self) -> usize {
         for (due, usage) in self.due.iter_mut().zip(&self.usage) {
             *due += i64::from(*usage);
         }
         // Of equals the first.
         let leader = (0..self.due.len()).rev().max_by_key(|r| self.due[*r]).unwrap_or(0);
         self.due[leader] -= self.total;
+        leader
+    }
+
+    fn of(&self, rank: usize, leader: usize) -> u32 {
         let computing = self.total.min(i64::from(PPM));
         let share = if rank == leader {
             computing
@@ -47,8 +64,8 @@ impl Shares {
 }
 
 /// The part of a phase in which nobody computes, parts per million.
-pub(super) fn network(plan: &Plan) -> u32 {
-    let total: u64 = plan.usage.iter().map(|u| u64::from(*u)).sum();
+pub(super) fn network(usage: &[u32]) -> u32 {
+    let total: u64 = usage.iter().map(|u| u64::from(*u)).sum();
     PPM - total.min(u64::from(PPM)) as u32
 }
 
@@ -61,7 +78,7 @@ pub(super) fn blocks(share: u64, blocks: u64) -> u64 {
 /// Blocks of work of each rank in the whole of the plan, with `per_phase` blocks in a phase.
 pub(super) fn blocks_of_ranks(plan: &Plan, per_phase: u64) -> Vec<u64> {
     let of_rank = |rank| {
-        let mut shares = Shares::new(plan);
+        let mut shares = Shares::new(&plan.usage);
         let share: u64 = (0..plan.phases).map(|_| u64::from(shares.next(rank))).sum();
         blocks(share, per_phase)
     };
@@ -79,12 +96,12 @@ mod tests {
 
     /// Usages on processors of equal speed, computed from the shares as a clock would.
     fn reached(plan: &Plan) -> Vec<f64> {
-        let mut shares: Vec<_> = plan.usage.iter().map(|_| Shares::new(plan)).collect();
+        let mut shares: Vec<_> = plan.usage.iter().map(|_| Shares::new(&plan.usage)).collect();
         let (mut computed, mut elapsed) = (vec![0; plan.ranks()], 0);
         for _ in 0..plan.phases {
             let phase: Vec<u64> =
                 shares.iter_mut().enumerate().map(|(r, s)| u64::from(s.next(r))).collect();
-            elapsed += phase.iter().max().unwrap_or(&0) + u64::from(network(plan));
+            elapsed += phase.iter().max().unwrap_or(&0) + u64::from(network(&plan.usage));
             computed.iter_mut().zip(&phase).for_each(|(sum, share)| *sum += share);
         }
         assert_eq!(elapsed, u64::from(plan.phases) * u64::from(PPM), "phases of equal length");
@@ -114,16 +131,16 @@ mod tests {
 
     #[test]
     fn only_usages_that_no_barrier_can_make_wait_for_the_network() {
-        assert_eq!(network(&plan(&[0.5, 0.5], 1)), 0);
-        assert_eq!(network(&plan(&[0.4, 0.4], 1)), 200_000);
-        assert_eq!(network(&plan(&[0.7], 1)), 300_000);
-        assert_eq!(network(&plan(&[1.0; 256], 1)), 0);
+        assert_eq!(network(&plan(&[0.5, 0.5], 1).usage), 0);
+        assert_eq!(network(&plan(&[0.4, 0.4], 1).usage), 200_000);
+        assert_eq!(network(&plan(&[0.7], 1).usage), 300_000);
+        assert_eq!(network(&plan(&[1.0; 256], 1).usage), 0);
     }
 
     #[test]
     fn equal_ranks_take_turns() {
         let plan = plan(&[0.7, 0.7, 0.7], 6);
-        let mut shares = Shares::new(&plan);
+        let mut shares = Shares::new(&plan.usage);
         let first: Vec<u32> = (0..6).map(|_| shares.next(0)).collect();
         assert_eq!(first, [1_000_000, 550_000, 550_000, 1_000_000, 550_000, 550_000]);
     }

@@ -1,0 +1,102 @@
+//! What a job was due and what it got, process by process.
+
+use std::time::Duration;
+
+use dormouse_proto::v1::JobLedger;
+
+use crate::agent::report::micros;
+
+/// One start of a job. Its CPU time is what its processes say that they computed for; what else
+/// the kernel charged their slots is told beside it.
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    received: Vec<Duration>,
+    due_ns: u64,
+    /// What its slots were charged in places it has left, and what the counters of those it has
+    /// showed when it came.
+    charged_ns: u64,
+    counters_ns: u64,
+    pub(crate) lifted: Duration,
+    ahead: Duration,
+    behind: Duration,
+}
+
+impl Ledger {
+    /// What each process has computed in all.
+    pub(crate) fn see(&mut self, received: Vec<Duration>) {
+        self.received = received;
+    }
+
+    /// By how much CPU time each process is behind (above zero) or ahead of what it is due, in
+    /// nanoseconds; of a process that is a millionth of `core_ppm` of a core.
+    pub(crate) fn owed(&mut self, done: &[Duration], core_ppm: u32) -> Vec<i64> {
+        let due = |done: &Duration| {
+            u64::try_from(done.as_nanos() * u128::from(core_ppm) / 1_000_000).unwrap_or(u64::MAX)
+        };
+        self.due_ns = done.iter().map(due).sum();
+        let owed = done.iter().zip(&self.received).map(|(done, received)| {
+            i64::try_from(due(done)).unwrap_or(i64::MAX)
+                - i64::try_from(received.as_nanos()).unwrap_or(i64::MAX)
+        });
+        let owed: Vec<_> = owed.collect();
+        let time = |ns: i64| {
+            Duration::from_nanos(ns.unsigned_abs()).mul_f64(1e6 / f64::from(core_ppm.max(1)))
+        };
+        for ns in &owed {
+            match *ns > 0 {
+                true => self.behind = self.behind.max(time(*ns)),
+                false => self.ahead = self.ahead.max(time(*ns)),
+            }
+        }
+        owed
+    }
+
+    /// It comes to slots whose counters stand there, in all.
+    pub(crate) fn come(&mut self, counters_ns: u64) {
+        self.counters_ns = counters_ns;
+    }
+
+    /// It leaves them, or dies in them.
+    pub(crate) fn leave(&mut self, counters_ns: u64) {
+        self.charged_ns += counters_ns.saturating_sub(self.counters_ns);
+    }
+
+    /// For a report.
+    pub(crate) fn told(&self) -> JobLedger {
+        let received_us = micros(self.received.iter().sum());
+        JobLedger {
+            due_us: self.due_ns / 1000,
+            received_us,
+            beside_us: (self.charged_ns / 1000).saturating_sub(received_us),
+            lifted_us: micros(self.lifted),
+            ahead_us: micros(self.ahead),
+            behind_us: micros(self.behind),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    #[test]
+    fn what_is_due_and_received_is_told_and_what_was_charged_beside_it() {
+        let mut ledger = Ledger::default();
+        ledger.come(100 * MS);
+        ledger.leave(145 * MS);
+        ledger.come(7 * MS);
+        let ms = |ms: [u64; 2]| ms.map(Duration::from_millis).to_vec();
+        ledger.see(ms([21, 12]));
+        // A tenth of a core: 20 and 15 ms of it are due.
+        assert_eq!(ledger.owed(&ms([200, 150]), 100_000), [-1_000_000, 3_000_000]);
+        ledger.leave(20 * MS);
+        let told = ledger.told();
+        assert_eq!((told.due_us, told.received_us), (35_000, 33_000));
+        assert_eq!(told.beside_us, 45_000 + 13_000 - 33_000);
+        assert_eq!((told.ahead_us, told.behind_us), (10_000, 30_000));
+        // It is neither when nobody knows what its processes did.
+        assert_eq!(Ledger::default().owed(&ms([200, 150]), 100_000), Vec::<i64>::new());
+    }
+}

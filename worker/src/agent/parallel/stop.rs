@@ -1,0 +1,96 @@
+//! Stopping the processes of a job before CRIU comes, and letting them go on after it went.
+//!
+//! A stopped process runs nothing of its own under a lifted quota: CRIU dumps it as stopped and
+//! restores it so.
+
+use std::{
+    fs, thread,
+    time::{Duration, Instant},
+};
+
+use nix::{
+    errno::Errno,
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
+
+use super::ranks::Rank;
+
+/// How often is looked whether they stand still: nobody says so.
+const LOOK: Duration = Duration::from_micros(300);
+
+/// Why processes don't stand still.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum StopError {
+    #[error("process {pid} can't be sent {signal}")]
+    Signal { pid: i32, signal: Signal, source: Errno },
+    #[error("process {pid} does not stand still after {} ms", after.as_millis())]
+    Late { pid: i32, after: Duration },
+}
+
+/// Stops these processes, or those of them that are still there, and waits until they stand still.
+/// A throttled one does so only when it has a slice of its quota again.
+pub(crate) fn stop(ranks: &[Rank], limit: Duration) -> Result<(), StopError> {
+    send(ranks, Signal::SIGSTOP)?;
+    wait(ranks, limit)
+}
+
+fn wait(ranks: &[Rank], limit: Duration) -> Result<(), StopError> {
+    let begun = Instant::now();
+    for rank in ranks {
+        while !is_still(*rank) {
+            let after = begun.elapsed();
+            if after > limit {
+                return Err(StopError::Late { pid: rank.pid, after });
+            }
+            thread::sleep(LOOK);
+        }
+    }
+    Ok(())
+}
+
+/// Lets stopped processes go on.
+pub(crate) fn go_on(ranks: &[Rank]) -> Result<(), StopError> {
+    send(ranks, Signal::SIGCONT)
+}
+
+fn send(ranks: &[Rank], signal: Signal) -> Result<(), StopError> {
+    for &Rank { pid } in ranks {
+        match kill(Pid::from_raw(pid), signal) {
+            Ok(()) | Err(Errno::ESRCH) => {}
+            Err(source) => return Err(StopError::Signal { pid, signal, source }),
+        }
+    }
+    Ok(())
+}
+
+/// Whether a process is stopped, or gone.
+fn is_still(Rank { pid }: Rank) -> bool {
+    let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else { return true };
+    // The name before the state is in parentheses and may hold anything.
+    let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next());
+    matches!(state, None | Some('T' | 't' | 'Z' | 'X'))
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn a_process_stands_still_until_it_may_go_on() {
+        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        let rank = Rank { pid: i32::try_from(child.id()).unwrap() };
+        assert!(!is_still(rank));
+        stop(&[rank], Duration::from_secs(5)).unwrap();
+        assert!(is_still(rank));
+        go_on(&[rank]).unwrap();
+        let late = wait(&[rank], Duration::from_millis(5)).unwrap_err();
+        assert!(late.to_string().contains("does not stand still"), "{late}");
+        child.kill().unwrap();
+        child.wait().unwrap();
+        stop(&[rank], Duration::from_secs(5)).unwrap();
+    }
+}
