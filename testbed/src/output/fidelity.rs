@@ -3,7 +3,7 @@
 use dormouse_units::VmId;
 use serde::{Deserialize, Serialize};
 
-use super::TaskTimes;
+use super::{TaskTimes, vm_slices_us};
 use crate::experiment::Experiment;
 use crate::record::Record;
 
@@ -47,7 +47,10 @@ impl Fidelity {
         noticed: Vec<String>,
         other_load: Option<f64>,
     ) -> Self {
-        let shares = record.vms.values().filter_map(|vm| vm.share.map(|share| (vm.id, share)));
+        let shares = record.vms.values().filter_map(|vm| {
+            let slices = vm_slices_us(record, vm.id);
+            vm.share.map(|(promised, received)| (vm.id, Share { promised, received, slices }))
+        });
         let mut notes = Vec::new();
         let tasks = TaskTimes::of(experiment, record, &mut notes);
         notes.extend(noticed);
@@ -76,15 +79,18 @@ impl Fidelity {
         }
     }
 
-    /// From what each VM was promised and received, in real microseconds.
-    fn judge(shares: impl Iterator<Item = (VmId, (u64, u64))>, noticed: Vec<String>) -> Self {
+    /// From what each VM was promised and received.
+    fn judge(shares: impl Iterator<Item = (VmId, Share)>, noticed: Vec<String>) -> Self {
         let mut notes = noticed;
         let mut errors = Vec::new();
-        for (vm, (promised, received)) in shares.filter(|(_, (p, _))| *p >= LEAST_PROMISED_US) {
+        for (vm, share) in shares.filter(|(_, share)| share.promised >= LEAST_PROMISED_US) {
+            let Share { promised, received, slices } = share;
             #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
             let error = received.abs_diff(promised) as f64 / promised as f64;
             errors.push(error);
-            if error >= WORST_SHARE_ERROR {
+            #[expect(clippy::cast_precision_loss, reason = "a tolerance")]
+            let bearable = promised as f64 * WORST_SHARE_ERROR + slices as f64;
+            if received.abs_diff(promised) as f64 >= bearable {
                 let (got, was) = (received / 1_000, promised / 1_000);
                 notes.push(format!("{vm} got {got} ms of CPU time where {was} ms were promised"));
             }
@@ -103,6 +109,16 @@ impl Fidelity {
     }
 }
 
+/// CPU time of a VM, real microseconds.
+#[derive(Clone, Copy, Debug)]
+struct Share {
+    promised: u64,
+    received: u64,
+    /// By which what it received may differ, because the kernel gives out slices: each task that
+    /// is interrupted may be some ahead, and so may the VM at its end.
+    slices: u64,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -110,13 +126,14 @@ mod tests {
     #[test]
     fn a_vm_is_judged_by_its_share_once_that_is_more_than_a_few_slices() {
         let judge = |shares: &[(u64, u64)]| {
-            Fidelity::judge((0..).map(VmId::new).zip(shares.iter().copied()), Vec::new())
+            let share = |&(promised, received)| Share { promised, received, slices: 4_000 };
+            Fidelity::judge((0..).map(VmId::new).zip(shares.iter().map(share)), Vec::new())
         };
         let right = judge(&[(1_000_000, 1_020_000), (500_000, 500_000), (4_000, 7_000), (0, 0)]);
         assert!(right.faithful, "{right:?}");
         assert!((right.worst_share_error - 0.02).abs() < 1e-9, "{right:?}");
         assert!((right.mean_share_error - 0.01).abs() < 1e-9, "{right:?}");
-        let wrong = judge(&[(1_000_000, 940_000), (100_000, 90_000)]);
+        let wrong = judge(&[(1_000_000, 940_000), (100_000, 90_000), (100_000, 93_000)]);
         assert!(!wrong.faithful);
         assert_eq!(wrong.notes.len(), 2, "{wrong:?}");
         assert!(wrong.notes[0].contains("vm0 got 940 ms"), "{wrong:?}");

@@ -1,7 +1,7 @@
 //! The time that each task took against the time that its VM promised it.
 
 use dormouse_engine::Ledger;
-use dormouse_units::{Attempt, Ppm, Span, TaskId};
+use dormouse_units::{Attempt, Ppm, Span, TaskId, VmId};
 use serde::{Deserialize, Serialize};
 
 use crate::experiment::Experiment;
@@ -226,6 +226,19 @@ impl TaskTimes {
             ));
         }
     }
+}
+
+/// The CPU time by which what a VM received may differ from its promise because of slices: those
+/// of one task, and of each that was interrupted there.
+pub(crate) fn vm_slices_us(record: &Record, vm: VmId) -> u64 {
+    let ledgers = attempts(record).filter(|(_, attempt, _)| attempt.vm == vm);
+    let of = |(_, attempt, _): (TaskId, &AttemptHistory, &VmHistory)| {
+        let finished = matches!(attempt.ended, Some((_, AttemptEnd::Finished)));
+        Some((attempt.ledger?.real_slice_us, u64::from(!finished)))
+    };
+    let (slice, interrupted) =
+        ledgers.filter_map(of).fold((0, 1), |all, one| (all.0.max(one.0), all.1 + one.1));
+    slice * SLICES as u64 * interrupted
 }
 
 /// What a task that runs undisturbed on a VM that is always as fast is owed: its work, and its

@@ -73,14 +73,20 @@ pub(crate) fn set_quota(path: &Path, v2: bool, quota: Option<CpuQuota>) -> Resul
         Some(q) => {
             let quota = || controller.set_cfs_quota(i64::try_from(q.quota_us).unwrap_or(i64::MAX));
             let period = || controller.set_cfs_period(q.period_us);
-            // In the order in which the share in between is never more than before or after: the
-            // kernel refuses none, and nobody runs faster for as long as this thread is kept from
-            // the second write. (A quota lifted in between let a task run free for 30 ms.)
-            match file::read_u64(&path.join("cpu.cfs_period_us")) {
+            let in_turn = match file::read_u64(&path.join("cpu.cfs_period_us")) {
                 Ok(before) if before == q.period_us => quota(),
-                Ok(before) if before > q.period_us => quota().and_then(|()| period()),
+                // In the order in which the share in between is not more than before and after:
+                // nobody runs faster for as long as this thread is kept from the second write. (A
+                // quota lifted in between let a task run free for 30 ms.)
+                Ok(before) if before > q.period_us && is_limited(path) => {
+                    quota().and_then(|()| period())
+                }
                 _ => period().and_then(|()| quota()),
-            }
+            };
+            // It may be less than a group below has, which the kernel refuses.
+            in_turn.or_else(|_| {
+                controller.set_cfs_quota(-1).and_then(|()| period()).and_then(|()| quota())
+            })
         }
     };
     result.map_err(|source| Error::Setting {
@@ -92,6 +98,11 @@ pub(crate) fn set_quota(path: &Path, v2: bool, quota: Option<CpuQuota>) -> Resul
         ),
         source: Box::new(source),
     })
+}
+
+/// Whether a version 1 group has a quota.
+fn is_limited(path: &Path) -> bool {
+    file::read(&path.join("cpu.cfs_quota_us")).is_ok_and(|quota| !quota.trim().starts_with('-'))
 }
 
 /// Gives the group the highest or the lowest priority among its siblings.

@@ -198,3 +198,23 @@ pub(crate) fn memory_counts_against_the_vm() {
     assert_eq!(large.wait(SOON).unwrap(), KILLED, "the limit is enforced");
     let _ = worker.vm(1);
 }
+
+/// A slot's neighbour has the quota while the slot is exempt, and the vCPU's is put back above it,
+/// whatever periods the quotas have: the kernel refuses less than a group below has.
+pub(crate) fn quotas_change_while_a_slot_is_exempt() {
+    let (mut worker, _directory) = Worker::temporary();
+    let vm = worker.vm(1);
+    // Under 5 % the period is longer the smaller the share is.
+    let shares = [20_000, 45_000, 33_000, 50_000, 26_000, 300_000, 41_000, 100_000];
+    for (n, from) in shares.into_iter().enumerate() {
+        for to in shares {
+            vm.set_quota(0, Some(from)).unwrap();
+            let slot = if n % 2 == 0 { Slot::A } else { Slot::B };
+            let lifted = vm.lift_quota(0, slot).unwrap();
+            vm.set_quota(0, Some(to)).unwrap();
+            drop(lifted);
+            // Where it was put back, the neighbour's is gone: the vCPU can have less again.
+            vm.set_quota(0, Some(to / 2)).unwrap();
+        }
+    }
+}

@@ -28,6 +28,11 @@ use harness::{
 
 const TESTS: &[Test] = &[
     Test("quota_is_what_the_task_gets", &[Cgroup], groups::quota_is_what_the_task_gets),
+    Test(
+        "quotas_change_while_a_slot_is_exempt",
+        &[Cgroup],
+        groups::quotas_change_while_a_slot_is_exempt,
+    ),
     Test("a_throttled_vm_freezes_promptly", &[Cgroup], groups::a_throttled_vm_freezes_promptly),
     Test("swapping_tiers_swaps_the_processor", &[Cgroup], groups::swapping_tiers),
     Test("a_frozen_vm_can_be_killed", &[Cgroup], groups::a_frozen_vm_can_be_killed),
