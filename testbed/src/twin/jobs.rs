@@ -460,7 +460,7 @@ mod tests {
         let mut steps = exact(&header);
         let last = steps.last_mut().unwrap();
         let [Event::Finished { job: late, .. }] = last.events[..] else { panic!("{last:?}") };
-        last.at = last.at + Span::from_secs(50);
+        last.at += Span::from_secs(50);
         write(&header, &steps, folder.path());
         let twin = compared(folder.path()).unwrap();
         let Both { live: Some(live), twin: Some(exact) } = twin.makespan else { panic!() };
