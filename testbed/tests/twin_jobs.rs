@@ -7,12 +7,10 @@ use std::path::Path;
 
 use dormouse::batch::{BatchExperiment, BatchHeader, Jobs, virtual_run};
 use dormouse::experiment::{Opened, Override, Source, open};
-use dormouse::live::{Consolidation, measured_sharing};
 use dormouse::output::Mode;
 use dormouse::twin::{Standing, Twin, TwinError, twin_of};
-use dormouse_batch::{Algorithm, Sharing};
-use dormouse_units::Span;
-use serde_json::json;
+use dormouse_batch::Algorithm;
+use serde_json::{Value, json};
 
 fn experiment(scheduler: Algorithm, seed: u64) -> BatchExperiment {
     let overrides = vec![
@@ -81,40 +79,35 @@ fn a_run_of_virtual_time_is_its_own_twin() {
     }
 }
 
-/// A live run says in its summary what sharing cost in it: its twin shares as it did.
+/// A live run says in its log how long its phases were, and its twin has as long ones; no summary
+/// is needed.
 #[test]
-fn a_live_run_s_twin_shares_as_was_measured_in_it() {
-    let measured = (0.03, vec![(1, 0.7), (1, 0.8), (4, 0.5), (6, 0.55)]);
-    let mut consolidation = Consolidation::default();
-    consolidation.foreground_mean_loss = measured.0;
-    consolidation.background_utilisations.clone_from(&measured.1);
-    let summary = json!({ "consolidation": {
-        "foreground_mean_loss": measured.0,
-        "background_utilisations": measured.1,
-        "migration_mean_s": 0.5,
-    } });
-    let as_written = experiment(Algorithm::Measy, 2);
-    let mut as_measured = as_written.clone();
-    as_measured.sharing = measured_sharing(&[&consolidation]);
-    as_measured.scheduler.migration_cost = Span::from_secs(30);
-    assert_ne!(as_measured.sharing, Sharing::default());
-
-    // What a live run would have come to whose host shares exactly so.
-    let folder = tempfile::tempdir().unwrap();
-    run(&as_measured, folder.path());
-    call_live(&as_written, folder.path());
-    let refused = twin_of(folder.path()).unwrap_err();
-    assert!(matches!(refused, TwinError::NotMeasured { .. }), "{refused}");
-    fs::write(folder.path().join("summary.json"), "{}").unwrap();
-    assert!(matches!(twin_of(folder.path()), Err(TwinError::NotMeasured { .. })));
-    fs::write(folder.path().join("summary.json"), summary.to_string()).unwrap();
-    let twin = twin_of(folder.path()).unwrap();
-    assert_identical(&twin, "as measured");
-    assert!(twin.counts.iter().any(|count| count.name == "migrations" && count.sides.twin > 0));
+fn the_twin_of_a_live_run_has_its_phases_and_no_chance() {
+    let (folder, reasy) = (tempfile::tempdir().unwrap(), experiment(Algorithm::Reasy, 1));
+    run(&reasy, folder.path());
+    call_live(&reasy, folder.path());
+    let path = folder.path().join("events.jsonl");
+    let log = fs::read_to_string(&path).unwrap();
+    let with_phases = |us: u64| {
+        let mut first: Value = serde_json::from_str(log.lines().next().unwrap()).unwrap();
+        first["live"] = json!({ "phase_us": us });
+        let (_, steps) = log.split_once('\n').unwrap();
+        fs::write(&path, format!("{first}\n{steps}")).unwrap();
+        twin_of(folder.path()).unwrap()
+    };
+    let short = with_phases(100_000);
+    assert_eq!(short, with_phases(100_000));
+    let ends = |of: &Twin| of.tasks.iter().map(|row| row.sides.twin.finished).collect::<Vec<_>>();
+    assert_ne!(ends(&short), ends(&with_phases(4_000_000)));
+    // Whoever is alone takes no other time for that.
+    let alone = short.tasks.iter().filter(|row| row.standing == Standing::Undisturbed);
+    assert!(alone.clone().count() > 3 && alone.clone().any(|row| row.difference == Some(0.0)));
+    // The chance of the model made the run that was called live; the twin has none.
+    assert_ne!(short.parting, None);
 }
 
 #[test]
-fn one_tier_shares_nothing_and_needs_no_measurement() {
+fn on_one_tier_the_model_and_exact_processors_are_the_same() {
     let (folder, easy) = (tempfile::tempdir().unwrap(), experiment(Algorithm::Easy, 1));
     run(&easy, folder.path());
     call_live(&easy, folder.path());

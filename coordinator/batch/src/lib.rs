@@ -4,7 +4,7 @@
 //! every processor holds a foreground VM with the highest CPU priority and a
 //! background VM that gets the cycles the foreground leaves. [`Scheduler`] is the
 //! policy, a pure state machine fed with [`Event`]s, in virtual time by
-//! [`simulate`] over the modelled [`Machine`], or by reports of real processors.
+//! [`simulate`] over the modelled [`Machine`] or another [`Executor`], or by reports of real processors.
 //!
 //! # Which EASY
 //!
@@ -45,6 +45,7 @@
 mod algorithm;
 mod chance;
 mod decision;
+mod executor;
 mod explain;
 mod job;
 mod machine;
@@ -57,10 +58,12 @@ mod simulate;
 pub use algorithm::{Algorithm, Config, Fill, Promotion, UnknownAlgorithmError};
 pub use chance::Sharing;
 pub use decision::{Decision, Event, Move, Tier, Why};
+pub use executor::{Executor, Work};
 pub use explain::{Note, Noted};
 pub use job::{Job, JobId, Placement, Usage};
-pub use machine::{Machine, Work};
+pub use machine::Machine;
 pub use scheduler::{Refusal, Scheduler};
 pub use simulate::{
     Observer, Record, Setup, SimulationError, Submission, Totals, UsageInformation, simulate,
+    simulate_on,
 };

@@ -16,18 +16,8 @@ use dormouse_units::{Attempt, Ppm, Span, Time};
 
 use crate::chance::Sharing;
 use crate::decision::{Move, Tier};
-use crate::job::{JobId, Placement, Usage};
-
-/// What a job has to do.
-#[derive(Clone, Debug)]
-pub struct Work {
-    /// Which job.
-    pub job: JobId,
-    /// How long it runs on processors of its own.
-    pub runtime: Span,
-    /// CPU usage of its processes, in truth.
-    pub usage: Usage,
-}
+use crate::executor::{Executor, Work};
+use crate::job::{JobId, Placement};
 
 /// Work that is left, in microseconds of a processor of its own × parts per million.
 type Left = u128;
@@ -118,113 +108,6 @@ impl Machine {
         }
     }
 
-    /// Starts a job and tells its slot, its name here until it ends.
-    pub fn start(
-        &mut self,
-        now: Time,
-        work: Work,
-        attempt: Attempt,
-        tier: Tier,
-        on: Placement,
-    ) -> usize {
-        let left = whole(&work);
-        let running = Running {
-            work,
-            attempt,
-            tier,
-            on,
-            left,
-            rate: Ppm::ONE,
-            since: now,
-            loss: None,
-            utilisation: Vec::new(),
-            turn: 0,
-            is_planned: false,
-            touched: false,
-        };
-        let slot = self.free_slots.pop().unwrap_or(self.slots.len());
-        if slot == self.slots.len() {
-            self.slots.push(None);
-        }
-        self.slots[slot] = Some(running);
-        self.sit(now, slot, tier);
-        slot
-    }
-
-    /// Brings the background job in `slot` to the foreground; moving it costs `cost`, a
-    /// time in which it holds its new processors and makes no progress.
-    pub fn promote(&mut self, now: Time, slot: usize, attempt: Attempt, by: &Move, cost: Span) {
-        self.stand(now, slot);
-        let Some(Some(running)) = self.slots.get_mut(slot) else { return };
-        running.attempt = attempt;
-        match by {
-            Move::Swap => {}
-            Move::Kill { on } => {
-                running.on = on.clone();
-                running.left = whole(&running.work);
-            }
-            Move::Migrate { on } => {
-                running.on = on.clone();
-                running.since = now + cost;
-            }
-        }
-        self.sit(now, slot, Tier::Foreground);
-    }
-
-    /// Makes the rates of all jobs that placements and ends have touched; call it after
-    /// the last of an instant and before asking for the next end.
-    pub fn settle(&mut self, now: Time) {
-        while let Some(slot) = self.touched.pop() {
-            let Some(running) = self.slots[slot].as_mut() else { continue };
-            running.touched = false;
-            running.settle(now);
-            let rate = match running.tier {
-                Tier::Background => background_job_rate(&self.processors, running),
-                Tier::Foreground if has_neighbour(&self.processors, running) => {
-                    let job = u64::from(running.work.job.get());
-                    let loss = running.loss.get_or_insert_with(|| {
-                        self.sharing.draw_loss(&mut Stream::new(self.seed, "loss", job))
-                    });
-                    loss.rest()
-                }
-                Tier::Foreground => Ppm::ONE,
-            };
-            if rate == running.rate && running.is_planned {
-                continue;
-            }
-            running.rate = rate;
-            running.is_planned = true;
-            running.turn += 1;
-            if let Some(at) = running.ends() {
-                self.agenda.push(Reverse((at, running.work.job, slot, running.turn)));
-            }
-        }
-        self.drop_stale_entries();
-    }
-
-    /// When the next job ends.
-    pub fn next_end(&mut self) -> Option<Time> {
-        loop {
-            let &Reverse((at, job, slot, turn)) = self.agenda.peek()?;
-            if self.is_current(job, slot, turn) {
-                return Some(at);
-            }
-            self.agenda.pop();
-        }
-    }
-
-    /// Takes the next job that ends by `now` off the machine.
-    pub fn take_ended(&mut self, now: Time) -> Option<(JobId, Attempt)> {
-        if self.next_end()? > now {
-            return None;
-        }
-        let Reverse((_, job, slot, _)) = self.agenda.pop()?;
-        self.stand(now, slot);
-        let running = self.slots[slot].take()?;
-        self.free_slots.push(slot);
-        Some((job, running.attempt))
-    }
-
     fn is_current(&self, job: JobId, slot: usize, turn: u32) -> bool {
         self.slots[slot].as_ref().is_some_and(|r| r.work.job == job && r.turn == turn)
     }
@@ -302,6 +185,108 @@ impl Machine {
             running.touched = true;
             self.touched.push(slot);
         }
+    }
+}
+
+impl Executor for Machine {
+    fn start(
+        &mut self,
+        now: Time,
+        work: Work,
+        attempt: Attempt,
+        tier: Tier,
+        on: Placement,
+    ) -> usize {
+        let left = whole(&work);
+        let running = Running {
+            work,
+            attempt,
+            tier,
+            on,
+            left,
+            rate: Ppm::ONE,
+            since: now,
+            loss: None,
+            utilisation: Vec::new(),
+            turn: 0,
+            is_planned: false,
+            touched: false,
+        };
+        let slot = self.free_slots.pop().unwrap_or(self.slots.len());
+        if slot == self.slots.len() {
+            self.slots.push(None);
+        }
+        self.slots[slot] = Some(running);
+        self.sit(now, slot, tier);
+        slot
+    }
+
+    fn promote(&mut self, now: Time, slot: usize, attempt: Attempt, by: &Move, cost: Span) {
+        self.stand(now, slot);
+        let Some(Some(running)) = self.slots.get_mut(slot) else { return };
+        running.attempt = attempt;
+        match by {
+            Move::Swap => {}
+            Move::Kill { on } => {
+                running.on = on.clone();
+                running.left = whole(&running.work);
+            }
+            Move::Migrate { on } => {
+                running.on = on.clone();
+                running.since = now + cost;
+            }
+        }
+        self.sit(now, slot, Tier::Foreground);
+    }
+
+    fn settle(&mut self, now: Time) {
+        while let Some(slot) = self.touched.pop() {
+            let Some(running) = self.slots[slot].as_mut() else { continue };
+            running.touched = false;
+            running.settle(now);
+            let rate = match running.tier {
+                Tier::Background => background_job_rate(&self.processors, running),
+                Tier::Foreground if has_neighbour(&self.processors, running) => {
+                    let job = u64::from(running.work.job.get());
+                    let loss = running.loss.get_or_insert_with(|| {
+                        self.sharing.draw_loss(&mut Stream::new(self.seed, "loss", job))
+                    });
+                    loss.rest()
+                }
+                Tier::Foreground => Ppm::ONE,
+            };
+            if rate == running.rate && running.is_planned {
+                continue;
+            }
+            running.rate = rate;
+            running.is_planned = true;
+            running.turn += 1;
+            if let Some(at) = running.ends() {
+                self.agenda.push(Reverse((at, running.work.job, slot, running.turn)));
+            }
+        }
+        self.drop_stale_entries();
+    }
+
+    fn next_end(&mut self) -> Option<Time> {
+        loop {
+            let &Reverse((at, job, slot, turn)) = self.agenda.peek()?;
+            if self.is_current(job, slot, turn) {
+                return Some(at);
+            }
+            self.agenda.pop();
+        }
+    }
+
+    fn take_ended(&mut self, now: Time) -> Option<(JobId, Attempt)> {
+        if self.next_end()? > now {
+            return None;
+        }
+        let Reverse((_, job, slot, _)) = self.agenda.pop()?;
+        self.stand(now, slot);
+        let running = self.slots[slot].take()?;
+        self.free_slots.push(slot);
+        Some((job, running.attempt))
     }
 }
 

@@ -9,9 +9,10 @@ use dormouse_units::{Ppm, Span, Time};
 use crate::algorithm::Config;
 use crate::chance::Sharing;
 use crate::decision::{Decision, Event, Move, Tier};
+use crate::executor::{Executor, Work};
 use crate::explain::Note;
 use crate::job::{Job, JobId, Placement, Usage};
-use crate::machine::{Machine, Work};
+use crate::machine::Machine;
 use crate::scheduler::{Refusal, Scheduler};
 
 /// A job of a trace.
@@ -263,7 +264,7 @@ struct Inside {
     record: Option<Record>,
 }
 
-/// Plays all submissions, in order of submission, to the end.
+/// Plays all submissions, in order of submission, to the end on the modelled [`Machine`].
 ///
 /// # Errors
 ///
@@ -274,10 +275,26 @@ pub fn simulate<E, O: Observer<Error = E>>(
     setup: &Setup,
     observer: &mut O,
 ) -> Result<Totals, SimulationError<E>> {
+    let machine = Machine::new(setup.config.processors, setup.sharing, setup.seed);
+    simulate_on(machine, submissions, setup, observer)
+}
+
+/// The same on `machine`, which shares as it does: the sharing and the seed of `setup` are not
+/// used.
+///
+/// # Errors
+///
+/// As of [`simulate`].
+pub fn simulate_on<E, O: Observer<Error = E>>(
+    machine: impl Executor,
+    submissions: impl IntoIterator<Item = Result<Submission, E>>,
+    setup: &Setup,
+    observer: &mut O,
+) -> Result<Totals, SimulationError<E>> {
     let mut world = World {
         setup,
         scheduler: Scheduler::new(setup.config),
-        machine: Machine::new(setup.config.processors, setup.sharing, setup.seed),
+        machine,
         inside: BTreeMap::new(),
         totals: Totals::default(),
         next_id: 0,
@@ -336,16 +353,16 @@ pub fn simulate<E, O: Observer<Error = E>>(
     Ok(world.totals)
 }
 
-struct World<'a> {
+struct World<'a, M> {
     setup: &'a Setup,
     scheduler: Scheduler,
-    machine: Machine,
+    machine: M,
     inside: BTreeMap<JobId, Inside>,
     totals: Totals,
     next_id: u32,
 }
 
-impl World<'_> {
+impl<M: Executor> World<'_, M> {
     /// A job enters the system; what the scheduler is told of it.
     fn enter(&mut self, submission: Submission) -> Job {
         let id = JobId::new(self.next_id);

@@ -215,6 +215,7 @@ impl BatchState {
                     "emulated_us_per_second": self.plan.speedup.emulated_us_per_second(),
                     "core_ppm": self.facts.core,
                     "reserve_ppm": self.plan.reserve,
+                    "phase_us": u64::try_from(self.plan.phase.as_micros()).unwrap_or(u64::MAX),
                 }),
             );
         }

@@ -15,15 +15,10 @@ use super::LiveError;
 use super::attend::{Attendance, attend, runtime};
 use super::consolidation::Consolidation;
 use super::kept::Kept;
-use super::promises::{Pace, Promise, promises};
+use super::pace::{PHASE, Pace};
+use super::promises::{Promise, promises};
 use super::utilisation::utilisations;
 use crate::batch::{BatchError, BatchHeader, BatchLog, BatchOutcome, Recorder, Step};
-
-/// How long a job's processes compute between two barriers, in real time: long against the time
-/// that a process which wakes may have to wait for its neighbour. That is a period of a quota and
-/// the time in which the quota makes up for a tick of the kernel's clock, 4 ms, for which a
-/// neighbour may run without one: some 50 ms at a tenth of a core.
-const PHASE: Duration = Duration::from_millis(1_600);
 
 /// How a live batch run is to be conducted.
 #[derive(Debug)]
@@ -56,7 +51,8 @@ pub fn conduct_batch<'a>(
     let conducted = runtime.block_on(to_the_end(conduct, show))?;
     let steps = BatchLog::read(&out)?.steps.unwrap_or_default();
     let speed = header.experiment.live.speedup;
-    let promises = promises(&steps, &submissions, &conducted.facts, pace(speed)?);
+    let pace = Pace::at(speed).ok_or(LiveError::Speedup(speed))?;
+    let promises = promises(&steps, &submissions, &conducted.facts, pace);
     let mut outcome = recorded(header, &submissions, &steps, &promises, &out)?;
     outcome.verified = conducted.facts.verified;
     outcome.failed = submissions.len() as u64 - outcome.figures.jobs();
@@ -107,11 +103,6 @@ fn limit(submissions: &[Submission]) -> Time {
     let work = submissions.iter().fold(Span::ZERO, |sum, job| sum + job.runtime);
     let last = submissions.last().map_or(Time::ZERO, |job| job.submitted);
     last + work.times(10) + Span::from_secs(3_600)
-}
-
-fn pace(speedup: f64) -> Result<Pace, LiveError> {
-    let speedup = Speedup::from_f64(speedup).ok_or(LiveError::Speedup(speedup))?;
-    Ok(Pace { emulated_us_per_second: speedup.emulated_us_per_second(), phase: PHASE })
 }
 
 /// Leaves what is made of the log of a run beside it.

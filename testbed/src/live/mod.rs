@@ -9,6 +9,7 @@ mod faithful;
 mod host_load;
 mod kept;
 mod local;
+mod pace;
 mod promises;
 mod rehearsal;
 mod utilisation;
@@ -21,3 +22,6 @@ pub use rehearsal::demand;
 pub use utilisation::measured_sharing;
 
 pub(crate) use local::{roots as folder_for_jobs, sweep};
+pub(crate) use pace::Pace;
+#[cfg(test)]
+pub(crate) use promises::promises;

@@ -9,10 +9,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use dormouse_batch::{Decision, Event, JobId, Move, Placement, Submission, Tier};
-use dormouse_coordinator::{BatchFacts, MoveFact, phases_of};
-use dormouse_tasks::ideal::{self, Change, Machine, Program};
+use dormouse_coordinator::{BatchFacts, MoveFact};
+use dormouse_tasks::ideal::{Change, Machine};
 use dormouse_units::{Span, Time};
 
+use super::pace::Pace;
 use crate::batch::Step;
 
 /// How a job came through, for the report: the worst of what happened to it.
@@ -32,7 +33,7 @@ pub(super) enum Life {
 
 /// What a job was promised and took, from its first start to its end.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Promise {
+pub(crate) struct Promise {
     pub(super) job: JobId,
     /// In the trace.
     pub(super) number: u64,
@@ -46,20 +47,13 @@ pub(super) struct Promise {
 
 impl Promise {
     /// What it took too much, as a part of what it was promised; below zero if it was early.
-    pub(super) fn error(&self) -> f64 {
+    pub(crate) fn error(&self) -> f64 {
         self.took.as_secs_f64() / self.promised.as_secs_f64().max(1e-6) - 1.0
     }
 }
 
-/// How a run's clock goes, and how long the phases of its jobs are, in real time.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Pace {
-    pub(super) emulated_us_per_second: u64,
-    pub(super) phase: Duration,
-}
-
 /// Of every job that ended, in order of submission.
-pub(super) fn promises(
+pub(crate) fn promises(
     steps: &[Step],
     submissions: &[Submission],
     facts: &BatchFacts,
@@ -101,28 +95,10 @@ impl<'a> Story<'a> {
         Self { submissions, pace, moves, known: BTreeMap::new(), changes: Vec::new() }
     }
 
-    fn real(&self, us: u64) -> Duration {
-        ideal::real(us, self.pace.emulated_us_per_second)
-    }
-
-    /// The emulated time of so much real time.
-    fn emulated(&self, real: Duration) -> Span {
-        let us = real.as_nanos() * u128::from(self.pace.emulated_us_per_second) / 1_000_000_000;
-        Span::from_micros(u64::try_from(us).unwrap_or(u64::MAX))
-    }
-
     fn start(&self, key: JobId, tier: Tier, on: &Placement) -> Option<Change<JobId>> {
-        let submission = self.submissions.get(key.get() as usize)?;
-        // As the coordinator tells it the worker: whole microseconds, rounded up before.
-        let runtime = {
-            let ns = (u128::from(submission.runtime.as_micros()) * 1_000_000_000)
-                .div_ceil(u128::from(self.pace.emulated_us_per_second.max(1)));
-            Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX))
-        };
-        let phases = phases_of(runtime, self.pace.phase);
-        let runtime = Duration::from_micros(u64::try_from(runtime.as_micros()).unwrap_or(u64::MAX));
-        let usage = (0..submission.processes as usize).map(|n| submission.usage.of(n).get());
-        let program = Program { runtime, phases, usage: usage.collect() };
+        let Submission { runtime, processes, usage, .. } =
+            self.submissions.get(key.get() as usize)?;
+        let program = self.pace.program(*runtime, *processes as usize, usage);
         let foreground = tier == Tier::Foreground;
         Some(Change::Start { key, program, on: on.to_vec(), foreground })
     }
@@ -135,7 +111,7 @@ impl<'a> Story<'a> {
                 (known.ended, known.place) = (Some(step.at), None);
             }
         }
-        let at = self.real(step.at.as_micros());
+        let at = self.pace.real(step.at.as_micros());
         for decision in &step.decisions {
             self.decided(step.at, at, decision);
         }
@@ -221,14 +197,14 @@ impl<'a> Story<'a> {
         let promise = |(job, known, end): (JobId, &Known, Time)| {
             machine.advance_to_end(job, limit);
             let through = machine.ended(job).unwrap_or(limit);
-            let begun = self.real(known.begun.as_micros());
+            let begun = self.pace.real(known.begun.as_micros());
             Promise {
                 job,
                 number: self.submissions.get(job.get() as usize).map_or(0, |s| s.number),
                 life: known.life,
-                promised: self.emulated(through.saturating_sub(begun)),
+                promised: self.pace.emulated(through.saturating_sub(begun)),
                 took: end.since(known.begun),
-                moving: self.emulated(Duration::from_micros(known.moving_us)),
+                moving: self.pace.emulated(Duration::from_micros(known.moving_us)),
             }
         };
         ended.into_iter().map(promise).collect()

@@ -107,6 +107,7 @@ fn side_by_side(header: &Header, steps: &Both<Vec<Step>>) -> Twin {
         mode: header.mode,
         speedup: (header.mode == Mode::Live).then_some(experiment.live.speedup),
         interruptions: 0,
+        migration: None,
         makespan: Both { live: makespan(&live), twin: makespan(&twin) },
         cost: Some(Both { live: live.cost(), twin: twin.cost() }),
         ended_early: Both { live: live.cancelled.clone(), twin: twin.cancelled.clone() },

@@ -48,17 +48,6 @@ pub enum TwinError {
          twin; give the folder of a live run", .0.display()
     )]
     NoSteps(PathBuf),
-    /// Nothing says what sharing processors cost in it.
-    #[error(
-        "{}: what sharing a processor cost in this live run is not known: {why}; give the folder \
-         of one that came to its end", .path.display()
-    )]
-    NotMeasured {
-        /// The file that should say it.
-        path: PathBuf,
-        /// What is wrong with it.
-        why: String,
-    },
 }
 
 impl TwinError {

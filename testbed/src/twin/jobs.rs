@@ -4,20 +4,21 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use dormouse_batch::{
-    Decision, Event, JobId, Move, Observer, Placement, Record, Tier, Why, simulate,
+    Decision, Event, JobId, Move, Observer, Placement, Record, Setup, SimulationError, Tier,
+    Totals, Why, simulate, simulate_on,
 };
 use dormouse_units::{Attempt, Span, Time};
 
+use super::measured::Measured;
+use super::two_tier::TwoTier;
 use super::value::relative;
-use super::{
-    Both, Count, Moment, Parting, Side, Spread, Standing, TaskRow, Twin, TwinError, measured,
-};
+use super::{Both, Count, Moment, Parting, Side, Spread, Standing, TaskRow, Twin, TwinError};
 use crate::batch::{BatchError, BatchHeader, BatchLog, Jobs, Step, replay};
 use crate::experiment::Kind;
 use crate::output::Mode;
 
-/// Plays the run in this folder again, with the sharing that was measured in it, and compares the
-/// two.
+/// Plays the run in this folder again and compares the two: a live one on the processors by which
+/// its jobs are judged, one of virtual time by its own model.
 pub(super) fn compared(dir: &Path) -> Result<Twin, TwinError> {
     let log = BatchLog::read(dir)?;
     let Some(live) = &log.steps else { return Err(TwinError::NoSteps(dir.to_owned())) };
@@ -31,14 +32,30 @@ pub(super) fn compared(dir: &Path) -> Result<Twin, TwinError> {
     }
     let BatchLog { header, steps } = log;
     let live = steps.unwrap_or_default();
-    let mut experiment = header.experiment.clone();
-    if header.mode == Mode::Live {
-        measured::put_into(&mut experiment, dir)?;
-    }
+    let (twin, migration) = match header.mode {
+        Mode::Virtual => (played(&header, simulate)?, None),
+        Mode::Live => {
+            let Measured { pace, migration } = Measured::read(dir, &header)?;
+            let twin = played(&header, |jobs, setup, stage| {
+                let cost = migration.unwrap_or(setup.migration_cost);
+                let setup = Setup { migration_cost: cost, ..*setup };
+                simulate_on(TwoTier::new(pace), jobs, &setup, stage)
+            })?;
+            (twin, migration)
+        }
+    };
+    Ok(side_by_side(&header, &Both { live, twin }, migration))
+}
+
+/// The steps of this run in virtual time.
+fn played(
+    header: &BatchHeader,
+    play: impl FnOnce(Jobs, &Setup, &mut Stage) -> Result<Totals, SimulationError<BatchError>>,
+) -> Result<Vec<Step>, BatchError> {
+    let experiment = &header.experiment;
     let mut stage = Stage::default();
-    let setup = experiment.setup(header.machine);
-    simulate(Jobs::open(&experiment)?, &setup, &mut stage).map_err(BatchError::from)?;
-    Ok(side_by_side(&header, &Both { live, twin: stage.steps }))
+    play(Jobs::open(experiment)?, &experiment.setup(header.machine), &mut stage)?;
+    Ok(stage.steps)
 }
 
 /// Keeps the steps of a run that is played.
@@ -165,7 +182,7 @@ fn fates(steps: &[Step]) -> BTreeMap<JobId, Fate> {
     fates
 }
 
-fn side_by_side(header: &BatchHeader, steps: &Both<Vec<Step>>) -> Twin {
+fn side_by_side(header: &BatchHeader, steps: &Both<Vec<Step>>, migration: Option<Span>) -> Twin {
     let experiment = &header.experiment;
     let (live, twin) = (fates(&steps.live), fates(&steps.twin));
     // The same submissions in the same order: the same ids. One may not have come to all of them.
@@ -194,6 +211,7 @@ fn side_by_side(header: &BatchHeader, steps: &Both<Vec<Step>>) -> Twin {
         mode: header.mode,
         speedup: (header.mode == Mode::Live).then_some(experiment.live.speedup),
         interruptions: 0,
+        migration,
         makespan: Both {
             live: makespan(&live, &ended_early.live),
             twin: makespan(&twin, &ended_early.twin),
@@ -303,6 +321,153 @@ fn decided(decision: &Decision, number: u64) -> String {
         }
         Decision::Promote { by: Move::Migrate { on }, .. } => {
             format!("migrate job {number} to the foreground of {}", processors(on))
+        }
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail by it")]
+mod tests {
+    use std::io::Write as _;
+
+    use dormouse_batch::Algorithm;
+    use dormouse_coordinator::{BatchFacts, BatchStep, MachineReport, MoveFact};
+    use dormouse_units::Ppm;
+
+    use super::*;
+    use crate::batch::{BatchExperiment, BatchLogWriter};
+    use crate::experiment::{Opened, Override, Source, open};
+    use crate::live::{Pace, promises};
+
+    /// At speed-up 60.
+    const MOVE_US: u64 = 400_000;
+
+    fn header(scheduler: Algorithm) -> BatchHeader {
+        let overrides = vec![
+            Override::text("--scheduler", "scheduler.name", scheduler.name()),
+            Override::set("live.speedup=60").unwrap(),
+            Override::set("scheduler.migration-cost='24s'").unwrap(),
+        ];
+        let source = Source { experiment: Some("batch-small"), overrides, ..Source::default() };
+        let experiment: BatchExperiment = match open(&source).unwrap() {
+            Opened::Batch(batch) => *batch,
+            Opened::Bag(_) => panic!("batch-small is no batch"),
+        };
+        let machine = Jobs::open(&experiment).unwrap().machine();
+        BatchHeader::new(Mode::Live, "a test".to_owned(), machine, experiment)
+    }
+
+    fn pace() -> Pace {
+        Pace::at(60.0).unwrap()
+    }
+
+    /// What a live run would have come to on processors that are exact.
+    fn exact(header: &BatchHeader) -> Vec<Step> {
+        played(header, |jobs, setup, stage| simulate_on(TwoTier::new(pace()), jobs, setup, stage))
+            .unwrap()
+    }
+
+    /// The jobs that are migrated, in order.
+    fn moved(steps: &[Step]) -> Vec<(JobId, Attempt)> {
+        let all = steps.iter().flat_map(|step| &step.decisions);
+        all.filter_map(|decision| match decision {
+            Decision::Promote { job, attempt, by: Move::Migrate { .. }, .. } => {
+                Some((*job, *attempt))
+            }
+            _ => None,
+        })
+        .collect()
+    }
+
+    /// The log of these steps, which ends with a report of each move.
+    fn write(header: &BatchHeader, steps: &[Step], to: &Path) {
+        let mut log = BatchLogWriter::begin(to, header).unwrap();
+        for step in steps {
+            log.step(step).unwrap();
+        }
+        log.finish().unwrap();
+        let mut log = std::fs::File::options().append(true).open(to.join("events.jsonl")).unwrap();
+        for (n, (job, attempt)) in moved(steps).into_iter().enumerate() {
+            let report = MachineReport::Moved {
+                job,
+                attempt,
+                done: Ppm::ONE,
+                lost: String::new(),
+                // Some shorter, some longer, and the last so that the mean is what it is.
+                took_us: match (n % 2, n + 1 == moved(steps).len()) {
+                    (0, true) => MOVE_US,
+                    (0, false) => MOVE_US - 50_000,
+                    _ => MOVE_US + 50_000,
+                },
+                dump_us: 0,
+                restore_us: 0,
+                bytes: 1,
+            };
+            let at = steps.last().unwrap().at;
+            let step = BatchStep { at, report: Some(report), ..BatchStep::default() };
+            writeln!(log, "{}", serde_json::to_string(&step).unwrap()).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_live_run_on_exact_processors_is_its_own_twin() {
+        for scheduler in Algorithm::ALL {
+            let (header, folder) = (header(scheduler), tempfile::tempdir().unwrap());
+            let steps = exact(&header);
+            write(&header, &steps, folder.path());
+            let twin = compared(folder.path()).unwrap();
+            assert_eq!(twin.parting, None, "{scheduler}");
+            for row in &twin.tasks {
+                assert_eq!(row.sides.live, row.sides.twin, "{scheduler}: job {}", row.number);
+                assert_eq!(row.difference, Some(0.0), "{scheduler}: job {}", row.number);
+            }
+            let of_moves = moved(&steps).first().map(|_| Span::from_secs(24));
+            assert_eq!((twin.migration, twin.tasks.len()), (of_moves, 40), "{scheduler}");
+            assert_eq!(of_moves.is_some(), scheduler == Algorithm::Measy, "{scheduler}");
+        }
+    }
+
+    /// The twin's decisions, judged as those of a live run: every job took what it is promised.
+    #[test]
+    fn every_job_of_a_twin_takes_what_its_decisions_promise_it() {
+        for scheduler in Algorithm::ALL {
+            let header = header(scheduler);
+            let steps = exact(&header);
+            let jobs: Vec<_> =
+                Jobs::open(&header.experiment).unwrap().collect::<Result<_, _>>().unwrap();
+            let moves = moved(&steps).into_iter().map(|(job, _)| MoveFact {
+                job,
+                done: Ppm::ONE,
+                lost: String::new(),
+                took_us: MOVE_US,
+                dump_us: 0,
+                restore_us: 0,
+                bytes: 1,
+            });
+            let facts = BatchFacts { moves: moves.collect(), ..BatchFacts::default() };
+            let promises = promises(&steps, &jobs, &facts, pace());
+            assert_eq!(promises.len(), 40, "{scheduler}");
+            for promise in promises {
+                assert!(promise.error().abs() < 1e-4, "{scheduler}: {promise:?}");
+            }
+        }
+    }
+
+    /// Planted: a job that ends late. All that it holds up is late live, and the twin is not.
+    #[test]
+    fn what_is_late_live_differs_from_the_twin_and_no_other() {
+        let (header, folder) = (header(Algorithm::Easy), tempfile::tempdir().unwrap());
+        let mut steps = exact(&header);
+        let last = steps.last_mut().unwrap();
+        let [Event::Finished { job: late, .. }] = last.events[..] else { panic!("{last:?}") };
+        last.at += Span::from_secs(50);
+        write(&header, &steps, folder.path());
+        let twin = compared(folder.path()).unwrap();
+        let Both { live: Some(live), twin: Some(exact) } = twin.makespan else { panic!() };
+        assert_eq!(live.as_micros() - exact.as_micros(), 50_000_000);
+        for (n, row) in twin.tasks.iter().enumerate() {
+            let differs = row.difference.unwrap() > 0.01;
+            assert_eq!(differs, n == late.get() as usize, "job {}: {:?}", row.number, row.sides);
         }
     }
 }

@@ -19,6 +19,7 @@ impl Twin {
             "seed": self.seed,
             "speedup": self.speedup,
             "interruptions": self.interruptions,
+            "migration_s": self.migration.map(Span::as_secs_f64),
             "makespan_s": {
                 "live": self.makespan.live.map(Span::as_secs_f64),
                 "twin": self.makespan.twin.map(Span::as_secs_f64),

@@ -1,59 +1,70 @@
-//! What a live run of parallel jobs measured, put into its experiment for its twin.
+//! What a live run of parallel jobs says of itself that its experiment does not: how long its
+//! phases were, and how long its migrations took.
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
+use dormouse_coordinator::{BatchFacts, BatchStep};
 use dormouse_units::Span;
 use serde::Deserialize;
 
-use super::TwinError;
-use crate::batch::BatchExperiment;
-use crate::live::{Consolidation, measured_sharing};
+use crate::batch::BatchHeader;
+use crate::live::Pace;
 use crate::output::OutputError;
 
-/// As much of `summary.json` as a twin needs.
-#[derive(Deserialize)]
-struct Summary {
-    consolidation: Measured,
+/// What a run's twin is given of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Measured {
+    pub(super) pace: Pace,
+    /// What a migration took on average, in emulated time; `None` if there was none.
+    pub(super) migration: Option<Span>,
 }
 
-/// What sharing processors and moving jobs cost in a run.
+/// As much of the first line as only a live run's log has.
 #[derive(Deserialize)]
-struct Measured {
-    foreground_mean_loss: f64,
-    background_utilisations: Vec<(u32, f64)>,
-    /// In real seconds; zero if there was no migration.
-    migration_mean_s: f64,
+struct First {
+    live: Option<Live>,
 }
 
-/// Replaces what the experiment says of sharing and migrations by what the run in `dir` measured.
-///
-/// # Errors
-///
-/// Its summary can't be read, or does not say.
-pub(super) fn put_into(experiment: &mut BatchExperiment, dir: &Path) -> Result<(), TwinError> {
-    if experiment.scheduler.name.promotion().is_none() {
-        // One tier: nothing is shared, and nothing moves.
-        return Ok(());
+#[derive(Deserialize)]
+struct Live {
+    phase_us: Option<u64>,
+}
+
+impl Measured {
+    /// Reads it from the log in `dir`, of which this is the header.
+    ///
+    /// # Errors
+    ///
+    /// It can't be read, or a line of it is damaged.
+    pub(super) fn read(dir: &Path, header: &BatchHeader) -> Result<Self, OutputError> {
+        let path = dir.join("events.jsonl");
+        let bad = |line, why: String| OutputError::BadLog { path: path.clone(), line, why };
+        let text = fs::read_to_string(&path).map_err(|e| OutputError::io("read", &path, e))?;
+        let mut lines = text.lines().zip(1..);
+        let speedup = header.experiment.live.speedup;
+        let pace = Pace::at(speedup);
+        let mut pace = pace.ok_or_else(|| bad(1, format!("{speedup} is no speed-up")))?;
+        if let Some((line, n)) = lines.next() {
+            let First { live } =
+                serde_json::from_str(line).map_err(|error| bad(n, error.to_string()))?;
+            if let Some(us) = live.and_then(|live| live.phase_us) {
+                pace.phase = Duration::from_micros(us);
+            }
+        }
+        let mut facts = BatchFacts::default();
+        for (line, n) in lines {
+            let step: BatchStep =
+                serde_json::from_str(line).map_err(|error| bad(n, error.to_string()))?;
+            facts.see(&step);
+        }
+        Ok(Self { pace, migration: mean(&facts, pace) })
     }
-    let path = dir.join("summary.json");
-    let not_measured = |why: String| TwinError::NotMeasured { path: path.clone(), why };
-    let text = fs::read_to_string(&path).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => not_measured("it did not come to its end".to_owned()),
-        _ => OutputError::io("read", &path, error).into(),
-    })?;
-    let summary: Summary =
-        serde_json::from_str(&text).map_err(|error| not_measured(error.to_string()))?;
-    let Measured { foreground_mean_loss, background_utilisations, migration_mean_s } =
-        summary.consolidation;
-    let mut consolidation = Consolidation::default();
-    consolidation.foreground_mean_loss = foreground_mean_loss;
-    consolidation.background_utilisations = background_utilisations;
-    experiment.sharing = measured_sharing(&[&consolidation]);
-    if migration_mean_s > 0.0
-        && let Some(cost) = Span::from_secs_f64(migration_mean_s * experiment.live.speedup)
-    {
-        experiment.scheduler.migration_cost = cost;
-    }
-    Ok(())
+}
+
+fn mean(of: &BatchFacts, pace: Pace) -> Option<Span> {
+    let sum = of.moves.iter().fold(0_u64, |sum, of| sum.saturating_add(of.took_us));
+    let mean_us = sum.checked_div(of.moves.len() as u64)?;
+    Some(pace.emulated(Duration::from_micros(mean_us)))
 }

@@ -13,6 +13,7 @@ mod moment;
 mod parting;
 mod spread;
 mod table;
+mod two_tier;
 mod value;
 mod words;
 

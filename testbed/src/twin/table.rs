@@ -47,7 +47,10 @@ impl Twin {
         let twin = match (self.mode, self.kind) {
             (Mode::Virtual, _) => "a run of virtual time is its own twin".to_owned(),
             (Mode::Live, Kind::Batch) => {
-                "in virtual time, with sharing and migrations as this run measured them".to_owned()
+                let moving = self.migration.map(|span| {
+                    format!("; moving a job takes {}, as in this run on average", seconds(span))
+                });
+                format!("in virtual time, on exact processors{}", moving.unwrap_or_default())
             }
             (Mode::Live, Kind::Bag) => {
                 let n = self.interruptions;

@@ -34,6 +34,9 @@ pub struct Twin {
     pub speedup: Option<f64>,
     /// How often the provider acted on spot VMs in the run, and so in the twin.
     pub interruptions: usize,
+    /// What moving a job takes in the twin: what that took in the run on average, in emulated
+    /// time; `None` if nothing was moved live.
+    pub migration: Option<Span>,
     /// Until the last task or job was done; `None` if some were left.
     pub makespan: Both<Option<Span>>,
     /// What the VMs cost; `None` of parallel jobs.

@@ -216,6 +216,22 @@ impl<K: Ord + Copy> Machine<K> {
         }
     }
 
+    /// Lets time pass until one more job is through, or until `limit`, since the machine was made;
+    /// whether one is.
+    pub fn advance_to_an_end(&mut self, limit: Duration) -> bool {
+        let limit = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
+        let before = self.through();
+        while self.now < limit && self.through() == before {
+            self.step(limit);
+        }
+        self.through() > before
+    }
+
+    /// How many of its jobs are through.
+    fn through(&self) -> usize {
+        self.jobs.values().filter(|start| start.ended.is_some()).count()
+    }
+
     /// What each process of a job has computed, in time of its processor.
     #[must_use]
     pub fn done(&self, key: K) -> Vec<Duration> {
@@ -320,6 +336,21 @@ mod tests {
         machine.apply(Change::Kill(2));
         machine.apply(Change::Promote(1));
         assert!((end(&mut machine) - 9.0).abs() < 1e-5);
+    }
+
+    #[test]
+    fn time_stops_at_the_first_end_and_again_at_the_next() {
+        let mut machine = Machine::default();
+        start(&mut machine, 2, program(10, 10, &[0.4]), &[0], true);
+        start(&mut machine, 1, program(3, 3, &[1.0]), &[0], false);
+        assert!(!machine.advance_to_an_end(secs(4)));
+        assert_eq!(machine.now(), secs(4));
+        // .6 s of each second.
+        assert!(machine.advance_to_an_end(secs(100)));
+        assert_eq!((machine.now(), machine.ended(1)), (secs(5), Some(secs(5))));
+        assert!(machine.advance_to_an_end(secs(100)));
+        assert_eq!((machine.now(), machine.ended(2)), (secs(10), Some(secs(10))));
+        assert!(!machine.advance_to_an_end(secs(100)));
     }
 
     #[test]
