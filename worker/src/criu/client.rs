@@ -36,7 +36,6 @@ use crate::{
 const LOG_LEVEL: i32 = 2;
 /// How long the remains of a failed restore may take to die.
 const CLEAN_UP: Duration = Duration::from_secs(5);
-/// What a caller does in the middle of a call, or why that failed.
 /// What the caller does between two of CRIU's steps: done, or why CRIU must give up.
 pub type Step = std::result::Result<(), BoxError>;
 type BoxError = Box<dyn std::error::Error + Send + Sync>;

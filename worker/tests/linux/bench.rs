@@ -74,6 +74,9 @@ fn spawn() {
     drop(directory);
 }
 
+/// What leads a task there, in words and in deeds.
+type Order<'a> = (&'a str, &'a dyn Fn(&Vm));
+
 /// How long a task under a quota takes to stand still, and what CPU time it has meanwhile, in
 /// several orders of what leads there.
 fn stop() {
@@ -84,7 +87,7 @@ fn stop() {
     let pid = task.pid();
     let signal = || ask_to_stop(pid).unwrap();
     let still = || await_stop(pid, SOON).unwrap();
-    let orders: [(&str, &dyn Fn(&Vm)); 5] = [
+    let orders: [Order<'_>; 5] = [
         ("a lifted quota, 5 ms, the signal", &|vm| {
             let _lifted = vm.lift_quota(0, Slot::A).unwrap();
             std::thread::sleep(Duration::from_millis(5));
