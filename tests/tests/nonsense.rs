@@ -193,7 +193,6 @@ fn runs_without_a_twin() {
     let (bag, jobs) = (log("bag"), log("jobs"));
     let half = |text: &str| text[..text.len() / 2].to_owned();
     let first = |text: &str| text.split_inclusive('\n').next().unwrap().to_owned();
-    let live = |text: &str| text.replacen("\"mode\":\"virtual\"", "\"mode\":\"live\"", 1);
     let damaged = |text: &str| text.replacen("\n{", "\nnonsense\n{", 1);
     let cases: &[(&str, String, &[&str])] = &[
         ("nothing", String::new(), &["nothing/events.jsonl:1:"]),
@@ -206,7 +205,6 @@ fn runs_without_a_twin() {
         ("damaged", damaged(&bag), &["damaged/events.jsonl:2:", "left whole"]),
         ("damaged-jobs", damaged(&jobs), &["damaged-jobs/events.jsonl:2:", "left whole"]),
         ("torn-jobs", half(&jobs), &["torn-jobs/events.jsonl:", "left whole"]),
-        ("killed-jobs", live(&jobs), &["killed-jobs/summary.json", "did not come to its end"]),
         ("future", bag.replacen("\"format\":1", "\"format\":9", 1), &["its format is 9"]),
     ];
     for (name, text, words) in cases {

@@ -59,7 +59,11 @@ pub fn conduct_batch<'a>(
     let utilisations = utilisations(&steps, &submissions, &conducted.facts, speed);
     let kept = Kept::of(&promises, &conducted.facts, &header.experiment.live);
     let consolidation = Consolidation::of(&conducted.facts, utilisations, kept);
-    outcome.fidelity = Some(consolidation.fidelity(&conducted.facts));
+    let fidelity = consolidation.fidelity(&conducted.facts);
+    outcome.fidelity = Some(match &conducted.cancelled {
+        Some(why) => fidelity.denied(format!("the run was ended before its time: {why}")),
+        None => fidelity,
+    });
     outcome.consolidation = Some(consolidation);
     Ok((outcome, conducted.cancelled))
 }

@@ -13,6 +13,9 @@ const LATE: Duration = Duration::from_millis(500);
 /// A sentence for everything of that kind.
 pub(super) fn notes(experiment: &Experiment, record: &Record, facts: &LiveFacts) -> Vec<String> {
     let mut notes = Vec::new();
+    if let Some(why) = &record.cancelled {
+        notes.push(format!("the run was ended before its time: {why}"));
+    }
     late_decisions(experiment, facts, &mut notes);
     late_interruptions(facts, &mut notes);
     if let Some(why) = &facts.last_refusal {

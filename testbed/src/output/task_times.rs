@@ -195,6 +195,9 @@ impl TaskTimes {
             let (low, high) = (at(0.0), at(1.0));
             self.worst_task_error = if -low > high { low } else { high };
         }
+        if errors.is_empty() {
+            notes.push("no task finished: there is no time to be judged".to_owned());
+        }
         if self.mean_task_error.abs() > mean {
             notes.push(format!(
                 "tasks took {} than promised on average; at most {} is allowed",
@@ -313,4 +316,103 @@ fn percent(part: f64) -> String {
 
 fn by(error: f64) -> String {
     format!("{} {}", percent(error.abs()), if error < 0.0 { "less" } else { "more" })
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failed set-up is a failed test")]
+mod tests {
+    use dormouse_engine::{Event, Report, Step};
+    use dormouse_units::Time;
+
+    use super::*;
+    use crate::experiment::{Source, load};
+    use crate::virtual_run::virtual_run;
+
+    const SPEEDUP: u64 = 30;
+
+    /// A virtual run as a live one would have reported it, with accounts that are right but for
+    /// what `change` makes of them; what is noted.
+    fn notes(change: impl Fn(TaskId, &mut Ledger), short_hold: bool) -> Vec<String> {
+        let source = Source { experiment: Some("j60"), ..Source::default() };
+        let experiment = load(&source).unwrap().experiment;
+        let mut record = Record::new(experiment.setup.bag.tasks.len()).at(SPEEDUP * 1_000_000);
+        let mut short = short_hold;
+        let see = |step: &Step| {
+            let mut step = step.clone();
+            if let Event::Machine { host, report } = &mut step.event {
+                match report {
+                    Report::TaskFinished { vm, task, attempt, .. } => {
+                        let of = record.tasks[task.get() as usize].last().unwrap();
+                        let took = step.at.since(of.started.unwrap());
+                        let mut ledger = Ledger {
+                            real_promised_us: took.as_micros() / SPEEDUP,
+                            real_whole_work_us: 400_000,
+                            real_slice_us: 4_000,
+                            ..Ledger::default()
+                        };
+                        change(*task, &mut ledger);
+                        let (vm, task, attempt) = (*vm, *task, *attempt);
+                        let report = Report::Ledger { vm, task, attempt, ledger };
+                        let event = Event::Machine { host: *host, report };
+                        record.see(&Step {
+                            seq: step.seq,
+                            at: step.at,
+                            event,
+                            notices: Vec::new(),
+                            decisions: Vec::new(),
+                            effects: Vec::new(),
+                        });
+                    }
+                    Report::CheckpointTaken { real_held_us, real_owed_us, .. } => {
+                        *real_owed_us = 430_000;
+                        *real_held_us = if std::mem::take(&mut short) { 70_000 } else { 425_000 };
+                    }
+                    _ => {}
+                }
+            }
+            record.see(&step);
+        };
+        virtual_run(&experiment, experiment.scheduler().unwrap(), see).unwrap();
+        assert!(record.now > Time::ZERO);
+        let mut notes = Vec::new();
+        let times = TaskTimes::of(&experiment, &record, &mut notes);
+        assert_eq!(times.tasks_judged, 60);
+        notes
+    }
+
+    fn only(task: u32, change: impl Fn(&mut Ledger)) -> impl Fn(TaskId, &mut Ledger) {
+        move |of, ledger| {
+            if of.get() == task {
+                change(ledger);
+            }
+        }
+    }
+
+    #[test]
+    fn a_run_whose_promises_are_kept_has_nothing_said_against_it() {
+        assert_eq!(notes(|_, _| {}, false), Vec::<String>::new());
+        // Four slices and a twentieth of its work ahead, and no more.
+        let slices = only(7, |ledger| ledger.real_ahead_us = 36_000);
+        assert_eq!(notes(slices, false), Vec::<String>::new());
+    }
+
+    #[test]
+    fn each_way_to_miss_a_promise_is_noted() {
+        let found = |notes: Vec<String>, words: &str| {
+            assert!(notes.iter().any(|note| note.contains(words)), "no '{words}' in {notes:?}");
+        };
+        let longer = |part: u64| move |ledger: &mut Ledger| ledger.real_promised_us *= part;
+        // Promised twice what it took: its own error, the mean's, and not what the experiment says.
+        let one = notes(only(7, longer(2)), false);
+        found(one.clone(), "task7 50.0 % less");
+        found(one.clone(), "less than promised on average");
+        found(one, "by the experiment");
+        let bias =
+            notes(|_, ledger| ledger.real_promised_us -= ledger.real_promised_us / 100, false);
+        found(bias, "1.0 % more than promised on average");
+        let ahead = notes(only(7, |ledger| ledger.real_ahead_us = 90_000), false);
+        found(ahead, "task7 was 22.5 % of its work ahead");
+        found(notes(only(7, |ledger| ledger.missed_checkpoints = 1), false), "1 checkpoints");
+        found(notes(|_, _| {}, true), "stood still for 70 ms of 430 ms");
+    }
 }
