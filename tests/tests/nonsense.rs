@@ -193,6 +193,7 @@ fn runs_without_a_twin() {
     let (bag, jobs) = (log("bag"), log("jobs"));
     let half = |text: &str| text[..text.len() / 2].to_owned();
     let first = |text: &str| text.split_inclusive('\n').next().unwrap().to_owned();
+    let live = |text: &str| text.replacen("\"mode\":\"virtual\"", "\"mode\":\"live\"", 1);
     let damaged = |text: &str| text.replacen("\n{", "\nnonsense\n{", 1);
     let cases: &[(&str, String, &[&str])] = &[
         ("nothing", String::new(), &["nothing/events.jsonl:1:"]),

@@ -402,11 +402,11 @@ mod tests {
             assert!(notes.iter().any(|note| note.contains(words)), "no '{words}' in {notes:?}");
         };
         let longer = |part: u64| move |ledger: &mut Ledger| ledger.real_promised_us *= part;
-        // Promised twice what it took: its own error, the mean's, and not what the experiment says.
         let one = notes(only(7, longer(2)), false);
         found(one.clone(), "task7 50.0 % less");
-        found(one.clone(), "less than promised on average");
-        found(one, "by the experiment");
+        found(one, "less than promised on average");
+        // And not what the experiment says, of those on VMs that are always as fast.
+        found(notes(|_, ledger| longer(2)(ledger), false), "by the experiment");
         let bias =
             notes(|_, ledger| ledger.real_promised_us -= ledger.real_promised_us / 100, false);
         found(bias, "1.0 % more than promised on average");
