@@ -24,8 +24,15 @@ pub(crate) struct Load {
 /// CPU time in microseconds.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
-    busy: u64,
+    idle: Idle,
     ours: u64,
+}
+
+/// Of how many cores, and for how long they had nothing to do, in microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Idle {
+    cores: u64,
+    us: u64,
 }
 
 impl Load {
@@ -38,10 +45,12 @@ impl Load {
     /// What was used since; `None` where the kernel does not say.
     pub(crate) fn report(&self) -> Option<HostLoad> {
         let now = counts(&self.host)?;
+        let elapsed_us = super::report::micros(self.since.elapsed());
+        let idle = now.idle.us.saturating_sub(self.before.idle.us);
         Some(HostLoad {
-            elapsed_us: super::report::micros(self.since.elapsed()),
+            elapsed_us,
             millicores: available_millicores(),
-            busy_us: now.busy.saturating_sub(self.before.busy),
+            busy_us: (elapsed_us * now.idle.cores).saturating_sub(idle),
             ours_us: now.ours.saturating_sub(self.before.ours),
             machine: machine(),
         })
@@ -54,23 +63,26 @@ fn counts(host: &Host) -> Option<Counts> {
     let own = clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID).ok()?;
     let own = u64::try_from(std::time::Duration::from(own).as_micros()).ok()?;
     let criu = host.prepared.criu_cpu_ns();
-    Some(Counts { busy: busy_us(&stat, host.cores.all()), ours: (groups + criu) / 1000 + own })
+    Some(Counts { idle: idle(&stat, host.cores.all()), ours: (groups + criu) / 1000 + own })
 }
 
-/// Time for which these cores were busy, by `/proc/stat` (proc(5)).
-fn busy_us(stat: &str, cores: &CpuSet) -> u64 {
-    let mut ticks = 0;
+/// How long these cores had nothing to do, by `/proc/stat` (proc(5)): that the kernel measures,
+/// while what they did it samples when its clock ticks, and a quota that is used up at a tick
+/// counts as a whole tick of work.
+fn idle(stat: &str, cores: &CpuSet) -> Idle {
+    let (mut count, mut ticks) = (0, 0);
     for line in stat.lines() {
         let mut words = line.split_whitespace();
         let core = words.next().and_then(|name| name.strip_prefix("cpu")?.parse().ok());
         if !core.is_some_and(|core| cores.is_set(core).unwrap_or(false)) {
             continue;
         }
-        // user nice system idle iowait irq softirq steal; guest time is in user already.
+        // user nice system idle iowait …
         let all: Vec<u64> = words.filter_map(|word| word.parse().ok()).collect();
-        ticks += all.iter().take(8).sum::<u64>() - all.iter().skip(3).take(2).sum::<u64>();
+        ticks += all.iter().skip(3).take(2).sum::<u64>();
+        count += 1;
     }
-    ticks * 1_000_000 / TICKS_PER_SECOND
+    Idle { cores: count, us: ticks * 1_000_000 / TICKS_PER_SECOND }
 }
 
 /// Names the running kernel.
@@ -85,15 +97,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_workers_cores_count_and_idle_time_does_not() {
+    fn only_the_workers_cores_count() {
         let stat = "cpu  9 9 9 9 9 9 9 9 9 9\ncpu0 10 0 5 1000 50 1 2 3 7 0\n\
                     cpu1 1 0 0 0 0 0 0 0 0 0\nintr 5\ncpux 1\n";
         let mut cores = CpuSet::new();
         cores.set(0).unwrap();
-        assert_eq!(busy_us(stat, &cores), 21 * 10_000);
+        assert_eq!(idle(stat, &cores), Idle { cores: 1, us: 1050 * 10_000 });
         cores.set(1).unwrap();
-        assert_eq!(busy_us(stat, &cores), 22 * 10_000);
-        assert_eq!(busy_us("", &cores), 0);
+        assert_eq!(idle(stat, &cores), Idle { cores: 2, us: 1050 * 10_000 });
+        assert_eq!(idle("", &cores), Idle::default());
         assert!(!machine().is_empty());
     }
 }
