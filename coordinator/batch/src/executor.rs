@@ -8,7 +8,7 @@ use crate::job::{JobId, Placement, Usage};
 /// What a job has to do.
 #[derive(Clone, Debug)]
 pub struct Work {
-    /// Which job.
+    /// The job, by its place in the order of submission.
     pub job: JobId,
     /// How long it runs on processors of its own.
     pub runtime: Span,

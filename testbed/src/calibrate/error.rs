@@ -39,7 +39,7 @@ pub enum CalibrateError {
         path: PathBuf,
         /// The option that names it.
         option: &'static str,
-        /// Why not.
+        /// What stood in the way, in words.
         source: io::Error,
     },
     /// The experiment of a cell can't be made.

@@ -110,7 +110,7 @@ pub enum Came {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Spread {
-    /// How often.
+    /// How many times it was measured.
     pub n: u32,
     /// Half of them took no longer.
     pub median_ms: f64,

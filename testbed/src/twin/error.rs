@@ -23,7 +23,7 @@ pub enum TwinError {
     Scheduler {
         /// The folder.
         path: PathBuf,
-        /// Why not.
+        /// What stood in the way, in words.
         source: PlanError,
     },
     /// Its log ends before anything was decided.

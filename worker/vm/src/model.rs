@@ -54,9 +54,9 @@ pub enum WorkEvent {
     },
     /// A checkpoint of a task that stands still when it is told to.
     Due {
-        /// Which task.
+        /// The task that is to be checkpointed.
         task: TaskId,
-        /// Which life of it.
+        /// The attempt at it that is under way.
         attempt: Attempt,
     },
     /// A checkpoint is complete.

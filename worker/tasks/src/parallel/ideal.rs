@@ -133,7 +133,7 @@ impl<K> Default for Machine<K> {
 pub enum Change<K> {
     /// It begins, process by process on the processors `on`.
     Start {
-        /// Which job.
+        /// The job that it is about.
         key: K,
         /// What it has to do.
         program: Program,
@@ -148,7 +148,7 @@ pub enum Change<K> {
     Stand(K),
     /// It goes on in the foreground of other processors, after it stood still.
     GoOn {
-        /// Which job.
+        /// The job that it is about.
         key: K,
         /// The processor of each process.
         on: Vec<u32>,
