@@ -80,7 +80,13 @@ impl DilatedClock {
     }
 
     pub(crate) fn now(&self) -> Time {
-        let elapsed = self.origin.map_or(Duration::ZERO, |origin| origin.elapsed());
+        self.at(Instant::now())
+    }
+
+    /// What it shows, or showed, at an instant.
+    pub(crate) fn at(&self, instant: Instant) -> Time {
+        let since = |origin| instant.saturating_duration_since(origin);
+        let elapsed = self.origin.map_or(Duration::ZERO, since);
         self.start + dormouse_units::Span::from_micros(self.speedup.emulated_us(elapsed))
     }
 

@@ -1,13 +1,13 @@
 //! The conductor owns the run: every event passes through it, in one order.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dormouse_engine::{Command, Event, Run, Step};
 use dormouse_policies::Notice;
 use dormouse_proto::v1;
-use dormouse_units::{HostId, Time, VmId};
+use dormouse_units::{HostId, Span, Time, VmId};
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort};
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedSender;
@@ -18,20 +18,24 @@ use crate::clock::{Clock, ClockMsg, DilatedClock};
 use crate::journal::{Batch, JournalMsg, Line, Release};
 use crate::live::{Plan, Progress};
 use crate::punctuality::Punctuality;
-use crate::roster::Roster;
+use crate::roster::{Roster, Standing};
 use crate::session::{Connection, SessionMsg};
 use crate::stage;
 use crate::store::Store;
 use crate::wire::{Heard, Loads};
 use crate::{CoordinatorError, LiveFacts};
-use together::Together;
+use inbox::{Arrived, Inbox};
 
 mod explain;
 mod hosts;
-mod together;
+mod inbox;
 
 /// How long the workers may take to clean up after the run.
 const CLEAN_UP: Duration = Duration::from_secs(10);
+/// How far behind the clock the conductor listens: by then it has heard of all that was due.
+const BEHIND: Duration = Duration::from_millis(25);
+/// What is heard of later than this happened when it was heard of.
+const LATEST: Duration = Duration::from_millis(100);
 /// How often the progress is shown, where somebody looks on.
 const SHOW_EVERY: Duration = Duration::from_millis(250);
 
@@ -48,7 +52,7 @@ pub(crate) enum ConductorMsg {
         reply: RpcReplyPort<Result<ActorRef<SessionMsg>, v1::Goodbye>>,
     },
     /// New reports of a host, the last of them numbered `through`.
-    Heard { host: HostId, through: u64, heard: Vec<Heard> },
+    Heard { host: HostId, through: u64, heard: Vec<(u64, Heard)> },
     /// A host's session has given it up.
     Lost { host: HostId, why: String },
     /// The alarm rings.
@@ -75,8 +79,8 @@ pub(crate) struct RestoredHost {
     pub(crate) lost: Option<String>,
     /// All commands it was ever owed.
     pub(crate) commands: Vec<Command>,
-    /// How many of its reports are durable.
-    pub(crate) heard: u64,
+    /// The numbers of its reports that are durable.
+    pub(crate) heard: BTreeSet<u64>,
 }
 
 /// What the conductor begins with.
@@ -105,15 +109,15 @@ pub(crate) struct ConductorState {
     facts: LiveFacts,
     clock: DilatedClock,
     alarm: ActorRef<ClockMsg>,
-    armed: Option<Time>,
+    armed: Option<Instant>,
     last: Time,
     begun: bool,
     loads: Loads,
-    together: Together,
+    inbox: Inbox,
     roster: Roster,
     batch: Batch,
     /// What the batch under way has for each host.
-    outgoing: BTreeMap<HostId, (Vec<v1::Command>, u64)>,
+    outgoing: BTreeMap<HostId, Vec<v1::Command>>,
     /// VMs that were ordered and not reported destroyed.
     vms: BTreeSet<(HostId, VmId)>,
     header: Option<Value>,
@@ -136,18 +140,68 @@ impl ConductorState {
         (self.run, LiveFacts { clock_late_us, journal_late_us, ..self.facts })
     }
 
-    /// Feeds an event to the run, and what must be heard after it. What comes of it is sent with
-    /// [`Self::commit`].
-    fn feed(&mut self, event: Event) {
-        let mut events = VecDeque::from([event]);
-        while let Some(event) = events.pop_front() {
-            events.extend(self.feed_one(event));
+    /// How far behind the clock it listens.
+    const fn behind(&self) -> Duration {
+        // Where nothing is emulated but the dispatch, nothing has a time of its own.
+        if self.plan.noop { Duration::ZERO } else { BEHIND }
+    }
+
+    /// All that was due a moment ago is heard, unless something that was decided on before is still
+    /// under way.
+    fn hear_what_is_due(&mut self) {
+        let now = Instant::now();
+        let before = |span| self.clock.at(now.checked_sub(span).unwrap_or(now));
+        let (until, earliest) = (before(self.behind()), before(LATEST));
+        let just_before = |at: Time| at - Span::from_micros(1);
+        let under_way = self.inbox.under_way_since(earliest).map(just_before);
+        self.hear_until(under_way.map_or(until, |at| at.min(until)));
+    }
+
+    /// Hears all reports, and of the time, up to `until` in the order in which they were due: of
+    /// the time first, as in virtual time.
+    fn hear_until(&mut self, until: Time) {
+        let mut ticked = None;
+        loop {
+            let tick = self.run.next_wakeup().filter(|at| *at <= until && ticked != Some(*at));
+            let first = self.inbox.first_due();
+            if let Some(at) = tick.filter(|at| first.is_none_or(|due| *at <= due)) {
+                ticked = Some(at);
+                self.feed(at, Event::Tick);
+            } else if let Some((due, arrived)) = self.inbox.pop_due(until) {
+                self.hear(due, arrived);
+            } else {
+                return;
+            }
         }
     }
 
-    fn feed_one(&mut self, event: Event) -> Vec<Event> {
-        self.last = self.last.max(self.clock.now());
+    /// Feeds a report, after the account that belongs to it.
+    fn hear(&mut self, due: Time, arrived: Arrived) {
+        let Arrived { host, number, report, ledger, result } = arrived;
+        let Some(entry) = self.roster.get_mut(host).filter(|e| !e.is_lost()) else { return };
+        entry.numbers.heard(number);
+        if let Some(report) = ledger {
+            self.feed(due, Event::Machine { host, number, report });
+        }
+        self.note(host, &report, result);
+        self.feed(due, Event::Machine { host, number, report });
+    }
+
+    /// Feeds an event from outside: it happens now, after all that has happened before.
+    fn feed_now(&mut self, event: Event) {
+        let now = self.clock.now();
+        self.hear_until(now);
+        self.feed(now, event);
+    }
+
+    /// Feeds an event that was due at `due`. What comes of it is sent with [`Self::commit`].
+    fn feed(&mut self, due: Time, event: Event) {
+        let now = Instant::now();
+        let earliest = self.clock.at(now.checked_sub(LATEST).unwrap_or(now));
+        let at = if due < earliest { self.clock.at(now) } else { due };
+        self.last = self.last.max(at);
         let (step, commands) = self.run.handle(self.last, event);
+        let late = self.clock.instant_of(self.last).map(|at| now.saturating_duration_since(at));
         self.facts.see(&step);
         self.forget_checkpoints(&step);
         for command in commands {
@@ -155,12 +209,11 @@ impl ConductorState {
             if let Command::CreateVm { vm, .. } = command {
                 self.vms.insert((host, vm));
             }
-            let command = self.loads.command(command);
-            self.outgoing.entry(host).or_default().0.push(command);
+            self.inbox.decided(&command, self.last);
+            let command = self.loads.command(command, self.last, late.unwrap_or_default());
+            self.outgoing.entry(host).or_default().push(command);
         }
-        let next = self.together.see(&step);
         self.batch.steps.push(Line::Bag(Box::new(step)));
-        next
     }
 
     /// A finished task needs its checkpoints no more.
@@ -185,15 +238,16 @@ impl ConductorState {
         if !batch.steps.is_empty() {
             batch.header = self.header.take().map(|header| self.with_live(header));
         }
-        let idle = self.outgoing.values().all(|(commands, _)| commands.is_empty());
-        for (host, (commands, durable)) in std::mem::take(&mut self.outgoing) {
-            if let Some(session) = self.roster.get(host).and_then(|e| e.session.clone()) {
-                batch.releases.push(Release {
-                    session,
-                    commands,
-                    durable,
-                    decided: Instant::now(),
-                });
+        let idle = self.outgoing.is_empty();
+        let mut outgoing = std::mem::take(&mut self.outgoing);
+        for (host, entry) in self.roster.iter_mut() {
+            let commands = outgoing.remove(&host).unwrap_or_default();
+            let is_part = entry.standing == Standing::Joined;
+            let news = is_part.then(|| entry.numbers.news()).flatten();
+            let Some(session) = entry.session.clone() else { continue };
+            if news.is_some() || !commands.is_empty() {
+                let (durable, decided) = (news.unwrap_or_default(), Instant::now());
+                batch.releases.push(Release { session, commands, durable, decided });
             }
         }
         let _ = self.journal.cast(JournalMsg::Append(batch));
@@ -223,29 +277,34 @@ impl ConductorState {
         header
     }
 
-    /// Sets the alarm for what the run wants, or the time limit, if that is sooner.
+    /// Sets the alarm for what is due next: a report, what the run wants, or the time limit.
     fn arm(&mut self) {
-        let wanted = self.run.next_wakeup().map(|at| at.min(self.plan.limit));
-        let wanted =
-            wanted.or_else(|| (self.begun && self.run.over().is_none()).then_some(self.plan.limit));
+        let limit = (self.begun && self.run.over().is_none()).then_some(self.plan.limit);
+        let all = [self.inbox.first_due(), self.run.next_wakeup(), limit];
+        let next = all.into_iter().flatten().min();
+        let mut wanted = next.and_then(|at| self.clock.instant_of(at)).map(|at| at + self.behind());
+        if let Some(since) = self.inbox.under_way_since(Time::ZERO)
+            && next.is_some_and(|at| at >= since)
+        {
+            // Whatever is still under way is not waited for any longer then.
+            let at_last = self.clock.instant_of(since).map(|at| at + LATEST);
+            wanted = wanted.max(at_last);
+        }
         if wanted != self.armed {
             self.armed = wanted;
-            let at = wanted.and_then(|at| self.clock.instant_of(at));
-            let _ = self.alarm.cast(ClockMsg::Arm(at));
+            let _ = self.alarm.cast(ClockMsg::Arm(wanted));
         }
     }
 
     fn tick(&mut self) {
-        let now = self.clock.now();
-        if let Some(due) = self.armed.take().and_then(|at| self.clock.instant_of(at)) {
+        if let Some(due) = self.armed.take() {
             self.punctuality.rang(due.elapsed());
         }
-        if now >= self.plan.limit && self.run.over().is_none() {
+        self.hear_what_is_due();
+        if self.clock.now() >= self.plan.limit && self.run.over().is_none() {
             let left = explain::left(&self.run, &self.facts);
             let why = format!("the time limit of {} was reached; {left}", self.plan.limit);
-            self.feed(Event::Cancel { why });
-        } else if self.run.next_wakeup().is_some_and(|at| at <= now) {
-            self.feed(Event::Tick);
+            self.feed_now(Event::Cancel { why });
         }
     }
 
@@ -265,7 +324,7 @@ impl ConductorState {
         if since == self.unstuck && self.run.is_stuck() {
             let left = explain::left(&self.run, &self.facts);
             let why = format!("nothing will ever happen again; {left}");
-            self.feed(Event::Cancel { why });
+            self.feed_now(Event::Cancel { why });
         }
     }
 
@@ -357,7 +416,7 @@ impl Actor for Conductor {
             last: args.last,
             begun: restored,
             loads,
-            together: Together::default(),
+            inbox: Inbox::default(),
             roster: Roster::default(),
             batch: Batch::default(),
             outgoing: BTreeMap::new(),
@@ -379,7 +438,7 @@ impl Actor for Conductor {
         }
         if restored || state.run.over().is_some() {
             if !args.begun && state.run.over().is_none() {
-                state.feed(Event::Begin);
+                state.feed_now(Event::Begin);
             }
             state.commit(&myself);
         }
@@ -403,7 +462,7 @@ impl Actor for Conductor {
             ConductorMsg::StillStuck { since } => state.still_stuck(since),
             ConductorMsg::Cancel { why } => {
                 if state.run.over().is_none() {
-                    state.feed(Event::Cancel { why });
+                    state.feed_now(Event::Cancel { why });
                 }
             }
             ConductorMsg::Close => {

@@ -1,7 +1,7 @@
 //! What was said and heard over one worker's session: numbers, acknowledgements, what
 //! to say again after a reconnect. Pure.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use dormouse_proto::v1;
 
@@ -29,15 +29,20 @@ pub(crate) struct Link {
     acked: u64,
     /// The last command put on the present connection.
     sent: u64,
-    /// The last report taken, and the last of them that is durable.
+    /// The last report taken, and the last up to which all are durable.
     heard: u64,
     durable: u64,
+    /// Of a session that is resumed: the reports that the log has.
+    in_log: BTreeSet<u64>,
+    /// It is resumed, and the worker has not said yet from where on it sends again.
+    restored: bool,
 }
 
 impl Link {
-    /// A session resumed from the log: all commands it was ever owed, and reports heard.
-    pub(crate) fn restored(commands: Vec<v1::Command>, heard: u64) -> Self {
-        Self { unacked: commands.into(), acked: 0, sent: 0, heard, durable: heard }
+    /// A session resumed from the log: all commands it was ever owed, and the numbers of the
+    /// reports that the log has. Not every report becomes a line of it, nor in their order.
+    pub(crate) fn restored(commands: Vec<v1::Command>, in_log: BTreeSet<u64>) -> Self {
+        Self { unacked: commands.into(), in_log, restored: true, ..Self::default() }
     }
 
     /// Commands to be sent.
@@ -70,20 +75,25 @@ impl Link {
         Ok(())
     }
 
-    /// The reports of a message that are new, and the number of the first.
+    /// The reports of a message that are new, each with its number.
     pub(crate) fn hear(
         &mut self,
         reports: v1::Reports,
-    ) -> Result<(u64, Vec<v1::Report>), Nonsense> {
+    ) -> Result<Vec<(u64, v1::Report)>, Nonsense> {
         let first = reports.first;
+        if std::mem::take(&mut self.restored) {
+            // It has forgotten what was acknowledged, and only what is durable was.
+            self.heard = first.saturating_sub(1);
+        }
         if first == 0 || first > self.heard + 1 {
             return Err(Nonsense::Gap { first, heard: self.heard });
         }
         let known = usize::try_from(self.heard + 1 - first).unwrap_or(usize::MAX);
-        let new: Vec<_> = reports.reports.into_iter().skip(known).collect();
-        let next = self.heard + 1;
+        let numbered = (first..).zip(reports.reports).skip(known);
+        let mut new: Vec<_> = numbered.collect();
         self.heard += new.len() as u64;
-        Ok((next, new))
+        new.retain(|(number, _)| !self.in_log.remove(number));
+        Ok(new)
     }
 
     pub(crate) const fn heard(&self) -> u64 {
@@ -120,7 +130,8 @@ mod tests {
     use super::*;
 
     fn command(vm: u32) -> v1::Command {
-        v1::Command { command: Some(v1::command::Command::FreezeVm(v1::VmRef { vm })) }
+        let command = Some(v1::command::Command::FreezeVm(v1::VmRef { vm }));
+        v1::Command { command, ..v1::Command::default() }
     }
 
     fn reports(first: u64, n: u32) -> v1::Reports {
@@ -151,14 +162,28 @@ mod tests {
     #[test]
     fn duplicates_are_dropped_and_gaps_are_nonsense() {
         let mut link = Link::default();
-        assert_eq!(link.hear(reports(1, 3)).map(|(n, r)| (n, r.len())), Ok((1, 3)));
-        assert_eq!(link.hear(reports(2, 3)).map(|(n, r)| (n, r.len())), Ok((4, 1)));
-        assert_eq!(link.hear(reports(1, 2)).map(|(n, r)| (n, r.len())), Ok((5, 0)));
+        let mut numbers = |first, n| {
+            link.hear(reports(first, n)).map(|new| new.iter().map(|(number, _)| *number).collect())
+        };
+        assert_eq!(numbers(1, 3), Ok(vec![1, 2, 3]));
+        assert_eq!(numbers(2, 3), Ok(vec![4]));
+        assert_eq!(numbers(1, 2), Ok(vec![]));
         assert_eq!(link.hear(reports(6, 1)), Err(Nonsense::Gap { first: 6, heard: 4 }));
         assert_eq!(link.hear(reports(0, 1)), Err(Nonsense::Gap { first: 0, heard: 4 }));
         assert_eq!(link.ack(), 0);
         link.made_durable(3);
         assert_eq!(link.ack(), 3);
+    }
+
+    #[test]
+    fn a_restored_session_takes_what_its_log_has_not() {
+        let mut link = Link::restored(Vec::new(), [1, 2, 5, 7].into());
+        let mut numbers = |first, n| {
+            link.hear(reports(first, n)).map(|new| new.iter().map(|(number, _)| *number).collect())
+        };
+        assert_eq!(numbers(3, 3), Ok(vec![3, 4]));
+        assert_eq!(numbers(6, 3), Ok(vec![6, 8]));
+        assert_eq!(numbers(10, 1), Err(Nonsense::Gap { first: 10, heard: 8 }));
     }
 
     proptest! {

@@ -76,7 +76,7 @@ pub(crate) fn restore(
                         lost: None,
                         commands: Vec::new(),
                         // Its Ready, which this event stands for.
-                        heard: 1,
+                        heard: [1].into(),
                     },
                 );
             }
@@ -85,9 +85,9 @@ pub(crate) fn restore(
                     host.lost = Some(why.clone());
                 }
             }
-            Event::Machine { host, .. } => {
+            Event::Machine { host, number, .. } => {
                 if let Some(host) = hosts.get_mut(host) {
-                    host.heard += 1;
+                    host.heard.insert(*number);
                 }
             }
             Event::Begin => begun = true,

@@ -1,6 +1,6 @@
 //! Which workers there are, in which of their lives, and where each stands.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dormouse_units::HostId;
 use ractor::ActorRef;
@@ -36,6 +36,39 @@ pub(crate) struct Entry {
     pub(crate) standing: Standing,
     /// `None` for a host that was lost before this coordinator started.
     pub(crate) session: Option<ActorRef<SessionMsg>>,
+    pub(crate) numbers: Numbers,
+}
+
+/// How far a worker's reports have come: some wait before they become steps of the run.
+#[derive(Debug, Default)]
+pub(crate) struct Numbers {
+    /// The last that has come.
+    through: u64,
+    waiting: BTreeSet<u64>,
+    acknowledged: u64,
+}
+
+impl Numbers {
+    /// All up to this one have come.
+    pub(crate) fn come(&mut self, through: u64) {
+        self.through = self.through.max(through);
+    }
+
+    /// This one waits.
+    pub(crate) fn waits(&mut self, number: u64) {
+        self.waiting.insert(number);
+    }
+
+    /// This one waits no longer.
+    pub(crate) fn heard(&mut self, number: u64) {
+        self.waiting.remove(&number);
+    }
+
+    /// Up to which all have been heard, if that is news since it was last asked.
+    pub(crate) fn news(&mut self) -> Option<u64> {
+        let heard = self.waiting.first().map_or(self.through, |first| self.through.min(first - 1));
+        (heard > std::mem::replace(&mut self.acknowledged, heard)).then_some(heard)
+    }
 }
 
 impl Entry {
@@ -83,6 +116,10 @@ impl Roster {
         self.entries.iter().map(|(&host, entry)| (host, entry))
     }
 
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (HostId, &mut Entry)> + '_ {
+        self.entries.iter_mut().map(|(&host, entry)| (host, entry))
+    }
+
     /// Hosts that have measured and wait, with what they measured.
     pub(crate) fn ready(&self) -> impl Iterator<Item = (HostId, &Entry, &[u64])> + '_ {
         self.iter().filter_map(|(host, entry)| match &entry.standing {
@@ -111,6 +148,19 @@ pub(crate) fn parse_host_name(name: &str) -> Option<(&str, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_waits_is_not_acknowledged() {
+        let mut numbers = Numbers::default();
+        numbers.waits(2);
+        numbers.waits(3);
+        numbers.come(4);
+        assert_eq!((numbers.news(), numbers.news()), (Some(1), None));
+        numbers.heard(3);
+        assert_eq!(numbers.news(), None);
+        numbers.heard(2);
+        assert_eq!((numbers.news(), numbers.news()), (Some(4), None));
+    }
 
     #[test]
     fn names_in_the_log_are_read_back() {

@@ -83,13 +83,11 @@ pub(crate) struct SessionState {
     heart: JoinHandle<()>,
 }
 
-/// What a task's start waited for is the task's time already.
+/// Says how long commands have waited since they were decided on.
 fn say_how_late(commands: &mut [v1::Command], decided: Instant) {
     let late_us = u64::try_from(decided.elapsed().as_micros()).unwrap_or(u64::MAX);
     for command in commands {
-        if let Some(v1::command::Command::StartTask(start)) = &mut command.command {
-            start.late_us = late_us;
-        }
+        command.late_us += late_us;
     }
 }
 
@@ -150,16 +148,16 @@ impl SessionState {
         self.link.acknowledged(message.ack)?;
         let Some(v1::from_worker::Body::Reports(reports)) = message.body else { return Ok(()) };
         let before = self.link.heard();
-        let (first, new) = self.link.hear(reports)?;
+        let new = self.link.hear(reports)?;
         let mut heard = Vec::with_capacity(new.len());
-        for (number, report) in (first..).zip(new) {
+        for (number, report) in new {
             let nonsense = |why| Nonsense::Report { number, why };
             let report = wire::heard(report).map_err(nonsense)?;
             if matches!(report, Heard::Ready { .. }) != (number == 1) {
                 let why = "the first report, and no other, must be Ready".to_owned();
                 return Err(Nonsense::Report { number, why });
             }
-            heard.push(report);
+            heard.push((number, report));
         }
         let through = self.link.heard();
         if through > before {

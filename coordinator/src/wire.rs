@@ -1,11 +1,13 @@
 //! Between the engine's words and the wire's.
 
+use std::time::Duration;
+
 use crate::batch::{self, MachineReport};
 use dormouse_cloud::Burstable;
 use dormouse_engine::{Command, Ledger, Report, StartTask};
 use dormouse_policies::Mode;
 use dormouse_proto::v1;
-use dormouse_units::{Attempt, Bytes, CheckpointSeq, Credits, Ppm, TaskId, VmId};
+use dormouse_units::{Attempt, Bytes, CheckpointSeq, Credits, Ppm, Span, TaskId, Time, VmId};
 
 /// What each task is on a worker: its program, and the CPU time it is given.
 #[derive(Clone, Debug, Default)]
@@ -15,8 +17,8 @@ pub(crate) struct Loads {
 }
 
 impl Loads {
-    /// A command as the wire has it.
-    pub(crate) fn command(&self, command: Command) -> v1::Command {
+    /// A command as the wire has it, decided on at `at` on the run's clock, so `late` by now.
+    pub(crate) fn command(&self, command: Command, at: Time, late: Duration) -> v1::Command {
         use v1::command::Command as Wire;
         let vm_ref = |vm: VmId| v1::VmRef { vm: vm.get() };
         let wire = match command {
@@ -46,7 +48,8 @@ impl Loads {
                 mode: mode_to_wire(mode).into(),
             }),
         };
-        v1::Command { command: Some(wire) }
+        let late_us = u64::try_from(late.as_micros()).unwrap_or(u64::MAX);
+        v1::Command { command: Some(wire), at_us: at.as_micros(), late_us }
     }
 
     fn start(&self, start: &StartTask) -> v1::StartTask {
@@ -67,8 +70,6 @@ impl Loads {
             checkpoint_cost_us: start.checkpoints.cost.as_micros(),
             mode: mode_to_wire(start.mode).into(),
             tier: v1::Tier::Foreground.into(),
-            // Known when it leaves.
-            late_us: 0,
         }
     }
 }
@@ -95,8 +96,9 @@ pub(crate) enum Heard {
     /// The worker has measured the programs.
     Ready { repetition_us: Vec<u64> },
     /// Something the run must hear; before it, of an attempt that is over, its account; and a
-    /// finished task's own result.
-    Report { report: Report, ledger: Option<Report>, result: Option<String> },
+    /// finished task's own result, and how long after the decision to start it it should have
+    /// finished.
+    Report { report: Report, ledger: Option<Report>, result: Option<String>, after: Option<Span> },
     /// What else the worker's host does.
     Load(v1::HostLoad),
     /// What a machine for parallel jobs says.
@@ -111,7 +113,7 @@ pub(crate) enum Heard {
 pub(crate) fn heard(report: v1::Report) -> Result<Heard, String> {
     use v1::report::Report as Wire;
     let wire = report.report.ok_or("it is empty, or of a kind that this version doesn't know")?;
-    let (mut result, mut ledger) = (None, None);
+    let (mut result, mut ledger, mut after) = (None, None, None);
     let report = match wire {
         Wire::Ready(ready) => return Ok(Heard::Ready { repetition_us: ready.repetition_us }),
         Wire::HostLoad(load) => return Ok(Heard::Load(load)),
@@ -128,6 +130,7 @@ pub(crate) fn heard(report: v1::Report) -> Result<Heard, String> {
         Wire::TaskFinished(it) => {
             let (vm, task, attempt) = of_task(it.task)?;
             ledger = it.ledger.map(|l| of_ledger((vm, task, attempt), l));
+            after = (it.after_us > 0).then_some(Span::from_micros(it.after_us));
             result = Some(it.result).filter(|text| !text.is_empty());
             let (verified, real_cpu_us) = (it.verified, it.cpu_us);
             Report::TaskFinished { vm, task, attempt, verified, real_cpu_us }
@@ -184,7 +187,7 @@ pub(crate) fn heard(report: v1::Report) -> Result<Heard, String> {
             return Ok(Heard::Batch(report));
         }
     };
-    Ok(Heard::Report { report, ledger, result })
+    Ok(Heard::Report { report, ledger, result, after })
 }
 
 fn of_ledger((vm, task, attempt): (VmId, TaskId, Attempt), of: v1::Ledger) -> Report {
@@ -257,7 +260,8 @@ mod tests {
                     real_cpu_us: 7
                 },
                 ledger: None,
-                result: None
+                result: None,
+                after: None
             })
         );
     }

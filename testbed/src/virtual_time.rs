@@ -121,7 +121,7 @@ struct Reports(std::collections::VecDeque<(Time, Event)>);
 
 impl Reports {
     fn push(&mut self, now: Time, host: HostId, report: Report) {
-        self.0.push_back((now, Event::Machine { host, report }));
+        self.0.push_back((now, Event::Machine { host, number: 0, report }));
     }
 
     fn pop(&mut self) -> Option<(Time, Event)> {

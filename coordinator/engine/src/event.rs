@@ -34,6 +34,9 @@ pub enum Event {
     Machine {
         /// The host it runs on.
         host: HostId,
+        /// The number of the report among those of its host, from 1; zero for a modelled host.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        number: u64,
         /// What.
         #[serde(flatten)]
         report: Report,
@@ -43,4 +46,9 @@ pub enum Event {
         /// Why.
         why: String,
     },
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
 }

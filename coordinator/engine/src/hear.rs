@@ -33,7 +33,7 @@ impl Run {
                     }
                 }
             }
-            Event::Machine { host, report } => self.report(now, *host, report, notices),
+            Event::Machine { host, report, .. } => self.report(now, *host, report, notices),
             Event::Begin | Event::Cancel { .. } => {}
         }
     }

@@ -116,7 +116,7 @@ fn begun(script: &Script, interruptions: Vec<InterruptionModel>) -> Run {
 }
 
 fn tell(run: &mut Run, at: u64, report: Report) -> (Step, Vec<Command>) {
-    run.handle(s(at), Event::Machine { host: HOST, report })
+    run.handle(s(at), Event::Machine { host: HOST, number: 0, report })
 }
 
 /// VM `n`, booted by 60 s.
@@ -396,9 +396,9 @@ fn a_log_line_reads_back_as_it_was() {
     let events = [
         Event::HostJoined { host: HOST, name: "h".into(), offer },
         Event::Begin,
-        Event::Machine { host: HOST, report: Report::VmCreated { vm: vm(1) } },
+        Event::Machine { host: HOST, number: 0, report: Report::VmCreated { vm: vm(1) } },
         Event::Tick,
-        Event::Machine { host: HOST, report: taken(1, T0, FIRST, 3) },
+        Event::Machine { host: HOST, number: 0, report: taken(1, T0, FIRST, 3) },
         Event::Cancel { why: "enough".into() },
     ];
     for (at, event) in (0..).zip(events) {

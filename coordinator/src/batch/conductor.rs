@@ -160,7 +160,7 @@ impl BatchState {
     }
 
     fn command(&mut self, command: v1::command::Command) {
-        self.commands.push(v1::Command { command: Some(command) });
+        self.commands.push(v1::Command { command: Some(command), ..v1::Command::default() });
     }
 
     /// Ends the run with jobs left.

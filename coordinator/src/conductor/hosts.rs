@@ -1,16 +1,19 @@
 //! The conductor's dealings with its workers: who joins, who is lost, what they report.
 
+use std::time::Duration;
+
 use dormouse_engine::{Event, Report};
 use dormouse_proto::v1;
-use dormouse_units::{Bytes, HostId};
+use dormouse_units::{Bytes, HostId, Time};
 use ractor::{Actor, ActorRef};
 
+use super::inbox::Arrived;
 use super::{ConductorMsg, ConductorState, RestoredHost};
 use crate::CoordinatorError;
 use crate::admission::{self, Request, Room};
 use crate::facts::HostLoad;
 use crate::link::Link;
-use crate::roster::{Entry, Standing, host_name};
+use crate::roster::{Entry, Numbers, Standing, host_name};
 use crate::session::{Connection, Session, SessionArgs, SessionMsg};
 use crate::wire::Heard;
 
@@ -51,7 +54,8 @@ impl ConductorState {
         tracing::info!(%host, worker = hello.worker, cores = hello.millicores, "a worker connects");
         let (worker, incarnation) = (hello.worker, hello.incarnation);
         let standing = Standing::Measuring;
-        let entry = Entry { worker, incarnation, room, standing, session: Some(session.clone()) };
+        let (session_of, numbers) = (Some(session.clone()), Numbers::default());
+        let entry = Entry { worker, incarnation, room, standing, session: session_of, numbers };
         self.roster.insert(host, entry);
         let welcome = self.welcome(host);
         let _ = session.cast(SessionMsg::Attach { connection, ack, welcome });
@@ -90,25 +94,24 @@ impl ConductorState {
         }
     }
 
-    pub(super) fn heard(&mut self, host: HostId, through: u64, heard: Vec<Heard>) {
+    pub(super) fn heard(&mut self, host: HostId, through: u64, heard: Vec<(u64, Heard)>) {
         // A host given up by the conductor may have had reports under way.
         if self.roster.get(host).is_none_or(Entry::is_lost) {
             return;
         }
-        for heard in heard {
+        let now = self.clock.now();
+        for (number, heard) in heard {
             match heard {
                 Heard::Ready { repetition_us } => self.ready(host, repetition_us),
                 Heard::Load(load) => {
                     self.facts.loads.insert(host, HostLoad::of(load));
                 }
-                Heard::Report { report, ledger, result } => {
-                    if let Some(report) = ledger {
-                        self.feed(Event::Machine { host, report });
+                Heard::Report { report, ledger, result, after } => {
+                    if let Some(entry) = self.roster.get_mut(host) {
+                        entry.numbers.waits(number);
                     }
-                    self.note(host, &report, result);
-                    for event in self.together.order(Event::Machine { host, report }) {
-                        self.feed(event);
-                    }
+                    let arrived = Arrived { host, number, report, ledger, result };
+                    self.inbox.put(now, after, arrived);
                 }
                 Heard::Batch(_) => {
                     self.lose(host, "it speaks of a parallel job that it was not given".to_owned());
@@ -116,12 +119,13 @@ impl ConductorState {
                 }
             }
         }
-        if self.roster.get(host).is_some_and(|e| e.standing == Standing::Joined) {
-            self.outgoing.entry(host).or_default().1 = through;
+        if let Some(entry) = self.roster.get_mut(host) {
+            entry.numbers.come(through);
         }
+        self.hear_what_is_due();
     }
 
-    fn note(&mut self, host: HostId, report: &Report, result: Option<String>) {
+    pub(super) fn note(&mut self, host: HostId, report: &Report, result: Option<String>) {
         match *report {
             Report::VmDestroyed { vm } => {
                 self.vms.remove(&(host, vm));
@@ -187,7 +191,7 @@ impl ConductorState {
         }
         self.begun = true;
         self.clock.run();
-        self.feed(Event::Begin);
+        self.feed_now(Event::Begin);
     }
 
     /// A host that has measured becomes part of the run.
@@ -197,8 +201,8 @@ impl ConductorState {
         let name = host_name(&entry.worker, entry.incarnation);
         let offer = admission::offer(entry.room.millicores, self.plan.reserve, self.facts.share);
         // Its Ready is what this event stands for.
-        self.outgoing.entry(host).or_default().1 = 1;
-        self.feed(Event::HostJoined { host, name, offer });
+        entry.numbers.come(1);
+        self.feed_now(Event::HostJoined { host, name, offer });
     }
 
     pub(super) fn lose(&mut self, host: HostId, why: String) {
@@ -211,7 +215,7 @@ impl ConductorState {
         }
         self.vms.retain(|&(on, _)| on != host);
         if joined {
-            self.feed(Event::HostLost { host, why });
+            self.feed_now(Event::HostLost { host, why });
         }
     }
 
@@ -226,12 +230,17 @@ impl ConductorState {
             let (standing, session) = match lost {
                 Some(why) => (Standing::Lost { why }, None),
                 None => {
-                    let commands = commands.into_iter().map(|c| self.loads.command(c)).collect();
+                    let commands = commands
+                        .into_iter()
+                        .map(|c| self.loads.command(c, Time::ZERO, Duration::ZERO))
+                        .collect();
                     let link = Link::restored(commands, heard);
                     (Standing::Joined, self.open_session(myself, host, link).await)
                 }
             };
-            self.roster.insert(host, Entry { worker, incarnation, room, standing, session });
+            let numbers = Numbers::default();
+            let entry = Entry { worker, incarnation, room, standing, session, numbers };
+            self.roster.insert(host, entry);
         }
     }
 }

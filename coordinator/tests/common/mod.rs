@@ -457,6 +457,7 @@ pub fn finished(vm: u32, task: u32, attempt: u32) -> v1::report::Report {
         cpu_us: 11,
         result: String::new(),
         ledger: None,
+        after_us: 0,
     })
 }
 

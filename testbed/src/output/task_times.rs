@@ -339,7 +339,7 @@ mod tests {
         let mut short = short_hold;
         let see = |step: &Step| {
             let mut step = step.clone();
-            if let Event::Machine { host, report } = &mut step.event {
+            if let Event::Machine { host, report, .. } = &mut step.event {
                 match report {
                     Report::TaskFinished { vm, task, attempt, .. } => {
                         let of = record.tasks[task.get() as usize].last().unwrap();
@@ -353,7 +353,7 @@ mod tests {
                         change(*task, &mut ledger);
                         let (vm, task, attempt) = (*vm, *task, *attempt);
                         let report = Report::Ledger { vm, task, attempt, ledger };
-                        let event = Event::Machine { host: *host, report };
+                        let event = Event::Machine { host: *host, number: 0, report };
                         record.see(&Step {
                             seq: step.seq,
                             at: step.at,

@@ -3,12 +3,12 @@
 use std::{num::NonZero, path::PathBuf, sync::Arc, thread, time::Duration};
 
 use dormouse_proto::v1::{Report, Welcome, coordinator_client::CoordinatorClient};
-use dormouse_units::{Span, TaskId};
+use dormouse_units::TaskId;
 use nix::time::{ClockId, clock_getres};
 use tokio::sync::{Semaphore, mpsc};
 use tonic::transport::Channel;
 
-use super::{Prepared, cores::Cores, places::Places};
+use super::{Prepared, cores::Cores, places::Places, vm::Dilation};
 use crate::{
     checkpointer::Checkpointer,
     store::Store,
@@ -35,8 +35,7 @@ pub(crate) struct Host {
     pub(crate) prepared: Arc<Prepared>,
     pub(crate) checkpointer: Option<Checkpointer>,
     pub(crate) run: String,
-    /// Emulated microseconds per second of real time.
-    pub(crate) speedup: u64,
+    pub(crate) dilation: Dilation,
     /// A checkpoint stands still for as long as modelled.
     pub(crate) hold_checkpoints: bool,
     pub(crate) places: Places,
@@ -71,7 +70,7 @@ impl Host {
             prepared: Arc::clone(prepared),
             checkpointer: prepared.checkpointer(),
             run: welcome.run.clone(),
-            speedup: welcome.emulated_us_per_second.max(1),
+            dilation: Dilation::new(welcome.emulated_us_per_second),
             hold_checkpoints: welcome.hold_checkpoints,
             places: Places::default(),
             cores: Arc::new(Cores::of_this_process()),
@@ -104,22 +103,11 @@ impl Host {
         let _ = self.reports.send(report);
     }
 
-    /// Emulated time that passes in this real time.
-    pub(crate) fn emulated(&self, real: Duration) -> Span {
-        let us = real.as_nanos() * u128::from(self.speedup) / 1_000_000_000;
-        Span::from_micros(u64::try_from(us).unwrap_or(u64::MAX))
-    }
-
-    /// Real time in which this emulated time passes.
-    pub(crate) fn real(&self, emulated: Span) -> Duration {
-        let ns = u128::from(emulated.as_micros()) * 1_000_000_000 / u128::from(self.speedup);
-        Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX))
-    }
-
     /// The share of a host core, in ppm, at which `cpu_us` of CPU time are had in `runtime_us`
     /// of emulated time.
     pub(crate) fn core_share(&self, cpu_us: u64, runtime_us: u64) -> u32 {
-        let ppm = u128::from(cpu_us) * u128::from(self.speedup) / u128::from(runtime_us.max(1));
+        let ppm = u128::from(cpu_us) * u128::from(self.dilation.emulated_us_per_second())
+            / u128::from(runtime_us.max(1));
         u32::try_from(ppm.max(1)).unwrap_or(u32::MAX)
     }
 }

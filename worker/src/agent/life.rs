@@ -23,7 +23,7 @@ use super::{
     report::{report, task, vm_destroyed, vm_failed},
     run::Signals,
     session::Heard,
-    vm::{self, Ask},
+    vm::{self, Ask, Asked},
 };
 
 /// How often it is said what the host does beside the VMs.
@@ -143,6 +143,7 @@ impl Life {
     }
 
     fn obey(&mut self, command: Command) -> Result<()> {
+        let asked = Asked::of(&command);
         let Some(command) = command.command else {
             return Err(AgentError::Protocol {
                 what: "a command this worker does not know".into(),
@@ -153,7 +154,7 @@ impl Life {
             return Ok(());
         }
         match command {
-            command::Command::CreateVm(create) => self.create(create),
+            command::Command::CreateVm(create) => self.create(create, asked),
             command::Command::DestroyVm(at) => match self.vms.remove(&at.vm) {
                 Some(owner) => {
                     // It ends before this message only by a bug, which ends this life.
@@ -165,11 +166,13 @@ impl Life {
                 }
                 None => self.host.report(vm_destroyed(at.vm)),
             },
-            command::Command::FreezeVm(at) => self.ask(at.vm, Ask::Freeze),
-            command::Command::ThawVm(at) => self.ask(at.vm, Ask::Thaw),
-            command::Command::StartTask(start) => self.ask(start.vm, Ask::Start(Box::new(start))),
-            command::Command::StopTask(stop) => self.ask(stop.vm, Ask::Stop(stop)),
-            command::Command::SetMode(set) => self.ask(set.vm, Ask::SetMode(set)),
+            command::Command::FreezeVm(at) => self.ask(at.vm, Ask::Freeze, asked),
+            command::Command::ThawVm(at) => self.ask(at.vm, Ask::Thaw, asked),
+            command::Command::StartTask(start) => {
+                self.ask(start.vm, Ask::Start(Box::new(start)), asked);
+            }
+            command::Command::StopTask(stop) => self.ask(stop.vm, Ask::Stop(stop), asked),
+            command::Command::SetMode(set) => self.ask(set.vm, Ask::SetMode(set), asked),
             command::Command::CreateMachine(create) => self.create_machine(create),
             command::Command::StartJob(start) => {
                 self.ask_machine(of(start.job), parallel::Ask::Start(start));
@@ -202,20 +205,20 @@ impl Life {
         }
     }
 
-    fn create(&mut self, create: CreateVm) {
+    fn create(&mut self, create: CreateVm, asked: Asked) {
         let id = create.vm;
         if self.vms.contains_key(&id) {
             self.host.report(vm_failed(id, "there is a VM of that number already"));
             return;
         }
         let (tell, inbox) = mpsc::unbounded_channel();
-        self.owners.spawn(vm::own(Arc::clone(&self.host), create, tell.clone(), inbox));
+        self.owners.spawn(vm::own(Arc::clone(&self.host), create, asked, tell.clone(), inbox));
         self.vms.insert(id, tell);
     }
 
-    fn ask(&self, vm: u32, ask: Ask) {
+    fn ask(&self, vm: u32, ask: Ask, asked: Asked) {
         let unasked = match self.vms.get(&vm) {
-            Some(owner) => match owner.send(vm::Message::ask(ask)) {
+            Some(owner) => match owner.send(vm::Message::Ask(ask, asked)) {
                 Ok(()) => return,
                 Err(mpsc::error::SendError(vm::Message::Ask(ask, _))) => ask,
                 Err(_) => return,

@@ -46,6 +46,7 @@ impl Noop {
                     cpu_us: 0,
                     result: String::new(),
                     ledger: None,
+                    after_us: 0,
                 })));
             }
             Command::StopTask(stop) => say(report(report::Report::TaskStopped(TaskStopped {

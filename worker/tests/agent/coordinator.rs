@@ -255,7 +255,10 @@ impl Seat<'_> {
 
     pub(crate) fn commands(&mut self, commands: Vec<command::Command>) {
         let first = self.commanded.len() as u64 + 1;
-        let commands: Vec<_> = commands.into_iter().map(|c| Command { command: Some(c) }).collect();
+        let commands: Vec<_> = commands
+            .into_iter()
+            .map(|c| Command { command: Some(c), ..Command::default() })
+            .collect();
         self.commanded.extend(commands.clone());
         self.send(to_worker::Body::Commands(Commands { first, commands }));
     }

@@ -83,6 +83,9 @@ struct Running {
     when: Hold,
     /// Standing still for a checkpoint for this much longer.
     hold: Option<Span>,
+    /// When its work was done.
+    ended: Option<Time>,
+    /// That has been said.
     finished: bool,
 }
 
@@ -106,8 +109,8 @@ pub struct Progress {
     pub runtime: Span,
     /// It stands still for a checkpoint for this much longer.
     pub hold: Option<Span>,
-    /// All its work is done.
-    pub finished: bool,
+    /// When all its work was done, once [`Model::step`] has said so.
+    pub finished: Option<Time>,
 }
 
 /// One modelled VM. Time is passed to it; nothing happens between.
@@ -123,6 +126,12 @@ impl Model {
     #[must_use]
     pub fn new(now: Time, spec: MachineSpec) -> Self {
         Self { machine: Machine::new(spec), running: Vec::new(), now }
+    }
+
+    /// The time that has been passed.
+    #[must_use]
+    pub const fn now(&self) -> Time {
+        self.now
     }
 
     /// The machine, to look at.
@@ -148,6 +157,7 @@ impl Model {
             cost: work.checkpoint_cost,
             when: work.hold,
             hold: None,
+            ended: None,
             finished: false,
         });
         Ok(seat)
@@ -157,8 +167,8 @@ impl Model {
     #[must_use]
     pub fn progress(&self, task: TaskId, attempt: Attempt) -> Option<Progress> {
         let r = self.running.iter().find(|r| r.is((task, attempt)))?;
-        let Running { done, runtime, hold, finished, .. } = *r;
-        Some(Progress { done, runtime, hold, finished })
+        let Running { done, runtime, hold, ended, .. } = *r;
+        Some(Progress { done, runtime, hold, finished: ended.filter(|_| r.finished) })
     }
 
     /// From the time that has been passed until a task has done this much of its work; `None`:
@@ -181,7 +191,7 @@ impl Model {
         self.advance(now);
         let Some(r) = self.running.iter_mut().find(|r| r.is((task, attempt))) else { return };
         r.hold = Some(r.hold.unwrap_or_default() + span);
-        r.finished = false;
+        (r.ended, r.finished) = (None, false);
         self.machine.change(task, attempt, |seat| seat.held = true);
     }
 
@@ -229,6 +239,7 @@ impl Model {
     pub fn set_done(&mut self, task: TaskId, attempt: Attempt, done: Ppm) {
         if let Some(r) = self.running.iter_mut().find(|r| r.is((task, attempt))) {
             r.done = r.runtime.part(done);
+            r.ended = None;
         }
     }
 
@@ -303,6 +314,7 @@ impl Model {
             let (task, attempt) = (r.task, r.attempt);
             let done = r.hold.is_none() && r.checkpoints.is_empty() && r.done >= r.runtime;
             if done && !std::mem::replace(&mut r.finished, true) {
+                r.ended.get_or_insert(self.now);
                 machine.change(task, attempt, |seat| seat.held = true);
                 events.push(WorkEvent::Finished { task, attempt });
             }
@@ -324,13 +336,25 @@ impl Model {
         if span == Span::ZERO || self.machine.is_frozen() {
             return;
         }
-        for r in &mut self.running {
+        for r in self.running.iter_mut().filter(|r| !r.finished) {
+            // It goes on at the end of its hold, whenever that is looked at.
+            let held = r.hold.unwrap_or_default().min(span);
             if let Some(left) = &mut r.hold {
                 *left = left.saturating_sub(span);
-            } else if let Some(seat) =
-                self.machine.seats().iter().find(|s| s.task == r.task && s.attempt == r.attempt)
-            {
-                r.done = (r.done + span.part(self.machine.speed(seat))).min(r.runtime);
+            }
+            let free = span.saturating_sub(held);
+            let at = (r.task, r.attempt);
+            let seat = self.machine.seats().iter().find(|s| (s.task, s.attempt) == at);
+            let (Some(seat), true) = (seat, r.hold.unwrap_or_default() == Span::ZERO) else {
+                continue;
+            };
+            let speed = self.machine.speed(&Seat { held: false, ..*seat });
+            let needed = r.runtime.saturating_sub(r.done).at_speed(speed);
+            if let Some(needed) = needed.filter(|needed| *needed <= free) {
+                r.done = r.runtime;
+                r.ended.get_or_insert(self.now - free.saturating_sub(needed));
+            } else {
+                r.done = (r.done + free.part(speed)).min(r.runtime);
             }
         }
     }
@@ -381,7 +405,9 @@ mod tests {
                 (120, WorkEvent::Finished { task, attempt }),
             ]
         );
-        assert!(vm.progress(task, attempt).is_some_and(|p| p.finished && p.done == p.runtime));
+        assert!(
+            vm.progress(task, attempt).is_some_and(|p| p.finished.is_some() && p.done == p.runtime)
+        );
         assert!(vm.stop(Time::from_secs(1_000), task, attempt).is_some());
         assert!(vm.machine().seats().is_empty());
     }
@@ -401,7 +427,8 @@ mod tests {
         assert_eq!((time_to(30), time_to(40)), (Some(Span::ZERO), Some(Span::from_secs(15))));
         let finished = WorkEvent::Finished { task, attempt };
         assert_eq!(run(&mut vm, Time::from_secs(110)), [(110, finished)]);
-        assert_eq!(vm.progress(task, attempt).map(|p| p.finished), Some(true));
+        let finished_at = vm.progress(task, attempt).and_then(|p| p.finished);
+        assert_eq!(finished_at, Some(Time::from_secs(110)));
         // It should have stood still once more: it finishes that much later.
         vm.hold(Time::from_secs(112), task, attempt, Span::from_secs(10));
         assert_eq!(run(&mut vm, Time::from_secs(200)), [(122, finished)]);

@@ -78,12 +78,12 @@ impl BatchState {
         }
     }
 
-    pub(super) fn heard(&mut self, through: u64, heard: Vec<Heard>) {
+    pub(super) fn heard(&mut self, through: u64, heard: Vec<(u64, Heard)>) {
         if self.worker.as_ref().is_none_or(|w| w.lost) {
             return;
         }
         self.durable = through;
-        for heard in heard {
+        for (_, heard) in heard {
             match heard {
                 Heard::Ready { .. } => self.create_machine(),
                 Heard::Report { report, .. } => {

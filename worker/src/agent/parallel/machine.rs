@@ -151,7 +151,7 @@ impl Owner {
             tick: tick(),
             seats: Seats::new(processors),
             jobs: Vec::new(),
-            pace: Pace::new(processors, core_ppm, host.speedup),
+            pace: Pace::new(processors, core_ppm, host.dilation.emulated_us_per_second()),
             tell,
             destroy: false,
             failed: false,

@@ -7,7 +7,7 @@ use std::{
 
 use dormouse_proto::v1::{StartTask, StopTask};
 use dormouse_tasks::progress::{Progress, ProgressReader};
-use dormouse_units::{Attempt as AttemptNo, Ppm, TaskId};
+use dormouse_units::{Attempt as AttemptNo, Ppm, Span, TaskId, Time};
 use dormouse_vm::Ledger;
 
 use crate::{
@@ -71,8 +71,11 @@ pub(crate) struct Attempt {
     pub(crate) key: Key,
     pub(crate) name: TaskName,
     pub(crate) order: StartTask,
-    /// When the command came.
+    /// When it was decided on, on this host's clock.
     pub(crate) asked: Instant,
+    /// When its start was decided on, on its VM's clock, and what that had skipped by then.
+    pub(crate) began: Time,
+    pub(crate) skipped: Span,
     pub(crate) cpu: u32,
     pub(crate) slot: Slot,
     /// The share of a host core that is its full speed, in ppm.
@@ -96,6 +99,8 @@ pub(crate) struct Attempt {
     pub(crate) frozen: Duration,
     /// In how long it should have finished, once that has passed.
     pub(crate) promised: Option<Duration>,
+    /// The same in emulated time, hibernations included.
+    pub(crate) after: Option<Span>,
     /// CPU time that it should have worked, once that is final, in nanoseconds.
     pub(crate) final_promise: Option<u64>,
     pub(crate) missed_checkpoints: u32,

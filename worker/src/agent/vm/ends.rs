@@ -1,6 +1,10 @@
 //! Tasks that end by themselves.
 
+use std::sync::Arc;
+
 use dormouse_proto::v1::{Ledger, TaskFailed, TaskFinished, report};
+use dormouse_units::Span;
+use tokio::task::spawn_blocking;
 
 use super::{
     attempt::{Attempt, Key, Phase},
@@ -70,7 +74,7 @@ impl Owner {
             (attempt.dump_asked, attempt.due_again) = (false, false);
             self.miss_checkpoint(now, key);
         }
-        let early = self.model.progress(key.0, key.1).is_some_and(|p| !p.finished);
+        let early = self.model.progress(key.0, key.1).is_some_and(|p| p.finished.is_none());
         let Some(attempt) = self.attempt(key) else { return };
         if early {
             attempt.phase = Phase::Early { verified, result };
@@ -80,13 +84,14 @@ impl Owner {
     }
 
     pub(crate) fn say_finished(&mut self, key: Key, verified: bool, result: String) {
-        let Some((ledger, _)) = self.take_out(key, true) else { return };
+        let Some((ledger, attempt)) = self.take_out(key, true) else { return };
         self.host.report(report(report::Report::TaskFinished(TaskFinished {
             task: task(self.id, key.0.get(), key.1.get()),
             verified,
             cpu_us: ledger.charged_us,
             result,
             ledger: Some(ledger),
+            after_us: attempt.after.map_or(0, Span::as_micros),
         })));
         self.report_credits();
     }
@@ -114,15 +119,19 @@ impl Owner {
         let mut attempt = self.remove(key)?;
         attempt.exempt = None;
         self.refresh(attempt.cpu);
-        let ours = self.host.places.release(self.host.workspace(), &attempt.name, key.0, key.1);
-        let finished = attempt.stop.is_none() && attempt.wrong.is_none();
-        if ours
-            && finished
-            && let Err(error) = self.host.store().remove_task(&attempt.name)
-        {
-            // Removed at the end of the run at the latest.
-            tracing::warn!(why = explain(&error), "checkpoints of {} are left", attempt.name);
-        }
+        let keeps = attempt.stop.is_some() || attempt.wrong.is_some();
+        let (host, name) = (Arc::clone(&self.host), attempt.name.clone());
+        // Unlinking takes as long as the disk likes: it must not make others' ends late.
+        spawn_blocking(move || {
+            let ours = host.places.release(host.workspace(), &name, key.0, key.1);
+            if ours
+                && !keeps
+                && let Err(error) = host.store().remove_task(&name)
+            {
+                // Removed at the end of the run at the latest.
+                tracing::warn!(why = explain(&error), "checkpoints of {name} are left");
+            }
+        });
         Some((ledger, attempt))
     }
 

@@ -3,6 +3,7 @@
 mod accounts;
 mod attempt;
 mod checkpoints;
+mod clock;
 mod ends;
 mod lane;
 mod owner;
@@ -11,4 +12,5 @@ mod reference;
 mod starts;
 mod stops;
 
+pub(crate) use clock::{Asked, Dilation};
 pub(crate) use owner::{Ask, Message, own};

@@ -18,6 +18,7 @@ use tokio::{
 use super::{
     accounts::Share,
     attempt::{Attempt, Key, Phase},
+    clock::{Asked, VmClock},
     lane::Lane,
 };
 use crate::{
@@ -44,8 +45,7 @@ pub(crate) enum Ask {
 /// What comes to an owner: commands, and what its threads have done.
 #[derive(Debug)]
 pub(crate) enum Message {
-    /// With the time it came.
-    Ask(Ask, Instant),
+    Ask(Ask, Asked),
     Launched(Key, Result<Birth, String>),
     /// The process has ended.
     Ended(Key),
@@ -58,7 +58,7 @@ pub(crate) enum Message {
 
 impl Message {
     pub(crate) fn ask(ask: Ask) -> Self {
-        Self::Ask(ask, Instant::now())
+        Self::Ask(ask, Asked::now())
     }
 }
 
@@ -76,13 +76,12 @@ pub(crate) struct Owner {
     pub(crate) id: u32,
     /// What should be: who sits where, and how far each should be by now.
     pub(crate) model: Model,
-    /// When that began.
-    pub(crate) created: Instant,
+    pub(crate) clock: VmClock,
     pub(crate) groups: Arc<cgroup::Vm>,
     pub(crate) lanes: Vec<Lane>,
     pub(crate) attempts: Vec<Attempt>,
     /// Commands that wait for a freeze or a destruction that waits for threads at work.
-    queue: VecDeque<(Ask, Instant)>,
+    queue: VecDeque<(Ask, Asked)>,
     /// To itself.
     pub(crate) tell: mpsc::UnboundedSender<Message>,
     /// Of the attempts that are over.
@@ -95,11 +94,12 @@ pub(crate) struct Owner {
 pub(crate) async fn own(
     host: Arc<Host>,
     create: CreateVm,
+    asked: Asked,
     tell: mpsc::UnboundedSender<Message>,
     mut inbox: mpsc::UnboundedReceiver<Message>,
 ) {
     let id = create.vm;
-    match Owner::create(&host, &create, tell).await {
+    match Owner::create(&host, &create, &asked, tell).await {
         Ok(mut owner) => {
             host.report(report(report::Report::VmCreated(VmRef { vm: id })));
             owner.live(&mut inbox).await;
@@ -126,6 +126,7 @@ impl Owner {
     async fn create(
         host: &Arc<Host>,
         create: &CreateVm,
+        asked: &Asked,
         tell: mpsc::UnboundedSender<Message>,
     ) -> Result<Self, String> {
         let (id, vcpus, memory) = (create.vm, create.vcpus, create.memory_bytes);
@@ -148,7 +149,7 @@ impl Owner {
                 Time::ZERO,
                 MachineSpec { vcpus, memory: Bytes::new(memory), credits },
             ),
-            created: Instant::now(),
+            clock: VmClock::new(host.dilation, asked),
             groups: Arc::new(groups),
             lanes: (0..vcpus).map(|_| Lane::default()).collect(),
             attempts: Vec::new(),
@@ -202,9 +203,9 @@ impl Owner {
             }
             let Some((ask, asked)) = self.queue.pop_front() else { break };
             match ask {
-                Ask::Freeze => self.freeze(asked).await,
-                Ask::Thaw => self.thaw(asked).await,
-                Ask::Start(start) => self.start(*start, asked),
+                Ask::Freeze => self.freeze(&asked).await,
+                Ask::Thaw => self.thaw(&asked).await,
+                Ask::Start(start) => self.start(*start, &asked),
                 Ask::Stop(stop) => self.stop(stop),
                 Ask::SetMode(set) => self.set_mode(set),
                 Ask::Destroy => {
@@ -253,7 +254,7 @@ impl Owner {
         Some(self.attempts.remove(place))
     }
 
-    async fn freeze(&mut self, asked: Instant) {
+    async fn freeze(&mut self, asked: &Asked) {
         if self.model.machine().is_frozen() {
             self.host.report(report(report::Report::VmFrozen(took(self.id, Duration::ZERO))));
             return;
@@ -265,8 +266,10 @@ impl Owner {
                 self.let_happen();
                 let now = self.pass();
                 self.model.freeze(now);
+                let at = self.clock.decided(asked);
+                self.clock.freeze(at);
                 self.frozen_at = Some(Instant::now());
-                let took = took(self.id, asked.elapsed());
+                let took = took(self.id, asked.came.elapsed());
                 self.host.report(report(report::Report::VmFrozen(took)));
                 self.report_share();
             }
@@ -275,10 +278,12 @@ impl Owner {
         }
     }
 
-    async fn thaw(&mut self, asked: Instant) {
+    async fn thaw(&mut self, asked: &Asked) {
         let groups = Arc::clone(&self.groups);
         match spawn_blocking(move || groups.thaw(limit::FREEZE)).await {
             Ok(Ok(_)) => {
+                let at = self.clock.decided(asked);
+                self.clock.thaw(at);
                 let now = self.pass();
                 self.model.thaw(now);
                 let stood = self.frozen_at.take().map_or(Duration::ZERO, |at| at.elapsed());
@@ -287,7 +292,7 @@ impl Owner {
                 }
                 self.refresh_all();
                 self.look_again();
-                let took = took(self.id, asked.elapsed());
+                let took = took(self.id, asked.came.elapsed());
                 self.host.report(report(report::Report::VmThawed(took)));
                 self.report_credits();
             }

@@ -18,16 +18,15 @@ use crate::agent::report::report;
 const SHORTEST: Duration = Duration::from_millis(1);
 
 impl Owner {
-    /// Emulated time since the VM was created.
-    fn now(&self) -> Time {
-        Time::ZERO + self.host.emulated(self.created.elapsed())
-    }
-
     /// Passes time up to now to the model, with what was really used in it; the time it is.
     pub(crate) fn pass(&mut self) -> Time {
+        // A frozen VM's clock stands, and what it will have stood is known at the thaw.
+        if self.model.machine().is_frozen() {
+            return self.model.now();
+        }
         let used = self.used_since();
         let throttled = self.model.machine().is_throttled();
-        let now = self.now();
+        let now = self.clock.now().max(self.model.now());
         self.model.pass_measured(now, used);
         if self.model.machine().is_throttled() != throttled {
             self.refresh_all();
@@ -67,8 +66,7 @@ impl Owner {
 
     /// When the model wants to be looked at.
     pub(crate) fn model_wakes_at(&self) -> Option<Instant> {
-        let span = self.model.next_at()?.since(Time::ZERO);
-        let at = self.created + self.host.real(span).min(Duration::from_secs(86_400 * 365));
+        let at = self.clock.instant_of(self.model.next_at()?);
         Some(at.max(Instant::now() + SHORTEST))
     }
 
@@ -93,7 +91,7 @@ impl Owner {
         let done = u128::from(promised) * runtime / u128::from(attempt.ledger.whole().max(1));
         let done = Span::from_micros(u64::try_from(done).unwrap_or(u64::MAX));
         let (task, number) = attempt.key;
-        Some(self.host.real(self.model.time_to(task, number, done)?))
+        Some(self.host.dilation.real(self.model.time_to(task, number, done)?))
     }
 
     /// Takes an attempt out of the model; its promise is final.
@@ -108,9 +106,12 @@ impl Owner {
 
     /// By now the attempt should have finished.
     fn time_has_come(&mut self, key: Key) {
+        let finished = self.model.progress(key.0, key.1).and_then(|p| p.finished);
+        let (dilation, skipped) = (self.host.dilation, self.clock.skipped());
         let Some(attempt) = self.attempt(key) else { return };
-        let took = attempt.asked.elapsed().saturating_sub(attempt.frozen);
-        attempt.promised = Some(took);
+        let promised = finished.map(|at| at.since(attempt.began));
+        attempt.promised = promised.map(|span| dilation.real(span));
+        attempt.after = promised.map(|span| span + skipped.saturating_sub(attempt.skipped));
         if let Phase::Early { verified, result } = &mut attempt.phase {
             let (verified, result) = (*verified, std::mem::take(result));
             self.say_finished(key, verified, result);

@@ -11,6 +11,7 @@ use dormouse_vm::{Hold, Ledger, Mode, Tier, Work};
 
 use super::{
     attempt::{Attempt, Charges, Key, Phase},
+    clock::Asked,
     owner::{Message, Owner},
 };
 use crate::{
@@ -26,13 +27,13 @@ use crate::{
 };
 
 impl Owner {
-    pub(crate) fn start(&mut self, order: StartTask, asked: Instant) {
+    pub(crate) fn start(&mut self, order: StartTask, asked: &Asked) {
         if let Err(why) = self.seat(&order, asked) {
             self.host.report(refused(&order, why));
         }
     }
 
-    fn seat(&mut self, order: &StartTask, asked: Instant) -> Result<(), String> {
+    fn seat(&mut self, order: &StartTask, asked: &Asked) -> Result<(), String> {
         if self.model.machine().is_frozen() {
             return Err("the VM is frozen".to_owned());
         }
@@ -63,14 +64,17 @@ impl Owner {
             hold: Hold::WhenTold,
         };
         let now = self.pass();
-        let seat = self.model.start(now, &work).map_err(|e| explain(&e))?;
-        let late = Duration::from_micros(order.late_us);
-        self.model.head_start(key.0, key.1, self.host.emulated(late));
+        let began = self.clock.decided(asked);
+        // It may be due to begin some microseconds from now, as far as this clock can tell.
+        let seat = self.model.start(now.max(began), &work).map_err(|e| explain(&e))?;
+        self.model.head_start(key.0, key.1, now.since(began));
         let ledger = Ledger::new(order.cpu_us.saturating_mul(1000));
         self.attempts.push(Attempt {
             key,
             name,
-            asked: asked.checked_sub(late).unwrap_or(asked),
+            asked: asked.decided(),
+            began,
+            skipped: self.clock.skipped(),
             cpu: seat.cpu,
             slot: if tier == Tier::Foreground { Slot::A } else { Slot::B },
             share: self.host.core_share(order.cpu_us, order.runtime_us),
@@ -87,6 +91,7 @@ impl Owner {
             stood: Duration::ZERO,
             frozen: Duration::ZERO,
             promised: None,
+            after: None,
             final_promise: None,
             missed_checkpoints: 0,
             exempt: None,

@@ -1,0 +1,252 @@
+//! Reports that have come and wait for their turn.
+//!
+//! What happens on two VMs at the same instant is heard of within some milliseconds, in whatever
+//! order threads, timers and networks make of it, and a scheduler that heard of it in that order
+//! would decide by chance what it decides by rule beside modelled machines. So the conductor
+//! listens a moment behind the clock, and gives every report the time of what it reports: a task
+//! ends when its VM should have had it done, a VM freezes, thaws or stops a task when that is
+//! decided. What is of one instant is heard of in the order of the VMs, as in virtual time.
+
+use std::collections::BTreeMap;
+
+use dormouse_engine::{Command, Report};
+use dormouse_units::{Attempt, HostId, Span, TaskId, Time, VmId};
+
+/// A report of a worker.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Arrived {
+    pub(super) host: HostId,
+    /// Its number among the host's reports.
+    pub(super) number: u64,
+    pub(super) report: Report,
+    /// The account of an attempt that is over, heard of before the report.
+    pub(super) ledger: Option<Report>,
+    /// A finished task's own result.
+    pub(super) result: Option<String>,
+}
+
+/// The attempt that a report is about.
+const fn attempt_of(report: &Report) -> Option<(TaskId, Attempt)> {
+    match *report {
+        Report::TaskStarted { task, attempt, .. }
+        | Report::TaskFinished { task, attempt, .. }
+        | Report::TaskFailed { task, attempt, .. }
+        | Report::TaskStopped { task, attempt, .. }
+        | Report::CheckpointTaken { task, attempt, .. }
+        | Report::CheckpointFailed { task, attempt, .. } => Some((task, attempt)),
+        _ => None,
+    }
+}
+
+/// Whether the attempt that a report is about is over with it.
+const fn ends(report: &Report) -> bool {
+    use Report::{TaskFailed, TaskFinished, TaskStopped};
+    matches!(report, TaskFinished { .. } | TaskFailed { .. } | TaskStopped { .. })
+}
+
+#[derive(Debug)]
+struct Started {
+    decided: Time,
+    /// The last report of it is of this instant: what comes later is not of an earlier one.
+    heard: Time,
+}
+
+/// What a worker does as soon as it is told to, and then reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Act {
+    Freeze(VmId),
+    Thaw(VmId),
+    Stop(TaskId, Attempt),
+}
+
+impl Act {
+    /// Which it is that a report is of.
+    const fn of(report: &Report) -> Option<Self> {
+        match *report {
+            Report::VmFrozen { vm, .. } => Some(Self::Freeze(vm)),
+            Report::VmThawed { vm, .. } => Some(Self::Thaw(vm)),
+            Report::TaskStopped { task, attempt, .. } => Some(Self::Stop(task, attempt)),
+            _ => None,
+        }
+    }
+}
+
+/// Reports in the order in which they will be heard.
+#[derive(Debug, Default)]
+pub(super) struct Inbox {
+    waiting: BTreeMap<(Time, VmId, u64), Arrived>,
+    arrivals: u64,
+    started: BTreeMap<(TaskId, Attempt), Started>,
+    /// What is under way, on which VM and since when.
+    acts: BTreeMap<Act, (VmId, Time)>,
+}
+
+impl Inbox {
+    /// A command was decided on at `at`.
+    pub(super) fn decided(&mut self, command: &Command, at: Time) {
+        let (act, vm) = match *command {
+            Command::StartTask(ref start) => {
+                let started = Started { decided: at, heard: at };
+                self.started.insert((start.task, start.attempt), started);
+                return;
+            }
+            Command::DestroyVm { vm, .. } => {
+                self.acts.retain(|_, (on, _)| *on != vm);
+                return;
+            }
+            Command::FreezeVm { vm, .. } => (Act::Freeze(vm), vm),
+            Command::ThawVm { vm, .. } => (Act::Thaw(vm), vm),
+            // To keep its work takes time.
+            Command::StopTask { vm, task, attempt, keep: false, .. } => {
+                (Act::Stop(task, attempt), vm)
+            }
+            _ => return,
+        };
+        self.acts.insert(act, (vm, at));
+    }
+
+    /// A report has come at `now`; a finished task's should have come this long `after` its
+    /// start was decided on.
+    pub(super) fn put(&mut self, now: Time, after: Option<Span>, arrived: Arrived) {
+        let act = Act::of(&arrived.report).and_then(|act| self.acts.remove(&act));
+        let mut due = act.map_or(now, |(_, at)| at);
+        if let Some(of) = attempt_of(&arrived.report)
+            && let Some(started) = self.started.get_mut(&of)
+        {
+            if let Some(after) = after {
+                due = started.decided + after;
+            }
+            due = due.clamp(started.heard.min(now), now);
+            started.heard = due;
+            if ends(&arrived.report) {
+                self.started.remove(&of);
+            }
+        }
+        self.arrivals += 1;
+        self.waiting.insert((due, arrived.report.vm(), self.arrivals), arrived);
+    }
+
+    /// What is not heard of is as of this instant or later: something that was decided on then is
+    /// still under way. What is older than `earliest` is not waited for.
+    pub(super) fn under_way_since(&mut self, earliest: Time) -> Option<Time> {
+        self.acts.retain(|_, (_, at)| *at >= earliest);
+        self.acts.values().map(|(_, at)| *at).min()
+    }
+
+    /// When the next is due.
+    pub(super) fn first_due(&self) -> Option<Time> {
+        self.waiting.first_key_value().map(|(&(due, ..), _)| due)
+    }
+
+    /// The next that was due by `until`, and when it was.
+    pub(super) fn pop_due(&mut self, until: Time) -> Option<(Time, Arrived)> {
+        self.first_due().filter(|due| *due <= until)?;
+        self.waiting.pop_first().map(|((due, ..), arrived)| (due, arrived))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn s(secs: u64) -> Time {
+        Time::from_secs(secs)
+    }
+
+    fn finished(vm: u32, task: u32) -> Arrived {
+        let (task, attempt) = (TaskId::new(task), Attempt::new(1));
+        let report = Report::TaskFinished {
+            vm: VmId::new(vm),
+            task,
+            attempt,
+            verified: true,
+            real_cpu_us: 0,
+        };
+        Arrived { host: HostId::new(0), number: 0, report, ledger: None, result: None }
+    }
+
+    fn start(task: u32) -> Command {
+        let (task, attempt) = (TaskId::new(task), Attempt::new(1));
+        Command::StartTask(dormouse_engine::StartTask {
+            host: HostId::new(0),
+            vm: VmId::new(1),
+            task,
+            attempt,
+            memory: dormouse_units::Bytes::ZERO,
+            runtime: Span::from_secs(1),
+            from: None,
+            from_attempt: attempt,
+            checkpoints: dormouse_policies::CheckpointPlan::default(),
+            mode: dormouse_policies::Mode::Burst,
+        })
+    }
+
+    fn started(vm: u32, task: u32) -> Arrived {
+        let (task, attempt, done) = (TaskId::new(task), Attempt::new(1), dormouse_units::Ppm::ZERO);
+        let report =
+            Report::TaskStarted { vm: VmId::new(vm), task, attempt, done, real_took_us: 1 };
+        Arrived { report, ..finished(vm, 0) }
+    }
+
+    fn order(inbox: &mut Inbox) -> Vec<(u64, u32)> {
+        let secs = |due: Time| due.as_micros() / 1_000_000;
+        let next = || inbox.pop_due(s(32)).map(|(due, a)| (secs(due), a.report.vm().get()));
+        std::iter::from_fn(next).collect()
+    }
+
+    #[test]
+    fn what_should_have_ended_together_is_heard_in_the_order_of_the_vms() {
+        let mut inbox = Inbox::default();
+        for task in [1, 2, 3] {
+            inbox.decided(&start(task), s(10));
+        }
+        let after = Some(Span::from_secs(20));
+        inbox.put(s(31), after, finished(8, 1));
+        inbox.put(s(32), after, finished(7, 2));
+        inbox.put(s(32), None, started(1, 9));
+        // Of a task whose start is not known, and of one that should not be over yet.
+        inbox.put(s(33), after, finished(2, 77));
+        inbox.put(s(29), after, finished(9, 3));
+        assert_eq!(order(&mut inbox), [(29, 9), (30, 7), (30, 8), (32, 1)]);
+        assert_eq!(inbox.first_due(), Some(s(33)));
+    }
+
+    #[test]
+    fn an_attempt_does_not_end_before_it_has_begun() {
+        let mut inbox = Inbox::default();
+        inbox.decided(&start(1), s(10));
+        inbox.put(s(14), None, started(8, 1));
+        inbox.put(s(15), Some(Span::from_secs(1)), finished(8, 1));
+        assert_eq!(inbox.first_due(), Some(s(14)));
+        let ends: Vec<bool> =
+            std::iter::from_fn(|| inbox.pop_due(s(15))).map(|(_, a)| ends(&a.report)).collect();
+        assert_eq!(ends, [false, true]);
+    }
+
+    #[test]
+    fn what_was_decided_together_is_heard_of_together() {
+        let (mut inbox, host) = (Inbox::default(), HostId::new(0));
+        let freeze = |vm| Command::FreezeVm { host, vm: VmId::new(vm) };
+        for vm in [3, 4, 7] {
+            inbox.decided(&freeze(vm), s(10));
+        }
+        let frozen = |vm| {
+            let report = Report::VmFrozen { vm: VmId::new(vm), real_took_us: 1 };
+            Arrived { report, ..finished(vm, 0) }
+        };
+        inbox.put(s(12), None, frozen(7));
+        inbox.put(s(13), None, frozen(3));
+        assert_eq!(inbox.under_way_since(s(9)), Some(s(10)));
+        inbox.put(s(14), None, frozen(4));
+        assert_eq!(inbox.under_way_since(s(9)), None);
+        // One that nobody has asked for.
+        inbox.put(s(14), None, frozen(5));
+        assert_eq!(order(&mut inbox), [(10, 3), (10, 4), (10, 7), (14, 5)]);
+        // It is not waited for after it has been destroyed, nor for ever.
+        inbox.decided(&freeze(3), s(20));
+        inbox.decided(&freeze(4), s(21));
+        inbox.decided(&Command::DestroyVm { host, vm: VmId::new(3) }, s(22));
+        assert_eq!(inbox.under_way_since(s(15)), Some(s(21)));
+        assert_eq!(inbox.under_way_since(s(22)), None);
+    }
+}
