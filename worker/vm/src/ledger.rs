@@ -51,6 +51,7 @@ pub enum Pace {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ledger {
     whole: u64,
+    came_with: u64,
     ahead: u64,
     behind: u64,
     times: Ppm,
@@ -61,7 +62,14 @@ impl Ledger {
     /// Of a task whose whole work is this much CPU time, in nanoseconds.
     #[must_use]
     pub const fn new(whole: u64) -> Self {
-        Self { whole, ahead: 0, behind: 0, times: Ppm::ONE, stands: false }
+        Self { whole, came_with: 0, ahead: 0, behind: 0, times: Ppm::ONE, stands: false }
+    }
+
+    /// The task comes with this part of its work done, which may be more than it is promised: it
+    /// stands still until it is, and was never ahead by that. In nanoseconds.
+    pub fn come_with(&mut self, done: Ppm) -> u64 {
+        self.came_with = self.part(done);
+        self.came_with
     }
 
     /// CPU time of a part of the work, in nanoseconds.
@@ -90,7 +98,8 @@ impl Ledger {
 
     /// Takes down what is promised and done now.
     pub fn see(&mut self, promised: u64, worked: u64) {
-        self.ahead = self.ahead.max(worked.saturating_sub(promised));
+        let promised_at_least = promised.max(self.came_with);
+        self.ahead = self.ahead.max(worked.saturating_sub(promised_at_least));
         self.behind = self.behind.max(promised.saturating_sub(worked));
     }
 
@@ -150,6 +159,17 @@ mod tests {
 
     const MS: u64 = 1_000_000;
     const QUOTA: Quota = Quota { slice: MS, ppm: 50_000 };
+
+    #[test]
+    fn what_a_task_came_with_is_stood_for_and_nobodys_fault() {
+        let mut ledger = Ledger::new(500 * MS);
+        assert_eq!(ledger.come_with(Ppm::new(100_000)), 50 * MS);
+        assert_eq!(ledger.pace(30 * MS, 51 * MS, QUOTA), Pace::Stand { until: 49 * MS });
+        assert_eq!(ledger.most_ahead(), MS);
+        assert_eq!(ledger.pace(50 * MS, 51 * MS, QUOTA), Pace::Run { times: Ppm::ONE });
+        ledger.pace(60 * MS, 62 * MS, QUOTA);
+        assert_eq!(ledger.most_ahead(), 2 * MS);
+    }
 
     #[test]
     fn who_is_ahead_stands_still_until_it_is_not() {

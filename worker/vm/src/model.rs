@@ -58,6 +58,8 @@ pub enum WorkEvent {
         task: TaskId,
         /// The attempt at it that is under way.
         attempt: Attempt,
+        /// What of its work the checkpoint is to hold.
+        done: Ppm,
     },
     /// A checkpoint is complete.
     Checkpointed {
@@ -304,8 +306,8 @@ impl Model {
                         machine.change(task, attempt, |seat| seat.held = true);
                     }
                     Hold::WhenTold => {
-                        r.checkpoints.pop_front();
-                        events.push(WorkEvent::Due { task, attempt });
+                        let done = r.checkpoints.pop_front().unwrap_or_default();
+                        events.push(WorkEvent::Due { task, attempt, done });
                     }
                 }
             }
@@ -418,7 +420,8 @@ mod tests {
         let (task, attempt) = (TaskId::new(1), Attempt::new(1));
         let told = Work { hold: Hold::WhenTold, ..work(1, 100, &[250_000]) };
         vm.start(Time::ZERO, &told).expect("room");
-        assert_eq!(run(&mut vm, Time::from_secs(30)), [(25, WorkEvent::Due { task, attempt })]);
+        let due = WorkEvent::Due { task, attempt, done: Ppm::new(250_000) };
+        assert_eq!(run(&mut vm, Time::from_secs(30)), [(25, due)]);
         vm.hold(Time::from_secs(30), task, attempt, Span::from_secs(10));
         vm.step(Time::from_secs(35));
         let at = |vm: &Model| vm.progress(task, attempt).map(|p| (p.done, p.hold));

@@ -108,6 +108,8 @@ pub(crate) struct Attempt {
     pub(crate) exempt: Option<LiftedQuota<Arc<cgroup::Vm>>>,
     /// When to look at its progress next.
     pub(crate) look: Option<Instant>,
+    /// What of its work its last checkpoint was due to hold.
+    pub(crate) due: Option<Ppm>,
     /// A place at CRIU has been asked for.
     pub(crate) dump_asked: bool,
     /// Another checkpoint is due before the one that is pending is settled.

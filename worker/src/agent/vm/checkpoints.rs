@@ -6,7 +6,7 @@ use std::{
 };
 
 use dormouse_proto::v1::{CheckpointFailed, CheckpointRef, CheckpointTaken, report};
-use dormouse_units::{Span, Time};
+use dormouse_units::{Ppm, Span, Time};
 use tokio::{sync::OwnedSemaphorePermit, task::spawn_blocking};
 
 use super::{
@@ -26,9 +26,10 @@ use crate::{
 
 impl Owner {
     /// The model says that a checkpoint is due.
-    pub(crate) fn checkpoint_is_due(&mut self, key: Key) {
+    pub(crate) fn checkpoint_is_due(&mut self, key: Key, done: Ppm) {
         let now = self.pass();
         let Some(attempt) = self.attempt(key) else { return };
+        attempt.due = Some(done);
         match attempt.phase {
             Phase::Early { .. } => self.miss_checkpoint(now, key),
             Phase::Dying | Phase::Gone => {}
@@ -121,6 +122,10 @@ impl Owner {
         let Some(attempt) = self.attempt(key) else { return };
         let Snapshot { checkpoint, ppm, stopped_at, dump, foreign_ns } = snapshot;
         let number = u32::try_from(checkpoint.manifest().sequence).unwrap_or(u32::MAX);
+        // What it holds beyond what was due then is the wait for CRIU's: restored, the task stands
+        // still for it. One that is stopped keeps all it has.
+        let due = attempt.due.filter(|_| attempt.stop.is_none());
+        let ppm = due.map_or(ppm, |due| due.get().min(ppm));
         attempt.pending = Some(Pending {
             number,
             ppm,
@@ -218,7 +223,7 @@ impl Owner {
         else {
             return;
         };
-        let again = std::mem::take(&mut attempt.due_again);
+        let (again, attempt_due) = (std::mem::take(&mut attempt.due_again), attempt.due);
         self.host.report(report(match stored {
             Ok(bytes) => report::Report::CheckpointTaken(CheckpointTaken {
                 task: whose,
@@ -232,8 +237,8 @@ impl Owner {
             }),
             Err(why) => report::Report::CheckpointFailed(CheckpointFailed { task: whose, why }),
         }));
-        if again {
-            self.checkpoint_is_due(key);
+        if again && let Some(due) = attempt_due {
+            self.checkpoint_is_due(key, due);
         }
     }
 }

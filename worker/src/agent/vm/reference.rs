@@ -56,7 +56,9 @@ impl Owner {
         let now = self.pass();
         for event in self.model.step(now) {
             match event {
-                WorkEvent::Due { task, attempt } => self.checkpoint_is_due((task, attempt)),
+                WorkEvent::Due { task, attempt, done } => {
+                    self.checkpoint_is_due((task, attempt), done);
+                }
                 WorkEvent::Finished { task, attempt } => self.time_has_come((task, attempt)),
                 // Holds are told, and the credits are passed with what was measured.
                 WorkEvent::Checkpointed { .. } | WorkEvent::CreditsTurned(_) => {}

@@ -96,6 +96,7 @@ impl Owner {
             missed_checkpoints: 0,
             exempt: None,
             look: None,
+            due: None,
             dump_asked: false,
             due_again: false,
             pending: None,
@@ -159,10 +160,13 @@ impl Owner {
                     _ => attempt.charges.criu = born,
                 }
                 let done = Ppm::new(birth.done_ppm);
-                let older = std::mem::replace(&mut attempt.order.done_ppm, birth.done_ppm)
-                    != birth.done_ppm;
-                attempt.credited = done;
-                attempt.came_with = attempt.ledger.part(done);
+                // An older checkpoint than the one that was wanted: there is more to do.
+                let older = birth.done_ppm < attempt.order.done_ppm;
+                attempt.order.done_ppm = attempt.order.done_ppm.min(birth.done_ppm);
+                let done_ppm = attempt.order.done_ppm;
+                attempt.credited = Ppm::new(done_ppm);
+                // What it holds beyond what was due is not counted, and stood still for.
+                attempt.came_with = attempt.ledger.come_with(done);
                 attempt.page = birth.page.map(Arc::new);
                 let took = birth.at.saturating_duration_since(attempt.asked);
                 let process = Arc::new(birth.process);
@@ -170,14 +174,13 @@ impl Owner {
                 let cpu = attempt.cpu;
                 self.host.report(report(report::Report::TaskStarted(TaskStarted {
                     task: task(self.id, key.0.get(), key.1.get()),
-                    done_ppm: birth.done_ppm,
+                    done_ppm,
                     took_us: micros(took),
                 })));
                 if let Some(ended) = birth.ended {
                     return self.conclude(key, ended);
                 }
                 if older {
-                    // An older checkpoint than the one that was wanted: there is more to do.
                     self.pass();
                     self.model.set_done(key.0, key.1, done);
                 }
