@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::experiment::Experiment;
 use crate::record::{AttemptEnd, AttemptHistory, Record, VmHistory};
 
-/// What the worker promised may differ from what the experiment says by this part …
+/// What the worker promised may differ from what the experiment says, and what it measured from
+/// what the log has, by this part …
 const PROMISE_TOLERANCE: f64 = 0.01;
 /// … and this much real time, for what passes between two looks at a clock, in seconds.
 const PROMISE_SLACK_S: f64 = 0.02;
@@ -35,6 +36,8 @@ pub struct TaskTime {
     pub promised: Span,
     /// Emulated time that it took, without the time its VM was frozen.
     pub took: Span,
+    /// The same as the run's log has it, which is what the policy and the bill go by.
+    pub logged: Span,
 }
 
 impl TaskTime {
@@ -99,13 +102,17 @@ fn time_of(
     vm: &VmHistory,
 ) -> Option<TaskTime> {
     let (ended, AttemptEnd::Finished) = attempt.ended.as_ref()? else { return None };
-    let took = vm.awake(attempt.started?, *ended);
-    let promised = match record.is_virtual() {
+    let logged = vm.awake(attempt.started?, *ended);
+    let (promised, took) = match record.is_virtual() {
         // The model keeps its promises.
-        true => took,
-        false => record.emulated(attempt.ledger?.real_promised_us),
+        true => (logged, logged),
+        // As its worker measured it: the log has its end when it was due, if it came soon after.
+        false => {
+            let ledger = attempt.ledger?;
+            (record.emulated(ledger.real_promised_us), record.emulated(ledger.real_took_us))
+        }
     };
-    Some(TaskTime { task, attempt: attempt.attempt, promised, took })
+    Some(TaskTime { task, attempt: attempt.attempt, promised, took, logged })
 }
 
 impl TaskTimes {
@@ -139,6 +146,13 @@ impl TaskTimes {
                             "{task} was promised {:.1} s by its worker and {:.1} s by the experiment",
                             time.promised.as_secs_f64(),
                             owed.as_secs_f64()
+                        ));
+                    }
+                    if !agrees(time.logged, time.took, experiment.live.speedup) {
+                        unlike.push(format!(
+                            "{task} took {:.1} s on its worker and {:.1} s in the log",
+                            time.took.as_secs_f64(),
+                            time.logged.as_secs_f64()
                         ));
                     }
                     errors.push((time.error(), task));
@@ -263,9 +277,9 @@ fn owed(
     Some(runtime.part(done.rest()) + plan.cost.times(u64::from(plan.left_after(done))))
 }
 
-fn agrees(promised: Span, owed: Span, speedup: f64) -> bool {
-    let (promised, owed) = (promised.as_secs_f64(), owed.as_secs_f64());
-    (promised - owed).abs() <= owed * PROMISE_TOLERANCE + PROMISE_SLACK_S * speedup
+fn agrees(one: Span, other: Span, speedup: f64) -> bool {
+    let (one, other) = (one.as_secs_f64(), other.as_secs_f64());
+    (one - other).abs() <= other * PROMISE_TOLERANCE + PROMISE_SLACK_S * speedup
 }
 
 /// Checkpoints for which a task stood still for less than it had to.
@@ -346,6 +360,7 @@ mod tests {
                         let took = step.at.since(of.started.unwrap());
                         let mut ledger = Ledger {
                             real_promised_us: took.as_micros() / SPEEDUP,
+                            real_took_us: took.as_micros() / SPEEDUP,
                             real_whole_work_us: 400_000,
                             real_slice_us: 4_000,
                             ..Ledger::default()
@@ -410,6 +425,10 @@ mod tests {
         let bias =
             notes(|_, ledger| ledger.real_promised_us -= ledger.real_promised_us / 100, false);
         found(bias, "1.0 % more than promised on average");
+        // The log says that it ended when it should have: its worker knows better.
+        let late = notes(only(7, |ledger| ledger.real_took_us += ledger.real_took_us / 10), false);
+        found(late.clone(), "task7 10.0 % more");
+        found(late, "s in the log");
         let ahead = notes(only(7, |ledger| ledger.real_ahead_us = 90_000), false);
         found(ahead, "task7 was 22.5 % of its work ahead");
         found(notes(only(7, |ledger| ledger.missed_checkpoints = 1), false), "1 checkpoints");
