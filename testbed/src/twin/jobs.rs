@@ -35,11 +35,11 @@ pub(super) fn compared(dir: &Path) -> Result<Twin, TwinError> {
     let (twin, migration) = match header.mode {
         Mode::Virtual => (played(&header, simulate)?, None),
         Mode::Live => {
-            let Measured { pace, migration } = Measured::read(dir, &header)?;
+            let Measured { pace, migration, moves } = Measured::read(dir, &header)?;
             let twin = played(&header, |jobs, setup, stage| {
                 let cost = migration.unwrap_or(setup.migration_cost);
                 let setup = Setup { migration_cost: cost, ..*setup };
-                simulate_on(TwoTier::new(pace), jobs, &setup, stage)
+                simulate_on(TwoTier::new(pace, moves), jobs, &setup, stage)
             })?;
             (twin, migration)
         }
@@ -334,6 +334,7 @@ mod tests {
     use dormouse_coordinator::{BatchFacts, BatchStep, MachineReport, MoveFact};
     use dormouse_units::Ppm;
 
+    use super::super::measured::Moves;
     use super::*;
     use crate::batch::{BatchExperiment, BatchLogWriter};
     use crate::experiment::{Opened, Override, Source, open};
@@ -363,8 +364,8 @@ mod tests {
 
     /// What a live run would have come to on processors that are exact.
     fn exact(header: &BatchHeader) -> Vec<Step> {
-        played(header, |jobs, setup, stage| simulate_on(TwoTier::new(pace()), jobs, setup, stage))
-            .unwrap()
+        let on = TwoTier::new(pace(), Moves::new());
+        played(header, |jobs, setup, stage| simulate_on(on, jobs, setup, stage)).unwrap()
     }
 
     /// The jobs that are migrated, in order.
@@ -387,18 +388,13 @@ mod tests {
         }
         log.finish().unwrap();
         let mut log = std::fs::File::options().append(true).open(to.join("events.jsonl")).unwrap();
-        for (n, (job, attempt)) in moved(steps).into_iter().enumerate() {
+        for (job, attempt) in moved(steps) {
             let report = MachineReport::Moved {
                 job,
                 attempt,
                 done: Ppm::ONE,
                 lost: String::new(),
-                // Some shorter, some longer, and the last so that the mean is what it is.
-                took_us: match (n % 2, n + 1 == moved(steps).len()) {
-                    (0, true) => MOVE_US,
-                    (0, false) => MOVE_US - 50_000,
-                    _ => MOVE_US + 50_000,
-                },
+                took_us: MOVE_US,
                 dump_us: 0,
                 restore_us: 0,
                 bytes: 1,

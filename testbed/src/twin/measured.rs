@@ -1,10 +1,12 @@
 //! What a live run of parallel jobs says of itself that its experiment does not: how long its
 //! phases were, and how long its migrations took.
 
+use std::collections::{BTreeMap, VecDeque};
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use dormouse_batch::JobId;
 use dormouse_coordinator::{BatchFacts, BatchStep};
 use dormouse_units::Span;
 use serde::Deserialize;
@@ -14,12 +16,16 @@ use crate::live::Pace;
 use crate::output::OutputError;
 
 /// What a run's twin is given of it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Measured {
     pub(super) pace: Pace,
     /// What a migration took on average, in emulated time; `None` if there was none.
     pub(super) migration: Option<Span>,
+    pub(super) moves: Moves,
 }
+
+/// What each migration of a job took, in order, in emulated time.
+pub(super) type Moves = BTreeMap<JobId, VecDeque<Span>>;
 
 /// As much of the first line as only a live run's log has.
 #[derive(Deserialize)]
@@ -59,7 +65,12 @@ impl Measured {
                 serde_json::from_str(line).map_err(|error| bad(n, error.to_string()))?;
             facts.see(&step);
         }
-        Ok(Self { pace, migration: mean(&facts, pace) })
+        let mut moves = Moves::new();
+        for of in &facts.moves {
+            let took = pace.emulated(Duration::from_micros(of.took_us));
+            moves.entry(of.job).or_default().push_back(took);
+        }
+        Ok(Self { pace, migration: mean(&facts, pace), moves })
     }
 }
 

@@ -48,7 +48,10 @@ impl Twin {
             (Mode::Virtual, _) => "a run of virtual time is its own twin".to_owned(),
             (Mode::Live, Kind::Batch) => {
                 let moving = self.migration.map(|span| {
-                    format!("; moving a job takes {}, as in this run on average", seconds(span))
+                    format!(
+                        "; moving a job takes as long as it did here, {} on average",
+                        seconds(span)
+                    )
                 });
                 format!("in virtual time, on exact processors{}", moving.unwrap_or_default())
             }

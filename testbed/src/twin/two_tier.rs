@@ -1,13 +1,14 @@
 //! The processors of the twin of a live run of parallel jobs: those by which the run is judged,
 //! exact to the phase, and without any chance.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use dormouse_batch::{Executor, JobId, Move, Placement, Tier, Work};
 use dormouse_tasks::ideal::{self, Change, Program};
 use dormouse_units::{Attempt, Span, Time};
 
+use super::measured::Moves;
 use crate::live::Pace;
 
 /// What a microsecond is rounded by: the machine counts nanoseconds, decisions microseconds.
@@ -69,13 +70,15 @@ pub(super) struct TwoTier {
     /// Those that have ended and were not taken yet.
     ended: Vec<JobId>,
     next: Option<Next>,
+    /// How long each migration will take; the experiment says it of others.
+    moves: Moves,
 }
 
 impl TwoTier {
-    /// Idle ones, for jobs with phases as long as this run's.
-    pub(super) fn new(pace: Pace) -> Self {
+    /// Idle ones, for jobs with phases as long as this run's, and migrations that take as long.
+    pub(super) fn new(pace: Pace, moves: Moves) -> Self {
         let (machine, running) = (Machine::default(), BTreeMap::new());
-        Self { pace, machine, running, ended: Vec::new(), next: None }
+        Self { pace, machine, running, ended: Vec::new(), next: None, moves }
     }
 
     fn program(&self, work: &Work, processes: usize) -> Program {
@@ -143,6 +146,8 @@ impl Executor for TwoTier {
                 self.begin(now, &work, Tier::Foreground, on);
             }
             Move::Migrate { on } => {
+                let own = self.moves.get_mut(&key).and_then(VecDeque::pop_front);
+                let cost = own.unwrap_or(cost);
                 self.apply(now, Change::Stand(key));
                 self.machine.coming.insert((since_begin(now + cost), key), on.clone());
             }
@@ -214,7 +219,7 @@ mod tests {
 
     #[test]
     fn jobs_end_when_the_law_says_and_those_of_one_time_in_the_order_of_the_jobs() {
-        let mut on = TwoTier::new(PACE);
+        let mut on = TwoTier::new(PACE, Moves::new());
         // .6 s of each of its seconds are left to the one below it, which then is alone.
         start(&mut on, 0, 3, (10, 0.4), Tier::Foreground, 0);
         start(&mut on, 0, 1, (8, 1.0), Tier::Background, 0);
@@ -230,8 +235,12 @@ mod tests {
         let swap = (Move::Swap, 1, 10.0);
         let kill = (Move::Kill { on: on.clone() }, 2, 12.0);
         let migrate = (Move::Migrate { on }, 1, 15.0);
-        for (by, attempt, end) in [swap, kill, migrate] {
-            let mut on = TwoTier::new(PACE);
+        // Or 3 s, as in the run.
+        let own = Moves::from([(JobId::new(1), [Span::from_secs(3)].into())]);
+        let as_it_was = (migrate.0.clone(), 1, 13.0, own);
+        let all = [swap, kill, migrate].map(|(by, attempt, end)| (by, attempt, end, Moves::new()));
+        for (by, attempt, end, moves) in all.into_iter().chain([as_it_was]) {
+            let mut on = TwoTier::new(PACE, moves);
             start(&mut on, 0, 0, (2, 1.0), Tier::Foreground, 0);
             start(&mut on, 0, 1, (8, 1.0), Tier::Background, 0);
             on.settle(Time::ZERO);

@@ -217,11 +217,6 @@ impl Machine {
         self.with_bucket(|bucket| bucket.pass(span, used));
     }
 
-    /// `span` passes in which this much vCPU time was really used.
-    pub fn pass_measured(&mut self, span: Span, used: Credits) {
-        self.with_bucket(|bucket| bucket.pass_measured(span, used));
-    }
-
     fn with_bucket(&mut self, pass: impl FnOnce(&mut Bucket)) {
         let Some(bucket) = self.bucket.as_mut().filter(|_| !self.frozen) else { return };
         pass(bucket);

@@ -205,12 +205,9 @@ impl Model {
         self.machine.change(task, attempt, |seat| seat.held = false);
     }
 
-    /// Passes time up to `now`, in which this much vCPU time was really used: that is what the
-    /// credits are drained by, whatever the tasks should have used.
-    pub fn pass_measured(&mut self, now: Time, used: Credits) {
-        let span = now.since(self.now);
-        self.progress_by(now);
-        self.machine.pass_measured(span, used);
+    /// Passes time up to `now`.
+    pub fn pass(&mut self, now: Time) {
+        self.advance(now);
     }
 
     /// A task is taken off; what of its work is done, if it was there.
@@ -450,23 +447,6 @@ mod tests {
         vm.head_start(task, attempt, Span::from_secs(7));
         let finished = WorkEvent::Finished { task, attempt };
         assert_eq!(run(&mut vm, Time::from_secs(200)), [(100, finished)]);
-    }
-
-    #[test]
-    fn credits_are_drained_by_what_was_really_used() {
-        let credits = Some(crate::CreditSpec {
-            baseline: Ppm::new(200_000),
-            earned_per_hour: Credits::ZERO,
-            initial: Credits::whole(4),
-            cap: Credits::whole(864),
-        });
-        let spec = MachineSpec { vcpus: 1, memory: Bytes::new(100), credits };
-        let mut vm = Model::new(Time::ZERO, spec);
-        vm.start(Time::ZERO, &work(1, 1_000, &[])).expect("room");
-        vm.pass_measured(Time::from_secs(60), Credits::from_vcpu_micros(30_000_000));
-        assert_eq!(vm.machine().credits(), Some(Credits::from_vcpu_micros(210_000_000)));
-        let task = (TaskId::new(1), Attempt::new(1));
-        assert_eq!(vm.progress(task.0, task.1).map(|p| p.done), Some(Span::from_secs(60)));
     }
 
     #[test]

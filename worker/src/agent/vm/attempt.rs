@@ -87,8 +87,6 @@ pub(crate) struct Attempt {
     pub(crate) ledger: Ledger,
     /// CPU time of the work that it came with, in nanoseconds.
     pub(crate) came_with: u64,
-    /// What of its work the credits were charged for.
-    pub(crate) credited: Ppm,
     /// Its quota is this many times that of its speed, to catch up.
     pub(crate) times: Ppm,
     /// Since when it stands still.

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use dormouse_proto::v1::{CreditBalance, report};
-use dormouse_units::{Credits, Ppm, Span, Time};
+use dormouse_units::{Span, Time};
 use dormouse_vm::WorkEvent;
 
 use super::{
@@ -13,42 +13,26 @@ use super::{
 };
 use crate::agent::report::report;
 
-/// The turn of the credits is computed for tasks that never pause; where they use a little
-/// less, it comes later. This is how often it is looked at then.
+/// How soon it is looked at again at the soonest.
 const SHORTEST: Duration = Duration::from_millis(1);
 
 impl Owner {
-    /// Passes time up to now to the model, with what was really used in it; the time it is.
+    /// Passes time up to now to the model; the time it is. Credits are drained by what the tasks
+    /// are promised: that is what they get, a slice sooner or later.
     pub(crate) fn pass(&mut self) -> Time {
         // A frozen VM's clock stands, and what it will have stood is known at the thaw.
         if self.model.machine().is_frozen() {
             return self.model.now();
         }
-        let used = self.used_since();
         let throttled = self.model.machine().is_throttled();
         let now = self.clock.now().max(self.model.now());
-        self.model.pass_measured(now, used);
+        self.model.pass(now);
         if self.model.machine().is_throttled() != throttled {
             self.refresh_all();
             self.say_credits();
             self.look_again();
         }
         now
-    }
-
-    /// vCPU time that the tasks used since the last time, of a burstable VM.
-    fn used_since(&mut self) -> Credits {
-        if self.model.machine().credits().is_none() {
-            return Credits::ZERO;
-        }
-        let mut used_us = 0;
-        for attempt in self.attempts.iter_mut().filter(|a| a.page.is_some()) {
-            let done = Ppm::new(attempt.done_ppm());
-            let part = done.get().saturating_sub(attempt.credited.get());
-            used_us += Ppm::new(part).of(attempt.order.runtime_us);
-            attempt.credited = done.max(attempt.credited);
-        }
-        Credits::from_vcpu_micros(used_us)
     }
 
     /// Passes time, and does what has come due by it.
@@ -60,7 +44,7 @@ impl Owner {
                     self.checkpoint_is_due((task, attempt), done);
                 }
                 WorkEvent::Finished { task, attempt } => self.time_has_come((task, attempt)),
-                // Holds are told, and the credits are passed with what was measured.
+                // Holds are told, and of the turn of the credits it was heard as time passed.
                 WorkEvent::Checkpointed { .. } | WorkEvent::CreditsTurned(_) => {}
             }
         }

@@ -85,7 +85,6 @@ impl Owner {
             charges: Charges::default(),
             came_with: ledger.part(done),
             ledger,
-            credited: done,
             times: Ppm::ONE,
             standing: None,
             stood: Duration::ZERO,
@@ -164,7 +163,6 @@ impl Owner {
                 let older = birth.done_ppm < attempt.order.done_ppm;
                 attempt.order.done_ppm = attempt.order.done_ppm.min(birth.done_ppm);
                 let done_ppm = attempt.order.done_ppm;
-                attempt.credited = Ppm::new(done_ppm);
                 // What it holds beyond what was due is not counted, and stood still for.
                 attempt.came_with = attempt.ledger.come_with(done);
                 attempt.page = birth.page.map(Arc::new);
