@@ -33,6 +33,8 @@ pub struct LiveFacts {
     pub interruptions: Vec<TookEffect>,
     /// What each host did besides, as it said last. Not kept over a resume.
     pub loads: BTreeMap<HostId, HostLoad>,
+    /// It went on from its log: what is not in that is of the time since.
+    pub resumed: bool,
     /// The most that the clock's alarm rang late, real microseconds.
     pub clock_late_us: u64,
     /// The longest that the journal took to make a step durable, real microseconds.

@@ -47,7 +47,7 @@ pub(crate) fn restore(
         let now = speedup.as_f64();
         return Err(refuse(format!("it ran at speed-up {was}, not {now}: use --speedup {was}")));
     }
-    let mut facts = LiveFacts { share: Ppm::new(share), ..LiveFacts::default() };
+    let mut facts = LiveFacts { share: Ppm::new(share), resumed: true, ..LiveFacts::default() };
     facts.cpu_us = admission::cpu_times(run.setup(), facts.share, speedup);
     let mut hosts: BTreeMap<HostId, RestoredHost> = BTreeMap::new();
     let (mut begun, mut last) = (false, Time::ZERO);

@@ -90,15 +90,23 @@ fn burstable_to_wire(b: Burstable) -> v1::Burstable {
     }
 }
 
+/// When what is reported happened, on the run's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Due {
+    /// This long after the attempt's start was decided on.
+    After(Span),
+    /// Then.
+    At(Time),
+}
+
 /// A report as it was heard.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Heard {
     /// The worker has measured the programs.
     Ready { repetition_us: Vec<u64> },
-    /// Something the run must hear; before it, of an attempt that is over, its account; and a
-    /// finished task's own result, and how long after the decision to start it it should have
-    /// finished.
-    Report { report: Report, ledger: Option<Report>, result: Option<String>, after: Option<Span> },
+    /// Something the run must hear; before it, of an attempt that is over, its account; a
+    /// finished task's own result; and when what it reports happened.
+    Report { report: Report, ledger: Option<Report>, result: Option<String>, due: Option<Due> },
     /// What else the worker's host does.
     Load(v1::HostLoad),
     /// What a machine for parallel jobs says.
@@ -113,7 +121,7 @@ pub(crate) enum Heard {
 pub(crate) fn heard(report: v1::Report) -> Result<Heard, String> {
     use v1::report::Report as Wire;
     let wire = report.report.ok_or("it is empty, or of a kind that this version doesn't know")?;
-    let (mut result, mut ledger, mut after) = (None, None, None);
+    let (mut result, mut ledger, mut due) = (None, None, None);
     let report = match wire {
         Wire::Ready(ready) => return Ok(Heard::Ready { repetition_us: ready.repetition_us }),
         Wire::HostLoad(load) => return Ok(Heard::Load(load)),
@@ -130,7 +138,7 @@ pub(crate) fn heard(report: v1::Report) -> Result<Heard, String> {
         Wire::TaskFinished(it) => {
             let (vm, task, attempt) = of_task(it.task)?;
             ledger = it.ledger.map(|l| of_ledger((vm, task, attempt), l));
-            after = (it.after_us > 0).then_some(Span::from_micros(it.after_us));
+            due = (it.after_us > 0).then_some(Due::After(Span::from_micros(it.after_us)));
             result = Some(it.result).filter(|text| !text.is_empty());
             let (verified, real_cpu_us) = (it.verified, it.cpu_us);
             Report::TaskFinished { vm, task, attempt, verified, real_cpu_us }
@@ -170,6 +178,7 @@ pub(crate) fn heard(report: v1::Report) -> Result<Heard, String> {
             Report::CheckpointFailed { vm, task, attempt, why: it.why }
         }
         Wire::Credits(it) => {
+            due = (it.at_us > 0).then_some(Due::At(Time::from_micros(it.at_us)));
             Report::Credits { vm: VmId::new(it.vm), balance: Credits::from_vcpu_micros(it.vcpu_us) }
         }
         Wire::VmShare(it) => Report::Share {
@@ -187,7 +196,7 @@ pub(crate) fn heard(report: v1::Report) -> Result<Heard, String> {
             return Ok(Heard::Batch(report));
         }
     };
-    Ok(Heard::Report { report, ledger, result, after })
+    Ok(Heard::Report { report, ledger, result, due })
 }
 
 fn of_ledger((vm, task, attempt): (VmId, TaskId, Attempt), of: v1::Ledger) -> Report {
@@ -261,7 +270,7 @@ mod tests {
                 },
                 ledger: None,
                 result: None,
-                after: None
+                due: None
             })
         );
     }

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use dormouse_tests::dormouse;
+use dormouse_tests::{dormouse, live_turn};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
@@ -49,21 +49,9 @@ fn json_in(path: &Path) -> Value {
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }
 
-fn can_run_live() -> bool {
-    let doctor = Command::new(dormouse()).arg("doctor").output().unwrap();
-    let can = doctor.status.success();
-    assert!(can || std::env::var("CI").as_deref() != Ok("true"), "{}", text(&doctor));
-    if !can {
-        println!("skipped: this host can't run live, as `dormouse doctor` says");
-    }
-    can
-}
-
 #[test]
 fn a_live_run_takes_its_speedup_from_what_was_measured() {
-    if !can_run_live() {
-        return;
-    }
+    let Some(_turn) = live_turn() else { return };
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
     fs::write(at.join("tiny.toml"), TINY).unwrap();

@@ -10,29 +10,12 @@ use std::fs;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use dormouse_tests::dormouse;
+use dormouse_tests::{dormouse, live_turn};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
-
-/// Live runs share the processors: one at a time.
-static ONE: Mutex<()> = Mutex::new(());
-
-/// The turn of a live test, or why it can't run here.
-fn turn() -> Option<MutexGuard<'static, ()>> {
-    let turn = ONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let doctor = Command::new(dormouse()).arg("doctor").output().unwrap();
-    if doctor.status.success() {
-        return Some(turn);
-    }
-    let why = String::from_utf8_lossy(&doctor.stdout).into_owned();
-    assert!(std::env::var("CI").as_deref() != Ok("true"), "this host can't run live:\n{why}");
-    println!("skipped: this host can't run live, as `dormouse doctor` says");
-    None
-}
 
 /// Tasks of 300 s on one spot type, which hibernates for good at 400 s, after the first
 /// checkpoints (boot 180 s, due at a third of the work): about half a minute of real time.
@@ -127,7 +110,7 @@ fn nothing_is_left_but(before: &[String]) {
 
 #[test]
 fn tasks_of_a_hibernated_vm_go_on_elsewhere_from_their_checkpoints() {
-    let Some(_turn) = turn() else { return };
+    let Some(_turn) = live_turn() else { return };
     let before = traces();
     let folder = tempfile::tempdir().unwrap();
     let (file, out) = (experiment(folder.path(), HIBERNATES), folder.path().join("out"));
@@ -163,7 +146,7 @@ fn wait_for_event(out: &Path, what: &str, wanted: impl Fn(&Value) -> bool) {
 
 #[test]
 fn a_run_ended_half_way_leaves_nothing_and_a_killed_one_can_go_on() {
-    let Some(_turn) = turn() else { return };
+    let Some(_turn) = live_turn() else { return };
     let before = traces();
     let folder = tempfile::tempdir().unwrap();
     let (file, out) = (experiment(folder.path(), HIBERNATES), folder.path().join("out"));
@@ -223,7 +206,7 @@ fn worker_apart(address: &str, name: &str, root: &Path) -> Child {
 
 #[test]
 fn tasks_of_a_lost_worker_go_on_at_another_from_their_checkpoints() {
-    let Some(_turn) = turn() else { return };
+    let Some(_turn) = live_turn() else { return };
     let before = traces();
     let folder = tempfile::tempdir().unwrap();
     // Without the hibernation: all that goes wrong is the loss. The share of a core leaves room at
@@ -354,7 +337,7 @@ speedup = 60
 
 #[test]
 fn parallel_jobs_move_and_swap_and_come_to_the_right_answers() {
-    let Some(_turn) = turn() else { return };
+    let Some(_turn) = live_turn() else { return };
     let before = traces();
     let folder = tempfile::tempdir().unwrap();
     let (file, out) = (experiment(folder.path(), CONSOLIDATES), folder.path().join("out"));
@@ -428,7 +411,7 @@ speedup = 60
 /// Only builds with debug assertions know this fault.
 #[test]
 fn a_quota_that_is_lifted_for_200_ms_is_not_faithful() {
-    let Some(_turn) = turn() else { return };
+    let Some(_turn) = live_turn() else { return };
     if !cfg!(debug_assertions) {
         return println!("skipped: a build for use has no faults");
     }
@@ -450,7 +433,7 @@ fn a_quota_that_is_lifted_for_200_ms_is_not_faithful() {
 
 #[test]
 fn a_batch_that_is_ended_or_killed_leaves_nothing() {
-    let Some(_turn) = turn() else { return };
+    let Some(_turn) = live_turn() else { return };
     let before = traces();
     // What a killed command leaves in memory the next one removes: that is the one that is ended.
     for signal in [Signal::SIGKILL, Signal::SIGINT] {

@@ -10,27 +10,10 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use dormouse_tests::dormouse;
+use dormouse_tests::{dormouse, live_turn};
 use serde_json::Value;
-
-/// Measurements share the processors: one at a time.
-static ONE: Mutex<()> = Mutex::new(());
-
-/// The turn of a test that measures, or why it can't here.
-fn turn() -> Option<MutexGuard<'static, ()>> {
-    let turn = ONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let doctor = Command::new(dormouse()).arg("doctor").output().unwrap();
-    if doctor.status.success() {
-        return Some(turn);
-    }
-    let why = text(&doctor);
-    assert!(std::env::var("CI").as_deref() != Ok("true"), "this host can't run live:\n{why}");
-    println!("skipped: this host can't run live, as `dormouse doctor` says");
-    None
-}
 
 fn text(output: &Output) -> String {
     let [out, err] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
@@ -80,7 +63,7 @@ fn wait_for(what: &str, mut done: impl FnMut() -> Result<(), String>) {
 
 #[test]
 fn two_tiers_are_measured_and_feed_the_model() {
-    let Some(_turn) = turn() else { return };
+    let Some(_turn) = live_turn() else { return };
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
     let output = run(&mut measure(&out));
@@ -139,7 +122,7 @@ fn two_tiers_are_measured_and_feed_the_model() {
 
 #[test]
 fn whatever_ends_it_leaves_no_process_and_no_group() {
-    let Some(_turn) = turn() else { return };
+    let Some(_turn) = live_turn() else { return };
     let folder = tempfile::tempdir().unwrap();
     let mut command = measure(&folder.path().join("out"));
     let mut measuring = command.stdout(Stdio::null()).spawn().unwrap();

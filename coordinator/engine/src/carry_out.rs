@@ -39,7 +39,9 @@ impl Run {
         match decision {
             Decision::Launch { vm, kind, market } => self.launch(now, *vm, kind, *market, notices),
             Decision::Terminate { vm } => self.terminate(now, *vm)?,
-            Decision::Start { task, vm, mode, reason } => self.start(*task, *vm, *mode, *reason)?,
+            Decision::Start { task, vm, mode, reason } => {
+                self.start(now, *task, *vm, *mode, *reason)?;
+            }
             Decision::Stop { task, vm, keep } => self.stop(*task, *vm, *keep, notices)?,
             Decision::SetMode { task, vm, mode } => {
                 let host = self.alive(*vm)?;
@@ -115,6 +117,7 @@ impl Run {
 
     fn start(
         &mut self,
+        now: Time,
         task: TaskId,
         vm: VmId,
         mode: Mode,
@@ -156,7 +159,7 @@ impl Run {
         if record.state != TaskState::Waiting {
             return Err(Wrong(format!("{task} is not waiting: {:?}", record.state)));
         }
-        record.attempt = record.attempt.next();
+        (record.attempt, record.sent) = (record.attempt.next(), now);
         let (attempt, from, from_attempt) = (record.attempt, record.kept, record.kept_by);
         self.set_state(task, TaskState::Sent(vm));
         match reason {

@@ -134,7 +134,12 @@ impl Run {
                     self.effects.push(Effect::VmResumed { vm, asked });
                     if let Some(record) = self.vms.get_mut(&vm) {
                         let starts = std::mem::take(&mut record.frozen_starts);
-                        self.commands.extend(starts.into_iter().map(Command::StartTask));
+                        for start in starts {
+                            if let Some(task) = self.tasks.get_mut(start.task.get() as usize) {
+                                task.sent = now;
+                            }
+                            self.commands.push(Command::StartTask(start));
+                        }
                     }
                     notices.push_back(Notice::VmResumed { vm });
                 }
@@ -192,7 +197,8 @@ impl Run {
                 if matches!(self.tasks[task.get() as usize].state, TaskState::Sent(_)) {
                     self.set_state(task, TaskState::Running(vm));
                 }
-                notices.push_back(Notice::TaskStarted { task, vm, done: *done });
+                let since = self.tasks[task.get() as usize].sent;
+                notices.push_back(Notice::TaskStarted { task, vm, done: *done, since });
             }
             Report::TaskFinished { verified: true, .. } => {
                 self.set_state(task, TaskState::Finished);

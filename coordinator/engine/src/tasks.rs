@@ -29,6 +29,8 @@ pub struct TaskRecord {
     pub kept: Option<(CheckpointSeq, Ppm)>,
     /// The attempt that took it.
     pub kept_by: Attempt,
+    /// When that was sent to its VM.
+    pub sent: Time,
     /// When it finished.
     pub finished: Option<Time>,
     /// CPU time of all attempts that have ended, real microseconds.

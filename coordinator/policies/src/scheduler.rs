@@ -77,6 +77,8 @@ pub enum Notice {
         vm: VmId,
         /// How much of its work a checkpoint had kept.
         done: Ppm,
+        /// When it was sent there: its time is counted from then.
+        since: Time,
     },
     /// A task has done all its work, verified.
     TaskFinished {

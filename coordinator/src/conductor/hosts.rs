@@ -106,12 +106,12 @@ impl ConductorState {
                 Heard::Load(load) => {
                     self.facts.loads.insert(host, HostLoad::of(load));
                 }
-                Heard::Report { report, ledger, result, after } => {
+                Heard::Report { report, ledger, result, due } => {
                     if let Some(entry) = self.roster.get_mut(host) {
                         entry.numbers.waits(number);
                     }
                     let arrived = Arrived { host, number, report, ledger, result };
-                    self.inbox.put(now, after, arrived);
+                    self.inbox.put(now, due, arrived);
                 }
                 Heard::Batch(_) => {
                     self.lose(host, "it speaks of a parallel job that it was not given".to_owned());
@@ -190,8 +190,10 @@ impl ConductorState {
             self.join(host);
         }
         self.begun = true;
+        // It begins at what the clock shows until then, to the microsecond.
+        let start = self.clock.now();
         self.clock.run();
-        self.feed_now(Event::Begin);
+        self.feed(start, Event::Begin);
     }
 
     /// A host that has measured becomes part of the run.
@@ -206,7 +208,12 @@ impl ConductorState {
     }
 
     pub(super) fn lose(&mut self, host: HostId, why: String) {
-        let Some(entry) = self.roster.get_mut(host).filter(|e| !e.is_lost()) else { return };
+        if self.roster.get(host).is_none_or(Entry::is_lost) {
+            return;
+        }
+        // What it has said before counts.
+        self.hear_until(self.clock.now());
+        let Some(entry) = self.roster.get_mut(host) else { return };
         tracing::warn!(%host, worker = entry.worker, why, "a worker is lost");
         let standing = Standing::Lost { why: why.clone() };
         let joined = std::mem::replace(&mut entry.standing, standing) == Standing::Joined;

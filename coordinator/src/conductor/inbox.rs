@@ -10,7 +10,9 @@
 use std::collections::BTreeMap;
 
 use dormouse_engine::{Command, Report};
-use dormouse_units::{Attempt, HostId, Span, TaskId, Time, VmId};
+use dormouse_units::{Attempt, HostId, TaskId, Time, VmId};
+
+use crate::wire::Due;
 
 /// A report of a worker.
 #[derive(Clone, Debug, PartialEq)]
@@ -105,15 +107,17 @@ impl Inbox {
         self.acts.insert(act, (vm, at));
     }
 
-    /// A report has come at `now`; a finished task's should have come this long `after` its
-    /// start was decided on.
-    pub(super) fn put(&mut self, now: Time, after: Option<Span>, arrived: Arrived) {
+    /// A report has come at `now`, with what it says of its time.
+    pub(super) fn put(&mut self, now: Time, said: Option<Due>, arrived: Arrived) {
         let act = Act::of(&arrived.report).and_then(|act| self.acts.remove(&act));
-        let mut due = act.map_or(now, |(_, at)| at);
+        let mut due = match (act, said) {
+            (Some((_, at)), _) | (None, Some(Due::At(at))) => at.min(now),
+            _ => now,
+        };
         if let Some(of) = attempt_of(&arrived.report)
             && let Some(started) = self.started.get_mut(&of)
         {
-            if let Some(after) = after {
+            if let Some(Due::After(after)) = said {
                 due = started.decided + after;
             }
             due = due.clamp(started.heard.min(now), now);
@@ -147,6 +151,8 @@ impl Inbox {
 
 #[cfg(test)]
 mod tests {
+    use dormouse_units::Span;
+
     use super::*;
 
     fn s(secs: u64) -> Time {
@@ -200,7 +206,7 @@ mod tests {
         for task in [1, 2, 3] {
             inbox.decided(&start(task), s(10));
         }
-        let after = Some(Span::from_secs(20));
+        let after = Some(Due::After(Span::from_secs(20)));
         inbox.put(s(31), after, finished(8, 1));
         inbox.put(s(32), after, finished(7, 2));
         inbox.put(s(32), None, started(1, 9));
@@ -216,7 +222,7 @@ mod tests {
         let mut inbox = Inbox::default();
         inbox.decided(&start(1), s(10));
         inbox.put(s(14), None, started(8, 1));
-        inbox.put(s(15), Some(Span::from_secs(1)), finished(8, 1));
+        inbox.put(s(15), Some(Due::After(Span::from_secs(1))), finished(8, 1));
         assert_eq!(inbox.first_due(), Some(s(14)));
         let ends: Vec<bool> =
             std::iter::from_fn(|| inbox.pop_due(s(15))).map(|(_, a)| ends(&a.report)).collect();

@@ -16,6 +16,11 @@ pub(super) fn notes(experiment: &Experiment, record: &Record, facts: &LiveFacts)
     if let Some(why) = &record.cancelled {
         notes.push(format!("the run was ended before its time: {why}"));
     }
+    if facts.resumed {
+        let not_known =
+            "how late its clock and its journal were before, and what else its hosts did";
+        notes.push(format!("the run was resumed: {not_known}, is not known"));
+    }
     late_decisions(experiment, facts, &mut notes);
     late_interruptions(facts, &mut notes);
     if let Some(why) = &facts.last_refusal {

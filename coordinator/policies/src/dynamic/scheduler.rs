@@ -183,7 +183,7 @@ impl BagScheduler {
         self.reconsider(turn);
     }
 
-    fn task_started(&mut self, turn: &Turn<'_>, task: TaskId, vm: VmId, done: Ppm) {
+    fn task_started(&mut self, task: TaskId, vm: VmId, done: Ppm, since: Time) {
         let Some(progress) = self.floor.task_mut(task).filter(|p| p.on == Some(vm)) else { return };
         progress.done = done;
         let Some(machine) = self.floor.machines.get(&vm) else { return };
@@ -191,11 +191,11 @@ impl BagScheduler {
             .running
             .iter()
             .find(|r| r.task == task)
-            .and_then(|r| Some(turn.now + self.floor.remaining(task, machine.kind, r.mode)?));
+            .and_then(|r| Some(since + self.floor.remaining(task, machine.kind, r.mode)?));
         let machine = self.floor.machines.get_mut(&vm);
         let running = machine.and_then(|m| m.running.iter_mut().find(|r| r.task == task));
         if let Some((running, ends)) = running.zip(ends) {
-            (running.ends, running.since) = (ends, turn.now);
+            (running.ends, running.since) = (ends, since);
         }
     }
 
@@ -293,7 +293,9 @@ impl Scheduler for BagScheduler {
             Notice::VmResumed { vm } => self.vm_resumed(turn, vm),
             Notice::VmPreempting { vm, at } => self.vm_preempting(turn, vm, at),
             Notice::VmLost { vm } => self.vm_lost(turn, vm),
-            Notice::TaskStarted { task, vm, done } => self.task_started(turn, task, vm, done),
+            Notice::TaskStarted { task, vm, done, since } => {
+                self.task_started(task, vm, done, since);
+            }
             Notice::TaskFinished { task, vm } => self.task_finished(turn, task, vm),
             Notice::TaskFailed { task, vm, .. } => self.task_failed(turn, task, vm),
             Notice::TaskStopped { task, vm, done } => {

@@ -373,7 +373,12 @@ impl<'a> World<'a> {
             Attempt { vm, mode, life, left, since: self.now, frozen: true, leaving: false };
         self.settle_account(vm);
         self.attempts.insert(task, attempt);
-        self.notices.push_back(Notice::TaskStarted { task, vm, done: self.done[id] });
+        self.notices.push_back(Notice::TaskStarted {
+            task,
+            vm,
+            done: self.done[id],
+            since: self.now,
+        });
         if self.random.below(100) < self.trouble.failing {
             let at = self.now + runtime.part(Ppm::new(500_000));
             self.at(at, Event::Fails(task, life));

@@ -126,6 +126,11 @@ impl VmClock {
         own
     }
 
+    /// What the run's clock shows when this one shows `at`, if it was ever said.
+    pub(crate) fn of_run(&self, at: Time) -> Option<Time> {
+        Some(self.origin? + at.since(Time::ZERO) + self.skipped)
+    }
+
     /// Stands still from `at` on.
     pub(crate) fn freeze(&mut self, at: Time) {
         self.frozen_since = Some(at);
@@ -171,6 +176,7 @@ mod tests {
         assert_eq!(clock.skipped(), Span::from_secs(30));
         assert_eq!(clock.decided(&asked(base, 6010, 0, 160)), Time::from_secs(30));
         assert_eq!(clock.instant_of(Time::from_secs(30)), base + Duration::from_secs(6));
+        assert_eq!(clock.of_run(Time::from_secs(30)), Some(Time::from_secs(160)));
     }
 
     #[test]
