@@ -1,23 +1,21 @@
 //! The times of a live run's tasks against those of its virtual twin.
 
-use crate::record::{Record, TaskHistory};
+use dormouse_units::TaskId;
+
+use crate::output::span_of;
+use crate::record::Record;
 
 /// For every task that was disturbed in neither, (live − virtual) / virtual of the time from its
-/// first start to its end. Undisturbed is one that came to its end in its only attempt.
+/// start to its end, live as the worker measured it. Undisturbed is one that came to its end in
+/// its only attempt.
 pub(super) fn errors(live: &Record, twin: &Record) -> Vec<f64> {
-    let both = live.tasks.iter().zip(&twin.tasks);
-    both.filter_map(|(live, twin)| {
-        let (live, twin) = (undisturbed_s(live)?, undisturbed_s(twin)?);
+    let both = (0..).map(TaskId::new).zip(live.tasks.iter().zip(&twin.tasks));
+    both.filter_map(|(task, _)| {
+        let (live, twin) = (span_of(live, task)?, span_of(twin, task)?);
+        let (live, twin) = (live.as_secs_f64(), twin.as_secs_f64());
         (twin > 0.0).then(|| live / twin - 1.0)
     })
     .collect()
-}
-
-fn undisturbed_s(task: &TaskHistory) -> Option<f64> {
-    match task.attempts.as_slice() {
-        [only] => Some(task.finished?.since(only.started?).as_secs_f64()),
-        _ => None,
-    }
 }
 
 #[cfg(test)]
@@ -27,6 +25,7 @@ mod tests {
 
     use super::*;
     use crate::calibrate::bag::tests::played;
+    use crate::record::TaskHistory;
 
     #[test]
     fn only_what_was_disturbed_in_neither_is_compared() {

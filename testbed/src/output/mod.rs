@@ -24,7 +24,7 @@ pub(crate) use numbers::secs_or_blank;
 pub use summary::Outcome;
 pub use table::Style;
 pub(crate) use task_times::vm_slices_us;
-pub use task_times::{TaskTime, TaskTimes, task_times};
+pub use task_times::{TaskTime, TaskTimes, span_of, task_times};
 
 pub(crate) use gantt::{COLOURS, HEAD, Rect, Svg, escaped, grid_label, grid_s};
 pub(crate) use report::html;

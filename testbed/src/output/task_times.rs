@@ -82,6 +82,18 @@ pub struct TaskTimes {
     pub checkpoints_missed: u32,
 }
 
+/// From a task's start to its end if it had one attempt, hibernations included. Live it is as the
+/// worker measured it: the log has its end when it was due.
+#[must_use]
+pub fn span_of(record: &Record, task: TaskId) -> Option<Span> {
+    let history = record.tasks.get(task.get() as usize)?;
+    let [only] = history.attempts.as_slice() else { return None };
+    let span = history.finished?.since(only.started?);
+    let time = time_of(record, task, only, record.vms.get(&only.vm)?);
+    let time = time.filter(|_| !record.is_virtual());
+    Some(time.map_or(span, |t| (span + t.took).saturating_sub(t.logged)))
+}
+
 /// What each finished attempt was promised and took.
 #[must_use]
 pub fn task_times(record: &Record) -> Vec<TaskTime> {

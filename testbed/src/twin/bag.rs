@@ -5,7 +5,7 @@ use std::path::Path;
 
 use dormouse_engine::{Event, Run, Setup, Step};
 use dormouse_policies::{Scheduler, StartReason};
-use dormouse_units::{Span, Time, TypeName};
+use dormouse_units::{Span, TaskId, Time, TypeName};
 
 use super::given::Given;
 use super::value::relative;
@@ -14,7 +14,7 @@ use super::{
     Both, Count, Parting, Side, Spread, Standing, TaskRow, Twin, TwinError, VmRow, VmSide,
 };
 use crate::experiment::Kind;
-use crate::output::{Header, Mode, read_log_so_far};
+use crate::output::{Header, Mode, read_log_so_far, span_of};
 use crate::record::{Record, TaskHistory, VmHistory};
 use crate::virtual_run::limit;
 use crate::virtual_time::play;
@@ -83,19 +83,20 @@ fn decided_again(
 fn side_by_side(header: &Header, steps: &Both<Vec<Step>>) -> Twin {
     let experiment = &header.experiment;
     let bag = &experiment.setup.bag.tasks;
-    let record = |steps: &[Step]| {
-        let mut record = Record::new(bag.len());
+    let seen = |mut record: Record, steps: &[Step]| {
         steps.iter().for_each(|step| record.see(step));
         record
     };
-    let (live, twin) = (record(&steps.live), record(&steps.twin));
+    let live = seen(header.record(), &steps.live);
+    let twin = seen(Record::new(bag.len()), &steps.twin);
     let makespan = |of: &Record| of.makespan().map(|end| end.since(Time::ZERO));
     let tasks: Vec<_> = (0..)
         .zip(bag)
         .zip(live.tasks.iter().zip(&twin.tasks))
         .map(|((number, task), (one, other))| {
-            let fates = Both { live: Fate::of(one, &live), twin: Fate::of(other, &twin) };
-            row(number, task.name.clone(), fates)
+            let id = TaskId::new(number);
+            let fates = Both { live: Fate::of(id, one, &live), twin: Fate::of(id, other, &twin) };
+            row(u64::from(number), task.name.clone(), fates)
         })
         .collect();
     let undisturbed = tasks.iter().filter(|row| row.standing == Standing::Undisturbed);
@@ -130,7 +131,7 @@ struct Fate {
 }
 
 impl Fate {
-    fn of(task: &TaskHistory, record: &Record) -> Self {
+    fn of(id: TaskId, task: &TaskHistory, record: &Record) -> Self {
         let vm = task.last().and_then(|a| record.vms.get(&a.vm));
         let lost = task.attempts.iter().filter_map(|a| record.vms.get(&a.vm).map(|vm| a.lost(vm)));
         Self {
@@ -139,6 +140,7 @@ impl Fate {
                 attempts: task.attempts.len(),
                 started: task.attempts.iter().find_map(|a| a.started),
                 finished: task.finished,
+                measured: span_of(record, id),
             },
             kind: vm.map(|vm| vm.kind.clone()),
             migrated: task.attempts.iter().any(|a| a.reason == StartReason::Migrated),

@@ -110,7 +110,7 @@ impl Fate {
             Some(Tier::Background) => "background",
         };
         let Self { attempts, started, finished, .. } = *self;
-        Side { place: place.to_owned(), attempts, started, finished }
+        Side { place: place.to_owned(), attempts, started, finished, measured: None }
     }
 
     /// The tier that it was in from its start to its end, or what disturbed it.

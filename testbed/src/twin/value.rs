@@ -115,13 +115,15 @@ pub struct Side {
     pub started: Option<Time>,
     /// When it was done.
     pub finished: Option<Time>,
+    /// How long it took by its worker's clock, where it is a task that had one attempt.
+    pub measured: Option<Span>,
 }
 
 impl Side {
-    /// From its first start until it was done.
+    /// From its first start until it was done, as it was measured, or else as the log has it.
     #[must_use]
     pub fn took(&self) -> Option<Span> {
-        Some(self.finished?.since(self.started?))
+        self.measured.or_else(|| Some(self.finished?.since(self.started?)))
     }
 }
 

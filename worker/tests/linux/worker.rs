@@ -20,7 +20,7 @@ use dormouse_worker::{
 
 use crate::{harness, task::HELD};
 
-pub(crate) const SOON: Duration = Duration::from_secs(20);
+pub(crate) const SOON: Duration = Duration::from_secs(120);
 
 pub(crate) struct Worker {
     pub(crate) guardian: Guardian,

@@ -348,13 +348,13 @@ impl Model {
                 continue;
             };
             let speed = self.machine.speed(&Seat { held: false, ..*seat });
-            let needed = r.runtime.saturating_sub(r.done).at_speed(speed);
-            if let Some(needed) = needed.filter(|needed| *needed <= free) {
-                r.done = r.runtime;
+            let missing = r.runtime.saturating_sub(r.done);
+            let worked = free.part(speed);
+            if worked >= missing {
+                let needed = missing.at_speed(speed).unwrap_or_default();
                 r.ended.get_or_insert(self.now - free.saturating_sub(needed));
-            } else {
-                r.done = (r.done + free.part(speed)).min(r.runtime);
             }
+            r.done = (r.done + worked).min(r.runtime);
         }
     }
 }
