@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use dormouse_tasks::progress::{self, Clock, ProgressReader};
-use dormouse_units::Attempt;
+use dormouse_units::{Attempt, Ppm};
 
 use super::{
     host::{Host, limit},
@@ -49,6 +49,7 @@ pub(crate) fn take(
     name: &TaskName,
     attempt: Attempt,
     (task, page): (&Task, Option<&ProgressReader>),
+    due: Option<Ppm>,
     after: AfterDump,
 ) -> Result<Snapshot, SnapshotError> {
     let Some(checkpointer) = &host.checkpointer else {
@@ -70,9 +71,10 @@ pub(crate) fn take(
     let noted = || {
         let progress = page.and_then(|page| page.read().ok()).unwrap_or_default();
         dump = Some(Instant::now());
+        let done = u32::try_from(progress.ppm).unwrap_or(0);
         Progress {
             attempt: attempt.get(),
-            progress_ppm: u32::try_from(progress.ppm).unwrap_or(0),
+            progress_ppm: due.map_or(done, |due| due.get().min(done)),
             cpu_ns: u64::try_from(progress.cpu.as_nanos()).unwrap_or(u64::MAX),
         }
     };

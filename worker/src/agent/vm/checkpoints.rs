@@ -88,6 +88,9 @@ impl Owner {
         let place = Place { groups, cpu: attempt.cpu, slot: attempt.slot };
         let cost = Span::from_micros(attempt.order.checkpoint_cost_us);
         attempt.phase = Phase::Dumping;
+        // What it will hold beyond what was due is its wait for CRIU's turn: restored, the task
+        // stands still for that. One that is stopped keeps all it has.
+        let due = attempt.due.filter(|_| !stopping);
         let cpu = attempt.cpu;
         let now = self.pass();
         if self.host.hold_checkpoints && !stopping {
@@ -99,7 +102,7 @@ impl Owner {
         let (host, tell) = (Arc::clone(&self.host), self.tell.clone());
         let taking = spawn_blocking(move || {
             let pages = (&*process, page.as_deref());
-            let result = snapshot::take(&host, &place, &name, key.1, pages, after);
+            let result = snapshot::take(&host, &place, &name, key.1, pages, due, after);
             drop(permit);
             result
         });
@@ -122,10 +125,6 @@ impl Owner {
         let Some(attempt) = self.attempt(key) else { return };
         let Snapshot { checkpoint, ppm, stopped_at, dump, foreign_ns } = snapshot;
         let number = u32::try_from(checkpoint.manifest().sequence).unwrap_or(u32::MAX);
-        // What it holds beyond what was due then is the wait for CRIU's: restored, the task stands
-        // still for it. One that is stopped keeps all it has.
-        let due = attempt.due.filter(|_| attempt.stop.is_none());
-        let ppm = due.map_or(ppm, |due| due.get().min(ppm));
         attempt.pending = Some(Pending {
             number,
             ppm,

@@ -160,11 +160,13 @@ impl Owner {
                 }
                 let done = Ppm::new(birth.done_ppm);
                 // An older checkpoint than the one that was wanted: there is more to do.
-                let older = birth.done_ppm < attempt.order.done_ppm;
-                attempt.order.done_ppm = attempt.order.done_ppm.min(birth.done_ppm);
-                let done_ppm = attempt.order.done_ppm;
-                // What it holds beyond what was due is not counted, and stood still for.
-                attempt.came_with = attempt.ledger.come_with(done);
+                let older = std::mem::replace(&mut attempt.order.done_ppm, birth.done_ppm)
+                    != birth.done_ppm;
+                // The image may hold more than counts: that is stood still for.
+                let holds = birth.page.as_ref().and_then(|page| page.read().ok());
+                let holds = holds.and_then(|progress| u32::try_from(progress.ppm).ok());
+                let came_with = done.max(Ppm::new(holds.unwrap_or_default()));
+                attempt.came_with = attempt.ledger.come_with(came_with);
                 attempt.page = birth.page.map(Arc::new);
                 let took = birth.at.saturating_duration_since(attempt.asked);
                 let process = Arc::new(birth.process);
@@ -172,7 +174,7 @@ impl Owner {
                 let cpu = attempt.cpu;
                 self.host.report(report(report::Report::TaskStarted(TaskStarted {
                     task: task(self.id, key.0.get(), key.1.get()),
-                    done_ppm,
+                    done_ppm: birth.done_ppm,
                     took_us: micros(took),
                 })));
                 if let Some(ended) = birth.ended {
