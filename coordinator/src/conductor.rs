@@ -33,9 +33,9 @@ mod inbox;
 /// How long the workers may take to clean up after the run.
 const CLEAN_UP: Duration = Duration::from_secs(10);
 /// How far behind the clock the conductor listens: by then it has heard of all that was due.
-const BEHIND: Duration = Duration::from_millis(25);
+pub(crate) const BEHIND: Duration = Duration::from_millis(25);
 /// What is heard of later than this happened when it was heard of.
-const LATEST: Duration = Duration::from_millis(100);
+pub(crate) const LATEST: Duration = Duration::from_millis(100);
 /// How often the progress is shown, where somebody looks on.
 const SHOW_EVERY: Duration = Duration::from_millis(250);
 
@@ -152,16 +152,18 @@ impl ConductorState {
         let now = Instant::now();
         let before = |span| self.clock.at(now.checked_sub(span).unwrap_or(now));
         let (until, earliest) = (before(self.behind()), before(LATEST));
-        let just_before = |at: Time| at - Span::from_micros(1);
-        let under_way = self.inbox.under_way_since(earliest).map(just_before);
-        self.hear_until(under_way.map_or(until, |at| at.min(until)));
+        self.hear_until(until, Some(earliest));
     }
 
     /// Hears all reports, and of the time, up to `until` in the order in which they were due: of
-    /// the time first, as in virtual time.
-    fn hear_until(&mut self, until: Time) {
+    /// the time first, as in virtual time. What is under way since `earliest` is waited for, if
+    /// that is given: nothing after it is heard.
+    fn hear_until(&mut self, until: Time, earliest: Option<Time>) {
         let mut ticked = None;
         loop {
+            let under_way = earliest.and_then(|earliest| self.inbox.under_way_since(earliest));
+            let just_before = under_way.map(|at| at - Span::from_micros(1));
+            let until = just_before.map_or(until, |at| at.min(until));
             let tick = self.run.next_wakeup().filter(|at| *at <= until && ticked != Some(*at));
             let first = self.inbox.first_due();
             if let Some(at) = tick.filter(|at| first.is_none_or(|due| *at <= due)) {
@@ -190,16 +192,28 @@ impl ConductorState {
     /// Feeds an event from outside: it happens now, after all that has happened before.
     fn feed_now(&mut self, event: Event) {
         let now = self.clock.now();
-        self.hear_until(now);
+        self.hear_until(now, None);
         self.feed(now, event);
+    }
+
+    /// Ends the run with what is left, unless what has come by now ends it anyway.
+    fn cancel(&mut self, why: impl FnOnce(&Self) -> String) {
+        let now = self.clock.now();
+        self.hear_until(now, None);
+        if self.run.over().is_none() {
+            let why = why(self);
+            self.feed(now, Event::Cancel { why });
+        }
+    }
+
+    fn left(&self) -> String {
+        explain::left(&self.run, &self.facts)
     }
 
     /// Feeds an event that was due at `due`. What comes of it is sent with [`Self::commit`].
     fn feed(&mut self, due: Time, event: Event) {
         let now = Instant::now();
-        let earliest = self.clock.at(now.checked_sub(LATEST).unwrap_or(now));
-        let at = if due < earliest { self.clock.at(now) } else { due };
-        self.last = self.last.max(at);
+        self.last = self.last.max(due);
         let (step, commands) = self.run.handle(self.last, event);
         let late = self.clock.instant_of(self.last).map(|at| now.saturating_duration_since(at));
         self.facts.see(&step);
@@ -301,10 +315,9 @@ impl ConductorState {
             self.punctuality.rang(due.elapsed());
         }
         self.hear_what_is_due();
-        if self.clock.now() >= self.plan.limit && self.run.over().is_none() {
-            let left = explain::left(&self.run, &self.facts);
-            let why = format!("the time limit of {} was reached; {left}", self.plan.limit);
-            self.feed_now(Event::Cancel { why });
+        if self.clock.now() >= self.plan.limit {
+            let limit = self.plan.limit;
+            self.cancel(|it| format!("the time limit of {limit} was reached; {}", it.left()));
         }
     }
 
@@ -322,9 +335,7 @@ impl ConductorState {
 
     fn still_stuck(&mut self, since: u64) {
         if since == self.unstuck && self.run.is_stuck() {
-            let left = explain::left(&self.run, &self.facts);
-            let why = format!("nothing will ever happen again; {left}");
-            self.feed_now(Event::Cancel { why });
+            self.cancel(|it| format!("nothing will ever happen again; {}", it.left()));
         }
     }
 
@@ -460,11 +471,7 @@ impl Actor for Conductor {
             ConductorMsg::Lost { host, why } => state.lose(host, why),
             ConductorMsg::Tick => state.tick(),
             ConductorMsg::StillStuck { since } => state.still_stuck(since),
-            ConductorMsg::Cancel { why } => {
-                if state.run.over().is_none() {
-                    state.feed_now(Event::Cancel { why });
-                }
-            }
+            ConductorMsg::Cancel { why } => state.cancel(|_| why),
             ConductorMsg::Close => {
                 let vms = state.vms.len();
                 tracing::warn!(vms, "the workers did not report all VMs gone in time");

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use dormouse_engine::{Event, Run};
+use dormouse_engine::{Event, Report, Run};
 use dormouse_units::{Bytes, HostId, Ppm, Time};
 use serde_json::Value;
 
@@ -85,6 +85,8 @@ pub(crate) fn restore(
                     host.lost = Some(why.clone());
                 }
             }
+            // An account is a line of its own, before the report that it came with.
+            Event::Machine { report: Report::Ledger { .. }, .. } => {}
             Event::Machine { host, number, .. } => {
                 if let Some(host) = hosts.get_mut(host) {
                     host.heard.insert(*number);

@@ -109,8 +109,8 @@ pub(crate) enum Heard {
     Report { report: Report, ledger: Option<Report>, result: Option<String>, due: Option<Due> },
     /// What else the worker's host does.
     Load(v1::HostLoad),
-    /// What a machine for parallel jobs says.
-    Batch(MachineReport),
+    /// What a machine for parallel jobs says, and when what it reports was due.
+    Batch(MachineReport, Option<Time>),
 }
 
 /// A report in the engine's words.
@@ -192,8 +192,12 @@ pub(crate) fn heard(report: v1::Report) -> Result<Heard, String> {
         | Wire::JobKilled(_)
         | Wire::JobFinished(_)
         | Wire::JobFailed(_)) => {
+            let at = match &other {
+                Wire::JobFinished(it) => it.job.filter(|job| job.at_us > 0).map(|job| job.at_us),
+                _ => None,
+            };
             let report = batch::heard(other)?.ok_or("it is of a kind that nobody knows")?;
-            return Ok(Heard::Batch(report));
+            return Ok(Heard::Batch(report, at.map(Time::from_micros)));
         }
     };
     Ok(Heard::Report { report, ledger, result, due })

@@ -1,8 +1,9 @@
 //! The conductor of a run of parallel jobs: every event passes through it, in one order.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use dormouse_batch::Refusal;
+use dormouse_batch::JobId;
 use dormouse_proto::v1;
 use dormouse_units::Time;
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef};
@@ -11,11 +12,11 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
 
 use super::live::BatchPlan;
-use super::run::{BatchRun, BatchStep, Order};
+use super::run::{BatchRun, BatchStep};
 use super::{BatchFacts, MachineReport};
 use crate::CoordinatorError;
 use crate::clock::{Clock, ClockMsg, DilatedClock};
-use crate::conductor::{ConductorMsg, later};
+use crate::conductor::{ConductorMsg, LATEST, later};
 use crate::journal::{Batch, JournalMsg, Line, Release};
 use crate::live::Progress;
 use crate::session::SessionMsg;
@@ -27,6 +28,9 @@ mod worker;
 
 /// How long the worker may take to clean up after the run.
 const CLEAN_UP: Duration = Duration::from_secs(10);
+/// How far behind the clock it listens: jobs are kept a little ahead, so that their ends are
+/// reported by then, and a decision made late changes what others are due.
+const BEHIND: Duration = Duration::from_millis(5);
 /// How often the progress is shown, where somebody looks on.
 const SHOW_EVERY: Duration = Duration::from_millis(250);
 
@@ -63,7 +67,10 @@ pub(crate) struct BatchState {
     facts: BatchFacts,
     clock: DilatedClock,
     alarm: ActorRef<ClockMsg>,
-    armed: Option<Time>,
+    armed: Option<Instant>,
+    /// Reports in the order in which they will be heard: by when they were due, and by job.
+    waiting: BTreeMap<(Time, JobId, u64), MachineReport>,
+    arrivals: u64,
     last: Time,
     begun: bool,
     worker: Option<Worker>,
@@ -99,58 +106,86 @@ impl BatchState {
             return;
         }
         self.begun = true;
+        let start = self.clock.now();
         self.clock.run();
-        self.last = self.clock.now();
-        self.push(BatchStep {
-            at: self.last,
-            report: Some(MachineReport::Created),
-            ..BatchStep::default()
-        });
-        self.submit();
+        self.take(start, vec![MachineReport::Created]);
     }
 
-    fn submit(&mut self) {
-        if self.run.next_submission().is_some_and(|at| at <= self.last) {
-            let step = self.run.submit(self.last);
-            self.obey(step);
-        }
-    }
-
-    /// Takes in a report of the machine.
-    fn take(&mut self, report: MachineReport) {
-        self.last = self.last.max(self.clock.now());
-        let bad = match &report {
-            MachineReport::Broken { why } => Some(format!("the machine failed: {why}")),
-            MachineReport::Failed { job, why, .. } => Some(format!("{job} failed: {why}")),
-            MachineReport::Destroyed => {
-                if let Some(worker) = &mut self.worker {
-                    worker.has_machine = false;
-                }
-                None
-            }
-            _ => None,
+    /// A report has come. What should end at one instant is heard of at that, in the order of the
+    /// jobs, as in virtual time.
+    pub(super) fn put(&mut self, report: MachineReport, due: Option<Time>) {
+        let now = Instant::now();
+        // What comes before its time waits for it.
+        let due = due.unwrap_or_else(|| self.clock.at(now)).min(self.clock.at(now + LATEST));
+        let job = match &report {
+            MachineReport::Finished { job, .. } => *job,
+            _ => JobId::new(0),
         };
-        if self.over.is_some() {
-            let step = BatchStep { at: self.last, report: Some(report), ..BatchStep::default() };
-            return self.push(step);
-        }
-        let step = self.run.hear(self.last, report);
-        self.obey(step);
-        if let Some(why) = bad {
-            self.cancel(why);
+        self.arrivals += 1;
+        self.waiting.insert((due, job, self.arrivals), report);
+    }
+
+    /// Hears of all that was due a moment ago.
+    pub(super) fn hear_what_is_due(&mut self) {
+        let now = Instant::now();
+        let until = self.clock.at(now.checked_sub(BEHIND).unwrap_or(now));
+        while let Some(at) = self.first_due().filter(|at| *at <= until) {
+            let mut reports = Vec::new();
+            while let Some(first) = self.waiting.first_entry().filter(|e| e.key().0 == at) {
+                reports.push(first.remove());
+            }
+            let earliest = self.clock.at(now.checked_sub(LATEST).unwrap_or(now));
+            let at = if at < earliest { self.clock.at(now) } else { at };
+            self.take(at, reports);
         }
     }
 
-    fn obey(&mut self, step: Result<(BatchStep, Vec<Order>), Refusal>) {
-        match step {
-            Ok((step, orders)) => {
-                self.push(step);
+    /// When a report or a submission is due next.
+    fn first_due(&self) -> Option<Time> {
+        let report = self.waiting.first_key_value().map(|(&(due, ..), _)| due);
+        let runs = self.begun && self.over.is_none();
+        [report, self.run.next_submission().filter(|_| runs)].into_iter().flatten().min()
+    }
+
+    /// Takes in what is of one instant.
+    fn take(&mut self, at: Time, reports: Vec<MachineReport>) {
+        self.last = self.last.max(at);
+        let mut bad = None;
+        for report in &reports {
+            match report {
+                MachineReport::Broken { why } => bad = Some(format!("the machine failed: {why}")),
+                MachineReport::Failed { job, why, .. } => {
+                    bad = Some(format!("{job} failed: {why}"));
+                }
+                MachineReport::Destroyed => {
+                    if let Some(worker) = &mut self.worker {
+                        worker.has_machine = false;
+                    }
+                }
+                _ => {}
+            }
+        }
+        if self.over.is_some() {
+            for report in reports {
+                let at = self.last;
+                self.push(BatchStep { at, report: Some(report), ..BatchStep::default() });
+            }
+            return;
+        }
+        match self.run.hear(self.last, reports) {
+            Ok((steps, orders)) => {
+                for step in steps {
+                    self.push(step);
+                }
                 for order in orders {
                     let command = self.command_of(order);
                     self.command(command);
                 }
             }
             Err(refusal) => self.cancel(refusal.to_string()),
+        }
+        if let Some(why) = bad {
+            self.cancel(why);
         }
     }
 
@@ -160,7 +195,10 @@ impl BatchState {
     }
 
     fn command(&mut self, command: v1::command::Command) {
-        self.commands.push(v1::Command { command: Some(command), ..v1::Command::default() });
+        let since = self.clock.instant_of(self.last).map(|at| at.elapsed()).unwrap_or_default();
+        let late_us = u64::try_from(since.as_micros()).unwrap_or(u64::MAX);
+        let at_us = self.last.as_micros();
+        self.commands.push(v1::Command { command: Some(command), at_us, late_us });
     }
 
     /// Ends the run with jobs left.
@@ -222,30 +260,24 @@ impl BatchState {
         header
     }
 
-    /// Sets the alarm for the next submission, or the time limit, if that is sooner.
+    /// Sets the alarm for what is due next, or the time limit, if that is sooner.
     fn arm(&mut self) {
         let limit = (self.begun && self.over.is_none()).then_some(self.plan.limit);
-        let wanted =
-            limit.map(|limit| self.run.next_submission().map_or(limit, |at| at.min(limit)));
+        let next = [self.first_due(), limit].into_iter().flatten().min();
+        let wanted = next.and_then(|at| self.clock.instant_of(at)).map(|at| at + BEHIND);
         if wanted != self.armed {
             self.armed = wanted;
-            let at = wanted.and_then(|at| self.clock.instant_of(at));
-            let _ = self.alarm.cast(ClockMsg::Arm(at));
+            let _ = self.alarm.cast(ClockMsg::Arm(wanted));
         }
     }
 
     fn tick(&mut self) {
         self.armed = None;
-        if self.over.is_some() {
-            return;
-        }
-        self.last = self.last.max(self.clock.now());
-        if self.last >= self.plan.limit {
+        self.hear_what_is_due();
+        if self.over.is_none() && self.clock.now() >= self.plan.limit {
             let left = self.run.jobs() - self.run.ended();
             let limit = self.plan.limit;
             self.cancel(format!("the time limit of {limit} was reached; {left} jobs are left"));
-        } else {
-            self.submit();
         }
     }
 
@@ -305,6 +337,8 @@ impl Actor for BatchConductor {
             facts: BatchFacts::default(),
             alarm,
             armed: None,
+            waiting: BTreeMap::new(),
+            arrivals: 0,
             last: Time::ZERO,
             begun: false,
             worker: None,

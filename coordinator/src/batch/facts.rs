@@ -1,6 +1,8 @@
 //! What a live run of parallel jobs shows beside its schedule. Folded over its steps.
 
-use dormouse_batch::JobId;
+use std::collections::BTreeMap;
+
+use dormouse_batch::{Event, JobId};
 use dormouse_units::Ppm;
 
 use super::{BatchStep, JobLedger, MachineReport, ProcessUse};
@@ -27,6 +29,9 @@ pub struct BatchFacts {
     pub verified: u64,
     /// Jobs whose answer was wrong.
     pub wrong: Vec<JobId>,
+    /// Jobs that are reported to have ended, of which the scheduler has not heard yet, and whether
+    /// their answers were right.
+    pub reported: BTreeMap<JobId, bool>,
     /// What the host did besides, as it said last.
     pub load: Option<HostLoad>,
 }
@@ -81,17 +86,18 @@ impl BatchFacts {
             Some(MachineReport::Finished { job, verified, uses, ledger, .. }) => {
                 self.ledgers.extend(ledger.map(|ledger| (*job, ledger)));
                 self.uses.extend(uses.iter().map(|u| (*job, *u)));
-                // One that had been killed meanwhile runs again.
-                if step.events.is_empty() {
-                    return;
-                }
-                if *verified {
-                    self.verified += 1;
-                } else {
-                    self.wrong.push(*job);
-                }
+                self.reported.insert(*job, *verified);
             }
             _ => {}
+        }
+        // The scheduler does not hear of one that had been killed meanwhile: it runs again.
+        for event in &step.events {
+            let &Event::Finished { job, .. } = event else { continue };
+            match self.reported.remove(&job) {
+                Some(true) => self.verified += 1,
+                Some(false) => self.wrong.push(job),
+                None => {}
+            }
         }
     }
 }

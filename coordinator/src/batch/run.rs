@@ -95,12 +95,41 @@ impl BatchRun {
         self.ended == self.submissions.len()
     }
 
-    /// Submits all jobs that are due.
+    /// Takes in what the machine reports of this instant, and submits all jobs that are due: the
+    /// scheduler hears of all of it at once. A report of a start that is not the current one any
+    /// more, because the job was killed when it was sent, changes nothing.
     ///
     /// # Errors
     ///
-    /// One of them can't be taken.
-    pub(crate) fn submit(&mut self, now: Time) -> Result<(BatchStep, Vec<Order>), Refusal> {
+    /// A job can't be taken.
+    pub(crate) fn hear(
+        &mut self,
+        now: Time,
+        mut reports: Vec<MachineReport>,
+    ) -> Result<(Vec<BatchStep>, Vec<Order>), Refusal> {
+        let mut events: Vec<_> = reports.iter().filter_map(|r| self.event_of(r)).collect();
+        events.extend(self.submitted(now));
+        let last = reports.pop();
+        let alone = |report| BatchStep { at: now, report: Some(report), ..BatchStep::default() };
+        let mut steps: Vec<_> = reports.into_iter().map(alone).collect();
+        let (step, orders) = self.step(now, events, last)?;
+        steps.push(step);
+        Ok((steps, orders))
+    }
+
+    /// What the scheduler hears of a report.
+    fn event_of(&mut self, report: &MachineReport) -> Option<Event> {
+        let &MachineReport::Finished { job, attempt, .. } = report else { return None };
+        if self.current.get(&job) != Some(&attempt) {
+            return None;
+        }
+        self.current.remove(&job);
+        self.ended += 1;
+        Some(Event::Finished { job, attempt })
+    }
+
+    /// The jobs that are due.
+    fn submitted(&mut self, now: Time) -> Vec<Event> {
         let mut events = Vec::new();
         while let Some(due) = self.submissions.get(self.next).filter(|s| s.submitted <= now) {
             let id = JobId::new(u32::try_from(self.next).unwrap_or(u32::MAX));
@@ -114,31 +143,7 @@ impl BatchRun {
             events.push(Event::Submitted(Job { id, number, processes, estimate, usage }));
             self.next += 1;
         }
-        self.step(now, events, None)
-    }
-
-    /// Takes in a report of the machine. That of a start that is not the current one any more,
-    /// because the job was killed when it was sent, changes nothing.
-    ///
-    /// # Errors
-    ///
-    /// None that a scheduler without submissions has.
-    pub(crate) fn hear(
-        &mut self,
-        now: Time,
-        report: MachineReport,
-    ) -> Result<(BatchStep, Vec<Order>), Refusal> {
-        let events = match report {
-            MachineReport::Finished { job, attempt, .. }
-                if self.current.get(&job) == Some(&attempt) =>
-            {
-                self.current.remove(&job);
-                self.ended += 1;
-                vec![Event::Finished { job, attempt }]
-            }
-            _ => Vec::new(),
-        };
-        self.step(now, events, Some(report))
+        events
     }
 
     fn step(
@@ -211,7 +216,8 @@ mod tests {
             [(Algorithm::Keasy, "kill"), (Algorithm::Reasy, "swap"), (Algorithm::Measy, "move")]
         {
             let mut run = run(algorithm);
-            let (step, orders) = run.submit(Time::ZERO).expect("they fit");
+            let (steps, orders) = run.hear(Time::ZERO, Vec::new()).expect("they fit");
+            let [step] = &steps[..] else { panic!("{steps:?}") };
             assert_eq!((step.events.len(), step.decisions.len()), (2, 2));
             let [Order::Start { tier: Tier::Foreground, .. }, Order::Start { tier, on, .. }] =
                 &orders[..]
@@ -220,7 +226,8 @@ mod tests {
             };
             assert_eq!(*tier, Tier::Background);
             assert!(on.contains(&3), "the idle processor first: {on:?}");
-            let (_, orders) = run.hear(Time::from_secs(9), finished(0, 1)).expect("it is heard");
+            let (_, orders) =
+                run.hear(Time::from_secs(9), vec![finished(0, 1)]).expect("it is heard");
             let what: Vec<_> = orders
                 .iter()
                 .map(|order| match order {
@@ -233,7 +240,7 @@ mod tests {
             // All four foregrounds are idle: nobody has to leave its place.
             assert_eq!(what, ["swap"], "{algorithm}, {expected}");
             assert!(!run.is_over());
-            run.hear(Time::from_secs(20), finished(1, 1)).expect("it is heard");
+            run.hear(Time::from_secs(20), vec![finished(1, 1)]).expect("it is heard");
             assert!(run.is_over(), "{algorithm}");
         }
     }
@@ -248,9 +255,9 @@ mod tests {
         ];
         let mut run =
             BatchRun::new(Config::new(Algorithm::Keasy, 3), UsageInformation::Exact, jobs);
-        let (_, orders) = run.submit(Time::from_secs(1)).expect("they fit");
+        let (_, orders) = run.hear(Time::from_secs(1), Vec::new()).expect("they fit");
         assert!(orders.len() >= 3, "{orders:?}");
-        let (_, orders) = run.hear(Time::from_secs(5), finished(0, 1)).expect("heard");
+        let (_, orders) = run.hear(Time::from_secs(5), vec![finished(0, 1)]).expect("heard");
         let killed = orders.iter().find_map(|o| match o {
             Order::Kill { job, attempt } => Some((*job, *attempt)),
             _ => None,
@@ -262,11 +269,24 @@ mod tests {
             assert!(again, "{orders:?}");
             let before = run.ended();
             let late = finished(job.get(), attempt.get());
-            let (step, orders) = run.hear(Time::from_secs(6), late).expect("heard");
-            assert!(step.events.is_empty() && orders.is_empty());
+            let (steps, orders) = run.hear(Time::from_secs(6), vec![late]).expect("heard");
+            assert!(steps.iter().all(|step| step.events.is_empty()) && orders.is_empty());
             assert_eq!(run.ended(), before);
         } else {
             panic!("nobody was killed: {orders:?}");
         }
+    }
+
+    #[test]
+    fn what_is_of_one_instant_is_heard_of_at_once() {
+        let jobs = vec![submission(1, 0, 1, 10), submission(2, 0, 1, 10), submission(3, 10, 1, 5)];
+        let config = Config::new(Algorithm::Easy, 2);
+        let mut run = BatchRun::new(config, UsageInformation::Exact, jobs);
+        run.hear(Time::ZERO, vec![MachineReport::Created]).expect("they fit");
+        let both = vec![finished(0, 1), finished(1, 1)];
+        let (steps, orders) = run.hear(Time::from_secs(10), both).expect("heard");
+        assert_eq!(steps.iter().map(|step| step.events.len()).collect::<Vec<_>>(), [0, 3]);
+        assert!(steps.iter().all(|step| step.report.is_some()));
+        assert_eq!(orders.len(), 1);
     }
 }

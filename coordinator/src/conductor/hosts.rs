@@ -1,6 +1,6 @@
 //! The conductor's dealings with its workers: who joins, who is lost, what they report.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use dormouse_engine::{Event, Report};
 use dormouse_proto::v1;
@@ -8,7 +8,7 @@ use dormouse_units::{Bytes, HostId, Time};
 use ractor::{Actor, ActorRef};
 
 use super::inbox::Arrived;
-use super::{ConductorMsg, ConductorState, RestoredHost};
+use super::{ConductorMsg, ConductorState, LATEST, RestoredHost};
 use crate::CoordinatorError;
 use crate::admission::{self, Request, Room};
 use crate::facts::HostLoad;
@@ -99,7 +99,9 @@ impl ConductorState {
         if self.roster.get(host).is_none_or(Entry::is_lost) {
             return;
         }
-        let now = self.clock.now();
+        let came = Instant::now();
+        let now = self.clock.at(came);
+        let earliest = self.clock.at(came.checked_sub(LATEST).unwrap_or(came));
         for (number, heard) in heard {
             match heard {
                 Heard::Ready { repetition_us } => self.ready(host, repetition_us),
@@ -111,9 +113,9 @@ impl ConductorState {
                         entry.numbers.waits(number);
                     }
                     let arrived = Arrived { host, number, report, ledger, result };
-                    self.inbox.put(now, due, arrived);
+                    self.inbox.put((earliest, now), due, arrived);
                 }
-                Heard::Batch(_) => {
+                Heard::Batch(..) => {
                     self.lose(host, "it speaks of a parallel job that it was not given".to_owned());
                     return;
                 }
@@ -212,7 +214,7 @@ impl ConductorState {
             return;
         }
         // What it has said before counts.
-        self.hear_until(self.clock.now());
+        self.hear_until(self.clock.now(), None);
         let Some(entry) = self.roster.get_mut(host) else { return };
         tracing::warn!(%host, worker = entry.worker, why, "a worker is lost");
         let standing = Standing::Lost { why: why.clone() };

@@ -107,8 +107,14 @@ impl Inbox {
         self.acts.insert(act, (vm, at));
     }
 
-    /// A report has come at `now`, with what it says of its time.
-    pub(super) fn put(&mut self, now: Time, said: Option<Due>, arrived: Arrived) {
+    /// A report has come at `now`, with what it says of its time. What was due before `earliest`
+    /// happened when it came.
+    pub(super) fn put(
+        &mut self,
+        (earliest, now): (Time, Time),
+        said: Option<Due>,
+        arrived: Arrived,
+    ) {
         let act = Act::of(&arrived.report).and_then(|act| self.acts.remove(&act));
         let mut due = match (act, said) {
             (Some((_, at)), _) | (None, Some(Due::At(at))) => at.min(now),
@@ -121,11 +127,13 @@ impl Inbox {
                 due = started.decided + after;
             }
             due = due.clamp(started.heard.min(now), now);
+            due = if due < earliest { now } else { due };
             started.heard = due;
             if ends(&arrived.report) {
                 self.started.remove(&of);
             }
         }
+        let due = if due < earliest { now } else { due };
         self.arrivals += 1;
         self.waiting.insert((due, arrived.report.vm(), self.arrivals), arrived);
     }
@@ -207,12 +215,12 @@ mod tests {
             inbox.decided(&start(task), s(10));
         }
         let after = Some(Due::After(Span::from_secs(20)));
-        inbox.put(s(31), after, finished(8, 1));
-        inbox.put(s(32), after, finished(7, 2));
-        inbox.put(s(32), None, started(1, 9));
+        inbox.put((Time::ZERO, s(31)), after, finished(8, 1));
+        inbox.put((Time::ZERO, s(32)), after, finished(7, 2));
+        inbox.put((Time::ZERO, s(32)), None, started(1, 9));
         // Of a task whose start is not known, and of one that should not be over yet.
-        inbox.put(s(33), after, finished(2, 77));
-        inbox.put(s(29), after, finished(9, 3));
+        inbox.put((Time::ZERO, s(33)), after, finished(2, 77));
+        inbox.put((Time::ZERO, s(29)), after, finished(9, 3));
         assert_eq!(order(&mut inbox), [(29, 9), (30, 7), (30, 8), (32, 1)]);
         assert_eq!(inbox.first_due(), Some(s(33)));
     }
@@ -221,8 +229,8 @@ mod tests {
     fn an_attempt_does_not_end_before_it_has_begun() {
         let mut inbox = Inbox::default();
         inbox.decided(&start(1), s(10));
-        inbox.put(s(14), None, started(8, 1));
-        inbox.put(s(15), Some(Due::After(Span::from_secs(1))), finished(8, 1));
+        inbox.put((Time::ZERO, s(14)), None, started(8, 1));
+        inbox.put((Time::ZERO, s(15)), Some(Due::After(Span::from_secs(1))), finished(8, 1));
         assert_eq!(inbox.first_due(), Some(s(14)));
         let ends: Vec<bool> =
             std::iter::from_fn(|| inbox.pop_due(s(15))).map(|(_, a)| ends(&a.report)).collect();
@@ -240,14 +248,18 @@ mod tests {
             let report = Report::VmFrozen { vm: VmId::new(vm), real_took_us: 1 };
             Arrived { report, ..finished(vm, 0) }
         };
-        inbox.put(s(12), None, frozen(7));
-        inbox.put(s(13), None, frozen(3));
+        inbox.put((Time::ZERO, s(12)), None, frozen(7));
+        inbox.put((Time::ZERO, s(13)), None, frozen(3));
         assert_eq!(inbox.under_way_since(s(9)), Some(s(10)));
-        inbox.put(s(14), None, frozen(4));
+        inbox.put((Time::ZERO, s(14)), None, frozen(4));
         assert_eq!(inbox.under_way_since(s(9)), None);
         // One that nobody has asked for.
-        inbox.put(s(14), None, frozen(5));
+        inbox.put((Time::ZERO, s(14)), None, frozen(5));
         assert_eq!(order(&mut inbox), [(10, 3), (10, 4), (10, 7), (14, 5)]);
+        // One that comes later than that happened then.
+        inbox.decided(&freeze(6), s(10));
+        inbox.put((s(12), s(16)), None, frozen(6));
+        assert_eq!(order(&mut inbox), [(16, 6)]);
         // It is not waited for after it has been destroyed, nor for ever.
         inbox.decided(&freeze(3), s(20));
         inbox.decided(&freeze(4), s(21));

@@ -161,7 +161,7 @@ impl Life {
                     let _ = owner.send(vm::Message::ask(Ask::Destroy));
                 }
                 None if self.machines.contains_key(&at.vm) => {
-                    self.ask_machine(at.vm, parallel::Ask::Destroy);
+                    self.ask_machine(at.vm, parallel::Ask::Destroy, asked);
                     self.machines.remove(&at.vm);
                 }
                 None => self.host.report(vm_destroyed(at.vm)),
@@ -175,13 +175,17 @@ impl Life {
             command::Command::SetMode(set) => self.ask(set.vm, Ask::SetMode(set), asked),
             command::Command::CreateMachine(create) => self.create_machine(create),
             command::Command::StartJob(start) => {
-                self.ask_machine(of(start.job), parallel::Ask::Start(start));
+                self.ask_machine(of(start.job), parallel::Ask::Start(start), asked);
             }
             command::Command::PromoteJob(job) => {
-                self.ask_machine(job.vm, parallel::Ask::Promote(job));
+                self.ask_machine(job.vm, parallel::Ask::Promote(job), asked);
             }
-            command::Command::MoveJob(to) => self.ask_machine(of(to.job), parallel::Ask::Move(to)),
-            command::Command::KillJob(job) => self.ask_machine(job.vm, parallel::Ask::Kill(job)),
+            command::Command::MoveJob(to) => {
+                self.ask_machine(of(to.job), parallel::Ask::Move(to), asked);
+            }
+            command::Command::KillJob(job) => {
+                self.ask_machine(job.vm, parallel::Ask::Kill(job), asked);
+            }
         }
         Ok(())
     }
@@ -197,8 +201,8 @@ impl Life {
         self.machines.insert(id, tell);
     }
 
-    fn ask_machine(&self, vm: u32, ask: parallel::Ask) {
-        let message = parallel::Message::Ask(ask, Instant::now());
+    fn ask_machine(&self, vm: u32, ask: parallel::Ask, asked: Asked) {
+        let message = parallel::Message::Ask(ask, asked.decided());
         let sent = self.machines.get(&vm).is_some_and(|owner| owner.send(message).is_ok());
         if !sent {
             self.host.report(vm_failed(vm, format!("there is no machine {vm} on this worker")));

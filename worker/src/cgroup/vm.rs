@@ -355,6 +355,17 @@ impl Vm {
         // the kernel refuses.
         let is_first = after.vcpu.is_some_and(|after| before.vcpu.is_none_or(|b| b.le(after)));
         if is_first {
+            // A slot may still have more than the vCPU is to have: what was lifted is put back
+            // after the vCPU was given less.
+            if let Some(limit) = after.vcpu {
+                for ((slot, before), after) in Slot::BOTH.iter().zip(before.slots).zip(after.slots)
+                {
+                    if before.is_some_and(|before| !before.le(limit)) {
+                        let below = after.or(Some(limit));
+                        cpu::set_quota(&group.join(slot.name()), v2, below)?;
+                    }
+                }
+            }
             vcpu()?;
         }
         for ((slot, before), after) in Slot::BOTH.iter().zip(before.slots).zip(after.slots) {

@@ -12,7 +12,7 @@ use crate::workspace::TaskName;
 pub struct Progress {
     /// Which attempt at the task this is; the first is 1.
     pub attempt: u32,
-    /// Work done, in millionths.
+    /// What counts of its work, in millionths: what was due to be kept. It may hold more.
     pub progress_ppm: u32,
     /// CPU time spent on it so far, over all VMs, in nanoseconds.
     pub cpu_ns: u64,

@@ -239,6 +239,9 @@ impl Model {
         if let Some(r) = self.running.iter_mut().find(|r| r.is((task, attempt))) {
             r.done = r.runtime.part(done);
             r.ended = None;
+            if std::mem::take(&mut r.finished) {
+                self.machine.change(task, attempt, |seat| seat.held = false);
+            }
         }
     }
 

@@ -90,16 +90,19 @@ impl BatchState {
                     use dormouse_engine::Report;
                     match report {
                         Report::VmCreated { .. } => self.begin(),
-                        Report::VmDestroyed { .. } => self.take(MachineReport::Destroyed),
-                        Report::VmFailed { why, .. } => self.take(MachineReport::Broken { why }),
+                        Report::VmDestroyed { .. } => self.put(MachineReport::Destroyed, None),
+                        Report::VmFailed { why, .. } => {
+                            self.put(MachineReport::Broken { why }, None);
+                        }
                         // Those of another kind of VM.
                         _ => {}
                     }
                 }
                 Heard::Load(load) => self.facts.load = Some(HostLoad::of(load)),
-                Heard::Batch(report) => self.take(report),
+                Heard::Batch(report, due) => self.put(report, due),
             }
         }
+        self.hear_what_is_due();
     }
 
     fn create_machine(&mut self) {

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use dormouse_proto::v1::{JobFailed, JobFinished, JobKilled, report};
+use dormouse_proto::v1::{JobFailed, JobFinished, JobKilled, JobRef, report};
 use dormouse_units::{Attempt, TaskId};
 use tokio::task::spawn_blocking;
 
@@ -59,6 +59,7 @@ impl Owner {
 
     /// Reports what came of a job whose parent has ended like this.
     fn conclude(&mut self, key: Key, ended: Ended) {
+        let at_us = self.pace.due_us(key, Instant::now());
         let Some(job) = self.take_out(key) else { return };
         let (job_ref, uses) = (self.job_ref(key), job.meter.uses(self.quota(), self.tick));
         let ledger = Some(job.ledger.told());
@@ -69,6 +70,7 @@ impl Owner {
         } else {
             match verdict(&self.host, &job.name, ended) {
                 Ok((verified, result)) => {
+                    let job_ref = job_ref.map(|job| JobRef { at_us, ..job });
                     let finished = JobFinished { job: job_ref, verified, result, uses, ledger };
                     self.host.report(report(report::Report::JobFinished(finished)));
                 }

@@ -29,6 +29,9 @@ const LEAST: i64 = -7;
 /// How much earlier than due a job is kept: its end takes that long to be reported.
 const EARLY: Duration = Duration::from_millis(8);
 
+/// The most by which a job can be through before it should be.
+const FORESEEN: Duration = Duration::from_millis(100);
+
 /// CPU time that the end of a process takes, in nanoseconds: owed to one that has done its work.
 const END_NS: i64 = 3_000_000;
 
@@ -147,6 +150,19 @@ impl Pace {
             self.ideal.apply(change.clone());
         }
         self.ideal.advance(now);
+    }
+
+    /// When a job that is over here should be, on the run's clock in emulated microseconds; zero
+    /// where nobody says.
+    pub(crate) fn due_us(&mut self, key: Key, now: Instant) -> u64 {
+        self.advance(now, |_| false);
+        let mut machine = self.ideal.clone();
+        let limit = machine.now() + FORESEEN;
+        machine.advance_to_end(key, limit);
+        let emulated_us = |at: Duration| {
+            (at.as_nanos() * u128::from(self.emulated_us) + 500_000_000) / 1_000_000_000
+        };
+        machine.ended(key).map_or(0, |at| u64::try_from(emulated_us(at)).unwrap_or(0))
     }
 
     /// What a process is to be given that is behind by so much, and whose job is through, in the

@@ -121,8 +121,7 @@ impl Owner {
         self.refresh(attempt.cpu);
         let keeps = attempt.stop.is_some() || attempt.wrong.is_some();
         let (host, name) = (Arc::clone(&self.host), attempt.name.clone());
-        // Unlinking takes as long as the disk likes: it must not make others' ends late.
-        spawn_blocking(move || {
+        let clean = move || {
             let ours = host.places.release(host.workspace(), &name, key.0, key.1);
             if ours
                 && !keeps
@@ -131,7 +130,14 @@ impl Owner {
                 // Removed at the end of the run at the latest.
                 tracing::warn!(why = explain(&error), "checkpoints of {name} are left");
             }
-        });
+        };
+        if finished {
+            // Unlinking takes as long as the disk likes: it must not make others' ends late.
+            spawn_blocking(clean);
+        } else {
+            // Another attempt may follow at once, and need the place and the checkpoints.
+            clean();
+        }
         Some((ledger, attempt))
     }
 
