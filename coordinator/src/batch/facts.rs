@@ -25,6 +25,8 @@ pub struct BatchFacts {
     pub uses: Vec<(JobId, ProcessUse)>,
     /// What every job that came to its end was due and got in its last start.
     pub ledgers: Vec<(JobId, JobLedger)>,
+    /// How much later than it was heard of each job ended; below zero: earlier.
+    pub late_us: BTreeMap<JobId, i64>,
     /// Jobs whose answer was right.
     pub verified: u64,
     /// Jobs whose answer was wrong.
@@ -83,10 +85,11 @@ impl BatchFacts {
                 self.kills.push((*job, *done));
                 self.uses.extend(uses.iter().map(|u| (*job, *u)));
             }
-            Some(MachineReport::Finished { job, verified, uses, ledger, .. }) => {
+            Some(MachineReport::Finished { job, verified, uses, ledger, late_us, .. }) => {
                 self.ledgers.extend(ledger.map(|ledger| (*job, ledger)));
                 self.uses.extend(uses.iter().map(|u| (*job, *u)));
                 self.reported.insert(*job, *verified);
+                self.late_us.insert(*job, *late_us);
             }
             _ => {}
         }

@@ -82,6 +82,10 @@ pub enum MachineReport {
         /// What it was due and got; `None` where nobody kept count.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ledger: Option<JobLedger>,
+        /// How much later than due, which is when it is heard of, it really ended; below zero:
+        /// earlier.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        late_us: i64,
     },
     /// A job failed.
     Failed {
@@ -165,8 +169,8 @@ pub(crate) fn heard(report: v1::report::Report) -> Result<Option<MachineReport>,
         Wire::JobFinished(it) => {
             let (job, attempt) = of_job(it.job)?;
             let uses = it.uses.iter().map(process_use).collect();
-            let (verified, ledger) = (it.verified, ledger(it.ledger));
-            MachineReport::Finished { job, attempt, verified, uses, ledger }
+            let (verified, ledger, late_us) = (it.verified, ledger(it.ledger), it.late_us);
+            MachineReport::Finished { job, attempt, verified, uses, ledger, late_us }
         }
         Wire::JobFailed(it) => {
             let (job, attempt) = of_job(it.job)?;
@@ -174,6 +178,11 @@ pub(crate) fn heard(report: v1::report::Report) -> Result<Option<MachineReport>,
         }
         _ => return Ok(None),
     }))
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+const fn is_zero(number: &i64) -> bool {
+    *number == 0
 }
 
 fn of_job(of: Option<v1::JobRef>) -> Result<(JobId, Attempt), String> {

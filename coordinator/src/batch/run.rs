@@ -207,7 +207,7 @@ mod tests {
     fn finished(job: u32, attempt: u32) -> MachineReport {
         let (job, attempt) = (JobId::new(job), Attempt::new(attempt));
         let (verified, uses, ledger) = (true, Vec::new(), None);
-        MachineReport::Finished { job, attempt, verified, uses, ledger }
+        MachineReport::Finished { job, attempt, verified, uses, ledger, late_us: 0 }
     }
 
     #[test]

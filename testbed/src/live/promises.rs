@@ -66,6 +66,9 @@ pub(crate) fn promises(
     story.told()
 }
 
+/// An end that is reported this late happened when it came (the coordinator's rule).
+const HEARD_LATE_US: i64 = 100_000;
+
 /// What is known of a job that has started.
 #[derive(Debug)]
 struct Known {
@@ -79,6 +82,8 @@ struct Known {
 struct Story<'a> {
     submissions: &'a [Submission],
     pace: Pace,
+    /// How much later than it was heard of each ended, real microseconds.
+    late_us: &'a BTreeMap<JobId, i64>,
     /// What its moves came to, in their order.
     moves: BTreeMap<JobId, std::vec::IntoIter<&'a MoveFact>>,
     known: BTreeMap<JobId, Known>,
@@ -92,7 +97,8 @@ impl<'a> Story<'a> {
             moves.entry(fact.job).or_default().push(fact);
         }
         let moves = moves.into_iter().map(|(job, facts)| (job, facts.into_iter())).collect();
-        Self { submissions, pace, moves, known: BTreeMap::new(), changes: Vec::new() }
+        let late_us = &facts.late_us;
+        Self { submissions, pace, late_us, moves, known: BTreeMap::new(), changes: Vec::new() }
     }
 
     fn start(&self, key: JobId, tier: Tier, on: &Placement) -> Option<Change<JobId>> {
@@ -179,6 +185,18 @@ impl<'a> Story<'a> {
         }
     }
 
+    /// When a job really ended that was heard of at `end`, which is when it was due.
+    fn really(&self, job: JobId, end: Time) -> Time {
+        let late_us = self.late_us.get(&job).copied().unwrap_or_default();
+        let span = self.pace.emulated(Duration::from_micros(late_us.unsigned_abs()));
+        match late_us {
+            // It was heard of when it came.
+            HEARD_LATE_US.. => end,
+            0.. => end + span,
+            ..0 => end - span,
+        }
+    }
+
     fn told(mut self) -> Vec<Promise> {
         // Those of the same time stay in their order.
         self.changes.sort_by_key(|(at, _)| *at);
@@ -203,7 +221,7 @@ impl<'a> Story<'a> {
                 number: self.submissions.get(job.get() as usize).map_or(0, |s| s.number),
                 life: known.life,
                 promised: self.pace.emulated(through.saturating_sub(begun)),
-                took: end.since(known.begun),
+                took: self.really(job, end).since(known.begun),
                 moving: self.pace.emulated(Duration::from_micros(known.moving_us)),
             }
         };

@@ -59,7 +59,7 @@ impl Owner {
 
     /// Reports what came of a job whose parent has ended like this.
     fn conclude(&mut self, key: Key, ended: Ended) {
-        let at_us = self.pace.due_us(key, Instant::now());
+        let (at_us, late_us) = self.pace.due(key, Instant::now());
         let Some(job) = self.take_out(key) else { return };
         let (job_ref, uses) = (self.job_ref(key), job.meter.uses(self.quota(), self.tick));
         let ledger = Some(job.ledger.told());
@@ -71,7 +71,8 @@ impl Owner {
             match verdict(&self.host, &job.name, ended) {
                 Ok((verified, result)) => {
                     let job_ref = job_ref.map(|job| JobRef { at_us, ..job });
-                    let finished = JobFinished { job: job_ref, verified, result, uses, ledger };
+                    let finished =
+                        JobFinished { job: job_ref, verified, result, uses, ledger, late_us };
                     self.host.report(report(report::Report::JobFinished(finished)));
                 }
                 Err(why) => self.say_failed(key, why),

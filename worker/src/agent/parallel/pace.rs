@@ -152,17 +152,21 @@ impl Pace {
         self.ideal.advance(now);
     }
 
-    /// When a job that is over here should be, on the run's clock in emulated microseconds; zero
-    /// where nobody says.
-    pub(crate) fn due_us(&mut self, key: Key, now: Instant) -> u64 {
+    /// When a job that is over here should be, on the run's clock in emulated microseconds (zero
+    /// where nobody says), and how much later than that it is now, in real ones.
+    pub(crate) fn due(&mut self, key: Key, now: Instant) -> (u64, i64) {
         self.advance(now, |_| false);
+        let now = self.time(now);
         let mut machine = self.ideal.clone();
         let limit = machine.now() + FORESEEN;
         machine.advance_to_end(key, limit);
         let emulated_us = |at: Duration| {
             (at.as_nanos() * u128::from(self.emulated_us) + 500_000_000) / 1_000_000_000
         };
-        machine.ended(key).map_or(0, |at| u64::try_from(emulated_us(at)).unwrap_or(0))
+        let us = |span: Duration| i64::try_from(span.as_micros()).unwrap_or(i64::MAX);
+        machine
+            .ended(key)
+            .map_or((0, 0), |at| (u64::try_from(emulated_us(at)).unwrap_or(0), us(now) - us(at)))
     }
 
     /// What a process is to be given that is behind by so much, and whose job is through, in the
