@@ -34,8 +34,8 @@ mod inbox;
 const CLEAN_UP: Duration = Duration::from_secs(10);
 /// How far behind the clock the conductor listens: by then it has heard of all that was due.
 pub(crate) const BEHIND: Duration = Duration::from_millis(25);
-/// What is heard of later than this happened when it was heard of.
-pub(crate) const LATEST: Duration = Duration::from_millis(100);
+/// What comes later than this after it was due happened when it came.
+pub const LATEST: Duration = Duration::from_millis(100);
 /// How often the progress is shown, where somebody looks on.
 const SHOW_EVERY: Duration = Duration::from_millis(250);
 

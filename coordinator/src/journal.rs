@@ -21,7 +21,7 @@ use crate::session::SessionMsg;
 pub(crate) struct Release {
     pub(crate) session: ActorRef<SessionMsg>,
     pub(crate) commands: Vec<v1::Command>,
-    /// Its last report that is durable with these steps; zero: none of them is a report of it.
+    /// The report up to which all are durable with these steps; zero: that is no news.
     pub(crate) durable: u64,
     /// When they were decided on.
     pub(crate) decided: Instant,

@@ -38,6 +38,7 @@ pub use batch::{
     MoveFact, ProcessUse, phases_of,
 };
 pub use clock::Speedup;
+pub use conductor::LATEST;
 pub use error::CoordinatorError;
 pub use facts::{CheckpointCost, HostFact, HostLoad, Latency, LiveFacts, TookEffect};
 pub use live::{BoundRun, Conducted, LiveRun, Observer, Progress};

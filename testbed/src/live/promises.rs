@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use dormouse_batch::{Decision, Event, JobId, Move, Placement, Submission, Tier};
-use dormouse_coordinator::{BatchFacts, MoveFact};
+use dormouse_coordinator::{BatchFacts, LATEST, MoveFact};
 use dormouse_tasks::ideal::{Change, Machine};
 use dormouse_units::{Span, Time};
 
@@ -65,9 +65,6 @@ pub(crate) fn promises(
     }
     story.told()
 }
-
-/// An end that is reported this late happened when it came (the coordinator's rule).
-const HEARD_LATE_US: i64 = 100_000;
 
 /// What is known of a job that has started.
 #[derive(Debug)]
@@ -190,10 +187,10 @@ impl<'a> Story<'a> {
         let late_us = self.late_us.get(&job).copied().unwrap_or_default();
         let span = self.pace.emulated(Duration::from_micros(late_us.unsigned_abs()));
         match late_us {
-            // It was heard of when it came.
-            HEARD_LATE_US.. => end,
-            0.. => end + span,
             ..0 => end - span,
+            // It was heard of when it came.
+            _ if Duration::from_micros(late_us.unsigned_abs()) >= LATEST => end,
+            _ => end + span,
         }
     }
 
