@@ -16,6 +16,7 @@ use tokio::sync::watch;
 use crate::admission::Room;
 use crate::clock::{Clock, ClockMsg, DilatedClock};
 use crate::journal::{Batch, JournalMsg, Line, Release};
+use crate::link::Owed;
 use crate::live::{Plan, Progress};
 use crate::punctuality::Punctuality;
 use crate::roster::{Roster, Standing};
@@ -117,7 +118,7 @@ pub(crate) struct ConductorState {
     roster: Roster,
     batch: Batch,
     /// What the batch under way has for each host.
-    outgoing: BTreeMap<HostId, Vec<v1::Command>>,
+    outgoing: BTreeMap<HostId, Vec<Owed>>,
     /// VMs that were ordered and not reported destroyed.
     vms: BTreeSet<(HostId, VmId)>,
     header: Option<Value>,
@@ -212,10 +213,9 @@ impl ConductorState {
 
     /// Feeds an event that was due at `due`. What comes of it is sent with [`Self::commit`].
     fn feed(&mut self, due: Time, event: Event) {
-        let now = Instant::now();
         self.last = self.last.max(due);
+        let since = self.clock.instant_of(self.last).unwrap_or_else(Instant::now);
         let (step, commands) = self.run.handle(self.last, event);
-        let late = self.clock.instant_of(self.last).map(|at| now.saturating_duration_since(at));
         self.facts.see(&step);
         self.forget_checkpoints(&step);
         for command in commands {
@@ -224,8 +224,8 @@ impl ConductorState {
                 self.vms.insert((host, vm));
             }
             self.inbox.decided(&command, self.last);
-            let command = self.loads.command(command, self.last, late.unwrap_or_default());
-            self.outgoing.entry(host).or_default().push(command);
+            let command = self.loads.command(command, Some(self.last));
+            self.outgoing.entry(host).or_default().push(Owed { command, since });
         }
         self.batch.steps.push(Line::Bag(Box::new(step)));
     }
@@ -260,8 +260,8 @@ impl ConductorState {
             let news = is_part.then(|| entry.numbers.news()).flatten();
             let Some(session) = entry.session.clone() else { continue };
             if news.is_some() || !commands.is_empty() {
-                let (durable, decided) = (news.unwrap_or_default(), Instant::now());
-                batch.releases.push(Release { session, commands, durable, decided });
+                let durable = news.unwrap_or_default();
+                batch.releases.push(Release { session, commands, durable });
             }
         }
         let _ = self.journal.cast(JournalMsg::Append(batch));

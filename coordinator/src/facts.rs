@@ -29,7 +29,8 @@ pub struct LiveFacts {
     pub restores: Vec<Latency>,
     /// What each checkpoint cost.
     pub checkpoints: Vec<CheckpointCost>,
-    /// When each hibernation and resume was asked for and when it took effect.
+    /// When each hibernation and resume was asked for, and since when it counts. How long each
+    /// really took is in `freezes` and `thaws`.
     pub interruptions: Vec<TookEffect>,
     /// What each host did besides, as it said last. Not kept over a resume.
     pub loads: BTreeMap<HostId, HostLoad>,
@@ -110,7 +111,8 @@ pub struct CheckpointCost {
     pub real_criu_us: u64,
 }
 
-/// An injected event: asked for, and in effect. Both in emulated time.
+/// An injected event: asked for, and since when it counts, both in emulated time. The two are the
+/// same unless the worker's report came later than [`crate::LATEST`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TookEffect {
     /// The VM.
@@ -119,7 +121,7 @@ pub struct TookEffect {
     pub resume: bool,
     /// When it was asked for.
     pub asked: Time,
-    /// When it had taken effect.
+    /// Since when it counts.
     pub effect: Time,
 }
 

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use dormouse_engine::Step;
-use dormouse_proto::v1;
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 use serde::Serialize;
 use serde_json::Value;
@@ -12,6 +11,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::CoordinatorError;
 use crate::batch::BatchStep;
+use crate::link::Owed;
 use crate::log::{LogError, LogWriter};
 use crate::punctuality::Punctuality;
 use crate::session::SessionMsg;
@@ -20,11 +20,9 @@ use crate::session::SessionMsg;
 #[derive(Debug)]
 pub(crate) struct Release {
     pub(crate) session: ActorRef<SessionMsg>,
-    pub(crate) commands: Vec<v1::Command>,
+    pub(crate) commands: Vec<Owed>,
     /// The report up to which all are durable with these steps; zero: that is no news.
     pub(crate) durable: u64,
-    /// When they were decided on.
-    pub(crate) decided: Instant,
 }
 
 /// A line of the log: a step of either kind of run.
@@ -145,9 +143,9 @@ impl JournalState {
     }
 
     fn release(&mut self, batch: Batch) {
-        for Release { session, commands, durable, decided } in batch.releases {
+        for Release { session, commands, durable } in batch.releases {
             // A session that has ended needs nothing.
-            let _ = session.cast(SessionMsg::Release { commands, durable, decided });
+            let _ = session.cast(SessionMsg::Release { commands, durable });
         }
         if let Some(observer) = &self.observer {
             for step in batch.steps {

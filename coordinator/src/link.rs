@@ -2,6 +2,7 @@
 //! to say again after a reconnect. Pure.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::time::Instant;
 
 use dormouse_proto::v1;
 
@@ -21,11 +22,28 @@ pub(crate) enum Nonsense {
     Report { number: u64, why: String },
 }
 
+/// A command that a worker is owed.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Owed {
+    pub(crate) command: v1::Command,
+    /// When what it does was decided on, on this host's clock.
+    pub(crate) since: Instant,
+}
+
+impl Owed {
+    /// The command as it goes out now, with how late that is.
+    fn late(&self, now: Instant) -> v1::Command {
+        let late = now.saturating_duration_since(self.since);
+        let late_us = u64::try_from(late.as_micros()).unwrap_or(u64::MAX);
+        v1::Command { late_us, ..self.command.clone() }
+    }
+}
+
 /// One session's numbering. Commands and reports are each numbered from 1.
 #[derive(Debug, Default)]
 pub(crate) struct Link {
     /// Commands not acknowledged yet; the first has number `acked + 1`.
-    unacked: VecDeque<v1::Command>,
+    unacked: VecDeque<Owed>,
     acked: u64,
     /// The last command put on the present connection.
     sent: u64,
@@ -41,12 +59,12 @@ pub(crate) struct Link {
 impl Link {
     /// A session resumed from the log: all commands it was ever owed, and the numbers of the
     /// reports that the log has. Not every report becomes a line of it, nor in their order.
-    pub(crate) fn restored(commands: Vec<v1::Command>, in_log: BTreeSet<u64>) -> Self {
+    pub(crate) fn restored(commands: Vec<Owed>, in_log: BTreeSet<u64>) -> Self {
         Self { unacked: commands.into(), in_log, restored: true, ..Self::default() }
     }
 
     /// Commands to be sent.
-    pub(crate) fn push(&mut self, commands: Vec<v1::Command>) {
+    pub(crate) fn push(&mut self, commands: Vec<Owed>) {
         self.unacked.extend(commands);
     }
 
@@ -110,10 +128,11 @@ impl Link {
         self.durable
     }
 
-    /// The next commands to put on the connection.
-    pub(crate) fn next_batch(&mut self) -> Option<v1::Commands> {
+    /// The next commands to put on the connection now.
+    pub(crate) fn next_batch(&mut self, now: Instant) -> Option<v1::Commands> {
         let from = usize::try_from(self.sent - self.acked).unwrap_or(usize::MAX);
-        let commands: Vec<_> = self.unacked.iter().skip(from).take(BATCH).cloned().collect();
+        let owed = self.unacked.iter().skip(from).take(BATCH);
+        let commands: Vec<_> = owed.map(|owed| owed.late(now)).collect();
         if commands.is_empty() {
             return None;
         }
@@ -125,6 +144,8 @@ impl Link {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -132,6 +153,10 @@ mod tests {
     fn command(vm: u32) -> v1::Command {
         let command = Some(v1::command::Command::FreezeVm(v1::VmRef { vm }));
         v1::Command { command, ..v1::Command::default() }
+    }
+
+    fn owed(vm: u32, since: Instant) -> Owed {
+        Owed { command: command(vm), since }
     }
 
     fn reports(first: u64, n: u32) -> v1::Reports {
@@ -147,14 +172,17 @@ mod tests {
 
     #[test]
     fn what_was_not_acknowledged_is_sent_again_and_nothing_else() {
-        let mut link = Link::default();
-        link.push(vec![command(1), command(2), command(3)]);
-        assert_eq!(link.next_batch().map(|b| (b.first, b.commands.len())), Some((1, 3)));
-        assert_eq!(link.next_batch(), None);
+        let (mut link, now) = (Link::default(), Instant::now());
+        link.push([1, 2, 3].map(|vm| owed(vm, now)).into());
+        assert_eq!(link.next_batch(now).map(|b| (b.first, b.commands.len())), Some((1, 3)));
+        assert_eq!(link.next_batch(now), None);
         link.acknowledged(1).expect("it was sent");
         link.connected(2).expect("it was sent");
-        let again = link.next_batch().expect("command 3 was not taken");
-        assert_eq!((again.first, again.commands), (3, vec![command(3)]));
+        // How late it is counts what the reconnect took.
+        let later = now + Duration::from_millis(70);
+        let again = link.next_batch(later).expect("command 3 was not taken");
+        let late = v1::Command { late_us: 70_000, ..command(3) };
+        assert_eq!((again.first, again.commands), (3, vec![late]));
         assert_eq!(link.acknowledged(9), Err(Nonsense::Ack { ack: 9, sent: 3 }));
         assert_eq!(link.connected(1), Err(Nonsense::Forgot { ack: 1, kept: 2 }));
     }
@@ -191,6 +219,7 @@ mod tests {
         #[test]
         fn every_command_arrives_once(steps in prop::collection::vec((0_u32..4, 0_usize..4), 1..60)) {
             let (mut link, mut made, mut taken) = (Link::default(), 0_u32, Vec::new());
+            let now = Instant::now();
             let mut flight: VecDeque<v1::Commands> = VecDeque::new();
             let take = |batch: v1::Commands, taken: &mut Vec<v1::Command>| {
                 let known = taken.len() as u64 + 1 - batch.first;
@@ -198,8 +227,8 @@ mod tests {
             };
             for (what, n) in steps {
                 match what {
-                    0 => for _ in 0..n { made += 1; link.push(vec![command(made)]); },
-                    1 => flight.extend(link.next_batch()),
+                    0 => for _ in 0..n { made += 1; link.push(vec![owed(made, now)]); },
+                    1 => flight.extend(link.next_batch(now)),
                     2 => if let Some(batch) = flight.pop_front() { take(batch, &mut taken); },
                     _ => {
                         // Some of what was under way arrives, the rest is lost with the connection.
@@ -210,7 +239,7 @@ mod tests {
                 }
             }
             link.connected(taken.len() as u64).expect("an honest worker");
-            while let Some(batch) = link.next_batch() { take(batch, &mut taken); }
+            while let Some(batch) = link.next_batch(now) { take(batch, &mut taken); }
             prop_assert_eq!(taken, (1..=made).map(command).collect::<Vec<_>>());
         }
     }

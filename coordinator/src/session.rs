@@ -12,7 +12,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::DropGuard;
 
 use crate::conductor::ConductorMsg;
-use crate::link::{Link, Nonsense};
+use crate::link::{Link, Nonsense, Owed};
 use crate::outbound::goodbye_message;
 use crate::wire::{self, Heard};
 
@@ -44,9 +44,8 @@ pub(crate) enum SessionMsg {
     Detached { connection: u64, why: String },
     /// The connection can take more messages.
     Writable { connection: u64 },
-    /// Commands whose steps are durable, when they were decided on, and up to which report all
-    /// is durable.
-    Release { commands: Vec<v1::Command>, durable: u64, decided: Instant },
+    /// Commands whose steps are durable, and up to which report all is durable.
+    Release { commands: Vec<Owed>, durable: u64 },
     /// Time for a heartbeat.
     Beat,
     /// Answered when all that was released before is on its way.
@@ -83,14 +82,6 @@ pub(crate) struct SessionState {
     heart: JoinHandle<()>,
 }
 
-/// Says how long commands have waited since they were decided on.
-fn say_how_late(commands: &mut [v1::Command], decided: Instant) {
-    let late_us = u64::try_from(decided.elapsed().as_micros()).unwrap_or(u64::MAX);
-    for command in commands {
-        command.late_us += late_us;
-    }
-}
-
 impl SessionState {
     /// Puts on the connection what it can take: commands not sent yet, or a bare acknowledgement.
     fn flush(&mut self, myself: &ActorRef<SessionMsg>) {
@@ -98,7 +89,8 @@ impl SessionState {
         loop {
             match connection.to_worker.try_reserve() {
                 Ok(room) => {
-                    let commands = self.link.next_batch().map(v1::to_worker::Body::Commands);
+                    let commands =
+                        self.link.next_batch(Instant::now()).map(v1::to_worker::Body::Commands);
                     if commands.is_none() && !self.ack_due {
                         return;
                     }
@@ -265,8 +257,7 @@ impl Actor for Session {
                     state.flush(&myself);
                 }
             }
-            SessionMsg::Release { mut commands, durable, decided } => {
-                say_how_late(&mut commands, decided);
+            SessionMsg::Release { commands, durable } => {
                 state.link.push(commands);
                 if durable > 0 {
                     state.link.made_durable(durable);

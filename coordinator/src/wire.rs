@@ -1,7 +1,5 @@
 //! Between the engine's words and the wire's.
 
-use std::time::Duration;
-
 use crate::batch::{self, MachineReport};
 use dormouse_cloud::Burstable;
 use dormouse_engine::{Command, Ledger, Report, StartTask};
@@ -17,8 +15,8 @@ pub(crate) struct Loads {
 }
 
 impl Loads {
-    /// A command as the wire has it, decided on at `at` on the run's clock, so `late` by now.
-    pub(crate) fn command(&self, command: Command, at: Time, late: Duration) -> v1::Command {
+    /// A command as the wire has it, decided on at `at` on the run's clock, if that is known.
+    pub(crate) fn command(&self, command: Command, at: Option<Time>) -> v1::Command {
         use v1::command::Command as Wire;
         let vm_ref = |vm: VmId| v1::VmRef { vm: vm.get() };
         let wire = match command {
@@ -48,8 +46,7 @@ impl Loads {
                 mode: mode_to_wire(mode).into(),
             }),
         };
-        let late_us = u64::try_from(late.as_micros()).unwrap_or(u64::MAX);
-        v1::Command { command: Some(wire), at_us: at.as_micros(), late_us }
+        v1::Command { command: Some(wire), at_us: at.map(Time::as_micros), late_us: 0 }
     }
 
     fn start(&self, start: &StartTask) -> v1::StartTask {
@@ -178,7 +175,7 @@ pub(crate) fn heard(report: v1::Report) -> Result<Heard, String> {
             Report::CheckpointFailed { vm, task, attempt, why: it.why }
         }
         Wire::Credits(it) => {
-            due = (it.at_us > 0).then_some(Due::At(Time::from_micros(it.at_us)));
+            due = it.at_us.map(|us| Due::At(Time::from_micros(us)));
             Report::Credits { vm: VmId::new(it.vm), balance: Credits::from_vcpu_micros(it.vcpu_us) }
         }
         Wire::VmShare(it) => Report::Share {

@@ -18,6 +18,7 @@ use crate::CoordinatorError;
 use crate::clock::{Clock, ClockMsg, DilatedClock};
 use crate::conductor::{ConductorMsg, LATEST, later};
 use crate::journal::{Batch, JournalMsg, Line, Release};
+use crate::link::Owed;
 use crate::live::Progress;
 use crate::session::SessionMsg;
 use crate::stage::Last;
@@ -76,7 +77,7 @@ pub(crate) struct BatchState {
     worker: Option<Worker>,
     header: Option<Value>,
     steps: Vec<Line>,
-    commands: Vec<v1::Command>,
+    commands: Vec<Owed>,
     /// The last report that is durable with these steps.
     durable: u64,
     /// When and, if jobs are left, why it ended.
@@ -195,10 +196,10 @@ impl BatchState {
     }
 
     fn command(&mut self, command: v1::command::Command) {
-        let since = self.clock.instant_of(self.last).map(|at| at.elapsed()).unwrap_or_default();
-        let late_us = u64::try_from(since.as_micros()).unwrap_or(u64::MAX);
-        let at_us = self.last.as_micros();
-        self.commands.push(v1::Command { command: Some(command), at_us, late_us });
+        let since = self.clock.instant_of(self.last).unwrap_or_else(Instant::now);
+        let (command, at_us) = (Some(command), Some(self.last.as_micros()));
+        let command = v1::Command { command, at_us, late_us: 0 };
+        self.commands.push(Owed { command, since });
     }
 
     /// Ends the run with jobs left.
@@ -233,8 +234,8 @@ impl BatchState {
         if let Some(worker) = self.worker.as_ref().filter(|w| !w.lost)
             && (durable > 0 || !commands.is_empty())
         {
-            let (session, decided) = (worker.session.clone(), Instant::now());
-            releases.push(Release { session, commands, durable, decided });
+            let session = worker.session.clone();
+            releases.push(Release { session, commands, durable });
         }
         let _ =
             self.journal.cast(JournalMsg::Append(Batch { header, steps, releases, since: None }));

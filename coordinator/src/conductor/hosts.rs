@@ -1,10 +1,10 @@
 //! The conductor's dealings with its workers: who joins, who is lost, what they report.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use dormouse_engine::{Event, Report};
 use dormouse_proto::v1;
-use dormouse_units::{Bytes, HostId, Time};
+use dormouse_units::{Bytes, HostId};
 use ractor::{Actor, ActorRef};
 
 use super::inbox::Arrived;
@@ -12,7 +12,7 @@ use super::{ConductorMsg, ConductorState, LATEST, RestoredHost};
 use crate::CoordinatorError;
 use crate::admission::{self, Request, Room};
 use crate::facts::HostLoad;
-use crate::link::Link;
+use crate::link::{Link, Owed};
 use crate::roster::{Entry, Numbers, Standing, host_name};
 use crate::session::{Connection, Session, SessionArgs, SessionMsg};
 use crate::wire::Heard;
@@ -239,10 +239,10 @@ impl ConductorState {
             let (standing, session) = match lost {
                 Some(why) => (Standing::Lost { why }, None),
                 None => {
-                    let commands = commands
-                        .into_iter()
-                        .map(|c| self.loads.command(c, Time::ZERO, Duration::ZERO))
-                        .collect();
+                    // The run's clock stood still since they were decided on.
+                    let (at, since) = (None, Instant::now());
+                    let owed = |c| Owed { command: self.loads.command(c, at), since };
+                    let commands = commands.into_iter().map(owed).collect();
                     let link = Link::restored(commands, heard);
                     (Standing::Joined, self.open_session(myself, host, link).await)
                 }

@@ -115,6 +115,7 @@ impl Inbox {
         said: Option<Due>,
         arrived: Arrived,
     ) {
+        let vm = arrived.report.vm();
         let act = Act::of(&arrived.report).and_then(|act| self.acts.remove(&act));
         let mut due = match (act, said) {
             (Some((_, at)), _) | (None, Some(Due::At(at))) => at.min(now),
@@ -127,15 +128,33 @@ impl Inbox {
                 due = started.decided + after;
             }
             due = due.clamp(started.heard.min(now), now);
-            due = if due < earliest { now } else { due };
-            started.heard = due;
+        }
+        if due < earliest {
+            due = now;
+        }
+        if let Some(of) = attempt_of(&arrived.report) {
             if ends(&arrived.report) {
                 self.started.remove(&of);
+            } else if let Some(started) = self.started.get_mut(&of) {
+                started.heard = due;
             }
         }
-        let due = if due < earliest { now } else { due };
+        if matches!(arrived.report, Report::VmFrozen { .. } | Report::VmThawed { .. }) {
+            self.bring_forward(vm, due);
+        }
         self.arrivals += 1;
-        self.waiting.insert((due, arrived.report.vm(), self.arrivals), arrived);
+        self.waiting.insert((due, vm, self.arrivals), arrived);
+    }
+
+    /// What a VM has said by now is not heard of later than `due`: it froze, or thawed, after it.
+    fn bring_forward(&mut self, vm: VmId, due: Time) {
+        let keys = self.waiting.keys().copied();
+        let later: Vec<_> = keys.filter(|&(at, on, _)| on == vm && at > due).collect();
+        for key in later {
+            if let Some(arrived) = self.waiting.remove(&key) {
+                self.waiting.insert((due, vm, key.2), arrived);
+            }
+        }
     }
 
     /// What is not heard of is as of this instant or later: something that was decided on then is
@@ -235,6 +254,23 @@ mod tests {
         let ends: Vec<bool> =
             std::iter::from_fn(|| inbox.pop_due(s(15))).map(|(_, a)| ends(&a.report)).collect();
         assert_eq!(ends, [false, true]);
+    }
+
+    #[test]
+    fn what_a_vm_said_before_it_froze_is_heard_of_before() {
+        let (mut inbox, host, vm) = (Inbox::default(), HostId::new(0), VmId::new(3));
+        inbox.decided(&Command::FreezeVm { host, vm }, s(10));
+        inbox.put((Time::ZERO, s(11)), None, started(3, 1));
+        inbox.put((Time::ZERO, s(12)), None, started(2, 2));
+        let report = Report::VmFrozen { vm, real_took_us: 1 };
+        inbox.put((Time::ZERO, s(13)), None, Arrived { report, ..finished(3, 9) });
+        inbox.put((Time::ZERO, s(14)), None, finished(3, 1));
+        let of = |(due, arrived): (Time, Arrived)| (due, arrived.report.vm(), arrived.report);
+        let heard: Vec<_> = std::iter::from_fn(|| inbox.pop_due(s(20))).map(of).collect();
+        let is_frozen = |report: &Report| matches!(report, Report::VmFrozen { .. });
+        assert!(!is_frozen(&heard[0].2) && is_frozen(&heard[1].2), "{heard:?}");
+        let order: Vec<_> = heard.iter().map(|(due, vm, _)| (*due, vm.get())).collect();
+        assert_eq!(order, [(s(10), 3), (s(10), 3), (s(12), 2), (s(14), 3)]);
     }
 
     #[test]

@@ -74,6 +74,12 @@ impl Twin {
     fn totals(&self, style: Style) -> String {
         let head = line("", &self.mode.to_string(), "twin", "difference");
         let mut text = format!("\n{}\n", style.dim(head.trim_end()));
+        if self.mode == Mode::Live {
+            let unit = self.unit(2);
+            let by =
+                format!("  by the log, which has an end when it was due; the {unit} are measured");
+            text += &format!("{}\n", style.dim(&by));
+        }
         let end = |span: Option<Span>| span.map_or_else(|| "-".to_owned(), seconds);
         let Both { live, twin } = self.makespan;
         text += &line("makespan", &end(live), &end(twin), &percent(self.makespan_difference()));

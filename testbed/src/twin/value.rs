@@ -34,12 +34,13 @@ pub struct Twin {
     pub speedup: Option<f64>,
     /// How often the provider acted on spot VMs in the run, and so in the twin.
     pub interruptions: usize,
-    /// What moving a job takes in the twin: what that took in the run on average, in emulated
-    /// time; `None` if nothing was moved live.
+    /// What moving a job took in the run on average, in emulated time; `None` if nothing was moved
+    /// live. In the twin each move takes as long as it did in the run.
     pub migration: Option<Span>,
-    /// Until the last task or job was done; `None` if some were left.
+    /// Until the last task or job was done, by the log, which has an end when it was due; `None` if
+    /// some were left.
     pub makespan: Both<Option<Span>>,
-    /// What the VMs cost; `None` of parallel jobs.
+    /// What the VMs cost, by the log; `None` of parallel jobs.
     pub cost: Option<Both<Money>>,
     /// Why one of them ended with tasks left, if it did.
     pub ended_early: Both<Option<String>>,

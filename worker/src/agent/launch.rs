@@ -8,7 +8,7 @@ use std::{
 
 use dormouse_proto::v1::{CheckpointRef, StartTask};
 use dormouse_tasks::progress::{self, ProgressReader, State};
-use dormouse_units::{Attempt, TaskId};
+use dormouse_units::{Attempt, Ppm, TaskId};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use tokio::task::spawn_blocking;
 
@@ -45,8 +45,10 @@ pub(crate) struct Birth {
     pub(crate) process: Task,
     /// None for programs that say nothing.
     pub(crate) page: Option<ProgressReader>,
-    /// What of its work it came with.
+    /// What of its work counts: what its checkpoint was due to hold.
     pub(crate) done_ppm: u32,
+    /// What of its work it had done before its first own instruction.
+    pub(crate) came_with: Ppm,
     /// CPU time of its slot before it, in nanoseconds.
     pub(crate) base_ns: u64,
     /// CPU time of its slot before its first own instruction.
@@ -167,14 +169,16 @@ fn restore(
     let standing = await_stop(pid, limit::BIRTH).map_err(|e| explain(&e)).and_then(|()| {
         let page = ProgressReader::open(host.workspace().task(name).join(PROGRESS))
             .map_err(|e| explain(&e))?;
-        let heartbeat = page.read().map_or(0, |progress| progress.heartbeat);
+        let was = page.read().unwrap_or_default();
         go_on_with_clock(host, name, &page, pid)?;
-        Ok((page, heartbeat, base(place)?))
+        Ok((page, was, base(place)?))
     });
     drop(lifted);
-    let seen = standing.and_then(|(page, heartbeat, born)| {
+    let seen = standing.and_then(|(page, was, born)| {
         resume(pid).map_err(|e| explain(&e))?;
-        first_instruction(&page, &restored.task, heartbeat).map(|()| (page, born))
+        first_instruction(&page, &restored.task, was.heartbeat)?;
+        let came_with = Ppm::new(u32::try_from(was.ppm).unwrap_or(done_ppm));
+        Ok(Seen { page, born, came_with })
     });
     settled(restored.task, seen, done_ppm, before).map(Some)
 }
@@ -214,7 +218,7 @@ fn from_scratch(
     let seen = seen.and_then(|()| {
         let born = base(place)?;
         progress::let_go(&progress).map_err(|e| explain(&e))?;
-        Ok((page, born))
+        Ok(Seen { page, born, came_with: Ppm::ZERO })
     });
     settled(process, seen, 0, before)
 }
@@ -232,7 +236,8 @@ fn without_words(host: &Host, place: &Place, order: &StartTask) -> Result<Birth,
         .map_err(|e| explain(&e))?;
     let at = Instant::now();
     let ended = process.wait(AT_ONCE).map_err(|e| explain(&e))?;
-    Ok(Birth { process, page: None, done_ppm: 0, base_ns, born_ns: base_ns, at, ended })
+    let (done_ppm, came_with, born_ns) = (0, Ppm::ZERO, base_ns);
+    Ok(Birth { process, page: None, done_ppm, came_with, base_ns, born_ns, at, ended })
 }
 
 fn arguments(order: &StartTask) -> &[String] {
@@ -244,17 +249,26 @@ pub(crate) fn is_silent(order: &StartTask) -> bool {
     arguments(order).first().is_some_and(|kind| kind == "noop")
 }
 
+/// What was seen of a task that comes to life.
+struct Seen {
+    page: ProgressReader,
+    /// CPU time of its slot before its first own instruction.
+    born: u64,
+    came_with: Ppm,
+}
+
 /// A birth, or the end of a process that did not come to life.
 fn settled(
     process: Task,
-    seen: Result<(ProgressReader, u64), String>,
+    seen: Result<Seen, String>,
     done_ppm: u32,
     base_ns: u64,
 ) -> Result<Birth, String> {
     let at = Instant::now();
     match seen {
-        Ok((page, born_ns)) => {
-            Ok(Birth { process, page: Some(page), done_ppm, base_ns, born_ns, at, ended: None })
+        Ok(Seen { page, born: born_ns, came_with }) => {
+            let page = Some(page);
+            Ok(Birth { process, page, done_ppm, came_with, base_ns, born_ns, at, ended: None })
         }
         Err(why) => {
             // What comes of it is said by `why`.

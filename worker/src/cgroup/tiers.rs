@@ -1,4 +1,4 @@
-//! Priorities of a vCPU's two slots while their tasks change places, and quotas of their own.
+//! Priorities of a vCPU's two slots while their tasks change places.
 
 use std::time::Duration;
 
@@ -49,32 +49,5 @@ impl Vm {
     pub fn demote(&self, vcpu: u32, slot: Slot) -> Result<()> {
         let group = self.slot_group(Controller::Cpu, vcpu, slot)?;
         cpu::set_foreground(&group, self.hierarchy.is_v2(), false)
-    }
-
-    /// Gives vCPU `vcpu` the share of `ppm` millionths of one host core, and its slots `a` and `b`
-    /// at most so much of that (`None`: all).
-    ///
-    /// # Errors
-    /// No such vCPU, or the kernel refuses the quota, as it does for a slot above its vCPU.
-    pub fn set_quotas(&self, vcpu: u32, ppm: u32, slots: [Option<u32>; 2]) -> Result<()> {
-        let (quota, caps) = (self.quota(ppm), slots.map(|cap| cap.map(|ppm| self.quota(ppm))));
-        self.change_bandwidth(vcpu, |b| (b.quota, b.caps) = (Some(quota), caps))
-    }
-
-    /// Does what [`Vm::lift_quota`] does, until [`Vm::put_back_quota`] is called as often.
-    ///
-    /// # Errors
-    /// No such vCPU, or the kernel refuses.
-    pub fn lift_quota_on(&self, vcpu: u32, slot: Slot) -> Result<()> {
-        self.vcpu_relative(vcpu)?;
-        self.change_bandwidth(vcpu, |b| b.lift(slot))
-    }
-
-    /// Ends what [`Vm::lift_quota_on`] began.
-    ///
-    /// # Errors
-    /// No such vCPU, or the kernel refuses.
-    pub fn put_back_quota(&self, vcpu: u32, slot: Slot) -> Result<()> {
-        self.change_bandwidth(vcpu, |b| b.put_back(slot))
     }
 }

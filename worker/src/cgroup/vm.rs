@@ -2,11 +2,8 @@
 
 use std::{
     collections::BTreeSet,
-    fs::OpenOptions,
-    ops::Deref,
-    os::{fd::OwnedFd, unix::fs::OpenOptionsExt},
     path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Mutex,
     time::{Duration, Instant},
 };
 
@@ -14,8 +11,8 @@ use cgroups_rs::fs::memory::MemController;
 use nix::sched::CpuSet;
 
 use super::{
-    Controller, CpuQuota, Error, Hierarchy, Result, Throttling, Took, bandwidth::Bandwidth, cpu,
-    delegate, file, freezer, procs, tree,
+    Controller, CpuQuota, Entry, Error, Hierarchy, Result, Throttling, Took, bandwidth::Bandwidth,
+    cpu, delegate, file, freezer, procs, tree,
 };
 
 /// One of a vCPU's two tier groups. Which is foreground changes; which is which does not.
@@ -57,7 +54,7 @@ pub struct Vm {
     vcpus: u32,
     period_us: u64,
     /// Of each vCPU; locked while it is written to the kernel.
-    bandwidths: Mutex<Vec<Bandwidth>>,
+    pub(super) bandwidths: Mutex<Vec<Bandwidth>>,
 }
 
 impl Vm {
@@ -187,26 +184,6 @@ impl Vm {
         Entry::open(&self.hierarchy, &self.member_groups(vcpu, slot)?)
     }
 
-    /// Exempts `slot` from the quota of vCPU `vcpu` until the returned value is dropped. The other
-    /// slot may use the whole quota meanwhile, and no more.
-    ///
-    /// For CRIU, which runs code inside the task: a throttled task makes it wait. A
-    /// quota set meanwhile is in force from then on.
-    ///
-    /// # Errors
-    /// No such vCPU, or the kernel refuses.
-    pub fn lift_quota(&self, vcpu: u32, slot: Slot) -> Result<LiftedQuota<&Self>> {
-        LiftedQuota::of(self, vcpu, slot)
-    }
-
-    /// [`Vm::lift_quota`] for as long as its owner likes.
-    ///
-    /// # Errors
-    /// See there.
-    pub fn lift_quota_of(self: Arc<Self>, vcpu: u32, slot: Slot) -> Result<LiftedQuota<Arc<Self>>> {
-        LiftedQuota::of(self, vcpu, slot)
-    }
-
     /// Stops every task of the VM and waits until all really stand still.
     ///
     /// A throttled task reaches the freezer only when it is given time to run (measured: 155 ms
@@ -331,54 +308,6 @@ impl Vm {
         Ok(())
     }
 
-    /// Changes what a vCPU should have, and what it has accordingly.
-    pub(super) fn change_bandwidth(
-        &self,
-        vcpu: u32,
-        change: impl FnOnce(&mut Bandwidth),
-    ) -> Result<()> {
-        let group = self.vcpu_group(Controller::Cpu, vcpu)?;
-        let mut bandwidths = self.bandwidths.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(bandwidth) = bandwidths.get_mut(vcpu as usize) else {
-            return Ok(());
-        };
-        let before = bandwidth.in_force();
-        change(bandwidth);
-        let after = bandwidth.in_force();
-        let v2 = self.hierarchy.is_v2();
-        let vcpu = || match before.vcpu == after.vcpu {
-            true => Ok(()),
-            false => cpu::set_quota(&group, v2, after.vcpu),
-        };
-        // The vCPU's first where it begins to bind or gets more and last where it ends or gets
-        // less, so that no slot is without quota in between, nor has one above the vCPU's, which
-        // the kernel refuses.
-        let is_first = after.vcpu.is_some_and(|after| before.vcpu.is_none_or(|b| b.le(after)));
-        if is_first {
-            // A slot may still have more than the vCPU is to have: what was lifted is put back
-            // after the vCPU was given less.
-            if let Some(limit) = after.vcpu {
-                for ((slot, before), after) in Slot::BOTH.iter().zip(before.slots).zip(after.slots)
-                {
-                    if before.is_some_and(|before| !before.le(limit)) {
-                        let below = after.or(Some(limit));
-                        cpu::set_quota(&group.join(slot.name()), v2, below)?;
-                    }
-                }
-            }
-            vcpu()?;
-        }
-        for ((slot, before), after) in Slot::BOTH.iter().zip(before.slots).zip(after.slots) {
-            if before != after {
-                cpu::set_quota(&group.join(slot.name()), v2, after)?;
-            }
-        }
-        if !is_first {
-            vcpu()?;
-        }
-        Ok(())
-    }
-
     fn group(&self, controller: Controller) -> PathBuf {
         self.hierarchy.group(controller, &self.relative)
     }
@@ -394,7 +323,7 @@ impl Vm {
         Ok(self.relative.join(format!("cpu{vcpu}")))
     }
 
-    fn vcpu_group(&self, controller: Controller, vcpu: u32) -> Result<PathBuf> {
+    pub(super) fn vcpu_group(&self, controller: Controller, vcpu: u32) -> Result<PathBuf> {
         Ok(self.hierarchy.group(controller, &self.vcpu_relative(vcpu)?))
     }
 
@@ -416,70 +345,6 @@ impl Vm {
             groups.extend(self.hierarchy.groups(&shallow, &self.relative));
         }
         Ok(groups)
-    }
-}
-
-/// How a new process is put into its groups before it runs its program.
-#[derive(Debug)]
-pub struct Entry {
-    /// Files to which the new (single-threaded) process writes `0`, meaning itself.
-    ///
-    /// Version 1 gets `tasks` and not `cgroup.procs`: a thread that moves only itself takes no
-    /// lock against all the forks and exits of the machine.
-    pub(crate) files: Vec<OwnedFd>,
-    /// Version 2: the group to be born in (`CLONE_INTO_CGROUP`).
-    pub(crate) born_in: Option<OwnedFd>,
-}
-
-impl Entry {
-    fn open(hierarchy: &Hierarchy, groups: &[PathBuf]) -> Result<Self> {
-        let mut entry = Self { files: Vec::new(), born_in: None };
-        for group in groups {
-            let open = |path: PathBuf, options: &mut OpenOptions| {
-                options
-                    .open(&path)
-                    .map(OwnedFd::from)
-                    .map_err(|source| Error::Read { path, source })
-            };
-            if hierarchy.is_v2() {
-                let directory =
-                    OpenOptions::new().read(true).custom_flags(libc::O_DIRECTORY).to_owned();
-                entry.born_in = Some(open(group.clone(), &mut directory.clone())?);
-                // For those who fork by other means than clone3.
-                entry.files.push(open(group.join("cgroup.procs"), OpenOptions::new().write(true))?);
-            } else {
-                entry.files.push(open(group.join("tasks"), OpenOptions::new().write(true))?);
-            }
-        }
-        Ok(entry)
-    }
-}
-
-/// While it lives, one slot of a vCPU has no quota.
-#[derive(Debug)]
-pub struct LiftedQuota<V: Deref<Target = Vm>> {
-    vm: V,
-    vcpu: u32,
-    slot: Slot,
-}
-
-impl<V: Deref<Target = Vm>> LiftedQuota<V> {
-    fn of(vm: V, vcpu: u32, slot: Slot) -> Result<Self> {
-        vm.vcpu_relative(vcpu)?;
-        // Dropped, and so counted down, also where lifting fails.
-        let lifted = Self { vm, vcpu, slot };
-        lifted.vm.change_bandwidth(vcpu, |b| b.lift(slot))?;
-        Ok(lifted)
-    }
-}
-
-impl<V: Deref<Target = Vm>> Drop for LiftedQuota<V> {
-    fn drop(&mut self) {
-        let put_back = self.vm.change_bandwidth(self.vcpu, |b| b.put_back(self.slot));
-        if let Err(error) = put_back {
-            // The group is gone, with its VM, or the next change of quota will tell.
-            tracing::warn!(%error, "the quota of a vCPU could not be put back");
-        }
     }
 }
 

@@ -51,7 +51,7 @@ pub(crate) struct Asked {
 impl Asked {
     /// Of a command that comes now.
     pub(crate) fn of(command: &Command) -> Self {
-        let at = (command.at_us > 0).then_some(Time::from_micros(command.at_us));
+        let at = command.at_us.map(Time::from_micros);
         Self { came: Instant::now(), late: Duration::from_micros(command.late_us), at }
     }
 
@@ -66,8 +66,8 @@ impl Asked {
     }
 }
 
-/// A run's clock that differs from this one's by more stood still meanwhile: its coordinator was
-/// away. It is followed from where it is now.
+/// A run's clock that has moved by more against this host's is followed from where it is now: it
+/// stood still while its coordinator was away, or a command came much later than it says.
 const SAME: Duration = Duration::from_millis(50);
 
 /// The clock of one VM.
@@ -75,8 +75,9 @@ const SAME: Duration = Duration::from_millis(50);
 pub(crate) struct VmClock {
     dilation: Dilation,
     created: Instant,
-    /// What the run's clock showed then.
-    origin: Option<Time>,
+    /// By how much the run's clock is ahead of the time since then, in microseconds: negative where
+    /// it stood still for longer than it had run before.
+    ahead_us: Option<i64>,
     /// Time in hibernation.
     skipped: Span,
     frozen_since: Option<Time>,
@@ -88,7 +89,7 @@ impl VmClock {
         Self {
             dilation,
             created: create.decided(),
-            origin: create.at,
+            ahead_us: create.at.map(signed),
             skipped: Span::ZERO,
             frozen_since: None,
         }
@@ -114,21 +115,20 @@ impl VmClock {
     pub(crate) fn decided(&mut self, asked: &Asked) -> Time {
         let own = self.at(asked.decided());
         let Some(at) = asked.at else { return own };
-        let run_to_own = |origin: Time| Time::ZERO + at.since(origin) - self.skipped;
         let same = self.dilation.emulated(SAME);
-        if let Some(origin) = self.origin {
-            let said = run_to_own(origin);
+        if let Some(ahead_us) = self.ahead_us {
+            let said = moved(at, ahead_us.saturating_neg()) - self.skipped;
             if said.since(own) <= same && own.since(said) <= same {
                 return said;
             }
         }
-        self.origin = Some(at - own.since(Time::ZERO) - self.skipped);
+        self.ahead_us = Some(signed(at).saturating_sub(signed(own + self.skipped)));
         own
     }
 
     /// What the run's clock shows when this one shows `at`, if it was ever said.
     pub(crate) fn of_run(&self, at: Time) -> Option<Time> {
-        Some(self.origin? + at.since(Time::ZERO) + self.skipped)
+        Some(moved(at + self.skipped, self.ahead_us?))
     }
 
     /// Stands still from `at` on.
@@ -149,12 +149,20 @@ impl VmClock {
     }
 }
 
+fn signed(at: Time) -> i64 {
+    i64::try_from(at.as_micros()).unwrap_or(i64::MAX)
+}
+
+fn moved(at: Time, by_us: i64) -> Time {
+    Time::from_micros(at.as_micros().saturating_add_signed(by_us))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn asked(base: Instant, came_ms: u64, late_ms: u64, at_s: u64) -> Asked {
-        let at = (at_s > 0).then_some(Time::from_secs(at_s));
+    fn asked(base: Instant, came_ms: u64, late_ms: u64, at_s: impl Into<Option<u64>>) -> Asked {
+        let at = at_s.into().map(Time::from_secs);
         let came = base + Duration::from_millis(came_ms);
         Asked { came, late: Duration::from_millis(late_ms), at }
     }
@@ -187,6 +195,19 @@ mod tests {
         assert_eq!(clock.decided(&asked(base, 5000, 0, 120)), Time::from_secs(50));
         assert_eq!(clock.decided(&asked(base, 6010, 0, 130)), Time::from_secs(60));
         // A command that does not say when it was decided on.
-        assert_eq!(clock.decided(&asked(base, 7000, 0, 0)), Time::from_secs(70));
+        assert_eq!(clock.decided(&asked(base, 7000, 0, None)), Time::from_secs(70));
+    }
+
+    #[test]
+    fn a_clock_of_the_first_seconds_is_followed_after_a_longer_absence() {
+        let base = Instant::now();
+        // The VM is of the run's first instant, and the coordinator was away for 30 s.
+        let mut clock = VmClock::new(Dilation::new(10_000_000), &asked(base, 0, 0, 0));
+        assert_eq!(clock.decided(&asked(base, 1020, 19, 10)), Time::from_secs(10));
+        assert_eq!(clock.decided(&asked(base, 32_000, 0, 20)), Time::from_secs(320));
+        for (came, late, at) in [(33_000, 0, 30), (33_019, 18, 30), (33_031, 30, 30)] {
+            assert_eq!(clock.decided(&asked(base, came, late, at)), Time::from_secs(330));
+        }
+        assert_eq!(clock.of_run(Time::from_secs(330)), Some(Time::from_secs(30)));
     }
 }

@@ -115,7 +115,7 @@ impl Owner {
             self.host.report(report(report::Report::Credits(CreditBalance {
                 vm: self.id,
                 vcpu_us: balance.as_vcpu_micros(),
-                at_us: self.clock.of_run(self.model.now()).map_or(0, Time::as_micros),
+                at_us: self.clock.of_run(self.model.now()).map(Time::as_micros),
             })));
         }
     }

@@ -163,10 +163,7 @@ impl Owner {
                 let older = std::mem::replace(&mut attempt.order.done_ppm, birth.done_ppm)
                     != birth.done_ppm;
                 // The image may hold more than counts: that is stood still for.
-                let holds = birth.page.as_ref().and_then(|page| page.read().ok());
-                let holds = holds.and_then(|progress| u32::try_from(progress.ppm).ok());
-                let came_with = done.max(Ppm::new(holds.unwrap_or_default()));
-                attempt.came_with = attempt.ledger.come_with(came_with);
+                attempt.came_with = attempt.ledger.come_with(done.max(birth.came_with));
                 attempt.page = birth.page.map(Arc::new);
                 let took = birth.at.saturating_duration_since(attempt.asked);
                 let process = Arc::new(birth.process);

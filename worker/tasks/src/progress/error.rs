@@ -1,0 +1,27 @@
+//! What can be wrong with a page.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why a progress page cannot be written or read.
+#[derive(Debug, thiserror::Error)]
+pub enum ProgressError {
+    /// The file cannot be opened, sized or mapped.
+    #[error("progress file {}: cannot be {what}; give a path in a writable directory", path.display())]
+    Io {
+        /// The progress file.
+        path: PathBuf,
+        /// What was tried: "created", "opened", "sized", "mapped", "written" or "read".
+        what: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file is there but is not a progress page of this version.
+    #[error("progress file {}: {what}; give the file the task was started with", path.display())]
+    NotAPage {
+        /// The progress file.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
+}

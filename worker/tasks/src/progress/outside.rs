@@ -1,0 +1,62 @@
+//! The words that are not the task's: who starts it, or stops it, sets them.
+
+use std::fs::OpenOptions;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use super::ProgressError;
+use super::layout::{AT_HOLD, AT_OWN, PAGE_BYTES};
+
+/// Makes a page before its task starts, which will wait before its first unit of work.
+///
+/// # Errors
+///
+/// [`ProgressError::Io`] when the file cannot be created or written.
+pub fn create_held(path: &Path) -> Result<(), ProgressError> {
+    let mut page = [0; PAGE_BYTES];
+    page[AT_HOLD * 8] = 1;
+    std::fs::write(path, page).map_err(|source| ProgressError::Io {
+        path: path.to_path_buf(),
+        what: "created",
+        source,
+    })
+}
+
+/// Lets a held task begin its work.
+///
+/// # Errors
+///
+/// [`ProgressError::Io`] when the file cannot be opened or written.
+pub fn let_go(path: &Path) -> Result<(), ProgressError> {
+    let at = (AT_HOLD * 8) as u64;
+    OpenOptions::new()
+        .write(true)
+        .open(path)
+        .and_then(|file| file.write_all_at(&[0; 8], at))
+        .map_err(|source| ProgressError::Io { path: path.to_path_buf(), what: "written", source })
+}
+
+/// The two words about a task's clock, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Clock {
+    /// What it showed when the task was last stopped.
+    pub own: i64,
+    /// What of the CPU time of its thread is not its own.
+    pub foreign: i64,
+}
+
+/// Sets a stopped task's clock.
+///
+/// # Errors
+///
+/// [`ProgressError::Io`] when the file cannot be opened or written.
+pub fn set_clock(path: &Path, clock: Clock) -> Result<(), ProgressError> {
+    let mut words = [0; 16];
+    words[..8].copy_from_slice(&clock.own.to_le_bytes());
+    words[8..].copy_from_slice(&clock.foreign.to_le_bytes());
+    OpenOptions::new()
+        .write(true)
+        .open(path)
+        .and_then(|file| file.write_all_at(&words, (AT_OWN * 8) as u64))
+        .map_err(|source| ProgressError::Io { path: path.to_path_buf(), what: "written", source })
+}

@@ -1,0 +1,55 @@
+//! What a page says.
+
+use std::time::Duration;
+
+/// Where a task is in its life.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum State {
+    /// The page is not set up yet.
+    #[default]
+    Starting,
+    /// The work is under way.
+    Running,
+    /// The work is done; verified, or without a reference to verify against.
+    Done,
+    /// The work is done and its answer is wrong.
+    Failed,
+}
+
+impl State {
+    pub(super) fn from_word(word: u64) -> Option<Self> {
+        [Self::Starting, Self::Running, Self::Done, Self::Failed]
+            .into_iter()
+            .find(|state| state.word() == word)
+    }
+
+    pub(super) fn word(self) -> u64 {
+        match self {
+            Self::Starting => 0,
+            Self::Running => 1,
+            Self::Done => 2,
+            Self::Failed => 3,
+        }
+    }
+}
+
+/// What a progress page says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Where the task is in its life.
+    pub state: State,
+    /// Parts per million of the CPU time, or of the work, that the task was given;
+    /// [`Progress::COMPLETE`] only at the end.
+    pub ppm: u64,
+    /// CPU time the work has taken, over all the processes it has lived in.
+    pub cpu: Duration,
+    /// Units of work done; what a unit is depends on the program.
+    pub units: u64,
+    /// Grows at every unit of work, at least every few milliseconds of CPU time.
+    pub heartbeat: u64,
+}
+
+impl Progress {
+    /// `ppm` of a run that is over.
+    pub const COMPLETE: u64 = 1_000_000;
+}
