@@ -163,7 +163,7 @@ fn criu() {
         worker.await_step(&name, 1);
         let (mut ours, mut bare) = ((Vec::new(), Vec::new()), (Vec::new(), Vec::new()));
         let mut task = task;
-        for round in 0..9 {
+        for round in 0..27 {
             // By hand.
             let images = worker.workspace.checkpoints().join("bare");
             fs::create_dir_all(&images).unwrap();

@@ -12,6 +12,7 @@ use tokio::task::spawn_blocking;
 use super::{
     job::{Job, Key, Later, Move, Phase, Tier},
     machine::{Message, Owner, charged_ns},
+    pace::Due,
     ranks::Rank,
     seats::Seat,
     stop,
@@ -54,12 +55,37 @@ impl Owner {
             Ok(None) => return,
             Err(error) => return self.fail_job(key, explain(&error)),
         };
-        self.conclude(key, ended);
+        let is_dying = job.phase == Phase::Dying;
+        let due = self.pace.due(key, Instant::now());
+        if let Some(Due { late_us, is_near: false, .. }) = due
+            && !is_dying
+            && let Some(job) = self.job(key)
+        {
+            job.meter.stop(&job.ranks);
+            job.phase = Phase::Early { ended, late_us };
+        } else {
+            self.conclude(key, ended, due);
+        }
+    }
+
+    /// Reports the jobs that have ended and by now should.
+    pub(crate) fn conclude_early(&mut self, now: Instant) {
+        let early = |job: &Job| match job.phase {
+            Phase::Early { ended, late_us } => Some((job.key, ended, late_us)),
+            _ => None,
+        };
+        let early: Vec<_> = self.jobs.iter().filter_map(early).collect();
+        for (key, ended, late_us) in early {
+            let due = self.pace.due(key, now);
+            if due.is_none_or(|due| due.is_near) {
+                self.conclude(key, ended, due.map(|due| Due { late_us, ..due }));
+            }
+        }
     }
 
     /// Reports what came of a job whose parent has ended like this.
-    fn conclude(&mut self, key: Key, ended: Ended) {
-        let (at_us, late_us) = self.pace.due(key, Instant::now());
+    fn conclude(&mut self, key: Key, ended: Ended, due: Option<Due>) {
+        let (at_us, late_us) = due.map_or((0, 0), |due| (due.at_us, due.late_us));
         let Some(job) = self.take_out(key) else { return };
         let (job_ref, uses) = (self.job_ref(key), job.meter.uses(self.quota(), self.tick));
         let ledger = Some(job.ledger.told());
@@ -85,13 +111,15 @@ impl Owner {
     pub(crate) fn kill(&mut self, key: Key) {
         let Some(job) = self.job(key) else { return };
         match job.phase {
-            Phase::Waiting => {
+            Phase::Waiting | Phase::Early { .. } => {
                 if let Some(job) = self.take_out(key) {
                     let uses = job.meter.uses(self.quota(), self.tick);
                     let (job_ref, ledger) = (self.job_ref(key), Some(job.ledger.told()));
-                    let killed = JobKilled { job: job_ref, done_ppm: 0, uses, ledger };
+                    let done_ppm = job.done_ppm();
+                    let killed = JobKilled { job: job_ref, done_ppm, uses, ledger };
                     self.host.report(report(report::Report::JobKilled(killed)));
                     self.release(&job);
+                    self.launch_ready();
                 }
             }
             Phase::Launching | Phase::Leaving => job.later = Some(Later::Kill),
@@ -121,6 +149,8 @@ impl Owner {
             }
             Phase::Launching => job.later = Some(Later::Move { on, asked }),
             Phase::Leaving | Phase::Dying => {}
+            // There is nothing left to be moved.
+            Phase::Early { ended, .. } => self.conclude(key, ended, None),
             Phase::Running => {
                 let Some(process) = job.process.clone() else { return };
                 job.phase = Phase::Leaving;
@@ -152,7 +182,7 @@ impl Owner {
             self.note(demoted);
         }
         if let Left::Ended(ended) = left {
-            return self.conclude(key, ended);
+            return self.conclude(key, ended, None);
         }
         let charged = charged_ns(&self.groups, &self.seats_of(key));
         self.seats.leave(key);

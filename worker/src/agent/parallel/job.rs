@@ -9,7 +9,10 @@ use dormouse_proto::v1;
 use dormouse_tasks::progress::ProgressReader;
 
 use super::{ledger::Ledger, meter::Meter, ranks::Rank};
-use crate::{process::Task, workspace::TaskName};
+use crate::{
+    process::{Ended, Task},
+    workspace::TaskName,
+};
 
 pub(crate) use dormouse_vm::Tier;
 
@@ -27,13 +30,18 @@ impl Key {
 }
 
 /// Where a job is in its life.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// Its slots are not all free yet.
     Waiting,
     /// Its processes are being made or restored.
     Launching,
     Running,
+    /// Its processes have ended, well before it should: it has until then.
+    Early {
+        ended: Ended,
+        late_us: i64,
+    },
     /// It is being dumped, to go on elsewhere.
     Leaving,
     /// It has been killed and not yet been seen to be gone.

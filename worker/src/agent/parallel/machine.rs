@@ -169,6 +169,7 @@ impl Owner {
             let now = Instant::now();
             if now >= pace_at {
                 self.pay(now);
+                self.conclude_early(now);
                 pace_at = now + PACE_EVERY;
             }
             if now >= count_at {
@@ -226,6 +227,8 @@ impl Owner {
             }
             Ask::Destroy => self.destroy = true,
         }
+        // What is over may be due sooner now.
+        self.conclude_early(Instant::now());
     }
 
     fn start(&mut self, start: StartJob, asked: Instant) {

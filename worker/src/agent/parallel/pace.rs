@@ -29,8 +29,10 @@ const LEAST: i64 = -7;
 /// How much earlier than due a job is kept: its end takes that long to be reported.
 const EARLY: Duration = Duration::from_millis(8);
 
-/// The most by which a job can be through before it should be.
-const FORESEEN: Duration = Duration::from_millis(100);
+/// An end is reported at most so long before it is due: commands may still change when that is.
+const FORESEEN: Duration = Duration::from_millis(60);
+/// An end that is further away than this is none.
+const FAR: Duration = Duration::from_secs(86_400);
 
 /// CPU time that the end of a process takes, in nanoseconds: owed to one that has done its work.
 const END_NS: i64 = 3_000_000;
@@ -68,6 +70,18 @@ impl Quotas {
             background: (below < 0).then(|| ppm(below)),
         }
     }
+}
+
+/// When a job that is over should be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Due {
+    /// On the run's clock, in emulated microseconds.
+    pub(crate) at_us: u64,
+    /// How much later than that it is now, in real microseconds; below zero: so much of its work
+    /// was still to be done then. That may take longer where its foreground is in the way.
+    pub(crate) late_us: i64,
+    /// It is time to report its end.
+    pub(crate) is_near: bool,
 }
 
 /// How long a command may be on its way: what the reference makes of the time before is final.
@@ -152,21 +166,23 @@ impl Pace {
         self.ideal.advance(now);
     }
 
-    /// When a job that is over here should be, on the run's clock in emulated microseconds (zero
-    /// where nobody says), and how much later than that it is now, in real ones.
-    pub(crate) fn due(&mut self, key: Key, now: Instant) -> (u64, i64) {
+    /// When a job that is over here should be; `None` where nobody says.
+    pub(crate) fn due(&mut self, key: Key, now: Instant) -> Option<Due> {
         self.advance(now, |_| false);
         let now = self.time(now);
         let mut machine = self.ideal.clone();
-        let limit = machine.now() + FORESEEN;
-        machine.advance_to_end(key, limit);
-        let emulated_us = |at: Duration| {
-            (at.as_nanos() * u128::from(self.emulated_us) + 500_000_000) / 1_000_000_000
-        };
+        machine.advance_to_end(key, machine.now() + FAR);
+        let at = machine.ended(key)?;
+        let emulated_us =
+            (at.as_nanos() * u128::from(self.emulated_us) + 500_000_000) / 1_000_000_000;
+        let early = at.saturating_sub(now);
+        let ahead = self.ideal.left_alone(key).unwrap_or_default().min(early);
         let us = |span: Duration| i64::try_from(span.as_micros()).unwrap_or(i64::MAX);
-        machine
-            .ended(key)
-            .map_or((0, 0), |at| (u64::try_from(emulated_us(at)).unwrap_or(0), us(now) - us(at)))
+        Some(Due {
+            at_us: u64::try_from(emulated_us).unwrap_or(u64::MAX),
+            late_us: us(now.saturating_sub(at)) - us(ahead),
+            is_near: early <= FORESEEN,
+        })
     }
 
     /// What a process is to be given that is behind by so much, and whose job is through, in the
@@ -206,5 +222,40 @@ mod tests {
         assert_eq!(quotas(Some(4), Some(-4)), (200, None, Some(120)));
         let all = Owed { foreground: Some(i64::MAX), background: Some(i64::MAX) };
         assert_eq!(Quotas::paying(all, 1_000_000).processor, 1_000_000, "a core is all there is");
+    }
+
+    #[test]
+    fn what_was_over_a_little_early_is_due_when_its_foreground_lets_it_be() {
+        let base = Instant::now();
+        let at = |ms| base + Duration::from_millis(ms);
+        let program = |ms| ideal::Program {
+            runtime: Duration::from_millis(ms),
+            phases: 1,
+            usage: vec![1_000_000],
+        };
+        let [below, above] = [1, 2].map(|job| Key { job, attempt: 1 });
+        let start = |key, ms| {
+            let (program, on) = (program(ms), vec![0]);
+            Change::Start { key, program, on, foreground: key == above }
+        };
+        let mut pace = Pace::new(1, 100_000, 10_000_000);
+        let zero = pace.decided(0, base);
+        pace.change(zero, start(below, 1000));
+        pace.change(Duration::from_millis(990), start(above, 5000));
+        // 10 ms are left of it, and nearly 5 s of what is in its way.
+        let due = pace.due(below, at(995)).expect("it will be through");
+        assert_eq!(due, Due { at_us: 60_000_000, late_us: -10_000, is_near: false });
+        assert!(pace.due(below, at(5945)).is_some_and(|due| due.is_near));
+        // What is in its way is killed.
+        let mut pace = Pace::new(1, 100_000, 10_000_000);
+        let zero = pace.decided(0, base);
+        pace.change(zero, start(below, 1000));
+        pace.change(Duration::from_millis(990), start(above, 5000));
+        pace.change(Duration::from_millis(1200), Change::Kill(above));
+        let due = pace.due(below, at(1203)).expect("it will be through");
+        assert_eq!(due, Due { at_us: 12_100_000, late_us: -7_000, is_near: true });
+        let due = pace.due(below, at(1230)).expect("it is through");
+        assert_eq!(due, Due { at_us: 12_100_000, late_us: 20_000, is_near: true });
+        assert_eq!(pace.due(Key { job: 3, attempt: 1 }, at(1230)), None);
     }
 }

@@ -186,9 +186,19 @@ impl<K: Ord + Copy> Machine<K> {
         }
     }
 
-    /// Forgets jobs that are through.
+    /// Forgets jobs that are gone and through, or would stand for ever.
     pub fn forget(&mut self, is_gone: impl Fn(K) -> bool) {
-        self.jobs.retain(|key, start| start.ended.is_none() || !is_gone(*key));
+        self.jobs.retain(|key, start| start.runs() || !is_gone(*key));
+    }
+
+    /// How long the job `key` would still take if nothing were in its way; none if it is through.
+    #[must_use]
+    pub fn left_alone(&self, key: K) -> Option<Duration> {
+        let start = self.jobs.get(&key).filter(|start| start.ended.is_none())?;
+        let start = Start { stands: false, foreground: true, ..start.clone() };
+        let mut machine = Self { now: self.now, jobs: BTreeMap::from([(key, start)]) };
+        machine.advance_to_end(key, Duration::from_nanos(u64::MAX));
+        machine.ended(key).map(|end| end.saturating_sub(self.now()))
     }
 
     /// How much time has passed since the machine was made.
@@ -336,6 +346,22 @@ mod tests {
         machine.apply(Change::Kill(2));
         machine.apply(Change::Promote(1));
         assert!((end(&mut machine) - 9.0).abs() < 1e-5);
+    }
+
+    #[test]
+    fn what_is_left_of_a_job_does_not_count_its_neighbours() {
+        let mut machine = Machine::default();
+        start(&mut machine, 2, program(100, 1, &[1.0]), &[0], true);
+        start(&mut machine, 1, program(4, 2, &[1.0, 1.0]), &[0, 1], false);
+        machine.advance(secs(5));
+        assert_eq!(machine.left_alone(1), Some(secs(4)));
+        assert_eq!(machine.left_alone(2), Some(secs(95)));
+        machine.apply(Change::Stand(1));
+        assert_eq!(machine.left_alone(1), Some(secs(4)));
+        machine.advance(secs(100));
+        assert_eq!(machine.left_alone(2), None);
+        machine.forget(|_| true);
+        assert_eq!((machine.left_alone(1), machine.ended(2)), (None, None));
     }
 
     #[test]
