@@ -3,8 +3,9 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use dormouse_log::LogError;
+
 use crate::admission::AdmissionError;
-use crate::log::LogError;
 
 /// Why a live run ended without a result.
 #[derive(Debug, thiserror::Error)]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use dormouse_engine::Step;
+use dormouse_log::{LogError, LogWriter};
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 use serde::Serialize;
 use serde_json::Value;
@@ -12,7 +13,6 @@ use tokio::sync::mpsc::UnboundedSender;
 use crate::CoordinatorError;
 use crate::batch::BatchStep;
 use crate::link::Owed;
-use crate::log::{LogError, LogWriter};
 use crate::punctuality::Punctuality;
 use crate::session::SessionMsg;
 
@@ -52,17 +52,12 @@ impl Batch {
         self.since = self.since.or(later.since);
     }
 
-    fn lines(&self) -> serde_json::Result<Vec<u8>> {
-        let mut lines = Vec::with_capacity(256 * self.steps.len());
-        if let Some(header) = &self.header {
-            serde_json::to_writer(&mut lines, header)?;
-            lines.push(b'\n');
-        }
-        for step in &self.steps {
-            serde_json::to_writer(&mut lines, step)?;
-            lines.push(b'\n');
-        }
-        Ok(lines)
+    /// Makes it durable.
+    fn write(&self, to: &mut LogWriter) -> Result<(), LogError> {
+        self.header.iter().try_for_each(|header| to.line(header))?;
+        self.steps.iter().try_for_each(|step| to.line(step))?;
+        // Without a line there may still be releases of what is durable already.
+        if self.header.is_none() && self.steps.is_empty() { Ok(()) } else { to.sync() }
     }
 }
 
@@ -126,12 +121,9 @@ impl JournalState {
         }
         let batch = std::mem::take(&mut self.pending);
         let myself = myself.clone();
-        let writing = tokio::task::spawn_blocking(move || match batch.lines() {
-            Ok(lines) => {
-                let outcome = writer.append(&lines);
-                JournalMsg::Written { writer, batch, outcome }
-            }
-            Err(error) => JournalMsg::Broken { why: error.to_string() },
+        let writing = tokio::task::spawn_blocking(move || {
+            let outcome = batch.write(&mut writer);
+            JournalMsg::Written { writer, batch, outcome }
         });
         tokio::spawn(async move {
             let message = match writing.await {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use dormouse_engine::{Counts, Run, Setup, Step};
+use dormouse_log::LogWriter;
 use dormouse_policies::Scheduler;
 use dormouse_proto::v1;
 use dormouse_units::{Money, Ppm, Time};
@@ -15,13 +16,11 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::conductor::{Conductor, ConductorArgs, ConductorState};
-use crate::log::LogWriter;
 use crate::restore::{Restored, restore};
 use crate::stage::{Particulars, Stage};
 use crate::{CoordinatorError, LiveFacts, Speedup};
 
 /// The event log's name in the output folder.
-pub(crate) const LOG: &str = "events.jsonl";
 /// The particulars of a live run.
 #[derive(Debug)]
 pub struct LiveRun {
@@ -248,7 +247,7 @@ impl BoundRun {
     pub async fn conduct(self) -> Result<Conducted, CoordinatorError> {
         let Self { live, listener, address } = self;
         let (experiment, cancel) = (live.experiment.clone(), live.cancel.clone());
-        let log = live.out.join(LOG);
+        let log = live.out.join(dormouse_log::FILE);
         let tasks = u32::try_from(live.setup.bag.tasks.len()).unwrap_or(u32::MAX);
         let lost_after = live.lost_after;
         let (beginning, observer) = begin(live).await?;
@@ -284,7 +283,7 @@ async fn begin(live: LiveRun) -> Result<(Beginning, Observer), CoordinatorError>
     let begun = tokio::task::spawn_blocking(move || {
         let output = |source| CoordinatorError::Output { path: live.out.clone(), source };
         std::fs::create_dir_all(&live.out).map_err(output)?;
-        let path = live.out.join(LOG);
+        let path = live.out.join(dormouse_log::FILE);
         let mut plan = Plan::new(&live, new_run_name(&live.experiment));
         let run = Run::new(live.setup, live.scheduler);
         let has_log = std::fs::metadata(&path).is_ok_and(|log| log.len() > 0);

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use dormouse_engine::{Command, Run, Step};
+use dormouse_log::{LogError, LogReader};
 use serde_json::Value;
 
 use crate::LiveFacts;
-use crate::log::{LogError, LogLine, LogReader};
 
 /// Why a log can't be replayed.
 #[derive(Debug, thiserror::Error)]
@@ -65,8 +65,8 @@ pub fn replay(
     let mut run = make(log.header())
         .map_err(|source| ReplayError::Header { path: path.display().to_string(), source })?;
     let (mut steps, mut difference, mut facts) = (0, None, LiveFacts::default());
-    while let Some(line) = log.next_line()? {
-        match again(&mut run, line) {
+    while let Some(step) = log.next_step()? {
+        match again(&mut run, step, &log) {
             Ok((step, _)) => facts.see(&step),
             Err(different) => {
                 difference = Some(different);
@@ -79,15 +79,18 @@ pub fn replay(
     Ok(ReplayReport { steps, torn, difference, decisions_sha256, run, facts })
 }
 
-/// Feeds a logged event to the run again and compares what comes of it.
-pub(crate) fn again(run: &mut Run, line: LogLine) -> Result<(Step, Vec<Command>), Difference> {
-    let LogLine { line, text, step } = line;
+/// Feeds the event of the step that was read last to the run again, and compares what comes of it.
+pub(crate) fn again(
+    run: &mut Run,
+    step: Step,
+    log: &LogReader,
+) -> Result<(Step, Vec<Command>), Difference> {
     let (replayed, commands) = run.handle(step.at, step.event);
     // A step holds only integers and text: this can't fail.
-    let json = serde_json::to_string(&replayed).unwrap_or_default();
-    if json == text {
+    let (recorded, json) = (log.text(), serde_json::to_string(&replayed).unwrap_or_default());
+    if json == recorded {
         Ok((replayed, commands))
     } else {
-        Err(Difference { line, recorded: text, replayed: json })
+        Err(Difference { line: log.line(), recorded, replayed: json })
     }
 }

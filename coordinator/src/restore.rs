@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use dormouse_engine::{Event, Report, Run};
+use dormouse_log::LogReader;
 use dormouse_units::{Bytes, HostId, Ppm, Time};
 use serde_json::Value;
 
 use crate::admission::{self, Room};
 use crate::conductor::RestoredHost;
-use crate::log::LogReader;
 use crate::replay::again;
 use crate::roster::parse_host_name;
 use crate::{CoordinatorError, LiveFacts, Speedup};
@@ -51,9 +51,9 @@ pub(crate) fn restore(
     facts.cpu_us = admission::cpu_times(run.setup(), facts.share, speedup);
     let mut hosts: BTreeMap<HostId, RestoredHost> = BTreeMap::new();
     let (mut begun, mut last) = (false, Time::ZERO);
-    while let Some(line) = log.next_line()? {
-        let number = line.line;
-        let (step, commands) = again(&mut run, line).map_err(|difference| {
+    while let Some(step) = log.next_step()? {
+        let number = log.line();
+        let (step, commands) = again(&mut run, step, &log).map_err(|difference| {
             refuse(format!(
                 "line {number} comes out differently now, as {}; use the version that wrote it",
                 difference.replayed

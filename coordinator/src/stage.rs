@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use dormouse_engine::Step;
+use dormouse_log::LogWriter;
 use dormouse_proto::v1;
 use ractor::{Actor, ActorRef};
 use tokio::net::TcpListener;
@@ -18,7 +19,6 @@ use crate::CoordinatorError;
 use crate::api::Api;
 use crate::conductor::ConductorMsg;
 use crate::journal::{Journal, JournalArgs, JournalMsg};
-use crate::log::LogWriter;
 use crate::outbound::Farewell;
 use crate::punctuality::Punctuality;
 use crate::session::SessionMsg;

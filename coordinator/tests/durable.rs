@@ -14,7 +14,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use common::*;
-use dormouse_coordinator::{CoordinatorError, LogError, replay};
+use dormouse_coordinator::{CoordinatorError, replay};
+use dormouse_log::LogError;
 use dormouse_proto::v1;
 use tokio_stream::StreamExt as _;
 

@@ -11,8 +11,9 @@ mod common;
 use std::time::Duration;
 
 use common::*;
-use dormouse_coordinator::{CoordinatorError, LogReader, replay};
-use dormouse_engine::{Effect, Event};
+use dormouse_coordinator::{CoordinatorError, replay};
+use dormouse_engine::{Effect, Event, Step};
+use dormouse_log::LogReader;
 use dormouse_proto::v1;
 use dormouse_units::Time;
 
@@ -302,10 +303,10 @@ async fn a_cancelled_run_ends_cleanly_and_says_why() {
     let mut log = LogReader::open(&done.log).unwrap();
     assert!(log.header()["live"]["share_ppm"].is_u64());
     let (mut over, mut destroyed) = (false, false);
-    while let Some(line) = log.next_line().unwrap() {
-        over |= line.step.effects.contains(&Effect::Over { complete: false });
+    while let Some(step) = log.next_step::<Step>().unwrap() {
+        over |= step.effects.contains(&Effect::Over { complete: false });
         destroyed |= matches!(
-            line.step.event,
+            step.event,
             Event::Machine { report: dormouse_engine::Report::VmDestroyed { .. }, .. }
         );
     }

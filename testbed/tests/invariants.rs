@@ -40,7 +40,7 @@ fn record(experiment: &Experiment, steps: &[Step]) -> Record {
 fn assert_sound(experiment: &Experiment, steps: &[Step], run: &Run) {
     let what =
         format!("{} {} {}", experiment.name, experiment.scheduler.name, experiment.setup.seed);
-    let violations = check(&experiment.setup, steps, Span::ZERO);
+    let violations = check(&experiment.setup, steps, Span::ZERO, true);
     assert!(violations.is_empty(), "{what}: {}", violations[0]);
     let record = record(experiment, steps);
     assert_eq!(record.counts, *run.counts(), "{what}");
@@ -108,7 +108,7 @@ fn damage_is_found() {
     let violated = |what: &str, damage: &dyn Fn(&mut Vec<Step>)| {
         let mut bad = good.clone();
         damage(&mut bad);
-        let found = check(&experiment.setup, &bad, Span::ZERO);
+        let found = check(&experiment.setup, &bad, Span::ZERO, true);
         assert!(!found.is_empty(), "{what}");
     };
     violated("a step is missing", &|log| drop(log.remove(10)));

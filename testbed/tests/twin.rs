@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use dormouse::experiment::{Experiment, Override, Source, load};
-use dormouse::output::{Header, LogWriter, Mode};
+use dormouse::output::{Header, Mode, begin_log};
 use dormouse::twin::{Both, Standing, Twin, TwinError, twin_of};
 use dormouse::virtual_run::virtual_run;
 use dormouse::virtual_time::{beginning, play};
@@ -39,8 +39,8 @@ impl Folder {
     fn of(experiment: &Experiment, mode: Mode, steps: &[Step]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let header = Header::new(mode, "a test".to_owned(), experiment.clone());
-        let mut log = LogWriter::begin(folder.path(), &header).unwrap();
-        steps.iter().for_each(|step| log.step(step));
+        let mut log = begin_log(folder.path(), &header).unwrap();
+        steps.iter().for_each(|step| log.line(step).unwrap());
         log.finish().unwrap();
         Self(folder)
     }

@@ -181,6 +181,34 @@ fn files_that_are_none() {
 }
 
 #[test]
+fn a_torn_log_is_read_as_far_as_it_goes_whatever_it_is_of() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    for (experiment, whom) in [("j60-sc2", "task0"), ("batch-small", "1")] {
+        assert!(run_in(at, &["run", experiment, "-q", "--out", experiment]).status.success());
+        let log = fs::read_to_string(at.join(experiment).join("events.jsonl")).unwrap();
+        let torn = format!("{experiment}-torn");
+        fs::create_dir(at.join(&torn)).unwrap();
+        fs::write(at.join(&torn).join("events.jsonl"), &log[..log.len() / 2]).unwrap();
+        let left_out = format!("{torn}: the last line of its log is torn");
+        for command in [&["replay", &torn][..], &["check", &torn], &["explain", &torn, whom]] {
+            let output = run_in(at, command);
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(output.status.success() && said.contains(&left_out), "{command:?}: {said}");
+            assert_eq!(said.lines().count(), 1, "{command:?}: {said}");
+            assert!(!output.stdout.is_empty(), "{command:?}");
+        }
+        let output = run_in(at, &["twin", &torn]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        // Of a whole one nothing is said.
+        for command in ["replay", "check"] {
+            let output = run_in(at, &[command, experiment]);
+            assert!(output.status.success() && output.stderr.is_empty(), "{command}");
+        }
+    }
+}
+
+#[test]
 fn runs_without_a_twin() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
@@ -205,12 +233,19 @@ fn runs_without_a_twin() {
         ("header-of-jobs", first(&jobs), &["header-of-jobs: the run ended before it began"]),
         ("damaged", damaged(&bag), &["damaged/events.jsonl:2:", "left whole"]),
         ("damaged-jobs", damaged(&jobs), &["damaged-jobs/events.jsonl:2:", "left whole"]),
-        ("torn-jobs", half(&jobs), &["torn-jobs/events.jsonl:", "left whole"]),
         ("future", bag.replacen("\"format\":1", "\"format\":9", 1), &["its format is 9"]),
+        ("future-jobs", jobs.replacen("\"format\":1", "\"format\":9", 1), &["its format is 9"]),
+        ("no-format", bag.replacen("\"format\":1,", "", 1), &["no-format/events.jsonl:1:"]),
     ];
     for (name, text, words) in cases {
         fs::create_dir(at.join(name)).unwrap();
         fs::write(at.join(name).join("events.jsonl"), text).unwrap();
+        if !name.starts_with("header") {
+            for command in ["replay", "check"] {
+                refused(at, &[command, name], 2, words);
+            }
+            refused(at, &["explain", name, "1"], 2, words);
+        }
         refused(at, &["twin", name], 2, words);
         refused(at, &["twin", name, "--json", "--out", "never"], 2, words);
     }

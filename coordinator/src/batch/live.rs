@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use dormouse_batch::{Config, Submission, UsageInformation};
+use dormouse_log::LogWriter;
 use dormouse_proto::v1;
 use dormouse_units::{Ppm, Time};
 use serde_json::Value;
@@ -14,8 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::BatchFacts;
 use super::conductor::{BatchArgs, BatchConductor, BatchState};
-use crate::live::{LOG, new_run_name};
-use crate::log::LogWriter;
+use crate::live::new_run_name;
 use crate::stage::{Particulars, Stage};
 use crate::{CoordinatorError, Progress, Speedup};
 
@@ -190,7 +190,7 @@ impl BoundBatch {
     /// The run broke: see [`CoordinatorError`]. Its worker has been told to clean up.
     pub async fn conduct(self) -> Result<BatchConducted, CoordinatorError> {
         let Self { live, listener, address } = self;
-        let log = live.out.join(LOG);
+        let log = live.out.join(dormouse_log::FILE);
         let (out, path) = (live.out.clone(), log.clone());
         let begun = tokio::task::spawn_blocking(move || {
             let output = |source| CoordinatorError::Output { path: out.clone(), source };

@@ -133,7 +133,7 @@ impl Scheduler for Fifo {
 }
 
 pub fn header() -> serde_json::Value {
-    serde_json::json!({"version": 1, "experiment": "test"})
+    serde_json::json!({"format": dormouse_log::FORMAT, "experiment": "test"})
 }
 
 /// A no-op run of so many tasks on `vcpus` vCPUs.

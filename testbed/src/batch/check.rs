@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use dormouse_batch::{Decision, Event, Job, JobId, Move, Promotion, Tier};
+use dormouse_coordinator::BatchStep;
 use dormouse_units::{Attempt, Ppm, Time};
 
 use super::BatchError;
-use super::log::{BatchLog, Step};
+use super::log::BatchLog;
 use super::play::play;
 
 /// Something that must not be.
@@ -37,12 +38,12 @@ pub struct Checked {
     pub violations: Vec<Violation>,
 }
 
-/// Looks through every step of a run.
+/// Looks through every step of a run, which came to its end or, if `ended` is false, was killed.
 ///
 /// # Errors
 ///
 /// The jobs can't be read again.
-pub fn check(log: &BatchLog) -> Result<Checked, BatchError> {
+pub fn check(log: &BatchLog, ended: bool) -> Result<Checked, BatchError> {
     let mut checker = Checker {
         promotion: log.header.experiment.scheduler.name.promotion(),
         usable_below: log.header.experiment.config(log.header.machine).usable_below,
@@ -55,7 +56,7 @@ pub fn check(log: &BatchLog) -> Result<Checked, BatchError> {
         checker.step(step);
         Ok(())
     })?;
-    Ok(checker.end())
+    Ok(checker.end(ended))
 }
 
 /// A job in the system, and where it sits.
@@ -79,7 +80,7 @@ impl Checker {
         self.found.violations.push(Violation { at: self.now, what });
     }
 
-    fn step(&mut self, step: &Step) {
+    fn step(&mut self, step: &BatchStep) {
         if step.at < self.now {
             self.bad(format!("the step of {} comes after that of {}", step.at, self.now));
         }
@@ -205,9 +206,9 @@ impl Checker {
         on.iter().position(|&q| q == p).map_or(Ppm::ZERO, |n| job.usage.of(n))
     }
 
-    fn end(mut self) -> Checked {
+    fn end(mut self, ended: bool) -> Checked {
         let left: Vec<_> = self.jobs.values().map(|inside| inside.job.number).take(5).collect();
-        if !left.is_empty() {
+        if ended && !left.is_empty() {
             let numbers: Vec<_> = left.iter().map(u64::to_string).collect();
             let count = self.jobs.len();
             self.bad(format!("{count} jobs never ended, such as {}", numbers.join(", ")));

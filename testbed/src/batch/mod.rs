@@ -31,7 +31,7 @@ pub use explain::explain;
 pub use figures::{Figures, Waited};
 pub use history::{History, JobHistory, MOST_DRAWN, Spell, SpellEnd};
 pub use jobs::Jobs;
-pub use log::{BatchHeader, BatchLog, BatchLogWriter, MOST_LOGGED, Step};
+pub use log::{BatchHeader, BatchLog, BatchLogWriter, MOST_LOGGED};
 pub use outcome::BatchOutcome;
 pub use recorder::Recorder;
 pub use replay::{Replayed, recorded_digest, replay};

@@ -2,39 +2,40 @@
 //! be kept.
 
 use dormouse_batch::{Decision, Event, Observer, Record, simulate};
+use dormouse_coordinator::BatchStep;
 use dormouse_units::Time;
 
-use super::log::{BatchLog, Step};
+use super::log::BatchLog;
 use super::{BatchError, Jobs};
 
 /// Plays every step of `log` to `audience`; what goes wrong there ends the play.
 pub(crate) fn play(
     log: &BatchLog,
-    mut audience: impl FnMut(&Step) -> Result<(), BatchError>,
+    mut audience: impl FnMut(&BatchStep) -> Result<(), BatchError>,
 ) -> Result<(), BatchError> {
     if let Some(steps) = &log.steps {
         // Of a live run the log has steps of which the scheduler heard nothing.
         return steps.iter().filter(|step| !step.events.is_empty()).try_for_each(audience);
     }
     let experiment = &log.header.experiment;
-    let mut stage = Stage { audience: &mut audience, step: Step::default() };
+    let mut stage = Stage { audience: &mut audience, step: BatchStep::default() };
     simulate(Jobs::open(experiment)?, &experiment.setup(log.header.machine), &mut stage)?;
     stage.end_step()
 }
 
 struct Stage<'a, A> {
     audience: &'a mut A,
-    step: Step,
+    step: BatchStep,
 }
 
-impl<A: FnMut(&Step) -> Result<(), BatchError>> Stage<'_, A> {
+impl<A: FnMut(&BatchStep) -> Result<(), BatchError>> Stage<'_, A> {
     fn end_step(&mut self) -> Result<(), BatchError> {
         let step = std::mem::take(&mut self.step);
         if step.events.is_empty() { Ok(()) } else { (self.audience)(&step) }
     }
 }
 
-impl<A: FnMut(&Step) -> Result<(), BatchError>> Observer for Stage<'_, A> {
+impl<A: FnMut(&BatchStep) -> Result<(), BatchError>> Observer for Stage<'_, A> {
     type Error = BatchError;
 
     fn heard(&mut self, now: Time, events: &[Event]) -> Result<(), BatchError> {

@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 use std::collections::BTreeMap;
 
 use dormouse_batch::{Decision, Event, JobId, Observer, Record};
+use dormouse_coordinator::BatchStep;
 use dormouse_measy::JobsCsv;
 use dormouse_units::{Span, Time};
 
 use super::digest::Digest;
 use super::figures::Figures;
 use super::history::History;
-use super::log::{BatchHeader, BatchLogWriter, MOST_LOGGED, Step};
+use super::log::{BatchHeader, BatchLogWriter, MOST_LOGGED};
 use super::schedule::Schedule;
 use super::{BatchError, BatchOutcome};
 use crate::output::{Mode, OutputError};
@@ -27,7 +28,7 @@ pub struct Recorder {
     csv: JobsCsv<BufWriter<File>>,
     swf: Schedule,
     log: Option<BatchLogWriter>,
-    step: Step,
+    step: BatchStep,
     submitted: u64,
     digest: Digest,
     figures: Figures,
@@ -74,7 +75,7 @@ impl Recorder {
             csv,
             swf,
             log,
-            step: Step::default(),
+            step: BatchStep::default(),
             submitted: 0,
             digest: Digest::default(),
             figures: Figures::default(),

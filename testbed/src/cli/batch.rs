@@ -7,9 +7,10 @@ use std::time::Instant;
 use super::args::WhatArgs;
 use super::failure::Failure;
 use super::print::print;
+use super::torn::say_torn;
 use crate::batch::{self, BatchError, BatchExperiment, BatchHeader, BatchLog, BatchOutcome, Jobs};
 use crate::live::{BatchConduct, conduct_batch};
-use crate::output::{Mode, Staging, Style};
+use crate::output::{Mode, Staging, Style, is_unfinished};
 
 /// `dormouse run`: in virtual time.
 pub(crate) fn run(
@@ -96,9 +97,16 @@ fn end(args: &WhatArgs, outcome: &BatchOutcome<'_>, staging: Staging) -> Result<
     Ok(())
 }
 
+/// The log of a run, which may have been killed.
+fn read(dir: &Path) -> Result<BatchLog, Failure> {
+    let log = BatchLog::read(dir)?;
+    say_torn(dir, log.torn)?;
+    Ok(log)
+}
+
 /// `dormouse explain DIR JOB`.
 pub(crate) fn explain(dir: &Path, what: &str) -> Result<(), Failure> {
-    match batch::explain(&BatchLog::read(dir)?, what)? {
+    match batch::explain(&read(dir)?, what)? {
         Some(text) => print(&text),
         None => Err(Failure::BadInput(format!(
             "{}: there is no job '{what}' in this run; ask for a job by its number, such as 17",
@@ -109,7 +117,7 @@ pub(crate) fn explain(dir: &Path, what: &str) -> Result<(), Failure> {
 
 /// `dormouse check DIR`.
 pub(crate) fn check(dir: &Path) -> Result<(), Failure> {
-    let checked = batch::check(&BatchLog::read(dir)?)?;
+    let checked = batch::check(&read(dir)?, !is_unfinished(dir))?;
     if checked.violations.is_empty() {
         let (steps, jobs) = (checked.steps, checked.jobs);
         return print(&format!("{steps} steps, {jobs} jobs: nothing that must not be"));
@@ -121,7 +129,7 @@ pub(crate) fn check(dir: &Path) -> Result<(), Failure> {
 
 /// `dormouse replay DIR`.
 pub(crate) fn replay(dir: &Path) -> Result<(), Failure> {
-    let log = BatchLog::read(dir)?;
+    let log = read(dir)?;
     let replayed = batch::replay(&log)?;
     let broken = |what: String| {
         Failure::Broken(format!(
@@ -137,8 +145,9 @@ pub(crate) fn replay(dir: &Path) -> Result<(), Failure> {
         print(&format!("recorded: {}\nreplayed: {}", json(recorded), json(again)))?;
         return Err(broken(format!("step {} comes out otherwise", replayed.steps)));
     }
-    let recorded = batch::recorded_digest(dir)?;
-    if recorded != replayed.digest {
+    if let Some(recorded) = batch::recorded_digest(dir)?
+        && recorded != replayed.digest
+    {
         print(&format!("recorded: {recorded}\nreplayed: {}", replayed.digest))?;
         return Err(broken("the decisions come out otherwise".to_owned()));
     }

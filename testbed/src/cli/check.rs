@@ -6,9 +6,10 @@ use dormouse_units::Span;
 
 use super::failure::Failure;
 use super::print::print;
+use super::torn::say_torn;
 use crate::check::check;
 use crate::experiment::Kind;
-use crate::output::{Mode, read_log};
+use crate::output::{Mode, RunLog, is_unfinished};
 
 /// How late, in seconds of real time, a worker's report may reach the log of a live run. Far more
 /// than any was seen to be, and too little for a worker that earns credits at a wrong rate.
@@ -19,7 +20,8 @@ pub(crate) fn run(dir: &Path) -> Result<(), Failure> {
     if Kind::of_run(dir)? == Kind::Batch {
         return super::batch::check(dir);
     }
-    let (header, steps) = read_log(dir)?;
+    let RunLog { header, steps, torn } = RunLog::read(dir)?;
+    say_torn(dir, torn)?;
     let experiment = &header.experiment;
     let lateness = match header.mode {
         Mode::Virtual => Span::ZERO,
@@ -27,7 +29,7 @@ pub(crate) fn run(dir: &Path) -> Result<(), Failure> {
             Span::from_secs_f64(LATENESS_S * experiment.live.speedup).unwrap_or(Span::ZERO)
         }
     };
-    let violations = check(&experiment.setup, &steps, lateness);
+    let violations = check(&experiment.setup, &steps, lateness, !is_unfinished(dir));
     if violations.is_empty() {
         return print(&format!("{} steps: nothing that must not be", steps.len()));
     }

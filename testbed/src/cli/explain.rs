@@ -4,15 +4,17 @@ use std::path::Path;
 
 use super::failure::Failure;
 use super::print::print;
+use super::torn::say_torn;
 use crate::experiment::Kind;
 use crate::explain::Explainer;
-use crate::output::read_log;
+use crate::output::RunLog;
 
 pub(crate) fn run(dir: &Path, what: &str) -> Result<(), Failure> {
     if Kind::of_run(dir)? == Kind::Batch {
         return super::batch::explain(dir, what);
     }
-    let (header, steps) = read_log(dir)?;
+    let RunLog { header, steps, torn } = RunLog::read(dir)?;
+    say_torn(dir, torn)?;
     match Explainer::new(&header, &steps).explain(what) {
         Some(text) => print(&text),
         None => Err(Failure::BadInput(format!(

@@ -19,6 +19,7 @@ mod replay;
 mod reproduce;
 mod run;
 mod speedup;
+mod torn;
 mod twin;
 mod two_tier;
 mod worker;

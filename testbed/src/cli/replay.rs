@@ -4,15 +4,17 @@ use std::path::Path;
 
 use super::failure::Failure;
 use super::print::print;
+use super::torn::say_torn;
 use crate::experiment::Kind;
-use crate::output::read_log;
+use crate::output::RunLog;
 use crate::replay::replay;
 
 pub(crate) fn run(dir: &Path) -> Result<(), Failure> {
     if Kind::of_run(dir)? == Kind::Batch {
         return super::batch::replay(dir);
     }
-    let (header, steps) = read_log(dir)?;
+    let RunLog { header, steps, torn } = RunLog::read(dir)?;
+    say_torn(dir, torn)?;
     let replayed = replay(&header, &steps).map_err(|error| {
         Failure::BadInput(format!("{}: {error}; give the folder of a run", dir.display()))
     })?;

@@ -12,7 +12,7 @@ use super::failure::Failure;
 use super::print::print;
 use super::speedup::settle;
 use crate::experiment::{Loaded, Opened, Override, Source, SpeedupSaid, open};
-use crate::output::{Header, LogWriter, Mode, Outcome, Staging, Style};
+use crate::output::{Header, Mode, Outcome, OutputError, Staging, Style, begin_log};
 use crate::virtual_run::virtual_run;
 
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
@@ -56,18 +56,20 @@ fn virtually(asked: &Asked<'_>, loaded: Loaded) -> Result<(), Failure> {
     let header = Header::new(Mode::Virtual, command(asked), loaded.experiment);
     let staging = Staging::begin(&bag_folder(args, &header), args.force)?;
 
-    let mut log = LogWriter::begin(staging.path(), &header)?;
+    let (mut log, mut written) = (begin_log(staging.path(), &header)?, Ok(()));
     let mut record = header.record();
     let say = Say::of(args);
     let progress = say.progress(record.tasks.len(), "tasks");
     let stuck = virtual_run(&header.experiment, scheduler, |step| {
-        log.step(step);
+        if written.is_ok() {
+            written = log.line(step);
+        }
         record.see(step);
         progress.set_position(record.finished() as u64);
     })
     .err();
     progress.finish_and_clear();
-    log.finish()?;
+    written.and_then(|()| log.finish()).map_err(OutputError::from)?;
 
     let wall_s = began.elapsed().as_secs_f64();
     let outcome =

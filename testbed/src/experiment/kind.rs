@@ -1,8 +1,6 @@
 //! The two kinds of experiments, told apart here and nowhere else: a bag of tasks on the VMs of
 //! a cloud, or a batch of parallel jobs on a machine of two-tier processors.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -13,7 +11,7 @@ use super::reader::text;
 use super::suggest::instead;
 use super::{InputError, Loaded, Place, Source};
 use crate::batch::{self, BatchExperiment};
-use crate::output::OutputError;
+use crate::output::{OutputError, open_log};
 
 /// Which kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -87,15 +85,7 @@ impl Kind {
             #[serde(default)]
             kind: Kind,
         }
-        let path = folder.join("events.jsonl");
-        let file = File::open(&path).map_err(|error| OutputError::io("read", &path, error))?;
-        let mut line = String::new();
-        let read = BufReader::new(file).read_line(&mut line).map_err(|error| error.to_string());
-        let first = read
-            .and_then(|_| serde_json::from_str::<First>(&line).map_err(|error| error.to_string()));
-        match first {
-            Ok(First { kind }) => Ok(kind),
-            Err(why) => Err(OutputError::BadLog { path, line: 1, why }),
-        }
+        let First { kind } = open_log(folder)?.header_as()?;
+        Ok(kind)
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use dormouse_batch::{Decision, Event, JobId, Observer, Record, Submission};
-use dormouse_coordinator::{BatchConducted, BatchLive, Progress, Speedup};
+use dormouse_coordinator::{BatchConducted, BatchLive, BatchStep, Progress, Speedup};
 use dormouse_units::{Span, Time};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -18,7 +18,7 @@ use super::kept::Kept;
 use super::pace::{PHASE, Pace};
 use super::promises::{Promise, promises};
 use super::utilisation::utilisations;
-use crate::batch::{BatchError, BatchHeader, BatchLog, BatchOutcome, Recorder, Step};
+use crate::batch::{BatchError, BatchHeader, BatchLog, BatchOutcome, Recorder};
 
 /// How a live batch run is to be conducted.
 #[derive(Debug)]
@@ -113,7 +113,7 @@ fn limit(submissions: &[Submission]) -> Time {
 fn recorded<'a>(
     header: &'a BatchHeader,
     submissions: &[Submission],
-    steps: &[Step],
+    steps: &[BatchStep],
     promises: &[Promise],
     out: &Path,
 ) -> Result<BatchOutcome<'a>, LiveError> {

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::attend::{Attendance, attend, runtime};
 use super::faithful::notes;
 use super::host_load::other_load;
-use crate::output::{Fidelity, Header};
+use crate::output::{Fidelity, Header, RunLog};
 use crate::record::Record;
 
 /// How a live run is to be conducted.
@@ -104,7 +104,7 @@ pub fn conduct(conduct: Conduct<'_>, show: impl FnMut(&Progress)) -> Result<Outc
 
 fn judge(header: &Header, conducted: &Conducted) -> Result<(Record, Fidelity), LiveError> {
     let folder = conducted.log.parent().unwrap_or(Path::new("."));
-    let (_, steps) = crate::output::read_log(folder)?;
+    let RunLog { steps, .. } = RunLog::read(folder)?;
     let mut record = header.record();
     for step in &steps {
         record.see(step);

@@ -9,12 +9,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use dormouse_batch::{Decision, Event, JobId, Move, Placement, Submission, Tier};
-use dormouse_coordinator::{BatchFacts, LATEST, MoveFact};
+use dormouse_coordinator::{BatchFacts, BatchStep, LATEST, MoveFact};
 use dormouse_tasks::ideal::{Change, Machine};
 use dormouse_units::{Span, Time};
 
 use super::pace::Pace;
-use crate::batch::Step;
 
 /// How a job came through, for the report: the worst of what happened to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,7 +53,7 @@ impl Promise {
 
 /// Of every job that ended, in order of submission.
 pub(crate) fn promises(
-    steps: &[Step],
+    steps: &[BatchStep],
     submissions: &[Submission],
     facts: &BatchFacts,
     pace: Pace,
@@ -106,7 +105,7 @@ impl<'a> Story<'a> {
         Some(Change::Start { key, program, on: on.to_vec(), foreground })
     }
 
-    fn see(&mut self, step: &Step) {
+    fn see(&mut self, step: &BatchStep) {
         for event in &step.events {
             if let Event::Finished { job, .. } = event
                 && let Some(known) = self.known.get_mut(job)
@@ -257,8 +256,8 @@ mod tests {
         Event::Finished { job: JobId::new(job), attempt: Attempt::new(1) }
     }
 
-    fn step(at: u64, events: Vec<Event>, decisions: Vec<Decision>) -> Step {
-        Step { at: Time::from_secs(at), events, decisions }
+    fn step(at: u64, events: Vec<Event>, decisions: Vec<Decision>) -> BatchStep {
+        BatchStep { at: Time::from_secs(at), events, decisions, ..BatchStep::default() }
     }
 
     fn told(promises: &[Promise]) -> Vec<(u64, Life, f64, f64)> {

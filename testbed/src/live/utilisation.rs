@@ -5,11 +5,10 @@
 use std::collections::BTreeMap;
 
 use dormouse_batch::{Decision, Event, JobId, Move, Placement, Sharing, Submission, Tier};
-use dormouse_coordinator::BatchFacts;
+use dormouse_coordinator::{BatchFacts, BatchStep};
 use dormouse_units::Time;
 
 use super::Consolidation;
-use crate::batch::Step;
 use crate::sweep::Estimate;
 use crate::two_tier::normal;
 
@@ -27,7 +26,7 @@ struct Stay {
 
 /// Processes and x of every job that was in the background long enough.
 pub(super) fn utilisations(
-    steps: &[Step],
+    steps: &[BatchStep],
     submissions: &[Submission],
     facts: &BatchFacts,
     speedup: f64,
@@ -64,7 +63,7 @@ fn solve(stays: &[Stay], progress: f64) -> f64 {
 }
 
 /// The stays of every job in the background.
-fn stays(steps: &[Step], submissions: &[Submission]) -> BTreeMap<JobId, Vec<Stay>> {
+fn stays(steps: &[BatchStep], submissions: &[Submission]) -> BTreeMap<JobId, Vec<Stay>> {
     let usage = |job: JobId, n: usize| {
         submissions.get(job.get() as usize).map_or(1.0, |s| s.usage.of(n).as_f64())
     };
@@ -158,7 +157,12 @@ mod tests {
     fn the_x_is_the_one_under_which_a_job_came_as_far_as_it_did() {
         let submissions = [submission(600_000), submission(500_000)];
         let (one, attempt) = (JobId::new(0), Attempt::new(1));
-        let step = |at, events, decisions| Step { at: Time::from_secs(at), events, decisions };
+        let step = |at, events, decisions| BatchStep {
+            at: Time::from_secs(at),
+            events,
+            decisions,
+            ..BatchStep::default()
+        };
         let steps = [
             step(
                 0,

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use dormouse_log::LogError;
+
 /// Why outputs can't be written, or a log not read.
 #[derive(Debug, thiserror::Error)]
 pub enum OutputError {
@@ -31,16 +33,17 @@ pub enum OutputError {
         /// Why not.
         source: io::Error,
     },
-    /// A line of a log is no step.
-    #[error("{}:{line}: {why}; give the folder of a run that was left whole", .path.display())]
-    BadLog {
-        /// The log.
+    /// The summary of a run does not have what every summary has.
+    #[error("{}: there is no {key} in it; give the folder of a run that was left whole", .path.display())]
+    NoKey {
+        /// The summary.
         path: PathBuf,
-        /// The line, from 1.
-        line: usize,
-        /// What is wrong with it.
-        why: String,
+        /// What it should have.
+        key: &'static str,
     },
+    /// The log of a run can't be read or written.
+    #[error(transparent)]
+    Log(#[from] LogError),
 }
 
 impl OutputError {
@@ -52,7 +55,8 @@ impl OutputError {
     #[must_use]
     pub fn is_bad_input(&self) -> bool {
         match self {
-            Self::NotARun(_) | Self::Unfinished(_) | Self::IsAFile(_) | Self::BadLog { .. } => true,
+            Self::NotARun(_) | Self::Unfinished(_) | Self::IsAFile(_) | Self::NoKey { .. } => true,
+            Self::Log(error) => error.is_bad_input(),
             Self::Io { source, .. } => matches!(
                 source.kind(),
                 io::ErrorKind::NotFound

@@ -1,20 +1,17 @@
 //! `events.jsonl`: a header, then one step a line.
 
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use dormouse_coordinator::Speedup;
 use dormouse_engine::Step;
+use dormouse_log::{FORMAT, LogReader, LogWriter};
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use super::OutputError;
 use crate::calibrate::SpeedupChoice;
 use crate::experiment::Experiment;
 use crate::record::Record;
-
-/// The version of the log's format.
-pub const FORMAT: u32 = 1;
 
 /// Where the machines of a run are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,134 +73,68 @@ impl Header {
     }
 }
 
-/// A log being written. The first failure is kept and reported at the end.
-#[derive(Debug)]
-pub struct LogWriter {
-    path: PathBuf,
-    file: BufWriter<File>,
-    failed: Option<io::Error>,
+/// Begins a log in a run's folder with its header.
+///
+/// # Errors
+///
+/// The system refuses.
+pub fn begin_log(folder: &Path, header: &impl Serialize) -> Result<LogWriter, OutputError> {
+    let mut log = LogWriter::create(&folder.join(dormouse_log::FILE))?;
+    log.line(header)?;
+    Ok(log)
 }
 
-impl LogWriter {
-    /// Begins a log in `folder`.
-    ///
-    /// # Errors
-    ///
-    /// The system refuses.
-    pub fn begin(folder: &Path, header: &Header) -> Result<Self, OutputError> {
-        let path = folder.join("events.jsonl");
-        let file = File::create(&path).map_err(|error| OutputError::io("write", &path, error))?;
-        let mut log = Self { path, file: BufWriter::with_capacity(1 << 18, file), failed: None };
-        log.line(header);
-        Ok(log)
-    }
-
-    /// Adds a step.
-    pub fn step(&mut self, step: &Step) {
-        self.line(step);
-    }
-
-    fn line(&mut self, value: &impl Serialize) {
-        if self.failed.is_some() {
-            return;
-        }
-        let written = serde_json::to_writer(&mut self.file, value)
-            .map_err(io::Error::from)
-            .and_then(|()| self.file.write_all(b"\n"));
-        self.failed = written.err();
-    }
-
-    /// Writes out what is left.
-    ///
-    /// # Errors
-    ///
-    /// The first failure since the beginning.
-    pub fn finish(mut self) -> Result<(), OutputError> {
-        match self.failed.take() {
-            Some(error) => Err(error),
-            None => self.file.flush(),
-        }
-        .map_err(|error| OutputError::io("write", &self.path, error))
-    }
+/// Opens the log in a run's folder.
+///
+/// # Errors
+///
+/// It can't be read, or its header is damaged or of another format.
+pub fn open_log(folder: &Path) -> Result<LogReader, OutputError> {
+    Ok(LogReader::open(&folder.join(dormouse_log::FILE))?)
 }
 
-/// Reads the first line of a run's log.
+/// Reads the first line of the log of a bag's run.
 ///
 /// # Errors
 ///
 /// It can't be read, or is damaged.
 pub fn read_header(folder: &Path) -> Result<Header, OutputError> {
-    open(folder).map(|(header, _)| header)
+    Ok(open_log(folder)?.header_as()?)
 }
 
 /// Whether anything happened in the run whose log is in a folder.
 #[must_use]
 pub(crate) fn has_steps(folder: &Path) -> bool {
-    open(folder).is_ok_and(|(_, mut lines)| lines.next().is_some())
+    open_log(folder).is_ok_and(|mut log| log.next_step::<IgnoredAny>().is_ok_and(|s| s.is_some()))
 }
 
-type NumberedLines = std::iter::Enumerate<io::Lines<BufReader<File>>>;
-
-fn open(folder: &Path) -> Result<(Header, NumberedLines), OutputError> {
-    let path = folder.join("events.jsonl");
-    let file = File::open(&path).map_err(|error| OutputError::io("read", &path, error))?;
-    let bad = |why: String| OutputError::BadLog { path: path.clone(), line: 1, why };
-    let mut lines = BufReader::new(file).lines().enumerate();
-    let (_, first) = lines.next().ok_or_else(|| bad("the log is empty".into()))?;
-    let first = first.map_err(|error| bad(error.to_string()))?;
-    let header: Header = serde_json::from_str(&first).map_err(|e| bad(e.to_string()))?;
-    if header.format != FORMAT {
-        let why = format!("its format is {}, this program reads {FORMAT}", header.format);
-        return Err(bad(why));
-    }
-    Ok((header, lines))
+/// The log of a bag's run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunLog {
+    /// Its first line.
+    pub header: Header,
+    /// All others.
+    pub steps: Vec<Step>,
+    /// The last line was torn, as a kill leaves it, and is left out.
+    pub torn: bool,
 }
 
-/// Reads the log of a run's folder.
-///
-/// # Errors
-///
-/// It can't be read, or a line of it is damaged.
-pub fn read_log(folder: &Path) -> Result<(Header, Vec<Step>), OutputError> {
-    read(folder, Tail::Whole)
-}
-
-/// Reads the log of a run's folder, which may have been killed: a torn last line is left out.
-///
-/// # Errors
-///
-/// It can't be read, or a line before the last is damaged.
-pub fn read_log_so_far(folder: &Path) -> Result<(Header, Vec<Step>), OutputError> {
-    read(folder, Tail::MayBeTorn)
-}
-
-/// What the last line of a log may be.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Tail {
-    Whole,
-    MayBeTorn,
-}
-
-fn read(folder: &Path, tail: Tail) -> Result<(Header, Vec<Step>), OutputError> {
-    let path = folder.join("events.jsonl");
-    let (header, mut lines) = open(folder)?;
-    let mut steps = Vec::new();
-    while let Some((n, line)) = lines.next() {
-        match step(line, steps.len() as u64) {
-            Ok(step) => steps.push(step),
-            Err(_) if tail == Tail::MayBeTorn && lines.next().is_none() => break,
-            Err(why) => return Err(OutputError::BadLog { path, line: n + 1, why }),
+impl RunLog {
+    /// Reads the log in a run's folder.
+    ///
+    /// # Errors
+    ///
+    /// It can't be read, or a line before the last is damaged.
+    pub fn read(folder: &Path) -> Result<Self, OutputError> {
+        let mut log = open_log(folder)?;
+        let (header, mut steps) = (log.header_as()?, Vec::<Step>::new());
+        while let Some(step) = log.next_step::<Step>()? {
+            if step.seq != steps.len() as u64 {
+                let why = format!("step {} where {} should be", step.seq, steps.len());
+                return Err(log.damaged(why).into());
+            }
+            steps.push(step);
         }
+        Ok(Self { header, steps, torn: log.torn() })
     }
-    Ok((header, steps))
-}
-
-/// The step on a line, which must have this number; else what is wrong with it.
-fn step(line: io::Result<String>, seq: u64) -> Result<Step, String> {
-    let line = line.map_err(|error| error.to_string())?;
-    let step: Step = serde_json::from_str(&line).map_err(|error| error.to_string())?;
-    if step.seq != seq {
-        return Err(format!("step {} where {seq} should be", step.seq));
-    }
-    Ok(step)
 }

@@ -19,7 +19,7 @@ pub use directory::{FILES, Staging};
 pub use error::OutputError;
 pub use fidelity::Fidelity;
 pub(crate) use log::has_steps;
-pub use log::{FORMAT, Header, LogWriter, Mode, read_header, read_log, read_log_so_far};
+pub use log::{Header, Mode, RunLog, begin_log, open_log, read_header};
 pub(crate) use numbers::secs_or_blank;
 pub use summary::Outcome;
 pub use table::Style;

@@ -7,7 +7,7 @@ use dormouse_policies::BagSchedulerName::BurstHads;
 
 use super::run::Base;
 use super::{LiveRun, Target};
-use crate::output::read_log;
+use crate::output::read_header;
 use crate::sweep::{Cell, SweepError};
 
 /// The cells that are run live: without hibernations, and with most.
@@ -88,5 +88,5 @@ fn is_there(out: &Path, cell: &Cell, seed: u64) -> bool {
     let finished = LiveRun::read(out).is_ok_and(|run| run.makespan_s.is_some());
     let mut wanted = cell.experiment.clone();
     wanted.setup.seed = seed;
-    finished && read_log(out).is_ok_and(|(header, _)| header.experiment == wanted)
+    finished && read_header(out).is_ok_and(|header| header.experiment == wanted)
 }

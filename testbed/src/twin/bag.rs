@@ -14,7 +14,7 @@ use super::{
     Both, Count, Parting, Side, Spread, Standing, TaskRow, Twin, TwinError, VmRow, VmSide,
 };
 use crate::experiment::Kind;
-use crate::output::{Header, Mode, read_log_so_far, span_of};
+use crate::output::{Header, Mode, RunLog, span_of};
 use crate::record::{Record, TaskHistory, VmHistory};
 use crate::virtual_run::limit;
 use crate::virtual_time::play;
@@ -24,7 +24,7 @@ const CUT: &str = "its log ends here";
 
 /// Plays the run in this folder again and compares the two.
 pub(super) fn compared(dir: &Path) -> Result<Twin, TwinError> {
-    let (header, mut steps) = read_log_so_far(dir)?;
+    let RunLog { header, mut steps, .. } = RunLog::read(dir)?;
     let mut given = Given::of(&steps);
     if !given.began() {
         return Err(TwinError::NeverBegan(dir.to_owned()));

@@ -18,7 +18,7 @@ pub enum TwinError {
     Jobs(#[from] BatchError),
     /// No scheduler can be made of its header.
     #[error(
-        "{}: {source}; give the folder of a run", .path.join("events.jsonl").display()
+        "{}: {source}; give the folder of a run", .path.join(dormouse_log::FILE).display()
     )]
     Scheduler {
         /// The folder.

@@ -7,13 +7,14 @@ use dormouse_batch::{
     Decision, Event, JobId, Move, Observer, Placement, Record, Setup, SimulationError, Tier,
     Totals, Why, simulate, simulate_on,
 };
+use dormouse_coordinator::BatchStep;
 use dormouse_units::{Attempt, Span, Time};
 
 use super::measured::Measured;
 use super::two_tier::TwoTier;
 use super::value::relative;
 use super::{Both, Count, Moment, Parting, Side, Spread, Standing, TaskRow, Twin, TwinError};
-use crate::batch::{BatchError, BatchHeader, BatchLog, Jobs, Step, replay};
+use crate::batch::{BatchError, BatchHeader, BatchLog, Jobs, replay};
 use crate::experiment::Kind;
 use crate::output::Mode;
 
@@ -30,13 +31,11 @@ pub(super) fn compared(dir: &Path) -> Result<Twin, TwinError> {
         let (path, made_by) = (dir.to_owned(), log.header.dormouse);
         return Err(TwinError::OtherVersion { path, step: replayed.steps, made_by });
     }
-    let BatchLog { header, steps } = log;
-    let live = steps.unwrap_or_default();
-    let (twin, migration) = match header.mode {
-        Mode::Virtual => (played(&header, simulate)?, None),
+    let (twin, migration) = match log.header.mode {
+        Mode::Virtual => (played(&log.header, simulate)?, None),
         Mode::Live => {
-            let Measured { pace, migration, moves } = Measured::read(dir, &header)?;
-            let twin = played(&header, |jobs, setup, stage| {
+            let Measured { pace, migration, moves } = Measured::of(&log, dir)?;
+            let twin = played(&log.header, |jobs, setup, stage| {
                 let cost = migration.unwrap_or(setup.migration_cost);
                 let setup = Setup { migration_cost: cost, ..*setup };
                 simulate_on(TwoTier::new(pace, moves), jobs, &setup, stage)
@@ -44,14 +43,15 @@ pub(super) fn compared(dir: &Path) -> Result<Twin, TwinError> {
             (twin, migration)
         }
     };
-    Ok(side_by_side(&header, &Both { live, twin }, migration))
+    let live = log.steps.unwrap_or_default();
+    Ok(side_by_side(&log.header, &Both { live, twin }, migration))
 }
 
 /// The steps of this run in virtual time.
 fn played(
     header: &BatchHeader,
     play: impl FnOnce(Jobs, &Setup, &mut Stage) -> Result<Totals, SimulationError<BatchError>>,
-) -> Result<Vec<Step>, BatchError> {
+) -> Result<Vec<BatchStep>, BatchError> {
     let experiment = &header.experiment;
     let mut stage = Stage::default();
     play(Jobs::open(experiment)?, &experiment.setup(header.machine), &mut stage)?;
@@ -61,14 +61,14 @@ fn played(
 /// Keeps the steps of a run that is played.
 #[derive(Default)]
 struct Stage {
-    steps: Vec<Step>,
+    steps: Vec<BatchStep>,
 }
 
 impl Observer for Stage {
     type Error = BatchError;
 
     fn heard(&mut self, at: Time, events: &[Event]) -> Result<(), BatchError> {
-        self.steps.push(Step { at, events: events.to_vec(), decisions: Vec::new() });
+        self.steps.push(BatchStep { at, events: events.to_vec(), ..BatchStep::default() });
         Ok(())
     }
 
@@ -127,7 +127,7 @@ impl Fate {
 }
 
 /// What became of every job of these steps.
-fn fates(steps: &[Step]) -> BTreeMap<JobId, Fate> {
+fn fates(steps: &[BatchStep]) -> BTreeMap<JobId, Fate> {
     let mut fates = BTreeMap::<JobId, Fate>::new();
     for step in steps {
         for event in &step.events {
@@ -182,7 +182,11 @@ fn fates(steps: &[Step]) -> BTreeMap<JobId, Fate> {
     fates
 }
 
-fn side_by_side(header: &BatchHeader, steps: &Both<Vec<Step>>, migration: Option<Span>) -> Twin {
+fn side_by_side(
+    header: &BatchHeader,
+    steps: &Both<Vec<BatchStep>>,
+    migration: Option<Span>,
+) -> Twin {
     let experiment = &header.experiment;
     let (live, twin) = (fates(&steps.live), fates(&steps.twin));
     // The same submissions in the same order: the same ids. One may not have come to all of them.
@@ -270,7 +274,7 @@ fn counts(live: &BTreeMap<JobId, Fate>, twin: &BTreeMap<JobId, Fate>) -> Vec<Cou
 }
 
 /// Everything that was heard or decided, in order, in words without times.
-fn moments(steps: &[Step]) -> Vec<Moment> {
+fn moments(steps: &[BatchStep]) -> Vec<Moment> {
     let mut numbers = BTreeMap::<JobId, u64>::new();
     let mut moments = Vec::new();
     for step in steps.iter().filter(|step| !step.events.is_empty()) {
@@ -331,7 +335,7 @@ mod tests {
     use std::io::Write as _;
 
     use dormouse_batch::Algorithm;
-    use dormouse_coordinator::{BatchFacts, BatchStep, MachineReport, MoveFact};
+    use dormouse_coordinator::{BatchFacts, MachineReport, MoveFact};
     use dormouse_units::Ppm;
 
     use super::super::measured::Moves;
@@ -363,13 +367,13 @@ mod tests {
     }
 
     /// What a live run would have come to on processors that are exact.
-    fn exact(header: &BatchHeader) -> Vec<Step> {
+    fn exact(header: &BatchHeader) -> Vec<BatchStep> {
         let on = TwoTier::new(pace(), Moves::new());
         played(header, |jobs, setup, stage| simulate_on(on, jobs, setup, stage)).unwrap()
     }
 
     /// The jobs that are migrated, in order.
-    fn moved(steps: &[Step]) -> Vec<(JobId, Attempt)> {
+    fn moved(steps: &[BatchStep]) -> Vec<(JobId, Attempt)> {
         let all = steps.iter().flat_map(|step| &step.decisions);
         all.filter_map(|decision| match decision {
             Decision::Promote { job, attempt, by: Move::Migrate { .. }, .. } => {
@@ -381,7 +385,7 @@ mod tests {
     }
 
     /// The log of these steps, which ends with a report of each move.
-    fn write(header: &BatchHeader, steps: &[Step], to: &Path) {
+    fn write(header: &BatchHeader, steps: &[BatchStep], to: &Path) {
         let mut log = BatchLogWriter::begin(to, header).unwrap();
         for step in steps {
             log.step(step).unwrap();

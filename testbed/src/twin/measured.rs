@@ -2,18 +2,17 @@
 //! phases were, and how long its migrations took.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
 use dormouse_batch::JobId;
-use dormouse_coordinator::{BatchFacts, BatchStep};
+use dormouse_coordinator::BatchFacts;
 use dormouse_units::Span;
 use serde::Deserialize;
 
-use crate::batch::BatchHeader;
+use crate::batch::{BatchError, BatchLog};
 use crate::live::Pace;
-use crate::output::OutputError;
+use crate::output::{OutputError, open_log};
 
 /// What a run's twin is given of it.
 #[derive(Clone, Debug)]
@@ -39,32 +38,21 @@ struct Live {
 }
 
 impl Measured {
-    /// Reads it from the log in `dir`, of which this is the header.
+    /// Reads it from a log, of which this is the folder.
     ///
     /// # Errors
     ///
-    /// It can't be read, or a line of it is damaged.
-    pub(super) fn read(dir: &Path, header: &BatchHeader) -> Result<Self, OutputError> {
-        let path = dir.join("events.jsonl");
-        let bad = |line, why: String| OutputError::BadLog { path: path.clone(), line, why };
-        let text = fs::read_to_string(&path).map_err(|e| OutputError::io("read", &path, e))?;
-        let mut lines = text.lines().zip(1..);
-        let speedup = header.experiment.live.speedup;
-        let pace = Pace::at(speedup);
-        let mut pace = pace.ok_or_else(|| bad(1, format!("{speedup} is no speed-up")))?;
-        if let Some((line, n)) = lines.next() {
-            let First { live } =
-                serde_json::from_str(line).map_err(|error| bad(n, error.to_string()))?;
-            if let Some(us) = live.and_then(|live| live.phase_us) {
-                pace.phase = Duration::from_micros(us);
-            }
+    /// Its header can't be read.
+    pub(super) fn of(log: &BatchLog, dir: &Path) -> Result<Self, BatchError> {
+        let First { live } = open_log(dir)?.header_as().map_err(OutputError::from)?;
+        let speedup = log.header.experiment.live.speedup;
+        let mut pace = Pace::at(speedup)
+            .ok_or_else(|| BatchError::Schedule(format!("{speedup} is no speed-up")))?;
+        if let Some(us) = live.and_then(|live| live.phase_us) {
+            pace.phase = Duration::from_micros(us);
         }
         let mut facts = BatchFacts::default();
-        for (line, n) in lines {
-            let step: BatchStep =
-                serde_json::from_str(line).map_err(|error| bad(n, error.to_string()))?;
-            facts.see(&step);
-        }
+        log.steps.iter().flatten().for_each(|step| facts.see(step));
         let mut moves = Moves::new();
         for of in &facts.moves {
             let took = pace.emulated(Duration::from_micros(of.took_us));

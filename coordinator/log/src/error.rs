@@ -1,0 +1,92 @@
+//! What can go wrong with a log.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::FORMAT;
+
+/// Why a log can't be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum LogError {
+    /// The file can't be opened or read.
+    #[error("cannot read {}: {source}; {}", .path.display(), read_remedy(.source))]
+    Read {
+        /// The log.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Lines can't be written, or not be made durable.
+    #[error(
+        "cannot write the event log {}: {source}; nothing more can be recorded: {}",
+        .path.display(), write_remedy(.source)
+    )]
+    Write {
+        /// The log.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A line before the last is not what it should be.
+    #[error("{}:{line}: {why}; give the folder of a run that was left whole", .path.display())]
+    Damaged {
+        /// The log.
+        path: PathBuf,
+        /// The line, from 1.
+        line: u64,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// It was written by a version of another format.
+    #[error(
+        "{}:1: its format is {format}, this program reads {FORMAT}; use the version of Dormouse \
+         that wrote it", .path.display()
+    )]
+    Format {
+        /// The log.
+        path: PathBuf,
+        /// Its format.
+        format: u64,
+    },
+}
+
+impl LogError {
+    /// Whether it is the user's input that has to change.
+    #[must_use]
+    pub fn is_bad_input(&self) -> bool {
+        match self {
+            Self::Damaged { .. } | Self::Format { .. } => true,
+            Self::Read { source, .. } | Self::Write { source, .. } => matches!(
+                source.kind(),
+                io::ErrorKind::NotFound
+                    | io::ErrorKind::PermissionDenied
+                    | io::ErrorKind::NotADirectory
+                    | io::ErrorKind::ReadOnlyFilesystem
+            ),
+        }
+    }
+}
+
+fn write_remedy(source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::StorageFull => {
+            "the disk is full: free space there, or write elsewhere with --out"
+        }
+        io::ErrorKind::QuotaExceeded => {
+            "the disk quota is used up: free space there, or write elsewhere with --out"
+        }
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            "write where you may, with --out"
+        }
+        _ => "check the path and the disk, or write elsewhere with --out",
+    }
+}
+
+fn read_remedy(source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::NotFound => "check the path",
+        io::ErrorKind::NotADirectory => "a part of the path is a file: check it",
+        io::ErrorKind::PermissionDenied => "read it as its owner, or as root",
+        _ => "check the path and the disk",
+    }
+}

@@ -1,0 +1,24 @@
+//! The event log of a run, `events.jsonl`.
+//!
+//! Its first line is a header, a JSON object with the version of the format and all that is needed
+//! to make the run again; every further line is one step of the run, in order. What a step is the
+//! reader says: this crate knows lines.
+//!
+//! A crash may leave a torn last line, or blocks of anything in its place. Every reader leaves it
+//! out, and says so. Damage before the last line is an error. A log of another [`FORMAT`] is
+//! refused.
+
+mod error;
+mod reader;
+mod writer;
+
+pub use error::LogError;
+pub use reader::LogReader;
+pub use writer::LogWriter;
+
+/// The log's name in a run's folder.
+pub const FILE: &str = "events.jsonl";
+
+/// The version of the format: the `format` of a header. Lines of the same version may have more
+/// keys, and what is new in them is left out by older programs.
+pub const FORMAT: u32 = 1;

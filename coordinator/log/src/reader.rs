@@ -1,0 +1,249 @@
+//! Reading a log.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::{FORMAT, LogError};
+
+/// Reads a log line by line. A torn last line is left out and remembered.
+#[derive(Debug)]
+pub struct LogReader {
+    path: PathBuf,
+    file: BufReader<File>,
+    header: Value,
+    /// The last line read, without its end.
+    text: Vec<u8>,
+    line: u64,
+    good_bytes: u64,
+    torn: bool,
+}
+
+impl LogReader {
+    /// Opens a log and reads its header.
+    ///
+    /// # Errors
+    ///
+    /// It can't be read, does not begin with a whole header, or is of another format.
+    pub fn open(path: &Path) -> Result<Self, LogError> {
+        let path = path.to_owned();
+        let unreadable = |source| LogError::Read { path: path.clone(), source };
+        let damaged =
+            |why: &str| LogError::Damaged { path: path.clone(), line: 1, why: why.to_owned() };
+        let mut file = BufReader::new(File::open(&path).map_err(unreadable)?);
+        let mut text = Vec::new();
+        file.read_until(b'\n', &mut text).map_err(unreadable)?;
+        let good_bytes = text.len() as u64;
+        if text.is_empty() {
+            return Err(damaged("the log is empty"));
+        }
+        let body = text.strip_suffix(b"\n").ok_or_else(|| damaged("its header is torn"))?;
+        let header: Value = serde_json::from_slice(body)
+            .map_err(|error| damaged(&format!("this is not the header of a run: {error}")))?;
+        match header.get("format").and_then(Value::as_u64) {
+            Some(format) if format == u64::from(FORMAT) => {}
+            Some(format) => return Err(LogError::Format { path, format }),
+            None => return Err(damaged("this is not the header of a run: it has no format")),
+        }
+        Ok(Self { path, file, header, text: Vec::new(), line: 1, good_bytes, torn: false })
+    }
+
+    /// The header, as it stands there.
+    #[must_use]
+    pub const fn header(&self) -> &Value {
+        &self.header
+    }
+
+    /// The header, as what it should be.
+    ///
+    /// # Errors
+    ///
+    /// [`LogError::Damaged`]: it is something else.
+    pub fn header_as<H: DeserializeOwned>(&self) -> Result<H, LogError> {
+        H::deserialize(&self.header).map_err(|error| LogError::Damaged {
+            path: self.path.clone(),
+            line: 1,
+            why: error.to_string(),
+        })
+    }
+
+    /// The next step; `None` at the end, or at a torn last line.
+    ///
+    /// # Errors
+    ///
+    /// The file can't be read, or is damaged before its last line.
+    pub fn next_step<S: DeserializeOwned>(&mut self) -> Result<Option<S>, LogError> {
+        if self.torn {
+            return Ok(None);
+        }
+        self.text.clear();
+        let read = self.file.read_until(b'\n', &mut self.text);
+        let length = read.map_err(|source| self.unreadable(source))? as u64;
+        if length == 0 {
+            return Ok(None);
+        }
+        if self.text.pop_if(|last| *last == b'\n').is_none() {
+            self.torn = true;
+            return Ok(None);
+        }
+        self.line += 1;
+        match serde_json::from_slice(&self.text) {
+            Ok(step) => {
+                self.good_bytes += length;
+                Ok(Some(step))
+            }
+            Err(error) => {
+                // After a power loss the tail may be blocks of anything: torn, if it is the last.
+                let rest = self.file.fill_buf().map(<[u8]>::is_empty);
+                if rest.map_err(|source| self.unreadable(source))? {
+                    self.torn = true;
+                    return Ok(None);
+                }
+                Err(self.damaged(error.to_string()))
+            }
+        }
+    }
+
+    /// All steps that are left.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Self::next_step`].
+    pub fn steps<S: DeserializeOwned>(&mut self) -> Result<Vec<S>, LogError> {
+        let mut steps = Vec::new();
+        while let Some(step) = self.next_step()? {
+            steps.push(step);
+        }
+        Ok(steps)
+    }
+
+    /// The text of the step read last.
+    #[must_use]
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.text).into_owned()
+    }
+
+    /// The line of the step read last, from 1; the header is line 1.
+    #[must_use]
+    pub const fn line(&self) -> u64 {
+        self.line
+    }
+
+    /// Bytes up to the end of the last whole line read.
+    #[must_use]
+    pub const fn good_bytes(&self) -> u64 {
+        self.good_bytes
+    }
+
+    /// Whether the last line was torn. Known once [`Self::next_step`] has given `None`.
+    #[must_use]
+    pub const fn torn(&self) -> bool {
+        self.torn
+    }
+
+    /// The error that says what is wrong with the step read last.
+    #[must_use]
+    pub fn damaged(&self, why: String) -> LogError {
+        LogError::Damaged { path: self.path.clone(), line: self.line, why }
+    }
+
+    fn unreadable(&self, source: io::Error) -> LogError {
+        LogError::Read { path: self.path.clone(), source }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::LogWriter;
+
+    fn step(seq: u64) -> Value {
+        json!({ "seq": seq })
+    }
+
+    fn log_of(tail: &str) -> (tempfile::TempDir, PathBuf) {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let path = dir.path().join(crate::FILE);
+        let mut log = LogWriter::create(&path).expect("a new log");
+        log.line(&json!({ "format": FORMAT, "more": "of it" })).expect("room");
+        for seq in 0..3 {
+            log.line(&step(seq)).expect("room");
+        }
+        log.finish().expect("room");
+        let whole = std::fs::read_to_string(&path).expect("it is there");
+        std::fs::write(&path, whole + tail).expect("room");
+        (dir, path)
+    }
+
+    fn read_all(path: &Path) -> Result<(Vec<Value>, LogReader), LogError> {
+        let mut log = LogReader::open(path)?;
+        Ok((log.steps::<serde_json::Map<_, _>>()?.into_iter().map(Value::Object).collect(), log))
+    }
+
+    #[test]
+    fn a_torn_tail_is_left_out_and_cut_off() {
+        for tail in ["", "{\"seq\":3,\"at", "\0\0\0\0", "\0\0\0\n", "[3]\n"] {
+            let (_dir, path) = log_of(tail);
+            let (steps, log) = read_all(&path).expect("a torn tail is no damage");
+            assert_eq!(steps, [step(0), step(1), step(2)]);
+            assert_eq!(log.torn(), !tail.is_empty(), "{tail:?}");
+            let mut again = LogWriter::reopen(&path, log.good_bytes()).expect("it is there");
+            again.line(&step(3)).and_then(|()| again.sync()).expect("room");
+            let (steps, log) = read_all(&path).expect("whole again");
+            assert_eq!((steps.len(), log.torn(), log.line()), (4, false, 5));
+            assert_eq!(log.header()["more"], "of it");
+        }
+    }
+
+    #[test]
+    fn damage_in_the_middle_is_said_with_its_line() {
+        let (_dir, path) = log_of("nonsense\n{\"seq\":4}\n");
+        let no = read_all(&path).expect_err("line 5 is nonsense");
+        assert!(matches!(no, LogError::Damaged { line: 5, .. }), "{no}");
+    }
+
+    #[test]
+    fn what_has_no_header_of_this_format_is_refused() {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let path = dir.path().join(crate::FILE);
+        for (text, words) in [
+            ("", "empty"),
+            ("{\"format\":1}", "torn"),
+            ("[]\n", "no format"),
+            ("{}\n", "no format"),
+            ("{\"format\":\"1\"}\n", "no format"),
+            ("what\n", "not the header"),
+            ("{\"format\":2}\n", "its format is 2, this program reads 1"),
+        ] {
+            std::fs::write(&path, text).expect("room");
+            let no = LogReader::open(&path).expect_err("no header");
+            assert!(no.to_string().contains(words), "{text:?}: {no}");
+            assert!(no.to_string().contains("events.jsonl:1:") && no.is_bad_input(), "{no}");
+        }
+        let no = LogReader::open(&dir.path().join("nowhere")).expect_err("no file");
+        assert!(no.is_bad_input() && no.to_string().contains("check the path"), "{no}");
+    }
+
+    #[test]
+    fn a_full_disk_is_an_error_and_no_loss() {
+        // The kernel's own: every write to it fails as on a full disk.
+        let mut log = LogWriter::create(Path::new("/dev/full")).expect("it is there");
+        let no = log.line(&step(1)).and_then(|()| log.sync()).expect_err("it is full");
+        assert!(!no.is_bad_input() && no.to_string().contains("--out"), "{no}");
+    }
+
+    #[test]
+    fn what_is_cut_is_written_anew() {
+        let (_dir, path) = log_of("");
+        let mut log = LogWriter::create(&path).expect("it is there");
+        log.line(&step(0)).and_then(|()| log.cut(0)).expect("room");
+        log.line(&json!({ "format": FORMAT })).and_then(|()| log.finish()).expect("room");
+        let (steps, _) = read_all(&path).expect("whole");
+        assert!(steps.is_empty());
+    }
+}

@@ -1,0 +1,94 @@
+//! Writing a log.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufWriter, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::LogError;
+
+const BUFFER: usize = 1 << 18;
+
+/// Appends lines. They are in the file after [`Self::finish`], and durable after [`Self::sync`].
+#[derive(Debug)]
+pub struct LogWriter {
+    path: PathBuf,
+    file: BufWriter<File>,
+}
+
+impl LogWriter {
+    /// A new log in place of whatever was there.
+    ///
+    /// # Errors
+    ///
+    /// [`LogError::Write`]: the file can't be made.
+    pub fn create(path: &Path) -> Result<Self, LogError> {
+        Self::open(path, OpenOptions::new().write(true).create(true).truncate(true))
+    }
+
+    /// The log of a former run, cut to its first `length` bytes: what follows is a torn tail.
+    ///
+    /// # Errors
+    ///
+    /// [`LogError::Write`]: the file can't be opened or cut.
+    pub fn reopen(path: &Path, length: u64) -> Result<Self, LogError> {
+        let mut log = Self::open(path, OpenOptions::new().write(true))?;
+        log.cut(length)?;
+        log.sync()?;
+        Ok(log)
+    }
+
+    fn open(path: &Path, options: &OpenOptions) -> Result<Self, LogError> {
+        let path = path.to_owned();
+        match options.open(&path) {
+            Ok(file) => Ok(Self { path, file: BufWriter::with_capacity(BUFFER, file) }),
+            Err(source) => Err(LogError::Write { path, source }),
+        }
+    }
+
+    /// Appends a line.
+    ///
+    /// # Errors
+    ///
+    /// [`LogError::Write`]: the disk is full, for example. What was written of it is a torn tail.
+    pub fn line(&mut self, value: &impl Serialize) -> Result<(), LogError> {
+        let written = serde_json::to_writer(&mut self.file, value).map_err(io::Error::from);
+        let written = written.and_then(|()| self.file.write_all(b"\n"));
+        written.map_err(|source| self.refused(source))
+    }
+
+    /// Makes all lines durable.
+    ///
+    /// # Errors
+    ///
+    /// [`LogError::Write`]: they are not.
+    pub fn sync(&mut self) -> Result<(), LogError> {
+        let synced = self.file.flush().and_then(|()| self.file.get_ref().sync_data());
+        synced.map_err(|source| self.refused(source))
+    }
+
+    /// Takes back all but the first `length` bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`LogError::Write`]: the system refuses.
+    pub fn cut(&mut self, length: u64) -> Result<(), LogError> {
+        let cut = self.file.flush().and_then(|()| self.file.get_ref().set_len(length));
+        let cut = cut.and_then(|()| self.file.seek(SeekFrom::Start(length)).map(drop));
+        cut.map_err(|source| self.refused(source))
+    }
+
+    /// Writes out what is left.
+    ///
+    /// # Errors
+    ///
+    /// [`LogError::Write`]: the system refuses.
+    pub fn finish(mut self) -> Result<(), LogError> {
+        self.file.flush().map_err(|source| self.refused(source))
+    }
+
+    fn refused(&self, source: io::Error) -> LogError {
+        LogError::Write { path: self.path.clone(), source }
+    }
+}
