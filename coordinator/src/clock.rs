@@ -54,6 +54,11 @@ impl Speedup {
         u64::try_from(us).unwrap_or(u64::MAX)
     }
 
+    /// The emulated time that passes in `real`, rounded down.
+    pub(crate) fn emulated(self, real: Duration) -> dormouse_units::Span {
+        dormouse_units::Span::from_micros(self.emulated_us(real))
+    }
+
     /// The real time in which `us` emulated microseconds pass, rounded up.
     pub(crate) fn real(self, us: u64) -> Duration {
         let ns = (u128::from(us) * 1_000_000_000).div_ceil(u128::from(self.emulated_us_per_second));
@@ -87,7 +92,7 @@ impl DilatedClock {
     pub(crate) fn at(&self, instant: Instant) -> Time {
         let since = |origin| instant.saturating_duration_since(origin);
         let elapsed = self.origin.map_or(Duration::ZERO, since);
-        self.start + dormouse_units::Span::from_micros(self.speedup.emulated_us(elapsed))
+        self.start + self.speedup.emulated(elapsed)
     }
 
     /// When it will show `at`; `None` while it stands still or if that is past all clocks.

@@ -18,6 +18,7 @@ use crate::clock::{Clock, ClockMsg, DilatedClock};
 use crate::journal::{Batch, JournalMsg, Line, Release};
 use crate::link::Owed;
 use crate::live::{Plan, Progress};
+use crate::outage::{self, Anchor, Back};
 use crate::punctuality::Punctuality;
 use crate::roster::{Roster, Standing};
 use crate::session::{Connection, SessionMsg};
@@ -37,6 +38,8 @@ const CLEAN_UP: Duration = Duration::from_secs(10);
 pub(crate) const BEHIND: Duration = Duration::from_millis(25);
 /// What comes later than this after it was due happened when it came.
 pub const LATEST: Duration = Duration::from_millis(100);
+/// How often the log says what the clock shows beside the wall clock.
+const SAY_CLOCK_EVERY: Duration = Duration::from_secs(2);
 /// How often the progress is shown, where somebody looks on.
 const SHOW_EVERY: Duration = Duration::from_millis(250);
 
@@ -66,6 +69,8 @@ pub(crate) enum ConductorMsg {
     Close,
     /// Time to show the progress.
     Show,
+    /// Time to say in the log what the clock shows.
+    SayClock,
     /// How is the run?
     Status(RpcReplyPort<Progress>),
 }
@@ -91,6 +96,8 @@ pub(crate) struct ConductorArgs {
     pub(crate) run: Run,
     pub(crate) facts: LiveFacts,
     pub(crate) last: Time,
+    /// What the clock last showed beside the wall clock, of a run that is resumed.
+    pub(crate) anchor: Option<Anchor>,
     pub(crate) begun: bool,
     /// The header, for a log that has none yet.
     pub(crate) header: Option<Value>,
@@ -195,6 +202,17 @@ impl ConductorState {
         let now = self.clock.now();
         self.hear_until(now, None);
         self.feed(now, event);
+    }
+
+    /// Says in the log what the clock shows beside the wall clock. No time passes by it: it stands
+    /// at the time of the last step.
+    fn say_clock(&mut self) {
+        if !self.begun || self.run.over().is_some() {
+            return;
+        }
+        let hold_real_us = outage::micros(self.plan.lost_after);
+        let (shows, unix_us) = (self.clock.now(), outage::unix_us());
+        self.feed(self.last, Event::Clock { shows, unix_us, hold_real_us });
     }
 
     /// Ends the run with what is left, unless what has come by now ends it anyway.
@@ -403,7 +421,10 @@ impl Actor for Conductor {
     ) -> Result<ConductorState, ActorProcessingErr> {
         let (alarm, _) =
             Actor::spawn_linked(None, Clock, myself.clone(), args.warden.clone()).await?;
-        let mut clock = DilatedClock::standing(args.plan.speedup, args.last);
+        let speedup = args.plan.speedup;
+        let back = args.anchor.map(|anchor| anchor.back(args.last, outage::unix_us(), speedup));
+        let back = back.unwrap_or(Back::unknown(args.last));
+        let mut clock = DilatedClock::standing(speedup, back.at);
         // A log that ends between the hosts and the beginning: it begins now.
         let restored = !args.hosts.is_empty();
         if restored {
@@ -447,6 +468,13 @@ impl Actor for Conductor {
         if state.progress.is_some() {
             later(SHOW_EVERY, &myself, ConductorMsg::Show);
         }
+        later(SAY_CLOCK_EVERY, &myself, ConductorMsg::SayClock);
+        if args.begun && state.run.over().is_none() {
+            let Back { at, outage, away } = back;
+            let away_real_us = outage::micros(away);
+            state.feed(at, Event::Resumed { outage, away_real_us });
+            state.say_clock();
+        }
         if restored || state.run.over().is_some() {
             if !args.begun && state.run.over().is_none() {
                 state.feed_now(Event::Begin);
@@ -481,6 +509,10 @@ impl Actor for Conductor {
                 state.show();
                 later(SHOW_EVERY, &myself, ConductorMsg::Show);
                 return Ok(());
+            }
+            ConductorMsg::SayClock => {
+                state.say_clock();
+                later(SAY_CLOCK_EVERY, &myself, ConductorMsg::SayClock);
             }
             ConductorMsg::Status(reply) => {
                 let _ = reply.send(state.progress());

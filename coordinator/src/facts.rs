@@ -6,7 +6,7 @@ use dormouse_cloud::Host;
 use dormouse_engine::{Effect, Event, Report, Step};
 use dormouse_policies::Notice;
 use dormouse_proto::v1;
-use dormouse_units::{Bytes, CheckpointSeq, HostId, Ppm, TaskId, Time, VmId};
+use dormouse_units::{Bytes, CheckpointSeq, HostId, Ppm, Span, TaskId, Time, VmId};
 
 /// What was measured in a live run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,8 +34,8 @@ pub struct LiveFacts {
     pub interruptions: Vec<TookEffect>,
     /// What each host did besides, as it said last. Not kept over a resume.
     pub loads: BTreeMap<HostId, HostLoad>,
-    /// It went on from its log: what is not in that is of the time since.
-    pub resumed: bool,
+    /// When it went on from its log: what is not in that is of the time since the last of them.
+    pub outages: Vec<Outage>,
     /// The most that the clock's alarm rang late, real microseconds.
     pub clock_late_us: u64,
     /// The longest that the journal took to make a step durable, real microseconds.
@@ -125,6 +125,17 @@ pub struct TookEffect {
     pub effect: Time,
 }
 
+/// A time without a coordinator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outage {
+    /// When the run went on.
+    pub at: Time,
+    /// How much emulated time had passed since its last step.
+    pub outage: Span,
+    /// For how long its coordinator had been away, real microseconds, as far as its log says.
+    pub away_real_us: u64,
+}
+
 impl LiveFacts {
     /// Takes in a step.
     pub(crate) fn see(&mut self, step: &Step) {
@@ -141,7 +152,12 @@ impl LiveFacts {
                 }
             }
             Event::Machine { report, .. } => self.see_report(report),
-            Event::Begin | Event::Tick | Event::Cancel { .. } => {}
+            Event::Resumed { outage, away_real_us } => self.outages.push(Outage {
+                at: step.at,
+                outage: *outage,
+                away_real_us: *away_real_us,
+            }),
+            Event::Begin | Event::Tick | Event::Cancel { .. } | Event::Clock { .. } => {}
         }
         for effect in &step.effects {
             let (vm, asked, resume) = match *effect {

@@ -21,6 +21,7 @@ mod facts;
 mod journal;
 mod link;
 mod live;
+mod outage;
 mod outbound;
 mod punctuality;
 mod replay;
@@ -39,6 +40,6 @@ pub use batch::{
 pub use clock::Speedup;
 pub use conductor::LATEST;
 pub use error::CoordinatorError;
-pub use facts::{CheckpointCost, HostFact, HostLoad, Latency, LiveFacts, TookEffect};
+pub use facts::{CheckpointCost, HostFact, HostLoad, Latency, LiveFacts, Outage, TookEffect};
 pub use live::{BoundRun, Conducted, LiveRun, Observer, Progress};
 pub use replay::{Difference, ReplayError, ReplayReport, replay};

@@ -262,6 +262,7 @@ impl BoundRun {
             run: restored.run,
             facts: restored.facts,
             last: restored.last,
+            anchor: restored.anchor,
             begun: restored.begun,
             header,
             hosts: restored.hosts,
@@ -295,6 +296,7 @@ async fn begin(live: LiveRun) -> Result<(Beginning, Observer), CoordinatorError>
                 hosts: Vec::new(),
                 begun: false,
                 last: Time::ZERO,
+                anchor: None,
                 good_bytes: 0,
             };
             let (writer, header) = (LogWriter::create(&path)?, Some(live.header));

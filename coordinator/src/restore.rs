@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::admission::{self, Room};
 use crate::conductor::RestoredHost;
+use crate::outage::Anchor;
 use crate::replay::again;
 use crate::roster::parse_host_name;
 use crate::{CoordinatorError, LiveFacts, Speedup};
@@ -23,6 +24,8 @@ pub(crate) struct Restored {
     pub(crate) hosts: Vec<RestoredHost>,
     pub(crate) begun: bool,
     pub(crate) last: Time,
+    /// What its clock last showed beside the wall clock.
+    pub(crate) anchor: Option<Anchor>,
     pub(crate) good_bytes: u64,
 }
 
@@ -47,10 +50,10 @@ pub(crate) fn restore(
         let now = speedup.as_f64();
         return Err(refuse(format!("it ran at speed-up {was}, not {now}: use --speedup {was}")));
     }
-    let mut facts = LiveFacts { share: Ppm::new(share), resumed: true, ..LiveFacts::default() };
+    let mut facts = LiveFacts { share: Ppm::new(share), ..LiveFacts::default() };
     facts.cpu_us = admission::cpu_times(run.setup(), facts.share, speedup);
     let mut hosts: BTreeMap<HostId, RestoredHost> = BTreeMap::new();
-    let (mut begun, mut last) = (false, Time::ZERO);
+    let (mut begun, mut last, mut anchor) = (false, Time::ZERO, None);
     while let Some(step) = log.next_step()? {
         let number = log.line();
         let (step, commands) = again(&mut run, step, &log).map_err(|difference| {
@@ -93,7 +96,8 @@ pub(crate) fn restore(
                 }
             }
             Event::Begin => begun = true,
-            Event::Tick | Event::Cancel { .. } => {}
+            Event::Clock { .. } => anchor = Anchor::of(&step.event),
+            Event::Tick | Event::Cancel { .. } | Event::Resumed { .. } => {}
         }
         for command in commands {
             if let Some(host) = hosts.get_mut(&command.host()) {
@@ -104,7 +108,7 @@ pub(crate) fn restore(
         last = step.at;
     }
     let (hosts, good_bytes) = (hosts.into_values().collect(), log.good_bytes());
-    Ok(Restored { run_name, run, facts, hosts, begun, last, good_bytes })
+    Ok(Restored { run_name, run, facts, hosts, begun, last, anchor, good_bytes })
 }
 
 /// The live part of a log's header, if the rest is this run's header.

@@ -12,11 +12,13 @@ use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use common::*;
 use dormouse_coordinator::{CoordinatorError, replay};
 use dormouse_log::LogError;
 use dormouse_proto::v1;
+use dormouse_units::Span;
 use tokio_stream::StreamExt as _;
 
 /// Starts a coordinator in a runtime of its own, so that it can be killed.
@@ -73,6 +75,41 @@ async fn a_killed_coordinator_goes_on_with_what_its_workers_still_run() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_vms_are_charged_for_the_time_without_a_coordinator() {
+    const OUTAGE: Duration = Duration::from_millis(700);
+    let dir = tempfile::tempdir().unwrap();
+    let (runtime, coordinator) = start_apart(live(1, 1, dir.path())).await;
+    let address = coordinator.address;
+    let mut worker = FakeWorker::new("w", 1, address);
+    worker.join().await;
+    let vm = created(&worker.commands().await);
+    worker.report(vm_created(vm)).await;
+    let (vm, task, attempt) = started(&worker.commands().await);
+    kill(runtime).await;
+    worker.disconnect();
+    // This is the outage itself: nothing is waited for.
+    tokio::time::sleep(OUTAGE).await;
+    worker.make(finished(vm, task, attempt));
+    let mut again = live(1, 1, dir.path());
+    (again.listen, again.resume) = (address, true);
+    let coordinator = Under::start(again).await;
+    worker.connect().await.unwrap();
+    worker.welcome().await;
+    assert!(matches!(worker.obey().await, Said::Goodbye(v1::Goodbye { over: true, .. })));
+    let done = coordinator.outcome().await.unwrap();
+    let [outage] = &done.facts.outages[..] else { panic!("{:?}", done.facts.outages) };
+    assert!(Duration::from_micros(outage.away_real_us) >= OUTAGE, "{outage:?}");
+    // At speed-up 30, and not for longer than from the beginning to the end.
+    let passed = Duration::from_micros(outage.outage.as_micros());
+    assert!(passed >= OUTAGE * 30 && done.run.over().unwrap() >= outage.at, "{outage:?}");
+    let (_, vm) = done.run.provider().vms().next().unwrap();
+    let there = vm.charges().iter().fold(Span::ZERO, |sum, charge| sum + charge.duration());
+    assert!(Duration::from_micros(there.as_micros()) >= OUTAGE * 30, "{there}");
+    let report = replay(&done.log, |_| Ok(run_again(1, 1))).unwrap();
+    assert_eq!((report.difference, report.facts.outages.len()), (None, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_worker_that_does_not_come_back_to_a_resumed_run_is_lost() {
     let dir = tempfile::tempdir().unwrap();
     let (runtime, coordinator) = start_apart(live(2, 1, dir.path())).await;
@@ -81,7 +118,7 @@ async fn a_worker_that_does_not_come_back_to_a_resumed_run_is_lost() {
     created(&worker.commands().await);
     kill(runtime).await;
     let mut again = live(2, 1, dir.path());
-    (again.resume, again.lost_after) = (true, std::time::Duration::from_millis(300));
+    (again.resume, again.lost_after) = (true, Duration::from_millis(300));
     let done = Under::start(again).await.outcome().await.unwrap();
     assert_eq!(done.run.counts().hosts_lost, 1);
     let why = done.facts.hosts[0].lost.as_ref().map(|(_, why)| why.clone()).unwrap();

@@ -1,7 +1,7 @@
 //! What can happen to a run from outside.
 
 use dormouse_cloud::Host;
-use dormouse_units::HostId;
+use dormouse_units::{HostId, Span, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::Report;
@@ -45,6 +45,24 @@ pub enum Event {
     Cancel {
         /// Why.
         why: String,
+    },
+    /// A live run's clock beside the wall clock, said every few seconds: whoever goes on with the
+    /// run knows from it for how long it was away.
+    Clock {
+        /// What the run's clock shows.
+        shows: Time,
+        /// The wall clock, real microseconds since 1970.
+        unix_us: u64,
+        /// For how long workers keep their VMs without a coordinator, real microseconds.
+        hold_real_us: u64,
+    },
+    /// A live run goes on after its coordinator was away. Its VMs were there meanwhile, as far as
+    /// their workers kept them: they are charged for it, and earned credits.
+    Resumed {
+        /// The emulated time that passed since the last step.
+        outage: Span,
+        /// Since the clock was last said, real microseconds.
+        away_real_us: u64,
     },
 }
 

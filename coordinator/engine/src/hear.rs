@@ -34,7 +34,7 @@ impl Run {
                 }
             }
             Event::Machine { host, report, .. } => self.report(now, *host, report, notices),
-            Event::Begin | Event::Cancel { .. } => {}
+            Event::Begin | Event::Cancel { .. } | Event::Clock { .. } | Event::Resumed { .. } => {}
         }
     }
 

@@ -370,7 +370,7 @@ impl Actor for BatchConductor {
             ConductorMsg::Heard { through, heard, .. } => state.heard(through, heard),
             ConductorMsg::Lost { why, .. } => state.lose(why),
             ConductorMsg::Tick => state.tick(),
-            ConductorMsg::StillStuck { .. } => {}
+            ConductorMsg::StillStuck { .. } | ConductorMsg::SayClock => {}
             ConductorMsg::Cancel { why } => state.cancel(why),
             ConductorMsg::Close => {
                 tracing::warn!("the worker did not report its machine gone in time");

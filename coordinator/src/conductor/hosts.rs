@@ -196,6 +196,7 @@ impl ConductorState {
         let start = self.clock.now();
         self.clock.run();
         self.feed(start, Event::Begin);
+        self.say_clock();
     }
 
     /// A host that has measured becomes part of the run.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use dormouse_coordinator::LiveFacts;
+use dormouse_units::Span;
 
 use crate::experiment::Experiment;
 use crate::record::Record;
@@ -16,11 +17,7 @@ pub(super) fn notes(experiment: &Experiment, record: &Record, facts: &LiveFacts)
     if let Some(why) = &record.cancelled {
         notes.push(format!("the run was ended before its time: {why}"));
     }
-    if facts.resumed {
-        let not_known =
-            "how late its clock and its journal were before, and what else its hosts did";
-        notes.push(format!("the run was resumed: {not_known}, is not known"));
-    }
+    notes.extend(outages(facts));
     late_decisions(experiment, facts, &mut notes);
     late_interruptions(facts, &mut notes);
     if let Some(why) = &facts.last_refusal {
@@ -35,6 +32,24 @@ pub(super) fn notes(experiment: &Experiment, record: &Record, facts: &LiveFacts)
         notes.push(format!("{n} attempts failed, the last: {why}"));
     }
     notes
+}
+
+/// A run whose coordinator was away: nobody decided anything meanwhile, and what was measured
+/// before is not known.
+fn outages(facts: &LiveFacts) -> Option<String> {
+    let n = facts.outages.len();
+    let away_us: u64 = facts.outages.iter().map(|it| it.away_real_us).sum();
+    let passed = facts.outages.iter().fold(Span::ZERO, |sum, it| sum + it.outage);
+    let times = if n == 1 { "once".to_owned() } else { format!("{n} times") };
+    (n > 0).then(|| {
+        format!(
+            "the run was resumed {times}: its coordinator was away for up to {:.1} s, in which \
+             {:.0} s passed for its VMs without a decision; how late its clock and its journal were \
+             before, and what else its hosts did, is not known",
+            away_us as f64 / 1e6,
+            passed.as_secs_f64()
+        )
+    })
 }
 
 /// A clock or a journal that is late makes every decision late.

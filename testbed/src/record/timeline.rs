@@ -229,7 +229,7 @@ impl Record {
                 let stale = step.effects.contains(&Effect::Stale);
                 self.report(now, report, stale);
             }
-            Event::Begin | Event::Tick => {}
+            Event::Begin | Event::Tick | Event::Clock { .. } | Event::Resumed { .. } => {}
         }
     }
 

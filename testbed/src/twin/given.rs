@@ -23,7 +23,10 @@ impl Given {
                 | Event::HostLost { .. }
                 | Event::Begin
                 | Event::Cancel { .. } => given.outside.push((step.at, step.event.clone())),
-                Event::Tick | Event::Machine { .. } => {}
+                Event::Tick
+                | Event::Machine { .. }
+                | Event::Clock { .. }
+                | Event::Resumed { .. } => {}
             }
             for effect in &step.effects {
                 if let Effect::Interrupted { asked, action, target, .. } = effect {

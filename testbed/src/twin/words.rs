@@ -27,6 +27,8 @@ const fn event(event: &Event) -> &'static str {
         Event::Tick => "a time had come",
         Event::Machine { .. } => "a machine reported",
         Event::Cancel { .. } => "the run was ended",
+        Event::Clock { .. } => "its clock was noted",
+        Event::Resumed { .. } => "its coordinator came back",
     }
 }
 
