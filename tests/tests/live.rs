@@ -158,6 +158,13 @@ fn a_run_ended_half_way_leaves_nothing_and_a_killed_one_can_go_on() {
             .spawn()
             .unwrap();
         wait_for_event(&out, report, |e| e["report"] == report);
+        // Nobody takes its folder from it.
+        for other in [&["resume", dir][..], &["run", file, "--out", dir, "--force"]] {
+            let refused = Command::new(dormouse()).args(other).output().unwrap();
+            let said = text(&refused);
+            assert_eq!(refused.status.code(), Some(2), "{other:?}: {said}");
+            assert!(said.contains("a run is under way there"), "{other:?}: {said}");
+        }
         kill(Pid::from_raw(run.id().cast_signed()), signal).unwrap();
         run.wait().unwrap()
     };
@@ -181,6 +188,8 @@ fn a_run_ended_half_way_leaves_nothing_and_a_killed_one_can_go_on() {
     // The log goes on where it ends, the tasks from their last checkpoints.
     dormouse_says(&["resume", dir]);
     assert_eq!(summary(&out)["tasks"]["verified"], 8);
+    let notes = summary(&out)["fidelity"]["notes"].to_string();
+    assert!(notes.contains("its coordinator was away for up to"), "{notes}");
     no_work_is_done_twice(&events(&out));
     dormouse_says(&["check", dir]);
     let replayed = dormouse_says(&["replay", dir]);

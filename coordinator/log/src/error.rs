@@ -27,6 +27,15 @@ pub enum LogError {
         /// What the system said.
         source: io::Error,
     },
+    /// A run that is under way writes it.
+    #[error(
+        "{}: a run is under way there, which writes its log; wait for its end, or give another \
+         folder", .path.display()
+    )]
+    UnderWay {
+        /// The log.
+        path: PathBuf,
+    },
     /// A line before the last is not what it should be.
     #[error("{}:{line}: {why}; give the folder of a run that was left whole", .path.display())]
     Damaged {
@@ -55,7 +64,7 @@ impl LogError {
     #[must_use]
     pub fn is_bad_input(&self) -> bool {
         match self {
-            Self::Damaged { .. } | Self::Format { .. } => true,
+            Self::Damaged { .. } | Self::Format { .. } | Self::UnderWay { .. } => true,
             Self::Read { source, .. } | Self::Write { source, .. } => matches!(
                 source.kind(),
                 io::ErrorKind::NotFound

@@ -14,7 +14,7 @@ mod writer;
 
 pub use error::LogError;
 pub use reader::LogReader;
-pub use writer::LogWriter;
+pub use writer::{LogWriter, is_under_way};
 
 /// The log's name in a run's folder.
 pub const FILE: &str = "events.jsonl";

@@ -230,11 +230,20 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_is_an_error_and_no_loss() {
-        // The kernel's own: every write to it fails as on a full disk.
-        let mut log = LogWriter::create(Path::new("/dev/full")).expect("it is there");
-        let no = log.line(&step(1)).and_then(|()| log.sync()).expect_err("it is full");
-        assert!(!no.is_bad_input() && no.to_string().contains("--out"), "{no}");
+    fn nobody_else_writes_a_log_that_is_being_written() {
+        let (_dir, path) = log_of("");
+        let whole = std::fs::read(&path).expect("it is there");
+        assert!(!crate::is_under_way(&path));
+        let log = LogWriter::reopen(&path, whole.len() as u64).expect("it is there");
+        assert!(crate::is_under_way(&path));
+        for no in [LogWriter::create(&path), LogWriter::reopen(&path, 0)] {
+            let no = no.expect_err("it is under way");
+            assert!(no.to_string().contains("a run is under way") && no.is_bad_input(), "{no}");
+        }
+        assert_eq!(std::fs::read(&path).expect("it is there"), whole);
+        drop(log);
+        assert!(!crate::is_under_way(&path));
+        LogWriter::reopen(&path, 0).expect("nobody writes it any more");
     }
 
     #[test]

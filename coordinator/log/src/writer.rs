@@ -1,6 +1,6 @@
 //! Writing a log.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
@@ -11,6 +11,8 @@ use crate::LogError;
 const BUFFER: usize = 1 << 18;
 
 /// Appends lines. They are in the file after [`Self::finish`], and durable after [`Self::sync`].
+///
+/// While it lives the log is locked: nobody else writes it.
 #[derive(Debug)]
 pub struct LogWriter {
     path: PathBuf,
@@ -22,16 +24,21 @@ impl LogWriter {
     ///
     /// # Errors
     ///
-    /// [`LogError::Write`]: the file can't be made.
+    /// [`LogError::Write`]: the file can't be made. [`LogError::UnderWay`]: somebody writes it.
     pub fn create(path: &Path) -> Result<Self, LogError> {
-        Self::open(path, OpenOptions::new().write(true).create(true).truncate(true))
+        // Emptied once it is ours.
+        let mut log =
+            Self::open(path, OpenOptions::new().write(true).create(true).truncate(false))?;
+        log.cut(0)?;
+        Ok(log)
     }
 
     /// The log of a former run, cut to its first `length` bytes: what follows is a torn tail.
     ///
     /// # Errors
     ///
-    /// [`LogError::Write`]: the file can't be opened or cut.
+    /// [`LogError::Write`]: the file can't be opened or cut. [`LogError::UnderWay`]: somebody
+    /// writes it.
     pub fn reopen(path: &Path, length: u64) -> Result<Self, LogError> {
         let mut log = Self::open(path, OpenOptions::new().write(true))?;
         log.cut(length)?;
@@ -41,9 +48,18 @@ impl LogWriter {
 
     fn open(path: &Path, options: &OpenOptions) -> Result<Self, LogError> {
         let path = path.to_owned();
-        match options.open(&path) {
-            Ok(file) => Ok(Self { path, file: BufWriter::with_capacity(BUFFER, file) }),
-            Err(source) => Err(LogError::Write { path, source }),
+        let file = match options.open(&path) {
+            Ok(file) => file,
+            Err(source) => return Err(LogError::Write { path, source }),
+        };
+        match file.try_lock() {
+            Ok(()) => Ok(Self { path, file: BufWriter::with_capacity(BUFFER, file) }),
+            Err(TryLockError::WouldBlock) => Err(LogError::UnderWay { path }),
+            // Some file systems have no locks: there it is as if nobody else were.
+            Err(TryLockError::Error(source)) if source.kind() == io::ErrorKind::Unsupported => {
+                Ok(Self { path, file: BufWriter::with_capacity(BUFFER, file) })
+            }
+            Err(TryLockError::Error(source)) => Err(LogError::Write { path, source }),
         }
     }
 
@@ -91,4 +107,12 @@ impl LogWriter {
     fn refused(&self, source: io::Error) -> LogError {
         LogError::Write { path: self.path.clone(), source }
     }
+}
+
+/// Whether somebody writes the log at `path`.
+#[must_use]
+pub fn is_under_way(path: &Path) -> bool {
+    // Shared, so that two who ask do not see each other.
+    let locked = |file: File| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
+    File::open(path).is_ok_and(locked)
 }

@@ -4,6 +4,8 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use dormouse_log::LogError;
+
 use super::OutputError;
 
 /// What a run leaves. A folder that holds the first two is a former run's.
@@ -80,8 +82,9 @@ impl Staging {
     ///
     /// # Errors
     ///
-    /// The system refuses.
+    /// A run is under way in it, or the system refuses.
     pub fn go_on(target: &Path) -> Result<Self, OutputError> {
+        under_way(target)?;
         let mut staging = Self::of(target, true)?;
         staging.settle();
         Ok(staging)
@@ -211,6 +214,7 @@ fn sweep(parent: &Path, prefix: &str) {
 }
 
 fn check(target: &Path, force: bool) -> Result<(), OutputError> {
+    under_way(target)?;
     match fs::metadata(target) {
         Ok(found) if !found.is_dir() => Err(OutputError::IsAFile(target.to_path_buf())),
         Ok(_) if force || is_a_run(target) || !holds_something(target) => Ok(()),
@@ -219,6 +223,12 @@ fn check(target: &Path, force: bool) -> Result<(), OutputError> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(OutputError::io("look at", target, error)),
     }
+}
+
+/// Refuses a folder in which a run is under way, whatever the user forces.
+fn under_way(target: &Path) -> Result<(), OutputError> {
+    let path = target.join(dormouse_log::FILE);
+    if dormouse_log::is_under_way(&path) { Err(LogError::UnderWay { path }.into()) } else { Ok(()) }
 }
 
 fn is_a_run(folder: &Path) -> bool {
