@@ -14,6 +14,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
 
 use crate::admission::Room;
+use crate::assignments::Assignments;
 use crate::clock::{Clock, ClockMsg, DilatedClock};
 use crate::journal::{Batch, JournalMsg, Line, Release};
 use crate::link::Owed;
@@ -98,6 +99,7 @@ pub(crate) struct ConductorArgs {
     pub(crate) journal: ActorRef<JournalMsg>,
     pub(crate) punctuality: Arc<Punctuality>,
     pub(crate) store: Arc<Store>,
+    pub(crate) assignments: Arc<Assignments>,
     pub(crate) warden: ActorCell,
     pub(crate) progress: Option<watch::Sender<Progress>>,
     pub(crate) failed: UnboundedSender<CoordinatorError>,
@@ -129,6 +131,7 @@ pub(crate) struct ConductorState {
     journal: ActorRef<JournalMsg>,
     punctuality: Arc<Punctuality>,
     store: Arc<Store>,
+    assignments: Arc<Assignments>,
     warden: ActorCell,
     progress: Option<watch::Sender<Progress>>,
     failed: UnboundedSender<CoordinatorError>,
@@ -223,11 +226,23 @@ impl ConductorState {
             if let Command::CreateVm { vm, .. } = command {
                 self.vms.insert((host, vm));
             }
+            if let Command::StartTask(start) = &command {
+                self.assignments.told(start);
+            }
             self.inbox.decided(&command, self.last);
             let command = self.loads.command(command, Some(self.last));
             self.outgoing.entry(host).or_default().push(Owed { command, since });
         }
+        self.forget_attempts();
         self.batch.steps.push(Line::Bag(Box::new(step)));
+    }
+
+    /// An attempt that has ended, or was given up, stores and fetches nothing any more.
+    fn forget_attempts(&self) {
+        self.assignments.keep(|task, attempt| {
+            let record = self.run.tasks().get(task.get() as usize);
+            record.is_some_and(|it| it.attempt == attempt && it.vm().is_some())
+        });
     }
 
     /// A finished task needs its checkpoints no more.
@@ -439,6 +454,7 @@ impl Actor for Conductor {
             journal: args.journal,
             punctuality: args.punctuality,
             store: args.store,
+            assignments: args.assignments,
             warden: args.warden,
             progress: args.progress,
             failed: args.failed,

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use dormouse_engine::{Event, Report};
+use dormouse_engine::{Command, Event, Report};
 use dormouse_proto::v1;
 use dormouse_units::{Bytes, HostId};
 use ractor::{Actor, ActorRef};
@@ -241,6 +241,11 @@ impl ConductorState {
                 None => {
                     // The run's clock stood still since they were decided on.
                     let (at, since) = (None, Instant::now());
+                    for command in &commands {
+                        if let Command::StartTask(start) = command {
+                            self.assignments.told(start);
+                        }
+                    }
                     let owed = |c| Owed { command: self.loads.command(c, at), since };
                     let commands = commands.into_iter().map(owed).collect();
                     let link = Link::restored(commands, heard);
@@ -251,5 +256,6 @@ impl ConductorState {
             let entry = Entry { worker, incarnation, room, standing, session, numbers };
             self.roster.insert(host, entry);
         }
+        self.forget_attempts();
     }
 }

@@ -19,7 +19,7 @@ use super::{
     AgentError, Config, Prepared, Result,
     life::{self, End},
     memory,
-    session::{self, Dial},
+    session::{self, Credentials, Dial},
 };
 
 /// How long everything may take to go away at the end.
@@ -84,6 +84,10 @@ fn lives(
         match end {
             End::Over { why } => return Ok(Ended::Over { why }),
             End::Terminated => return Ok(Ended::Terminated),
+            End::Refused { why } => {
+                let address = config.coordinator.clone();
+                return Err(AgentError::Refused { address, why });
+            }
             End::Rejoin { why } => tracing::warn!(%why, "joining anew"),
             End::Lost { after, why } => {
                 let address = config.coordinator.clone();
@@ -102,12 +106,15 @@ fn one_life(
 ) -> Result<End> {
     let (report, reports) = mpsc::unbounded_channel();
     let (hear, heard) = mpsc::unbounded_channel();
+    let credentials = Credentials::new(config.secret.clone());
     let dial = Dial {
         endpoint: endpoint.clone(),
+        credentials: credentials.clone(),
         hello: hello(config, prepared),
         patience: config.patience,
         hold: config.hold,
     };
+    let dialled = life::Dialled { endpoint: endpoint.clone(), credentials };
     let stop = CancellationToken::new();
     let session = {
         let stop = stop.clone();
@@ -120,7 +127,7 @@ fn one_life(
             .spawn(move || own.block_on(session::keep(dial, reports, hear, stop)))
             .map_err(runtime_error("the session's thread"))?
     };
-    let end = runtime.block_on(life::live(prepared, endpoint, heard, report, signals));
+    let end = runtime.block_on(life::live(prepared, &dialled, heard, report, signals));
     stop.cancel();
     // It panics only by a bug, which has been printed.
     let _ = session.join();
