@@ -19,7 +19,7 @@ use crate::assignments::Assignments;
 use crate::conductor::ConductorMsg;
 use crate::live::Progress;
 use crate::outbound::{Farewell, Outbound, goodbye_message};
-use crate::session::{Connection, SessionMsg};
+use crate::session::{Connection, NoSession, SessionMsg};
 use crate::store::Store;
 
 /// Messages of a worker that may wait for the journal before it must wait itself.
@@ -72,7 +72,11 @@ impl v1::coordinator_server::Coordinator for Api {
             Ok(CallResult::Success(Ok(session))) => {
                 tokio::spawn(read(id, inbound, session, reading, self.farewell.clone()));
             }
-            Ok(CallResult::Success(Err(goodbye))) => {
+            Ok(CallResult::Success(Err(NoSession::Refused(why)))) => {
+                tracing::warn!(why, "a worker was refused");
+                return Err(Status::already_exists(why));
+            }
+            Ok(CallResult::Success(Err(NoSession::Goodbye(goodbye)))) => {
                 // The stream ends when the last sender is gone: with this function.
                 let _ = to_worker.try_send(goodbye_message(0, goodbye));
             }

@@ -21,7 +21,7 @@ use crate::link::Owed;
 use crate::live::{Plan, Progress};
 use crate::punctuality::Punctuality;
 use crate::roster::{Roster, Standing};
-use crate::session::{Connection, SessionMsg};
+use crate::session::{Connection, NoSession, SessionMsg};
 use crate::stage;
 use crate::store::Store;
 use crate::wire::{Heard, Loads};
@@ -51,7 +51,7 @@ pub(crate) enum ConductorMsg {
         hello: v1::Hello,
         ack: u64,
         connection: Connection,
-        reply: RpcReplyPort<Result<ActorRef<SessionMsg>, v1::Goodbye>>,
+        reply: RpcReplyPort<Result<ActorRef<SessionMsg>, NoSession>>,
     },
     /// New reports of a host, the last of them numbered `through`.
     Heard { host: HostId, through: u64, heard: Vec<(u64, Heard)> },

@@ -83,9 +83,8 @@ async fn a_worker_started_anew_is_another_host_and_its_former_life_is_lost() {
     second.join().await;
     second.on_record().await;
     let mut anew = FakeWorker::new("w", 2, &coordinator.at);
-    assert_eq!(anew.join().await.host, 2);
-    let goodbye = first.goodbye().await;
-    assert!(!goodbye.over && goodbye.why.contains("started anew"), "{}", goodbye.why);
+    first.disconnect();
+    assert_eq!(anew.take_over().await.host, 2);
     // Its former life dials again: it must clean up.
     first.connect().await.unwrap();
     let goodbye = first.goodbye().await;
@@ -100,6 +99,26 @@ async fn a_worker_started_anew_is_another_host_and_its_former_life_is_lost() {
     assert_eq!(done.facts.hosts.len(), 3);
     let report = replay(&done.log, |_| Ok(run_again(2, 1))).unwrap();
     assert_eq!(report.difference, None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_workers_of_one_name_the_second_is_refused_while_the_first_lives() {
+    let dir = tempfile::tempdir().unwrap();
+    let coordinator = Under::start(live(2, 1, dir.path())).await;
+    let mut first = FakeWorker::new("w", 1, &coordinator.at);
+    first.join().await;
+    let vm = created(&first.commands().await);
+    for incarnation in 2..5 {
+        let no = FakeWorker::new("w", incarnation, &coordinator.at).connect().await.unwrap_err();
+        assert_eq!(no.code(), tonic::Code::AlreadyExists, "{no}");
+        assert!(no.message().contains("name w is connected"), "{no}");
+        assert!(no.message().contains("--name"), "{no}");
+    }
+    // The first is none the worse for it.
+    first.report(vm_created(vm)).await;
+    assert!(matches!(first.obey().await, Said::Goodbye(v1::Goodbye { over: true, .. })));
+    let done = coordinator.outcome().await.unwrap();
+    assert_eq!((done.run.unfinished(), done.run.counts().hosts_lost), (0, 0));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -128,14 +147,16 @@ async fn a_task_of_a_lost_worker_goes_on_elsewhere_from_its_last_checkpoint() {
     second.join().await;
     second.on_record().await;
     let mut anew = FakeWorker::new("w", 2, &coordinator.at);
-    anew.connect().await.unwrap();
+    first.disconnect();
+    anew.take_over().await;
     let vm = created(&second.commands().await);
     second.report(vm_created(vm)).await;
     let commands = second.commands().await;
     let [v1::command::Command::StartTask(start)] = &commands[..] else { panic!("{commands:?}") };
     assert_eq!((start.checkpoint, start.done_ppm), (1, 400_000));
     assert_eq!((start.task, start.attempt), (task, attempt + 1));
-    // The former life still says it has finished: nobody believes it.
+    // The former life dials again, and says it has finished: nobody believes it.
+    first.connect().await.unwrap();
     first.report(finished(1, task, attempt)).await;
     second.carry_out(commands[0].clone());
     second.flush().await;

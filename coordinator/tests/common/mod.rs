@@ -444,6 +444,20 @@ impl FakeWorker {
         welcome
     }
 
+    /// Joins in the place of a worker of its name whose connection has broken, once that is known.
+    pub async fn take_over(&mut self) -> v1::Welcome {
+        let there = async {
+            while let Err(no) = self.connect().await {
+                assert_eq!(no.code(), tonic::Code::AlreadyExists, "{no}");
+            }
+        };
+        within("a former life's end", there).await;
+        let welcome = self.welcome().await;
+        let repetition_us = vec![0; welcome.programs.len()];
+        self.report(v1::report::Report::Ready(v1::Ready { repetition_us })).await;
+        welcome
+    }
+
     /// Does what it is told, without delay, until it is told goodbye or the connection ends.
     pub async fn obey(&mut self) -> Said {
         loop {

@@ -3,7 +3,7 @@
 use std::{
     sync::Arc,
     thread,
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 use dormouse_proto::{PROTOCOL, v1::Hello};
@@ -11,6 +11,7 @@ use tokio::{
     runtime::{Builder, Runtime},
     signal::unix::{Signal, SignalKind, signal},
     sync::mpsc,
+    time::timeout,
 };
 use tokio_util::sync::CancellationToken;
 use tonic::transport::Endpoint;
@@ -24,6 +25,10 @@ use super::{
 
 /// How long everything may take to go away at the end.
 const CLEAN_UP: Duration = Duration::from_secs(10);
+/// How long it stays away before it joins anew, the first time and, if it is sent away again and
+/// again, at last.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// Threads for what blocks: births, CRIU, transfers, freezes.
 const BLOCKING: usize = 64;
 
@@ -79,7 +84,9 @@ fn lives(
         let _inside = runtime.enter();
         Signals::new()?
     };
+    let mut pause = FIRST_PAUSE;
     loop {
+        let born = Instant::now();
         let end = one_life(config, endpoint, prepared, runtime, &mut signals)?;
         match end {
             End::Over { why } => return Ok(Ended::Over { why }),
@@ -88,7 +95,15 @@ fn lives(
                 let address = config.coordinator.clone();
                 return Err(AgentError::Refused { address, why });
             }
-            End::Rejoin { why } => tracing::warn!(%why, "joining anew"),
+            End::Rejoin { why } => {
+                tracing::warn!(%why, "joining anew");
+                pause = if born.elapsed() > LONGEST_PAUSE { FIRST_PAUSE } else { pause };
+                let called = runtime.block_on(async { timeout(pause, signals.come()).await });
+                if called.is_ok() {
+                    return Ok(Ended::Terminated);
+                }
+                pause = (2 * pause).min(LONGEST_PAUSE);
+            }
             End::Lost { after, why } => {
                 let address = config.coordinator.clone();
                 return Err(AgentError::Lost { address, after, why });
