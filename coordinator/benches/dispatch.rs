@@ -39,14 +39,14 @@ async fn main() -> Result<()> {
         let timing = tokio::spawn(first_to_last(heard));
         match &dormouse {
             Some(program) => {
-                let address = coordinator.address;
-                let mut worker = real_worker(program, address, &dir.path().join("worker"))?;
+                let at = (coordinator.at.address, &*out.join("secret"));
+                let mut worker = real_worker(program, at, &dir.path().join("worker"))?;
                 let done = coordinator.outcome().await?;
                 assert_eq!(done.run.unfinished(), 0, "every task is done");
                 assert!(worker.wait()?.success(), "the worker ends well");
             }
             None => {
-                let mut worker = FakeWorker::new("bench", 1, coordinator.address);
+                let mut worker = FakeWorker::new("bench", 1, &coordinator.at);
                 worker.millicores = vcpus * 2_000;
                 worker.join().await;
                 worker.obey().await;
@@ -63,9 +63,14 @@ async fn main() -> Result<()> {
     Ok(())
 }
 
-fn real_worker(program: &str, address: SocketAddr, root: &Path) -> Result<std::process::Child> {
+fn real_worker(
+    program: &str,
+    (address, secret): (SocketAddr, &Path),
+    root: &Path,
+) -> Result<std::process::Child> {
     let mut command = Command::new(program);
     command.args(["worker", "--coordinator", &address.to_string(), "--root"]).arg(root);
+    command.arg("--secret-file").arg(secret);
     Ok(command.stdin(Stdio::null()).stdout(Stdio::null()).spawn()?)
 }
 

@@ -5,18 +5,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use dormouse_proto::{PROTOCOL, v1};
+use dormouse_proto::{HOST_KEY, PROTOCOL, v1};
+use dormouse_units::{Attempt, HostId, TaskId};
 use ractor::ActorRef;
 use ractor::rpc::CallResult;
 use tokio::sync::{Semaphore, mpsc};
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
+use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status, Streaming};
 
+use crate::assignments::Assignments;
 use crate::conductor::ConductorMsg;
 use crate::live::Progress;
 use crate::outbound::{Farewell, Outbound, goodbye_message};
-use crate::session::{Connection, SessionMsg};
+use crate::session::{Connection, NoSession, SessionMsg};
 use crate::store::Store;
 
 /// Messages of a worker that may wait for the journal before it must wait itself.
@@ -36,6 +39,7 @@ pub(crate) struct Api {
     pub(crate) lost_after: Duration,
     pub(crate) conductor: ActorRef<ConductorMsg>,
     pub(crate) store: Arc<Store>,
+    pub(crate) assignments: Arc<Assignments>,
     pub(crate) farewell: Farewell,
     pub(crate) connections: AtomicU64,
 }
@@ -68,7 +72,11 @@ impl v1::coordinator_server::Coordinator for Api {
             Ok(CallResult::Success(Ok(session))) => {
                 tokio::spawn(read(id, inbound, session, reading, self.farewell.clone()));
             }
-            Ok(CallResult::Success(Err(goodbye))) => {
+            Ok(CallResult::Success(Err(NoSession::Refused(why)))) => {
+                tracing::warn!(why, "a worker was refused");
+                return Err(Status::already_exists(why));
+            }
+            Ok(CallResult::Success(Err(NoSession::Goodbye(goodbye)))) => {
                 // The stream ends when the last sender is gone: with this function.
                 let _ = to_worker.try_send(goodbye_message(0, goodbye));
             }
@@ -81,12 +89,15 @@ impl v1::coordinator_server::Coordinator for Api {
         &self,
         request: Request<Streaming<v1::CheckpointChunk>>,
     ) -> Result<Response<v1::CheckpointReceipt>, Status> {
+        let host = host_of(request.metadata())?;
         let mut chunks = request.into_inner();
         let first = chunks.message().await?.ok_or_else(|| Status::invalid_argument("no chunk"))?;
         let of = first.checkpoint.as_ref();
         let of = self.check_ref(of.ok_or_else(|| {
             Status::invalid_argument("the first chunk does not say of which checkpoint it is")
         })?)?;
+        let whose = (TaskId::new(of.task), Attempt::new(of.attempt));
+        self.assignments.may_store(host, whose).map_err(refused)?;
         let nonce = self.connections.fetch_add(1, Ordering::Relaxed);
         let store = Arc::clone(&self.store);
         let mut incoming =
@@ -96,6 +107,8 @@ impl v1::coordinator_server::Coordinator for Api {
             incoming = blocking(move || incoming.write(&chunk.data).map(|()| incoming)).await?;
             next = chunks.message().await?;
         }
+        // It may have been given up meanwhile: that is nobody's fault.
+        self.assignments.may_store(host, whose).map_err(Status::permission_denied)?;
         let bytes = blocking(move || incoming.finish()).await?;
         Ok(Response::new(v1::CheckpointReceipt { bytes }))
     }
@@ -104,7 +117,10 @@ impl v1::coordinator_server::Coordinator for Api {
         &self,
         request: Request<v1::CheckpointRef>,
     ) -> Result<Response<Self::GetCheckpointStream>, Status> {
+        let host = host_of(request.metadata())?;
         let of = self.check_ref(request.get_ref())?;
+        let task = TaskId::new(of.task);
+        self.assignments.may_fetch(host, task, of.checkpoint).map_err(refused)?;
         let store = Arc::clone(&self.store);
         let mut file = blocking(move || store.open_checkpoint(of.task, of.checkpoint)).await?;
         let (chunks, stream) = mpsc::channel(4);
@@ -172,6 +188,18 @@ impl Api {
         }
         Ok(of.clone())
     }
+}
+
+/// The host that a call about a checkpoint is of, as it says.
+fn host_of(metadata: &MetadataMap) -> Result<HostId, Status> {
+    let said = metadata.get(HOST_KEY).and_then(|host| host.to_str().ok()?.parse().ok());
+    said.map(HostId::new)
+        .ok_or_else(|| Status::invalid_argument("the call does not say of which host it is"))
+}
+
+fn refused(why: String) -> Status {
+    tracing::warn!(why, "a call about a checkpoint was refused");
+    Status::permission_denied(why)
 }
 
 fn check_hello(first: Option<v1::FromWorker>) -> Result<(v1::Hello, u64), Status> {

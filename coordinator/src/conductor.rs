@@ -14,6 +14,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
 
 use crate::admission::Room;
+use crate::assignments::Assignments;
 use crate::clock::{Clock, ClockMsg, DilatedClock};
 use crate::journal::{Batch, JournalMsg, Line, Release};
 use crate::link::Owed;
@@ -21,7 +22,7 @@ use crate::live::{Plan, Progress};
 use crate::outage::{self, Anchor, Back};
 use crate::punctuality::Punctuality;
 use crate::roster::{Roster, Standing};
-use crate::session::{Connection, SessionMsg};
+use crate::session::{Connection, NoSession, SessionMsg};
 use crate::stage;
 use crate::store::Store;
 use crate::wire::{Heard, Loads};
@@ -53,7 +54,7 @@ pub(crate) enum ConductorMsg {
         hello: v1::Hello,
         ack: u64,
         connection: Connection,
-        reply: RpcReplyPort<Result<ActorRef<SessionMsg>, v1::Goodbye>>,
+        reply: RpcReplyPort<Result<ActorRef<SessionMsg>, NoSession>>,
     },
     /// New reports of a host, the last of them numbered `through`.
     Heard { host: HostId, through: u64, heard: Vec<(u64, Heard)> },
@@ -105,6 +106,7 @@ pub(crate) struct ConductorArgs {
     pub(crate) journal: ActorRef<JournalMsg>,
     pub(crate) punctuality: Arc<Punctuality>,
     pub(crate) store: Arc<Store>,
+    pub(crate) assignments: Arc<Assignments>,
     pub(crate) warden: ActorCell,
     pub(crate) progress: Option<watch::Sender<Progress>>,
     pub(crate) failed: UnboundedSender<CoordinatorError>,
@@ -136,6 +138,7 @@ pub(crate) struct ConductorState {
     journal: ActorRef<JournalMsg>,
     punctuality: Arc<Punctuality>,
     store: Arc<Store>,
+    assignments: Arc<Assignments>,
     warden: ActorCell,
     progress: Option<watch::Sender<Progress>>,
     failed: UnboundedSender<CoordinatorError>,
@@ -241,11 +244,23 @@ impl ConductorState {
             if let Command::CreateVm { vm, .. } = command {
                 self.vms.insert((host, vm));
             }
+            if let Command::StartTask(start) = &command {
+                self.assignments.told(start);
+            }
             self.inbox.decided(&command, self.last);
             let command = self.loads.command(command, Some(self.last));
             self.outgoing.entry(host).or_default().push(Owed { command, since });
         }
+        self.forget_attempts();
         self.batch.steps.push(Line::Bag(Box::new(step)));
+    }
+
+    /// An attempt that has ended, or was given up, stores and fetches nothing any more.
+    fn forget_attempts(&self) {
+        self.assignments.keep(|task, attempt| {
+            let record = self.run.tasks().get(task.get() as usize);
+            record.is_some_and(|it| it.attempt == attempt && it.vm().is_some())
+        });
     }
 
     /// A finished task needs its checkpoints no more.
@@ -460,6 +475,7 @@ impl Actor for Conductor {
             journal: args.journal,
             punctuality: args.punctuality,
             store: args.store,
+            assignments: args.assignments,
             warden: args.warden,
             progress: args.progress,
             failed: args.failed,

@@ -36,6 +36,18 @@ pub enum CoordinatorError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// The file with the secret of a run that is gone on with can't be used.
+    #[error(
+        "{}: {why}; put back the file that its workers were given, or remove it and give them the \
+         new one",
+        .path.display()
+    )]
+    Secret {
+        /// Which.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
     /// The event log cannot be read or written.
     #[error(transparent)]
     Log(#[from] LogError),

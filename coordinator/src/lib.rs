@@ -13,6 +13,7 @@
 
 pub mod admission;
 mod api;
+mod assignments;
 mod batch;
 mod clock;
 mod conductor;
@@ -27,6 +28,7 @@ mod punctuality;
 mod replay;
 mod restore;
 mod roster;
+mod secret;
 mod session;
 mod stage;
 mod store;

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use dormouse_engine::{Counts, Run, Setup, Step};
 use dormouse_log::LogWriter;
 use dormouse_policies::Scheduler;
-use dormouse_proto::v1;
+use dormouse_proto::{Secret, v1};
 use dormouse_units::{Money, Ppm, Time};
 use serde_json::Value;
 use tokio::net::TcpListener;
@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::conductor::{Conductor, ConductorArgs, ConductorState};
 use crate::restore::{Restored, restore};
+use crate::secret;
 use crate::stage::{Particulars, Stage};
 use crate::{CoordinatorError, LiveFacts, Speedup};
 
@@ -106,6 +107,7 @@ pub struct BoundRun {
     live: LiveRun,
     listener: TcpListener,
     address: SocketAddr,
+    secret: Secret,
 }
 
 /// The outcome of a live run.
@@ -180,18 +182,21 @@ impl Plan {
 }
 
 impl LiveRun {
-    /// Checks the particulars and listens, so that workers can be told where to dial.
+    /// Checks the particulars, listens and makes the run's secret, so that workers can be told
+    /// where to dial and what to say.
     ///
     /// # Errors
     ///
-    /// The particulars contradict each other, or the address can't be listened on.
+    /// The particulars contradict each other, the address can't be listened on, or the secret can't
+    /// be kept in the output folder.
     pub async fn bind(self) -> Result<BoundRun, CoordinatorError> {
         self.check()?;
         let addr = self.listen;
         let listen = |source| CoordinatorError::Listen { addr, source };
         let listener = TcpListener::bind(addr).await.map_err(listen)?;
         let address = listener.local_addr().map_err(listen)?;
-        Ok(BoundRun { live: self, listener, address })
+        let secret = secret::of_run(&self.out, self.resume)?;
+        Ok(BoundRun { live: self, listener, address, secret })
     }
 
     /// [`Self::bind`] and [`BoundRun::conduct`].
@@ -239,21 +244,36 @@ impl BoundRun {
         self.address
     }
 
+    /// The file with the secret that its workers must know: for its owner alone, and there until
+    /// the run is over.
+    #[must_use]
+    pub fn secret_file(&self) -> PathBuf {
+        secret::file(&self.live.out)
+    }
+
     /// Conducts the run to its end. Dropping the future does not end it: cancel its token.
     ///
     /// # Errors
     ///
     /// The run broke: see [`CoordinatorError`]. Its workers have been told to clean up.
     pub async fn conduct(self) -> Result<Conducted, CoordinatorError> {
-        let Self { live, listener, address } = self;
+        let Self { live, listener, address, secret } = self;
         let (experiment, cancel) = (live.experiment.clone(), live.cancel.clone());
         let log = live.out.join(dormouse_log::FILE);
         let tasks = u32::try_from(live.setup.bag.tasks.len()).unwrap_or(u32::MAX);
         let lost_after = live.lost_after;
         let (beginning, observer) = begin(live).await?;
         let run = beginning.plan.run.clone();
-        let particulars =
-            Particulars { run, experiment, entries: tasks, lost_after, listener, address, cancel };
+        let particulars = Particulars {
+            run,
+            experiment,
+            entries: tasks,
+            lost_after,
+            listener,
+            address,
+            secret,
+            cancel,
+        };
         let out = log.parent().unwrap_or(&log).to_path_buf();
         let Beginning { plan, writer, header, restored } = beginning;
         let stage = Stage::set(&out, writer, observer.steps).await?;
@@ -269,6 +289,7 @@ impl BoundRun {
             journal: stage.journal.clone(),
             punctuality: Arc::clone(&stage.punctuality),
             store: Arc::clone(&stage.store),
+            assignments: Arc::clone(&stage.assignments),
             warden: stage.warden.get_cell(),
             progress: observer.progress,
             failed: stage.failing.clone(),

@@ -31,6 +31,21 @@ pub(crate) struct Connection {
     pub(crate) reading: DropGuard,
 }
 
+/// Why a worker gets no session.
+#[derive(Debug)]
+pub(crate) enum NoSession {
+    /// As a session would end.
+    Goodbye(v1::Goodbye),
+    /// It is not welcome as what it says it is, however often it comes.
+    Refused(String),
+}
+
+impl From<v1::Goodbye> for NoSession {
+    fn from(goodbye: v1::Goodbye) -> Self {
+        Self::Goodbye(goodbye)
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Session;
 
@@ -50,6 +65,8 @@ pub(crate) enum SessionMsg {
     Beat,
     /// Answered when all that was released before is on its way.
     Settle(RpcReplyPort<()>),
+    /// Is the worker connected, as far as is known?
+    IsConnected(RpcReplyPort<bool>),
     /// The worker is lost to this run: tell it, if it can hear.
     Dismiss { why: String },
 }
@@ -271,6 +288,10 @@ impl Actor for Session {
             SessionMsg::Beat => state.beat(),
             SessionMsg::Settle(reply) => {
                 let _ = reply.send(());
+            }
+            SessionMsg::IsConnected(reply) => {
+                // One that has been silent for too long is lost: its connection is no sign of life.
+                let _ = reply.send(state.connection.is_some() && !state.lost);
             }
             SessionMsg::Dismiss { why } => {
                 if let Some(Connection { to_worker, reading, .. }) = state.connection.take() {

@@ -1,26 +1,29 @@
 //! What every live run stands on: the actors beside its conductor, the server, and the end.
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use dormouse_engine::Step;
 use dormouse_log::LogWriter;
-use dormouse_proto::v1;
+use dormouse_proto::{Secret, v1};
 use ractor::{Actor, ActorRef};
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
+use tonic::service::interceptor::InterceptedService;
 use tonic::transport::server::TcpIncoming;
 
 use crate::CoordinatorError;
 use crate::api::Api;
+use crate::assignments::Assignments;
 use crate::conductor::ConductorMsg;
 use crate::journal::{Journal, JournalArgs, JournalMsg};
 use crate::outbound::Farewell;
 use crate::punctuality::Punctuality;
+use crate::secret::{self, Guard};
 use crate::session::SessionMsg;
 use crate::store::Store;
 use crate::warden::{Warden, WardenState};
@@ -49,6 +52,8 @@ pub(crate) struct Particulars {
     pub(crate) lost_after: Duration,
     pub(crate) listener: TcpListener,
     pub(crate) address: SocketAddr,
+    /// What every call must carry.
+    pub(crate) secret: Secret,
     pub(crate) cancel: CancellationToken,
 }
 
@@ -58,7 +63,9 @@ pub(crate) struct Stage<S> {
     pub(crate) warden: ActorRef<()>,
     pub(crate) journal: ActorRef<JournalMsg>,
     pub(crate) store: Arc<Store>,
+    pub(crate) assignments: Arc<Assignments>,
     pub(crate) punctuality: Arc<Punctuality>,
+    out: PathBuf,
     finished: oneshot::Receiver<Box<S>>,
     failed: mpsc::UnboundedReceiver<CoordinatorError>,
     pub(crate) failing: mpsc::UnboundedSender<CoordinatorError>,
@@ -93,8 +100,17 @@ impl<S: Last> Stage<S> {
         let (journal, _) = Actor::spawn_linked(None, Journal, args, warden.get_cell())
             .await
             .map_err(|e| broken(&e))?;
-        let store = Arc::new(store);
-        Ok(Self { warden, journal, store, punctuality, finished, failed, failing })
+        Ok(Self {
+            warden,
+            journal,
+            store: Arc::new(store),
+            assignments: Arc::default(),
+            punctuality,
+            out: out.to_owned(),
+            finished,
+            failed,
+            failing,
+        })
     }
 
     /// Plays the run to its end.
@@ -111,7 +127,7 @@ impl<S: Last> Stage<S> {
     where
         A: Actor<Msg = ConductorMsg, State = S>,
     {
-        let Particulars { run, experiment, entries, lost_after, listener, address, cancel } =
+        let Particulars { run, experiment, entries, lost_after, listener, address, secret, cancel } =
             particulars;
         let (conductor, _) = Actor::spawn_linked(None, conductor, args, self.warden.get_cell())
             .await
@@ -124,10 +140,12 @@ impl<S: Last> Stage<S> {
             lost_after,
             conductor: conductor.clone(),
             store: Arc::clone(&self.store),
+            assignments: Arc::clone(&self.assignments),
             farewell: farewell.clone(),
             connections: AtomicU64::new(0),
         };
-        let server = tokio::spawn(serve(listener, api, lost_after, farewell.clone()));
+        let server =
+            tokio::spawn(serve(listener, api, Guard::new(secret), lost_after, farewell.clone()));
         let server_ends = server.abort_handle();
         let watch = tokio::spawn(watch_server(server, address, self.failing.clone()));
         let canceller = tokio::spawn(async move {
@@ -151,9 +169,11 @@ impl<S: Last> Stage<S> {
         }
         let last = outcome?;
         // A run that is over needs none of them; one that broke may be resumed.
-        let closed = tokio::task::spawn_blocking(move || self.store.close()).await;
-        if let Ok(Err(error)) = closed {
-            tracing::warn!(%error, "the checkpoints can't be removed");
+        let closed = tokio::task::spawn_blocking(move || {
+            self.store.close().and_then(|()| secret::forget(&self.out))
+        });
+        if let Ok(Err(error)) = closed.await {
+            tracing::warn!(%error, "the checkpoints, or the secret, can't be removed");
         }
         Ok(last)
     }
@@ -188,6 +208,7 @@ impl<S: Last> Stage<S> {
 async fn serve(
     listener: TcpListener,
     api: Api,
+    guard: Guard,
     lost_after: Duration,
     farewell: Farewell,
 ) -> Result<(), tonic::transport::Error> {
@@ -196,7 +217,7 @@ async fn serve(
     tonic::transport::Server::builder()
         .http2_keepalive_interval(Some(lost_after / 2))
         .http2_keepalive_timeout(Some(lost_after))
-        .add_service(service)
+        .add_service(InterceptedService::new(service, guard))
         .serve_with_incoming_shutdown(
             TcpIncoming::from(listener).with_nodelay(Some(true)),
             async move { farewell.heard().await },

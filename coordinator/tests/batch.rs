@@ -7,7 +7,7 @@ mod common;
 use std::path::Path;
 use std::time::Duration;
 
-use common::{FakeWorker, Said, within};
+use common::{At, FakeWorker, Said, within};
 use dormouse_batch::{Algorithm, Config, Scheduler, Submission, Usage, UsageInformation};
 use dormouse_coordinator::{BatchConducted, BatchLive, BatchStep, BoundBatch, Speedup};
 use dormouse_proto::v1;
@@ -51,7 +51,8 @@ fn live(algorithm: Algorithm, jobs: Vec<Submission>, out: &Path) -> BatchLive {
 type Running = JoinHandle<Result<BatchConducted, dormouse_coordinator::CoordinatorError>>;
 
 fn conduct(bound: BoundBatch) -> (FakeWorker, Running) {
-    let worker = FakeWorker::new("w", 1, bound.address());
+    let at = At::new(bound.address(), &bound.secret_file());
+    let worker = FakeWorker::new("w", 1, &at);
     (worker, tokio::spawn(bound.conduct()))
 }
 

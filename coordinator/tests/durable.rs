@@ -19,7 +19,6 @@ use dormouse_coordinator::{CoordinatorError, replay};
 use dormouse_log::LogError;
 use dormouse_proto::v1;
 use dormouse_units::Span;
-use tokio_stream::StreamExt as _;
 
 /// Starts a coordinator in a runtime of its own, so that it can be killed.
 async fn start_apart(live: dormouse_coordinator::LiveRun) -> (tokio::runtime::Runtime, Under) {
@@ -38,14 +37,15 @@ async fn kill(runtime: tokio::runtime::Runtime) {
 async fn a_killed_coordinator_goes_on_with_what_its_workers_still_run() {
     let dir = tempfile::tempdir().unwrap();
     let (runtime, coordinator) = start_apart(live(4, 1, dir.path())).await;
-    let address = coordinator.address;
-    let mut worker = FakeWorker::new("w", 1, address);
+    let address = coordinator.at.address;
+    let mut worker = FakeWorker::new("w", 1, &coordinator.at);
     let before = worker.join().await;
     let vm = created(&worker.commands().await);
     worker.report(vm_created(vm)).await;
     let (vm, task, attempt) = started(&worker.commands().await);
     worker.report(finished(vm, task, attempt)).await;
     let (vm, task, attempt) = started(&worker.commands().await);
+    let secret = std::fs::read_to_string(dir.path().join("secret")).unwrap();
     kill(runtime).await;
     worker.disconnect();
     // Power was lost, too: half a line, which was never acted upon.
@@ -60,6 +60,8 @@ async fn a_killed_coordinator_goes_on_with_what_its_workers_still_run() {
     let mut again = live(4, 1, dir.path());
     (again.listen, again.resume) = (address, true);
     let coordinator = Under::start(again).await;
+    // Its workers know no other.
+    assert_eq!(std::fs::read_to_string(dir.path().join("secret")).unwrap(), secret);
     worker.connect().await.unwrap();
     let after = worker.welcome().await;
     assert_eq!((&after.run, after.host), (&before.run, before.host));
@@ -72,6 +74,9 @@ async fn a_killed_coordinator_goes_on_with_what_its_workers_still_run() {
     let report = replay(&done.log, |_| Ok(run_again(4, 1))).unwrap();
     assert_eq!((report.difference, report.torn), (None, false));
     assert_eq!(report.decisions_sha256, done.run.digest());
+    // It is over: nobody needs the secret any more, and nothing else says it.
+    assert!(!dir.path().join("secret").exists());
+    assert!(!std::fs::read_to_string(&log).unwrap().contains(secret.trim()));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -113,7 +118,7 @@ async fn the_vms_are_charged_for_the_time_without_a_coordinator() {
 async fn a_worker_that_does_not_come_back_to_a_resumed_run_is_lost() {
     let dir = tempfile::tempdir().unwrap();
     let (runtime, coordinator) = start_apart(live(2, 1, dir.path())).await;
-    let mut worker = FakeWorker::new("w", 1, coordinator.address);
+    let mut worker = FakeWorker::new("w", 1, &coordinator.at);
     worker.join().await;
     created(&worker.commands().await);
     kill(runtime).await;
@@ -129,7 +134,7 @@ async fn a_worker_that_does_not_come_back_to_a_resumed_run_is_lost() {
 async fn only_the_same_run_is_resumed() {
     let dir = tempfile::tempdir().unwrap();
     let coordinator = Under::start(live(2, 1, dir.path())).await;
-    let mut worker = FakeWorker::new("w", 1, coordinator.address);
+    let mut worker = FakeWorker::new("w", 1, &coordinator.at);
     worker.join().await;
     worker.obey().await;
     coordinator.outcome().await.unwrap();
@@ -152,45 +157,6 @@ async fn only_the_same_run_is_resumed() {
     // One that was over stays over.
     let done = resumed().conduct().await.unwrap();
     assert_eq!(done.run.unfinished(), 0);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn checkpoints_are_stored_whole_and_fetched_as_they_were() {
-    let dir = tempfile::tempdir().unwrap();
-    let coordinator = Under::start(live(2, 1, dir.path())).await;
-    let mut worker = FakeWorker::new("w", 1, coordinator.address);
-    let run = worker.join().await.run;
-    let mut client = FakeWorker::client(coordinator.address).await;
-    let of = |checkpoint| v1::CheckpointRef { run: run.clone(), task: 1, checkpoint, attempt: 1 };
-    let image: Vec<u8> = (0..700_001_u32).map(|n| u8::try_from(n % 251).unwrap()).collect();
-    let chunks = |of: v1::CheckpointRef, image: &[u8]| {
-        let mut chunks: Vec<_> = image
-            .chunks(100_000)
-            .map(|data| v1::CheckpointChunk { checkpoint: None, data: data.to_vec().into() })
-            .collect();
-        chunks[0].checkpoint = Some(of);
-        tokio_stream::iter(chunks)
-    };
-    let receipt = client.put_checkpoint(chunks(of(1), &image)).await.unwrap().into_inner();
-    assert_eq!(receipt.bytes, image.len() as u64);
-    let mut stream = client.get_checkpoint(of(1)).await.unwrap().into_inner();
-    let mut fetched = Vec::new();
-    while let Some(chunk) = within("a chunk", stream.next()).await {
-        fetched.extend_from_slice(&chunk.unwrap().data);
-    }
-    assert!(fetched == image);
-    let not_there = client.get_checkpoint(of(2)).await.unwrap_err();
-    assert_eq!(not_there.code(), tonic::Code::NotFound);
-    let zeroth = client.put_checkpoint(chunks(of(0), &image)).await.unwrap_err();
-    assert_eq!(zeroth.code(), tonic::Code::InvalidArgument);
-    let former = v1::CheckpointRef { run: "another".to_owned(), ..of(1) };
-    let former = client.put_checkpoint(chunks(former, &image)).await.unwrap_err();
-    assert_eq!(former.code(), tonic::Code::FailedPrecondition);
-    let status = client.status(v1::StatusRequest {}).await.unwrap().into_inner();
-    assert_eq!((status.tasks, status.workers, status.over), (2, 1, false));
-    coordinator.cancel.cancel();
-    worker.obey().await;
-    coordinator.outcome().await.unwrap();
 }
 
 /// A file system of its own, with this much room.
@@ -223,7 +189,7 @@ async fn a_full_disk_ends_the_run_and_the_workers_are_told() {
         return;
     };
     let coordinator = Under::start(live(5_000, 64, &tiny.0)).await;
-    let mut worker = FakeWorker::new("w", 1, coordinator.address);
+    let mut worker = FakeWorker::new("w", 1, &coordinator.at);
     worker.join().await;
     let Said::Goodbye(goodbye) = worker.obey().await else { panic!("no goodbye") };
     assert!(goodbye.over && goodbye.why.contains("the disk is full"), "{}", goodbye.why);

@@ -21,7 +21,7 @@ use dormouse_units::Time;
 async fn every_task_is_done_and_the_log_replays_to_the_same_decisions() {
     let dir = tempfile::tempdir().unwrap();
     let coordinator = Under::start(live(200, 8, dir.path())).await;
-    let mut worker = FakeWorker::new("w", 1, coordinator.address);
+    let mut worker = FakeWorker::new("w", 1, &coordinator.at);
     let welcome = worker.join().await;
     assert!(welcome.noop && welcome.host == 0 && welcome.emulated_us_per_second == 30_000_000);
     let Said::Goodbye(goodbye) = worker.obey().await else { panic!("no goodbye") };
@@ -44,7 +44,7 @@ async fn every_task_is_done_and_the_log_replays_to_the_same_decisions() {
 async fn after_a_broken_connection_both_sides_say_again_what_was_not_heard() {
     let dir = tempfile::tempdir().unwrap();
     let coordinator = Under::start(live(3, 1, dir.path())).await;
-    let mut worker = FakeWorker::new("w", 1, coordinator.address);
+    let mut worker = FakeWorker::new("w", 1, &coordinator.at);
     worker.join().await;
     let vm = created(&worker.commands().await);
     worker.report(vm_created(vm)).await;
@@ -74,19 +74,18 @@ async fn after_a_broken_connection_both_sides_say_again_what_was_not_heard() {
 async fn a_worker_started_anew_is_another_host_and_its_former_life_is_lost() {
     let dir = tempfile::tempdir().unwrap();
     let coordinator = Under::start(live(2, 1, dir.path())).await;
-    let mut first = FakeWorker::new("w", 1, coordinator.address);
+    let mut first = FakeWorker::new("w", 1, &coordinator.at);
     first.join().await;
     let vm = created(&first.commands().await);
     first.report(vm_created(vm)).await;
     let (_, task, attempt) = started(&first.commands().await);
     // Somewhere for the scheduler's next VM.
-    let mut second = FakeWorker::new("x", 5, coordinator.address);
+    let mut second = FakeWorker::new("x", 5, &coordinator.at);
     second.join().await;
     second.on_record().await;
-    let mut anew = FakeWorker::new("w", 2, coordinator.address);
-    assert_eq!(anew.join().await.host, 2);
-    let goodbye = first.goodbye().await;
-    assert!(!goodbye.over && goodbye.why.contains("started anew"), "{}", goodbye.why);
+    let mut anew = FakeWorker::new("w", 2, &coordinator.at);
+    first.disconnect();
+    assert_eq!(anew.take_over().await.host, 2);
     // Its former life dials again: it must clean up.
     first.connect().await.unwrap();
     let goodbye = first.goodbye().await;
@@ -104,10 +103,30 @@ async fn a_worker_started_anew_is_another_host_and_its_former_life_is_lost() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn of_two_workers_of_one_name_the_second_is_refused_while_the_first_lives() {
+    let dir = tempfile::tempdir().unwrap();
+    let coordinator = Under::start(live(2, 1, dir.path())).await;
+    let mut first = FakeWorker::new("w", 1, &coordinator.at);
+    first.join().await;
+    let vm = created(&first.commands().await);
+    for incarnation in 2..5 {
+        let no = FakeWorker::new("w", incarnation, &coordinator.at).connect().await.unwrap_err();
+        assert_eq!(no.code(), tonic::Code::AlreadyExists, "{no}");
+        assert!(no.message().contains("name w is connected"), "{no}");
+        assert!(no.message().contains("--name"), "{no}");
+    }
+    // The first is none the worse for it.
+    first.report(vm_created(vm)).await;
+    assert!(matches!(first.obey().await, Said::Goodbye(v1::Goodbye { over: true, .. })));
+    let done = coordinator.outcome().await.unwrap();
+    assert_eq!((done.run.unfinished(), done.run.counts().hosts_lost), (0, 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_task_of_a_lost_worker_goes_on_elsewhere_from_its_last_checkpoint() {
     let dir = tempfile::tempdir().unwrap();
     let coordinator = Under::start(live(1, 1, dir.path())).await;
-    let mut first = FakeWorker::new("w", 1, coordinator.address);
+    let mut first = FakeWorker::new("w", 1, &coordinator.at);
     first.join().await;
     let vm = created(&first.commands().await);
     first.report(vm_created(vm)).await;
@@ -125,18 +144,20 @@ async fn a_task_of_a_lost_worker_goes_on_elsewhere_from_its_last_checkpoint() {
     first.report(v1::report::Report::CheckpointTaken(taken)).await;
     // It must be on record before the worker goes.
     first.on_record().await;
-    let mut second = FakeWorker::new("x", 1, coordinator.address);
+    let mut second = FakeWorker::new("x", 1, &coordinator.at);
     second.join().await;
     second.on_record().await;
-    let mut anew = FakeWorker::new("w", 2, coordinator.address);
-    anew.connect().await.unwrap();
+    let mut anew = FakeWorker::new("w", 2, &coordinator.at);
+    first.disconnect();
+    anew.take_over().await;
     let vm = created(&second.commands().await);
     second.report(vm_created(vm)).await;
     let commands = second.commands().await;
     let [v1::command::Command::StartTask(start)] = &commands[..] else { panic!("{commands:?}") };
     assert_eq!((start.checkpoint, start.done_ppm), (1, 400_000));
     assert_eq!((start.task, start.attempt), (task, attempt + 1));
-    // The former life still says it has finished: nobody believes it.
+    // The former life dials again, and says it has finished: nobody believes it.
+    first.connect().await.unwrap();
     first.report(finished(1, task, attempt)).await;
     second.carry_out(commands[0].clone());
     second.flush().await;
@@ -155,9 +176,9 @@ async fn a_silent_worker_is_lost_and_its_tasks_run_elsewhere() {
     live.workers = 2;
     live.lost_after = Duration::from_secs(1);
     let coordinator = Under::start(live).await;
-    let mut silent = FakeWorker::new("a", 1, coordinator.address);
+    let mut silent = FakeWorker::new("a", 1, &coordinator.at);
     silent.join().await;
-    let mut other = FakeWorker::new("b", 1, coordinator.address);
+    let mut other = FakeWorker::new("b", 1, &coordinator.at);
     other.join().await;
     let vm = created(&silent.commands().await);
     silent.report(vm_created(vm)).await;
@@ -216,7 +237,7 @@ async fn nonsense(ack: u64, body: v1::from_worker::Body, word: &str) {
     let mut live = live(1, 1, dir.path());
     live.lost_after = Duration::from_secs(2);
     let coordinator = Under::start(live).await;
-    let mut worker = FakeWorker::new("w", 1, coordinator.address);
+    let mut worker = FakeWorker::new("w", 1, &coordinator.at);
     worker.join().await;
     created(&worker.commands().await);
     worker.say_raw(v1::FromWorker { ack, body: Some(body) }).await;
@@ -233,7 +254,7 @@ async fn nonsense(ack: u64, body: v1::from_worker::Body, word: &str) {
 async fn an_oversized_message_breaks_the_connection_and_nothing_else() {
     let dir = tempfile::tempdir().unwrap();
     let coordinator = Under::start(live(1, 1, dir.path())).await;
-    let mut worker = FakeWorker::new("w", 1, coordinator.address);
+    let mut worker = FakeWorker::new("w", 1, &coordinator.at);
     worker.join().await;
     let vm = created(&worker.commands().await);
     let why = "x".repeat(5 << 20);
@@ -254,7 +275,7 @@ async fn an_oversized_message_breaks_the_connection_and_nothing_else() {
 async fn who_does_not_say_hello_properly_gets_no_session() {
     let dir = tempfile::tempdir().unwrap();
     let coordinator = Under::start(live(1, 1, dir.path())).await;
-    let mut worker = FakeWorker::new("w", 1, coordinator.address);
+    let mut worker = FakeWorker::new("w", 1, &coordinator.at);
     let beat =
         v1::FromWorker { ack: 0, body: Some(v1::from_worker::Body::Heartbeat(v1::Heartbeat {})) };
     let no = worker.open(beat).await.unwrap_err();
@@ -275,7 +296,7 @@ async fn what_the_hosts_cannot_hold_is_refused_and_the_workers_sent_home() {
     let mut live = live(1, 1, dir.path());
     live.noop = false;
     let coordinator = Under::start(live).await;
-    let mut worker = FakeWorker::new("w", 1, coordinator.address);
+    let mut worker = FakeWorker::new("w", 1, &coordinator.at);
     worker.connect().await.unwrap();
     let welcome = worker.welcome().await;
     assert_eq!(welcome.programs, [v1::Program { args: vec!["vector".to_owned()] }]);
@@ -291,7 +312,7 @@ async fn what_the_hosts_cannot_hold_is_refused_and_the_workers_sent_home() {
 async fn a_cancelled_run_ends_cleanly_and_says_why() {
     let dir = tempfile::tempdir().unwrap();
     let coordinator = Under::start(live(1, 1, dir.path())).await;
-    let mut worker = FakeWorker::new("w", 1, coordinator.address);
+    let mut worker = FakeWorker::new("w", 1, &coordinator.at);
     worker.join().await;
     let vm = created(&worker.commands().await);
     worker.report(vm_created(vm)).await;
@@ -319,7 +340,7 @@ async fn the_time_limit_ends_a_run() {
     let mut live = live(1, 1, dir.path());
     live.limit = Time::from_secs(6);
     let coordinator = Under::start(live).await;
-    let mut worker = FakeWorker::new("w", 1, coordinator.address);
+    let mut worker = FakeWorker::new("w", 1, &coordinator.at);
     worker.join().await;
     let vm = created(&worker.commands().await);
     worker.report(vm_created(vm)).await;
@@ -336,7 +357,7 @@ async fn a_panic_of_the_scheduler_ends_the_run_with_an_error() {
     let mut live = live(9, 1, dir.path());
     live.scheduler = Box::new(Fifo::new(9, 1).panicking_at(3));
     let coordinator = Under::start(live).await;
-    let mut worker = FakeWorker::new("w", 1, coordinator.address);
+    let mut worker = FakeWorker::new("w", 1, &coordinator.at);
     worker.join().await;
     let Said::Goodbye(goodbye) = worker.obey().await else { panic!("no goodbye") };
     assert!(goodbye.over && goodbye.why.contains("scheduler has a bug"), "{}", goodbye.why);

@@ -1,4 +1,9 @@
-//! The wire between coordinator and workers: generated code, nothing decides here.
+//! The wire between coordinator and workers: generated code, and the secret that every call
+//! carries. Nothing decides here.
+
+mod secret;
+
+pub use secret::{HOST_KEY, SECRET_KEY, Secret, SecretError};
 
 /// Version 1 of the wire.
 #[allow(
@@ -16,4 +21,4 @@ pub mod v1 {
 }
 
 /// What both sides of a session must speak; raised when they could misunderstand each other.
-pub const PROTOCOL: u32 = 4;
+pub const PROTOCOL: u32 = 5;

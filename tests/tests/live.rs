@@ -200,12 +200,14 @@ fn a_run_ended_half_way_leaves_nothing_and_a_killed_one_can_go_on() {
 }
 
 /// A worker with processes, mounts and folders of its own.
-fn worker_apart(address: &str, name: &str, root: &Path) -> Child {
+fn worker_apart(address: &str, secret: &Path, name: &str, root: &Path) -> Child {
     Command::new("unshare")
         .args(["--pid", "--fork", "--mount-proc", "--kill-child"])
         .arg(dormouse())
         .args(["worker", "--coordinator", address, "--name", name, "--of", "2", "--root"])
         .arg(root)
+        .arg("--secret-file")
+        .arg(secret)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -232,8 +234,12 @@ fn tasks_of_a_lost_worker_go_on_at_another_from_their_checkpoints() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
+    let secret = out.join("secret");
+    wait_for("the run's secret", Duration::from_secs(20), || {
+        if secret.exists() { Ok(()) } else { Err(format!("no {}", secret.display())) }
+    });
     let mut workers =
-        ["w1", "w2"].map(|name| worker_apart(&address, name, &folder.path().join(name)));
+        ["w1", "w2"].map(|name| worker_apart(&address, &secret, name, &folder.path().join(name)));
     // Lost is the one that took the first checkpoint, once it is stored with the coordinator.
     wait_for_event(&out, "a checkpoint is taken", |e| e["report"] == "checkpoint-taken");
     let log = events(&out);

@@ -368,6 +368,30 @@ fn damaged_imports() {
 }
 
 #[test]
+fn secrets_that_are_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    fs::create_dir(at.join("folder")).unwrap();
+    fs::write(at.join("empty"), "").unwrap();
+    fs::write(at.join("short"), "a5a5\n").unwrap();
+    fs::write(at.join("junk"), b"\x7fELF\x02\x01\xff\xfe").unwrap();
+    let none = "the secret of a run, which is 64 hexadecimal digits";
+    let worker = ["worker", "--coordinator", "127.0.0.1:1"];
+    for (file, word) in [
+        ("missing", "No such file"),
+        ("folder", "directory"),
+        ("empty", none),
+        ("short", none),
+        ("junk", none),
+        ("/dev/zero", none),
+    ] {
+        let args = [&worker[..], &["--secret-file", file]].concat();
+        refused(at, &args, 2, &[file, word, "the run's folder on the coordinator's host"]);
+    }
+    refused(at, &worker, 2, &["--secret-file", "DORMOUSE_SECRET_FILE"]);
+}
+
+#[test]
 fn calibrations_that_are_none() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use dormouse_batch::{Config, Submission, UsageInformation};
 use dormouse_log::LogWriter;
-use dormouse_proto::v1;
+use dormouse_proto::{Secret, v1};
 use dormouse_units::{Ppm, Time};
 use serde_json::Value;
 use tokio::net::TcpListener;
@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::BatchFacts;
 use super::conductor::{BatchArgs, BatchConductor, BatchState};
 use crate::live::new_run_name;
+use crate::secret;
 use crate::stage::{Particulars, Stage};
 use crate::{CoordinatorError, Progress, Speedup};
 
@@ -58,6 +59,7 @@ pub struct BoundBatch {
     live: BatchLive,
     listener: TcpListener,
     address: SocketAddr,
+    secret: Secret,
 }
 
 /// The outcome of a live run of parallel jobs.
@@ -140,18 +142,21 @@ pub fn phases_of(runtime: Duration, phase: Duration) -> u32 {
 }
 
 impl BatchLive {
-    /// Checks the particulars and listens, so that the worker can be told where to dial.
+    /// Checks the particulars, listens and makes the run's secret, so that the worker can be told
+    /// where to dial and what to say.
     ///
     /// # Errors
     ///
-    /// The particulars contradict each other, or the address can't be listened on.
+    /// The particulars contradict each other, the address can't be listened on, or the secret can't
+    /// be kept in the output folder.
     pub async fn bind(self) -> Result<BoundBatch, CoordinatorError> {
         self.check()?;
         let addr = self.listen;
         let listen = |source| CoordinatorError::Listen { addr, source };
         let listener = TcpListener::bind(addr).await.map_err(listen)?;
         let address = listener.local_addr().map_err(listen)?;
-        Ok(BoundBatch { live: self, listener, address })
+        let secret = secret::of_run(&self.out, false)?;
+        Ok(BoundBatch { live: self, listener, address, secret })
     }
 
     fn check(&self) -> Result<(), CoordinatorError> {
@@ -183,13 +188,20 @@ impl BoundBatch {
         self.address
     }
 
+    /// The file with the secret that its worker must know: for its owner alone, and there until
+    /// the run is over.
+    #[must_use]
+    pub fn secret_file(&self) -> PathBuf {
+        secret::file(&self.live.out)
+    }
+
     /// Conducts the run to its end. Dropping the future does not end it: cancel its token.
     ///
     /// # Errors
     ///
     /// The run broke: see [`CoordinatorError`]. Its worker has been told to clean up.
     pub async fn conduct(self) -> Result<BatchConducted, CoordinatorError> {
-        let Self { live, listener, address } = self;
+        let Self { live, listener, address, secret } = self;
         let log = live.out.join(dormouse_log::FILE);
         let (out, path) = (live.out.clone(), log.clone());
         let begun = tokio::task::spawn_blocking(move || {
@@ -218,6 +230,7 @@ impl BoundBatch {
             lost_after: live.lost_after,
             listener,
             address,
+            secret,
             cancel: live.cancel,
         };
         let args = BatchArgs {

@@ -1,10 +1,11 @@
 //! The conductor's dealings with its workers: who joins, who is lost, what they report.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use dormouse_engine::{Event, Report};
+use dormouse_engine::{Command, Event, Report};
 use dormouse_proto::v1;
 use dormouse_units::{Bytes, HostId};
+use ractor::rpc::CallResult;
 use ractor::{Actor, ActorRef};
 
 use super::inbox::Arrived;
@@ -14,8 +15,26 @@ use crate::admission::{self, Request, Room};
 use crate::facts::HostLoad;
 use crate::link::{Link, Owed};
 use crate::roster::{Entry, Numbers, Standing, host_name};
-use crate::session::{Connection, Session, SessionArgs, SessionMsg};
+use crate::session::{Connection, NoSession, Session, SessionArgs, SessionMsg};
 use crate::wire::Heard;
+
+/// How long a session may take to answer.
+const ANSWER: Duration = Duration::from_secs(1);
+
+/// What a worker is told whose name another one has.
+pub(crate) fn already_there(name: &str, lost_after: f64) -> String {
+    format!(
+        "a worker of the name {name} is connected; give this one another with --name (one that died \
+         without a word is given up after {lost_after} s)"
+    )
+}
+
+/// Whether the worker of a session is there: then nobody else is that worker.
+async fn is_connected(session: Option<ActorRef<SessionMsg>>) -> bool {
+    let Some(session) = session else { return false };
+    let asked = session.call(SessionMsg::IsConnected, Some(ANSWER)).await;
+    matches!(asked, Ok(CallResult::Success(true)))
+}
 
 impl ConductorState {
     pub(super) async fn hello(
@@ -24,11 +43,11 @@ impl ConductorState {
         hello: v1::Hello,
         ack: u64,
         connection: Connection,
-    ) -> Result<ActorRef<SessionMsg>, v1::Goodbye> {
+    ) -> Result<ActorRef<SessionMsg>, NoSession> {
         if let Some((host, entry)) = self.roster.find(&hello.worker, hello.incarnation) {
             if let Standing::Lost { why } = &entry.standing {
                 let why = format!("it was lost to this run: {why}; start it anew");
-                return Err(v1::Goodbye { why, over: false });
+                return Err(v1::Goodbye { why, over: false }.into());
             }
             if let Some(session) = entry.session.clone() {
                 let welcome = self.welcome(host);
@@ -37,9 +56,18 @@ impl ConductorState {
             }
         }
         if self.run.over().is_some() {
-            return Err(v1::Goodbye { why: "the run is over".to_owned(), over: true });
+            return Err(v1::Goodbye { why: "the run is over".to_owned(), over: true }.into());
         }
-        for former in self.roster.former_lives(&hello.worker, hello.incarnation) {
+        let former_lives = self.roster.former_lives(&hello.worker, hello.incarnation);
+        for former in &former_lives {
+            let session = self.roster.get(*former).and_then(|entry| entry.session.clone());
+            if is_connected(session).await {
+                let (name, lost_after) = (&hello.worker, self.plan.lost_after.as_secs_f64());
+                let why = already_there(name, lost_after);
+                return Err(NoSession::Refused(why));
+            }
+        }
+        for former in former_lives {
             self.lose(former, "its worker was started anew".to_owned());
         }
         let host = self.roster.next_id();
@@ -242,6 +270,11 @@ impl ConductorState {
                 None => {
                     // The run's clock stood still since they were decided on.
                     let (at, since) = (None, Instant::now());
+                    for command in &commands {
+                        if let Command::StartTask(start) = command {
+                            self.assignments.told(start);
+                        }
+                    }
                     let owed = |c| Owed { command: self.loads.command(c, at), since };
                     let commands = commands.into_iter().map(owed).collect();
                     let link = Link::restored(commands, heard);
@@ -252,5 +285,6 @@ impl ConductorState {
             let entry = Entry { worker, incarnation, room, standing, session, numbers };
             self.roster.insert(host, entry);
         }
+        self.forget_attempts();
     }
 }

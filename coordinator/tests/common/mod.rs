@@ -19,7 +19,7 @@ use dormouse_engine::{Run, Setup};
 use dormouse_policies::{
     Bag, CheckpointBudget, Decision, Mode, Notice, Scheduler, StartReason, Task,
 };
-use dormouse_proto::v1;
+use dormouse_proto::{HOST_KEY, SECRET_KEY, Secret, v1};
 use dormouse_units::{Bytes, Ppm, Price, Span, TaskId, Time, TypeName, VmId};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -166,9 +166,60 @@ pub fn run_again(tasks: usize, vcpus: u32) -> Run {
     Run::new(setup(tasks, vcpus), Box::new(Fifo::new(tasks, vcpus)))
 }
 
+/// Where a coordinator listens, and what it wants to hear.
+#[derive(Clone, Debug)]
+pub struct At {
+    pub address: SocketAddr,
+    pub secret: Secret,
+}
+
+impl At {
+    pub fn new(address: SocketAddr, secret_file: &Path) -> Self {
+        let secret = std::fs::read_to_string(secret_file).unwrap().parse().unwrap();
+        Self { address, secret }
+    }
+}
+
+/// What a client adds to its calls: the secret, and the host it says it is.
+#[derive(Clone, Debug, Default)]
+pub struct Says {
+    pub secret: Option<Secret>,
+    pub host: Option<u32>,
+}
+
+impl tonic::service::Interceptor for Says {
+    fn call(
+        &mut self,
+        mut request: tonic::Request<()>,
+    ) -> Result<tonic::Request<()>, tonic::Status> {
+        if let Some(secret) = &self.secret {
+            request.metadata_mut().insert(SECRET_KEY, secret.header().unwrap());
+        }
+        if let Some(host) = self.host {
+            request.metadata_mut().insert(HOST_KEY, host.into());
+        }
+        Ok(request)
+    }
+}
+
+pub type Client = v1::coordinator_client::CoordinatorClient<
+    tonic::service::interceptor::InterceptedService<tonic::transport::Channel, Says>,
+>;
+
+/// A client that says this.
+pub async fn client(address: SocketAddr, says: Says) -> Client {
+    let channel = tonic::transport::Endpoint::from_shared(format!("http://{address}"))
+        .unwrap()
+        .tcp_nodelay(true)
+        .connect()
+        .await
+        .unwrap();
+    v1::coordinator_client::CoordinatorClient::with_interceptor(channel, says)
+}
+
 /// A coordinator under way.
 pub struct Under {
-    pub address: SocketAddr,
+    pub at: At,
     pub conducting: JoinHandle<Result<Conducted, CoordinatorError>>,
     pub cancel: CancellationToken,
 }
@@ -177,8 +228,8 @@ impl Under {
     pub async fn start(live: LiveRun) -> Self {
         let cancel = live.cancel.clone();
         let bound = live.bind().await.unwrap();
-        let address = bound.address();
-        Self { address, conducting: tokio::spawn(bound.conduct()), cancel }
+        let at = At::new(bound.address(), &bound.secret_file());
+        Self { at, conducting: tokio::spawn(bound.conduct()), cancel }
     }
 
     pub async fn outcome(self) -> Result<Conducted, CoordinatorError> {
@@ -199,7 +250,7 @@ pub struct FakeWorker {
     pub name: String,
     pub incarnation: u64,
     pub millicores: u32,
-    address: SocketAddr,
+    at: At,
     up: Option<mpsc::Sender<v1::FromWorker>>,
     down: Option<tonic::Streaming<v1::ToWorker>>,
     /// All reports ever made, the first being number 1.
@@ -224,12 +275,12 @@ pub enum Said {
 }
 
 impl FakeWorker {
-    pub fn new(name: &str, incarnation: u64, address: SocketAddr) -> Self {
+    pub fn new(name: &str, incarnation: u64, at: &At) -> Self {
         Self {
             name: name.to_owned(),
             incarnation,
             millicores: 2_000,
-            address,
+            at: at.clone(),
             up: None,
             down: None,
             reports: Vec::new(),
@@ -237,18 +288,6 @@ impl FakeWorker {
             acked: 0,
             taken: 0,
         }
-    }
-
-    pub async fn client(
-        address: SocketAddr,
-    ) -> v1::coordinator_client::CoordinatorClient<tonic::transport::Channel> {
-        let channel = tonic::transport::Endpoint::from_shared(format!("http://{address}"))
-            .unwrap()
-            .tcp_nodelay(true)
-            .connect()
-            .await
-            .unwrap();
-        v1::coordinator_client::CoordinatorClient::new(channel)
     }
 
     fn hello(&self) -> v1::Hello {
@@ -276,7 +315,8 @@ impl FakeWorker {
     pub async fn open(&mut self, first: v1::FromWorker) -> Result<(), tonic::Status> {
         let (up, outgoing) = mpsc::channel(64);
         up.send(first).await.unwrap();
-        let mut client = Self::client(self.address).await;
+        let says = Says { secret: Some(self.at.secret.clone()), host: None };
+        let mut client = client(self.at.address, says).await;
         let down = within("a session", client.session(ReceiverStream::new(outgoing))).await?;
         self.down = Some(down.into_inner());
         self.up = Some(up);
@@ -398,6 +438,20 @@ impl FakeWorker {
     /// Connects and is ready.
     pub async fn join(&mut self) -> v1::Welcome {
         self.connect().await.unwrap();
+        let welcome = self.welcome().await;
+        let repetition_us = vec![0; welcome.programs.len()];
+        self.report(v1::report::Report::Ready(v1::Ready { repetition_us })).await;
+        welcome
+    }
+
+    /// Joins in the place of a worker of its name whose connection has broken, once that is known.
+    pub async fn take_over(&mut self) -> v1::Welcome {
+        let there = async {
+            while let Err(no) = self.connect().await {
+                assert_eq!(no.code(), tonic::Code::AlreadyExists, "{no}");
+            }
+        };
+        within("a former life's end", there).await;
         let welcome = self.welcome().await;
         let repetition_us = vec![0; welcome.programs.len()];
         self.report(v1::report::Report::Ready(v1::Ready { repetition_us })).await;

@@ -243,6 +243,10 @@ pub(crate) struct WorkerArgs {
     /// The coordinator's address, HOST:PORT
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) coordinator: String,
+    /// A copy of the file `secret` in the run's folder on the coordinator's host [default: the file
+    /// that $DORMOUSE_SECRET_FILE names]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) secret_file: Option<PathBuf>,
     /// The worker's name; the same name is the same worker after a restart [default: the host's]
     #[arg(long)]
     pub(crate) name: Option<String>,

@@ -1,7 +1,7 @@
 //! Who looks after a live run: starts its workers, ends it by signal, shows how it goes.
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use dormouse_coordinator::{CoordinatorError, Progress};
@@ -40,6 +40,8 @@ pub(super) fn runtime(local_workers: u32) -> Result<Runtime, LiveError> {
 pub(super) struct Attendance<'a> {
     /// Where the run listens.
     pub(super) address: SocketAddr,
+    /// The file with the secret that its workers must know.
+    pub(super) secret: PathBuf,
     /// Workers to start on this host; the others dial from elsewhere.
     pub(super) local_workers: u32,
     /// The folder for the workers' logs.
@@ -60,13 +62,16 @@ pub(super) async fn attend<T>(
     attendance: Attendance<'_>,
     show: &mut impl FnMut(&Progress),
 ) -> Result<T, LiveError> {
-    let Attendance { address, local_workers, out, cancel, seen } = attendance;
+    let Attendance { address, secret, local_workers, out, cancel, seen } = attendance;
     let mut workers = match local_workers {
         0 => {
-            eprintln!("listening on {address}; waiting for workers");
+            let secret = secret.display();
+            eprintln!(
+                "listening on {address}; waiting for workers with --secret-file and a copy of {secret}"
+            );
             None
         }
-        n => Some(LocalWorkers::start(n, address, out).map_err(LiveError::Start)?),
+        n => Some(LocalWorkers::start(n, address, &secret, out).map_err(LiveError::Start)?),
     };
     let mut interrupt = signal(SignalKind::interrupt()).map_err(LiveError::Runtime)?;
     let mut terminate = signal(SignalKind::terminate()).map_err(LiveError::Runtime)?;

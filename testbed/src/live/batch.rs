@@ -97,8 +97,9 @@ async fn to_the_end(
     }
     .bind()
     .await?;
-    let (address, local_workers) = (bound.address(), u32::from(local));
-    let attendance = Attendance { address, local_workers, out: &out, cancel, seen };
+    let (address, secret) = (bound.address(), bound.secret_file());
+    let local_workers = u32::from(local);
+    let attendance = Attendance { address, secret, local_workers, out: &out, cancel, seen };
     attend(bound.conduct(), attendance, &mut show).await
 }
 

@@ -73,8 +73,9 @@ impl LiveError {
     /// Whether the input must change, not the system be mended.
     #[must_use]
     pub fn is_bad_input(&self) -> bool {
-        use CoordinatorError::{Admission, Invalid, Listen};
-        matches!(self, Self::Coordinator(Listen { .. } | Invalid { .. } | Admission(_)))
+        use CoordinatorError::{Admission, Invalid, Listen, Secret};
+        let Self::Coordinator(error) = self else { return false };
+        matches!(error, Listen { .. } | Invalid { .. } | Secret { .. } | Admission(_))
     }
 }
 
@@ -125,8 +126,8 @@ async fn to_the_end(
     let mut live = live_run(header, scheduler, rehearsal, listen, &out, progress, cancel.clone())?;
     live.resume = resume;
     let bound = live.bind().await?;
-    let address = bound.address();
-    let attendance = Attendance { address, local_workers, out: &out, cancel, seen };
+    let (address, secret) = (bound.address(), bound.secret_file());
+    let attendance = Attendance { address, secret, local_workers, out: &out, cancel, seen };
     attend(bound.conduct(), attendance, &mut show).await
 }
 

@@ -64,8 +64,14 @@ pub(crate) fn sweep(place: &Path, prefix: &str) {
 }
 
 impl LocalWorkers {
-    /// Starts `count` workers that dial `coordinator`; what they say goes to files in `logs`.
-    pub(super) fn start(count: u32, coordinator: SocketAddr, logs: &Path) -> io::Result<Self> {
+    /// Starts `count` workers that dial `coordinator` and know the secret in this file; what they
+    /// say goes to files in `logs`.
+    pub(super) fn start(
+        count: u32,
+        coordinator: SocketAddr,
+        secret: &Path,
+        logs: &Path,
+    ) -> io::Result<Self> {
         let program = std::env::current_exe()?;
         let roots = roots()?;
         let mut all = Self { workers: Vec::new(), _roots: roots };
@@ -77,7 +83,8 @@ impl LocalWorkers {
                 .arg("worker")
                 .args(["--coordinator", &coordinator.to_string(), "--name", &name, "--root"])
                 .arg(all._roots.path().join(&name))
-                .args(["--of", &count.to_string()])
+                .args(["--of", &count.to_string(), "--secret-file"])
+                .arg(secret)
                 .stdin(Stdio::null())
                 .stdout(output.try_clone()?)
                 .stderr(output)

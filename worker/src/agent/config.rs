@@ -8,11 +8,15 @@ use std::{
     time::Duration,
 };
 
+use dormouse_proto::Secret;
+
 /// What an agent is told.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// The coordinator's address, `host:port`.
     pub coordinator: String,
+    /// The secret of its run. See [`super::read_secret`].
+    pub secret: Secret,
     /// The worker's name: the same name is the same worker after a restart.
     pub name: String,
     /// The worker's own directory, for tasks and checkpoints; no two workers share one.
@@ -35,12 +39,14 @@ impl Config {
     #[must_use]
     pub fn new(
         coordinator: impl Into<String>,
+        secret: Secret,
         name: impl Into<String>,
         root: impl Into<PathBuf>,
         task_program: impl Into<PathBuf>,
     ) -> Self {
         Self {
             coordinator: coordinator.into(),
+            secret,
             name: name.into(),
             root: root.into(),
             task_program: task_program.into(),

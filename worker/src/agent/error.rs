@@ -19,6 +19,25 @@ pub enum AgentError {
         /// What is wrong with it.
         source: tonic::transport::Error,
     },
+    /// The file with the secret of the run can't be used.
+    #[error(
+        "{}: {why}; give a copy of the file `secret` in the run's folder on the coordinator's host",
+        path.display()
+    )]
+    Secret {
+        /// Which.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The coordinator doesn't take this worker.
+    #[error("the coordinator at {address} refuses this worker: {why}")]
+    Refused {
+        /// Its address.
+        address: String,
+        /// In its words.
+        why: String,
+    },
     /// Control groups.
     #[error("the worker's control groups cannot be set up")]
     Cgroup(#[source] cgroup::Error),
@@ -84,4 +103,12 @@ pub enum AgentError {
         /// What is in the way.
         source: cgroup::Error,
     },
+}
+
+impl AgentError {
+    /// Whether what the worker was told must change, not the system be mended.
+    #[must_use]
+    pub const fn is_bad_input(&self) -> bool {
+        matches!(self, Self::Address { .. } | Self::Secret { .. } | Self::Refused { .. })
+    }
 }

@@ -6,9 +6,8 @@ use dormouse_proto::v1::{Report, Welcome, coordinator_client::CoordinatorClient}
 use dormouse_units::TaskId;
 use nix::time::{ClockId, clock_getres};
 use tokio::sync::{Semaphore, mpsc};
-use tonic::transport::Channel;
 
-use super::{Prepared, cores::Cores, places::Places, vm::Dilation};
+use super::{Prepared, cores::Cores, places::Places, session::Trusted, vm::Dilation};
 use crate::{
     checkpointer::Checkpointer,
     store::Store,
@@ -43,7 +42,7 @@ pub(crate) struct Host {
     /// As many dumps and restores at once as there are cores: CRIU computes all the time.
     pub(crate) criu: Arc<Semaphore>,
     /// For checkpoints, apart from the session's connection.
-    pub(crate) coordinator: CoordinatorClient<Channel>,
+    pub(crate) coordinator: CoordinatorClient<Trusted>,
     /// How often the kernel's clock ticks: a quota that is used up is noticed by then.
     pub(crate) tick: Duration,
     reports: mpsc::UnboundedSender<Report>,
@@ -63,7 +62,7 @@ impl Host {
     pub(crate) fn new(
         prepared: &Arc<Prepared>,
         welcome: &Welcome,
-        coordinator: Channel,
+        coordinator: Trusted,
         reports: mpsc::UnboundedSender<Report>,
     ) -> Self {
         Self {

@@ -22,7 +22,7 @@ use super::{
     parallel,
     report::{report, task, vm_destroyed, vm_failed},
     run::Signals,
-    session::Heard,
+    session::{Credentials, Heard, Trusted},
     vm::{self, Ask, Asked},
 };
 
@@ -43,13 +43,24 @@ pub(crate) enum End {
         after: Duration,
         why: String,
     },
+    /// The coordinator doesn't take this worker, however often it comes.
+    Refused {
+        why: String,
+    },
     Terminated,
+}
+
+/// Whom the session has dialled.
+#[derive(Debug)]
+pub(crate) struct Dialled {
+    pub(crate) endpoint: Endpoint,
+    pub(crate) credentials: Credentials,
 }
 
 /// Lives until the session, a signal or an error ends it. No VM is left then.
 pub(crate) async fn live(
     prepared: &Arc<Prepared>,
-    endpoint: &Endpoint,
+    dialled: &Dialled,
     mut heard: mpsc::UnboundedReceiver<Heard>,
     reports: mpsc::UnboundedSender<Report>,
     signals: &mut Signals,
@@ -63,7 +74,10 @@ pub(crate) async fn live(
         },
     };
     tracing::info!(run = %welcome.run, host = welcome.host, "welcomed");
-    let host = Arc::new(Host::new(prepared, &welcome, endpoint.connect_lazy(), reports));
+    // For checkpoints, apart from the session's.
+    let (channel, credentials) =
+        (dialled.endpoint.connect_lazy(), dialled.credentials.of_host(welcome.host));
+    let host = Arc::new(Host::new(prepared, &welcome, Trusted::new(channel, credentials), reports));
     host.task_name(dormouse_units::TaskId::new(0))
         .map_err(|e| AgentError::Protocol { what: e.to_string() })?;
     let mut life = Life {
@@ -291,6 +305,7 @@ fn ended(heard: Heard) -> End {
     match heard {
         Heard::Goodbye { why, over: true } => End::Over { why },
         Heard::Goodbye { why, over: false } => End::Rejoin { why },
+        Heard::Refused { why } => End::Refused { why },
         Heard::Lost { after, why } => End::Lost { after, why },
         Heard::Welcome(_) | Heard::Commands(_) => {
             End::Rejoin { why: "the session began with something else than a welcome".to_owned() }

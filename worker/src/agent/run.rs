@@ -3,7 +3,7 @@
 use std::{
     sync::Arc,
     thread,
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 use dormouse_proto::{PROTOCOL, v1::Hello};
@@ -11,6 +11,7 @@ use tokio::{
     runtime::{Builder, Runtime},
     signal::unix::{Signal, SignalKind, signal},
     sync::mpsc,
+    time::timeout,
 };
 use tokio_util::sync::CancellationToken;
 use tonic::transport::Endpoint;
@@ -19,11 +20,15 @@ use super::{
     AgentError, Config, Prepared, Result,
     life::{self, End},
     memory,
-    session::{self, Dial},
+    session::{self, Credentials, Dial},
 };
 
 /// How long everything may take to go away at the end.
 const CLEAN_UP: Duration = Duration::from_secs(10);
+/// How long it stays away before it joins anew, the first time and, if it is sent away again and
+/// again, at last.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// Threads for what blocks: births, CRIU, transfers, freezes.
 const BLOCKING: usize = 64;
 
@@ -79,12 +84,26 @@ fn lives(
         let _inside = runtime.enter();
         Signals::new()?
     };
+    let mut pause = FIRST_PAUSE;
     loop {
+        let born = Instant::now();
         let end = one_life(config, endpoint, prepared, runtime, &mut signals)?;
         match end {
             End::Over { why } => return Ok(Ended::Over { why }),
             End::Terminated => return Ok(Ended::Terminated),
-            End::Rejoin { why } => tracing::warn!(%why, "joining anew"),
+            End::Refused { why } => {
+                let address = config.coordinator.clone();
+                return Err(AgentError::Refused { address, why });
+            }
+            End::Rejoin { why } => {
+                tracing::warn!(%why, "joining anew");
+                pause = if born.elapsed() > LONGEST_PAUSE { FIRST_PAUSE } else { pause };
+                let called = runtime.block_on(async { timeout(pause, signals.come()).await });
+                if called.is_ok() {
+                    return Ok(Ended::Terminated);
+                }
+                pause = (2 * pause).min(LONGEST_PAUSE);
+            }
             End::Lost { after, why } => {
                 let address = config.coordinator.clone();
                 return Err(AgentError::Lost { address, after, why });
@@ -102,12 +121,15 @@ fn one_life(
 ) -> Result<End> {
     let (report, reports) = mpsc::unbounded_channel();
     let (hear, heard) = mpsc::unbounded_channel();
+    let credentials = Credentials::new(config.secret.clone());
     let dial = Dial {
         endpoint: endpoint.clone(),
+        credentials: credentials.clone(),
         hello: hello(config, prepared),
         patience: config.patience,
         hold: config.hold,
     };
+    let dialled = life::Dialled { endpoint: endpoint.clone(), credentials };
     let stop = CancellationToken::new();
     let session = {
         let stop = stop.clone();
@@ -120,7 +142,7 @@ fn one_life(
             .spawn(move || own.block_on(session::keep(dial, reports, hear, stop)))
             .map_err(runtime_error("the session's thread"))?
     };
-    let end = runtime.block_on(life::live(prepared, endpoint, heard, report, signals));
+    let end = runtime.block_on(life::live(prepared, &dialled, heard, report, signals));
     stop.cancel();
     // It panics only by a bug, which has been printed.
     let _ = session.join();

@@ -12,7 +12,7 @@ use crate::batch::run::Order;
 use crate::conductor::ConductorMsg;
 use crate::facts::HostLoad;
 use crate::link::Link;
-use crate::session::{Connection, Session, SessionArgs, SessionMsg};
+use crate::session::{Connection, NoSession, Session, SessionArgs, SessionMsg};
 use crate::wire::Heard;
 
 /// The machine's number on its worker, and the worker's in the run: there is one of each.
@@ -26,14 +26,15 @@ impl BatchState {
         hello: v1::Hello,
         ack: u64,
         connection: Connection,
-    ) -> Result<ActorRef<SessionMsg>, v1::Goodbye> {
+    ) -> Result<ActorRef<SessionMsg>, NoSession> {
         let over = |why: &str| v1::Goodbye { why: why.to_owned(), over: true };
         if self.over.is_some() {
-            return Err(over("the run is over"));
+            return Err(over("the run is over").into());
         }
         if let Some(worker) = &self.worker {
             if (&worker.name, worker.incarnation) != (&hello.worker, hello.incarnation) {
-                return Err(over("a machine for parallel jobs is one worker, and there is one"));
+                let why = "a machine for parallel jobs is one worker, and there is one".to_owned();
+                return Err(NoSession::Refused(why));
             }
             let session = worker.session.clone();
             let welcome = self.welcome();
@@ -48,7 +49,7 @@ impl BatchState {
             Err(error) => {
                 let why = error.to_string();
                 let _ = self.failed.send(CoordinatorError::Part { part: "session", why });
-                return Err(over("the coordinator can't open a session"));
+                return Err(over("the coordinator can't open a session").into());
             }
         };
         tracing::info!(worker = hello.worker, cores = hello.millicores, "the machine connects");

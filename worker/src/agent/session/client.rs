@@ -12,8 +12,9 @@ use tokio::{
 };
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
-use tonic::{Streaming, transport::Endpoint};
+use tonic::{Code, Status, Streaming, transport::Endpoint};
 
+use super::credentials::Credentials;
 use super::numbering::{Inbox, Outbox};
 use crate::agent::report::explain;
 
@@ -34,6 +35,7 @@ const CONNECT: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(crate) struct Dial {
     pub(crate) endpoint: Endpoint,
+    pub(crate) credentials: Credentials,
     pub(crate) hello: Hello,
     /// How long to try to reach the coordinator before its first welcome.
     pub(crate) patience: Duration,
@@ -51,6 +53,10 @@ pub(crate) enum Heard {
         why: String,
         over: bool,
     },
+    /// The coordinator doesn't take this worker, however often it comes.
+    Refused {
+        why: String,
+    },
     /// There was no connection for too long.
     Lost {
         after: Duration,
@@ -61,8 +67,22 @@ pub(crate) enum Heard {
 /// Why a connection ended.
 enum Parted {
     Goodbye { why: String, over: bool },
+    Refused(String),
     Broken(String),
     Stopped,
+}
+
+impl Parted {
+    /// What the coordinator's answer means: what it says of this worker does not change.
+    fn of(status: &Status) -> Self {
+        match status.code() {
+            Code::Unauthenticated
+            | Code::FailedPrecondition
+            | Code::InvalidArgument
+            | Code::AlreadyExists => Self::Refused(status.message().to_owned()),
+            code => Self::Broken(format!("{code}: {}", status.message())),
+        }
+    }
 }
 
 struct Session {
@@ -108,13 +128,15 @@ impl Session {
         let mut pause = FIRST_PAUSE;
         loop {
             let before = self.last_heard;
-            let why = match self.connect().await {
-                Ok((out, stream)) => match self.talk(out, stream, stop).await {
-                    Parted::Goodbye { why, over } => return Some(Heard::Goodbye { why, over }),
-                    Parted::Stopped => return None,
-                    Parted::Broken(why) => why,
-                },
-                Err(why) => why,
+            let parted = match self.connect().await {
+                Ok((out, stream)) => self.talk(out, stream, stop).await,
+                Err(parted) => parted,
+            };
+            let why = match parted {
+                Parted::Goodbye { why, over } => return Some(Heard::Goodbye { why, over }),
+                Parted::Refused(why) => return Some(Heard::Refused { why }),
+                Parted::Stopped => return None,
+                Parted::Broken(why) => why,
             };
             let patience = match self.lost_after {
                 Some(lost_after) => self.dial.hold.unwrap_or(lost_after),
@@ -132,26 +154,28 @@ impl Session {
         }
     }
 
-    async fn connect(&mut self) -> Result<(mpsc::Sender<FromWorker>, Streaming<ToWorker>), String> {
+    async fn connect(&mut self) -> Result<(mpsc::Sender<FromWorker>, Streaming<ToWorker>), Parted> {
         let dialled = async {
-            let channel = self.dial.endpoint.connect().await.map_err(|e| explain(&e))?;
-            let mut client = CoordinatorClient::new(channel)
+            let broken = |e: &dyn std::error::Error| Parted::Broken(explain(e));
+            let channel = self.dial.endpoint.connect().await.map_err(|e| broken(&e))?;
+            let credentials = self.dial.credentials.clone();
+            let mut client = CoordinatorClient::with_interceptor(channel, credentials)
                 .max_decoding_message_size(MESSAGE_LIMIT)
                 .max_encoding_message_size(MESSAGE_LIMIT);
             let (out, messages) = mpsc::channel(IN_FLIGHT);
             let hello = from_worker::Body::Hello(self.dial.hello.clone());
             out.try_send(FromWorker { ack: self.inbox.taken(), body: Some(hello) })
-                .map_err(|e| e.to_string())?;
+                .map_err(|e| broken(&e))?;
             let response = client
                 .session(ReceiverStream::new(messages))
                 .await
-                .map_err(|status| format!("{}: {}", status.code(), status.message()))?;
+                .map_err(|status| Parted::of(&status))?;
             Ok((out, response.into_inner()))
         };
         let limit = self.lost_after.unwrap_or(CONNECT).min(CONNECT);
         match timeout(limit, dialled).await {
             Ok(result) => result,
-            Err(_) => Err(format!("no answer within {} ms", limit.as_millis())),
+            Err(_) => Err(Parted::Broken(format!("no answer within {} ms", limit.as_millis()))),
         }
     }
 
@@ -181,11 +205,7 @@ impl Session {
                     let message = match message {
                         Ok(Some(message)) => message,
                         Ok(None) => return Parted::Broken("it closed the session".to_owned()),
-                        Err(status) => {
-                            return Parted::Broken(
-                                format!("{}: {}", status.code(), status.message()),
-                            );
-                        }
+                        Err(status) => return Parted::of(&status),
                     };
                     let was = self.silence();
                     match self.hear(message, &mut welcome) {

@@ -1,6 +1,8 @@
 //! The session with the coordinator: numbers, acknowledgements, heartbeats, reconnects.
 
 mod client;
+mod credentials;
 mod numbering;
 
 pub(crate) use client::{Dial, Heard, keep};
+pub(crate) use credentials::{Credentials, Trusted};
