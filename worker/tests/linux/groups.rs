@@ -3,7 +3,7 @@
 use std::{fs, time::Duration};
 
 use dormouse_worker::{
-    cgroup::Slot,
+    cgroup::{Controller, Slot},
     process::{Ended, Error, Program},
 };
 
@@ -197,6 +197,22 @@ pub(crate) fn memory_counts_against_the_vm() {
     let large = worker.start_task(&name("large"), &vm, &["count", "64", "1"]);
     assert_eq!(large.wait(SOON).unwrap(), KILLED, "the limit is enforced");
     let _ = worker.vm(1);
+}
+
+/// The background's group is made anew when the foreground changes; its cap is not lost with it.
+pub(crate) fn a_cap_outlives_a_promotion() {
+    let (mut worker, _directory) = Worker::temporary();
+    let vm = worker.vm(1);
+    let mount = worker.tree.hierarchy().mount(Controller::Cpu).unwrap();
+    let group = mount.join(worker.tree.name().to_string()).join("vm1/cpu0/a");
+    let capped = || {
+        let file = if worker.tree.hierarchy().is_v2() { "cpu.max" } else { "cpu.cfs_quota_us" };
+        fs::read_to_string(group.join(file)).unwrap().starts_with("2000")
+    };
+    vm.set_quotas(0, 200_000, [Some(100_000), None]).unwrap();
+    assert!(capped());
+    vm.promote(0, Slot::B, SOON).unwrap();
+    assert!(capped());
 }
 
 /// A slot's neighbour has the quota while the slot is exempt, and the vCPU's is put back above it,

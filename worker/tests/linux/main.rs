@@ -33,6 +33,7 @@ const TESTS: &[Test] = &[
         &[Cgroup],
         groups::quotas_change_while_a_slot_is_exempt,
     ),
+    Test("a_cap_outlives_a_promotion", &[Cgroup], groups::a_cap_outlives_a_promotion),
     Test("a_throttled_vm_freezes_promptly", &[Cgroup], groups::a_throttled_vm_freezes_promptly),
     Test("swapping_tiers_swaps_the_processor", &[Cgroup], groups::swapping_tiers),
     Test("a_frozen_vm_can_be_killed", &[Cgroup], groups::a_frozen_vm_can_be_killed),
