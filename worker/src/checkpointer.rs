@@ -58,6 +58,14 @@ pub enum Error {
     },
 }
 
+impl Error {
+    /// Whether the task may be damaged and must not go on.
+    #[must_use]
+    pub fn may_have_damaged(&self) -> bool {
+        matches!(self, Self::Criu { source, .. } if source.may_have_damaged())
+    }
+}
+
 /// What is done with a restored task before its first instruction, or why it must not run.
 pub type BeforeRunning<'a> =
     dyn FnMut() -> std::result::Result<(), Box<dyn std::error::Error + Send + Sync>> + Send + 'a;
@@ -135,8 +143,8 @@ impl Checkpointer {
     /// not be frozen.
     ///
     /// # Errors
-    /// Nothing of the checkpoint is left then; the task may stand still. For what it means for the
-    /// task see [`Criu::dump`].
+    /// Nothing of the checkpoint is left then; the task may stand still, and must not go on where it
+    /// may be damaged ([`Error::may_have_damaged`]).
     #[expect(clippy::too_many_arguments, reason = "each says one thing about the checkpoint")]
     pub fn take(
         &self,
@@ -174,7 +182,7 @@ impl Checkpointer {
     ///
     /// # Errors
     /// Nothing of the checkpoint is left then. For what it means for the task see
-    /// [`Criu::dump`].
+    /// [`Error::may_have_damaged`].
     pub fn take_tree(
         &self,
         name: &TaskName,

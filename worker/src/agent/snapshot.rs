@@ -11,8 +11,8 @@ use super::{
     report::explain,
 };
 use crate::{
-    checkpointer::{self, Snapped},
-    criu::{self, AfterDump},
+    checkpointer::Snapped,
+    criu::AfterDump,
     process::{Identity, Task, cpu_ns, resume},
     store::{Checkpoint, Progress},
     workspace::TaskName,
@@ -32,7 +32,7 @@ pub(crate) struct Snapshot {
     pub(crate) foreign_ns: u64,
 }
 
-/// Why there is no checkpoint. The task runs on.
+/// Why there is no checkpoint. The task runs on, unless it may be damaged.
 #[derive(Debug)]
 pub(crate) struct SnapshotError {
     pub(crate) why: String,
@@ -80,11 +80,13 @@ pub(crate) fn take(
     };
     let at = (&*place.groups, place.cpu, place.slot);
     let taken = checkpointer.take(name, task.pid(), at, after, limit::DUMP, &mut stopped, noted);
-    let failed = |why, late| {
-        // One that has ended needs it no more.
-        let _ = resume(task.pid());
+    let failed = |why, damaging: bool| {
+        if !damaging {
+            // One that has ended needs it no more.
+            let _ = resume(task.pid());
+        }
         let ended = !Identity::of(task.pid()).is_ok_and(|process| process.is_alive());
-        SnapshotError { why, damaging: late, ended }
+        SnapshotError { why, damaging, ended }
     };
     match taken {
         Ok(Snapped { checkpoint, stopped_at, foreign_ns, .. }) => {
@@ -100,13 +102,7 @@ pub(crate) fn take(
                 foreign_ns,
             })
         }
-        Err(error) => {
-            let late = matches!(
-                &error,
-                checkpointer::Error::Criu { source, .. } if matches!(**source, criu::Error::Late { .. })
-            );
-            Err(failed(explain(&error), late))
-        }
+        Err(error) => Err(failed(explain(&error), error.may_have_damaged())),
     }
 }
 

@@ -10,6 +10,31 @@ pub(crate) struct Bandwidth {
     pub(crate) caps: [Option<CpuQuota>; 2],
     /// Of slot `a` and of slot `b`.
     lifted: [u32; 2],
+    /// What the vCPU's group was told, and each slot's.
+    pub(crate) told: Told,
+    pub(crate) slots_told: [Told; 2],
+}
+
+/// What a group was told: the kernel's word, where the rest is what should be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Told {
+    /// This quota or, as every new group has it, none.
+    Quota(Option<CpuQuota>),
+    /// A write failed: it may have what it had, what it was to have, or none.
+    Unknown,
+}
+
+impl Default for Told {
+    fn default() -> Self {
+        Self::Quota(None)
+    }
+}
+
+impl Told {
+    /// Whether it has a quota for certain, and one that is at most as much as `limit`.
+    pub(crate) fn is_within(self, limit: CpuQuota) -> bool {
+        matches!(self, Self::Quota(Some(quota)) if quota.le(limit))
+    }
 }
 
 /// Which groups have which quota.
@@ -32,6 +57,12 @@ impl Bandwidth {
         let [a, b] = &mut self.lifted;
         let lifted = if slot == Slot::A { a } else { b };
         *lifted = lifted.saturating_sub(1);
+    }
+
+    /// The group of `slot` is a new one, which has no quota yet.
+    pub(crate) fn made_anew(&mut self, slot: Slot) {
+        let [a, b] = &mut self.slots_told;
+        *(if slot == Slot::A { a } else { b }) = Told::default();
     }
 
     /// While one slot is exempt the vCPU's group can have no quota, so the other slot gets it:

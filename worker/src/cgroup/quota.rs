@@ -2,10 +2,15 @@
 
 use std::{
     ops::Deref,
+    path::Path,
     sync::{Arc, PoisonError},
 };
 
-use super::{Controller, Result, Slot, Vm, bandwidth::Bandwidth, cpu};
+use super::{
+    Controller, CpuQuota, Result, Slot, Vm,
+    bandwidth::{Bandwidth, Told},
+    cpu,
+};
 
 impl Vm {
     /// Exempts `slot` from the quota of vCPU `vcpu` until the returned value is dropped. The other
@@ -41,7 +46,7 @@ impl Vm {
     /// Does what [`Vm::lift_quota`] does, until [`Vm::put_back_quota`] is called as often.
     ///
     /// # Errors
-    /// No such vCPU, or the kernel refuses.
+    /// No such vCPU, or the kernel refuses: it is to be put back then, too.
     pub fn lift_quota_on(&self, vcpu: u32, slot: Slot) -> Result<()> {
         self.vcpu_relative(vcpu)?;
         self.change_bandwidth(vcpu, |b| b.lift(slot))
@@ -56,6 +61,9 @@ impl Vm {
     }
 
     /// Changes what a vCPU should have, and what it has accordingly.
+    ///
+    /// Where the kernel refuses, what it should have is changed all the same, and what it has
+    /// follows with the next change.
     pub(super) fn change_bandwidth(
         &self,
         vcpu: u32,
@@ -66,42 +74,46 @@ impl Vm {
         let Some(bandwidth) = bandwidths.get_mut(vcpu as usize) else {
             return Ok(());
         };
-        let before = bandwidth.in_force();
         change(bandwidth);
-        let after = bandwidth.in_force();
+        let wanted = bandwidth.in_force();
+        let Bandwidth { told, slots_told, .. } = bandwidth;
         let v2 = self.hierarchy.is_v2();
-        let vcpu = || match before.vcpu == after.vcpu {
-            true => Ok(()),
-            false => cpu::set_quota(&group, v2, after.vcpu),
-        };
+        let slot_groups = Slot::BOTH.map(|slot| group.join(slot.name()));
         // The vCPU's first where it begins to bind or gets more and last where it ends or gets
         // less, so that no slot is without quota in between, nor has one above the vCPU's, which
         // the kernel refuses.
-        let is_first = after.vcpu.is_some_and(|after| before.vcpu.is_none_or(|b| b.le(after)));
-        if is_first {
+        let first = wanted.vcpu.filter(|limit| match *told {
+            Told::Quota(before) => before.is_none_or(|before| before.le(*limit)),
+            Told::Unknown => true,
+        });
+        if let Some(limit) = first {
             // A slot may still have more than the vCPU is to have: what was lifted is put back
             // after the vCPU was given less.
-            if let Some(limit) = after.vcpu {
-                for ((slot, before), after) in Slot::BOTH.iter().zip(before.slots).zip(after.slots)
-                {
-                    if before.is_some_and(|before| !before.le(limit)) {
-                        let below = after.or(Some(limit));
-                        cpu::set_quota(&group.join(slot.name()), v2, below)?;
-                    }
+            for ((group, told), wanted) in
+                slot_groups.iter().zip(&mut *slots_told).zip(wanted.slots)
+            {
+                if *told != Told::default() && !told.is_within(limit) {
+                    tell(told, group, v2, wanted.or(Some(limit)))?;
                 }
             }
-            vcpu()?;
+            tell(told, &group, v2, wanted.vcpu)?;
         }
-        for ((slot, before), after) in Slot::BOTH.iter().zip(before.slots).zip(after.slots) {
-            if before != after {
-                cpu::set_quota(&group.join(slot.name()), v2, after)?;
-            }
+        for ((group, told), wanted) in slot_groups.iter().zip(slots_told).zip(wanted.slots) {
+            tell(told, group, v2, wanted)?;
         }
-        if !is_first {
-            vcpu()?;
-        }
-        Ok(())
+        tell(told, &group, v2, wanted.vcpu)
     }
+}
+
+/// Has a group have this quota, if it may have another.
+fn tell(told: &mut Told, group: &Path, v2: bool, quota: Option<CpuQuota>) -> Result<()> {
+    if *told == Told::Quota(quota) {
+        return Ok(());
+    }
+    *told = Told::Unknown;
+    cpu::set_quota(group, v2, quota)?;
+    *told = Told::Quota(quota);
+    Ok(())
 }
 
 /// While it lives, one slot of a vCPU has no quota.
@@ -126,7 +138,7 @@ impl<V: Deref<Target = Vm>> Drop for LiftedQuota<V> {
     fn drop(&mut self) {
         let put_back = self.vm.change_bandwidth(self.vcpu, |b| b.put_back(self.slot));
         if let Err(error) = put_back {
-            // The group is gone, with its VM, or the next change of quota will tell.
+            // The group is gone, with its VM, or the next change writes it again.
             tracing::warn!(%error, "the quota of a vCPU could not be put back");
         }
     }

@@ -16,7 +16,7 @@ impl Vm {
     /// with both busy and 11 % of a core in each 100 ms, 31 % of the foreground's; with the
     /// background the younger, nothing that could be measured.
     ///
-    /// What the sibling was charged for is forgotten with it.
+    /// What the sibling was charged for is forgotten with it; its quota it gets again.
     ///
     /// # Errors
     /// No such vCPU, the sibling is not empty at the deadline, or the kernel refuses.
@@ -28,6 +28,7 @@ impl Vm {
             procs::remove(&group, deadline)?;
         }
         tree::create_groups(&self.hierarchy, &CPU, &sibling)?;
+        self.change_bandwidth(vcpu, |b| b.made_anew(slot.other()))?;
         let sibling = self.slot_group(Controller::Cpu, vcpu, slot.other())?;
         cpu::set_foreground(&sibling, v2, false)
     }

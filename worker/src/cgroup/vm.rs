@@ -431,6 +431,54 @@ mod tests {
         assert!(error.ends_with("has 1 vCPUs, there is no vCPU 1"), "{error}");
     }
 
+    /// Has a file refuse what is written to it, until it is removed again.
+    fn refuse(file: &Path) {
+        let _ = fs::remove_file(file);
+        fs::create_dir(file).unwrap();
+    }
+
+    #[test]
+    fn a_quota_that_was_refused_is_written_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let tree = Tree::create(v1_fixture(dir.path()), NAME, 20_000).unwrap();
+        let vm = tree.create_vm(7, 1, None).unwrap();
+        let quota = dir.path().join("cpu/dormouse-1-2-3/vm7/cpu0/cpu.cfs_quota_us");
+        vm.set_quota(0, Some(250_000)).unwrap();
+        refuse(&quota);
+        vm.set_quota(0, Some(500_000)).unwrap_err();
+        fs::remove_dir(&quota).unwrap();
+        vm.set_quota(0, Some(500_000)).unwrap();
+        assert_eq!(text(&quota), "10000");
+    }
+
+    #[test]
+    fn an_exemption_that_was_refused_is_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let tree = Tree::create(v1_fixture(dir.path()), NAME, 20_000).unwrap();
+        let vm = tree.create_vm(7, 1, None).unwrap();
+        let cpu0 = dir.path().join("cpu/dormouse-1-2-3/vm7/cpu0");
+        let [all, a, b] = ["", "a", "b"].map(|slot| cpu0.join(slot).join("cpu.cfs_quota_us"));
+        vm.set_quota(0, Some(250_000)).unwrap();
+        // The neighbour's is set before the vCPU's is lifted.
+        refuse(&all);
+        vm.lift_quota(0, Slot::A).unwrap_err();
+        vm.lift_quota_on(0, Slot::A).unwrap_err();
+        vm.put_back_quota(0, Slot::A).unwrap_err();
+        assert_eq!(text(&b), "5000");
+        fs::remove_dir(&all).unwrap();
+        vm.set_quota(0, Some(250_000)).unwrap();
+        assert_eq!([text(&all), text(&b)], ["5000", "-1"]);
+        // One that could not be ended is ended by the next change.
+        let lifted = vm.lift_quota(0, Slot::A).unwrap();
+        assert_eq!([text(&all), text(&b)], ["-1", "5000"]);
+        refuse(&all);
+        drop(lifted);
+        fs::remove_dir(&all).unwrap();
+        vm.set_quota(0, Some(250_000)).unwrap();
+        assert_eq!([text(&all), text(&b)], ["5000", "-1"]);
+        assert!(!a.exists(), "the exempt slot never had a quota of its own");
+    }
+
     #[test]
     fn a_version_2_vm() {
         let dir = tempfile::tempdir().unwrap();

@@ -171,8 +171,8 @@ impl Criu {
     /// the tasks run on.
     ///
     /// # Errors
-    /// See [`Error`]. After [`Error::Late`] the task may be damaged, for CRIU was killed while
-    /// its code was inside: kill the task and restore an older checkpoint.
+    /// See [`Error`], and [`Error::may_have_damaged`] for what it means for the task. One that is not
+    /// damaged goes on as it was.
     #[expect(clippy::too_many_arguments, reason = "each says one thing about the dump")]
     pub fn dump(
         &self,
@@ -199,8 +199,13 @@ impl Criu {
         let stop = after == AfterDump::Kill;
         // Dumped, so it is there, and only its parent reaps it: the number is its own.
         let signal = |signal| kill(Pid::from_raw(pid), signal);
+        let mut is_in_task = false;
         let response = converse(&mut session, |script| match script {
-            "pre-dump" => before(),
+            "pre-dump" => {
+                before()?;
+                is_in_task = true;
+                Ok(())
+            }
             "post-dump" => {
                 while_stopped()?;
                 // Acts when CRIU lets the task go.
@@ -208,13 +213,20 @@ impl Criu {
             }
             _ => Ok(()),
         });
-        let result = conclude(call, response, || session.log_tail());
+        // Only its own answer, a refusal too, says that it has left the task as it was.
+        let response = response.map_err(|source| match is_in_task {
+            true => Error::InTask { call, source: Box::new(source) },
+            false => source,
+        });
+        let result = conclude(call, response, || session.log_tail()).map(drop);
         self.finish(session);
-        if stop {
-            // One that has ended needs neither.
-            let _ = signal(if result.is_ok() { Signal::SIGKILL } else { Signal::SIGCONT });
-        }
-        result.map(drop)
+        // One that has ended needs neither.
+        let _ = match &result {
+            Ok(()) if stop => signal(Signal::SIGKILL),
+            Err(error) if stop && !error.may_have_damaged() => signal(Signal::SIGCONT),
+            _ => Ok(()),
+        };
+        result
     }
 
     /// Restores what was dumped into `images` as a child of this process, in `slot` of vCPU
@@ -443,5 +455,56 @@ fn await_group(vm: &Vm, group: Option<Pid>, deadline: Duration) {
             let _ = helper.kill();
             let _ = helper.wait(deadline);
         }
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    /// What a CRIU does that asks whether it may begin with the task, in shell; a message is one
+    /// read or write.
+    const BEGIN: &str = "dd bs=4096 count=1 <&3
+        printf '\\010\\006\\020\\001\\052\\012\\012\\010pre-dump' >&3
+        dd bs=4096 count=1 <&3
+        ";
+
+    /// What comes of a dump by a CRIU that does this.
+    fn dump(script: &str, before: Step) -> Error {
+        let dir = tempfile::tempdir().unwrap();
+        let program = dir.path().join("criu");
+        // Never open in this process, which could not execute it while another test forks.
+        let write = "printf '#!/bin/sh\\n%s' \"$1\" > \"$0\" && chmod 755 \"$0\"";
+        let status =
+            Command::new("sh").args(["-c", write]).arg(&program).arg(script).status().unwrap();
+        assert!(status.success());
+        let (mut before, brief) = (Some(before), Duration::from_secs(2));
+        let mut begin = || before.take().unwrap();
+        let (at, stopped) = (dir.path(), &mut || Ok(()));
+        Criu::new(program)
+            .dump(i32::MAX, at, at, AfterDump::Continue, brief, &mut begin, stopped)
+            .unwrap_err()
+    }
+
+    #[test]
+    fn a_criu_that_fails_in_the_task_may_have_damaged_it() {
+        for rest in ["exit 3", "kill -9 $$", "printf nonsense >&3", "exec sleep 60"] {
+            let error = dump(&format!("{BEGIN}{rest}"), Ok(()));
+            assert!(error.may_have_damaged(), "{rest}: {error:?}");
+        }
+    }
+
+    #[test]
+    fn a_criu_that_says_so_or_never_began_has_not() {
+        let refused = dump(&format!("{BEGIN}printf '\\010\\001\\020\\000' >&3"), Ok(()));
+        assert!(matches!(refused, Error::Refused { .. }), "{refused:?}");
+        let silent = dump("dd bs=4096 count=1 <&3", Ok(()));
+        assert!(matches!(silent, Error::Silent { .. }), "{silent:?}");
+        let forbidden = dump(&format!("{BEGIN}exit 3"), Err("not now".into()));
+        assert!(matches!(forbidden, Error::Silent { .. }), "{forbidden:?}");
+        assert!([refused, silent, forbidden].iter().all(|error| !error.may_have_damaged()));
     }
 }

@@ -45,6 +45,14 @@ pub enum Error {
         /// The end of its log.
         log: LogTail,
     },
+    /// CRIU had begun with the task when it failed without saying what became of it.
+    #[error("criu {call} failed in the middle of the task, which must not go on")]
+    InTask {
+        /// What was asked.
+        call: &'static str,
+        /// How it failed.
+        source: Box<Self>,
+    },
     /// CRIU ended without an answer.
     #[error("criu {call} ended without an answer (it {ended}){log}")]
     Silent {
@@ -103,6 +111,15 @@ pub enum Error {
         /// Why.
         source: Box<process::Error>,
     },
+}
+
+impl Error {
+    /// Whether CRIU may have left something of its own in the task, as it does in a dump that it does
+    /// not end itself: kill the task and restore an older checkpoint.
+    #[must_use]
+    pub fn may_have_damaged(&self) -> bool {
+        matches!(self, Self::InTask { .. })
+    }
 }
 
 /// The last lines of a CRIU log and where all of it is. Empty where there is none.

@@ -21,7 +21,7 @@ use rust_criu::rust_criu_protobuf::rpc::{Criu_req, Criu_resp};
 use super::{Error, Result, error::LogTail};
 use crate::{
     cgroup::Entry,
-    process::{Ended, Task, cpu_ns, helper},
+    process::{Ended, Task, cpu_ns, helper, reap_later},
 };
 
 /// CRIU's answers are small; its own limit for a request is far below this too.
@@ -53,8 +53,15 @@ impl Session {
             socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)
                 .map_err(|e| fail(e.into()))?;
         let args = ["swrk", &helper::SOCKET.to_string()];
-        let criu = helper::start(program, &args, theirs.as_fd(), entry).map_err(fail)?;
-        Ok(Self { call, criu: Some(criu), socket: ours, started: Instant::now(), deadline, log })
+        let started = Instant::now();
+        let criu = helper::start(program, &args, theirs.as_fd(), entry, deadline);
+        let criu = criu.map_err(|source| match source.kind() {
+            io::ErrorKind::TimedOut => {
+                Error::Late { call, after: started.elapsed(), log: LogTail::default() }
+            }
+            _ => fail(source),
+        })?;
+        Ok(Self { call, criu: Some(criu), socket: ours, started, deadline, log })
     }
 
     /// CRIU's process group, which it leads.
@@ -150,7 +157,9 @@ impl Session {
             // Not reaped yet, so the number is still its own.
             let _ = killpg(Pid::from_raw(criu.pid()), Signal::SIGKILL);
             let _ = criu.kill();
-            let _ = criu.wait(EXIT_GRACE);
+            if !matches!(criu.wait(EXIT_GRACE), Ok(Some(_))) {
+                reap_later(criu, ());
+            }
         }
     }
 }

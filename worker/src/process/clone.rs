@@ -1,19 +1,25 @@
 //! clone3(2) the way posix_spawn(3) uses clone(2): the new process borrows this one's memory until
-//! it executes its program, and the calling thread waits for that.
+//! it executes its program, and the calling thread waits for that, but not for ever.
 //!
 //! A fork would copy the page tables of the whole worker, fault every page that is touched
 //! meanwhile, and throw the copy away again at the exec: measured, a quarter of all that the start
 //! of a small program cost. No library wraps clone3, and clone(2) knows no `CLONE_INTO_CGROUP`.
+//! `CLONE_VFORK` would keep the caller waiting however long the new process is frozen.
 
 use std::{
     ffi::c_void,
     io,
     os::fd::{FromRawFd, OwnedFd, RawFd},
+    ptr,
+    sync::atomic::{AtomicU32, Ordering},
+    time::{Duration, Instant},
 };
 
 use super::{
     Task,
     exec::{BlockedSignals, born_in},
+    stack::Stack,
+    undertaker,
 };
 use crate::cgroup::Entry;
 
@@ -21,52 +27,92 @@ use crate::cgroup::Entry;
 /// with this process, whose other threads run on, and the thread-local data of the calling thread.
 pub(crate) type Child = extern "C" fn(*const c_void) -> !;
 
-/// For a few nested system calls; nothing recurses.
-const STACK: usize = 32 << 10;
+/// What the new process uses of this one's memory.
+struct Ground<T> {
+    stack: Stack,
+    /// Until the new process executes a program or ends: then the kernel makes it zero, and wakes
+    /// who waits for that (`CLONE_CHILD_CLEARTID`).
+    in_use: AtomicU32,
+    arg: T,
+}
 
-/// A piece of the new process's stack, aligned as calls need it.
-#[derive(Clone, Copy)]
-#[repr(align(16))]
-struct Piece(#[expect(dead_code, reason = "room")] [u8; 16]);
+/// What became of a new process.
+pub(super) enum Cloned<T> {
+    /// It has executed a program or ended, and no longer uses what it was given.
+    Past(Task, T),
+    /// It had done neither by the deadline. It has been killed, and is reaped when it is dead.
+    Late,
+}
 
 /// Makes a process that runs `child` with `arg`, under version 2 inside the group of `entry` from
-/// the start; returns once it has executed a program or ended. `flags` are clone(2)'s, beside
-/// those that this needs.
+/// the start, and with every handler of a signal reset; returns once it has executed a program or
+/// ended, or at the deadline. `flags` are clone(2)'s, beside those that this needs.
 ///
 /// # Safety
 /// `child` and `arg` must be as [`Child`] says.
 #[expect(unsafe_code, reason = "a system call after which two processes go on")]
-pub(super) unsafe fn clone_and_wait(
+pub(super) unsafe fn clone_and_wait<T: Send + 'static>(
     flags: i32,
     entry: Option<&Entry>,
     child: Child,
-    arg: *const c_void,
-) -> io::Result<Task> {
+    arg: T,
+    deadline: Duration,
+) -> io::Result<Cloned<T>> {
+    let begun = Instant::now();
     let mut pidfd: RawFd = -1;
-    // Touched here, so that the new process faults no page of this one's memory.
-    let mut stack = vec![Piece([0; 16]); STACK / size_of::<Piece>()];
+    let ground = Box::new(Ground { stack: Stack::new()?, in_use: AtomicU32::new(1), arg });
     // SAFETY: all-zero is a valid clone_args: no stack, no TLS, no flags.
     let mut args: libc::clone_args = unsafe { std::mem::zeroed() };
     if let Some(entry) = entry {
         born_in(entry, &mut args);
     }
-    let own = libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_PIDFD;
-    args.flags |= u64::from((flags | own).unsigned_abs());
+    let own = libc::CLONE_VM | libc::CLONE_PIDFD | libc::CLONE_CHILD_CLEARTID;
+    args.flags |= u64::from((flags | own).unsigned_abs()) | CLONE_CLEAR_SIGHAND;
     args.pidfd = &raw mut pidfd as u64;
+    args.child_tid = ground.in_use.as_ptr() as u64;
     args.exit_signal = u64::from(libc::SIGCHLD.unsigned_abs());
-    args.stack = stack.as_mut_ptr() as u64;
-    args.stack_size = STACK as u64;
-    let blocked = BlockedSignals::all()?;
-    // SAFETY: as promised by the caller; the stack lives until the new process uses it no more.
-    let result = unsafe { clone3(&args, child, arg) };
-    drop(blocked);
-    drop(stack);
-    match i32::try_from(result) {
+    (args.stack, args.stack_size) = ground.stack.range();
+    let _blocked = BlockedSignals::all()?;
+    // SAFETY: as promised by the caller; the ground stays until the new process uses it no more.
+    let result = unsafe { clone3(&args, child, ptr::from_ref(&ground.arg).cast()) };
+    let task = match i32::try_from(result) {
         // SAFETY: the kernel stored a new descriptor here, which nobody else owns.
-        Ok(pid @ 1..) => Ok(Task::new(pid, unsafe { OwnedFd::from_raw_fd(pidfd) })),
-        Ok(error) => Err(io::Error::from_raw_os_error(-error)),
-        Err(_) => Err(io::Error::from(io::ErrorKind::InvalidData)),
+        Ok(pid @ 1..) => Task::new(pid, unsafe { OwnedFd::from_raw_fd(pidfd) }),
+        Ok(error) => return Err(io::Error::from_raw_os_error(-error)),
+        Err(_) => return Err(io::Error::from(io::ErrorKind::InvalidData)),
+    };
+    if is_released(&ground.in_use, begun, deadline) {
+        let Ground { arg, .. } = *ground;
+        return Ok(Cloned::Past(task, arg));
     }
+    // Whatever it waits for, it executes nothing of its own any more. It may have ended by itself.
+    let _ = task.kill();
+    undertaker::reap_later(task, ground);
+    Ok(Cloned::Late)
+}
+
+/// Every handler is reset in the new process (linux/sched.h); the libc crate has it as a signed,
+/// shortened number.
+const CLONE_CLEAR_SIGHAND: u64 = 0x1_0000_0000;
+
+/// Waits until the kernel has made `in_use` zero; whether it has by the deadline.
+///
+/// No error is looked at: the new process has the same errno.
+#[expect(unsafe_code, reason = "no library waits for what the kernel clears")]
+fn is_released(in_use: &AtomicU32, begun: Instant, deadline: Duration) -> bool {
+    while in_use.load(Ordering::Acquire) != 0 {
+        let left = deadline.saturating_sub(begun.elapsed());
+        if left.is_zero() {
+            return false;
+        }
+        let left = libc::timespec {
+            tv_sec: libc::time_t::try_from(left.as_secs()).unwrap_or(libc::time_t::MAX),
+            tv_nsec: left.subsec_nanos().into(),
+        };
+        // SAFETY: a word that lives, and a time that does for as long as the call.
+        unsafe { libc::syscall(libc::SYS_futex, in_use.as_ptr(), libc::FUTEX_WAIT, 1, &left) };
+    }
+    true
 }
 
 /// The bare call. The new process begins on its own stack and goes straight to `child`; it never
@@ -129,4 +175,88 @@ unsafe fn clone3(args: &libc::clone_args, child: Child, arg: *const c_void) -> i
 #[expect(unsafe_code, reason = "the same signature everywhere")]
 unsafe fn clone3(_: &libc::clone_args, _: Child, _: *const c_void) -> i64 {
     -i64::from(libc::ENOSYS)
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+#[expect(unsafe_code, reason = "what runs in the new processes")]
+mod tests {
+    use std::{fs, sync::atomic::AtomicBool};
+
+    use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
+
+    use super::*;
+    use crate::process::{Ended, exec::Image, stack};
+
+    const SOON: Duration = Duration::from_secs(10);
+
+    fn run<T: Send + 'static>(child: Child, arg: T) -> Option<Ended> {
+        // SAFETY: the tests' children make system calls only.
+        match unsafe { clone_and_wait(0, None, child, arg, SOON) }.unwrap() {
+            Cloned::Past(task, _) => task.wait(SOON).unwrap(),
+            Cloned::Late => None,
+        }
+    }
+
+    static HANDLED: AtomicBool = AtomicBool::new(false);
+
+    extern "C" fn handle(_: i32) {
+        HANDLED.store(true, Ordering::SeqCst);
+    }
+
+    extern "C" fn signal_itself(image: *const c_void) -> ! {
+        // SAFETY: system calls only; `image` is the test's.
+        unsafe {
+            libc::kill(libc::getpid(), libc::SIGUSR1);
+            (*image.cast::<Image>()).execute();
+            libc::_exit(1)
+        }
+    }
+
+    #[test]
+    fn no_handler_of_this_process_runs_in_a_new_one() {
+        let action = SigAction::new(SigHandler::Handler(handle), SaFlags::empty(), SigSet::empty());
+        // SAFETY: the handler stores to an atomic only.
+        unsafe { sigaction(Signal::SIGUSR1, &action) }.unwrap();
+        let image = Image::of("true".as_ref(), [], []).unwrap();
+        // It waits for the mask to be lifted, and then does what it does by default.
+        assert_eq!(run(signal_itself, image), Some(Ended::Killed(libc::SIGUSR1)));
+        assert!(!HANDLED.load(Ordering::SeqCst));
+    }
+
+    extern "C" fn read_below_the_stack(_: *const c_void) -> ! {
+        let here = 0_u8;
+        let below = ptr::from_ref(&here).wrapping_sub(stack::SIZE);
+        // SAFETY: where this may not be read, the process is killed for it, as it should be.
+        unsafe {
+            ptr::read_volatile(below);
+            libc::_exit(0)
+        }
+    }
+
+    #[test]
+    fn below_the_stack_there_is_nothing() {
+        assert_eq!(run(read_below_the_stack, ()), Some(Ended::Killed(libc::SIGSEGV)));
+    }
+
+    extern "C" fn wait_for_ever(_: *const c_void) -> ! {
+        loop {
+            // SAFETY: takes nothing.
+            unsafe { libc::pause() };
+        }
+    }
+
+    #[test]
+    fn one_that_gets_nowhere_is_given_up_and_reaped() {
+        let begun = Instant::now();
+        let brief = Duration::from_millis(20);
+        // SAFETY: it makes one system call.
+        let cloned = unsafe { clone_and_wait(0, None, wait_for_ever, (), brief) }.unwrap();
+        assert!(matches!(cloned, Cloned::Late));
+        assert!(begun.elapsed() >= brief);
+        while !fs::read_to_string("/proc/thread-self/children").unwrap().is_empty() {
+            assert!(begun.elapsed() < SOON, "it is not reaped");
+            std::thread::yield_now();
+        }
+    }
 }

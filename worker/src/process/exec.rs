@@ -4,7 +4,10 @@
 use std::{
     ffi::{CString, OsStr},
     io,
-    os::{fd::AsRawFd, unix::ffi::OsStrExt},
+    os::{
+        fd::{AsRawFd, RawFd},
+        unix::ffi::OsStrExt,
+    },
     ptr,
     sync::atomic::{AtomicU64, Ordering},
 };
@@ -21,6 +24,10 @@ pub(super) struct Image {
     /// What the pointers point to.
     _strings: (Vec<CString>, Vec<CString>),
 }
+
+// SAFETY: the pointers are to strings of its own, which stay where they are.
+#[expect(unsafe_code, reason = "pointers to strings that go with it")]
+unsafe impl Send for Image {}
 
 impl Image {
     /// Or which of the strings holds a NUL byte.
@@ -46,7 +53,7 @@ impl Image {
         Ok(Self { path, argv: argv_pointers, envp: envp_pointers, _strings: (argv, envp) })
     }
 
-    /// Executes it, with no signal blocked; comes back only if that fails. A name without a slash
+    /// Executes it, with no signal blocked, for which no handler may be left; comes back only if that fails. A name without a slash
     /// is looked up on `PATH`.
     ///
     /// # Safety
@@ -66,17 +73,24 @@ impl Image {
     }
 }
 
-/// Enters the groups of `entry`, where the process was not born there.
+/// The files by which a new process enters the groups of `entry`: none where it is born there.
+///
+/// They need not be kept open: a new process has descriptors of its own.
+pub(super) fn doors(entry: &Entry) -> Vec<RawFd> {
+    match entry.born_in {
+        Some(_) => Vec::new(),
+        None => entry.files.iter().map(AsRawFd::as_raw_fd).collect(),
+    }
+}
+
+/// Enters groups by their files.
 ///
 /// # Safety
 /// In a new process only.
 #[expect(unsafe_code, reason = "bare system calls are all that is allowed here")]
-pub(super) unsafe fn enter(entry: &Entry) -> bool {
-    entry.born_in.is_some()
-        // SAFETY: one byte to descriptors that the waiting thread keeps open.
-        || entry.files.iter().all(|file| unsafe {
-            libc::write(file.as_raw_fd(), c"0".as_ptr().cast(), 1) == 1
-        })
+pub(super) unsafe fn enter(doors: &[RawFd]) -> bool {
+    // SAFETY: one byte to descriptors that are this process's own.
+    doors.iter().all(|door| unsafe { libc::write(*door, c"0".as_ptr().cast(), 1) == 1 })
 }
 
 /// Adds to the arguments of a clone that the process is born in the group of `entry`, where the
@@ -102,7 +116,7 @@ impl Failure {
     /// In a new process only.
     #[expect(unsafe_code, reason = "bare system calls are all that is allowed here")]
     pub(super) unsafe fn at(&self, step: u32) -> ! {
-        // SAFETY: the waiting thread's errno is this process's, and ending at once is safe.
+        // SAFETY: the waiting thread's errno is this process's, too, and ending at once is safe.
         unsafe {
             let errno = (*libc::__errno_location()).unsigned_abs();
             self.0.store(u64::from(step + 1) << 32 | u64::from(errno), Ordering::Release);
@@ -120,8 +134,8 @@ impl Failure {
     }
 }
 
-/// All signals blocked in this thread, until dropped: no handler of the worker may run in a new
-/// process.
+/// All signals blocked in this thread, until dropped: no handler may run in a thread whose
+/// thread-local data a new process uses.
 pub(super) struct BlockedSignals(SigSet);
 
 impl BlockedSignals {

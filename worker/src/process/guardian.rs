@@ -11,7 +11,7 @@ use nix::{
     unistd::{ForkResult, Pid, fork, getpid, getppid, setsid},
 };
 
-use super::{Error, Identity, Result, pidfd};
+use super::{Error, Identity, Result, pidfd, threads};
 use crate::cgroup::{Hierarchy, InstanceName, destroy_instance};
 
 /// How long the guardian tries to clear the tree; what it leaves, the next start sweeps.
@@ -34,10 +34,11 @@ impl Guardian {
     /// To be called before any thread is started: it forks and goes on in the child.
     ///
     /// # Errors
-    /// Where there are threads already or the fork fails.
+    /// Where there are threads already, or nobody can say, or the fork fails.
     #[expect(unsafe_code, reason = "fork is unsafe in general")]
     pub fn start(hierarchy: &Hierarchy, name: InstanceName) -> Result<Self> {
-        let threads = fs::read_dir("/proc/self/task").map_or(1, Iterator::count);
+        let threads = threads::count()
+            .map_err(|source| Error::Proc { path: threads::LIST.into(), source })?;
         if threads != 1 {
             return Err(Error::TooLate { threads });
         }

@@ -6,13 +6,13 @@ use std::{
     io,
     os::fd::{AsRawFd, BorrowedFd, RawFd},
     path::Path,
-    ptr,
+    time::Duration,
 };
 
 use super::{
     Task,
-    clone::clone_and_wait,
-    exec::{Failure, Image, enter},
+    clone::{Cloned, clone_and_wait},
+    exec::{Failure, Image, doors, enter},
 };
 use crate::cgroup::Entry;
 
@@ -28,9 +28,9 @@ const STEPS: [&str; 5] = [
     "executing it",
 ];
 
-struct Birth<'a> {
+struct Birth {
     image: Image,
-    entry: Option<&'a Entry>,
+    doors: Vec<RawFd>,
     null: File,
     socket: RawFd,
     failed: Failure,
@@ -39,47 +39,51 @@ struct Birth<'a> {
 /// Starts `program`, a path or a name on `PATH`, as a child of this thread that leads a process
 /// group, in the groups of `entry` if there is one. It has `socket` as its descriptor [`SOCKET`],
 /// nothing else of the worker's but the environment, and is killed when this thread ends.
+///
+/// # Errors
+/// Which step failed, and why; of the kind [`io::ErrorKind::TimedOut`] where it did not get as far as
+/// its program before `deadline`.
+#[expect(unsafe_code, reason = "posix_spawn knows no groups and no death signal")]
 pub(crate) fn start(
     program: &Path,
     args: &[&str],
     socket: BorrowedFd<'_>,
     entry: Option<&Entry>,
+    deadline: Duration,
 ) -> io::Result<Task> {
     let env: Vec<(OsString, OsString)> = std::env::vars_os().collect();
     let env = env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
     let image = Image::of(program.as_os_str(), args.iter().map(OsStr::new), env)
         .map_err(|what| io::Error::other(format!("{what} holds a NUL byte")))?;
     let null = OpenOptions::new().read(true).write(true).open("/dev/null")?;
-    Birth { image, entry, null, socket: socket.as_raw_fd(), failed: Failure::default() }.give()
-}
-
-impl Birth<'_> {
-    #[expect(unsafe_code, reason = "posix_spawn knows no groups and no death signal")]
-    fn give(&self) -> io::Result<Task> {
-        // SAFETY: `run` makes only system calls, on what was prepared before, and never returns;
-        // `self` lives until then, since this waits.
-        let task = unsafe { clone_and_wait(0, self.entry, Self::run, ptr::from_ref(self).cast())? };
-        match self.failed.noted(&STEPS) {
+    let doors = entry.map(doors).unwrap_or_default();
+    let birth =
+        Birth { image, doors, null, socket: socket.as_raw_fd(), failed: Failure::default() };
+    // SAFETY: `run` makes only system calls, on what was prepared before, and never returns.
+    match unsafe { clone_and_wait(0, entry, Birth::run, birth, deadline) }? {
+        Cloned::Past(task, birth) => match birth.failed.noted(&STEPS) {
             None => Ok(task),
             Some((step, source)) => {
-                // It has ended, so this only reaps it.
-                let _ = task.try_wait();
+                task.reap();
                 Err(io::Error::new(source.kind(), format!("{step} failed: {source}")))
             }
-        }
+        },
+        Cloned::Late => Err(io::ErrorKind::TimedOut.into()),
     }
+}
 
+impl Birth {
     /// The new process up to its program; notes the step that failed.
     #[expect(unsafe_code, reason = "bare system calls are all that is allowed here")]
     extern "C" fn run(birth: *const c_void) -> ! {
-        // SAFETY: it is the `Birth` of the thread that waits in `give`.
-        let Self { image, entry, null, socket, failed } = unsafe { &*birth.cast::<Self>() };
+        // SAFETY: it is the `Birth` that was given to the clone.
+        let Self { image, doors, null, socket, failed } = unsafe { &*birth.cast::<Self>() };
         // SAFETY: async-signal-safe system calls on descriptors and strings prepared before.
         unsafe {
             if libc::setpgid(0, 0) < 0 {
                 failed.at(0);
             }
-            if entry.is_some_and(|entry| !enter(entry)) {
+            if !enter(doors) {
                 failed.at(1);
             }
             if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) < 0 {
@@ -111,10 +115,12 @@ impl Birth<'_> {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
-    use std::{io::Read as _, os::fd::AsFd as _, os::unix::net::UnixStream, time::Duration};
+    use std::{fs, io::Read as _, os::fd::AsFd as _, os::unix::net::UnixStream};
 
     use super::*;
     use crate::process::Ended;
+
+    const SOON: Duration = Duration::from_secs(10);
 
     #[test]
     fn it_leads_a_group_and_speaks_through_its_socket() {
@@ -122,20 +128,25 @@ mod tests {
         // The fifth descriptor is the folder that is being read.
         let script =
             "cut -d' ' -f5 /proc/$$/stat >&3; set -- /proc/$$/fd/*; echo $$ $# >&3; exit 7";
-        let task = start(Path::new("sh"), &["-c", script], theirs.as_fd(), None).unwrap();
+        let task = start(Path::new("sh"), &["-c", script], theirs.as_fd(), None, SOON).unwrap();
         drop(theirs);
         let mut said = String::new();
         ours.read_to_string(&mut said).unwrap();
         let words: Vec<i32> = said.split_whitespace().map(|word| word.parse().unwrap()).collect();
         assert_eq!(words, [task.pid(), task.pid(), 5]);
-        assert_eq!(task.wait(Duration::from_secs(10)).unwrap(), Some(Ended::Exited(7)));
+        assert_eq!(task.wait(SOON).unwrap(), Some(Ended::Exited(7)));
     }
 
     #[test]
     fn a_program_that_is_not_there_is_an_error_and_leaves_no_child() {
         let (_ours, theirs) = UnixStream::pair().unwrap();
-        let error = start(Path::new("/no/such/program"), &[], theirs.as_fd(), None).unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::NotFound);
-        assert!(error.to_string().starts_with("executing it failed"), "{error}");
+        // Whoever looks whether it has ended may look too soon.
+        for _ in 0..200 {
+            let started = start(Path::new("/no/such/program"), &[], theirs.as_fd(), None, SOON);
+            let error = started.unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::NotFound);
+            assert!(error.to_string().starts_with("executing it failed"), "{error}");
+            assert_eq!(fs::read_to_string("/proc/thread-self/children").unwrap(), "");
+        }
     }
 }

@@ -19,8 +19,11 @@ mod identity;
 mod pidfd;
 mod ranks;
 mod spawn;
+mod stack;
 mod stop;
 mod task;
+pub(crate) mod threads;
+mod undertaker;
 
 pub use error::{Error, Result};
 pub use guardian::Guardian;
@@ -30,3 +33,4 @@ pub use ranks::ranks;
 pub use spawn::Program;
 pub use stop::{ask_to_stop, await_stop, cpu_ns, resume};
 pub use task::{Ended, Task};
+pub(crate) use undertaker::reap_later;

@@ -3,23 +3,18 @@
 use std::{
     ffi::{OsStr, OsString, c_void},
     fs::{File, OpenOptions},
-    io,
     os::{
-        fd::{AsFd, AsRawFd},
+        fd::{AsRawFd, RawFd},
         unix::fs::OpenOptionsExt,
     },
     path::{Path, PathBuf},
-    ptr,
     time::{Duration, Instant},
 };
 
-use nix::sys::wait::{Id, WaitPidFlag, waitid};
-
 use super::{
     Error, Result, Task,
-    clone::clone_and_wait,
-    exec::{Failure, Image, enter},
-    pidfd,
+    clone::{Cloned, clone_and_wait},
+    exec::{Failure, Image, doors, enter},
 };
 use crate::cgroup::Entry;
 
@@ -73,36 +68,38 @@ impl Program {
         self
     }
 
-    /// Starts it in the groups of `entry`: it is there before its first instruction. Returns
-    /// when the program runs.
+    /// Starts it in the groups of `entry` and in a new PID namespace: it is there before its first
+    /// instruction. Returns when the program runs.
     ///
     /// The caller sees to it that the VM is not frozen, or the new process stops there.
     ///
     /// # Errors
-    /// Which step failed in the new process, and why; or that it got as far as its program only
-    /// after `deadline` (it is killed then).
+    /// Which step failed in the new process, and why; or that it did not get as far as its program
+    /// before `deadline`. It is killed then, and gone once its VM lets it die.
+    #[expect(unsafe_code, reason = "posix_spawn knows no namespaces")]
     pub fn start(&self, entry: &Entry, deadline: Duration) -> Result<Task> {
-        let prepared = self.prepare()?;
-        let started = Instant::now();
+        let begun = Instant::now();
         let fail = |step, source| Error::Spawn { program: self.path.clone(), step, source };
-        let birth = Birth { prepared: &prepared, entry, failed: Failure::default() };
-        let task = birth.give().map_err(|source| fail("making the process", source))?;
-        let late = started.elapsed() > deadline;
-        let failed = birth.failed.noted(&STEPS);
-        if failed.is_none() && !late {
-            return Ok(task);
+        let birth = self.prepare(entry)?;
+        // SAFETY: `run` makes only system calls, on what was prepared before, and never returns.
+        let cloned =
+            unsafe { clone_and_wait(libc::CLONE_NEWPID, Some(entry), Birth::run, birth, deadline) };
+        match cloned.map_err(|source| fail("making the process", source))? {
+            Cloned::Past(task, birth) => match birth.failed.noted(&STEPS) {
+                None => Ok(task),
+                Some((step, source)) => {
+                    task.reap();
+                    Err(fail(step, source))
+                }
+            },
+            Cloned::Late => {
+                Err(Error::SpawnLate { program: self.path.clone(), after: begun.elapsed() })
+            }
         }
-        // Best effort: it may have exited by itself. Reaped in any case.
-        let _ = pidfd::send_signal(task.as_fd(), libc::SIGKILL);
-        let _ = waitid(Id::PIDFd(task.as_fd()), WaitPidFlag::WEXITED);
-        Err(match failed {
-            Some((step, source)) => fail(step, source),
-            None => Error::SpawnLate { program: self.path.clone(), after: started.elapsed() },
-        })
     }
 
     /// Everything that allocates or may fail, done before the new process exists.
-    fn prepare(&self) -> Result<Prepared> {
+    fn prepare(&self, entry: &Entry) -> Result<Birth> {
         let image = Image::of(
             self.path.as_os_str(),
             self.args.iter().map(OsString::as_os_str),
@@ -111,8 +108,10 @@ impl Program {
         .map_err(|what| Error::Nul { program: self.path.clone(), what })?;
         let output =
             |path: &Path| open(path, OpenOptions::new().create(true).append(true).mode(0o644));
-        Ok(Prepared {
+        Ok(Birth {
             image,
+            doors: doors(entry),
+            failed: Failure::default(),
             directory: open(
                 &self.directory,
                 OpenOptions::new().read(true).custom_flags(libc::O_DIRECTORY),
@@ -137,49 +136,36 @@ const STEPS: [&str; 5] = [
     "executing it",
 ];
 
-struct Prepared {
+/// What the new process needs; it uses this one's memory until its program runs.
+struct Birth {
     image: Image,
+    doors: Vec<RawFd>,
     directory: File,
     stdin: File,
     stdout: File,
     stderr: File,
-}
-
-/// What the new process needs; it shares this one's memory until its program runs.
-struct Birth<'a> {
-    prepared: &'a Prepared,
-    entry: &'a Entry,
     failed: Failure,
 }
 
-impl Birth<'_> {
-    /// Makes the process, in a new PID namespace, with a pidfd and, under version 2, inside its
-    /// group from the start. Returns when its program runs or it has ended.
-    #[expect(unsafe_code, reason = "posix_spawn knows no namespaces")]
-    fn give(&self) -> io::Result<Task> {
-        let (entry, birth) = (Some(self.entry), ptr::from_ref(self).cast());
-        // SAFETY: `run` makes only system calls, on what was prepared before, and never returns;
-        // `self` lives until then, since this waits.
-        unsafe { clone_and_wait(libc::CLONE_NEWPID, entry, Self::run, birth) }
-    }
-
+impl Birth {
     /// The new process up to its program; notes the step that failed.
     #[expect(unsafe_code, reason = "bare system calls are all that is allowed here")]
     extern "C" fn run(birth: *const c_void) -> ! {
-        // SAFETY: it is the `Birth` of the thread that waits in `give`.
-        let Self { prepared, entry, failed } = unsafe { &*birth.cast::<Self>() };
+        // SAFETY: it is the `Birth` that was given to the clone.
+        let Self { image, doors, directory, stdin, stdout, stderr, failed } =
+            unsafe { &*birth.cast::<Self>() };
         // SAFETY: async-signal-safe system calls on descriptors and strings prepared before.
         unsafe {
             if libc::setsid() < 0 {
                 failed.at(0);
             }
-            if !enter(entry) {
+            if !enter(doors) {
                 failed.at(1);
             }
-            if libc::fchdir(prepared.directory.as_raw_fd()) < 0 {
+            if libc::fchdir(directory.as_raw_fd()) < 0 {
                 failed.at(2);
             }
-            let files = [&prepared.stdin, &prepared.stdout, &prepared.stderr];
+            let files = [stdin, stdout, stderr];
             // The worker has its own 0, 1 and 2, so these are all above and dup2 clears CLOEXEC.
             for (target, file) in (0..).zip(files) {
                 if libc::dup2(file.as_raw_fd(), target) < 0 {
@@ -189,7 +175,7 @@ impl Birth<'_> {
             if libc::syscall(libc::SYS_close_range, 3, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) < 0 {
                 failed.at(3);
             }
-            prepared.image.execute();
+            image.execute();
             failed.at(4)
         }
     }

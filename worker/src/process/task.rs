@@ -3,7 +3,7 @@
 use std::{
     io,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use nix::{
@@ -63,14 +63,19 @@ impl Task {
             pid: self.pid,
             source: io::Error::from(source),
         };
-        // Rounded up: a wait of less than a millisecond is a wait.
-        let millis = deadline.as_nanos().div_ceil(1_000_000);
-        let timeout = PollTimeout::try_from(millis).unwrap_or(PollTimeout::MAX);
-        let mut fds = [PollFd::new(self.pidfd.as_fd(), PollFlags::POLLIN)];
-        match poll(&mut fds, timeout) {
-            Ok(0) | Err(nix::Error::EINTR) => return Ok(None),
-            Ok(_) => {}
-            Err(e) => return Err(fail(e)),
+        let begun = Instant::now();
+        loop {
+            let left = deadline.saturating_sub(begun.elapsed());
+            // Rounded up: a wait of less than a millisecond is a wait.
+            let millis = left.as_nanos().div_ceil(1_000_000);
+            let timeout = PollTimeout::try_from(millis).unwrap_or(PollTimeout::MAX);
+            let mut fds = [PollFd::new(self.pidfd.as_fd(), PollFlags::POLLIN)];
+            match poll(&mut fds, timeout) {
+                Ok(0) => return Ok(None),
+                Err(nix::Error::EINTR) => {}
+                Ok(_) => break,
+                Err(e) => return Err(fail(e)),
+            }
         }
         self.try_wait()
     }
@@ -89,6 +94,12 @@ impl Task {
                 Err(Error::Process { action: "wait for", pid: self.pid, source: source.into() })
             }
         }
+    }
+
+    /// Waits for the end of one that must end, and reaps it, unless somebody else does.
+    pub(super) fn reap(&self) {
+        let id = || Id::PIDFd(self.pidfd.as_fd());
+        while waitid(id(), WaitPidFlag::WEXITED) == Err(nix::Error::EINTR) {}
     }
 
     /// Kills it, and with it all of its PID namespace. A process that has ended is no error.
@@ -112,5 +123,63 @@ impl Task {
 impl AsFd for Task {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.pidfd.as_fd()
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use std::{
+        fs,
+        os::unix::thread::JoinHandleExt as _,
+        process::Command,
+        sync::{
+            atomic::{AtomicU32, Ordering},
+            mpsc,
+        },
+        thread,
+    };
+
+    use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
+
+    use super::*;
+
+    const SOON: Duration = Duration::from_secs(10);
+
+    static HANDLED: AtomicU32 = AtomicU32::new(0);
+
+    extern "C" fn handle(_: i32) {
+        HANDLED.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn wait_until(what: &str, mut seen: impl FnMut() -> bool) {
+        let begun = Instant::now();
+        while !seen() {
+            assert!(begun.elapsed() < SOON, "{what}");
+            thread::yield_now();
+        }
+    }
+
+    #[test]
+    #[expect(unsafe_code, reason = "a handler and a signal")]
+    fn a_signal_does_not_end_a_wait() {
+        let action = SigAction::new(SigHandler::Handler(handle), SaFlags::empty(), SigSet::empty());
+        // SAFETY: the handler adds to an atomic only.
+        unsafe { sigaction(Signal::SIGUSR2, &action) }.unwrap();
+        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        let task = Task::adopt(i32::try_from(child.id()).unwrap()).unwrap();
+        let (say, said) = mpsc::channel();
+        let waiter = thread::spawn(move || {
+            say.send(nix::unistd::gettid()).unwrap();
+            task.wait(SOON)
+        });
+        let stat = format!("/proc/self/task/{}/stat", said.recv().unwrap());
+        wait_until("it does not wait", || fs::read_to_string(&stat).unwrap().contains(") S "));
+        // SAFETY: the thread has not been joined.
+        assert_eq!(unsafe { libc::pthread_kill(waiter.as_pthread_t(), libc::SIGUSR2) }, 0);
+        wait_until("the signal does not come", || HANDLED.load(Ordering::SeqCst) == 1);
+        child.kill().unwrap();
+        assert_eq!(waiter.join().unwrap().unwrap(), Some(Ended::Killed(9)));
+        assert!(child.wait().is_err(), "it has been reaped");
     }
 }

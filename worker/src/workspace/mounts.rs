@@ -13,6 +13,7 @@ use nix::{
 };
 
 use super::{Error, Result};
+use crate::process::threads;
 
 const RUN: &str = "/run";
 
@@ -29,7 +30,11 @@ const RUN: &str = "/run";
 /// # Errors
 /// Without root, with threads, or where a mount is refused.
 pub fn private_run_tmpfs(root: &Path, at: &Path) -> Result<()> {
-    let threads = fs::read_dir("/proc/self/task").map_or(1, Iterator::count);
+    let threads = threads::count().map_err(|source| Error::File {
+        action: "read",
+        path: threads::LIST.into(),
+        source,
+    })?;
     if threads != 1 {
         return Err(Error::TooLate { threads });
     }

@@ -12,8 +12,12 @@ use dormouse_worker::{
     cgroup::Slot,
     checkpointer,
     criu::{self, AfterDump},
-    process::{Ended, resume},
+    process::{Ended, await_stop, resume},
     store::Progress,
+};
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
 };
 
 use crate::{
@@ -267,6 +271,41 @@ pub(crate) fn deadline() {
     let restored = checkpointer.restore(&name("t"), &vm, 0, Slot::A, SOON).unwrap();
     restored.task.kill().unwrap();
     assert_eq!(restored.task.wait(SOON).unwrap(), Some(Ended::Killed(9)));
+}
+
+/// A CRIU that dies with its code in the task has spoilt it, which then stands still.
+pub(crate) fn a_criu_that_dies() {
+    let (mut worker, _directory) = Worker::temporary();
+    let vm = worker.vm(1);
+    let task = worker.start_task(&name("t"), &vm, &["count", "4", "1000000000"]);
+    worker.await_step(&name("t"), 10);
+    let ours = [task.pid(), worker.guardian.identity().pid];
+    let kill_criu = || {
+        let children = fs::read_to_string("/proc/thread-self/children").unwrap();
+        let criu = children.split_whitespace().map(|pid| pid.parse().unwrap());
+        let criu: Vec<i32> = criu.filter(|pid| !ours.contains(pid)).collect();
+        assert_eq!(criu.len(), 1, "{criu:?}");
+        kill(Pid::from_raw(criu[0]), Signal::SIGKILL).unwrap();
+        Progress::default()
+    };
+    let spoilt = worker
+        .checkpointer()
+        .take(
+            &name("t"),
+            task.pid(),
+            (&vm, 0, Slot::A),
+            AfterDump::Continue,
+            SOON,
+            &mut |_| Ok(()),
+            kill_criu,
+        )
+        .unwrap_err();
+    assert!(spoilt.may_have_damaged(), "{spoilt:?}");
+    await_stop(task.pid(), SOON).unwrap();
+    assert!(worker.store.complete(&name("t")).unwrap().is_empty());
+    no_criu_left();
+    task.kill().unwrap();
+    assert_eq!(task.wait(SOON).unwrap(), Some(Ended::Killed(9)));
 }
 
 pub(crate) fn at_the_same_time() {

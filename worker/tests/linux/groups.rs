@@ -3,7 +3,7 @@
 use std::{fs, time::Duration};
 
 use dormouse_worker::{
-    cgroup::Slot,
+    cgroup::{Controller, Slot},
     process::{Ended, Error, Program},
 };
 
@@ -168,21 +168,16 @@ pub(crate) fn a_late_start_is_given_up() {
     let vm = worker.vm(1);
     vm.freeze(SOON).unwrap();
     let entry = vm.entry(0, Slot::A).unwrap();
-    // Its killer has to thaw the VM: the caller does not know it is frozen.
-    let result = std::thread::scope(|scope| {
-        let starter = scope.spawn(|| {
-            Program::new("/bin/true", directory.path()).start(&entry, Duration::from_millis(50))
-        });
-        wait_for("the process to be in the frozen group", || {
-            let pids = vm.pids().unwrap();
-            if pids.is_empty() { Err("empty") } else { Ok(()) }.map_err(str::to_owned)
-        });
-        let_pass(Duration::from_millis(60));
-        vm.thaw(SOON).unwrap();
-        starter.join().unwrap()
+    let children = || fs::read_to_string("/proc/thread-self/children").unwrap();
+    let before = children();
+    let late = Program::new("/bin/true", directory.path()).start(&entry, Duration::from_millis(50));
+    assert!(matches!(late, Err(Error::SpawnLate { .. })), "{late:?}");
+    // Whoever thaws it lets it die, and somebody reaps it.
+    vm.thaw(SOON).unwrap();
+    wait_for("the late process to be gone", || {
+        let (pids, now) = (vm.pids().unwrap(), children());
+        if pids.is_empty() && now == before { Ok(()) } else { Err(now) }
     });
-    assert!(matches!(result, Err(Error::SpawnLate { .. })), "{result:?}");
-    assert!(vm.pids().unwrap().is_empty());
 }
 
 pub(crate) fn memory_counts_against_the_vm() {
@@ -197,6 +192,22 @@ pub(crate) fn memory_counts_against_the_vm() {
     let large = worker.start_task(&name("large"), &vm, &["count", "64", "1"]);
     assert_eq!(large.wait(SOON).unwrap(), KILLED, "the limit is enforced");
     let _ = worker.vm(1);
+}
+
+/// The background's group is made anew when the foreground changes; its cap is not lost with it.
+pub(crate) fn a_cap_outlives_a_promotion() {
+    let (mut worker, _directory) = Worker::temporary();
+    let vm = worker.vm(1);
+    let mount = worker.tree.hierarchy().mount(Controller::Cpu).unwrap();
+    let group = mount.join(worker.tree.name().to_string()).join("vm1/cpu0/a");
+    let capped = || {
+        let file = if worker.tree.hierarchy().is_v2() { "cpu.max" } else { "cpu.cfs_quota_us" };
+        fs::read_to_string(group.join(file)).unwrap().starts_with("2000")
+    };
+    vm.set_quotas(0, 200_000, [Some(100_000), None]).unwrap();
+    assert!(capped());
+    vm.promote(0, Slot::B, SOON).unwrap();
+    assert!(capped());
 }
 
 /// A slot's neighbour has the quota while the slot is exempt, and the vCPU's is put back above it,

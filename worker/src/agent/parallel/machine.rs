@@ -151,7 +151,7 @@ impl Owner {
             tick: tick(),
             seats: Seats::new(processors),
             jobs: Vec::new(),
-            pace: Pace::new(processors, core_ppm, host.dilation.emulated_us_per_second()),
+            pace: Pace::new(host.dilation.emulated_us_per_second()),
             tell,
             destroy: false,
             failed: false,
@@ -468,17 +468,12 @@ impl Owner {
         });
     }
 
-    fn set_quotas(&mut self, processor: u32, quotas: Quotas) -> cgroup::Result<()> {
+    fn set_quotas(&self, processor: u32, quotas: Quotas) -> cgroup::Result<()> {
         let foreground = self.seats.foreground(processor);
         let slots = match foreground {
             Slot::A => [quotas.foreground, quotas.background],
             Slot::B => [quotas.background, quotas.foreground],
         };
-        let next = (quotas.processor, slots);
-        let Some(in_force) = self.pace.in_force.get_mut(processor as usize) else { return Ok(()) };
-        if std::mem::replace(in_force, next) == next {
-            return Ok(());
-        }
         self.groups.set_quotas(processor, quotas.processor, slots)
     }
 

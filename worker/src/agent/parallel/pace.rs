@@ -87,8 +87,8 @@ pub(crate) struct Due {
 /// How long a command may be on its way: what the reference makes of the time before is final.
 const LAG: Duration = Duration::from_secs(1);
 
-/// The reference, and what is in force on every processor. Its time is the run's clock, in real
-/// time, on which commands say when they were decided.
+/// The reference. Its time is the run's clock, in real time, on which commands say when they were
+/// decided.
 #[derive(Debug)]
 pub(crate) struct Pace {
     /// Of a second of real time.
@@ -102,12 +102,10 @@ pub(crate) struct Pace {
     changes: u64,
     /// Up to now.
     pub(crate) ideal: ideal::Machine<Key>,
-    /// The quota of each processor and those of its slots `a` and `b`.
-    pub(crate) in_force: Vec<(u32, [Option<u32>; 2])>,
 }
 
 impl Pace {
-    pub(crate) fn new(processors: u32, core_ppm: u32, emulated_us_per_second: u64) -> Self {
+    pub(crate) fn new(emulated_us_per_second: u64) -> Self {
         Self {
             emulated_us: emulated_us_per_second.max(1),
             zero: None,
@@ -115,7 +113,6 @@ impl Pace {
             pending: BTreeMap::new(),
             changes: 0,
             ideal: ideal::Machine::default(),
-            in_force: vec![(core_ppm, [None; 2]); processors as usize],
         }
     }
 
@@ -238,7 +235,7 @@ mod tests {
             let (program, on) = (program(ms), vec![0]);
             Change::Start { key, program, on, foreground: key == above }
         };
-        let mut pace = Pace::new(1, 100_000, 10_000_000);
+        let mut pace = Pace::new(10_000_000);
         let zero = pace.decided(0, base);
         pace.change(zero, start(below, 1000));
         pace.change(Duration::from_millis(990), start(above, 5000));
@@ -247,7 +244,7 @@ mod tests {
         assert_eq!(due, Due { at_us: 60_000_000, late_us: -10_000, is_near: false });
         assert!(pace.due(below, at(5945)).is_some_and(|due| due.is_near));
         // What is in its way is killed.
-        let mut pace = Pace::new(1, 100_000, 10_000_000);
+        let mut pace = Pace::new(10_000_000);
         let zero = pace.decided(0, base);
         pace.change(zero, start(below, 1000));
         pace.change(Duration::from_millis(990), start(above, 5000));

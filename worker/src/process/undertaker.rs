@@ -1,0 +1,19 @@
+//! Reaping what was killed and is slow to die.
+
+use std::{mem::ManuallyDrop, thread};
+
+use super::Task;
+
+/// Reaps a process that was killed, in a thread of its own: frozen or throttled, it may take its
+/// time. What it may use until then is dropped only then.
+pub(crate) fn reap_later<T: Send + 'static>(task: Task, used: T) {
+    let used = ManuallyDrop::new(used);
+    let reaping = thread::Builder::new().name("undertaker".to_owned()).spawn(move || {
+        task.reap();
+        drop(ManuallyDrop::into_inner(used));
+    });
+    if let Err(error) = reaping {
+        // Rather lost than taken away from a process that may still use it.
+        tracing::warn!(%error, "a killed process is not reaped before the worker's end");
+    }
+}
