@@ -8,6 +8,7 @@ use dormouse_engine::{Command, Event, Run, Step};
 use dormouse_policies::Notice;
 use dormouse_proto::v1;
 use dormouse_units::{HostId, Span, Time, VmId};
+use ractor::rpc::CallResult;
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort};
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedSender;
@@ -66,6 +67,8 @@ pub(crate) enum ConductorMsg {
     StillStuck { since: u64 },
     /// The user ends the run.
     Cancel { why: String },
+    /// The run stops here, to be gone on with later.
+    Pause { why: String },
     /// The workers had their time to clean up.
     Close,
     /// Time to show the progress.
@@ -210,10 +213,15 @@ impl ConductorState {
     /// Says in the log what the clock shows beside the wall clock. No time passes by it: it stands
     /// at the time of the last step.
     fn say_clock(&mut self) {
+        // So long a worker keeps its VMs without a coordinator.
+        self.say_clock_and_hold(self.plan.lost_after);
+    }
+
+    fn say_clock_and_hold(&mut self, hold: Duration) {
         if !self.begun || self.run.over().is_some() {
             return;
         }
-        let hold_real_us = outage::micros(self.plan.lost_after);
+        let hold_real_us = outage::micros(hold);
         let (shows, unix_us) = (self.clock.now(), outage::unix_us());
         self.feed(self.last, Event::Clock { shows, unix_us, hold_real_us });
     }
@@ -225,6 +233,30 @@ impl ConductorState {
         if self.run.over().is_none() {
             let why = why(self);
             self.feed(now, Event::Cancel { why });
+        }
+    }
+
+    /// Stops here, so that the run can be gone on with: what has come by now is in the log, and so is
+    /// the time, from which on its VMs are not there. One that has not begun is ended.
+    async fn pause(&mut self, why: String) {
+        if !self.begun {
+            return self.cancel(|_| why);
+        }
+        self.hear_until(self.clock.now(), None);
+        if self.run.over().is_some() {
+            return;
+        }
+        self.say_clock_and_hold(Duration::ZERO);
+        let steps = std::mem::take(&mut self.batch.steps);
+        // What was decided by it is decided again when the run goes on: nobody is told now.
+        let _ = self.journal.cast(JournalMsg::Append(Batch { steps, ..Batch::default() }));
+        self.outgoing.clear();
+        match self.journal.call(JournalMsg::Flush, Some(CLEAN_UP)).await {
+            Ok(CallResult::Success(())) => {
+                let _ = self.failed.send(CoordinatorError::Paused { why });
+            }
+            // The journal has said why.
+            _ => tracing::error!("the last steps could not be made durable"),
         }
     }
 
@@ -516,6 +548,7 @@ impl Actor for Conductor {
             ConductorMsg::Tick => state.tick(),
             ConductorMsg::StillStuck { since } => state.still_stuck(since),
             ConductorMsg::Cancel { why } => state.cancel(|_| why),
+            ConductorMsg::Pause { why } => state.pause(why).await,
             ConductorMsg::Close => {
                 let vms = state.vms.len();
                 tracing::warn!(vms, "the workers did not report all VMs gone in time");

@@ -70,6 +70,12 @@ pub enum CoordinatorError {
         /// Why.
         why: String,
     },
+    /// The run was told to pause: its log is whole, and it can be gone on with.
+    #[error("the run is paused: {why}")]
+    Paused {
+        /// Who wanted it, or what went wrong.
+        why: String,
+    },
     /// A part of the coordinator failed: a bug of it, or of the scheduler it runs.
     #[error("the {part} failed, so the run was ended and its workers told to clean up: {why}")]
     Part {

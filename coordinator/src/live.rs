@@ -61,6 +61,9 @@ pub struct LiveRun {
     pub observer: Observer,
     /// Ends the run before its time.
     pub cancel: CancellationToken,
+    /// Stops the run where it is, to be gone on with: [`CoordinatorError::Paused`]. One that has not
+    /// begun is ended.
+    pub pause: CancellationToken,
     /// Go on with the run whose log is in the output folder, if there is one.
     pub resume: bool,
 }
@@ -259,6 +262,7 @@ impl BoundRun {
     pub async fn conduct(self) -> Result<Conducted, CoordinatorError> {
         let Self { live, listener, address, secret } = self;
         let (experiment, cancel) = (live.experiment.clone(), live.cancel.clone());
+        let pause = live.pause.clone();
         let log = live.out.join(dormouse_log::FILE);
         let tasks = u32::try_from(live.setup.bag.tasks.len()).unwrap_or(u32::MAX);
         let lost_after = live.lost_after;
@@ -273,6 +277,7 @@ impl BoundRun {
             address,
             secret,
             cancel,
+            pause,
         };
         let out = log.parent().unwrap_or(&log).to_path_buf();
         let Beginning { plan, writer, header, restored } = beginning;

@@ -55,6 +55,7 @@ pub(crate) struct Particulars {
     /// What every call must carry.
     pub(crate) secret: Secret,
     pub(crate) cancel: CancellationToken,
+    pub(crate) pause: CancellationToken,
 }
 
 /// The actors beside the conductor of a run, which leaves an `S`.
@@ -127,8 +128,17 @@ impl<S: Last> Stage<S> {
     where
         A: Actor<Msg = ConductorMsg, State = S>,
     {
-        let Particulars { run, experiment, entries, lost_after, listener, address, secret, cancel } =
-            particulars;
+        let Particulars {
+            run,
+            experiment,
+            entries,
+            lost_after,
+            listener,
+            address,
+            secret,
+            cancel,
+            pause,
+        } = particulars;
         let (conductor, _) = Actor::spawn_linked(None, conductor, args, self.warden.get_cell())
             .await
             .map_err(|e| broken(&e))?;
@@ -149,7 +159,15 @@ impl<S: Last> Stage<S> {
         let server_ends = server.abort_handle();
         let watch = tokio::spawn(watch_server(server, address, self.failing.clone()));
         let canceller = tokio::spawn(async move {
-            cancel.cancelled().await;
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => {}
+                () = pause.cancelled() => {
+                    let why = "its user wanted it so".to_owned();
+                    let _ = conductor.cast(ConductorMsg::Pause { why });
+                    cancel.cancelled().await;
+                }
+            }
             let why = "the user ended it".to_owned();
             let _ = conductor.cast(ConductorMsg::Cancel { why });
         });

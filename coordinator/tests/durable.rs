@@ -84,8 +84,8 @@ async fn the_vms_are_charged_for_the_time_without_a_coordinator() {
     const OUTAGE: Duration = Duration::from_millis(700);
     let dir = tempfile::tempdir().unwrap();
     let (runtime, coordinator) = start_apart(live(1, 1, dir.path())).await;
-    let address = coordinator.address;
-    let mut worker = FakeWorker::new("w", 1, address);
+    let address = coordinator.at.address;
+    let mut worker = FakeWorker::new("w", 1, &coordinator.at);
     worker.join().await;
     let vm = created(&worker.commands().await);
     worker.report(vm_created(vm)).await;

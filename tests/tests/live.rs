@@ -144,20 +144,40 @@ fn wait_for_event(out: &Path, what: &str, wanted: impl Fn(&Value) -> bool) {
     });
 }
 
+/// What is said of a run after this many lines of its log.
+fn wait_for_report(out: &Path, report: &str, after: usize) {
+    wait_for_event(out, report, |e| {
+        e["report"] == report && e["seq"].as_u64().is_some_and(|seq| seq >= after as u64)
+    });
+}
+
+/// The workers that a process has started.
+fn workers_of(pid: u32) -> Vec<Pid> {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    let children =
+        tasks.flatten().filter_map(|t| fs::read_to_string(t.path().join("children")).ok());
+    let is_worker = |pid: &i32| {
+        fs::read_to_string(format!("/proc/{pid}/cmdline"))
+            .is_ok_and(|line| line.split('\0').any(|word| word == "worker"))
+    };
+    let all: Vec<i32> =
+        children.flat_map(|c| c.split(' ').flat_map(str::parse).collect::<Vec<_>>()).collect();
+    all.into_iter().filter(is_worker).map(Pid::from_raw).collect()
+}
+
 #[test]
-fn a_run_ended_half_way_leaves_nothing_and_a_killed_one_can_go_on() {
+fn a_run_that_is_stopped_or_killed_leaves_nothing_and_goes_on() {
     let Some(_turn) = live_turn() else { return };
     let before = traces();
     let folder = tempfile::tempdir().unwrap();
     let (file, out) = (experiment(folder.path(), HIBERNATES), folder.path().join("out"));
     let (file, dir) = (file.to_str().unwrap(), out.to_str().unwrap());
-    let end_with = |signal, report: &str| {
-        let mut run = Command::new(dormouse())
-            .args(["run", file, "--live", "--speedup", "30", "--quiet", "--out", dir])
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        wait_for_event(&out, report, |e| e["report"] == report);
+    let begin = |args: &[&str]| {
+        let mut run = Command::new(dormouse());
+        run.args(args).arg("--quiet").stdout(Stdio::piped()).stderr(Stdio::piped());
+        run.spawn().unwrap()
+    };
+    let end_with = |run: Child, signal| {
         // Nobody takes its folder from it.
         for other in [&["resume", dir][..], &["run", file, "--out", dir, "--force"]] {
             let refused = Command::new(dormouse()).args(other).output().unwrap();
@@ -166,16 +186,24 @@ fn a_run_ended_half_way_leaves_nothing_and_a_killed_one_can_go_on() {
             assert!(said.contains("a run is under way there"), "{other:?}: {said}");
         }
         kill(Pid::from_raw(run.id().cast_signed()), signal).unwrap();
-        run.wait().unwrap()
+        run.wait_with_output().unwrap()
     };
-    // Told to end, it says what came of it until then.
-    let status = end_with(Signal::SIGTERM, "task-started");
-    assert_eq!(status.code(), Some(1));
-    assert_eq!(summary(&out)["tasks"]["total"], 8);
+    let lines = || fs::read_to_string(out.join("events.jsonl")).unwrap().lines().count();
+    // Told to stop, it says how to go on with it.
+    let run = begin(&["run", file, "--live", "--speedup", "30", "--out", dir]);
+    wait_for_report(&out, "task-started", 0);
+    let stopped = end_with(run, Signal::SIGTERM);
+    assert_eq!(stopped.status.code(), Some(1), "{}", text(&stopped));
+    let said = text(&stopped);
+    assert!(said.contains("paused") && said.contains(&format!("dormouse resume {dir}")), "{said}");
+    assert!(!out.join("summary.json").exists());
     nothing_is_left_but(&before);
 
     // Killed, its workers notice and clean up; only a folder in memory waits for the next start.
-    end_with(Signal::SIGKILL, "checkpoint-taken");
+    let after = lines();
+    let run = begin(&["resume", dir]);
+    wait_for_report(&out, "checkpoint-taken", after);
+    end_with(run, Signal::SIGKILL);
     let before: Vec<_> = before
         .into_iter()
         .chain(traces().into_iter().filter(|t| t.starts_with("/dev/shm")))
@@ -185,11 +213,21 @@ fn a_run_ended_half_way_leaves_nothing_and_a_killed_one_can_go_on() {
     let refused = refused.unwrap();
     assert_eq!(refused.status.code(), Some(2), "{}", text(&refused));
     assert!(text(&refused).contains("dormouse resume"), "{}", text(&refused));
-    // The log goes on where it ends, the tasks from their last checkpoints.
-    dormouse_says(&["resume", dir]);
+
+    // The log goes on where it ends, the tasks from their last checkpoints. A worker that dies is
+    // started again.
+    let after = lines();
+    let run = begin(&["resume", dir]);
+    wait_for_report(&out, "task-started", after);
+    for worker in workers_of(run.id()) {
+        kill(worker, Signal::SIGKILL).unwrap();
+    }
+    let ended = run.wait_with_output().unwrap();
+    assert!(ended.status.success(), "{}", text(&ended));
+    assert!(text(&ended).contains("was started again"), "{}", text(&ended));
     assert_eq!(summary(&out)["tasks"]["verified"], 8);
     let notes = summary(&out)["fidelity"]["notes"].to_string();
-    assert!(notes.contains("its coordinator was away for up to"), "{notes}");
+    assert!(notes.contains("resumed 2 times: its coordinator was away for up to"), "{notes}");
     no_work_is_done_twice(&events(&out));
     dormouse_says(&["check", dir]);
     let replayed = dormouse_says(&["replay", dir]);

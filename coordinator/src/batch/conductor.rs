@@ -371,7 +371,8 @@ impl Actor for BatchConductor {
             ConductorMsg::Lost { why, .. } => state.lose(why),
             ConductorMsg::Tick => state.tick(),
             ConductorMsg::StillStuck { .. } | ConductorMsg::SayClock => {}
-            ConductorMsg::Cancel { why } => state.cancel(why),
+            // It can't be gone on with, so it ends.
+            ConductorMsg::Cancel { why } | ConductorMsg::Pause { why } => state.cancel(why),
             ConductorMsg::Close => {
                 tracing::warn!("the worker did not report its machine gone in time");
                 if let Some(worker) = &mut state.worker {

@@ -232,6 +232,7 @@ impl BoundBatch {
             address,
             secret,
             cancel: live.cancel,
+            pause: CancellationToken::new(),
         };
         let args = BatchArgs {
             plan,

@@ -157,6 +157,7 @@ pub fn live(tasks: usize, vcpus: u32, out: &Path) -> LiveRun {
         limit: Time::from_secs(1_000_000),
         observer: Observer::default(),
         cancel: CancellationToken::new(),
+        pause: CancellationToken::new(),
         resume: false,
     }
 }

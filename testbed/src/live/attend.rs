@@ -46,8 +46,12 @@ pub(super) struct Attendance<'a> {
     pub(super) local_workers: u32,
     /// The folder for the workers' logs.
     pub(super) out: &'a Path,
+    /// Stops the run, to be gone on with, where that can be.
+    pub(super) pause: CancellationToken,
     /// Ends the run.
     pub(super) cancel: CancellationToken,
+    /// A worker that dies is started again.
+    pub(super) revive: bool,
     /// How it goes.
     pub(super) seen: watch::Receiver<Progress>,
 }
@@ -62,7 +66,8 @@ pub(super) async fn attend<T>(
     attendance: Attendance<'_>,
     show: &mut impl FnMut(&Progress),
 ) -> Result<T, LiveError> {
-    let Attendance { address, secret, local_workers, out, cancel, seen } = attendance;
+    let Attendance { address, secret, local_workers, out, pause, cancel, revive, seen } =
+        attendance;
     let mut workers = match local_workers {
         0 => {
             let secret = secret.display();
@@ -81,16 +86,21 @@ pub(super) async fn attend<T>(
     let done = loop {
         tokio::select! {
             done = &mut running => break done,
-            _ = interrupt.recv() => cancel.cancel(),
-            _ = terminate.recv() => cancel.cancel(),
+            _ = interrupt.recv() => stop(&pause, &cancel),
+            _ = terminate.recv() => stop(&pause, &cancel),
             _ = look.tick() => {
                 let now = *seen.borrow();
                 show(&now);
+                if revive && now.begun && !now.over
+                    && let Some(workers) = &mut workers
+                {
+                    workers.revive();
+                }
                 if !now.over && deserted.is_none()
                     && let Some(why) = workers.as_mut().and_then(LocalWorkers::all_gone)
                 {
                     deserted = Some(why);
-                    cancel.cancel();
+                    pause.cancel();
                 }
             }
         }
@@ -103,4 +113,9 @@ pub(super) async fn attend<T>(
         (_, Some(why)) => Err(LiveError::NoWorkers(why)),
         (done, None) => Ok(done?),
     }
+}
+
+/// What a signal does: the first one stops the run, to be gone on with; the next one ends it.
+fn stop(pause: &CancellationToken, cancel: &CancellationToken) {
+    if pause.is_cancelled() { cancel.cancel() } else { pause.cancel() }
 }

@@ -99,7 +99,10 @@ async fn to_the_end(
     .await?;
     let (address, secret) = (bound.address(), bound.secret_file());
     let local_workers = u32::from(local);
-    let attendance = Attendance { address, secret, local_workers, out: &out, cancel, seen };
+    // It can't be gone on with: it is ended at once, and so it is without its machine.
+    let (pause, revive, out) = (cancel.clone(), false, &out);
+    let attendance =
+        Attendance { address, secret, local_workers, out, pause, cancel, revive, seen };
     attend(bound.conduct(), attendance, &mut show).await
 }
 

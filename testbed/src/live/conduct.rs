@@ -121,13 +121,15 @@ async fn to_the_end(
     mut show: impl FnMut(&Progress),
 ) -> Result<Conducted, LiveError> {
     let Conduct { header, scheduler, rehearsal, listen, local_workers, out, resume } = conduct;
-    let cancel = CancellationToken::new();
+    let (pause, cancel) = (CancellationToken::new(), CancellationToken::new());
     let (progress, seen) = watch::channel(Progress::default());
     let mut live = live_run(header, scheduler, rehearsal, listen, &out, progress, cancel.clone())?;
-    live.resume = resume;
+    (live.resume, live.pause) = (resume, pause.clone());
     let bound = live.bind().await?;
     let (address, secret) = (bound.address(), bound.secret_file());
-    let attendance = Attendance { address, secret, local_workers, out: &out, cancel, seen };
+    let (out, revive) = (&out, true);
+    let attendance =
+        Attendance { address, secret, local_workers, out, pause, cancel, revive, seen };
     attend(bound.conduct(), attendance, &mut show).await
 }
 
@@ -164,6 +166,7 @@ fn live_run(
         limit: Time::ZERO + setup.bag.deadline.times(10) + Span::from_secs(3_600),
         observer: Observer { steps: None, progress: Some(progress) },
         cancel,
+        pause: CancellationToken::new(),
         resume: false,
     })
 }

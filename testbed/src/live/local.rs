@@ -27,9 +27,18 @@ pub(super) struct LocalWorkers {
 #[derive(Debug)]
 struct Worker {
     name: String,
+    command: Command,
     child: Child,
     log: PathBuf,
+    born: Instant,
+    /// How often one after the other it died young.
+    died_young: u32,
 }
+
+/// A worker that lives shorter than this dies young.
+const YOUNG: Duration = Duration::from_secs(10);
+/// It is not started again after it has died young this often.
+const OFTEN: u32 = 3;
 
 /// Memory where there is a file system for it, so that images are written as fast as they are
 /// dumped and no disk stands still for their removal; else the folder for temporary files.
@@ -78,8 +87,11 @@ impl LocalWorkers {
         for n in 0..count {
             let name = format!("local-{n}");
             let log = logs.join(format!("worker-{n}.log"));
-            let output = File::create(&log)?;
-            let child = Command::new(&program)
+            // What it says in a second life stands below what it said in the first.
+            let output = File::options().create(true).append(true).open(&log)?;
+            output.set_len(0)?;
+            let mut command = Command::new(&program);
+            command
                 .arg("worker")
                 .args(["--coordinator", &coordinator.to_string(), "--name", &name, "--root"])
                 .arg(all._roots.path().join(&name))
@@ -87,11 +99,36 @@ impl LocalWorkers {
                 .arg(secret)
                 .stdin(Stdio::null())
                 .stdout(output.try_clone()?)
-                .stderr(output)
-                .spawn()?;
-            all.workers.push(Worker { name, child, log });
+                .stderr(output);
+            let (child, born) = (command.spawn()?, Instant::now());
+            all.workers.push(Worker { name, command, child, log, born, died_young: 0 });
         }
         Ok(all)
+    }
+
+    /// Starts workers again that have ended, unless they never live long.
+    pub(super) fn revive(&mut self) {
+        for worker in &mut self.workers {
+            let Ok(Some(status)) = worker.child.try_wait() else { continue };
+            let young = worker.born.elapsed() < YOUNG;
+            worker.died_young = if young { worker.died_young + 1 } else { 0 };
+            if worker.died_young > OFTEN {
+                continue;
+            }
+            match worker.command.spawn() {
+                Ok(child) => {
+                    eprintln!(
+                        "dormouse: worker {} ended with {status} and was started again",
+                        worker.name
+                    );
+                    (worker.child, worker.born) = (child, Instant::now());
+                }
+                Err(error) => {
+                    worker.died_young = OFTEN;
+                    tracing::warn!(%error, worker = worker.name, "it can't be started again");
+                }
+            }
+        }
     }
 
     /// If all workers have ended, how the first of them did, in its own last words.
