@@ -48,6 +48,14 @@ pub enum Error {
         /// Why.
         source: Box<cgroup::Error>,
     },
+    /// The task's process.
+    #[error("the checkpoint of {task} failed: the size of its memory is not known")]
+    Process {
+        /// Whose.
+        task: TaskName,
+        /// Why.
+        source: process::Error,
+    },
     /// There is nothing to restore from.
     #[error("{task} has no undamaged checkpoint ({} damaged)", damaged.len())]
     NoCheckpoint {
@@ -111,7 +119,17 @@ pub struct Restored {
     pub took: Duration,
 }
 
+/// What CRIU copies at least, in bytes per second: a disk that is slow and shared does more.
+const SLOWEST: u64 = 16 << 20;
+
+/// How long CRIU may take for so much memory, whose task must not be taken for lost meanwhile.
+fn copying(bytes: u64) -> Duration {
+    Duration::from_micros(bytes.saturating_mul(1_000_000) / SLOWEST)
+}
+
 /// Takes and restores checkpoints. Calls for different tasks may run at the same time.
+///
+/// Their deadlines are those of tasks without memory: CRIU has longer the more there is to copy.
 #[derive(Debug)]
 pub struct Checkpointer {
     criu: Criu,
@@ -207,6 +225,9 @@ impl Checkpointer {
         progress: impl FnOnce() -> Progress,
     ) -> Result<Taken> {
         let started = Instant::now();
+        let memory = process::resident_bytes(pid)
+            .map_err(|source| Error::Process { task: name.clone(), source })?;
+        let deadline = deadline + copying(memory);
         let stored = |source| Error::Store { task: name.clone(), source };
         // Only once CRIU is at the task: however late CRIU is, the task does no work without quota.
         let mut lifted = Vec::new();
@@ -299,6 +320,7 @@ impl Checkpointer {
             };
             let directory = self.tasks.join(name.path());
             checkpoint.restore_files(&directory).map_err(stored)?;
+            let deadline = deadline + copying(checkpoint.manifest().bytes());
             match self.restore_verifying(&checkpoint, (vm, vcpu, slot), deadline, before_running) {
                 (_, Err(error)) => damaged.push(Damaged { sequence, error }),
                 (Ok(task), Ok(())) => {

@@ -20,7 +20,9 @@ pub(crate) mod limit {
 
     /// A program's birth up to its first own instruction.
     pub(crate) const BIRTH: Duration = Duration::from_secs(10);
+    /// Of a task without memory: see [`Checkpointer`](crate::checkpointer::Checkpointer).
     pub(crate) const DUMP: Duration = Duration::from_secs(30);
+    /// As for a dump.
     pub(crate) const RESTORE: Duration = Duration::from_secs(30);
     pub(crate) const FREEZE: Duration = Duration::from_secs(10);
     pub(crate) const KILL: Duration = Duration::from_secs(10);

@@ -125,7 +125,7 @@ fn one_life(
     let dial = Dial {
         endpoint: endpoint.clone(),
         credentials: credentials.clone(),
-        hello: hello(config, prepared),
+        hello: hello(config, prepared)?,
         patience: config.patience,
         hold: config.hold,
     };
@@ -149,17 +149,18 @@ fn one_life(
     end
 }
 
-fn hello(config: &Config, prepared: &Prepared) -> Hello {
-    let version = if prepared.tree.hierarchy().is_v2() { "v2" } else { "v1" };
-    Hello {
+fn hello(config: &Config, prepared: &Prepared) -> Result<Hello> {
+    let hierarchy = prepared.tree.hierarchy();
+    let version = if hierarchy.is_v2() { "v2" } else { "v1" };
+    Ok(Hello {
         worker: config.name.clone(),
         incarnation: incarnation(),
         millicores: config.millicores,
-        memory_bytes: memory::available_bytes(),
+        memory_bytes: memory::available_bytes(hierarchy).map_err(AgentError::Cgroup)?,
         cgroup_version: version.to_owned(),
         criu_version: prepared.criu.as_ref().map(|(_, v)| v.to_string()).unwrap_or_default(),
         protocol: PROTOCOL,
-    }
+    })
 }
 
 /// A number no former life of this worker has had: the time of its birth, in nanoseconds.

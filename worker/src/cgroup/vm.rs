@@ -3,16 +3,15 @@
 use std::{
     collections::BTreeSet,
     path::PathBuf,
-    sync::Mutex,
+    sync::{Mutex, atomic::AtomicU64},
     time::{Duration, Instant},
 };
 
-use cgroups_rs::fs::memory::MemController;
 use nix::sched::CpuSet;
 
 use super::{
     Controller, CpuQuota, Entry, Error, Hierarchy, Result, Throttling, Took, bandwidth::Bandwidth,
-    cpu, delegate, file, freezer, procs, tree,
+    cpu, delegate, file, freezer, memory, procs, tree,
 };
 
 /// One of a vCPU's two tier groups. Which is foreground changes; which is which does not.
@@ -53,6 +52,9 @@ pub struct Vm {
     relative: PathBuf,
     vcpus: u32,
     period_us: u64,
+    pub(super) memory_limit: Option<u64>,
+    /// Kills for want of memory of which somebody was told.
+    pub(super) oom_kills_said: AtomicU64,
     /// Of each vCPU; locked while it is written to the kernel.
     pub(super) bandwidths: Mutex<Vec<Bandwidth>>,
 }
@@ -84,19 +86,13 @@ impl Vm {
             relative,
             vcpus,
             period_us,
+            memory_limit,
+            oom_kills_said: AtomicU64::new(0),
             bandwidths: Mutex::new(vec![Bandwidth::default(); vcpus as usize]),
         };
         let v2 = vm.hierarchy.is_v2();
         if let Some(bytes) = memory_limit {
-            let path = vm.group(Controller::Memory);
-            MemController::new(path.clone(), path.clone(), v2)
-                .set_limit(i64::try_from(bytes).unwrap_or(i64::MAX))
-                .map_err(|source| Error::Setting {
-                    path,
-                    setting: "the memory limit",
-                    value: format!("{bytes} bytes"),
-                    source: Box::new(source),
-                })?;
+            memory::set_limit(&vm.group(Controller::Memory), v2, bytes)?;
         }
         if v2 {
             delegate::enable(&vm.group(Controller::Cpu), &["cpu"])?;
@@ -263,19 +259,6 @@ impl Vm {
         cpu::throttling(&group, self.hierarchy.is_v2())
     }
 
-    /// Memory charged to the VM, in bytes.
-    ///
-    /// # Errors
-    /// Where the counter cannot be read.
-    pub fn memory_bytes(&self) -> Result<u64> {
-        let group = self.group(Controller::Memory);
-        file::read_u64(&group.join(if self.hierarchy.is_v2() {
-            "memory.current"
-        } else {
-            "memory.usage_in_bytes"
-        }))
-    }
-
     /// The processes of the VM, as PIDs of the caller's PID namespace.
     ///
     /// # Errors
@@ -308,7 +291,7 @@ impl Vm {
         Ok(())
     }
 
-    fn group(&self, controller: Controller) -> PathBuf {
+    pub(super) fn group(&self, controller: Controller) -> PathBuf {
         self.hierarchy.group(controller, &self.relative)
     }
 
@@ -423,6 +406,13 @@ mod tests {
         assert_eq!(vm.pids().unwrap(), BTreeSet::from([4711]));
         assert_eq!(vm.entry(0, Slot::A).unwrap().files.len(), 4);
 
+        let oom = at("memory/dormouse-1-2-3/vm7/memory.oom_control");
+        fs::write(&oom, "oom_kill_disable 0\nunder_oom 0\noom_kill 0\n").unwrap();
+        assert!(!vm.has_lost_one_for_memory().unwrap());
+        fs::write(&oom, "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n").unwrap();
+        let lost = [(); 3].map(|()| vm.has_lost_one_for_memory().unwrap());
+        assert_eq!(lost, [true, true, false]);
+
         vm.freeze(Duration::from_secs(1)).unwrap();
         assert!(vm.is_frozen().unwrap());
         assert_eq!(text(at("cpu/dormouse-1-2-3/vm7/cpu0/cpu.cfs_quota_us")), "5000");
@@ -527,5 +517,9 @@ mod tests {
         assert_eq!(text(vm_dir.join("cgroup.freeze")), "1");
         assert_eq!(text(vm_dir.join("cpu0/cpu.max")), "5000 20000");
         assert_eq!(vm.memory_bytes().unwrap(), 4096);
+        let events = "low 0\nhigh 0\nmax 9\noom 1\noom_kill 1\noom_group_kill 0\n";
+        fs::write(vm_dir.join("memory.events"), events).unwrap();
+        assert!(vm.has_lost_one_for_memory().unwrap());
+        assert!(!vm.has_lost_one_for_memory().unwrap());
     }
 }

@@ -273,6 +273,27 @@ pub(crate) fn deadline() {
     assert_eq!(restored.task.wait(SOON).unwrap(), Some(Ended::Killed(9)));
 }
 
+/// What there is to copy is no reason to give a task up.
+pub(crate) fn memory_has_its_time() {
+    let (mut worker, _directory) = Worker::temporary();
+    let vm = worker.vm(1);
+    let task = worker.start_task(&name("t"), &vm, &["count", "64", "1000000000"]);
+    worker.await_step(&name("t"), 1);
+    let checkpointer = worker.checkpointer();
+    let (brief, seats) = (Duration::from_millis(1), (&vm, &[(0, Slot::A)][..]));
+    let take = |after| {
+        checkpointer.take_tree(&name("t"), task.pid(), seats, after, brief, Progress::default)
+    };
+    take(AfterDump::Continue).unwrap();
+    take(AfterDump::Kill).unwrap();
+    assert_eq!(task.wait(SOON).unwrap(), Some(Ended::Killed(9)));
+    let restored = checkpointer.restore(&name("t"), &vm, 0, Slot::A, brief).unwrap();
+    restored.task.kill().unwrap();
+    assert_eq!(restored.task.wait(SOON).unwrap(), Some(Ended::Killed(9)));
+    let error = take(AfterDump::Kill).unwrap_err();
+    assert!(matches!(error, checkpointer::Error::Process { .. }), "{error:?}");
+}
+
 /// A CRIU that dies with its code in the task has spoilt it, which then stands still.
 pub(crate) fn a_criu_that_dies() {
     let (mut worker, _directory) = Worker::temporary();

@@ -191,6 +191,9 @@ pub(crate) fn memory_counts_against_the_vm() {
     assert_eq!(small.wait(SOON).unwrap(), KILLED);
     let large = worker.start_task(&name("large"), &vm, &["count", "64", "1"]);
     assert_eq!(large.wait(SOON).unwrap(), KILLED, "the limit is enforced");
+    // The other was killed too, but not for that.
+    assert!(vm.has_lost_one_for_memory().unwrap());
+    assert!(!vm.has_lost_one_for_memory().unwrap());
     let _ = worker.vm(1);
 }
 

@@ -46,6 +46,7 @@ const TESTS: &[Test] = &[
     Test("damaged_images_fall_back", &[Cgroup, Criu], checkpoints::damaged_images_fall_back),
     Test("a_refused_restore_leaves_nothing", &[Cgroup, Criu], checkpoints::a_refused_restore),
     Test("criu_is_killed_at_the_deadline", &[Cgroup, Criu], checkpoints::deadline),
+    Test("memory_has_its_time", &[Cgroup, Criu], checkpoints::memory_has_its_time),
     Test("a_criu_that_dies_spoils_its_task", &[Cgroup, Criu], checkpoints::a_criu_that_dies),
     Test("checkpoints_at_the_same_time", &[Cgroup, Criu], checkpoints::at_the_same_time),
     Test("another_worker_restores", &[Cgroup, Criu], checkpoints::another_worker_restores),

@@ -94,7 +94,7 @@ impl Owner {
             let killed = JobKilled { job: job_ref, done_ppm, uses, ledger };
             self.host.report(report(report::Report::JobKilled(killed)));
         } else {
-            match verdict(&self.host, &job.name, ended) {
+            match verdict(&self.host, &job.name, ended, &self.groups) {
                 Ok((verified, result)) => {
                     let job_ref = job_ref.map(|job| JobRef { at_us, ..job });
                     let finished =

@@ -55,7 +55,7 @@ impl Owner {
         if silent && ended == Ended::Exited(0) {
             return self.say_finished(key, true, String::new());
         }
-        match verdict(&self.host, &name, ended) {
+        match verdict(&self.host, &name, ended, &self.groups) {
             Ok((verified, result)) => self.work_is_done(key, verified, result),
             Err(why) => self.fail_attempt(key, why),
         }
