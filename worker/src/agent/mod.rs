@@ -22,8 +22,10 @@
 
 mod config;
 mod cores;
+mod destroy;
 mod error;
 mod fault;
+mod gate;
 mod host;
 mod launch;
 mod life;
@@ -39,6 +41,7 @@ mod run;
 mod session;
 mod snapshot;
 mod transfer;
+mod urgent;
 mod verdict;
 mod vm;
 mod watch;
