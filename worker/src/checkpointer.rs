@@ -78,6 +78,9 @@ impl Error {
 pub type BeforeRunning<'a> =
     dyn FnMut() -> std::result::Result<(), Box<dyn std::error::Error + Send + Sync>> + Send + 'a;
 
+/// What is done just before a task is stopped for its checkpoint, or why it must not be.
+pub type Begin<'a> = dyn FnMut() -> Step + 'a;
+
 /// What is done once a task stands still for its checkpoint, and how much CPU time it has had.
 pub type OnceStopped<'a> = dyn FnMut(u64) -> Step + 'a;
 
@@ -151,31 +154,51 @@ impl Checkpointer {
         &self.store
     }
 
+    /// [`Checkpointer::take_with`] nothing to be done before the task is stopped.
+    ///
+    /// # Errors
+    /// See there.
+    #[expect(clippy::too_many_arguments, reason = "each says one thing about the checkpoint")]
+    pub fn take(
+        &self,
+        name: &TaskName,
+        pid: i32,
+        place: (&Vm, u32, Slot),
+        after: AfterDump,
+        deadline: Duration,
+        stopped: &mut OnceStopped<'_>,
+        progress: impl FnOnce() -> Progress,
+    ) -> Result<Snapped> {
+        self.take_with(name, pid, place, after, deadline, (&mut || Ok(()), stopped), progress)
+    }
+
     /// Takes a checkpoint of the task `name`, which is the process `pid` in `slot` of vCPU `vcpu`
     /// of `vm`.
     ///
     /// The task stands still from just before CRIU comes to it, and its slot's quota is lifted from
     /// then on: it does nothing of its own without. It stands still in its images, too, and where
-    /// it isn't killed also when this returns ([`crate::process::resume`]). `stopped` is called
-    /// once it stands still, and `progress` is asked when its memory is in the images. The VM must
-    /// not be frozen.
+    /// it isn't killed also when this returns ([`crate::process::resume`]). `begin` is called just
+    /// before it is stopped: if it fails, nothing has been done to it. `stopped` is called once it
+    /// stands still, and `progress` is asked when its memory is in the images. The VM must not be
+    /// frozen from `begin` on.
     ///
     /// # Errors
     /// Nothing of the checkpoint is left then; the task may stand still, and must not go on where it
     /// may be damaged ([`Error::may_have_damaged`]).
     #[expect(clippy::too_many_arguments, reason = "each says one thing about the checkpoint")]
-    pub fn take(
+    pub fn take_with(
         &self,
         name: &TaskName,
         pid: i32,
         (vm, vcpu, slot): (&Vm, u32, Slot),
         after: AfterDump,
         deadline: Duration,
-        stopped: &mut OnceStopped<'_>,
+        (begin, stopped): (&mut Begin<'_>, &mut OnceStopped<'_>),
         progress: impl FnOnce() -> Progress,
     ) -> Result<Snapped> {
         let mut before = None;
         let mut halt = |lift: &mut dyn FnMut() -> cgroup::Result<()>| {
+            begin()?;
             process::ask_to_stop(pid)?;
             lift()?;
             process::await_stop(pid, deadline)?;

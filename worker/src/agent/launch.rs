@@ -10,9 +10,10 @@ use dormouse_proto::v1::{CheckpointRef, StartTask};
 use dormouse_tasks::progress::{self, ProgressReader, State};
 use dormouse_units::{Attempt, Ppm, TaskId};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use tokio::task::spawn_blocking;
+use tokio::{sync::OwnedSemaphorePermit, task::spawn_blocking};
 
 use super::{
+    gate::{Gate, Inside, Pass},
     host::{Host, limit},
     report::explain,
     snapshot::go_on_with_clock,
@@ -35,6 +36,7 @@ const OLDER: u32 = 2;
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
     pub(crate) groups: Arc<cgroup::Vm>,
+    pub(crate) gate: Arc<Gate>,
     pub(crate) cpu: u32,
     pub(crate) slot: Slot,
 }
@@ -63,47 +65,116 @@ pub(crate) struct Birth {
 const AT_ONCE: Duration = Duration::from_millis(20);
 
 /// Starts or restores the task; what went wrong, in words, otherwise. Nothing runs then.
+///
+/// Where the VM freezes meanwhile it goes on with the thaw, and what failed for that is tried
+/// again. A checkpoint is fetched all the same: that is the worker's doing, not the VM's.
 pub(crate) async fn launch(
+    host: Arc<Host>,
+    place: Place,
+    pass: Pass,
+    name: TaskName,
+    order: StartTask,
+) -> Result<Birth, String> {
+    let restores = order.checkpoint > 0 && host.checkpointer.is_some() && !is_silent(&order);
+    if restores {
+        bring_checkpoint(&host, &pass, &name, &order).await?;
+    }
+    let mut way = match restores {
+        true => Way::Restored,
+        false if is_silent(&order) => Way::Silent,
+        false => Way::FromScratch,
+    };
+    let begun = Begun { host, place, name, order };
+    loop {
+        pass.thawed().await.map_err(|e| explain(&e))?;
+        let permit = match way {
+            Way::Restored => Some(begun.turn_at_criu(&pass).await?),
+            Way::FromScratch | Way::Silent => None,
+        };
+        // It may have been frozen while this waited, and CRIU is others' then.
+        let Some(inside) = pass.birth() else { continue };
+        let meanwhile = pass.stopwatch();
+        match begun.birth(way, &pass, inside, permit).await {
+            Ok(Some(birth)) => return Ok(birth),
+            Ok(None) => {
+                tracing::warn!(task = %begun.name, "no checkpoint can be restored: from scratch");
+                way = Way::FromScratch;
+            }
+            Err(why) if pass.check().is_ok() && !meanwhile.stood().is_zero() => {
+                tracing::warn!(why, task = %begun.name, "a freeze was in the way of its start");
+            }
+            Err(why) => return Err(why),
+        }
+    }
+}
+
+/// How a task comes to life.
+#[derive(Clone, Copy)]
+enum Way {
+    Restored,
+    FromScratch,
+    Silent,
+}
+
+/// A launch for which all is here.
+#[derive(Clone)]
+struct Begun {
     host: Arc<Host>,
     place: Place,
     name: TaskName,
     order: StartTask,
-) -> Result<Birth, String> {
-    if is_silent(&order) {
-        return blocking(move || without_words(&host, &place, &order)).await;
-    }
-    if order.checkpoint > 0 && host.checkpointer.is_some() {
-        if let Some(birth) = from_checkpoint(&host, &place, &name, &order).await? {
-            return Ok(birth);
-        }
-        tracing::warn!(task = %name, "no checkpoint is left to restore: it starts from scratch");
-    }
-    blocking(move || from_scratch(&host, &place, &name, &order)).await
 }
 
-/// Restores the newest sound checkpoint; `None` where there is none.
-async fn from_checkpoint(
+impl Begun {
+    async fn turn_at_criu(&self, pass: &Pass) -> Result<OwnedSemaphorePermit, String> {
+        let turn = pass.unless_revoked(Arc::clone(&self.host.criu).acquire_owned()).await;
+        turn.map_err(|e| explain(&e))?.map_err(|e| explain(&e))
+    }
+
+    /// Brings the task to life in a thread; `None` where there is nothing to be restored.
+    async fn birth(
+        &self,
+        way: Way,
+        pass: &Pass,
+        inside: Inside,
+        permit: Option<OwnedSemaphorePermit>,
+    ) -> Result<Option<Birth>, String> {
+        let (begun, allowed) = (self.clone(), pass.clone());
+        let working = blocking(move || {
+            let Self { host, place, name, order } = begun;
+            let born = match way {
+                Way::Restored => restore(&host, &place, &allowed, &name, &order),
+                Way::FromScratch => from_scratch(&host, &place, &allowed, &name, &order).map(Some),
+                Way::Silent => without_words(&host, &place, &order).map(Some),
+            };
+            drop(inside);
+            born
+        });
+        tokio::pin!(working);
+        tokio::select! {
+            born = &mut working => return born,
+            () = pass.frozen() => {}
+        }
+        // Frozen with its VM, it uses nothing that others wait for.
+        drop(permit);
+        working.await
+    }
+}
+
+/// Sees to it that the newest sound checkpoint is here, if there is one.
+async fn bring_checkpoint(
     host: &Arc<Host>,
-    place: &Place,
+    pass: &Pass,
     name: &TaskName,
     order: &StartTask,
-) -> Result<Option<Birth>, String> {
+) -> Result<(), String> {
     let here = {
         let (host, name) = (Arc::clone(host), name.clone());
         let newest = (u64::from(order.checkpoint), order.checkpoint_attempt);
         blocking(move || is_sound(&host, &name, newest)).await?
     };
-    if !here {
-        fetch_newest(host, order).await?;
-    }
-    let permit = Arc::clone(&host.criu).acquire_owned().await.map_err(|e| explain(&e))?;
-    let (host, place, name, order) = (Arc::clone(host), place.clone(), name.clone(), order.clone());
-    blocking(move || {
-        let birth = restore(&host, &place, &name, &order);
-        drop(permit);
-        birth
-    })
-    .await
+    pass.check().map_err(|e| explain(&e))?;
+    if here { Ok(()) } else { fetch_newest(host, pass, order).await }
 }
 
 /// Whether the local copy of a checkpoint, taken by this attempt, can be used. Newer ones, of
@@ -127,18 +198,18 @@ fn is_sound(host: &Host, name: &TaskName, (newest, by): (u64, u32)) -> Result<bo
 }
 
 /// Fetches the newest sound one the coordinator has. None at all is no error.
-async fn fetch_newest(host: &Host, order: &StartTask) -> Result<(), String> {
+async fn fetch_newest(host: &Host, pass: &Pass, order: &StartTask) -> Result<(), String> {
     let oldest = order.checkpoint.saturating_sub(OLDER).max(1);
     for checkpoint in (oldest..=order.checkpoint).rev() {
         let (run, attempt) = (host.run.clone(), order.checkpoint_attempt);
         let reference = CheckpointRef { run, task: order.task, checkpoint, attempt };
-        match transfer::fetch(host, reference).await {
+        match transfer::fetch(host, pass, reference).await {
             Ok(()) => return Ok(()),
             Err(error @ FetchError::Absent(_)) => {
                 let why = explain(&error);
                 tracing::warn!(why, task = order.task, checkpoint, "a checkpoint cannot be had");
             }
-            Err(error @ FetchError::Transport(_)) => {
+            Err(error @ (FetchError::Transport(_) | FetchError::Revoked(_))) => {
                 return Err(format!("checkpoint {checkpoint}: {}", explain(&error)));
             }
         }
@@ -149,16 +220,20 @@ async fn fetch_newest(host: &Host, order: &StartTask) -> Result<(), String> {
 fn restore(
     host: &Host,
     place: &Place,
+    pass: &Pass,
     name: &TaskName,
     order: &StartTask,
 ) -> Result<Option<Birth>, String> {
     let Some(checkpointer) = &host.checkpointer else { return Ok(None) };
     claim(host, name, order)?;
-    let Place { groups, cpu, slot } = place;
+    let Place { groups, cpu, slot, .. } = place;
     let before = base(place)?;
     // It comes to life standing still, and gets there late under its quota.
     let lifted = groups.lift_quota(*cpu, *slot).map_err(|e| explain(&e))?;
-    let restored = match checkpointer.restore(name, groups, *cpu, *slot, limit::RESTORE) {
+    let mut wanted = || Ok(pass.check()?);
+    let restored =
+        checkpointer.restore_with(name, groups, *cpu, *slot, limit::RESTORE, &mut wanted);
+    let restored = match restored {
         Ok(restored) => restored,
         Err(checkpointer::Error::NoCheckpoint { .. }) => return Ok(None),
         Err(error) => return Err(explain(&error)),
@@ -170,22 +245,25 @@ fn restore(
         let page = ProgressReader::open(host.workspace().task(name).join(PROGRESS))
             .map_err(|e| explain(&e))?;
         let was = page.read().unwrap_or_default();
+        // Another attempt may have the place by now.
+        pass.check().map_err(|e| explain(&e))?;
         go_on_with_clock(host, name, &page, pid)?;
         Ok((page, was, base(place)?))
     });
     drop(lifted);
     let seen = standing.and_then(|(page, was, born)| {
         resume(pid).map_err(|e| explain(&e))?;
-        first_instruction(&page, &restored.task, was.heartbeat)?;
+        first_instruction(&page, pass, &restored.task, was.heartbeat)?;
         let came_with = Ppm::new(u32::try_from(was.ppm).unwrap_or(done_ppm));
         Ok(Seen { page, born, came_with })
     });
-    settled(restored.task, seen, done_ppm, before).map(Some)
+    settled(restored.task, pass, seen, done_ppm, before).map(Some)
 }
 
 fn from_scratch(
     host: &Host,
     place: &Place,
+    pass: &Pass,
     name: &TaskName,
     order: &StartTask,
 ) -> Result<Birth, String> {
@@ -200,7 +278,7 @@ fn from_scratch(
     // instruction is seen, none of its work is done without.
     progress::create_held(&progress).map_err(|e| explain(&e))?;
     let page = ProgressReader::open(&progress).map_err(|e| explain(&e))?;
-    let Place { groups, cpu, slot } = place;
+    let Place { groups, cpu, slot, .. } = place;
     let entry = groups.entry(*cpu, *slot).map_err(|e| explain(&e))?;
     let before = base(place)?;
     // Nothing of the birth is the task's own work; it is not promised, and not counted.
@@ -213,14 +291,16 @@ fn from_scratch(
         .arg(directory.join(RESULT))
         .start(&entry, limit::BIRTH)
         .map_err(|e| explain(&e))?;
-    let seen = first_instruction(&page, &process, 0);
+    let seen = first_instruction(&page, pass, &process, 0);
     drop(lifted);
     let seen = seen.and_then(|()| {
         let born = base(place)?;
+        // Another attempt may have the place by now.
+        pass.check().map_err(|e| explain(&e))?;
         progress::let_go(&progress).map_err(|e| explain(&e))?;
         Ok(Seen { page, born, came_with: Ppm::ZERO })
     });
-    settled(process, seen, 0, before)
+    settled(process, pass, seen, 0, before)
 }
 
 /// Starts a program that does nothing and says nothing: there is no progress to follow and
@@ -260,6 +340,7 @@ struct Seen {
 /// A birth, or the end of a process that did not come to life.
 fn settled(
     process: Task,
+    pass: &Pass,
     seen: Result<Seen, String>,
     done_ppm: u32,
     base_ns: u64,
@@ -273,7 +354,11 @@ fn settled(
         Err(why) => {
             // What comes of it is said by `why`.
             let _ = process.kill();
-            let _ = process.wait(limit::KILL);
+            // Frozen, it dies with the thaw.
+            let dying = pass.stopwatch();
+            while matches!(process.wait(limit::KILL.saturating_sub(dying.elapsed())), Ok(None))
+                && dying.elapsed() < limit::KILL
+            {}
             Err(why)
         }
     }
@@ -293,10 +378,16 @@ fn base(place: &Place) -> Result<u64, String> {
 ///
 /// The page is memory shared with nobody who could wake us, so it is looked at every
 /// millisecond, for the few that a birth takes.
-fn first_instruction(page: &ProgressReader, task: &Task, before: u64) -> Result<(), String> {
-    let begun = Instant::now();
+fn first_instruction(
+    page: &ProgressReader,
+    pass: &Pass,
+    task: &Task,
+    before: u64,
+) -> Result<(), String> {
+    let begun = pass.stopwatch();
     let mut last = State::Starting;
     while begun.elapsed() < limit::BIRTH {
+        pass.check().map_err(|e| explain(&e))?;
         let progress = page.read().map_err(|e| explain(&e))?;
         if progress.state != State::Starting && progress.heartbeat > before {
             return Ok(());

@@ -22,8 +22,10 @@
 
 mod config;
 mod cores;
+mod destroy;
 mod error;
 mod fault;
+mod gate;
 mod host;
 mod launch;
 mod life;
@@ -40,6 +42,7 @@ mod secret;
 mod session;
 mod snapshot;
 mod transfer;
+mod urgent;
 mod verdict;
 mod vm;
 mod watch;

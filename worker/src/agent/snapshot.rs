@@ -11,7 +11,7 @@ use super::{
     report::explain,
 };
 use crate::{
-    checkpointer::Snapped,
+    checkpointer::{Begin, OnceStopped, Snapped},
     criu::AfterDump,
     process::{Identity, Task, cpu_ns, resume},
     store::{Checkpoint, Progress},
@@ -40,7 +40,20 @@ pub(crate) struct SnapshotError {
     pub(crate) damaging: bool,
     /// It had ended before CRIU came to it: nothing is missing.
     pub(crate) ended: bool,
+    /// Its VM froze before CRIU came to it, or is destroyed: nothing was done to it.
+    pub(crate) overtaken: bool,
 }
+
+impl SnapshotError {
+    pub(crate) fn new(why: impl Into<String>) -> Self {
+        Self { why: why.into(), damaging: false, ended: false, overtaken: false }
+    }
+}
+
+/// Why CRIU may not take hold of a task.
+#[derive(Debug, thiserror::Error)]
+#[error("its VM freezes")]
+struct Overtaken;
 
 /// Takes a checkpoint. Blocks for as long as that takes.
 pub(crate) fn take(
@@ -53,8 +66,7 @@ pub(crate) fn take(
     after: AfterDump,
 ) -> Result<Snapshot, SnapshotError> {
     let Some(checkpointer) = &host.checkpointer else {
-        let why = "this worker has no CRIU that works".to_owned();
-        return Err(SnapshotError { why, damaging: false, ended: false });
+        return Err(SnapshotError::new("this worker has no CRIU that works"));
     };
     let path = host.workspace().task(name).join(PROGRESS);
     let foreign = page.and_then(|page| page.clock().ok()).unwrap_or_default().foreign;
@@ -63,6 +75,13 @@ pub(crate) fn take(
         None => Ok(()),
     };
     let (mut own, mut dump) = (0, None);
+    // Until CRIU is through: its code in a frozen task would not answer.
+    let (mut inside, mut overtaken) = (None, false);
+    let mut begin = || {
+        inside = place.gate.dump();
+        overtaken = inside.is_none();
+        if overtaken { Err(Overtaken.into()) } else { Ok(()) }
+    };
     let mut stopped = |ns: u64| {
         own = signed(ns) - foreign;
         // Part of the checkpoint: the clock goes on from there in another process.
@@ -79,14 +98,18 @@ pub(crate) fn take(
         }
     };
     let at = (&*place.groups, place.cpu, place.slot);
-    let taken = checkpointer.take(name, task.pid(), at, after, limit::DUMP, &mut stopped, noted);
+    let steps = (&mut begin as &mut Begin<'_>, &mut stopped as &mut OnceStopped<'_>);
+    let taken = checkpointer.take_with(name, task.pid(), at, after, limit::DUMP, steps, noted);
+    // One that CRIU never came to is not damaged.
+    let touched = inside.take().is_some();
     let failed = |why, damaging: bool| {
+        let damaging = damaging && touched;
         if !damaging {
             // One that has ended needs it no more.
             let _ = resume(task.pid());
         }
         let ended = !Identity::of(task.pid()).is_ok_and(|process| process.is_alive());
-        SnapshotError { why, damaging, ended }
+        SnapshotError { why, damaging, ended, overtaken }
     };
     match taken {
         Ok(Snapped { checkpoint, stopped_at, foreign_ns, .. }) => {

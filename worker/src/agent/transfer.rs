@@ -11,7 +11,11 @@ use tokio::{sync::mpsc, task::spawn_blocking};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::Code;
 
-use super::{host::Host, report::explain};
+use super::{
+    gate::{Pass, Revoked},
+    host::Host,
+    report::explain,
+};
 use crate::store::{Checkpoint, Store};
 
 const CHUNK: usize = 256 * 1024;
@@ -27,6 +31,9 @@ pub(crate) enum FetchError {
     /// It could not be asked.
     #[error("the coordinator cannot be asked for it: {0}")]
     Transport(String),
+    /// Nobody waits for it any more.
+    #[error(transparent)]
+    Revoked(#[from] Revoked),
 }
 
 /// Sends a checkpoint; its size in bytes once the coordinator has it for good.
@@ -59,8 +66,12 @@ pub(crate) async fn put(
     }
 }
 
-/// Fetches a checkpoint into the local store.
-pub(crate) async fn fetch(host: &Host, reference: CheckpointRef) -> Result<(), FetchError> {
+/// Fetches a checkpoint into the local store. What came of one that is given up is removed.
+pub(crate) async fn fetch(
+    host: &Host,
+    pass: &Pass,
+    reference: CheckpointRef,
+) -> Result<(), FetchError> {
     let told = |status: tonic::Status| {
         let text = format!("{}: {}", status.code(), status.message());
         match status.code() {
@@ -68,7 +79,9 @@ pub(crate) async fn fetch(host: &Host, reference: CheckpointRef) -> Result<(), F
             _ => FetchError::Transport(text),
         }
     };
-    let response = host.coordinator.clone().get_checkpoint(reference).await.map_err(told)?;
+    let mut coordinator = host.coordinator.clone();
+    let response = pass.unless_revoked(coordinator.get_checkpoint(reference)).await?;
+    let response = response.map_err(told)?;
     let mut stream = response.into_inner();
     let (chunks, receiver) = mpsc::channel(IN_FLIGHT);
     let store: Store = host.store().clone();
@@ -78,16 +91,20 @@ pub(crate) async fn fetch(host: &Host, reference: CheckpointRef) -> Result<(), F
     });
     let mut broken = None;
     loop {
-        match stream.message().await {
-            Ok(Some(chunk)) => {
+        match pass.unless_revoked(stream.message()).await {
+            Ok(Ok(Some(chunk))) => {
                 // The import has failed; it says why.
                 if chunks.send(chunk.data).await.is_err() {
                     break;
                 }
             }
-            Ok(None) => break,
-            Err(status) => {
+            Ok(Ok(None)) => break,
+            Ok(Err(status)) => {
                 broken = Some(told(status));
+                break;
+            }
+            Err(revoked) => {
+                broken = Some(revoked.into());
                 break;
             }
         }

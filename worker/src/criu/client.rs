@@ -200,7 +200,7 @@ impl Criu {
         // Dumped, so it is there, and only its parent reaps it: the number is its own.
         let signal = |signal| kill(Pid::from_raw(pid), signal);
         let mut is_in_task = false;
-        let response = converse(&mut session, |script| match script {
+        let response = converse(&mut session, &|| false, |script| match script {
             "pre-dump" => {
                 before()?;
                 is_in_task = true;
@@ -236,9 +236,10 @@ impl Criu {
     /// charged to the VM. (Moving a process takes a lock against all forks and exits
     /// of the machine: 7 to 15 ms.) CRIU's own CPU time counts as the VM's, too. The slot's
     /// quota is lifted meanwhile and back before the task's first instruction.
+    /// Frozen meanwhile, it goes on with the thaw, and the deadline is put off.
     ///
     /// `before_running` is called just before that instruction: if it fails, the task is killed
-    /// without having run. The VM must not be frozen.
+    /// without having run. The VM must not be frozen when this is called.
     ///
     /// # Errors
     /// See [`Error`]. Nothing of the task is left then.
@@ -272,8 +273,9 @@ impl Criu {
         thread::scope(|scope| {
             let restorer = scope.spawn(|| {
                 let mut group = None;
+                let into = (&entry, vm);
                 let result =
-                    self.restore_in(&entry, images, work, deadline, &mut notified, &mut group);
+                    self.restore_in(into, images, work, deadline, &mut notified, &mut group);
                 if result.is_err() {
                     kill_children_of_this_thread(CLEAN_UP);
                     await_group(vm, group, CLEAN_UP);
@@ -286,7 +288,7 @@ impl Criu {
 
     fn restore_in(
         &self,
-        entry: &Entry,
+        (entry, vm): (&Entry, &Vm),
         images: &Path,
         work: &Path,
         deadline: Duration,
@@ -305,7 +307,9 @@ impl Criu {
         let mut session = Session::start(&self.program, call, Some(entry), log, deadline)?;
         *group = session.group();
         session.send(&request)?;
-        let response = converse(&mut session, notified);
+        // It stands still with the VM, whose groups it is in.
+        let frozen = || vm.is_frozen().unwrap_or(false);
+        let response = converse(&mut session, &frozen, notified);
         let result = conclude(call, response, || session.log_tail());
         session.finish();
         let pid = result?
@@ -345,11 +349,12 @@ fn options(images: &File, work: &File, log: &str, deadline: Duration) -> Criu_op
 /// `notified` fails, CRIU is told to give up and its final response goes with the reason.
 fn converse(
     session: &mut Session,
+    frozen: &dyn Fn() -> bool,
     mut notified: impl FnMut(&str) -> Step,
 ) -> Result<(Criu_resp, Option<BoxError>)> {
     let mut given_up = None;
     loop {
-        let response = session.receive()?;
+        let response = session.receive_unless(frozen)?;
         if response.type_.map(|t| t.enum_value()) != Some(Ok(Criu_req_type::NOTIFY)) {
             return Ok((response, given_up));
         }

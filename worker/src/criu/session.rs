@@ -84,9 +84,18 @@ impl Session {
 
     /// The next message, or an error at the deadline or when CRIU has ended.
     pub(crate) fn receive(&mut self) -> Result<Criu_resp> {
+        self.receive_unless(&|| false)
+    }
+
+    /// The same, where the deadline is put off for as long as CRIU is `frozen`.
+    pub(crate) fn receive_unless(&mut self, frozen: &dyn Fn() -> bool) -> Result<Criu_resp> {
         let fail = |call, e: nix::Error| Error::Socket { call, source: e.into() };
         loop {
             let Some(left) = self.deadline.checked_sub(self.started.elapsed()) else {
+                if frozen() {
+                    self.started = Instant::now();
+                    continue;
+                }
                 return Err(self.late());
             };
             let timeout = PollTimeout::try_from(left.as_millis() + 1).unwrap_or(PollTimeout::MAX);

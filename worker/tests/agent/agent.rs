@@ -17,7 +17,9 @@ use nix::{
 
 /// This program in the role of the worker.
 pub(crate) fn main(address: &str, name: &str, root: &str) -> ExitCode {
-    let config = Config { patience: Duration::from_secs(5), ..config(address, name, root) };
+    let config = config(address, name, root);
+    let criu = env::var_os("DORMOUSE_TEST_CRIU").map(PathBuf::from).or(config.criu);
+    let config = Config { patience: Duration::from_secs(5), criu, ..config };
     let ended = agent::prepare_process(&config).and_then(|ready| agent::run(&config, ready));
     match ended {
         Ok(ended) => {
@@ -46,15 +48,17 @@ pub(crate) struct Agent {
 
 impl Agent {
     pub(crate) fn start(address: &str, name: &str) -> Self {
+        Self::start_with(address, name, None)
+    }
+
+    /// One that has this CRIU.
+    pub(crate) fn start_with(address: &str, name: &str, criu: Option<&Path>) -> Self {
         let root = tempfile::tempdir().unwrap();
-        let child = Command::new(env::current_exe().unwrap())
-            .args(["agent", address, name])
-            .arg(root.path())
-            .env("DORMOUSE_TASK", task_program())
-            .stdin(Stdio::null())
-            .spawn()
-            .unwrap();
-        Self { child, root }
+        let mut command = Command::new(env::current_exe().unwrap());
+        command.args(["agent", address, name]).arg(root.path());
+        command.env("DORMOUSE_TASK", task_program()).stdin(Stdio::null());
+        command.envs(criu.map(|criu| ("DORMOUSE_TEST_CRIU", criu)));
+        Self { child: command.spawn().unwrap(), root }
     }
 
     pub(crate) fn signal(&self, signal: Signal) {

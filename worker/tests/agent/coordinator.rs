@@ -3,7 +3,10 @@
 use std::{
     collections::BTreeMap,
     net::SocketAddr,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -13,7 +16,11 @@ use dormouse_proto::v1::{
     coordinator_server::{Coordinator, CoordinatorServer},
     from_worker, report, to_worker,
 };
-use tokio::{runtime::Runtime, sync::mpsc, time::timeout};
+use tokio::{
+    runtime::Runtime,
+    sync::{mpsc, watch},
+    time::timeout,
+};
 use tokio_stream::wrappers::{ReceiverStream, TcpListenerStream};
 use tonic::{Request, Response, Status, Streaming};
 
@@ -29,6 +36,10 @@ enum Event {
 #[derive(Default)]
 struct Shared {
     checkpoints: Mutex<BTreeMap<(u32, u32), Vec<CheckpointChunk>>>,
+    /// Checkpoints are asked for and not given while this is so.
+    withheld: watch::Sender<bool>,
+    /// How often a checkpoint was asked for.
+    asked: AtomicUsize,
     /// By worker name, who hears of it.
     seats: Mutex<BTreeMap<String, mpsc::UnboundedSender<Event>>>,
 }
@@ -38,8 +49,7 @@ struct Service(Arc<Shared>);
 #[tonic::async_trait]
 impl Coordinator for Service {
     type SessionStream = ReceiverStream<Result<ToWorker, Status>>;
-    type GetCheckpointStream =
-        tokio_stream::Iter<std::vec::IntoIter<Result<CheckpointChunk, Status>>>;
+    type GetCheckpointStream = ReceiverStream<Result<CheckpointChunk, Status>>;
 
     async fn session(
         &self,
@@ -84,11 +94,21 @@ impl Coordinator for Service {
         request: Request<CheckpointRef>,
     ) -> Result<Response<Self::GetCheckpointStream>, Status> {
         let which = request.into_inner();
+        self.0.asked.fetch_add(1, Ordering::Relaxed);
         let found =
             self.0.checkpoints.lock().unwrap().get(&(which.task, which.checkpoint)).cloned();
-        let chunks = found.ok_or_else(|| Status::not_found("no such checkpoint"))?;
-        let chunks: Vec<_> = chunks.into_iter().map(Ok).collect();
-        Ok(Response::new(tokio_stream::iter(chunks)))
+        let mut withheld = self.0.withheld.subscribe();
+        let (to, stream) = mpsc::channel(1);
+        if found.is_none() && !*withheld.borrow() {
+            return Err(Status::not_found("no such checkpoint"));
+        }
+        tokio::spawn(async move {
+            let _ = withheld.wait_for(|withheld| !withheld).await;
+            for chunk in found.unwrap_or_default() {
+                let _ = to.send(Ok(chunk)).await;
+            }
+        });
+        Ok(Response::new(ReceiverStream::new(stream)))
     }
 
     async fn status(&self, _: Request<StatusRequest>) -> Result<Response<StatusReply>, Status> {
@@ -148,6 +168,16 @@ impl Fake {
             *data.last_mut().unwrap() ^= 1;
             last.data = data.into();
         }
+    }
+
+    /// From now on checkpoints are given, or are not and nothing is said.
+    pub(crate) fn withhold(&self, withheld: bool) {
+        self.shared.withheld.send_replace(withheld);
+    }
+
+    /// How often a checkpoint was asked for.
+    pub(crate) fn asked(&self) -> usize {
+        self.shared.asked.load(Ordering::Relaxed)
     }
 
     pub(crate) fn checkpoints(&self) -> Vec<(u32, u32)> {

@@ -7,6 +7,7 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod agent;
+mod at_once;
 mod bench;
 mod coordinator;
 #[path = "../linux/harness.rs"]
@@ -44,6 +45,15 @@ const TESTS: &[Test] = &[
     Test("a_silent_coordinator_is_given_up", &[Cgroup], life::a_silent_coordinator),
     Test("sigterm_leaves_nothing", &[Cgroup, Criu], life::sigterm_leaves_nothing),
     Test("kill_9_of_the_agent_leaves_nothing", &[Cgroup, Criu], life::kill_9_leaves_nothing),
+    Test("destroy_waits_for_no_fetch", &[Cgroup, Criu], at_once::destroy_waits_for_no_fetch),
+    Test("destroy_waits_for_no_dump", &[Cgroup, Criu], at_once::destroy_waits_for_no_dump),
+    Test("destroy_waits_for_no_restore", &[Cgroup, Criu], at_once::destroy_waits_for_no_restore),
+    Test("destroy_waits_for_no_move", &[Cgroup, Criu], at_once::destroy_waits_for_no_move),
+    Test("freeze_waits_for_no_fetch", &[Cgroup, Criu], at_once::freeze_waits_for_no_fetch),
+    Test("freeze_waits_for_no_dump", &[Cgroup, Criu], at_once::freeze_waits_for_no_dump),
+    Test("freeze_waits_for_no_restore", &[Cgroup, Criu], at_once::freeze_waits_for_no_restore),
+    Test("a_birth_is_frozen", &[Cgroup], at_once::a_birth_is_frozen),
+    Test("a_stop_of_a_frozen_launch", &[Cgroup, Criu], at_once::a_stop_of_a_frozen_launch),
     Test("a_job_swaps_and_moves", &[Cgroup, Criu], parallel::a_job_swaps_and_moves),
     Test("a_killed_job_starts_again", &[Cgroup], parallel::a_killed_job_starts_again),
     Test("no_job_goes_nowhere", &[Cgroup], parallel::places_that_are_not_there_are_refused),

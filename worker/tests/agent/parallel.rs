@@ -15,14 +15,14 @@ use crate::{
     tasks::over,
 };
 
-const MACHINE: u32 = 1;
+pub(crate) const MACHINE: u32 = 1;
 
-fn job(job: u32, attempt: u32) -> JobRef {
+pub(crate) fn job(job: u32, attempt: u32) -> JobRef {
     JobRef { vm: MACHINE, job, attempt, at_us: 0 }
 }
 
 /// A job that takes `ms` of real time on processors that are each a fifth of a core.
-fn start(which: JobRef, on: &[u32], tier: Tier, usage: &str, ms: u64) -> Command {
+pub(crate) fn start(which: JobRef, on: &[u32], tier: Tier, usage: &str, ms: u64) -> Command {
     let processes = on.len().to_string();
     let cpu = format!("{}ms", ms / 5);
     let args = ["parallel", "--phases", "20", "--speed", ".2", "--processes", &processes];
@@ -40,11 +40,15 @@ fn start(which: JobRef, on: &[u32], tier: Tier, usage: &str, ms: u64) -> Command
 fn with_machine(fake: &Fake, processors: u32) -> (Agent, Seat<'_>) {
     let mut seat = fake.seat("w1", welcome());
     let agent = Agent::start(&fake.address.to_string(), "w1");
+    create_machine(&mut seat, processors);
+    (agent, seat)
+}
+
+pub(crate) fn create_machine(seat: &mut Seat<'_>, processors: u32) {
     assert!(seat.ready().is_empty());
     let create = CreateMachine { vm: MACHINE, processors, core_ppm: 200_000 };
     seat.command(Command::CreateMachine(create));
     await_report!(seat, VmCreated);
-    (agent, seat)
 }
 
 fn end(agent: Agent, mut seat: Seat<'_>) {

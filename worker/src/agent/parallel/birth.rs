@@ -18,6 +18,7 @@ use super::{
 };
 use crate::{
     agent::{
+        gate::Pass,
         host::{Host, limit},
         launch::{PROGRESS, RESULT},
         report::explain,
@@ -55,20 +56,27 @@ pub(crate) struct Birth {
 }
 
 /// Starts or restores a job; what went wrong, in words, otherwise. Nothing runs then.
-pub(crate) async fn launch(host: Arc<Host>, order: Order) -> Result<Birth, String> {
+pub(crate) async fn launch(host: Arc<Host>, pass: Pass, order: Order) -> Result<Birth, String> {
     let permit = match order.restore {
-        true => Some(Arc::clone(&host.criu).acquire_owned().await.map_err(|e| explain(&e))?),
+        true => {
+            let turn = pass.unless_revoked(Arc::clone(&host.criu).acquire_owned()).await;
+            Some(turn.map_err(|e| explain(&e))?.map_err(|e| explain(&e))?)
+        }
         false => None,
     };
+    let inside = pass.birth().ok_or("its machine is to go")?;
     let born = spawn_blocking(move || {
-        let born = if order.restore { restore(&host, &order) } else { start(&host, &order) };
-        drop(permit);
+        let born = match order.restore {
+            true => restore(&host, &pass, &order),
+            false => start(&host, &pass, &order),
+        };
+        drop((permit, inside));
         born
     });
     born.await.map_err(|e| explain(&e))?
 }
 
-fn start(host: &Host, order: &Order) -> Result<Birth, String> {
+fn start(host: &Host, pass: &Pass, order: &Order) -> Result<Birth, String> {
     claim(host, order)?;
     let directory = host.workspace().task(&order.name);
     let progress = directory.join(PROGRESS);
@@ -84,7 +92,7 @@ fn start(host: &Host, order: &Order) -> Result<Birth, String> {
         .arg(directory.join(RESULT))
         .start(&entry, limit::BIRTH)
         .map_err(|e| explain(&e))?;
-    let placed = ranks::find(process.pid(), &page, order.seats.len(), limit::BIRTH)
+    let placed = ranks::find(process.pid(), pass, &page, order.seats.len(), limit::BIRTH)
         .and_then(|ranks| {
             ranks::place(&order.groups, &order.cores, &ranks, &order.seats).map(|()| ranks)
         })
@@ -113,7 +121,7 @@ fn last_words(host: &Host, order: &Order) -> Option<String> {
     words.lines().rfind(|line| !line.trim().is_empty()).map(str::to_owned)
 }
 
-fn restore(host: &Host, order: &Order) -> Result<Birth, String> {
+fn restore(host: &Host, pass: &Pass, order: &Order) -> Result<Birth, String> {
     let Some(checkpointer) = &host.checkpointer else {
         return Err("this worker has no CRIU that works".to_owned());
     };
@@ -122,6 +130,7 @@ fn restore(host: &Host, order: &Order) -> Result<Birth, String> {
     let mut found = Vec::new();
     let restored = checkpointer
         .restore_with(&order.name, &order.groups, order.lane, Slot::A, limit::RESTORE, &mut || {
+            pass.check()?;
             // Beside it this thread has only CRIU, which has made all that it will.
             let parent = process::init_among_children()?.ok_or("its parent is not there")?;
             let page = ProgressReader::open(&progress)?;

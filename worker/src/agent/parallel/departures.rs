@@ -7,7 +7,7 @@ use std::{
 
 use dormouse_proto::v1::{JobFailed, JobFinished, JobKilled, JobRef, report};
 use dormouse_units::{Attempt, TaskId};
-use tokio::task::spawn_blocking;
+use tokio::{sync::mpsc::UnboundedSender, task::spawn_blocking};
 
 use super::{
     job::{Job, Key, Later, Move, Phase, Tier},
@@ -160,8 +160,13 @@ impl Owner {
                 let progress = Progress { attempt: key.attempt, progress_ppm: ppm, cpu_ns: 0 };
                 job.on = on;
                 let (criu, ranks) = (Arc::clone(&host.criu), job.ranks.clone());
+                let pass = self.gate.pass();
                 tokio::spawn(async move {
-                    let Ok(permit) = criu.acquire_owned().await else { return };
+                    let permit = match pass.unless_revoked(criu.acquire_owned()).await {
+                        Ok(Ok(permit)) => permit,
+                        Ok(Err(error)) => return lose(&tell, key, &error),
+                        Err(error) => return lose(&tell, key, &error),
+                    };
                     let dumping = spawn_blocking(move || {
                         let left =
                             dump(&host, (&groups, &seats), &name, (&process, &ranks), progress);
@@ -266,6 +271,11 @@ impl Owner {
             }
         }
     }
+}
+
+/// Says that nothing can be kept of a job.
+fn lose(tell: &UnboundedSender<Message>, key: Key, error: &dyn std::error::Error) {
+    let _ = tell.send(Message::Left(key, Left::Lost { why: explain(error) }));
 }
 
 /// Stops the processes, dumps the tree and sees it gone; else kills it.

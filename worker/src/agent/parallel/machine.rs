@@ -25,7 +25,8 @@ use super::{
 };
 use crate::{
     agent::{
-        fault,
+        destroy, fault,
+        gate::Gate,
         host::{Host, limit, tick},
         report::{explain, micros, report, vm_destroyed, vm_failed},
         watch::watch,
@@ -74,6 +75,8 @@ pub(crate) struct Owner {
     pub(crate) host: Arc<Host>,
     pub(crate) id: u32,
     pub(crate) groups: Arc<cgroup::Vm>,
+    /// Of the threads at work on it.
+    pub(crate) gate: Arc<Gate>,
     cores: Arc<Vec<usize>>,
     processors: u32,
     /// The share of a host core that a processor is.
@@ -86,7 +89,7 @@ pub(crate) struct Owner {
     pub(crate) pace: Pace,
     /// To itself.
     pub(crate) tell: mpsc::UnboundedSender<Message>,
-    /// Once the jobs that are being worked on have come to rest, all ends.
+    /// It is to go.
     destroy: bool,
     failed: bool,
 }
@@ -103,7 +106,7 @@ pub(crate) async fn own(
         Ok(mut owner) => {
             host.report(report(report::Report::VmCreated(VmRef { vm: id })));
             owner.live(&mut inbox).await;
-            owner.destroy().await;
+            owner.destroy(&mut inbox).await;
         }
         Err(why) => {
             host.report(vm_failed(id, why));
@@ -113,9 +116,9 @@ pub(crate) async fn own(
                     break;
                 }
             }
+            host.report(vm_destroyed(id));
         }
     }
-    host.report(vm_destroyed(id));
 }
 
 impl Owner {
@@ -145,6 +148,7 @@ impl Owner {
             host: Arc::clone(host),
             id,
             groups: Arc::new(groups),
+            gate: Gate::new(),
             cores: Arc::new(cores),
             processors,
             core_ppm,
@@ -158,13 +162,19 @@ impl Owner {
         })
     }
 
+    /// Lives until it is to be destroyed.
     async fn live(&mut self, inbox: &mut mpsc::UnboundedReceiver<Message>) {
         let mut count_at = Instant::now() + COUNT_EVERY;
         let mut pace_at = Instant::now() + PACE_EVERY;
         loop {
             // The reference is not to go on past a command that has come.
-            while let Ok(message) = inbox.try_recv() {
+            while !self.destroy
+                && let Ok(message) = inbox.try_recv()
+            {
                 self.hear(message);
+            }
+            if self.destroy {
+                return;
             }
             let now = Instant::now();
             if now >= pace_at {
@@ -181,9 +191,6 @@ impl Owner {
                 Err(_) => {}
                 Ok(None) => return,
                 Ok(Some(message)) => self.hear(message),
-            }
-            if self.destroy && !self.jobs.iter().any(Job::is_busy) {
-                return;
             }
         }
     }
@@ -322,11 +329,12 @@ impl Owner {
                 seats,
                 restore: job.moving.as_ref().is_some_and(|moving| moving.lost.is_none()),
             };
-            let launching = birth::launch(Arc::clone(&self.host), order);
-            let tell = self.tell.clone();
+            let launching = birth::launch(Arc::clone(&self.host), self.gate.pass(), order);
+            let (launching, tell) = (tokio::spawn(launching), self.tell.clone());
             tokio::spawn(async move {
+                let result = launching.await.unwrap_or_else(|panic| Err(explain(&panic)));
                 // The owner is gone only when the machine is.
-                let _ = tell.send(Message::Launched(key, launching.await));
+                let _ = tell.send(Message::Launched(key, result));
             });
         }
         self.turn_meters();
@@ -491,21 +499,28 @@ impl Owner {
         }
     }
 
-    async fn destroy(&mut self) {
-        let processes: Vec<_> = self.jobs.iter().filter_map(|job| job.process.clone()).collect();
-        let groups = Arc::clone(&self.groups);
-        let gone = spawn_blocking(move || {
-            let killed = groups.kill_all(limit::KILL);
-            for process in processes {
-                let _ = process.wait(limit::KILL);
-            }
-            killed.and_then(|_| groups.remove(limit::KILL))
-        })
-        .await;
-        if let Ok(Err(error)) = gone {
-            // The worker's end tries again.
-            tracing::error!(machine = self.id, why = explain(&error), "its groups are left behind");
+    /// Kills all that runs, whatever is being done to it, and says so; what is left behind is
+    /// cleared up after that.
+    async fn destroy(&mut self, inbox: &mut mpsc::UnboundedReceiver<Message>) {
+        self.gate.end();
+        destroy::kill_everything(self.id, &self.groups, &self.gate).await;
+        self.host.report(vm_destroyed(self.id));
+        let mut processes: Vec<_> =
+            self.jobs.iter().filter_map(|job| job.process.clone()).collect();
+        // The threads at work on it come to their ends, since there is nothing left to work on.
+        while self.jobs.iter().any(Job::is_busy) {
+            let key = match inbox.recv().await {
+                Some(Message::Launched(key, born)) => {
+                    processes.extend(born.ok().map(|birth| Arc::new(birth.process)));
+                    key
+                }
+                Some(Message::Left(key, _)) => key,
+                Some(_) => continue,
+                None => break,
+            };
+            self.jobs.retain(|job| job.key != key);
         }
+        destroy::remove_groups(self.id, &self.groups, processes).await;
     }
 }
 

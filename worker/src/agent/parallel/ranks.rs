@@ -13,13 +13,18 @@ use nix::{
 };
 
 use super::seats::Seat;
-use crate::{cgroup, process};
+use crate::{
+    agent::gate::{Pass, Revoked},
+    cgroup, process,
+};
 
 /// Why the ranks of a job can't be found or placed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RankError {
     #[error("of its {wanted} processes only {found} were there after {} ms", after.as_millis())]
     Missing { wanted: usize, found: usize, after: Duration },
+    #[error("its machine is to go")]
+    Revoked(#[from] Revoked),
     #[error("its page does not say who they are")]
     Page(#[from] ProgressError),
     #[error("its processes can't be listed")]
@@ -72,12 +77,14 @@ pub(crate) fn present(parent: i32, page: &ProgressReader) -> Result<Vec<Rank>, R
 /// The ranks of the job whose parent is `parent`, once all of them are there.
 pub(crate) fn find(
     parent: i32,
+    pass: &Pass,
     page: &ProgressReader,
     wanted: usize,
     limit: Duration,
 ) -> Result<Vec<Rank>, RankError> {
     let begun = Instant::now();
     loop {
+        pass.check()?;
         let ranks = present(parent, page)?;
         if ranks.len() == wanted {
             return Ok(ranks);

@@ -11,6 +11,7 @@ use dormouse_units::{Attempt as AttemptNo, Ppm, Span, TaskId, Time};
 use dormouse_vm::Ledger;
 
 use crate::{
+    agent::gate::Pass,
     cgroup::{self, LiftedQuota, Slot},
     process::Task,
     workspace::TaskName,
@@ -119,6 +120,8 @@ pub(crate) struct Attempt {
     pub(crate) wrong: Option<String>,
     /// Its end has been reported while its process still waits for a thaw to die.
     pub(crate) reported: bool,
+    /// Of its launch.
+    pub(crate) pass: Pass,
 }
 
 impl Attempt {
@@ -140,6 +143,16 @@ impl Attempt {
     /// Something is being done to it in another thread.
     pub(crate) fn is_busy(&self) -> bool {
         matches!(self.phase, Phase::Launching | Phase::Dumping)
+    }
+
+    /// It has been killed and may still be there.
+    pub(crate) fn is_dying(&self) -> bool {
+        matches!(self.phase, Phase::Dying)
+    }
+
+    /// It was stopped in its launch, which may still bring it to life.
+    pub(crate) fn is_given_up(&self) -> bool {
+        self.reported && matches!(self.phase, Phase::Launching)
     }
 
     /// It stands still since its checkpoint, and has done nothing since.

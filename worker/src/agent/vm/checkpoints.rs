@@ -68,16 +68,16 @@ impl Owner {
     pub(crate) fn dump_turn(&mut self, key: Key, permit: OwnedSemaphorePermit) {
         let frozen = self.model.machine().is_frozen();
         let waited_for = self.is_waited_for();
-        let groups = Arc::clone(&self.groups);
+        let (groups, gate) = (Arc::clone(&self.groups), Arc::clone(&self.gate));
         let Some(attempt) = self.attempt(key) else { return };
         let stopping = attempt.stop.is_some();
         if !std::mem::take(&mut attempt.dump_asked) || !matches!(attempt.phase, Phase::Running) {
             return;
         }
-        if frozen && stopping {
+        if (frozen || waited_for) && stopping {
             return self.kill(key);
         }
-        if frozen || (waited_for && !stopping) {
+        if frozen || waited_for {
             // After the thaw, which looks at it.
             attempt.due_again = true;
             attempt.look = Some(Instant::now());
@@ -85,7 +85,7 @@ impl Owner {
         }
         let Some(process) = attempt.process.clone() else { return };
         let (page, name) = (attempt.page.clone(), attempt.name.clone());
-        let place = Place { groups, cpu: attempt.cpu, slot: attempt.slot };
+        let place = Place { groups, gate, cpu: attempt.cpu, slot: attempt.slot };
         let cost = Span::from_micros(attempt.order.checkpoint_cost_us);
         attempt.phase = Phase::Dumping;
         // What it will hold beyond what was due is its wait for CRIU's turn: restored, the task
@@ -108,7 +108,7 @@ impl Owner {
         });
         tokio::spawn(async move {
             let result = taking.await.unwrap_or_else(|panic| {
-                Err(SnapshotError { why: panic.to_string(), damaging: true, ended: false })
+                Err(SnapshotError { damaging: true, ..SnapshotError::new(panic.to_string()) })
             });
             let _ = tell.send(Message::Dumped(key, result));
         });
@@ -117,6 +117,7 @@ impl Owner {
     pub(crate) fn dumped(&mut self, key: Key, result: Result<Snapshot, SnapshotError>) {
         match result {
             Ok(snapshot) => self.snapshot_taken(key, snapshot),
+            Err(error) if error.overtaken && !error.ended => self.overtaken(key),
             Err(error) => self.snapshot_failed(key, error),
         }
     }
@@ -147,6 +148,24 @@ impl Owner {
         }
         self.refresh(cpu);
         self.look(key);
+    }
+
+    /// A freeze came before CRIU did. The thaw asks for it again, if it is to be kept by then.
+    fn overtaken(&mut self, key: Key) {
+        let now = self.pass();
+        self.model.release(now, key.0, key.1);
+        let Some(attempt) = self.attempt(key) else { return };
+        attempt.phase = Phase::Running;
+        attempt.stands_no_longer(Instant::now());
+        if attempt.stop.is_some() {
+            return self.kill(key);
+        }
+        attempt.due_again = true;
+        attempt.look = Some(Instant::now());
+        let cpu = attempt.cpu;
+        self.refresh(cpu);
+        // Its end, if it came meanwhile, was put off.
+        self.process_ended(key);
     }
 
     fn snapshot_failed(&mut self, key: Key, error: SnapshotError) {

@@ -32,10 +32,7 @@ impl Owner {
                 if matches!(process.try_wait(), Ok(None)) {
                     return;
                 }
-                attempt.phase = Phase::Gone;
-                self.slot_is_free(key);
-                self.settle_stop(key);
-                return;
+                return self.is_gone(key);
             }
             Phase::Gone | Phase::Early { .. } => return,
             Phase::Waiting { .. } | Phase::Launching | Phase::Running => {}
@@ -46,6 +43,14 @@ impl Owner {
             Err(error) => return self.fail_attempt(key, explain(&error)),
         };
         self.conclude(key, ended);
+    }
+
+    /// A killed attempt has no process any more.
+    pub(crate) fn is_gone(&mut self, key: Key) {
+        let Some(attempt) = self.attempt(key) else { return };
+        attempt.phase = Phase::Gone;
+        self.slot_is_free(key);
+        self.settle_stop(key);
     }
 
     /// A process has ended by itself: what came of its task.

@@ -4,6 +4,7 @@ mod accounts;
 mod attempt;
 mod checkpoints;
 mod clock;
+mod destroy;
 mod ends;
 mod lane;
 mod owner;

@@ -23,10 +23,12 @@ use super::{
 };
 use crate::{
     agent::{
+        gate::Gate,
         host::{Host, limit},
         launch::Birth,
         report::{explain, report, took, vm_destroyed, vm_failed},
         snapshot::{Snapshot, SnapshotError},
+        urgent::urgent,
     },
     cgroup,
 };
@@ -62,13 +64,6 @@ impl Message {
     }
 }
 
-/// Whether a VM is still there.
-#[derive(PartialEq, Eq)]
-enum After {
-    GoesOn,
-    Destroyed,
-}
-
 /// One VM.
 #[derive(Debug)]
 pub(crate) struct Owner {
@@ -80,8 +75,12 @@ pub(crate) struct Owner {
     pub(crate) groups: Arc<cgroup::Vm>,
     pub(crate) lanes: Vec<Lane>,
     pub(crate) attempts: Vec<Attempt>,
-    /// Commands that wait for a freeze or a destruction that waits for threads at work.
+    /// Of the threads at work on it.
+    pub(crate) gate: Arc<Gate>,
+    /// A freeze that waits for CRIU to let a task go, and what was asked after it.
     queue: VecDeque<(Ask, Asked)>,
+    /// Launches that came to their end while it was frozen: heard at the thaw.
+    pub(crate) held: Vec<(Key, Result<Birth, String>)>,
     /// To itself.
     pub(crate) tell: mpsc::UnboundedSender<Message>,
     /// Of the attempts that are over.
@@ -103,6 +102,7 @@ pub(crate) async fn own(
         Ok(mut owner) => {
             host.report(report(report::Report::VmCreated(VmRef { vm: id })));
             owner.live(&mut inbox).await;
+            owner.destroy(&mut inbox).await;
         }
         Err(why) => {
             host.report(vm_failed(id, why));
@@ -117,9 +117,9 @@ pub(crate) async fn own(
                     _ => {}
                 }
             }
+            host.report(vm_destroyed(id));
         }
     }
-    host.report(vm_destroyed(id));
 }
 
 impl Owner {
@@ -153,7 +153,9 @@ impl Owner {
             groups: Arc::new(groups),
             lanes: (0..vcpus).map(|_| Lane::default()).collect(),
             attempts: Vec::new(),
+            gate: Gate::new(),
             queue: VecDeque::new(),
+            held: Vec::new(),
             tell,
             share: Share::default(),
             frozen_at: None,
@@ -161,6 +163,7 @@ impl Owner {
         })
     }
 
+    /// Lives until it is to be destroyed.
     async fn live(&mut self, inbox: &mut mpsc::UnboundedReceiver<Message>) {
         loop {
             let wake = self.next_wake().map(tokio::time::Instant::from_std);
@@ -174,32 +177,32 @@ impl Owner {
                 }
             };
             match message {
+                Some(Message::Ask(Ask::Destroy, _)) | None => return,
                 Some(Message::Ask(ask, asked)) => self.queue.push_back((ask, asked)),
-                Some(Message::Launched(key, result)) => self.launched(key, result),
+                Some(Message::Launched(key, result)) => self.hear_launched(key, result),
                 Some(Message::Ended(key)) => self.process_ended(key),
                 Some(Message::DumpTurn(key, permit)) => self.dump_turn(key, permit),
                 Some(Message::Dumped(key, result)) => self.dumped(key, result),
                 Some(Message::Stored(key, number, result)) => self.stored(key, number, result),
-                None => return,
             }
-            if self.work_off().await == After::Destroyed {
-                return;
-            }
+            self.work_off().await;
         }
     }
 
-    /// Whether a freeze or a destruction waits.
+    /// Whether a freeze waits.
     pub(crate) fn is_waited_for(&self) -> bool {
         !self.queue.is_empty()
     }
 
     /// Obeys what can be obeyed now, in order.
-    async fn work_off(&mut self) -> After {
+    async fn work_off(&mut self) {
         while let Some((ask, _)) = self.queue.front() {
-            // What stops the whole VM waits for threads that are at work on it.
-            let whole = matches!(ask, Ask::Freeze | Ask::Destroy);
-            if whole && self.attempts.iter().any(Attempt::is_busy) {
-                break;
+            if matches!(ask, Ask::Freeze) {
+                self.gate.shut();
+                // It is let go in a moment; frozen, it would not be.
+                if self.gate.is_held() {
+                    break;
+                }
             }
             let Some((ask, asked)) = self.queue.pop_front() else { break };
             match ask {
@@ -208,13 +211,10 @@ impl Owner {
                 Ask::Start(start) => self.start(*start, &asked),
                 Ask::Stop(stop) => self.stop(stop),
                 Ask::SetMode(set) => self.set_mode(set),
-                Ask::Destroy => {
-                    self.destroy().await;
-                    return After::Destroyed;
-                }
+                // It does not wait for its turn.
+                Ask::Destroy => {}
             }
         }
-        After::GoesOn
     }
 
     /// The next moment at which something is due by itself.
@@ -260,8 +260,7 @@ impl Owner {
             return;
         }
         let groups = Arc::clone(&self.groups);
-        let frozen = spawn_blocking(move || groups.freeze(limit::FREEZE)).await;
-        match frozen {
+        match urgent(move || groups.freeze(limit::FREEZE)).await {
             Ok(Ok(_)) => {
                 self.let_happen();
                 let now = self.pass();
@@ -273,15 +272,22 @@ impl Owner {
                 self.host.report(report(report::Report::VmFrozen(took)));
                 self.report_share();
             }
-            Ok(Err(error)) => self.fail(&error),
-            Err(error) => self.fail(&error),
+            Ok(Err(error)) => self.not_frozen(&error),
+            Err(error) => self.not_frozen(&error),
         }
+    }
+
+    /// A freeze that failed leaves it thawed.
+    fn not_frozen(&mut self, error: &dyn std::error::Error) {
+        self.gate.open();
+        self.fail(error);
     }
 
     async fn thaw(&mut self, asked: &Asked) {
         let groups = Arc::clone(&self.groups);
-        match spawn_blocking(move || groups.thaw(limit::FREEZE)).await {
+        match urgent(move || groups.thaw(limit::FREEZE)).await {
             Ok(Ok(_)) => {
+                self.gate.open();
                 let at = self.clock.decided(asked);
                 self.clock.thaw(at);
                 let now = self.pass();
@@ -295,32 +301,12 @@ impl Owner {
                 let took = took(self.id, asked.came.elapsed());
                 self.host.report(report(report::Report::VmThawed(took)));
                 self.report_credits();
+                for (key, result) in std::mem::take(&mut self.held) {
+                    self.launched(key, result);
+                }
             }
             Ok(Err(error)) => self.fail(&error),
             Err(error) => self.fail(&error),
-        }
-    }
-
-    async fn destroy(&mut self) {
-        self.report_share();
-        let processes: Vec<_> = self.attempts.iter().filter_map(|a| a.process.clone()).collect();
-        let groups = Arc::clone(&self.groups);
-        let gone = spawn_blocking(move || {
-            let killed = groups.kill_all(limit::KILL);
-            for process in processes {
-                // Reaped here or, at the same moment, by the watch of its end.
-                let _ = process.wait(limit::KILL);
-            }
-            killed.and_then(|_| groups.remove(limit::KILL))
-        })
-        .await;
-        if let Ok(Err(error)) = gone {
-            // The worker's end tries again.
-            tracing::error!(vm = self.id, why = explain(&error), "a VM's groups are left behind");
-        }
-        for attempt in std::mem::take(&mut self.attempts) {
-            let (task, number) = attempt.key;
-            self.host.places.release(self.host.workspace(), &attempt.name, task, number);
         }
     }
 

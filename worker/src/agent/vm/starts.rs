@@ -102,6 +102,7 @@ impl Owner {
             stop: None,
             wrong: None,
             reported: false,
+            pass: self.gate.pass(),
         });
         self.launch_if_free(key);
         Ok(())
@@ -112,15 +113,16 @@ impl Owner {
         let Some(attempt) = self.attempts.iter().find(|a| a.key == key) else { return };
         let (cpu, slot) = (attempt.cpu, attempt.slot);
         let occupied = |a: &Attempt| {
-            a.key != key && a.cpu == cpu && a.slot == slot && matches!(a.phase, Phase::Dying)
+            a.key != key && a.cpu == cpu && a.slot == slot && (a.is_dying() || a.is_given_up())
         };
         if self.attempts.iter().any(occupied) {
             return;
         }
-        let place = Place { groups: Arc::clone(&self.groups), cpu, slot };
+        let (groups, gate) = (Arc::clone(&self.groups), Arc::clone(&self.gate));
         let launching = launch::launch(
             Arc::clone(&self.host),
-            place,
+            Place { groups, gate, cpu, slot },
+            attempt.pass.clone(),
             attempt.name.clone(),
             attempt.order.clone(),
         );
@@ -130,9 +132,11 @@ impl Owner {
         }
         // Its quota is in force before its first instruction.
         self.refresh(cpu);
+        let launching = tokio::spawn(launching);
         tokio::spawn(async move {
+            let result = launching.await.unwrap_or_else(|panic| Err(explain(&panic)));
             // The owner is gone only when the VM is.
-            let _ = tell.send(Message::Launched(key, launching.await));
+            let _ = tell.send(Message::Launched(key, result));
         });
     }
 
@@ -147,8 +151,45 @@ impl Owner {
         }
     }
 
+    /// A launch has come to its end, which is nobody's business while the VM is frozen.
+    pub(crate) fn hear_launched(&mut self, key: Key, result: Result<Birth, String>) {
+        let given_up = self.attempt(key).is_some_and(|a| a.reported);
+        if self.model.machine().is_frozen() && !given_up {
+            self.held.push((key, result));
+        } else {
+            self.launched(key, result);
+        }
+    }
+
+    /// Gives up the launch of an attempt whose end has been reported.
+    pub(crate) fn give_up_launch(&mut self, key: Key) {
+        let Some(attempt) = self.attempt(key) else { return };
+        attempt.pass.revoke();
+        if let Some(place) = self.held.iter().position(|(held, _)| *held == key) {
+            let (_, result) = self.held.remove(place);
+            self.launched(key, result);
+        }
+    }
+
+    /// What a launch that was given up has brought to life all the same is killed.
+    fn bury(&mut self, key: Key, result: Result<Birth, String>) {
+        let Some(attempt) = self.attempt(key) else { return };
+        match result {
+            Ok(birth) => {
+                let process = Arc::new(birth.process);
+                attempt.process = Some(Arc::clone(&process));
+                self.watch(key, &process);
+                self.kill(key);
+            }
+            Err(_) => self.is_gone(key),
+        }
+    }
+
     pub(crate) fn launched(&mut self, key: Key, result: Result<Birth, String>) {
         let Some(attempt) = self.attempts.iter_mut().find(|a| a.key == key) else { return };
+        if attempt.reported {
+            return self.bury(key, result);
+        }
         match result {
             Ok(birth) => {
                 attempt.phase = Phase::Running;

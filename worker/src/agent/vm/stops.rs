@@ -23,6 +23,13 @@ impl Owner {
         };
         let keep = stop.keep && can_keep;
         match attempt.phase {
+            // It will not be heard of before the thaw, which may never come.
+            Phase::Launching if frozen => {
+                attempt.stop = Some(stop);
+                self.leave_model(key);
+                self.say_stopped_frozen(key);
+                self.give_up_launch(key);
+            }
             Phase::Launching | Phase::Dumping => attempt.stop = Some(stop),
             Phase::Dying | Phase::Gone => {}
             Phase::Waiting { .. } => {
@@ -72,12 +79,19 @@ impl Owner {
         }
         self.refresh(cpu);
         self.report_credits();
-        if frozen && let Some(attempt) = self.attempts.iter().find(|a| a.key == key) {
-            let ledger = self.ledger_of(attempt, false);
-            self.say_stopped(key, attempt.done_ppm(), 0, &ledger);
-            if let Some(attempt) = self.attempt(key) {
-                attempt.reported = true;
-            }
+        if frozen {
+            self.say_stopped_frozen(key);
+        }
+    }
+
+    /// Reports the end of an attempt on a frozen VM, of which nothing more can be expected.
+    fn say_stopped_frozen(&mut self, key: Key) {
+        let unsaid = self.attempts.iter().find(|a| a.key == key && !a.reported);
+        let Some(attempt) = unsaid else { return };
+        let ledger = self.ledger_of(attempt, false);
+        self.say_stopped(key, attempt.done_ppm(), 0, &ledger);
+        if let Some(attempt) = self.attempt(key) {
+            attempt.reported = true;
         }
     }
 

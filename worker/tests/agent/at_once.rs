@@ -1,0 +1,289 @@
+//! VMs freeze and die at once, whatever is being done to them.
+
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+
+use dormouse_proto::v1::{
+    CheckpointTaken, MoveJob, StartTask, StopTask, TaskStarted, TaskStopped, Tier, VmRef,
+    command::Command, report::Report,
+};
+
+use crate::{
+    agent::{Agent, until},
+    await_report,
+    coordinator::{Fake, Seat, welcome},
+    parallel,
+    tasks::{create, of, over, vector},
+};
+
+/// What is at once, on a busy host. What would be waited for takes as long as the test likes.
+const AT_ONCE: Duration = Duration::from_secs(3);
+const SOON: Duration = Duration::from_secs(10);
+
+/// A CRIU that can be kept from beginning.
+struct SlowCriu(tempfile::TempDir);
+
+impl SlowCriu {
+    fn new() -> Self {
+        let criu = Self(tempfile::tempdir().unwrap());
+        let (hold, held) = (criu.path("hold"), criu.path("held"));
+        let script = format!(
+            "#!/bin/sh\nif [ -e {hold} ]; then\n  : > {held}\n  while [ -e {hold} ]; do sleep .01; \
+             done\nfi\nexec {real} \"$@\"\n",
+            hold = hold.display(),
+            held = held.display(),
+            real = dormouse_worker::agent::find_criu().unwrap().display(),
+        );
+        fs::write(criu.path("criu"), script).unwrap();
+        fs::set_permissions(criu.path("criu"), fs::Permissions::from_mode(0o755)).unwrap();
+        criu
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// From now on it does not begin.
+    fn hold(&self) {
+        fs::write(self.path("hold"), "").unwrap();
+    }
+
+    /// Waits until one does not begin.
+    fn await_held(&self) {
+        until("a CRIU that waits", SOON, || self.path("held").exists());
+    }
+
+    fn let_go(&self) {
+        fs::remove_file(self.path("hold")).unwrap();
+    }
+}
+
+/// A worker of this CRIU, with one VM of two vCPUs.
+fn with_slow<'a>(fake: &'a Fake, criu: &SlowCriu) -> (Agent, Seat<'a>) {
+    let mut seat = fake.seat("w1", welcome());
+    let criu = criu.path("criu");
+    let agent = Agent::start_with(&fake.address.to_string(), "w1", Some(&criu));
+    assert!(seat.ready().is_empty());
+    seat.command(create(1, 2));
+    await_report!(seat, VmCreated);
+    (agent, seat)
+}
+
+/// Starts task 8, which runs on and on.
+fn run_on(seat: &mut Seat<'_>) {
+    seat.command(Command::StartTask(vector(1, 8, 1, 3_000)));
+    await_report!(seat, TaskStarted, s => of(s.task, 8));
+}
+
+/// Task 7 from its first checkpoint.
+fn restored(vm: u32, attempt: u32, done_ppm: u32) -> StartTask {
+    let (checkpoint, checkpoint_attempt) = (1, 1);
+    StartTask { checkpoint, checkpoint_attempt, done_ppm, ..vector(vm, 7, attempt, 60) }
+}
+
+const KEEP: StopTask = StopTask { vm: 1, task: 7, attempt: 1, keep: true };
+
+/// Runs task 7 for a while and keeps it.
+fn keep(seat: &mut Seat<'_>) -> TaskStopped {
+    seat.command(Command::StartTask(vector(1, 7, 1, 60)));
+    await_report!(seat, TaskStarted);
+    seat.listen(Duration::from_millis(300));
+    seat.command(Command::StopTask(KEEP));
+    await_report!(seat, TaskStopped)
+}
+
+fn destroy(seat: &mut Seat<'_>) {
+    let asked = Instant::now();
+    seat.command(Command::DestroyVm(VmRef { vm: 1 }));
+    await_report!(seat, VmDestroyed);
+    assert!(asked.elapsed() < AT_ONCE, "destroyed after {:?}", asked.elapsed());
+}
+
+/// Freezes the VM; nobody runs on it from then on.
+fn freeze(agent: &Agent, seat: &mut Seat<'_>) {
+    let asked = Instant::now();
+    seat.command(Command::FreezeVm(VmRef { vm: 1 }));
+    let frozen = await_report!(seat, VmFrozen);
+    let took = asked.elapsed();
+    assert!(took < AT_ONCE && Duration::from_micros(frozen.took_us) <= took, "after {took:?}");
+    let used = || ["cpu0", "cpu1"].map(|vcpu| agent.slot_cpu(vcpu_of_1(vcpu), "a"));
+    let before = used();
+    seat.listen(Duration::from_millis(300));
+    assert_eq!(used(), before, "a frozen VM works");
+}
+
+fn vcpu_of_1(vcpu: &str) -> &'static str {
+    if vcpu == "cpu0" { "vm1/cpu0" } else { "vm1/cpu1" }
+}
+
+fn thaw(seat: &mut Seat<'_>) {
+    seat.command(Command::ThawVm(VmRef { vm: 1 }));
+    await_report!(seat, VmThawed);
+}
+
+fn nothing_began(seat: &mut Seat<'_>, span: Duration) {
+    seat.listen(span);
+    let began = |r: &Report| matches!(r, Report::TaskStarted(_) | Report::TaskFailed(_));
+    assert!(!seat.heard().iter().any(began), "{:?}", seat.heard());
+}
+
+pub(crate) fn destroy_waits_for_no_fetch() {
+    let (fake, criu) = (Fake::start(), SlowCriu::new());
+    let (agent, mut seat) = with_slow(&fake, &criu);
+    run_on(&mut seat);
+    fake.withhold(true);
+    seat.command(Command::StartTask(restored(1, 1, 0)));
+    until("a fetch", SOON, || fake.asked() > 0);
+    destroy(&mut seat);
+    over(agent, &seat);
+}
+
+pub(crate) fn destroy_waits_for_no_dump() {
+    let (fake, criu) = (Fake::start(), SlowCriu::new());
+    let (agent, mut seat) = with_slow(&fake, &criu);
+    run_on(&mut seat);
+    seat.command(Command::StartTask(vector(1, 7, 1, 60)));
+    await_report!(seat, TaskStarted);
+    criu.hold();
+    seat.command(Command::StopTask(KEEP));
+    criu.await_held();
+    destroy(&mut seat);
+    criu.let_go();
+    over(agent, &seat);
+    assert_eq!(fake.checkpoints(), []);
+}
+
+pub(crate) fn destroy_waits_for_no_restore() {
+    let (fake, criu) = (Fake::start(), SlowCriu::new());
+    let (agent, mut seat) = with_slow(&fake, &criu);
+    let kept = keep(&mut seat);
+    run_on(&mut seat);
+    criu.hold();
+    seat.command(Command::StartTask(restored(1, 2, kept.done_ppm)));
+    criu.await_held();
+    destroy(&mut seat);
+    // It is not brought to life behind the VM's back.
+    criu.let_go();
+    nothing_began(&mut seat, Duration::from_millis(200));
+    over(agent, &seat);
+}
+
+pub(crate) fn destroy_waits_for_no_move() {
+    let (fake, criu) = (Fake::start(), SlowCriu::new());
+    let mut seat = fake.seat("w1", welcome());
+    let agent = Agent::start_with(&fake.address.to_string(), "w1", Some(&criu.path("criu")));
+    parallel::create_machine(&mut seat, 2);
+    let job = parallel::job(1, 1);
+    seat.command(parallel::start(job, &[0], Tier::Foreground, "1", 60_000));
+    await_report!(seat, JobStarted);
+    criu.hold();
+    seat.command(Command::MoveJob(MoveJob { job: Some(job), on: vec![1] }));
+    criu.await_held();
+    destroy(&mut seat);
+    criu.let_go();
+    over(agent, &seat);
+}
+
+pub(crate) fn freeze_waits_for_no_fetch() {
+    let (fake, criu) = (Fake::start(), SlowCriu::new());
+    let (agent, mut seat) = with_slow(&fake, &criu);
+    run_on(&mut seat);
+    fake.withhold(true);
+    seat.command(Command::StartTask(restored(1, 1, 0)));
+    until("a fetch", SOON, || fake.asked() > 0);
+    freeze(&agent, &mut seat);
+    // Fetched, or found not to be there, it waits for the thaw.
+    fake.withhold(false);
+    nothing_began(&mut seat, Duration::from_millis(300));
+    thaw(&mut seat);
+    let started: TaskStarted = await_report!(seat, TaskStarted);
+    assert!(of(started.task, 7), "{started:?}");
+    assert!(await_report!(seat, TaskFinished).verified);
+    over(agent, &seat);
+}
+
+pub(crate) fn freeze_waits_for_no_dump() {
+    let (fake, criu) = (Fake::start(), SlowCriu::new());
+    let (agent, mut seat) = with_slow(&fake, &criu);
+    run_on(&mut seat);
+    criu.hold();
+    let order = StartTask { checkpoints: 1, checkpoint_cost_us: 3_000_000, ..vector(1, 7, 1, 60) };
+    seat.command(Command::StartTask(order));
+    criu.await_held();
+    freeze(&agent, &mut seat);
+    // CRIU finds a frozen VM, and does not touch the task.
+    criu.let_go();
+    seat.listen(Duration::from_millis(500));
+    let heard = |r: &Report| matches!(r, Report::CheckpointFailed(_) | Report::CheckpointTaken(_));
+    assert!(!seat.heard().iter().any(heard), "{:?}", seat.heard());
+    thaw(&mut seat);
+    let taken: CheckpointTaken = await_report!(seat, CheckpointTaken);
+    assert_eq!(taken.checkpoint, 1);
+    assert!(await_report!(seat, TaskFinished).verified);
+    over(agent, &seat);
+}
+
+pub(crate) fn freeze_waits_for_no_restore() {
+    let (fake, criu) = (Fake::start(), SlowCriu::new());
+    let (agent, mut seat) = with_slow(&fake, &criu);
+    let kept = keep(&mut seat);
+    run_on(&mut seat);
+    criu.hold();
+    seat.command(Command::StartTask(restored(1, 2, kept.done_ppm)));
+    criu.await_held();
+    freeze(&agent, &mut seat);
+    criu.let_go();
+    nothing_began(&mut seat, Duration::from_millis(300));
+    thaw(&mut seat);
+    let started: TaskStarted = await_report!(seat, TaskStarted);
+    assert_eq!(started.done_ppm, kept.done_ppm);
+    assert!(await_report!(seat, TaskFinished).verified);
+    over(agent, &seat);
+}
+
+/// For longer than a birth may take.
+pub(crate) fn a_birth_is_frozen() {
+    let (fake, criu) = (Fake::start(), SlowCriu::new());
+    let (agent, mut seat) = with_slow(&fake, &criu);
+    let freeze = Command::FreezeVm(VmRef { vm: 1 });
+    seat.commands(vec![Command::StartTask(vector(1, 7, 1, 30)), freeze]);
+    await_report!(seat, VmFrozen);
+    nothing_began(&mut seat, Duration::from_millis(10_500));
+    thaw(&mut seat);
+    await_report!(seat, TaskStarted);
+    let finished = await_report!(seat, TaskFinished);
+    // The frozen time is nobody's.
+    let ledger = finished.ledger.unwrap();
+    assert!(finished.verified && ledger.took_us < 5_000_000, "{ledger:?}");
+    over(agent, &seat);
+}
+
+pub(crate) fn a_stop_of_a_frozen_launch() {
+    let (fake, criu) = (Fake::start(), SlowCriu::new());
+    let (agent, mut seat) = with_slow(&fake, &criu);
+    let kept = keep(&mut seat);
+    run_on(&mut seat);
+    criu.hold();
+    seat.command(Command::StartTask(restored(1, 2, kept.done_ppm)));
+    criu.await_held();
+    freeze(&agent, &mut seat);
+    seat.command(Command::StopTask(StopTask { attempt: 2, keep: false, ..KEEP }));
+    let stopped: TaskStopped = await_report!(seat, TaskStopped);
+    assert!(of(stopped.task, 7), "{stopped:?}");
+    criu.let_go();
+    // It goes on elsewhere, in the same directory, and nothing of the frozen launch is in its way.
+    seat.commands(vec![create(2, 1), Command::StartTask(restored(2, 3, kept.done_ppm))]);
+    let started: TaskStarted = await_report!(seat, TaskStarted);
+    assert_eq!((started.task.unwrap().attempt, started.done_ppm), (3, kept.done_ppm));
+    thaw(&mut seat);
+    assert!(await_report!(seat, TaskFinished).verified);
+    nothing_began(&mut seat, Duration::from_millis(100));
+    // Its seat is free.
+    seat.command(Command::StartTask(vector(1, 9, 1, 6)));
+    await_report!(seat, TaskFinished, f => of(f.task, 9));
+    over(agent, &seat);
+}
