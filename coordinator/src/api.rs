@@ -1,6 +1,5 @@
 //! The gRPC service: turns connections into sessions, stores checkpoints, says how it goes.
 
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -10,7 +9,6 @@ use dormouse_units::{Attempt, HostId, TaskId};
 use ractor::ActorRef;
 use ractor::rpc::CallResult;
 use tokio::sync::{Semaphore, mpsc};
-use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
 use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status, Streaming};
@@ -21,13 +19,16 @@ use crate::live::Progress;
 use crate::outbound::{Farewell, Outbound, goodbye_message};
 use crate::session::{Connection, NoSession, SessionMsg};
 use crate::store::Store;
+use crate::transfers::{Download, STALL, Transfers};
 
 /// Messages of a worker that may wait for the journal before it must wait itself.
 const WINDOW: usize = 64;
 /// Messages to a worker that may wait for it to read.
 const OUTBOUND: usize = 64;
-/// Bytes of a checkpoint in one message.
-const CHUNK: usize = 256 << 10;
+/// How long a session may take until its Hello.
+const HELLO: Duration = Duration::from_secs(5);
+/// The longest name of a worker: it goes into the log with every life.
+const LONGEST_NAME: usize = 255;
 /// How long the conductor may take to answer before it is taken for dead.
 const ANSWER: Duration = Duration::from_secs(10);
 
@@ -36,10 +37,10 @@ pub(crate) struct Api {
     pub(crate) run: String,
     pub(crate) experiment: String,
     pub(crate) tasks: u32,
-    pub(crate) lost_after: Duration,
     pub(crate) conductor: ActorRef<ConductorMsg>,
     pub(crate) store: Arc<Store>,
     pub(crate) assignments: Arc<Assignments>,
+    pub(crate) transfers: Transfers,
     pub(crate) farewell: Farewell,
     pub(crate) connections: AtomicU64,
 }
@@ -47,14 +48,14 @@ pub(crate) struct Api {
 #[tonic::async_trait]
 impl v1::coordinator_server::Coordinator for Api {
     type SessionStream = Outbound;
-    type GetCheckpointStream = ReceiverStream<Result<v1::CheckpointChunk, Status>>;
+    type GetCheckpointStream = Download;
 
     async fn session(
         &self,
         request: Request<Streaming<v1::FromWorker>>,
     ) -> Result<Response<Outbound>, Status> {
         let mut inbound = request.into_inner();
-        let first = tokio::time::timeout(self.lost_after, inbound.message())
+        let first = tokio::time::timeout(HELLO, inbound.message())
             .await
             .map_err(|_| Status::deadline_exceeded("no Hello came"))??;
         let (hello, ack) = check_hello(first)?;
@@ -91,25 +92,28 @@ impl v1::coordinator_server::Coordinator for Api {
     ) -> Result<Response<v1::CheckpointReceipt>, Status> {
         let host = host_of(request.metadata())?;
         let mut chunks = request.into_inner();
-        let first = chunks.message().await?.ok_or_else(|| Status::invalid_argument("no chunk"))?;
+        let first = chunk(&mut chunks).await?;
+        let first = first.ok_or_else(|| Status::invalid_argument("no chunk"))?;
         let of = first.checkpoint.as_ref();
         let of = self.check_ref(of.ok_or_else(|| {
             Status::invalid_argument("the first chunk does not say of which checkpoint it is")
         })?)?;
         let whose = (TaskId::new(of.task), Attempt::new(of.attempt));
         self.assignments.may_store(host, whose).map_err(refused)?;
+        let _turn = self.transfers.turn(host).await?;
         let nonce = self.connections.fetch_add(1, Ordering::Relaxed);
         let store = Arc::clone(&self.store);
-        let mut incoming =
-            blocking(move || store.receive(of.task, (of.checkpoint, of.attempt), nonce)).await?;
+        let receive = move || store.receive(of.task, (of.checkpoint, of.attempt), nonce);
+        let mut incoming = self.transfers.blocking(receive).await?;
         let mut next = Some(first);
-        while let Some(chunk) = next {
-            incoming = blocking(move || incoming.write(&chunk.data).map(|()| incoming)).await?;
-            next = chunks.message().await?;
+        while let Some(v1::CheckpointChunk { data, .. }) = next {
+            let write = move || incoming.write(&data).map(|()| incoming);
+            incoming = self.transfers.blocking(write).await?;
+            next = chunk(&mut chunks).await?;
         }
         // It may have been given up meanwhile: that is nobody's fault.
         self.assignments.may_store(host, whose).map_err(Status::permission_denied)?;
-        let bytes = blocking(move || incoming.finish()).await?;
+        let bytes = self.transfers.blocking(move || incoming.finish()).await?;
         Ok(Response::new(v1::CheckpointReceipt { bytes }))
     }
 
@@ -122,29 +126,10 @@ impl v1::coordinator_server::Coordinator for Api {
         let task = TaskId::new(of.task);
         self.assignments.may_fetch(host, task, of.checkpoint).map_err(refused)?;
         let store = Arc::clone(&self.store);
-        let mut file = blocking(move || store.open_checkpoint(of.task, of.checkpoint)).await?;
-        let (chunks, stream) = mpsc::channel(4);
-        tokio::task::spawn_blocking(move || {
-            let mut first = Some(of);
-            loop {
-                let mut data = Vec::with_capacity(CHUNK);
-                let read =
-                    io::Read::read_to_end(&mut io::Read::take(&mut file, CHUNK as u64), &mut data);
-                let message = match read {
-                    // An empty checkpoint is one empty chunk.
-                    Ok(0) if first.is_none() => return,
-                    Ok(_) => {
-                        Ok(v1::CheckpointChunk { checkpoint: first.take(), data: data.into() })
-                    }
-                    Err(error) => Err(store_status(&error)),
-                };
-                let last = message.is_err();
-                if chunks.blocking_send(message).is_err() || last {
-                    return;
-                }
-            }
-        });
-        Ok(Response::new(ReceiverStream::new(stream)))
+        let turn = self.transfers.turn(host).await?;
+        let open = move || store.open_checkpoint(of.task, of.checkpoint);
+        let file = self.transfers.blocking(open).await?;
+        Ok(Response::new(self.transfers.give(of, file, turn, STALL)))
     }
 
     async fn status(
@@ -190,6 +175,16 @@ impl Api {
     }
 }
 
+/// The next chunk of an upload, if it comes in time.
+async fn chunk(
+    chunks: &mut Streaming<v1::CheckpointChunk>,
+) -> Result<Option<v1::CheckpointChunk>, Status> {
+    let late = || format!("nothing of it came for {} ms", STALL.as_millis());
+    tokio::time::timeout(STALL, chunks.message())
+        .await
+        .unwrap_or_else(|_| Err(Status::deadline_exceeded(late())))
+}
+
 /// The host that a call about a checkpoint is of, as it says.
 fn host_of(metadata: &MetadataMap) -> Result<HostId, Status> {
     let said = metadata.get(HOST_KEY).and_then(|host| host.to_str().ok()?.parse().ok());
@@ -215,6 +210,11 @@ fn check_hello(first: Option<v1::FromWorker>) -> Result<(v1::Hello, u64), Status
     }
     if hello.worker.is_empty() || hello.millicores == 0 {
         return Err(Status::invalid_argument("a worker needs a name and some of a core"));
+    }
+    if hello.worker.len() > LONGEST_NAME || hello.worker.chars().any(char::is_control) {
+        return Err(Status::invalid_argument(format!(
+            "a worker's name has at most {LONGEST_NAME} bytes and no control characters"
+        )));
     }
     Ok((hello, ack))
 }
@@ -254,24 +254,4 @@ async fn read(
 
 fn ended() -> Status {
     Status::unavailable("the coordinator is ending")
-}
-
-/// Runs blocking work of the store off the runtime's threads.
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> io::Result<T> + Send + 'static,
-) -> Result<T, Status> {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(done) => done.map_err(|error| store_status(&error)),
-        Err(panic) => Err(Status::internal(format!("the checkpoint store failed: {panic}"))),
-    }
-}
-
-fn store_status(error: &io::Error) -> Status {
-    match error.kind() {
-        io::ErrorKind::NotFound => Status::not_found("there is no such checkpoint"),
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            Status::resource_exhausted("the disk of the checkpoint store is full")
-        }
-        _ => Status::internal(format!("the checkpoint store: {error}")),
-    }
 }

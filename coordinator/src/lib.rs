@@ -22,6 +22,7 @@ mod facts;
 mod journal;
 mod link;
 mod live;
+mod lobby;
 mod outage;
 mod outbound;
 mod punctuality;
@@ -32,6 +33,7 @@ mod secret;
 mod session;
 mod stage;
 mod store;
+mod transfers;
 mod warden;
 mod wire;
 

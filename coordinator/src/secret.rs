@@ -12,6 +12,7 @@ use tonic::service::Interceptor;
 use tonic::{Request, Status};
 
 use crate::CoordinatorError;
+use crate::lobby::Caller;
 
 /// Its file in the output folder, for its owner alone.
 const FILE: &str = "secret";
@@ -88,14 +89,20 @@ impl Guard {
 impl Interceptor for Guard {
     fn call(&mut self, request: Request<()>) -> Result<Request<()>, Status> {
         let what = match request.metadata().get(SECRET_KEY) {
-            Some(carried) if self.secret.is(carried) => return Ok(request),
+            Some(carried) if self.secret.is(carried) => {
+                if let Some(caller) = request.extensions().get::<Caller>() {
+                    caller.seat.admit();
+                }
+                return Ok(request);
+            }
             Some(_) => "the secret is not that of this run",
             None => "the secret of the run is missing",
         };
         let times = self.refused.fetch_add(1, Ordering::Relaxed) + 1;
         // Whoever calls all the time does not fill the log.
         if times.is_power_of_two() {
-            let from = request.remote_addr().map(|address| address.to_string());
+            let caller = request.extensions().get::<Caller>();
+            let from = caller.and_then(|caller| caller.address).map(|it| it.to_string());
             tracing::warn!(from, times, "a call was refused: {what}");
         }
         Err(Status::unauthenticated(format!(

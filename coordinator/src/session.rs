@@ -20,6 +20,9 @@ use crate::wire::{self, Heard};
 /// read off a clock: a coordinator that was starved itself has missed as many of its own.
 pub(crate) const BEATS: u32 = 4;
 
+/// How long a worker that is lost may take to make room for the goodbye.
+const GOODBYE: Duration = Duration::from_secs(5);
+
 /// Says only that somebody is there, and what is acknowledged.
 const HEARTBEAT: v1::to_worker::Body = v1::to_worker::Body::Heartbeat(v1::Heartbeat {});
 
@@ -297,9 +300,9 @@ impl Actor for Session {
                 if let Some(Connection { to_worker, reading, .. }) = state.connection.take() {
                     let goodbye = v1::Goodbye { why, over: false };
                     let message = goodbye_message(state.link.ack(), goodbye);
-                    // It waits for room by itself: the session is over.
+                    // It waits for room by itself, but not for ever: the session is over.
                     tokio::spawn(async move {
-                        let _ = to_worker.send(message).await;
+                        let _ = tokio::time::timeout(GOODBYE, to_worker.send(message)).await;
                         drop(reading);
                     });
                 }

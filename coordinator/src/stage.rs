@@ -10,8 +10,9 @@ use dormouse_engine::Step;
 use dormouse_log::LogWriter;
 use dormouse_proto::{Secret, v1};
 use ractor::{Actor, ActorRef};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, oneshot};
+use tokio_stream::StreamExt as _;
 use tokio_util::sync::CancellationToken;
 use tonic::service::interceptor::InterceptedService;
 use tonic::transport::server::TcpIncoming;
@@ -21,17 +22,22 @@ use crate::api::Api;
 use crate::assignments::Assignments;
 use crate::conductor::ConductorMsg;
 use crate::journal::{Journal, JournalArgs, JournalMsg};
+use crate::lobby::Lobby;
 use crate::outbound::Farewell;
 use crate::punctuality::Punctuality;
 use crate::secret::{self, Guard};
 use crate::session::SessionMsg;
 use crate::store::Store;
+use crate::transfers::Transfers;
 use crate::warden::{Warden, WardenState};
 
 /// The checkpoint store's name in the output folder.
 const CHECKPOINTS: &str = "checkpoints";
 /// The largest message a worker may send; well above what an honest one sends.
 const LARGEST_MESSAGE: usize = 4 << 20;
+/// Calls that may be under way at once on one connection: a worker has its session, or the
+/// checkpoints that it sends and fetches.
+const STREAMS: u32 = 128;
 /// How long the last writes, and the last goodbyes, may take each.
 const ENDING: Duration = Duration::from_secs(10);
 
@@ -147,11 +153,11 @@ impl<S: Last> Stage<S> {
             run,
             experiment,
             tasks: entries,
-            lost_after,
             conductor: conductor.clone(),
             store: Arc::clone(&self.store),
             assignments: Arc::clone(&self.assignments),
             farewell: farewell.clone(),
+            transfers: Transfers::default(),
             connections: AtomicU64::new(0),
         };
         let server =
@@ -232,12 +238,15 @@ async fn serve(
 ) -> Result<(), tonic::transport::Error> {
     let service = v1::coordinator_server::CoordinatorServer::new(api)
         .max_decoding_message_size(LARGEST_MESSAGE);
+    let lobby = Lobby::default();
+    let seated = move |came: std::io::Result<TcpStream>| came.map(|stream| lobby.enter(stream));
     tonic::transport::Server::builder()
         .http2_keepalive_interval(Some(lost_after / 2))
         .http2_keepalive_timeout(Some(lost_after))
+        .max_concurrent_streams(STREAMS)
         .add_service(InterceptedService::new(service, guard))
         .serve_with_incoming_shutdown(
-            TcpIncoming::from(listener).with_nodelay(Some(true)),
+            TcpIncoming::from(listener).with_nodelay(Some(true)).map(seated),
             async move { farewell.heard().await },
         )
         .await

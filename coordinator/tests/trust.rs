@@ -29,20 +29,6 @@ fn chunks(
     tokio_stream::iter(chunks)
 }
 
-fn taken(vm: u32, task: u32, attempt: u32, checkpoint: u32) -> v1::report::Report {
-    v1::report::Report::CheckpointTaken(v1::CheckpointTaken {
-        task: Some(v1::TaskRef { vm, task, attempt }),
-        checkpoint,
-        done_ppm: 400_000,
-        ..v1::CheckpointTaken::default()
-    })
-}
-
-fn failed(vm: u32, task: u32, attempt: u32) -> v1::report::Report {
-    let task = Some(v1::TaskRef { vm, task, attempt });
-    v1::report::Report::TaskFailed(v1::TaskFailed { task, ..v1::TaskFailed::default() })
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn who_does_not_know_the_secret_is_refused_whatever_it_asks_for() {
     let dir = tempfile::tempdir().unwrap();
@@ -94,8 +80,8 @@ async fn checkpoints_are_stored_whole_and_fetched_as_they_were() {
     let former = client.put_checkpoint(chunks(former)).await.unwrap_err();
     assert_eq!(former.code(), Code::FailedPrecondition);
     // The next attempt begins with the second, which got lost, and makes do with the first.
-    worker.report(taken(vm, task, attempt, 2)).await;
-    worker.report(failed(vm, task, attempt)).await;
+    worker.report(checkpoint_taken(vm, task, attempt, 2)).await;
+    worker.report(task_failed(vm, task, attempt)).await;
     let (_, _, next) = started(&worker.commands().await);
     assert_eq!(next, attempt + 1);
     let not_there = client.get_checkpoint(of(2)).await.unwrap_err();
@@ -145,8 +131,8 @@ async fn a_checkpoint_comes_only_from_who_runs_the_task_and_goes_only_to_who_beg
     }
     assert!(!dir.path().join("checkpoints/0").exists());
     mine.put_checkpoint(chunks(of(0, 1, 1))).await.unwrap();
-    worker.report(taken(vm, 0, 1, 1)).await;
-    worker.report(failed(vm, 0, 1)).await;
+    worker.report(checkpoint_taken(vm, 0, 1, 1)).await;
+    worker.report(task_failed(vm, 0, 1)).await;
     // The other task's turn; the attempt is over, and nobody has begun the next one.
     assert_eq!(started(&worker.commands().await), (vm, 1, 1));
     let no = mine.put_checkpoint(chunks(of(0, 2, 1))).await.unwrap_err();

@@ -535,3 +535,17 @@ pub fn started(commands: &[v1::command::Command]) -> (u32, u32, u32) {
 pub fn vm_created(vm: u32) -> v1::report::Report {
     v1::report::Report::VmCreated(v1::VmRef { vm })
 }
+
+pub fn checkpoint_taken(vm: u32, task: u32, attempt: u32, checkpoint: u32) -> v1::report::Report {
+    v1::report::Report::CheckpointTaken(v1::CheckpointTaken {
+        task: Some(v1::TaskRef { vm, task, attempt }),
+        checkpoint,
+        done_ppm: 400_000,
+        ..v1::CheckpointTaken::default()
+    })
+}
+
+pub fn task_failed(vm: u32, task: u32, attempt: u32) -> v1::report::Report {
+    let task = Some(v1::TaskRef { vm, task, attempt });
+    v1::report::Report::TaskFailed(v1::TaskFailed { task, ..v1::TaskFailed::default() })
+}

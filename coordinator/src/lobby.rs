@@ -1,0 +1,181 @@
+//! Connections that have not shown the run's secret yet: they are few, and they leave soon.
+//!
+//! A connection costs a file descriptor, and whoever reaches the port can make thousands. So who
+//! has not made a call with the secret after a while is shown out, and when the lobby is full
+//! whoever has waited longest makes room: a worker shows it with its first call, at once.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio_util::sync::CancellationToken;
+use tonic::transport::server::Connected;
+
+/// How long a connection may take until its first call with the secret.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How many may be without at once.
+const SEATS: usize = 128;
+
+/// Where connections wait.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Lobby(Arc<Mutex<Waiting>>);
+
+#[derive(Debug, Default)]
+struct Waiting {
+    came: u64,
+    /// Who waits, in the order in which they came, and how each is shown out.
+    seats: VecDeque<(u64, CancellationToken)>,
+}
+
+/// A connection's seat in the lobby. It is left by being admitted, or by the connection's end.
+#[derive(Clone, Debug)]
+pub(crate) struct Seat(Arc<Taken>);
+
+#[derive(Debug)]
+struct Taken {
+    number: u64,
+    lobby: Lobby,
+    admitted: AtomicBool,
+}
+
+/// A connection: it can't be read any more once it has been shown out.
+pub(crate) struct Visitor {
+    stream: TcpStream,
+    caller: Caller,
+    /// Done when it has to go.
+    leave: Option<Pin<Box<dyn Future<Output = &'static str> + Send>>>,
+}
+
+/// What a call tells of its connection.
+#[derive(Clone, Debug)]
+pub(crate) struct Caller {
+    pub(crate) address: Option<SocketAddr>,
+    pub(crate) seat: Seat,
+}
+
+impl Lobby {
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        // Whoever panicked with it had changed it whole.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A connection has come.
+    pub(crate) fn enter(&self, stream: TcpStream) -> Visitor {
+        let out = CancellationToken::new();
+        let number = {
+            let mut waiting = self.waiting();
+            waiting.came += 1;
+            let number = waiting.came;
+            waiting.seats.push_back((number, out.clone()));
+            if waiting.seats.len() > SEATS
+                && let Some((_, longest)) = waiting.seats.pop_front()
+            {
+                longest.cancel();
+            }
+            number
+        };
+        let seat =
+            Seat(Arc::new(Taken { number, lobby: self.clone(), admitted: AtomicBool::new(false) }));
+        let leave = async move {
+            tokio::select! {
+                () = out.cancelled_owned() => "others want to be heard, too",
+                () = tokio::time::sleep(PATIENCE) => "it took too long to show the secret",
+            }
+        };
+        let caller = Caller { address: stream.peer_addr().ok(), seat };
+        Visitor { stream, caller, leave: Some(Box::pin(leave)) }
+    }
+}
+
+impl Seat {
+    /// Its connection has shown the secret: it may stay.
+    pub(crate) fn admit(&self) {
+        if !self.0.admitted.swap(true, Ordering::Relaxed) {
+            self.0.free();
+        }
+    }
+}
+
+impl Taken {
+    fn free(&self) {
+        self.lobby.waiting().seats.retain(|(number, _)| *number != self.number);
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        self.free();
+    }
+}
+
+impl Connected for Visitor {
+    type ConnectInfo = Caller;
+
+    fn connect_info(&self) -> Caller {
+        self.caller.clone()
+    }
+}
+
+impl Visitor {
+    /// Ready once it has to go; never for who was admitted.
+    fn poll_leave(&mut self, context: &mut Context<'_>) -> Poll<io::Error> {
+        if self.caller.seat.0.admitted.load(Ordering::Relaxed) {
+            self.leave = None;
+        }
+        let Some(leave) = &mut self.leave else { return Poll::Pending };
+        let why = ready!(leave.as_mut().poll(context));
+        Poll::Ready(io::Error::new(io::ErrorKind::TimedOut, why))
+    }
+}
+
+impl AsyncRead for Visitor {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if let Poll::Ready(out) = self.poll_leave(context) {
+            // It has been said: it need not be asked again.
+            self.leave = Some(Box::pin(std::future::ready("it was shown out")));
+            return Poll::Ready(Err(out));
+        }
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for Visitor {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(context, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+}
