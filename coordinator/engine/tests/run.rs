@@ -387,6 +387,32 @@ fn refused_launches_are_heard_of() {
     );
 }
 
+/// Whenever it is woken it asks to be woken now, and before now.
+#[derive(Debug)]
+struct Sleepless;
+
+impl Scheduler for Sleepless {
+    fn handle(&mut self, now: Time, notice: &Notice, out: &mut Vec<Decision>) {
+        if matches!(notice, Notice::Begin | Notice::Wake { .. }) {
+            out.extend([now, s(1)].map(|at| Decision::Wake { at, token: 0 }));
+        }
+    }
+}
+
+#[test]
+fn a_wake_up_that_is_not_after_now_is_refused() {
+    let mut run = Run::new(setup(vec![]), Box::new(Sleepless));
+    let (mut now, mut ticks) = (s(2), 0);
+    run.handle(now, Event::Begin);
+    // As a clock would: at each wake-up, and never backwards.
+    while let Some(at) = run.next_wakeup().filter(|_| ticks < 100) {
+        now = now.max(at);
+        run.handle(now, Event::Tick);
+        ticks += 1;
+    }
+    assert_eq!((ticks, run.counts().rejected), (0, 2));
+}
+
 #[test]
 fn a_log_line_reads_back_as_it_was() {
     let script = Script::default();

@@ -178,7 +178,7 @@ pub enum Decision {
     },
     /// Be told at this time.
     Wake {
-        /// When.
+        /// When: after now, or it is refused.
         at: Time,
         /// What to be told with it.
         token: u64,
