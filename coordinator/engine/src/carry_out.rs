@@ -171,7 +171,6 @@ impl Run {
             StartReason::Stolen => self.counts.steals += 1,
             StartReason::Planned | StartReason::Retried => {}
         }
-        self.counts.restores += u32::from(from.is_some());
         self.effects.push(Effect::TaskSent { task, attempt, vm, reason, from });
         let start = StartTask {
             host,
