@@ -1,4 +1,5 @@
-//! How fast virtual time is: one whole run of ED200 in sc4, and both tables of Burst-HADS.
+//! How fast virtual time is: one whole run of ED200 in sc4, HADS on bags that grow, and both tables
+//! of Burst-HADS.
 
 use std::time::Instant;
 
@@ -13,7 +14,39 @@ fn main() -> Result<(), Failure> {
     for scheduler in ["burst-hads", "hads", "ils-on-demand"] {
         one_run(scheduler)?;
     }
+    for tasks in [500, 1_000, 2_000] {
+        large_bag(tasks)?;
+    }
     tables()
+}
+
+/// The J jobs' mix of tasks under HADS, with as many VMs a task as J80 has, each of which
+/// hibernates by itself five times.
+fn large_bag(tasks: usize) -> Result<(), Failure> {
+    let limit = tasks * 3 / 80;
+    let sizes = [(400, 3, 167), (600, 4, 222), (1_000, 3, 346)].map(|(size, tenths, seconds)| {
+        let count = tasks * tenths / 10;
+        format!(
+            "[[workload.task]]\nname = \"s{size}\"\ncount = {count}\nmemory = \"12MB\"\n\
+             runtime = \"{seconds}s\"\n"
+        )
+    });
+    let text = format!(
+        "name = \"bag-{tasks}\"\nseed = 1\n[cloud]\ncatalogue = \"ec2-2020\"\n\
+         limits = {{ spot = {limit}, on-demand = {limit} }}\n\
+         [[interruption]]\nmodel = \"poisson\"\nk-hibernate = 5\nk-resume = 5\nscope = \"vm\"\n\
+         [workload]\nkind = \"bag\"\ndeadline = \"45m\"\n{}[scheduler]\nname = \"hads\"\n",
+        sizes.concat()
+    );
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("bag.toml");
+    std::fs::write(&file, text)?;
+    let experiment = file.to_str();
+    let began = Instant::now();
+    let experiment = load(&Source { experiment, ..Source::default() })?.experiment;
+    virtual_run(&experiment, experiment.scheduler()?, |_| {})?;
+    println!("{tasks:5} tasks under hads: {:6.2} s", began.elapsed().as_secs_f64());
+    Ok(())
 }
 
 /// The run alone; its plan is made before.

@@ -54,6 +54,10 @@ impl Run {
                     mode: *mode,
                 });
             }
+            // Asked for again and again at one instant, it would be given for ever.
+            Decision::Wake { at, .. } if *at <= now => {
+                return Err(Wrong(format!("a wake-up at {at} has to be after now, {now}")));
+            }
             Decision::Wake { at, token } => self.timers.set(*at, Timer::Wake(*token)),
         }
         Ok(())
@@ -167,7 +171,6 @@ impl Run {
             StartReason::Stolen => self.counts.steals += 1,
             StartReason::Planned | StartReason::Retried => {}
         }
-        self.counts.restores += u32::from(from.is_some());
         self.effects.push(Effect::TaskSent { task, attempt, vm, reason, from });
         let start = StartTask {
             host,

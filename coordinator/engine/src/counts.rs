@@ -13,7 +13,7 @@ pub struct Counts {
     pub preemptions: u32,
     /// Complete checkpoints.
     pub checkpoints: u32,
-    /// Tasks that started from a checkpoint.
+    /// Tasks that ran from a checkpoint on; one that was sent but never began isn't counted.
     pub restores: u32,
     /// Tasks that started on another VM because theirs was taken away.
     pub migrations: u32,

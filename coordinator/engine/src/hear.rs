@@ -82,7 +82,11 @@ impl Run {
                 record.asked = act.at;
             }
             match act.action {
-                Action::Hibernate => self.commands.push(Command::FreezeVm { host, vm }),
+                // It hears of all that are hit before it decides what becomes of one's tasks.
+                Action::Hibernate => {
+                    self.commands.push(Command::FreezeVm { host, vm });
+                    notices.push_back(Notice::VmHibernating { vm });
+                }
                 Action::Resume => self.commands.push(Command::ThawVm { host, vm }),
                 Action::Preempt => {
                     let at = now + self.setup.preemption_notice;
@@ -194,10 +198,15 @@ impl Run {
         }
         match report {
             Report::TaskStarted { done, .. } => {
-                if matches!(self.tasks[task.get() as usize].state, TaskState::Sent(_)) {
+                let record = self.tasks[task.get() as usize];
+                if !matches!(record.state, TaskState::Running(_)) {
+                    // It goes on from what was kept when it was sent: nothing has been since.
+                    self.counts.restores += u32::from(record.kept.is_some());
+                }
+                if matches!(record.state, TaskState::Sent(_)) {
                     self.set_state(task, TaskState::Running(vm));
                 }
-                let since = self.tasks[task.get() as usize].sent;
+                let since = record.sent;
                 notices.push_back(Notice::TaskStarted { task, vm, done: *done, since });
             }
             Report::TaskFinished { verified: true, .. } => {

@@ -187,7 +187,7 @@ fn a_hibernated_vms_task_goes_on_elsewhere_from_its_checkpoint_and_its_former_li
     assert_eq!(run.next_wakeup(), Some(s(130)));
     let (step, commands) = run.handle(s(131), Event::Tick);
     assert_eq!(commands, [Command::FreezeVm { host: HOST, vm: vm(1) }]);
-    assert!(step.notices.is_empty(), "the scheduler hears of it once it is so: {:?}", step.notices);
+    assert_eq!(step.notices, [Notice::VmHibernating { vm: vm(1) }]);
     let (step, commands) = tell(&mut run, 133, Report::VmFrozen { vm: vm(1), real_took_us: 9 });
     assert!(step.effects.contains(&Effect::VmHibernated { vm: vm(1), asked: s(130) }));
     let kept = Some((CheckpointSeq::new(1), Ppm::new(500_000)));
@@ -198,13 +198,32 @@ fn a_hibernated_vms_task_goes_on_elsewhere_from_its_checkpoint_and_its_former_li
     let (step, _) = tell(&mut run, 140, finished(1, T0, FIRST));
     assert_eq!((step.effects, step.notices), (vec![Effect::Stale], vec![]));
     assert_eq!(run.tasks()[0].state, TaskState::Sent(vm(2)));
-    assert_eq!(
-        (run.counts().hibernations, run.counts().migrations, run.counts().restores),
-        (1, 1, 1)
-    );
+    let counted = |run: &Run| {
+        let counts = run.counts();
+        (counts.hibernations, counts.migrations, counts.restores)
+    };
+    assert_eq!(counted(&run), (1, 1, 0), "it is sent, but has not begun");
+    let done = Ppm::new(500_000);
+    let began = Report::TaskStarted { vm: vm(2), task: T0, attempt: SECOND, done, real_took_us: 0 };
+    tell(&mut run, 141, began);
+    assert_eq!(counted(&run), (1, 1, 1));
     // Charged from 60 to 133 s only.
     let spot = run.provider().vm(vm(1)).expect("it");
     assert_eq!(spot.owed(s(500)), Money::from_nanos(7_300));
+}
+
+#[test]
+fn all_hibernations_of_an_instant_are_heard_of_before_the_first_is_decided_on() {
+    let script = Script::default();
+    script.on(Notice::Begin, [launch(1, Market::Spot), launch(2, Market::Spot)]);
+    let mut run = begun(&script, acts(&[(130, Action::Hibernate)]));
+    up(&mut run, 1);
+    up(&mut run, 2);
+    run.handle(s(60), Event::Tick);
+    let (step, _) = run.handle(s(130), Event::Tick);
+    assert_eq!(step.notices, [1, 2].map(|n| Notice::VmHibernating { vm: vm(n) }));
+    let (step, _) = tell(&mut run, 130, Report::VmFrozen { vm: vm(1), real_took_us: 9 });
+    assert_eq!(step.notices, [Notice::VmHibernated { vm: vm(1) }]);
 }
 
 #[test]
@@ -385,6 +404,32 @@ fn refused_launches_are_heard_of() {
         matches!(&step.notices[..], [Notice::Begin, Notice::LaunchRefused { vm: refused, why }]
         if *refused == vm(3) && why.contains("limit of 2 spot small"))
     );
+}
+
+/// Whenever it is woken it asks to be woken now, and before now.
+#[derive(Debug)]
+struct Sleepless;
+
+impl Scheduler for Sleepless {
+    fn handle(&mut self, now: Time, notice: &Notice, out: &mut Vec<Decision>) {
+        if matches!(notice, Notice::Begin | Notice::Wake { .. }) {
+            out.extend([now, s(1)].map(|at| Decision::Wake { at, token: 0 }));
+        }
+    }
+}
+
+#[test]
+fn a_wake_up_that_is_not_after_now_is_refused() {
+    let mut run = Run::new(setup(vec![]), Box::new(Sleepless));
+    let (mut now, mut ticks) = (s(2), 0);
+    run.handle(now, Event::Begin);
+    // As a clock would: at each wake-up, and never backwards.
+    while let Some(at) = run.next_wakeup().filter(|_| ticks < 100) {
+        now = now.max(at);
+        run.handle(now, Event::Tick);
+        ticks += 1;
+    }
+    assert_eq!((ticks, run.counts().rejected), (0, 2));
 }
 
 #[test]

@@ -213,6 +213,12 @@ impl Scheduler for Fifo {
                 }
             }
             Notice::LaunchRefused { vm, .. } => self.refuse(now, vm, out),
+            Notice::VmHibernating { vm } => {
+                if let Some(state) = self.vms.get_mut(&vm) {
+                    state.ready = false;
+                    self.with_room.remove(&vm);
+                }
+            }
             Notice::VmHibernated { vm } => {
                 if self.vms.contains_key(&vm) {
                     self.vacate(vm, Some(false), out);

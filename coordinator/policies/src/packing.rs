@@ -86,6 +86,11 @@ impl Packing {
         self.last_end
     }
 
+    /// From when on each vCPU takes something new.
+    pub(crate) fn free_from(&self) -> impl Iterator<Item = Time> + '_ {
+        self.lanes.iter().map(|lane| lane.free.max(self.not_before))
+    }
+
     fn first_free(&self) -> (usize, Time) {
         let mut first = (0, self.lanes.first().map_or(Time::ZERO, |lane| lane.free));
         for (i, lane) in self.lanes.iter().enumerate().skip(1) {

@@ -30,6 +30,8 @@ pub(crate) struct Kind {
 struct Work {
     runtime: Span,
     checkpoints: CheckpointPlan,
+    /// All of it at full speed, checkpoints included.
+    whole: Span,
 }
 
 /// Who runs what for how long.
@@ -43,7 +45,11 @@ pub(crate) struct Problem {
     /// What a restart from a checkpoint takes.
     restore: Span,
     memory: Vec<Bytes>,
+    most_memory: Bytes,
     work: Vec<Option<Work>>,
+    longest: Vec<Span>,
+    /// All tasks, the longest first.
+    by_length: Vec<TaskId>,
 }
 
 impl Kind {
@@ -96,7 +102,7 @@ impl Problem {
                 }
             })
             .collect();
-        let work = bag
+        let work: Vec<Option<Work>> = bag
             .tasks
             .iter()
             .flat_map(|task| {
@@ -104,16 +110,27 @@ impl Problem {
                     let runtime = *task.runtime.get(&kind.name)?;
                     let fits = task.memory <= kind.memory && kind.vcpus > 0;
                     let checkpoints = budget.plan(task.memory, runtime);
-                    fits.then_some(Work { runtime, checkpoints })
+                    let written = u64::from(checkpoints.left_after(Ppm::ZERO));
+                    let writing = checkpoints.cost.times(written);
+                    fits.then_some(Work { runtime, checkpoints, whole: runtime + writing })
                 })
             })
             .collect();
+        let of_task = work.chunks(kinds.len().max(1));
+        let longest_of = |of: &[Option<Work>]| of.iter().flatten().map(|w| w.whole).max();
+        let mut longest: Vec<_> = of_task.map(|of| longest_of(of).unwrap_or_default()).collect();
+        longest.resize(bag.tasks.len(), Span::ZERO);
+        let mut by_length: Vec<_> = (0_u32..).map(TaskId::new).zip(&longest).collect();
+        by_length.sort_by_key(|&(task, length)| (Reverse(length), task));
         Self {
             deadline: bag.deadline.saturating_sub(margin),
             boot: catalogue.boot,
             restore,
             memory: bag.tasks.iter().map(|t| t.memory).collect(),
+            most_memory: largest,
             work,
+            by_length: by_length.into_iter().map(|(task, _)| task).collect(),
+            longest,
             kinds,
         }
     }
@@ -125,6 +142,11 @@ impl Problem {
 
     pub(crate) fn memory(&self, task: TaskId) -> Bytes {
         self.memory[task.get() as usize]
+    }
+
+    /// What the task that needs most needs.
+    pub(crate) fn most_memory(&self) -> Bytes {
+        self.most_memory
     }
 
     /// How long a whole task keeps a vCPU busy at full speed, checkpoints included; `None` if it
@@ -141,8 +163,11 @@ impl Problem {
         done: Ppm,
         speed: Ppm,
     ) -> Option<Span> {
-        let Work { runtime, checkpoints } =
+        let Work { runtime, checkpoints, whole } =
             (*self.work.get(task.get() as usize * self.kinds.len() + kind)?)?;
+        if (done, speed) == (Ppm::ZERO, Ppm::ONE) {
+            return Some(whole);
+        }
         let computing = runtime.saturating_sub(runtime.part(done)).at_speed(speed)?;
         let writing = checkpoints.cost.times(u64::from(checkpoints.left_after(done)));
         let restoring = if done == Ppm::ZERO { Span::ZERO } else { self.restore };
@@ -157,8 +182,12 @@ impl Problem {
 
     /// The longest a task may take on any type at full speed.
     pub(crate) fn longest(&self, task: TaskId) -> Span {
-        let kinds = 0..self.kinds.len();
-        kinds.filter_map(|kind| self.whole(task, kind)).max().unwrap_or(Span::ZERO)
+        self.longest.get(task.get() as usize).copied().unwrap_or_default()
+    }
+
+    /// All tasks, the longest first.
+    pub(crate) fn by_length(&self) -> &[TaskId] {
+        &self.by_length
     }
 
     /// All tasks, those that need most memory first (Algorithm 2, line 2), then the longest.

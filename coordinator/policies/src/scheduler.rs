@@ -47,6 +47,12 @@ pub enum Notice {
         /// Why.
         why: String,
     },
+    /// A spot VM is told to hibernate and takes no more work. All that are hit at one instant are
+    /// heard of before the first of them is frozen.
+    VmHibernating {
+        /// Which.
+        vm: VmId,
+    },
     /// A spot VM is frozen, its running tasks with it.
     VmHibernated {
         /// Which.
@@ -178,7 +184,7 @@ pub enum Decision {
     },
     /// Be told at this time.
     Wake {
-        /// When.
+        /// When: after now, or it is refused.
         at: Time,
         /// What to be told with it.
         token: u64,

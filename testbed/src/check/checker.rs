@@ -184,8 +184,10 @@ impl<'a> Checker<'a> {
 
     fn heard(&mut self, notices: &[Notice]) {
         for notice in notices {
-            if let Notice::VmHibernated { vm } | Notice::VmResumed { vm } | Notice::VmReady { vm } =
-                notice
+            if let Notice::VmHibernating { vm }
+            | Notice::VmHibernated { vm }
+            | Notice::VmResumed { vm }
+            | Notice::VmReady { vm } = notice
             {
                 let known = self.vms.contains_key(vm);
                 self.require(known, || format!("the scheduler heard of {vm} before its launch"));

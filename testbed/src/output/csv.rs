@@ -54,7 +54,11 @@ pub fn tasks(experiment: &Experiment, record: &Record, plan: Option<&Plan>) -> S
                 secs_or_blank(task.attempts.iter().find_map(|a| a.started)),
                 secs_or_blank(task.finished),
                 task.attempts.iter().map(|a| a.checkpoints.len()).sum::<usize>().to_string(),
-                task.attempts.iter().filter(|a| a.from.is_some()).count().to_string(),
+                task.attempts
+                    .iter()
+                    .filter(|a| a.from.is_some() && a.started.is_some())
+                    .count()
+                    .to_string(),
                 count(StartReason::Migrated),
                 count(StartReason::Stolen),
                 span(lost),

@@ -269,6 +269,9 @@ impl Record {
                 let attempts = self.tasks.get_mut(task.get() as usize);
                 if let Some(attempt) = attempts.and_then(|t| t.current(*attempt)) {
                     // One sent to a VM that froze meanwhile began with its resume.
+                    if attempt.started.is_none() {
+                        self.counts.restores += u32::from(attempt.from.is_some());
+                    }
                     let resumes = vms.get(&attempt.vm).into_iter().flat_map(|vm| &vm.hibernations);
                     let resumed = resumes.filter_map(|h| h.resumed.map(|(_, at)| at)).max();
                     attempt
@@ -376,7 +379,6 @@ impl Record {
                     StartReason::Stolen => self.counts.steals += 1,
                     StartReason::Planned | StartReason::Retried => {}
                 }
-                self.counts.restores += u32::from(from.is_some());
                 let lane = self.vms.get_mut(vm).map_or(0, |vm| vm.take_lane(*task));
                 let mode = modes.get(task).copied().unwrap_or_default();
                 let history = AttemptHistory {

@@ -37,6 +37,7 @@ fn heard(notice: &Notice) -> String {
         Notice::Begin => "the experiment began".to_owned(),
         Notice::VmReady { vm } => format!("{vm} had booted"),
         Notice::LaunchRefused { vm, .. } => format!("the launch of {vm} was refused"),
+        Notice::VmHibernating { vm } => format!("{vm} was about to hibernate"),
         Notice::VmHibernated { vm } => format!("{vm} was hibernated"),
         Notice::VmResumed { vm } => format!("{vm} was resumed"),
         Notice::VmPreempting { vm, .. } => format!("{vm} was given notice"),

@@ -50,8 +50,10 @@ pub struct Seat {
     pub tier: Tier,
     /// Burst or baseline.
     pub mode: Mode,
-    /// It stands still, for a checkpoint.
+    /// It stands still: it is checkpointed, or has finished.
     pub held: bool,
+    /// It is checkpointed: that uses the processor in its place, as fast as it would.
+    pub dumped: bool,
 }
 
 /// Why a task can't be seated.
@@ -141,7 +143,7 @@ impl Machine {
         let cpu = (0..self.spec.vcpus)
             .find(|&cpu| !self.seats.iter().any(|s| s.cpu == cpu && s.tier == tier))
             .ok_or(SeatError::NoCpu(self.spec.vcpus))?;
-        let seat = Seat { task, attempt, memory, cpu, tier, mode, held: false };
+        let seat = Seat { task, attempt, memory, cpu, tier, mode, held: false, dumped: false };
         self.seats.push(seat);
         Ok(seat)
     }
@@ -205,10 +207,16 @@ impl Machine {
         ceiling.min(before.map_or(Ppm::ONE, |s| self.speed(s).rest()))
     }
 
-    /// vCPUs in use now, in ppm of one.
+    /// vCPUs in use now, in ppm of one: by tasks that compute and by checkpoints that are taken.
+    /// A provider charges whoever uses them, and the schedulers reckon with it: the credits that
+    /// they set aside for a task are for its checkpoints, too.
     #[must_use]
     pub fn in_use(&self) -> u64 {
-        self.seats.iter().map(|s| u64::from(self.speed(s).get())).sum()
+        let uses = |s: &Seat| match s.dumped {
+            true => self.ceiling(&Seat { held: false, ..*s }),
+            false => self.speed(s),
+        };
+        self.seats.iter().map(|s| u64::from(uses(s).get())).sum()
     }
 
     /// `span` passes at the present speeds.

@@ -194,7 +194,7 @@ impl Model {
         let Some(r) = self.running.iter_mut().find(|r| r.is((task, attempt))) else { return };
         r.hold = Some(r.hold.unwrap_or_default() + span);
         (r.ended, r.finished) = (None, false);
-        self.machine.change(task, attempt, |seat| seat.held = true);
+        self.machine.change(task, attempt, |seat| (seat.held, seat.dumped) = (true, true));
     }
 
     /// A task that stands still goes on.
@@ -202,7 +202,7 @@ impl Model {
         self.advance(now);
         let Some(r) = self.running.iter_mut().find(|r| r.is((task, attempt))) else { return };
         r.hold = None;
-        self.machine.change(task, attempt, |seat| seat.held = false);
+        self.machine.change(task, attempt, |seat| (seat.held, seat.dumped) = (false, false));
     }
 
     /// Passes time up to `now`.
@@ -294,7 +294,7 @@ impl Model {
             let (task, attempt) = (r.task, r.attempt);
             if r.hold == Some(Span::ZERO) {
                 r.hold = None;
-                machine.change(task, attempt, |seat| seat.held = false);
+                machine.change(task, attempt, |seat| (seat.held, seat.dumped) = (false, false));
                 if r.when == Hold::WhenDue {
                     let done = r.checkpoints.pop_front().unwrap_or_default();
                     events.push(WorkEvent::Checkpointed { task, attempt, done });
@@ -303,7 +303,8 @@ impl Model {
                 match r.when {
                     Hold::WhenDue => {
                         r.hold = Some(r.cost);
-                        machine.change(task, attempt, |seat| seat.held = true);
+                        machine
+                            .change(task, attempt, |seat| (seat.held, seat.dumped) = (true, true));
                     }
                     Hold::WhenTold => {
                         let done = r.checkpoints.pop_front().unwrap_or_default();
@@ -365,6 +366,7 @@ impl Model {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::CreditSpec;
 
     fn work(task: u32, secs: u64, checkpoints: &[u32]) -> Work {
         Work {
@@ -412,6 +414,38 @@ mod tests {
         );
         assert!(vm.stop(Time::from_secs(1_000), task, attempt).is_some());
         assert!(vm.machine().seats().is_empty());
+    }
+
+    /// 36 credits an hour are .6 a minute, and a vCPU that is used takes 1 a minute: 10 + 3.6 - 6
+    /// after a task of 300 s and its checkpoint of 60 s. What has finished uses nothing.
+    #[test]
+    fn a_checkpoint_uses_the_processor() {
+        let credits = CreditSpec {
+            baseline: Ppm::new(200_000),
+            earned_per_hour: Credits::whole(36),
+            initial: Credits::whole(10),
+            cap: Credits::whole(100),
+        };
+        let spec = MachineSpec { vcpus: 2, memory: Bytes::new(100), credits: Some(credits) };
+        let minute = Span::from_secs(60);
+        let (task, attempt) = (TaskId::new(1), Attempt::new(1));
+        let finished = WorkEvent::Finished { task, attempt };
+        let mut due = Model::new(Time::ZERO, spec.clone());
+        due.start(Time::ZERO, &Work { checkpoint_cost: minute, ..work(1, 300, &[500_000]) })
+            .expect("room");
+        assert_eq!(run(&mut due, Time::from_secs(400)).last(), Some(&(360, finished)));
+        // As a worker has it.
+        let mut told = Model::new(Time::ZERO, spec);
+        told.start(Time::ZERO, &Work { hold: Hold::WhenTold, ..work(1, 300, &[]) }).expect("room");
+        told.hold(Time::from_secs(100), task, attempt, minute);
+        assert_eq!(run(&mut told, Time::from_secs(400)).last(), Some(&(360, finished)));
+        for mut vm in [due, told] {
+            let tenths =
+                |vm: &Model| vm.machine().credits().map(|c| c.as_vcpu_micros() / 6_000_000);
+            assert_eq!(tenths(&vm), Some(76));
+            vm.pass(Time::from_secs(960));
+            assert_eq!(tenths(&vm), Some(136));
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The books: which VMs there are, which tasks are where, and the decisions that change it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use dormouse_cloud::Market;
 use dormouse_units::{Bytes, Credits, Ppm, Span, TaskId, Time, VmId};
@@ -40,7 +41,8 @@ pub(crate) struct Progress {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Floor {
-    pub(crate) problem: Problem,
+    /// Shared by all that are tried out in thought.
+    pub(crate) problem: Arc<Problem>,
     pub(crate) burst_on: BurstOn,
     pub(crate) machines: BTreeMap<VmId, Machine>,
     /// Launches of these were refused and no VM has ended since.
@@ -54,7 +56,7 @@ impl Floor {
     pub(crate) fn new(problem: Problem, burst_on: BurstOn) -> Self {
         let n = problem.tasks();
         Self {
-            problem,
+            problem: Arc::new(problem),
             burst_on,
             machines: BTreeMap::new(),
             refused: BTreeSet::new(),

@@ -2,12 +2,17 @@
 
 mod cycles;
 mod floor;
+mod foresight;
 mod machine;
 mod migration;
 mod postponement;
+mod rescue;
 mod scheduler;
 mod sites;
 mod stealing;
 mod token;
+
+#[cfg(test)]
+pub(crate) use {foresight::Foresight, postponement::latest};
 
 pub(crate) use scheduler::BagScheduler;

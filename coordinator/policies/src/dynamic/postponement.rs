@@ -6,10 +6,11 @@ use dormouse_cloud::Market;
 use dormouse_units::{Span, TaskId, Time, VmId};
 
 use super::floor::{Floor, Turn};
+use super::foresight::Foresight;
 use super::machine::{Machine, Phase};
 use super::migration::Affected;
 use super::scheduler::BagScheduler;
-use super::sites::{Attempts, Choice, Class, Site};
+use super::sites::{Attempts, Choice};
 use super::token::Purpose;
 use crate::Decision;
 
@@ -17,7 +18,7 @@ use crate::Decision;
 const GRAIN: Span = Span::from_secs(1);
 
 /// Ways to place what is migrated, the first that does it tried first.
-const WAYS: [Attempts; 3] = [
+pub(crate) const WAYS: [Attempts; 3] = [
     Attempts { burst: false, spot: true, soonest: false },
     Attempts { burst: false, spot: false, soonest: false },
     Attempts { burst: false, spot: false, soonest: true },
@@ -38,7 +39,7 @@ impl BagScheduler {
         if !waits && survivable(&self.floor, turn.now) {
             return;
         }
-        let latest = latest(&self.floor, turn.now);
+        let latest = latest(&self.floor, &Foresight::new(&self.floor, turn.now), turn.now);
         if latest <= turn.now + GRAIN {
             self.migrate_waiting(turn);
         } else if self.migrate_at != Some(latest) {
@@ -126,8 +127,7 @@ fn in_time(floor: &Floor, now: Time) -> bool {
 
 /// Whether every task could still be saved if all spot VMs hibernated, whenever they do.
 fn survivable(floor: &Floor, now: Time) -> bool {
-    let then = just_before_ends(floor, now).into_iter();
-    [now].into_iter().chain(then).all(|at| all_at_once(floor, now, at))
+    Foresight::new(floor, now).survivable(now)
 }
 
 /// Whether a task may move from an on-demand VM's queue to a spot VM.
@@ -148,22 +148,23 @@ pub(crate) fn survives_theft(
     survivable(&after, now)
 }
 
-fn is_hibernated(machine: &Machine) -> bool {
+pub(crate) fn is_hibernated(machine: &Machine) -> bool {
     matches!(machine.phase, Phase::Hibernated { .. })
 }
 
-fn is_busy_spot(machine: &Machine) -> bool {
+pub(crate) fn is_busy_spot(machine: &Machine) -> bool {
     machine.market == Market::Spot && machine.takes_work() && machine.has_work()
 }
 
 /// The tasks of a running spot VM that end too late for it to be safe (see [`Floor::safe`]).
-fn late_tasks(floor: &Floor, now: Time, machine: &Machine) -> Vec<TaskId> {
+pub(crate) fn late_tasks(floor: &Floor, now: Time, machine: &Machine) -> Vec<TaskId> {
     if !is_busy_spot(machine) {
         return Vec::new();
     }
     let longest = machine.tasks().map(|t| floor.problem.longest(t)).max().unwrap_or(Span::ZERO);
     let limit = floor.deadline() - (longest + floor.problem.boot);
-    unfinished(floor, now, machine, limit).into_iter().map(|(task, _)| task).collect()
+    let ends = ends(floor, now, machine).into_iter();
+    ends.filter(|&(_, end, _)| end > limit).map(|(task, ..)| task).collect()
 }
 
 fn is_waiting(floor: &Floor, now: Time, machine: &Machine) -> bool {
@@ -172,24 +173,21 @@ fn is_waiting(floor: &Floor, now: Time, machine: &Machine) -> bool {
 
 /// The latest time to begin to migrate, such that other spot VMs may hibernate at any time before
 /// and after and everything still ends by D; `now` if no time is that safe.
-fn latest(floor: &Floor, now: Time) -> Time {
-    if !all_at_once(floor, now, now) {
+pub(crate) fn latest(floor: &Floor, ahead: &Foresight<'_>, now: Time) -> Time {
+    if !ahead.all_at_once(now) {
         return now;
     }
     // Between two ends of tasks there is ever less time for the same work.
-    let (mut good, mut bad) = (now, floor.deadline().max(now));
-    for moment in just_before_ends(floor, now) {
-        if !all_at_once(floor, now, moment) {
-            bad = bad.min(moment);
-            break;
-        }
-        good = moment;
-    }
-    let last = bisect(good, bad, |at| all_at_once(floor, now, at));
-    if others_after(floor, now, last) {
+    let too_late = ahead.first_too_late();
+    let good = &ahead.moments[..too_late.unwrap_or(ahead.moments.len())];
+    let good = good.last().map_or(now, |&moment| moment);
+    let bad = too_late.and_then(|i| ahead.moments.get(i).copied());
+    let end = floor.deadline().max(now);
+    let last = bisect(good, bad.map_or(end, |bad| bad.min(end)), |at| ahead.all_at_once(at));
+    if ahead.others_after(last) {
         return last;
     }
-    bisect(now, last, |at| others_after(floor, now, at))
+    bisect(now, last, |at| ahead.others_after(at))
 }
 
 /// The last time for which something holds, if it holds at `good` and at some time ceases to.
@@ -201,97 +199,8 @@ fn bisect(mut good: Time, mut bad: Time, holds: impl Fn(Time) -> bool) -> Time {
     good
 }
 
-/// The moments from `now` on at which a hibernation would undo most: tasks about to end.
-fn just_before_ends(floor: &Floor, now: Time) -> Vec<Time> {
-    let spot = floor.machines.values().filter(|m| is_busy_spot(m));
-    let ends = spot.flat_map(|m| ends(floor, now, m)).map(|(_, end, _)| end);
-    let mut moments: Vec<_> = ends.map(|end| end - Span::from_micros(1)).collect();
-    moments.retain(|&at| at >= now);
-    moments.sort();
-    moments.dedup();
-    moments
-}
-
-/// Whether all tasks of spot VMs, hibernated or running till then, can be migrated at `at`.
-fn all_at_once(floor: &Floor, now: Time, at: Time) -> bool {
-    let mut tasks = Vec::new();
-    for machine in floor.machines.values() {
-        if is_hibernated(machine) {
-            tasks.extend(frozen(machine));
-        } else if is_busy_spot(machine) {
-            tasks.extend(unfinished(floor, now, machine, at));
-        }
-    }
-    fit(floor, &mut rescuers(floor, now, at), tasks)
-}
-
-/// Whether, once those that wait were migrated at `at`, the other spot VMs can hibernate too.
-fn others_after(floor: &Floor, now: Time, at: Time) -> bool {
-    let mut waiting = Vec::new();
-    for machine in floor.machines.values() {
-        if is_hibernated(machine) {
-            waiting.extend(frozen(machine));
-        } else {
-            let late = late_tasks(floor, now, machine);
-            let there = unfinished(floor, now, machine, at).into_iter();
-            waiting.extend(there.filter(|(task, _)| late.contains(task)));
-        }
-    }
-    let gone: BTreeSet<_> = waiting.iter().map(|&(task, _)| task).collect();
-    let mut sites = rescuers(floor, now, at);
-    if !fit(floor, &mut sites, waiting) {
-        return false;
-    }
-    let moments = just_before_ends(floor, now);
-    moments.into_iter().filter(|&moment| moment >= at).all(|moment| {
-        let spot = floor.machines.values().filter(|m| is_busy_spot(m));
-        let left = spot.flat_map(|m| unfinished(floor, now, m, moment));
-        let left: Vec<_> = left.filter(|(task, _)| !gone.contains(task)).collect();
-        let mut then: Vec<_> = sites.iter().map(|site| later(floor, site, moment)).collect();
-        fit(floor, &mut then, left)
-    })
-}
-
-/// The tasks of a hibernated VM, and whether they ran.
-fn frozen(machine: &Machine) -> Vec<(TaskId, bool)> {
-    let running = machine.running.iter().map(|r| (r.task, true));
-    running.chain(machine.queue.iter().map(|q| (q.task, false))).collect()
-}
-
-/// Puts the tasks where Algorithm 4 would or, if one then ends after D, each where it ends first.
-/// False if one still does.
-fn fit(floor: &Floor, sites: &mut [Site], mut tasks: Vec<(TaskId, bool)>) -> bool {
-    let before = sites.to_vec();
-    WAYS[1..].iter().any(|&way| {
-        sites.clone_from_slice(&before);
-        floor.sort_affected(&mut tasks, way);
-        tasks.iter().all(|&(task, _)| {
-            let Some(choice) = floor.choose(sites, task, way) else { return false };
-            floor.settle_in(sites, task, &choice);
-            choice.slot.end <= floor.deadline()
-        })
-    })
-}
-
-/// What a rescuer is at a later moment: one that has nothing to do by then may have been given
-/// back, and boots again.
-fn later(floor: &Floor, site: &Site, at: Time) -> Site {
-    if site.class == Class::New || site.packing.last_end() <= at {
-        return floor.new_site(at, site.kind, Market::OnDemand, Class::New);
-    }
-    let mut site = site.clone();
-    site.packing.not_before(at);
-    site
-}
-
-/// The tasks of a VM that have not ended by `at`, and whether they run then.
-fn unfinished(floor: &Floor, now: Time, machine: &Machine, at: Time) -> Vec<(TaskId, bool)> {
-    let late = ends(floor, now, machine).into_iter().filter(|&(_, end, _)| end > at);
-    late.map(|(task, _, start)| (task, start < at)).collect()
-}
-
 /// When the tasks of a VM will end and, if they wait, start.
-fn ends(floor: &Floor, now: Time, machine: &Machine) -> Vec<(TaskId, Time, Time)> {
+pub(crate) fn ends(floor: &Floor, now: Time, machine: &Machine) -> Vec<(TaskId, Time, Time)> {
     let mut packing = floor.running_only(now, machine);
     let running = machine.running.iter().map(|r| (r.task, r.ends, Time::ZERO));
     let mut tasks: Vec<_> = running.collect();
@@ -302,24 +211,4 @@ fn ends(floor: &Floor, now: Time, machine: &Machine) -> Vec<(TaskId, Time, Time)
         }
     }
     tasks
-}
-
-/// The regular on-demand VMs there will be at `at`: those there now, and all that could be
-/// launched.
-fn rescuers(floor: &Floor, now: Time, at: Time) -> Vec<Site> {
-    let mut sites = Vec::new();
-    for (&vm, machine) in &floor.machines {
-        let regular = machine.market == Market::OnDemand && floor.kind(machine).burstable.is_none();
-        if regular && machine.takes_work() {
-            let mut site = floor.site(now, vm, machine);
-            // Not one to be launched, even if it has nothing to do yet.
-            site.class = Class::Busy;
-            sites.push(later(floor, &site, at));
-        }
-    }
-    for (id, _) in floor.problem.regular(Market::OnDemand) {
-        let new = || floor.new_site(at, id, Market::OnDemand, Class::New);
-        sites.extend(std::iter::repeat_with(new).take(floor.launchable(id, Market::OnDemand)));
-    }
-    sites
 }

@@ -118,6 +118,13 @@ impl BagScheduler {
         self.reconsider(turn);
     }
 
+    /// What becomes of its tasks is decided once it is frozen; till then no others go there.
+    fn vm_hibernating(&mut self, now: Time, vm: VmId) {
+        if let Some(machine) = self.floor.machines.get_mut(&vm) {
+            machine.phase = Phase::Hibernated { since: now };
+        }
+    }
+
     fn vm_hibernated(&mut self, turn: &mut Turn<'_>, vm: VmId) {
         let Some(machine) = self.floor.machines.get_mut(&vm) else { return };
         machine.phase = Phase::Hibernated { since: turn.now };
@@ -289,6 +296,7 @@ impl Scheduler for BagScheduler {
             Notice::Begin => self.begin(turn),
             Notice::VmReady { vm } => self.vm_ready(turn, vm),
             Notice::LaunchRefused { vm, .. } => self.launch_refused(turn, vm),
+            Notice::VmHibernating { vm } => self.vm_hibernating(now, vm),
             Notice::VmHibernated { vm } => self.vm_hibernated(turn, vm),
             Notice::VmResumed { vm } => self.vm_resumed(turn, vm),
             Notice::VmPreempting { vm, at } => self.vm_preempting(turn, vm, at),

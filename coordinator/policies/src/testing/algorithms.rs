@@ -8,9 +8,9 @@ use crate::assignment::{Assignment, Vm};
 use crate::burst_allocation::burst_allocation;
 use crate::problem::Problem;
 use crate::{
-    Bag, BagSchedulerConfig, BagSchedulerName, BurstOn, Decision, Fleet, Mode, Notice, Plan,
-    PlanError, PlannedTask, PlannedVm, Scheduler, SpotLimitRule, StartReason, Task, build, hads,
-    ils, plan,
+    Bag, BagSchedulerConfig, BagSchedulerName, BurstOn, Decision, Fleet, MigrateMoment, Mode,
+    Notice, Plan, PlanError, PlannedTask, PlannedVm, Scheduler, SpotLimitRule, StartReason, Task,
+    build, hads, ils, plan,
 };
 
 /// One vCPU, 10 bytes; "a" is twice "b" by Eq. 7; "t" is burstable with half a vCPU as baseline.
@@ -253,6 +253,28 @@ fn migration_bursts_first_and_launches_last() {
 
 /// A burstable VM of two vCPUs runs a task. It is not idle (Algorithm 4); with `FreeVcpu` its
 /// other vCPU takes one of the two tasks, and only one.
+/// The spot VMs 0 and 1 hibernate at one instant. What 0 ran doesn't go to 1, which has less to do
+/// than a VM that has yet to boot, but to a new one.
+#[test]
+fn tasks_do_not_go_to_a_vm_that_hibernates_at_the_same_instant() {
+    let vms: &[(&str, Market, &[u32])] = &[("a", Market::Spot, &[0, 2]), ("a", Market::Spot, &[1])];
+    for name in [BagSchedulerName::BurstHads, BagSchedulerName::Hads] {
+        let config = BagSchedulerConfig {
+            migrate: MigrateMoment::AtOnce,
+            ..BagSchedulerConfig::paper(name)
+        };
+        let mut stage = Stage::with(&config, &cloud(2), &tens(3, 200), vms);
+        for vm in [0, 1] {
+            assert_eq!(stage.tell(15, &Notice::VmHibernating { vm: VmId::new(vm) }), []);
+        }
+        let launches = |decisions: Vec<Decision>| {
+            let launch = |d: &Decision| matches!(d, Decision::Launch { .. });
+            decisions.iter().filter(|d| launch(d)).count()
+        };
+        assert!(launches(stage.tell(15, &hibernated(0))) > 0, "{name}");
+    }
+}
+
 #[test]
 fn a_busy_burstable_vm_bursts_where_that_is_said() {
     let (mut cloud, bag) = (cloud(2), tens(3, 100));

@@ -7,6 +7,7 @@
 )]
 
 mod algorithms;
+mod growth;
 mod jobs;
 mod properties;
 mod stored;

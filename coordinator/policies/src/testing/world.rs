@@ -215,7 +215,12 @@ impl<'a> World<'a> {
             Event::Wake(token) => self.notices.push_back(Notice::Wake { token }),
             Event::Interruption => {
                 while let Some(due) = self.interruptions.pop(self.now) {
-                    for vm in self.provider.hit_by(self.now, &due) {
+                    let hit = self.provider.hit_by(self.now, &due);
+                    if due.action == Action::Hibernate {
+                        let said = hit.iter().map(|&vm| Notice::VmHibernating { vm });
+                        self.notices.extend(said);
+                    }
+                    for vm in hit {
                         self.interrupt(vm, due.action);
                     }
                 }
@@ -302,7 +307,7 @@ impl<'a> World<'a> {
                 let attempt = self.attempts.get_mut(&task).expect("an attempt to stop");
                 assert!(attempt.vm == vm && !(keep && attempt.leaving), "{task} isn't on {vm}");
                 let frozen = attempt.frozen;
-                let unheard = self.notices.contains(&Notice::VmHibernated { vm });
+                let unheard = self.notices.contains(&Notice::VmHibernating { vm });
                 assert!(!(keep && frozen) || unheard, "a frozen task can't be checkpointed");
                 if keep && !frozen {
                     self.pause(task);
@@ -334,7 +339,7 @@ impl<'a> World<'a> {
         assert!(!self.finished[id], "{task} has finished");
         assert!(!self.attempts.contains_key(&task), "{task} is elsewhere");
         let state = self.provider.vm(vm).expect("a VM that was launched");
-        let unheard = self.notices.contains(&Notice::VmHibernated { vm });
+        let unheard = self.notices.contains(&Notice::VmHibernating { vm });
         let running = state.state == VmState::Running;
         assert!(running || unheard, "{task} started on {vm}, {:?}", state.state);
         let kind = self.catalogue.get(&state.kind).unwrap();

@@ -1,0 +1,182 @@
+//! Tasks put on on-demand VMs in thought: one placement, exactly as Algorithm 4 would do it.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use dormouse_cloud::Market;
+use dormouse_units::{Bytes, Price, Span, TaskId, Time};
+
+use super::floor::Floor;
+use super::sites::{Class, Site};
+use crate::packing::Packing;
+use crate::problem::KindId;
+
+/// How tasks are placed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// As Algorithm 4's attempts have it: on VMs that are busy, then on new ones, by D.
+    Attempts,
+    /// Each where it ends first.
+    Soonest,
+}
+
+/// Where a task went, and for how long.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Placed {
+    pub(crate) site: usize,
+    pub(crate) task: TaskId,
+    pub(crate) length: Span,
+}
+
+/// What makes a place better than another: the least is best.
+type Key = (bool, Option<Price>, Time, bool, usize);
+
+/// The VMs of one type.
+struct OfKind {
+    kind: KindId,
+    price: Option<Price>,
+    vcpus: usize,
+    /// When a VM that is launched now has booted.
+    booted: Time,
+    busy: Busy,
+    /// Those to be launched, the first last.
+    new: Vec<usize>,
+}
+
+/// The VMs of a type that have something to do.
+enum Busy {
+    /// Their vCPUs, the one free first on top: where any tasks fit together.
+    Lanes(BinaryHeap<Reverse<(Time, usize)>>),
+    /// Where memory can keep a vCPU idle.
+    Packed(Vec<(usize, Packing)>, Option<Bytes>),
+}
+
+impl Busy {
+    /// When and where a task could start first.
+    fn first(&self, length: Span, memory: Bytes) -> Option<(Time, usize)> {
+        match self {
+            Self::Lanes(lanes) => lanes.peek().map(|first| first.0),
+            Self::Packed(vms, _) => {
+                vms.iter().map(|(site, vm)| (vm.peek(length, memory).start, *site)).min()
+            }
+        }
+    }
+
+    fn put(&mut self, site: usize, length: Span, memory: Bytes) {
+        match self {
+            Self::Lanes(lanes) => {
+                if let Some(mut first) = lanes.peek_mut() {
+                    first.0.0 += length;
+                }
+            }
+            Self::Packed(vms, _) => {
+                if let Some((_, vm)) = vms.iter_mut().find(|(at, _)| *at == site) {
+                    vm.push(length, memory);
+                }
+            }
+        }
+    }
+
+    fn open(&mut self, site: usize, vcpus: usize, booted: Time, length: Span, memory: Bytes) {
+        match self {
+            Self::Lanes(lanes) => {
+                lanes.push(Reverse((booted + length, site)));
+                lanes.extend((1..vcpus).map(|_| Reverse((booted, site))));
+            }
+            Self::Packed(vms, limit) => {
+                let mut vm = Packing::new(vcpus, booted, *limit);
+                vm.push(length, memory);
+                vms.push((site, vm));
+            }
+        }
+    }
+}
+
+/// Whether a VM has nothing to do by `at`: it may have been given back by then, and boots again.
+pub(crate) fn is_gone(site: &Site, at: Time) -> bool {
+    site.class == Class::New || site.packing.last_end() <= at
+}
+
+/// On-demand VMs that fill up.
+pub(crate) struct Rescue<'a> {
+    floor: &'a Floor,
+    kinds: Vec<OfKind>,
+}
+
+impl<'a> Rescue<'a> {
+    /// What `sites` are at `at`.
+    pub(crate) fn new(floor: &'a Floor, sites: &[Site], at: Time) -> Self {
+        let mut kinds: Vec<OfKind> = Vec::new();
+        for (index, site) in sites.iter().enumerate() {
+            let offer = &floor.problem.kinds[site.kind];
+            let place = kinds.iter().position(|k| k.kind == site.kind).unwrap_or_else(|| {
+                let busy = match offer.memory_limit {
+                    None => Busy::Lanes(BinaryHeap::new()),
+                    limit => Busy::Packed(Vec::new(), limit),
+                };
+                kinds.push(OfKind {
+                    kind: site.kind,
+                    price: offer.price(Market::OnDemand),
+                    vcpus: offer.vcpus,
+                    booted: at + floor.problem.boot,
+                    busy,
+                    new: Vec::new(),
+                });
+                kinds.len() - 1
+            });
+            let of = &mut kinds[place];
+            if is_gone(site, at) {
+                of.new.push(index);
+                continue;
+            }
+            match &mut of.busy {
+                Busy::Lanes(lanes) => {
+                    let free = site.packing.free_from().map(|free| Reverse((free.max(at), index)));
+                    lanes.extend(free);
+                }
+                Busy::Packed(vms, _) => {
+                    let mut vm = site.packing.clone();
+                    vm.not_before(at);
+                    vms.push((index, vm));
+                }
+            }
+        }
+        kinds.iter_mut().for_each(|of| of.new.reverse());
+        Self { floor, kinds }
+    }
+
+    /// Puts a task somewhere. `None` if it can't be done by D.
+    pub(crate) fn place(&mut self, task: TaskId, order: Order) -> Option<Placed> {
+        let memory = self.floor.problem.memory(task);
+        let mut best: Option<(Key, usize, Span, bool)> = None;
+        for (place, of) in self.kinds.iter().enumerate() {
+            let Some(length) = self.floor.remaining(task, of.kind, crate::Mode::Burst) else {
+                continue;
+            };
+            let busy = of.busy.first(length, memory).map(|(start, site)| (start, site, false));
+            let new = of.new.last().map(|&site| (of.booted, site, true));
+            for (start, site, new) in [busy, new].into_iter().flatten() {
+                let end = start + length;
+                if end > self.floor.deadline() {
+                    continue;
+                }
+                let key = match order {
+                    Order::Attempts => (new, of.price.filter(|_| new), end, false, site),
+                    Order::Soonest => (false, None, end, new, site),
+                };
+                if best.is_none_or(|(least, ..)| key < least) {
+                    best = Some((key, place, length, new));
+                }
+            }
+        }
+        let ((.., site), place, length, new) = best?;
+        let of = self.kinds.get_mut(place)?;
+        if new {
+            of.new.pop();
+            of.busy.open(site, of.vcpus, of.booted, length, memory);
+        } else {
+            of.busy.put(site, length, memory);
+        }
+        Some(Placed { site, task, length })
+    }
+}

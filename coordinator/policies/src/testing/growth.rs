@@ -1,0 +1,80 @@
+//! How much HADS thinks grows with the bag hardly faster than the bag.
+
+use dormouse_cloud::{Catalogue, InstanceType, Limits, Market};
+use dormouse_units::{Bytes, Money, Price, Span, TaskId, Time, VmId};
+
+use super::no_budget;
+use crate::dynamic::{BagScheduler, Foresight, latest};
+use crate::problem::Problem;
+use crate::{
+    Bag, BagSchedulerConfig, BagSchedulerName, Mode, Notice, Plan, PlannedTask, PlannedVm,
+    Scheduler, Task,
+};
+
+/// Ten tasks of 8 to 12 s on each of `vms` spot VMs, each of which an on-demand VM could replace.
+fn hads(vms: u32) -> BagScheduler {
+    let price = |cents: u64| Some(Price::from_nanos_per_hour(cents * 10_000_000));
+    let kind = InstanceType {
+        name: "a".into(),
+        vcpus: 1,
+        memory: Bytes::new(10),
+        mflops: 1_000,
+        on_demand: price(10),
+        spot: price(3),
+        limits: Limits { spot: vms, on_demand: vms },
+        burstable: None,
+    };
+    let catalogue = Catalogue {
+        types: [(kind.name.clone(), kind)].into(),
+        boot: Span::from_secs(10),
+        hibernation: Span::ZERO,
+    };
+    let task = |t: u32| {
+        let runtime = [("a".into(), Span::from_secs(u64::from(8 + t % 5)))];
+        Task { name: String::new(), memory: Bytes::new(1), runtime: runtime.into() }
+    };
+    let bag = Bag { tasks: (0..10 * vms).map(task).collect(), deadline: Span::from_secs(145) };
+    let planned = |vm: u32| {
+        let task = |i: u32| PlannedTask {
+            task: TaskId::new(10 * vm + i),
+            start: Time::from_secs(u64::from(10 + i)),
+            end: Time::from_secs(u64::from(11 + i)),
+            mode: Mode::Burst,
+        };
+        let vcpus = vec![(0..10).map(task).collect()];
+        PlannedVm { kind: "a".into(), market: Market::Spot, vcpus }
+    };
+    let plan = Plan {
+        scheduler: BagSchedulerName::Hads,
+        spot_limit: Span::ZERO,
+        makespan: Span::ZERO,
+        cost: Money::ZERO,
+        evaluations: 0,
+        vms: (0..vms).map(planned).collect(),
+    };
+    let problem = Problem::new(&catalogue, &bag, &no_budget(), Span::ZERO, Span::ZERO);
+    let config = BagSchedulerConfig::paper(BagSchedulerName::Hads);
+    BagScheduler::new(&config, problem, plan)
+}
+
+/// How many tasks it looks at to find when to migrate those of a VM that hibernates.
+fn steps(vms: u32) -> usize {
+    let mut hads = hads(vms);
+    let mut out = Vec::new();
+    let mut tell = |at, notice| hads.handle(Time::from_secs(at), &notice, &mut out);
+    tell(0, Notice::Begin);
+    (0..vms).for_each(|vm| tell(10, Notice::VmReady { vm: VmId::new(vm) }));
+    tell(12, Notice::VmHibernated { vm: VmId::new(0) });
+    let now = Time::from_secs(12);
+    let ahead = Foresight::new(&hads.floor, now);
+    assert!(ahead.survivable(now) && latest(&hads.floor, &ahead, now) > now);
+    ahead.steps.get()
+}
+
+#[test]
+fn twice_the_tasks_are_not_much_more_than_twice_the_work() {
+    let steps = [20, 40, 80, 160].map(steps);
+    for (of_half, of_all) in steps.iter().zip(&steps[1..]) {
+        assert!(*of_all < of_half * 3, "{steps:?} tasks looked at");
+    }
+}
