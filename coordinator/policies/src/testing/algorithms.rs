@@ -251,8 +251,6 @@ fn migration_bursts_first_and_launches_last() {
     );
 }
 
-/// A burstable VM of two vCPUs runs a task. It is not idle (Algorithm 4); with `FreeVcpu` its
-/// other vCPU takes one of the two tasks, and only one.
 /// The spot VMs 0 and 1 hibernate at one instant. What 0 ran doesn't go to 1, which has less to do
 /// than a VM that has yet to boot, but to a new one.
 #[test]
@@ -275,6 +273,8 @@ fn tasks_do_not_go_to_a_vm_that_hibernates_at_the_same_instant() {
     }
 }
 
+/// A burstable VM of two vCPUs runs a task. It is not idle (Algorithm 4); with `FreeVcpu` its
+/// other vCPU takes one of the two tasks, and only one.
 #[test]
 fn a_busy_burstable_vm_bursts_where_that_is_said() {
     let (mut cloud, bag) = (cloud(2), tens(3, 100));
