@@ -3,9 +3,9 @@
 use std::{
     collections::BTreeMap,
     fs,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::atomic::{AtomicBool, Ordering},
-    thread,
+    thread::{self, Thread},
     time::{Duration, Instant},
 };
 
@@ -256,11 +256,9 @@ impl Checkpointer {
         let mut lifted = Vec::new();
         let draft = self.store.begin(name).map_err(stored)?;
         let images = draft.images();
-        let done = AtomicBool::new(false);
         let mut progress = Some(progress);
         let mut noted = None;
-        let (dumped, known) = thread::scope(|scope| {
-            let follower = scope.spawn(|| store::follow_pages(&images, &done));
+        let (dumped, known) = following(&images, || {
             let mut lift = || {
                 for &(vcpu, slot) in seats {
                     lifted.push(vm.lift_quota(vcpu, slot)?);
@@ -275,19 +273,18 @@ impl Checkpointer {
                 Ok(())
             };
             let work = draft.directory();
-            let dumped =
-                self.criu.dump(pid, &images, work, after, deadline, &mut before, &mut note);
-            done.store(true, Ordering::Release);
-            follower.thread().unpark();
-            // Its digests are a saving only.
-            (dumped, follower.join().unwrap_or_default())
+            self.criu.dump(pid, &images, work, after, deadline, &mut before, &mut note)
         });
         drop(lifted);
         dumped.map_err(|source| Error::Criu { task: name.clone(), source: Box::new(source) })?;
         let (progress, open_files) = noted.unwrap_or_default();
         let checkpoint =
             draft.commit(progress, open_files, self.version.to_string(), &known).map_err(stored)?;
-        self.store.prune(name).map_err(stored)?;
+        // It exists, whatever becomes of older ones: the next one tries again.
+        if let Err(error) = self.store.prune(name) {
+            let error: &dyn std::error::Error = &error;
+            tracing::warn!(error, task = %name, "older checkpoints are left");
+        }
         Ok(Taken { checkpoint, took: started.elapsed() })
     }
 
@@ -397,6 +394,28 @@ impl Checkpointer {
     }
 }
 
+/// Does `work`, which has CRIU write `images`, and reads their pages meanwhile.
+fn following<T>(images: &Path, work: impl FnOnce() -> T) -> (T, BTreeMap<String, (u64, String)>) {
+    /// Ends the follower on every way out: it would be waited for.
+    struct Done<'a>(&'a AtomicBool, &'a Thread);
+    impl Drop for Done<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Release);
+            self.1.unpark();
+        }
+    }
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let follower = scope.spawn(|| store::follow_pages(images, &done));
+        let worked = {
+            let _done = Done(&done, follower.thread());
+            work()
+        };
+        // Its digests are a saving only.
+        (worked, follower.join().unwrap_or_default())
+    })
+}
+
 /// The regular files a process has open, with their sizes.
 fn open_files(pid: i32) -> Vec<OpenFile> {
     let mut found = BTreeMap::new();
@@ -411,4 +430,22 @@ fn open_files(pid: i32) -> Vec<OpenFile> {
         }
     }
     found.into_iter().map(|(path, size)| OpenFile { path, size }).collect()
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+    use std::{panic, sync::mpsc};
+
+    #[test]
+    fn a_panic_is_heard_of_and_keeps_nobody_waiting() {
+        let (tell, told) = mpsc::channel();
+        thread::spawn(move || {
+            let images = tempfile::tempdir().unwrap();
+            let end = panic::catch_unwind(|| following(images.path(), || panic!("a bug")));
+            tell.send(end.is_err()).unwrap();
+        });
+        assert!(told.recv_timeout(Duration::from_secs(10)).unwrap());
+    }
 }

@@ -7,7 +7,7 @@ use std::{
 
 use tokio::time::timeout;
 
-use super::{gate::Gate, host::limit, report::explain, urgent::urgent};
+use super::{gate::Gate, host::limit, report::explain, threads::urgent};
 use crate::{cgroup, process::Task};
 
 /// How soon what is still coming to life is killed again: nobody says when a process enters a

@@ -3,11 +3,14 @@
 use std::{num::NonZero, path::PathBuf, sync::Arc, thread, time::Duration};
 
 use dormouse_proto::v1::{Report, Welcome, coordinator_client::CoordinatorClient};
-use dormouse_units::TaskId;
+use dormouse_units::{Attempt, TaskId};
 use nix::time::{ClockId, clock_getres};
 use tokio::sync::{Semaphore, mpsc};
 
-use super::{Prepared, cores::Cores, places::Places, session::Trusted, vm::Dilation};
+use super::{
+    Prepared, cores::Cores, places::Places, report::explain, session::Trusted, threads::Deletions,
+    vm::Dilation,
+};
 use crate::{
     checkpointer::Checkpointer,
     store::Store,
@@ -39,7 +42,8 @@ pub(crate) struct Host {
     pub(crate) dilation: Dilation,
     /// A checkpoint stands still for as long as modelled.
     pub(crate) hold_checkpoints: bool,
-    pub(crate) places: Places,
+    pub(crate) places: Arc<Places>,
+    pub(crate) deletions: Deletions,
     pub(crate) cores: Arc<Cores>,
     /// As many dumps and restores at once as there are cores: CRIU computes all the time.
     pub(crate) criu: Arc<Semaphore>,
@@ -73,7 +77,8 @@ impl Host {
             run: welcome.run.clone(),
             dilation: Dilation::new(welcome.emulated_us_per_second),
             hold_checkpoints: welcome.hold_checkpoints,
-            places: Places::default(),
+            places: Arc::default(),
+            deletions: Deletions::new(),
             cores: Arc::new(Cores::of_this_process()),
             criu: Arc::new(Semaphore::new(cores())),
             coordinator: CoordinatorClient::new(coordinator),
@@ -96,6 +101,21 @@ impl Host {
 
     pub(crate) fn task_name(&self, task: TaskId) -> workspace::Result<TaskName> {
         TaskName::new(self.run.clone(), task.get().to_string())
+    }
+
+    /// Takes away what an attempt that is over had on the disk: its directory and, unless they
+    /// are kept for the next one, its checkpoints.
+    pub(crate) fn release(&self, name: &TaskName, key: (TaskId, Attempt), keeps: bool) {
+        let (places, prepared) = (Arc::clone(&self.places), Arc::clone(&self.prepared));
+        let name = name.clone();
+        self.deletions.add(move || {
+            places.release(&prepared.workspace, &name, key, || {
+                if !keeps && let Err(error) = prepared.store.remove_task(&name) {
+                    // Removed at the end of the run at the latest.
+                    tracing::warn!(why = explain(&error), "checkpoints of {name} are left");
+                }
+            });
+        });
     }
 
     /// Hands a report to the session.

@@ -171,7 +171,13 @@ async fn bring_checkpoint(
     let here = {
         let (host, name) = (Arc::clone(host), name.clone());
         let newest = (u64::from(order.checkpoint), order.checkpoint_attempt);
-        blocking(move || is_sound(&host, &name, newest)).await?
+        let order = order.clone();
+        blocking(move || {
+            // First of all: what a former attempt left may just be being removed.
+            claim(&host, &name, &order)?;
+            is_sound(&host, &name, newest)
+        })
+        .await?
     };
     pass.check().map_err(|e| explain(&e))?;
     if here { Ok(()) } else { fetch_newest(host, pass, order).await }
@@ -267,11 +273,11 @@ fn from_scratch(
     name: &TaskName,
     order: &StartTask,
 ) -> Result<Birth, String> {
+    claim(host, name, order)?;
     if order.checkpoint == 0 {
         // Of a life that the coordinator does not want continued.
         host.store().remove_task(name).map_err(|e| explain(&e))?;
     }
-    claim(host, name, order)?;
     let directory = host.workspace().task(name);
     let progress = directory.join(PROGRESS);
     // There before the task is, which waits for its quota: however late its first

@@ -274,16 +274,20 @@ impl Life {
             // The whole tree is killed and removed next.
             tracing::error!("VMs are still there after {} ms", patience.as_millis());
         }
+        self.host.deletions.done().await;
         let checkpoints = self.host.workspace().checkpoints().join(&self.host.run);
         let tasks = self.host.workspace().tasks().join(&self.host.run);
-        for directory in [checkpoints, tasks] {
-            match std::fs::remove_dir_all(&directory) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                    tracing::warn!(%error, directory = %directory.display(), "left behind");
+        self.host.deletions.add(move || {
+            for directory in [checkpoints, tasks] {
+                match std::fs::remove_dir_all(&directory) {
+                    Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                        tracing::warn!(%error, directory = %directory.display(), "left behind");
+                    }
+                    _ => {}
                 }
-                _ => {}
             }
-        }
+        });
+        self.host.deletions.done().await;
     }
 }
 

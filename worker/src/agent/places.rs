@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use dormouse_units::{Attempt, TaskId};
@@ -12,10 +12,21 @@ use crate::workspace::{self, TaskName, Workspace};
 /// The newest attempt at each task on this worker. An attempt that was stopped on a frozen
 /// VM may still exist while the next one runs on another VM, and must not take the directory
 /// away from it.
+///
+/// Deleting takes as long as the disk likes. Who claims a place waits until its last owner's
+/// things are gone; nobody else does.
 #[derive(Debug, Default)]
-pub(crate) struct Places(Mutex<BTreeMap<TaskId, Attempt>>);
+pub(crate) struct Places(Mutex<BTreeMap<TaskId, Place>>);
+
+/// Whose the place of one task is.
+type Place = Arc<Mutex<Option<Attempt>>>;
 
 impl Places {
+    fn place(&self, task: TaskId) -> Place {
+        let mut places = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(places.entry(task).or_default())
+    }
+
     /// Gives the task's directory, emptied, to this attempt.
     pub(crate) fn claim(
         &self,
@@ -24,31 +35,34 @@ impl Places {
         task: TaskId,
         attempt: Attempt,
     ) -> workspace::Result<()> {
-        let mut owners = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = self.place(task);
+        let mut owner = place.lock().unwrap_or_else(PoisonError::into_inner);
         workspace.remove_task(name)?;
         workspace.create_task(name)?;
-        owners.insert(task, attempt);
+        *owner = Some(attempt);
         Ok(())
     }
 
-    /// Removes the directory if it is still this attempt's. True where it was.
+    /// Removes the directory if it is still this attempt's, and does what else is to be done then,
+    /// before anybody else can claim the place.
     pub(crate) fn release(
         &self,
         workspace: &Workspace,
         name: &TaskName,
-        task: TaskId,
-        attempt: Attempt,
-    ) -> bool {
-        let mut owners = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if owners.get(&task) != Some(&attempt) {
-            return false;
+        (task, attempt): (TaskId, Attempt),
+        too: impl FnOnce(),
+    ) {
+        let place = self.place(task);
+        let mut owner = place.lock().unwrap_or_else(PoisonError::into_inner);
+        if *owner != Some(attempt) {
+            return;
         }
-        owners.remove(&task);
+        *owner = None;
         if let Err(error) = workspace.remove_task(name) {
             // The next start of a worker here removes it.
             tracing::warn!(%error, task = %name, "the task's directory is left behind");
         }
-        true
+        too();
     }
 }
 
@@ -67,9 +81,45 @@ mod tests {
         std::fs::write(workspace.task(&name).join("old"), "").unwrap();
         places.claim(&workspace, &name, task, Attempt::new(2)).unwrap();
         assert!(!workspace.task(&name).join("old").exists());
-        assert!(!places.release(&workspace, &name, task, Attempt::new(1)));
-        assert!(workspace.task(&name).exists());
-        assert!(places.release(&workspace, &name, task, Attempt::new(2)));
-        assert!(!workspace.task(&name).exists());
+        let release = |attempt| {
+            let mut done = false;
+            let key = (task, Attempt::new(attempt));
+            places.release(&workspace, &name, key, || done = true);
+            done
+        };
+        assert!(!release(1) && workspace.task(&name).exists());
+        assert!(release(2) && !workspace.task(&name).exists());
+        assert!(!release(2), "twice");
+    }
+
+    #[test]
+    fn who_claims_a_place_waits_for_the_last_owners_things_and_nobody_else_does() {
+        let dir = tempfile::tempdir().unwrap();
+        let workspace = Workspace::in_place(dir.path()).unwrap();
+        let places = Places::default();
+        let key = |task, attempt| (TaskId::new(task), Attempt::new(attempt));
+        let name = |task: u32| TaskName::new("run", task.to_string()).unwrap();
+        let claim = |(task, attempt), name: &TaskName| {
+            places.claim(&workspace, name, task, attempt).unwrap();
+        };
+        claim(key(1, 1), &name(1));
+        let (deleting, begun) = std::sync::mpsc::channel();
+        let (finish, finished) = std::sync::mpsc::channel::<()>();
+        std::thread::scope(|scope| {
+            let (places, workspace, name) = (&places, &workspace, &name);
+            scope.spawn(move || {
+                places.release(workspace, &name(1), key(1, 1), || {
+                    deleting.send(()).unwrap();
+                    finished.recv().unwrap();
+                });
+            });
+            begun.recv().unwrap();
+            claim(key(2, 1), &name(2));
+            let next = scope.spawn(move || claim(key(1, 2), &name(1)));
+            assert!(!next.is_finished());
+            finish.send(()).unwrap();
+            next.join().unwrap();
+        });
+        assert!(workspace.task(&name(1)).exists());
     }
 }

@@ -27,6 +27,7 @@ const TESTS: &[Test] = &[
     Test("a_task_runs_and_is_verified", &[Cgroup], tasks::a_task_runs_and_is_verified),
     Test("a_wrong_task_fails_in_its_own_words", &[Cgroup], tasks::a_wrong_task_fails),
     Test("checkpoints_are_taken_when_due", &[Cgroup, Criu], tasks::checkpoints_are_taken_when_due),
+    Test("an_old_checkpoint_may_stay", &[Cgroup, Criu], tasks::an_old_checkpoint_may_stay),
     Test("hibernation_stops_and_resumes", &[Cgroup], tasks::hibernation_stops_and_resumes),
     Test("a_stop_on_a_frozen_vm_is_final", &[Cgroup], tasks::a_stop_on_a_frozen_vm_is_final),
     Test("a_task_is_kept_and_goes_on", &[Cgroup, Criu], tasks::a_task_is_kept_and_goes_on),

@@ -137,6 +137,26 @@ pub(crate) fn checkpoints_are_taken_when_due() {
     over(agent, &seat);
 }
 
+/// The fourth checkpoint is one too many to keep, and the first can't be removed.
+pub(crate) fn an_old_checkpoint_may_stay() {
+    let fake = Fake::start();
+    let (agent, mut seat) = with_vm(&fake);
+    let order = StartTask { checkpoints: 4, checkpoint_cost_us: 3_000_000, ..vector(1, 7, 1, 60) };
+    seat.command(Command::StartTask(order));
+    await_report!(seat, CheckpointTaken);
+    let first = agent.root.path().join("checkpoints/test/7/00000001");
+    let change = |how| {
+        let status = std::process::Command::new("chattr").arg(how).arg(&first).status();
+        assert!(status.unwrap().success(), "its attributes can't be changed");
+    };
+    change("+i");
+    let rest: Vec<CheckpointTaken> = (0..3).map(|_| await_report!(seat, CheckpointTaken)).collect();
+    change("-i");
+    assert_eq!(rest.iter().map(|t| t.checkpoint).collect::<Vec<_>>(), [2, 3, 4]);
+    assert!(await_report!(seat, TaskFinished).verified);
+    over(agent, &seat);
+}
+
 pub(crate) fn hibernation_stops_and_resumes() {
     let fake = Fake::start();
     let (agent, mut seat) = with_vm(&fake);

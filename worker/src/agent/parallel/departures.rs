@@ -245,12 +245,8 @@ impl Owner {
 
     /// Removes what a job that is gone had on the disk.
     fn release(&self, job: &Job) {
-        let (task, attempt) = (TaskId::new(job.key.job), Attempt::new(job.key.attempt));
-        let ours = self.host.places.release(self.host.workspace(), &job.name, task, attempt);
-        if ours && let Err(error) = self.host.store().remove_task(&job.name) {
-            // Removed at the end of the run at the latest.
-            tracing::warn!(why = explain(&error), "checkpoints of {} are left", job.name);
-        }
+        let key = (TaskId::new(job.key.job), Attempt::new(job.key.attempt));
+        self.host.release(&job.name, key, false);
     }
 
     /// Lets what dies in these seats get on, or ends that: throttled, it dies late. Killed, it runs

@@ -11,7 +11,11 @@ use dormouse_proto::v1::{
 };
 use dormouse_tasks::ideal::{self, Change};
 use dormouse_units::TaskId;
-use tokio::{sync::mpsc, task::spawn_blocking, time::timeout};
+use tokio::{
+    sync::mpsc,
+    task::{block_in_place, spawn_blocking},
+    time::timeout,
+};
 
 use super::{
     birth::{self, Birth, Order},
@@ -29,6 +33,7 @@ use crate::{
         gate::Gate,
         host::{Host, limit, tick},
         report::{explain, micros, report, vm_destroyed, vm_failed},
+        threads::outcome,
         watch::watch,
     },
     cgroup::{self, Slot},
@@ -289,7 +294,9 @@ impl Owner {
         match self.seats.promote(key) {
             Ok(turned) => {
                 for (processor, slot) in turned {
-                    let promoted = self.groups.promote(processor, slot, limit::KILL);
+                    // It may wait for a slot to be empty; others are not to wait for it.
+                    let groups = &self.groups;
+                    let promoted = block_in_place(|| groups.promote(processor, slot, limit::KILL));
                     self.note(promoted);
                 }
                 self.turn_meters();
@@ -330,11 +337,10 @@ impl Owner {
                 restore: job.moving.as_ref().is_some_and(|moving| moving.lost.is_none()),
             };
             let launching = birth::launch(Arc::clone(&self.host), self.gate.pass(), order);
-            let (launching, tell) = (tokio::spawn(launching), self.tell.clone());
+            let tell = self.tell.clone();
             tokio::spawn(async move {
-                let result = launching.await.unwrap_or_else(|panic| Err(explain(&panic)));
                 // The owner is gone only when the machine is.
-                let _ = tell.send(Message::Launched(key, result));
+                let _ = tell.send(Message::Launched(key, outcome(launching).await));
             });
         }
         self.turn_meters();

@@ -18,6 +18,7 @@ use crate::{
         launch::Place,
         report::{micros, report, task},
         snapshot::{self, Snapshot, SnapshotError},
+        threads::outcome,
         transfer,
     },
     criu::AfterDump,
@@ -203,7 +204,8 @@ impl Owner {
         let (run, task, attempt) = (host.run.clone(), key.0.get(), key.1.get());
         tokio::spawn(async move {
             let reference = CheckpointRef { run, task, checkpoint: number, attempt };
-            let result = transfer::put(&host, reference, checkpoint).await;
+            let put = async move { transfer::put(&host, reference, checkpoint).await };
+            let result = outcome(put).await;
             let _ = tell.send(Message::Stored(key, number, result));
         });
     }

@@ -53,7 +53,7 @@ impl Owner {
     fn clear_up(&mut self, key: Key) {
         if let Some(mut attempt) = self.remove(key) {
             attempt.exempt = None;
-            self.host.places.release(self.host.workspace(), &attempt.name, key.0, key.1);
+            self.host.release(&attempt.name, key, true);
         }
     }
 }

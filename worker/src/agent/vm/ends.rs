@@ -1,10 +1,7 @@
 //! Tasks that end by themselves.
 
-use std::sync::Arc;
-
 use dormouse_proto::v1::{Ledger, TaskFailed, TaskFinished, report};
 use dormouse_units::Span;
-use tokio::task::spawn_blocking;
 
 use super::{
     attempt::{Attempt, Key, Phase},
@@ -125,24 +122,7 @@ impl Owner {
         attempt.exempt = None;
         self.refresh(attempt.cpu);
         let keeps = attempt.stop.is_some() || attempt.wrong.is_some();
-        let (host, name) = (Arc::clone(&self.host), attempt.name.clone());
-        let clean = move || {
-            let ours = host.places.release(host.workspace(), &name, key.0, key.1);
-            if ours
-                && !keeps
-                && let Err(error) = host.store().remove_task(&name)
-            {
-                // Removed at the end of the run at the latest.
-                tracing::warn!(why = explain(&error), "checkpoints of {name} are left");
-            }
-        };
-        if finished {
-            // Unlinking takes as long as the disk likes: it must not make others' ends late.
-            spawn_blocking(clean);
-        } else {
-            // Another attempt may follow at once, and need the place and the checkpoints.
-            clean();
-        }
+        self.host.release(&attempt.name, key, keeps);
         Some((ledger, attempt))
     }
 

@@ -28,7 +28,7 @@ use crate::{
         launch::Birth,
         report::{explain, report, took, vm_destroyed, vm_failed},
         snapshot::{Snapshot, SnapshotError},
-        urgent::urgent,
+        threads::urgent,
     },
     cgroup,
 };

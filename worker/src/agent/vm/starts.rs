@@ -20,6 +20,7 @@ use crate::{
         launch::{self, Birth, Place},
         life::refused,
         report::{explain, micros, report, task},
+        threads::outcome,
         watch::watch,
     },
     cgroup::Slot,
@@ -132,11 +133,9 @@ impl Owner {
         }
         // Its quota is in force before its first instruction.
         self.refresh(cpu);
-        let launching = tokio::spawn(launching);
         tokio::spawn(async move {
-            let result = launching.await.unwrap_or_else(|panic| Err(explain(&panic)));
             // The owner is gone only when the VM is.
-            let _ = tell.send(Message::Launched(key, result));
+            let _ = tell.send(Message::Launched(key, outcome(launching).await));
         });
     }
 

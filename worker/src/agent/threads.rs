@@ -1,0 +1,117 @@
+//! In which threads things are done that take time.
+//!
+//! What stops a VM gets a thread of its own: those of the pool may all wait for something. What
+//! is deleted has a few of the pool, and its turn.
+
+use std::{io, sync::Arc, thread};
+
+use tokio::{
+    sync::{Semaphore, oneshot},
+    task::spawn_blocking,
+};
+use tokio_util::task::TaskTracker;
+
+use super::report::explain;
+
+/// Why what is urgent was not done.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum UrgentError {
+    #[error("there is no thread for what is urgent")]
+    Thread(#[from] io::Error),
+    #[error("what was urgent panicked")]
+    Panicked(#[from] oneshot::error::RecvError),
+}
+
+/// Does what must not wait.
+pub(crate) async fn urgent<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, UrgentError> {
+    let (tell, told) = oneshot::channel();
+    thread::Builder::new().name("urgent".to_owned()).spawn(move || {
+        // Nobody waits any more only when all is over.
+        let _ = tell.send(work());
+    })?;
+    Ok(told.await?)
+}
+
+/// What comes of `work`; of a panic, too, whoever waits for it hears.
+pub(crate) async fn outcome<T: Send + 'static>(
+    work: impl Future<Output = Result<T, String>> + Send + 'static,
+) -> Result<T, String> {
+    tokio::spawn(work).await.unwrap_or_else(|panic| Err(explain(&panic)))
+}
+
+/// What is deleted at a time.
+const DELETIONS: usize = 2;
+
+/// Deletes what nobody needs any more, which takes as long as the disk likes.
+#[derive(Debug)]
+pub(crate) struct Deletions {
+    turns: Arc<Semaphore>,
+    all: TaskTracker,
+}
+
+impl Deletions {
+    pub(crate) fn new() -> Self {
+        Self { turns: Arc::new(Semaphore::new(DELETIONS)), all: TaskTracker::new() }
+    }
+
+    /// Does it when it is its turn.
+    pub(crate) fn add(&self, delete: impl FnOnce() + Send + 'static) {
+        let turns = Arc::clone(&self.turns);
+        self.all.spawn(async move {
+            // It is never closed.
+            let turn = turns.acquire_owned().await;
+            // A panic has been printed.
+            let _ = spawn_blocking(move || {
+                delete();
+                drop(turn);
+            })
+            .await;
+        });
+    }
+
+    /// Waits until all is done.
+    pub(crate) async fn done(&self) {
+        self.all.close();
+        self.all.wait().await;
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+    use std::{sync::mpsc, time::Duration};
+    use tokio::runtime::Builder;
+
+    #[test]
+    fn what_is_urgent_is_done_though_the_pool_is_full() {
+        let runtime = Builder::new_multi_thread().max_blocking_threads(1).build().unwrap();
+        let (end, ended) = mpsc::channel::<()>();
+        runtime.spawn_blocking(move || ended.recv());
+        let (tell, told) = mpsc::channel();
+        runtime.spawn(async move { tell.send(urgent(|| 7).await.unwrap()).unwrap() });
+        assert_eq!(told.recv_timeout(Duration::from_secs(10)).unwrap(), 7);
+        drop(end);
+    }
+
+    #[tokio::test]
+    async fn of_a_panic_is_heard() {
+        let why = outcome::<()>(async { panic!("a bug") }).await.unwrap_err();
+        assert!(why.contains("a bug"), "{why}");
+        assert!(urgent(|| panic!("a bug")).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn everything_is_deleted_at_the_end() {
+        let deletions = Deletions::new();
+        let (tell, told) = mpsc::channel();
+        for n in 0..10 {
+            let tell = tell.clone();
+            deletions.add(move || tell.send(n).unwrap());
+        }
+        deletions.done().await;
+        assert_eq!(told.try_iter().count(), 10);
+    }
+}
