@@ -50,6 +50,7 @@ const NONE: CheckpointBudget = CheckpointBudget {
     overhead: Ppm::ZERO,
     fixed: Span::from_micros(13_000_000),
     per_megabyte: Span::ZERO,
+    on: dormouse_policies::CheckpointOn::All,
 };
 
 impl Instance {

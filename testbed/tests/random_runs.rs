@@ -13,7 +13,7 @@ use dormouse::output::{Header, Mode, begin_log};
 use dormouse::virtual_run::virtual_run;
 use dormouse_cloud::{Action, Interruption, InterruptionModel, Scope, Stream, Target};
 use dormouse_engine::Step;
-use dormouse_policies::{BagSchedulerName, BurstOn};
+use dormouse_policies::{BagSchedulerName, BurstOn, CheckpointOn};
 use dormouse_units::{Bytes, Ppm, Price, Span, Time, VmId};
 
 /// A range of whole numbers to draw from.
@@ -72,6 +72,8 @@ fn experiment(n: u64) -> Experiment {
     e.setup.bag.deadline = Span::from_secs(between(r, 1_500, 20_000));
     e.setup.checkpoint.overhead = Ppm::new(between(r, 0, 400_000) as u32);
     e.setup.checkpoint.fixed = Span::from_secs(between(r, 1, 20));
+    e.setup.checkpoint.on =
+        if n.is_multiple_of(3) { CheckpointOn::All } else { CheckpointOn::Spot };
     e.setup.interruptions = troubles(r, e.setup.bag.deadline);
     e
 }

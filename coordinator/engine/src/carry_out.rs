@@ -136,7 +136,7 @@ impl Run {
         if !freezing && machine.state != VmState::Running {
             return Err(Wrong(format!("{vm} is not running: {:?}", machine.state)));
         }
-        let kind = machine.kind.clone();
+        let (kind, market) = (machine.kind.clone(), machine.market);
         let spec = self
             .setup
             .bag
@@ -158,7 +158,7 @@ impl Run {
         if mode == Mode::Baseline && burstable.is_none() {
             return Err(Wrong(format!("{vm} is not burstable: it has no baseline mode")));
         }
-        let checkpoints = self.setup.checkpoint.plan(memory, runtime);
+        let checkpoints = self.setup.checkpoint.plan_on(market, memory, runtime);
         let record = self.task(task).ok_or_else(|| Wrong(format!("there is no {task}")))?;
         if record.state != TaskState::Waiting {
             return Err(Wrong(format!("{task} is not waiting: {:?}", record.state)));

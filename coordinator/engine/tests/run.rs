@@ -9,7 +9,7 @@ use dormouse_cloud::{
 };
 use dormouse_engine::{Command, Effect, Event, Report, Run, Setup, Step, TaskState, VmEnd};
 use dormouse_policies::{
-    Bag, CheckpointBudget, Decision, Mode, Notice, Scheduler, StartReason, Task,
+    Bag, CheckpointBudget, CheckpointOn, Decision, Mode, Notice, Scheduler, StartReason, Task,
 };
 use dormouse_units::{
     Attempt, Bytes, CheckpointSeq, HostId, Money, Ppm, Price, Span, TaskId, Time, VmId,
@@ -80,6 +80,7 @@ fn setup(interruptions: Vec<InterruptionModel>) -> Setup {
             overhead: Ppm::new(100_000),
             fixed: Span::from_secs(10),
             per_megabyte: Span::ZERO,
+            on: dormouse_policies::CheckpointOn::All,
         },
         interruptions,
         preemption_notice: Span::from_secs(120),
@@ -140,6 +141,32 @@ fn taken(n: u32, task: TaskId, attempt: Attempt, done: u32) -> Report {
         real_dump_us: 0,
         real_owed_us: 0,
         real_criu_us: 0,
+    }
+}
+
+/// Nobody takes an on-demand VM away.
+#[test]
+fn checkpoints_are_taken_where_work_can_be_lost() {
+    for (on, counts) in [(CheckpointOn::Spot, [1, 0]), (CheckpointOn::All, [1, 1])] {
+        let script = Script::default();
+        script
+            .on(Notice::Begin, [launch(1, Market::Spot), launch(2, Market::OnDemand)])
+            .on(Notice::VmReady { vm: vm(1) }, [start(T0, 1, StartReason::Planned)])
+            .on(Notice::VmReady { vm: vm(2) }, [start(T1, 2, StartReason::Planned)]);
+        let mut setup = setup(vec![]);
+        setup.checkpoint.on = on;
+        let mut run = Run::new(setup, Box::new(script));
+        let offer = Host { vcpus: 100, memory: Bytes::new(10_000) };
+        run.handle(s(0), Event::HostJoined { host: HOST, name: "h".into(), offer });
+        run.handle(s(0), Event::Begin);
+        up(&mut run, 1);
+        up(&mut run, 2);
+        let (_, commands) = run.handle(s(60), Event::Tick);
+        let count = |c: &Command| match c {
+            Command::StartTask(start) => Some(start.checkpoints.count),
+            _ => None,
+        };
+        assert_eq!(commands.iter().filter_map(count).collect::<Vec<_>>(), counts);
     }
 }
 

@@ -18,6 +18,7 @@ fn main() {
         overhead: Ppm::new(100_000),
         fixed: Span::from_micros(12_995_000),
         per_megabyte: Span::from_micros(40_000),
+        on: dormouse_policies::CheckpointOn::All,
     };
     let config = BagSchedulerConfig::paper(BagSchedulerName::BurstHads);
     let solve = |seed| plan(&config, &catalogue, &bag, &budget, seed);

@@ -1,7 +1,19 @@
 //! When a task is checkpointed.
 
+use dormouse_cloud::Market;
 use dormouse_units::{Bytes, Ppm, Span};
 use serde::{Deserialize, Serialize};
+
+/// On which VMs tasks are checkpointed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CheckpointOn {
+    /// On those that the provider can take away.
+    #[default]
+    Spot,
+    /// On all. In a live run on-demand VMs can be lost, too: with their worker.
+    All,
+}
 
 /// Checkpoints within an overhead budget (Burst-HADS, III-B; cost model of its artifact).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -12,6 +24,9 @@ pub struct CheckpointBudget {
     pub fixed: Span,
     /// What it costs more per 10^6 bytes of the task's memory.
     pub per_megabyte: Span,
+    /// On which VMs. A log that doesn't say was written when it was all.
+    #[serde(default = "everywhere")]
+    pub on: CheckpointOn,
 }
 
 /// The checkpoints of one task: `count` of them, evenly spaced over its work.
@@ -23,7 +38,21 @@ pub struct CheckpointPlan {
     pub cost: Span,
 }
 
+const fn everywhere() -> CheckpointOn {
+    CheckpointOn::All
+}
+
 impl CheckpointBudget {
+    /// The checkpoints of a task on a VM that is bought so.
+    #[must_use]
+    pub fn plan_on(&self, market: Market, memory: Bytes, runtime: Span) -> CheckpointPlan {
+        let plan = self.plan(memory, runtime);
+        match (self.on, market) {
+            (CheckpointOn::Spot, Market::OnDemand) => CheckpointPlan { count: 0, ..plan },
+            _ => plan,
+        }
+    }
+
     /// The checkpoints of a task that takes `runtime` at full speed: as many as fit the budget.
     #[must_use]
     pub fn plan(&self, memory: Bytes, runtime: Span) -> CheckpointPlan {
@@ -77,6 +106,7 @@ mod tests {
             overhead: Ppm::new(100_000),
             fixed: Span::from_micros(12_995_000),
             per_megabyte: Span::from_micros(40_000),
+            on: CheckpointOn::Spot,
         };
         let plan = |mb: u64, s| budget.plan(Bytes::new(mb * 1_000_000), Span::from_secs(s)).count;
         assert_eq!([plan(10, 119), plan(10, 167), plan(13, 349), plan(168, 210)], [0, 1, 2, 1]);

@@ -29,7 +29,7 @@ mod testing;
 
 pub use bag::{Bag, Task};
 pub use build::build;
-pub use checkpoint::{CheckpointBudget, CheckpointPlan};
+pub use checkpoint::{CheckpointBudget, CheckpointOn, CheckpointPlan};
 pub use config::{
     BagSchedulerConfig, BagSchedulerName, BurstOn, Fleet, LocalSearchRule, MigrateMoment,
     RelaxRule, SpotLimitRule, StealMoment,

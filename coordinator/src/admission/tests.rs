@@ -50,6 +50,7 @@ fn setup(tasks: usize) -> Setup {
             overhead: Ppm::ZERO,
             fixed: Span::ZERO,
             per_megabyte: Span::ZERO,
+            on: dormouse_policies::CheckpointOn::All,
         },
         interruptions: Vec::new(),
         preemption_notice: Span::ZERO,

@@ -59,6 +59,7 @@ pub fn setup(tasks: usize, vcpus: u32) -> Setup {
             overhead: Ppm::ZERO,
             fixed: Span::ZERO,
             per_megabyte: Span::ZERO,
+            on: dormouse_policies::CheckpointOn::All,
         },
         interruptions: Vec::new(),
         preemption_notice: Span::ZERO,

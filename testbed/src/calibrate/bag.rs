@@ -138,7 +138,7 @@ impl CellPlan {
             text,
             "[workload]\nkind = \"bag\"\ndeadline = \"{}s\"\n\
              [scheduler]\nname = \"fifo\"\nfleet = [{}]\n\
-             [checkpoint]\noverhead = {OVERHEAD}\n\
+             [checkpoint]\noverhead = {OVERHEAD}\non = \"all\"\n\
              [live]\nspeedup = {speedup:?}\nshare = {share:?}\n",
             1_000 * each,
             fleet.join(", ")

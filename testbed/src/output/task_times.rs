@@ -285,7 +285,7 @@ fn owed(
     let spec = setup.bag.tasks.get(task.get() as usize)?;
     let runtime = *spec.runtime.get(&vm.kind)?;
     let done = attempt.from.map_or(Ppm::ZERO, |(_, done)| done);
-    let plan = setup.checkpoint.plan(spec.memory, runtime);
+    let plan = setup.checkpoint.plan_on(vm.market, spec.memory, runtime);
     Some(runtime.part(done.rest()) + plan.cost.times(u64::from(plan.left_after(done))))
 }
 

@@ -83,6 +83,7 @@ pub(crate) fn budget() -> CheckpointBudget {
         overhead: Ppm::new(100_000),
         fixed: Span::from_micros(12_995_000),
         per_megabyte: Span::from_micros(40_000),
+        on: crate::CheckpointOn::All,
     }
 }
 
