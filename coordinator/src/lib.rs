@@ -11,6 +11,9 @@
 //!
 //! [`replay`] feeds a run's log through the policies again and compares.
 
+/// The target of what a user is told while nothing is wrong.
+pub const NEWS: &str = "news";
+
 pub mod admission;
 mod api;
 mod assignments;

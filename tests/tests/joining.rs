@@ -10,6 +10,7 @@ use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
+use std::time::Instant;
 
 use dormouse_tests::{dormouse, live_turn};
 use nix::sys::signal::{Signal, kill};
@@ -88,4 +89,65 @@ fn a_worker_with_another_runs_secret_is_refused_at_once() {
         assert!(said.contains(word), "no '{word}' in: {said}");
     }
     run.end();
+}
+
+#[test]
+fn of_two_workers_of_one_name_the_second_is_refused_at_once() {
+    let Some(_turn) = live_turn() else { return };
+    let run = Waiting::start("2");
+    let mut first = run.worker("w", "first", &run.secret);
+    // It has its session once it says so.
+    let mut says = BufReader::new(first.stderr.take().unwrap());
+    let mut line = String::new();
+    says.read_line(&mut line).unwrap();
+    assert!(line.contains("joined"), "{line}");
+    let second = run.worker("w", "second", &run.secret).wait_with_output().unwrap();
+    let said = refusal(&second);
+    assert!(said.contains("name w is connected") && said.contains("--name"), "{said}");
+    assert_eq!(first.try_wait().unwrap(), None, "the first is none the worse for it");
+    run.end();
+    assert_eq!(first.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn who_joins_is_said_once_by_either_side() {
+    let Some(_turn) = live_turn() else { return };
+    let mut run = Waiting::start("2");
+    let worker = run.worker("w", "w", &run.secret);
+    let mut line = String::new();
+    run.says.read_line(&mut line).unwrap();
+    assert!(line.contains("worker w joined as host0, with") && line.contains("cores"), "{line}");
+    let address = run.address.clone();
+    run.end();
+    let said = worker.wait_with_output().unwrap();
+    assert_eq!(said.status.code(), Some(0));
+    let said = String::from_utf8_lossy(&said.stderr).into_owned();
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(said.contains("joined run j60-sc2") && said.contains(&address), "{said}");
+}
+
+/// A worker that nobody answers tries for half a minute.
+#[test]
+fn a_worker_without_a_coordinator_says_so_ever_more_seldom_and_then_gives_up() {
+    let Some(_turn) = live_turn() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let secret = folder.path().join("secret");
+    fs::write(&secret, "a5".repeat(32)).unwrap();
+    let begun = Instant::now();
+    let output = Command::new(dormouse())
+        // Nobody listens there.
+        .args(["worker", "--coordinator", "127.0.0.1:1", "--secret-file"])
+        .arg(&secret)
+        .arg("--root")
+        .arg(folder.path().join("root"))
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(begun.elapsed().as_secs() >= 25, "it gave up early: {said}");
+    let lines: Vec<_> = said.lines().collect();
+    // At once, after 2, 6 and 14 s, and at the end.
+    assert!((3..=6).contains(&lines.len()), "{} lines: {said}", lines.len());
+    assert!(lines[0].contains("no coordinator there yet"), "{said}");
+    assert!(lines.last().unwrap().contains("not heard of for"), "{said}");
 }

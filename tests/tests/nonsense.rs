@@ -368,7 +368,7 @@ fn damaged_imports() {
 }
 
 #[test]
-fn secrets_that_are_none() {
+fn workers_that_cannot_begin() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
     fs::create_dir(at.join("folder")).unwrap();
@@ -389,6 +389,20 @@ fn secrets_that_are_none() {
         refused(at, &args, 2, &[file, word, "the run's folder on the coordinator's host"]);
     }
     refused(at, &worker, 2, &["--secret-file", "DORMOUSE_SECRET_FILE"]);
+    for address in [
+        "",
+        "host",
+        "host:",
+        ":7380",
+        "host:0",
+        "host:65536",
+        "http://host:7380",
+        "::1:7380",
+        "a b:1",
+    ] {
+        let args = ["worker", "--coordinator", address, "--secret-file", "short"];
+        refused(at, &args, 2, &["--coordinator", "HOST:PORT"]);
+    }
 }
 
 #[test]

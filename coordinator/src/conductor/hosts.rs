@@ -10,13 +10,13 @@ use ractor::{Actor, ActorRef};
 
 use super::inbox::Arrived;
 use super::{ConductorMsg, ConductorState, LATEST, RestoredHost};
-use crate::CoordinatorError;
 use crate::admission::{self, Request, Room};
 use crate::facts::HostLoad;
 use crate::link::{Link, Owed};
 use crate::roster::{Entry, Numbers, Standing, host_name};
 use crate::session::{Connection, NoSession, Session, SessionArgs, SessionMsg};
 use crate::wire::Heard;
+use crate::{CoordinatorError, NEWS};
 
 /// How long a session may take to answer.
 const ANSWER: Duration = Duration::from_secs(1);
@@ -79,7 +79,8 @@ impl ConductorState {
             millicores: hello.millicores,
             memory: Bytes::new(hello.memory_bytes),
         };
-        tracing::info!(%host, worker = hello.worker, cores = hello.millicores, "a worker connects");
+        let cores = f64::from(hello.millicores) / 1000.0;
+        tracing::info!(target: NEWS, "worker {} joined as {host}, with {cores} cores", hello.worker);
         let (worker, incarnation) = (hello.worker, hello.incarnation);
         let standing = Standing::Measuring;
         let (session_of, numbers) = (Some(session.clone()), Numbers::default());

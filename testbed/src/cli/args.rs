@@ -153,6 +153,22 @@ fn within(text: &str, least: f64, most: f64) -> Result<f64, String> {
     if (least..=most).contains(&number) { Ok(number) } else { Err(wrong()) }
 }
 
+fn host_port(text: &str) -> Result<String, String> {
+    let named = |host: &str| {
+        let host = host.strip_prefix('[').and_then(|h| h.strip_suffix(']')).unwrap_or_else(|| {
+            // An address with colons of its own needs its brackets.
+            if host.contains(':') { "" } else { host }
+        });
+        let plain = |c: char| c.is_alphanumeric() || "-._:%".contains(c);
+        !host.is_empty() && host.chars().all(plain)
+    };
+    let port = |port: &str| port.parse::<u16>().is_ok_and(|port| port > 0);
+    match text.rsplit_once(':') {
+        Some((host, number)) if named(host) && port(number) => Ok(text.to_owned()),
+        _ => Err("write HOST:PORT, such as 10.0.0.5:7380".to_owned()),
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct CoordinatorArgs {
     #[command(flatten)]
@@ -241,7 +257,7 @@ pub(crate) struct WhatArgs {
 #[derive(Debug, Args)]
 pub(crate) struct WorkerArgs {
     /// The coordinator's address, HOST:PORT
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = host_port)]
     pub(crate) coordinator: String,
     /// A copy of the file `secret` in the run's folder on the coordinator's host [default: the file
     /// that $DORMOUSE_SECRET_FILE names]

@@ -47,7 +47,7 @@ pub(crate) fn live(
     let submissions = jobs.by_ref().collect::<Result<Vec<_>, _>>()?;
     // What a killed run has done so far stays to be looked at.
     let staging = Staging::begin_in_place(&folder(args, &header), args.force)?;
-    super::log::begin();
+    super::log::begin(listen.is_some() && !args.quiet);
     let progress = super::run::Say::of(args).progress(submissions.len(), "jobs");
     let conduct = BatchConduct {
         header: &header,

@@ -54,7 +54,7 @@ pub(crate) fn run(args: &CalibrateArgs) -> Result<(), Failure> {
         (seconds / 10.0_f64).round().max(1.0) * 10.0,
         path.display()
     ));
-    super::log::begin();
+    super::log::begin(false);
     let calibration = Calibration::begin(host, former);
     let (calibration, ended) =
         measure(args, &plans, &bench, calibration, |calibration| write(&path, calibration))?;

@@ -29,7 +29,7 @@ pub(super) fn conduct_live(
     let (scheduler, rehearsal) =
         (experiment.scheduler().map_err(cannot)?, experiment.scheduler().map_err(cannot)?);
     let plan = experiment.plan().map_err(cannot)?;
-    super::log::begin();
+    super::log::begin(listen.is_some() && !say.quiet);
     let folder = staging.path().to_path_buf();
     let progress = say.progress(experiment.setup.bag.tasks.len(), "tasks");
     // Said once the hosts hold it: what is refused has one line.

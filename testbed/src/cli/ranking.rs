@@ -58,7 +58,7 @@ pub(super) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     let out = args.common.out.clone();
     let out = out.unwrap_or_else(|| PathBuf::from("runs").join("reproduce-measy-live"));
     std::fs::create_dir_all(&out).map_err(|e| OutputError::io("make", &out, e))?;
-    super::log::begin();
+    super::log::begin(false);
     let mut runs = Vec::new();
     for scheduler in SCHEDULERS {
         let experiment = experiment(scheduler, args.measy.seed())?;

@@ -19,7 +19,7 @@ pub(crate) fn worker(args: &WorkerArgs) -> Result<(), Failure> {
     if args.criu.is_some() {
         config.criu.clone_from(&args.criu);
     }
-    super::log::begin();
+    super::log::begin(true);
     let prepared = agent::prepare_process(&config).map_err(failed)?;
     match agent::run(&config, prepared).map_err(failed)? {
         Ended::Over { why } => print(&format!("the run is over: {why}")),

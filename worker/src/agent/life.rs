@@ -14,7 +14,7 @@ use tokio::{sync::mpsc, task::JoinSet, time::timeout};
 use tonic::transport::Endpoint;
 
 use super::{
-    AgentError, Prepared, Result,
+    AgentError, NEWS, Prepared, Result,
     host::{Host, limit},
     load::Load,
     measure,
@@ -53,6 +53,7 @@ pub(crate) enum End {
 /// Whom the session has dialled.
 #[derive(Debug)]
 pub(crate) struct Dialled {
+    pub(crate) address: String,
     pub(crate) endpoint: Endpoint,
     pub(crate) credentials: Credentials,
 }
@@ -73,7 +74,13 @@ pub(crate) async fn live(
             None => return Ok(session_gone()),
         },
     };
-    tracing::info!(run = %welcome.run, host = welcome.host, "welcomed");
+    tracing::info!(
+        target: NEWS,
+        "joined run {} at {} as host{}",
+        welcome.run,
+        dialled.address,
+        welcome.host
+    );
     // For checkpoints, apart from the session's.
     let (channel, credentials) =
         (dialled.endpoint.connect_lazy(), dialled.credentials.of_host(welcome.host));

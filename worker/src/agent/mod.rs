@@ -20,6 +20,9 @@
 //!
 //! What a VM *should* do is decided by [`dormouse_vm::Machine`]; here it is made so.
 
+/// The target of what a user is told while nothing is wrong.
+pub const NEWS: &str = "news";
+
 mod config;
 mod cores;
 mod destroy;

@@ -129,7 +129,11 @@ fn one_life(
         patience: config.patience,
         hold: config.hold,
     };
-    let dialled = life::Dialled { endpoint: endpoint.clone(), credentials };
+    let dialled = life::Dialled {
+        address: config.coordinator.clone(),
+        endpoint: endpoint.clone(),
+        credentials,
+    };
     let stop = CancellationToken::new();
     let session = {
         let stop = stop.clone();

@@ -6,7 +6,6 @@ use dormouse_units::{Attempt, HostId};
 use ractor::{Actor, ActorRef};
 
 use super::{BatchState, Worker};
-use crate::CoordinatorError;
 use crate::batch::MachineReport;
 use crate::batch::run::Order;
 use crate::conductor::ConductorMsg;
@@ -14,6 +13,7 @@ use crate::facts::HostLoad;
 use crate::link::Link;
 use crate::session::{Connection, NoSession, Session, SessionArgs, SessionMsg};
 use crate::wire::Heard;
+use crate::{CoordinatorError, NEWS};
 
 /// The machine's number on its worker, and the worker's in the run: there is one of each.
 pub(super) const MACHINE: u32 = 0;
@@ -52,7 +52,8 @@ impl BatchState {
                 return Err(over("the coordinator can't open a session").into());
             }
         };
-        tracing::info!(worker = hello.worker, cores = hello.millicores, "the machine connects");
+        let cores = f64::from(hello.millicores) / 1000.0;
+        tracing::info!(target: NEWS, "worker {} joined as the machine, with {cores} cores", hello.worker);
         self.worker = Some(Worker {
             name: hello.worker,
             incarnation: hello.incarnation,

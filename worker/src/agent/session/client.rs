@@ -14,9 +14,10 @@ use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
 use tonic::{Code, Status, Streaming, transport::Endpoint};
 
+use super::complaints::Complaints;
 use super::credentials::Credentials;
 use super::numbering::{Inbox, Outbox};
-use crate::agent::report::explain;
+use crate::agent::{NEWS, report::explain};
 
 /// Reports in one message at most: far below every message limit.
 const BATCH: usize = 512;
@@ -95,6 +96,7 @@ struct Session {
     lost_after: Option<Duration>,
     /// When something was last heard.
     last_heard: Instant,
+    complaints: Complaints,
 }
 
 /// Keeps the session until a goodbye, a loss, or `stop`.
@@ -112,6 +114,7 @@ pub(crate) async fn keep(
         heard,
         lost_after: None,
         last_heard: Instant::now(),
+        complaints: Complaints::default(),
     };
     let last_word = tokio::select! {
         last_word = session.run(&stop) => last_word,
@@ -146,11 +149,25 @@ impl Session {
             if silent >= patience {
                 return Some(Heard::Lost { after: silent, why });
             }
-            tracing::warn!(%why, "no session with the coordinator; the VMs are held");
+            self.complain(&why, patience);
             pause = if self.last_heard > before { FIRST_PAUSE } else { pause };
             let give_up = self.last_heard + patience;
             sleep_until((Instant::now() + pause).min(give_up)).await;
             pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    fn complain(&mut self, why: &str, patience: Duration) {
+        if !self.complaints.is_due(Instant::now()) {
+            return;
+        }
+        let left = patience.saturating_sub(self.last_heard.elapsed()).as_secs();
+        match self.lost_after {
+            None => tracing::warn!(why, "no coordinator there yet; it is tried for {left} s more"),
+            Some(_) => tracing::warn!(
+                why,
+                "no session with the coordinator; the VMs are held for {left} s more"
+            ),
         }
     }
 
@@ -263,7 +280,10 @@ impl Session {
             Some(to_worker::Body::Welcome(said)) => {
                 *welcome = true;
                 let lost_after = Duration::from_millis(u64::from(said.lost_after_ms.max(100)));
-                self.lost_after = Some(lost_after);
+                let again = self.lost_after.replace(lost_after).is_some();
+                if self.complaints.are_over() && again {
+                    tracing::info!(target: NEWS, "connected again");
+                }
                 self.pass_on(Heard::Welcome(said))?;
                 Ok(true)
             }

@@ -1,6 +1,7 @@
 //! The session with the coordinator: numbers, acknowledgements, heartbeats, reconnects.
 
 mod client;
+mod complaints;
 mod credentials;
 mod numbering;
 

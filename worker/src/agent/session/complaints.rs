@@ -1,0 +1,53 @@
+//! What is said of a coordinator that can't be reached: once, and then ever more seldom.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// How long nothing is said after the first time; twice as long after every other.
+const FIRST: Duration = Duration::from_secs(2);
+const LONGEST: Duration = Duration::from_secs(60);
+
+/// When to complain next.
+#[derive(Debug, Default)]
+pub(crate) struct Complaints {
+    quiet: Option<(Instant, Duration)>,
+}
+
+impl Complaints {
+    /// Something went wrong, at this time: whether to say so.
+    pub(crate) fn is_due(&mut self, now: Instant) -> bool {
+        let (due, quiet_for) = match self.quiet {
+            None => (true, FIRST),
+            Some((until, quiet_for)) => (now >= until, quiet_for),
+        };
+        if due {
+            self.quiet = Some((now + quiet_for, (2 * quiet_for).min(LONGEST)));
+        }
+        due
+    }
+
+    /// All is well again. Whether it was not, and that was said.
+    pub(crate) fn are_over(&mut self) -> bool {
+        self.quiet.take().is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_goes_on_being_wrong_is_said_ever_more_seldom() {
+        let (mut complaints, begun) = (Complaints::default(), Instant::now());
+        let mut said = Vec::new();
+        for second in 0..200 {
+            if complaints.is_due(begun + Duration::from_secs(second)) {
+                said.push(second);
+            }
+        }
+        assert_eq!(said, [0, 2, 6, 14, 30, 62, 122, 182]);
+        assert!(complaints.are_over() && !complaints.are_over());
+        assert!(complaints.is_due(begun), "what is wrong again is said at once");
+    }
+}
