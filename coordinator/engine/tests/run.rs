@@ -433,14 +433,16 @@ fn refused_launches_are_heard_of() {
     );
 }
 
-/// Whenever it is woken it asks to be woken now, and before now.
+/// At the beginning it asks to be woken before now and now, and whenever it is woken again.
 #[derive(Debug)]
 struct Sleepless;
 
 impl Scheduler for Sleepless {
     fn handle(&mut self, now: Time, notice: &Notice, out: &mut Vec<Decision>) {
-        if matches!(notice, Notice::Begin | Notice::Wake { .. }) {
-            out.extend([now, s(1)].map(|at| Decision::Wake { at, token: 0 }));
+        match notice {
+            Notice::Begin => out.extend([now, s(1)].map(|at| Decision::Wake { at, token: 0 })),
+            Notice::Wake { token } => out.push(Decision::Wake { at: now, token: *token }),
+            _ => {}
         }
     }
 }

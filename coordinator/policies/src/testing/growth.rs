@@ -11,7 +11,7 @@ use crate::{
     Scheduler, Task,
 };
 
-/// Ten tasks of 8 to 12 s on each of `vms` spot VMs, each of which an on-demand VM could replace.
+/// Ten tasks of 8 to 12 s, no two alike, on each of `vms` spot VMs, each of which an on-demand VM could replace.
 fn hads(vms: u32) -> BagScheduler {
     let price = |cents: u64| Some(Price::from_nanos_per_hour(cents * 10_000_000));
     let kind = InstanceType {
@@ -30,7 +30,8 @@ fn hads(vms: u32) -> BagScheduler {
         hibernation: Span::ZERO,
     };
     let task = |t: u32| {
-        let runtime = [("a".into(), Span::from_secs(u64::from(8 + t % 5)))];
+        let ms = 8_000 + u64::from(t) * 1_237 % 4_001;
+        let runtime = [("a".into(), Span::from_micros(ms * 1_000))];
         Task { name: String::new(), memory: Bytes::new(1), runtime: runtime.into() }
     };
     let bag = Bag { tasks: (0..10 * vms).map(task).collect(), deadline: Span::from_secs(145) };
