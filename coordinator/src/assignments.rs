@@ -48,7 +48,7 @@ impl Assignments {
     ///
     /// # Errors
     ///
-    /// Why not.
+    /// In words: another host or attempt runs the task, or nobody does.
     pub(crate) fn may_store(
         &self,
         host: HostId,
@@ -69,7 +69,7 @@ impl Assignments {
     ///
     /// # Errors
     ///
-    /// Why not.
+    /// In words: the host does not run the task, or begins it with an older checkpoint or none.
     pub(crate) fn may_fetch(&self, host: HostId, task: TaskId, number: u32) -> Result<(), String> {
         match self.table().get(&task) {
             Some(at) if at.host == host && number <= at.from => Ok(()),

@@ -43,7 +43,7 @@ pub enum CoordinatorError {
         .path.display()
     )]
     Secret {
-        /// Which.
+        /// The secret's file in the run's folder.
         path: PathBuf,
         /// What is wrong with it.
         why: String,

@@ -51,9 +51,9 @@ pub enum Error {
     /// The task's process.
     #[error("the checkpoint of {task} failed: the size of its memory is not known")]
     Process {
-        /// Whose.
+        /// The task whose memory was to be counted.
         task: TaskName,
-        /// Why.
+        /// What the kernel said of its processes.
         source: process::Error,
     },
     /// There is nothing to restore from.

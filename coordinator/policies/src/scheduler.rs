@@ -50,7 +50,7 @@ pub enum Notice {
     /// A spot VM is told to hibernate and takes no more work. All that are hit at one instant are
     /// heard of before the first of them is frozen.
     VmHibernating {
-        /// Which.
+        /// The VM that is about to be frozen.
         vm: VmId,
     },
     /// A spot VM is frozen, its running tasks with it.

@@ -117,10 +117,12 @@ pub(crate) fn explain(dir: &Path, what: &str) -> Result<(), Failure> {
 
 /// `dormouse check DIR`.
 pub(crate) fn check(dir: &Path) -> Result<(), Failure> {
-    let checked = batch::check(&read(dir)?, !is_unfinished(dir))?;
+    let ended = !is_unfinished(dir);
+    let checked = batch::check(&read(dir)?, ended)?;
     if checked.violations.is_empty() {
         let (steps, jobs) = (checked.steps, checked.jobs);
-        return print(&format!("{steps} steps, {jobs} jobs: nothing that must not be"));
+        let so_far = super::check::so_far(ended);
+        return print(&format!("{steps} steps, {jobs} jobs: nothing that must not be{so_far}"));
     }
     let lines: Vec<_> = checked.violations.iter().map(ToString::to_string).collect();
     print(&lines.join("\n"))?;

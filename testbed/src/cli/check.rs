@@ -29,11 +29,18 @@ pub(crate) fn run(dir: &Path) -> Result<(), Failure> {
             Span::from_secs_f64(LATENESS_S * experiment.live.speedup).unwrap_or(Span::ZERO)
         }
     };
-    let violations = check(&experiment.setup, &steps, lateness, !is_unfinished(dir));
+    let ended = !is_unfinished(dir);
+    let violations = check(&experiment.setup, &steps, lateness, ended);
     if violations.is_empty() {
-        return print(&format!("{} steps: nothing that must not be", steps.len()));
+        let so_far = so_far(ended);
+        return print(&format!("{} steps: nothing that must not be{so_far}", steps.len()));
     }
     let lines: Vec<_> = violations.iter().map(ToString::to_string).collect();
     print(&lines.join("\n"))?;
     Err(Failure::Broken(format!("{}: {} violations", dir.display(), violations.len())))
+}
+
+/// What is said besides of a run that did not come to its end.
+pub(super) const fn so_far(ended: bool) -> &'static str {
+    if ended { "" } else { " so far; the run did not come to its end" }
 }

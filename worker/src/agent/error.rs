@@ -25,7 +25,7 @@ pub enum AgentError {
         path.display()
     )]
     Secret {
-        /// Which.
+        /// The file that was given as the secret's.
         path: PathBuf,
         /// What is wrong with it.
         why: String,
