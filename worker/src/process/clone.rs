@@ -18,8 +18,8 @@ use std::{
 use super::{
     Task,
     exec::{BlockedSignals, born_in},
+    reaper,
     stack::Stack,
-    undertaker,
 };
 use crate::cgroup::Entry;
 
@@ -87,7 +87,7 @@ pub(super) unsafe fn clone_and_wait<T: Send + 'static>(
     }
     // Whatever it waits for, it executes nothing of its own any more. It may have ended by itself.
     let _ = task.kill();
-    undertaker::reap_later(task, ground);
+    reaper::reap_later(task, ground);
     Ok(Cloned::Late)
 }
 

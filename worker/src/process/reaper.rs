@@ -8,7 +8,7 @@ use super::Task;
 /// time. What it may use until then is dropped only then.
 pub(crate) fn reap_later<T: Send + 'static>(task: Task, used: T) {
     let used = ManuallyDrop::new(used);
-    let reaping = thread::Builder::new().name("undertaker".to_owned()).spawn(move || {
+    let reaping = thread::Builder::new().name("reaper".to_owned()).spawn(move || {
         task.reap();
         drop(ManuallyDrop::into_inner(used));
     });
