@@ -2,14 +2,14 @@
 
 use std::{num::NonZero, path::PathBuf, sync::Arc, thread, time::Duration};
 
-use dormouse_proto::v1::{Report, Welcome, coordinator_client::CoordinatorClient};
+use dormouse_proto::v1::{Report, Welcome};
 use dormouse_units::{Attempt, TaskId};
 use nix::time::{ClockId, clock_getres};
 use tokio::sync::{Semaphore, mpsc};
 
 use super::{
     Prepared, cores::Cores, places::Places, report::explain, session::Trusted, threads::Deletions,
-    vm::Dilation,
+    transfer::Transfers, vm::Dilation,
 };
 use crate::{
     checkpointer::Checkpointer,
@@ -47,8 +47,8 @@ pub(crate) struct Host {
     pub(crate) cores: Arc<Cores>,
     /// As many dumps and restores at once as there are cores: CRIU computes all the time.
     pub(crate) criu: Arc<Semaphore>,
-    /// For checkpoints, apart from the session's connection.
-    pub(crate) coordinator: CoordinatorClient<Trusted>,
+    /// Of checkpoints, to the coordinator and from it.
+    pub(crate) transfers: Transfers,
     /// How often the kernel's clock ticks: a quota that is used up is noticed by then.
     pub(crate) tick: Duration,
     reports: mpsc::UnboundedSender<Report>,
@@ -81,7 +81,7 @@ impl Host {
             deletions: Deletions::new(),
             cores: Arc::new(Cores::of_this_process()),
             criu: Arc::new(Semaphore::new(cores())),
-            coordinator: CoordinatorClient::new(coordinator),
+            transfers: Transfers::new(coordinator),
             tick: tick(),
             reports,
         }

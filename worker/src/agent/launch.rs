@@ -17,7 +17,7 @@ use super::{
     host::{Host, limit},
     report::explain,
     snapshot::go_on_with_clock,
-    transfer::{self, FetchError},
+    transfer::FetchError,
 };
 use crate::{
     cgroup::{self, Slot},
@@ -209,13 +209,13 @@ async fn fetch_newest(host: &Host, pass: &Pass, order: &StartTask) -> Result<(),
     for checkpoint in (oldest..=order.checkpoint).rev() {
         let (run, attempt) = (host.run.clone(), order.checkpoint_attempt);
         let reference = CheckpointRef { run, task: order.task, checkpoint, attempt };
-        match transfer::fetch(host, pass, reference).await {
+        match host.transfers.fetch(host.store(), pass, reference).await {
             Ok(()) => return Ok(()),
             Err(error @ FetchError::Absent(_)) => {
                 let why = explain(&error);
                 tracing::warn!(why, task = order.task, checkpoint, "a checkpoint cannot be had");
             }
-            Err(error @ (FetchError::Transport(_) | FetchError::Revoked(_))) => {
+            Err(error) => {
                 return Err(format!("checkpoint {checkpoint}: {}", explain(&error)));
             }
         }

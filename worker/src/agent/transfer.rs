@@ -1,26 +1,58 @@
 //! Checkpoints to and from the coordinator's store.
 //!
 //! The wire is asynchronous and the local store is not: a bounded channel of chunks lies
-//! between, so that neither runs ahead of the other.
+//! between, so that neither runs ahead of the other. The thread at the store's end waits for the
+//! wire, so only a few transfers are under way at a time, and one that stands still is given up.
 
-use std::io::{self, Read, Write};
+use std::{
+    io::{self, Read, Write},
+    sync::Arc,
+    time::Duration,
+};
 
 use bytes::{Buf, Bytes, BytesMut};
-use dormouse_proto::v1::{CheckpointChunk, CheckpointRef};
-use tokio::{sync::mpsc, task::spawn_blocking};
-use tokio_stream::wrappers::ReceiverStream;
-use tonic::Code;
+use dormouse_proto::v1::{CheckpointChunk, CheckpointRef, coordinator_client::CoordinatorClient};
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch},
+    task::spawn_blocking,
+    time::timeout,
+};
+use tokio_stream::{StreamExt as _, wrappers::ReceiverStream};
+use tonic::{Code, Status, Streaming};
 
 use super::{
     gate::{Pass, Revoked},
-    host::Host,
     report::explain,
+    session::Trusted,
 };
 use crate::store::{Checkpoint, Store};
 
 const CHUNK: usize = 256 * 1024;
 /// Chunks on their way between the store and the wire.
 const IN_FLIGHT: usize = 8;
+/// Transfers under way at once in either direction: a small part of the pool that births, dumps and
+/// restores need, too, and no more than the coordinator takes of one host.
+const AT_ONCE: usize = 8;
+/// How long a transfer may stand still. The coordinator gives one up after 30 s, and its reason is
+/// the better one.
+const STILL: Duration = Duration::from_secs(60);
+/// How long a transfer may wait for its turn: what is under way gets on or is given up.
+const TURN: Duration = Duration::from_secs(300);
+
+/// A transfer that does not get on.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Stuck {
+    #[error(
+        "nothing of it moved for {} ms between this worker's disk and the coordinator; \
+         see that either works and has room", after.as_millis()
+    )]
+    Still { after: Duration },
+    #[error(
+        "{AT_ONCE} others were under way for {} ms before it; \
+         see that the coordinator and this worker's disk keep up", after.as_millis()
+    )]
+    NoTurn { after: Duration },
+}
 
 /// Why a checkpoint did not come.
 #[derive(Debug, thiserror::Error)]
@@ -31,90 +63,163 @@ pub(crate) enum FetchError {
     /// It could not be asked.
     #[error("the coordinator cannot be asked for it: {0}")]
     Transport(String),
+    /// It was given up.
+    #[error("it is given up")]
+    Stuck(#[from] Stuck),
     /// Nobody waits for it any more.
     #[error(transparent)]
     Revoked(#[from] Revoked),
 }
 
-/// Sends a checkpoint; its size in bytes once the coordinator has it for good.
-pub(crate) async fn put(
-    host: &Host,
-    reference: CheckpointRef,
-    checkpoint: Checkpoint,
-) -> Result<u64, String> {
-    let (chunks, stream) = mpsc::channel(IN_FLIGHT);
-    let reader = spawn_blocking(move || {
-        let mut writer =
-            ChunkWriter { chunks, reference: Some(reference), buffer: BytesMut::new() };
-        checkpoint.export(&mut writer)
-    });
-    let sent = host.coordinator.clone().put_checkpoint(ReceiverStream::new(stream)).await;
-    let exported = reader.await.map_err(|e| explain(&e))?;
-    match (sent, exported) {
-        // Why the stream broke off is in the status, unless it was the store's doing.
-        (Err(status), Err(error)) if status.code() == Code::Cancelled => Err(explain(&error)),
-        (Err(status), _) => Err(format!("{}: {}", status.code(), status.message())),
-        (Ok(_), Err(error)) => Err(explain(&error)),
-        (Ok(receipt), Ok(bytes)) => {
-            let stored = receipt.into_inner().bytes;
-            if stored == bytes {
-                Ok(bytes)
-            } else {
-                Err(format!("{bytes} bytes were sent and {stored} stored"))
+/// What all transfers of a worker share.
+#[derive(Debug)]
+pub(crate) struct Transfers {
+    coordinator: CoordinatorClient<Trusted>,
+    uploads: Arc<Semaphore>,
+    fetches: Arc<Semaphore>,
+    still: Duration,
+}
+
+impl Transfers {
+    /// By a connection of their own, apart from the session's.
+    pub(crate) fn new(coordinator: Trusted) -> Self {
+        let turns = || Arc::new(Semaphore::new(AT_ONCE));
+        Self {
+            coordinator: CoordinatorClient::new(coordinator),
+            uploads: turns(),
+            fetches: turns(),
+            still: STILL,
+        }
+    }
+
+    /// Sends a checkpoint; its size in bytes once the coordinator has it for good.
+    pub(crate) async fn put(
+        &self,
+        reference: CheckpointRef,
+        checkpoint: Checkpoint,
+    ) -> Result<u64, String> {
+        let turn = turn(&self.uploads).await.map_err(|e| explain(&e))?;
+        let (chunks, stream) = mpsc::channel(IN_FLIGHT);
+        let reader = spawn_blocking(move || {
+            let mut writer =
+                ChunkWriter { chunks, reference: Some(reference), buffer: BytesMut::new() };
+            let exported = checkpoint.export(&mut writer);
+            drop(turn);
+            exported
+        });
+        let (tell, moved) = watch::channel(());
+        let stream = ReceiverStream::new(stream).map(move |chunk| {
+            tell.send_replace(());
+            chunk
+        });
+        let mut coordinator = self.coordinator.clone();
+        let sent = unless_still(self.still, moved, coordinator.put_checkpoint(stream)).await;
+        let sent = sent.map_err(|e| explain(&e))?;
+        // With the stream it ends, unless the disk keeps it.
+        let exported = timeout(self.still, reader).await.map_err(|_| explain(&self.stuck()))?;
+        let exported = exported.map_err(|e| explain(&e))?;
+        match (sent, exported) {
+            // Why the stream broke off is in the status, unless it was the store's doing.
+            (Err(status), Err(error)) if status.code() == Code::Cancelled => Err(explain(&error)),
+            (Err(status), _) => Err(format!("{}: {}", status.code(), status.message())),
+            (Ok(_), Err(error)) => Err(explain(&error)),
+            (Ok(receipt), Ok(bytes)) => {
+                let stored = receipt.into_inner().bytes;
+                if stored == bytes {
+                    Ok(bytes)
+                } else {
+                    Err(format!("{bytes} bytes were sent and {stored} stored"))
+                }
+            }
+        }
+    }
+
+    /// Fetches a checkpoint into the local store. What came of one that is given up is removed.
+    pub(crate) async fn fetch(
+        &self,
+        store: &Store,
+        pass: &Pass,
+        reference: CheckpointRef,
+    ) -> Result<(), FetchError> {
+        let turn = pass.unless_revoked(turn(&self.fetches)).await??;
+        let mut coordinator = self.coordinator.clone();
+        let asked = timeout(self.still, coordinator.get_checkpoint(reference));
+        let response = pass.unless_revoked(asked).await?.map_err(|_| self.stuck())?;
+        let stream = response.map_err(told)?.into_inner();
+        let (chunks, receiver) = mpsc::channel(IN_FLIGHT);
+        let store = store.clone();
+        let writer = spawn_blocking(move || {
+            let mut reader = ChunkReader { chunks: receiver, current: Bytes::new() };
+            let imported = store.import(&mut reader).map(drop);
+            drop(turn);
+            imported
+        });
+        let received = pass.unless_revoked(self.receive(stream, chunks)).await;
+        let received = received.unwrap_or_else(|revoked| Err(revoked.into()));
+        // With the chunks it ends, unless the disk keeps it.
+        let imported = timeout(self.still, writer).await.map_err(|_| self.stuck())?;
+        let imported = imported.map_err(|e| FetchError::Transport(explain(&e)))?;
+        match (imported, received) {
+            (Ok(()), _) => Ok(()),
+            (Err(_), Err(broken)) => Err(broken),
+            (Err(error), Ok(())) => Err(FetchError::Absent(explain(&error))),
+        }
+    }
+
+    /// Passes chunks on until they end or nobody takes them.
+    async fn receive(
+        &self,
+        mut stream: Streaming<CheckpointChunk>,
+        chunks: mpsc::Sender<Bytes>,
+    ) -> Result<(), FetchError> {
+        loop {
+            let next = timeout(self.still, stream.message()).await.map_err(|_| self.stuck())?;
+            let Some(chunk) = next.map_err(told)? else { return Ok(()) };
+            let taken = timeout(self.still, chunks.send(chunk.data)).await;
+            // The import has failed; it says why.
+            if taken.map_err(|_| self.stuck())?.is_err() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn stuck(&self) -> Stuck {
+        Stuck::Still { after: self.still }
+    }
+}
+
+/// A place among those under way in one direction, for as long as a thread is at work on it.
+async fn turn(turns: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, Stuck> {
+    match timeout(TURN, Arc::clone(turns).acquire_owned()).await {
+        Ok(Ok(turn)) => Ok(turn),
+        _ => Err(Stuck::NoTurn { after: TURN }),
+    }
+}
+
+/// What comes of a transfer that says when something of it has moved.
+async fn unless_still<T>(
+    still: Duration,
+    mut moved: watch::Receiver<()>,
+    transfer: impl Future<Output = T>,
+) -> Result<T, Stuck> {
+    tokio::pin!(transfer);
+    let stuck = |_| Stuck::Still { after: still };
+    loop {
+        tokio::select! {
+            done = &mut transfer => return Ok(done),
+            // All has gone: what is missing is the answer.
+            news = timeout(still, moved.changed()) => if news.map_err(stuck)?.is_err() {
+                return timeout(still, transfer).await.map_err(stuck);
             }
         }
     }
 }
 
-/// Fetches a checkpoint into the local store. What came of one that is given up is removed.
-pub(crate) async fn fetch(
-    host: &Host,
-    pass: &Pass,
-    reference: CheckpointRef,
-) -> Result<(), FetchError> {
-    let told = |status: tonic::Status| {
-        let text = format!("{}: {}", status.code(), status.message());
-        match status.code() {
-            Code::NotFound | Code::DataLoss => FetchError::Absent(text),
-            _ => FetchError::Transport(text),
-        }
-    };
-    let mut coordinator = host.coordinator.clone();
-    let response = pass.unless_revoked(coordinator.get_checkpoint(reference)).await?;
-    let response = response.map_err(told)?;
-    let mut stream = response.into_inner();
-    let (chunks, receiver) = mpsc::channel(IN_FLIGHT);
-    let store: Store = host.store().clone();
-    let writer = spawn_blocking(move || {
-        let mut reader = ChunkReader { chunks: receiver, current: Bytes::new() };
-        store.import(&mut reader).map(drop)
-    });
-    let mut broken = None;
-    loop {
-        match pass.unless_revoked(stream.message()).await {
-            Ok(Ok(Some(chunk))) => {
-                // The import has failed; it says why.
-                if chunks.send(chunk.data).await.is_err() {
-                    break;
-                }
-            }
-            Ok(Ok(None)) => break,
-            Ok(Err(status)) => {
-                broken = Some(told(status));
-                break;
-            }
-            Err(revoked) => {
-                broken = Some(revoked.into());
-                break;
-            }
-        }
-    }
-    drop(chunks);
-    let imported = writer.await.map_err(|e| FetchError::Transport(explain(&e)))?;
-    match (imported, broken) {
-        (Ok(()), _) => Ok(()),
-        (Err(_), Some(broken)) => Err(broken),
-        (Err(error), None) => Err(FetchError::Absent(explain(&error))),
+fn told(status: Status) -> FetchError {
+    let text = format!("{}: {}", status.code(), status.message());
+    match status.code() {
+        Code::NotFound | Code::DataLoss => FetchError::Absent(text),
+        _ => FetchError::Transport(text),
     }
 }
 
@@ -177,7 +282,162 @@ impl Read for ChunkReader {
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
-    use std::thread;
+    use std::{collections::BTreeMap, net::TcpListener, path::Path, pin::Pin, thread};
+
+    use dormouse_proto::{
+        Secret,
+        v1::{
+            CheckpointReceipt, FromWorker, StatusReply, StatusRequest, ToWorker,
+            coordinator_server::{Coordinator, CoordinatorServer},
+        },
+    };
+    use tokio::runtime::{Builder, Runtime};
+    use tokio_stream::{Stream, wrappers::TcpListenerStream};
+    use tonic::{Request, Response, transport::Endpoint};
+
+    use crate::{
+        agent::{gate::Gate, session::Credentials},
+        store::Progress,
+        workspace::TaskName,
+    };
+
+    const SOON: Duration = Duration::from_secs(10);
+
+    /// A coordinator that takes nothing, and of what it gives sends this much and no more.
+    struct Silent {
+        gives: Option<Vec<u8>>,
+    }
+
+    type Chunks<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
+
+    #[tonic::async_trait]
+    impl Coordinator for Silent {
+        type SessionStream = Chunks<ToWorker>;
+        type GetCheckpointStream = Chunks<CheckpointChunk>;
+
+        async fn session(
+            &self,
+            _: Request<Streaming<FromWorker>>,
+        ) -> Result<Response<Self::SessionStream>, Status> {
+            Err(Status::unimplemented("no sessions"))
+        }
+
+        async fn put_checkpoint(
+            &self,
+            _chunks: Request<Streaming<CheckpointChunk>>,
+        ) -> Result<Response<CheckpointReceipt>, Status> {
+            std::future::pending().await
+        }
+
+        async fn get_checkpoint(
+            &self,
+            _: Request<CheckpointRef>,
+        ) -> Result<Response<Self::GetCheckpointStream>, Status> {
+            let Some(data) = self.gives.clone() else { return std::future::pending().await };
+            let first = CheckpointChunk { checkpoint: None, data: data.into() };
+            let chunks = tokio_stream::once(Ok(first)).chain(tokio_stream::pending());
+            Ok(Response::new(Box::pin(chunks)))
+        }
+
+        async fn status(&self, _: Request<StatusRequest>) -> Result<Response<StatusReply>, Status> {
+            Err(Status::unimplemented("no status"))
+        }
+    }
+
+    /// Transfers with such a coordinator. To be called in a runtime.
+    fn silent(gives: Option<Vec<u8>>, still: Duration) -> Transfers {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let address = listener.local_addr().unwrap();
+        let incoming = TcpListenerStream::new(tokio::net::TcpListener::from_std(listener).unwrap());
+        let service = CoordinatorServer::new(Silent { gives });
+        let server = tonic::transport::Server::builder().add_service(service);
+        tokio::spawn(server.serve_with_incoming(incoming));
+        let channel = Endpoint::from_shared(format!("http://{address}")).unwrap().connect_lazy();
+        let trusted = Trusted::new(channel, Credentials::new(Secret::new([1; 32])));
+        Transfers { still, ..Transfers::new(trusted) }
+    }
+
+    fn runtime(blocking: usize) -> Runtime {
+        Builder::new_multi_thread()
+            .worker_threads(2)
+            .max_blocking_threads(blocking)
+            .enable_all()
+            .build()
+            .unwrap()
+    }
+
+    fn reference() -> CheckpointRef {
+        CheckpointRef { run: "r".to_owned(), task: 1, checkpoint: 1, attempt: 1 }
+    }
+
+    fn name() -> TaskName {
+        TaskName::new("r", "1").unwrap()
+    }
+
+    /// One of more than the wire and the chunks under way hold.
+    fn checkpoint(directory: &Path) -> Checkpoint {
+        let draft = Store::open(directory).unwrap().begin(&name()).unwrap();
+        std::fs::write(draft.images().join("pages-1.img"), vec![7; 4 << 20]).unwrap();
+        draft.commit(Progress::default(), vec![], String::new(), &BTreeMap::new()).unwrap()
+    }
+
+    #[test]
+    fn an_upload_that_nobody_takes_is_given_up() {
+        let dir = tempfile::tempdir().unwrap();
+        let checkpoint = checkpoint(dir.path());
+        let why = runtime(4).block_on(async {
+            let transfers = silent(None, Duration::from_millis(100));
+            timeout(SOON, transfers.put(reference(), checkpoint)).await
+        });
+        let why = why.expect("it hangs").unwrap_err();
+        assert!(why.starts_with("nothing of it moved for 100 ms"), "{why}");
+    }
+
+    #[test]
+    fn a_fetch_that_stands_still_is_given_up_and_leaves_nothing() {
+        let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let mut bytes = Vec::new();
+        checkpoint(there.path()).export(&mut bytes).unwrap();
+        bytes.truncate(CHUNK);
+        let store = Store::open(here.path()).unwrap();
+        for gives in [None, Some(bytes)] {
+            let fetched = runtime(4).block_on(async {
+                let transfers = silent(gives, Duration::from_millis(100));
+                let pass = Gate::new().pass();
+                timeout(SOON, transfers.fetch(&store, &pass, reference())).await
+            });
+            let error = fetched.expect("it hangs").unwrap_err();
+            assert!(matches!(error, FetchError::Stuck(_)), "{error}");
+            assert!(store.complete(&name()).unwrap().is_empty());
+        }
+        // What had come of it lay in the folder of its number.
+        let left = std::fs::read_dir(here.path().join("r/1")).unwrap();
+        assert_eq!(left.count(), 0);
+    }
+
+    #[test]
+    fn however_many_uploads_stand_still_the_pool_is_there_for_others() {
+        let dir = tempfile::tempdir().unwrap();
+        let checkpoint = checkpoint(dir.path());
+        let runtime = runtime(AT_ONCE + 1);
+        let done = runtime.block_on(async {
+            let transfers = Arc::new(silent(None, Duration::from_secs(3600)));
+            for _ in 0..4 * AT_ONCE {
+                let (transfers, checkpoint) = (Arc::clone(&transfers), checkpoint.clone());
+                tokio::spawn(async move { transfers.put(reference(), checkpoint).await });
+            }
+            let all_wait = async {
+                while transfers.uploads.available_permits() > 0 {
+                    tokio::task::yield_now().await;
+                }
+            };
+            timeout(SOON, all_wait).await.expect("the uploads do not begin");
+            timeout(SOON, spawn_blocking(|| 7)).await
+        });
+        runtime.shutdown_background();
+        assert_eq!(done.expect("uploads hold the whole pool").unwrap(), 7);
+    }
 
     #[test]
     fn what_is_written_arrives_in_chunks_and_reads_back() {

@@ -11,11 +11,7 @@ use dormouse_proto::v1::{
 };
 use dormouse_tasks::ideal::{self, Change};
 use dormouse_units::TaskId;
-use tokio::{
-    sync::mpsc,
-    task::{block_in_place, spawn_blocking},
-    time::timeout,
-};
+use tokio::{sync::mpsc, task::spawn_blocking, time::timeout};
 
 use super::{
     birth::{self, Birth, Order},
@@ -33,7 +29,7 @@ use crate::{
         gate::Gate,
         host::{Host, limit, tick},
         report::{explain, micros, report, vm_destroyed, vm_failed},
-        threads::outcome,
+        threads::{outcome, urgent},
         watch::watch,
     },
     cgroup::{self, Slot},
@@ -176,7 +172,7 @@ impl Owner {
             while !self.destroy
                 && let Ok(message) = inbox.try_recv()
             {
-                self.hear(message);
+                self.hear(message).await;
             }
             if self.destroy {
                 return;
@@ -195,27 +191,27 @@ impl Owner {
             match timeout(left, inbox.recv()).await {
                 Err(_) => {}
                 Ok(None) => return,
-                Ok(Some(message)) => self.hear(message),
+                Ok(Some(message)) => self.hear(message).await,
             }
         }
     }
 
-    fn hear(&mut self, message: Message) {
+    async fn hear(&mut self, message: Message) {
         match message {
-            Message::Ask(ask, asked) => self.obey(ask, asked),
+            Message::Ask(ask, asked) => self.obey(ask, asked).await,
             Message::Launched(key, born) => self.launched(key, born),
             Message::Ended(key) => self.ended(key),
             Message::Left(key, left) => self.left(key, left),
         }
     }
 
-    fn obey(&mut self, ask: Ask, asked: Instant) {
+    async fn obey(&mut self, ask: Ask, asked: Instant) {
         match ask {
             Ask::Start(start) => self.start(start, asked),
             Ask::Promote(job) => {
                 let at = self.pace.decided(job.at_us, asked);
                 self.pace.change(at, Change::Promote(Key::of(job)));
-                self.promote(Key::of(job), asked);
+                self.promote(Key::of(job), asked).await;
             }
             Ask::Move(MoveJob { job, on }) => {
                 let Some(job) = job else { return };
@@ -285,7 +281,7 @@ impl Owner {
     }
 
     /// Swaps the priorities of the two slots on each of the job's processors.
-    fn promote(&mut self, key: Key, asked: Instant) {
+    async fn promote(&mut self, key: Key, asked: Instant) {
         let Some(job) = self.job(key) else { return };
         job.tier = Tier::Foreground;
         if job.phase == Phase::Waiting {
@@ -294,10 +290,12 @@ impl Owner {
         match self.seats.promote(key) {
             Ok(turned) => {
                 for (processor, slot) in turned {
-                    // It may wait for a slot to be empty; others are not to wait for it.
-                    let groups = &self.groups;
-                    let promoted = block_in_place(|| groups.promote(processor, slot, limit::KILL));
-                    self.note(promoted);
+                    // It may wait for a slot to be empty: not on a thread that others need.
+                    let groups = Arc::clone(&self.groups);
+                    match urgent(move || groups.promote(processor, slot, limit::KILL)).await {
+                        Ok(promoted) => self.note(promoted),
+                        Err(error) => self.broken(&explain(&error)),
+                    }
                 }
                 self.turn_meters();
                 let (job, took_us) = (self.job_ref(key), micros(asked.elapsed()));

@@ -19,7 +19,6 @@ use crate::{
         report::{micros, report, task},
         snapshot::{self, Snapshot, SnapshotError},
         threads::outcome,
-        transfer,
     },
     criu::AfterDump,
     store::Checkpoint,
@@ -204,7 +203,7 @@ impl Owner {
         let (run, task, attempt) = (host.run.clone(), key.0.get(), key.1.get());
         tokio::spawn(async move {
             let reference = CheckpointRef { run, task, checkpoint: number, attempt };
-            let put = async move { transfer::put(&host, reference, checkpoint).await };
+            let put = async move { host.transfers.put(reference, checkpoint).await };
             let result = outcome(put).await;
             let _ = tell.send(Message::Stored(key, number, result));
         });
