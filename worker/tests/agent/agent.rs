@@ -53,10 +53,19 @@ impl Agent {
 
     /// One that has this CRIU.
     pub(crate) fn start_with(address: &str, name: &str, criu: Option<&Path>) -> Self {
+        Self::start_both(address, name, criu, &task_program())
+    }
+
+    /// One whose tasks are this program.
+    pub(crate) fn start_program(address: &str, name: &str, program: &Path) -> Self {
+        Self::start_both(address, name, None, program)
+    }
+
+    fn start_both(address: &str, name: &str, criu: Option<&Path>, program: &Path) -> Self {
         let root = tempfile::tempdir().unwrap();
         let mut command = Command::new(env::current_exe().unwrap());
         command.args(["agent", address, name]).arg(root.path());
-        command.env("DORMOUSE_TASK", task_program()).stdin(Stdio::null());
+        command.env("DORMOUSE_TASK", program).stdin(Stdio::null());
         command.envs(criu.map(|criu| ("DORMOUSE_TEST_CRIU", criu)));
         Self { child: command.spawn().unwrap(), root }
     }

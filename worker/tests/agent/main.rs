@@ -10,6 +10,7 @@ mod agent;
 mod at_once;
 mod bench;
 mod coordinator;
+mod hangs;
 #[path = "../linux/harness.rs"]
 mod harness;
 mod life;
@@ -39,6 +40,12 @@ const TESTS: &[Test] = &[
     Test("the_background_gets_the_rest", &[Cgroup], tasks::the_background_gets_the_rest),
     Test("programs_are_measured", &[Cgroup], tasks::programs_are_measured),
     Test("credits_run_out", &[Cgroup], tasks::credits_run_out),
+    Test("a_hang_is_noticed", &[Cgroup], hangs::a_hang_is_noticed),
+    Test(
+        "a_hang_that_does_not_die_is_reported",
+        &[Cgroup],
+        hangs::a_hang_that_does_not_die_is_reported,
+    ),
     Test("a_task_moves_to_another_worker", &[Cgroup, Criu], life::a_task_moves),
     Test("a_damaged_checkpoint_gives_way", &[Cgroup, Criu], life::a_damaged_checkpoint),
     Test("a_broken_session_is_resumed", &[Cgroup], life::a_broken_session_is_resumed),

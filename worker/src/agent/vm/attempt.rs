@@ -10,6 +10,7 @@ use dormouse_tasks::progress::{Progress, ProgressReader};
 use dormouse_units::{Attempt as AttemptNo, Ppm, Span, TaskId, Time};
 use dormouse_vm::Ledger;
 
+use super::liveness::Liveness;
 use crate::{
     agent::gate::Pass,
     cgroup::{self, LiftedQuota, Slot},
@@ -105,8 +106,10 @@ pub(crate) struct Attempt {
     pub(crate) missed_checkpoints: u32,
     /// While it ends: throttled, it would do so late.
     pub(crate) exempt: Option<LiftedQuota<Arc<cgroup::Vm>>>,
-    /// When to look at its progress next.
+    /// When to look at its progress next; of one that was killed, when it should be gone.
     pub(crate) look: Option<Instant>,
+    /// Whether it gets on.
+    pub(crate) liveness: Liveness,
     /// What of its work its last checkpoint was due to hold.
     pub(crate) due: Option<Ppm>,
     /// A place at CRIU has been asked for.
@@ -118,7 +121,7 @@ pub(crate) struct Attempt {
     pub(crate) stop: Option<StopTask>,
     /// It was killed because it went wrong.
     pub(crate) wrong: Option<String>,
-    /// Its end has been reported while its process still waits for a thaw to die.
+    /// Its end has been reported while its process still waits for a thaw, or the kernel, to die.
     pub(crate) reported: bool,
     /// Of its launch.
     pub(crate) pass: Pass,
@@ -171,6 +174,10 @@ impl Attempt {
     /// Its VM was frozen for this long: that is nobody's time.
     pub(crate) fn was_frozen(&mut self, span: Duration) {
         self.frozen += span;
+        self.liveness.pause();
+        if let Some(gone) = self.look.as_mut().filter(|_| matches!(self.phase, Phase::Dying)) {
+            *gone += span;
+        }
         if let Phase::Waiting { until } = &mut self.phase {
             *until += span;
         }

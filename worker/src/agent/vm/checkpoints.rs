@@ -88,6 +88,7 @@ impl Owner {
         let place = Place { groups, gate, cpu: attempt.cpu, slot: attempt.slot };
         let cost = Span::from_micros(attempt.order.checkpoint_cost_us);
         attempt.phase = Phase::Dumping;
+        attempt.liveness.pause();
         // What it will hold beyond what was due is its wait for CRIU's turn: restored, the task
         // stands still for that. One that is stopped keeps all it has.
         let due = attempt.due.filter(|_| !stopping);

@@ -82,12 +82,26 @@ impl Owner {
         }
     }
 
+    /// The share of a host core that this attempt is promised now, were it not to stand still, in
+    /// ppm: of a background what its foreground leaves.
+    pub(crate) fn share_promised(&self, attempt: &Attempt) -> u32 {
+        let speed =
+            self.seat_of(attempt).map_or(Ppm::ONE, |seat| self.model.machine().speed(&seat));
+        u32::try_from(speed.of(u64::from(attempt.share))).unwrap_or(u32::MAX)
+    }
+
     /// The share of a host core this attempt should get now, standing still or not.
     pub(crate) fn quota_of(&self, attempt: &Attempt) -> u32 {
-        let (task, number) = attempt.key;
-        let machine = self.model.machine();
-        let seat = machine.seats().iter().find(|s| s.task == task && s.attempt == number);
-        let ceiling = seat.map_or(Ppm::ONE, |s| machine.ceiling(&Seat { held: false, ..*s }));
+        let ceiling =
+            self.seat_of(attempt).map_or(Ppm::ONE, |seat| self.model.machine().ceiling(&seat));
         u32::try_from(ceiling.of(u64::from(attempt.share))).unwrap_or(u32::MAX).max(1)
+    }
+
+    /// Its seat, as if it did not stand still.
+    fn seat_of(&self, attempt: &Attempt) -> Option<Seat> {
+        let (task, number) = attempt.key;
+        let seats = self.model.machine().seats().iter();
+        let seat = seats.clone().find(|s| s.task == task && s.attempt == number)?;
+        Some(Seat { held: false, ..*seat })
     }
 }

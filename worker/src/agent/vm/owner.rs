@@ -224,7 +224,7 @@ impl Owner {
         }
         let attempts = self.attempts.iter().filter_map(|a| match a.phase {
             Phase::Waiting { until } => Some(until),
-            Phase::Running => a.look,
+            Phase::Running | Phase::Dying => a.look,
             _ => None,
         });
         attempts.chain(self.model_wakes_at()).min()
@@ -239,6 +239,9 @@ impl Owner {
             match attempt.phase {
                 Phase::Waiting { until } if until <= now => self.slot_stays_occupied(key),
                 Phase::Running if attempt.look.is_some_and(|at| at <= now) => self.look(key),
+                Phase::Dying if attempt.look.is_some_and(|at| at <= now) => {
+                    self.outlives_its_kill(key);
+                }
                 _ => {}
             }
         }

@@ -24,11 +24,21 @@ impl Owner {
     pub(crate) fn look(&mut self, key: Key) {
         self.pass();
         let Some(attempt) = self.attempts.iter().find(|a| a.key == key) else { return };
-        let progress = attempt.progress().filter(|_| matches!(attempt.phase, Phase::Running));
-        let (Some(progress), false) = (progress, self.model.machine().is_frozen()) else { return };
+        if !matches!(attempt.phase, Phase::Running) || self.model.machine().is_frozen() {
+            return;
+        }
+        let progress = attempt.progress();
+        if let Err(hang) = self.see_alive(key, progress.as_ref()) {
+            return self.give_up(key, &hang);
+        }
+        let Some(progress) = progress else {
+            // There is nothing to be kept to its promise.
+            return self.look_in(key, LOOK);
+        };
         if matches!(progress.state, State::Done | State::Failed) {
             return self.let_end(key);
         }
+        let Some(attempt) = self.attempts.iter().find(|a| a.key == key) else { return };
         if attempt.due_again && attempt.pending.is_none() && !attempt.dump_asked {
             self.ask_for_dump(key);
         }
@@ -60,7 +70,10 @@ impl Owner {
                 Some(Duration::from_micros(us))
             }
         };
-        let wait = wake.unwrap_or(LOOK).clamp(SHORTEST_LOOK, LOOK);
+        self.look_in(key, wake.unwrap_or(LOOK).clamp(SHORTEST_LOOK, LOOK));
+    }
+
+    fn look_in(&mut self, key: Key, wait: Duration) {
         if let Some(attempt) = self.attempt(key) {
             attempt.look = Some(Instant::now() + wait);
         }
@@ -129,8 +142,8 @@ impl Owner {
     /// Its program is over: what is left is the kernel's business and would only be late.
     fn let_end(&mut self, key: Key) {
         let groups = std::sync::Arc::clone(&self.groups);
+        self.look_in(key, LOOK);
         let Some(attempt) = self.attempt(key) else { return };
-        attempt.look = None;
         if attempt.exempt.is_none() {
             match groups.lift_quota_of(attempt.cpu, attempt.slot) {
                 Ok(lifted) => attempt.exempt = Some(lifted),

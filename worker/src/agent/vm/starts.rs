@@ -12,6 +12,7 @@ use dormouse_vm::{Hold, Ledger, Mode, Tier, Work};
 use super::{
     attempt::{Attempt, Charges, Key, Phase},
     clock::Asked,
+    liveness::Liveness,
     owner::{Message, Owner},
 };
 use crate::{
@@ -96,6 +97,7 @@ impl Owner {
             missed_checkpoints: 0,
             exempt: None,
             look: None,
+            liveness: Liveness::default(),
             due: None,
             dump_asked: false,
             due_again: false,

@@ -72,6 +72,7 @@ impl Owner {
         // Throttled it would die late; with the signal pending it does no more work.
         let lifted = groups.lift_quota_of(attempt.cpu, attempt.slot);
         attempt.phase = Phase::Dying;
+        attempt.look = None;
         let cpu = attempt.cpu;
         match lifted {
             Ok(lifted) => attempt.exempt = Some(lifted),
@@ -103,7 +104,11 @@ impl Owner {
             return;
         }
         if let Some(why) = attempt.wrong.clone() {
-            return self.fail_attempt(key, why);
+            return if attempt.reported {
+                drop(self.take_out(key, false));
+            } else {
+                self.fail_attempt(key, why);
+            };
         }
         let keep = attempt.stop.is_some_and(|stop| stop.keep);
         let mut kept = (attempt.done_ppm(), 0);

@@ -1,0 +1,66 @@
+//! Tasks that hang: found, reported and killed.
+
+use std::time::{Duration, Instant};
+
+use dormouse_proto::v1::{TaskFailed, report};
+use dormouse_tasks::progress::Progress;
+
+use super::{attempt::Key, liveness::Hang, owner::Owner};
+use crate::agent::{
+    host::limit,
+    report::{report, task},
+};
+
+impl Owner {
+    /// Whether a task gets on whose process is there, by what it says of itself.
+    pub(crate) fn see_alive(&mut self, key: Key, progress: Option<&Progress>) -> Result<(), Hang> {
+        let Some(attempt) = self.attempts.iter().find(|a| a.key == key) else { return Ok(()) };
+        let mut liveness = attempt.liveness;
+        let seen = if attempt.standing.is_some() {
+            liveness.pause();
+            Ok(())
+        } else {
+            let beat = progress.map(|progress| progress.heartbeat);
+            let ppm = self.share_promised(attempt);
+            liveness.see(Instant::now(), beat, ppm, || {
+                self.groups.slot_cpu_ns(attempt.cpu, attempt.slot).ok()
+            })
+        };
+        if let Some(attempt) = self.attempt(key) {
+            attempt.liveness = liveness;
+        }
+        seen
+    }
+
+    /// Kills a task that hangs. Once it is gone it has failed, and can be started elsewhere.
+    pub(crate) fn give_up(&mut self, key: Key, hang: &Hang) {
+        let id = self.id;
+        let Some(attempt) = self.attempt(key) else { return };
+        tracing::warn!(vm = id, task = %attempt.name, why = %hang, "a task is killed");
+        attempt.wrong = Some(hang.to_string());
+        self.kill(key);
+        if let Some(attempt) = self.attempt(key) {
+            attempt.look = Some(Instant::now() + limit::KILL);
+        }
+    }
+
+    /// One that the kernel does not let die, as with a disk that does not answer, has failed all
+    /// the same. Its slot stays occupied.
+    pub(crate) fn outlives_its_kill(&mut self, key: Key) {
+        self.pass();
+        let id = self.id;
+        let Some(attempt) = self.attempts.iter().find(|a| a.key == key) else { return };
+        let ledger = self.ledger_of(attempt, false);
+        let Some(attempt) = self.attempt(key) else { return };
+        attempt.look = None;
+        let Some(why) = attempt.wrong.clone().filter(|_| !attempt.reported) else { return };
+        attempt.reported = true;
+        let after = Duration::as_millis(&limit::KILL);
+        self.host.report(report(report::Report::TaskFailed(TaskFailed {
+            task: task(id, key.0.get(), key.1.get()),
+            why: format!("{why}; its process is still there {after} ms after it was killed"),
+            cpu_us: ledger.charged_us,
+            ledger: Some(ledger),
+        })));
+    }
+}

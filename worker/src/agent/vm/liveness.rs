@@ -1,0 +1,203 @@
+//! Noticing a task that hangs: its process is there, and its work does not get on.
+//!
+//! A task's heart beats with every unit of its work, which is some milliseconds of CPU time
+//! (`dormouse_tasks::progress`). A program that says nothing has no heart, and is over in as much.
+//! Counted is only time in which a task may run: not while its VM is frozen, it stands still for
+//! its checkpoint or for what it is ahead, or CRIU is at it.
+//!
+//! What is too long follows from what the task is promised: a low quota or the baseline of a
+//! burstable VM makes it longer, and so does a background that has a foreground before it.
+
+use std::time::{Duration, Instant};
+
+/// CPU time without a beat that is too long: more than a thousand times what the programs take
+/// from one beat to the next.
+const TOO_LONG: Duration = Duration::from_secs(5);
+/// However large its quota, a task has at least so much time: the host may stand still for a
+/// while, as with a disk that all wait for.
+const AT_LEAST: Duration = Duration::from_secs(30);
+/// A task that had some of what it was due, and not enough, is one on a host that is busy with
+/// others: it is due this many times as much before it is given up.
+const BUSY: u32 = 10;
+/// Less than this is nothing: what a process takes for going to sleep.
+const NOTHING: Duration = Duration::from_millis(10);
+/// A look that comes later counts as no later: this process did not run, and so may the tasks.
+const LATE: Duration = Duration::from_secs(1);
+
+/// What a task was last seen to do.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Liveness {
+    beat: Option<u64>,
+    /// When it was looked at last, and what its slot was charged by then, in nanoseconds, if that
+    /// is known.
+    looked: Option<(Instant, Option<u64>)>,
+    /// All since the last beat.
+    without: Without,
+}
+
+/// What passed without a beat.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Without {
+    /// Time in which it might have run.
+    free: Duration,
+    /// CPU time that it was due in it, and CPU time that it had.
+    due: Duration,
+    had: Duration,
+}
+
+/// A task that hangs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "it hangs: for {} ms in which it might have run it has done no work, though it was due {} ms \
+     of CPU time and had {} ms",
+    .0.free.as_millis(), .0.due.as_millis(), .0.had.as_millis()
+)]
+pub(crate) struct Hang(Without);
+
+impl Liveness {
+    /// From now on nothing is expected of it until it is seen again.
+    pub(crate) fn pause(&mut self) {
+        self.looked = None;
+    }
+
+    /// Takes down what is seen of a task that may run: how often its heart has beaten, as far as
+    /// that can be read; its share of a host core, in ppm; and what its slot was charged in all, if the kernel says so.
+    pub(crate) fn see(
+        &mut self,
+        now: Instant,
+        beat: Option<u64>,
+        ppm: u32,
+        charged_ns: impl FnOnce() -> Option<u64>,
+    ) -> Result<(), Hang> {
+        if beat.is_some() && beat != self.beat {
+            *self = Self { beat, looked: Some((now, None)), without: Without::default() };
+            return Ok(());
+        }
+        let charged = charged_ns();
+        if let Some((then, before)) = self.looked.replace((now, charged)) {
+            let span = now.saturating_duration_since(then).min(LATE);
+            self.without.free += span;
+            self.without.due += span.saturating_mul(ppm) / 1_000_000;
+            let had = before.zip(charged).map(|(before, charged)| charged.saturating_sub(before));
+            self.without.had += Duration::from_nanos(had.unwrap_or_default());
+        }
+        if self.without.is_too_long() { Err(Hang(self.without)) } else { Ok(()) }
+    }
+}
+
+impl Without {
+    fn is_too_long(self) -> bool {
+        let Self { free, due, had } = self;
+        let computes = had >= TOO_LONG;
+        let sleeps = due >= TOO_LONG && had < NOTHING;
+        free >= AT_LEAST && (computes || sleeps || due >= BUSY * TOO_LONG)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOOK: Duration = Duration::from_millis(100);
+
+    /// One task, looked at every [`LOOK`].
+    struct Watched {
+        liveness: Liveness,
+        now: Instant,
+        ppm: u32,
+        charged: Duration,
+    }
+
+    impl Watched {
+        fn at(ppm: u32) -> Self {
+            let mut liveness = Liveness::default();
+            let now = Instant::now();
+            assert_eq!(liveness.see(now, Some(1), ppm, || None), Ok(()));
+            Self { liveness, now, ppm, charged: Duration::ZERO }
+        }
+
+        fn look(&mut self, beat: Option<u64>, had: Duration) -> Result<(), Hang> {
+            self.now += LOOK;
+            self.charged += had;
+            let charged = self.charged.as_nanos() as u64;
+            self.liveness.see(self.now, beat, self.ppm, || Some(charged))
+        }
+
+        /// In how many seconds it is found to hang; `None`: not within `limit`.
+        fn hangs_after(&mut self, had: Duration, limit: u64) -> Option<u64> {
+            let begun = self.now;
+            while self.now - begun < Duration::from_secs(limit) {
+                if self.look(Some(1), had).is_err() {
+                    return Some((self.now - begun).as_secs());
+                }
+            }
+            None
+        }
+    }
+
+    #[test]
+    fn who_neither_beats_nor_computes_hangs_and_so_does_who_only_computes() {
+        for (ppm, had, after) in [
+            // With half a core, whether it takes it or not.
+            (500_000, Duration::ZERO, 30),
+            (500_000, LOOK / 2, 30),
+            // With a twentieth.
+            (50_000, Duration::ZERO, 100),
+            (50_000, LOOK / 20, 100),
+        ] {
+            assert_eq!(Watched::at(ppm).hangs_after(had, 1_000), Some(after), "{ppm} {had:?}");
+        }
+    }
+
+    #[test]
+    fn a_busy_host_is_no_hang_for_long() {
+        // A fiftieth of what it is due.
+        let starved = Watched::at(500_000).hangs_after(LOOK / 100, 1_000);
+        assert_eq!(starved, Some(100));
+        let background = Watched::at(0).hangs_after(LOOK / 1_000, 1_000);
+        assert_eq!(background, None, "it is due nothing");
+    }
+
+    #[test]
+    fn a_beat_begins_anew() {
+        let mut task = Watched::at(1_000_000);
+        for beat in 0..20 {
+            for _ in 0..290 {
+                assert_eq!(task.look(Some(beat), LOOK), Ok(()));
+            }
+        }
+        // A page that can't be read is no beat.
+        for _ in 0..150 {
+            assert_eq!(task.look(Some(20), Duration::ZERO), Ok(()));
+        }
+        let hung = (0..200).find_map(|_| task.look(None, Duration::ZERO).err());
+        let why = hung.map(|hang| hang.to_string()).unwrap_or_default();
+        assert!(why.starts_with("it hangs: for 30"), "{why}");
+    }
+
+    #[test]
+    fn what_passes_while_it_may_not_run_does_not_count() {
+        let mut task = Watched::at(1_000_000);
+        for _ in 0..100 {
+            assert_eq!(task.look(Some(1), Duration::ZERO), Ok(()));
+            task.liveness.pause();
+            // Frozen for an hour, and dumped.
+            task.now += Duration::from_secs(3600);
+            task.charged += Duration::from_secs(60);
+            assert_eq!(task.look(Some(1), Duration::ZERO), Ok(()));
+        }
+        assert_eq!(
+            task.liveness.without,
+            Without { free: 100 * LOOK, due: 100 * LOOK, had: Duration::ZERO }
+        );
+    }
+
+    #[test]
+    fn this_process_may_stand_still_itself() {
+        let mut task = Watched::at(1_000_000);
+        for _ in 0..20 {
+            task.now += Duration::from_secs(3600);
+            assert_eq!(task.look(Some(1), Duration::ZERO), Ok(()));
+        }
+    }
+}

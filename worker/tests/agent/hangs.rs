@@ -1,0 +1,109 @@
+//! Tasks that hang after their launch.
+
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt,
+    time::{Duration, Instant},
+};
+
+use dormouse_proto::v1::{Program, StartTask, TaskFailed, command::Command, report::Report};
+
+use crate::{
+    agent::Agent,
+    await_report,
+    coordinator::{Fake, Seat, welcome},
+    tasks::{create, of, over, vector},
+};
+
+/// What a task is given with half a core.
+const GIVEN: Duration = Duration::from_secs(30);
+
+/// A program that says once that it is at work, and then computes or sleeps and says nothing more.
+const PROGRAM: &str = r#"#!/bin/sh
+does=$1
+while [ "$1" != --progress ]; do shift; done
+zero='\0\0\0\0\0\0\0'
+printf "DORMPROG\\1$zero\\1$zero\\0$zero\\0$zero\\0$zero\\1$zero" 1<>"$2"
+case $does in
+    compute) while :; do :; done ;;
+    sleep) exec sleep 3600 ;;
+esac
+"#;
+
+/// One that should run for long, with half a core.
+fn hanging(task: u32, does: &str) -> Command {
+    let args = vec![does.to_owned()];
+    Command::StartTask(StartTask { program: Some(Program { args }), ..vector(1, task, 1, 9_000) })
+}
+
+/// A worker of such tasks, with one VM of two vCPUs.
+fn with_vm(fake: &Fake) -> (Agent, Seat<'_>) {
+    let programs = tempfile::tempdir().unwrap();
+    let program = programs.path().join("hangs");
+    fs::write(&program, PROGRAM).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut seat = fake.seat("w1", welcome());
+    let agent = Agent::start_program(&fake.address.to_string(), "w1", &program);
+    // By then the worker has a copy of the program.
+    assert!(seat.ready().is_empty());
+    seat.command(create(1, 2));
+    await_report!(seat, VmCreated);
+    (agent, seat)
+}
+
+/// Starts these and waits until they are there; when that began.
+fn hang(seat: &mut Seat<'_>, tasks: &[(u32, &str)]) -> Instant {
+    let begun = Instant::now();
+    seat.commands(tasks.iter().map(|(task, does)| hanging(*task, does)).collect());
+    for (task, _) in tasks {
+        await_report!(seat, TaskStarted, s => of(s.task, *task));
+    }
+    begun
+}
+
+/// Nobody is left in a seat: the next task ends there at once, and without a result.
+fn await_free(seat: &mut Seat<'_>, tasks: &[u32]) {
+    seat.commands(tasks.iter().map(|task| hanging(*task, "end")).collect());
+    for task in tasks {
+        let failed: TaskFailed = await_report!(seat, TaskFailed, f => of(f.task, *task));
+        assert!(failed.why.contains("no result"), "{failed:?}");
+    }
+}
+
+pub(crate) fn a_hang_is_noticed() {
+    let fake = Fake::start();
+    let (agent, mut seat) = with_vm(&fake);
+    let begun = hang(&mut seat, &[(7, "compute"), (8, "sleep")]);
+    seat.listen(Duration::from_secs(28).saturating_sub(begun.elapsed()));
+    for task in [7, 8] {
+        let failed: TaskFailed = await_report!(seat, TaskFailed, f => of(f.task, task));
+        println!("  after {:?}: {}", begun.elapsed(), failed.why);
+        assert!(failed.why.contains("it hangs"), "{failed:?}");
+        assert!(begun.elapsed() > GIVEN, "{failed:?}");
+    }
+    await_free(&mut seat, &[9, 10]);
+    over(agent, &seat);
+}
+
+/// A group that somebody else has frozen stands for a process that the kernel does not let die:
+/// with version 1 of control groups its signals wait.
+pub(crate) fn a_hang_that_does_not_die_is_reported() {
+    let fake = Fake::start();
+    let (agent, mut seat) = with_vm(&fake);
+    let begun = hang(&mut seat, &[(7, "compute")]);
+    let states = agent.groups().into_iter().map(|group| group.join("vm1/freezer.state"));
+    let Some(state) = states.into_iter().find(|state| state.exists()) else {
+        println!("  not with version 2 of control groups, where the frozen die");
+        return over(agent, &seat);
+    };
+    fs::write(&state, "FROZEN").unwrap();
+    seat.listen(Duration::from_secs(28).saturating_sub(begun.elapsed()));
+    let failed: TaskFailed = await_report!(seat, TaskFailed);
+    println!("  after {:?}: {}", begun.elapsed(), failed.why);
+    assert!(failed.why.contains("it hangs") && failed.why.contains("still there"), "{failed:?}");
+    fs::write(&state, "THAWED").unwrap();
+    await_free(&mut seat, &[8, 9]);
+    let twice = seat.heard().iter().any(|r| matches!(r, Report::TaskFailed(_)));
+    assert!(!twice, "{:?}", seat.heard());
+    over(agent, &seat);
+}
