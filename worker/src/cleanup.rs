@@ -13,7 +13,7 @@ use crate::{
 pub struct CleanedUp {
     /// Control groups of dead workers, with the processes killed in them.
     pub groups: Swept,
-    /// Half-made checkpoints.
+    /// Checkpoints of dead workers, by run.
     pub checkpoints: Vec<PathBuf>,
 }
 
@@ -32,8 +32,12 @@ pub enum Error {
     Workspace(#[source] workspace::Error),
 }
 
-/// Removes processes and groups of dead workers, half-made checkpoints in `store`, and the
-/// task directories of `workspace` (whose lock says that no other worker uses them).
+/// Removes processes and groups of dead workers, and the checkpoints in `store` and the task
+/// directories of `workspace`, whose lock says that no other worker uses them.
+///
+/// A worker that starts is a new host of its run, or in another run: a checkpoint that the run
+/// still needs is the coordinator's to give, and one of a run of the same name is not to be taken
+/// for it.
 ///
 /// Mounts need none: they were in the dead worker's mount namespace and went with it.
 ///
@@ -46,7 +50,7 @@ pub fn clean_up(
     deadline: Duration,
 ) -> Result<CleanedUp, Error> {
     let groups = cgroup::sweep_stale(hierarchy, deadline).map_err(Error::Cgroup)?;
-    let checkpoints = store.sweep_incomplete().map_err(Error::Store)?;
+    let checkpoints = store.remove_all().map_err(Error::Store)?;
     workspace.remove_all_tasks().map_err(Error::Workspace)?;
     Ok(CleanedUp { groups, checkpoints })
 }

@@ -162,25 +162,16 @@ impl Store {
         newer.try_for_each(|sequence| remove(&self.place(task, sequence)))
     }
 
-    /// Removes what a crash left half made. Only while nobody takes a checkpoint.
+    /// Removes all checkpoints of all runs, half-made ones too. Only while nobody uses them.
     ///
-    /// Returns the directories removed.
+    /// Returns the directories of the runs.
     ///
     /// # Errors
     /// Where the store cannot be listed or something cannot be removed.
-    pub fn sweep_incomplete(&self) -> Result<Vec<PathBuf>> {
-        let mut removed = Vec::new();
-        for run in directories(&self.root)? {
-            for task in directories(&run)? {
-                for checkpoint in directories(&task)? {
-                    if !checkpoint.join(MANIFEST).exists() {
-                        remove(&checkpoint)?;
-                        removed.push(checkpoint);
-                    }
-                }
-            }
-        }
-        Ok(removed)
+    pub fn remove_all(&self) -> Result<Vec<PathBuf>> {
+        let runs = directories(&self.root)?;
+        runs.iter().try_for_each(|run| remove(run))?;
+        Ok(runs)
     }
 
     fn sequences(&self, task: &TaskName) -> Result<Vec<u64>> {
@@ -270,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn drafts_vanish_unless_committed_and_crashed_ones_are_swept() {
+    fn drafts_vanish_unless_committed_and_what_a_crash_leaves_is_removed() {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(dir.path()).unwrap();
         take(&store, "x");
@@ -280,8 +271,10 @@ mod tests {
         assert!(!place.exists());
         // A crash runs no destructors.
         std::mem::forget(store.begin(&name()).unwrap());
-        assert_eq!(store.sweep_incomplete().unwrap(), [place]);
+        assert!(place.exists());
         assert_eq!(store.complete(&name()).unwrap(), [1]);
+        assert_eq!(store.remove_all().unwrap(), [dir.path().join("run")]);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
     }
 
     #[test]

@@ -10,6 +10,7 @@
 //!
 //! A checkpoint is complete once its manifest has been renamed into place. Nothing is synced:
 //! after a power cut the checksums tell, and the checkpoint before is used. Each task keeps its three newest.
+//! All go with the worker's life, and what a killed one leaves with the next one's start.
 //!
 //! The functions of [`Store`] and [`Checkpoint`] that touch the directory are few, so that
 //! an object store can take its place behind the same ones.

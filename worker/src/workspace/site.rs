@@ -1,13 +1,20 @@
 //! A worker's directory, under its canonical path.
 
 use std::{
-    fs::{self, File, TryLockError},
+    fs::{self, OpenOptions},
     io,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
 };
 
-use super::{Error, Result, TaskName, mounts};
+use super::{
+    Error, Result, TaskName,
+    lock::{Lock, Tried, try_lock},
+    mounts,
+};
+
+/// The file in a worker's directory on which it holds a lock.
+pub(super) const LOCK: &str = "lock";
 
 /// Where every worker sees its own directory.
 pub const ROOT: &str = "/run/dormouse";
@@ -17,7 +24,7 @@ pub const ROOT: &str = "/run/dormouse";
 pub struct Workspace {
     root: PathBuf,
     /// Held as long as the workspace is: its end, however it comes, unlocks.
-    _lock: File,
+    _lock: Lock,
 }
 
 impl Workspace {
@@ -27,7 +34,6 @@ impl Workspace {
     /// # Errors
     /// Where the directory cannot be made, another worker uses it, or mounts do not work.
     pub fn enter(directory: &Path) -> Result<Self> {
-        create(directory)?;
         let lock = lock(directory)?;
         mounts::private_run_tmpfs(directory, Path::new(ROOT))?;
         Self::laid_out(PathBuf::from(ROOT), lock)
@@ -39,12 +45,11 @@ impl Workspace {
     /// # Errors
     /// Where the directory cannot be made or another worker uses it.
     pub fn in_place(directory: &Path) -> Result<Self> {
-        create(directory)?;
         let lock = lock(directory)?;
         Self::laid_out(directory.to_owned(), lock)
     }
 
-    fn laid_out(root: PathBuf, lock: File) -> Result<Self> {
+    fn laid_out(root: PathBuf, lock: Lock) -> Result<Self> {
         let workspace = Self { root, _lock: lock };
         for directory in ["tasks", "programs", "checkpoints"] {
             create(&workspace.root.join(directory))?;
@@ -126,14 +131,22 @@ impl Workspace {
     }
 }
 
-fn lock(directory: &Path) -> Result<File> {
-    let path = directory.join("lock");
+/// Makes the directory, if need be, this process's.
+fn lock(directory: &Path) -> Result<Lock> {
+    let path = directory.join(LOCK);
     let fail = |source| Error::File { action: "lock", path: path.clone(), source };
-    let file = File::create(&path).map_err(fail)?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(Error::InUse { path: directory.to_owned() }),
-        Err(TryLockError::Error(source)) => Err(fail(source)),
+    loop {
+        create(directory)?;
+        match OpenOptions::new().create(true).append(true).open(&path) {
+            // It has just been removed as an abandoned one.
+            Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
+            made => made.map_err(fail)?,
+        };
+        match try_lock(&path).map_err(fail)? {
+            Tried::Ours(lock) => return Ok(lock),
+            Tried::SomebodyElses => return Err(Error::InUse { path: directory.to_owned() }),
+            Tried::Nothing => {}
+        }
     }
 }
 

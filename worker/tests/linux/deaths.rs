@@ -4,6 +4,7 @@ use std::{
     fs,
     os::unix::process::ExitStatusExt,
     path::Path,
+    process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
 
@@ -71,21 +72,73 @@ pub(crate) fn the_next_worker_sweeps() {
     kill(Pid::from_raw(pids[3]), Signal::SIGKILL).unwrap();
     child.kill().unwrap();
     child.wait().unwrap();
-    let half_made = directory.path().join("checkpoints/test/restored/00000007/images");
-    fs::create_dir_all(&half_made).unwrap();
+    let checkpoints = directory.path().join("checkpoints");
+    // A whole one, a half-made one, and one of a run that was killed before.
+    assert!(checkpoints.join("test/restored/00000001/manifest.json").exists());
+    fs::create_dir_all(checkpoints.join("test/restored/00000007/images")).unwrap();
+    fs::create_dir_all(checkpoints.join("former/1/00000001/images")).unwrap();
     assert!(everybody[..3].iter().all(Identity::is_alive));
 
     let mut worker = Worker::start(directory.path());
     assert_eq!(worker.cleaned.groups.processes, 3);
     assert_eq!(worker.cleaned.groups.trees.len(), 1);
-    assert_eq!(worker.cleaned.checkpoints.len(), 1);
+    assert_eq!(worker.cleaned.checkpoints.len(), 2, "{:?}", worker.cleaned);
     assert!(everybody.iter().all(|p| !p.is_alive()));
     assert!(trees_of(child.id()).is_empty());
-    assert!(!half_made.exists());
-    assert_eq!(worker.store.complete(&name("restored")).unwrap(), [1], "checkpoints are kept");
+    assert_eq!(fs::read_dir(checkpoints).unwrap().count(), 0, "checkpoints are left");
     assert!(!worker.workspace.task(&name("running")).exists());
     // And it can work.
     let vm = worker.vm(1);
     let task = worker.start_task(&name("t"), &vm, &["noop"]);
     task.wait(SOON).unwrap().unwrap();
+}
+
+/// A worker that ends with its test, however that ends.
+struct Killed(Child);
+
+impl Killed {
+    fn end(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        // One that has been reaped needs none of it.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A worker that outlives who made its run's folder is nobody's to clean up.
+pub(crate) fn a_start_in_another_namespace() {
+    let place = tempfile::tempdir().unwrap();
+    // No process has such an id.
+    let folder = place.path().join(format!("{}{}-0", worker::RUN, 1 << 30));
+    let (child, pids) = worker::lingering(&folder.join("local-0"));
+    let (mut child, everybody) = (Killed(child), identities(&pids));
+    let sweep = |root: &str| {
+        let mut command = Command::new("unshare");
+        command.args(["--pid", "--fork", "--mount-proc"]).arg(std::env::current_exe().unwrap());
+        command.args(["worker", "sweep"]).arg(place.path()).arg(root);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().unwrap().wait_with_output().unwrap()
+    };
+    let elsewhere = tempfile::tempdir().unwrap();
+    let root = elsewhere.path().to_str().unwrap();
+    let swept = sweep(root);
+    assert!(swept.status.success() && swept.stdout == b"0\n", "{swept:?}");
+    assert!(everybody.iter().all(Identity::is_alive));
+    assert!(!trees_of(child.0.id()).is_empty());
+    assert!(folder.join("local-0/tasks/test/running").exists());
+    assert!(folder.join("local-0/checkpoints/test/restored/00000001").exists());
+    // Nor is its root.
+    let refused = sweep(folder.join("local-0").to_str().unwrap());
+    assert!(!refused.status.success(), "{refused:?}");
+    assert!(folder.join("local-0/tasks/test/running").exists());
+    child.end();
+    let swept = sweep(root);
+    assert!(swept.status.success() && swept.stdout == b"1\n", "{swept:?}");
+    assert!(!folder.exists());
 }

@@ -53,6 +53,11 @@ const TESTS: &[Test] = &[
     Test("ranks_run_on_processors_of_their_own", &[Cgroup], parallel::ranks_have_processors),
     Test("a_parallel_job_moves", &[Cgroup, Criu], parallel::a_parallel_job_moves),
     Test("kill_9_leaves_nothing", &[Cgroup, Criu], deaths::kill_9_leaves_nothing),
+    Test(
+        "a_start_in_another_namespace_takes_nothing",
+        &[Cgroup, Criu],
+        deaths::a_start_in_another_namespace,
+    ),
     Test("the_next_worker_sweeps", &[Cgroup, Criu], deaths::the_next_worker_sweeps),
 ];
 

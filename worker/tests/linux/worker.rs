@@ -15,7 +15,7 @@ use dormouse_worker::{
     criu::{AfterDump, Version},
     process::{Guardian, Identity, Program, Task, pid_namespace, resume},
     store::{Progress, Store},
-    workspace::{TaskName, Workspace},
+    workspace::{TaskName, Workspace, remove_abandoned},
 };
 
 use crate::{harness, task::HELD};
@@ -134,6 +134,7 @@ pub(crate) fn run(args: &[&str]) -> ExitCode {
         ["linger", directory] => linger(Path::new(directory)),
         ["export", directory] => export(Path::new(directory)),
         ["finish", directory] => finish(Path::new(directory)),
+        ["sweep", place, root] => sweep(Path::new(place), Path::new(root)),
         _ => ExitCode::FAILURE,
     }
 }
@@ -209,6 +210,17 @@ fn finish(directory: &Path) -> ExitCode {
     let directory = worker.workspace.task(&name("traveller"));
     print!("{}", fs::read_to_string(directory.join("result")).unwrap());
     eprint!("{}", fs::read_to_string(directory.join("stdout")).unwrap());
+    ExitCode::SUCCESS
+}
+
+/// How the folders of runs' workers begin.
+pub(crate) const RUN: &str = "dormouse-run-";
+
+/// Starts a worker in `root`, which takes away what dead ones left, and prints how many folders of
+/// dead runs were taken away in `place`.
+fn sweep(place: &Path, root: &Path) -> ExitCode {
+    let _worker = Worker::start(root);
+    println!("{}", remove_abandoned(place, RUN).unwrap().len());
     ExitCode::SUCCESS
 }
 
