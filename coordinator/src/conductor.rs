@@ -349,7 +349,7 @@ impl ConductorState {
                     "emulated_us_per_second": self.plan.speedup.emulated_us_per_second(),
                     "share_ppm": self.facts.share,
                     "reserve_ppm": self.plan.reserve,
-                    "demand_vcpus": self.plan.demand_vcpus,
+                    "demand_vcpus": self.plan.demand.vcpus(),
                 }),
             );
         }

@@ -15,13 +15,13 @@ use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
+use crate::admission::Demand;
 use crate::conductor::{Conductor, ConductorArgs, ConductorState};
 use crate::restore::{Restored, restore};
 use crate::secret;
 use crate::stage::{Particulars, Stage};
 use crate::{CoordinatorError, LiveFacts, Speedup};
 
-/// The event log's name in the output folder.
 /// The particulars of a live run.
 #[derive(Debug)]
 pub struct LiveRun {
@@ -39,8 +39,8 @@ pub struct LiveRun {
     pub workers: u32,
     /// How much faster than real time it runs.
     pub speedup: Speedup,
-    /// Most vCPUs that the scheduler may have busy at once.
-    pub demand_vcpus: u32,
+    /// What the scheduler may want of the hosts at once.
+    pub demand: Demand,
     /// Fraction of the hosts' cores kept for agents and CRIU.
     pub reserve: Ppm,
     /// Share of a core per vCPU; `None`: the largest that fits.
@@ -131,7 +131,7 @@ pub(crate) struct Plan {
     pub(crate) run: String,
     pub(crate) workers: u32,
     pub(crate) speedup: Speedup,
-    pub(crate) demand_vcpus: u32,
+    pub(crate) demand: Demand,
     pub(crate) reserve: Ppm,
     pub(crate) share: Option<Ppm>,
     pub(crate) programs: Vec<Vec<String>>,
@@ -159,7 +159,7 @@ impl Plan {
             run,
             workers: live.workers,
             speedup: live.speedup,
-            demand_vcpus: live.demand_vcpus,
+            demand: live.demand.clone(),
             reserve: live.reserve,
             share: live.share,
             programs: live.programs.clone(),
@@ -217,7 +217,7 @@ impl LiveRun {
             format!("there are {tasks} tasks, but programs for {programs}")
         } else if self.workers == 0 {
             "it needs at least one worker".to_owned()
-        } else if self.demand_vcpus == 0 {
+        } else if self.demand.vcpus() == 0 {
             "no vCPU may ever be busy: its demand must be at least 1".to_owned()
         } else if self.reserve >= Ppm::ONE {
             "the reserve must leave something of the hosts: it must be below 1".to_owned()

@@ -299,6 +299,10 @@ fn bad_options() {
         (&["run", "j60", "--set", "live.worst-error=2"], &["live.worst-error", "out of range"]),
         (&["run", "j60", "--set", "live.mean-error=x"], &["live.mean-error", "number"]),
         (&["run", "j60", "--calibration", "table.json"], &["--live"]),
+        // 200,000 jobs of two years.
+        (&["run", "fw-like", "--live"], &["it would take at least", "days", "--allow-long"]),
+        (&["coordinator", "fw-like"], &["it would take at least", "--speedup", "fewer jobs"]),
+        (&["run", "j60", "--live", "--speedup", "0.01"], &["about", "fewer tasks", "--allow-long"]),
         (&["calibrate", "--speedups", "10,x"], &["--speedups", "from 1 to 1000"]),
         (&["calibrate", "--speedups", "0"], &["--speedups", "from 1 to 1000"]),
         (&["calibrate", "--loads", "-1"], &["--loads", "from 0.01 to 10"]),

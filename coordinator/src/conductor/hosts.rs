@@ -200,7 +200,7 @@ impl ConductorState {
         let request = Request {
             hosts: &rooms,
             speedup: self.plan.speedup,
-            demand_vcpus: self.plan.demand_vcpus,
+            demand: &self.plan.demand,
             reserve: self.plan.reserve,
             share: self.plan.share,
             setup: self.run.setup(),
@@ -233,7 +233,8 @@ impl ConductorState {
         let Some(entry) = self.roster.get_mut(host) else { return };
         entry.standing = Standing::Joined;
         let name = host_name(&entry.worker, entry.incarnation);
-        let offer = admission::offer(entry.room.millicores, self.plan.reserve, self.facts.share);
+        let bag = (!self.plan.noop).then_some(&self.run.setup().bag);
+        let offer = admission::offer(&entry.room, self.plan.reserve, self.facts.share, bag);
         // Its Ready is what this event stands for.
         entry.numbers.come(1);
         self.feed_now(Event::HostJoined { host, name, offer });

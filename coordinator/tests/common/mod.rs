@@ -14,6 +14,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use dormouse_cloud::{Catalogue, InstanceType, Limits, Market};
+use dormouse_coordinator::admission::Demand;
 use dormouse_coordinator::{Conducted, CoordinatorError, LiveRun, Observer, Speedup};
 use dormouse_engine::{Run, Setup};
 use dormouse_policies::{
@@ -147,7 +148,7 @@ pub fn live(tasks: usize, vcpus: u32, out: &Path) -> LiveRun {
         listen: SocketAddr::from(([127, 0, 0, 1], 0)),
         workers: 1,
         speedup: Speedup::from_f64(30.0).unwrap(),
-        demand_vcpus: vcpus,
+        demand: Demand { vms: vec![vcpus], kinds: [KIND.into()].into() },
         reserve: Ppm::new(250_000),
         share: None,
         programs: vec![vec!["vector".to_owned()]; tasks],

@@ -45,7 +45,7 @@ pub fn conduct_batch<'a>(
     conduct: BatchConduct<'a>,
     show: impl FnMut(&Progress),
 ) -> Result<(BatchOutcome<'a>, Option<String>), LiveError> {
-    let runtime = runtime(u32::from(conduct.local))?;
+    let runtime = runtime()?;
     let (header, out) = (conduct.header, conduct.out.clone());
     let submissions = conduct.submissions.clone();
     let conducted = runtime.block_on(to_the_end(conduct, show))?;
