@@ -12,8 +12,10 @@ use dormouse_units::{Bytes, Ppm, Span, TypeName};
 use crate::Speedup;
 
 pub use demand::Demand;
+pub(crate) use worker::{Late, check_criu};
 
 mod demand;
+mod worker;
 
 /// A task must be given this much CPU time, else starting it is most of what it does.
 const LEAST_CPU_US: u64 = 20_000;

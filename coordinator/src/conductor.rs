@@ -33,6 +33,7 @@ use inbox::{Arrived, Inbox};
 mod explain;
 mod hosts;
 mod inbox;
+mod late;
 
 /// How long the workers may take to clean up after the run.
 const CLEAN_UP: Duration = Duration::from_secs(10);

@@ -47,6 +47,8 @@ pub struct LiveRun {
     pub share: Option<Ppm>,
     /// For each task the arguments of its program, without work, progress and result.
     pub programs: Vec<Vec<String>>,
+    /// Its tasks are checkpointed: no worker is taken without CRIU.
+    pub needs_criu: bool,
     /// A checkpoint stands still for as long as modelled.
     pub hold_checkpoints: bool,
     /// Without processes, to measure dispatch.
@@ -135,6 +137,7 @@ pub(crate) struct Plan {
     pub(crate) reserve: Ppm,
     pub(crate) share: Option<Ppm>,
     pub(crate) programs: Vec<Vec<String>>,
+    pub(crate) needs_criu: bool,
     pub(crate) hold_checkpoints: bool,
     pub(crate) noop: bool,
     pub(crate) lost_after: Duration,
@@ -163,6 +166,7 @@ impl Plan {
             reserve: live.reserve,
             share: live.share,
             programs: live.programs.clone(),
+            needs_criu: live.needs_criu,
             hold_checkpoints: live.hold_checkpoints,
             noop: live.noop,
             lost_after: live.lost_after,

@@ -44,6 +44,9 @@ impl ConductorState {
         ack: u64,
         connection: Connection,
     ) -> Result<ActorRef<SessionMsg>, NoSession> {
+        if let Some(why) = self.roster.unfit(&hello.worker) {
+            return Err(NoSession::Refused(why.to_owned()));
+        }
         if let Some((host, entry)) = self.roster.find(&hello.worker, hello.incarnation) {
             if let Standing::Lost { why } = &entry.standing {
                 let why = format!("it was lost to this run: {why}; start it anew");
@@ -58,6 +61,7 @@ impl ConductorState {
         if self.run.over().is_some() {
             return Err(v1::Goodbye { why: "the run is over".to_owned(), over: true }.into());
         }
+        admission::check_criu(&hello, self.plan.needs_criu).map_err(NoSession::Refused)?;
         let former_lives = self.roster.former_lives(&hello.worker, hello.incarnation);
         for former in &former_lives {
             let session = self.roster.get(*former).and_then(|entry| entry.session.clone());
@@ -180,7 +184,7 @@ impl ConductorState {
         let Some(entry) = self.roster.get_mut(host) else { return };
         entry.standing = Standing::Ready { repetition_us };
         if self.begun {
-            self.join(host);
+            self.join_late(host);
         } else if self.roster.ready().count() >= self.plan.workers as usize {
             self.begin();
         }
@@ -229,7 +233,7 @@ impl ConductorState {
     }
 
     /// A host that has measured becomes part of the run.
-    fn join(&mut self, host: HostId) {
+    pub(super) fn join(&mut self, host: HostId) {
         let Some(entry) = self.roster.get_mut(host) else { return };
         entry.standing = Standing::Joined;
         let name = host_name(&entry.worker, entry.incarnation);

@@ -152,6 +152,7 @@ pub fn live(tasks: usize, vcpus: u32, out: &Path) -> LiveRun {
         reserve: Ppm::new(250_000),
         share: None,
         programs: vec![vec!["vector".to_owned()]; tasks],
+        needs_criu: false,
         hold_checkpoints: false,
         noop: true,
         out: out.to_owned(),
@@ -253,6 +254,8 @@ pub struct FakeWorker {
     pub name: String,
     pub incarnation: u64,
     pub millicores: u32,
+    /// Its CRIU's version; empty: it has none.
+    pub criu: String,
     at: At,
     up: Option<mpsc::Sender<v1::FromWorker>>,
     down: Option<tonic::Streaming<v1::ToWorker>>,
@@ -283,6 +286,7 @@ impl FakeWorker {
             name: name.to_owned(),
             incarnation,
             millicores: 2_000,
+            criu: String::new(),
             at: at.clone(),
             up: None,
             down: None,
@@ -300,7 +304,7 @@ impl FakeWorker {
             millicores: self.millicores,
             memory_bytes: 1 << 40,
             cgroup_version: "none".to_owned(),
-            criu_version: String::new(),
+            criu_version: self.criu.clone(),
             protocol: dormouse_proto::PROTOCOL,
         }
     }

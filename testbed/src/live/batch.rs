@@ -90,6 +90,7 @@ async fn to_the_end(
         speedup: Speedup::from_f64(live.speedup).ok_or(LiveError::Speedup(live.speedup))?,
         reserve: live.reserve,
         phase: PHASE,
+        needs_criu: experiment.needs_criu(),
         out: out.clone(),
         lost_after: Duration::from_micros(live.lost_after.as_micros()),
         progress: Some(progress),

@@ -156,6 +156,7 @@ fn live_run(
         reserve: live.reserve,
         share: live.share,
         programs: live.tasks.all(&setup.bag),
+        needs_criu: experiment.needs_criu(),
         hold_checkpoints: true,
         noop: false,
         out: out.to_path_buf(),
