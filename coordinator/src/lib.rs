@@ -15,6 +15,7 @@
 pub const NEWS: &str = "news";
 
 pub mod admission;
+mod answers;
 mod api;
 mod assignments;
 mod batch;
@@ -40,6 +41,7 @@ mod transfers;
 mod warden;
 mod wire;
 
+pub use answers::ANSWER_WITHIN;
 pub use batch::{
     BatchConducted, BatchFacts, BatchLive, BatchStep, BoundBatch, JobLedger, MachineReport,
     MoveFact, ProcessUse, phases_of,

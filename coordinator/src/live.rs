@@ -16,6 +16,7 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::admission::Demand;
+use crate::answers::Answers;
 use crate::conductor::{Conductor, ConductorArgs, ConductorState};
 use crate::restore::{Restored, restore};
 use crate::secret;
@@ -57,6 +58,9 @@ pub struct LiveRun {
     pub out: PathBuf,
     /// After how much silence a worker is lost, real time.
     pub lost_after: Duration,
+    /// For how long a worker without tasks may leave a command unanswered, real time: see
+    /// [`crate::ANSWER_WITHIN`].
+    pub answer_within: Duration,
     /// When to end the run at the latest, emulated time.
     pub limit: Time,
     /// Who looks on.
@@ -141,6 +145,7 @@ pub(crate) struct Plan {
     pub(crate) hold_checkpoints: bool,
     pub(crate) noop: bool,
     pub(crate) lost_after: Duration,
+    pub(crate) answer_within: Duration,
     pub(crate) limit: Time,
     /// The different programs, and which of them each task is.
     distinct: Vec<Vec<String>>,
@@ -170,6 +175,7 @@ impl Plan {
             hold_checkpoints: live.hold_checkpoints,
             noop: live.noop,
             lost_after: live.lost_after,
+            answer_within: live.answer_within,
             limit: live.limit,
             distinct,
             program_of,
@@ -295,6 +301,7 @@ impl BoundRun {
             begun: restored.begun,
             header,
             hosts: restored.hosts,
+            answers: restored.answers,
             journal: stage.journal.clone(),
             punctuality: Arc::clone(&stage.punctuality),
             store: Arc::clone(&stage.store),
@@ -324,6 +331,7 @@ async fn begin(live: LiveRun) -> Result<(Beginning, Observer), CoordinatorError>
                 run,
                 facts: LiveFacts::default(),
                 hosts: Vec::new(),
+                answers: Answers::default(),
                 begun: false,
                 last: Time::ZERO,
                 anchor: None,

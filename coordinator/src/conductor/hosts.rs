@@ -9,7 +9,7 @@ use ractor::rpc::CallResult;
 use ractor::{Actor, ActorRef};
 
 use super::inbox::Arrived;
-use super::{ConductorMsg, ConductorState, LATEST, RestoredHost};
+use super::{ConductorMsg, ConductorState, LATEST, RestoredHost, SAY_CLOCK_EVERY};
 use crate::admission::{self, Request, Room};
 use crate::facts::HostLoad;
 use crate::link::{Link, Owed};
@@ -142,6 +142,7 @@ impl ConductorState {
                     self.facts.loads.insert(host, HostLoad::of(load));
                 }
                 Heard::Report { report, ledger, result, due } => {
+                    self.answers.heard(host, &report);
                     if let Some(entry) = self.roster.get_mut(host) {
                         entry.numbers.waits(number);
                     }
@@ -258,8 +259,19 @@ impl ConductorState {
             let _ = session.cast(SessionMsg::Dismiss { why: why.clone() });
         }
         self.vms.retain(|&(on, _)| on != host);
+        self.answers.forget(host);
         if joined {
             self.feed_now(Event::HostLost { host, why });
+        }
+    }
+
+    /// Gives up workers that don't do as they are told, so that what they have goes elsewhere.
+    pub(super) fn look_for_answers(&mut self) {
+        if self.run.over().is_some() {
+            return;
+        }
+        for (host, why) in self.answers.look(SAY_CLOCK_EVERY, self.plan.answer_within) {
+            self.lose(host, why);
         }
     }
 

@@ -157,6 +157,7 @@ pub fn live(tasks: usize, vcpus: u32, out: &Path) -> LiveRun {
         noop: true,
         out: out.to_owned(),
         lost_after: Duration::from_secs(30),
+        answer_within: dormouse_coordinator::ANSWER_WITHIN,
         limit: Time::from_secs(1_000_000),
         observer: Observer::default(),
         cancel: CancellationToken::new(),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use dormouse_coordinator::admission::Demand;
 use dormouse_coordinator::{
-    Conducted, CoordinatorError, LiveFacts, LiveRun, Observer, Progress, Speedup,
+    ANSWER_WITHIN, Conducted, CoordinatorError, LiveFacts, LiveRun, Observer, Progress, Speedup,
 };
 use dormouse_policies::Scheduler;
 use dormouse_units::{Span, Time};
@@ -161,6 +161,7 @@ fn live_run(
         noop: false,
         out: out.to_path_buf(),
         lost_after: Duration::from_micros(live.lost_after.as_micros()),
+        answer_within: ANSWER_WITHIN,
         limit: Time::ZERO + setup.bag.deadline.times(10) + Span::from_secs(3_600),
         observer: Observer { steps: None, progress: Some(progress) },
         cancel,
