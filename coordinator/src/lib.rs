@@ -19,6 +19,7 @@ mod answers;
 mod api;
 mod assignments;
 mod batch;
+mod bounds;
 mod clock;
 mod conductor;
 mod error;

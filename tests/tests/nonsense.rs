@@ -226,6 +226,11 @@ fn runs_without_a_twin() {
     let first = |text: &str| text.split_inclusive('\n').next().unwrap().to_owned();
     let live = |text: &str| text.replacen("\"mode\":\"virtual\"", "\"mode\":\"live\"", 1);
     let damaged = |text: &str| text.replacen("\n{", "\nnonsense\n{", 1);
+    let unknown = |text: &str| {
+        let mut lines: Vec<_> = text.lines().map(str::to_owned).collect();
+        lines[2] = lines[2].replacen('{', "{\"surprise\":1,", 1);
+        lines.join("\n") + "\n"
+    };
     let cases: &[(&str, String, &[&str])] = &[
         ("nothing", String::new(), &["nothing/events.jsonl:1:"]),
         ("junk", "\u{1}\u{2}\n".to_owned(), &["junk/events.jsonl:1:"]),
@@ -238,6 +243,8 @@ fn runs_without_a_twin() {
         ("damaged-jobs", damaged(&jobs), &["damaged-jobs/events.jsonl:2:", "left whole"]),
         ("future", bag.replacen("\"format\":1", "\"format\":9", 1), &["its format is 9"]),
         ("future-jobs", jobs.replacen("\"format\":1", "\"format\":9", 1), &["its format is 9"]),
+        ("unknown", unknown(&bag), &["unknown/events.jsonl:3:", "no 'surprise'"]),
+        ("unknown-jobs", unknown(&jobs), &["unknown-jobs/events.jsonl:3:", "no 'surprise'"]),
         ("no-format", bag.replacen("\"format\":1,", "", 1), &["no-format/events.jsonl:1:"]),
     ];
     for (name, text, words) in cases {
