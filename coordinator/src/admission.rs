@@ -6,9 +6,16 @@
 
 use dormouse_cloud::Host;
 use dormouse_engine::Setup;
-use dormouse_units::{Bytes, Ppm, Span};
+use dormouse_policies::Bag;
+use dormouse_units::{Bytes, Ppm, Span, TypeName};
 
 use crate::Speedup;
+
+pub use demand::Demand;
+pub(crate) use worker::{Late, check_criu};
+
+mod demand;
+mod worker;
 
 /// A task must be given this much CPU time, else starting it is most of what it does.
 const LEAST_CPU_US: u64 = 20_000;
@@ -34,8 +41,8 @@ pub struct Request<'a> {
     pub hosts: &'a [Room],
     /// How much faster than real time the experiment runs.
     pub speedup: Speedup,
-    /// Most vCPUs that may be busy at once.
-    pub demand_vcpus: u32,
+    /// What the scheduler may want of them at once.
+    pub demand: &'a Demand,
     /// Fraction of the cores kept for the agents and CRIU.
     pub reserve: Ppm,
     /// The share of a core per vCPU, if it is given.
@@ -111,6 +118,45 @@ pub enum AdmissionError {
         /// What would fit.
         remedy: String,
     },
+    /// A VM fits on no host.
+    #[error(
+        "a VM of type {kind} has {vcpus} vCPUs, but no host holds more than {most} ({sums}): {remedy}"
+    )]
+    Kind {
+        /// Its type.
+        kind: TypeName,
+        /// Its vCPUs.
+        vcpus: u32,
+        /// Most vCPUs that a host holds.
+        most: u32,
+        /// How that comes about.
+        sums: String,
+        /// What would fit.
+        remedy: &'static str,
+    },
+    /// The hosts have the vCPUs, but not together.
+    #[error(
+        "{vms} VMs of {demand} vCPUs together may run at once, but placed one after the other only \
+         {placed} of them find a host: the next has {vcpus} vCPUs, and the hosts hold {held} at a \
+         share of {} of a core each ({hosts}): give fewer and larger hosts, or a smaller share",
+        .share.as_f64()
+    )]
+    Packing {
+        /// How many VMs may run at once.
+        vms: usize,
+        /// Their vCPUs.
+        demand: u32,
+        /// How many find a host.
+        placed: usize,
+        /// The vCPUs of the first that finds none.
+        vcpus: u32,
+        /// What each host holds.
+        held: String,
+        /// The share.
+        share: Ppm,
+        /// The hosts and what is kept free of them.
+        hosts: String,
+    },
     /// The tasks' memory does not fit.
     #[error(
         "{demand} tasks at once, the largest of {largest}, may need {need}, but the hosts have \
@@ -146,58 +192,114 @@ impl Request<'_> {
     /// The hosts cannot hold it; see [`AdmissionError`].
     pub fn admit(&self) -> Result<Admission, AdmissionError> {
         let share = self.find_share()?;
-        let offers =
-            self.hosts.iter().map(|host| offer(host.millicores, self.reserve, share)).collect();
         let mut cpu_us = Vec::with_capacity(self.setup.bag.tasks.len());
         for index in 0..self.setup.bag.tasks.len() {
             cpu_us.push(self.check_task(index, share)?);
         }
-        self.check_memory()?;
-        Ok(Admission { share, offers, cpu_us })
+        Ok(Admission { share, offers: self.offers(share), cpu_us })
     }
 
-    /// The largest share at which the hosts hold the demand; fractions of a vCPU that are
-    /// left on each host are lost.
+    /// The largest share at which the hosts hold the demand, VM by VM; fractions of a vCPU that
+    /// are left on each host are lost.
     fn find_share(&self) -> Result<Ppm, AdmissionError> {
-        let demand = u64::from(self.demand_vcpus);
-        let share = match self.share {
-            Some(share) => share,
-            None => {
-                let (mut low, mut high) = (1, Ppm::ONE.get());
-                while low < high {
-                    let middle = (low + high).div_ceil(2);
-                    if self.held(Ppm::new(middle)) >= demand {
-                        low = middle;
-                    } else {
-                        high = middle - 1;
-                    }
+        let share = self.share.unwrap_or_else(|| {
+            let (mut low, mut high) = (1, Ppm::ONE.get());
+            while low < high {
+                let middle = (low + high).div_ceil(2);
+                if self.fits(&self.offers(Ppm::new(middle))) {
+                    low = middle;
+                } else {
+                    high = middle - 1;
                 }
-                Ppm::new(low)
             }
-        };
-        let held = self.held(share);
-        if share > Ppm::ZERO && share <= Ppm::ONE && held >= demand {
-            return Ok(share);
+            Ppm::new(low)
+        });
+        let possible = share > Ppm::ZERO && share <= Ppm::ONE;
+        if possible && self.fits(&self.offers(share)) {
+            Ok(share)
+        } else {
+            Err(self.refusal(share))
         }
-        let remedy = match self.share {
-            Some(Ppm::ZERO) => "a share must be more than nothing".to_owned(),
-            Some(share) if share > Ppm::ONE => "a share can't be more than a core".to_owned(),
-            _ => format!("{} are missing, or give a smaller share", self.missing(share)),
-        };
-        let hosts = self.describe_hosts();
-        Err(AdmissionError::Cores { demand: self.demand_vcpus, held, share, hosts, remedy })
     }
 
-    fn held(&self, share: Ppm) -> u64 {
-        self.hosts
-            .iter()
-            .map(|host| u64::from(offer(host.millicores, self.reserve, share).vcpus))
-            .sum()
+    fn offers(&self, share: Ppm) -> Vec<Host> {
+        let bag = (!self.noop).then_some(&self.setup.bag);
+        self.hosts.iter().map(|host| offer(host, self.reserve, share, bag)).collect()
+    }
+
+    fn fits(&self, offers: &[Host]) -> bool {
+        held(offers) >= u64::from(self.demand.vcpus())
+            && self.homeless(offers).is_none()
+            && self.demand.placed(offers) == self.demand.vms.len()
+    }
+
+    /// A type that may be launched and has more vCPUs than any host holds; the largest of them.
+    fn homeless(&self, offers: &[Host]) -> Option<(&TypeName, u32)> {
+        let most = most(offers);
+        let kinds = self.demand.kinds.iter().filter_map(|kind| self.setup.catalogue.get(kind));
+        let homeless = kinds.filter(|kind| kind.vcpus > most);
+        homeless.max_by_key(|kind| kind.vcpus).map(|kind| (&kind.name, kind.vcpus))
+    }
+
+    /// Why the hosts do not hold the demand at this share.
+    fn refusal(&self, share: Ppm) -> AdmissionError {
+        let (offers, hosts) = (self.offers(share), self.describe_hosts());
+        let (demand, held) = (self.demand.vcpus(), held(&offers));
+        let cores = |remedy: String| AdmissionError::Cores {
+            demand,
+            held,
+            share,
+            hosts: hosts.clone(),
+            remedy,
+        };
+        match share {
+            Ppm::ZERO => return cores("a share must be more than nothing".to_owned()),
+            _ if share > Ppm::ONE => return cores("a share can't be more than a core".to_owned()),
+            _ => {}
+        }
+        if let Some(refused) = self.memory_refusal() {
+            return refused;
+        }
+        if let Some((kind, vcpus)) = self.homeless(&offers) {
+            let (kind, most) = (kind.clone(), most(&offers));
+            let (sums, remedy) = self.sums_of_the_largest(share);
+            return AdmissionError::Kind { kind, vcpus, most, sums, remedy };
+        }
+        if held < u64::from(demand) {
+            return cores(format!("{} are missing, or give a smaller share", self.missing(share)));
+        }
+        let (vms, placed) = (self.demand.vms.len(), self.demand.placed(&offers));
+        let vcpus = self.demand.vms.get(placed).copied().unwrap_or_default();
+        let held = offers.iter().map(|offer| offer.vcpus.to_string()).collect::<Vec<_>>();
+        let held = held.join(", ");
+        AdmissionError::Packing { vms, demand, placed, vcpus, held, share, hosts }
+    }
+
+    /// How the vCPUs of the host that holds most come about, and what would make them more.
+    fn sums_of_the_largest(&self, share: Ppm) -> (String, &'static str) {
+        let by_cores = |host: &Room| vcpus_of(host.millicores, self.reserve, share);
+        let by_memory = |host: &Room| memory_vcpus(host, &self.setup.bag);
+        let holds = |host: &&Room| by_cores(host).min(by_memory(host));
+        let Some(host) = self.hosts.iter().max_by_key(holds) else {
+            return ("there are no hosts".to_owned(), "add one");
+        };
+        if !self.noop && by_memory(host) < by_cores(host) {
+            let (memory, largest) = (host.memory, largest(&self.setup.bag));
+            let sums = format!("{} has {memory}, and a task needs up to {largest}", host.name);
+            return (sums, "add memory to a host, or take the type off the catalogue");
+        }
+        let (cores, kept) = (f64::from(host.millicores) / 1_000.0, percent(self.reserve));
+        let sums = format!(
+            "{} has {cores} cores, {kept} % kept for agents and CRIU, {} of a core for each vCPU",
+            host.name,
+            share.as_f64()
+        );
+        (sums, "give a smaller share or a larger host, or take the type off the catalogue")
     }
 
     /// How many cores there should be more for this share, in words.
     fn missing(&self, share: Ppm) -> String {
-        let need_ppm = u128::from(self.demand_vcpus) * u128::from(share.get());
+        let need_ppm = u128::from(self.demand.vcpus()) * u128::from(share.get());
         let kept = u128::from(self.reserve.rest().get()).max(1);
         let need_millicores = (need_ppm * 1_000).div_ceil(kept);
         let have: u128 = self.hosts.iter().map(|h| u128::from(h.millicores)).sum();
@@ -214,7 +316,7 @@ impl Request<'_> {
             millicores / 1_000,
             millicores % 1_000 / 10,
             percent(self.reserve),
-            self.demand_vcpus
+            self.demand.vcpus()
         )
     }
 
@@ -295,26 +397,49 @@ impl Request<'_> {
         format!("{} are missing, or limit the number of VMs", self.missing(share))
     }
 
-    fn check_memory(&self) -> Result<(), AdmissionError> {
-        let demand = self.demand_vcpus;
-        let largest = self.setup.bag.tasks.iter().map(|t| t.memory).max().unwrap_or(Bytes::ZERO);
+    /// The tasks that may run at once need more memory than all hosts have.
+    fn memory_refusal(&self) -> Option<AdmissionError> {
+        let (demand, largest) = (self.demand.vcpus(), largest(&self.setup.bag));
         let at_once = u64::from(demand).min(self.setup.bag.tasks.len() as u64);
         let need = Bytes::new(largest.get().saturating_mul(at_once));
         let have: Bytes = self.hosts.iter().map(|h| h.memory).sum();
-        if need > have && !self.noop {
-            return Err(AdmissionError::Memory { demand, largest, need, have });
-        }
-        Ok(())
+        let refused = need > have && !self.noop;
+        refused.then_some(AdmissionError::Memory { demand, largest, need, have })
     }
 }
 
-/// What a host of so many cores offers to VMs at this share. Its memory was checked against
-/// what tasks need; what VMs are said to have is not taken from it.
+fn held(offers: &[Host]) -> u64 {
+    offers.iter().map(|offer| u64::from(offer.vcpus)).sum()
+}
+
+fn most(offers: &[Host]) -> u32 {
+    offers.iter().map(|offer| offer.vcpus).max().unwrap_or(0)
+}
+
+fn largest(bag: &Bag) -> Bytes {
+    bag.tasks.iter().map(|task| task.memory).max().unwrap_or(Bytes::ZERO)
+}
+
+/// How many vCPUs with a task each a host has memory for.
+fn memory_vcpus(host: &Room, bag: &Bag) -> u32 {
+    let vcpus = host.memory.get().checked_div(largest(bag).get()).unwrap_or(u64::MAX);
+    // More tasks than there are it never has.
+    if vcpus < bag.tasks.len() as u64 { clamp(vcpus) } else { u32::MAX }
+}
+
+/// How many vCPUs so many cores hold at this share.
 #[must_use]
-pub fn offer(millicores: u32, reserve: Ppm, share: Ppm) -> Host {
+pub fn vcpus_of(millicores: u32, reserve: Ppm, share: Ppm) -> u32 {
     let usable = u64::from(millicores) * 1_000 * u64::from(reserve.rest().get()) / 1_000_000;
-    let vcpus = usable.checked_div(u64::from(share.get())).unwrap_or(0);
-    Host { vcpus: clamp(vcpus), memory: Bytes::new(u64::MAX) }
+    clamp(usable.checked_div(u64::from(share.get())).unwrap_or(0))
+}
+
+/// What a host offers to VMs at this share, with memory for a task of this bag on every vCPU,
+/// where there is one: what VMs are said to have is not taken from the host's.
+pub(crate) fn offer(host: &Room, reserve: Ppm, share: Ppm, bag: Option<&Bag>) -> Host {
+    let most = bag.map_or(u32::MAX, |bag| memory_vcpus(host, bag));
+    let vcpus = vcpus_of(host.millicores, reserve, share).min(most);
+    Host { vcpus, memory: Bytes::new(u64::MAX) }
 }
 
 /// The CPU time that a task of this shortest run time is given for all its work.

@@ -15,6 +15,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
 
 use crate::admission::Room;
+use crate::answers::Answers;
 use crate::assignments::Assignments;
 use crate::clock::{Clock, ClockMsg, DilatedClock};
 use crate::journal::{Batch, JournalMsg, Line, Release};
@@ -33,6 +34,7 @@ use inbox::{Arrived, Inbox};
 mod explain;
 mod hosts;
 mod inbox;
+mod late;
 
 /// How long the workers may take to clean up after the run.
 const CLEAN_UP: Duration = Duration::from_secs(10);
@@ -106,6 +108,8 @@ pub(crate) struct ConductorArgs {
     /// The header, for a log that has none yet.
     pub(crate) header: Option<Value>,
     pub(crate) hosts: Vec<RestoredHost>,
+    /// What they owe.
+    pub(crate) answers: Answers,
     pub(crate) journal: ActorRef<JournalMsg>,
     pub(crate) punctuality: Arc<Punctuality>,
     pub(crate) store: Arc<Store>,
@@ -127,6 +131,7 @@ pub(crate) struct ConductorState {
     begun: bool,
     loads: Loads,
     inbox: Inbox,
+    answers: Answers,
     roster: Roster,
     batch: Batch,
     /// What the batch under way has for each host.
@@ -280,6 +285,7 @@ impl ConductorState {
                 self.assignments.told(start);
             }
             self.inbox.decided(&command, self.last);
+            self.answers.told(&command);
             let command = self.loads.command(command, Some(self.last));
             self.outgoing.entry(host).or_default().push(Owed { command, since });
         }
@@ -349,7 +355,7 @@ impl ConductorState {
                     "emulated_us_per_second": self.plan.speedup.emulated_us_per_second(),
                     "share_ppm": self.facts.share,
                     "reserve_ppm": self.plan.reserve,
-                    "demand_vcpus": self.plan.demand_vcpus,
+                    "demand_vcpus": self.plan.demand.vcpus(),
                 }),
             );
         }
@@ -496,6 +502,7 @@ impl Actor for Conductor {
             begun: restored,
             loads,
             inbox: Inbox::default(),
+            answers: args.answers,
             roster: Roster::default(),
             batch: Batch::default(),
             outgoing: BTreeMap::new(),
@@ -561,6 +568,7 @@ impl Actor for Conductor {
             }
             ConductorMsg::SayClock => {
                 state.say_clock();
+                state.look_for_answers();
                 later(SAY_CLOCK_EVERY, &myself, ConductorMsg::SayClock);
             }
             ConductorMsg::Status(reply) => {

@@ -15,9 +15,11 @@
 pub const NEWS: &str = "news";
 
 pub mod admission;
+mod answers;
 mod api;
 mod assignments;
 mod batch;
+mod bounds;
 mod clock;
 mod conductor;
 mod error;
@@ -40,6 +42,7 @@ mod transfers;
 mod warden;
 mod wire;
 
+pub use answers::ANSWER_WITHIN;
 pub use batch::{
     BatchConducted, BatchFacts, BatchLive, BatchStep, BoundBatch, JobLedger, MachineReport,
     MoveFact, ProcessUse, phases_of,

@@ -18,6 +18,8 @@ pub(crate) enum Nonsense {
     Forgot { ack: u64, kept: u64 },
     #[error("it sent report {first} after report {heard}: those between are missing")]
     Gap { first: u64, heard: u64 },
+    #[error("it numbers {many} reports from {first} on: so many there can't be")]
+    Numbers { first: u64, many: usize },
     #[error("report {number}: {why}")]
     Report { number: u64, why: String },
 }
@@ -98,7 +100,10 @@ impl Link {
         &mut self,
         reports: v1::Reports,
     ) -> Result<Vec<(u64, v1::Report)>, Nonsense> {
-        let first = reports.first;
+        let (first, many) = (reports.first, reports.reports.len());
+        if first.checked_add(many as u64).is_none_or(|next| next == u64::MAX) {
+            return Err(Nonsense::Numbers { first, many });
+        }
         if std::mem::take(&mut self.restored) {
             // It has forgotten what was acknowledged, and only what is durable was.
             self.heard = first.saturating_sub(1);
@@ -212,6 +217,16 @@ mod tests {
         assert_eq!(numbers(3, 3), Ok(vec![3, 4]));
         assert_eq!(numbers(6, 3), Ok(vec![6, 8]));
         assert_eq!(numbers(10, 1), Err(Nonsense::Gap { first: 10, heard: 8 }));
+    }
+
+    #[test]
+    fn numbers_that_run_over_are_nonsense() {
+        for first in [u64::MAX - 2, u64::MAX] {
+            // What a restored session hears first it can't doubt.
+            let mut link = Link::restored(Vec::new(), BTreeSet::new());
+            let reports = v1::Reports { first, reports: vec![v1::Report::default(); 2] };
+            assert_eq!(link.hear(reports), Err(Nonsense::Numbers { first, many: 2 }));
+        }
     }
 
     proptest! {

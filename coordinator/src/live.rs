@@ -15,13 +15,14 @@ use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
+use crate::admission::Demand;
+use crate::answers::Answers;
 use crate::conductor::{Conductor, ConductorArgs, ConductorState};
 use crate::restore::{Restored, restore};
 use crate::secret;
 use crate::stage::{Particulars, Stage};
 use crate::{CoordinatorError, LiveFacts, Speedup};
 
-/// The event log's name in the output folder.
 /// The particulars of a live run.
 #[derive(Debug)]
 pub struct LiveRun {
@@ -39,14 +40,16 @@ pub struct LiveRun {
     pub workers: u32,
     /// How much faster than real time it runs.
     pub speedup: Speedup,
-    /// Most vCPUs that the scheduler may have busy at once.
-    pub demand_vcpus: u32,
+    /// What the scheduler may want of the hosts at once.
+    pub demand: Demand,
     /// Fraction of the hosts' cores kept for agents and CRIU.
     pub reserve: Ppm,
     /// Share of a core per vCPU; `None`: the largest that fits.
     pub share: Option<Ppm>,
     /// For each task the arguments of its program, without work, progress and result.
     pub programs: Vec<Vec<String>>,
+    /// Its tasks are checkpointed: no worker is taken without CRIU.
+    pub needs_criu: bool,
     /// A checkpoint stands still for as long as modelled.
     pub hold_checkpoints: bool,
     /// Without processes, to measure dispatch.
@@ -55,6 +58,9 @@ pub struct LiveRun {
     pub out: PathBuf,
     /// After how much silence a worker is lost, real time.
     pub lost_after: Duration,
+    /// For how long a worker without tasks may leave a command unanswered, real time: see
+    /// [`crate::ANSWER_WITHIN`].
+    pub answer_within: Duration,
     /// When to end the run at the latest, emulated time.
     pub limit: Time,
     /// Who looks on.
@@ -131,13 +137,15 @@ pub(crate) struct Plan {
     pub(crate) run: String,
     pub(crate) workers: u32,
     pub(crate) speedup: Speedup,
-    pub(crate) demand_vcpus: u32,
+    pub(crate) demand: Demand,
     pub(crate) reserve: Ppm,
     pub(crate) share: Option<Ppm>,
     pub(crate) programs: Vec<Vec<String>>,
+    pub(crate) needs_criu: bool,
     pub(crate) hold_checkpoints: bool,
     pub(crate) noop: bool,
     pub(crate) lost_after: Duration,
+    pub(crate) answer_within: Duration,
     pub(crate) limit: Time,
     /// The different programs, and which of them each task is.
     distinct: Vec<Vec<String>>,
@@ -159,13 +167,15 @@ impl Plan {
             run,
             workers: live.workers,
             speedup: live.speedup,
-            demand_vcpus: live.demand_vcpus,
+            demand: live.demand.clone(),
             reserve: live.reserve,
             share: live.share,
             programs: live.programs.clone(),
+            needs_criu: live.needs_criu,
             hold_checkpoints: live.hold_checkpoints,
             noop: live.noop,
             lost_after: live.lost_after,
+            answer_within: live.answer_within,
             limit: live.limit,
             distinct,
             program_of,
@@ -217,7 +227,7 @@ impl LiveRun {
             format!("there are {tasks} tasks, but programs for {programs}")
         } else if self.workers == 0 {
             "it needs at least one worker".to_owned()
-        } else if self.demand_vcpus == 0 {
+        } else if self.demand.vcpus() == 0 {
             "no vCPU may ever be busy: its demand must be at least 1".to_owned()
         } else if self.reserve >= Ppm::ONE {
             "the reserve must leave something of the hosts: it must be below 1".to_owned()
@@ -291,6 +301,7 @@ impl BoundRun {
             begun: restored.begun,
             header,
             hosts: restored.hosts,
+            answers: restored.answers,
             journal: stage.journal.clone(),
             punctuality: Arc::clone(&stage.punctuality),
             store: Arc::clone(&stage.store),
@@ -320,6 +331,7 @@ async fn begin(live: LiveRun) -> Result<(Beginning, Observer), CoordinatorError>
                 run,
                 facts: LiveFacts::default(),
                 hosts: Vec::new(),
+                answers: Answers::default(),
                 begun: false,
                 last: Time::ZERO,
                 anchor: None,

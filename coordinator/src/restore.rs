@@ -9,6 +9,7 @@ use dormouse_units::{Bytes, HostId, Ppm, Time};
 use serde_json::Value;
 
 use crate::admission::{self, Room};
+use crate::answers::Answers;
 use crate::conductor::RestoredHost;
 use crate::outage::Anchor;
 use crate::replay::again;
@@ -22,6 +23,8 @@ pub(crate) struct Restored {
     pub(crate) run: Run,
     pub(crate) facts: LiveFacts,
     pub(crate) hosts: Vec<RestoredHost>,
+    /// What they owe.
+    pub(crate) answers: Answers,
     pub(crate) begun: bool,
     pub(crate) last: Time,
     /// What its clock last showed beside the wall clock.
@@ -54,6 +57,7 @@ pub(crate) fn restore(
     facts.cpu_us = admission::cpu_times(run.setup(), facts.share, speedup);
     let mut hosts: BTreeMap<HostId, RestoredHost> = BTreeMap::new();
     let (mut begun, mut last, mut anchor) = (false, Time::ZERO, None);
+    let mut answers = Answers::default();
     while let Some(step) = log.next_step()? {
         let number = log.line();
         let (step, commands) = again(&mut run, step, &log).map_err(|difference| {
@@ -87,10 +91,12 @@ pub(crate) fn restore(
                 if let Some(host) = hosts.get_mut(host) {
                     host.lost = Some(why.clone());
                 }
+                answers.forget(*host);
             }
             // An account is a line of its own, before the report that it came with.
             Event::Machine { report: Report::Ledger { .. }, .. } => {}
-            Event::Machine { host, number, .. } => {
+            Event::Machine { host, number, report } => {
+                answers.heard(*host, report);
                 if let Some(host) = hosts.get_mut(host) {
                     host.heard.insert(*number);
                 }
@@ -100,6 +106,7 @@ pub(crate) fn restore(
             Event::Tick | Event::Cancel { .. } | Event::Resumed { .. } => {}
         }
         for command in commands {
+            answers.told(&command);
             if let Some(host) = hosts.get_mut(&command.host()) {
                 host.commands.push(command);
             }
@@ -108,7 +115,7 @@ pub(crate) fn restore(
         last = step.at;
     }
     let (hosts, good_bytes) = (hosts.into_values().collect(), log.good_bytes());
-    Ok(Restored { run_name, run, facts, hosts, begun, last, anchor, good_bytes })
+    Ok(Restored { run_name, run, facts, hosts, answers, begun, last, anchor, good_bytes })
 }
 
 /// The live part of a log's header, if the rest is this run's header.

@@ -20,6 +20,11 @@ pub(crate) enum Standing {
     },
     /// Part of the run.
     Joined,
+    /// It has measured, and does not suit the run: nor does its worker in another life.
+    Unfit {
+        /// Why.
+        why: String,
+    },
     /// Gone for good; its worker may come back as another host.
     Lost {
         /// Why.
@@ -73,7 +78,7 @@ impl Numbers {
 
 impl Entry {
     pub(crate) const fn is_lost(&self) -> bool {
-        matches!(self.standing, Standing::Lost { .. })
+        matches!(self.standing, Standing::Lost { .. } | Standing::Unfit { .. })
     }
 }
 
@@ -104,6 +109,14 @@ impl Roster {
     /// This life of this worker.
     pub(crate) fn find(&self, worker: &str, incarnation: u64) -> Option<(HostId, &Entry)> {
         self.iter().find(|(_, e)| e.worker == worker && e.incarnation == incarnation)
+    }
+
+    /// Why a worker of this name does not suit the run, if one was found not to.
+    pub(crate) fn unfit(&self, worker: &str) -> Option<&str> {
+        self.entries.values().filter(|e| e.worker == worker).find_map(|e| match &e.standing {
+            Standing::Unfit { why } => Some(why.as_str()),
+            _ => None,
+        })
     }
 
     /// Other lives of this worker that aren't known to be over.

@@ -11,6 +11,7 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::task::JoinHandle;
 use tokio_util::sync::DropGuard;
 
+use crate::bounds;
 use crate::conductor::ConductorMsg;
 use crate::link::{Link, Nonsense, Owed};
 use crate::outbound::goodbye_message;
@@ -164,6 +165,7 @@ impl SessionState {
         let mut heard = Vec::with_capacity(new.len());
         for (number, report) in new {
             let nonsense = |why| Nonsense::Report { number, why };
+            bounds::check(&report).map_err(nonsense)?;
             let report = wire::heard(report).map_err(nonsense)?;
             if matches!(report, Heard::Ready { .. }) != (number == 1) {
                 let why = "the first report, and no other, must be Ready".to_owned();

@@ -40,6 +40,7 @@ fn live(algorithm: Algorithm, jobs: Vec<Submission>, out: &Path) -> BatchLive {
         speedup: Speedup::from_f64(1_000.0).unwrap(),
         reserve: Ppm::new(100_000),
         phase: Duration::from_millis(100),
+        needs_criu: false,
         out: out.to_path_buf(),
         lost_after: Duration::from_secs(1),
         limit: Time::from_secs(1_000_000),
@@ -135,4 +136,17 @@ async fn particulars_that_cannot_be_are_refused() {
     refused(|live| live.submissions[1].processes = 5, "job 2 wants 5 processors").await;
     refused(|live| live.submissions.reverse(), "order of submission").await;
     refused(|live| live.reserve = Ppm::ONE, "below 1").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_machine_without_criu_is_refused_where_jobs_migrate() {
+    let dir = tempfile::tempdir().unwrap();
+    let live = live(Algorithm::Measy, submissions(1), dir.path());
+    let live = BatchLive { needs_criu: true, ..live };
+    let cancel = live.cancel.clone();
+    let (mut worker, running) = conduct(live.bind().await.unwrap());
+    let no = worker.connect().await.unwrap_err();
+    assert!(no.message().contains("worker w has no CRIU"), "{no}");
+    cancel.cancel();
+    within("the end", running).await.unwrap().unwrap();
 }

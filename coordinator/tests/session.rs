@@ -210,6 +210,35 @@ async fn a_silent_worker_is_lost_and_its_tasks_run_elsewhere() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_worker_that_beats_and_answers_nothing_is_given_up_and_its_tasks_run_elsewhere() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut live = live(1, 1, dir.path());
+    (live.workers, live.answer_within) = (2, Duration::from_secs(3));
+    let coordinator = Under::start(live).await;
+    let mut deaf = FakeWorker::new("deaf", 1, &coordinator.at);
+    deaf.join().await;
+    let mut other = FakeWorker::new("other", 1, &coordinator.at);
+    other.join().await;
+    // It takes the command, and goes on beating.
+    let vm = created(&deaf.commands().await);
+    let beating = async {
+        let mut beats = tokio::time::interval(Duration::from_millis(100));
+        loop {
+            tokio::select! {
+                said = deaf.hear_message() => if let Some(said) = said { return said },
+                _ = beats.tick() => deaf.beat().await,
+            }
+        }
+    };
+    let (said, end) = tokio::join!(within("the goodbye", beating), other.obey());
+    let Said::Goodbye(v1::Goodbye { why, over: false }) = said else { panic!("{said:?}") };
+    assert!(why.contains(&format!("told to make vm{vm} and has not answered for 3 s")), "{why}");
+    assert!(matches!(end, Said::Goodbye(v1::Goodbye { over: true, .. })), "{end:?}");
+    let done = coordinator.outcome().await.unwrap();
+    assert_eq!((done.run.unfinished(), done.run.counts().hosts_lost), (0, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn nonsense_loses_the_worker_that_says_it_and_says_what_was_wrong() {
     let report =
         |report| v1::from_worker::Body::Reports(v1::Reports { first: 2, reports: vec![report] });

@@ -8,7 +8,7 @@ use dormouse::experiment::{Builtin, Experiment, Kind, Override, Source, load};
 use dormouse::record::Record;
 use dormouse::virtual_run::virtual_run;
 use dormouse_engine::{Effect, Event, Report, Run, Step};
-use dormouse_units::{Money, Span, VmId};
+use dormouse_units::{Money, Ppm, Span, TaskId, Time, VmId};
 
 const SCHEDULERS: [&str; 3] = ["burst-hads", "hads", "ils-on-demand"];
 const SEEDS: u64 = 4;
@@ -125,6 +125,11 @@ fn damage_is_found() {
             }
         }
     });
+    violated("a time that no run comes to", &|log| {
+        if let Some(last) = log.last_mut() {
+            last.at = Time::from_micros(1 << 63);
+        }
+    });
     let sent = find(&|s| s.effects.iter().any(|e| matches!(e, Effect::TaskSent { .. })));
     violated("a task is on two VMs", &|log| {
         let twice =
@@ -163,4 +168,47 @@ fn damage_is_found() {
             }
         }
     });
+}
+
+/// The first start of a task from a checkpoint that has an older one: where, and what that holds.
+fn restart(log: &[Step]) -> (usize, Ppm) {
+    let mut stored = std::collections::BTreeMap::<TaskId, Vec<Ppm>>::new();
+    for (n, step) in log.iter().enumerate() {
+        match step.event {
+            Event::Machine { report: Report::CheckpointTaken { task, done, .. }, .. } => {
+                stored.entry(task).or_default().push(done);
+            }
+            Event::Machine { report: Report::TaskStarted { task, done, .. }, .. } => {
+                let older = stored.get(&task).and_then(|all| all.iter().find(|it| **it < done));
+                if let Some(older) = older {
+                    return (n, *older);
+                }
+            }
+            _ => {}
+        }
+    }
+    panic!("no task starts from its second checkpoint or later");
+}
+
+#[test]
+fn a_task_may_begin_with_an_older_image_if_there_was_one() {
+    let experiment = experiment("j60-sc2", "burst-hads", 1, &["checkpoint.overhead=0.5"]);
+    let (log, _) = run(&experiment);
+    let (n, older) = restart(&log);
+    let wrong = |begins_at: Ppm, lateness: Span| {
+        let mut log = log.clone();
+        let Event::Machine { report: Report::TaskStarted { done, .. }, .. } = &mut log[n].event
+        else {
+            panic!("a start")
+        };
+        *done = begins_at;
+        let violations = check(&experiment.setup, &log, lateness, true);
+        violations.iter().any(|it| it.what.contains("it starts at"))
+    };
+    let late = Span::from_secs(30);
+    assert!(!wrong(older, late), "a real image can be damaged");
+    assert!(!wrong(Ppm::ZERO, late), "all of them can");
+    assert!(wrong(older, Span::ZERO), "no modelled one can");
+    assert!(wrong(Ppm::new(older.get() + 1), late), "there never was one");
+    assert!(wrong(Ppm::ONE, late), "nor of what was yet to be done");
 }

@@ -363,7 +363,31 @@ fn what_cannot_run_live_is_refused_with_the_reason() {
         let fast = ["run", file, "--live", "--speedup", "5000"];
         refused(&fast, 2, &["CPU time", "speed-up"]);
     } else {
-        refused(&["run", file, "--live"], 1, &["root", "--virtual"]);
+        refused(&["run", file, "--live"], 2, &["root", "--virtual"]);
+    }
+}
+
+#[test]
+fn a_run_that_checkpoints_is_refused_where_there_is_no_criu() {
+    let Some(_turn) = live_turn() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let file = experiment(folder.path(), HIBERNATES);
+    let measy = folder.path().join("measy.toml");
+    fs::write(&measy, CONSOLIDATES).unwrap();
+    for file in [&file, &measy] {
+        let output = Command::new(dormouse())
+            .args(["run", file.to_str().unwrap(), "--live"])
+            .env("DORMOUSE_CRIU", "/nowhere/criu")
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        let said = text(&output);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        for word in ["CRIU: /nowhere/criu", "scripts/get-criu", "--virtual"] {
+            assert!(said.contains(word), "no '{word}' in: {said}");
+        }
+        assert_eq!(said.lines().count(), 1, "{said}");
+        assert!(!folder.path().join("runs").exists());
     }
 }
 

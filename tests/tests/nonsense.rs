@@ -226,6 +226,11 @@ fn runs_without_a_twin() {
     let first = |text: &str| text.split_inclusive('\n').next().unwrap().to_owned();
     let live = |text: &str| text.replacen("\"mode\":\"virtual\"", "\"mode\":\"live\"", 1);
     let damaged = |text: &str| text.replacen("\n{", "\nnonsense\n{", 1);
+    let unknown = |text: &str| {
+        let mut lines: Vec<_> = text.lines().map(str::to_owned).collect();
+        lines[2] = lines[2].replacen('{', "{\"surprise\":1,", 1);
+        lines.join("\n") + "\n"
+    };
     let cases: &[(&str, String, &[&str])] = &[
         ("nothing", String::new(), &["nothing/events.jsonl:1:"]),
         ("junk", "\u{1}\u{2}\n".to_owned(), &["junk/events.jsonl:1:"]),
@@ -238,6 +243,8 @@ fn runs_without_a_twin() {
         ("damaged-jobs", damaged(&jobs), &["damaged-jobs/events.jsonl:2:", "left whole"]),
         ("future", bag.replacen("\"format\":1", "\"format\":9", 1), &["its format is 9"]),
         ("future-jobs", jobs.replacen("\"format\":1", "\"format\":9", 1), &["its format is 9"]),
+        ("unknown", unknown(&bag), &["unknown/events.jsonl:3:", "no 'surprise'"]),
+        ("unknown-jobs", unknown(&jobs), &["unknown-jobs/events.jsonl:3:", "no 'surprise'"]),
         ("no-format", bag.replacen("\"format\":1,", "", 1), &["no-format/events.jsonl:1:"]),
     ];
     for (name, text, words) in cases {
@@ -299,6 +306,10 @@ fn bad_options() {
         (&["run", "j60", "--set", "live.worst-error=2"], &["live.worst-error", "out of range"]),
         (&["run", "j60", "--set", "live.mean-error=x"], &["live.mean-error", "number"]),
         (&["run", "j60", "--calibration", "table.json"], &["--live"]),
+        // 200,000 jobs of two years.
+        (&["run", "fw-like", "--live"], &["it would take at least", "days", "--allow-long"]),
+        (&["coordinator", "fw-like"], &["it would take at least", "--speedup", "fewer jobs"]),
+        (&["run", "j60", "--live", "--speedup", "0.01"], &["about", "fewer tasks", "--allow-long"]),
         (&["calibrate", "--speedups", "10,x"], &["--speedups", "from 1 to 1000"]),
         (&["calibrate", "--speedups", "0"], &["--speedups", "from 1 to 1000"]),
         (&["calibrate", "--loads", "-1"], &["--loads", "from 0.01 to 10"]),

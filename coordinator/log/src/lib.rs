@@ -9,6 +9,7 @@
 //! refused.
 
 mod error;
+mod keys;
 mod reader;
 mod writer;
 

@@ -4,9 +4,11 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::keys::unknown;
 use crate::{FORMAT, LogError};
 
 /// Reads a log line by line. A torn last line is left out and remembered.
@@ -104,6 +106,25 @@ impl LogReader {
                 }
                 Err(self.damaged(error.to_string()))
             }
+        }
+    }
+
+    /// The next step, as of [`Self::next_step`], of which every key is known.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Self::next_step`], or a key is unknown: something is said that would not be heard.
+    pub fn next_known_step<S>(&mut self) -> Result<Option<S>, LogError>
+    where
+        S: DeserializeOwned + Serialize,
+    {
+        let Some(step) = self.next_step::<S>()? else { return Ok(None) };
+        let damaged = |error: serde_json::Error| self.damaged(error.to_string());
+        let read: Value = serde_json::from_slice(&self.text).map_err(damaged)?;
+        let known = serde_json::to_value(&step).map_err(damaged)?;
+        match unknown(&read, &known) {
+            None => Ok(Some(step)),
+            Some(key) => Err(self.damaged(format!("there is no '{key}' in a step"))),
         }
     }
 

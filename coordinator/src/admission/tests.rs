@@ -61,11 +61,20 @@ fn room(millicores: u32) -> Room {
     Room { name: "w".to_owned(), millicores, memory: Bytes::new(1 << 30) }
 }
 
+/// So many VMs of a vCPU each, which are of no type.
+fn singles(vcpus: u32) -> &'static Demand {
+    vms(&vec![1; vcpus as usize])
+}
+
+fn vms(vms: &[u32]) -> &'static Demand {
+    Box::leak(Box::new(Demand { vms: vms.to_vec(), ..Demand::default() }))
+}
+
 fn request<'a>(hosts: &'a [Room], setup: &'a Setup, demand: u32, speedup: f64) -> Request<'a> {
     Request {
         hosts,
         speedup: Speedup::from_f64(speedup).expect("a sensible factor"),
-        demand_vcpus: demand,
+        demand: singles(demand),
         reserve: Ppm::new(250_000),
         share: None,
         setup,
@@ -140,6 +149,66 @@ fn memory_that_is_not_there_is_refused() {
     }
     let no = request(&hosts, &setup, 12, 30.0).admit().expect_err("1.5 GiB of 1 GiB");
     assert!(matches!(no, AdmissionError::Memory { .. }), "{no}");
+}
+
+#[test]
+fn a_vm_that_fits_on_no_host_is_refused_however_many_hosts_there_are() {
+    let (hosts, setup) = (vec![room(60); 30], setup(30));
+    let demand = Demand { vms: vec![2; 15], kinds: ["fast".into(), "slow".into()].into() };
+    let fixed = Request {
+        demand: &demand,
+        share: Some(Ppm::new(40_000)),
+        ..request(&hosts, &setup, 0, 30.0)
+    };
+    let text = fixed.admit().expect_err("each holds a vCPU, and a VM has two").to_string();
+    for words in ["type slow has 2 vCPUs, but no host holds more than 1", "0.06 cores", "25 % kept"]
+    {
+        assert!(text.contains(words), "no '{words}' in: {text}");
+    }
+    let free = Request { share: None, ..fixed };
+    let admitted = Request { noop: true, ..free }.admit().expect("at a smaller share it fits");
+    assert_eq!((admitted.share, admitted.offers[0].vcpus), (Ppm::new(22_500), 2));
+    // Then the quota is too small: 0.0225 × 100/200 × 0.2 of a core.
+    let no = free.admit().expect_err("0.225 % is too little");
+    assert!(matches!(no, AdmissionError::Quota { .. }), "{no}");
+}
+
+#[test]
+fn a_vm_whose_tasks_find_no_memory_on_any_host_is_refused() {
+    let mut setup = setup(3);
+    for task in &mut setup.bag.tasks {
+        task.memory = Bytes::new(600 << 20);
+    }
+    let (hosts, demand) =
+        (vec![room(2_000); 9], Demand { vms: vec![2], kinds: ["fast".into()].into() });
+    let request = Request { demand: &demand, ..request(&hosts, &setup, 0, 30.0) };
+    let text = request.admit().expect_err("two of 600 MiB in 1 GiB").to_string();
+    for words in ["type fast has 2 vCPUs, but no host holds more than 1", "add memory"] {
+        assert!(text.contains(words), "no '{words}' in: {text}");
+    }
+    let larger = [Room { memory: Bytes::new(1_200 << 20), ..room(2_000) }];
+    assert_eq!(Request { hosts: &larger, ..request }.admit().expect("it fits").offers[0].vcpus, 2);
+}
+
+#[test]
+fn vms_are_placed_one_by_one() {
+    let (hosts, setup) = ([room(1_000), room(1_000)], setup(1));
+    let fixed = |demand| Request {
+        demand,
+        share: Some(Ppm::new(187_500)),
+        ..request(&hosts, &setup, 0, 30.0)
+    };
+    // Four vCPUs on each: two halves and two quarters fit, in this order.
+    assert!(fixed(vms(&[2, 2, 2, 2])).admit().is_ok());
+    assert!(fixed(vms(&[4, 2, 2])).admit().is_ok());
+    let text = fixed(vms(&[2, 2, 4])).admit().expect_err("both hosts are half full").to_string();
+    for words in
+        ["3 VMs of 8 vCPUs together", "only 2 of them", "the next has 4 vCPUs", "hold 4, 4"]
+    {
+        assert!(text.contains(words), "no '{words}' in: {text}");
+    }
+    let free = Request { share: None, ..fixed(vms(&[2, 2, 4])) }.admit().expect("it fits");
+    assert_eq!(free.share, Ppm::new(125_000), "six vCPUs on each");
 }
 
 proptest! {

@@ -41,6 +41,8 @@ pub struct BatchLive {
     pub reserve: Ppm,
     /// How long a job's processes compute between two barriers, real time.
     pub phase: Duration,
+    /// Its scheduler migrates jobs: no worker is taken without CRIU.
+    pub needs_criu: bool,
     /// The output folder; made if it isn't there.
     pub out: PathBuf,
     /// After how much silence the worker is lost, real time.
@@ -83,6 +85,7 @@ pub(crate) struct BatchPlan {
     pub(crate) speedup: Speedup,
     pub(crate) reserve: Ppm,
     pub(crate) phase: Duration,
+    pub(crate) needs_criu: bool,
     pub(crate) lost_after: Duration,
     pub(crate) limit: Time,
 }
@@ -220,6 +223,7 @@ impl BoundBatch {
             speedup: live.speedup,
             reserve: live.reserve,
             phase: live.phase,
+            needs_criu: live.needs_criu,
             lost_after: live.lost_after,
             limit: live.limit,
         };
@@ -264,6 +268,7 @@ mod tests {
             speedup: Speedup::from_f64(30.0).expect("sensible"),
             reserve: Ppm::new(100_000),
             phase: Duration::from_millis(500),
+            needs_criu: true,
             lost_after: Duration::from_secs(4),
             limit: Time::ZERO,
         };

@@ -9,7 +9,7 @@ use ractor::rpc::CallResult;
 use ractor::{Actor, ActorRef};
 
 use super::inbox::Arrived;
-use super::{ConductorMsg, ConductorState, LATEST, RestoredHost};
+use super::{ConductorMsg, ConductorState, LATEST, RestoredHost, SAY_CLOCK_EVERY};
 use crate::admission::{self, Request, Room};
 use crate::facts::HostLoad;
 use crate::link::{Link, Owed};
@@ -44,6 +44,9 @@ impl ConductorState {
         ack: u64,
         connection: Connection,
     ) -> Result<ActorRef<SessionMsg>, NoSession> {
+        if let Some(why) = self.roster.unfit(&hello.worker) {
+            return Err(NoSession::Refused(why.to_owned()));
+        }
         if let Some((host, entry)) = self.roster.find(&hello.worker, hello.incarnation) {
             if let Standing::Lost { why } = &entry.standing {
                 let why = format!("it was lost to this run: {why}; start it anew");
@@ -58,6 +61,7 @@ impl ConductorState {
         if self.run.over().is_some() {
             return Err(v1::Goodbye { why: "the run is over".to_owned(), over: true }.into());
         }
+        admission::check_criu(&hello, self.plan.needs_criu).map_err(NoSession::Refused)?;
         let former_lives = self.roster.former_lives(&hello.worker, hello.incarnation);
         for former in &former_lives {
             let session = self.roster.get(*former).and_then(|entry| entry.session.clone());
@@ -138,6 +142,7 @@ impl ConductorState {
                     self.facts.loads.insert(host, HostLoad::of(load));
                 }
                 Heard::Report { report, ledger, result, due } => {
+                    self.answers.heard(host, &report);
                     if let Some(entry) = self.roster.get_mut(host) {
                         entry.numbers.waits(number);
                     }
@@ -180,7 +185,7 @@ impl ConductorState {
         let Some(entry) = self.roster.get_mut(host) else { return };
         entry.standing = Standing::Ready { repetition_us };
         if self.begun {
-            self.join(host);
+            self.join_late(host);
         } else if self.roster.ready().count() >= self.plan.workers as usize {
             self.begin();
         }
@@ -200,7 +205,7 @@ impl ConductorState {
         let request = Request {
             hosts: &rooms,
             speedup: self.plan.speedup,
-            demand_vcpus: self.plan.demand_vcpus,
+            demand: &self.plan.demand,
             reserve: self.plan.reserve,
             share: self.plan.share,
             setup: self.run.setup(),
@@ -229,11 +234,12 @@ impl ConductorState {
     }
 
     /// A host that has measured becomes part of the run.
-    fn join(&mut self, host: HostId) {
+    pub(super) fn join(&mut self, host: HostId) {
         let Some(entry) = self.roster.get_mut(host) else { return };
         entry.standing = Standing::Joined;
         let name = host_name(&entry.worker, entry.incarnation);
-        let offer = admission::offer(entry.room.millicores, self.plan.reserve, self.facts.share);
+        let bag = (!self.plan.noop).then_some(&self.run.setup().bag);
+        let offer = admission::offer(&entry.room, self.plan.reserve, self.facts.share, bag);
         // Its Ready is what this event stands for.
         entry.numbers.come(1);
         self.feed_now(Event::HostJoined { host, name, offer });
@@ -253,8 +259,19 @@ impl ConductorState {
             let _ = session.cast(SessionMsg::Dismiss { why: why.clone() });
         }
         self.vms.retain(|&(on, _)| on != host);
+        self.answers.forget(host);
         if joined {
             self.feed_now(Event::HostLost { host, why });
+        }
+    }
+
+    /// Gives up workers that don't do as they are told, so that what they have goes elsewhere.
+    pub(super) fn look_for_answers(&mut self) {
+        if self.run.over().is_some() {
+            return;
+        }
+        for (host, why) in self.answers.look(SAY_CLOCK_EVERY, self.plan.answer_within) {
+            self.lose(host, why);
         }
     }
 

@@ -14,6 +14,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use dormouse_cloud::{Catalogue, InstanceType, Limits, Market};
+use dormouse_coordinator::admission::Demand;
 use dormouse_coordinator::{Conducted, CoordinatorError, LiveRun, Observer, Speedup};
 use dormouse_engine::{Run, Setup};
 use dormouse_policies::{
@@ -147,14 +148,16 @@ pub fn live(tasks: usize, vcpus: u32, out: &Path) -> LiveRun {
         listen: SocketAddr::from(([127, 0, 0, 1], 0)),
         workers: 1,
         speedup: Speedup::from_f64(30.0).unwrap(),
-        demand_vcpus: vcpus,
+        demand: Demand { vms: vec![vcpus], kinds: [KIND.into()].into() },
         reserve: Ppm::new(250_000),
         share: None,
         programs: vec![vec!["vector".to_owned()]; tasks],
+        needs_criu: false,
         hold_checkpoints: false,
         noop: true,
         out: out.to_owned(),
         lost_after: Duration::from_secs(30),
+        answer_within: dormouse_coordinator::ANSWER_WITHIN,
         limit: Time::from_secs(1_000_000),
         observer: Observer::default(),
         cancel: CancellationToken::new(),
@@ -252,6 +255,8 @@ pub struct FakeWorker {
     pub name: String,
     pub incarnation: u64,
     pub millicores: u32,
+    /// Its CRIU's version; empty: it has none.
+    pub criu: String,
     at: At,
     up: Option<mpsc::Sender<v1::FromWorker>>,
     down: Option<tonic::Streaming<v1::ToWorker>>,
@@ -282,6 +287,7 @@ impl FakeWorker {
             name: name.to_owned(),
             incarnation,
             millicores: 2_000,
+            criu: String::new(),
             at: at.clone(),
             up: None,
             down: None,
@@ -299,7 +305,7 @@ impl FakeWorker {
             millicores: self.millicores,
             memory_bytes: 1 << 40,
             cgroup_version: "none".to_owned(),
-            criu_version: String::new(),
+            criu_version: self.criu.clone(),
             protocol: dormouse_proto::PROTOCOL,
         }
     }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use dormouse_batch::{Algorithm, Config, Setup, Sharing, UsageInformation};
+use dormouse_batch::{Algorithm, Config, Promotion, Setup, Sharing, UsageInformation};
 use dormouse_units::{Ppm, Span};
 use dormouse_workload::{Model, OnMalformed};
 use serde::{Deserialize, Serialize};
@@ -142,6 +142,12 @@ impl BatchExperiment {
     #[must_use]
     pub const fn config(&self, machine: u32) -> Config {
         Config::new(self.scheduler.name, machine)
+    }
+
+    /// Whether its scheduler migrates jobs: CRIU does that in a live run.
+    #[must_use]
+    pub fn needs_criu(&self) -> bool {
+        self.scheduler.name.promotion() == Some(Promotion::Migrate)
     }
 
     /// What a simulation is given.

@@ -142,7 +142,7 @@ impl BatchLog {
             return Ok(Self { header, steps: None, torn: false });
         }
         let mut steps = Vec::<BatchStep>::new();
-        while let Some(step) = log.next_step::<BatchStep>()? {
+        while let Some(step) = log.next_known_step::<BatchStep>()? {
             if steps.last().is_some_and(|before| step.at < before.at) {
                 return Err(log.damaged("it is earlier than the step above it".to_owned()).into());
             }

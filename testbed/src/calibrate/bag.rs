@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use dormouse_coordinator::admission::offer;
+use dormouse_coordinator::admission::vcpus_of;
 use dormouse_units::Bytes;
 
 use super::table::share_at;
@@ -76,11 +76,11 @@ impl CellPlan {
         quick: bool,
     ) -> Result<Self, CalibrateError> {
         let reserve = Live::default().reserve;
-        let held = offer(millicores, reserve, share_at(load)).vcpus;
+        let held = vcpus_of(millicores, reserve, share_at(load));
         // VMs have two vCPUs or four.
         let vcpus = (held * 100 / MARGIN_PERCENT) & !1;
         if vcpus < 2 {
-            let whole = offer(millicores, reserve, share_at(1.0)).vcpus;
+            let whole = vcpus_of(millicores, reserve, share_at(1.0));
             let least = (300.0 / f64::from(whole.max(1))).ceil() / 100.0;
             return Err(CalibrateError::Load { load, held, least });
         }
@@ -159,7 +159,7 @@ impl CellPlan {
 pub(super) mod tests {
     use super::*;
     use crate::calibrate::table::load_at;
-    use crate::live::demand;
+    use crate::live::rehearse;
     use crate::record::Record;
     use crate::virtual_run::virtual_run;
 
@@ -185,8 +185,8 @@ pub(super) mod tests {
             assert_eq!(plan.vcpus, vcpus);
             let experiment = plan.experiment(1).unwrap();
             assert!((load_at(experiment.live.share.unwrap()) - load).abs() < 0.01 * load);
-            let held = offer(CORES, experiment.live.reserve, experiment.live.share.unwrap()).vcpus;
-            let wanted = demand(&experiment, experiment.scheduler().unwrap());
+            let held = vcpus_of(CORES, experiment.live.reserve, experiment.live.share.unwrap());
+            let wanted = rehearse(&experiment, experiment.scheduler().unwrap()).demand.vcpus();
             assert!(wanted <= held && vcpus * 115 / 100 <= wanted, "{wanted} of {held}");
 
             let record = record(&plan);

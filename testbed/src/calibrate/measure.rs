@@ -13,7 +13,7 @@ use super::date::utc;
 use super::file::folder;
 use super::{CalibrateError, Calibration, Came, Cell, CellPlan, FORMAT, HostIdentity, Spread};
 use crate::experiment::Experiment;
-use crate::live::{Conduct, LiveError, Outcome, conduct, sweep};
+use crate::live::{Conduct, LiveError, Outcome, conduct, rehearse, sweep};
 use crate::output::{Header, Mode};
 use crate::record::Record;
 use crate::virtual_run::virtual_run;
@@ -107,7 +107,8 @@ impl Bench {
         experiment: Experiment,
         show: &mut dyn FnMut(&Progress),
     ) -> Result<Outcome, CalibrateError> {
-        let (scheduler, rehearsal) = (experiment.scheduler()?, experiment.scheduler()?);
+        let scheduler = experiment.scheduler()?;
+        let rehearsal = rehearse(&experiment, experiment.scheduler()?);
         let place = self.folder.path();
         let out = tempfile::tempdir_in(place).map_err(CalibrateError::io(
             "write into",

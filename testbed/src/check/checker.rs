@@ -1,6 +1,6 @@
 //! The invariants, step by step.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use dormouse_cloud::{Action, Market};
@@ -8,6 +8,7 @@ use dormouse_engine::{Effect, Event, Report, Setup, Step};
 use dormouse_policies::{Decision, Notice};
 use dormouse_units::{Attempt, Credits, Money, Ppm, Span, TaskId, Time, VmId};
 
+use super::bounds::Bounds;
 use super::vm::{Followed, Life};
 
 /// Something that must not be.
@@ -47,6 +48,8 @@ struct Task {
     open: Option<Open>,
     attempts: Attempt,
     kept: Ppm,
+    /// What of the work each checkpoint holds that was stored.
+    stored: BTreeSet<Ppm>,
     finished: bool,
 }
 
@@ -66,6 +69,7 @@ pub struct Checker<'a> {
     setup: &'a Setup,
     /// How late what a machine reports may be: not at all where it is modelled.
     lateness: Span,
+    bounds: Bounds,
     vms: BTreeMap<VmId, Followed>,
     tasks: Vec<Task>,
     next_seq: u64,
@@ -92,6 +96,7 @@ impl<'a> Checker<'a> {
         Self {
             setup,
             lateness,
+            bounds: Bounds::of(setup),
             vms: BTreeMap::new(),
             tasks: vec![Task::default(); setup.bag.tasks.len()],
             next_seq: 0,
@@ -132,6 +137,9 @@ impl<'a> Checker<'a> {
         self.now = step.at;
         self.require(step.seq == expected, || format!("it should be step {expected}"));
         self.require(step.at >= before, || format!("time ran backwards from {before}"));
+        if let Some(wrong) = self.bounds.broken_by(step) {
+            self.wrong(wrong);
+        }
         let was_over = self.over;
         self.require(!was_over || step.decisions.is_empty(), || {
             "a decision after the end".to_owned()
@@ -380,11 +388,12 @@ impl<'a> Checker<'a> {
         match *report {
             Report::TaskStarted { vm, task, attempt, done, .. } => {
                 let frozen = self.frozen_for(vm);
-                let now = self.now;
+                let (now, may_be_older) = (self.now, self.may_begin_at(task, done));
                 self.current(vm, task, attempt, "starts", |open| {
                     open.started = Some((now, frozen));
-                    (done != open.from)
-                        .then(|| format!("it starts at {done}, not at {}", open.from))
+                    let from = std::mem::replace(&mut open.from, done);
+                    (done != from && !(done < from && may_be_older))
+                        .then(|| format!("it starts at {done}, not at {from}"))
                 });
             }
             Report::TaskFinished { vm, task, attempt, verified, .. } => {
@@ -399,6 +408,9 @@ impl<'a> Checker<'a> {
                 self.leave(task, vm);
                 if let Some(state) = self.tasks.get_mut(task.get() as usize) {
                     state.finished = verified;
+                    if !verified {
+                        state.stored.clear();
+                    }
                 }
             }
             Report::TaskFailed { vm, task, attempt, .. } => {
@@ -431,7 +443,15 @@ impl<'a> Checker<'a> {
     fn keep(&mut self, task: TaskId, done: Option<Ppm>) {
         if let (Some(state), Some(done)) = (self.tasks.get_mut(task.get() as usize), done) {
             state.kept = done;
+            state.stored.insert(done);
         }
+    }
+
+    /// Whether a task may begin with so much of its work where the newest checkpoint can't be
+    /// restored: with what an older one holds, or from scratch. Those that are modelled always can.
+    fn may_begin_at(&self, task: TaskId, done: Ppm) -> bool {
+        let stored = self.tasks.get(task.get() as usize).map(|task| &task.stored);
+        !self.exact() && (done == Ppm::ZERO || stored.is_some_and(|all| all.contains(&done)))
     }
 
     fn frozen_for(&self, vm: VmId) -> Span {

@@ -228,6 +228,9 @@ pub(crate) struct WhatArgs {
     /// Where the results go [default: runs/NAME-SCHEDULER-sSEED]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
+    /// Begin even a live run that takes more than 12 hours of real time
+    #[arg(long)]
+    pub(crate) allow_long: bool,
     /// Write into a folder that holds other things
     #[arg(long)]
     pub(crate) force: bool,

@@ -5,7 +5,9 @@ use std::path::Path;
 use std::time::Instant;
 
 use super::args::WhatArgs;
+use super::duration::{Duration, of_jobs};
 use super::failure::Failure;
+use super::preflight;
 use super::print::print;
 use super::torn::say_torn;
 use crate::batch::{self, BatchError, BatchExperiment, BatchHeader, BatchLog, BatchOutcome, Jobs};
@@ -45,6 +47,13 @@ pub(crate) fn live(
     let mut jobs = Jobs::open(&experiment)?;
     let header = BatchHeader::new(Mode::Live, command, jobs.machine(), experiment);
     let submissions = jobs.by_ref().collect::<Result<Vec<_>, _>>()?;
+    let (name, speedup) = (&header.experiment.name, header.experiment.live.speedup);
+    let emulated = of_jobs(&submissions, header.machine);
+    let takes = Duration { how: "at least", emulated, speedup };
+    let takes = takes.check(name, "jobs", args.allow_long)?;
+    if listen.is_none() {
+        preflight::check(name, header.experiment.needs_criu())?;
+    }
     // What a killed run has done so far stays to be looked at.
     let staging = Staging::begin_in_place(&folder(args, &header), args.force)?;
     super::log::begin(listen.is_some() && !args.quiet);
@@ -56,7 +65,11 @@ pub(crate) fn live(
         local: listen.is_none(),
         out: staging.path().to_path_buf(),
     };
+    let mut takes = Some(takes).filter(|_| !args.quiet);
     let conducted = conduct_batch(conduct, |now| {
+        if let Some(takes) = takes.take_if(|_| now.begun) {
+            progress.suspend(|| eprintln!("dormouse: {takes}"));
+        }
         progress.set_position(u64::from(now.completed));
         progress.set_message(match now.begun {
             true => format!("{:.0} s, {} in the machine", now.now.as_secs_f64(), now.running),

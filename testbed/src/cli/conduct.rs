@@ -9,31 +9,38 @@ use dormouse_coordinator::Progress;
 
 use super::args::ResumeArgs;
 use super::failure::Failure;
+use super::preflight;
 use super::run::{Say, end};
 use crate::batch::BatchHeader;
 use crate::experiment::Kind;
-use crate::live::{self, Conduct, conduct};
+use crate::live::{self, Conduct, Rehearsal, conduct, rehearse};
 use crate::output::{Header, Mode, Outcome, Staging, is_unfinished, read_header};
 
-/// Conducts a run to its end and writes what came of it; without `listen`, on workers of its own.
+/// Why no plan can be made of an experiment that was checked before.
+#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
+pub(super) fn cannot(error: dormouse_policies::PlanError) -> Failure {
+    Failure::BadInput(error.to_string())
+}
+
+/// Conducts a run to its end and writes what came of it; without `listen`, on workers of its own;
+/// without `takes`, which says how long it takes, it is gone on with.
 pub(super) fn conduct_live(
     header: &Header,
+    rehearsal: Rehearsal,
+    takes: Option<String>,
     listen: Option<SocketAddr>,
     mut staging: Staging,
-    resume: bool,
     say: Say,
 ) -> Result<(), Failure> {
-    let (experiment, began) = (&header.experiment, Instant::now());
-    // The experiment was checked before: its scheduler can be made.
-    let cannot = |error: dormouse_policies::PlanError| Failure::BadInput(error.to_string());
-    let (scheduler, rehearsal) =
-        (experiment.scheduler().map_err(cannot)?, experiment.scheduler().map_err(cannot)?);
+    let (experiment, began, resume) = (&header.experiment, Instant::now(), takes.is_none());
+    let scheduler = experiment.scheduler().map_err(cannot)?;
     let plan = experiment.plan().map_err(cannot)?;
     super::log::begin(listen.is_some() && !say.quiet);
     let folder = staging.path().to_path_buf();
     let progress = say.progress(experiment.setup.bag.tasks.len(), "tasks");
     // Said once the hosts hold it: what is refused has one line.
-    let mut speedup = header.speedup.as_ref().filter(|_| !say.quiet && !resume);
+    let speedup = header.speedup.as_ref().map(ToString::to_string);
+    let mut news = takes.filter(|_| !say.quiet).map(|takes| speedup.into_iter().chain([takes]));
     let conducted = conduct(
         Conduct {
             header,
@@ -45,8 +52,8 @@ pub(super) fn conduct_live(
             resume,
         },
         |now| {
-            if let Some(choice) = speedup.take_if(|_| now.begun) {
-                progress.suspend(|| eprintln!("dormouse: {choice}"));
+            for line in news.take_if(|_| now.begun).into_iter().flatten() {
+                progress.suspend(|| eprintln!("dormouse: {line}"));
             }
             show(&progress, now);
         },
@@ -85,8 +92,14 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<(), Failure> {
     }
     let header = read_header(&args.dir)?;
     check(&args.dir, &header)?;
+    let experiment = &header.experiment;
+    if args.listen.is_none() {
+        preflight::check(&experiment.name, experiment.needs_criu())?;
+    }
+    let rehearsal = rehearse(experiment, experiment.scheduler().map_err(cannot)?);
     let staging = Staging::go_on(&args.dir)?;
-    conduct_live(&header, args.listen, staging, true, Say { quiet: args.quiet, json: args.json })
+    let say = Say { quiet: args.quiet, json: args.json };
+    conduct_live(&header, rehearsal, None, args.listen, staging, say)
 }
 
 fn check(dir: &Path, header: &Header) -> Result<(), Failure> {

@@ -7,11 +7,14 @@ use std::time::Instant;
 
 use super::args::{CoordinatorArgs, RunArgs, WhatArgs};
 use super::batch;
-use super::conduct::conduct_live;
+use super::conduct::{cannot, conduct_live};
+use super::duration::Duration;
 use super::failure::Failure;
+use super::preflight;
 use super::print::print;
 use super::speedup::settle;
 use crate::experiment::{Loaded, Opened, Override, Source, SpeedupSaid, open};
+use crate::live::rehearse;
 use crate::output::{Header, Mode, Outcome, OutputError, Staging, Style, begin_log};
 use crate::virtual_run::virtual_run;
 
@@ -93,9 +96,17 @@ fn here(asked: &Asked<'_>, mut loaded: Loaded, calibration: Option<&Path>) -> Re
 
 /// A live run, with workers of its own, or listening for some from elsewhere.
 fn live(asked: &Asked<'_>, header: &Header, listen: Option<SocketAddr>) -> Result<(), Failure> {
-    let args = asked.args;
+    let (args, experiment) = (asked.args, &header.experiment);
+    let scheduler = experiment.scheduler().map_err(cannot)?;
+    let rehearsal = rehearse(experiment, scheduler);
+    let (emulated, speedup) = (rehearsal.takes, experiment.live.speedup);
+    let takes = Duration { how: "about", emulated, speedup };
+    let takes = takes.check(&experiment.name, "tasks", args.allow_long)?;
+    if listen.is_none() {
+        preflight::check(&experiment.name, experiment.needs_criu())?;
+    }
     let staging = Staging::begin_in_place(&bag_folder(args, header), args.force)?;
-    conduct_live(header, listen, staging, false, Say::of(args))
+    conduct_live(header, rehearsal, Some(takes), listen, staging, Say::of(args))
 }
 
 /// Writes the results and says what came out; `broke`: why the run was ended with tasks left.
@@ -173,6 +184,7 @@ fn command(asked: &Asked<'_>) -> String {
     for set in &args.set {
         option("--set", Some(set.clone()));
     }
+    words.extend(args.allow_long.then(|| "--allow-long".to_owned()));
     words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }
 

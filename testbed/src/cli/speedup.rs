@@ -52,7 +52,7 @@ fn found(named: Option<&Path>) -> Result<Found, Failure> {
 fn demand(loaded: &Loaded) -> Option<Demand> {
     let Experiment { setup, live, .. } = &loaded.experiment;
     // That it can be scheduled was seen before.
-    let demand_vcpus = live::demand(&loaded.experiment, loaded.experiment.scheduler().ok()?);
+    let wanted = live::rehearse(&loaded.experiment, loaded.experiment.scheduler().ok()?).demand;
     let millicores = available_millicores() / live.workers.max(1);
     let room = Room { name: "this host".to_owned(), millicores, memory: Bytes::new(u64::MAX) };
     let hosts = vec![room; live.workers as usize];
@@ -60,7 +60,7 @@ fn demand(loaded: &Loaded) -> Option<Demand> {
         let request = Request {
             hosts: &hosts,
             speedup: Speedup::from_f64(speedup)?,
-            demand_vcpus,
+            demand: &wanted,
             reserve: live.reserve,
             share: live.share,
             setup,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use dormouse_cloud::Host;
+use dormouse_cloud::{Host, Market};
 use dormouse_engine::Setup;
 use dormouse_policies::{BagSchedulerConfig, Plan, PlanError, Scheduler};
 use serde::{Deserialize, Serialize};
@@ -88,6 +88,24 @@ impl Experiment {
     pub fn scheduler(&self) -> Result<Box<dyn Scheduler>, PlanError> {
         let Setup { catalogue, bag, checkpoint, seed, .. } = &self.setup;
         dormouse_policies::build(&self.scheduler, catalogue, bag, checkpoint, *seed)
+    }
+
+    /// Whether its tasks are checkpointed: CRIU does that in a live run.
+    #[must_use]
+    pub fn needs_criu(&self) -> bool {
+        use dormouse_policies::BagSchedulerName::{BurstHads, Fifo, Hads, IlsOnDemand};
+        let Setup { bag, checkpoint, .. } = &self.setup;
+        let markets = match self.scheduler.name {
+            // They move tasks with what these have done.
+            BurstHads | Hads => return true,
+            IlsOnDemand => vec![Market::OnDemand],
+            Fifo => self.scheduler.fleet.iter().map(|fleet| fleet.market).collect(),
+        };
+        bag.tasks.iter().any(|task| {
+            let longest = task.runtime.values().copied().max().unwrap_or_default();
+            let on = |market: &Market| checkpoint.plan_on(*market, task.memory, longest).count > 0;
+            markets.iter().any(on)
+        })
     }
 
     /// The plan the scheduler would begin with, if it makes one.

@@ -45,7 +45,7 @@ pub fn conduct_batch<'a>(
     conduct: BatchConduct<'a>,
     show: impl FnMut(&Progress),
 ) -> Result<(BatchOutcome<'a>, Option<String>), LiveError> {
-    let runtime = runtime(u32::from(conduct.local))?;
+    let runtime = runtime()?;
     let (header, out) = (conduct.header, conduct.out.clone());
     let submissions = conduct.submissions.clone();
     let conducted = runtime.block_on(to_the_end(conduct, show))?;
@@ -90,6 +90,7 @@ async fn to_the_end(
         speedup: Speedup::from_f64(live.speedup).ok_or(LiveError::Speedup(live.speedup))?,
         reserve: live.reserve,
         phase: PHASE,
+        needs_criu: experiment.needs_criu(),
         out: out.clone(),
         lost_after: Duration::from_micros(live.lost_after.as_micros()),
         progress: Some(progress),

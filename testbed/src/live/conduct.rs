@@ -4,8 +4,9 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use dormouse_coordinator::admission::Demand;
 use dormouse_coordinator::{
-    Conducted, CoordinatorError, LiveFacts, LiveRun, Observer, Progress, Speedup,
+    ANSWER_WITHIN, Conducted, CoordinatorError, LiveFacts, LiveRun, Observer, Progress, Speedup,
 };
 use dormouse_policies::Scheduler;
 use dormouse_units::{Span, Time};
@@ -15,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::attend::{Attendance, attend, runtime};
 use super::faithful::notes;
 use super::host_load::other_load;
+use super::rehearsal::Rehearsal;
 use crate::output::{Fidelity, Header, RunLog};
 use crate::record::Record;
 
@@ -25,8 +27,8 @@ pub struct Conduct<'a> {
     pub header: &'a Header,
     /// The policy.
     pub scheduler: Box<dyn Scheduler>,
-    /// The same policy again, for the rehearsal.
-    pub rehearsal: Box<dyn Scheduler>,
+    /// What the policy wanted in virtual time.
+    pub rehearsal: Rehearsal,
     /// Where to listen.
     pub listen: SocketAddr,
     /// Workers to start on this host; the others dial from elsewhere.
@@ -52,12 +54,6 @@ pub enum LiveError {
     /// The runtime could not be made.
     #[error("cannot start the coordinator: {0}")]
     Runtime(std::io::Error),
-    /// This host can't run VMs.
-    #[error(
-        "live runs need root, for control groups and checkpoints, and this is user {0}; run it as \
-         root, or with --virtual; `dormouse doctor` says what else is needed"
-    )]
-    NoRoot(u32),
     /// The speed-up is none.
     #[error("a speed-up of {0} can't be run: it must be between 0.001 and 1,000,000")]
     Speedup(f64),
@@ -96,7 +92,7 @@ pub struct Outcome {
 ///
 /// The hosts can't hold it, or it broke. A run that was cancelled is no error: its record says so.
 pub fn conduct(conduct: Conduct<'_>, show: impl FnMut(&Progress)) -> Result<Outcome, LiveError> {
-    let runtime = runtime(conduct.local_workers)?;
+    let runtime = runtime()?;
     let header = conduct.header;
     let conducted = runtime.block_on(to_the_end(conduct, show))?;
     let (record, fidelity) = judge(header, &conducted)?;
@@ -123,7 +119,8 @@ async fn to_the_end(
     let Conduct { header, scheduler, rehearsal, listen, local_workers, out, resume } = conduct;
     let (pause, cancel) = (CancellationToken::new(), CancellationToken::new());
     let (progress, seen) = watch::channel(Progress::default());
-    let mut live = live_run(header, scheduler, rehearsal, listen, &out, progress, cancel.clone())?;
+    let mut live =
+        live_run(header, scheduler, rehearsal.demand, listen, &out, progress, cancel.clone())?;
     (live.resume, live.pause) = (resume, pause.clone());
     let bound = live.bind().await?;
     let (address, secret) = (bound.address(), bound.secret_file());
@@ -136,7 +133,7 @@ async fn to_the_end(
 fn live_run(
     header: &Header,
     scheduler: Box<dyn Scheduler>,
-    rehearsal: Box<dyn Scheduler>,
+    demand: Demand,
     listen: SocketAddr,
     out: &Path,
     progress: watch::Sender<Progress>,
@@ -155,14 +152,16 @@ fn live_run(
         listen,
         workers: live.workers,
         speedup,
-        demand_vcpus: super::demand(experiment, rehearsal),
+        demand,
         reserve: live.reserve,
         share: live.share,
         programs: live.tasks.all(&setup.bag),
+        needs_criu: experiment.needs_criu(),
         hold_checkpoints: true,
         noop: false,
         out: out.to_path_buf(),
         lost_after: Duration::from_micros(live.lost_after.as_micros()),
+        answer_within: ANSWER_WITHIN,
         limit: Time::ZERO + setup.bag.deadline.times(10) + Span::from_secs(3_600),
         observer: Observer { steps: None, progress: Some(progress) },
         cancel,

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::doctor::criu_program;
+
 /// How long workers may take to clean up and leave once the run is over.
 const LEAVE: Duration = Duration::from_secs(20);
 
@@ -97,6 +99,9 @@ impl LocalWorkers {
                 .arg(all._roots.path().join(&name))
                 .args(["--of", &count.to_string(), "--secret-file"])
                 .arg(secret)
+                // The one that doctor has looked at.
+                .arg("--criu")
+                .arg(criu_program())
                 .stdin(Stdio::null())
                 .stdout(output.try_clone()?)
                 .stderr(output);

@@ -18,7 +18,7 @@ pub use batch::{BatchConduct, conduct_batch};
 pub use conduct::{Conduct, LiveError, Outcome, conduct};
 pub use consolidation::Consolidation;
 pub use kept::{Kept, LifeErrors};
-pub use rehearsal::demand;
+pub use rehearsal::{Rehearsal, rehearse};
 pub use utilisation::measured_sharing;
 
 pub(crate) use local::{roots as folder_for_jobs, sweep};

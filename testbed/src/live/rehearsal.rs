@@ -1,10 +1,12 @@
-//! How many vCPUs an experiment may have at once: found by playing it in virtual time.
+//! What an experiment may have at once, and how long it takes: found by playing it in virtual time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use dormouse_cloud::Market;
+use dormouse_coordinator::admission::Demand;
 use dormouse_engine::{Effect, Step};
-use dormouse_policies::Scheduler;
-use dormouse_units::VmId;
+use dormouse_policies::{BagSchedulerName, Scheduler};
+use dormouse_units::{Span, Time, TypeName, VmId};
 
 use crate::experiment::Experiment;
 use crate::virtual_run::virtual_run;
@@ -13,18 +15,58 @@ use crate::virtual_run::virtual_run;
 /// and a scheduler may then want another VM or two.
 const MARGIN_PERCENT: u32 = 15;
 
-/// The most vCPUs of VMs alive and not hibernated at one time in a virtual run of the same
-/// experiment and seed, and some room. (The bound that the account's limits give would be
-/// several times that, and would make every vCPU that much slower.)
+/// What a rehearsal has shown.
+#[derive(Clone, Debug)]
+pub struct Rehearsal {
+    /// The VMs alive and not hibernated when they have most vCPUs, and some room. (The bound that
+    /// the account's limits give would be several times that, and would make every vCPU that much
+    /// slower.)
+    pub demand: Demand,
+    /// How long it takes.
+    pub takes: Span,
+}
+
+/// Rehearses an experiment: a virtual run under the same seed.
 #[must_use]
-pub fn demand(experiment: &Experiment, scheduler: Box<dyn Scheduler>) -> u32 {
-    let (mut alive, mut peak) = (Alive::default(), 0);
+pub fn rehearse(experiment: &Experiment, scheduler: Box<dyn Scheduler>) -> Rehearsal {
+    let (mut alive, mut peak, mut last) = (Alive::default(), Vec::new(), Time::ZERO);
     // A rehearsal that gets stuck has still shown what it needed until then.
     let _ = virtual_run(experiment, scheduler, |step| {
         alive.see(step);
-        peak = peak.max(alive.vcpus());
+        last = step.at;
+        if alive.vcpus() > peak.iter().sum() {
+            peak = alive.awake().collect();
+        }
     });
-    (peak * (100 + MARGIN_PERCENT)).div_ceil(100).max(1)
+    let demand = Demand { vms: with_room(peak), kinds: kinds(experiment) };
+    Rehearsal { demand, takes: last.since(Time::ZERO) }
+}
+
+/// With room for more of the same VMs, the largest that fit into it first; what is left of it is
+/// less than any of them.
+fn with_room(mut vms: Vec<u32>) -> Vec<u32> {
+    let peak: u32 = vms.iter().sum();
+    let mut room = (peak * (100 + MARGIN_PERCENT)).div_ceil(100).max(1) - peak;
+    let sizes: BTreeSet<u32> = vms.iter().copied().collect();
+    while room > 0 {
+        let vm = sizes.iter().rev().copied().find(|size| *size <= room).unwrap_or(room);
+        vms.push(vm);
+        room -= vm;
+    }
+    vms
+}
+
+/// The types that the scheduler may launch.
+fn kinds(experiment: &Experiment) -> BTreeSet<TypeName> {
+    let (config, setup) = (&experiment.scheduler, &experiment.setup);
+    if config.name == BagSchedulerName::Fifo {
+        return config.fleet.iter().map(|fleet| fleet.kind.clone()).collect();
+    }
+    let offered = setup.catalogue.types.values().filter(|kind| {
+        [Market::Spot, Market::OnDemand].into_iter().any(|market| kind.limit(market) > 0)
+            && setup.bag.tasks.iter().any(|task| task.runtime.contains_key(&kind.name))
+    });
+    offered.map(|kind| kind.name.clone()).collect()
 }
 
 #[derive(Default)]
@@ -51,7 +93,24 @@ impl Alive {
         }
     }
 
+    /// The vCPUs of each, in the order of their launch.
+    fn awake(&self) -> impl Iterator<Item = u32> + '_ {
+        self.0.values().filter(|(_, awake)| *awake).map(|(vcpus, _)| *vcpus)
+    }
+
     fn vcpus(&self) -> u32 {
-        self.0.values().filter(|(_, awake)| *awake).map(|(vcpus, _)| vcpus).sum()
+        self.awake().sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_room_is_for_more_of_the_same_vms() {
+        assert_eq!(with_room(vec![2; 10]), [vec![2; 11], vec![1]].concat());
+        assert_eq!(with_room(vec![4, 4, 2, 2, 2, 2, 8]), [4, 4, 2, 2, 2, 2, 8, 4]);
+        assert_eq!(with_room(Vec::new()), [1], "one that never launches any");
     }
 }

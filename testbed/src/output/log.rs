@@ -128,7 +128,7 @@ impl RunLog {
     pub fn read(folder: &Path) -> Result<Self, OutputError> {
         let mut log = open_log(folder)?;
         let (header, mut steps) = (log.header_as()?, Vec::<Step>::new());
-        while let Some(step) = log.next_step::<Step>()? {
+        while let Some(step) = log.next_known_step::<Step>()? {
             if step.seq != steps.len() as u64 {
                 let why = format!("step {} where {} should be", step.seq, steps.len());
                 return Err(log.damaged(why).into());

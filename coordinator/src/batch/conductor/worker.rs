@@ -6,6 +6,7 @@ use dormouse_units::{Attempt, HostId};
 use ractor::{Actor, ActorRef};
 
 use super::{BatchState, Worker};
+use crate::admission::check_criu;
 use crate::batch::MachineReport;
 use crate::batch::run::Order;
 use crate::conductor::ConductorMsg;
@@ -41,6 +42,7 @@ impl BatchState {
             let _ = session.cast(SessionMsg::Attach { connection, ack, welcome });
             return Ok(session);
         }
+        check_criu(&hello, self.plan.needs_criu).map_err(NoSession::Refused)?;
         let link = Link::default();
         let lost_after = self.plan.lost_after;
         let args = SessionArgs { host: HOST, link, conductor: myself.clone(), lost_after };

@@ -1,0 +1,75 @@
+//! Whether a worker suits a run: by what it says of itself and, where the run goes already, by what
+//! it has measured.
+
+use dormouse_cloud::Host;
+use dormouse_engine::Setup;
+use dormouse_proto::v1;
+use dormouse_units::Ppm;
+
+use super::{Demand, Room, offer, percent};
+
+/// Refuses a worker that can't take checkpoints in a run that takes some.
+///
+/// # Errors
+///
+/// Why, and what to do about it.
+pub(crate) fn check_criu(hello: &v1::Hello, needs_criu: bool) -> Result<(), String> {
+    if !needs_criu || !hello.criu_version.is_empty() {
+        return Ok(());
+    }
+    Err(format!(
+        "worker {} has no CRIU that works, and this run takes checkpoints; run scripts/get-criu \
+         there, or name one with --criu (`dormouse doctor` says what it lacks)",
+        hello.worker
+    ))
+}
+
+/// A worker that comes to a run that goes at a share already.
+#[derive(Debug)]
+pub(crate) struct Late<'a> {
+    pub(crate) room: &'a Room,
+    pub(crate) reserve: Ppm,
+    /// What was settled when the run began.
+    pub(crate) share: Ppm,
+    pub(crate) cpu_us: &'a [u64],
+    pub(crate) demand: &'a Demand,
+    pub(crate) setup: &'a Setup,
+    /// CPU time that one repetition of each task's program takes it.
+    pub(crate) repetition_us: &'a [u64],
+    pub(crate) noop: bool,
+}
+
+impl Late<'_> {
+    /// What it adds to the run.
+    ///
+    /// # Errors
+    ///
+    /// It is too slow for a task, or holds no VM: with the arithmetic.
+    pub(crate) fn admit(&self) -> Result<Host, String> {
+        let Self { room, share, setup, .. } = *self;
+        let times = self.repetition_us.iter().zip(self.cpu_us).zip(&setup.bag.tasks);
+        let mut too_slow = times.filter(|((takes, given), _)| takes > given && !self.noop);
+        if let Some(((takes, given), task)) = too_slow.next() {
+            return Err(format!(
+                "one repetition of the program of '{}' takes it {takes} µs of CPU time, but the run \
+                 gives that task {given} µs for all its work; offer a faster host",
+                task.name
+            ));
+        }
+        let bag = (!self.noop).then_some(&setup.bag);
+        let offer = offer(room, self.reserve, share, bag);
+        let kinds = self.demand.kinds.iter().filter_map(|kind| setup.catalogue.get(kind));
+        let least = kinds.map(|kind| kind.vcpus).min().unwrap_or(1);
+        if offer.vcpus < least {
+            let (cores, kept) = (f64::from(room.millicores) / 1_000.0, percent(self.reserve));
+            return Err(format!(
+                "it holds {} vCPUs ({cores} cores, {kept} % kept for agents and CRIU, {} of a core \
+                 for each; {} of memory), but the smallest VM has {least}; offer a larger host",
+                offer.vcpus,
+                share.as_f64(),
+                room.memory
+            ));
+        }
+        Ok(offer)
+    }
+}

@@ -1,0 +1,307 @@
+//! What workers were told to do and have not answered: one that beats but answers nothing would
+//! keep its tasks for good. Pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use dormouse_engine::{Command, Report};
+use dormouse_units::{Attempt, Bytes, HostId, TaskId, VmId};
+
+/// How long a worker may take to answer a command, real time, if it has no tasks. By itself it
+/// gives up a program's birth, a kill and a freeze after 10 s each, and waits for a checkpoint's
+/// turn at the coordinator for 5 minutes.
+pub const ANSWER_WITHIN: Duration = Duration::from_secs(600);
+/// How much longer it may take for each of its tasks, whose turn at CRIU may come before: it gives
+/// up a dump and a restore after 30 s each.
+const EACH_TASK: Duration = Duration::from_secs(60);
+/// And for each byte of their memory, which is copied, or comes over a slow network: bytes a second.
+const SLOWEST: u64 = 1 << 20;
+
+/// A command that has an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Asked {
+    Create,
+    Freeze,
+    Thaw,
+    Destroy,
+    Start(TaskId, Attempt),
+    Stop(TaskId, Attempt),
+}
+
+impl Asked {
+    /// Whether it waits for as long as its VM is frozen.
+    const fn rests(self) -> bool {
+        matches!(self, Self::Start(..) | Self::Stop(..))
+    }
+
+    fn words(self, vm: VmId) -> String {
+        match self {
+            Self::Create => format!("make {vm}"),
+            Self::Freeze => format!("freeze {vm}"),
+            Self::Thaw => format!("thaw {vm}"),
+            Self::Destroy => format!("destroy {vm}"),
+            Self::Start(task, attempt) => format!("start {task} ({attempt}) on {vm}"),
+            Self::Stop(task, attempt) => format!("stop {task} ({attempt}) on {vm}"),
+        }
+    }
+}
+
+/// One worker.
+#[derive(Debug, Default)]
+struct Worker {
+    /// For how long each has had no answer.
+    owed: BTreeMap<(VmId, Asked), Duration>,
+    /// The memory of each attempt that is there, or is to come.
+    attempts: BTreeMap<(VmId, TaskId, Attempt), Bytes>,
+    frozen: BTreeSet<VmId>,
+}
+
+impl Worker {
+    fn forget(&mut self, vm: VmId) {
+        self.owed.retain(|(on, _), _| *on != vm);
+        self.attempts.retain(|(on, ..), _| *on != vm);
+        self.frozen.remove(&vm);
+    }
+
+    fn ended(&mut self, vm: VmId, task: TaskId, attempt: Attempt) {
+        self.owed.remove(&(vm, Asked::Start(task, attempt)));
+        self.owed.remove(&(vm, Asked::Stop(task, attempt)));
+        self.attempts.remove(&(vm, task, attempt));
+    }
+
+    /// How long it may take.
+    fn patience(&self, within: Duration) -> Duration {
+        let memory: u64 = self.attempts.values().map(|memory| memory.get() / SLOWEST).sum();
+        let tasks = u32::try_from(self.attempts.len()).unwrap_or(u32::MAX);
+        within + EACH_TASK.saturating_mul(tasks) + Duration::from_secs(memory)
+    }
+}
+
+/// What all workers owe.
+#[derive(Debug, Default)]
+pub(crate) struct Answers {
+    workers: BTreeMap<HostId, Worker>,
+}
+
+impl Answers {
+    /// A worker is told this.
+    pub(crate) fn told(&mut self, command: &Command) {
+        let worker = self.workers.entry(command.host()).or_default();
+        let asked = match *command {
+            Command::CreateVm { vm, .. } => (vm, Asked::Create),
+            Command::FreezeVm { vm, .. } => {
+                worker.frozen.insert(vm);
+                (vm, Asked::Freeze)
+            }
+            Command::ThawVm { vm, .. } => {
+                worker.frozen.remove(&vm);
+                (vm, Asked::Thaw)
+            }
+            Command::DestroyVm { vm, .. } => {
+                // Of all that is there nothing more need be said.
+                worker.forget(vm);
+                (vm, Asked::Destroy)
+            }
+            Command::StartTask(ref start) => {
+                let of = (start.vm, start.task, start.attempt);
+                worker.attempts.insert(of, start.memory);
+                (start.vm, Asked::Start(start.task, start.attempt))
+            }
+            // Of one that has said its last word nothing more need be said.
+            Command::StopTask { vm, task, attempt, .. }
+                if worker.attempts.contains_key(&(vm, task, attempt)) =>
+            {
+                (vm, Asked::Stop(task, attempt))
+            }
+            Command::StopTask { .. } => return,
+            Command::SetMode { .. } => return,
+        };
+        worker.owed.insert(asked, Duration::ZERO);
+    }
+
+    /// A worker has said this.
+    pub(crate) fn heard(&mut self, host: HostId, report: &Report) {
+        let Some(worker) = self.workers.get_mut(&host) else { return };
+        let answered = match *report {
+            Report::VmCreated { vm } => (vm, Asked::Create),
+            Report::VmFrozen { vm, .. } => (vm, Asked::Freeze),
+            Report::VmThawed { vm, .. } => (vm, Asked::Thaw),
+            Report::TaskStarted { vm, task, attempt, .. } => (vm, Asked::Start(task, attempt)),
+            Report::TaskFinished { vm, task, attempt, .. }
+            | Report::TaskFailed { vm, task, attempt, .. }
+            | Report::TaskStopped { vm, task, attempt, .. } => {
+                return worker.ended(vm, task, attempt);
+            }
+            Report::VmDestroyed { vm } | Report::VmFailed { vm, .. } => return worker.forget(vm),
+            Report::CheckpointTaken { .. }
+            | Report::CheckpointFailed { .. }
+            | Report::Credits { .. }
+            | Report::Share { .. }
+            | Report::Ledger { .. } => return,
+        };
+        worker.owed.remove(&answered);
+    }
+
+    /// A worker is gone.
+    pub(crate) fn forget(&mut self, host: HostId) {
+        self.workers.remove(&host);
+    }
+
+    /// Looks at all that is owed, as is done every so often: who has not answered for too long, and
+    /// what. Time is counted in these looks, not read off a clock: a coordinator that was starved
+    /// itself has missed as many of them.
+    pub(crate) fn look(&mut self, every: Duration, within: Duration) -> Vec<(HostId, String)> {
+        let mut late = Vec::new();
+        for (&host, worker) in &mut self.workers {
+            let patience = worker.patience(within);
+            for ((vm, asked), waited) in &mut worker.owed {
+                if !(asked.rests() && worker.frozen.contains(vm)) {
+                    *waited += every;
+                }
+            }
+            let longest = worker.owed.iter().max_by_key(|(_, waited)| **waited);
+            let Some((&(vm, asked), _)) = longest.filter(|(_, waited)| **waited > patience) else {
+                continue;
+            };
+            let (what, s) = (asked.words(vm), patience.as_secs());
+            late.push((host, format!("it was told to {what} and has not answered for {s} s")));
+        }
+        late
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dormouse_policies::{CheckpointPlan, Mode};
+    use dormouse_units::{Ppm, Span};
+
+    use super::*;
+
+    const HOST: HostId = HostId::new(3);
+    const VM: VmId = VmId::new(7);
+    const WITHIN: Duration = Duration::from_secs(10);
+
+    fn start(task: u32, memory: u64) -> Command {
+        Command::StartTask(dormouse_engine::StartTask {
+            host: HOST,
+            vm: VM,
+            task: TaskId::new(task),
+            attempt: Attempt::new(1),
+            memory: Bytes::new(memory),
+            runtime: Span::from_secs(1),
+            from: None,
+            from_attempt: Attempt::new(1),
+            checkpoints: CheckpointPlan::default(),
+            mode: Mode::Burst,
+        })
+    }
+
+    fn started(task: u32) -> Report {
+        let (task, attempt, done) = (TaskId::new(task), Attempt::new(1), Ppm::ZERO);
+        Report::TaskStarted { vm: VM, task, attempt, done, real_took_us: 1 }
+    }
+
+    fn failed(task: u32) -> Report {
+        let (task, attempt, why) = (TaskId::new(task), Attempt::new(1), String::new());
+        Report::TaskFailed { vm: VM, task, attempt, why, real_cpu_us: 0 }
+    }
+
+    /// After how many looks, a second each, it is given up, and why.
+    fn given_up(answers: &mut Answers, most: u32) -> Option<(u32, String)> {
+        (1..=most).find_map(|n| {
+            let (host, why) = answers.look(Duration::from_secs(1), WITHIN).pop()?;
+            assert_eq!(host, HOST);
+            Some((n, why))
+        })
+    }
+
+    #[test]
+    fn a_command_without_an_answer_is_noticed_in_time() {
+        for command in [
+            Command::FreezeVm { host: HOST, vm: VM },
+            Command::ThawVm { host: HOST, vm: VM },
+            Command::DestroyVm { host: HOST, vm: VM },
+        ] {
+            let mut answers = Answers::default();
+            answers.told(&command);
+            let (after, why) = given_up(&mut answers, 99).expect("nobody answers");
+            assert_eq!(after, 11, "{command:?}");
+            assert!(why.contains("vm7 and has not answered for 10 s"), "{why}");
+        }
+    }
+
+    #[test]
+    fn an_answered_command_is_no_longer_waited_for() {
+        let freeze = Command::FreezeVm { host: HOST, vm: VM };
+        let mut answers = Answers::default();
+        answers.told(&freeze);
+        assert_eq!(given_up(&mut answers, 8), None);
+        answers.heard(HOST, &Report::VmFrozen { vm: VM, real_took_us: 1 });
+        assert_eq!(given_up(&mut answers, 99), None);
+        // Nor what a host that is gone was told.
+        answers.told(&freeze);
+        answers.forget(HOST);
+        assert_eq!(given_up(&mut answers, 99), None);
+    }
+
+    #[test]
+    fn a_start_may_take_as_long_as_all_tasks_of_its_worker_take_at_criu() {
+        let mut answers = Answers::default();
+        answers.told(&start(1, 0));
+        answers.heard(HOST, &started(1));
+        answers.told(&start(2, 100 << 20));
+        // Ten seconds, a minute for either task, a second for each of 100 MiB.
+        let (after, why) = given_up(&mut answers, 999).expect("it never starts");
+        assert_eq!(after, 231);
+        assert!(why.contains("start task2"), "{why}");
+        // What comes to an end unasked is an answer, too, and takes no turn any more.
+        answers.heard(HOST, &failed(2));
+        assert_eq!(given_up(&mut answers, 999), None);
+        answers.heard(HOST, &failed(1));
+        answers.told(&Command::FreezeVm { host: HOST, vm: VM });
+        assert_eq!(given_up(&mut answers, 99).map(|(after, _)| after), Some(11));
+    }
+
+    #[test]
+    fn what_is_to_happen_on_a_frozen_vm_waits_for_its_thaw() {
+        let mut answers = Answers::default();
+        answers.told(&start(1, 0));
+        answers.told(&Command::FreezeVm { host: HOST, vm: VM });
+        answers.heard(HOST, &Report::VmFrozen { vm: VM, real_took_us: 1 });
+        assert_eq!(given_up(&mut answers, 9_999), None);
+        answers.told(&Command::ThawVm { host: HOST, vm: VM });
+        answers.heard(HOST, &Report::VmThawed { vm: VM, real_took_us: 1 });
+        assert_eq!(given_up(&mut answers, 999).map(|(after, _)| after), Some(71));
+    }
+
+    #[test]
+    fn a_stop_is_answered_by_any_end_of_the_attempt() {
+        let stop = Command::StopTask {
+            host: HOST,
+            vm: VM,
+            task: TaskId::new(1),
+            attempt: Attempt::new(1),
+            keep: true,
+        };
+        let mut answers = Answers::default();
+        answers.told(&start(1, 0));
+        answers.heard(HOST, &started(1));
+        answers.told(&stop);
+        let (after, why) = given_up(&mut answers, 999).expect("it never stops");
+        assert!(after == 71 && why.contains("stop task1"), "{after}: {why}");
+        answers.heard(HOST, &failed(1));
+        assert_eq!(given_up(&mut answers, 999), None);
+        // It crossed with that.
+        answers.told(&stop);
+        assert_eq!(given_up(&mut answers, 999), None);
+    }
+
+    #[test]
+    fn of_a_vm_that_is_destroyed_only_that_is_waited_for() {
+        let mut answers = Answers::default();
+        answers.told(&start(1, 0));
+        answers.told(&Command::DestroyVm { host: HOST, vm: VM });
+        answers.heard(HOST, &Report::VmDestroyed { vm: VM });
+        assert_eq!(given_up(&mut answers, 999), None);
+    }
+}

@@ -1,0 +1,35 @@
+//! Workers that come when the run goes already.
+
+use dormouse_units::HostId;
+
+use super::ConductorState;
+use crate::admission::Late;
+use crate::roster::Standing;
+
+impl ConductorState {
+    /// A worker that has measured comes late: it becomes part of the run if it suits it.
+    pub(super) fn join_late(&mut self, host: HostId) {
+        let Some(entry) = self.roster.get(host) else { return };
+        let Standing::Ready { repetition_us } = &entry.standing else { return };
+        let admitted = Late {
+            room: &entry.room,
+            reserve: self.plan.reserve,
+            share: self.facts.share,
+            cpu_us: &self.facts.cpu_us,
+            demand: &self.plan.demand,
+            setup: self.run.setup(),
+            repetition_us: &self.plan.per_task(repetition_us),
+            noop: self.plan.noop,
+        }
+        .admit();
+        match admitted {
+            Ok(_) => self.join(host),
+            Err(why) => {
+                self.lose(host, why.clone());
+                if let Some(entry) = self.roster.get_mut(host) {
+                    entry.standing = Standing::Unfit { why };
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Which workers a run takes, and which it sends away.
+#![allow(
+    clippy::allow_attributes,
+    clippy::unwrap_used,
+    missing_docs,
+    reason = "tests panic where they fail"
+)]
+
+mod common;
+
+use common::*;
+use dormouse_proto::v1;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_without_criu_is_refused_where_tasks_are_checkpointed() {
+    let dir = tempfile::tempdir().unwrap();
+    let coordinator =
+        Under::start(dormouse_coordinator::LiveRun { needs_criu: true, ..live(1, 1, dir.path()) })
+            .await;
+    let no = FakeWorker::new("bare", 1, &coordinator.at).connect().await.unwrap_err();
+    assert_eq!(no.code(), tonic::Code::AlreadyExists, "{no}");
+    for words in ["worker bare has no CRIU", "checkpoints", "scripts/get-criu"] {
+        assert!(no.message().contains(words), "no '{words}' in: {no}");
+    }
+    let mut worker = FakeWorker::new("w", 1, &coordinator.at);
+    worker.criu = "4.1".to_owned();
+    worker.join().await;
+    assert!(matches!(worker.obey().await, Said::Goodbye(v1::Goodbye { over: true, .. })));
+    let done = coordinator.outcome().await.unwrap();
+    assert_eq!((done.run.unfinished(), done.facts.hosts.len()), (0, 1));
+}
+
+/// A run of one task that has begun, on a worker that holds one vCPU for each of its cores.
+async fn begun(dir: &std::path::Path) -> (Under, FakeWorker, u32) {
+    let mut live = live(1, 1, dir);
+    live.noop = false;
+    let coordinator = Under::start(live).await;
+    let mut first = FakeWorker::new("first", 1, &coordinator.at);
+    first.join().await;
+    let vm = created(&first.commands().await);
+    (coordinator, first, vm)
+}
+
+/// A late worker, what it says that a repetition takes, and what it is told then.
+async fn comes_late(mut worker: FakeWorker, repetition_us: u64) -> (FakeWorker, Said) {
+    worker.connect().await.unwrap();
+    assert_eq!(worker.welcome().await.programs.len(), 1);
+    let repetition_us = vec![repetition_us];
+    worker.report(v1::report::Report::Ready(v1::Ready { repetition_us })).await;
+    let said = loop {
+        let said = worker.hear_message().await;
+        match said {
+            Some(said) => break said,
+            // It is on record: it was taken.
+            None if worker.acked > 0 => break Said::Ended(None),
+            None => {}
+        }
+    };
+    (worker, said)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_late_worker_that_does_not_suit_the_run_is_sent_away_for_good_with_the_reason() {
+    let dir = tempfile::tempdir().unwrap();
+    let (coordinator, mut first, vm) = begun(dir.path()).await;
+    // A core × 100 s / 30 is what the task is given in all.
+    let slow = FakeWorker::new("slow", 1, &coordinator.at);
+    let mut small = FakeWorker::new("small", 1, &coordinator.at);
+    small.millicores = 900;
+    let (_, said) = comes_late(slow, 3_333_334).await;
+    let Said::Goodbye(v1::Goodbye { why, over: false }) = said else { panic!("{said:?}") };
+    for words in ["'t' takes it 3333334 µs", "gives that task 3333333 µs", "faster"] {
+        assert!(why.contains(words), "no '{words}' in: {why}");
+    }
+    let (_, said) = comes_late(small, 1).await;
+    let Said::Goodbye(v1::Goodbye { why, over: false }) = said else { panic!("{said:?}") };
+    for words in ["holds 0 vCPUs (0.9 cores", "the smallest VM has 1"] {
+        assert!(why.contains(words), "no '{words}' in: {why}");
+    }
+    // In another life neither is better.
+    for (name, word) in [("slow", "3333334"), ("small", "0 vCPUs")] {
+        let no = FakeWorker::new(name, 2, &coordinator.at).connect().await.unwrap_err();
+        assert!(no.code() == tonic::Code::AlreadyExists && no.message().contains(word), "{no}");
+    }
+    let (_fit, said) = comes_late(FakeWorker::new("fit", 1, &coordinator.at), 3_333_333).await;
+    assert!(matches!(said, Said::Ended(None)), "{said:?}");
+    first.report(vm_created(vm)).await;
+    assert!(matches!(first.obey().await, Said::Goodbye(v1::Goodbye { over: true, .. })));
+    let done = coordinator.outcome().await.unwrap();
+    let names: Vec<_> = done.facts.hosts.iter().map(|host| &host.name[..4]).collect();
+    assert_eq!((done.run.unfinished(), &names[..]), (0, &["firs", "fit@"][..]));
+    assert_eq!(done.run.counts().hosts_lost, 0);
+}

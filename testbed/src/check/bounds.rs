@@ -1,0 +1,53 @@
+//! What no time in a log can be.
+
+use dormouse_engine::{Event, Report, Setup, Step};
+use dormouse_units::{Span, Time};
+
+/// Longer than anything a machine reports the real time of: a year.
+const MOST_REAL_US: u64 = 365 * 86_400 * 1_000_000;
+
+/// Until when a run can go: as virtual runs do, a hundred deadlines and a day, and for as long as
+/// it stood without a coordinator.
+#[derive(Clone, Debug)]
+pub(super) struct Bounds {
+    latest: Time,
+}
+
+impl Bounds {
+    pub(super) fn of(setup: &Setup) -> Self {
+        Self { latest: Time::ZERO + setup.bag.deadline.times(100) + Span::from_secs(86_400) }
+    }
+
+    /// What of the times of a step can't be.
+    pub(super) fn broken_by(&mut self, step: &Step) -> Option<String> {
+        if let Event::Resumed { outage, away_real_us } = step.event {
+            if away_real_us > MOST_REAL_US {
+                return Some(format!("it was away for {away_real_us} µs, more than a year"));
+            }
+            self.latest += outage;
+        }
+        if step.at > self.latest {
+            let latest = self.latest;
+            return Some(format!("its time is past any end of this run, {latest} at the latest"));
+        }
+        let Event::Machine { report, .. } = &step.event else { return None };
+        let us = real_us(report).into_iter().find(|us| *us > MOST_REAL_US)?;
+        Some(format!("{us} µs of real time are reported, more than a year"))
+    }
+}
+
+/// The lengths of real time in a report.
+fn real_us(report: &Report) -> Vec<u64> {
+    match *report {
+        Report::VmFrozen { real_took_us, .. }
+        | Report::VmThawed { real_took_us, .. }
+        | Report::TaskStarted { real_took_us, .. } => vec![real_took_us],
+        Report::TaskFinished { real_cpu_us, .. }
+        | Report::TaskFailed { real_cpu_us, .. }
+        | Report::TaskStopped { real_cpu_us, .. } => vec![real_cpu_us],
+        Report::CheckpointTaken {
+            real_held_us, real_dump_us, real_owed_us, real_criu_us, ..
+        } => vec![real_held_us, real_dump_us, real_owed_us, real_criu_us],
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,104 @@
+//! How long a live run takes, said as it begins. One that takes for ever is refused, unless that is
+//! meant.
+
+use dormouse_batch::Submission;
+use dormouse_units::{Span, Time};
+
+use super::failure::Failure;
+
+/// Longer than this, in real time, a run has to be meant to take.
+const LONGEST_S: f64 = 12.0 * 3_600.0;
+
+/// How long a live run takes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Duration {
+    /// How exactly that is known.
+    pub(super) how: &'static str,
+    /// Emulated time.
+    pub(super) emulated: Span,
+    /// Emulated seconds per real second.
+    pub(super) speedup: f64,
+}
+
+impl Duration {
+    /// In words; a refusal, unless it is meant, if that is very long.
+    pub(super) fn check(&self, name: &str, fewer: &str, long: bool) -> Result<String, Failure> {
+        let Self { how, emulated, speedup } = *self;
+        let emulated_s = emulated.as_secs_f64();
+        let real_s = emulated_s / speedup;
+        let (real, emulated) = (words(real_s), words(emulated_s));
+        let takes = format!("{how} {real} of real time: {emulated} at a speed-up of {speedup}");
+        if long || real_s <= LONGEST_S {
+            return Ok(format!("it takes {takes}"));
+        }
+        Err(Failure::BadInput(format!(
+            "{name}: it would take {takes}, more than {}; use a larger --speedup or fewer {fewer}, \
+             or --allow-long if that is meant",
+            words(LONGEST_S)
+        )))
+    }
+}
+
+/// How long so many jobs take at least on so many processors.
+pub(super) fn of_jobs(jobs: &[Submission], processors: u32) -> Span {
+    let alone = jobs.iter().map(|job| (job.submitted + job.runtime).since(Time::ZERO)).max();
+    let work = |job: &Submission| u128::from(job.runtime.as_micros()) * u128::from(job.processes);
+    let together = jobs.iter().map(work).sum::<u128>() / u128::from(processors.max(1));
+    let together = Span::from_micros(u64::try_from(together).unwrap_or(u64::MAX));
+    alone.unwrap_or_default().max(together)
+}
+
+/// A length of time in the unit that fits it.
+fn words(s: f64) -> String {
+    match s {
+        s if s >= 2.0 * 86_400.0 => format!("{:.1} days", s / 86_400.0),
+        s if s >= 2.0 * 3_600.0 => format!("{:.1} hours", s / 3_600.0),
+        s if s >= 120.0 => format!("{:.1} minutes", s / 60.0),
+        s => format!("{s:.0} seconds"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dormouse_batch::Usage;
+    use dormouse_units::Ppm;
+
+    use super::*;
+
+    fn job(submitted_s: u64, processes: u32, runtime_s: u64) -> Submission {
+        let runtime = Span::from_secs(runtime_s);
+        let (submitted, usage) = (Time::from_secs(submitted_s), Usage::each(vec![Ppm::ONE]));
+        Submission { number: 1, submitted, processes, runtime, estimate: runtime, usage }
+    }
+
+    #[test]
+    fn jobs_take_until_the_last_has_run_and_as_long_as_all_their_work() {
+        assert_eq!(of_jobs(&[], 4), Span::ZERO);
+        assert_eq!(of_jobs(&[job(0, 1, 500), job(100, 2, 50)], 4), Span::from_secs(500));
+        assert_eq!(of_jobs(&[job(0, 1, 500), job(900, 2, 50)], 4), Span::from_secs(950));
+        assert_eq!(of_jobs(&[job(0, 4, 500), job(0, 2, 400)], 4), Span::from_secs(700));
+    }
+
+    #[test]
+    fn what_takes_days_has_to_be_meant() {
+        let takes = |days: u64| Duration {
+            how: "at least",
+            emulated: Span::from_secs(days * 86_400),
+            speedup: 30.0,
+        };
+        let text = takes(15).check("x", "jobs", false).expect("it is said");
+        assert_eq!(
+            text,
+            "it takes at least 12.0 hours of real time: 15.0 days at a speed-up of 30"
+        );
+        let Err(Failure::BadInput(no)) = takes(960).check("x", "jobs", false) else {
+            panic!("it takes 32 days")
+        };
+        for words in
+            ["x: it would take at least 32.0 days", "--speedup", "fewer jobs", "--allow-long"]
+        {
+            assert!(no.contains(words), "no '{words}' in: {no}");
+        }
+        assert!(takes(960).check("x", "jobs", true).is_ok());
+    }
+}
