@@ -26,6 +26,8 @@ enum Asked {
     Destroy,
     Start(TaskId, Attempt),
     Stop(TaskId, Attempt),
+    Promote(TaskId, Attempt),
+    Move(TaskId, Attempt),
 }
 
 impl Asked {
@@ -42,6 +44,8 @@ impl Asked {
             Self::Destroy => format!("destroy {vm}"),
             Self::Start(task, attempt) => format!("start {task} ({attempt}) on {vm}"),
             Self::Stop(task, attempt) => format!("stop {task} ({attempt}) on {vm}"),
+            Self::Promote(task, attempt) => format!("promote {task} ({attempt}) on {vm}"),
+            Self::Move(task, attempt) => format!("move {task} ({attempt}) on {vm}"),
         }
     }
 }
@@ -64,8 +68,9 @@ impl Worker {
     }
 
     fn ended(&mut self, vm: VmId, task: TaskId, attempt: Attempt) {
-        self.owed.remove(&(vm, Asked::Start(task, attempt)));
-        self.owed.remove(&(vm, Asked::Stop(task, attempt)));
+        for asked in [Asked::Start, Asked::Stop, Asked::Promote, Asked::Move] {
+            self.owed.remove(&(vm, asked(task, attempt)));
+        }
         self.attempts.remove(&(vm, task, attempt));
     }
 
@@ -103,9 +108,9 @@ impl Answers {
                 (vm, Asked::Destroy)
             }
             Command::StartTask(ref start) => {
-                let of = (start.vm, start.task, start.attempt);
-                worker.attempts.insert(of, start.memory);
-                (start.vm, Asked::Start(start.task, start.attempt))
+                let vm = start.seats.vm;
+                worker.attempts.insert((vm, start.task, start.attempt), start.memory);
+                (vm, Asked::Start(start.task, start.attempt))
             }
             // Of one that has said its last word nothing more need be said.
             Command::StopTask { vm, task, attempt, .. }
@@ -114,6 +119,8 @@ impl Answers {
                 (vm, Asked::Stop(task, attempt))
             }
             Command::StopTask { .. } => return,
+            Command::PromoteTask { vm, task, attempt, .. } => (vm, Asked::Promote(task, attempt)),
+            Command::MoveTask { vm, task, attempt, .. } => (vm, Asked::Move(task, attempt)),
             Command::SetMode { .. } => return,
         };
         worker.owed.insert(asked, Duration::ZERO);
@@ -127,6 +134,8 @@ impl Answers {
             Report::VmFrozen { vm, .. } => (vm, Asked::Freeze),
             Report::VmThawed { vm, .. } => (vm, Asked::Thaw),
             Report::TaskStarted { vm, task, attempt, .. } => (vm, Asked::Start(task, attempt)),
+            Report::TaskPromoted { vm, task, attempt, .. } => (vm, Asked::Promote(task, attempt)),
+            Report::TaskMoved { vm, task, attempt, .. } => (vm, Asked::Move(task, attempt)),
             Report::TaskFinished { vm, task, attempt, .. }
             | Report::TaskFailed { vm, task, attempt, .. }
             | Report::TaskStopped { vm, task, attempt, .. } => {
@@ -137,6 +146,7 @@ impl Answers {
             | Report::CheckpointFailed { .. }
             | Report::Credits { .. }
             | Report::Share { .. }
+            | Report::JobAccount { .. }
             | Report::Ledger { .. } => return,
         };
         worker.owed.remove(&answered);
@@ -172,8 +182,7 @@ impl Answers {
 
 #[cfg(test)]
 mod tests {
-    use dormouse_policies::{CheckpointPlan, Mode};
-    use dormouse_units::{Ppm, Span};
+    use dormouse_units::{Mode, Ppm, Seats, Span};
 
     use super::*;
 
@@ -184,15 +193,17 @@ mod tests {
     fn start(task: u32, memory: u64) -> Command {
         Command::StartTask(dormouse_engine::StartTask {
             host: HOST,
-            vm: VM,
+            seats: Seats::first_free(VM),
             task: TaskId::new(task),
             attempt: Attempt::new(1),
             memory: Bytes::new(memory),
             runtime: Span::from_secs(1),
             from: None,
             from_attempt: Attempt::new(1),
-            checkpoints: CheckpointPlan::default(),
+            checkpoints: Vec::new(),
+            checkpoint_cost: Span::ZERO,
             mode: Mode::Burst,
+            job: None,
         })
     }
 

@@ -95,22 +95,23 @@ fn who(assigned: Option<&Assigned>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use dormouse_policies::{CheckpointPlan, Mode};
-    use dormouse_units::{Bytes, CheckpointSeq, Ppm, Span, VmId};
+    use dormouse_units::{Bytes, CheckpointSeq, Mode, Ppm, Seats, Span, VmId};
 
     use super::*;
 
     fn start(host: u32, task: u32, attempt: Attempt, from: Option<u32>) -> StartTask {
         StartTask {
             host: HostId::new(host),
-            vm: VmId::new(1),
+            seats: Seats::first_free(VmId::new(1)),
             task: TaskId::new(task),
             attempt,
             memory: Bytes::ZERO,
             runtime: Span::ZERO,
             from: from.map(|seq| (CheckpointSeq::new(seq), Ppm::ZERO)),
             from_attempt: Attempt::default(),
-            checkpoints: CheckpointPlan { count: 0, cost: Span::ZERO },
+            checkpoints: Vec::new(),
+            checkpoint_cost: Span::ZERO,
+            job: None,
             mode: Mode::Burst,
         }
     }

@@ -84,6 +84,10 @@ impl DilatedClock {
         self.origin.get_or_insert_with(Instant::now);
     }
 
+    pub(crate) const fn is_running(&self) -> bool {
+        self.origin.is_some()
+    }
+
     pub(crate) fn now(&self) -> Time {
         self.at(Instant::now())
     }

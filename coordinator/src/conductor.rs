@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use dormouse_engine::{Command, Event, Run, Step};
 use dormouse_policies::Notice;
+use dormouse_policies::batch::Submission;
 use dormouse_proto::v1;
 use dormouse_units::{HostId, Span, Time, VmId};
 use ractor::rpc::CallResult;
@@ -18,7 +19,7 @@ use crate::admission::Room;
 use crate::answers::Answers;
 use crate::assignments::Assignments;
 use crate::clock::{Clock, ClockMsg, DilatedClock};
-use crate::journal::{Batch, JournalMsg, Line, Release};
+use crate::journal::{Batch, JournalMsg, Release};
 use crate::link::Owed;
 use crate::live::{Plan, Progress};
 use crate::outage::{self, Anchor, Back};
@@ -34,12 +35,16 @@ use inbox::{Arrived, Inbox};
 mod explain;
 mod hosts;
 mod inbox;
+mod jobs;
 mod late;
 
 /// How long the workers may take to clean up after the run.
 const CLEAN_UP: Duration = Duration::from_secs(10);
 /// How far behind the clock the conductor listens: by then it has heard of all that was due.
 pub(crate) const BEHIND: Duration = Duration::from_millis(25);
+/// The same of a run with parallel jobs: they are kept a little ahead, so that their ends are
+/// reported by then, and a decision made late changes what others are due.
+const BEHIND_JOBS: Duration = Duration::from_millis(5);
 /// What comes later than this after it was due happened when it came.
 pub const LATEST: Duration = Duration::from_millis(100);
 /// How often the log says what the clock shows beside the wall clock.
@@ -108,6 +113,8 @@ pub(crate) struct ConductorArgs {
     /// The header, for a log that has none yet.
     pub(crate) header: Option<Value>,
     pub(crate) hosts: Vec<RestoredHost>,
+    /// Parallel jobs, in order of submission.
+    pub(crate) submissions: Vec<Submission>,
     /// What they owe.
     pub(crate) answers: Answers,
     pub(crate) journal: ActorRef<JournalMsg>,
@@ -130,6 +137,8 @@ pub(crate) struct ConductorState {
     last: Time,
     begun: bool,
     loads: Loads,
+    /// Parallel jobs, in order of submission.
+    submissions: Vec<Submission>,
     inbox: Inbox,
     answers: Answers,
     roster: Roster,
@@ -160,9 +169,13 @@ impl ConductorState {
     }
 
     /// How far behind the clock it listens.
-    const fn behind(&self) -> Duration {
+    fn behind(&self) -> Duration {
         // Where nothing is emulated but the dispatch, nothing has a time of its own.
-        if self.plan.noop { Duration::ZERO } else { BEHIND }
+        match (self.plan.noop, self.run.setup().jobs.is_some()) {
+            (true, _) => Duration::ZERO,
+            (false, true) => BEHIND_JOBS,
+            (false, false) => BEHIND,
+        }
     }
 
     /// All that was due a moment ago is heard, unless something that was decided on before is still
@@ -185,9 +198,14 @@ impl ConductorState {
             let until = just_before.map_or(until, |at| at.min(until));
             let tick = self.run.next_wakeup().filter(|at| *at <= until && ticked != Some(*at));
             let first = self.inbox.first_due();
+            let submission = self.next_submission().filter(|at| *at <= until);
             if let Some(at) = tick.filter(|at| first.is_none_or(|due| *at <= due)) {
                 ticked = Some(at);
                 self.feed(at, Event::Tick);
+            } else if let Some(at) = submission.filter(|at| first.is_none_or(|due| *at <= due)) {
+                self.submit(at);
+            } else if let Some(at) = self.instant_over(until) {
+                self.feed(at, Event::InstantOver);
             } else if let Some((due, arrived)) = self.inbox.pop_due(until) {
                 self.hear(due, arrived);
             } else {
@@ -276,6 +294,7 @@ impl ConductorState {
         let (step, commands) = self.run.handle(self.last, event);
         self.facts.see(&step);
         self.forget_checkpoints(&step);
+        self.start_clock(&step);
         for command in commands {
             let host = command.host();
             if let Command::CreateVm { vm, .. } = command {
@@ -284,19 +303,19 @@ impl ConductorState {
             if let Command::StartTask(start) = &command {
                 self.assignments.told(start);
             }
-            self.inbox.decided(&command, self.last);
+            self.told(&command);
             self.answers.told(&command);
             let command = self.loads.command(command, Some(self.last));
             self.outgoing.entry(host).or_default().push(Owed { command, since });
         }
         self.forget_attempts();
-        self.batch.steps.push(Line::Bag(Box::new(step)));
+        self.batch.steps.push(step);
     }
 
     /// An attempt that has ended, or was given up, stores and fetches nothing any more.
     fn forget_attempts(&self) {
         self.assignments.keep(|task, attempt| {
-            let record = self.run.tasks().get(task.get() as usize);
+            let record = self.run.tasks().get(task);
             record.is_some_and(|it| it.attempt == attempt && it.vm().is_some())
         });
     }
@@ -348,6 +367,7 @@ impl ConductorState {
     /// The header with what only the live run knows.
     fn with_live(&self, mut header: Value) -> Value {
         if let Some(map) = header.as_object_mut() {
+            let phase_us = self.loads.parallel.map(|programs| outage::micros(programs.phase));
             map.insert(
                 "live".to_owned(),
                 json!({
@@ -356,6 +376,7 @@ impl ConductorState {
                     "share_ppm": self.facts.share,
                     "reserve_ppm": self.plan.reserve,
                     "demand_vcpus": self.plan.demand.vcpus(),
+                    "phase_us": phase_us,
                 }),
             );
         }
@@ -365,8 +386,9 @@ impl ConductorState {
     /// Sets the alarm for what is due next: a report, what the run wants, or the time limit.
     fn arm(&mut self) {
         let limit = (self.begun && self.run.over().is_none()).then_some(self.plan.limit);
-        let all = [self.inbox.first_due(), self.run.next_wakeup(), limit];
-        let next = all.into_iter().flatten().min();
+        let own = [self.run.next_wakeup(), self.next_submission(), self.run.instant()];
+        let all = own.into_iter().chain([self.inbox.first_due(), limit]);
+        let next = all.flatten().min();
         let mut wanted = next.and_then(|at| self.clock.instant_of(at)).map(|at| at + self.behind());
         if let Some(since) = self.inbox.under_way_since(Time::ZERO)
             && next.is_some_and(|at| at >= since)
@@ -422,14 +444,14 @@ impl ConductorState {
     }
 
     fn progress(&self) -> Progress {
-        let tasks = self.run.tasks().len();
+        let tasks = self.run.setup().bag.tasks.len() + self.submissions.len();
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         Progress {
             now: self.run.over().unwrap_or_else(|| self.clock.now()),
             begun: self.begun,
             tasks: count(tasks),
-            completed: count(tasks - self.run.unfinished()),
-            running: count(self.run.tasks().iter().filter(|t| t.vm().is_some()).count()),
+            completed: u32::try_from(self.run.tasks().finished()).unwrap_or(u32::MAX),
+            running: count(self.run.tasks().on_vms()),
             vms: count(self.run.provider().vms().filter(|(_, vm)| vm.is_alive()).count()),
             workers: count(self.roster.alive()),
             workers_wanted: self.plan.workers,
@@ -483,8 +505,12 @@ impl Actor for Conductor {
         if restored {
             clock.run();
         }
-        let loads =
-            Loads { programs: args.plan.programs.clone(), cpu_us: args.facts.cpu_us.clone() };
+        let loads = Loads {
+            programs: args.plan.programs.clone(),
+            cpu_us: args.facts.cpu_us.clone(),
+            parallel: args.plan.parallel(args.facts.share),
+            two_tier: BTreeSet::new(),
+        };
         let mut vms = BTreeSet::new();
         for host in args.hosts.iter().filter(|h| h.lost.is_none()) {
             vms.extend(args.run.provider().vms().filter_map(|(id, vm)| {
@@ -501,6 +527,7 @@ impl Actor for Conductor {
             last: args.last,
             begun: restored,
             loads,
+            submissions: args.submissions,
             inbox: Inbox::default(),
             answers: args.answers,
             roster: Roster::default(),

@@ -8,6 +8,10 @@ use dormouse_policies::Notice;
 use dormouse_proto::v1;
 use dormouse_units::{Bytes, CheckpointSeq, HostId, Ppm, Span, TaskId, Time, VmId};
 
+pub use jobs::{JobFacts, MoveFact};
+
+mod jobs;
+
 /// What was measured in a live run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LiveFacts {
@@ -40,6 +44,8 @@ pub struct LiveFacts {
     pub clock_late_us: u64,
     /// The longest that the journal took to make a step durable, real microseconds.
     pub journal_late_us: u64,
+    /// What was measured of parallel jobs; nothing in a run without any.
+    pub jobs: JobFacts,
     /// The last launch that was refused, and why.
     pub last_refusal: Option<String>,
     /// The last attempt that failed, and why.
@@ -157,8 +163,15 @@ impl LiveFacts {
                 outage: *outage,
                 away_real_us: *away_real_us,
             }),
-            Event::Begin | Event::Tick | Event::Cancel { .. } | Event::Clock { .. } => {}
+            Event::Begin
+            | Event::Tick
+            | Event::Submitted { .. }
+            | Event::AllSubmitted
+            | Event::InstantOver
+            | Event::Cancel { .. }
+            | Event::Clock { .. } => {}
         }
+        self.jobs.see(step);
         for effect in &step.effects {
             let (vm, asked, resume) = match *effect {
                 Effect::VmHibernated { vm, asked } => (vm, asked, false),

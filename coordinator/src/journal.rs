@@ -6,12 +6,10 @@ use std::time::Instant;
 use dormouse_engine::Step;
 use dormouse_log::{LogError, LogWriter};
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
-use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::CoordinatorError;
-use crate::batch::BatchStep;
 use crate::link::Owed;
 use crate::punctuality::Punctuality;
 use crate::session::SessionMsg;
@@ -25,20 +23,12 @@ pub(crate) struct Release {
     pub(crate) durable: u64,
 }
 
-/// A line of the log: a step of either kind of run.
-#[derive(Debug, Serialize)]
-#[serde(untagged)]
-pub(crate) enum Line {
-    Bag(Box<Step>),
-    Batch(BatchStep),
-}
-
 /// Steps to be written together with what hangs on them.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     /// The first line of a new log.
     pub(crate) header: Option<Value>,
-    pub(crate) steps: Vec<Line>,
+    pub(crate) steps: Vec<Step>,
     pub(crate) releases: Vec<Release>,
     /// When the first of them was handed over.
     pub(crate) since: Option<Instant>,
@@ -141,9 +131,7 @@ impl JournalState {
         }
         if let Some(observer) = &self.observer {
             for step in batch.steps {
-                if let Line::Bag(step) = step
-                    && observer.send(*step).is_err()
-                {
+                if observer.send(step).is_err() {
                     self.observer = None;
                     break;
                 }

@@ -18,7 +18,6 @@ pub mod admission;
 mod answers;
 mod api;
 mod assignments;
-mod batch;
 mod bounds;
 mod clock;
 mod conductor;
@@ -30,6 +29,7 @@ mod live;
 mod lobby;
 mod outage;
 mod outbound;
+mod parallel;
 mod punctuality;
 mod replay;
 mod restore;
@@ -43,13 +43,12 @@ mod warden;
 mod wire;
 
 pub use answers::ANSWER_WITHIN;
-pub use batch::{
-    BatchConducted, BatchFacts, BatchLive, BatchStep, BoundBatch, JobLedger, MachineReport,
-    MoveFact, ProcessUse, phases_of,
-};
 pub use clock::Speedup;
 pub use conductor::LATEST;
 pub use error::CoordinatorError;
-pub use facts::{CheckpointCost, HostFact, HostLoad, Latency, LiveFacts, Outage, TookEffect};
+pub use facts::{
+    CheckpointCost, HostFact, HostLoad, JobFacts, Latency, LiveFacts, MoveFact, Outage, TookEffect,
+};
 pub use live::{BoundRun, Conducted, LiveRun, Observer, Progress};
+pub use parallel::phases_of;
 pub use replay::{Difference, ReplayError, ReplayReport, replay};

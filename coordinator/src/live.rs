@@ -7,7 +7,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use dormouse_engine::{Counts, Run, Setup, Step};
 use dormouse_log::LogWriter;
-use dormouse_policies::Scheduler;
+use dormouse_policies::Policy;
+use dormouse_policies::batch::Submission;
 use dormouse_proto::{Secret, v1};
 use dormouse_units::{Money, Ppm, Time};
 use serde_json::Value;
@@ -18,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use crate::admission::Demand;
 use crate::answers::Answers;
 use crate::conductor::{Conductor, ConductorArgs, ConductorState};
+use crate::parallel::Programs;
 use crate::restore::{Restored, restore};
 use crate::secret;
 use crate::stage::{Particulars, Stage};
@@ -29,7 +31,11 @@ pub struct LiveRun {
     /// What the run is made of.
     pub setup: Setup,
     /// The policy under test.
-    pub scheduler: Box<dyn Scheduler>,
+    pub policy: Box<dyn Policy>,
+    /// Parallel jobs, in order of submission, if the setup has any.
+    pub submissions: Vec<Submission>,
+    /// How long a parallel job's processes compute between two barriers, real time.
+    pub phase: Duration,
     /// What people call it.
     pub experiment: String,
     /// The first line of the event log, a JSON object; the key `live` is added to it.
@@ -141,6 +147,8 @@ pub(crate) struct Plan {
     pub(crate) reserve: Ppm,
     pub(crate) share: Option<Ppm>,
     pub(crate) programs: Vec<Vec<String>>,
+    /// How long a parallel job's processes compute between two barriers; `None`: there are none.
+    pub(crate) phase: Option<Duration>,
     pub(crate) needs_criu: bool,
     pub(crate) hold_checkpoints: bool,
     pub(crate) noop: bool,
@@ -171,6 +179,7 @@ impl Plan {
             reserve: live.reserve,
             share: live.share,
             programs: live.programs.clone(),
+            phase: live.setup.jobs.is_some().then_some(live.phase),
             needs_criu: live.needs_criu,
             hold_checkpoints: live.hold_checkpoints,
             noop: live.noop,
@@ -180,6 +189,12 @@ impl Plan {
             distinct,
             program_of,
         }
+    }
+
+    /// What makes parallel jobs, if there are any, at this share of a core per processor.
+    pub(crate) fn parallel(&self, core: Ppm) -> Option<Programs> {
+        let speedup = self.speedup;
+        self.phase.map(|phase| Programs { speedup, core, phase })
     }
 
     /// The programs every worker measures.
@@ -233,12 +248,31 @@ impl LiveRun {
             "the reserve must leave something of the hosts: it must be below 1".to_owned()
         } else if self.lost_after < Duration::from_millis(100) {
             format!("a worker silent for {:?} can't be lost: 100 ms is the least", self.lost_after)
+        } else if let Some(why) = self.wrong_job() {
+            why
         } else if !self.header.is_object() {
             "the header of its log must be a JSON object".to_owned()
         } else {
             return Ok(());
         };
         Err(CoordinatorError::Invalid { why })
+    }
+}
+
+impl LiveRun {
+    /// What is wrong with its parallel jobs.
+    fn wrong_job(&self) -> Option<String> {
+        let machine = match &self.setup.jobs {
+            Some(jobs) => self.setup.catalogue.get(&jobs.machine).map_or(0, |kind| kind.vcpus),
+            None if self.submissions.is_empty() => return None,
+            None => return Some("there are parallel jobs and no machine for them".to_owned()),
+        };
+        let refused = |job: &Submission| {
+            job.fits(machine).err().map(|why| format!("job {} can't be run: {why}", job.number))
+        };
+        let unsorted = !self.submissions.is_sorted_by_key(|job| job.submitted);
+        let unsorted = unsorted.then(|| "the jobs are not in order of submission".to_owned());
+        self.submissions.iter().find_map(refused).or(unsorted)
     }
 }
 
@@ -274,14 +308,16 @@ impl BoundRun {
         let (experiment, cancel) = (live.experiment.clone(), live.cancel.clone());
         let pause = live.pause.clone();
         let log = live.out.join(dormouse_log::FILE);
-        let tasks = u32::try_from(live.setup.bag.tasks.len()).unwrap_or(u32::MAX);
+        let entries = live.setup.bag.tasks.len() + live.submissions.len();
+        let entries = u32::try_from(entries).unwrap_or(u32::MAX);
+        let submissions = live.submissions.clone();
         let lost_after = live.lost_after;
         let (beginning, observer) = begin(live).await?;
         let run = beginning.plan.run.clone();
         let particulars = Particulars {
             run,
             experiment,
-            entries: tasks,
+            entries,
             lost_after,
             listener,
             address,
@@ -301,6 +337,7 @@ impl BoundRun {
             begun: restored.begun,
             header,
             hosts: restored.hosts,
+            submissions,
             answers: restored.answers,
             journal: stage.journal.clone(),
             punctuality: Arc::clone(&stage.punctuality),
@@ -323,7 +360,7 @@ async fn begin(live: LiveRun) -> Result<(Beginning, Observer), CoordinatorError>
         std::fs::create_dir_all(&live.out).map_err(output)?;
         let path = live.out.join(dormouse_log::FILE);
         let mut plan = Plan::new(&live, new_run_name(&live.experiment));
-        let run = Run::new(live.setup, live.scheduler);
+        let run = Run::new(live.setup, live.policy);
         let has_log = std::fs::metadata(&path).is_ok_and(|log| log.len() > 0);
         if !(live.resume && has_log) {
             let restored = Restored {

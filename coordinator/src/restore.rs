@@ -94,8 +94,10 @@ pub(crate) fn restore(
                 answers.forget(*host);
             }
             // An account is a line of its own, before the report that it came with.
-            Event::Machine { report: Report::Ledger { .. }, .. } => {}
-            Event::Machine { host, number, report } => {
+            Event::Machine {
+                report: Report::Ledger { .. } | Report::JobAccount { .. }, ..
+            } => {}
+            Event::Machine { host, number, report, .. } => {
                 answers.heard(*host, report);
                 if let Some(host) = hosts.get_mut(host) {
                     host.heard.insert(*number);
@@ -103,7 +105,12 @@ pub(crate) fn restore(
             }
             Event::Begin => begun = true,
             Event::Clock { .. } => anchor = Anchor::of(&step.event),
-            Event::Tick | Event::Cancel { .. } | Event::Resumed { .. } => {}
+            Event::Tick
+            | Event::Submitted { .. }
+            | Event::AllSubmitted
+            | Event::InstantOver
+            | Event::Cancel { .. }
+            | Event::Resumed { .. } => {}
         }
         for command in commands {
             answers.told(&command);

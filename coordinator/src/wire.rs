@@ -1,25 +1,45 @@
 //! Between the engine's words and the wire's.
 
-use crate::batch::{self, MachineReport};
+use std::collections::BTreeSet;
+
 use dormouse_cloud::Burstable;
 use dormouse_engine::{Command, Ledger, Report, StartTask};
-use dormouse_policies::Mode;
 use dormouse_proto::v1;
-use dormouse_units::{Attempt, Bytes, CheckpointSeq, Credits, Ppm, Span, TaskId, Time, VmId};
+use dormouse_units::{
+    Attempt, Bytes, CheckpointSeq, Credits, Mode, Ppm, Seats, Span, TaskId, Tier, Time, VmId,
+};
+
+use crate::parallel::{self, Programs};
 
 /// What each task is on a worker: its program, and the CPU time it is given.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Loads {
     pub(crate) programs: Vec<Vec<String>>,
     pub(crate) cpu_us: Vec<u64>,
+    /// Of a run with parallel jobs, what makes these.
+    pub(crate) parallel: Option<Programs>,
+    /// The VMs that parallel jobs run on.
+    pub(crate) two_tier: BTreeSet<VmId>,
 }
 
 impl Loads {
     /// A command as the wire has it, decided on at `at` on the run's clock, if that is known.
-    pub(crate) fn command(&self, command: Command, at: Option<Time>) -> v1::Command {
+    pub(crate) fn command(&mut self, command: Command, at: Option<Time>) -> v1::Command {
         use v1::command::Command as Wire;
         let vm_ref = |vm: VmId| v1::VmRef { vm: vm.get() };
+        let at_us = at.map(Time::as_micros);
+        let job = |vm: VmId, task: TaskId, attempt: Attempt| v1::JobRef {
+            vm: vm.get(),
+            job: task.get(),
+            attempt: attempt.get(),
+            at_us: at_us.unwrap_or_default(),
+        };
         let wire = match command {
+            Command::CreateVm { vm, vcpus, two_tier: true, .. } => {
+                self.two_tier.insert(vm);
+                let core_ppm = self.parallel.map_or(0, |programs| programs.core.get());
+                Wire::CreateMachine(v1::CreateMachine { vm: vm.get(), processors: vcpus, core_ppm })
+            }
             Command::CreateVm { vm, kind, vcpus, memory, burstable, .. } => {
                 Wire::CreateVm(v1::CreateVm {
                     vm: vm.get(),
@@ -32,13 +52,34 @@ impl Loads {
             Command::FreezeVm { vm, .. } => Wire::FreezeVm(vm_ref(vm)),
             Command::ThawVm { vm, .. } => Wire::ThawVm(vm_ref(vm)),
             Command::DestroyVm { vm, .. } => Wire::DestroyVm(vm_ref(vm)),
+            Command::StartTask(StartTask { task, attempt, seats, job: Some(of), .. }) => {
+                let Seats { vm, tier, cpus } = seats;
+                let args = self.parallel.map(|programs| programs.arguments(&of));
+                Wire::StartJob(v1::StartJob {
+                    job: Some(job(vm, task, attempt)),
+                    program: Some(v1::Program { args: args.unwrap_or_default() }),
+                    on: cpus.to_vec(),
+                    tier: tier_to_wire(tier).into(),
+                    plan: self.parallel.map(|programs| programs.plan(&of)),
+                })
+            }
             Command::StartTask(start) => Wire::StartTask(self.start(&start)),
+            Command::StopTask { vm, task, attempt, .. } if self.two_tier.contains(&vm) => {
+                Wire::KillJob(job(vm, task, attempt))
+            }
             Command::StopTask { vm, task, attempt, keep, .. } => Wire::StopTask(v1::StopTask {
                 vm: vm.get(),
                 task: task.get(),
                 attempt: attempt.get(),
                 keep,
             }),
+            Command::PromoteTask { vm, task, attempt, .. } => {
+                Wire::PromoteJob(job(vm, task, attempt))
+            }
+            Command::MoveTask { vm, task, attempt, on, .. } => {
+                let job = Some(job(vm, task, attempt));
+                Wire::MoveJob(v1::MoveJob { job, on: on.to_vec() })
+            }
             Command::SetMode { vm, task, attempt, mode, .. } => Wire::SetMode(v1::SetMode {
                 vm: vm.get(),
                 task: task.get(),
@@ -46,14 +87,15 @@ impl Loads {
                 mode: mode_to_wire(mode).into(),
             }),
         };
-        v1::Command { command: Some(wire), at_us: at.map(Time::as_micros), late_us: 0 }
+        v1::Command { command: Some(wire), at_us, late_us: 0 }
     }
 
     fn start(&self, start: &StartTask) -> v1::StartTask {
         let index = start.task.get() as usize;
         let args = self.programs.get(index).cloned().unwrap_or_default();
         v1::StartTask {
-            vm: start.vm.get(),
+            vm: start.seats.vm.get(),
+            vcpu: start.seats.cpus.first().copied(),
             task: start.task.get(),
             attempt: start.attempt.get(),
             program: Some(v1::Program { args }),
@@ -63,11 +105,18 @@ impl Loads {
             done_ppm: start.from.map_or(0, |(_, done)| done.get()),
             checkpoint: start.from.map_or(0, |(seq, _)| seq.get()),
             checkpoint_attempt: start.from.map_or(0, |_| start.from_attempt.get()),
-            checkpoints: start.checkpoints.count,
-            checkpoint_cost_us: start.checkpoints.cost.as_micros(),
+            checkpoints_ppm: start.checkpoints.iter().map(|due| due.get()).collect(),
+            checkpoint_cost_us: start.checkpoint_cost.as_micros(),
             mode: mode_to_wire(start.mode).into(),
-            tier: v1::Tier::Foreground.into(),
+            tier: tier_to_wire(start.seats.tier).into(),
         }
+    }
+}
+
+const fn tier_to_wire(tier: Tier) -> v1::Tier {
+    match tier {
+        Tier::Foreground => v1::Tier::Foreground,
+        Tier::Background => v1::Tier::Background,
     }
 }
 
@@ -94,6 +143,9 @@ pub(crate) enum Due {
     After(Span),
     /// Then.
     At(Time),
+    /// Then, which may be yet to come: a job is kept a little ahead, so that its end can be heard
+    /// of in time.
+    Ahead(Time),
 }
 
 /// A report as it was heard.
@@ -106,8 +158,6 @@ pub(crate) enum Heard {
     Report { report: Report, ledger: Option<Report>, result: Option<String>, due: Option<Due> },
     /// What else the worker's host does.
     Load(v1::HostLoad),
-    /// What a machine for parallel jobs says, and when what it reports was due.
-    Batch(MachineReport, Option<Time>),
 }
 
 /// A report in the engine's words.
@@ -189,12 +239,10 @@ pub(crate) fn heard(report: v1::Report) -> Result<Heard, String> {
         | Wire::JobKilled(_)
         | Wire::JobFinished(_)
         | Wire::JobFailed(_)) => {
-            let at = match &other {
-                Wire::JobFinished(it) => it.job.filter(|job| job.at_us > 0).map(|job| job.at_us),
-                _ => None,
-            };
-            let report = batch::heard(other)?.ok_or("it is of a kind that nobody knows")?;
-            return Ok(Heard::Batch(report, at.map(Time::from_micros)));
+            let (report, account, at) =
+                parallel::heard(other)?.ok_or("it is of a kind that nobody knows")?;
+            (ledger, due) = (account, at.map(Due::Ahead));
+            report
         }
     };
     Ok(Heard::Report { report, ledger, result, due })
@@ -216,7 +264,7 @@ fn of_ledger((vm, task, attempt): (VmId, TaskId, Attempt), of: v1::Ledger) -> Re
         real_whole_work_us: of.whole_work_us,
         real_slice_us: of.slice_us,
     };
-    Report::Ledger { vm, task, attempt, ledger }
+    Report::Ledger { vm, task, attempt, ledger: Box::new(ledger) }
 }
 
 fn of_task(of: Option<v1::TaskRef>) -> Result<(VmId, TaskId, Attempt), String> {
@@ -224,7 +272,7 @@ fn of_task(of: Option<v1::TaskRef>) -> Result<(VmId, TaskId, Attempt), String> {
     Ok((VmId::new(of.vm), TaskId::new(of.task), Attempt::new(of.attempt)))
 }
 
-fn part(ppm: u32) -> Result<Ppm, String> {
+pub(crate) fn part(ppm: u32) -> Result<Ppm, String> {
     if ppm > Ppm::ONE.get() {
         return Err(format!("{ppm} parts per million of the work are more than all of it"));
     }

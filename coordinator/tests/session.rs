@@ -15,7 +15,7 @@ use dormouse_coordinator::{CoordinatorError, replay};
 use dormouse_engine::{Effect, Event, Step};
 use dormouse_log::LogReader;
 use dormouse_proto::v1;
-use dormouse_units::Time;
+use dormouse_units::{TaskId, Time};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_task_is_done_and_the_log_replays_to_the_same_decisions() {
@@ -29,7 +29,7 @@ async fn every_task_is_done_and_the_log_replays_to_the_same_decisions() {
     let done = coordinator.outcome().await.unwrap();
     assert_eq!(done.run.unfinished(), 0);
     assert_eq!(worker.acked, worker.reports.len() as u64, "all that is durable is acknowledged");
-    assert_eq!(done.run.tasks()[7].real_cpu_us, 11);
+    assert_eq!(done.run.tasks().get(TaskId::new(7)).unwrap().real_cpu_us, 11);
     assert_eq!(done.facts.starts.len(), 200);
     let report = replay(&done.log, |_| Ok(run_again(200, 8))).unwrap();
     assert_eq!(report.difference, None);
@@ -66,7 +66,11 @@ async fn after_a_broken_connection_both_sides_say_again_what_was_not_heard() {
     assert!(goodbye.over);
     let done = coordinator.outcome().await.unwrap();
     assert_eq!((done.run.unfinished(), done.run.counts().hosts_lost), (0, 0));
-    assert_eq!(done.run.tasks()[task as usize].real_cpu_us, 11, "its report counted once");
+    assert_eq!(
+        done.run.tasks().get(TaskId::new(task)).unwrap().real_cpu_us,
+        11,
+        "its report counted once"
+    );
     assert!(done.run.tasks().iter().all(|t| t.attempt.get() == 1));
 }
 
@@ -96,7 +100,7 @@ async fn a_worker_started_anew_is_another_host_and_its_former_life_is_lost() {
     within("the other worker's end", obeying).await.unwrap();
     let done = coordinator.outcome().await.unwrap();
     assert_eq!((done.run.unfinished(), done.run.counts().hosts_lost), (0, 1));
-    assert_eq!(done.run.tasks()[task as usize].attempt.get(), attempt + 1);
+    assert_eq!(done.run.tasks().get(TaskId::new(task)).unwrap().attempt.get(), attempt + 1);
     assert_eq!(done.facts.hosts.len(), 3);
     let report = replay(&done.log, |_| Ok(run_again(2, 1))).unwrap();
     assert_eq!(report.difference, None);
@@ -165,7 +169,7 @@ async fn a_task_of_a_lost_worker_goes_on_elsewhere_from_its_last_checkpoint() {
     let done = coordinator.outcome().await.unwrap();
     assert_eq!((done.run.unfinished(), done.run.counts().restores), (0, 1));
     assert_eq!(done.facts.checkpoints[0].real_dump_us, 8);
-    assert_eq!(done.run.tasks()[0].real_cpu_us, 11);
+    assert_eq!(done.run.tasks().get(TaskId::new(0)).unwrap().real_cpu_us, 11);
     assert!(!dir.path().join("checkpoints").exists());
 }
 
@@ -384,7 +388,7 @@ async fn the_time_limit_ends_a_run() {
 async fn a_panic_of_the_scheduler_ends_the_run_with_an_error() {
     let dir = tempfile::tempdir().unwrap();
     let mut live = live(9, 1, dir.path());
-    live.scheduler = Box::new(Fifo::new(9, 1).panicking_at(3));
+    live.policy = Box::new(Fifo::new(9, 1).panicking_at(3));
     let coordinator = Under::start(live).await;
     let mut worker = FakeWorker::new("w", 1, &coordinator.at);
     worker.join().await;

@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use dormouse_engine::{Event, Step};
-use dormouse_policies::{Decision, Mode, StartReason};
+use dormouse_policies::{Decision, StartReason};
+use dormouse_units::Mode;
 use dormouse_units::{Span, TaskId, Time, VmId};
 
 use crate::output::Header;
@@ -146,6 +147,13 @@ impl<'a> Explainer<'a> {
             (StartReason::Migrated, Some(before)) => format!("it had to leave {}", before.vm),
             (StartReason::Migrated, None) => "the VM it was planned on was taken away".to_owned(),
             (StartReason::Retried, _) => "the attempt before had failed".to_owned(),
+            (
+                StartReason::FirstInLine
+                | StartReason::EndsBeforeShadow { .. }
+                | StartReason::OnExtra { .. }
+                | StartReason::ShortestWaiting,
+                _,
+            ) => "its queue had it next".to_owned(),
         }
     }
 
@@ -153,7 +161,7 @@ impl<'a> Explainer<'a> {
     fn decided(&self, id: TaskId, attempt: &AttemptHistory) -> Option<&Step> {
         self.steps.iter().filter(|step| step.at == attempt.sent).find(|step| {
             step.decisions.iter().any(|d| {
-                matches!(d, Decision::Start { task, vm, .. } if *task == id && *vm == attempt.vm)
+                matches!(d, Decision::Start { task, on, .. } if *task == id && on.vm == attempt.vm)
             })
         })
     }

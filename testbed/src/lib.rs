@@ -16,4 +16,3 @@ pub mod sweep;
 pub mod twin;
 pub mod two_tier;
 pub mod virtual_run;
-pub mod virtual_time;

@@ -1,11 +1,13 @@
 //! An experiment in virtual time.
 
+use std::convert::Infallible;
+
+use dormouse_engine::drive::{BOUNDLESS, Modelled, PlayError, beginning, play};
 use dormouse_engine::{Run, Step};
-use dormouse_policies::Scheduler;
+use dormouse_policies::Policy;
 use dormouse_units::{Span, Time};
 
 use crate::experiment::Experiment;
-use crate::virtual_time::{BOUNDLESS, StuckError, beginning, play};
 
 /// Runs an experiment to its end; `see` is shown every step.
 ///
@@ -14,15 +16,20 @@ use crate::virtual_time::{BOUNDLESS, StuckError, beginning, play};
 /// Tasks are left and nothing will ever happen again, or it goes on beyond any sense.
 pub fn virtual_run(
     experiment: &Experiment,
-    scheduler: Box<dyn Scheduler>,
-    see: impl FnMut(&Step),
-) -> Result<Run, StuckError> {
-    let mut run = Run::new(experiment.setup.clone(), scheduler);
+    policy: Box<dyn Policy>,
+    mut see: impl FnMut(&Step),
+) -> Result<Run, PlayError<Infallible>> {
+    let mut run = Run::new(experiment.setup.clone(), policy);
     let hosts = match experiment.hosts.as_slice() {
         [] => &[BOUNDLESS],
         hosts => hosts,
     };
-    play(&mut run, beginning(hosts), limit(experiment), see)?;
+    let outside = beginning(hosts).into_iter().map(Ok);
+    let see = |step: &Step| {
+        see(step);
+        Ok(())
+    };
+    play(&mut run, &mut Modelled::default(), outside, limit(experiment), see)?;
     Ok(run)
 }
 

@@ -3,10 +3,11 @@
 #![cfg(test)]
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
-use dormouse_cloud::{Catalogue, InstanceType, Limits, Stream};
+use dormouse_cloud::{Catalogue, InstanceType, Limits};
 use dormouse_policies::{
     Bag, BagSchedulerConfig, BagSchedulerName, CheckpointBudget, Plan, Task, plan,
 };
+use dormouse_units::Stream;
 use dormouse_units::{Bytes, Ppm, Price, Span};
 use good_lp::{Expression, Solution, SolverModel, constraint, microlp, variable, variables};
 

@@ -11,9 +11,10 @@ use dormouse::check::{Violation, check};
 use dormouse::experiment::{Experiment, Override, Source, load};
 use dormouse::output::{Header, Mode, begin_log};
 use dormouse::virtual_run::virtual_run;
-use dormouse_cloud::{Action, Interruption, InterruptionModel, Scope, Stream, Target};
+use dormouse_cloud::{Action, Interruption, InterruptionModel, Scope, Target};
 use dormouse_engine::Step;
 use dormouse_policies::{BagSchedulerName, BurstOn, CheckpointOn};
+use dormouse_units::Stream;
 use dormouse_units::{Bytes, Ppm, Price, Span, Time, VmId};
 
 /// A range of whole numbers to draw from.

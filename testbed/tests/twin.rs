@@ -2,6 +2,7 @@
 #![cfg(test)]
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
+use std::convert::Infallible;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -9,8 +10,8 @@ use dormouse::experiment::{Experiment, Override, Source, load};
 use dormouse::output::{Header, Mode, begin_log};
 use dormouse::twin::{Both, Standing, Twin, TwinError, twin_of};
 use dormouse::virtual_run::virtual_run;
-use dormouse::virtual_time::{beginning, play};
 use dormouse_cloud::Host;
+use dormouse_engine::drive::{Modelled, beginning, play};
 use dormouse_engine::{Effect, Event, Report, Run, Step};
 use dormouse_policies::{Decision, Notice};
 use dormouse_units::{Bytes, HostId, Span, Time};
@@ -134,7 +135,12 @@ fn troubled(experiment: &Experiment, troubles: Vec<(Time, Event)>) -> Vec<Step> 
     outside.extend(troubles);
     let mut run = Run::new(experiment.setup.clone(), experiment.scheduler().unwrap());
     let (mut steps, limit) = (Vec::new(), Time::from_secs(1_000_000));
-    play(&mut run, outside, limit, |step| steps.push(step.clone())).unwrap();
+    let see = |step: &Step| {
+        steps.push(step.clone());
+        Ok(())
+    };
+    let outside = outside.into_iter().map(Ok::<_, Infallible>);
+    play(&mut run, &mut Modelled::default(), outside, limit, see).unwrap();
     steps
 }
 

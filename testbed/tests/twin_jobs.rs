@@ -9,7 +9,7 @@ use dormouse::batch::{BatchExperiment, BatchHeader, Jobs, virtual_run};
 use dormouse::experiment::{Opened, Override, Source, open};
 use dormouse::output::Mode;
 use dormouse::twin::{Standing, Twin, TwinError, twin_of};
-use dormouse_batch::Algorithm;
+use dormouse_policies::batch::Algorithm;
 use serde_json::{Value, json};
 
 fn experiment(scheduler: Algorithm, seed: u64) -> BatchExperiment {

@@ -10,10 +10,9 @@ use serde_json::Value;
 const PURE: &[(&str, &[&str])] = &[
     ("dormouse-units", &[]),
     ("dormouse-cloud", &["dormouse-units"]),
-    ("dormouse-batch", &["dormouse-cloud", "dormouse-units"]),
     ("dormouse-vm", &["dormouse-units"]),
     ("dormouse-policies", &["dormouse-cloud", "dormouse-units"]),
-    ("dormouse-engine", &["dormouse-cloud", "dormouse-policies", "dormouse-units"]),
+    ("dormouse-engine", &["dormouse-cloud", "dormouse-policies", "dormouse-units", "dormouse-vm"]),
 ];
 
 /// Everything outside the workspace that a pure crate may come to depend on: data

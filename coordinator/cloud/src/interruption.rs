@@ -3,7 +3,7 @@
 use dormouse_units::{Span, Time, TypeName, VmId};
 use serde::{Deserialize, Serialize};
 
-use crate::Stream;
+use dormouse_units::Stream;
 
 /// What the provider does to spot VMs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -3,11 +3,15 @@
 use std::collections::VecDeque;
 
 use dormouse_cloud::{Burstable, Market, VmState};
-use dormouse_policies::{Decision, Mode, Notice, StartReason};
-use dormouse_units::{Attempt, Bytes, HostId, TaskId, Time, TypeName, VmId};
+use dormouse_policies::batch::Submission;
+use dormouse_policies::{Decision, Notice, Promotion, StartReason};
+use dormouse_units::{
+    Attempt, Bytes, HostId, Mode, Seats, Span, TaskId, Tier, Time, TypeName, VmId,
+};
 
 use crate::machine::StartTask;
 use crate::run::{Run, VmRecord};
+use crate::seating::{Seating, Taken};
 use crate::tasks::TaskState;
 use crate::timers::Timer;
 use crate::{Command, Effect, VmEnd};
@@ -22,6 +26,13 @@ pub(crate) enum Refused {
     Moot(String),
     /// It never could be: a bug of the policy.
     Wrong(String),
+}
+
+/// What a task takes on a type.
+struct Needs {
+    processes: usize,
+    memory: Bytes,
+    runtime: Span,
 }
 
 impl Run {
@@ -39,9 +50,10 @@ impl Run {
         match decision {
             Decision::Launch { vm, kind, market } => self.launch(now, *vm, kind, *market, notices),
             Decision::Terminate { vm } => self.terminate(now, *vm)?,
-            Decision::Start { task, vm, mode, reason } => {
-                self.start(now, *task, *vm, *mode, *reason)?;
+            Decision::Start { task, on, mode, reason } => {
+                self.start(now, *task, on, *mode, *reason)?;
             }
+            Decision::Promote { task, vm, by, .. } => self.promote(now, *task, *vm, by, notices)?,
             Decision::Stop { task, vm, keep } => self.stop(*task, *vm, *keep, notices)?,
             Decision::SetMode { task, vm, mode } => {
                 let host = self.alive(*vm)?;
@@ -83,7 +95,8 @@ impl Run {
         // The provider has just granted it, so the type is there.
         let Some(offer) = self.setup.catalogue.get(kind) else { return };
         self.counts.vms_launched += 1;
-        self.vms.insert(vm, VmRecord::default());
+        let seating = Seating::new(offer.vcpus);
+        self.vms.insert(vm, VmRecord { seating, ..VmRecord::default() });
         self.timers.set(launched.ready_at, Timer::Boot(vm));
         self.effects.push(Effect::VmLaunched {
             vm,
@@ -100,6 +113,7 @@ impl Run {
             vcpus: offer.vcpus,
             memory: offer.memory,
             burstable: offer.burstable,
+            two_tier: self.setup.is_two_tier(kind),
         });
     }
 
@@ -123,10 +137,11 @@ impl Run {
         &mut self,
         now: Time,
         task: TaskId,
-        vm: VmId,
+        on: &Seats,
         mode: Mode,
         reason: StartReason,
     ) -> Result<(), Refused> {
+        let vm = on.vm;
         let host = self.alive(vm)?;
         let Some(machine) = self.provider.vm(vm) else {
             return Err(Wrong(format!("there is no {vm}")));
@@ -137,52 +152,45 @@ impl Run {
             return Err(Wrong(format!("{vm} is not running: {:?}", machine.state)));
         }
         let (kind, market) = (machine.kind.clone(), machine.market);
-        let spec = self
-            .setup
-            .bag
-            .tasks
-            .get(task.get() as usize)
-            .ok_or_else(|| Wrong(format!("there is no {task}")))?;
-        let runtime = *spec
-            .runtime
-            .get(&kind)
-            .ok_or_else(|| Wrong(format!("{task} has no run time on {kind}")))?;
-        let memory = spec.memory;
-        let (vcpus, room, burstable) = self.room(vm, &kind)?;
-        if vcpus == 0 {
-            return Err(Wrong(format!("{vm} has no free vCPU for {task}")));
+        let record = self.tasks.get(task).ok_or_else(|| Wrong(format!("there is no {task}")))?;
+        if record.state != TaskState::Waiting {
+            return Err(Wrong(format!("{task} is not waiting: {:?}", record.state)));
         }
-        if memory > room {
-            return Err(Wrong(format!("{task} needs {memory}, {vm} has {room} free")));
+        let needs = self.needs(task, record.job.as_deref(), &kind)?;
+        let seats = self.seats(task, on, &needs, &kind)?;
+        let (room, burstable) = self.room(vm, &kind)?;
+        if needs.memory > room {
+            return Err(Wrong(format!("{task} needs {}, {vm} has {room} free", needs.memory)));
         }
         if mode == Mode::Baseline && burstable.is_none() {
             return Err(Wrong(format!("{vm} is not burstable: it has no baseline mode")));
         }
-        let checkpoints = self.setup.checkpoint.plan_on(market, memory, runtime);
-        let record = self.task(task).ok_or_else(|| Wrong(format!("there is no {task}")))?;
-        if record.state != TaskState::Waiting {
-            return Err(Wrong(format!("{task} is not waiting: {:?}", record.state)));
-        }
+        let Needs { memory, runtime, .. } = needs;
+        let plan = self.setup.checkpoint.plan_on(market, memory, runtime);
+        let Some(record) = self.tasks.get_mut(task) else { return Ok(()) };
         (record.attempt, record.sent) = (record.attempt.next(), now);
         let (attempt, from, from_attempt) = (record.attempt, record.kept, record.kept_by);
-        self.set_state(task, TaskState::Sent(vm));
+        let job = record.job.clone();
+        self.seat(task, seats.clone());
         match reason {
             StartReason::Migrated => self.counts.migrations += 1,
             StartReason::Stolen => self.counts.steals += 1,
-            StartReason::Planned | StartReason::Retried => {}
+            _ => {}
         }
         self.effects.push(Effect::TaskSent { task, attempt, vm, reason, from });
         let start = StartTask {
             host,
-            vm,
+            seats,
             task,
             attempt,
             memory,
             runtime,
             from,
             from_attempt,
-            checkpoints,
+            checkpoints: plan.points(),
+            checkpoint_cost: plan.cost,
             mode,
+            job,
         };
         match self.vms.get_mut(&vm).filter(|_| freezing) {
             Some(record) => record.frozen_starts.push(start),
@@ -191,25 +199,119 @@ impl Run {
         Ok(())
     }
 
-    /// Free vCPUs and memory of a VM.
-    fn room(
+    /// What a task takes on a type.
+    fn needs(
         &self,
-        vm: VmId,
+        task: TaskId,
+        job: Option<&Submission>,
         kind: &TypeName,
-    ) -> Result<(usize, Bytes, Option<Burstable>), Refused> {
+    ) -> Result<Needs, Refused> {
+        if let Some(job) = job {
+            let Submission { processes, runtime, .. } = *job;
+            return Ok(Needs { processes: processes as usize, memory: Bytes::ZERO, runtime });
+        }
+        let spec = self.setup.bag.tasks.get(task.get() as usize);
+        let spec = spec.ok_or_else(|| Wrong(format!("there is no {task}")))?;
+        let no_runtime = || Wrong(format!("{task} has no run time on {kind}"));
+        let runtime = *spec.runtime.get(kind).ok_or_else(no_runtime)?;
+        Ok(Needs { processes: 1, memory: spec.memory, runtime })
+    }
+
+    /// The seats that a decision names, if they are free.
+    fn seats(
+        &self,
+        task: TaskId,
+        on: &Seats,
+        needs: &Needs,
+        kind: &TypeName,
+    ) -> Result<Seats, Refused> {
+        let Seats { vm, tier, ref cpus } = *on;
+        let Some(seating) = self.vms.get(&vm).map(|record| &record.seating) else {
+            return Err(Wrong(format!("there is no {vm}")));
+        };
+        if tier == Tier::Background && !self.setup.is_two_tier(kind) {
+            return Err(Wrong(format!("{vm} has no background for {task}")));
+        }
+        let cpus = match cpus.is_empty() && needs.processes == 1 {
+            true => seating
+                .first_free()
+                .ok_or_else(|| Wrong(format!("{vm} has no free vCPU for {task}")))?,
+            false => cpus.clone(),
+        };
+        if cpus.len() != needs.processes {
+            let (got, wanted) = (cpus.len(), needs.processes);
+            return Err(Wrong(format!("{task} has {wanted} processes and is given {got} vCPUs")));
+        }
+        match seating.free(tier, &cpus, task) {
+            Ok(()) => Ok(Seats { vm, tier, cpus }),
+            Err(Taken(why)) => Err(Wrong(format!("{task} can't start on {vm}: {why}"))),
+        }
+    }
+
+    /// Brings a background job to the foreground.
+    fn promote(
+        &mut self,
+        now: Time,
+        task: TaskId,
+        vm: VmId,
+        by: &Promotion,
+        notices: &mut VecDeque<Notice>,
+    ) -> Result<(), Refused> {
+        let host = self.alive(vm)?;
+        let record = self.on_vm(task, vm)?;
+        let attempt = record.attempt;
+        let Some(Seats { tier: Tier::Background, cpus, .. }) = record.seats.clone() else {
+            return Err(Wrong(format!("{task} is not in the background of {vm}")));
+        };
+        let on = match by {
+            Promotion::Swap => cpus.clone(),
+            Promotion::Kill { on } | Promotion::Migrate { on } => on.clone(),
+        };
+        if on.len() != cpus.len() {
+            let (got, wanted) = (on.len(), cpus.len());
+            return Err(Wrong(format!("{task} has {wanted} processes and is given {got} vCPUs")));
+        }
+        let free = self.vms.get(&vm).map(|r| r.seating.free(Tier::Foreground, &on, task));
+        if let Some(Err(Taken(why))) = free {
+            return Err(Wrong(format!("{task} can't come to the foreground of {vm}: {why}")));
+        }
+        match by {
+            Promotion::Swap => {
+                self.reseat(task, Tier::Foreground, on);
+                self.counts.swaps += 1;
+                self.commands.push(Command::PromoteTask { host, vm, task, attempt });
+            }
+            Promotion::Migrate { .. } => {
+                self.reseat(task, Tier::Foreground, on.clone());
+                self.counts.migrations += 1;
+                self.commands.push(Command::MoveTask { host, vm, task, attempt, on });
+            }
+            Promotion::Kill { .. } => {
+                self.stop(task, vm, false, notices)?;
+                self.counts.kills += 1;
+                let seats = Seats { vm, tier: Tier::Foreground, cpus: on };
+                self.start(now, task, &seats, Mode::Burst, StartReason::Retried)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Free memory of a VM, and how it earns credits.
+    fn room(&self, vm: VmId, kind: &TypeName) -> Result<(Bytes, Option<Burstable>), Refused> {
         let offer = self
             .setup
             .catalogue
             .get(kind)
             .ok_or_else(|| Wrong(format!("there is no type {kind}")))?;
-        let (mut used, mut taken) = (0, Bytes::ZERO);
-        for task in self.vms.get(&vm).map_or(&[][..], |record| &record.tasks) {
-            used += 1;
-            taken = taken
-                + self.setup.bag.tasks.get(task.get() as usize).map_or(Bytes::ZERO, |t| t.memory);
+        let mut taken = Bytes::ZERO;
+        // Parallel jobs have no memory of their own.
+        if !self.setup.is_two_tier(kind) {
+            for task in self.vms.get(&vm).into_iter().flat_map(|r| r.seating.taken()) {
+                let spec = self.setup.bag.tasks.get(task.get() as usize);
+                taken = taken + spec.map_or(Bytes::ZERO, |t| t.memory);
+            }
         }
-        let free = (offer.vcpus as usize).saturating_sub(used);
-        Ok((free, offer.memory.saturating_sub(taken), offer.burstable))
+        Ok((offer.memory.saturating_sub(taken), offer.burstable))
     }
 
     fn stop(

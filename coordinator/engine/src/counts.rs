@@ -15,10 +15,17 @@ pub struct Counts {
     pub checkpoints: u32,
     /// Tasks that ran from a checkpoint on; one that was sent but never began isn't counted.
     pub restores: u32,
-    /// Tasks that started on another VM because theirs was taken away.
+    /// Tasks that started on another VM because theirs was taken away, and parallel jobs that moved
+    /// to other processors.
     pub migrations: u32,
     /// Tasks that an idle VM took over.
     pub steals: u32,
+    /// Parallel jobs that came to the foreground where they were.
+    #[serde(default)]
+    pub swaps: u32,
+    /// Parallel jobs that were killed in the background and started again in the foreground.
+    #[serde(default)]
+    pub kills: u32,
     /// VMs granted.
     pub vms_launched: u32,
     /// Launches refused.

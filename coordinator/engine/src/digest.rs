@@ -1,28 +1,96 @@
 //! A digest of all decisions: equal for equal runs.
 
-use dormouse_policies::Decision;
-use dormouse_units::Time;
+use dormouse_cloud::Market;
+use dormouse_policies::{Decision, Promotion};
+use dormouse_units::{Mode, Tier, Time};
 use sha2::{Digest, Sha256};
 
-/// SHA-256 over every decision with its time, in order.
+/// SHA-256 over every decision with its time, in order: what is to be done, not why.
 #[derive(Clone, Debug, Default)]
-pub struct DecisionDigest(Sha256);
+pub struct DecisionDigest {
+    sha: Sha256,
+    /// A decision as bytes.
+    bytes: Vec<u8>,
+}
 
 impl DecisionDigest {
     /// Takes in one decision.
     pub fn add(&mut self, at: Time, decision: &Decision) {
-        // A decision holds only integers and names, so this can't fail.
-        let json = serde_json::to_vec(decision).unwrap_or_default();
-        self.0.update(at.as_micros().to_le_bytes());
-        self.0.update((json.len() as u64).to_le_bytes());
-        self.0.update(json);
+        self.bytes.clear();
+        self.long(at.as_micros());
+        match decision {
+            Decision::Launch { vm, kind, market } => {
+                self.tag(0);
+                self.number(vm.get());
+                self.tag(u8::from(*market == Market::OnDemand));
+                self.bytes.extend_from_slice(kind.as_str().as_bytes());
+            }
+            Decision::Terminate { vm } => {
+                self.tag(1);
+                self.number(vm.get());
+            }
+            Decision::Start { task, on, mode, .. } => {
+                self.tag(2);
+                self.number(task.get());
+                self.number(on.vm.get());
+                self.tag(u8::from(on.tier == Tier::Background));
+                self.tag(u8::from(*mode == Mode::Baseline));
+                self.numbers(&on.cpus);
+            }
+            Decision::Stop { task, vm, keep } => {
+                self.tag(3);
+                self.number(task.get());
+                self.number(vm.get());
+                self.tag(u8::from(*keep));
+            }
+            Decision::Promote { task, vm, by, .. } => {
+                let (how, on) = match by {
+                    Promotion::Swap => (4, &[][..]),
+                    Promotion::Kill { on } => (5, &on[..]),
+                    Promotion::Migrate { on } => (6, &on[..]),
+                };
+                self.tag(how);
+                self.number(task.get());
+                self.number(vm.get());
+                self.numbers(on);
+            }
+            Decision::SetMode { task, vm, mode } => {
+                self.tag(7);
+                self.number(task.get());
+                self.number(vm.get());
+                self.tag(u8::from(*mode == Mode::Baseline));
+            }
+            Decision::Wake { at, token } => {
+                self.tag(8);
+                self.long(at.as_micros());
+                self.long(*token);
+            }
+        }
+        self.sha.update((self.bytes.len() as u64).to_le_bytes());
+        self.sha.update(&self.bytes);
+    }
+
+    fn tag(&mut self, byte: u8) {
+        self.bytes.push(byte);
+    }
+
+    fn number(&mut self, number: u32) {
+        self.bytes.extend_from_slice(&number.to_le_bytes());
+    }
+
+    fn long(&mut self, number: u64) {
+        self.bytes.extend_from_slice(&number.to_le_bytes());
+    }
+
+    fn numbers(&mut self, all: &[u32]) {
+        all.iter().for_each(|&number| self.number(number));
     }
 
     /// The digest so far, in hexadecimal.
     #[must_use]
     pub fn hex(&self) -> String {
         use std::fmt::Write as _;
-        self.0.clone().finalize().iter().fold(String::new(), |mut text, byte| {
+        self.sha.clone().finalize().iter().fold(String::new(), |mut text, byte| {
             let _ = write!(text, "{byte:02x}");
             text
         })

@@ -1,7 +1,10 @@
 //! What can happen to a run from outside.
 
+use std::sync::Arc;
+
 use dormouse_cloud::Host;
-use dormouse_units::{HostId, Span, Time};
+use dormouse_policies::batch::Submission;
+use dormouse_units::{HostId, Span, TaskId, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::Report;
@@ -21,11 +24,24 @@ pub enum Event {
     },
     /// A host is gone, and all it carried.
     HostLost {
-        /// Which.
+        /// The host.
         host: HostId,
         /// Why.
         why: String,
     },
+    /// A user submits a parallel job.
+    Submitted {
+        /// Its id: the number of jobs and tasks there were before ([`crate::Run::next_task`]).
+        task: TaskId,
+        /// The job.
+        #[serde(flatten)]
+        job: Arc<Submission>,
+    },
+    /// No more jobs will be submitted: the run is over once those that were have ended.
+    AllSubmitted,
+    /// All that happens at this instant has happened: policies that hear whole instants decide now
+    /// ([`crate::Run::instant`]).
+    InstantOver,
     /// The experiment begins.
     Begin,
     /// The time has come that was asked for with [`crate::Run::next_wakeup`].
@@ -37,7 +53,7 @@ pub enum Event {
         /// The number of the report among those of its host, from 1; zero for a modelled host.
         #[serde(default, skip_serializing_if = "is_zero")]
         number: u64,
-        /// What.
+        /// What it reports.
         #[serde(flatten)]
         report: Report,
     },

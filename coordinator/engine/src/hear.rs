@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use dormouse_cloud::{Action, Interruption, VmState};
 use dormouse_policies::Notice;
+use dormouse_policies::batch::UsageInformation;
 use dormouse_units::{Attempt, HostId, TaskId, Time, VmId};
 
 use crate::run::{Due, Run, VmUse};
@@ -34,7 +35,22 @@ impl Run {
                 }
             }
             Event::Machine { host, report, .. } => self.report(now, *host, report, notices),
-            Event::Begin | Event::Cancel { .. } | Event::Clock { .. } | Event::Resumed { .. } => {}
+            Event::Submitted { task, job } => {
+                if *task != self.next_task() {
+                    self.effects.push(Effect::Stale);
+                    return;
+                }
+                let information = self.setup.jobs.as_ref().map(|jobs| jobs.information);
+                let information = information.unwrap_or(UsageInformation::Exact);
+                notices.push_back(Notice::Submitted { job: job.told(*task, information) });
+                self.tasks.submit(job.clone());
+            }
+            Event::AllSubmitted => self.all_submitted = true,
+            Event::Begin
+            | Event::InstantOver
+            | Event::Cancel { .. }
+            | Event::Clock { .. }
+            | Event::Resumed { .. } => {}
         }
     }
 
@@ -102,7 +118,7 @@ impl Run {
     fn report(&mut self, now: Time, host: HostId, report: &Report, notices: &mut VecDeque<Notice>) {
         let vm = report.vm();
         // For whoever reads the log.
-        if let Report::Ledger { .. } = report {
+        if let Report::Ledger { .. } | Report::JobAccount { .. } = report {
             return;
         }
         if let Report::Share { real_promised_us, real_received_us, .. } = *report {
@@ -139,7 +155,7 @@ impl Run {
                     if let Some(record) = self.vms.get_mut(&vm) {
                         let starts = std::mem::take(&mut record.frozen_starts);
                         for start in starts {
-                            if let Some(task) = self.tasks.get_mut(start.task.get() as usize) {
+                            if let Some(task) = self.tasks.get_mut(start.task) {
                                 task.sent = now;
                             }
                             self.commands.push(Command::StartTask(start));
@@ -154,7 +170,10 @@ impl Run {
                 notices.push_back(Notice::VmLost { vm });
             }
             Report::Credits { balance, .. } => notices.push_back(Notice::Credits { vm, balance }),
-            Report::VmDestroyed { .. } | Report::Share { .. } | Report::Ledger { .. } => {}
+            Report::VmDestroyed { .. }
+            | Report::Share { .. }
+            | Report::Ledger { .. }
+            | Report::JobAccount { .. } => {}
             _ => self.task_report(now, vm, report, notices),
         }
     }
@@ -165,9 +184,7 @@ impl Run {
 
     /// Whether this attempt is the task's present life, on this VM.
     fn is_current(&self, vm: VmId, task: TaskId, attempt: Attempt) -> bool {
-        self.tasks
-            .get(task.get() as usize)
-            .is_some_and(|t| t.attempt == attempt && t.vm() == Some(vm))
+        self.tasks.get(task).is_some_and(|t| t.attempt == attempt && t.vm() == Some(vm))
     }
 
     fn task_report(
@@ -184,6 +201,8 @@ impl Run {
                 (task, attempt, real_cpu_us)
             }
             Report::TaskStarted { task, attempt, .. }
+            | Report::TaskPromoted { task, attempt, .. }
+            | Report::TaskMoved { task, attempt, .. }
             | Report::CheckpointTaken { task, attempt, .. }
             | Report::CheckpointFailed { task, attempt, .. } => (task, attempt, 0),
             _ => return,
@@ -198,23 +217,24 @@ impl Run {
         }
         match report {
             Report::TaskStarted { done, .. } => {
-                let record = self.tasks[task.get() as usize];
-                if !matches!(record.state, TaskState::Running(_)) {
+                let Some(record) = self.tasks.get(task) else { return };
+                let (state, kept, since) = (record.state, record.kept, record.sent);
+                if !matches!(state, TaskState::Running(_)) {
                     // It goes on from what was kept when it was sent: nothing has been since.
-                    self.counts.restores += u32::from(record.kept.is_some());
+                    self.counts.restores += u32::from(kept.is_some());
                 }
-                if matches!(record.state, TaskState::Sent(_)) {
+                if matches!(state, TaskState::Sent(_)) {
                     self.set_state(task, TaskState::Running(vm));
                 }
-                let since = record.sent;
                 notices.push_back(Notice::TaskStarted { task, vm, done: *done, since });
             }
             Report::TaskFinished { verified: true, .. } => {
                 self.set_state(task, TaskState::Finished);
-                self.unfinished -= 1;
                 if let Some(record) = self.task(task) {
                     record.finished = Some(now);
                 }
+                self.last_finish = self.last_finish.max(now);
+                self.tasks.forget_ended();
                 notices.push_back(Notice::TaskFinished { task, vm });
             }
             Report::TaskFinished { verified: false, .. } => {

@@ -1,9 +1,12 @@
 //! What the machines are told and what they report, modelled or real.
 
+use std::sync::Arc;
+
 use dormouse_cloud::Burstable;
-use dormouse_policies::{CheckpointPlan, Mode};
+use dormouse_policies::batch::Submission;
 use dormouse_units::{
-    Attempt, Bytes, CheckpointSeq, Credits, HostId, Ppm, Span, TaskId, TypeName, VmId,
+    Attempt, Bytes, CheckpointSeq, Cpus, Credits, HostId, Mode, Ppm, Seats, Span, TaskId, Tier,
+    TypeName, VmId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +15,7 @@ use serde::{Deserialize, Serialize};
 pub enum Command {
     /// Make a VM, empty.
     CreateVm {
-        /// Where.
+        /// Its host.
         host: HostId,
         /// Its id.
         vm: VmId,
@@ -24,33 +27,35 @@ pub enum Command {
         memory: Bytes,
         /// How it earns credits, if burstable.
         burstable: Option<Burstable>,
+        /// Every vCPU has a background slot beside its foreground.
+        two_tier: bool,
     },
     /// Hibernate: freeze a VM at once, keep its memory.
     FreezeVm {
-        /// Where.
+        /// Its host.
         host: HostId,
-        /// Which.
+        /// The VM.
         vm: VmId,
     },
     /// Resume a frozen VM.
     ThawVm {
-        /// Where.
+        /// Its host.
         host: HostId,
-        /// Which.
+        /// The VM.
         vm: VmId,
     },
     /// End a VM and everything on it.
     DestroyVm {
-        /// Where.
+        /// Its host.
         host: HostId,
-        /// Which.
+        /// The VM.
         vm: VmId,
     },
-    /// Run a task on a free vCPU.
+    /// Run a task on seats that are free, or are being left.
     StartTask(StartTask),
     /// Stop an attempt; of a frozen VM it never runs again.
     StopTask {
-        /// Where.
+        /// Its host.
         host: HostId,
         /// On which VM.
         vm: VmId,
@@ -61,9 +66,33 @@ pub enum Command {
         /// Checkpoint it first.
         keep: bool,
     },
+    /// Swap the tiers of the vCPUs of a background job.
+    PromoteTask {
+        /// Its host.
+        host: HostId,
+        /// Its VM.
+        vm: VmId,
+        /// The job.
+        task: TaskId,
+        /// Which attempt.
+        attempt: Attempt,
+    },
+    /// Move a background job, with what it has done, to the foreground of other vCPUs of its VM.
+    MoveTask {
+        /// Its host.
+        host: HostId,
+        /// Its VM.
+        vm: VmId,
+        /// The job.
+        task: TaskId,
+        /// Which attempt.
+        attempt: Attempt,
+        /// The vCPU of each process.
+        on: Cpus,
+    },
     /// Change between burst and baseline.
     SetMode {
-        /// Where.
+        /// Its host.
         host: HostId,
         /// On which VM.
         vm: VmId,
@@ -79,11 +108,11 @@ pub enum Command {
 /// The particulars of a task's start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StartTask {
-    /// Where.
+    /// The host of its VM.
     pub host: HostId,
-    /// On which VM.
-    pub vm: VmId,
-    /// Which task.
+    /// The seat of each process.
+    pub seats: Seats,
+    /// The task.
     pub task: TaskId,
     /// Which attempt.
     pub attempt: Attempt,
@@ -95,10 +124,14 @@ pub struct StartTask {
     pub from: Option<(CheckpointSeq, Ppm)>,
     /// The attempt that took that checkpoint: former lives may have left others of its number.
     pub from_attempt: Attempt,
-    /// The checkpoints to take.
-    pub checkpoints: CheckpointPlan,
+    /// At which parts of the work it is checkpointed, ascending.
+    pub checkpoints: Vec<Ppm>,
+    /// How long it stands still for each.
+    pub checkpoint_cost: Span,
     /// Burst or baseline.
     pub mode: Mode,
+    /// Of a parallel job: what its processes do.
+    pub job: Option<Arc<Submission>>,
 }
 
 impl Command {
@@ -111,6 +144,8 @@ impl Command {
             | Self::ThawVm { host, .. }
             | Self::DestroyVm { host, .. }
             | Self::StopTask { host, .. }
+            | Self::PromoteTask { host, .. }
+            | Self::MoveTask { host, .. }
             | Self::SetMode { host, .. }
             | Self::StartTask(StartTask { host, .. }) => *host,
         }
@@ -123,31 +158,31 @@ impl Command {
 pub enum Report {
     /// The VM is there.
     VmCreated {
-        /// Which.
+        /// The VM.
         vm: VmId,
     },
     /// The VM is frozen.
     VmFrozen {
-        /// Which.
+        /// The VM.
         vm: VmId,
         /// From the command until it took effect, real microseconds.
         real_took_us: u64,
     },
     /// The VM runs again.
     VmThawed {
-        /// Which.
+        /// The VM.
         vm: VmId,
         /// From the command until it took effect, real microseconds.
         real_took_us: u64,
     },
     /// The VM is gone.
     VmDestroyed {
-        /// Which.
+        /// The VM.
         vm: VmId,
     },
     /// The VM could not be made or kept.
     VmFailed {
-        /// Which.
+        /// The VM.
         vm: VmId,
         /// Why.
         why: String,
@@ -257,6 +292,51 @@ pub enum Report {
         /// What it got.
         real_received_us: u64,
     },
+    /// A job's slots are in the foreground now, where they were.
+    TaskPromoted {
+        /// Its VM.
+        vm: VmId,
+        /// The job.
+        task: TaskId,
+        /// Which attempt.
+        attempt: Attempt,
+        /// From the command to here, real microseconds.
+        real_took_us: u64,
+    },
+    /// A job goes on on other vCPUs of its VM.
+    TaskMoved {
+        /// Its VM.
+        vm: VmId,
+        /// The job.
+        task: TaskId,
+        /// Which attempt.
+        attempt: Attempt,
+        /// What of its work came along.
+        done: Ppm,
+        /// Why nothing did; empty if it did.
+        lost: String,
+        /// From the command to here, real microseconds.
+        real_took_us: u64,
+        /// What the dump took of that.
+        real_dump_us: u64,
+        /// What the restore took of that.
+        real_restore_us: u64,
+        /// Size of the checkpoint.
+        bytes: Bytes,
+    },
+    /// What a start of a parallel job that is over was due and got. Just before the report of its
+    /// end.
+    JobAccount {
+        /// Its VM.
+        vm: VmId,
+        /// The job.
+        task: TaskId,
+        /// Which attempt.
+        attempt: Attempt,
+        /// The account.
+        #[serde(flatten)]
+        account: Box<JobAccount>,
+    },
     /// What an attempt that is over was promised and got. Just before the report of its end.
     Ledger {
         /// On which VM.
@@ -267,7 +347,7 @@ pub enum Report {
         attempt: Attempt,
         /// The account.
         #[serde(flatten)]
-        ledger: Ledger,
+        ledger: Box<Ledger>,
     },
 }
 
@@ -304,6 +384,62 @@ pub struct Ledger {
     pub real_slice_us: u64,
 }
 
+/// What a start of a parallel job was due and got.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobAccount {
+    /// What of its work was done.
+    pub done: Ppm,
+    /// What its processes got.
+    pub uses: Vec<ProcessUse>,
+    /// What it was due and got in all; `None` where nobody kept count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ledger: Option<JobLedger>,
+    /// How much later than due, which is when it is heard of, it really ended, in real
+    /// microseconds; below zero: earlier.
+    pub real_late_us: i64,
+}
+
+/// What a start of a job was due and got, over all its processes. Real microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobLedger {
+    /// CPU time that its processes would have had on processors of just their speed.
+    pub due_us: u64,
+    /// CPU time for which they computed.
+    pub received_us: u64,
+    /// CPU time that their slots were charged beside that: births, dumps, restores, ends.
+    pub beside_us: u64,
+    /// How long their quotas were lifted.
+    pub lifted_us: u64,
+    /// Time by which a process was ahead of what it was due, at worst.
+    pub ahead_us: u64,
+    /// Time by which a process was behind, at worst.
+    pub behind_us: u64,
+}
+
+/// What a process got on a processor in one situation. Times are real microseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessUse {
+    /// Which of the job's processes.
+    pub process: u32,
+    /// The vCPU.
+    pub processor: u32,
+    /// In which slot.
+    pub tier: Tier,
+    /// The processor's other slot was taken, too.
+    pub shared: bool,
+    /// How long.
+    pub wall_us: u64,
+    /// For how much of that it wanted to compute.
+    pub wanted_us: u64,
+    /// How much CPU time its processor promises it for that.
+    pub promised_us: u64,
+    /// How much it got.
+    pub cpu_us: u64,
+    /// How long it may have been kept waiting in all by a neighbour that had just used up their
+    /// processor.
+    pub may_wait_us: u64,
+}
+
 impl Report {
     /// The VM it is about.
     #[must_use]
@@ -322,6 +458,9 @@ impl Report {
             | Self::CheckpointFailed { vm, .. }
             | Self::Credits { vm, .. }
             | Self::Share { vm, .. }
+            | Self::TaskPromoted { vm, .. }
+            | Self::TaskMoved { vm, .. }
+            | Self::JobAccount { vm, .. }
             | Self::Ledger { vm, .. } => *vm,
         }
     }

@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use dormouse_cloud::{Interruptions, Market, Provider};
-use dormouse_policies::{Decision, Notice, Scheduler};
-use dormouse_units::{HostId, Money, TaskId, Time, TypeName, VmId};
+use dormouse_policies::{Decision, Hearing, Notice, Policy};
+use dormouse_units::{Cpus, HostId, Money, Seats, TaskId, Tier, Time, TypeName, VmId};
 
 use crate::carry_out::Refused;
 use crate::machine::StartTask;
-use crate::tasks::{TaskRecord, TaskState};
+use crate::seating::Seating;
+use crate::tasks::{TaskRecord, TaskState, Tasks};
 use crate::timers::{Timer, Timers};
 use crate::{Command, Counts, DecisionDigest, Effect, Event, Setup, Step, VmEnd};
 
@@ -21,12 +22,28 @@ pub(crate) struct VmRecord {
     pub(crate) boot_over: bool,
     /// When its current hibernation or resume was asked for.
     pub(crate) asked: Time,
-    /// The tasks sent to it that haven't ended: at most one per vCPU.
-    pub(crate) tasks: Vec<TaskId>,
+    /// The tasks sent to it that haven't ended.
+    pub(crate) seating: Seating,
     /// Tasks sent to it between a hibernation's asking and its effect: they start at the resume.
     pub(crate) frozen_starts: Vec<StartTask>,
     /// What it was promised and got of the processor.
     pub(crate) usage: VmUse,
+}
+
+/// Memory of steps that are over, to be used again.
+#[derive(Debug, Default)]
+struct Spare {
+    notices: VecDeque<Notice>,
+    wanted: Vec<Decision>,
+    heard: Vec<Notice>,
+    decisions: Vec<Decision>,
+}
+
+impl Spare {
+    /// What a step heard and decided, empty.
+    fn step(&mut self) -> (Vec<Notice>, Vec<Decision>) {
+        (std::mem::take(&mut self.heard), std::mem::take(&mut self.decisions))
+    }
 }
 
 /// CPU time a VM was promised and got, real microseconds; zeros in virtual time.
@@ -38,23 +55,30 @@ pub struct VmUse {
     pub real_received_us: u64,
 }
 
-/// One run: provider, scheduler, tasks, timers.
+/// One run: provider, policy, tasks, timers.
 #[derive(Debug)]
 pub struct Run {
     pub(crate) setup: Setup,
     pub(crate) provider: Provider,
-    pub(crate) scheduler: Box<dyn Scheduler>,
+    policy: Box<dyn Policy>,
+    hearing: Hearing,
+    /// What a policy that hears whole instants has yet to hear, and of which instant it is.
+    instant: (Option<Time>, Vec<Notice>),
     pub(crate) interruptions: Interruptions,
     pub(crate) timers: Timers,
-    pub(crate) tasks: Vec<TaskRecord>,
+    pub(crate) tasks: Tasks,
     pub(crate) vms: BTreeMap<VmId, VmRecord>,
     /// VMs asked for and not granted.
     pub(crate) refused: BTreeSet<VmId>,
-    pub(crate) unfinished: usize,
+    /// When the last task finished.
+    pub(crate) last_finish: Time,
+    /// Nothing more will be submitted.
+    pub(crate) all_submitted: bool,
     pub(crate) counts: Counts,
     /// Effects and commands of the step under way.
     pub(crate) effects: Vec<Effect>,
     pub(crate) commands: Vec<Command>,
+    spare: Spare,
     digest: DecisionDigest,
     next_seq: u64,
     begun: bool,
@@ -63,9 +87,9 @@ pub struct Run {
 }
 
 impl Run {
-    /// A run of this setup under this scheduler, before its first event.
+    /// A run of this setup under this policy, before its first event.
     #[must_use]
-    pub fn new(setup: Setup, scheduler: Box<dyn Scheduler>) -> Self {
+    pub fn new(setup: Setup, policy: Box<dyn Policy>) -> Self {
         let spot: Vec<TypeName> = setup
             .catalogue
             .types
@@ -76,16 +100,20 @@ impl Run {
         Self {
             provider: Provider::new(setup.catalogue.clone()),
             interruptions: Interruptions::new(&setup.interruptions, &spot, setup.seed),
-            tasks: vec![TaskRecord::default(); setup.bag.tasks.len()],
-            unfinished: setup.bag.tasks.len(),
+            tasks: Tasks::waiting(setup.bag.tasks.len()),
+            last_finish: Time::ZERO,
+            all_submitted: setup.jobs.is_none(),
             setup,
-            scheduler,
+            hearing: policy.hearing(),
+            policy,
+            instant: (None, Vec::new()),
             timers: Timers::default(),
             vms: BTreeMap::new(),
             refused: BTreeSet::new(),
             counts: Counts::default(),
             effects: Vec::new(),
             commands: Vec::new(),
+            spare: Spare::default(),
             digest: DecisionDigest::default(),
             next_seq: 0,
             begun: false,
@@ -97,7 +125,7 @@ impl Run {
     /// Takes one event and gives the step it makes and the commands to send once
     /// the step is durable. `now` never runs backwards.
     pub fn handle(&mut self, now: Time, event: Event) -> (Step, Vec<Command>) {
-        let mut notices = VecDeque::new();
+        let mut notices = std::mem::take(&mut self.spare.notices);
         if matches!(event, Event::Begin) && !self.begun {
             self.begun = true;
             notices.push_back(Notice::Begin);
@@ -107,10 +135,37 @@ impl Run {
         }
         self.hear(now, &event, &mut notices);
 
-        let (mut heard, mut decisions, mut wanted) = (Vec::new(), Vec::new(), Vec::new());
+        let (heard, decisions) = match self.hearing {
+            Hearing::Each => self.tell_each(now, notices),
+            Hearing::Instants => {
+                self.keep(now, &mut notices);
+                self.spare.notices = notices;
+                match event {
+                    Event::InstantOver => self.tell_instant(now),
+                    _ => (Vec::new(), Vec::new()),
+                }
+            }
+        };
+        self.end_if_done(now);
+
+        let seq = self.next_seq;
+        self.next_seq += 1;
+        let effects = std::mem::take(&mut self.effects);
+        let step = Step { seq, at: now, event, notices: heard, decisions, effects };
+        (step, std::mem::take(&mut self.commands))
+    }
+
+    /// Tells the policy one thing after the other: what comes of it is told next.
+    fn tell_each(
+        &mut self,
+        now: Time,
+        mut notices: VecDeque<Notice>,
+    ) -> (Vec<Notice>, Vec<Decision>) {
+        let (mut heard, mut decisions) = self.spare.step();
+        let mut wanted = std::mem::take(&mut self.spare.wanted);
         while let Some(notice) = notices.pop_front() {
-            if self.over.is_none() && self.cancelled.is_none() {
-                self.scheduler.handle(now, &notice, &mut wanted);
+            if self.is_going_on() {
+                self.policy.handle(now, std::slice::from_ref(&notice), &mut wanted);
             }
             heard.push(notice);
             for decision in wanted.drain(..) {
@@ -119,13 +174,72 @@ impl Run {
                 decisions.push(decision);
             }
         }
-        self.end_if_done(now);
+        (self.spare.notices, self.spare.wanted) = (notices, wanted);
+        (heard, decisions)
+    }
 
-        let seq = self.next_seq;
-        self.next_seq += 1;
-        let effects = std::mem::take(&mut self.effects);
-        let step = Step { seq, at: now, event, notices: heard, decisions, effects };
-        (step, std::mem::take(&mut self.commands))
+    /// Keeps what the policy is to be told at the end of the instant.
+    fn keep(&mut self, now: Time, notices: &mut VecDeque<Notice>) {
+        let wanted = notices.drain(..).filter(|notice| {
+            use Notice::{
+                Begin, LaunchRefused, Submitted, TaskFailed, TaskFinished, VmLost, VmReady, Wake,
+            };
+            matches!(
+                notice,
+                Begin
+                    | Submitted { .. }
+                    | VmReady { .. }
+                    | VmLost { .. }
+                    | LaunchRefused { .. }
+                    | TaskFinished { .. }
+                    | TaskFailed { .. }
+                    | Wake { .. }
+            )
+        });
+        let before = self.instant.1.len();
+        self.instant.1.extend(wanted);
+        if self.instant.1.len() > before {
+            self.instant.0 = Some(now);
+        }
+    }
+
+    /// Tells the policy all that happened at an instant: submissions last.
+    fn tell_instant(&mut self, now: Time) -> (Vec<Notice>, Vec<Decision>) {
+        let (empty, mut decisions) = self.spare.step();
+        let mut heard = std::mem::replace(&mut self.instant.1, empty);
+        self.instant.0 = None;
+        heard.sort_by_key(|notice| matches!(notice, Notice::Submitted { .. }));
+        let mut notices = std::mem::take(&mut self.spare.notices);
+        if self.is_going_on() && !heard.is_empty() {
+            self.policy.handle(now, &heard, &mut decisions);
+        }
+        for (n, decision) in decisions.iter().enumerate() {
+            self.digest.add(now, decision);
+            self.decide(now, n, decision, &mut notices);
+        }
+        self.keep(now, &mut notices);
+        self.spare.notices = notices;
+        (heard, decisions)
+    }
+
+    /// Takes back a step and its commands that nobody keeps, so that their memory is used again.
+    pub fn take_back(&mut self, step: Step, mut commands: Vec<Command>) {
+        let Step { notices: mut heard, mut decisions, mut effects, .. } = step;
+        heard.clear();
+        decisions.clear();
+        effects.clear();
+        commands.clear();
+        (self.spare.heard, self.spare.decisions) = (heard, decisions);
+        if self.effects.capacity() < effects.capacity() {
+            self.effects = effects;
+        }
+        if self.commands.capacity() < commands.capacity() {
+            self.commands = commands;
+        }
+    }
+
+    const fn is_going_on(&self) -> bool {
+        self.over.is_none() && self.cancelled.is_none()
     }
 
     fn decide(
@@ -146,7 +260,9 @@ impl Run {
     }
 
     fn end_if_done(&mut self, now: Time) {
-        let complete = self.unfinished == 0 && self.begun;
+        // What has happened is heard of before the end.
+        let all_heard = self.instant.0.is_none();
+        let complete = self.begun && self.all_submitted && all_heard && self.unfinished() == 0;
         if self.over.is_some() || !(complete || self.cancelled.is_some()) {
             return;
         }
@@ -176,8 +292,8 @@ impl Run {
         if let Some(record) = self.vms.get_mut(&vm) {
             record.frozen_starts.clear();
         }
-        for task in self.vms.get_mut(&vm).map(|v| std::mem::take(&mut v.tasks)).unwrap_or_default()
-        {
+        let left = self.vms.get_mut(&vm).map(|record| record.seating.clear()).unwrap_or_default();
+        for task in left {
             self.set_state(task, TaskState::Waiting);
         }
         let cost = self.provider.vm(vm).map_or(Money::ZERO, |v| v.owed(now));
@@ -191,6 +307,13 @@ impl Run {
             return None;
         }
         [self.timers.next_at(), self.interruptions.next_at()].into_iter().flatten().min()
+    }
+
+    /// The instant of which the policy has yet to hear: it is told by [`Event::InstantOver`], once
+    /// all else of it has been said.
+    #[must_use]
+    pub const fn instant(&self) -> Option<Time> {
+        if self.over.is_some() { None } else { self.instant.0 }
     }
 
     /// Pops what is due first by `now`: a timer, or an interruption to be carried out.
@@ -217,7 +340,9 @@ impl Run {
         self.begun
             && self.over.is_none()
             && self.timers.next_at().is_none()
-            && self.tasks.iter().all(|t| t.vm().is_none())
+            && self.instant.0.is_none()
+            && self.all_submitted
+            && self.tasks.on_vms() == 0
             && !self.provider.vms().any(|(_, vm)| changing(vm))
     }
 
@@ -236,7 +361,7 @@ impl Run {
     /// When the last task finished, if all have.
     #[must_use]
     pub fn makespan(&self) -> Option<Time> {
-        self.tasks.iter().map(|t| t.finished).try_fold(Time::ZERO, |latest, t| Some(latest.max(t?)))
+        (self.all_submitted && self.unfinished() == 0).then_some(self.last_finish)
     }
 
     /// What is owed so far.
@@ -257,16 +382,28 @@ impl Run {
         &self.provider
     }
 
-    /// Every task, by id.
+    /// The tasks, by id.
     #[must_use]
-    pub fn tasks(&self) -> &[TaskRecord] {
+    pub const fn tasks(&self) -> &Tasks {
         &self.tasks
+    }
+
+    /// The id of the next job that is submitted.
+    #[must_use]
+    pub fn next_task(&self) -> TaskId {
+        self.tasks.next_id()
+    }
+
+    /// Whether nothing more will be submitted.
+    #[must_use]
+    pub const fn all_submitted(&self) -> bool {
+        self.all_submitted
     }
 
     /// How many tasks are not finished.
     #[must_use]
-    pub const fn unfinished(&self) -> usize {
-        self.unfinished
+    pub fn unfinished(&self) -> usize {
+        self.tasks.unfinished()
     }
 
     /// How often what happened.
@@ -286,25 +423,39 @@ impl Run {
         self.vms.iter().map(|(&id, vm)| (id, vm.usage))
     }
 
-    /// Puts a task in a state, and keeps its VM's list in step.
+    /// Puts a task in a state; one that leaves its VM leaves its seats.
     pub(crate) fn set_state(&mut self, id: TaskId, state: TaskState) {
-        let Some(record) = self.tasks.get_mut(id.get() as usize) else { return };
-        let before = record.vm();
-        record.state = state;
-        let after = record.vm();
-        if before == after {
-            return;
-        }
-        if let Some(vm) = before.and_then(|vm| self.vms.get_mut(&vm)) {
-            vm.tasks.retain(|&t| t != id);
-        }
-        if let Some(vm) = after.and_then(|vm| self.vms.get_mut(&vm)) {
-            vm.tasks.push(id);
+        let Some(left) = self.tasks.set_state(id, state) else { return };
+        if let Some(vm) = self.vms.get_mut(&left.vm) {
+            vm.seating.leave(&left);
         }
     }
 
+    /// Sends a waiting task to seats that are free.
+    pub(crate) fn seat(&mut self, id: TaskId, seats: Seats) {
+        self.tasks.set_state(id, TaskState::Sent(seats.vm));
+        if let Some(vm) = self.vms.get_mut(&seats.vm) {
+            vm.seating.take(id, &seats);
+        }
+        if let Some(record) = self.tasks.get_mut(id) {
+            record.seats = Some(seats);
+        }
+    }
+
+    /// A task changes its seats on its VM.
+    pub(crate) fn reseat(&mut self, id: TaskId, tier: Tier, cpus: Cpus) {
+        let Some(record) = self.tasks.get_mut(id) else { return };
+        let Some(old) = record.seats.take() else { return };
+        let new = Seats { vm: old.vm, tier, cpus };
+        if let Some(vm) = self.vms.get_mut(&old.vm) {
+            vm.seating.leave(&old);
+            vm.seating.take(id, &new);
+        }
+        record.seats = Some(new);
+    }
+
     pub(crate) fn task(&mut self, id: TaskId) -> Option<&mut TaskRecord> {
-        self.tasks.get_mut(id.get() as usize)
+        self.tasks.get_mut(id)
     }
 
     pub(crate) fn host_of(&self, vm: VmId) -> Option<HostId> {

@@ -1,8 +1,9 @@
 //! What a run is made of: all that its outcome depends on, besides its events.
 
-use dormouse_cloud::{Catalogue, InterruptionModel};
+use dormouse_cloud::{Catalogue, InstanceType, InterruptionModel, Limits};
+use dormouse_policies::batch::UsageInformation;
 use dormouse_policies::{Bag, CheckpointBudget};
-use dormouse_units::Span;
+use dormouse_units::{Bytes, Price, Span, TypeName};
 use serde::{Deserialize, Serialize};
 
 /// The particulars of a run. It is the first line of the event log, so a log
@@ -13,8 +14,11 @@ pub struct Setup {
     pub seed: u64,
     /// What the provider offers.
     pub catalogue: Catalogue,
-    /// What is to be run.
+    /// What is to be run from the beginning; no tasks where all work is submitted later.
     pub bag: Bag,
+    /// Parallel jobs that are submitted while it runs, if any are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jobs: Option<ParallelJobs>,
     /// When tasks are checkpointed.
     pub checkpoint: CheckpointBudget,
     /// When spot VMs are taken away and given back.
@@ -22,3 +26,54 @@ pub struct Setup {
     /// How long before a preemption its VM is warned.
     pub preemption_notice: Span,
 }
+
+/// What a run with parallel jobs must know of them before they are submitted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ParallelJobs {
+    /// The instance type that they are run on: its vCPUs have a seat in both tiers.
+    pub machine: TypeName,
+    /// What their scheduler is told of their CPU usage.
+    pub information: UsageInformation,
+}
+
+impl Setup {
+    /// A run of parallel jobs and nothing else, on one machine of so many processors that costs
+    /// nothing and is there at once.
+    #[must_use]
+    pub fn of_jobs(processors: u32, information: UsageInformation, seed: u64) -> Self {
+        let machine = TypeName::from(MACHINE);
+        let kind = InstanceType {
+            name: machine.clone(),
+            vcpus: processors,
+            memory: Bytes::ZERO,
+            mflops: 0,
+            on_demand: Some(Price::default()),
+            spot: None,
+            limits: Limits { spot: 0, on_demand: 1 },
+            burstable: None,
+        };
+        let catalogue = Catalogue {
+            types: [(machine.clone(), kind)].into(),
+            boot: Span::ZERO,
+            hibernation: Span::ZERO,
+        };
+        Self {
+            seed,
+            catalogue,
+            bag: Bag { tasks: Vec::new(), deadline: Span::ZERO },
+            jobs: Some(ParallelJobs { machine, information }),
+            checkpoint: CheckpointBudget::NONE,
+            interruptions: Vec::new(),
+            preemption_notice: Span::ZERO,
+        }
+    }
+
+    /// Whether VMs of this type have a seat in both tiers of every vCPU.
+    #[must_use]
+    pub fn is_two_tier(&self, kind: &TypeName) -> bool {
+        self.jobs.as_ref().is_some_and(|jobs| jobs.machine == *kind)
+    }
+}
+
+/// The instance type of a machine for parallel jobs.
+const MACHINE: &str = "processors";

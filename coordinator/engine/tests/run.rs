@@ -9,10 +9,10 @@ use dormouse_cloud::{
 };
 use dormouse_engine::{Command, Effect, Event, Report, Run, Setup, Step, TaskState, VmEnd};
 use dormouse_policies::{
-    Bag, CheckpointBudget, CheckpointOn, Decision, Mode, Notice, Scheduler, StartReason, Task,
+    Bag, CheckpointBudget, CheckpointOn, Decision, Notice, Policy, StartReason, Task,
 };
 use dormouse_units::{
-    Attempt, Bytes, CheckpointSeq, HostId, Money, Ppm, Price, Span, TaskId, Time, VmId,
+    Attempt, Bytes, CheckpointSeq, HostId, Mode, Money, Ppm, Price, Seats, Span, TaskId, Time, VmId,
 };
 
 /// Answers each notice with what the test has put in for it.
@@ -28,11 +28,13 @@ impl Script {
     }
 }
 
-impl Scheduler for Script {
-    fn handle(&mut self, _: Time, notice: &Notice, out: &mut Vec<Decision>) {
+impl Policy for Script {
+    fn handle(&mut self, _: Time, heard: &[Notice], out: &mut Vec<Decision>) {
         let mut script = self.0.lock().expect("unpoisoned");
-        if let Some(place) = script.iter().position(|(on, _)| on == notice) {
-            out.extend(script.remove(place).1);
+        for notice in heard {
+            if let Some(place) = script.iter().position(|(on, _)| on == notice) {
+                out.extend(script.remove(place).1);
+            }
         }
     }
 }
@@ -42,6 +44,10 @@ const T0: TaskId = TaskId::new(0);
 const T1: TaskId = TaskId::new(1);
 const FIRST: Attempt = Attempt::new(1);
 const SECOND: Attempt = Attempt::new(2);
+
+fn task(run: &Run, n: u32) -> &dormouse_engine::TaskRecord {
+    run.tasks().get(TaskId::new(n)).expect("it is there")
+}
 
 fn vm(n: u32) -> VmId {
     VmId::new(n)
@@ -84,6 +90,7 @@ fn setup(interruptions: Vec<InterruptionModel>) -> Setup {
         },
         interruptions,
         preemption_notice: Span::from_secs(120),
+        jobs: None,
     }
 }
 
@@ -92,7 +99,7 @@ fn launch(n: u32, market: Market) -> Decision {
 }
 
 fn start(task: TaskId, n: u32, reason: StartReason) -> Decision {
-    Decision::Start { task, vm: vm(n), mode: Mode::Burst, reason }
+    Decision::Start { task, on: Seats::first_free(vm(n)), mode: Mode::Burst, reason }
 }
 
 fn acts(acts: &[(u64, Action)]) -> Vec<InterruptionModel> {
@@ -163,7 +170,7 @@ fn checkpoints_are_taken_where_work_can_be_lost() {
         up(&mut run, 2);
         let (_, commands) = run.handle(s(60), Event::Tick);
         let count = |c: &Command| match c {
-            Command::StartTask(start) => Some(start.checkpoints.count),
+            Command::StartTask(start) => Some(start.checkpoints.len()),
             _ => None,
         };
         assert_eq!(commands.iter().filter_map(count).collect::<Vec<_>>(), counts);
@@ -220,11 +227,11 @@ fn a_hibernated_vms_task_goes_on_elsewhere_from_its_checkpoint_and_its_former_li
     let kept = Some((CheckpointSeq::new(1), Ppm::new(500_000)));
     assert!(matches!(&commands[..],
         [Command::StopTask { attempt: FIRST, keep: false, .. }, Command::StartTask(t)]
-        if t.from == kept && t.from_attempt == FIRST && t.attempt == SECOND && t.vm == vm(2)));
+        if t.from == kept && t.from_attempt == FIRST && t.attempt == SECOND && t.seats.vm == vm(2)));
     // The former life thaws, and reports that it has finished.
     let (step, _) = tell(&mut run, 140, finished(1, T0, FIRST));
     assert_eq!((step.effects, step.notices), (vec![Effect::Stale], vec![]));
-    assert_eq!(run.tasks()[0].state, TaskState::Sent(vm(2)));
+    assert_eq!(task(&run, 0).state, TaskState::Sent(vm(2)));
     let counted = |run: &Run| {
         let counts = run.counts();
         (counts.hibernations, counts.migrations, counts.restores)
@@ -332,7 +339,7 @@ fn preemption_warns_then_kills() {
     let (step, commands) = run.handle(s(190), Event::Tick);
     assert_eq!(step.notices, [Notice::VmLost { vm: vm(1) }]);
     assert_eq!(commands, [Command::DestroyVm { host: HOST, vm: vm(1) }]);
-    assert_eq!((run.counts().preemptions, run.tasks()[0].state), (1, TaskState::Waiting));
+    assert_eq!((run.counts().preemptions, task(&run, 0).state), (1, TaskState::Waiting));
 }
 
 #[test]
@@ -348,7 +355,7 @@ fn a_lost_host_takes_its_vms_and_leaves_the_checkpoints() {
     let (step, _) = run.handle(s(130), Event::HostLost { host: HOST, why: "silence".into() });
     assert_eq!(step.notices, [Notice::VmLost { vm: vm(1) }]);
     assert!(matches!(step.effects[..], [Effect::VmEnded { why: VmEnd::HostLost, .. }]));
-    assert_eq!(run.tasks()[0].kept, Some((CheckpointSeq::new(1), Ppm::new(400_000))));
+    assert_eq!(task(&run, 0).kept, Some((CheckpointSeq::new(1), Ppm::new(400_000))));
     assert!(run.is_stuck(), "nothing runs and nothing is to come");
 }
 
@@ -371,7 +378,7 @@ fn a_wrong_answer_is_a_failed_attempt_and_its_checkpoints_are_not_trusted() {
     };
     let (step, _) = tell(&mut run, 160, wrong);
     assert!(matches!(step.notices[..], [Notice::TaskFailed { task: T0, .. }]));
-    assert_eq!((run.tasks()[0].kept, run.tasks()[0].real_cpu_us, run.unfinished()), (None, 5, 2));
+    assert_eq!((task(&run, 0).kept, task(&run, 0).real_cpu_us, run.unfinished()), (None, 5, 2));
 }
 
 #[test]
@@ -437,12 +444,14 @@ fn refused_launches_are_heard_of() {
 #[derive(Debug)]
 struct Sleepless;
 
-impl Scheduler for Sleepless {
-    fn handle(&mut self, now: Time, notice: &Notice, out: &mut Vec<Decision>) {
-        match notice {
-            Notice::Begin => out.extend([now, s(1)].map(|at| Decision::Wake { at, token: 0 })),
-            Notice::Wake { token } => out.push(Decision::Wake { at: now, token: *token }),
-            _ => {}
+impl Policy for Sleepless {
+    fn handle(&mut self, now: Time, heard: &[Notice], out: &mut Vec<Decision>) {
+        for notice in heard {
+            match notice {
+                Notice::Begin => out.extend([now, s(1)].map(|at| Decision::Wake { at, token: 0 })),
+                Notice::Wake { token } => out.push(Decision::Wake { at: now, token: *token }),
+                _ => {}
+            }
         }
     }
 }

@@ -5,7 +5,8 @@ use dormouse_units::{Money, Ppm, Span, TaskId, Time};
 
 use crate::packing::{Packing, Slot};
 use crate::problem::{KindId, Problem};
-use crate::{BagSchedulerName, Mode, Plan, PlannedTask, PlannedVm};
+use crate::{BagSchedulerName, Plan, PlannedTask, PlannedVm};
+use dormouse_units::Mode;
 
 /// A VM and its tasks, in the order in which they are put on its vCPUs.
 #[derive(Clone, Debug)]

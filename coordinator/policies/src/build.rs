@@ -6,7 +6,7 @@ use crate::dynamic::BagScheduler;
 use crate::fifo::Fifo;
 use crate::problem::Problem;
 use crate::{
-    Bag, BagSchedulerConfig, BagSchedulerName, CheckpointBudget, PlanError, Scheduler, feasibility,
+    Bag, BagSchedulerConfig, BagSchedulerName, CheckpointBudget, PlanError, Policy, feasibility,
     planner,
 };
 
@@ -24,7 +24,7 @@ pub fn build(
     bag: &Bag,
     budget: &CheckpointBudget,
     seed: u64,
-) -> Result<Box<dyn Scheduler>, PlanError> {
+) -> Result<Box<dyn Policy>, PlanError> {
     let problem = Problem::new(catalogue, bag, budget, config.restore, config.margin);
     if config.name == BagSchedulerName::Fifo && config.plan.is_none() {
         config.check()?;

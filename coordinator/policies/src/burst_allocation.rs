@@ -3,9 +3,9 @@
 use dormouse_cloud::Market;
 use dormouse_units::{Ppm, Span, TaskId, Time};
 
-use crate::Mode;
 use crate::assignment::{Assignment, Vm};
 use crate::problem::{KindId, Problem};
+use dormouse_units::Mode;
 
 /// Adds ceil(burst_rate × VMs used) burstable VMs, the cheapest first, as far as they may be had.
 ///

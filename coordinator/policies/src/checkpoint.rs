@@ -43,6 +43,14 @@ const fn everywhere() -> CheckpointOn {
 }
 
 impl CheckpointBudget {
+    /// No checkpoints at all.
+    pub const NONE: Self = Self {
+        overhead: Ppm::ZERO,
+        fixed: Span::ZERO,
+        per_megabyte: Span::ZERO,
+        on: CheckpointOn::Spot,
+    };
+
     /// The checkpoints of a task on a VM that is bought so.
     #[must_use]
     pub fn plan_on(&self, market: Market, memory: Bytes, runtime: Span) -> CheckpointPlan {
@@ -66,6 +74,12 @@ impl CheckpointBudget {
 }
 
 impl CheckpointPlan {
+    /// At which parts of the work they are due, ascending.
+    #[must_use]
+    pub fn points(&self) -> Vec<Ppm> {
+        (1..=self.count).filter_map(|k| self.due(k)).collect()
+    }
+
     /// At what part of the work the `k`-th checkpoint (from 1) is due: k / (count + 1).
     #[must_use]
     pub fn due(&self, k: u32) -> Option<Ppm> {

@@ -6,7 +6,8 @@ use dormouse_cloud::Market;
 use dormouse_units::{Bytes, Span, TaskId, Time, TypeName, VmId};
 
 use crate::problem::{KindId, Problem};
-use crate::{BagSchedulerConfig, Decision, Mode, Notice, Scheduler, StartReason};
+use crate::{BagSchedulerConfig, Decision, Notice, Policy, StartReason};
+use dormouse_units::{Mode, Seats};
 
 /// Launches its fleet at the beginning and starts the next task of the bag wherever a vCPU and
 /// the memory are free. What a lost, preempted or hibernated VM ran comes first again, and a VM
@@ -101,7 +102,8 @@ impl Fifo {
             if state.running.len() >= self.problem.kinds[state.kind].vcpus {
                 self.with_room.remove(&vm);
             }
-            out.push(Decision::Start { task, vm, mode: Mode::Burst, reason });
+            let on = Seats::first_free(vm);
+            out.push(Decision::Start { task, on, mode: Mode::Burst, reason });
             if self.waiting.is_empty() {
                 // Nothing is left to start: from now on only VMs that finish are looked at.
                 let idle: Vec<_> = self.vms.keys().copied().collect();
@@ -194,8 +196,16 @@ impl Fifo {
     }
 }
 
-impl Scheduler for Fifo {
-    fn handle(&mut self, now: Time, notice: &Notice, out: &mut Vec<Decision>) {
+impl Policy for Fifo {
+    fn handle(&mut self, now: Time, heard: &[Notice], out: &mut Vec<Decision>) {
+        for notice in heard {
+            self.hear(now, notice, out);
+        }
+    }
+}
+
+impl Fifo {
+    fn hear(&mut self, now: Time, notice: &Notice, out: &mut Vec<Decision>) {
         match *notice {
             Notice::Begin => {
                 if !self.waiting.is_empty() {
@@ -252,7 +262,10 @@ impl Scheduler for Fifo {
                     }
                 }
             }
-            Notice::TaskStarted { .. } | Notice::Checkpointed { .. } | Notice::Credits { .. } => {}
+            Notice::Submitted { .. }
+            | Notice::TaskStarted { .. }
+            | Notice::Checkpointed { .. }
+            | Notice::Credits { .. } => {}
         }
     }
 }

@@ -9,6 +9,7 @@
 
 mod assignment;
 mod bag;
+pub mod batch;
 mod build;
 mod burst_allocation;
 mod checkpoint;
@@ -22,8 +23,8 @@ mod ils;
 mod packing;
 mod plan;
 mod planner;
+mod policy;
 mod problem;
-mod scheduler;
 #[cfg(test)]
 mod testing;
 
@@ -37,4 +38,4 @@ pub use config::{
 pub use error::PlanError;
 pub use plan::{Plan, PlannedTask, PlannedVm};
 pub use planner::plan;
-pub use scheduler::{Decision, Mode, Notice, Scheduler, StartReason};
+pub use policy::{Decision, Hearing, Notice, Policy, Promotion, StartReason};

@@ -4,7 +4,8 @@ use dormouse_cloud::{Catalogue, Market};
 use dormouse_units::{Money, Span, TaskId, Time, TypeName};
 use serde::{Deserialize, Serialize};
 
-use crate::{Bag, BagSchedulerName, Mode, PlanError};
+use crate::{Bag, BagSchedulerName, PlanError};
+use dormouse_units::Mode;
 
 /// Which task runs where, in what order, and what that is expected to take and cost.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

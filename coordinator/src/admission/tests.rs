@@ -52,6 +52,7 @@ fn setup(tasks: usize) -> Setup {
             per_megabyte: Span::ZERO,
             on: dormouse_policies::CheckpointOn::All,
         },
+        jobs: None,
         interruptions: Vec::new(),
         preemption_notice: Span::ZERO,
     }

@@ -9,11 +9,12 @@ const NAMED: usize = 5;
 
 /// What each unfinished task waits for, the first few by name.
 pub(super) fn left(run: &Run, facts: &LiveFacts) -> String {
-    let unfinished = run.tasks().iter().zip(&run.setup().bag.tasks);
-    let unfinished = unfinished.filter(|(record, _)| record.state != TaskState::Finished);
+    let names = run.setup().bag.tasks.iter().map(|task| task.name.clone());
+    let tasks = run.tasks().iter().zip(names.map(Some).chain(std::iter::repeat(None)));
+    let unfinished = tasks.filter(|(record, _)| record.state != TaskState::Finished);
     let alive = run.provider().vms().filter(|(_, vm)| vm.is_alive()).count();
     let mut text = format!("{} tasks are left", run.unfinished());
-    for (n, (record, task)) in unfinished.enumerate() {
+    for (n, (record, name)) in unfinished.enumerate() {
         if n == NAMED {
             text += &format!(", and {} more", run.unfinished() - NAMED);
             break;
@@ -29,7 +30,9 @@ pub(super) fn left(run: &Run, facts: &LiveFacts) -> String {
             TaskState::Stopping(vm) => format!("is being stopped on {vm}"),
             TaskState::Finished => continue,
         };
-        text += &format!("{} '{}' {state}", if n == 0 { ":" } else { "," }, task.name);
+        let number = record.job.as_ref().map(|job| job.number);
+        let name = name.unwrap_or_else(|| format!("job {}", number.unwrap_or_default()));
+        text += &format!("{} '{name}' {state}", if n == 0 { ":" } else { "," });
     }
     if let Some(why) = &facts.last_refusal {
         text += &format!("; the last launch refused was {why}");

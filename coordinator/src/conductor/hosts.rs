@@ -135,6 +135,7 @@ impl ConductorState {
         let came = Instant::now();
         let now = self.clock.at(came);
         let earliest = self.clock.at(came.checked_sub(LATEST).unwrap_or(came));
+        let latest = self.clock.at(came + LATEST);
         for (number, heard) in heard {
             match heard {
                 Heard::Ready { repetition_us } => self.ready(host, repetition_us),
@@ -147,11 +148,7 @@ impl ConductorState {
                         entry.numbers.waits(number);
                     }
                     let arrived = Arrived { host, number, report, ledger, result };
-                    self.inbox.put((earliest, now), due, arrived);
-                }
-                Heard::Batch(..) => {
-                    self.lose(host, "it speaks of a parallel job that it was not given".to_owned());
-                    return;
+                    self.inbox.put((earliest, now, latest), due, arrived);
                 }
             }
         }
@@ -222,13 +219,16 @@ impl ConductorState {
         self.facts.share = admitted.share;
         self.facts.cpu_us.clone_from(&admitted.cpu_us);
         self.loads.cpu_us = admitted.cpu_us;
+        self.loads.parallel = self.plan.parallel(admitted.share);
         for host in hosts {
             self.join(host);
         }
         self.begun = true;
         // It begins at what the clock shows until then, to the microsecond.
         let start = self.clock.now();
-        self.clock.run();
+        if !self.waits_for_machine() {
+            self.clock.run();
+        }
         self.feed(start, Event::Begin);
         self.say_clock();
     }

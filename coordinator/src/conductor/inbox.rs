@@ -73,10 +73,14 @@ impl Act {
     }
 }
 
+/// The place of a report among those of one VM and instant: parallel jobs that end are heard of in
+/// their order, all else as it came.
+type Rank = (Option<TaskId>, u64);
+
 /// Reports in the order in which they will be heard.
 #[derive(Debug, Default)]
 pub(super) struct Inbox {
-    waiting: BTreeMap<(Time, VmId, u64), Arrived>,
+    waiting: BTreeMap<(Time, VmId, Rank), Arrived>,
     arrivals: u64,
     started: BTreeMap<(TaskId, Attempt), Started>,
     /// What is under way, on which VM and since when.
@@ -108,10 +112,10 @@ impl Inbox {
     }
 
     /// A report has come at `now`, with what it says of its time. What was due before `earliest`
-    /// happened when it came.
+    /// happened when it came; what is yet to come is heard of by `latest`.
     pub(super) fn put(
         &mut self,
-        (earliest, now): (Time, Time),
+        (earliest, now, latest): (Time, Time, Time),
         said: Option<Due>,
         arrived: Arrived,
     ) {
@@ -119,7 +123,12 @@ impl Inbox {
         let act = Act::of(&arrived.report).and_then(|act| self.acts.remove(&act));
         let mut due = match (act, said) {
             (Some((_, at)), _) | (None, Some(Due::At(at))) => at.min(now),
+            (None, Some(Due::Ahead(at))) => at.min(latest),
             _ => now,
+        };
+        let in_order = match (said, attempt_of(&arrived.report)) {
+            (Some(Due::Ahead(_)), Some((task, _))) => Some(task),
+            _ => None,
         };
         if let Some(of) = attempt_of(&arrived.report)
             && let Some(started) = self.started.get_mut(&of)
@@ -127,7 +136,10 @@ impl Inbox {
             if let Some(Due::After(after)) = said {
                 due = started.decided + after;
             }
-            due = due.clamp(started.heard.min(now), now);
+            due = due.max(started.heard.min(now));
+            if in_order.is_none() {
+                due = due.min(now);
+            }
         }
         if due < earliest {
             due = now;
@@ -143,7 +155,7 @@ impl Inbox {
             self.bring_forward(vm, due);
         }
         self.arrivals += 1;
-        self.waiting.insert((due, vm, self.arrivals), arrived);
+        self.waiting.insert((due, vm, (in_order, self.arrivals)), arrived);
     }
 
     /// What a VM has said by now is not heard of later than `due`: it froze, or thawed, after it.
@@ -186,6 +198,11 @@ mod tests {
         Time::from_secs(secs)
     }
 
+    /// What comes then, however late it is.
+    fn at(secs: u64) -> (Time, Time, Time) {
+        (Time::ZERO, s(secs), s(secs + 1))
+    }
+
     fn finished(vm: u32, task: u32) -> Arrived {
         let (task, attempt) = (TaskId::new(task), Attempt::new(1));
         let report = Report::TaskFinished {
@@ -202,15 +219,17 @@ mod tests {
         let (task, attempt) = (TaskId::new(task), Attempt::new(1));
         Command::StartTask(dormouse_engine::StartTask {
             host: HostId::new(0),
-            vm: VmId::new(1),
+            seats: dormouse_units::Seats::first_free(VmId::new(1)),
             task,
             attempt,
             memory: dormouse_units::Bytes::ZERO,
             runtime: Span::from_secs(1),
             from: None,
             from_attempt: attempt,
-            checkpoints: dormouse_policies::CheckpointPlan::default(),
-            mode: dormouse_policies::Mode::Burst,
+            checkpoints: Vec::new(),
+            checkpoint_cost: Span::ZERO,
+            mode: dormouse_units::Mode::Burst,
+            job: None,
         })
     }
 
@@ -234,22 +253,37 @@ mod tests {
             inbox.decided(&start(task), s(10));
         }
         let after = Some(Due::After(Span::from_secs(20)));
-        inbox.put((Time::ZERO, s(31)), after, finished(8, 1));
-        inbox.put((Time::ZERO, s(32)), after, finished(7, 2));
-        inbox.put((Time::ZERO, s(32)), None, started(1, 9));
+        inbox.put(at(31), after, finished(8, 1));
+        inbox.put(at(32), after, finished(7, 2));
+        inbox.put(at(32), None, started(1, 9));
         // Of a task whose start is not known, and of one that should not be over yet.
-        inbox.put((Time::ZERO, s(33)), after, finished(2, 77));
-        inbox.put((Time::ZERO, s(29)), after, finished(9, 3));
+        inbox.put(at(33), after, finished(2, 77));
+        inbox.put(at(29), after, finished(9, 3));
         assert_eq!(order(&mut inbox), [(29, 9), (30, 7), (30, 8), (32, 1)]);
         assert_eq!(inbox.first_due(), Some(s(33)));
+    }
+
+    #[test]
+    fn jobs_that_are_said_to_end_ahead_are_heard_of_when_they_do_in_their_order() {
+        let mut inbox = Inbox::default();
+        let ahead = |secs| Some(Due::Ahead(s(secs)));
+        inbox.put((s(8), s(9), s(12)), ahead(10), finished(1, 7));
+        inbox.put((s(8), s(9), s(12)), ahead(10), finished(1, 3));
+        inbox.put((s(8), s(9), s(12)), ahead(30), finished(1, 4));
+        // Long ago: it ended when it came.
+        inbox.put((s(8), s(9), s(12)), ahead(2), finished(1, 5));
+        let of = |(due, arrived): (Time, Arrived)| (due, attempt_of(&arrived.report).map(|a| a.0));
+        let heard: Vec<_> = std::iter::from_fn(|| inbox.pop_due(s(40))).map(of).collect();
+        let expected = [(9, 5), (10, 3), (10, 7), (12, 4)];
+        assert_eq!(heard, expected.map(|(due, task)| (s(due), Some(TaskId::new(task)))));
     }
 
     #[test]
     fn an_attempt_does_not_end_before_it_has_begun() {
         let mut inbox = Inbox::default();
         inbox.decided(&start(1), s(10));
-        inbox.put((Time::ZERO, s(14)), None, started(8, 1));
-        inbox.put((Time::ZERO, s(15)), Some(Due::After(Span::from_secs(1))), finished(8, 1));
+        inbox.put(at(14), None, started(8, 1));
+        inbox.put(at(15), Some(Due::After(Span::from_secs(1))), finished(8, 1));
         assert_eq!(inbox.first_due(), Some(s(14)));
         let ends: Vec<bool> =
             std::iter::from_fn(|| inbox.pop_due(s(15))).map(|(_, a)| ends(&a.report)).collect();
@@ -260,11 +294,11 @@ mod tests {
     fn what_a_vm_said_before_it_froze_is_heard_of_before() {
         let (mut inbox, host, vm) = (Inbox::default(), HostId::new(0), VmId::new(3));
         inbox.decided(&Command::FreezeVm { host, vm }, s(10));
-        inbox.put((Time::ZERO, s(11)), None, started(3, 1));
-        inbox.put((Time::ZERO, s(12)), None, started(2, 2));
+        inbox.put(at(11), None, started(3, 1));
+        inbox.put(at(12), None, started(2, 2));
         let report = Report::VmFrozen { vm, real_took_us: 1 };
-        inbox.put((Time::ZERO, s(13)), None, Arrived { report, ..finished(3, 9) });
-        inbox.put((Time::ZERO, s(14)), None, finished(3, 1));
+        inbox.put(at(13), None, Arrived { report, ..finished(3, 9) });
+        inbox.put(at(14), None, finished(3, 1));
         let of = |(due, arrived): (Time, Arrived)| (due, arrived.report.vm(), arrived.report);
         let heard: Vec<_> = std::iter::from_fn(|| inbox.pop_due(s(20))).map(of).collect();
         let is_frozen = |report: &Report| matches!(report, Report::VmFrozen { .. });
@@ -284,17 +318,17 @@ mod tests {
             let report = Report::VmFrozen { vm: VmId::new(vm), real_took_us: 1 };
             Arrived { report, ..finished(vm, 0) }
         };
-        inbox.put((Time::ZERO, s(12)), None, frozen(7));
-        inbox.put((Time::ZERO, s(13)), None, frozen(3));
+        inbox.put(at(12), None, frozen(7));
+        inbox.put(at(13), None, frozen(3));
         assert_eq!(inbox.under_way_since(s(9)), Some(s(10)));
-        inbox.put((Time::ZERO, s(14)), None, frozen(4));
+        inbox.put(at(14), None, frozen(4));
         assert_eq!(inbox.under_way_since(s(9)), None);
         // One that nobody has asked for.
-        inbox.put((Time::ZERO, s(14)), None, frozen(5));
+        inbox.put(at(14), None, frozen(5));
         assert_eq!(order(&mut inbox), [(10, 3), (10, 4), (10, 7), (14, 5)]);
         // One that comes later than that happened then.
         inbox.decided(&freeze(6), s(10));
-        inbox.put((s(12), s(16)), None, frozen(6));
+        inbox.put((s(12), s(16), s(16)), None, frozen(6));
         assert_eq!(order(&mut inbox), [(16, 6)]);
         // It is not waited for after it has been destroyed, nor for ever.
         inbox.decided(&freeze(3), s(20));

@@ -17,11 +17,9 @@ use dormouse_cloud::{Catalogue, InstanceType, Limits, Market};
 use dormouse_coordinator::admission::Demand;
 use dormouse_coordinator::{Conducted, CoordinatorError, LiveRun, Observer, Speedup};
 use dormouse_engine::{Run, Setup};
-use dormouse_policies::{
-    Bag, CheckpointBudget, Decision, Mode, Notice, Scheduler, StartReason, Task,
-};
+use dormouse_policies::{Bag, CheckpointBudget, Decision, Notice, Policy, StartReason, Task};
 use dormouse_proto::{HOST_KEY, SECRET_KEY, Secret, v1};
-use dormouse_units::{Bytes, Ppm, Price, Span, TaskId, Time, TypeName, VmId};
+use dormouse_units::{Bytes, Mode, Ppm, Price, Seats, Span, TaskId, Time, TypeName, VmId};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_stream::wrappers::ReceiverStream;
@@ -64,6 +62,7 @@ pub fn setup(tasks: usize, vcpus: u32) -> Setup {
         },
         interruptions: Vec::new(),
         preemption_notice: Span::ZERO,
+        jobs: None,
     }
 }
 
@@ -106,13 +105,21 @@ impl Fifo {
             let Some(task) = self.waiting.pop_front() else { return };
             self.on_vm.push(task);
             let (vm, mode, reason) = (self.vm, Mode::Burst, StartReason::Planned);
-            out.push(Decision::Start { task, vm, mode, reason });
+            out.push(Decision::Start { task, on: Seats::first_free(vm), mode, reason });
         }
     }
 }
 
-impl Scheduler for Fifo {
-    fn handle(&mut self, _: Time, notice: &Notice, out: &mut Vec<Decision>) {
+impl Policy for Fifo {
+    fn handle(&mut self, _: Time, heard: &[Notice], out: &mut Vec<Decision>) {
+        for notice in heard {
+            self.hear(notice, out);
+        }
+    }
+}
+
+impl Fifo {
+    fn hear(&mut self, notice: &Notice, out: &mut Vec<Decision>) {
         match *notice {
             Notice::Begin => self.launch(out),
             Notice::VmReady { .. } => self.ready = true,
@@ -142,7 +149,9 @@ pub fn header() -> serde_json::Value {
 pub fn live(tasks: usize, vcpus: u32, out: &Path) -> LiveRun {
     LiveRun {
         setup: setup(tasks, vcpus),
-        scheduler: Box::new(Fifo::new(tasks, vcpus)),
+        policy: Box::new(Fifo::new(tasks, vcpus)),
+        submissions: Vec::new(),
+        phase: Duration::from_millis(100),
         experiment: "test".to_owned(),
         header: header(),
         listen: SocketAddr::from(([127, 0, 0, 1], 0)),

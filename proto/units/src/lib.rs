@@ -7,12 +7,18 @@ mod bytes;
 mod credits;
 mod ids;
 mod money;
+mod seat;
 mod share;
+mod stream;
 mod time;
+mod usage;
 
 pub use bytes::{Bytes, ParseBytesError};
 pub use credits::Credits;
 pub use ids::{Attempt, CheckpointSeq, HostId, Incarnation, TaskId, TypeName, VmId};
 pub use money::{Money, ParsePriceError, Price};
+pub use seat::{Cpus, Mode, Seats, Tier};
 pub use share::Ppm;
+pub use stream::Stream;
 pub use time::{ParseSpanError, Span, Time};
+pub use usage::Usage;

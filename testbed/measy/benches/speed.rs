@@ -11,8 +11,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use dormouse_batch::{Algorithm, Config, Observer, Record, Setup, simulate};
+use dormouse_engine::jobs::{Observer, Record, Simulation, simulate};
 use dormouse_measy::JobsCsv;
+use dormouse_policies::batch::{Algorithm, Config};
 use dormouse_units::Span;
 use dormouse_workload::{
     Header, Model, OnMalformed, SwfJob, SwfWriter, Trace, UsageRule, offered_load, scale_arrivals,
@@ -98,7 +99,7 @@ impl Observer for Csv {
 
 fn scheduled(algorithm: Algorithm, log: &Path, out: &Path) -> Outcome<u64> {
     let trace = Trace::open(log, None, OnMalformed::Fail)?;
-    let setup = Setup::new(Config::new(algorithm, trace.machine()), 1);
+    let simulation = Simulation::new(Config::new(algorithm, trace.machine()), 1);
     let rule = match algorithm.promotion() {
         None => UsageRule::full(),
         Some(_) => UsageRule::paper(1),
@@ -106,7 +107,7 @@ fn scheduled(algorithm: Algorithm, log: &Path, out: &Path) -> Outcome<u64> {
     let to = BufWriter::with_capacity(1 << 16, File::create(out)?);
     let mut csv = Csv(JobsCsv::new(to, "bench")?);
     let jobs = trace.map(|job| Ok(rule.assign(job.map_err(Box::new)?)));
-    let totals = simulate(jobs, &setup, &mut csv).map_err(|e| e.to_string())?;
+    let totals = simulate(jobs, &simulation, &mut csv).map_err(|e| e.to_string())?;
     csv.0.finish()?;
     Ok(totals.jobs)
 }

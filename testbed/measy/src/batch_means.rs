@@ -1,6 +1,6 @@
 //! Confidence intervals of one long run: batch means (section 3.3; Law and Kelton).
 
-use dormouse_batch::Record;
+use dormouse_engine::jobs::Record;
 
 /// Batches after the warm-up.
 pub const BATCHES: usize = 20;

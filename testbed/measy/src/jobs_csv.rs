@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use dormouse_batch::Record;
+use dormouse_engine::jobs::Record;
 use dormouse_units::{Span, Time};
 use dormouse_workload::decimal::{millionths, seconds, whole};
 
@@ -180,13 +180,14 @@ fn intervals(line: &mut Vec<u8>, on: &[u32]) {
 
 #[cfg(test)]
 mod tests {
+    use dormouse_units::TaskId;
+
     use super::*;
-    use dormouse_batch::JobId;
 
     #[test]
     fn a_job_is_a_line_that_batsims_tools_read() {
         let record = Record {
-            id: JobId::new(0),
+            id: TaskId::new(0),
             number: 15,
             submitted: Time::from_secs(100),
             processes: 5,

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use dormouse_batch::Sharing;
+use dormouse_vm::Sharing;
 use serde::{Deserialize, Serialize};
 
 /// A file of measured distributions. It may hold more than this; that is for people.

@@ -1,9 +1,9 @@
 //! The evaluation of the paper, on few jobs.
 
-use dormouse_batch::Sharing;
 use dormouse_measy::reproduce::{
     Evaluation, FACTORS, Figure, Options, ReproduceError, Statement, View, evaluate,
 };
+use dormouse_vm::Sharing;
 
 fn options(figure: &str, threads: usize) -> Options {
     Options {

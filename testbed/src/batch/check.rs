@@ -1,12 +1,14 @@
-//! What must not be in a batch run: two jobs in one VM, a job on the wrong number of processors,
-//! a move that its scheduler does not make, a job that never ended, …
+//! What must not be in a batch run: two jobs in one seat, a job on the wrong number of processors,
+//! a move that its scheduler does not make, a decision that can't be carried out, a job that never
+//! ended, …
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-use dormouse_batch::{Decision, Event, Job, JobId, Move, Promotion, Tier};
-use dormouse_coordinator::BatchStep;
-use dormouse_units::{Attempt, Ppm, Time};
+use dormouse_engine::{Effect, Event, Report, Step};
+use dormouse_policies::batch::{Job, OnPromotion};
+use dormouse_policies::{Decision, Notice, Promotion};
+use dormouse_units::{Attempt, Cpus, Ppm, Seats, TaskId, Tier, Time};
 
 use super::BatchError;
 use super::log::BatchLog;
@@ -62,15 +64,17 @@ pub fn check(log: &BatchLog, ended: bool) -> Result<Checked, BatchError> {
 /// A job in the system, and where it sits.
 struct Inside {
     job: Job,
-    seat: Option<(Tier, Vec<u32>, Attempt)>,
+    /// Its last start; zero before the first.
+    attempt: Attempt,
+    seats: Option<(Tier, Cpus)>,
 }
 
 struct Checker {
-    promotion: Option<Promotion>,
+    promotion: Option<OnPromotion>,
     usable_below: Ppm,
-    /// Who is in the two VMs of each processor.
-    processors: Vec<[Option<JobId>; 2]>,
-    jobs: BTreeMap<JobId, Inside>,
+    /// Who has the two seats of each processor.
+    processors: Vec<[Option<TaskId>; 2]>,
+    jobs: BTreeMap<TaskId, Inside>,
     found: Checked,
     now: Time,
 }
@@ -80,116 +84,162 @@ impl Checker {
         self.found.violations.push(Violation { at: self.now, what });
     }
 
-    fn step(&mut self, step: &BatchStep) {
+    fn step(&mut self, step: &Step) {
         if step.at < self.now {
             self.bad(format!("the step of {} comes after that of {}", step.at, self.now));
         }
         self.now = step.at;
         self.found.steps += 1;
-        for event in &step.events {
-            match event {
-                Event::Submitted(job) => self.submitted(job),
-                Event::Finished { job, attempt } => self.finished(*job, *attempt),
+        match &step.event {
+            Event::Machine { report: Report::TaskFinished { task, attempt, .. }, .. } => {
+                self.reported(*task, *attempt, step.effects.contains(&Effect::Stale));
+            }
+            Event::InstantOver => self.instant(step),
+            _ => {}
+        }
+    }
+
+    /// Whether a machine's word that a job ended is of the job's present start.
+    fn reported(&mut self, id: TaskId, attempt: Attempt, is_dropped: bool) {
+        let Some(Inside { attempt: current, .. }) = self.jobs.get(&id) else { return };
+        if !is_dropped && *current != attempt {
+            self.bad(format!("{id} ended in a former life and was heard of"));
+        }
+    }
+
+    /// What the scheduler heard of an instant, and what it decided.
+    fn instant(&mut self, step: &Step) {
+        for notice in &step.notices {
+            match notice {
+                Notice::Submitted { job } => self.submitted(job),
+                Notice::TaskFinished { task, .. } => self.finished(*task),
+                Notice::TaskFailed { task, .. } => self.stand(*task),
+                Notice::VmLost { .. } => self.machine_lost(),
+                _ => {}
             }
         }
-        for decision in &step.decisions {
-            self.decided(decision);
+        let mut sent = step.effects.iter().filter_map(|effect| match effect {
+            Effect::TaskSent { task, attempt, .. } => Some((*task, *attempt)),
+            _ => None,
+        });
+        for (n, decision) in step.decisions.iter().enumerate() {
+            // It has heard of all there was: none of its decisions can have been overtaken.
+            match step.effects.iter().find_map(|effect| refusal(effect, n)) {
+                Some(why) => self.bad(format!("a decision can't be carried out: {why}")),
+                None => self.decided(decision, &mut sent),
+            }
+        }
+        if let Some((id, _)) = sent.next() {
+            self.bad(format!("{id} is sent to a machine and nobody decided that"));
         }
     }
 
     fn submitted(&mut self, job: &Job) {
         self.found.jobs += 1;
-        let inside = Inside { job: job.clone(), seat: None };
+        let inside = Inside { job: job.clone(), attempt: Attempt::default(), seats: None };
         if self.jobs.insert(job.id, inside).is_some() {
             self.bad(format!("job {} is submitted twice", job.number));
         }
     }
 
-    fn finished(&mut self, id: JobId, attempt: Attempt) {
-        match self.jobs.get(&id).map(|inside| inside.seat.as_ref().map(|seat| seat.2)) {
+    fn finished(&mut self, id: TaskId) {
+        match self.jobs.get(&id).map(|inside| inside.seats.is_some()) {
             None => self.bad(format!("{id} ended and was not there")),
-            Some(None) => self.bad(format!("{id} ended and was never started")),
-            // A former life: the scheduler drops it.
-            Some(Some(current)) if current != attempt => {}
-            Some(Some(_)) => {
+            Some(false) => self.bad(format!("{id} ended and was never started")),
+            Some(true) => {
                 self.stand(id);
                 self.jobs.remove(&id);
             }
         }
     }
 
-    fn stand(&mut self, id: JobId) {
-        let Some((tier, on, _)) = self.jobs.get_mut(&id).and_then(|inside| inside.seat.take())
-        else {
-            return;
-        };
-        for p in on {
-            if let Some(vms) = self.processors.get_mut(p as usize) {
-                vms[tier as usize] = None;
+    /// A job leaves its seats.
+    fn stand(&mut self, id: TaskId) {
+        let seats = self.jobs.get_mut(&id).and_then(|inside| inside.seats.take());
+        let Some((tier, on)) = seats else { return };
+        for &p in &*on {
+            if let Some(seats) = self.processors.get_mut(p as usize) {
+                seats[tier as usize] = None;
             }
         }
     }
 
-    fn decided(&mut self, decision: &Decision) {
-        let id = decision.job();
-        let Some(seat) = self.jobs.get(&id).map(|inside| inside.seat.clone()) else {
+    /// All jobs are on one machine.
+    fn machine_lost(&mut self) {
+        self.processors.fill([None; 2]);
+        self.jobs.values_mut().for_each(|inside| inside.seats = None);
+    }
+
+    fn decided(&mut self, decision: &Decision, sent: &mut dyn Iterator<Item = (TaskId, Attempt)>) {
+        let Some(id) = decision.task() else { return };
+        let Some(seats) = self.jobs.get(&id).map(|inside| inside.seats.clone()) else {
             return self.bad(format!("a decision about {id}, which is not there"));
         };
-        match (decision, seat) {
+        match (decision, seats) {
             (Decision::Start { .. }, Some(_)) => self.bad(format!("{id} is started twice")),
-            (Decision::Start { attempt, tier, on, .. }, None) => {
+            (Decision::Start { on: Seats { tier, cpus, .. }, .. }, None) => {
                 if *tier == Tier::Background && self.promotion.is_none() {
                     self.bad(format!("{id} is put in the background by a one-tier scheduler"));
                 }
-                self.sit(id, *tier, on, *attempt);
+                self.sent(id, sent.next());
+                self.sit(id, *tier, cpus);
             }
-            (Decision::Promote { .. }, None | Some((Tier::Foreground, ..))) => {
+            (Decision::Promote { .. }, None | Some((Tier::Foreground, _))) => {
                 self.bad(format!("{id} is promoted and is not in the background"));
             }
-            (Decision::Promote { attempt, by, .. }, Some((_, old, before))) => {
+            (Decision::Promote { by, .. }, Some((Tier::Background, old))) => {
                 self.stand(id);
-                self.promoted(id, by, (*attempt, before));
+                self.promoted(id, by);
                 match by {
-                    Move::Swap => self.sit(id, Tier::Foreground, &old, *attempt),
-                    Move::Kill { on } | Move::Migrate { on } => {
-                        self.sit(id, Tier::Foreground, on, *attempt);
+                    Promotion::Swap => self.sit(id, Tier::Foreground, &old),
+                    Promotion::Migrate { on } => self.sit(id, Tier::Foreground, on),
+                    Promotion::Kill { on } => {
+                        self.sent(id, sent.next());
+                        self.sit(id, Tier::Foreground, on);
                     }
                 }
             }
+            _ => self.bad(format!("{id} is treated in a way that no scheduler of jobs has")),
         }
     }
 
-    /// Whether this scheduler moves jobs like that, and whether a start has a number of its own.
-    fn promoted(&mut self, id: JobId, by: &Move, (now, before): (Attempt, Attempt)) {
+    /// A job is sent to the machine, under a number of its own.
+    fn sent(&mut self, id: TaskId, sent: Option<(TaskId, Attempt)>) {
+        let Some(inside) = self.jobs.get_mut(&id) else { return };
+        inside.attempt = inside.attempt.next();
+        if sent != Some((id, inside.attempt)) {
+            self.bad(format!("{id} is not sent under the next number of its starts"));
+        }
+    }
+
+    /// Whether this scheduler moves jobs like that.
+    fn promoted(&mut self, id: TaskId, by: &Promotion) {
         let allowed = match by {
-            Move::Swap => self.promotion.is_some(),
-            Move::Kill { .. } => self.promotion == Some(Promotion::Kill),
-            Move::Migrate { .. } => self.promotion == Some(Promotion::Migrate),
+            Promotion::Swap => self.promotion.is_some(),
+            Promotion::Kill { .. } => self.promotion == Some(OnPromotion::Kill),
+            Promotion::Migrate { .. } => self.promotion == Some(OnPromotion::Migrate),
         };
         if !allowed {
             self.bad(format!("{id} is moved in a way that its scheduler does not have"));
         }
-        if (now != before) != matches!(by, Move::Kill { .. }) {
-            self.bad(format!("{id} goes on under the wrong number of its starts"));
-        }
     }
 
-    fn sit(&mut self, id: JobId, tier: Tier, on: &[u32], attempt: Attempt) {
+    fn sit(&mut self, id: TaskId, tier: Tier, on: &Cpus) {
         let Some(inside) = self.jobs.get_mut(&id) else { return };
-        inside.seat = Some((tier, on.to_vec(), attempt));
+        inside.seats = Some((tier, on.clone()));
         let processes = inside.job.processes;
         if on.len() != processes as usize {
             self.bad(format!("{id} has {processes} processes and {} processors", on.len()));
         }
-        for &p in on {
-            let Some(vms) = self.processors.get_mut(p as usize) else {
+        for &p in &**on {
+            let Some(seats) = self.processors.get_mut(p as usize) else {
                 self.bad(format!("{id} is on processor {p}, which the machine does not have"));
                 continue;
             };
-            let other = vms[tier as usize].replace(id);
-            let foreground = vms[Tier::Foreground as usize];
+            let other = seats[tier as usize].replace(id);
+            let foreground = seats[Tier::Foreground as usize];
             if let Some(other) = other {
-                self.bad(format!("{id} and {other} are in one VM of processor {p}"));
+                self.bad(format!("{id} and {other} are in one seat of processor {p}"));
             }
             if tier == Tier::Background
                 && foreground.is_some_and(|f| self.usage_on(f, p) >= self.usable_below)
@@ -199,8 +249,8 @@ impl Checker {
         }
     }
 
-    fn usage_on(&self, id: JobId, p: u32) -> Ppm {
-        let Some(Inside { job, seat: Some((_, on, _)) }) = self.jobs.get(&id) else {
+    fn usage_on(&self, id: TaskId, p: u32) -> Ppm {
+        let Some(Inside { job, seats: Some((_, on)), .. }) = self.jobs.get(&id) else {
             return Ppm::ZERO;
         };
         on.iter().position(|&q| q == p).map_or(Ppm::ZERO, |n| job.usage.of(n))
@@ -214,5 +264,117 @@ impl Checker {
             self.bad(format!("{count} jobs never ended, such as {}", numbers.join(", ")));
         }
         self.found
+    }
+}
+
+/// Why the decision at this place of its step was not carried out, if this says so.
+fn refusal(effect: &Effect, place: usize) -> Option<&str> {
+    match effect {
+        Effect::Moot { index, why } | Effect::Rejected { index, why } if *index == place => {
+            Some(why)
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail by it")]
+mod tests {
+    use super::super::{BatchHeader, Jobs, replay, virtual_run};
+    use super::*;
+    use crate::experiment::{Opened, Override, Source, open};
+    use crate::output::Mode;
+
+    fn log(scheduler: &str) -> BatchLog {
+        let overrides = vec![Override::text("--scheduler", "scheduler.name", scheduler)];
+        let source = Source { experiment: Some("batch-small"), overrides, ..Source::default() };
+        let Opened::Batch(experiment) = open(&source).unwrap() else { panic!("a bag") };
+        let jobs = Jobs::open(&experiment).unwrap();
+        let header =
+            BatchHeader::new(Mode::Virtual, "a test".to_owned(), jobs.machine(), *experiment);
+        let folder = tempfile::tempdir().unwrap();
+        virtual_run(&header, jobs, folder.path()).unwrap();
+        BatchLog::read(folder.path()).unwrap()
+    }
+
+    fn found(log: &BatchLog) -> Vec<String> {
+        check(log, true).unwrap().violations.iter().map(ToString::to_string).collect()
+    }
+
+    /// A run that was left out of its log is as one that was not.
+    #[test]
+    fn every_scheduler_keeps_the_rules_and_decides_the_same_again() {
+        for scheduler in ["fcfs", "easy", "keasy", "reasy", "measy"] {
+            let mut log = log(scheduler);
+            let (checked, replayed) = (check(&log, true).unwrap(), replay(&log).unwrap());
+            assert_eq!((checked.jobs, &checked.violations), (40, &Vec::new()), "{scheduler}");
+            assert_eq!((replayed.steps, &replayed.difference), (checked.steps, &None));
+            log.steps = None;
+            assert_eq!(check(&log, true).unwrap(), checked, "{scheduler}");
+            assert_eq!(replay(&log).unwrap(), replayed, "{scheduler}");
+        }
+    }
+
+    /// Changes the first effect that is a job sent to the machine for the second time.
+    fn sent_again(steps: &mut [Step], change: impl FnOnce(&mut Vec<Effect>, usize)) {
+        let again = |effect: &Effect| matches!(effect, Effect::TaskSent { attempt, .. } if attempt.get() == 2);
+        let mut places = steps.iter_mut().filter_map(|step| {
+            let place = step.effects.iter().position(again)?;
+            Some((&mut step.effects, place))
+        });
+        let (effects, place) = places.next().expect("a job is killed");
+        change(effects, place);
+    }
+
+    #[test]
+    fn what_must_not_be_is_found() {
+        type Damage = fn(&mut Vec<Step>);
+        let damages: [(Damage, &str); 5] = [
+            (
+                |steps| sent_again(steps, |effects, n| drop(effects.remove(n))),
+                "number of its starts",
+            ),
+            (
+                |steps| sent_again(steps, |effects, n| effects.push(effects[n].clone())),
+                "and nobody decided that",
+            ),
+            (
+                |steps| {
+                    let is_start = |d: &Decision| matches!(d, Decision::Start { .. });
+                    let step = steps.iter_mut().find(|s| s.decisions.iter().any(is_start)).unwrap();
+                    step.effects.push(Effect::Rejected { index: 0, why: "no room".to_owned() });
+                },
+                "a decision can't be carried out: no room",
+            ),
+            (
+                |steps| {
+                    let report = steps.iter_mut().find_map(|step| match &mut step.event {
+                        Event::Machine { report: Report::TaskFinished { attempt, .. }, .. } => {
+                            Some(attempt)
+                        }
+                        _ => None,
+                    });
+                    let attempt = report.unwrap();
+                    *attempt = attempt.next();
+                },
+                "ended in a former life",
+            ),
+            (
+                |steps| {
+                    let finishes = |n: &Notice| matches!(n, Notice::TaskFinished { .. });
+                    let last = steps.iter().rposition(|s| s.notices.iter().any(finishes)).unwrap();
+                    steps.truncate(last);
+                },
+                "never ended",
+            ),
+        ];
+        let log = log("keasy");
+        let steps = log.steps.clone().unwrap();
+        for (damage, says) in damages {
+            let mut steps = steps.clone();
+            damage(&mut steps);
+            let found = found(&BatchLog { header: log.header.clone(), steps: Some(steps), ..log });
+            assert!(found.iter().any(|line| line.contains(says)), "{says}: {found:?}");
+        }
     }
 }

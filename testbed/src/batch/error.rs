@@ -1,6 +1,6 @@
 //! Why a batch run stops.
 
-use dormouse_batch::SimulationError;
+use dormouse_engine::jobs::SimulationError;
 use dormouse_workload::{EstimatesError, ModelError, SwfError};
 
 use crate::output::OutputError;

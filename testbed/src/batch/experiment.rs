@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 
-use dormouse_batch::{Algorithm, Config, Promotion, Setup, Sharing, UsageInformation};
+use dormouse_engine::jobs::Simulation;
+use dormouse_policies::batch::{Algorithm, Config, OnPromotion, UsageInformation};
 use dormouse_units::{Ppm, Span};
+use dormouse_vm::Sharing;
 use dormouse_workload::{Model, OnMalformed};
 use serde::{Deserialize, Serialize};
 
@@ -147,19 +149,22 @@ impl BatchExperiment {
     /// Whether its scheduler migrates jobs: CRIU does that in a live run.
     #[must_use]
     pub fn needs_criu(&self) -> bool {
-        self.scheduler.name.promotion() == Some(Promotion::Migrate)
+        self.scheduler.name.promotion() == Some(OnPromotion::Migrate)
     }
 
-    /// What a simulation is given.
+    /// Its simulation on a machine of this many processors; a live run of it is the same
+    /// [`Run`](dormouse_engine::Run) on real ones.
     #[must_use]
-    pub fn setup(&self, machine: u32) -> Setup {
-        let mut setup = Setup::new(self.config(machine), self.seed);
-        setup.sharing = self.sharing;
-        setup.migration_cost = self.scheduler.migration_cost;
-        setup.information = match self.scheduler.usage_information {
-            Information::Exact => UsageInformation::Exact,
-            Information::Absent => UsageInformation::Absent(TAKEN_FOR),
-        };
-        setup
+    pub fn simulation(&self, machine: u32) -> Simulation {
+        Simulation {
+            config: self.config(machine),
+            sharing: self.sharing,
+            migration_cost: self.scheduler.migration_cost,
+            information: match self.scheduler.usage_information {
+                Information::Exact => UsageInformation::Exact,
+                Information::Absent => UsageInformation::Absent(TAKEN_FOR),
+            },
+            seed: self.seed,
+        }
     }
 }

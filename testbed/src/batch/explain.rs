@@ -4,14 +4,18 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use dormouse_batch::{Decision, Event, Job, JobId, Move, Note, Noted, Scheduler, Tier, Why};
-use dormouse_units::Time;
+use dormouse_engine::{Event, Step};
+use dormouse_policies::batch::{BatchScheduler, Job, Note, Noted};
+use dormouse_policies::{Decision, Notice, Policy, Promotion, StartReason};
+use dormouse_units::{Seats, TaskId, Tier, Time, TypeName};
 
 use super::BatchError;
 use super::log::BatchLog;
 use super::play::play;
+use crate::record::carried_out;
 
-/// Lines of the story by time; what was noted comes after what was decided at an instant.
+/// Lines of the story by time; at an instant what happened comes first, then what was decided, then
+/// what was noted.
 type Story = BTreeMap<(Time, u8), Vec<String>>;
 
 /// When a job could have run, what it waited for, and why it was moved; `what` is its number in
@@ -19,51 +23,35 @@ type Story = BTreeMap<(Time, u8), Vec<String>>;
 ///
 /// # Errors
 ///
-/// The jobs can't be read again, or the scheduler takes none of them.
+/// The jobs can't be read again.
 pub fn explain(log: &BatchLog, what: &str) -> Result<Option<String>, BatchError> {
     let Ok(number) = what.strip_prefix("job").unwrap_or(what).trim_start().parse::<u64>() else {
         return Ok(None);
     };
-    let mut scheduler = Scheduler::new(log.header.experiment.config(log.header.machine));
-    // It is not known in advance of which jobs the story will tell.
-    let mut numbers = BTreeMap::new();
-    let mut watched: Option<(Time, Job)> = None;
-    let (mut told, mut decisions, mut ended) = (Vec::new(), Vec::new(), None);
+    let config = log.header.experiment.config(log.header.machine);
+    // What its machine is called changes no decision about jobs.
+    let mut scheduler = BatchScheduler::new(config, TypeName::from("machine"));
+    let mut seen = Seen { number, ..Seen::default() };
+    let mut decisions = Vec::new();
     play(log, |step| {
-        let is_it = |id: JobId, watched: &Option<(Time, Job)>| {
-            watched.as_ref().is_some_and(|(_, job)| job.id == id)
-        };
-        for event in &step.events {
-            match event {
-                Event::Submitted(job) => {
-                    numbers.insert(job.id, job.number);
-                    if job.number == number && watched.is_none() {
-                        watched = Some((step.at, job.clone()));
-                        scheduler.watch(job.id);
-                    }
-                }
-                Event::Finished { job, .. } if is_it(*job, &watched) => ended = Some(step.at),
-                Event::Finished { .. } => {}
-            }
+        if step.event == Event::InstantOver && !step.notices.is_empty() {
+            seen.heard(step, |job| scheduler.watch(job));
+            decisions.clear();
+            scheduler.handle(step.at, &step.notices, &mut decisions);
+            seen.decided(step);
         }
-        decisions.clear();
-        scheduler
-            .handle(step.at, step.events.iter().cloned(), &mut decisions)
-            .map_err(|why| BatchError::Schedule(why.to_string()))?;
-        let of_it = step.decisions.iter().filter(|d| is_it(d.job(), &watched));
-        told.extend(of_it.map(|decision| (step.at, decision.clone())));
         Ok(())
     })?;
+    let Seen { watched, numbers, told, ended, mut story, .. } = seen;
     let Some((submitted, job)) = watched else { return Ok(None) };
-    let name = |id: JobId| {
+    let name = |id: TaskId| {
         numbers.get(&id).map_or_else(|| id.to_string(), |number| format!("job {number}"))
     };
-    let mut story = Story::new();
     for (at, decision) in &told {
-        story.entry((*at, 0)).or_default().push(decided(decision, &name));
+        story.entry((*at, 1)).or_default().extend(decided(decision, &name));
     }
     for Note { at, what } in scheduler.notes() {
-        story.entry((*at, 1)).or_default().push(noted(*what, job.processes, &name));
+        story.entry((*at, 2)).or_default().push(noted(*what, job.processes, &name));
     }
     // Writing to a String can't fail.
     let mut text = String::new();
@@ -90,34 +78,107 @@ pub fn explain(log: &BatchLog, what: &str) -> Result<Option<String>, BatchError>
     Ok(Some(text.trim_end().to_owned()))
 }
 
-fn decided(decision: &Decision, name: &dyn Fn(JobId) -> String) -> String {
-    let (did, why) = match decision {
-        Decision::Start { tier: Tier::Foreground, why, .. } => ("starts in the foreground", why),
-        Decision::Start { tier: Tier::Background, why, .. } => ("starts in the background", why),
-        Decision::Promote { by: Move::Swap, why, .. } => {
-            ("its foreground is idle: the tiers of its processors swap", why)
-        }
-        Decision::Promote { by: Move::Kill { .. }, why, .. } => {
-            ("is killed and restarts in the foreground of other processors", why)
-        }
-        Decision::Promote { by: Move::Migrate { .. }, why, .. } => {
-            ("migrates to the foreground of other processors", why)
-        }
-    };
-    let why = match *why {
-        Why::FirstInLine => "nobody before it lacks a foreground".to_owned(),
-        Why::EndsBeforeShadow { head, shadow } => {
-            format!("it is expected to end before the reservation of {} at {shadow}", name(head))
-        }
-        Why::OnExtra { head, shadow, extra } => {
-            format!("{} will leave {extra} processors unused at {shadow}", name(head))
-        }
-        Why::ShortestWaiting => "the shortest waiting job that fits there".to_owned(),
-    };
-    format!("{did}: {why}")
+/// What the steps say of the job, as they are played.
+#[derive(Default)]
+struct Seen {
+    number: u64,
+    /// When it was submitted, and what it is.
+    watched: Option<(Time, Job)>,
+    /// Of all jobs: it is not known in advance of which ones the story will tell.
+    numbers: BTreeMap<TaskId, u64>,
+    /// What was decided about it.
+    told: Vec<(Time, Decision)>,
+    ended: Option<Time>,
+    /// What else became of it.
+    story: Story,
 }
 
-fn noted(what: Noted, processes: u32, name: &dyn Fn(JobId) -> String) -> String {
+impl Seen {
+    fn is_it(&self, id: TaskId) -> bool {
+        self.watched.as_ref().is_some_and(|(_, job)| job.id == id)
+    }
+
+    /// Whether it has processors.
+    fn is_running(&self) -> bool {
+        !self.told.is_empty() && self.ended.is_none()
+    }
+
+    fn heard(&mut self, step: &Step, mut watch: impl FnMut(TaskId)) {
+        for notice in &step.notices {
+            match notice {
+                Notice::Submitted { job } => {
+                    self.numbers.insert(job.id, job.number);
+                    if job.number == self.number && self.watched.is_none() {
+                        self.watched = Some((step.at, job.clone()));
+                        watch(job.id);
+                    }
+                }
+                Notice::TaskFinished { task, .. } if self.is_it(*task) => {
+                    self.ended = Some(step.at);
+                }
+                Notice::TaskFailed { task, why, .. } if self.is_it(*task) => {
+                    self.say(step.at, format!("came to nothing and waits again: {why}"));
+                }
+                Notice::VmLost { .. } if self.is_running() => {
+                    self.say(step.at, "its machine was lost; it waits again".to_owned());
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn decided(&mut self, step: &Step) {
+        for decision in carried_out(step) {
+            if decision.task().is_some_and(|id| self.is_it(id)) {
+                self.told.push((step.at, decision.clone()));
+            }
+        }
+    }
+
+    fn say(&mut self, at: Time, what: String) {
+        self.story.entry((at, 0)).or_default().push(what);
+    }
+}
+
+/// A decision of a batch scheduler about a job, in words.
+fn decided(decision: &Decision, name: &dyn Fn(TaskId) -> String) -> Option<String> {
+    let (did, reason) = match decision {
+        Decision::Start { on: Seats { tier: Tier::Foreground, .. }, reason, .. } => {
+            ("starts in the foreground", reason)
+        }
+        Decision::Start { on: Seats { tier: Tier::Background, .. }, reason, .. } => {
+            ("starts in the background", reason)
+        }
+        Decision::Promote { by: Promotion::Swap, reason, .. } => {
+            ("its foreground is idle: the tiers of its processors swap", reason)
+        }
+        Decision::Promote { by: Promotion::Kill { .. }, reason, .. } => {
+            ("is killed and restarts in the foreground of other processors", reason)
+        }
+        Decision::Promote { by: Promotion::Migrate { .. }, reason, .. } => {
+            ("migrates to the foreground of other processors", reason)
+        }
+        _ => return None,
+    };
+    let why = match *reason {
+        StartReason::FirstInLine => "nobody before it lacks a foreground".to_owned(),
+        StartReason::EndsBeforeShadow { head, shadow } => {
+            format!("it is expected to end before the reservation of {} at {shadow}", name(head))
+        }
+        StartReason::OnExtra { head, shadow, extra } => {
+            format!("{} will leave {extra} processors unused at {shadow}", name(head))
+        }
+        StartReason::ShortestWaiting => "the shortest waiting job that fits there".to_owned(),
+        // Reasons for tasks of bags.
+        StartReason::Planned
+        | StartReason::Migrated
+        | StartReason::Stolen
+        | StartReason::Retried => return Some(did.to_owned()),
+    };
+    Some(format!("{did}: {why}"))
+}
+
+fn noted(what: Noted, processes: u32, name: &dyn Fn(TaskId) -> String) -> String {
     match what {
         Noted::Head { idle, shadow } => format!(
             "head of the queue: {idle} of {processes} processors idle, reservation from {shadow}"

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use dormouse_batch::Record;
+use dormouse_engine::jobs::Record;
 use dormouse_units::{Span, Time};
 use dormouse_workload::Moments;
 

@@ -3,8 +3,7 @@
 
 use std::fmt::Write as _;
 
-use dormouse_batch::Tier;
-use dormouse_units::Time;
+use dormouse_units::{Tier, Time};
 
 use super::history::{JobHistory, Spell, SpellEnd};
 use super::outcome::BatchOutcome;
@@ -171,7 +170,7 @@ impl Chart<'_> {
         let colour = job.number % COLOURS as u64;
         let tier = if spell.tier == Tier::Background { " below" } else { "" };
         self.svg.path(&d, &format!("job c{colour}{tier}"), &title(job, spell, until));
-        if matches!(spell.until, Some((_, SpellEnd::Killed))) {
+        if matches!(spell.until, Some((_, SpellEnd::Killed | SpellEnd::Failed))) {
             self.svg.path(&d, "lost", "");
         }
         if spell.tier == Tier::Foreground {
@@ -212,7 +211,7 @@ impl Chart<'_> {
                 SpellEnd::Swapped => "its tiers were swapped",
                 SpellEnd::Killed => "it was killed and began again",
                 SpellEnd::Migrated => "it migrated",
-                SpellEnd::Done => continue,
+                SpellEnd::Done | SpellEnd::Failed => continue,
             };
             let title = format!("job {} at {at}: {what}", job.number);
             if why == SpellEnd::Swapped {
@@ -239,6 +238,7 @@ fn title(job: &JobHistory, spell: &Spell, until: Time) -> String {
         Some((_, SpellEnd::Swapped)) => ", then swapped to the foreground".to_owned(),
         Some((_, SpellEnd::Killed)) => ", then killed to begin again in the foreground".to_owned(),
         Some((_, SpellEnd::Migrated)) => ", then migrated to the foreground".to_owned(),
+        Some((_, SpellEnd::Failed)) => ", then lost, to begin again".to_owned(),
     };
     format!(
         "job {} ({} processes, estimated {}, submitted {}) in the {tier}: {} to {until}{end}",

@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_batch::{Decision, Event, Job, JobId, Move, Placement, Tier};
-use dormouse_units::{Span, Time};
+use dormouse_policies::batch::Job;
+use dormouse_policies::{Decision, Notice, Promotion};
+use dormouse_units::{Cpus, Span, TaskId, Tier, Time};
 
 /// So many jobs are drawn at most: more can't be told apart.
 pub const MOST_DRAWN: usize = 400;
@@ -20,6 +21,8 @@ pub enum SpellEnd {
     Killed,
     /// It moved on.
     Migrated,
+    /// It came to nothing, or its machine was lost: it waits again.
+    Failed,
 }
 
 /// A job on some processors, in one tier.
@@ -28,7 +31,7 @@ pub struct Spell {
     /// Its tier.
     pub tier: Tier,
     /// Its processors.
-    pub on: Placement,
+    pub on: Cpus,
     /// Since when.
     pub from: Time,
     /// Until when, and why; `None` while it lasts.
@@ -53,7 +56,7 @@ pub struct JobHistory {
 /// The first jobs of a run.
 #[derive(Clone, Debug, Default)]
 pub struct History {
-    jobs: BTreeMap<JobId, JobHistory>,
+    jobs: BTreeMap<TaskId, JobHistory>,
     /// When the first job was submitted that is not drawn.
     cut: Option<Time>,
     /// The last that was seen of those that are.
@@ -62,11 +65,14 @@ pub struct History {
 
 impl History {
     /// Takes in what the scheduler hears.
-    pub fn heard(&mut self, now: Time, events: &[Event]) {
-        for event in events {
-            match event {
-                Event::Submitted(job) => self.submitted(now, job),
-                Event::Finished { job, .. } => self.left(now, *job, SpellEnd::Done),
+    pub fn heard(&mut self, now: Time, heard: &[Notice]) {
+        for notice in heard {
+            match notice {
+                Notice::Submitted { job } => self.submitted(now, job),
+                Notice::TaskFinished { task, .. } => self.left(now, *task, SpellEnd::Done),
+                Notice::TaskFailed { task, .. } => self.left(now, *task, SpellEnd::Failed),
+                Notice::VmLost { .. } => self.machine_lost(now),
+                _ => {}
             }
         }
     }
@@ -86,7 +92,7 @@ impl History {
         self.last = now;
     }
 
-    fn left(&mut self, now: Time, id: JobId, why: SpellEnd) {
+    fn left(&mut self, now: Time, id: TaskId, why: SpellEnd) {
         let Some(job) = self.jobs.get_mut(&id) else { return };
         if let Some(spell) = job.spells.last_mut() {
             spell.until = Some((now, why));
@@ -94,22 +100,32 @@ impl History {
         self.last = self.last.max(now);
     }
 
+    /// All jobs are on one machine.
+    fn machine_lost(&mut self, now: Time) {
+        let spells = self.jobs.values_mut().filter_map(|job| job.spells.last_mut());
+        for spell in spells.filter(|spell| spell.until.is_none()) {
+            spell.until = Some((now, SpellEnd::Failed));
+            self.last = self.last.max(now);
+        }
+    }
+
     /// Takes in what it decides.
     pub fn decided(&mut self, now: Time, decision: &Decision) {
-        let id = decision.job();
+        let Some(id) = decision.task() else { return };
         let Some(job) = self.jobs.get(&id) else { return };
         let (tier, on) = match decision {
-            Decision::Start { tier, on, .. } => (*tier, on.clone()),
+            Decision::Start { on, .. } => (on.tier, on.cpus.clone()),
             Decision::Promote { by, .. } => {
                 let Some(old) = job.spells.last().map(|spell| spell.on.clone()) else { return };
                 let (why, on) = match by {
-                    Move::Swap => (SpellEnd::Swapped, old),
-                    Move::Kill { on } => (SpellEnd::Killed, on.clone()),
-                    Move::Migrate { on } => (SpellEnd::Migrated, on.clone()),
+                    Promotion::Swap => (SpellEnd::Swapped, old),
+                    Promotion::Kill { on } => (SpellEnd::Killed, on.clone()),
+                    Promotion::Migrate { on } => (SpellEnd::Migrated, on.clone()),
                 };
                 self.left(now, id, why);
                 (Tier::Foreground, on)
             }
+            _ => return,
         };
         if let Some(job) = self.jobs.get_mut(&id) {
             job.spells.push(Spell { tier, on, from: now, until: None });

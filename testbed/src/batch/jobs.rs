@@ -1,7 +1,7 @@
 //! The jobs of an experiment as a stream.
 
-use dormouse_batch::{Submission, Usage};
-use dormouse_units::{Span, Time};
+use dormouse_policies::batch::Submission;
+use dormouse_units::{Span, Time, Usage};
 use dormouse_workload::{
     Skipped, Statistics, Trace, UsageRule, offered_load, scale_arrivals, tsafrir_estimates,
 };

@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use dormouse_coordinator::BatchStep;
+use dormouse_engine::{Event, Step};
 use dormouse_log::{FORMAT, LogWriter};
 use serde::{Deserialize, Serialize};
 
 use super::BatchExperiment;
 use crate::experiment::Kind;
-use crate::output::{Mode, OutputError, begin_log, open_log};
+use crate::output::{Mode, OutputError, begin_log, open_log, read_steps};
 
 /// The log of a run in virtual time holds so many jobs at most: it can be made again from its
 /// header, and a trace of millions would leave gigabytes.
@@ -61,6 +61,7 @@ impl BatchHeader {
 pub struct BatchLogWriter {
     log: LogWriter,
     header: BatchHeader,
+    submitted: u64,
 }
 
 impl BatchLogWriter {
@@ -70,42 +71,41 @@ impl BatchLogWriter {
     ///
     /// The system refuses.
     pub fn begin(folder: &Path, header: &BatchHeader) -> Result<Self, OutputError> {
-        Ok(Self { log: begin_log(folder, header)?, header: header.clone() })
+        Ok(Self { log: begin_log(folder, header)?, header: header.clone(), submitted: 0 })
     }
 
-    /// Adds a step, if steps are still wanted.
+    /// Adds a step, unless there are too many; with the first that is one too many, all that
+    /// were added are taken back.
     ///
     /// # Errors
     ///
     /// The system refuses.
-    pub fn step(&mut self, step: &BatchStep) -> Result<(), OutputError> {
-        if self.keeps() {
-            self.log.line(step)?;
+    pub fn step(&mut self, step: &Step) -> Result<(), OutputError> {
+        if self.header.left_out.is_some() {
+            return Ok(());
         }
-        Ok(())
+        self.submitted += u64::from(matches!(step.event, Event::Submitted { .. }));
+        if self.submitted > MOST_LOGGED {
+            return self.leave_out();
+        }
+        Ok(self.log.line(step)?)
     }
 
-    /// Whether steps are still wanted.
-    #[must_use]
-    pub const fn keeps(&self) -> bool {
-        self.header.left_out.is_none()
-    }
-
-    /// Takes all steps back: there are too many.
+    /// Leaves all steps out if so many jobs are to come that there will be too many.
     ///
     /// # Errors
     ///
     /// The system refuses.
-    pub fn leave_out(&mut self) -> Result<(), OutputError> {
-        if self.keeps() {
-            self.header.left_out = Some(format!(
-                "the steps: more than {MOST_LOGGED} jobs; replay, explain and check make the run \
-                 again"
-            ));
-            self.log.cut(0)?;
-            self.log.line(&self.header)?;
-        }
-        Ok(())
+    pub fn expect(&mut self, jobs: u64) -> Result<(), OutputError> {
+        if jobs > MOST_LOGGED { self.leave_out() } else { Ok(()) }
+    }
+
+    fn leave_out(&mut self) -> Result<(), OutputError> {
+        self.header.left_out = Some(format!(
+            "the steps: more than {MOST_LOGGED} jobs; replay, explain and check make the run again"
+        ));
+        self.log.cut(0)?;
+        Ok(self.log.line(&self.header)?)
     }
 
     /// Writes out what is left.
@@ -124,7 +124,7 @@ pub struct BatchLog {
     /// Its first line.
     pub header: BatchHeader,
     /// Its steps; `None` if they were too many to be kept.
-    pub steps: Option<Vec<BatchStep>>,
+    pub steps: Option<Vec<Step>>,
     /// The last line was torn, as a kill leaves it, and is left out.
     pub torn: bool,
 }
@@ -141,13 +141,7 @@ impl BatchLog {
         if header.left_out.is_some() {
             return Ok(Self { header, steps: None, torn: false });
         }
-        let mut steps = Vec::<BatchStep>::new();
-        while let Some(step) = log.next_known_step::<BatchStep>()? {
-            if steps.last().is_some_and(|before| step.at < before.at) {
-                return Err(log.damaged("it is earlier than the step above it".to_owned()).into());
-            }
-            steps.push(step);
-        }
+        let steps = read_steps(&mut log)?;
         Ok(Self { header, steps: Some(steps), torn: log.torn() })
     }
 }

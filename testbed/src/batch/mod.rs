@@ -1,7 +1,6 @@
 //! Batches of parallel jobs on two-tier processors: experiments, runs, and what they leave.
 
 mod check;
-mod digest;
 mod error;
 mod experiment;
 mod explain;
@@ -21,7 +20,6 @@ mod schedule;
 mod series;
 
 pub use check::{Checked, Violation, check};
-pub use digest::Digest;
 pub use error::BatchError;
 pub use experiment::{
     BatchExperiment, BatchScheduler, BatchWorkload, Estimates, Information, JobSource, JobSpec,
@@ -34,7 +32,7 @@ pub use jobs::Jobs;
 pub use log::{BatchHeader, BatchLog, BatchLogWriter, MOST_LOGGED};
 pub use outcome::BatchOutcome;
 pub use recorder::Recorder;
-pub use replay::{Replayed, recorded_digest, replay};
+pub use replay::{recorded_digest, replay};
 pub use run::virtual_run;
 pub use schedule::Schedule;
 pub use series::{Quantity, Series};

@@ -13,7 +13,7 @@ use super::{gantt, report};
 use crate::live::Consolidation;
 use crate::output::{Fidelity, Mode, OutputError, Staging, Style};
 
-/// Which EASY this is, in a line; its definition is the documentation of `dormouse-batch`.
+/// Which EASY this is, in a line; its definition is the documentation of `dormouse_policies::batch`.
 const VARIANT: &str =
     "extra nodes; estimates as given; no kill at the estimate; ties by order of submission";
 

@@ -1,7 +1,8 @@
 //! Batch experiment files: what stands in their sections.
 
-use dormouse_batch::{Algorithm, Sharing};
+use dormouse_policies::batch::Algorithm;
 use dormouse_units::Span;
+use dormouse_vm::Sharing;
 use dormouse_workload::{Model, OnMalformed};
 
 use super::{

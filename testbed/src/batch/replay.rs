@@ -1,16 +1,15 @@
-//! A recorded run's events through its scheduler again.
+//! A recorded run of parallel jobs again.
 
 use std::io;
 use std::path::Path;
 
-use dormouse_batch::Scheduler;
-use dormouse_coordinator::BatchStep;
+use dormouse_engine::DecisionDigest;
 
 use super::BatchError;
-use super::digest::Digest;
 use super::log::BatchLog;
 use super::play::play;
 use crate::output::OutputError;
+use crate::replay::Replayed;
 
 /// The digest that `summary.json` in this folder has; `None` where there is no summary, because the
 /// run was killed.
@@ -29,49 +28,23 @@ pub fn recorded_digest(folder: &Path) -> Result<Option<String>, OutputError> {
     digest.map(Some).ok_or(OutputError::NoKey { path, key: "decisions_sha256" })
 }
 
-/// What came of a replay.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Replayed {
-    /// How many steps were compared.
-    pub steps: u64,
-    /// How many decisions were made.
-    pub decisions: u64,
-    /// The digest of the decisions made again.
-    pub digest: String,
-    /// The first step that came out otherwise: as recorded, as replayed.
-    pub difference: Option<Box<(BatchStep, BatchStep)>>,
-}
-
-/// Feeds the events of a log to a new scheduler of its kind, and compares every decision.
+/// Feeds the events of a log to a new run of its experiment, and compares every step. Where the
+/// steps were left out the run is made again: what its digest should be, the summary says.
 ///
 /// # Errors
 ///
-/// The jobs can't be read again, or the scheduler takes none of them.
+/// The jobs can't be read again.
 pub fn replay(log: &BatchLog) -> Result<Replayed, BatchError> {
-    let mut scheduler = Scheduler::new(log.header.experiment.config(log.header.machine));
-    let (mut digest, mut difference) = (Digest::default(), None);
-    let (mut steps, mut count) = (0, 0);
-    let mut again = BatchStep::default();
-    play(log, |recorded| {
-        if difference.is_some() {
-            return Ok(());
-        }
-        again.decisions.clear();
-        scheduler
-            .handle(recorded.at, recorded.events.iter().cloned(), &mut again.decisions)
-            .map_err(|why| BatchError::Schedule(format!("step {steps} of the log: {why}")))?;
-        if again.decisions != recorded.decisions {
-            let decisions = std::mem::take(&mut again.decisions);
-            let ours = BatchStep { decisions, ..recorded.clone() };
-            difference = Some(Box::new((recorded.clone(), ours)));
-            return Ok(());
-        }
-        for decision in &again.decisions {
-            digest.add(recorded.at, decision);
-        }
+    if let Some(steps) = &log.steps {
+        let run = log.header.experiment.simulation(log.header.machine).run();
+        return Ok(crate::replay::replay(run, steps));
+    }
+    let (mut steps, mut decisions, mut digest) = (0, 0, DecisionDigest::default());
+    play(log, |step| {
         steps += 1;
-        count += again.decisions.len() as u64;
+        decisions += step.decisions.len() as u64;
+        step.decisions.iter().for_each(|decision| digest.add(step.at, decision));
         Ok(())
     })?;
-    Ok(Replayed { steps, decisions: count, digest: digest.hex(), difference })
+    Ok(Replayed { steps, decisions, digest: digest.hex(), difference: None })
 }

@@ -2,9 +2,11 @@
 
 use std::path::Path;
 
-use dormouse_batch::simulate;
+use dormouse_engine::DecisionDigest;
+use dormouse_engine::drive::Modelled;
+use dormouse_engine::jobs::{Told, simulate_on};
 
-use super::log::BatchHeader;
+use super::log::{BatchHeader, BatchLogWriter};
 use super::recorder::Recorder;
 use super::{BatchError, BatchOutcome, Jobs};
 
@@ -19,10 +21,20 @@ pub fn virtual_run<'a>(
     mut jobs: Jobs,
     folder: &Path,
 ) -> Result<BatchOutcome<'a>, BatchError> {
-    let mut recorder = Recorder::begin(folder, header, jobs.expected())?;
-    let totals = simulate(jobs.by_ref(), &header.experiment.setup(header.machine), &mut recorder)?;
-    let mut outcome = recorder.finish(header)?;
-    outcome.most_in_system = Some(totals.most_in_system);
+    let mut log = BatchLogWriter::begin(folder, header)?;
+    log.expect(jobs.expected().unwrap_or(0))?;
+    let mut recorder = Recorder::begin(folder, header)?;
+    let (mut told, mut digest) = (Told::default(), DecisionDigest::default());
+    let simulation = header.experiment.simulation(header.machine);
+    let mut world = Modelled::new(simulation.law());
+    simulate_on(&mut world, jobs.by_ref(), &simulation, |step| {
+        log.step(step)?;
+        step.decisions.iter().for_each(|decision| digest.add(step.at, decision));
+        told.see(step, &mut recorder)
+    })?;
+    log.finish()?;
+    let mut outcome = recorder.finish(header, digest.hex())?;
+    outcome.most_in_system = Some(told.totals().most_in_system);
     outcome.skipped = jobs.skipped();
     Ok(outcome)
 }

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, BufWriter};
 
-use dormouse_batch::{JobId, Record};
-use dormouse_units::{Span, Time};
+use dormouse_engine::jobs::Record;
+use dormouse_units::{Span, TaskId, Time};
 use dormouse_workload::{Header, SwfJob, SwfWriter};
 
 /// Jobs come as they end, and are held until all before them have: as many as are submitted
@@ -14,7 +14,7 @@ use dormouse_workload::{Header, SwfJob, SwfWriter};
 pub struct Schedule {
     to: SwfWriter<BufWriter<File>>,
     /// The job that is to be written next.
-    next: JobId,
+    next: TaskId,
     /// The jobs from that one on, as far as they have ended.
     early: VecDeque<Option<SwfJob>>,
 }
@@ -31,7 +31,7 @@ impl Schedule {
         header.set("MaxProcs", machine);
         header.set("Note", format!("schedule of {name}"));
         let to = SwfWriter::new(BufWriter::with_capacity(1 << 16, file), &header)?;
-        Ok(Self { to, next: JobId::new(0), early: VecDeque::new() })
+        Ok(Self { to, next: TaskId::new(0), early: VecDeque::new() })
     }
 
     /// Takes a job that ended.
@@ -50,7 +50,7 @@ impl Schedule {
         while let Some(Some(job)) = self.early.front() {
             self.to.write(job)?;
             self.early.pop_front();
-            self.next = JobId::new(self.next.get() + 1);
+            self.next = TaskId::new(self.next.get() + 1);
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Quantities over time in a bounded number of bins, whatever the length of the run.
 
-use dormouse_batch::Record;
+use dormouse_engine::jobs::Record;
 use dormouse_units::Time;
 
 /// Bins at most; their width doubles when there would be more.

@@ -1,11 +1,13 @@
 //! Why a host can't be calibrated, or a calibration not be used.
 
+use std::convert::Infallible;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use dormouse_engine::drive::PlayError;
+
 use crate::experiment::InputError;
 use crate::live::LiveError;
-use crate::virtual_time::StuckError;
 
 /// What can go wrong with a calibration.
 #[derive(Debug, thiserror::Error)]
@@ -50,7 +52,7 @@ pub enum CalibrateError {
     Plan(#[from] dormouse_policies::PlanError),
     /// The virtual run of a cell got stuck.
     #[error("the virtual run of a cell got stuck: {0}")]
-    Stuck(#[from] StuckError),
+    Stuck(#[from] PlayError<Infallible>),
     /// The live run of a cell broke.
     #[error(transparent)]
     Live(#[from] LiveError),

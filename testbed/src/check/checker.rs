@@ -158,7 +158,7 @@ impl<'a> Checker<'a> {
             if let (Decision::Stop { task, vm, .. }, false) = (decision, refused)
                 && self.stops_at_once(*vm, step, decision)
             {
-                let start = |d: &Decision| matches!(d, Decision::Start { task: t, vm: v, .. } if (t, v) == (task, vm));
+                let start = |d: &Decision| matches!(d, Decision::Start { task: t, on, .. } if (t, on.vm) == (task, *vm));
                 if step.decisions[..n].iter().any(start) {
                     taken_back.push((*task, *vm));
                 } else {

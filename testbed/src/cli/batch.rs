@@ -1,17 +1,18 @@
 //! What the commands do for batch runs.
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::args::WhatArgs;
+use super::conduct::{LiveJobs, conduct_jobs};
 use super::duration::{Duration, of_jobs};
 use super::failure::Failure;
 use super::preflight;
 use super::print::print;
+use super::run::Say;
 use super::torn::say_torn;
 use crate::batch::{self, BatchError, BatchExperiment, BatchHeader, BatchLog, BatchOutcome, Jobs};
-use crate::live::{BatchConduct, conduct_batch};
 use crate::output::{Mode, Staging, Style, is_unfinished};
 
 /// `dormouse run`: in virtual time.
@@ -26,7 +27,8 @@ pub(crate) fn run(
     let staging = Staging::begin(&folder(args, &header), args.force)?;
     let mut outcome = batch::virtual_run(&header, jobs, staging.path())?;
     outcome.wall_s = began.elapsed().as_secs_f64();
-    end(args, &outcome, staging)
+    end(Say::of(args), &outcome, staging)?;
+    Ok(())
 }
 
 /// `dormouse run --live` and, with an address, `dormouse coordinator`: on real processors.
@@ -36,7 +38,6 @@ pub(crate) fn live(
     experiment: BatchExperiment,
     listen: Option<SocketAddr>,
 ) -> Result<(), Failure> {
-    let began = Instant::now();
     if experiment.live.workers != 1 {
         let n = experiment.live.workers;
         return Err(Failure::BadInput(format!(
@@ -44,70 +45,40 @@ pub(crate) fn live(
              worker; write 1"
         )));
     }
-    let mut jobs = Jobs::open(&experiment)?;
+    let jobs = Jobs::open(&experiment)?;
     let header = BatchHeader::new(Mode::Live, command, jobs.machine(), experiment);
-    let submissions = jobs.by_ref().collect::<Result<Vec<_>, _>>()?;
+    let live = LiveJobs::of(jobs)?;
     let (name, speedup) = (&header.experiment.name, header.experiment.live.speedup);
-    let emulated = of_jobs(&submissions, header.machine);
+    let emulated = of_jobs(&live.submissions, header.machine);
     let takes = Duration { how: "at least", emulated, speedup };
     let takes = takes.check(name, "jobs", args.allow_long)?;
     if listen.is_none() {
         preflight::check(name, header.experiment.needs_criu())?;
     }
-    // What a killed run has done so far stays to be looked at.
     let staging = Staging::begin_in_place(&folder(args, &header), args.force)?;
-    super::log::begin(listen.is_some() && !args.quiet);
-    let progress = super::run::Say::of(args).progress(submissions.len(), "jobs");
-    let conduct = BatchConduct {
-        header: &header,
-        submissions,
-        listen: listen.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 0))),
-        local: listen.is_none(),
-        out: staging.path().to_path_buf(),
-    };
-    let mut takes = Some(takes).filter(|_| !args.quiet);
-    let conducted = conduct_batch(conduct, |now| {
-        if let Some(takes) = takes.take_if(|_| now.begun) {
-            progress.suspend(|| eprintln!("dormouse: {takes}"));
-        }
-        progress.set_position(u64::from(now.completed));
-        progress.set_message(match now.begun {
-            true => format!("{:.0} s, {} in the machine", now.now.as_secs_f64(), now.running),
-            false => "waiting for the machine".to_owned(),
-        });
-    });
-    progress.finish_and_clear();
-    let (mut outcome, broke) = conducted?;
-    outcome.skipped = jobs.skipped();
-    outcome.wall_s = began.elapsed().as_secs_f64();
-    let broke = broke.or_else(|| {
-        let wrong = outcome.figures.jobs() - outcome.verified;
-        (wrong > 0).then(|| format!("{wrong} jobs came to a wrong answer"))
-    });
-    let out = folder(args, &header);
-    end(args, &outcome, staging)?;
-    match broke {
-        None => Ok(()),
-        Some(why) => Err(Failure::Broken(format!("the run broke: {why}; see {}", out.display()))),
-    }
+    conduct_jobs(&header, live, Some(takes), listen, staging, Say::of(args))
 }
 
 /// Where the results go.
-fn folder(args: &WhatArgs, header: &BatchHeader) -> std::path::PathBuf {
+fn folder(args: &WhatArgs, header: &BatchHeader) -> PathBuf {
     let BatchExperiment { name, scheduler, seed, .. } = &header.experiment;
     super::run::folder(args, name, scheduler.name.name(), *seed, header.mode)
 }
 
 /// Writes the results and says what came out.
-fn end(args: &WhatArgs, outcome: &BatchOutcome<'_>, staging: Staging) -> Result<(), Failure> {
+pub(super) fn end(
+    say: Say,
+    outcome: &BatchOutcome<'_>,
+    staging: Staging,
+) -> Result<PathBuf, Failure> {
     let folder = outcome.write(staging)?;
-    if args.json {
+    if say.json {
         print(&format!("{:#}", outcome.summary()))?;
-    } else if !args.quiet {
+    } else if !say.quiet {
         print(&outcome.table(Style::of_stdout()))?;
         print(&format!("  {:<13} {}", "results", folder.display()))?;
     }
-    Ok(())
+    Ok(folder)
 }
 
 /// The log of a run, which may have been killed.

@@ -1,20 +1,28 @@
 //! Live runs: begun by `dormouse run --live` and `dormouse coordinator`, gone on with by
 //! `dormouse resume`.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::time::Instant;
 
 use dormouse_coordinator::Progress;
+use dormouse_policies::batch::Submission;
+use dormouse_workload::Skipped;
 
 use super::args::ResumeArgs;
+use super::batch;
 use super::failure::Failure;
 use super::preflight;
 use super::run::{Say, end};
-use crate::batch::BatchHeader;
+use crate::batch::{BatchError, BatchHeader, Jobs};
 use crate::experiment::Kind;
-use crate::live::{self, Conduct, Rehearsal, conduct, rehearse};
+use crate::live::{
+    self, BatchConduct, Conduct, LiveError, Rehearsal, conduct, conduct_batch, rehearse,
+};
 use crate::output::{Header, Mode, Outcome, Staging, is_unfinished, read_header};
+
+/// Where to listen for workers of this host.
+const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 /// Why no plan can be made of an experiment that was checked before.
 #[expect(clippy::needless_pass_by_value, reason = "for map_err")]
@@ -46,7 +54,7 @@ pub(super) fn conduct_live(
             header,
             scheduler,
             rehearsal,
-            listen: listen.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 0))),
+            listen: listen.unwrap_or(ANY_PORT),
             local_workers: if listen.is_none() { experiment.live.workers } else { 0 },
             out: folder.clone(),
             resume,
@@ -59,19 +67,7 @@ pub(super) fn conduct_live(
         },
     );
     progress.finish_and_clear();
-    let live::Outcome { record, fidelity, .. } = match conducted {
-        Ok(outcome) => outcome,
-        Err(error) => {
-            let begun = resume || crate::output::has_steps(&folder);
-            if begun && !error.is_bad_input() {
-                staging.settle();
-                let dir = folder.display();
-                let why = format!("{error}; `dormouse resume {dir}` goes on with the run");
-                return Err(Failure::Broken(why));
-            }
-            return Err(error.into());
-        }
-    };
+    let live::Outcome { record, fidelity, .. } = unless_broken(conducted, &mut staging, resume)?;
     let broke = record.cancelled.clone();
     let wall_s = began.elapsed().as_secs_f64();
     let fidelity = Some(&fidelity);
@@ -79,32 +75,116 @@ pub(super) fn conduct_live(
     end(say, &outcome, staging, broke)
 }
 
-/// Goes on with a live run whose coordinator was killed: its log is replayed, workers that are
-/// still there are taken back, and tasks of the others restart from their last checkpoints.
-///
-/// A run of parallel jobs ends with its coordinator: its jobs share memory on one worker, so that
-/// what is lost with it is all of them.
-pub(crate) fn resume(args: &ResumeArgs) -> Result<(), Failure> {
-    if Kind::of_run(&args.dir)? == Kind::Batch {
-        let BatchHeader { command, .. } = BatchHeader::read(&args.dir)?;
-        let (dir, what) = (args.dir.display(), "a run of parallel jobs can't be gone on with");
-        return Err(Failure::BadInput(format!("{dir}: {what}; make it again with `{command}`")));
-    }
-    let header = read_header(&args.dir)?;
-    check(&args.dir, &header)?;
-    let experiment = &header.experiment;
-    if args.listen.is_none() {
-        preflight::check(&experiment.name, experiment.needs_criu())?;
-    }
-    let rehearsal = rehearse(experiment, experiment.scheduler().map_err(cannot)?);
-    let staging = Staging::go_on(&args.dir)?;
-    let say = Say { quiet: args.quiet, json: args.json };
-    conduct_live(&header, rehearsal, None, args.listen, staging, say)
+/// Parallel jobs of a run that is made live.
+pub(super) struct LiveJobs {
+    /// In order of submission.
+    pub(super) submissions: Vec<Submission>,
+    /// What was left out of the log that they are of.
+    pub(super) skipped: Option<Skipped>,
 }
 
-fn check(dir: &Path, header: &Header) -> Result<(), Failure> {
+impl LiveJobs {
+    pub(super) fn of(mut jobs: Jobs) -> Result<Self, BatchError> {
+        let submissions = jobs.by_ref().collect::<Result<Vec<_>, _>>()?;
+        Ok(Self { submissions, skipped: jobs.skipped() })
+    }
+}
+
+/// The same of a run of parallel jobs.
+pub(super) fn conduct_jobs(
+    header: &BatchHeader,
+    LiveJobs { submissions, skipped }: LiveJobs,
+    takes: Option<String>,
+    listen: Option<SocketAddr>,
+    mut staging: Staging,
+    say: Say,
+) -> Result<(), Failure> {
+    let (began, resume) = (Instant::now(), takes.is_none());
+    super::log::begin(listen.is_some() && !say.quiet);
+    let progress = say.progress(submissions.len(), "jobs");
+    let conduct = BatchConduct {
+        header,
+        submissions,
+        listen: listen.unwrap_or(ANY_PORT),
+        local: listen.is_none(),
+        out: staging.path().to_path_buf(),
+        resume,
+    };
+    let mut news = takes.filter(|_| !say.quiet);
+    let conducted = conduct_batch(conduct, |now| {
+        if let Some(takes) = news.take_if(|_| now.begun) {
+            progress.suspend(|| eprintln!("dormouse: {takes}"));
+        }
+        progress.set_position(u64::from(now.completed));
+        progress.set_message(match now.begun {
+            true => format!("{:.0} s, {} in the machine", now.now.as_secs_f64(), now.running),
+            false => "waiting for the machine".to_owned(),
+        });
+    });
+    progress.finish_and_clear();
+    let (mut outcome, broke) = unless_broken(conducted, &mut staging, resume)?;
+    outcome.skipped = skipped;
+    outcome.wall_s = began.elapsed().as_secs_f64();
+    let folder = batch::end(say, &outcome, staging)?;
+    match broke {
+        None => Ok(()),
+        Some(why) => {
+            Err(Failure::Broken(format!("the run broke: {why}; see {}", folder.display())))
+        }
+    }
+}
+
+/// What was conducted. A run that broke off after it had begun stays where it is, to be gone on
+/// with.
+fn unless_broken<T>(
+    conducted: Result<T, LiveError>,
+    staging: &mut Staging,
+    resume: bool,
+) -> Result<T, Failure> {
+    conducted.map_err(|error| {
+        let begun = resume || crate::output::has_steps(staging.path());
+        if !begun || error.is_bad_input() {
+            return error.into();
+        }
+        staging.settle();
+        let dir = staging.path().display();
+        Failure::Broken(format!("{error}; `dormouse resume {dir}` goes on with the run"))
+    })
+}
+
+/// Goes on with a live run whose coordinator was killed: its log is replayed, workers that are
+/// still there are taken back, and tasks of the others restart from their last checkpoints, and
+/// parallel jobs from the beginning.
+pub(crate) fn resume(args: &ResumeArgs) -> Result<(), Failure> {
+    let ResumeArgs { dir, listen, quiet, json } = args;
+    let (listen, say) = (*listen, Say { quiet: *quiet, json: *json });
+    match Kind::of_run(dir)? {
+        Kind::Bag => {
+            let header = read_header(dir)?;
+            check(dir, header.mode)?;
+            let experiment = &header.experiment;
+            if listen.is_none() {
+                preflight::check(&experiment.name, experiment.needs_criu())?;
+            }
+            let rehearsal = rehearse(experiment, experiment.scheduler().map_err(cannot)?);
+            conduct_live(&header, rehearsal, None, listen, Staging::go_on(dir)?, say)
+        }
+        Kind::Batch => {
+            let header = BatchHeader::read(dir)?;
+            check(dir, header.mode)?;
+            let experiment = &header.experiment;
+            if listen.is_none() {
+                preflight::check(&experiment.name, experiment.needs_criu())?;
+            }
+            let jobs = LiveJobs::of(Jobs::open(experiment)?)?;
+            conduct_jobs(&header, jobs, None, listen, Staging::go_on(dir)?, say)
+        }
+    }
+}
+
+fn check(dir: &Path, mode: Mode) -> Result<(), Failure> {
     let refuse = |why: &str| Err(Failure::BadInput(format!("{}: {why}", dir.display())));
-    if header.mode == Mode::Virtual {
+    if mode == Mode::Virtual {
         return refuse("it is a run of virtual time; make it again with `dormouse run`");
     }
     if !is_unfinished(dir) {

@@ -1,7 +1,7 @@
 //! How long a live run takes, said as it begins. One that takes for ever is refused, unless that is
 //! meant.
 
-use dormouse_batch::Submission;
+use dormouse_policies::batch::Submission;
 use dormouse_units::{Span, Time};
 
 use super::failure::Failure;
@@ -60,8 +60,7 @@ fn words(s: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use dormouse_batch::Usage;
-    use dormouse_units::Ppm;
+    use dormouse_units::{Ppm, Usage};
 
     use super::*;
 

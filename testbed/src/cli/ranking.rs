@@ -5,8 +5,9 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use dormouse_batch::{Algorithm, Sharing};
+use dormouse_policies::batch::Algorithm;
 use dormouse_units::Span;
+use dormouse_vm::Sharing;
 use indicatif::ProgressBar;
 
 use super::failure::Failure;
@@ -129,6 +130,7 @@ fn live(experiment: &BatchExperiment, folder: &Path, quiet: bool) -> Result<Figu
         listen: SocketAddr::from(([127, 0, 0, 1], 0)),
         local: true,
         out: staging.path().to_path_buf(),
+        resume: false,
     };
     let conducted = conduct_batch(conduct, |now| bar.set_position(u64::from(now.completed)));
     bar.finish_and_clear();

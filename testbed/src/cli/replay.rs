@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use dormouse_engine::Run;
+
 use super::failure::Failure;
 use super::print::print;
 use super::torn::say_torn;
@@ -15,9 +17,11 @@ pub(crate) fn run(dir: &Path) -> Result<(), Failure> {
     }
     let RunLog { header, steps, torn } = RunLog::read(dir)?;
     say_torn(dir, torn)?;
-    let replayed = replay(&header, &steps).map_err(|error| {
+    let experiment = &header.experiment;
+    let policy = experiment.scheduler().map_err(|error| {
         Failure::BadInput(format!("{}: {error}; give the folder of a run", dir.display()))
     })?;
+    let replayed = replay(Run::new(experiment.setup.clone(), policy), &steps);
     let Some(difference) = replayed.difference else {
         return print(&format!(
             "{} steps, {} decisions: all as recorded\n{}",

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use dormouse_cloud::{Host, Market};
 use dormouse_engine::Setup;
-use dormouse_policies::{BagSchedulerConfig, Plan, PlanError, Scheduler};
+use dormouse_policies::{BagSchedulerConfig, Plan, PlanError, Policy};
 use serde::{Deserialize, Serialize};
 
 use super::document::{self, Node, Value};
@@ -65,7 +65,7 @@ impl Loaded {
     /// # Errors
     ///
     /// No plan can be made, with the place of what keeps it from it.
-    pub fn scheduler(&self) -> Result<Box<dyn Scheduler>, InputError> {
+    pub fn scheduler(&self) -> Result<Box<dyn Policy>, InputError> {
         self.experiment.scheduler().map_err(|error| plan_error(&self.scheduler, &error))
     }
 
@@ -85,7 +85,7 @@ impl Experiment {
     /// # Errors
     ///
     /// No plan can be made.
-    pub fn scheduler(&self) -> Result<Box<dyn Scheduler>, PlanError> {
+    pub fn scheduler(&self) -> Result<Box<dyn Policy>, PlanError> {
         let Setup { catalogue, bag, checkpoint, seed, .. } = &self.setup;
         dormouse_policies::build(&self.scheduler, catalogue, bag, checkpoint, *seed)
     }
@@ -208,6 +208,7 @@ pub(crate) fn read_bag(root: &Node, plan: Option<&Path>) -> Result<Loaded, Input
         seed,
         catalogue: cloud.catalogue,
         bag,
+        jobs: None,
         checkpoint,
         interruptions,
         preemption_notice: cloud.preemption_notice,

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use dormouse_cloud::{Catalogue, Market};
-use dormouse_policies::{
-    Bag, BagSchedulerConfig, BagSchedulerName, Mode, Plan, PlannedTask, PlannedVm,
-};
+use dormouse_policies::{Bag, BagSchedulerConfig, BagSchedulerName, Plan, PlannedTask, PlannedVm};
+use dormouse_units::Mode;
 use dormouse_units::{Money, Span, TaskId, Time};
 
 use super::document::{self, Node};

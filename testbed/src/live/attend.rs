@@ -1,10 +1,8 @@
 //! Who looks after a live run: starts its workers, ends it by signal, shows how it goes.
 
-use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use dormouse_coordinator::{CoordinatorError, Progress};
+use dormouse_coordinator::{Conducted, LiveRun, Progress};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
@@ -16,12 +14,22 @@ use super::local::LocalWorkers;
 /// How often the run is looked at from outside: progress, workers that have ended.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// The runtime of a coordinator.
+/// Conducts a run to its end with this many workers on this host; the others dial from elsewhere.
+/// The first signal stops it, to be gone on with; the next one ends it.
 ///
 /// # Errors
 ///
-/// It can't be made.
-pub(super) fn runtime() -> Result<Runtime, LiveError> {
+/// It broke, its workers could not run here, or they did not come or stay.
+pub(super) fn to_the_end(
+    live: LiveRun,
+    local_workers: u32,
+    show: impl FnMut(&Progress),
+) -> Result<Conducted, LiveError> {
+    runtime()?.block_on(attended(live, local_workers, show))
+}
+
+/// The runtime of a coordinator.
+fn runtime() -> Result<Runtime, LiveError> {
     if nix::unistd::geteuid().is_root() {
         dormouse_worker::agent::raise_priority();
     }
@@ -32,38 +40,17 @@ pub(super) fn runtime() -> Result<Runtime, LiveError> {
         .map_err(LiveError::Runtime)
 }
 
-/// What there is to look after.
-pub(super) struct Attendance<'a> {
-    /// Where the run listens.
-    pub(super) address: SocketAddr,
-    /// The file with the secret that its workers must know.
-    pub(super) secret: PathBuf,
-    /// Workers to start on this host; the others dial from elsewhere.
-    pub(super) local_workers: u32,
-    /// The folder for the workers' logs.
-    pub(super) out: &'a Path,
-    /// Stops the run, to be gone on with, where that can be.
-    pub(super) pause: CancellationToken,
-    /// Ends the run.
-    pub(super) cancel: CancellationToken,
-    /// A worker that dies is started again.
-    pub(super) revive: bool,
-    /// How it goes.
-    pub(super) seen: watch::Receiver<Progress>,
-}
-
-/// Looks after `running` until it is done.
-///
-/// # Errors
-///
-/// It broke, or its workers did not come or stay.
-pub(super) async fn attend<T>(
-    running: impl Future<Output = Result<T, CoordinatorError>>,
-    attendance: Attendance<'_>,
-    show: &mut impl FnMut(&Progress),
-) -> Result<T, LiveError> {
-    let Attendance { address, secret, local_workers, out, pause, cancel, revive, seen } =
-        attendance;
+async fn attended(
+    mut live: LiveRun,
+    local_workers: u32,
+    mut show: impl FnMut(&Progress),
+) -> Result<Conducted, LiveError> {
+    let (progress, seen) = watch::channel(Progress::default());
+    live.observer.progress = Some(progress);
+    let (pause, cancel, out) = (live.pause.clone(), live.cancel.clone(), live.out.clone());
+    let bound = live.bind().await?;
+    let (address, secret) = (bound.address(), bound.secret_file());
+    let running = bound.conduct();
     let mut workers = match local_workers {
         0 => {
             let secret = secret.display();
@@ -72,7 +59,7 @@ pub(super) async fn attend<T>(
             );
             None
         }
-        n => Some(LocalWorkers::start(n, address, &secret, out).map_err(LiveError::Start)?),
+        n => Some(LocalWorkers::start(n, address, &secret, &out).map_err(LiveError::Start)?),
     };
     let mut interrupt = signal(SignalKind::interrupt()).map_err(LiveError::Runtime)?;
     let mut terminate = signal(SignalKind::terminate()).map_err(LiveError::Runtime)?;
@@ -87,7 +74,7 @@ pub(super) async fn attend<T>(
             _ = look.tick() => {
                 let now = *seen.borrow();
                 show(&now);
-                if revive && now.begun && !now.over
+                if now.begun && !now.over
                     && let Some(workers) = &mut workers
                 {
                     workers.revive();

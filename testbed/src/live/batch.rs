@@ -1,21 +1,22 @@
 //! A batch of parallel jobs on real processors, from its experiment to its outcome.
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use dormouse_batch::{Decision, Event, JobId, Observer, Record, Submission};
-use dormouse_coordinator::{BatchConducted, BatchLive, BatchStep, Progress, Speedup};
-use dormouse_units::{Span, Time};
-use tokio::sync::watch;
-use tokio_util::sync::CancellationToken;
+use dormouse_coordinator::admission::Demand;
+use dormouse_coordinator::{Conducted, LiveRun, Progress};
+use dormouse_engine::jobs::Told;
+use dormouse_engine::{Setup, Step};
+use dormouse_policies::batch::{BatchScheduler, Submission};
+use dormouse_units::{Span, Time, TypeName};
 
 use super::LiveError;
-use super::attend::{Attendance, attend, runtime};
+use super::attend::to_the_end;
+use super::conduct::{Place, live_run};
 use super::consolidation::Consolidation;
+use super::faithful::troubles;
 use super::kept::Kept;
-use super::pace::{PHASE, Pace};
+use super::pace::Pace;
 use super::promises::{Promise, promises};
 use super::utilisation::utilisations;
 use crate::batch::{BatchError, BatchHeader, BatchLog, BatchOutcome, Recorder};
@@ -33,6 +34,8 @@ pub struct BatchConduct<'a> {
     pub local: bool,
     /// The folder for the results.
     pub out: PathBuf,
+    /// Go on with the run whose log is in that folder.
+    pub resume: bool,
 }
 
 /// Conducts a run to its end; `show` is called with how it goes, several times a second. The
@@ -45,66 +48,36 @@ pub fn conduct_batch<'a>(
     conduct: BatchConduct<'a>,
     show: impl FnMut(&Progress),
 ) -> Result<(BatchOutcome<'a>, Option<String>), LiveError> {
-    let runtime = runtime()?;
-    let (header, out) = (conduct.header, conduct.out.clone());
-    let submissions = conduct.submissions.clone();
-    let conducted = runtime.block_on(to_the_end(conduct, show))?;
-    let steps = BatchLog::read(&out)?.steps.unwrap_or_default();
-    let speed = header.experiment.live.speedup;
-    let pace = Pace::at(speed).ok_or(LiveError::Speedup(speed))?;
-    let promises = promises(&steps, &submissions, &conducted.facts, pace);
-    let mut outcome = recorded(header, &submissions, &steps, &promises, &out)?;
-    outcome.verified = conducted.facts.verified;
-    outcome.failed = submissions.len() as u64 - outcome.figures.jobs();
-    let utilisations = utilisations(&steps, &submissions, &conducted.facts, speed);
-    let kept = Kept::of(&promises, &conducted.facts, &header.experiment.live);
-    let consolidation = Consolidation::of(&conducted.facts, utilisations, kept);
-    let fidelity = consolidation.fidelity(&conducted.facts);
-    outcome.fidelity = Some(match &conducted.cancelled {
-        Some(why) => fidelity.denied(format!("the run was ended before its time: {why}")),
-        None => fidelity,
-    });
-    outcome.consolidation = Some(consolidation);
-    Ok((outcome, conducted.cancelled))
+    let BatchConduct { header, submissions, listen, local, out, resume } = conduct;
+    let place = Place { listen, out: out.clone(), resume };
+    let run = run_of(header, submissions.clone(), place)?;
+    let conducted = to_the_end(run, u32::from(local), show)?;
+    let outcome = judged(header, &submissions, &conducted, &out)?;
+    Ok((outcome, conducted.run.cancelled().map(str::to_owned)))
 }
 
-async fn to_the_end(
-    conduct: BatchConduct<'_>,
-    mut show: impl FnMut(&Progress),
-) -> Result<BatchConducted, LiveError> {
-    let BatchConduct { header, submissions, listen, local, out } = conduct;
+fn run_of(
+    header: &BatchHeader,
+    submissions: Vec<Submission>,
+    place: Place,
+) -> Result<LiveRun, LiveError> {
     let experiment = &header.experiment;
-    let live = &experiment.live;
-    let cancel = CancellationToken::new();
-    let (progress, seen) = watch::channel(Progress::default());
-    let setup = experiment.setup(header.machine);
-    let bound = BatchLive {
-        config: setup.config,
-        information: setup.information,
+    let simulation = experiment.simulation(header.machine);
+    let (config, processors) = (simulation.config, header.machine);
+    let setup = Setup::of_jobs(processors, simulation.information, simulation.seed);
+    // A setup of jobs has one type of machine.
+    let kind = setup.jobs.as_ref().map_or_else(|| TypeName::from(""), |jobs| jobs.machine.clone());
+    let policy = Box::new(BatchScheduler::new(config, kind.clone()));
+    let of_any = live_run((&experiment.name, header), &experiment.live, setup, policy, place)?;
+    Ok(LiveRun {
         limit: limit(&submissions),
         submissions,
-        experiment: experiment.name.clone(),
-        // A header holds only text and numbers: this can't fail.
-        header: serde_json::to_value(header).unwrap_or_default(),
-        listen,
-        speedup: Speedup::from_f64(live.speedup).ok_or(LiveError::Speedup(live.speedup))?,
-        reserve: live.reserve,
-        phase: PHASE,
+        // A job's processes share memory: the machine is one worker.
+        workers: 1,
+        demand: Demand { vms: vec![processors], kinds: [kind].into() },
         needs_criu: experiment.needs_criu(),
-        out: out.clone(),
-        lost_after: Duration::from_micros(live.lost_after.as_micros()),
-        progress: Some(progress),
-        cancel: cancel.clone(),
-    }
-    .bind()
-    .await?;
-    let (address, secret) = (bound.address(), bound.secret_file());
-    let local_workers = u32::from(local);
-    // It can't be gone on with: it is ended at once, and so it is without its machine.
-    let (pause, revive, out) = (cancel.clone(), false, &out);
-    let attendance =
-        Attendance { address, secret, local_workers, out, pause, cancel, revive, seen };
-    attend(bound.conduct(), attendance, &mut show).await
+        ..of_any
+    })
 }
 
 /// Ten times what the jobs take one after the other: by then something is wrong.
@@ -114,54 +87,45 @@ fn limit(submissions: &[Submission]) -> Time {
     last + work.times(10) + Span::from_secs(3_600)
 }
 
+/// What came of a run that is over, with what is made of its log left beside it.
+fn judged<'a>(
+    header: &'a BatchHeader,
+    submissions: &[Submission],
+    conducted: &Conducted,
+    out: &Path,
+) -> Result<BatchOutcome<'a>, LiveError> {
+    let (live, facts, run) = (&header.experiment.live, &conducted.facts, &conducted.run);
+    let steps = BatchLog::read(out)?.steps.unwrap_or_default();
+    let pace = Pace::at(live.speedup).ok_or(LiveError::Speedup(live.speedup))?;
+    let promises = promises(&steps, submissions, &facts.jobs, pace);
+    let mut outcome = recorded(header, &steps, &promises, run.digest(), out)?;
+    outcome.verified = facts.jobs.verified;
+    outcome.failed = submissions.len() as u64 - outcome.figures.jobs();
+    let utilisations = utilisations(&steps, submissions, facts, live.speedup);
+    let kept = Kept::of(&promises, facts, live);
+    let consolidation = Consolidation::of(facts, utilisations, kept);
+    let noticed = troubles(run.cancelled(), run.counts(), facts);
+    outcome.fidelity = Some(consolidation.fidelity(facts, noticed));
+    outcome.consolidation = Some(consolidation);
+    Ok(outcome)
+}
+
 /// Leaves what is made of the log of a run beside it.
 fn recorded<'a>(
     header: &'a BatchHeader,
-    submissions: &[Submission],
-    steps: &[BatchStep],
+    steps: &[Step],
     promises: &[Promise],
+    digest: String,
     out: &Path,
 ) -> Result<BatchOutcome<'a>, LiveError> {
     let write = |error: BatchError| LiveError::Batch(Box::new(error));
-    let mut recorder = Recorder::begin(out, header, Some(submissions.len() as u64))?;
+    let mut recorder = Recorder::begin(out, header)?;
     recorder.promise(promises.iter().map(|promise| (promise.job, promise.promised)));
-    let mut records = BTreeMap::<JobId, Record>::new();
-    let (mut inside, mut most) = (0_usize, 0);
+    let mut told = Told::default();
     for step in steps {
-        if step.events.is_empty() {
-            continue;
-        }
-        recorder.heard(step.at, &step.events).map_err(write)?;
-        for event in &step.events {
-            match event {
-                Event::Submitted(_) => inside += 1,
-                Event::Finished { job, .. } => {
-                    inside = inside.saturating_sub(1);
-                    if let Some(record) = records.remove(job) {
-                        recorder.ended(Record { ended: step.at, ..record }).map_err(write)?;
-                    }
-                }
-            }
-            most = most.max(inside);
-        }
-        for decision in &step.decisions {
-            recorder.decided(step.at, 0, decision).map_err(write)?;
-            match decision {
-                Decision::Start { job, tier, on, .. } => {
-                    if let Some(submission) = submissions.get(job.get() as usize) {
-                        let record = Record::begun(*job, submission, step.at, *tier, on.clone());
-                        records.insert(*job, record);
-                    }
-                }
-                Decision::Promote { job, by, .. } => {
-                    if let Some(record) = records.get_mut(job) {
-                        record.promoted(step.at, by);
-                    }
-                }
-            }
-        }
+        told.see(step, &mut recorder).map_err(write)?;
     }
-    let mut outcome = recorder.finish(header)?;
-    outcome.most_in_system = Some(most);
+    let mut outcome = recorder.finish(header, digest)?;
+    outcome.most_in_system = Some(told.totals().most_in_system);
     Ok(outcome)
 }

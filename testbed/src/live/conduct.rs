@@ -8,15 +8,18 @@ use dormouse_coordinator::admission::Demand;
 use dormouse_coordinator::{
     ANSWER_WITHIN, Conducted, CoordinatorError, LiveFacts, LiveRun, Observer, Progress, Speedup,
 };
-use dormouse_policies::Scheduler;
+use dormouse_engine::Setup;
+use dormouse_policies::Policy;
 use dormouse_units::{Span, Time};
-use tokio::sync::watch;
+use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
-use super::attend::{Attendance, attend, runtime};
+use super::attend::to_the_end;
 use super::faithful::notes;
 use super::host_load::other_load;
+use super::pace::PHASE;
 use super::rehearsal::Rehearsal;
+use crate::experiment::Live;
 use crate::output::{Fidelity, Header, RunLog};
 use crate::record::Record;
 
@@ -26,7 +29,7 @@ pub struct Conduct<'a> {
     /// The first line of its log.
     pub header: &'a Header,
     /// The policy.
-    pub scheduler: Box<dyn Scheduler>,
+    pub scheduler: Box<dyn Policy>,
     /// What the policy wanted in virtual time.
     pub rehearsal: Rehearsal,
     /// Where to listen.
@@ -92,9 +95,20 @@ pub struct Outcome {
 ///
 /// The hosts can't hold it, or it broke. A run that was cancelled is no error: its record says so.
 pub fn conduct(conduct: Conduct<'_>, show: impl FnMut(&Progress)) -> Result<Outcome, LiveError> {
-    let runtime = runtime()?;
-    let header = conduct.header;
-    let conducted = runtime.block_on(to_the_end(conduct, show))?;
+    let Conduct { header, scheduler, rehearsal, listen, local_workers, out, resume } = conduct;
+    let experiment = &header.experiment;
+    let (live, setup) = (&experiment.live, &experiment.setup);
+    let named = (experiment.name.as_str(), header);
+    let of_any = live_run(named, live, setup.clone(), scheduler, Place { listen, out, resume })?;
+    let run = LiveRun {
+        demand: rehearsal.demand,
+        needs_criu: experiment.needs_criu(),
+        programs: live.tasks.all(&setup.bag),
+        hold_checkpoints: true,
+        limit: Time::ZERO + setup.bag.deadline.times(10) + Span::from_secs(3_600),
+        ..of_any
+    };
+    let conducted = to_the_end(run, local_workers, show)?;
     let (record, fidelity) = judge(header, &conducted)?;
     Ok(Outcome { record, fidelity, facts: conducted.facts })
 }
@@ -112,60 +126,54 @@ fn judge(header: &Header, conducted: &Conducted) -> Result<(Record, Fidelity), L
     Ok((record, fidelity))
 }
 
-async fn to_the_end(
-    conduct: Conduct<'_>,
-    mut show: impl FnMut(&Progress),
-) -> Result<Conducted, LiveError> {
-    let Conduct { header, scheduler, rehearsal, listen, local_workers, out, resume } = conduct;
-    let (pause, cancel) = (CancellationToken::new(), CancellationToken::new());
-    let (progress, seen) = watch::channel(Progress::default());
-    let mut live =
-        live_run(header, scheduler, rehearsal.demand, listen, &out, progress, cancel.clone())?;
-    (live.resume, live.pause) = (resume, pause.clone());
-    let bound = live.bind().await?;
-    let (address, secret) = (bound.address(), bound.secret_file());
-    let (out, revive) = (&out, true);
-    let attendance =
-        Attendance { address, secret, local_workers, out, pause, cancel, revive, seen };
-    attend(bound.conduct(), attendance, &mut show).await
+/// Where a run is made.
+#[derive(Debug)]
+pub(super) struct Place {
+    /// Where to listen.
+    pub(super) listen: SocketAddr,
+    /// The folder for the log and the checkpoints.
+    pub(super) out: PathBuf,
+    /// Go on with the run whose log is in that folder.
+    pub(super) resume: bool,
 }
 
-fn live_run(
-    header: &Header,
-    scheduler: Box<dyn Scheduler>,
-    demand: Demand,
-    listen: SocketAddr,
-    out: &Path,
-    progress: watch::Sender<Progress>,
-    cancel: CancellationToken,
+/// What the live runs of all kinds have in common; the rest is that of a run without any work.
+///
+/// # Errors
+///
+/// Its speed-up is none.
+pub(super) fn live_run(
+    (name, header): (&str, &impl Serialize),
+    live: &Live,
+    setup: Setup,
+    policy: Box<dyn Policy>,
+    Place { listen, out, resume }: Place,
 ) -> Result<LiveRun, LiveError> {
-    let experiment = &header.experiment;
-    let live = &experiment.live;
-    let setup = &experiment.setup;
-    let speedup = Speedup::from_f64(live.speedup).ok_or(LiveError::Speedup(live.speedup))?;
     Ok(LiveRun {
-        setup: setup.clone(),
-        scheduler,
-        experiment: experiment.name.clone(),
+        setup,
+        policy,
+        submissions: Vec::new(),
+        phase: PHASE,
+        experiment: name.to_owned(),
         // A header holds only text and numbers: this can't fail.
         header: serde_json::to_value(header).unwrap_or_default(),
         listen,
         workers: live.workers,
-        speedup,
-        demand,
+        speedup: Speedup::from_f64(live.speedup).ok_or(LiveError::Speedup(live.speedup))?,
+        demand: Demand::default(),
         reserve: live.reserve,
         share: live.share,
-        programs: live.tasks.all(&setup.bag),
-        needs_criu: experiment.needs_criu(),
-        hold_checkpoints: true,
+        programs: Vec::new(),
+        needs_criu: false,
+        hold_checkpoints: false,
         noop: false,
-        out: out.to_path_buf(),
+        out,
         lost_after: Duration::from_micros(live.lost_after.as_micros()),
         answer_within: ANSWER_WITHIN,
-        limit: Time::ZERO + setup.bag.deadline.times(10) + Span::from_secs(3_600),
-        observer: Observer { steps: None, progress: Some(progress) },
-        cancel,
+        limit: Time::ZERO,
+        observer: Observer::default(),
+        cancel: CancellationToken::new(),
         pause: CancellationToken::new(),
-        resume: false,
+        resume,
     })
 }

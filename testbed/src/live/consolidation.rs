@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_batch::Tier;
-use dormouse_coordinator::{BatchFacts, ProcessUse};
+use dormouse_coordinator::LiveFacts;
+use dormouse_engine::ProcessUse;
+use dormouse_units::Tier;
 use serde::Serialize;
 
 use super::Kept;
@@ -101,8 +102,8 @@ impl Sum {
 impl Consolidation {
     /// What was measured in a run.
     #[must_use]
-    pub fn of(facts: &BatchFacts, background_utilisations: Vec<(u32, f64)>, kept: Kept) -> Self {
-        let core = facts.core.as_f64();
+    pub fn of(facts: &LiveFacts, background_utilisations: Vec<(u32, f64)>, kept: Kept) -> Self {
+        let (core, facts) = (facts.share.as_f64(), &facts.jobs);
         let mut processes = BTreeMap::<_, Sum>::new();
         let (mut below_wall, mut below_cpu) = (0, 0);
         for (job, of) in &facts.uses {
@@ -155,15 +156,18 @@ impl Consolidation {
         }
     }
 
-    /// How true the run was to what it emulates.
+    /// How true the run was to what it emulates, with what was noticed otherwise (each note makes
+    /// it unfaithful).
     #[must_use]
-    pub fn fidelity(&self, facts: &BatchFacts) -> Fidelity {
-        let mut notes = self.kept.notes();
-        for lost in facts.moves.iter().filter(|m| !m.lost.is_empty()) {
-            notes.push(format!("{} was moved without its progress: {}", lost.job, lost.lost));
+    pub fn fidelity(&self, facts: &LiveFacts, noticed: Vec<String>) -> Fidelity {
+        let mut notes = noticed;
+        notes.extend(self.kept.notes());
+        for lost in facts.jobs.moves.iter().filter(|m| !m.lost.is_empty()) {
+            let (job, why) = (lost.job.get(), &lost.lost);
+            notes.push(format!("job{job} was moved without its progress: {why}"));
         }
-        for job in &facts.wrong {
-            notes.push(format!("the answer of {job} is wrong"));
+        for job in &facts.jobs.wrong {
+            notes.push(format!("the answer of job{} is wrong", job.get()));
         }
         Fidelity {
             faithful: notes.is_empty(),
@@ -172,7 +176,7 @@ impl Consolidation {
             notes,
             ..Fidelity::default()
         }
-        .beside(other_load(facts.load.as_ref()))
+        .beside(other_load(facts.loads.values()))
     }
 
     /// What is known of the jobs' losses and moves, sentence by sentence, for the report.
@@ -252,13 +256,12 @@ fn sum(of: impl Iterator<Item = f64>) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use dormouse_batch::JobId;
-    use dormouse_coordinator::JobLedger;
-    use dormouse_units::Ppm;
+    use dormouse_engine::JobLedger;
+    use dormouse_units::{Ppm, TaskId};
 
     use super::*;
 
-    fn used(tier: Tier, shared: bool, wanted_us: u64, cpu_us: u64) -> (JobId, ProcessUse) {
+    fn used(tier: Tier, shared: bool, wanted_us: u64, cpu_us: u64) -> (TaskId, ProcessUse) {
         let (process, processor, promised_us) = (0, 3, wanted_us / 10);
         let wall_us = 2_000_000;
         let of = ProcessUse {
@@ -272,40 +275,36 @@ mod tests {
             cpu_us,
             may_wait_us: if shared { 30_000 } else { 0 },
         };
-        (JobId::new(1), of)
+        (TaskId::new(1), of)
     }
 
     #[test]
     fn losses_are_told_apart_by_who_else_was_there() {
-        let facts = BatchFacts {
-            core: Ppm::new(100_000),
-            uses: vec![
-                used(Tier::Foreground, false, 1_000_000, 100_000),
-                used(Tier::Foreground, true, 1_000_000, 96_000),
-                used(Tier::Background, true, 1_900_000, 50_000),
-                // Too short to say anything.
-                used(Tier::Background, false, 100, 1),
-            ],
-            ..BatchFacts::default()
-        };
+        let mut facts = LiveFacts { share: Ppm::new(100_000), ..LiveFacts::default() };
+        facts.jobs.uses = vec![
+            used(Tier::Foreground, false, 1_000_000, 100_000),
+            used(Tier::Foreground, true, 1_000_000, 96_000),
+            used(Tier::Background, true, 1_900_000, 50_000),
+            // Too short to say anything.
+            used(Tier::Background, false, 100, 1),
+        ];
         let of = Consolidation::of(&facts, Vec::new(), Kept::default());
         assert!((of.foreground_worst_loss - 0.04).abs() < 1e-9, "{of:?}");
         assert_eq!((of.foreground_processes, of.alone_mean_loss), (1, 0.0));
         assert!(of.killed_work.is_sign_positive() && of.migration_mean_s.is_sign_positive());
         assert!((of.background_mean_share - 0.25).abs() < 1e-9, "{of:?}");
-        let fidelity = of.fidelity(&facts);
+        let fidelity = of.fidelity(&facts, Vec::new());
         assert!(fidelity.faithful && fidelity.worst_share_error < 1e-3, "{fidelity:?}");
         // 2 %, and 30 ms of the second that it wanted.
         assert!((of.foreground_stated_loss - 0.05).abs() < 1e-9, "{of:?}");
         assert!((of.foreground_worst_of_stated - 0.8).abs() < 1e-9, "{of:?}");
         let slow = JobLedger { due_us: 100_000, received_us: 98_000, ..JobLedger::default() };
-        let slow = BatchFacts {
-            ledgers: vec![(JobId::new(1), slow)],
-            wrong: vec![JobId::new(7)],
-            ..facts
-        };
-        let fidelity = Consolidation::of(&slow, Vec::new(), Kept::default()).fidelity(&slow);
+        facts.jobs.ledgers = vec![(TaskId::new(1), slow)];
+        facts.jobs.wrong = vec![TaskId::new(7)];
+        let of = Consolidation::of(&facts, Vec::new(), Kept::default());
+        let fidelity = of.fidelity(&facts, vec!["something else".to_owned()]);
         assert!(!fidelity.faithful && (fidelity.worst_share_error - 0.02).abs() < 1e-9);
         assert!(fidelity.notes.iter().any(|n| n.contains("job7")), "{fidelity:?}");
+        assert_eq!(fidelity.notes[0], "something else");
     }
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use dormouse_coordinator::LiveFacts;
+use dormouse_engine::Counts;
 use dormouse_units::Span;
 
 use crate::experiment::Experiment;
@@ -13,23 +14,27 @@ const LATE: Duration = Duration::from_millis(500);
 
 /// A sentence for everything of that kind.
 pub(super) fn notes(experiment: &Experiment, record: &Record, facts: &LiveFacts) -> Vec<String> {
+    let mut notes = troubles(record.cancelled.as_deref(), &record.counts, facts);
+    late_decisions(experiment, facts, &mut notes);
+    late_interruptions(facts, &mut notes);
+    notes
+}
+
+/// The same of what can go wrong with runs of any kind.
+pub(super) fn troubles(cancelled: Option<&str>, counts: &Counts, facts: &LiveFacts) -> Vec<String> {
     let mut notes = Vec::new();
-    if let Some(why) = &record.cancelled {
+    if let Some(why) = cancelled {
         notes.push(format!("the run was ended before its time: {why}"));
     }
     notes.extend(outages(facts));
-    late_decisions(experiment, facts, &mut notes);
-    late_interruptions(facts, &mut notes);
     if let Some(why) = &facts.last_refusal {
-        let n = record.counts.launches_refused;
-        notes.push(format!("{n} launches were refused, the last: {why}"));
+        notes.push(format!("{} launches were refused, the last: {why}", counts.launches_refused));
     }
-    if record.counts.checkpoints_failed > 0 {
-        notes.push(format!("{} checkpoints failed", record.counts.checkpoints_failed));
+    if counts.checkpoints_failed > 0 {
+        notes.push(format!("{} checkpoints failed", counts.checkpoints_failed));
     }
     if let Some(why) = &facts.last_failure {
-        let n = record.counts.attempts_failed;
-        notes.push(format!("{n} attempts failed, the last: {why}"));
+        notes.push(format!("{} attempts failed, the last: {why}", counts.attempts_failed));
     }
     notes
 }

@@ -1,7 +1,8 @@
 //! Whether the jobs of a live run took as long as they were promised.
 
-use dormouse_batch::JobId;
-use dormouse_coordinator::BatchFacts;
+use dormouse_coordinator::LiveFacts;
+use dormouse_engine::JobLedger;
+use dormouse_units::TaskId;
 use serde::Serialize;
 
 use super::promises::{Life, Promise};
@@ -68,21 +69,21 @@ pub struct Kept {
 }
 
 impl Kept {
-    pub(super) fn of(promises: &[Promise], facts: &BatchFacts, live: &Live) -> Self {
+    pub(super) fn of(promises: &[Promise], facts: &LiveFacts, live: &Live) -> Self {
+        let ledgers = &facts.jobs.ledgers;
         let worst = furthest(promises.iter());
         let errors = || promises.iter().map(Promise::error);
         let within = [0.01, 0.03, 0.05].map(|part| errors().filter(|e| e.abs() <= part).count());
         let past = promises.iter().filter(|p| p.error().abs() > live.worst_error);
-        let number = |of: JobId| promises.iter().find(|p| p.job == of).map(|p| p.number);
-        let beyond = facts.ledgers.iter().filter_map(|(job, ledger)| {
-            let cpu_s = seconds(ledger.ahead_us) * facts.core.as_f64();
+        let number = |of: TaskId| promises.iter().find(|p| p.job == of).map(|p| p.number);
+        let beyond = ledgers.iter().filter_map(|(job, ledger)| {
+            let cpu_s = seconds(ledger.ahead_us) * facts.share.as_f64();
             (cpu_s > WORST_AHEAD_S).then_some((number(*job)?, cpu_s))
         });
-        let sum = |of: fn(&dormouse_coordinator::JobLedger) -> u64| {
-            seconds(facts.ledgers.iter().map(|(_, ledger)| of(ledger)).sum())
-        };
-        let most = |of: fn(&dormouse_coordinator::JobLedger) -> u64| {
-            seconds(facts.ledgers.iter().map(|(_, ledger)| of(ledger)).max().unwrap_or(0))
+        let sum =
+            |of: fn(&JobLedger) -> u64| seconds(ledgers.iter().map(|(_, ledger)| of(ledger)).sum());
+        let most = |of: fn(&JobLedger) -> u64| {
+            seconds(ledgers.iter().map(|(_, ledger)| of(ledger)).max().unwrap_or(0))
         };
         Self {
             jobs: promises.len(),
@@ -226,21 +227,21 @@ fn mean(of: impl Iterator<Item = f64>) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use dormouse_coordinator::JobLedger;
     use dormouse_units::{Ppm, Span};
 
     use super::*;
 
     fn promise(job: u32, life: Life, promised: u64, took: u64) -> Promise {
         let [promised, took] = [promised, took].map(Span::from_secs);
-        let (job, number) = (JobId::new(job), u64::from(job) + 1);
+        let (job, number) = (TaskId::new(job), u64::from(job) + 1);
         Promise { job, number, life, promised, took, moving: Span::ZERO }
     }
 
-    fn ahead(job: u32, ms: u64) -> BatchFacts {
+    fn ahead(job: u32, ms: u64) -> LiveFacts {
         let ledger = JobLedger { ahead_us: ms * 1000, ..JobLedger::default() };
-        let (core, ledgers) = (Ppm::new(100_000), vec![(JobId::new(job), ledger)]);
-        BatchFacts { core, ledgers, ..BatchFacts::default() }
+        let mut facts = LiveFacts { share: Ppm::new(100_000), ..LiveFacts::default() };
+        facts.jobs.ledgers = vec![(TaskId::new(job), ledger)];
+        facts
     }
 
     #[test]
@@ -261,7 +262,7 @@ mod tests {
     #[test]
     fn one_job_past_its_time_is_named() {
         let promises = [promise(0, Life::Moved, 1000, 940), promise(1, Life::Alone, 1000, 1060)];
-        let notes = Kept::of(&promises, &BatchFacts::default(), &Live::default()).notes();
+        let notes = Kept::of(&promises, &LiveFacts::default(), &Live::default()).notes();
         assert!(
             matches!(&notes[..], [one] if one.contains("2 of 2") && one.ends_with("jobs 1, 2"))
         );
@@ -270,7 +271,7 @@ mod tests {
     #[test]
     fn many_jobs_that_are_a_little_slow_are_biased() {
         let promises = [0, 1, 2].map(|job| promise(job, Life::Shared, 1000, 1008));
-        let notes = Kept::of(&promises, &BatchFacts::default(), &Live::default()).notes();
+        let notes = Kept::of(&promises, &LiveFacts::default(), &Live::default()).notes();
         assert!(matches!(&notes[..], [one] if one.contains("+0.80 %")), "{notes:?}");
     }
 

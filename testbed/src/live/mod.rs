@@ -12,6 +12,8 @@ mod local;
 mod pace;
 mod promises;
 mod rehearsal;
+#[cfg(test)]
+mod testing;
 mod utilisation;
 
 pub use batch::{BatchConduct, conduct_batch};

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use dormouse_batch::Usage;
 use dormouse_coordinator::{Speedup, phases_of};
 use dormouse_tasks::ideal::{self, Program};
-use dormouse_units::Span;
+use dormouse_units::{Span, Usage};
 
 /// How long a job's processes compute between two barriers, in real time: long against the time
 /// that a process which wakes may have to wait for its neighbour. That is a period of a quota and

@@ -8,12 +8,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use dormouse_batch::{Decision, Event, JobId, Move, Placement, Submission, Tier};
-use dormouse_coordinator::{BatchFacts, BatchStep, LATEST, MoveFact};
+use dormouse_coordinator::{JobFacts, LATEST};
+use dormouse_engine::{Effect, Event, Report, Step};
+use dormouse_policies::batch::Submission;
+use dormouse_policies::{Decision, Notice, Promotion};
 use dormouse_tasks::ideal::{Change, Machine};
-use dormouse_units::{Span, Time};
+use dormouse_units::{Cpus, Seats, Span, TaskId, Tier, Time};
 
 use super::pace::Pace;
+use crate::record::carried_out;
 
 /// How a job came through, for the report: the worst of what happened to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,7 +27,7 @@ pub(super) enum Life {
     Shared,
     /// In the background, for some or all of its time.
     Background,
-    /// Killed in the background, and started again.
+    /// Killed in the background, or lost with its machine, and started again.
     Killed,
     /// Moved from the background to elsewhere.
     Moved,
@@ -33,7 +36,7 @@ pub(super) enum Life {
 /// What a job was promised and took, from its first start to its end.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Promise {
-    pub(super) job: JobId,
+    pub(super) job: TaskId,
     /// In the trace.
     pub(super) number: u64,
     pub(super) life: Life,
@@ -53,14 +56,22 @@ impl Promise {
 
 /// Of every job that ended, in order of submission.
 pub(crate) fn promises(
-    steps: &[BatchStep],
+    steps: &[Step],
     submissions: &[Submission],
-    facts: &BatchFacts,
+    facts: &JobFacts,
     pace: Pace,
 ) -> Vec<Promise> {
     let mut story = Story::new(submissions, facts, pace);
     for step in steps {
-        story.see(step);
+        match &step.event {
+            Event::InstantOver => story.see(step),
+            Event::Machine {
+                report: Report::TaskMoved { task, lost, real_took_us, .. }, ..
+            } if !step.effects.contains(&Effect::Stale) => {
+                story.moved(*task, !lost.is_empty(), *real_took_us);
+            }
+            _ => {}
+        }
     }
     story.told()
 }
@@ -72,32 +83,27 @@ struct Known {
     ended: Option<Time>,
     life: Life,
     moving_us: u64,
-    place: Option<(Tier, Placement)>,
+    place: Option<(Tier, Cpus)>,
+    /// When it was told to move, while that has not been reported.
+    leaves: Option<Duration>,
 }
 
 struct Story<'a> {
     submissions: &'a [Submission],
     pace: Pace,
     /// How much later than it was heard of each ended, real microseconds.
-    late_us: &'a BTreeMap<JobId, i64>,
-    /// What its moves came to, in their order.
-    moves: BTreeMap<JobId, std::vec::IntoIter<&'a MoveFact>>,
-    known: BTreeMap<JobId, Known>,
-    changes: Vec<(Duration, Change<JobId>)>,
+    late_us: &'a BTreeMap<TaskId, i64>,
+    known: BTreeMap<TaskId, Known>,
+    changes: Vec<(Duration, Change<TaskId>)>,
 }
 
 impl<'a> Story<'a> {
-    fn new(submissions: &'a [Submission], facts: &'a BatchFacts, pace: Pace) -> Self {
-        let mut moves = BTreeMap::<JobId, Vec<_>>::new();
-        for fact in &facts.moves {
-            moves.entry(fact.job).or_default().push(fact);
-        }
-        let moves = moves.into_iter().map(|(job, facts)| (job, facts.into_iter())).collect();
+    fn new(submissions: &'a [Submission], facts: &'a JobFacts, pace: Pace) -> Self {
         let late_us = &facts.late_us;
-        Self { submissions, pace, late_us, moves, known: BTreeMap::new(), changes: Vec::new() }
+        Self { submissions, pace, late_us, known: BTreeMap::new(), changes: Vec::new() }
     }
 
-    fn start(&self, key: JobId, tier: Tier, on: &Placement) -> Option<Change<JobId>> {
+    fn start(&self, key: TaskId, tier: Tier, on: &Cpus) -> Option<Change<TaskId>> {
         let Submission { runtime, processes, usage, .. } =
             self.submissions.get(key.get() as usize)?;
         let program = self.pace.program(*runtime, *processes as usize, usage);
@@ -105,61 +111,95 @@ impl<'a> Story<'a> {
         Some(Change::Start { key, program, on: on.to_vec(), foreground })
     }
 
-    fn see(&mut self, step: &BatchStep) {
-        for event in &step.events {
-            if let Event::Finished { job, .. } = event
-                && let Some(known) = self.known.get_mut(job)
-            {
-                (known.ended, known.place) = (Some(step.at), None);
+    fn see(&mut self, step: &Step) {
+        let at = self.pace.real(step.at.as_micros());
+        for notice in &step.notices {
+            match notice {
+                Notice::TaskFinished { task, .. } => {
+                    if let Some(known) = self.known.get_mut(task) {
+                        (known.ended, known.place) = (Some(step.at), None);
+                    }
+                }
+                Notice::TaskFailed { task, .. } => self.lost(at, |job| job == *task),
+                // There is one machine.
+                Notice::VmLost { .. } => self.lost(at, |_| true),
+                _ => {}
             }
         }
-        let at = self.pace.real(step.at.as_micros());
-        for decision in &step.decisions {
+        for decision in carried_out(step) {
             self.decided(step.at, at, decision);
         }
         self.note_neighbours();
     }
 
+    /// Jobs that are there are there no more, though they have not ended.
+    fn lost(&mut self, at: Duration, which: impl Fn(TaskId) -> bool) {
+        let there =
+            self.known.iter_mut().filter(|(job, known)| known.place.is_some() && which(**job));
+        for (job, known) in there {
+            (known.place, known.leaves) = (None, None);
+            self.changes.push((at, Change::Kill(*job)));
+        }
+    }
+
     fn decided(&mut self, now: Time, at: Duration, decision: &Decision) {
-        let job = decision.job();
         match decision {
-            Decision::Start { tier, on, .. } => {
-                self.changes.extend(self.start(job, *tier, on).map(|start| (at, start)));
-                let life = match tier {
-                    Tier::Foreground => Life::Alone,
-                    Tier::Background => Life::Background,
-                };
-                let place = Some((*tier, on.clone()));
-                let known = Known { begun: now, ended: None, life, moving_us: 0, place };
-                self.known.insert(job, known);
+            Decision::Start { task, on: Seats { tier, cpus, .. }, .. } => {
+                self.changes.extend(self.start(*task, *tier, cpus).map(|start| (at, start)));
+                self.started(now, *task, *tier, cpus);
             }
-            Decision::Promote { by: Move::Swap, .. } => {
+            Decision::Promote { task, by, .. } => self.promoted(at, *task, by),
+            _ => {}
+        }
+    }
+
+    fn started(&mut self, now: Time, job: TaskId, tier: Tier, on: &Cpus) {
+        let place = Some((tier, on.clone()));
+        if let Some(known) = self.known.get_mut(&job) {
+            (known.place, known.life) = (place, known.life.max(Life::Killed));
+            return;
+        }
+        let life = match tier {
+            Tier::Foreground => Life::Alone,
+            Tier::Background => Life::Background,
+        };
+        let (ended, moving_us, leaves) = (None, 0, None);
+        self.known.insert(job, Known { begun: now, ended, life, moving_us, place, leaves });
+    }
+
+    fn promoted(&mut self, at: Duration, job: TaskId, by: &Promotion) {
+        match by {
+            Promotion::Swap => {
                 self.changes.push((at, Change::Promote(job)));
                 if let Some(Known { place: Some((tier, _)), .. }) = self.known.get_mut(&job) {
                     *tier = Tier::Foreground;
                 }
             }
-            Decision::Promote { by: Move::Kill { on }, .. } => {
+            Promotion::Kill { on } => {
                 self.changes.push((at, Change::Kill(job)));
                 self.changes.extend(self.start(job, Tier::Foreground, on).map(|s| (at, s)));
                 self.came(job, Life::Killed, on);
             }
-            Decision::Promote { by: Move::Migrate { on }, .. } => {
+            Promotion::Migrate { on } => {
                 self.came(job, Life::Moved, on);
-                // One that came to its end before it could be dumped was never moved.
-                let Some(fact) = self.moves.get_mut(&job).and_then(Iterator::next) else { return };
-                self.changes.push((at, Change::Stand(job)));
-                let (on, anew) = (on.to_vec(), !fact.lost.is_empty());
-                let took = Duration::from_micros(fact.took_us);
-                self.changes.push((at + took, Change::GoOn { key: job, on, anew }));
                 if let Some(known) = self.known.get_mut(&job) {
-                    known.moving_us += fact.took_us;
+                    known.leaves = Some(at);
                 }
             }
         }
     }
 
-    fn came(&mut self, job: JobId, life: Life, on: &Placement) {
+    /// A job was moved. One that came to its end before it could be dumped never is.
+    fn moved(&mut self, job: TaskId, anew: bool, took_us: u64) {
+        let Some(known) = self.known.get_mut(&job) else { return };
+        let (Some(at), Some((_, on))) = (known.leaves.take(), &known.place) else { return };
+        known.moving_us += took_us;
+        let (on, back) = (on.to_vec(), at + Duration::from_micros(took_us));
+        self.changes.push((at, Change::Stand(job)));
+        self.changes.push((back, Change::GoOn { key: job, on, anew }));
+    }
+
+    fn came(&mut self, job: TaskId, life: Life, on: &Cpus) {
         if let Some(known) = self.known.get_mut(&job) {
             known.life = known.life.max(life);
             known.place = Some((Tier::Foreground, on.clone()));
@@ -182,7 +222,7 @@ impl<'a> Story<'a> {
     }
 
     /// When a job really ended that was heard of at `end`, which is when it was due.
-    fn really(&self, job: JobId, end: Time) -> Time {
+    fn really(&self, job: TaskId, end: Time) -> Time {
         let late_us = self.late_us.get(&job).copied().unwrap_or_default();
         let span = self.pace.emulated(Duration::from_micros(late_us.unsigned_abs()));
         match late_us {
@@ -208,7 +248,7 @@ impl<'a> Story<'a> {
             .collect();
         // A job that is later than all others took has broken its promise by any measure.
         let limit = machine.now() + machine.now() + Duration::from_secs(60);
-        let promise = |(job, known, end): (JobId, &Known, Time)| {
+        let promise = |(job, known, end): (TaskId, &Known, Time)| {
             machine.advance_to_end(job, limit);
             let through = machine.ended(job).unwrap_or(limit);
             let begun = self.pace.real(known.begun.as_micros());
@@ -227,9 +267,10 @@ impl<'a> Story<'a> {
 
 #[cfg(test)]
 mod tests {
-    use dormouse_batch::{Usage, Why};
-    use dormouse_units::{Attempt, Ppm};
+    use dormouse_policies::StartReason;
+    use dormouse_units::{Attempt, Bytes, HostId, Ppm, Usage, VmId};
 
+    use super::super::testing::{instant, start};
     use super::*;
 
     const PACE: Pace =
@@ -242,22 +283,13 @@ mod tests {
         Submission { number, submitted, processes: 1, runtime, estimate: runtime, usage }
     }
 
-    fn start(job: u32, tier: Tier, on: u32) -> Decision {
-        let (job, attempt) = (JobId::new(job), Attempt::new(1));
-        Decision::Start { job, attempt, tier, on: vec![on].into(), why: Why::FirstInLine }
+    fn promote(job: u32, by: Promotion) -> Decision {
+        let (task, vm, reason) = (TaskId::new(job), VmId::new(0), StartReason::FirstInLine);
+        Decision::Promote { task, vm, by, reason }
     }
 
-    fn promote(job: u32, attempt: u32, by: Move) -> Decision {
-        let (job, attempt) = (JobId::new(job), Attempt::new(attempt));
-        Decision::Promote { job, attempt, by, why: Why::FirstInLine }
-    }
-
-    fn finished(job: u32) -> Event {
-        Event::Finished { job: JobId::new(job), attempt: Attempt::new(1) }
-    }
-
-    fn step(at: u64, events: Vec<Event>, decisions: Vec<Decision>) -> BatchStep {
-        BatchStep { at: Time::from_secs(at), events, decisions, ..BatchStep::default() }
+    fn finished(job: u32) -> Notice {
+        Notice::TaskFinished { task: TaskId::new(job), vm: VmId::new(0) }
     }
 
     fn told(promises: &[Promise]) -> Vec<(u64, Life, f64, f64)> {
@@ -270,11 +302,15 @@ mod tests {
         let submissions = [submission(7, 100, 400_000), submission(8, 60, 1_000_000)];
         for took in [90, 101, 300] {
             let steps = [
-                step(5, vec![], vec![start(0, Tier::Foreground, 3), start(1, Tier::Background, 3)]),
-                step(5 + took, vec![finished(1)], vec![]),
-                step(405, vec![finished(0)], vec![]),
+                instant(
+                    5,
+                    vec![],
+                    vec![start(0, Tier::Foreground, &[3]), start(1, Tier::Background, &[3])],
+                ),
+                instant(5 + took, vec![finished(1)], vec![]),
+                instant(405, vec![finished(0)], vec![]),
             ];
-            let promises = promises(&steps, &submissions, &BatchFacts::default(), PACE);
+            let promises = promises(&steps, &submissions, &JobFacts::default(), PACE);
             let took = Span::from_secs(took).as_secs_f64();
             let expected = [(7, Life::Shared, 100.0, 400.0), (8, Life::Background, 100.0, took)];
             assert_eq!(told(&promises), expected);
@@ -286,34 +322,53 @@ mod tests {
     fn a_kill_loses_the_work_and_a_move_the_time_it_took() {
         let submissions = [submission(1, 100, 1_000_000), submission(2, 100, 1_000_000)];
         let on = |on: u32| vec![on].into();
-        let steps = [
-            step(0, vec![], vec![start(0, Tier::Background, 0), start(1, Tier::Background, 1)]),
-            step(
-                40,
-                vec![],
-                vec![
-                    promote(0, 2, Move::Kill { on: on(2) }),
-                    promote(1, 1, Move::Migrate { on: on(3) }),
-                ],
-            ),
-            step(140, vec![finished(0), finished(1)], vec![]),
+        let starts = vec![start(0, Tier::Background, &[0]), start(1, Tier::Background, &[1])];
+        let promotions = vec![
+            promote(0, Promotion::Kill { on: on(2) }),
+            promote(1, Promotion::Migrate { on: on(3) }),
         ];
-        let fact = MoveFact {
-            job: JobId::new(1),
+        let steps = [
+            instant(0, vec![], starts),
+            instant(40, vec![], promotions),
+            instant(140, vec![finished(0), finished(1)], vec![]),
+        ];
+        let report = Report::TaskMoved {
+            vm: VmId::new(0),
+            task: TaskId::new(1),
+            attempt: Attempt::new(1),
             done: Ppm::new(400_000),
             lost: String::new(),
-            took_us: 500_000,
-            dump_us: 0,
-            restore_us: 0,
-            bytes: 1,
+            real_took_us: 500_000,
+            real_dump_us: 0,
+            real_restore_us: 0,
+            bytes: Bytes::new(1),
         };
-        let facts = BatchFacts { moves: vec![fact], ..BatchFacts::default() };
-        let found = promises(&steps, &submissions, &facts, PACE);
+        let event = Event::Machine { host: HostId::new(0), number: 3, report };
+        let mut reported = steps.to_vec();
+        reported.insert(2, Step { event, ..instant(45, vec![], vec![]) });
+        let found = promises(&reported, &submissions, &JobFacts::default(), PACE);
         let expected = [(1, Life::Killed, 140.0, 140.0), (2, Life::Moved, 105.0, 140.0)];
         assert_eq!(told(&found), expected);
         assert_eq!(found[1].moving, Span::from_secs(5));
         // It ended before it could be moved.
-        let found = promises(&steps, &submissions, &BatchFacts::default(), PACE);
+        let found = promises(&steps, &submissions, &JobFacts::default(), PACE);
         assert_eq!(told(&found)[1], (2, Life::Moved, 100.0, 140.0));
+    }
+
+    /// A job that is started again has its promise from its first start on, with the time for which
+    /// it had no machine.
+    #[test]
+    fn a_lost_machine_loses_the_work_of_its_jobs() {
+        let submissions = [submission(1, 100, 1_000_000), submission(2, 50, 1_000_000)];
+        let steps = [
+            instant(0, vec![], vec![start(0, Tier::Foreground, &[0])]),
+            instant(30, vec![Notice::VmLost { vm: VmId::new(0) }], vec![]),
+            instant(35, vec![], vec![start(0, Tier::Foreground, &[1])]),
+            instant(40, vec![], vec![start(1, Tier::Foreground, &[0])]),
+            instant(90, vec![finished(1)], vec![]),
+            instant(135, vec![finished(0)], vec![]),
+        ];
+        let found = promises(&steps, &submissions, &JobFacts::default(), PACE);
+        assert_eq!(told(&found), [(1, Life::Killed, 135.0, 135.0), (2, Life::Alone, 50.0, 50.0)]);
     }
 }

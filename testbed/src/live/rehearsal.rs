@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use dormouse_cloud::Market;
 use dormouse_coordinator::admission::Demand;
 use dormouse_engine::{Effect, Step};
-use dormouse_policies::{BagSchedulerName, Scheduler};
+use dormouse_policies::{BagSchedulerName, Policy};
 use dormouse_units::{Span, Time, TypeName, VmId};
 
 use crate::experiment::Experiment;
@@ -28,7 +28,7 @@ pub struct Rehearsal {
 
 /// Rehearses an experiment: a virtual run under the same seed.
 #[must_use]
-pub fn rehearse(experiment: &Experiment, scheduler: Box<dyn Scheduler>) -> Rehearsal {
+pub fn rehearse(experiment: &Experiment, scheduler: Box<dyn Policy>) -> Rehearsal {
     let (mut alive, mut peak, mut last) = (Alive::default(), Vec::new(), Time::ZERO);
     // A rehearsal that gets stuck has still shown what it needed until then.
     let _ = virtual_run(experiment, scheduler, |step| {

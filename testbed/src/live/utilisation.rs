@@ -4,11 +4,15 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_batch::{Decision, Event, JobId, Move, Placement, Sharing, Submission, Tier};
-use dormouse_coordinator::{BatchFacts, BatchStep};
-use dormouse_units::Time;
+use dormouse_coordinator::LiveFacts;
+use dormouse_engine::{Event, Step};
+use dormouse_policies::batch::Submission;
+use dormouse_policies::{Decision, Notice, Promotion};
+use dormouse_units::{Cpus, Seats, TaskId, Tier, Time};
+use dormouse_vm::Sharing;
 
 use super::Consolidation;
+use crate::record::carried_out;
 use crate::sweep::Estimate;
 use crate::two_tier::normal;
 
@@ -26,16 +30,16 @@ struct Stay {
 
 /// Processes and x of every job that was in the background long enough.
 pub(super) fn utilisations(
-    steps: &[BatchStep],
+    steps: &[Step],
     submissions: &[Submission],
-    facts: &BatchFacts,
+    facts: &LiveFacts,
     speedup: f64,
 ) -> Vec<(u32, f64)> {
-    let mut cpu_us = BTreeMap::<JobId, u64>::new();
-    for (job, of) in facts.uses.iter().filter(|(_, of)| of.tier == Tier::Background) {
+    let mut cpu_us = BTreeMap::<TaskId, u64>::new();
+    for (job, of) in facts.jobs.uses.iter().filter(|(_, of)| of.tier == Tier::Background) {
         *cpu_us.entry(*job).or_default() += of.cpu_us;
     }
-    let x = |(job, stays): (JobId, Vec<Stay>)| {
+    let x = |(job, stays): (TaskId, Vec<Stay>)| {
         let submission = submissions.get(job.get() as usize)?;
         let below = stays.iter().filter(|stay| stay.room.is_finite());
         if below.map(|stay| stay.seconds).sum::<f64>() < LEAST_BELOW_S {
@@ -43,7 +47,7 @@ pub(super) fn utilisations(
         }
         // What a second of the job takes alone, and what it had.
         let all = 0..submission.processes as usize;
-        let takes: f64 = all.map(|n| submission.usage.of(n).as_f64() * facts.core.as_f64()).sum();
+        let takes: f64 = all.map(|n| submission.usage.of(n).as_f64() * facts.share.as_f64()).sum();
         #[expect(clippy::cast_precision_loss, reason = "microseconds of a run")]
         let had = cpu_us.get(&job).copied().unwrap_or(0) as f64 / 1e6 * speedup;
         Some((submission.processes, solve(&stays, had / takes)))
@@ -63,14 +67,14 @@ fn solve(stays: &[Stay], progress: f64) -> f64 {
 }
 
 /// The stays of every job in the background.
-fn stays(steps: &[BatchStep], submissions: &[Submission]) -> BTreeMap<JobId, Vec<Stay>> {
-    let usage = |job: JobId, n: usize| {
+fn stays(steps: &[Step], submissions: &[Submission]) -> BTreeMap<TaskId, Vec<Stay>> {
+    let usage = |job: TaskId, n: usize| {
         submissions.get(job.get() as usize).map_or(1.0, |s| s.usage.of(n).as_f64())
     };
-    let mut stays = BTreeMap::<JobId, Vec<Stay>>::new();
-    let mut places = BTreeMap::<JobId, (Tier, Placement)>::new();
+    let mut stays = BTreeMap::<TaskId, Vec<Stay>>::new();
+    let mut places = BTreeMap::<TaskId, (Tier, Cpus)>::new();
     let mut last = Time::ZERO;
-    for step in steps {
+    for step in steps.iter().filter(|step| step.event == Event::InstantOver) {
         let seconds = step.at.since(last).as_secs_f64();
         last = step.at;
         let mut above = BTreeMap::<u32, f64>::new();
@@ -84,24 +88,32 @@ fn stays(steps: &[BatchStep], submissions: &[Submission]) -> BTreeMap<JobId, Vec
             let room = rooms.fold(f64::INFINITY, f64::min);
             stays.entry(*job).or_default().push(Stay { seconds, room });
         }
-        for event in &step.events {
-            if let Event::Finished { job, .. } = event {
-                places.remove(job);
+        for notice in &step.notices {
+            match notice {
+                Notice::TaskFinished { task, .. } | Notice::TaskFailed { task, .. } => {
+                    places.remove(task);
+                }
+                // There is one machine.
+                Notice::VmLost { .. } => places.clear(),
+                _ => {}
             }
         }
-        for decision in &step.decisions {
-            let job = decision.job();
-            let place = match decision {
-                Decision::Start { tier, on, .. } => (*tier, on.clone()),
-                Decision::Promote { by: Move::Kill { on } | Move::Migrate { on }, .. } => {
-                    (Tier::Foreground, on.clone())
+        for decision in carried_out(step) {
+            let (job, place) = match decision {
+                Decision::Start { task, on: Seats { tier, cpus, .. }, .. } => {
+                    (task, (*tier, cpus.clone()))
                 }
-                Decision::Promote { by: Move::Swap, .. } => {
-                    let Some((_, on)) = places.remove(&job) else { continue };
-                    (Tier::Foreground, on)
+                Decision::Promote { task, by, .. } => {
+                    let Some((_, here)) = places.remove(task) else { continue };
+                    let on = match by {
+                        Promotion::Swap => here,
+                        Promotion::Kill { on } | Promotion::Migrate { on } => on.clone(),
+                    };
+                    (task, (Tier::Foreground, on))
                 }
+                _ => continue,
             };
-            places.insert(job, place);
+            places.insert(*job, place);
         }
     }
     stays
@@ -130,10 +142,10 @@ pub fn measured_sharing(of: &[&Consolidation]) -> Sharing {
 
 #[cfg(test)]
 mod tests {
-    use dormouse_batch::{Usage, Why};
-    use dormouse_coordinator::ProcessUse;
-    use dormouse_units::{Attempt, Ppm, Span};
+    use dormouse_engine::ProcessUse;
+    use dormouse_units::{Ppm, Span, Usage, VmId};
 
+    use super::super::testing::{instant, start};
     use super::*;
 
     fn submission(usage: u32) -> Submission {
@@ -147,33 +159,19 @@ mod tests {
         }
     }
 
-    fn start(job: u32, tier: Tier, on: [u32; 2]) -> Decision {
-        let (job, attempt) = (JobId::new(job), Attempt::new(1));
-        Decision::Start { job, attempt, tier, on: on.to_vec().into(), why: Why::FirstInLine }
-    }
-
     /// A job of 50 % below one of 60 % on one of its two processors for 200 s, alone for 100 s.
     #[test]
     fn the_x_is_the_one_under_which_a_job_came_as_far_as_it_did() {
         let submissions = [submission(600_000), submission(500_000)];
-        let (one, attempt) = (JobId::new(0), Attempt::new(1));
-        let step = |at, events, decisions| BatchStep {
-            at: Time::from_secs(at),
-            events,
-            decisions,
-            ..BatchStep::default()
-        };
+        let (task, vm) = (TaskId::new(0), VmId::new(0));
+        let starts = vec![start(0, Tier::Foreground, &[0, 1]), start(1, Tier::Background, &[1, 2])];
         let steps = [
-            step(
-                0,
-                vec![],
-                vec![start(0, Tier::Foreground, [0, 1]), start(1, Tier::Background, [1, 2])],
-            ),
-            step(200, vec![Event::Finished { job: one, attempt }], vec![]),
-            step(300, vec![], vec![]),
+            instant(0, vec![], starts),
+            instant(200, vec![Notice::TaskFinished { task, vm }], vec![]),
+            instant(300, vec![], vec![]),
         ];
         let seen = stays(&steps, &submissions);
-        let rooms: Vec<_> = seen[&JobId::new(1)].iter().map(|s| (s.seconds, s.room)).collect();
+        let rooms: Vec<_> = seen[&TaskId::new(1)].iter().map(|s| (s.seconds, s.room)).collect();
         assert_eq!(rooms, [(200.0, 0.8), (100.0, f64::INFINITY)]);
         // 100 s alone, and 200 s at x · .8 = .6 of its speed: 220 s of its work, which takes two
         // processes .5 · .1 of a core each, at speed-up 10.
@@ -188,17 +186,15 @@ mod tests {
             cpu_us: 220 * 100_000 / 20,
             may_wait_us: 0,
         };
-        let facts = BatchFacts {
-            core: Ppm::new(100_000),
-            uses: vec![(JobId::new(1), used(0)), (JobId::new(1), used(1))],
-            ..BatchFacts::default()
-        };
+        let mut facts = LiveFacts { share: Ppm::new(100_000), ..LiveFacts::default() };
+        facts.jobs.uses = vec![(TaskId::new(1), used(0)), (TaskId::new(1), used(1))];
         let all = utilisations(&steps, &submissions, &facts, 10.0);
         assert!(matches!(all[..], [(2, x)] if (x - 0.75).abs() < 1e-9), "{all:?}");
         // More than all, by an accident of its phases; and too short to say anything.
         assert_eq!(utilisations(&steps, &submissions, &facts, 100.0), [(2, 1.0)]);
         assert_eq!(utilisations(&steps[..1], &submissions, &facts, 10.0), []);
     }
+
     #[test]
     fn the_model_gets_what_was_measured() {
         let of = |loss, x: &[(u32, f64)]| Consolidation {

@@ -67,14 +67,6 @@ impl Fidelity {
         self
     }
 
-    /// The same with this to be said against it.
-    #[must_use]
-    pub(crate) fn denied(mut self, why: String) -> Self {
-        self.faithful = false;
-        self.notes.insert(0, why);
-        self
-    }
-
     /// What else the hosts did is a note where it alone breaks the promise, and where something
     /// else did its likely cause.
     fn blame(&mut self, load: f64) {

@@ -127,14 +127,24 @@ impl RunLog {
     /// It can't be read, or a line before the last is damaged.
     pub fn read(folder: &Path) -> Result<Self, OutputError> {
         let mut log = open_log(folder)?;
-        let (header, mut steps) = (log.header_as()?, Vec::<Step>::new());
-        while let Some(step) = log.next_known_step::<Step>()? {
-            if step.seq != steps.len() as u64 {
-                let why = format!("step {} where {} should be", step.seq, steps.len());
-                return Err(log.damaged(why).into());
-            }
-            steps.push(step);
-        }
+        let (header, steps) = (log.header_as()?, read_steps(&mut log)?);
         Ok(Self { header, steps, torn: log.torn() })
     }
+}
+
+/// Reads all steps of a log.
+///
+/// # Errors
+///
+/// It can't be read, or a line before the last is damaged.
+pub(crate) fn read_steps(log: &mut LogReader) -> Result<Vec<Step>, OutputError> {
+    let mut steps = Vec::<Step>::new();
+    while let Some(step) = log.next_step::<Step>()? {
+        if step.seq != steps.len() as u64 {
+            let why = format!("step {} where {} should be", step.seq, steps.len());
+            return Err(log.damaged(why).into());
+        }
+        steps.push(step);
+    }
+    Ok(steps)
 }

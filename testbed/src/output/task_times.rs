@@ -379,7 +379,7 @@ mod tests {
                         };
                         change(*task, &mut ledger);
                         let (vm, task, attempt) = (*vm, *task, *attempt);
-                        let report = Report::Ledger { vm, task, attempt, ledger };
+                        let report = Report::Ledger { vm, task, attempt, ledger: Box::new(ledger) };
                         let event = Event::Machine { host: *host, number: 0, report };
                         record.see(&Step {
                             seq: step.seq,

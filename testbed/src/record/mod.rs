@@ -7,3 +7,5 @@ mod vm;
 pub use task::{AttemptEnd, AttemptHistory, CheckpointMark, TaskHistory};
 pub use timeline::{HostHistory, Interrupted, Record};
 pub use vm::{Hibernation, VmHistory};
+
+pub(crate) use timeline::carried_out;

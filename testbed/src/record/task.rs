@@ -1,7 +1,8 @@
 //! What became of a task.
 
 use dormouse_engine::{Ledger, VmEnd};
-use dormouse_policies::{Mode, StartReason};
+use dormouse_policies::StartReason;
+use dormouse_units::Mode;
 use dormouse_units::{Attempt, Bytes, CheckpointSeq, Ppm, Span, Time, VmId};
 
 use super::VmHistory;

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use dormouse_cloud::{Action, Host, Target};
 use dormouse_engine::{Counts, DecisionDigest, Effect, Event, Report, Step, VmEnd};
-use dormouse_policies::{Decision, Mode, Notice, StartReason};
+use dormouse_policies::{Decision, Notice, StartReason};
+use dormouse_units::Mode;
 use dormouse_units::{HostId, Money, Span, TaskId, Time, VmId};
 
 use super::{AttemptEnd, AttemptHistory, CheckpointMark, Hibernation, TaskHistory, VmHistory};
@@ -229,14 +230,21 @@ impl Record {
                 let stale = step.effects.contains(&Effect::Stale);
                 self.report(now, report, stale);
             }
-            Event::Begin | Event::Tick | Event::Clock { .. } | Event::Resumed { .. } => {}
+            // This is the record of a bag: jobs that are submitted later have one of their own.
+            Event::Submitted { .. }
+            | Event::AllSubmitted
+            | Event::InstantOver
+            | Event::Begin
+            | Event::Tick
+            | Event::Clock { .. }
+            | Event::Resumed { .. } => {}
         }
     }
 
     fn report(&mut self, now: Time, report: &Report, stale: bool) {
-        if let Report::Ledger { task, attempt, ledger, .. } = *report {
+        if let Report::Ledger { task, attempt, ref ledger, .. } = *report {
             if let Some(attempt) = self.task(task).and_then(|t| t.current(attempt)) {
-                attempt.ledger = Some(ledger);
+                attempt.ledger = Some(**ledger);
             }
             return;
         }
@@ -377,7 +385,7 @@ impl Record {
                 match reason {
                     StartReason::Migrated => self.counts.migrations += 1,
                     StartReason::Stolen => self.counts.steals += 1,
-                    StartReason::Planned | StartReason::Retried => {}
+                    _ => {}
                 }
                 let lane = self.vms.get_mut(vm).map_or(0, |vm| vm.take_lane(*task));
                 let mode = modes.get(task).copied().unwrap_or_default();
@@ -432,7 +440,7 @@ impl Record {
 type Stop = (TaskId, VmId, bool);
 
 /// The decisions of a step without those that were not carried out.
-fn carried_out(step: &Step) -> Vec<&Decision> {
+pub(crate) fn carried_out(step: &Step) -> Vec<&Decision> {
     let refused = |n: usize| step.effects.iter().any(|e| e.refuses(n));
     step.decisions.iter().enumerate().filter(|&(n, _)| !refused(n)).map(|(_, d)| d).collect()
 }

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use dormouse_batch::Algorithm;
 use dormouse_measy::reproduce::{
     Cause, Cell, DEVIATION, Evaluation, FACTORS, LOADS, Outcome, Setting, Source, View, short,
 };
 use dormouse_measy::{BATCHES, Estimate};
+use dormouse_policies::batch::Algorithm;
 
 use crate::output::escaped;
 use crate::output::html::{STYLE, paragraph, section, table};
@@ -59,8 +59,8 @@ fn header(done: &Evaluation) -> String {
          means: {BATCHES} batches after a tenth of the jobs as warm-up. Comparisons pair the \
          batches of runs on the same jobs. fw-like and jw-like have the means that the paper \
          states of FWload and JWload; their shapes are ours. EASY is the variant that the \
-         documentation of dormouse-batch defines: extra-nodes rule, estimates as given, no kill at \
-         the estimate."
+         documentation of dormouse_policies::batch defines: extra-nodes rule, estimates as given, \
+         no kill at the estimate."
     ));
     if !done.workloads.contains_key(&Source::Kth) {
         text += &paragraph("KTH-SP2 is left out: its log was not given (--kth).");

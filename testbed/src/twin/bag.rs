@@ -1,12 +1,15 @@
 //! The twin of a run of a bag of tasks.
 
 use std::collections::BTreeSet;
+use std::convert::Infallible;
 use std::path::Path;
 
+use dormouse_engine::drive::{Modelled, play};
 use dormouse_engine::{Event, Run, Setup, Step};
-use dormouse_policies::{Scheduler, StartReason};
+use dormouse_policies::StartReason;
 use dormouse_units::{Span, TaskId, Time, TypeName};
 
+use super::again::decided_again;
 use super::given::Given;
 use super::value::relative;
 use super::words::moments;
@@ -17,7 +20,6 @@ use crate::experiment::Kind;
 use crate::output::{Header, Mode, RunLog, span_of};
 use crate::record::{Record, TaskHistory, VmHistory};
 use crate::virtual_run::limit;
-use crate::virtual_time::play;
 
 /// Why a run ended of which the log says no end.
 const CUT: &str = "its log ends here";
@@ -40,44 +42,27 @@ pub(super) fn compared(dir: &Path) -> Result<Twin, TwinError> {
         let (path, made_by) = (dir.to_owned(), header.dormouse.clone());
         TwinError::OtherVersion { path, step, made_by }
     };
-    let cut = decided_again(&setup, scheduler()?, &steps).map_err(other_version)?;
-    if let Some(cut) = cut {
-        given.outside.push((cut.at, cut.event.clone()));
-        steps.push(cut);
+    let again = Run::new(setup.clone(), scheduler()?);
+    let mut again = decided_again(again, &steps).map_err(other_version)?;
+    // A log that says no end is that of a run that was killed: its twin ends where it does.
+    if again.over().is_none() {
+        let last = steps.last().map_or(Time::ZERO, |step| step.at);
+        let end = Event::Cancel { why: CUT.to_owned() };
+        given.outside.push((last, end.clone()));
+        steps.push(again.handle(last, end).0);
     }
-    let mut again = Vec::new();
+    let mut played = Vec::new();
     let mut run = Run::new(setup, scheduler()?);
     let Given { outside, acts } = given;
+    let outside = outside.into_iter().map(Ok::<_, Infallible>);
+    let see = |step: &Step| {
+        played.push(step.clone());
+        Ok(())
+    };
     // A twin that ends with tasks left is a result: its last step says why.
-    let _ = play(&mut run, outside, limit(experiment), |step| again.push(step.clone()));
-    let steps = Both { live: steps, twin: again };
+    let _ = play(&mut run, &mut Modelled::default(), outside, limit(experiment), see);
+    let steps = Both { live: steps, twin: played };
     Ok(Twin { interruptions: acts.len(), ..side_by_side(&header, &steps) })
-}
-
-/// Checks that the log's events make this program decide what stands there: what differs in the
-/// twin is then the machines' doing. Of a log that says no end the step that ends it is given.
-///
-/// # Errors
-///
-/// The number of the first step that comes out otherwise.
-fn decided_again(
-    setup: &Setup,
-    scheduler: Box<dyn Scheduler>,
-    steps: &[Step],
-) -> Result<Option<Step>, u64> {
-    let mut run = Run::new(setup.clone(), scheduler);
-    for step in steps {
-        let (again, _) = run.handle(step.at, step.event.clone());
-        if again.decisions != step.decisions {
-            return Err(step.seq);
-        }
-    }
-    if run.over().is_some() {
-        return Ok(None);
-    }
-    let last = steps.last().map_or(Time::ZERO, |step| step.at);
-    let (cut, _) = run.handle(last, Event::Cancel { why: CUT.to_owned() });
-    Ok(Some(cut))
 }
 
 fn side_by_side(header: &Header, steps: &Both<Vec<Step>>) -> Twin {

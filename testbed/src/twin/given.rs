@@ -25,6 +25,9 @@ impl Given {
                 | Event::Cancel { .. } => given.outside.push((step.at, step.event.clone())),
                 Event::Tick
                 | Event::Machine { .. }
+                | Event::Submitted { .. }
+                | Event::AllSubmitted
+                | Event::InstantOver
                 | Event::Clock { .. }
                 | Event::Resumed { .. } => {}
             }

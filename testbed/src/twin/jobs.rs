@@ -3,85 +3,71 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use dormouse_batch::{
-    Decision, Event, JobId, Move, Observer, Placement, Record, Setup, SimulationError, Tier,
-    Totals, Why, simulate, simulate_on,
-};
-use dormouse_coordinator::BatchStep;
-use dormouse_units::{Attempt, Span, Time};
+use dormouse_engine::drive::{Modelled, World};
+use dormouse_engine::jobs::simulate_on;
+use dormouse_engine::{Event, Step};
+use dormouse_policies::{Decision, Notice, Promotion};
+use dormouse_units::{Cpus, Seats, Span, TaskId, Tier, Time};
 
+use super::again::decided_again;
 use super::measured::Measured;
 use super::two_tier::TwoTier;
 use super::value::relative;
+use super::words::why;
 use super::{Both, Count, Moment, Parting, Side, Spread, Standing, TaskRow, Twin, TwinError};
-use crate::batch::{BatchError, BatchHeader, BatchLog, Jobs, replay};
+use crate::batch::{BatchError, BatchHeader, BatchLog, Jobs};
 use crate::experiment::Kind;
 use crate::output::Mode;
+use crate::record::carried_out;
 
 /// Plays the run in this folder again and compares the two: a live one on the processors by which
 /// its jobs are judged, one of virtual time by its own model.
 pub(super) fn compared(dir: &Path) -> Result<Twin, TwinError> {
     let log = BatchLog::read(dir)?;
     let Some(live) = &log.steps else { return Err(TwinError::NoSteps(dir.to_owned())) };
-    if live.iter().all(|step| step.events.is_empty()) {
+    if !instants(live).any(|step| step.notices.iter().any(is_of_a_job)) {
         return Err(TwinError::NeverBegan(dir.to_owned()));
     }
-    let replayed = replay(&log)?;
-    if replayed.difference.is_some() {
-        let (path, made_by) = (dir.to_owned(), log.header.dormouse);
-        return Err(TwinError::OtherVersion { path, step: replayed.steps, made_by });
-    }
+    let simulation = log.header.experiment.simulation(log.header.machine);
+    decided_again(simulation.run(), live).map_err(|step| {
+        let (path, made_by) = (dir.to_owned(), log.header.dormouse.clone());
+        TwinError::OtherVersion { path, step, made_by }
+    })?;
     let (twin, migration) = match log.header.mode {
-        Mode::Virtual => (played(&log.header, simulate)?, None),
+        Mode::Virtual => (played(&log.header, &mut Modelled::new(simulation.law()))?, None),
         Mode::Live => {
             let Measured { pace, migration, moves } = Measured::of(&log, dir)?;
-            let twin = played(&log.header, |jobs, setup, stage| {
-                let cost = migration.unwrap_or(setup.migration_cost);
-                let setup = Setup { migration_cost: cost, ..*setup };
-                simulate_on(TwoTier::new(pace, moves), jobs, &setup, stage)
-            })?;
-            (twin, migration)
+            let cost = migration.unwrap_or(simulation.migration_cost);
+            (played(&log.header, &mut TwoTier::new(pace, moves, cost))?, migration)
         }
     };
     let live = log.steps.unwrap_or_default();
     Ok(side_by_side(&log.header, &Both { live, twin }, migration))
 }
 
-/// The steps of this run in virtual time.
-fn played(
-    header: &BatchHeader,
-    play: impl FnOnce(Jobs, &Setup, &mut Stage) -> Result<Totals, SimulationError<BatchError>>,
-) -> Result<Vec<BatchStep>, BatchError> {
+/// The steps of this run in virtual time, on these machines.
+fn played(header: &BatchHeader, on: &mut impl World) -> Result<Vec<Step>, BatchError> {
     let experiment = &header.experiment;
-    let mut stage = Stage::default();
-    play(Jobs::open(experiment)?, &experiment.setup(header.machine), &mut stage)?;
-    Ok(stage.steps)
+    let (jobs, simulation) = (Jobs::open(experiment)?, experiment.simulation(header.machine));
+    let mut steps = Vec::new();
+    simulate_on(on, jobs, &simulation, |step| {
+        steps.push(step.clone());
+        Ok(())
+    })?;
+    Ok(steps)
 }
 
-/// Keeps the steps of a run that is played.
-#[derive(Default)]
-struct Stage {
-    steps: Vec<BatchStep>,
+/// The steps in which the scheduler heard and decided something.
+fn instants(steps: &[Step]) -> impl Iterator<Item = &Step> {
+    steps.iter().filter(|step| step.event == Event::InstantOver)
 }
 
-impl Observer for Stage {
-    type Error = BatchError;
-
-    fn heard(&mut self, at: Time, events: &[Event]) -> Result<(), BatchError> {
-        self.steps.push(BatchStep { at, events: events.to_vec(), ..BatchStep::default() });
-        Ok(())
-    }
-
-    fn decided(&mut self, _: Time, _: u64, decision: &Decision) -> Result<(), BatchError> {
-        if let Some(step) = self.steps.last_mut() {
-            step.decisions.push(decision.clone());
-        }
-        Ok(())
-    }
-
-    fn ended(&mut self, _: Record) -> Result<(), BatchError> {
-        Ok(())
-    }
+/// Whether it tells of a job, and not of the machine.
+const fn is_of_a_job(notice: &Notice) -> bool {
+    matches!(
+        notice,
+        Notice::Submitted { .. } | Notice::TaskFinished { .. } | Notice::TaskFailed { .. }
+    )
 }
 
 /// What became of a job.
@@ -91,8 +77,6 @@ struct Fate {
     processes: u32,
     submitted: Time,
     attempts: usize,
-    /// Its present start: what is heard of former ones is dropped.
-    attempt: Attempt,
     started: Option<Time>,
     finished: Option<Time>,
     /// The tiers that it was in, in order.
@@ -120,6 +104,7 @@ impl Fate {
             (_, None) => Err("not finished"),
             ([tier], _) => Ok(*tier),
             _ if self.kills > 0 => Err("killed and started again"),
+            _ if self.attempts > 1 => Err("started again"),
             _ if self.migrations > 0 => Err("migrated"),
             _ => Err("swapped"),
         }
@@ -127,18 +112,17 @@ impl Fate {
 }
 
 /// What became of every job of these steps.
-fn fates(steps: &[BatchStep]) -> BTreeMap<JobId, Fate> {
-    let mut fates = BTreeMap::<JobId, Fate>::new();
-    for step in steps {
-        for event in &step.events {
-            match event {
-                Event::Submitted(job) => {
+fn fates(steps: &[Step]) -> BTreeMap<TaskId, Fate> {
+    let mut fates = BTreeMap::<TaskId, Fate>::new();
+    for step in instants(steps) {
+        for notice in &step.notices {
+            match notice {
+                Notice::Submitted { job } => {
                     let fate = Fate {
                         number: job.number,
                         processes: job.processes,
                         submitted: step.at,
                         attempts: 0,
-                        attempt: Attempt::default(),
                         started: None,
                         finished: None,
                         tiers: Vec::new(),
@@ -148,45 +132,43 @@ fn fates(steps: &[BatchStep]) -> BTreeMap<JobId, Fate> {
                     };
                     fates.insert(job.id, fate);
                 }
-                Event::Finished { job, attempt } => {
-                    if let Some(fate) = fates.get_mut(job).filter(|f| f.attempt == *attempt) {
+                Notice::TaskFinished { task, .. } => {
+                    if let Some(fate) = fates.get_mut(task) {
                         fate.finished = Some(step.at);
                     }
                 }
+                _ => {}
             }
         }
-        for decision in &step.decisions {
-            let Some(fate) = fates.get_mut(&decision.job()) else { continue };
+        for decision in carried_out(step) {
+            let Some(fate) = decision.task().and_then(|task| fates.get_mut(&task)) else {
+                continue;
+            };
             match decision {
-                Decision::Start { attempt, tier, .. } => {
+                Decision::Start { on, .. } => {
                     fate.attempts += 1;
-                    fate.attempt = *attempt;
-                    fate.started = Some(step.at);
-                    fate.tiers.push(*tier);
+                    fate.started.get_or_insert(step.at);
+                    fate.tiers.push(on.tier);
                 }
-                Decision::Promote { attempt, by, .. } => {
-                    fate.attempt = *attempt;
+                Decision::Promote { by, .. } => {
                     fate.tiers.push(Tier::Foreground);
                     match by {
-                        Move::Swap => fate.swaps += 1,
-                        Move::Kill { .. } => {
+                        Promotion::Swap => fate.swaps += 1,
+                        Promotion::Kill { .. } => {
                             fate.kills += 1;
                             fate.attempts += 1;
                         }
-                        Move::Migrate { .. } => fate.migrations += 1,
+                        Promotion::Migrate { .. } => fate.migrations += 1,
                     }
                 }
+                _ => {}
             }
         }
     }
     fates
 }
 
-fn side_by_side(
-    header: &BatchHeader,
-    steps: &Both<Vec<BatchStep>>,
-    migration: Option<Span>,
-) -> Twin {
+fn side_by_side(header: &BatchHeader, steps: &Both<Vec<Step>>, migration: Option<Span>) -> Twin {
     let experiment = &header.experiment;
     let (live, twin) = (fates(&steps.live), fates(&steps.twin));
     // The same submissions in the same order: the same ids. One may not have come to all of them.
@@ -196,12 +178,12 @@ fn side_by_side(
         let rows = tasks.iter().filter(|row| row.standing == *standing);
         Spread::of(rows.filter_map(|row| row.difference))
     };
-    let early = |of: &BTreeMap<JobId, Fate>| {
+    let early = |of: &BTreeMap<TaskId, Fate>| {
         let done = of.values().filter(|fate| fate.finished.is_some()).count();
         (done < tasks.len()).then(|| format!("{done} of {} jobs ended", tasks.len()))
     };
     let ended_early = Both { live: early(&live), twin: early(&twin) };
-    let makespan = |of: &BTreeMap<JobId, Fate>, early: &Option<String>| {
+    let makespan = |of: &BTreeMap<TaskId, Fate>, early: &Option<String>| {
         let first = of.values().map(|fate| fate.submitted).min()?;
         let last = of.values().filter_map(|fate| fate.finished).max()?;
         early.is_none().then(|| last.since(first))
@@ -258,9 +240,9 @@ fn row(live: Option<Fate>, twin: Fate) -> TaskRow {
 }
 
 /// The counts of `summary.json`.
-fn counts(live: &BTreeMap<JobId, Fate>, twin: &BTreeMap<JobId, Fate>) -> Vec<Count> {
+fn counts(live: &BTreeMap<TaskId, Fate>, twin: &BTreeMap<TaskId, Fate>) -> Vec<Count> {
     let count = |name: &str, what: fn(&Fate) -> u64| {
-        let sum = |of: &BTreeMap<JobId, Fate>| of.values().map(what).sum();
+        let sum = |of: &BTreeMap<TaskId, Fate>| of.values().map(what).sum();
         Count { name: name.to_owned(), sides: Both { live: sum(live), twin: sum(twin) } }
     };
     vec![
@@ -273,70 +255,73 @@ fn counts(live: &BTreeMap<JobId, Fate>, twin: &BTreeMap<JobId, Fate>) -> Vec<Cou
     ]
 }
 
-/// Everything that was heard or decided, in order, in words without times.
-fn moments(steps: &[BatchStep]) -> Vec<Moment> {
-    let mut numbers = BTreeMap::<JobId, u64>::new();
+/// Everything that was heard of jobs or decided about them, in order, in words without times.
+fn moments(steps: &[Step]) -> Vec<Moment> {
+    let mut numbers = BTreeMap::<TaskId, u64>::new();
     let mut moments = Vec::new();
-    for step in steps.iter().filter(|step| !step.events.is_empty()) {
-        for event in &step.events {
-            if let Event::Submitted(job) = event {
+    for step in instants(steps) {
+        for notice in &step.notices {
+            if let Notice::Submitted { job } = notice {
                 numbers.insert(job.id, job.number);
             }
         }
-        let number = |job: &JobId| numbers.get(job).copied().unwrap_or_default();
-        let heard = |event: &Event| match event {
-            Event::Submitted(job) => format!("job {} was submitted", job.number),
-            Event::Finished { job, .. } => format!("job {} ended", number(job)),
+        let number = |task: TaskId| numbers.get(&task).copied().unwrap_or_default();
+        let heard = |notice: &Notice| {
+            Some(match notice {
+                Notice::Submitted { job } => format!("job {} was submitted", job.number),
+                Notice::TaskFinished { task, .. } => format!("job {} ended", number(*task)),
+                Notice::TaskFailed { task, .. } => format!("job {} failed", number(*task)),
+                Notice::VmReady { .. } => "the machine was there".to_owned(),
+                Notice::VmLost { .. } => "the machine was lost".to_owned(),
+                _ => return None,
+            })
         };
-        moments.push(Moment {
-            at: step.at,
-            heard: step.events.iter().map(heard).collect(),
-            decided: step.decisions.iter().map(|d| decided(d, number(&d.job()))).collect(),
-        });
+        let decided = |decision| decided(decision, number);
+        let heard: Vec<_> = step.notices.iter().filter_map(heard).collect();
+        let decided: Vec<_> = carried_out(step).into_iter().filter_map(decided).collect();
+        if !heard.is_empty() || !decided.is_empty() {
+            moments.push(Moment { at: step.at, heard, decided });
+        }
     }
     moments
 }
 
-fn decided(decision: &Decision, number: u64) -> String {
-    let processors = |on: &Placement| {
+/// A decision about a job; `None` for others.
+fn decided(decision: &Decision, number: impl Fn(TaskId) -> u64) -> Option<String> {
+    let processors = |on: &Cpus| {
         let list: Vec<_> = on.iter().map(u32::to_string).collect();
         list.join(",")
     };
-    let why = |why: &Why| match why {
-        Why::FirstInLine => "first in line",
-        Why::EndsBeforeShadow { .. } => "before the head's reservation",
-        Why::OnExtra { .. } => "beside the head's reservation",
-        Why::ShortestWaiting => "the shortest that waits",
-    };
-    match decision {
-        Decision::Start { tier, on, why: reason, .. } => {
+    let number = number(decision.task()?);
+    Some(match decision {
+        Decision::Start { on: Seats { tier, cpus, .. }, reason, .. } => {
             let tier = match tier {
                 Tier::Foreground => "foreground",
                 Tier::Background => "background",
             };
-            let (on, why) = (processors(on), why(reason));
+            let (on, why) = (processors(cpus), why(*reason));
             format!("start job {number} in the {tier} of {on}, {why}")
         }
-        Decision::Promote { by: Move::Swap, .. } => {
+        Decision::Promote { by: Promotion::Swap, .. } => {
             format!("swap job {number} to the foreground where it is")
         }
-        Decision::Promote { by: Move::Kill { on }, .. } => {
+        Decision::Promote { by: Promotion::Kill { on }, .. } => {
             format!("kill job {number} and start it in the foreground of {}", processors(on))
         }
-        Decision::Promote { by: Move::Migrate { on }, .. } => {
+        Decision::Promote { by: Promotion::Migrate { on }, .. } => {
             format!("migrate job {number} to the foreground of {}", processors(on))
         }
-    }
+        _ => return None,
+    })
 }
 
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test may fail by it")]
 mod tests {
-    use std::io::Write as _;
-
-    use dormouse_batch::Algorithm;
-    use dormouse_coordinator::{BatchFacts, MachineReport, MoveFact};
-    use dormouse_units::Ppm;
+    use dormouse_coordinator::JobFacts;
+    use dormouse_engine::Report;
+    use dormouse_policies::batch::Algorithm;
+    use dormouse_units::{Bytes, HostId, Ppm, VmId};
 
     use super::super::measured::Moves;
     use super::*;
@@ -366,47 +351,49 @@ mod tests {
         Pace::at(60.0).unwrap()
     }
 
-    /// What a live run would have come to on processors that are exact.
-    fn exact(header: &BatchHeader) -> Vec<BatchStep> {
-        let on = TwoTier::new(pace(), Moves::new());
-        played(header, |jobs, setup, stage| simulate_on(on, jobs, setup, stage)).unwrap()
+    /// What a live run would have come to on processors that are exact: with a report of each move.
+    fn exact(header: &BatchHeader) -> Vec<Step> {
+        let simulation = header.experiment.simulation(header.machine);
+        let mut on = TwoTier::new(pace(), Moves::new(), simulation.migration_cost);
+        let mut run = simulation.run();
+        let mut steps = Vec::new();
+        for step in played(header, &mut on).unwrap() {
+            steps.push(run.handle(step.at, step.event.clone()).0);
+            for (task, vm) in moved(std::slice::from_ref(&step)) {
+                let report = Report::TaskMoved {
+                    vm,
+                    task,
+                    attempt: run.tasks().get(task).unwrap().attempt,
+                    done: Ppm::ONE,
+                    lost: String::new(),
+                    real_took_us: MOVE_US,
+                    real_dump_us: 0,
+                    real_restore_us: 0,
+                    bytes: Bytes::new(1),
+                };
+                let event = Event::Machine { host: HostId::new(0), number: 0, report };
+                steps.push(run.handle(step.at, event).0);
+            }
+        }
+        steps
     }
 
-    /// The jobs that are migrated, in order.
-    fn moved(steps: &[BatchStep]) -> Vec<(JobId, Attempt)> {
+    /// The jobs that are migrated, in order, and where they are.
+    fn moved(steps: &[Step]) -> Vec<(TaskId, VmId)> {
         let all = steps.iter().flat_map(|step| &step.decisions);
         all.filter_map(|decision| match decision {
-            Decision::Promote { job, attempt, by: Move::Migrate { .. }, .. } => {
-                Some((*job, *attempt))
-            }
+            Decision::Promote { task, vm, by: Promotion::Migrate { .. }, .. } => Some((*task, *vm)),
             _ => None,
         })
         .collect()
     }
 
-    /// The log of these steps, which ends with a report of each move.
-    fn write(header: &BatchHeader, steps: &[BatchStep], to: &Path) {
+    fn write(header: &BatchHeader, steps: &[Step], to: &Path) {
         let mut log = BatchLogWriter::begin(to, header).unwrap();
         for step in steps {
             log.step(step).unwrap();
         }
         log.finish().unwrap();
-        let mut log = std::fs::File::options().append(true).open(to.join("events.jsonl")).unwrap();
-        for (job, attempt) in moved(steps) {
-            let report = MachineReport::Moved {
-                job,
-                attempt,
-                done: Ppm::ONE,
-                lost: String::new(),
-                took_us: MOVE_US,
-                dump_us: 0,
-                restore_us: 0,
-                bytes: 1,
-            };
-            let at = steps.last().unwrap().at;
-            let step = BatchStep { at, report: Some(report), ..BatchStep::default() };
-            writeln!(log, "{}", serde_json::to_string(&step).unwrap()).unwrap();
-        }
     }
 
     #[test]
@@ -435,17 +422,7 @@ mod tests {
             let steps = exact(&header);
             let jobs: Vec<_> =
                 Jobs::open(&header.experiment).unwrap().collect::<Result<_, _>>().unwrap();
-            let moves = moved(&steps).into_iter().map(|(job, _)| MoveFact {
-                job,
-                done: Ppm::ONE,
-                lost: String::new(),
-                took_us: MOVE_US,
-                dump_us: 0,
-                restore_us: 0,
-                bytes: 1,
-            });
-            let facts = BatchFacts { moves: moves.collect(), ..BatchFacts::default() };
-            let promises = promises(&steps, &jobs, &facts, pace());
+            let promises = promises(&steps, &jobs, &JobFacts::default(), pace());
             assert_eq!(promises.len(), 40, "{scheduler}");
             for promise in promises {
                 assert!(promise.error().abs() < 1e-4, "{scheduler}: {promise:?}");
@@ -458,9 +435,14 @@ mod tests {
     fn what_is_late_live_differs_from_the_twin_and_no_other() {
         let (header, folder) = (header(Algorithm::Easy), tempfile::tempdir().unwrap());
         let mut steps = exact(&header);
-        let last = steps.last_mut().unwrap();
-        let [Event::Finished { job: late, .. }] = last.events[..] else { panic!("{last:?}") };
-        last.at += Span::from_secs(50);
+        let last = instants(&steps).last().unwrap();
+        let [Notice::TaskFinished { task: late, .. }] = last.notices[..] else {
+            panic!("{last:?}")
+        };
+        let end = last.at;
+        for step in steps.iter_mut().filter(|step| step.at == end) {
+            step.at += Span::from_secs(50);
+        }
         write(&header, &steps, folder.path());
         let twin = compared(folder.path()).unwrap();
         let Both { live: Some(live), twin: Some(exact) } = twin.makespan else { panic!() };

@@ -5,9 +5,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 use std::time::Duration;
 
-use dormouse_batch::JobId;
-use dormouse_coordinator::BatchFacts;
-use dormouse_units::Span;
+use dormouse_engine::{Event, Report};
+use dormouse_units::{Span, TaskId};
 use serde::Deserialize;
 
 use crate::batch::{BatchError, BatchLog};
@@ -24,7 +23,7 @@ pub(super) struct Measured {
 }
 
 /// What each migration of a job took, in order, in emulated time.
-pub(super) type Moves = BTreeMap<JobId, VecDeque<Span>>;
+pub(super) type Moves = BTreeMap<TaskId, VecDeque<Span>>;
 
 /// As much of the first line as only a live run's log has.
 #[derive(Deserialize)]
@@ -51,19 +50,19 @@ impl Measured {
         if let Some(us) = live.and_then(|live| live.phase_us) {
             pace.phase = Duration::from_micros(us);
         }
-        let mut facts = BatchFacts::default();
-        log.steps.iter().flatten().for_each(|step| facts.see(step));
-        let mut moves = Moves::new();
-        for of in &facts.moves {
-            let took = pace.emulated(Duration::from_micros(of.took_us));
-            moves.entry(of.job).or_default().push_back(took);
+        let (mut moves, mut all_us) = (Moves::new(), Vec::new());
+        for step in log.steps.iter().flatten() {
+            if let Event::Machine { report: Report::TaskMoved { task, real_took_us, .. }, .. } =
+                &step.event
+            {
+                let took = pace.emulated(Duration::from_micros(*real_took_us));
+                moves.entry(*task).or_default().push_back(took);
+                all_us.push(*real_took_us);
+            }
         }
-        Ok(Self { pace, migration: mean(&facts, pace), moves })
+        let sum = all_us.iter().fold(0_u64, |sum, us| sum.saturating_add(*us));
+        let mean_us = sum.checked_div(all_us.len() as u64);
+        let migration = mean_us.map(|us| pace.emulated(Duration::from_micros(us)));
+        Ok(Self { pace, migration, moves })
     }
-}
-
-fn mean(of: &BatchFacts, pace: Pace) -> Option<Span> {
-    let sum = of.moves.iter().fold(0_u64, |sum, of| sum.saturating_add(of.took_us));
-    let mean_us = sum.checked_div(of.moves.len() as u64)?;
-    Some(pace.emulated(Duration::from_micros(mean_us)))
 }

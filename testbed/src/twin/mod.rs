@@ -1,6 +1,7 @@
 //! A live run beside its twin: the same run in virtual time, with the interruptions that it
 //! really had. What differs is the emulation's doing, and nothing else.
 
+mod again;
 mod bag;
 mod compare;
 mod csv;

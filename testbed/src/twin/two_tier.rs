@@ -4,9 +4,11 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use dormouse_batch::{Executor, JobId, Move, Placement, Tier, Work};
+use dormouse_engine::drive::{Reports, World};
+use dormouse_engine::{Command, Report, StartTask};
+use dormouse_policies::batch::Submission;
 use dormouse_tasks::ideal::{self, Change, Program};
-use dormouse_units::{Attempt, Span, Time};
+use dormouse_units::{Attempt, Cpus, HostId, Ppm, Seats, Span, TaskId, Tier, Time, VmId};
 
 use super::measured::Moves;
 use crate::live::Pace;
@@ -18,8 +20,8 @@ const HALF: Duration = Duration::from_nanos(500);
 /// where.
 #[derive(Clone, Debug, Default)]
 struct Machine {
-    ideal: ideal::Machine<JobId>,
-    coming: BTreeMap<(Duration, JobId), Placement>,
+    ideal: ideal::Machine<TaskId>,
+    coming: BTreeMap<(Duration, TaskId), Cpus>,
 }
 
 impl Machine {
@@ -45,131 +47,175 @@ impl Machine {
     }
 }
 
-/// A job that runs.
-#[derive(Clone, Debug)]
-struct Running {
-    attempt: Attempt,
-    work: Work,
-}
-
-/// The next ends: when, of whom, and the machine at that time.
+/// The next ends: when, and the machine at that time.
 #[derive(Clone, Debug)]
 struct Next {
     at: Time,
-    ended: Vec<JobId>,
     machine: Machine,
 }
 
 /// Processors whose foreground computes whenever it wants to and whose background computes in
-/// the rest ([`dormouse_tasks::ideal`]), in emulated time.
+/// the rest ([`dormouse_tasks::ideal`]), in emulated time: those of the one VM of a run.
 #[derive(Debug)]
 pub(super) struct TwoTier {
     pace: Pace,
-    machine: Machine,
-    running: BTreeMap<JobId, Running>,
-    /// Those that have ended and were not taken yet.
-    ended: Vec<JobId>,
-    next: Option<Next>,
-    /// How long each migration will take; the experiment says it of others.
+    /// How long each migration will take, as far as that is known.
     moves: Moves,
+    /// How long the others take.
+    migration_cost: Span,
+    /// The VM, and the host that has it.
+    vm: Option<(HostId, VmId)>,
+    machine: Machine,
+    /// The present start of every job that is there.
+    running: BTreeMap<TaskId, Attempt>,
+    /// What is foreseen if nothing else happens before; none where it has to be found again.
+    next: Option<Option<Next>>,
 }
 
 impl TwoTier {
     /// Idle ones, for jobs with phases as long as this run's, and migrations that take as long.
-    pub(super) fn new(pace: Pace, moves: Moves) -> Self {
+    pub(super) fn new(pace: Pace, moves: Moves, migration_cost: Span) -> Self {
         let (machine, running) = (Machine::default(), BTreeMap::new());
-        Self { pace, machine, running, ended: Vec::new(), next: None, moves }
+        Self { pace, moves, migration_cost, vm: None, machine, running, next: None }
     }
 
-    fn program(&self, work: &Work, processes: usize) -> Program {
-        let of_run = self.pace.program(work.runtime, processes, &work.usage);
+    fn program(&self, job: &Submission) -> Program {
+        let of_run = self.pace.program(job.runtime, job.processes as usize, &job.usage);
         // Of the run's clock, which is rounded less than real time.
-        Program { runtime: since_begin(Time::ZERO + work.runtime), ..of_run }
+        Program { runtime: since_begin(Time::ZERO + job.runtime), ..of_run }
     }
 
     /// Something happens to a job.
-    fn apply(&mut self, now: Time, change: Change<JobId>) {
+    fn apply(&mut self, now: Time, change: Change<TaskId>) {
         self.machine.advance(since_begin(now));
         self.machine.ideal.apply(change);
+        self.next = None;
     }
 
-    fn begin(&mut self, now: Time, work: &Work, tier: Tier, on: &Placement) {
-        let program = self.program(work, on.len());
-        let (on, foreground) = (on.to_vec(), tier == Tier::Foreground);
-        self.apply(now, Change::Start { key: work.job, program, on, foreground });
+    /// Whether this start of the job is there.
+    fn is_running(&self, task: TaskId, attempt: Attempt) -> bool {
+        self.running.get(&task) == Some(&attempt)
+    }
+
+    fn start(&mut self, now: Time, start: StartTask, out: &mut Reports) {
+        let StartTask { host, task, attempt, .. } = start;
+        let Seats { vm, tier, cpus } = start.seats;
+        // Other tasks have no programs that are known here.
+        let Some(job) = start.job else { return };
+        let (on, foreground) = (cpus.to_vec(), tier == Tier::Foreground);
+        let program = self.program(&job);
+        self.apply(now, Change::Start { key: task, program, on, foreground });
+        self.running.insert(task, attempt);
+        let (done, real_took_us) = (Ppm::ZERO, 0);
+        out.push_back((host, Report::TaskStarted { vm, task, attempt, done, real_took_us }));
+    }
+
+    fn stop(&mut self, now: Time, task: TaskId) {
+        self.running.remove(&task);
+        self.machine.coming.retain(|(_, key), _| *key != task);
+        self.apply(now, Change::Kill(task));
+    }
+
+    fn migrate(&mut self, now: Time, task: TaskId, on: Cpus) {
+        let own = self.moves.get_mut(&task).and_then(VecDeque::pop_front);
+        let takes = own.unwrap_or(self.migration_cost);
+        self.apply(now, Change::Stand(task));
+        self.machine.coming.insert((since_begin(now + takes), task), on);
+    }
+
+    /// The VM is gone, with all that was on it.
+    fn clear(&mut self) {
+        self.running.clear();
+        (self.machine, self.next) = (Machine::default(), None);
     }
 
     /// The next ends, if nothing else happens before.
     fn foreseen(&self) -> Option<Next> {
         let mut machine = self.machine.clone();
-        let mut found = machine.advance_to_an_end(Duration::MAX).then(|| {
-            let at = rounded(machine.ideal.now());
-            Next { at, ended: Vec::new(), machine }
-        })?;
-        // All others of this microsecond.
-        let until = since_begin(found.at) + HALF - Duration::from_nanos(1);
-        let mut further = found.machine.clone();
-        while further.advance_to_an_end(until) {
-            found.machine = further.clone();
+        if !machine.advance_to_an_end(Duration::MAX) {
+            return None;
         }
-        let through = |job: &JobId| found.machine.ideal.ended(*job).is_some();
-        // The first is taken from the end.
-        found.ended = self.running.keys().rev().copied().filter(through).collect();
-        Some(found)
+        let at = rounded(machine.ideal.now());
+        // All others of this microsecond.
+        let until = since_begin(at) + HALF - Duration::from_nanos(1);
+        let mut further = machine.clone();
+        while further.advance_to_an_end(until) {
+            machine = further.clone();
+        }
+        Some(Next { at, machine })
     }
 }
 
-impl Executor for TwoTier {
-    fn start(
-        &mut self,
-        now: Time,
-        work: Work,
-        attempt: Attempt,
-        tier: Tier,
-        on: Placement,
-    ) -> usize {
-        let job = work.job;
-        self.begin(now, &work, tier, &on);
-        self.running.insert(job, Running { attempt, work });
-        job.get() as usize
-    }
-
-    fn promote(&mut self, now: Time, slot: usize, attempt: Attempt, by: &Move, cost: Span) {
-        let Ok(key) = u32::try_from(slot).map(JobId::new) else { return };
-        let Some(running) = self.running.get_mut(&key) else { return };
-        running.attempt = attempt;
-        let work = running.work.clone();
-        match by {
-            Move::Swap => self.apply(now, Change::Promote(key)),
-            Move::Kill { on } => {
-                self.apply(now, Change::Kill(key));
-                self.begin(now, &work, Tier::Foreground, on);
+impl World for TwoTier {
+    fn obey(&mut self, now: Time, command: Command, out: &mut Reports) {
+        match command {
+            Command::CreateVm { host, vm, .. } => {
+                self.vm = Some((host, vm));
+                out.push_back((host, Report::VmCreated { vm }));
             }
-            Move::Migrate { on } => {
-                let own = self.moves.get_mut(&key).and_then(VecDeque::pop_front);
-                let cost = own.unwrap_or(cost);
-                self.apply(now, Change::Stand(key));
-                self.machine.coming.insert((since_begin(now + cost), key), on.clone());
+            Command::DestroyVm { host, vm } => {
+                self.clear();
+                out.push_back((host, Report::VmDestroyed { vm }));
             }
+            Command::StartTask(start) => self.start(now, start, out),
+            Command::StopTask { host, vm, task, attempt, .. } => {
+                if self.is_running(task, attempt) {
+                    self.stop(now, task);
+                    let (kept, real_cpu_us) = (None, 0);
+                    let stopped = Report::TaskStopped { vm, task, attempt, kept, real_cpu_us };
+                    out.push_back((host, stopped));
+                }
+            }
+            Command::PromoteTask { host, vm, task, attempt } => {
+                if self.is_running(task, attempt) {
+                    self.apply(now, Change::Promote(task));
+                    let promoted = Report::TaskPromoted { vm, task, attempt, real_took_us: 0 };
+                    out.push_back((host, promoted));
+                }
+            }
+            Command::MoveTask { task, attempt, on, .. } => {
+                if self.is_running(task, attempt) {
+                    self.migrate(now, task, on);
+                }
+            }
+            // Machines of parallel jobs are neither burstable nor taken away.
+            Command::FreezeVm { .. } | Command::ThawVm { .. } | Command::SetMode { .. } => {}
         }
     }
 
-    fn settle(&mut self, now: Time) {
-        self.machine.advance(since_begin(now));
-        self.next = self.foreseen();
-    }
-
-    fn next_end(&mut self) -> Option<Time> {
-        self.next.as_ref().map(|next| next.at)
-    }
-
-    fn take_ended(&mut self, now: Time) -> Option<(JobId, Attempt)> {
-        if let Some(Next { ended, machine, .. }) = self.next.take_if(|next| next.at <= now) {
-            (self.ended, self.machine) = (ended, machine);
+    fn next_at(&mut self) -> Option<Time> {
+        if self.next.is_none() {
+            self.next = Some(self.foreseen());
         }
-        let job = self.ended.pop()?;
-        self.machine.ideal.apply(Change::Kill(job));
-        Some((job, self.running.remove(&job)?.attempt))
+        self.next.as_ref()?.as_ref().map(|next| next.at)
+    }
+
+    /// Ends of one microsecond are reported in the order of the jobs.
+    fn step(&mut self, now: Time, out: &mut Reports) {
+        let next = self.next.take().flatten();
+        let Some((next, (host, vm))) = next.filter(|next| next.at <= now).zip(self.vm) else {
+            return;
+        };
+        self.machine = next.machine;
+        let ideal = &mut self.machine.ideal;
+        self.running.retain(|&task, &mut attempt| {
+            if ideal.ended(task).is_none() {
+                return true;
+            }
+            ideal.apply(Change::Kill(task));
+            let (verified, real_cpu_us) = (true, 0);
+            let finished = Report::TaskFinished { vm, task, attempt, verified, real_cpu_us };
+            out.push_back((host, finished));
+            false
+        });
+    }
+
+    fn host_lost(&mut self, _: HostId) {
+        self.clear();
+    }
+
+    fn is_idle(&self) -> bool {
+        self.running.is_empty()
     }
 }
 
@@ -185,76 +231,134 @@ fn rounded(at: Duration) -> Time {
 
 #[cfg(test)]
 mod tests {
-    use dormouse_batch::Usage;
-    use dormouse_units::Ppm;
+    use std::sync::Arc;
+
+    use dormouse_units::{Bytes, Mode, Usage};
 
     use super::*;
 
     /// A second is a second, and a phase as well.
     const PACE: Pace = Pace { emulated_us_per_second: 1_000_000, phase: Duration::from_secs(1) };
 
-    fn start(on: &mut TwoTier, at: u64, job: u32, of: (u64, f64), tier: Tier, place: u32) {
-        let usage = Usage::Uniform(Ppm::new((of.1 * 1e6) as u32));
-        let work = Work { job: JobId::new(job), runtime: Span::from_secs(of.0), usage };
-        on.start(Time::from_secs(at), work, Attempt::new(1), tier, vec![place].into());
+    const HOST: HostId = HostId::new(0);
+    const VM: VmId = VmId::new(0);
+
+    /// A machine on which a migration takes 5 s, if nothing else is known of it.
+    fn machine(moves: Moves) -> TwoTier {
+        let (mut on, mut out) = (TwoTier::new(PACE, moves, Span::from_secs(5)), Reports::new());
+        let create = Command::CreateVm {
+            host: HOST,
+            vm: VM,
+            kind: "processors".into(),
+            vcpus: 4,
+            memory: Bytes::ZERO,
+            burstable: None,
+            two_tier: true,
+        };
+        on.obey(Time::ZERO, create, &mut out);
+        assert_eq!(out, [(HOST, Report::VmCreated { vm: VM })]);
+        on
     }
 
-    fn promote(on: &mut TwoTier, at: u64, job: u32, attempt: u32, by: &Move) {
-        let (slot, cost) = (job as usize, Span::from_secs(5));
-        on.promote(Time::from_secs(at), slot, Attempt::new(attempt), by, cost);
+    fn obey(on: &mut TwoTier, at: u64, command: Command) {
+        on.obey(Time::from_secs(at), command, &mut Reports::new());
     }
 
-    /// All ends that are left: when, of which job, of which start.
-    fn ends(on: &mut TwoTier, settled: u64) -> Vec<(f64, u32, u32)> {
+    /// A start of a job that runs for so long and uses this part of its processor.
+    fn start(job: (u32, u32), of: (u64, f64), tier: Tier, cpu: u32) -> Command {
+        let (task, attempt) = (TaskId::new(job.0), Attempt::new(job.1));
+        let runtime = Span::from_secs(of.0);
+        let submission = Submission {
+            number: job.0.into(),
+            submitted: Time::ZERO,
+            processes: 1,
+            runtime,
+            estimate: runtime,
+            usage: Usage::Uniform(Ppm::new((of.1 * 1e6) as u32)),
+        };
+        Command::StartTask(StartTask {
+            host: HOST,
+            seats: Seats { vm: VM, tier, cpus: [cpu].into() },
+            task,
+            attempt,
+            memory: Bytes::ZERO,
+            runtime,
+            from: None,
+            from_attempt: Attempt::default(),
+            checkpoints: Vec::new(),
+            checkpoint_cost: Span::ZERO,
+            mode: Mode::Burst,
+            job: Some(Arc::new(submission)),
+        })
+    }
+
+    /// All ends that are left until then: when, of which job, of which start.
+    fn ends(on: &mut TwoTier, until: u64) -> Vec<(f64, u32, u32)> {
         let mut ends = Vec::new();
-        on.settle(Time::from_secs(settled));
-        while let Some(now) = on.next_end() {
-            while let Some((job, attempt)) = on.take_ended(now) {
-                ends.push((now.as_secs_f64(), job.get(), attempt.get()));
-            }
-            on.settle(now);
+        while let Some(now) = on.next_at().filter(|at| *at <= Time::from_secs(until)) {
+            let mut out = Reports::new();
+            on.step(now, &mut out);
+            ends.extend(out.into_iter().map(|(_, report)| match report {
+                Report::TaskFinished { task, attempt, .. } => {
+                    (now.as_secs_f64(), task.get(), attempt.get())
+                }
+                other => panic!("{other:?}"),
+            }));
         }
         ends
     }
 
     #[test]
     fn jobs_end_when_the_law_says_and_those_of_one_time_in_the_order_of_the_jobs() {
-        let mut on = TwoTier::new(PACE, Moves::new());
+        let mut on = machine(Moves::new());
         // .6 s of each of its seconds are left to the one below it, which then is alone.
-        start(&mut on, 0, 3, (10, 0.4), Tier::Foreground, 0);
-        start(&mut on, 0, 1, (8, 1.0), Tier::Background, 0);
-        start(&mut on, 0, 2, (10, 0.7), Tier::Foreground, 1);
-        assert_eq!(ends(&mut on, 0), [(10.0, 2, 1), (10.0, 3, 1), (12.0, 1, 1)]);
-        assert_eq!((on.next_end(), on.running.len()), (None, 0));
+        obey(&mut on, 0, start((3, 1), (10, 0.4), Tier::Foreground, 0));
+        obey(&mut on, 0, start((1, 1), (8, 1.0), Tier::Background, 0));
+        obey(&mut on, 0, start((2, 1), (10, 0.7), Tier::Foreground, 1));
+        assert_eq!(ends(&mut on, 100), [(10.0, 2, 1), (10.0, 3, 1), (12.0, 1, 1)]);
+        assert_eq!((on.next_at(), on.is_idle()), (None, true));
     }
 
     #[test]
     fn a_job_comes_to_the_foreground_as_it_is_told() {
-        let on = Placement::from(vec![1]);
+        let (host, vm, task, attempt) = (HOST, VM, TaskId::new(1), Attempt::new(1));
         // At 4 s, when 2 s of its 8 s are done: these are lost, or 5 s pass.
-        let swap = (Move::Swap, 1, 10.0);
-        let kill = (Move::Kill { on: on.clone() }, 2, 12.0);
-        let migrate = (Move::Migrate { on }, 1, 15.0);
+        let swap = vec![Command::PromoteTask { host, vm, task, attempt }];
+        let kill = vec![
+            Command::StopTask { host, vm, task, attempt, keep: false },
+            start((1, 2), (8, 1.0), Tier::Foreground, 1),
+        ];
+        let migrate = vec![Command::MoveTask { host, vm, task, attempt, on: [1].into() }];
         // Or 3 s, as in the run.
-        let own = Moves::from([(JobId::new(1), [Span::from_secs(3)].into())]);
-        let as_it_was = (migrate.0.clone(), 1, 13.0, own);
-        let all = [swap, kill, migrate].map(|(by, attempt, end)| (by, attempt, end, Moves::new()));
-        for (by, attempt, end, moves) in all.into_iter().chain([as_it_was]) {
-            let mut on = TwoTier::new(PACE, moves);
-            start(&mut on, 0, 0, (2, 1.0), Tier::Foreground, 0);
-            start(&mut on, 0, 1, (8, 1.0), Tier::Background, 0);
-            on.settle(Time::ZERO);
-            assert_eq!(on.next_end(), Some(Time::from_secs(2)));
-            // Nobody has taken the end: another decision is made before, and it is foreseen again.
-            start(&mut on, 1, 2, (1, 1.0), Tier::Foreground, 2);
-            on.settle(Time::from_secs(1));
-            for job in [0, 2] {
-                let taken = on.take_ended(Time::from_secs(2));
-                assert_eq!(taken, Some((JobId::new(job), Attempt::new(1))));
-            }
-            on.settle(Time::from_secs(2));
-            promote(&mut on, 4, 1, attempt, &by);
-            assert_eq!(ends(&mut on, 4), [(end, 1, attempt)], "{by:?}");
+        let own = Moves::from([(task, [Span::from_secs(3)].into())]);
+        for (commands, attempt, end, moves) in [
+            (swap, 1, 10.0, Moves::new()),
+            (kill, 2, 12.0, Moves::new()),
+            (migrate.clone(), 1, 15.0, Moves::new()),
+            (migrate, 1, 13.0, own),
+        ] {
+            let mut on = machine(moves);
+            obey(&mut on, 0, start((0, 1), (2, 1.0), Tier::Foreground, 0));
+            obey(&mut on, 0, start((1, 1), (8, 1.0), Tier::Background, 0));
+            assert_eq!(on.next_at(), Some(Time::from_secs(2)));
+            // The end has not come: a job is started before, and it is foreseen again.
+            obey(&mut on, 1, start((2, 1), (1, 1.0), Tier::Foreground, 2));
+            assert_eq!(ends(&mut on, 2), [(2.0, 0, 1), (2.0, 2, 1)]);
+            let told = format!("{commands:?}");
+            commands.into_iter().for_each(|command| obey(&mut on, 4, command));
+            assert_eq!(ends(&mut on, 100), [(end, 1, attempt)], "{told}");
         }
+    }
+
+    #[test]
+    fn a_former_life_is_not_heard_of_and_a_machine_that_is_gone_has_no_jobs() {
+        let mut on = machine(Moves::new());
+        let (host, vm, task) = (HOST, VM, TaskId::new(0));
+        obey(&mut on, 0, start((0, 2), (2, 1.0), Tier::Background, 0));
+        let former = Attempt::new(1);
+        obey(&mut on, 1, Command::StopTask { host, vm, task, attempt: former, keep: false });
+        assert_eq!(on.next_at(), Some(Time::from_secs(2)));
+        obey(&mut on, 1, Command::DestroyVm { host, vm });
+        assert_eq!((on.next_at(), on.is_idle()), (None, true));
     }
 }

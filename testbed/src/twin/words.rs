@@ -1,7 +1,8 @@
 //! The steps of a bag's run in words without times, which a run and its twin can be compared by.
 
 use dormouse_engine::{Event, Step};
-use dormouse_policies::{Decision, Mode, Notice, StartReason};
+use dormouse_policies::{Decision, Notice, StartReason};
+use dormouse_units::{Mode, Seats};
 
 use super::Moment;
 
@@ -26,6 +27,9 @@ const fn event(event: &Event) -> &'static str {
         Event::Begin => "the experiment began",
         Event::Tick => "a time had come",
         Event::Machine { .. } => "a machine reported",
+        Event::Submitted { .. } => "a job was submitted",
+        Event::AllSubmitted => "the last job was submitted",
+        Event::InstantOver => "an instant was over",
         Event::Cancel { .. } => "the run was ended",
         Event::Clock { .. } => "its clock was noted",
         Event::Resumed { .. } => "its coordinator came back",
@@ -35,6 +39,7 @@ const fn event(event: &Event) -> &'static str {
 fn heard(notice: &Notice) -> String {
     match notice {
         Notice::Begin => "the experiment began".to_owned(),
+        Notice::Submitted { job } => format!("job {} was submitted", job.number),
         Notice::VmReady { vm } => format!("{vm} had booted"),
         Notice::LaunchRefused { vm, .. } => format!("the launch of {vm} was refused"),
         Notice::VmHibernating { vm } => format!("{vm} was about to hibernate"),
@@ -61,14 +66,11 @@ fn decided(decision: &Decision) -> Option<String> {
     Some(match decision {
         Decision::Launch { vm, kind, market } => format!("launch {vm}, a {market} {kind}"),
         Decision::Terminate { vm } => format!("give {vm} back"),
-        Decision::Start { task, vm, mode, reason } => {
-            let why = match reason {
-                StartReason::Planned => "as planned",
-                StartReason::Migrated => "to which it migrates",
-                StartReason::Stolen => "which was idle",
-                StartReason::Retried => "once more",
-            };
-            format!("start {task} on {vm}{}, {why}", in_mode(mode))
+        Decision::Start { task, on: Seats { vm, .. }, mode, reason } => {
+            format!("start {task} on {vm}{}, {}", in_mode(mode), why(*reason))
+        }
+        Decision::Promote { task, vm, .. } => {
+            format!("bring {task} to the foreground of {vm}")
         }
         Decision::Stop { task, vm, keep: true } => format!("checkpoint and stop {task} on {vm}"),
         Decision::Stop { task, vm, keep: false } => format!("stop {task} on {vm}"),
@@ -78,4 +80,18 @@ fn decided(decision: &Decision) -> Option<String> {
         }
         Decision::Wake { .. } => return None,
     })
+}
+
+/// Why a task or job is started.
+pub(super) const fn why(reason: StartReason) -> &'static str {
+    match reason {
+        StartReason::Planned => "as planned",
+        StartReason::Migrated => "to which it migrates",
+        StartReason::Stolen => "which was idle",
+        StartReason::Retried => "once more",
+        StartReason::FirstInLine => "first in line",
+        StartReason::EndsBeforeShadow { .. } => "before the head's reservation",
+        StartReason::OnExtra { .. } => "beside the head's reservation",
+        StartReason::ShortestWaiting => "the shortest that waits",
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dormouse_cloud::Stream;
+use dormouse_units::Stream;
 
 /// How many processes the jobs have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use dormouse_batch::Sharing;
+use dormouse_vm::Sharing;
 
 use super::case::Case;
 use super::measure::Measurement;

@@ -1,7 +1,7 @@
 //! Workloads of rigid parallel jobs: logs in the Standard Workload Format, models that
 //! make more of them, and what can be said of either.
 //!
-//! A workload is a stream of [`Submission`](dormouse_batch::Submission)s in order of
+//! A workload is a stream of [`Submission`](dormouse_policies::batch::Submission)s in order of
 //! submission. [`Trace`] streams them from an SWF log, plain or gzipped, so that memory
 //! does not grow with the log; the models make a list.
 

@@ -1,6 +1,6 @@
 //! Distributions that the models draw from, on a seeded stream.
 
-use dormouse_cloud::Stream;
+use dormouse_units::Stream;
 
 /// A standard normal draw (Box and Muller 1958).
 pub(crate) fn normal(stream: &mut Stream) -> f64 {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use dormouse_batch::Submission;
+use dormouse_policies::batch::Submission;
 use dormouse_units::Time;
 
 /// Count, mean and deviation of a quantity (Welford 1962).

@@ -1,8 +1,7 @@
 //! CPU usage, which no log has.
 
-use dormouse_batch::{Submission, Usage};
-use dormouse_cloud::Stream;
-use dormouse_units::Ppm;
+use dormouse_policies::batch::Submission;
+use dormouse_units::{Ppm, Stream, Usage};
 
 /// How CPU usage is assigned to the processes of a job (section 3.1 of the MEASY paper):
 /// the process of a one-process job uses all of its processor; each process of a larger

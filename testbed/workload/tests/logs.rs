@@ -4,8 +4,9 @@
 
 use std::path::PathBuf;
 
-use dormouse_batch::{Algorithm, Config, Observer, Record, Setup, Submission, Usage, simulate};
-use dormouse_units::{Span, Time};
+use dormouse_engine::jobs::{Observer, Record, Simulation, simulate};
+use dormouse_policies::batch::{Algorithm, Config, Submission};
+use dormouse_units::{Span, Time, Usage};
 use dormouse_workload::{OnMalformed, Statistics, Trace};
 
 fn log(name: &str) -> Option<PathBuf> {
@@ -116,8 +117,9 @@ impl Observer for Starts {
 fn assert_as_reference(machine: u32, jobs: &[Submission]) {
     for (algorithm, backfills) in [(Algorithm::Fcfs, false), (Algorithm::Easy, true)] {
         let mut ours = Starts::default();
-        let setup = Setup::new(Config::new(algorithm, machine), 1);
-        simulate(jobs.iter().cloned().map(Ok), &setup, &mut ours).expect("it plays to the end");
+        let simulation = Simulation::new(Config::new(algorithm, machine), 1);
+        simulate(jobs.iter().cloned().map(Ok), &simulation, &mut ours)
+            .expect("it plays to the end");
         ours.0.sort_unstable();
         let theirs = reference(machine, jobs, backfills);
         assert_eq!(ours.0.len(), jobs.len());

@@ -3,7 +3,7 @@
 use std::io::Cursor;
 use std::path::Path;
 
-use dormouse_batch::Submission;
+use dormouse_policies::batch::Submission;
 use dormouse_workload::{Header, OnMalformed, SwfError, SwfJob, SwfReader, SwfWriter, Trace};
 use proptest::prelude::*;
 

@@ -211,7 +211,11 @@ pub(crate) fn freeze_waits_for_no_dump() {
     let (agent, mut seat) = with_slow(&fake, &criu);
     run_on(&mut seat);
     criu.hold();
-    let order = StartTask { checkpoints: 1, checkpoint_cost_us: 3_000_000, ..vector(1, 7, 1, 60) };
+    let order = StartTask {
+        checkpoints_ppm: vec![500_000],
+        checkpoint_cost_us: 3_000_000,
+        ..vector(1, 7, 1, 60)
+    };
     seat.command(Command::StartTask(order));
     criu.await_held();
     freeze(&agent, &mut seat);

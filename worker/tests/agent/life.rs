@@ -23,7 +23,7 @@ pub(crate) fn a_task_moves() {
     second.command(create(2, 1));
     await_report!(second, VmCreated);
     first.command(Command::StartTask(StartTask {
-        checkpoints: 1,
+        checkpoints_ppm: vec![500_000],
         checkpoint_cost_us: 3_000_000,
         ..vector(1, 7, 1, 60)
     }));
@@ -52,7 +52,7 @@ pub(crate) fn a_damaged_checkpoint() {
     let fake = Fake::start();
     let (one, mut first) = with_vm(&fake);
     first.command(Command::StartTask(StartTask {
-        checkpoints: 3,
+        checkpoints_ppm: vec![250_000, 500_000, 750_000],
         checkpoint_cost_us: 3_000_000,
         ..vector(1, 7, 1, 60)
     }));

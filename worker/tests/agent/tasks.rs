@@ -120,7 +120,11 @@ pub(crate) fn checkpoints_are_taken_when_due() {
     let fake = Fake::start();
     let (agent, mut seat) = with_vm(&fake);
     // 12 emulated seconds each: .4 s.
-    let order = StartTask { checkpoints: 3, checkpoint_cost_us: 12_000_000, ..vector(1, 7, 1, 60) };
+    let order = StartTask {
+        checkpoints_ppm: vec![250_000, 500_000, 750_000],
+        checkpoint_cost_us: 12_000_000,
+        ..vector(1, 7, 1, 60)
+    };
     seat.command(Command::StartTask(order));
     for k in 1..=3_u32 {
         let taken: CheckpointTaken = await_report!(seat, CheckpointTaken);
@@ -141,7 +145,11 @@ pub(crate) fn checkpoints_are_taken_when_due() {
 pub(crate) fn an_old_checkpoint_may_stay() {
     let fake = Fake::start();
     let (agent, mut seat) = with_vm(&fake);
-    let order = StartTask { checkpoints: 4, checkpoint_cost_us: 3_000_000, ..vector(1, 7, 1, 60) };
+    let order = StartTask {
+        checkpoints_ppm: vec![200_000, 400_000, 600_000, 800_000],
+        checkpoint_cost_us: 3_000_000,
+        ..vector(1, 7, 1, 60)
+    };
     seat.command(Command::StartTask(order));
     await_report!(seat, CheckpointTaken);
     let first = agent.root.path().join("checkpoints/test/7/00000001");

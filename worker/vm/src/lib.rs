@@ -8,8 +8,12 @@ mod bucket;
 mod ledger;
 mod machine;
 mod model;
+mod sharing;
+mod two_tier;
 
 pub use bucket::{Bucket, CreditSpec};
 pub use ledger::{Ledger, Pace, Quota};
-pub use machine::{Machine, MachineSpec, Mode, Seat, SeatError, Tier};
+pub use machine::{Machine, MachineSpec, Seat, SeatError};
 pub use model::{Hold, Model, Progress, Work, WorkEvent};
+pub use sharing::Sharing;
+pub use two_tier::{GangWork, TwoTierModel};

@@ -1,6 +1,6 @@
 //! Who sits where on a VM and how fast each may run now.
 
-use dormouse_units::{Attempt, Bytes, Credits, Ppm, Span, TaskId};
+use dormouse_units::{Attempt, Bytes, Credits, Mode, Ppm, Span, TaskId, Tier};
 
 use crate::{Bucket, CreditSpec};
 
@@ -13,26 +13,6 @@ pub struct MachineSpec {
     pub memory: Bytes,
     /// Set for burstable VMs.
     pub credits: Option<CreditSpec>,
-}
-
-/// How a task runs on a burstable VM.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mode {
-    /// A whole vCPU while there are credits.
-    #[default]
-    Burst,
-    /// The baseline share of a vCPU.
-    Baseline,
-}
-
-/// Which of a vCPU's two slots (two-tier VMs, MEASY section 2).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Tier {
-    /// Served first.
-    #[default]
-    Foreground,
-    /// Served with what the foreground leaves.
-    Background,
 }
 
 /// A task on a vCPU.
@@ -62,6 +42,9 @@ pub enum SeatError {
     /// Every vCPU's slot of that tier is taken.
     #[error("all {0} vCPUs are taken")]
     NoCpu(u32),
+    /// The vCPU that was named is not there, or its slot is taken.
+    #[error("vCPU {0} is not free")]
+    Taken(u32),
     /// Its memory isn't free.
     #[error("it needs {need}, {free} is free")]
     NoMemory {
@@ -122,7 +105,7 @@ impl Machine {
         self.throttled
     }
 
-    /// Seats a task on the first vCPU whose slot of this tier is free.
+    /// Seats a task in the slot of this tier on this vCPU, else on the first where it is free.
     ///
     /// # Errors
     ///
@@ -133,16 +116,20 @@ impl Machine {
         attempt: Attempt,
         memory: Bytes,
         mode: Mode,
-        tier: Tier,
+        (tier, wanted): (Tier, Option<u32>),
     ) -> Result<Seat, SeatError> {
         let taken: Bytes = self.seats.iter().map(|s| s.memory).sum();
         let free = self.spec.memory.saturating_sub(taken);
         if memory > free {
             return Err(SeatError::NoMemory { need: memory, free });
         }
-        let cpu = (0..self.spec.vcpus)
-            .find(|&cpu| !self.seats.iter().any(|s| s.cpu == cpu && s.tier == tier))
-            .ok_or(SeatError::NoCpu(self.spec.vcpus))?;
+        let vcpus = self.spec.vcpus;
+        let is_free = |cpu: u32| !self.seats.iter().any(|s| s.cpu == cpu && s.tier == tier);
+        let cpu = match wanted {
+            Some(cpu) if cpu < vcpus && is_free(cpu) => cpu,
+            Some(cpu) => return Err(SeatError::Taken(cpu)),
+            None => (0..vcpus).find(|&cpu| is_free(cpu)).ok_or(SeatError::NoCpu(vcpus))?,
+        };
         let seat = Seat { task, attempt, memory, cpu, tier, mode, held: false, dumped: false };
         self.seats.push(seat);
         Ok(seat)
@@ -266,7 +253,7 @@ mod tests {
     }
 
     fn seat(vm: &mut Machine, task: u32, mode: Mode, tier: Tier) -> Result<Seat, SeatError> {
-        vm.seat(TaskId::new(task), Attempt::new(1), Bytes::new(30), mode, tier)
+        vm.seat(TaskId::new(task), Attempt::new(1), Bytes::new(30), mode, (tier, None))
     }
 
     #[test]

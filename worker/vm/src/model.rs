@@ -3,9 +3,9 @@
 //! In virtual time it is the VM. Beside a real VM it is what that is held to: what each task
 //! should have done by now, and when it should end.
 
-use dormouse_units::{Attempt, Bytes, Credits, Ppm, Span, TaskId, Time};
+use dormouse_units::{Attempt, Bytes, Credits, Mode, Ppm, Span, TaskId, Tier, Time};
 
-use crate::{Machine, MachineSpec, Mode, Seat, SeatError, Tier};
+use crate::{Machine, MachineSpec, Seat, SeatError};
 
 /// A task's work on a modelled VM.
 #[derive(Clone, Debug)]
@@ -22,6 +22,8 @@ pub struct Work {
     pub done: Ppm,
     /// Burst or baseline.
     pub mode: Mode,
+    /// Its vCPU; `None`: the first whose slot is free.
+    pub cpu: Option<u32>,
     /// In which slot of its vCPU.
     pub tier: Tier,
     /// At which parts of the work it is checkpointed, ascending.
@@ -149,7 +151,8 @@ impl Model {
     /// There is no seat for it.
     pub fn start(&mut self, now: Time, work: &Work) -> Result<Seat, SeatError> {
         self.advance(now);
-        let seat = self.machine.seat(work.task, work.attempt, work.memory, work.mode, work.tier)?;
+        let Work { task, attempt, memory, mode, tier, cpu, .. } = *work;
+        let seat = self.machine.seat(task, attempt, memory, mode, (tier, cpu))?;
         self.running.push(Running {
             task: work.task,
             attempt: work.attempt,
@@ -376,6 +379,7 @@ mod tests {
             runtime: Span::from_secs(secs),
             done: Ppm::ZERO,
             mode: Mode::Burst,
+            cpu: None,
             tier: Tier::Foreground,
             checkpoints: checkpoints.iter().map(|&ppm| Ppm::new(ppm)).collect(),
             checkpoint_cost: Span::from_secs(10),

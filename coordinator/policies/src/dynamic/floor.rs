@@ -10,7 +10,8 @@ use super::machine::{Machine, Phase, Queued, Running, needed, speed};
 use super::token::Purpose;
 use crate::packing::Packing;
 use crate::problem::{Kind, KindId, Problem};
-use crate::{BurstOn, Decision, Mode, StartReason};
+use crate::{BurstOn, Decision, StartReason};
+use dormouse_units::{Mode, Seats};
 
 /// One call of the scheduler: the time, and where decisions go.
 #[derive(Debug)]
@@ -169,7 +170,7 @@ impl Floor {
             let Some(machine) = self.machines.get_mut(&vm) else { return };
             let Some(Queued { task, mode, reason }) = machine.queue.remove(index) else { return };
             machine.running.push(Running { task, mode, ends, since: turn.now });
-            turn.out.push(Decision::Start { task, vm, mode, reason });
+            turn.out.push(Decision::Start { task, on: Seats::first_free(vm), mode, reason });
         }
     }
 

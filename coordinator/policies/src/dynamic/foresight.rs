@@ -101,7 +101,8 @@ impl<'a> Foresight<'a> {
         let mut of_task: Vec<Option<Burden>> = vec![None; floor.problem.tasks()];
         let mut moments = Vec::new();
         let mut note = |task: TaskId, start: Time, end: Time, waits: bool| {
-            let on = || kinds.iter().map(|&k| floor.remaining(task, k, crate::Mode::Burst));
+            let on =
+                || kinds.iter().map(|&k| floor.remaining(task, k, dormouse_units::Mode::Burst));
             let slowest = on().try_fold(Span::ZERO, |most, length| Some(most.max(length?)));
             let fastest = on().flatten().min().unwrap_or_default();
             let kept = floor.task(task).done > Ppm::ZERO;

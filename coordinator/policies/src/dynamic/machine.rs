@@ -5,8 +5,9 @@ use std::collections::VecDeque;
 use dormouse_cloud::{Burstable, Market};
 use dormouse_units::{Credits, Ppm, Span, TaskId, Time};
 
+use crate::StartReason;
 use crate::problem::{Kind, KindId};
-use crate::{Mode, StartReason};
+use dormouse_units::Mode;
 
 /// Where a VM is in its life. A terminated one is forgotten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -150,7 +150,8 @@ impl<'a> Rescue<'a> {
         let memory = self.floor.problem.memory(task);
         let mut best: Option<(Key, usize, Span, bool)> = None;
         for (place, of) in self.kinds.iter().enumerate() {
-            let Some(length) = self.floor.remaining(task, of.kind, crate::Mode::Burst) else {
+            let Some(length) = self.floor.remaining(task, of.kind, dormouse_units::Mode::Burst)
+            else {
                 continue;
             };
             let busy = of.busy.first(length, memory).map(|(start, site)| (start, site, false));

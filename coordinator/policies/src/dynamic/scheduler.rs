@@ -9,9 +9,10 @@ use super::stealing::Stealing;
 use super::token::Purpose;
 use crate::problem::Problem;
 use crate::{
-    BagSchedulerConfig, BagSchedulerName, Decision, MigrateMoment, Mode, Notice, Plan, Scheduler,
+    BagSchedulerConfig, BagSchedulerName, Decision, MigrateMoment, Notice, Plan, Policy,
     StartReason, StealMoment,
 };
+use dormouse_units::Mode;
 
 /// Which parts a scheduler has.
 #[derive(Clone, Copy, Debug)]
@@ -289,8 +290,16 @@ impl BagScheduler {
     }
 }
 
-impl Scheduler for BagScheduler {
-    fn handle(&mut self, now: Time, notice: &Notice, out: &mut Vec<Decision>) {
+impl Policy for BagScheduler {
+    fn handle(&mut self, now: Time, heard: &[Notice], out: &mut Vec<Decision>) {
+        for notice in heard {
+            self.hear(now, notice, out);
+        }
+    }
+}
+
+impl BagScheduler {
+    fn hear(&mut self, now: Time, notice: &Notice, out: &mut Vec<Decision>) {
         let turn = &mut Turn { now, out };
         match *notice {
             Notice::Begin => self.begin(turn),
@@ -328,6 +337,7 @@ impl Scheduler for BagScheduler {
                 Some(Purpose::Retry) => self.retry(turn),
                 Some(Purpose::Migrate) | None => {}
             },
+            Notice::Submitted { .. } => {}
         }
     }
 }

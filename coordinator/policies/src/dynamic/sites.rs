@@ -7,9 +7,10 @@ use dormouse_units::{Credits, Ppm, Span, TaskId, Time, VmId};
 
 use super::floor::Floor;
 use super::machine::{Machine, Phase, needed};
+use crate::BurstOn;
 use crate::packing::{Packing, Slot};
 use crate::problem::KindId;
-use crate::{BurstOn, Mode};
+use dormouse_units::Mode;
 
 /// What a place is, in the order in which they are tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

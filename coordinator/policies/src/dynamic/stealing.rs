@@ -10,7 +10,8 @@ use super::machine::{Machine, Queued};
 use super::postponement::survives_theft;
 use super::scheduler::BagScheduler;
 use super::sites::Site;
-use crate::{Mode, StartReason};
+use crate::StartReason;
+use dormouse_units::Mode;
 
 /// Whether and what idle VMs steal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

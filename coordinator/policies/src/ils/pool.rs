@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn the_short_cut_packs_as_list_scheduling_does() {
-        let mut random = dormouse_cloud::Stream::new(1, "test", 0);
+        let mut random = dormouse_units::Stream::new(1, "test", 0);
         for _ in 0..200 {
             let lengths: Vec<_> =
                 (0..100).map(|_| Span::from_secs(1 + random.bits() % 50)).collect();

@@ -1,6 +1,7 @@
 //! Algorithm 1, part 1, and Algorithm 3.
 
-use dormouse_cloud::{Market, Stream};
+use dormouse_cloud::Market;
+use dormouse_units::Stream;
 use dormouse_units::{Ppm, Span};
 
 use super::pool::Pool;

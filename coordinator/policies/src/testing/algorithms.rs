@@ -8,10 +8,11 @@ use crate::assignment::{Assignment, Vm};
 use crate::burst_allocation::burst_allocation;
 use crate::problem::Problem;
 use crate::{
-    Bag, BagSchedulerConfig, BagSchedulerName, BurstOn, Decision, Fleet, MigrateMoment, Mode,
-    Notice, Plan, PlanError, PlannedTask, PlannedVm, Scheduler, SpotLimitRule, StartReason, Task,
-    build, hads, ils, plan,
+    Bag, BagSchedulerConfig, BagSchedulerName, BurstOn, Decision, Fleet, MigrateMoment, Notice,
+    Plan, PlanError, PlannedTask, PlannedVm, Policy, SpotLimitRule, StartReason, Task, build, hads,
+    ils, plan,
 };
+use dormouse_units::{Mode, Seats};
 
 /// One vCPU, 10 bytes; "a" is twice "b" by Eq. 7; "t" is burstable with half a vCPU as baseline.
 fn cloud(limit: u32) -> Catalogue {
@@ -162,7 +163,7 @@ fn late_tasks_go_to_burstable_then_on_demand_vms() {
 
 /// A scheduler with a plan given: per VM its type, market and tasks, one after the other.
 struct Stage {
-    scheduler: Box<dyn Scheduler>,
+    scheduler: Box<dyn Policy>,
 }
 
 impl Stage {
@@ -210,13 +211,13 @@ impl Stage {
 
     fn tell(&mut self, at: u64, notice: &Notice) -> Vec<Decision> {
         let mut out = Vec::new();
-        self.scheduler.handle(Time::from_secs(at), notice, &mut out);
+        self.scheduler.handle(Time::from_secs(at), std::slice::from_ref(notice), &mut out);
         out
     }
 }
 
 fn start(task: u32, vm: u32, mode: Mode, reason: StartReason) -> Decision {
-    Decision::Start { task: TaskId::new(task), vm: VmId::new(vm), mode, reason }
+    Decision::Start { task: TaskId::new(task), on: Seats::first_free(VmId::new(vm)), mode, reason }
 }
 
 fn finished(task: u32, vm: u32) -> Notice {
@@ -319,7 +320,7 @@ fn a_resume_does_not_make_a_doomed_vm_fit_for_work() {
         stage.tell(13, &hibernated(0));
         let mut after = stage.tell(14, &Notice::VmResumed { vm });
         after.extend(stage.tell(40, &finished(1, 1)));
-        let starts_there = |d: &&Decision| matches!(d, Decision::Start { vm: on, .. } if *on == vm);
+        let starts_there = |d: &&Decision| matches!(d, Decision::Start { on, .. } if on.vm == vm);
         assert_eq!(after.iter().find(starts_there), None, "{name}: {after:?}");
     }
 }
@@ -413,18 +414,18 @@ fn fifo_starts_the_next_task_at_each_end() {
     let config = BagSchedulerConfig { fleet, ..BagSchedulerConfig::paper(BagSchedulerName::Fifo) };
     let mut scheduler = build(&config, &cloud, &bag, &no_budget(), 1).expect("a scheduler");
     let mut out = Vec::new();
-    scheduler.handle(Time::ZERO, &Notice::Begin, &mut out);
+    scheduler.handle(Time::ZERO, &[Notice::Begin], &mut out);
     assert_eq!(out.len(), 2);
     for vm in 0..2 {
         out.clear();
-        scheduler.handle(Time::ZERO, &Notice::VmReady { vm: VmId::new(vm) }, &mut out);
+        scheduler.handle(Time::ZERO, &[Notice::VmReady { vm: VmId::new(vm) }], &mut out);
         assert_eq!(out, [start(vm, vm, Mode::Burst, StartReason::Planned)]);
     }
     let last = u32::try_from(n).unwrap();
     for task in 0..last {
         out.clear();
         let vm = task % 2;
-        scheduler.handle(Time::ZERO, &finished(task, vm), &mut out);
+        scheduler.handle(Time::ZERO, &[finished(task, vm)], &mut out);
         let expected = if task + 2 < last {
             start(task + 2, vm, Mode::Burst, StartReason::Planned)
         } else {

@@ -7,9 +7,9 @@ use super::no_budget;
 use crate::dynamic::{BagScheduler, Foresight, latest};
 use crate::problem::Problem;
 use crate::{
-    Bag, BagSchedulerConfig, BagSchedulerName, Mode, Notice, Plan, PlannedTask, PlannedVm,
-    Scheduler, Task,
+    Bag, BagSchedulerConfig, BagSchedulerName, Notice, Plan, PlannedTask, PlannedVm, Policy, Task,
 };
+use dormouse_units::Mode;
 
 /// Ten tasks of 8 to 12 s, no two alike, on each of `vms` spot VMs, each of which an on-demand VM could replace.
 fn hads(vms: u32) -> BagScheduler {
@@ -62,7 +62,7 @@ fn hads(vms: u32) -> BagScheduler {
 fn steps(vms: u32) -> usize {
     let mut hads = hads(vms);
     let mut out = Vec::new();
-    let mut tell = |at, notice| hads.handle(Time::from_secs(at), &notice, &mut out);
+    let mut tell = |at, notice| hads.handle(Time::from_secs(at), &[notice], &mut out);
     tell(0, Notice::Begin);
     (0..vms).for_each(|vm| tell(10, Notice::VmReady { vm: VmId::new(vm) }));
     tell(12, Notice::VmHibernated { vm: VmId::new(0) });

@@ -5,11 +5,12 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use dormouse_cloud::{
-    Action, Catalogue, Host, InterruptionModel, Interruptions, Market, Provider, Stream, VmState,
+    Action, Catalogue, Host, InterruptionModel, Interruptions, Market, Provider, VmState,
 };
 use dormouse_units::{Bytes, Credits, HostId, Money, Ppm, Span, TaskId, Time, VmId};
 
-use crate::{Bag, CheckpointBudget, Decision, Mode, Notice, Scheduler, StartReason};
+use crate::{Bag, CheckpointBudget, Decision, Notice, Policy, StartReason};
+use dormouse_units::{Mode, Seats, Stream};
 
 /// What goes wrong besides interruptions.
 #[derive(Clone, Debug, Default)]
@@ -139,12 +140,12 @@ impl<'a> World<'a> {
     }
 
     /// Runs to the end, which is when nothing will happen any more.
-    pub(crate) fn run(mut self, scheduler: &mut dyn Scheduler) -> Outcome {
+    pub(crate) fn run(mut self, scheduler: &mut dyn Policy) -> Outcome {
         let mut events = 0;
         loop {
             while let Some(notice) = self.notices.pop_front() {
                 let mut decisions = Vec::new();
-                scheduler.handle(self.now, &notice, &mut decisions);
+                scheduler.handle(self.now, std::slice::from_ref(&notice), &mut decisions);
                 for decision in decisions {
                     self.outcome.decisions.push((self.now, decision.clone()));
                     self.carry_out(decision);
@@ -295,13 +296,15 @@ impl<'a> World<'a> {
                 }
             }
             // The scheduler hears of things one at a time: these it will hear of next.
-            Decision::Start { vm, .. } | Decision::Stop { vm, .. } | Decision::Terminate { vm }
+            Decision::Start { on: Seats { vm, .. }, .. }
+            | Decision::Stop { vm, .. }
+            | Decision::Terminate { vm }
                 if self.will_hear_lost(vm) => {}
             Decision::Terminate { vm } => {
                 assert_eq!(self.on(vm), [], "tasks on {vm} are thrown away");
                 assert!(self.provider.terminated(self.now, vm), "{vm} isn't alive");
             }
-            Decision::Start { task, vm, mode, reason } => self.start(task, vm, mode, reason),
+            Decision::Start { task, on, mode, reason } => self.start(task, on.vm, mode, reason),
             Decision::Stop { task, vm, .. } if self.will_hear_stopped(task, vm) => {}
             Decision::Stop { task, vm, keep } => {
                 let attempt = self.attempts.get_mut(&task).expect("an attempt to stop");
@@ -324,7 +327,9 @@ impl<'a> World<'a> {
                     self.notices.push_back(Notice::TaskStopped { task, vm, done });
                 }
             }
-            Decision::SetMode { .. } => panic!("no scheduler here does that"),
+            Decision::SetMode { .. } | Decision::Promote { .. } => {
+                panic!("no scheduler here does that")
+            }
             Decision::Wake { at, token } => {
                 assert!(at >= self.now, "a wake-up in the past");
                 self.at(at, Event::Wake(token));
@@ -350,7 +355,7 @@ impl<'a> World<'a> {
         match reason {
             StartReason::Migrated => self.outcome.migrated += 1,
             StartReason::Stolen => self.outcome.stolen += 1,
-            StartReason::Planned | StartReason::Retried => {}
+            _ => {}
         }
 
         let runtime = spec.runtime[&kind.name];

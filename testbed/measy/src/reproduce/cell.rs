@@ -2,9 +2,9 @@
 
 use std::convert::Infallible;
 
-use dormouse_batch::{
-    Algorithm, Config, Observer, Record, Sharing, SimulationError, Totals, simulate,
-};
+use dormouse_engine::jobs::{Observer, Record, SimulationError, Totals, simulate};
+use dormouse_policies::batch::{Algorithm, Config};
+use dormouse_vm::Sharing;
 use dormouse_workload::scale_arrivals;
 
 use super::setting::Setting;
@@ -84,8 +84,8 @@ impl Cell {
     ) -> Result<Outcome, SimulationError<Infallible>> {
         let factor = workload.load / (f64::from(self.load) / 100.0);
         let one_tier = self.algorithm.promotion().is_none();
-        let setup =
-            self.setting.setup(Config::new(self.algorithm, workload.machine), sharing, seed);
+        let simulation =
+            self.setting.simulation(Config::new(self.algorithm, workload.machine), sharing, seed);
         let empty = BatchMeans::new(workload.jobs.len());
         let mut gather = Gather(Outcome {
             response: empty.clone(),
@@ -97,7 +97,7 @@ impl Cell {
             let job = scale_arrivals(job.clone(), factor);
             Ok(self.setting.job(job, one_tier, seed))
         });
-        let totals = simulate(submissions, &setup, &mut gather)?;
+        let totals = simulate(submissions, &simulation, &mut gather)?;
         Ok(Outcome { totals, ..gather.0 })
     }
 }

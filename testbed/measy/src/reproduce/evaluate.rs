@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::path::PathBuf;
 
-use dormouse_batch::{Sharing, SimulationError};
+use dormouse_engine::jobs::SimulationError;
+use dormouse_vm::Sharing;
 use dormouse_workload::{EstimatesError, ModelError, SwfError};
 
 use super::causes::{self, Cause};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use dormouse_batch::Algorithm;
+use dormouse_policies::batch::Algorithm;
 use dormouse_workload::{Chart, Line, Panel, PanelKind};
 
 use super::cell::{Cell, Outcome};

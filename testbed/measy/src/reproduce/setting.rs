@@ -1,7 +1,9 @@
 //! What can differ between two simulations of a workload at one load under one scheduler.
 
-use dormouse_batch::{Config, Fill, Setup, Sharing, Submission, UsageInformation};
+use dormouse_engine::jobs::Simulation;
+use dormouse_policies::batch::{Config, Fill, Submission, UsageInformation};
 use dormouse_units::{Ppm, Span};
+use dormouse_vm::Sharing;
 use dormouse_workload::{Targets, UsageRule};
 
 /// A setting; the standard one is the paper's.
@@ -181,8 +183,8 @@ impl Setting {
         }
     }
 
-    /// What a simulation of it is given.
-    pub(super) fn setup(&self, mut config: Config, sharing: Sharing, seed: u64) -> Setup {
+    /// A simulation of it.
+    pub(super) fn simulation(&self, mut config: Config, sharing: Sharing, seed: u64) -> Simulation {
         config.usable_below = match self.room {
             Room::Below96 | Room::WhereBusy => config.usable_below,
             Room::BelowAll => Ppm::ONE,
@@ -194,16 +196,16 @@ impl Setting {
             BackgroundFill::EveryPass => Fill::EveryPass,
             BackgroundFill::AfterDeparture => Fill::AfterDeparture,
         };
-        let mut setup = Setup::new(config, seed);
-        setup.sharing = sharing;
-        setup.sharing.each_process |= self.draws == Draws::EachProcess;
+        let mut simulation = Simulation::new(config, seed);
+        simulation.sharing = sharing;
+        simulation.sharing.each_process |= self.draws == Draws::EachProcess;
         if self.draws == Draws::Low {
-            setup.sharing.several_normal.0 = 0.30;
+            simulation.sharing.several_normal.0 = 0.30;
         }
         if self.information == Information::Absent {
-            setup.information = UsageInformation::Absent(Ppm::new(700_000));
+            simulation.information = UsageInformation::Absent(Ppm::new(700_000));
         }
-        setup.migration_cost = Span::from_secs(u64::from(self.cost.0));
-        setup
+        simulation.migration_cost = Span::from_secs(u64::from(self.cost.0));
+        simulation
     }
 }

@@ -1,6 +1,6 @@
 //! What the paper says in words, each as a figure of ours beside its own.
 
-use dormouse_batch::Algorithm::{self, Easy, Keasy, Measy, Reasy};
+use dormouse_policies::batch::Algorithm::{self, Easy, Keasy, Measy, Reasy};
 
 use super::cell::{Cell, Outcome};
 use super::evaluate::Results;

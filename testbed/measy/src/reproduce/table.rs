@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use dormouse_batch::Algorithm;
+use dormouse_policies::batch::Algorithm;
 
 use super::evaluate::{Claim, Evaluation};
 use super::statements::View;

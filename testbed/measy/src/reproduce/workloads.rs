@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use dormouse_batch::Submission;
+use dormouse_policies::batch::Submission;
 use dormouse_units::Span;
 use dormouse_workload::{Model, OnMalformed, Trace, offered_load, tsafrir_estimates};
 

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 
 use dormouse_cloud::Market;
 use dormouse_engine::VmEnd;
-use dormouse_policies::{Mode, StartReason};
+use dormouse_policies::StartReason;
+use dormouse_units::Mode;
 use dormouse_units::{Credits, TaskId, Time};
 
 use super::layout::{LEFT, Layout, RIGHT, TOP, WIDTH, grid_label};

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use dormouse_batch::Submission;
+use dormouse_policies::batch::Submission;
 
 use super::error::CliError;
 use super::{GenerateArgs, ScaleArgs, StatsArgs};

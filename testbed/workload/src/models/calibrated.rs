@@ -5,9 +5,8 @@
 //! times as a mixture of short and long Erlang stages that is longer for larger jobs (FW)
 //! or not (JW), arrivals that are Poisson (FW) or bursty (JW).
 
-use dormouse_batch::{Submission, Usage};
-use dormouse_cloud::Stream;
-use dormouse_units::{Span, Time};
+use dormouse_policies::batch::Submission;
+use dormouse_units::{Span, Stream, Time, Usage};
 
 use super::ModelError;
 use crate::sampling::exponential;

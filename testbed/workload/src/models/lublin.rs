@@ -1,9 +1,8 @@
 //! The model of Lublin and Feitelson, "The workload on parallel supercomputers: modeling
 //! the characteristics of rigid jobs" (1999, 2003), with its published parameters.
 
-use dormouse_batch::{Submission, Usage};
-use dormouse_cloud::Stream;
-use dormouse_units::{Span, Time};
+use dormouse_policies::batch::Submission;
+use dormouse_units::{Span, Stream, Time, Usage};
 
 use crate::sampling::{gamma, gamma_cdf};
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use dormouse_batch::Submission;
+use dormouse_policies::batch::Submission;
 use serde::{Deserialize, Serialize};
 
 use super::{Targets, calibrated, lublin};

@@ -4,9 +4,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dormouse_batch::Submission;
-use dormouse_cloud::Stream;
-use dormouse_units::Span;
+use dormouse_policies::batch::Submission;
+use dormouse_units::{Span, Stream};
 
 use super::tsafrir_tables::{
     BINS, BINS_BEYOND, HEAD, HEAD_PERCENT, HEAD_SIZE, JOINT_S, LADDER_S, OFFSETS_S, POPULARITY,

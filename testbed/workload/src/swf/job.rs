@@ -1,6 +1,6 @@
 //! One line of a log.
 
-use dormouse_batch::Submission;
+use dormouse_policies::batch::Submission;
 
 use super::reader::Problem;
 

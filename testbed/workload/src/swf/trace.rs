@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use dormouse_batch::{Submission, Usage};
-use dormouse_units::{Span, Time};
+use dormouse_policies::batch::Submission;
+use dormouse_units::{Span, Time, Usage};
 
 use super::job::SwfJob;
 use super::reader::{OnMalformed, Problem, Skipped, SwfError, SwfReader};

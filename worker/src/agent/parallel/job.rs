@@ -14,7 +14,7 @@ use crate::{
     workspace::TaskName,
 };
 
-pub(crate) use dormouse_vm::Tier;
+pub(crate) use dormouse_units::Tier;
 
 /// Names one start of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

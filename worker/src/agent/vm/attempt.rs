@@ -195,23 +195,4 @@ impl Attempt {
             self.stood += now.saturating_duration_since(since);
         }
     }
-
-    /// The checkpoints of a task: evenly spaced over the whole work.
-    pub(crate) fn dues(count: u32) -> Vec<Ppm> {
-        let parts = u64::from(count) + 1;
-        (1..=u64::from(count))
-            .map(|k| Ppm::new(u32::try_from(k * 1_000_000 / parts).unwrap_or(1_000_000)))
-            .collect()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn checkpoints_are_evenly_spaced_over_the_work() {
-        assert_eq!(Attempt::dues(3), [250_000, 500_000, 750_000].map(Ppm::new));
-        assert!(Attempt::dues(0).is_empty());
-    }
 }

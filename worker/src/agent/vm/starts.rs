@@ -6,8 +6,8 @@ use std::{
 };
 
 use dormouse_proto::v1::{Mode as WireMode, StartTask, TaskStarted, Tier as WireTier, report};
-use dormouse_units::{Attempt as AttemptNo, Bytes, Ppm, Span, TaskId};
-use dormouse_vm::{Hold, Ledger, Mode, Tier, Work};
+use dormouse_units::{Attempt as AttemptNo, Bytes, Mode, Ppm, Span, TaskId, Tier};
+use dormouse_vm::{Hold, Ledger, Work};
 
 use super::{
     attempt::{Attempt, Charges, Key, Phase},
@@ -49,7 +49,7 @@ impl Owner {
             WireTier::Background => Tier::Background,
         };
         let checkpoints = match &self.host.checkpointer {
-            Some(_) => Attempt::dues(order.checkpoints),
+            Some(_) => points(&order.checkpoints_ppm)?,
             None => Vec::new(),
         };
         let done = Ppm::new(order.done_ppm);
@@ -60,6 +60,7 @@ impl Owner {
             runtime: Span::from_micros(order.runtime_us),
             done,
             mode: mode(order.mode()),
+            cpu: order.vcpu,
             tier,
             checkpoints,
             checkpoint_cost: Span::from_micros(order.checkpoint_cost_us),
@@ -246,6 +247,16 @@ impl Owner {
             self.fail(&error);
         }
     }
+}
+
+/// At which parts of its work a task is checkpointed.
+fn points(ppm: &[u32]) -> Result<Vec<Ppm>, String> {
+    if !ppm.is_sorted() || ppm.iter().any(|&due| due > Ppm::ONE.get()) {
+        return Err(format!(
+            "these are no parts of its work in their order, in millionths: {ppm:?}"
+        ));
+    }
+    Ok(ppm.iter().map(|&due| Ppm::new(due)).collect())
 }
 
 pub(crate) fn mode(mode: WireMode) -> Mode {

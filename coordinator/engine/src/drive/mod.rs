@@ -1,0 +1,9 @@
+//! A run fed in virtual time.
+
+mod modelled;
+mod play;
+mod world;
+
+pub use modelled::{Modelled, TwoTierLaw};
+pub use play::{BOUNDLESS, PlayError, beginning, play};
+pub use world::{Reports, World};

@@ -1,0 +1,161 @@
+//! The virtual clock: a run and its machines, from one thing that happens to the next.
+
+use dormouse_cloud::Host;
+use dormouse_units::{Bytes, HostId, Time};
+
+use super::world::{Reports, World};
+use crate::{Event, Run, Step};
+
+/// A host that holds whatever the provider's limits allow.
+pub const BOUNDLESS: Host = Host { vcpus: u32::MAX, memory: Bytes::new(u64::MAX) };
+
+/// Why a virtual run ended without finishing its tasks.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PlayError<E> {
+    /// What comes from outside could not be had, or whoever looks on ended it.
+    #[error(transparent)]
+    Outside(E),
+    /// Nothing will ever happen again.
+    #[error("{unfinished} tasks are left and nothing will ever happen again")]
+    Stuck {
+        /// Tasks left.
+        unfinished: usize,
+    },
+    /// It went on for longer than any sensible run.
+    #[error("{unfinished} tasks are left at the time limit of {limit}")]
+    Limit {
+        /// Tasks left.
+        unfinished: usize,
+        /// The limit.
+        limit: Time,
+    },
+}
+
+/// What a run of the model begins with: these hosts join, and it begins.
+#[must_use]
+pub fn beginning(hosts: &[Host]) -> Vec<(Time, Event)> {
+    let join = |(n, &offer): (u32, &Host)| {
+        let (host, name) = (HostId::new(n), format!("model-{n}"));
+        (Time::ZERO, Event::HostJoined { host, name, offer })
+    };
+    (0..).zip(hosts).map(join).chain([(Time::ZERO, Event::Begin)]).collect()
+}
+
+/// Plays a run to its end. What comes from outside and not from machines (hosts, the beginning,
+/// submissions, the user's end) is in `outside`, in order of time: among equals it comes first, but
+/// the user's end last. `see` is shown every step as it is made.
+///
+/// # Errors
+///
+/// The run ended with tasks left: it was cancelled then, and its log says why. Or `outside` or
+/// `see` failed, and nothing more was done.
+pub fn play<E>(
+    run: &mut Run,
+    world: &mut impl World,
+    outside: impl IntoIterator<Item = Result<(Time, Event), E>>,
+    limit: Time,
+    see: impl FnMut(&Step) -> Result<(), E>,
+) -> Result<(), PlayError<E>> {
+    let mut player = Player { run, world, reports: Reports::new(), now: Time::ZERO, see };
+    let mut outside = outside.into_iter();
+    let mut first = outside.next().transpose().map_err(PlayError::Outside)?;
+    loop {
+        while let Some((host, report)) = player.reports.pop_front() {
+            player.feed(player.now, Event::Machine { host, number: 0, report })?;
+        }
+        if player.run.over().is_some() {
+            return Ok(());
+        }
+        let next = player.next();
+        let is_due = |at: Time, event: &Event| match (&next, event) {
+            (None, _) => true,
+            (Some((next, _)), Event::Cancel { .. }) => at < *next,
+            (Some((next, _)), _) => at <= *next,
+        };
+        if let Some((at, event)) = first.take_if(|(at, event)| is_due(*at, event)) {
+            first = outside.next().transpose().map_err(PlayError::Outside)?;
+            player.feed(at.max(player.now), event)?;
+            continue;
+        }
+        let unfinished = player.run.unfinished();
+        let failed = match next {
+            None => PlayError::Stuck { unfinished },
+            Some(_) if first.is_none() && player.run.is_stuck() && player.world.is_idle() => {
+                PlayError::Stuck { unfinished }
+            }
+            Some((at, _)) if at > limit => PlayError::Limit { unfinished, limit },
+            Some((at, Next::Tick)) => {
+                player.feed(at, Event::Tick)?;
+                continue;
+            }
+            Some((at, Next::InstantOver)) => {
+                player.feed(at, Event::InstantOver)?;
+                continue;
+            }
+            Some((at, Next::World)) => {
+                player.now = at;
+                player.world.step(at, &mut player.reports);
+                continue;
+            }
+        };
+        let why = match &failed {
+            PlayError::Stuck { unfinished } => {
+                format!("{unfinished} tasks are left and nothing will ever happen again")
+            }
+            PlayError::Limit { unfinished, limit } => {
+                format!("{unfinished} tasks are left at the time limit of {limit}")
+            }
+            PlayError::Outside(_) => return Err(failed),
+        };
+        player.feed(player.now, Event::Cancel { why })?;
+        return Err(failed);
+    }
+}
+
+/// Whose turn it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Next {
+    /// The run's own: a timer, an interruption.
+    Tick,
+    /// The machines'.
+    World,
+    /// Nothing more happens at this instant.
+    InstantOver,
+}
+
+struct Player<'a, W, S> {
+    run: &'a mut Run,
+    world: &'a mut W,
+    reports: Reports,
+    now: Time,
+    see: S,
+}
+
+impl<W: World, S> Player<'_, W, S> {
+    fn feed<E>(&mut self, now: Time, event: Event) -> Result<(), PlayError<E>>
+    where
+        S: FnMut(&Step) -> Result<(), E>,
+    {
+        self.now = now;
+        if let Event::HostLost { host, .. } = &event {
+            self.world.host_lost(*host);
+        }
+        let (step, mut commands) = self.run.handle(now, event);
+        (self.see)(&step).map_err(PlayError::Outside)?;
+        for command in commands.drain(..) {
+            self.world.obey(now, command, &mut self.reports);
+        }
+        self.run.take_back(step, commands);
+        Ok(())
+    }
+
+    /// What happens next, outside left aside; among equals the run's own first, and the end of the
+    /// instant last.
+    fn next(&mut self) -> Option<(Time, Next)> {
+        let own = self.run.next_wakeup().map(|at| (at.max(self.now), Next::Tick));
+        let world = self.world.next_at().map(|at| (at, Next::World));
+        let over = self.run.instant().map(|at| (at.max(self.now), Next::InstantOver));
+        // The first of those that are least.
+        [own, world, over].into_iter().flatten().min_by_key(|(at, _)| *at)
+    }
+}

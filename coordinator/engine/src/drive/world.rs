@@ -1,0 +1,29 @@
+//! What a run in virtual time is played on.
+
+use std::collections::VecDeque;
+
+use dormouse_units::{HostId, Time};
+
+use crate::{Command, Report};
+
+/// What machines have to report, in order.
+pub type Reports = VecDeque<(HostId, Report)>;
+
+/// Machines in virtual time: they carry out commands and know what happens on them next. Times
+/// never go back from one call to the next.
+pub trait World {
+    /// Carries out a command; what there is to report of it at once goes to `out`.
+    fn obey(&mut self, now: Time, command: Command, out: &mut Reports);
+
+    /// When something happens by itself next.
+    fn next_at(&mut self) -> Option<Time>;
+
+    /// Lets happen what happens at `now`, or a part of it.
+    fn step(&mut self, now: Time, out: &mut Reports);
+
+    /// A host is gone, with all its VMs.
+    fn host_lost(&mut self, host: HostId);
+
+    /// Whether no task is on any VM.
+    fn is_idle(&self) -> bool;
+}

@@ -1,0 +1,152 @@
+//! Parallel jobs as the steps of a run tell of them, to whoever looks on.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use dormouse_policies::batch::Submission;
+use dormouse_policies::{Decision, Notice};
+use dormouse_units::{Seats, TaskId, Tier, Time};
+
+use super::record::{Record, Totals};
+use crate::{Event, Step};
+
+/// Who looks on.
+pub trait Observer {
+    /// What can go wrong with looking on.
+    type Error;
+
+    /// The scheduler hears of these, in this order, before it decides; called once an instant.
+    ///
+    /// # Errors
+    ///
+    /// Whatever ends the simulation.
+    fn heard(&mut self, _now: Time, _heard: &[Notice]) -> Result<(), Self::Error> {
+        Ok(())
+    }
+
+    /// A decision was made about the job of this number in the trace.
+    ///
+    /// # Errors
+    ///
+    /// Whatever ends the simulation.
+    fn decided(
+        &mut self,
+        _now: Time,
+        _number: u64,
+        _decision: &Decision,
+    ) -> Result<(), Self::Error> {
+        Ok(())
+    }
+
+    /// A job ended.
+    ///
+    /// # Errors
+    ///
+    /// Whatever ends the simulation.
+    fn ended(&mut self, record: Record) -> Result<(), Self::Error>;
+}
+
+/// A job in the system.
+#[derive(Clone, Debug)]
+struct Inside {
+    submission: Arc<Submission>,
+    /// The record so far, once it has processors.
+    record: Option<Record>,
+}
+
+/// Puts together from steps what became of every job. What is held is the jobs in the system.
+#[derive(Clone, Debug, Default)]
+pub struct Told {
+    inside: BTreeMap<TaskId, Inside>,
+    totals: Totals,
+}
+
+impl Told {
+    /// What it came to so far.
+    #[must_use]
+    pub const fn totals(&self) -> Totals {
+        self.totals
+    }
+
+    /// The number in the trace of a job in the system; zero of others.
+    #[must_use]
+    pub fn number(&self, task: TaskId) -> u64 {
+        self.inside.get(&task).map_or(0, |inside| inside.submission.number)
+    }
+
+    /// Takes in a step, and tells the observer what is in it.
+    ///
+    /// # Errors
+    ///
+    /// The observer's.
+    pub fn see<O: Observer>(&mut self, step: &Step, observer: &mut O) -> Result<(), O::Error> {
+        match &step.event {
+            Event::Submitted { task, job } => {
+                self.inside.insert(*task, Inside { submission: job.clone(), record: None });
+                Ok(())
+            }
+            Event::InstantOver => self.instant(step, observer),
+            _ => Ok(()),
+        }
+    }
+
+    fn instant<O: Observer>(&mut self, step: &Step, observer: &mut O) -> Result<(), O::Error> {
+        let (now, mut came) = (step.at, 0);
+        for notice in &step.notices {
+            match notice {
+                Notice::TaskFinished { task, .. } => {
+                    if let Some(record) = self.leave(now, *task) {
+                        observer.ended(record)?;
+                    }
+                }
+                Notice::Submitted { .. } => came += 1,
+                _ => {}
+            }
+        }
+        self.totals.in_system += came;
+        self.totals.most_in_system = self.totals.most_in_system.max(self.totals.in_system);
+        observer.heard(now, &step.notices)?;
+        for (n, decision) in step.decisions.iter().enumerate() {
+            let Some(task) = decision.task() else { continue };
+            if step.effects.iter().any(|effect| effect.refuses(n)) {
+                continue;
+            }
+            observer.decided(now, self.number(task), decision)?;
+            self.decided(now, task, decision);
+        }
+        self.totals.end = now;
+        Ok(())
+    }
+
+    /// A job leaves the system.
+    fn leave(&mut self, now: Time, task: TaskId) -> Option<Record> {
+        let record = Record { ended: now, ..self.inside.remove(&task)?.record? };
+        self.totals.in_system = self.totals.in_system.saturating_sub(1);
+        self.totals.jobs += 1;
+        self.totals.swaps += u64::from(record.swaps);
+        self.totals.kills += u64::from(record.kills);
+        self.totals.migrations += u64::from(record.migrations);
+        self.totals.background_only += u64::from(record.foreground.is_none());
+        Some(record)
+    }
+
+    fn decided(&mut self, now: Time, task: TaskId, decision: &Decision) {
+        let Some(Inside { submission, record }) = self.inside.get_mut(&task) else { return };
+        match decision {
+            Decision::Start { on: Seats { tier, cpus, .. }, .. } => match record {
+                None => *record = Some(Record::begun(task, submission, now, *tier, cpus.clone())),
+                // Its attempt before failed.
+                Some(record) => {
+                    record.foreground = (*tier == Tier::Foreground).then_some(now);
+                    record.on = cpus.clone();
+                }
+            },
+            Decision::Promote { by, .. } => {
+                if let Some(record) = record {
+                    record.promoted(now, by);
+                }
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! Parallel jobs in virtual time: a batch scheduler over modelled machines, fed from a stream of
+//! submissions.
+//!
+//! What is held in memory is the jobs in the system and one submission ahead.
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use dormouse_policies::batch::{BatchScheduler, Config, Refusal, Submission, UsageInformation};
+use dormouse_units::{Span, Time};
+use dormouse_vm::Sharing;
+
+use super::observer::{Observer, Told};
+use super::record::Totals;
+use crate::drive::{BOUNDLESS, Modelled, PlayError, TwoTierLaw, World, beginning, play};
+use crate::{Event, Run, Step};
+
+/// A simulation.
+#[derive(Clone, Copy, Debug)]
+pub struct Simulation {
+    /// The scheduler and the size of the machine.
+    pub config: Config,
+    /// How two VMs share a processor.
+    pub sharing: Sharing,
+    /// What a migration costs the job that is moved.
+    pub migration_cost: Span,
+    /// What the scheduler knows of CPU usage.
+    pub information: UsageInformation,
+    /// For all chance in the model.
+    pub seed: u64,
+}
+
+impl Simulation {
+    /// The paper's: 20 s a migration, exact usage, the measured sharing.
+    #[must_use]
+    pub fn new(config: Config, seed: u64) -> Self {
+        Self {
+            config,
+            sharing: Sharing::default(),
+            migration_cost: Span::from_secs(20),
+            information: UsageInformation::Exact,
+            seed,
+        }
+    }
+
+    /// The run that it is of.
+    #[must_use]
+    pub fn run(&self) -> Run {
+        let Self { config, information, seed, .. } = *self;
+        let setup = crate::Setup::of_jobs(config.processors, information, seed);
+        let kind = setup.jobs.as_ref().map(|jobs| jobs.machine.clone());
+        let policy = BatchScheduler::new(config, kind.unwrap_or_else(|| "processors".into()));
+        Run::new(setup, Box::new(policy))
+    }
+
+    /// How jobs fare on its machine.
+    #[must_use]
+    pub const fn law(&self) -> TwoTierLaw {
+        let Self { sharing, migration_cost, seed, .. } = *self;
+        TwoTierLaw { sharing, migration_cost, seed }
+    }
+}
+
+/// Why a simulation stopped.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SimulationError<E> {
+    /// The trace could not be read, or whoever looks on ended it.
+    #[error(transparent)]
+    Outside(E),
+    /// Submissions go back in time.
+    #[error(
+        "job {number} is submitted at {at}, before the job ahead of it ({before}); sort the trace"
+    )]
+    Unsorted {
+        /// The job.
+        number: u64,
+        /// When it is submitted.
+        at: Time,
+        /// When the one ahead of it was.
+        before: Time,
+    },
+    /// A job can't be taken.
+    #[error("job {number} of the trace is refused: {why}")]
+    Refused {
+        /// The job.
+        number: u64,
+        /// Why.
+        why: Refusal,
+    },
+    /// Jobs are left and nothing will ever happen again.
+    #[error("{left} jobs are left and nothing will ever happen again")]
+    Stuck {
+        /// Jobs left.
+        left: usize,
+    },
+}
+
+/// The events of a stream of submissions, checked on their way.
+struct Events<'a, I> {
+    submissions: I,
+    machine: u32,
+    next: u32,
+    last: Time,
+    is_over: bool,
+    /// What was wrong with a job, for whoever asks why the stream ended.
+    wrong: &'a Cell<Option<Wrong>>,
+}
+
+/// What can be wrong with a job of a stream.
+#[derive(Clone, Copy, Debug)]
+enum Wrong {
+    Unsorted { number: u64, at: Time, before: Time },
+    Refused { number: u64, why: Refusal },
+}
+
+/// Why a stream of submissions ended before its end.
+enum Broken<E> {
+    Outside(E),
+    Wrong,
+}
+
+impl<E, I: Iterator<Item = Result<Submission, E>>> Iterator for Events<'_, I> {
+    type Item = Result<(Time, Event), Broken<E>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let job = match self.submissions.next() {
+            Some(Ok(job)) => job,
+            Some(Err(error)) => return Some(Err(Broken::Outside(error))),
+            None if self.is_over => return None,
+            None => {
+                self.is_over = true;
+                return Some(Ok((self.last, Event::AllSubmitted)));
+            }
+        };
+        let (number, at, before) = (job.number, job.submitted, self.last);
+        let wrong = match job.fits(self.machine) {
+            Err(why) => Some(Wrong::Refused { number, why }),
+            Ok(()) if at < before => Some(Wrong::Unsorted { number, at, before }),
+            Ok(()) => None,
+        };
+        if wrong.is_some() {
+            self.wrong.set(wrong);
+            return Some(Err(Broken::Wrong));
+        }
+        let task = dormouse_units::TaskId::new(self.next);
+        (self.next, self.last) = (self.next + 1, at);
+        Some(Ok((at, Event::Submitted { task, job: Arc::new(job) })))
+    }
+}
+
+/// Plays all submissions, in order of submission, to the end on a modelled machine.
+///
+/// # Errors
+///
+/// Whatever the stream or the observer reports, a job that can't be taken, submissions
+/// out of order, or a schedule that never ends.
+pub fn simulate<E, O: Observer<Error = E>>(
+    submissions: impl IntoIterator<Item = Result<Submission, E>>,
+    simulation: &Simulation,
+    observer: &mut O,
+) -> Result<Totals, SimulationError<E>> {
+    let mut told = Told::default();
+    let mut world = Modelled::new(simulation.law());
+    simulate_on(&mut world, submissions, simulation, |step| told.see(step, observer))?;
+    Ok(told.totals())
+}
+
+/// The same on machines of another kind: how they share and their chance are their own. Every step
+/// is shown to `see`.
+///
+/// # Errors
+///
+/// As of [`simulate`].
+pub fn simulate_on<E>(
+    world: &mut impl World,
+    submissions: impl IntoIterator<Item = Result<Submission, E>>,
+    simulation: &Simulation,
+    mut see: impl FnMut(&Step) -> Result<(), E>,
+) -> Result<(), SimulationError<E>> {
+    let mut run = simulation.run();
+    let wrong = Cell::new(None);
+    let events = Events {
+        submissions: submissions.into_iter(),
+        machine: simulation.config.processors,
+        next: 0,
+        last: Time::ZERO,
+        is_over: false,
+        wrong: &wrong,
+    };
+    let begin = beginning(&[BOUNDLESS]).into_iter().map(Ok);
+    let limit = Time::from_micros(u64::MAX);
+    let see = |step: &Step| see(step).map_err(Broken::Outside);
+    match play(&mut run, world, begin.chain(events), limit, see) {
+        Ok(()) => Ok(()),
+        Err(PlayError::Outside(Broken::Outside(error))) => Err(SimulationError::Outside(error)),
+        Err(PlayError::Outside(Broken::Wrong)) => Err(match wrong.get() {
+            Some(Wrong::Unsorted { number, at, before }) => {
+                SimulationError::Unsorted { number, at, before }
+            }
+            Some(Wrong::Refused { number, why }) => SimulationError::Refused { number, why },
+            None => SimulationError::Stuck { left: run.unfinished() },
+        }),
+        Err(PlayError::Stuck { unfinished: left } | PlayError::Limit { unfinished: left, .. }) => {
+            Err(SimulationError::Stuck { left })
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Who has which seat of a VM.
+
+use std::collections::BTreeSet;
+
+use dormouse_units::{Cpus, Seats, TaskId, Tier};
+
+/// The seats of one VM: of every vCPU one in the foreground, and in the background if it has two
+/// tiers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Seating {
+    cpus: Vec<[Option<TaskId>; 2]>,
+}
+
+/// Why seats can't be taken, in words that follow the task's name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Taken(pub(crate) String);
+
+impl Seating {
+    pub(crate) fn new(vcpus: u32) -> Self {
+        Self { cpus: vec![[None; 2]; vcpus as usize] }
+    }
+
+    /// Who has each seat that is taken.
+    pub(crate) fn taken(&self) -> impl Iterator<Item = TaskId> {
+        self.cpus.iter().flatten().flatten().copied()
+    }
+
+    /// The first vCPU whose foreground is free.
+    pub(crate) fn first_free(&self) -> Option<Cpus> {
+        let free = self.cpus.iter().position(|cpu| cpu[Tier::Foreground as usize].is_none())?;
+        Some([u32::try_from(free).ok()?].into())
+    }
+
+    /// Whether a task may have these seats. What `own` has there is free.
+    ///
+    /// # Errors
+    ///
+    /// Why not.
+    pub(crate) fn free(&self, tier: Tier, cpus: &[u32], own: TaskId) -> Result<(), Taken> {
+        let are_sorted = cpus.windows(2).all(|pair| pair[0] < pair[1]);
+        for (n, &cpu) in cpus.iter().enumerate() {
+            let Some(slots) = self.cpus.get(cpu as usize) else {
+                return Err(Taken(format!("vCPU {cpu} is not there")));
+            };
+            if let Some(other) = slots[tier as usize].filter(|other| *other != own) {
+                return Err(Taken(format!("vCPU {cpu} is {other}'s")));
+            }
+            if !are_sorted && cpus[..n].contains(&cpu) {
+                return Err(Taken(format!("vCPU {cpu} is named twice")));
+            }
+        }
+        Ok(())
+    }
+
+    /// A task takes its seats.
+    pub(crate) fn take(&mut self, task: TaskId, seats: &Seats) {
+        self.mark(seats, Some(task));
+    }
+
+    /// These seats are left.
+    pub(crate) fn leave(&mut self, seats: &Seats) {
+        self.mark(seats, None);
+    }
+
+    fn mark(&mut self, seats: &Seats, who: Option<TaskId>) {
+        for &cpu in seats.cpus.iter() {
+            if let Some(slots) = self.cpus.get_mut(cpu as usize) {
+                slots[seats.tier as usize] = who;
+            }
+        }
+    }
+
+    /// The VM is gone: all that had a seat.
+    pub(crate) fn clear(&mut self) -> BTreeSet<TaskId> {
+        let tasks = self.taken().collect();
+        self.cpus.clear();
+        tasks
+    }
+}

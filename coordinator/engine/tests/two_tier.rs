@@ -1,0 +1,183 @@
+//! Rules that no schedule on two tiers may break, on random workloads.
+
+use std::collections::BTreeMap;
+
+use dormouse_engine::Event;
+use dormouse_engine::drive::Modelled;
+use dormouse_engine::jobs::{Observer, Record, Simulation, Told, simulate, simulate_on};
+use dormouse_policies::batch::{
+    Algorithm, BatchScheduler, Config, Noted, Submission, UsageInformation,
+};
+use dormouse_policies::{Decision, Policy, Promotion};
+use dormouse_units::{Ppm, Seats, Span, Stream, TaskId, Tier, Time, Usage};
+
+type Vm = (u32, Tier);
+
+/// Keeps who is in which VM and refuses what may not be.
+#[derive(Default)]
+struct Rules {
+    algorithm: Option<Algorithm>,
+    vms: BTreeMap<Vm, TaskId>,
+    records: Vec<Record>,
+}
+
+impl Rules {
+    fn sit(&mut self, job: TaskId, tier: Tier, on: &[u32]) {
+        for &p in on {
+            let before = self.vms.insert((p, tier), job);
+            assert_eq!(before, None, "{job} into a taken VM of processor {p}");
+        }
+    }
+
+    fn stand(&mut self, job: TaskId) -> Vec<Vm> {
+        let held: Vec<_> = self.vms.iter().filter(|(_, j)| **j == job).map(|(vm, _)| *vm).collect();
+        self.vms.retain(|_, j| *j != job);
+        held
+    }
+}
+
+impl Observer for Rules {
+    type Error = std::convert::Infallible;
+
+    fn decided(&mut self, _: Time, _: u64, decision: &Decision) -> Result<(), Self::Error> {
+        match decision {
+            Decision::Start { task, on: Seats { tier, cpus, .. }, .. } => {
+                self.sit(*task, *tier, cpus);
+            }
+            Decision::Promote { task, by, .. } => {
+                let held = self.stand(*task);
+                assert!(!held.is_empty() && held.iter().all(|vm| vm.1 == Tier::Background));
+                let own: Vec<u32> = held.iter().map(|vm| vm.0).collect();
+                let on = match (by, self.algorithm) {
+                    (Promotion::Swap, _) => &own[..],
+                    (Promotion::Kill { on }, Some(Algorithm::Keasy)) => on,
+                    (Promotion::Migrate { on }, Some(Algorithm::Measy)) => on,
+                    other => panic!("no such promotion here: {other:?}"),
+                };
+                self.sit(*task, Tier::Foreground, on);
+            }
+            other => panic!("no batch scheduler decides that: {other:?}"),
+        }
+        Ok(())
+    }
+
+    fn ended(&mut self, record: Record) -> Result<(), Self::Error> {
+        assert_eq!(self.stand(record.id).len(), record.processes as usize);
+        assert!(record.submitted <= record.started);
+        assert!(record.ended.since(record.started) >= record.runtime, "faster than alone");
+        self.records.push(record);
+        Ok(())
+    }
+}
+
+fn workload(seed: u64, count: u64, machine: u32) -> Vec<Submission> {
+    let mut stream = Stream::new(seed, "two-tier test", 0);
+    let mut at = 0;
+    (0..count)
+        .map(|number| {
+            at += stream.below(30) as u64;
+            let processes = match stream.below(3) {
+                0 => 1,
+                _ => 1 + stream.below(machine as usize) as u32,
+            };
+            let usage: Vec<_> =
+                (0..processes).map(|_| Ppm::new(400_000 + stream.below(600_000) as u32)).collect();
+            let runtime = stream.below(200) as u64;
+            Submission {
+                number,
+                submitted: Time::from_secs(at),
+                processes,
+                runtime: Span::from_secs(runtime),
+                estimate: Span::from_secs(1 + runtime + stream.below(200) as u64),
+                usage: if processes == 1 { Usage::FULL } else { Usage::each(usage) },
+            }
+        })
+        .collect()
+}
+
+fn play(seed: u64, jobs: &[Submission], mut setup: Simulation) -> Rules {
+    setup.seed = seed;
+    let algorithm = Some(setup.config.algorithm);
+    let mut rules = Rules { algorithm, ..Rules::default() };
+    let totals = simulate(jobs.iter().cloned().map(Ok), &setup, &mut rules).expect("to the end");
+    assert_eq!(totals.jobs as usize, jobs.len());
+    assert!(rules.vms.is_empty());
+    rules
+}
+
+#[test]
+fn no_vm_is_taken_twice_and_every_job_ends() {
+    let (mut swaps, mut kills, mut migrations) = (0, 0, 0);
+    for seed in 0..60 {
+        let machine = 2 + (seed % 23) as u32;
+        let jobs = workload(seed, 120, machine);
+        for algorithm in Algorithm::ALL {
+            for information in
+                [UsageInformation::Exact, UsageInformation::Absent(Ppm::new(700_000))]
+            {
+                let mut setup = Simulation::new(Config::new(algorithm, machine), 1);
+                setup.information = information;
+                for record in play(seed, &jobs, setup).records {
+                    swaps += record.swaps;
+                    kills += record.kills;
+                    migrations += record.migrations;
+                }
+            }
+        }
+    }
+    assert!(swaps > 100 && kills > 100 && migrations > 100, "{swaps} {kills} {migrations}");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_records_and_another_does_not() {
+    let jobs = workload(7, 200, 16);
+    let setup = Simulation::new(Config::new(Algorithm::Measy, 16), 1);
+    let records = play(7, &jobs, setup).records;
+    assert_eq!(records, play(7, &jobs, setup).records);
+    assert_ne!(records, play(8, &jobs, setup).records);
+}
+
+#[test]
+fn watching_a_job_says_what_it_waits_for_and_changes_nothing() {
+    let jobs = workload(3, 200, 8);
+    let setup = Simulation::new(Config::new(Algorithm::Easy, 8), 1);
+    let (mut told, mut rules) = (Told::default(), Rules::default());
+    let mut instants = Vec::new();
+    simulate_on(&mut Modelled::new(setup.law()), jobs.iter().cloned().map(Ok), &setup, |step| {
+        if step.event == Event::InstantOver {
+            instants.push((step.at, step.notices.clone(), step.decisions.clone()));
+        }
+        told.see(step, &mut rules)
+    })
+    .expect("to the end");
+    let waited = |r: &&Record| r.started.since(r.submitted);
+    let most = rules.records.iter().max_by_key(waited).expect("there are jobs").id;
+    let mut watching = BatchScheduler::new(setup.config, "processors".into());
+    watching.watch(most);
+    for (at, notices, decisions) in instants {
+        let mut again = Vec::new();
+        watching.handle(at, &notices, &mut again);
+        assert_eq!(again, decisions, "at {at}");
+    }
+    let noted: Vec<_> = watching.notes().iter().map(|note| note.what).collect();
+    assert!(matches!(noted.last(), Some(Noted::Head { .. })), "{noted:?}");
+    assert!(noted.len() > 1);
+}
+
+#[test]
+fn what_can_not_be_is_refused_with_the_job_named() {
+    let refused = |change: fn(&mut Vec<Submission>)| {
+        let mut jobs = workload(1, 5, 4);
+        change(&mut jobs);
+        let setup = Simulation::new(Config::new(Algorithm::Measy, 4), 1);
+        let mut rules = Rules { algorithm: Some(Algorithm::Measy), ..Rules::default() };
+        let error = simulate(jobs.into_iter().map(Ok), &setup, &mut rules).expect_err("refused");
+        error.to_string()
+    };
+    let large = refused(|jobs| jobs[3].processes = 5);
+    assert!(large.contains("job 3") && large.contains("wants 5 processors"), "{large}");
+    let none = refused(|jobs| jobs[2].processes = 0);
+    assert!(none.contains("job 2") && none.contains("no processor"), "{none}");
+    let unsorted = refused(|jobs| jobs[4].submitted = Time::ZERO);
+    assert!(unsorted.contains("job 4") && unsorted.contains("sort the trace"), "{unsorted}");
+}

@@ -1,0 +1,143 @@
+//! Who sits where, as the scheduler knows it, and where a job is best put.
+
+use dormouse_units::{Cpus, Ppm, TaskId, Usage};
+
+/// A process in a VM.
+#[derive(Clone, Copy, Debug)]
+struct Seat {
+    job: TaskId,
+    usage: Ppm,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Processor {
+    foreground: Option<Seat>,
+    background: Option<Seat>,
+}
+
+/// All processors with both their VMs.
+#[derive(Clone, Debug)]
+pub(crate) struct Processors {
+    all: Vec<Processor>,
+    /// One bit a processor: its foreground is idle.
+    idle: Vec<u64>,
+    idle_count: u32,
+}
+
+impl Processors {
+    pub(crate) fn new(count: u32) -> Self {
+        let mut all_idle = Self {
+            all: vec![Processor::default(); count as usize],
+            idle: vec![0; (count as usize).div_ceil(64)],
+            idle_count: count,
+        };
+        for p in 0..count {
+            all_idle.idle[p as usize / 64] |= 1 << (p % 64);
+        }
+        all_idle
+    }
+
+    /// Processors whose foreground VM is idle.
+    pub(crate) fn idle_foregrounds(&self) -> u32 {
+        self.idle_count
+    }
+
+    /// Numbers of the processors whose foreground VM is idle, in order.
+    fn each_idle(&self) -> impl Iterator<Item = u32> {
+        self.idle.iter().zip((0_u32..).step_by(64)).flat_map(|(&word, base)| {
+            let mut left = word;
+            std::iter::from_fn(move || {
+                let bit = (left != 0).then(|| left.trailing_zeros())?;
+                left &= left - 1;
+                Some(base + bit)
+            })
+        })
+    }
+
+    /// Idle foregrounds for `count` processes, least used background first (Dispatch in
+    /// Algorithm 2), none of those with a background process of `avoid`; `None` if there
+    /// are not enough.
+    pub(crate) fn choose_foreground(&self, count: u32, avoid: Option<TaskId>) -> Option<Cpus> {
+        let count = count as usize;
+        let mut chosen = Vec::with_capacity(count);
+        let mut shared = Vec::new();
+        for p in self.each_idle() {
+            match self.all[p as usize].background {
+                None => chosen.push(p),
+                Some(seat) if Some(seat.job) == avoid => {}
+                Some(seat) => shared.push((seat.usage, p)),
+            }
+            if chosen.len() == count {
+                return Some(chosen.into());
+            }
+        }
+        let missing = count - chosen.len();
+        if shared.len() < missing {
+            return None;
+        }
+        shared.sort_unstable();
+        chosen.extend(shared[..missing].iter().map(|&(_, p)| p));
+        Some(chosen.into())
+    }
+
+    /// Background VMs that are idle and of use, least used foreground first.
+    pub(crate) fn background_room(&self, usable_below: Ppm, usable_idle: bool) -> Vec<u32> {
+        let mut room: Vec<_> = self
+            .all
+            .iter()
+            .zip(0_u32..)
+            .filter(|(p, _)| p.background.is_none() && (usable_idle || p.foreground.is_some()))
+            .map(|(p, n)| (p.foreground.map_or(Ppm::ZERO, |seat| seat.usage), n))
+            .filter(|(usage, _)| *usage < usable_below)
+            .collect();
+        room.sort_unstable();
+        room.into_iter().map(|(_, n)| n).collect()
+    }
+
+    pub(crate) fn sit_foreground(&mut self, job: TaskId, usage: &Usage, on: &[u32]) {
+        for (n, &p) in on.iter().enumerate() {
+            self.all[p as usize].foreground = Some(Seat { job, usage: usage.of(n) });
+            self.idle[p as usize / 64] &= !(1 << (p % 64));
+        }
+        self.idle_count -= len(on);
+    }
+
+    pub(crate) fn leave_foreground(&mut self, on: &[u32]) {
+        for &p in on {
+            self.all[p as usize].foreground = None;
+            self.idle[p as usize / 64] |= 1 << (p % 64);
+        }
+        self.idle_count += len(on);
+    }
+
+    pub(crate) fn sit_background(&mut self, job: TaskId, usage: &Usage, on: &[u32]) {
+        for (n, &p) in on.iter().enumerate() {
+            self.all[p as usize].background = Some(Seat { job, usage: usage.of(n) });
+        }
+    }
+
+    pub(crate) fn leave_background(&mut self, on: &[u32]) {
+        for &p in on {
+            self.all[p as usize].background = None;
+        }
+    }
+
+    /// Whether the foreground VMs of all these processors are idle.
+    pub(crate) fn are_idle(&self, on: &[u32]) -> bool {
+        on.iter().all(|&p| self.all[p as usize].foreground.is_none())
+    }
+
+    /// How many of these have an idle foreground.
+    pub(crate) fn idle_among(&self, on: &[u32]) -> u32 {
+        len(on) - self.foreground_jobs(on).count() as u32
+    }
+
+    /// The jobs in the foreground of these processors, one entry a processor.
+    pub(crate) fn foreground_jobs(&self, on: &[u32]) -> impl Iterator<Item = TaskId> {
+        on.iter().filter_map(|&p| self.all[p as usize].foreground.map(|seat| seat.job))
+    }
+}
+
+fn len(on: &[u32]) -> u32 {
+    u32::try_from(on.len()).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,275 @@
+//! What a scheduler hears and what it can ask for.
+
+use dormouse_cloud::Market;
+use dormouse_units::{Cpus, Credits, Mode, Ppm, Seats, TaskId, Time, TypeName, VmId};
+use serde::{Deserialize, Serialize};
+
+use crate::batch::Job;
+
+/// Why a task is started where it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StartReason {
+    /// The primary plan has it there.
+    Planned,
+    /// Its VM was taken away (Burst-HADS, Algorithm 4).
+    Migrated,
+    /// An idle VM took it over (Burst-HADS, Algorithm 5).
+    Stolen,
+    /// The attempt before failed.
+    Retried,
+    /// All parallel jobs submitted before it have the foreground.
+    FirstInLine,
+    /// It is expected to end before the reservation of the head of the queue begins (EASY).
+    EndsBeforeShadow {
+        /// The job that has the reservation.
+        head: TaskId,
+        /// When the reservation begins.
+        shadow: Time,
+    },
+    /// The head of the queue does not need these processors when its reservation begins (EASY).
+    OnExtra {
+        /// The job that has the reservation.
+        head: TaskId,
+        /// When the reservation begins.
+        shadow: Time,
+        /// Extra processors left before this job took its own.
+        extra: u32,
+    },
+    /// The shortest waiting job for which the background has room (MEASY, 2.2.1).
+    ShortestWaiting,
+}
+
+/// How a job comes from the background to the foreground (MEASY, sections 2.2 and 2.3).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Promotion {
+    /// The tiers of its vCPUs swap their priorities; nothing restarts.
+    Swap,
+    /// It is killed and starts again in the foreground of these vCPUs.
+    Kill {
+        /// One vCPU a process, in order of falling CPU usage.
+        on: Cpus,
+    },
+    /// It goes on in the foreground of these vCPUs.
+    Migrate {
+        /// One vCPU a process, in order of falling CPU usage.
+        on: Cpus,
+    },
+}
+
+/// What happened, as the scheduler hears it: one at a time, in one order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "notice", rename_all = "kebab-case")]
+pub enum Notice {
+    /// The experiment begins: the time to plan and launch.
+    Begin,
+    /// A parallel job was submitted.
+    Submitted {
+        /// What its user says of it.
+        #[serde(flatten)]
+        job: Job,
+    },
+    /// A launched VM has booted.
+    VmReady {
+        /// The VM.
+        vm: VmId,
+    },
+    /// A launch was refused.
+    LaunchRefused {
+        /// The VM.
+        vm: VmId,
+        /// Why.
+        why: String,
+    },
+    /// A spot VM is told to hibernate and takes no more work. All that are hit at one instant are
+    /// heard of before the first of them is frozen.
+    VmHibernating {
+        /// The VM that is about to be frozen.
+        vm: VmId,
+    },
+    /// A spot VM is frozen, its running tasks with it.
+    VmHibernated {
+        /// The VM.
+        vm: VmId,
+    },
+    /// A hibernated VM runs again, and so do the tasks frozen on it that weren't stopped.
+    VmResumed {
+        /// The VM.
+        vm: VmId,
+    },
+    /// A spot VM will be killed.
+    VmPreempting {
+        /// The VM.
+        vm: VmId,
+        /// When.
+        at: Time,
+    },
+    /// A VM is gone for good though nobody asked: preempted, or its host lost.
+    VmLost {
+        /// The VM.
+        vm: VmId,
+    },
+    /// A started task runs, from `done` of its work.
+    TaskStarted {
+        /// The task.
+        task: TaskId,
+        /// The VM it is on.
+        vm: VmId,
+        /// How much of its work a checkpoint had kept.
+        done: Ppm,
+        /// When it was sent there: its time is counted from then.
+        since: Time,
+    },
+    /// A task has done all its work, verified.
+    TaskFinished {
+        /// The task.
+        task: TaskId,
+        /// The VM it is on.
+        vm: VmId,
+    },
+    /// An attempt came to nothing; what its last checkpoint kept is kept.
+    TaskFailed {
+        /// The task.
+        task: TaskId,
+        /// The VM it is on.
+        vm: VmId,
+        /// Why.
+        why: String,
+    },
+    /// A task was stopped as asked; `done` of its work is kept.
+    TaskStopped {
+        /// The task.
+        task: TaskId,
+        /// The VM it is on.
+        vm: VmId,
+        /// How much of its work a checkpoint keeps.
+        done: Ppm,
+    },
+    /// A checkpoint of a running task is complete: `done` of its work is kept from now on.
+    Checkpointed {
+        /// The task.
+        task: TaskId,
+        /// The VM it is on.
+        vm: VmId,
+        /// How much of its work it keeps.
+        done: Ppm,
+    },
+    /// A burstable VM's balance, whenever its use changed.
+    Credits {
+        /// The VM.
+        vm: VmId,
+        /// Its balance now.
+        balance: Credits,
+    },
+    /// A wake-up that was asked for.
+    Wake {
+        /// What it was asked for with.
+        token: u64,
+    },
+}
+
+/// What a scheduler wants done.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "decision", rename_all = "kebab-case")]
+pub enum Decision {
+    /// Ask the provider for a VM, under an id never used before.
+    Launch {
+        /// Its id.
+        vm: VmId,
+        /// Its type.
+        kind: TypeName,
+        /// How it is bought.
+        market: Market,
+    },
+    /// Give a VM back. Tasks still on it are lost.
+    Terminate {
+        /// The VM.
+        vm: VmId,
+    },
+    /// Run a task on free seats of a ready VM now, from its last complete checkpoint if it
+    /// has one. A former attempt still running or frozen elsewhere must be stopped before.
+    Start {
+        /// The task.
+        task: TaskId,
+        /// Where: a seat for each of its processes.
+        #[serde(flatten)]
+        on: Seats,
+        /// How, on a burstable VM.
+        mode: Mode,
+        /// Why there.
+        reason: StartReason,
+    },
+    /// Stop a running or frozen attempt.
+    Stop {
+        /// The task.
+        task: TaskId,
+        /// The VM it is on.
+        vm: VmId,
+        /// Checkpoint it first, so that it can go on elsewhere (running VMs only).
+        keep: bool,
+    },
+    /// Bring a parallel job from the background to the foreground of its VM.
+    Promote {
+        /// The job.
+        task: TaskId,
+        /// The VM that it is on.
+        vm: VmId,
+        /// How it gets there.
+        by: Promotion,
+        /// Why now.
+        reason: StartReason,
+    },
+    /// Run a running task in another mode from now on.
+    SetMode {
+        /// The task.
+        task: TaskId,
+        /// The VM it is on.
+        vm: VmId,
+        /// How.
+        mode: Mode,
+    },
+    /// Be told at this time.
+    Wake {
+        /// When: after now, or it is refused.
+        at: Time,
+        /// What to be told with it.
+        token: u64,
+    },
+}
+
+impl Decision {
+    /// The task it is about, if it is about one.
+    #[must_use]
+    pub const fn task(&self) -> Option<TaskId> {
+        match self {
+            Self::Start { task, .. }
+            | Self::Stop { task, .. }
+            | Self::Promote { task, .. }
+            | Self::SetMode { task, .. } => Some(*task),
+            Self::Launch { .. } | Self::Terminate { .. } | Self::Wake { .. } => None,
+        }
+    }
+}
+
+/// How much of an instant a policy hears of at once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Hearing {
+    /// One thing after the other: what it decides is carried out before it hears of the next.
+    #[default]
+    Each,
+    /// All that happens at an instant, once nothing more of it is to come. It hears only of
+    /// submissions, VMs that come and go, and tasks that end: of what it can decide anything on.
+    Instants,
+}
+
+/// A scheduling policy. Same notices at the same times, same decisions: always.
+pub trait Policy: std::fmt::Debug + Send {
+    /// How much it hears of at once.
+    fn hearing(&self) -> Hearing {
+        Hearing::Each
+    }
+
+    /// Something happened; what is wanted is pushed to `out` and carried out in that order.
+    fn handle(&mut self, now: Time, heard: &[Notice], out: &mut Vec<Decision>);
+}

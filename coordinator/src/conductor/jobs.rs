@@ -1,0 +1,66 @@
+//! What a conductor does only for parallel jobs: submitting them, and ending instants.
+
+use std::sync::Arc;
+
+use dormouse_engine::{Command, Effect, Event, Step};
+use dormouse_units::Time;
+
+use super::ConductorState;
+
+impl ConductorState {
+    /// When the next job is submitted, or it is to be said that all were.
+    pub(super) fn next_submission(&self) -> Option<Time> {
+        if !self.begun || self.run.over().is_some() || self.run.all_submitted() {
+            return None;
+        }
+        let last = self.submissions.last().map_or(Time::ZERO, |job| job.submitted);
+        Some(self.submissions.get(self.submitted()).map_or(last, |job| job.submitted))
+    }
+
+    /// How many jobs were.
+    fn submitted(&self) -> usize {
+        (self.run.next_task().get() as usize).saturating_sub(self.run.setup().bag.tasks.len())
+    }
+
+    /// Submits the next job, or says that all were submitted.
+    pub(super) fn submit(&mut self, at: Time) {
+        let task = self.run.next_task();
+        let event = match self.submissions.get(self.submitted()) {
+            Some(job) => Event::Submitted { task, job: Arc::new(job.clone()) },
+            None => Event::AllSubmitted,
+        };
+        self.feed(at, event);
+    }
+
+    /// The instant that is over: nothing of it is left that has to be heard of by `until`.
+    pub(super) fn instant_over(&self, until: Time) -> Option<Time> {
+        let instant = self.run.instant().filter(|at| *at <= until)?;
+        let rest = [self.inbox.first_due(), self.next_submission(), self.run.next_wakeup()];
+        rest.into_iter().flatten().all(|at| at > instant).then_some(instant)
+    }
+
+    /// Whether the clock stands until the machine for parallel jobs is there, which takes no
+    /// emulated time.
+    pub(super) fn waits_for_machine(&self) -> bool {
+        let setup = self.run.setup();
+        setup.jobs.is_some() && setup.catalogue.boot == dormouse_units::Span::ZERO
+    }
+
+    /// Starts a clock that stands until the first machine is there.
+    pub(super) fn start_clock(&mut self, step: &Step) {
+        let ready = |effect: &Effect| matches!(effect, Effect::VmReady { .. });
+        if !self.clock.is_running() && step.effects.iter().any(ready) {
+            self.clock.run();
+        }
+    }
+
+    /// Remembers what the reports of a command are to be heard of with.
+    pub(super) fn told(&mut self, command: &Command) {
+        // Nobody waits until a job has been killed.
+        let is_kill = matches!(command, Command::StopTask { vm, .. }
+            if self.loads.two_tier.contains(vm));
+        if !is_kill {
+            self.inbox.decided(command, self.last);
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! Live runs of parallel jobs, with workers that only say what they are told to say.
+#![cfg(test)]
+#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+
+mod common;
+
+use std::path::Path;
+use std::time::Duration;
+
+use common::{FakeWorker, PATIENCE, Said, Under, live as bag};
+use dormouse_coordinator::admission::Demand;
+use dormouse_coordinator::{LiveRun, Speedup, replay};
+use dormouse_engine::{Event, Run, Setup};
+use dormouse_policies::batch::{Algorithm, BatchScheduler, Config, Submission, UsageInformation};
+use dormouse_proto::v1;
+use dormouse_units::{Ppm, Span, Time, Usage};
+use v1::{command::Command as C, report::Report as R};
+
+/// Processors of the machine.
+const MACHINE: u32 = 4;
+
+fn submissions(n: u64) -> Vec<Submission> {
+    (1..=n)
+        .map(|number| Submission {
+            number,
+            submitted: Time::from_secs(10 * number),
+            processes: 1 + number as u32 % 3,
+            runtime: Span::from_secs(50),
+            estimate: Span::from_secs(60),
+            usage: Usage::Uniform(Ppm::new(500_000)),
+        })
+        .collect()
+}
+
+fn setup() -> Setup {
+    Setup::of_jobs(MACHINE, UsageInformation::Exact, 1)
+}
+
+fn policy(algorithm: Algorithm) -> Box<BatchScheduler> {
+    let kind = setup().jobs.unwrap().machine;
+    Box::new(BatchScheduler::new(Config::new(algorithm, MACHINE), kind))
+}
+
+fn live(algorithm: Algorithm, submissions: Vec<Submission>, out: &Path) -> LiveRun {
+    LiveRun {
+        setup: setup(),
+        policy: policy(algorithm),
+        submissions,
+        demand: Demand { vms: vec![MACHINE], kinds: [setup().jobs.unwrap().machine].into() },
+        programs: Vec::new(),
+        noop: false,
+        speedup: Speedup::from_f64(1_000.0).unwrap(),
+        lost_after: Duration::from_millis(300),
+        ..bag(0, 1, out)
+    }
+}
+
+/// The log of a run of this algorithm comes out again; how many decisions are in it.
+fn comes_out_again(algorithm: Algorithm, log: &Path) -> usize {
+    let report = replay(log, |_| Ok(Run::new(setup(), policy(algorithm)))).unwrap();
+    assert_eq!((report.difference, report.torn), (None, false), "{algorithm}");
+    let steps: Vec<dormouse_engine::Step> = std::fs::read_to_string(log)
+        .unwrap()
+        .lines()
+        .skip(1)
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert!(steps.is_sorted_by_key(|step| step.at), "{algorithm}");
+    let over = steps.iter().filter(|step| step.event == Event::InstantOver);
+    over.map(|step| step.decisions.len()).sum()
+}
+
+#[tokio::test]
+async fn every_decision_is_on_record_and_comes_out_again() {
+    for algorithm in Algorithm::ALL {
+        let folder = tempfile::tempdir().unwrap();
+        let under = Under::start(live(algorithm, submissions(12), folder.path())).await;
+        let mut worker = FakeWorker::new("w", 1, &under.at);
+        worker.join().await;
+        let end = worker.obey().await;
+        assert!(matches!(end, Said::Goodbye(v1::Goodbye { over: true, .. })), "{end:?}");
+        let done = under.outcome().await.unwrap();
+        let (finished, rejected) = (done.run.tasks().finished(), done.run.counts().rejected);
+        assert_eq!((finished, rejected, done.facts.jobs.verified), (12, 0, 12), "{algorithm}");
+        let decided = comes_out_again(algorithm, &done.log);
+        assert!(decided > 12, "{algorithm}: {decided} decisions");
+    }
+}
+
+/// Makes the machine; the first job on it.
+async fn first_job(worker: &mut FakeWorker) -> v1::JobRef {
+    // It may be a while until a machine is made: until the worker that had it is lost.
+    let commands = loop {
+        match worker.hear_message().await {
+            Some(Said::Commands(commands)) => break commands,
+            None => worker.beat().await,
+            other => panic!("expected commands, got {other:?}"),
+        }
+    };
+    let [C::CreateMachine(machine)] = commands[..] else { panic!("{commands:?}") };
+    assert_eq!(machine.processors, MACHINE);
+    worker.report(R::VmCreated(v1::VmRef { vm: machine.vm })).await;
+    let mut commands = worker.take(1).await.into_iter();
+    let Some(C::StartJob(start)) = commands.next() else { panic!("no job is started first") };
+    // All others end at once.
+    commands.for_each(|other| worker.carry_out(other));
+    worker.flush().await;
+    start.job.unwrap()
+}
+
+#[tokio::test]
+async fn a_lost_machine_is_made_again_on_another_worker() {
+    let folder = tempfile::tempdir().unwrap();
+    let under = Under::start(live(Algorithm::Measy, submissions(3), folder.path())).await;
+    let mut worker = FakeWorker::new("first", 1, &under.at);
+    worker.join().await;
+    let before = first_job(&mut worker).await;
+    worker.disconnect();
+    let mut second = FakeWorker::new("second", 2, &under.at);
+    second.join().await;
+    let again = tokio::time::timeout(PATIENCE, first_job(&mut second)).await.unwrap();
+    assert_eq!((again.job, again.attempt), (before.job, before.attempt + 1));
+    let (job, verified) = (Some(again), true);
+    second.report(R::JobFinished(v1::JobFinished { job, verified, ..Default::default() })).await;
+    let end = second.obey().await;
+    assert!(matches!(end, Said::Goodbye(v1::Goodbye { over: true, .. })), "{end:?}");
+    let done = under.outcome().await.unwrap();
+    assert_eq!((done.run.tasks().finished(), done.run.counts().hosts_lost), (3, 1));
+    comes_out_again(Algorithm::Measy, &done.log);
+}
+
+#[tokio::test]
+async fn a_job_that_fails_or_answers_wrongly_is_started_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let under = Under::start(live(Algorithm::Easy, submissions(3), folder.path())).await;
+    let mut worker = FakeWorker::new("w", 1, &under.at);
+    worker.join().await;
+    let first = first_job(&mut worker).await;
+    let why = "it fell over".to_owned();
+    worker.report(R::JobFailed(v1::JobFailed { job: Some(first), why })).await;
+    let second = started_again(&mut worker, first).await;
+    let (job, verified) = (Some(second), false);
+    worker.report(R::JobFinished(v1::JobFinished { job, verified, ..Default::default() })).await;
+    let third = started_again(&mut worker, second).await;
+    worker.carry_out(C::StartJob(v1::StartJob { job: Some(third), ..Default::default() }));
+    assert!(matches!(worker.obey().await, Said::Goodbye(v1::Goodbye { over: true, .. })));
+    let done = under.outcome().await.unwrap();
+    assert_eq!((done.run.tasks().finished(), done.run.counts().attempts_failed), (3, 2));
+    assert_eq!(done.facts.jobs.wrong.len(), 1);
+}
+
+/// The next start of this job; others that are started meanwhile end at once.
+async fn started_again(worker: &mut FakeWorker, before: v1::JobRef) -> v1::JobRef {
+    let mut found = None;
+    while found.is_none() {
+        for command in worker.take(1).await {
+            match command {
+                C::StartJob(v1::StartJob { job: Some(job), .. }) if job.job == before.job => {
+                    found = Some(job);
+                }
+                other => worker.carry_out(other),
+            }
+        }
+        worker.flush().await;
+    }
+    let found = found.unwrap();
+    assert_eq!(found.attempt, before.attempt + 1);
+    found
+}
+
+#[tokio::test]
+async fn a_run_that_was_stopped_goes_on_with_the_jobs_that_are_left() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = live(Algorithm::Keasy, submissions(9), folder.path());
+    let pause = first.pause.clone();
+    let under = Under::start(first).await;
+    let address = under.at.address;
+    let mut worker = FakeWorker::new("w", 1, &under.at);
+    let before = worker.join().await;
+    let job = first_job(&mut worker).await;
+    pause.cancel();
+    let stopped = under.outcome().await.unwrap_err();
+    assert!(stopped.to_string().contains("paused"), "{stopped}");
+    worker.disconnect();
+    // Its last report comes when it is back.
+    let (job, verified) = (Some(job), true);
+    worker.make(R::JobFinished(v1::JobFinished { job, verified, ..Default::default() }));
+    let mut again = live(Algorithm::Keasy, submissions(9), folder.path());
+    (again.listen, again.resume, again.lost_after) = (address, true, PATIENCE);
+    let under = Under::start(again).await;
+    worker.connect().await.unwrap();
+    assert_eq!(worker.welcome().await.run, before.run);
+    assert!(matches!(worker.obey().await, Said::Goodbye(v1::Goodbye { over: true, .. })));
+    let done = under.outcome().await.unwrap();
+    assert_eq!((done.run.tasks().finished(), done.run.counts().hosts_lost), (9, 0));
+    assert_eq!(done.facts.outages.len(), 1);
+    comes_out_again(Algorithm::Keasy, &done.log);
+}
+
+#[tokio::test]
+async fn a_machine_without_criu_is_refused_where_jobs_migrate() {
+    let folder = tempfile::tempdir().unwrap();
+    let live = live(Algorithm::Measy, submissions(1), folder.path());
+    let under = Under::start(LiveRun { needs_criu: true, ..live }).await;
+    let mut worker = FakeWorker::new("w", 1, &under.at);
+    let no = worker.connect().await.unwrap_err();
+    assert!(no.message().contains("worker w has no CRIU"), "{no}");
+    under.cancel.cancel();
+    under.outcome().await.unwrap();
+}
+
+#[tokio::test]
+async fn particulars_that_cannot_be_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let refused = async |change: fn(&mut LiveRun), word: &str| {
+        let mut live = live(Algorithm::Easy, submissions(3), folder.path());
+        change(&mut live);
+        let error = live.bind().await.unwrap_err().to_string();
+        assert!(error.contains(word), "{error}");
+    };
+    refused(|live| live.submissions[1].processes = 5, "job 2 can't be run").await;
+    refused(|live| live.submissions.reverse(), "order of submission").await;
+    refused(|live| live.reserve = Ppm::ONE, "below 1").await;
+    refused(|live| live.setup.jobs = None, "no machine for them").await;
+}

@@ -1,0 +1,65 @@
+//! Where on a VM a task sits, and how it runs there.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::VmId;
+
+/// How a task runs on a burstable VM; elsewhere always `Burst`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// A whole vCPU, at the cost of credits.
+    #[default]
+    Burst,
+    /// The baseline share of a vCPU, while credits are earned.
+    Baseline,
+}
+
+/// Which of a vCPU's two slots (two-tier VMs, MEASY section 2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Tier {
+    /// Highest CPU priority.
+    #[default]
+    Foreground,
+    /// Gets the cycles that the foreground leaves.
+    Background,
+}
+
+impl Tier {
+    /// Whether it is the foreground.
+    #[must_use]
+    pub const fn is_foreground(&self) -> bool {
+        matches!(self, Self::Foreground)
+    }
+}
+
+/// The vCPU of each process of a task, in the order of its processes; cheap to clone.
+pub type Cpus = Arc<[u32]>;
+
+/// The seats of a task: one slot of one tier on a vCPU of a VM for each of its processes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seats {
+    /// The VM that has them.
+    pub vm: VmId,
+    /// Their tier.
+    #[serde(default, skip_serializing_if = "Tier::is_foreground")]
+    pub tier: Tier,
+    /// Their vCPUs. Empty in a decision about a task of one process: the first that is free.
+    #[serde(default, skip_serializing_if = "none")]
+    pub cpus: Cpus,
+}
+
+impl Seats {
+    /// A seat for one process on the first free vCPU of a VM, in the foreground.
+    #[must_use]
+    pub fn first_free(vm: VmId) -> Self {
+        Self { vm, tier: Tier::Foreground, cpus: Cpus::default() }
+    }
+}
+
+fn none(cpus: &Cpus) -> bool {
+    cpus.is_empty()
+}

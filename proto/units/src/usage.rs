@@ -1,0 +1,39 @@
+//! What of a processor the processes of a parallel job use.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Ppm;
+
+/// CPU usage of the processes of a job on a processor of their own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Usage {
+    /// Every process uses this much.
+    Uniform(Ppm),
+    /// One entry a process, highest first.
+    Each(Arc<[Ppm]>),
+}
+
+impl Usage {
+    /// Every process uses a whole processor.
+    pub const FULL: Self = Self::Uniform(Ppm::ONE);
+
+    /// What each process uses, in any order: processes have no names, so they are put in
+    /// the order in which the matching wants them, highest first.
+    #[must_use]
+    pub fn each(mut of: Vec<Ppm>) -> Self {
+        of.sort_unstable_by(|a, b| b.cmp(a));
+        Self::Each(of.into())
+    }
+
+    /// Usage of process `n`; a whole processor where nothing is known of it.
+    #[must_use]
+    pub fn of(&self, n: usize) -> Ppm {
+        match self {
+            Self::Uniform(usage) => *usage,
+            Self::Each(each) => each.get(n).copied().unwrap_or(Ppm::ONE),
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! Steps of runs of parallel jobs, for tests.
+
+use dormouse_engine::{Event, Step};
+use dormouse_policies::{Decision, Notice, StartReason};
+use dormouse_units::{Mode, Seats, TaskId, Tier, Time, VmId};
+
+/// What the scheduler heard and decided at an instant, in seconds.
+pub(super) fn instant(at: u64, notices: Vec<Notice>, decisions: Vec<Decision>) -> Step {
+    let (at, event) = (Time::from_secs(at), Event::InstantOver);
+    Step { seq: 0, at, event, notices, decisions, effects: Vec::new() }
+}
+
+/// A job is started on these processors.
+pub(super) fn start(job: u32, tier: Tier, on: &[u32]) -> Decision {
+    let on = Seats { vm: VmId::new(0), tier, cpus: on.into() };
+    let (task, mode, reason) = (TaskId::new(job), Mode::Burst, StartReason::FirstInLine);
+    Decision::Start { task, on, mode, reason }
+}

@@ -1,0 +1,124 @@
+//! What the paper measured of two VMs on one processor, as distributions.
+
+use dormouse_units::{Ppm, Stream};
+use serde::{Deserialize, Serialize};
+
+/// How a foreground and a background VM share a processor (sections 2.1 and 3.2). Loss
+/// and utilisation are drawn once a placement of a job, as the paper measured whole jobs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Sharing {
+    /// Loss of a foreground job with a neighbour: uniform between these.
+    pub loss: (f64, f64),
+    /// Part of the idle cycles that a one-process background job makes use of: uniform
+    /// between these.
+    pub single: (f64, f64),
+    /// The same for a job of several processes: a normal distribution's mean and
+    /// deviation. The paper's figures are lost in its text; these are recalled.
+    pub several_normal: (f64, f64),
+    /// The range that it is cut to, by drawing again.
+    pub several_within: (f64, f64),
+    /// Draw a utilisation for each process instead of one for the job: the job then
+    /// advances with the least of them, which falls with its size.
+    pub each_process: bool,
+}
+
+impl Default for Sharing {
+    fn default() -> Self {
+        Self {
+            loss: (0.005, 0.04),
+            single: (0.80, 0.92),
+            several_normal: (0.43, 0.14),
+            several_within: (0.198, 0.766),
+            each_process: false,
+        }
+    }
+}
+
+impl Sharing {
+    /// No loss, and a background that gets every idle cycle: for cases made by hand.
+    pub const PERFECT: Self = Self {
+        loss: (0.0, 0.0),
+        single: (1.0, 1.0),
+        several_normal: (1.0, 0.0),
+        several_within: (1.0, 1.0),
+        each_process: false,
+    };
+
+    /// Loss of a foreground job while it has a neighbour.
+    pub(crate) fn draw_loss(&self, stream: &mut Stream) -> Ppm {
+        ppm(between(stream, self.loss))
+    }
+
+    /// Utilisation of idle cycles by the processes of a background job of this many: one
+    /// for all of them, or one each.
+    pub(crate) fn draw_utilisations(&self, processes: usize, stream: &mut Stream) -> Vec<Ppm> {
+        let draws = if self.each_process { processes } else { 1 };
+        (0..draws).map(|_| self.draw_utilisation(processes, stream)).collect()
+    }
+
+    fn draw_utilisation(&self, processes: usize, stream: &mut Stream) -> Ppm {
+        if processes == 1 {
+            return ppm(between(stream, self.single));
+        }
+        let (mean, deviation) = self.several_normal;
+        let (low, high) = self.several_within;
+        for _ in 0..100 {
+            let x = mean + deviation * normal(stream);
+            if (low..=high).contains(&x) {
+                return ppm(x);
+            }
+        }
+        // A distribution that all but misses its range: the nearest the range allows.
+        ppm(mean.clamp(low.min(high), high))
+    }
+}
+
+fn between(stream: &mut Stream, (low, high): (f64, f64)) -> f64 {
+    low + (high - low) * stream.unit()
+}
+
+/// A standard normal draw (Box and Muller 1958).
+fn normal(stream: &mut Stream) -> f64 {
+    let radius = libm::sqrt(-2.0 * libm::log(1.0 - stream.unit()));
+    radius * libm::cos(std::f64::consts::TAU * stream.unit())
+}
+
+fn ppm(x: f64) -> Ppm {
+    Ppm::from_f64(x.clamp(0.0, 1.0)).unwrap_or(Ppm::ONE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn draws_stay_in_their_ranges_and_reach_their_means() {
+        let sharing = Sharing::default();
+        let mut stream = Stream::new(3, "test", 0);
+        let (mut losses, mut single, mut several) = (0.0, 0.0, 0.0);
+        for _ in 0..20_000 {
+            let loss = sharing.draw_loss(&mut stream).as_f64();
+            let one = sharing.draw_utilisation(1, &mut stream).as_f64();
+            let many = sharing.draw_utilisation(8, &mut stream).as_f64();
+            assert!((0.005..=0.04).contains(&loss) && (0.80..=0.92).contains(&one));
+            assert!((0.198..=0.766).contains(&many));
+            losses += loss;
+            single += one;
+            several += many;
+        }
+        assert!((losses / 20_000.0 - 0.0225).abs() < 2e-4);
+        assert!((single / 20_000.0 - 0.86).abs() < 2e-3);
+        // Cut at -1.66 and +2.4 deviations: .4401 by the truncated normal's formula.
+        assert!((several / 20_000.0 - 0.4401).abs() < 3e-3, "{}", several / 20_000.0);
+    }
+
+    #[test]
+    fn one_draw_a_job_or_one_a_process() {
+        let mut stream = Stream::new(3, "test", 0);
+        let each = Sharing { each_process: true, ..Sharing::default() };
+        assert_eq!(Sharing::default().draw_utilisations(8, &mut stream).len(), 1);
+        let draws = each.draw_utilisations(8, &mut stream);
+        assert!(draws.len() == 8 && draws.windows(2).any(|pair| pair[0] != pair[1]));
+    }
+}
