@@ -30,6 +30,7 @@ pub(crate) enum Refused {
 
 /// What a task takes on a type.
 struct Needs {
+    is_job: bool,
     processes: usize,
     memory: Bytes,
     runtime: Span,
@@ -95,8 +96,8 @@ impl Run {
         // The provider has just granted it, so the type is there.
         let Some(offer) = self.setup.catalogue.get(kind) else { return };
         self.counts.vms_launched += 1;
-        let seating = Seating::new(offer.vcpus);
-        self.vms.insert(vm, VmRecord { seating, ..VmRecord::default() });
+        let (seating, two_tier) = (Seating::new(offer.vcpus), self.setup.is_two_tier(kind));
+        self.vms.insert(vm, VmRecord { seating, two_tier, ..VmRecord::default() });
         self.timers.set(launched.ready_at, Timer::Boot(vm));
         self.effects.push(Effect::VmLaunched {
             vm,
@@ -113,7 +114,7 @@ impl Run {
             vcpus: offer.vcpus,
             memory: offer.memory,
             burstable: offer.burstable,
-            two_tier: self.setup.is_two_tier(kind),
+            two_tier,
         });
     }
 
@@ -157,8 +158,12 @@ impl Run {
             return Err(Wrong(format!("{task} is not waiting: {:?}", record.state)));
         }
         let needs = self.needs(task, record.job.as_deref(), &kind)?;
-        let seats = self.seats(task, on, &needs, &kind)?;
-        let (room, burstable) = self.room(vm, &kind)?;
+        let seats = self.seats(task, on, &needs)?;
+        let (room, burstable) = match record.job {
+            // Parallel jobs have no memory of their own, and their machines no credits.
+            Some(_) => (Bytes::ZERO, None),
+            None => self.room(vm, &kind)?,
+        };
         if needs.memory > room {
             return Err(Wrong(format!("{task} needs {}, {vm} has {room} free", needs.memory)));
         }
@@ -208,29 +213,25 @@ impl Run {
     ) -> Result<Needs, Refused> {
         if let Some(job) = job {
             let Submission { processes, runtime, .. } = *job;
-            return Ok(Needs { processes: processes as usize, memory: Bytes::ZERO, runtime });
+            let (is_job, processes) = (true, processes as usize);
+            return Ok(Needs { is_job, processes, memory: Bytes::ZERO, runtime });
         }
         let spec = self.setup.bag.tasks.get(task.get() as usize);
         let spec = spec.ok_or_else(|| Wrong(format!("there is no {task}")))?;
         let no_runtime = || Wrong(format!("{task} has no run time on {kind}"));
         let runtime = *spec.runtime.get(kind).ok_or_else(no_runtime)?;
-        Ok(Needs { processes: 1, memory: spec.memory, runtime })
+        Ok(Needs { is_job: false, processes: 1, memory: spec.memory, runtime })
     }
 
     /// The seats that a decision names, if they are free.
-    fn seats(
-        &self,
-        task: TaskId,
-        on: &Seats,
-        needs: &Needs,
-        kind: &TypeName,
-    ) -> Result<Seats, Refused> {
+    fn seats(&self, task: TaskId, on: &Seats, needs: &Needs) -> Result<Seats, Refused> {
         let Seats { vm, tier, ref cpus } = *on;
-        let Some(seating) = self.vms.get(&vm).map(|record| &record.seating) else {
+        let Some(VmRecord { seating, two_tier, .. }) = self.vms.get(&vm) else {
             return Err(Wrong(format!("there is no {vm}")));
         };
-        if tier == Tier::Background && !self.setup.is_two_tier(kind) {
-            return Err(Wrong(format!("{vm} has no background for {task}")));
+        if needs.is_job != *two_tier {
+            let whose = if *two_tier { "parallel jobs" } else { "tasks of a bag" };
+            return Err(Wrong(format!("{vm} is for {whose}, and {task} is none")));
         }
         let cpus = match cpus.is_empty() && needs.processes == 1 {
             true => seating
@@ -304,12 +305,9 @@ impl Run {
             .get(kind)
             .ok_or_else(|| Wrong(format!("there is no type {kind}")))?;
         let mut taken = Bytes::ZERO;
-        // Parallel jobs have no memory of their own.
-        if !self.setup.is_two_tier(kind) {
-            for task in self.vms.get(&vm).into_iter().flat_map(|r| r.seating.taken()) {
-                let spec = self.setup.bag.tasks.get(task.get() as usize);
-                taken = taken + spec.map_or(Bytes::ZERO, |t| t.memory);
-            }
+        for task in self.vms.get(&vm).into_iter().flat_map(|r| r.seating.taken()) {
+            let spec = self.setup.bag.tasks.get(task.get() as usize);
+            taken = taken + spec.map_or(Bytes::ZERO, |t| t.memory);
         }
         Ok((offer.memory.saturating_sub(taken), offer.burstable))
     }

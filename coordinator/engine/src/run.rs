@@ -24,6 +24,8 @@ pub(crate) struct VmRecord {
     pub(crate) asked: Time,
     /// The tasks sent to it that haven't ended.
     pub(crate) seating: Seating,
+    /// Its vCPUs have a background seat, too, and it runs parallel jobs.
+    pub(crate) two_tier: bool,
     /// Tasks sent to it between a hibernation's asking and its effect: they start at the resume.
     pub(crate) frozen_starts: Vec<StartTask>,
     /// What it was promised and got of the processor.

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use dormouse_engine::DecisionDigest;
 use dormouse_engine::drive::Modelled;
 use dormouse_engine::jobs::{Told, simulate_on};
 
@@ -24,16 +23,15 @@ pub fn virtual_run<'a>(
     let mut log = BatchLogWriter::begin(folder, header)?;
     log.expect(jobs.expected().unwrap_or(0))?;
     let mut recorder = Recorder::begin(folder, header)?;
-    let (mut told, mut digest) = (Told::default(), DecisionDigest::default());
+    let mut told = Told::default();
     let simulation = header.experiment.simulation(header.machine);
     let mut world = Modelled::new(simulation.law());
-    simulate_on(&mut world, jobs.by_ref(), &simulation, |step| {
+    let run = simulate_on(&mut world, jobs.by_ref(), &simulation, |step| {
         log.step(step)?;
-        step.decisions.iter().for_each(|decision| digest.add(step.at, decision));
         told.see(step, &mut recorder)
     })?;
     log.finish()?;
-    let mut outcome = recorder.finish(header, digest.hex())?;
+    let mut outcome = recorder.finish(header, run.digest())?;
     outcome.most_in_system = Some(told.totals().most_in_system);
     outcome.skipped = jobs.skipped();
     Ok(outcome)

@@ -54,6 +54,28 @@ struct Inside {
     record: Option<Record>,
 }
 
+impl Inside {
+    fn decided(&mut self, now: Time, task: TaskId, decision: &Decision) {
+        let Self { submission, record } = self;
+        match decision {
+            Decision::Start { on: Seats { tier, cpus, .. }, .. } => match record {
+                None => *record = Some(Record::begun(task, submission, now, *tier, cpus.clone())),
+                // Its attempt before failed.
+                Some(record) => {
+                    record.foreground = (*tier == Tier::Foreground).then_some(now);
+                    record.on = cpus.clone();
+                }
+            },
+            Decision::Promote { by, .. } => {
+                if let Some(record) = record {
+                    record.promoted(now, by);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
 /// Puts together from steps what became of every job. What is held is the jobs in the system.
 #[derive(Clone, Debug, Default)]
 pub struct Told {
@@ -66,12 +88,6 @@ impl Told {
     #[must_use]
     pub const fn totals(&self) -> Totals {
         self.totals
-    }
-
-    /// The number in the trace of a job in the system; zero of others.
-    #[must_use]
-    pub fn number(&self, task: TaskId) -> u64 {
-        self.inside.get(&task).map_or(0, |inside| inside.submission.number)
     }
 
     /// Takes in a step, and tells the observer what is in it.
@@ -111,8 +127,12 @@ impl Told {
             if step.effects.iter().any(|effect| effect.refuses(n)) {
                 continue;
             }
-            observer.decided(now, self.number(task), decision)?;
-            self.decided(now, task, decision);
+            let inside = self.inside.get_mut(&task);
+            let number = inside.as_ref().map_or(0, |inside| inside.submission.number);
+            observer.decided(now, number, decision)?;
+            if let Some(inside) = inside {
+                inside.decided(now, task, decision);
+            }
         }
         self.totals.end = now;
         Ok(())
@@ -128,25 +148,5 @@ impl Told {
         self.totals.migrations += u64::from(record.migrations);
         self.totals.background_only += u64::from(record.foreground.is_none());
         Some(record)
-    }
-
-    fn decided(&mut self, now: Time, task: TaskId, decision: &Decision) {
-        let Some(Inside { submission, record }) = self.inside.get_mut(&task) else { return };
-        match decision {
-            Decision::Start { on: Seats { tier, cpus, .. }, .. } => match record {
-                None => *record = Some(Record::begun(task, submission, now, *tier, cpus.clone())),
-                // Its attempt before failed.
-                Some(record) => {
-                    record.foreground = (*tier == Tier::Foreground).then_some(now);
-                    record.on = cpus.clone();
-                }
-            },
-            Decision::Promote { by, .. } => {
-                if let Some(record) = record {
-                    record.promoted(now, by);
-                }
-            }
-            _ => {}
-        }
     }
 }

@@ -166,7 +166,7 @@ pub fn simulate<E, O: Observer<Error = E>>(
 }
 
 /// The same on machines of another kind: how they share and their chance are their own. Every step
-/// is shown to `see`.
+/// is shown to `see`. Gives the run at its end.
 ///
 /// # Errors
 ///
@@ -176,7 +176,7 @@ pub fn simulate_on<E>(
     submissions: impl IntoIterator<Item = Result<Submission, E>>,
     simulation: &Simulation,
     mut see: impl FnMut(&Step) -> Result<(), E>,
-) -> Result<(), SimulationError<E>> {
+) -> Result<Run, SimulationError<E>> {
     let mut run = simulation.run();
     let wrong = Cell::new(None);
     let events = Events {
@@ -191,7 +191,7 @@ pub fn simulate_on<E>(
     let limit = Time::from_micros(u64::MAX);
     let see = |step: &Step| see(step).map_err(Broken::Outside);
     match play(&mut run, world, begin.chain(events), limit, see) {
-        Ok(()) => Ok(()),
+        Ok(()) => Ok(run),
         Err(PlayError::Outside(Broken::Outside(error))) => Err(SimulationError::Outside(error)),
         Err(PlayError::Outside(Broken::Wrong)) => Err(match wrong.get() {
             Some(Wrong::Unsorted { number, at, before }) => {
