@@ -26,7 +26,6 @@ use crate::outage::{self, Anchor, Back};
 use crate::punctuality::Punctuality;
 use crate::roster::{Roster, Standing};
 use crate::session::{Connection, NoSession, SessionMsg};
-use crate::stage;
 use crate::store::Store;
 use crate::wire::{Heard, Loads};
 use crate::{CoordinatorError, LiveFacts};
@@ -37,6 +36,7 @@ mod hosts;
 mod inbox;
 mod jobs;
 mod late;
+mod progress;
 
 /// How long the workers may take to clean up after the run.
 const CLEAN_UP: Duration = Duration::from_secs(10);
@@ -442,34 +442,11 @@ impl ConductorState {
             later(CLEAN_UP, myself, ConductorMsg::Close);
         }
     }
-
-    fn progress(&self) -> Progress {
-        let tasks = self.run.setup().bag.tasks.len() + self.submissions.len();
-        let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-        Progress {
-            now: self.run.over().unwrap_or_else(|| self.clock.now()),
-            begun: self.begun,
-            tasks: count(tasks),
-            completed: u32::try_from(self.run.tasks().finished()).unwrap_or(u32::MAX),
-            running: count(self.run.tasks().on_vms()),
-            vms: count(self.run.provider().vms().filter(|(_, vm)| vm.is_alive()).count()),
-            workers: count(self.roster.alive()),
-            workers_wanted: self.plan.workers,
-            cost: self.run.owed(self.clock.now()),
-            counts: *self.run.counts(),
-            over: self.run.over().is_some(),
-        }
-    }
-
-    fn show(&self) {
-        if let Some(progress) = &self.progress {
-            progress.send_replace(self.progress());
-        }
-    }
 }
 
-impl stage::Last for ConductorState {
-    fn sessions(&self) -> Vec<ActorRef<SessionMsg>> {
+impl ConductorState {
+    /// The sessions that are still open.
+    pub(crate) fn sessions(&self) -> Vec<ActorRef<SessionMsg>> {
         let open = self.roster.iter().filter(|(_, entry)| !entry.is_lost());
         open.filter_map(|(_, entry)| entry.session.clone()).collect()
     }

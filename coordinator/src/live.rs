@@ -18,11 +18,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::admission::Demand;
 use crate::answers::Answers;
-use crate::conductor::{Conductor, ConductorArgs, ConductorState};
+use crate::conductor::ConductorArgs;
 use crate::parallel::Programs;
 use crate::restore::{Restored, restore};
 use crate::secret;
-use crate::stage::{Particulars, Stage};
+use crate::service::{Particulars, Service};
 use crate::{CoordinatorError, LiveFacts, Speedup};
 
 /// The particulars of a live run.
@@ -327,7 +327,7 @@ impl BoundRun {
         };
         let out = log.parent().unwrap_or(&log).to_path_buf();
         let Beginning { plan, writer, header, restored } = beginning;
-        let stage = Stage::set(&out, writer, observer.steps).await?;
+        let service = Service::start(&out, writer, observer.steps).await?;
         let args = ConductorArgs {
             plan,
             run: restored.run,
@@ -339,15 +339,15 @@ impl BoundRun {
             hosts: restored.hosts,
             submissions,
             answers: restored.answers,
-            journal: stage.journal.clone(),
-            punctuality: Arc::clone(&stage.punctuality),
-            store: Arc::clone(&stage.store),
-            assignments: Arc::clone(&stage.assignments),
-            warden: stage.warden.get_cell(),
+            journal: service.journal.clone(),
+            punctuality: Arc::clone(&service.punctuality),
+            store: Arc::clone(&service.store),
+            assignments: Arc::clone(&service.assignments),
+            warden: service.warden.get_cell(),
             progress: observer.progress,
-            failed: stage.failing.clone(),
+            failed: service.failing.clone(),
         };
-        let state: ConductorState = stage.play(Conductor, args, particulars).await?;
+        let state = service.conduct(args, particulars).await?;
         let (run, facts) = state.into_outcome();
         Ok(Conducted { run, facts, log })
     }

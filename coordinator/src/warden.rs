@@ -1,31 +1,22 @@
 //! Supervises every actor of a run: one that fails ends the run, and none ends unseen.
 
-use std::marker::PhantomData;
-
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SupervisionEvent};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 
 use crate::CoordinatorError;
 use crate::clock::ClockMsg;
-use crate::conductor::ConductorMsg;
+use crate::conductor::{ConductorMsg, ConductorState};
 use crate::journal::JournalMsg;
 use crate::session::SessionMsg;
 
-/// Of a run whose conductor's state is an `S`.
 #[derive(Debug)]
-pub(crate) struct Warden<S>(PhantomData<fn(S)>);
-
-impl<S> Default for Warden<S> {
-    fn default() -> Self {
-        Self(PhantomData)
-    }
-}
+pub(crate) struct Warden;
 
 #[derive(Debug)]
-pub(crate) struct WardenState<S> {
+pub(crate) struct WardenState {
     /// Takes the conductor's state when the run is over.
-    pub(crate) finished: Option<oneshot::Sender<Box<S>>>,
+    pub(crate) finished: Option<oneshot::Sender<Box<ConductorState>>>,
     pub(crate) failed: UnboundedSender<CoordinatorError>,
 }
 
@@ -44,16 +35,16 @@ fn part_of(actor: &ActorCell) -> &'static str {
     }
 }
 
-impl<S: Send + 'static> Actor for Warden<S> {
+impl Actor for Warden {
     type Msg = ();
-    type State = WardenState<S>;
-    type Arguments = WardenState<S>;
+    type State = WardenState;
+    type Arguments = WardenState;
 
     async fn pre_start(
         &self,
         _: ActorRef<()>,
-        state: WardenState<S>,
-    ) -> Result<WardenState<S>, ActorProcessingErr> {
+        state: WardenState,
+    ) -> Result<WardenState, ActorProcessingErr> {
         Ok(state)
     }
 
@@ -61,7 +52,7 @@ impl<S: Send + 'static> Actor for Warden<S> {
         &self,
         _: ActorRef<()>,
         event: SupervisionEvent,
-        state: &mut WardenState<S>,
+        state: &mut WardenState,
     ) -> Result<(), ActorProcessingErr> {
         match event {
             SupervisionEvent::ActorFailed(actor, why) => {
@@ -70,7 +61,7 @@ impl<S: Send + 'static> Actor for Warden<S> {
             }
             SupervisionEvent::ActorTerminated(_, Some(mut last), _) => {
                 // Only the conductor's end means anything: it ends when the run is over.
-                if let Ok(conductor) = last.take::<S>()
+                if let Ok(conductor) = last.take::<ConductorState>()
                     && let Some(finished) = state.finished.take()
                 {
                     let _ = finished.send(Box::new(conductor));
@@ -84,6 +75,8 @@ impl<S: Send + 'static> Actor for Warden<S> {
 
 #[cfg(test)]
 mod tests {
+    use std::marker::PhantomData;
+
     use std::time::Duration;
 
     use tokio::sync::mpsc;
@@ -109,9 +102,9 @@ mod tests {
 
     async fn ends_the_run<M: ractor::Message>(part_is: &str) {
         let (failing, mut failed) = mpsc::unbounded_channel();
-        let (finish, _finished) = oneshot::channel::<Box<()>>();
+        let (finish, _finished) = oneshot::channel();
         let state = WardenState { finished: Some(finish), failed: failing };
-        let (warden, _) = Actor::spawn(None, Warden::default(), state).await.expect("a warden");
+        let (warden, _) = Actor::spawn(None, Warden, state).await.expect("a warden");
         let bomb = Bomb::<M>(PhantomData);
         Actor::spawn_linked(None, bomb, (), warden.get_cell()).await.expect("a bomb");
         let error = tokio::time::timeout(Duration::from_secs(10), failed.recv()).await;

@@ -1,4 +1,4 @@
-//! What every live run stands on: the actors beside its conductor, the server, and the end.
+//! A live run from its start to its end: the actors beside its conductor, and the server.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use tonic::transport::server::TcpIncoming;
 use crate::CoordinatorError;
 use crate::api::Api;
 use crate::assignments::Assignments;
-use crate::conductor::ConductorMsg;
+use crate::conductor::{Conductor, ConductorArgs, ConductorMsg, ConductorState};
 use crate::journal::{Journal, JournalArgs, JournalMsg};
 use crate::lobby::Lobby;
 use crate::outbound::Farewell;
@@ -41,12 +41,6 @@ const STREAMS: u32 = 128;
 /// How long the last writes, and the last goodbyes, may take each.
 const ENDING: Duration = Duration::from_secs(10);
 
-/// What a conductor leaves when its run is over.
-pub(crate) trait Last: Send + 'static {
-    /// The sessions that are still open.
-    fn sessions(&self) -> Vec<ActorRef<SessionMsg>>;
-}
-
 /// What the outside must know of a run.
 #[derive(Debug)]
 pub(crate) struct Particulars {
@@ -64,16 +58,16 @@ pub(crate) struct Particulars {
     pub(crate) pause: CancellationToken,
 }
 
-/// The actors beside the conductor of a run, which leaves an `S`.
+/// The actors beside the conductor of a run.
 #[derive(Debug)]
-pub(crate) struct Stage<S> {
+pub(crate) struct Service {
     pub(crate) warden: ActorRef<()>,
     pub(crate) journal: ActorRef<JournalMsg>,
     pub(crate) store: Arc<Store>,
     pub(crate) assignments: Arc<Assignments>,
     pub(crate) punctuality: Arc<Punctuality>,
     out: PathBuf,
-    finished: oneshot::Receiver<Box<S>>,
+    finished: oneshot::Receiver<Box<ConductorState>>,
     failed: mpsc::UnboundedReceiver<CoordinatorError>,
     pub(crate) failing: mpsc::UnboundedSender<CoordinatorError>,
 }
@@ -82,9 +76,9 @@ fn broken(error: &ractor::SpawnErr) -> CoordinatorError {
     CoordinatorError::Part { part: "coordinator's start", why: error.to_string() }
 }
 
-impl<S: Last> Stage<S> {
-    /// Sets it up in the output folder.
-    pub(crate) async fn set(
+impl Service {
+    /// Starts them, with what they keep in the output folder.
+    pub(crate) async fn start(
         out: &Path,
         writer: LogWriter,
         observer: Option<mpsc::UnboundedSender<Step>>,
@@ -95,8 +89,7 @@ impl<S: Last> Stage<S> {
         let (failing, failed) = mpsc::unbounded_channel();
         let (finish, finished) = oneshot::channel();
         let state = WardenState { finished: Some(finish), failed: failing.clone() };
-        let (warden, _) =
-            Actor::spawn(None, Warden::default(), state).await.map_err(|e| broken(&e))?;
+        let (warden, _) = Actor::spawn(None, Warden, state).await.map_err(|e| broken(&e))?;
         let punctuality = Arc::new(Punctuality::default());
         let args = JournalArgs {
             writer,
@@ -120,20 +113,16 @@ impl<S: Last> Stage<S> {
         })
     }
 
-    /// Plays the run to its end.
+    /// Conducts the run to its end.
     ///
     /// # Errors
     ///
     /// It broke. Its workers have been told to clean up.
-    pub(crate) async fn play<A>(
+    pub(crate) async fn conduct(
         mut self,
-        conductor: A,
-        args: A::Arguments,
+        args: ConductorArgs,
         particulars: Particulars,
-    ) -> Result<S, CoordinatorError>
-    where
-        A: Actor<Msg = ConductorMsg, State = S>,
-    {
+    ) -> Result<ConductorState, CoordinatorError> {
         let Particulars {
             run,
             experiment,
@@ -145,7 +134,7 @@ impl<S: Last> Stage<S> {
             cancel,
             pause,
         } = particulars;
-        let (conductor, _) = Actor::spawn_linked(None, conductor, args, self.warden.get_cell())
+        let (conductor, _) = Actor::spawn_linked(None, Conductor, args, self.warden.get_cell())
             .await
             .map_err(|e| broken(&e))?;
         let farewell = Farewell::default();
@@ -203,7 +192,7 @@ impl<S: Last> Stage<S> {
     }
 
     /// Waits for the end: of the run, or of a part of it.
-    async fn outcome(&mut self) -> Result<S, CoordinatorError> {
+    async fn outcome(&mut self) -> Result<ConductorState, CoordinatorError> {
         let lost = |why: &str| CoordinatorError::Part { part: "conductor", why: why.to_owned() };
         let last = tokio::select! {
             // An error that came first must not be outrun by the end it causes.
