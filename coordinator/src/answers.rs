@@ -118,9 +118,19 @@ impl Answers {
             {
                 (vm, Asked::Stop(task, attempt))
             }
-            Command::StopTask { .. } => return,
-            Command::PromoteTask { vm, task, attempt, .. } => (vm, Asked::Promote(task, attempt)),
-            Command::MoveTask { vm, task, attempt, .. } => (vm, Asked::Move(task, attempt)),
+            Command::PromoteTask { vm, task, attempt, .. }
+                if worker.attempts.contains_key(&(vm, task, attempt)) =>
+            {
+                (vm, Asked::Promote(task, attempt))
+            }
+            Command::MoveTask { vm, task, attempt, .. }
+                if worker.attempts.contains_key(&(vm, task, attempt)) =>
+            {
+                (vm, Asked::Move(task, attempt))
+            }
+            Command::StopTask { .. } | Command::PromoteTask { .. } | Command::MoveTask { .. } => {
+                return;
+            }
             Command::SetMode { .. } => return,
         };
         worker.owed.insert(asked, Duration::ZERO);
@@ -133,7 +143,12 @@ impl Answers {
             Report::VmCreated { vm } => (vm, Asked::Create),
             Report::VmFrozen { vm, .. } => (vm, Asked::Freeze),
             Report::VmThawed { vm, .. } => (vm, Asked::Thaw),
-            Report::TaskStarted { vm, task, attempt, .. } => (vm, Asked::Start(task, attempt)),
+            Report::TaskStarted { vm, task, attempt, .. } => {
+                // A job that was promoted, or moved, before it began has begun there.
+                worker.owed.remove(&(vm, Asked::Promote(task, attempt)));
+                worker.owed.remove(&(vm, Asked::Move(task, attempt)));
+                (vm, Asked::Start(task, attempt))
+            }
             Report::TaskPromoted { vm, task, attempt, .. } => (vm, Asked::Promote(task, attempt)),
             Report::TaskMoved { vm, task, attempt, .. } => (vm, Asked::Move(task, attempt)),
             Report::TaskFinished { vm, task, attempt, .. }

@@ -294,7 +294,7 @@ impl ConductorState {
         let (step, commands) = self.run.handle(self.last, event);
         self.facts.see(&step);
         self.forget_checkpoints(&step);
-        self.start_clock(&step);
+        self.start_clock();
         for command in commands {
             let host = command.host();
             if let Command::CreateVm { vm, .. } = command {
@@ -474,14 +474,12 @@ impl Actor for Conductor {
         let (alarm, _) =
             Actor::spawn_linked(None, Clock, myself.clone(), args.warden.clone()).await?;
         let speedup = args.plan.speedup;
-        let back = args.anchor.map(|anchor| anchor.back(args.last, outage::unix_us(), speedup));
+        let anchor = args.anchor.filter(|_| !jobs::waits_for_machine(&args.run));
+        let back = anchor.map(|anchor| anchor.back(args.last, outage::unix_us(), speedup));
         let back = back.unwrap_or(Back::unknown(args.last));
-        let mut clock = DilatedClock::standing(speedup, back.at);
+        let clock = DilatedClock::standing(speedup, back.at);
         // A log that ends between the hosts and the beginning: it begins now.
         let restored = !args.hosts.is_empty();
-        if restored {
-            clock.run();
-        }
         let loads = Loads {
             programs: args.plan.programs.clone(),
             cpu_us: args.facts.cpu_us.clone(),
@@ -523,6 +521,9 @@ impl Actor for Conductor {
             progress: args.progress,
             failed: args.failed,
         };
+        if restored && !jobs::waits_for_machine(&state.run) {
+            state.clock.run();
+        }
         state.restore(&myself, args.hosts).await;
         if state.progress.is_some() {
             later(SHOW_EVERY, &myself, ConductorMsg::Show);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use dormouse_cloud::Host;
-use dormouse_engine::{Effect, Event, Report, Step};
+use dormouse_engine::{Effect, Event, Report, Step, VmEnd};
 use dormouse_policies::Notice;
 use dormouse_proto::v1;
 use dormouse_units::{Bytes, CheckpointSeq, HostId, Ppm, Span, TaskId, Time, VmId};
@@ -46,6 +46,8 @@ pub struct LiveFacts {
     pub journal_late_us: u64,
     /// What was measured of parallel jobs; nothing in a run without any.
     pub jobs: JobFacts,
+    /// VMs that were lost though nobody wanted it: their host was, or could not make or keep them.
+    pub vms_lost: u32,
     /// The last launch that was refused, and why.
     pub last_refusal: Option<String>,
     /// The last attempt that failed, and why.
@@ -174,6 +176,10 @@ impl LiveFacts {
         self.jobs.see(step);
         for effect in &step.effects {
             let (vm, asked, resume) = match *effect {
+                Effect::VmEnded { why: VmEnd::HostLost | VmEnd::Failed, .. } => {
+                    self.vms_lost += 1;
+                    continue;
+                }
                 Effect::VmHibernated { vm, asked } => (vm, asked, false),
                 Effect::VmResumed { vm, asked } => (vm, asked, true),
                 _ => continue,

@@ -377,7 +377,7 @@ async fn begin(live: LiveRun) -> Result<(Beginning, Observer), CoordinatorError>
             let (writer, header) = (LogWriter::create(&path)?, Some(live.header));
             return Ok((Beginning { plan, writer, header, restored }, live.observer));
         }
-        let restored = restore(&path, &live.header, live.speedup, run)?;
+        let restored = restore(&path, &live.header, live.speedup, &live.submissions, run)?;
         if restored.hosts.is_empty() && restored.run.over().is_none() {
             // It never came to have hosts, so nothing was decided: it begins anew.
             let (writer, header) = (LogWriter::create(&path)?, Some(live.header));

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use dormouse_engine::{Event, Report, Run};
 use dormouse_log::LogReader;
+use dormouse_policies::batch::Submission;
 use dormouse_units::{Bytes, HostId, Ppm, Time};
 use serde_json::Value;
 
@@ -37,6 +38,7 @@ pub(crate) fn restore(
     path: &Path,
     header: &Value,
     speedup: Speedup,
+    submissions: &[Submission],
     mut run: Run,
 ) -> Result<Restored, CoordinatorError> {
     let refuse = |why: String| CoordinatorError::Resume { path: path.to_owned(), why };
@@ -67,6 +69,16 @@ pub(crate) fn restore(
             ))
         })?;
         match &step.event {
+            Event::Submitted { task, job } => {
+                let place = (task.get() as usize).checked_sub(run.setup().bag.tasks.len());
+                if place.and_then(|place| submissions.get(place)) != Some(&**job) {
+                    let number = job.number;
+                    return Err(refuse(format!(
+                        "line {}: job {number} is another one now; give it the jobs it began with",
+                        log.line()
+                    )));
+                }
+            }
             Event::HostJoined { host, name, .. } => {
                 let (worker, incarnation) = parse_host_name(name).ok_or_else(|| {
                     refuse(format!("line {number}: '{name}' is no worker's name"))
@@ -106,7 +118,6 @@ pub(crate) fn restore(
             Event::Begin => begun = true,
             Event::Clock { .. } => anchor = Anchor::of(&step.event),
             Event::Tick
-            | Event::Submitted { .. }
             | Event::AllSubmitted
             | Event::InstantOver
             | Event::Cancel { .. }

@@ -130,6 +130,43 @@ async fn a_lost_machine_is_made_again_on_another_worker() {
 }
 
 #[tokio::test]
+async fn a_machine_that_cannot_be_made_is_asked_for_again_after_a_while() {
+    let folder = tempfile::tempdir().unwrap();
+    let under = Under::start(live(Algorithm::Easy, submissions(2), folder.path())).await;
+    let mut worker = FakeWorker::new("w", 1, &under.at);
+    worker.join().await;
+    let commands = worker.take(1).await;
+    let [C::CreateMachine(first)] = commands[..] else { panic!("{commands:?}") };
+    let why = "no room for its groups".to_owned();
+    worker.report(R::VmFailed(v1::VmFailed { vm: first.vm, why })).await;
+    assert!(matches!(worker.obey().await, Said::Goodbye(v1::Goodbye { over: true, .. })));
+    let done = under.outcome().await.unwrap();
+    assert_eq!((done.run.tasks().finished(), done.facts.vms_lost), (2, 1));
+    // The clock has not stood meanwhile: a minute passed until it was asked for again.
+    assert!(done.run.over().unwrap() >= Time::from_secs(60), "{:?}", done.run.over());
+    comes_out_again(Algorithm::Easy, &done.log);
+}
+
+#[tokio::test]
+async fn a_run_does_not_go_on_with_other_jobs() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = live(Algorithm::Easy, submissions(3), folder.path());
+    let pause = first.pause.clone();
+    let under = Under::start(first).await;
+    let mut worker = FakeWorker::new("w", 1, &under.at);
+    worker.join().await;
+    first_job(&mut worker).await;
+    pause.cancel();
+    under.outcome().await.unwrap_err();
+    let mut others = submissions(3);
+    others[0].runtime = Span::from_secs(51);
+    let mut again = live(Algorithm::Easy, others, folder.path());
+    again.resume = true;
+    let no = Under::start(again).await.outcome().await.unwrap_err().to_string();
+    assert!(no.contains("job 1 is another one now"), "{no}");
+}
+
+#[tokio::test]
 async fn a_job_that_fails_or_answers_wrongly_is_started_again() {
     let folder = tempfile::tempdir().unwrap();
     let under = Under::start(live(Algorithm::Easy, submissions(3), folder.path())).await;

@@ -259,6 +259,9 @@ impl Run {
         notices: &mut VecDeque<Notice>,
     ) -> Result<(), Refused> {
         let host = self.alive(vm)?;
+        if self.provider.vm(vm).is_none_or(|v| v.state != VmState::Running) {
+            return Err(Wrong(format!("{vm} is not running")));
+        }
         let record = self.on_vm(task, vm)?;
         let attempt = record.attempt;
         let Some(Seats { tier: Tier::Background, cpus, .. }) = record.seats.clone() else {

@@ -226,7 +226,7 @@ impl ConductorState {
         self.begun = true;
         // It begins at what the clock shows until then, to the microsecond.
         let start = self.clock.now();
-        if !self.waits_for_machine() {
+        if !super::jobs::waits_for_machine(&self.run) {
             self.clock.run();
         }
         self.feed(start, Event::Begin);
@@ -250,7 +250,9 @@ impl ConductorState {
             return;
         }
         // What it has said before counts.
-        self.hear_until(self.clock.now(), None);
+        let now = self.clock.now();
+        self.inbox.hurry(host, now);
+        self.hear_until(now, None);
         let Some(entry) = self.roster.get_mut(host) else { return };
         tracing::warn!(%host, worker = entry.worker, why, "a worker is lost");
         let standing = Standing::Lost { why: why.clone() };

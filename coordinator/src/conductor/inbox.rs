@@ -136,9 +136,9 @@ impl Inbox {
             if let Some(Due::After(after)) = said {
                 due = started.decided + after;
             }
-            due = due.max(started.heard.min(now));
+            // A job's end is due by itself, whenever its beginning was heard of.
             if in_order.is_none() {
-                due = due.min(now);
+                due = due.clamp(started.heard.min(now), now);
             }
         }
         if due < earliest {
@@ -165,6 +165,17 @@ impl Inbox {
         for key in later {
             if let Some(arrived) = self.waiting.remove(&key) {
                 self.waiting.insert((due, vm, key.2), arrived);
+            }
+        }
+    }
+
+    /// A host is lost: what it has said is heard of now, though it be of a time to come.
+    pub(super) fn hurry(&mut self, host: HostId, now: Time) {
+        let ahead = self.waiting.iter().filter(|(key, it)| it.host == host && key.0 > now);
+        let ahead: Vec<_> = ahead.map(|(key, _)| *key).collect();
+        for key in ahead {
+            if let Some(arrived) = self.waiting.remove(&key) {
+                self.waiting.insert((now, key.1, key.2), arrived);
             }
         }
     }

@@ -2,10 +2,20 @@
 
 use std::sync::Arc;
 
-use dormouse_engine::{Command, Effect, Event, Step};
-use dormouse_units::Time;
+use dormouse_cloud::{Vm, VmState};
+use dormouse_engine::{Command, Event, Run};
+use dormouse_units::{Span, Time};
 
 use super::ConductorState;
+
+/// Whether the clock of a run stands until its machine for parallel jobs is there, which takes no
+/// emulated time: it is not there yet, and nothing says that it can't be had.
+pub(super) fn waits_for_machine(run: &Run) -> bool {
+    let setup = run.setup();
+    let at_once = setup.jobs.is_some() && setup.catalogue.boot == Span::ZERO;
+    let booting = |vm: &Vm| vm.state == VmState::Booting;
+    at_once && run.provider().vms().all(|(_, vm)| booting(vm)) && run.counts().launches_refused == 0
+}
 
 impl ConductorState {
     /// When the next job is submitted, or it is to be said that all were.
@@ -39,17 +49,9 @@ impl ConductorState {
         rest.into_iter().flatten().all(|at| at > instant).then_some(instant)
     }
 
-    /// Whether the clock stands until the machine for parallel jobs is there, which takes no
-    /// emulated time.
-    pub(super) fn waits_for_machine(&self) -> bool {
-        let setup = self.run.setup();
-        setup.jobs.is_some() && setup.catalogue.boot == dormouse_units::Span::ZERO
-    }
-
-    /// Starts a clock that stands until the first machine is there.
-    pub(super) fn start_clock(&mut self, step: &Step) {
-        let ready = |effect: &Effect| matches!(effect, Effect::VmReady { .. });
-        if !self.clock.is_running() && step.effects.iter().any(ready) {
+    /// Starts a clock that stands until the first machine is there, or could not be had.
+    pub(super) fn start_clock(&mut self) {
+        if self.begun && !self.clock.is_running() && !waits_for_machine(&self.run) {
             self.clock.run();
         }
     }

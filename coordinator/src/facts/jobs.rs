@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_engine::{Event, JobAccount, JobLedger, ProcessUse, Report, Step};
+use dormouse_engine::{Effect, Event, JobAccount, JobLedger, ProcessUse, Report, Step};
 use dormouse_policies::Notice;
 use dormouse_units::{Attempt, Ppm, TaskId};
 
@@ -54,14 +54,14 @@ impl JobFacts {
     /// Takes in a step of a run of parallel jobs.
     pub fn see(&mut self, step: &Step) {
         if let Event::Machine { report, .. } = &step.event {
-            self.see_report(report);
+            self.see_report(report, step.effects.contains(&Effect::Stale));
         }
-        // Of a former life nothing is heard: the job runs again.
         let finished = |n: &&Notice| matches!(n, Notice::TaskFinished { .. });
         self.verified += step.notices.iter().filter(finished).count() as u64;
     }
 
-    fn see_report(&mut self, report: &Report) {
+    /// A report; `stale`: of a former life, of which nothing is heard: the job runs again.
+    fn see_report(&mut self, report: &Report, stale: bool) {
         match report {
             Report::TaskStarted { real_took_us, .. } => self.starts_us.push(*real_took_us),
             Report::TaskPromoted { real_took_us, .. } => self.swaps_us.push(*real_took_us),
@@ -94,11 +94,13 @@ impl JobFacts {
             }
             Report::TaskFinished { task, attempt, verified, .. } => {
                 if let Some(account) = self.account_of(*task, *attempt) {
-                    self.ledgers.extend(account.ledger.map(|ledger| (*task, ledger)));
                     self.uses.extend(account.uses.into_iter().map(|of| (*task, of)));
-                    self.late_us.insert(*task, account.real_late_us);
+                    if !stale {
+                        self.ledgers.extend(account.ledger.map(|ledger| (*task, ledger)));
+                        self.late_us.insert(*task, account.real_late_us);
+                    }
                 }
-                if !verified {
+                if !verified && !stale {
                     self.wrong.push(*task);
                 }
             }

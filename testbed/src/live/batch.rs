@@ -100,7 +100,7 @@ fn judged<'a>(
     let promises = promises(&steps, submissions, &facts.jobs, pace);
     let mut outcome = recorded(header, &steps, &promises, run.digest(), out)?;
     outcome.verified = facts.jobs.verified;
-    outcome.failed = submissions.len() as u64 - outcome.figures.jobs();
+    outcome.failed = (submissions.len() as u64).saturating_sub(outcome.figures.jobs());
     let utilisations = utilisations(&steps, submissions, facts, live.speedup);
     let kept = Kept::of(&promises, facts, live);
     let consolidation = Consolidation::of(facts, utilisations, kept);

@@ -30,6 +30,10 @@ pub(super) fn troubles(cancelled: Option<&str>, counts: &Counts, facts: &LiveFac
     if let Some(why) = &facts.last_refusal {
         notes.push(format!("{} launches were refused, the last: {why}", counts.launches_refused));
     }
+    if facts.vms_lost > 0 {
+        let n = facts.vms_lost;
+        notes.push(format!("{n} VMs were lost with their host, or could not be made or kept"));
+    }
     if counts.checkpoints_failed > 0 {
         notes.push(format!("{} checkpoints failed", counts.checkpoints_failed));
     }

@@ -90,11 +90,20 @@ fn stays(steps: &[Step], submissions: &[Submission]) -> BTreeMap<TaskId, Vec<Sta
         }
         for notice in &step.notices {
             match notice {
-                Notice::TaskFinished { task, .. } | Notice::TaskFailed { task, .. } => {
+                Notice::TaskFinished { task, .. } => {
                     places.remove(task);
                 }
+                // What it had is not known: it says nothing.
+                Notice::TaskFailed { task, .. } => {
+                    places.remove(task);
+                    stays.remove(task);
+                }
                 // There is one machine.
-                Notice::VmLost { .. } => places.clear(),
+                Notice::VmLost { .. } => {
+                    for (task, _) in std::mem::take(&mut places) {
+                        stays.remove(&task);
+                    }
+                }
                 _ => {}
             }
         }

@@ -139,10 +139,13 @@ impl RunLog {
 /// It can't be read, or a line before the last is damaged.
 pub(crate) fn read_steps(log: &mut LogReader) -> Result<Vec<Step>, OutputError> {
     let mut steps = Vec::<Step>::new();
-    while let Some(step) = log.next_step::<Step>()? {
+    while let Some(step) = log.next_known_step::<Step>()? {
         if step.seq != steps.len() as u64 {
             let why = format!("step {} where {} should be", step.seq, steps.len());
             return Err(log.damaged(why).into());
+        }
+        if steps.last().is_some_and(|before| step.at < before.at) {
+            return Err(log.damaged("it is earlier than the step above it".to_owned()).into());
         }
         steps.push(step);
     }

@@ -42,9 +42,6 @@ pub enum SeatError {
     /// Every vCPU's slot of that tier is taken.
     #[error("all {0} vCPUs are taken")]
     NoCpu(u32),
-    /// The vCPU that was named is not there, or its slot is taken.
-    #[error("vCPU {0} is not free")]
-    Taken(u32),
     /// Its memory isn't free.
     #[error("it needs {need}, {free} is free")]
     NoMemory {
@@ -105,7 +102,7 @@ impl Machine {
         self.throttled
     }
 
-    /// Seats a task in the slot of this tier on this vCPU, else on the first where it is free.
+    /// Seats a task in the slot of this tier on this vCPU, or on the first where it is free.
     ///
     /// # Errors
     ///
@@ -127,8 +124,8 @@ impl Machine {
         let is_free = |cpu: u32| !self.seats.iter().any(|s| s.cpu == cpu && s.tier == tier);
         let cpu = match wanted {
             Some(cpu) if cpu < vcpus && is_free(cpu) => cpu,
-            Some(cpu) => return Err(SeatError::Taken(cpu)),
-            None => (0..vcpus).find(|&cpu| is_free(cpu)).ok_or(SeatError::NoCpu(vcpus))?,
+            // It may still be left by another.
+            _ => (0..vcpus).find(|&cpu| is_free(cpu)).ok_or(SeatError::NoCpu(vcpus))?,
         };
         let seat = Seat { task, attempt, memory, cpu, tier, mode, held: false, dumped: false };
         self.seats.push(seat);

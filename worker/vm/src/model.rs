@@ -22,7 +22,7 @@ pub struct Work {
     pub done: Ppm,
     /// Burst or baseline.
     pub mode: Mode,
-    /// Its vCPU; `None`: the first whose slot is free.
+    /// Its vCPU; if its slot is not free, and with `None`, the first whose slot is.
     pub cpu: Option<u32>,
     /// In which slot of its vCPU.
     pub tier: Tier,

@@ -13,8 +13,10 @@ use super::queue::{Candidate, Ending, Endings, Shortest};
 use super::reservation::{Reservation, by_count};
 use crate::{Decision, Hearing, Notice, Policy, Promotion, StartReason};
 
-/// How long after a refused launch of its machine it asks again.
+/// How long after a launch of its machine that came to nothing it asks again.
 const RETRY: Span = Span::from_secs(60);
+/// So often a job is started at most: one that always fails would never let the run end.
+const MOST_STARTS: u32 = 5;
 
 /// Where a job is.
 #[derive(Clone, Debug)]
@@ -28,6 +30,8 @@ enum State {
 struct Known {
     job: Job,
     state: State,
+    /// How often it has failed.
+    failures: u32,
 }
 
 /// The VM with all the processors.
@@ -116,13 +120,14 @@ impl BatchScheduler {
     }
 
     /// What doesn't fit its machine is never run: whoever submits it has looked.
-    fn submitted(&mut self, job: &Job) {
+    fn submitted(&mut self, job: &Job, failures: u32) {
         let candidate = Candidate { id: job.id, processes: job.processes, estimate: job.estimate };
         let fits = (1..=self.config.processors).contains(&job.processes);
         if !fits || self.jobs.contains_key(&job.id) {
             return;
         }
-        self.jobs.insert(job.id, Known { job: job.clone(), state: State::Waiting });
+        let known = Known { job: job.clone(), state: State::Waiting, failures };
+        self.jobs.insert(job.id, known);
         self.enqueue(candidate);
     }
 
@@ -143,7 +148,7 @@ impl BatchScheduler {
     }
 
     /// A job leaves its processors.
-    fn leaves(&mut self, id: TaskId) -> Option<Job> {
+    fn leaves(&mut self, id: TaskId) -> Option<(Job, u32)> {
         if matches!(self.jobs.get(&id)?.state, State::Waiting) {
             return None;
         }
@@ -164,13 +169,16 @@ impl BatchScheduler {
                 self.endings.remove(Ending { at: expected_end, id, processes });
             }
         }
-        Some(known.job)
+        Some((known.job, known.failures))
     }
 
-    /// A job came to nothing: it waits again, where it stood in the queue.
+    /// A job came to nothing: it waits again, where it stood in the queue, unless that was so too
+    /// often.
     fn failed(&mut self, id: TaskId) {
-        if let Some(job) = self.leaves(id) {
-            self.submitted(&job);
+        if let Some((job, failures)) = self.leaves(id)
+            && failures + 1 < MOST_STARTS
+        {
+            self.submitted(&job, failures + 1);
         }
     }
 
@@ -181,9 +189,17 @@ impl BatchScheduler {
         };
         let lost: Vec<_> = self.jobs.iter().filter_map(running).collect();
         for id in lost {
-            self.failed(id);
+            if let Some((job, failures)) = self.leaves(id) {
+                self.submitted(&job, failures);
+            }
         }
         self.launch(out);
+    }
+
+    /// Its machine could not be had: it asks again later.
+    fn wait_for_machine(&mut self, now: Time, out: &mut Vec<Decision>) {
+        self.machine = Machine::None;
+        out.push(Decision::Wake { at: now + RETRY, token: 0 });
     }
 
     fn hear(&mut self, now: Time, notice: &Notice, out: &mut Vec<Decision>) {
@@ -194,16 +210,12 @@ impl BatchScheduler {
             Notice::VmReady { vm } if self.machine == Machine::Awaited(vm) => {
                 self.machine = Machine::Ready(vm);
             }
-            Notice::LaunchRefused { .. } => {
-                self.machine = Machine::None;
-                out.push(Decision::Wake { at: now + RETRY, token: 0 });
+            Notice::LaunchRefused { .. } => self.wait_for_machine(now, out),
+            Notice::VmLost { vm } if self.machine == Machine::Awaited(vm) => {
+                self.wait_for_machine(now, out);
             }
-            Notice::VmLost { vm }
-                if [Machine::Awaited(vm), Machine::Ready(vm)].contains(&self.machine) =>
-            {
-                self.machine_lost(out);
-            }
-            Notice::Submitted { ref job } => self.submitted(job),
+            Notice::VmLost { vm } if self.machine == Machine::Ready(vm) => self.machine_lost(out),
+            Notice::Submitted { ref job } => self.submitted(job, 0),
             Notice::TaskFailed { task, .. } => self.failed(task),
             _ => {}
         }
