@@ -409,3 +409,50 @@ fn a_quota_that_is_lifted_for_200_ms_is_not_faithful() {
     let notes = fidelity["notes"].to_string();
     assert!(notes.contains("its quota did not hold it"), "{notes}");
 }
+
+/// To a start in another PID namespace every process of a run here is nobody's.
+#[test]
+fn a_start_in_another_pid_namespace_leaves_a_live_run_alone() {
+    let Some(_turn) = live_turn() else { return };
+    let before = traces();
+    let folder = tempfile::tempdir().unwrap();
+    let (file, out) = (experiment(folder.path(), TWO_JOBS), folder.path().join("out"));
+    let run = Command::new(dormouse())
+        .args(["run", file.to_str().unwrap(), "--live", "--quiet", "--out"])
+        .arg(&out)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait_for_report(&out, "task-started", 0);
+    let [worker] = workers_of(run.id())[..] else { panic!("it has one worker") };
+    let words = fs::read_to_string(format!("/proc/{worker}/cmdline")).unwrap();
+    let root = PathBuf::from(words.split('\0').skip_while(|w| *w != "--root").nth(1).unwrap());
+    // Its jobs may end meanwhile.
+    let lasts = |t: &String| !before.contains(t) && !t.starts_with("process");
+    let held: Vec<_> = traces().into_iter().filter(lasts).collect();
+    assert!(root.join("tasks").exists() && !held.is_empty(), "{} {held:?}", root.display());
+    // What a killed run left, which this start takes away.
+    let dead = root.parent().unwrap().with_file_name(format!("dormouse-run-{}-0", i32::MAX));
+    fs::create_dir(&dead).unwrap();
+
+    // It starts its worker, which sweeps, too, and is refused then.
+    let fast = experiment(&out, HIBERNATES);
+    let refused = Command::new("unshare")
+        .args(["--pid", "--fork", "--mount-proc"])
+        .arg(dormouse())
+        .args(["run", fast.to_str().unwrap(), "--live", "--speedup", "5000", "--out"])
+        .arg(folder.path().join("refused"))
+        .output()
+        .unwrap();
+    assert_eq!(refused.status.code(), Some(2), "{}", text(&refused));
+    assert!(!dead.exists(), "it did not sweep");
+    assert!(root.join("tasks").exists());
+    let now = traces();
+    assert!(held.iter().all(|t| now.contains(t)), "of {held:#?} are left {now:#?}");
+
+    let ended = run.wait_with_output().unwrap();
+    assert!(ended.status.success(), "{}", text(&ended));
+    assert_eq!(summary(&out)["tasks"]["verified"], 2);
+    nothing_is_left_but(&before);
+}
