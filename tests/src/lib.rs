@@ -2,8 +2,16 @@
 
 mod binary;
 mod live;
+mod outcome;
+mod traces;
 mod tree;
+mod wait;
 
 pub use binary::dormouse;
 pub use live::live_turn;
+pub use outcome::{
+    checks_and_replays, dormouse_says, events, summary, text, wait_for_event, wait_for_report,
+};
+pub use traces::{nothing_is_left_but, traces, workers_of};
 pub use tree::tree;
+pub use wait::wait_for;

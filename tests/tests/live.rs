@@ -9,10 +9,13 @@
 use std::fs;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
-use dormouse_tests::{dormouse, live_turn};
+use dormouse_tests::{
+    checks_and_replays, dormouse, dormouse_says, events, live_turn, nothing_is_left_but, summary,
+    text, traces, wait_for, wait_for_event, wait_for_report, workers_of,
+};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
@@ -47,67 +50,6 @@ fn experiment(folder: &Path, text: &str) -> PathBuf {
     file
 }
 
-fn summary(out: &Path) -> Value {
-    serde_json::from_str(&fs::read_to_string(out.join("summary.json")).unwrap()).unwrap()
-}
-
-fn events(out: &Path) -> Vec<Value> {
-    let log = fs::read_to_string(out.join("events.jsonl")).unwrap();
-    log.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
-
-fn text(output: &Output) -> String {
-    format!(
-        "{}{}",
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr)
-    )
-}
-
-fn dormouse_says(args: &[&str]) -> String {
-    let output = Command::new(dormouse()).args(args).output().unwrap();
-    assert!(output.status.success(), "{args:?}: {}", text(&output));
-    text(&output)
-}
-
-/// What this project leaves on a host while it runs: tasks, control groups, folders in memory.
-fn traces() -> Vec<String> {
-    let mut found = Vec::new();
-    for process in fs::read_dir("/proc").unwrap().flatten() {
-        let line = fs::read_to_string(process.path().join("cmdline")).unwrap_or_default();
-        if line.split('\0').next().is_some_and(|p| p.contains("dormouse-task")) {
-            found.push(format!("process {}: {line}", process.file_name().display()));
-        }
-    }
-    for place in ["/sys/fs/cgroup", "/sys/fs/cgroup/cpu", "/sys/fs/cgroup/freezer", "/dev/shm"] {
-        for entry in fs::read_dir(place).into_iter().flatten().flatten() {
-            if entry.file_name().to_string_lossy().starts_with("dormouse-") {
-                found.push(entry.path().display().to_string());
-            }
-        }
-    }
-    found
-}
-
-/// Waits until `done` gives something; after the limit, fails with what it saw last.
-fn wait_for<T>(what: &str, limit: Duration, mut done: impl FnMut() -> Result<T, String>) -> T {
-    let begun = Instant::now();
-    loop {
-        match done() {
-            Ok(value) => return value,
-            Err(last) if begun.elapsed() > limit => panic!("{what}: not within {limit:?}; {last}"),
-            Err(_) => std::thread::sleep(Duration::from_millis(50)),
-        }
-    }
-}
-
-fn nothing_is_left_but(before: &[String]) {
-    wait_for("everything is gone", Duration::from_secs(20), || {
-        let left: Vec<_> = traces().into_iter().filter(|t| !before.contains(t)).collect();
-        if left.is_empty() { Ok(()) } else { Err(format!("left: {left:#?}")) }
-    });
-}
-
 #[test]
 fn tasks_of_a_hibernated_vm_go_on_elsewhere_from_their_checkpoints() {
     let Some(_turn) = live_turn() else { return };
@@ -115,7 +57,7 @@ fn tasks_of_a_hibernated_vm_go_on_elsewhere_from_their_checkpoints() {
     let folder = tempfile::tempdir().unwrap();
     let (file, out) = (experiment(folder.path(), HIBERNATES), folder.path().join("out"));
     let (file, dir) = (file.to_str().unwrap(), out.to_str().unwrap());
-    dormouse_says(&["run", file, "--live", "--speedup", "30", "--out", dir]);
+    let _ = dormouse_says(&["run", file, "--live", "--speedup", "30", "--out", dir]);
 
     let summary = summary(&out);
     assert_eq!(summary["mode"], "live");
@@ -126,43 +68,8 @@ fn tasks_of_a_hibernated_vm_go_on_elsewhere_from_their_checkpoints() {
     }
     no_work_is_done_twice(&events(&out));
 
-    // The same decisions come out of its log.
-    let replayed = dormouse_says(&["replay", dir]);
-    assert!(replayed.contains(summary["decisions_sha256"].as_str().unwrap()), "{replayed}");
-    dormouse_says(&["check", dir]);
+    checks_and_replays(&out);
     nothing_is_left_but(&before);
-}
-
-/// Waits until `out` holds a log with a line that `wanted` finds.
-fn wait_for_event(out: &Path, what: &str, wanted: impl Fn(&Value) -> bool) {
-    wait_for(what, Duration::from_secs(60), || {
-        let log = fs::read_to_string(out.join("events.jsonl")).unwrap_or_default();
-        // The last line may be half-written.
-        let found =
-            log.lines().filter_map(|line| serde_json::from_str(line).ok()).any(|e| wanted(&e));
-        if found { Ok(()) } else { Err(format!("the log ends with {:?}", log.lines().last())) }
-    });
-}
-
-/// What is said of a run after this many lines of its log.
-fn wait_for_report(out: &Path, report: &str, after: usize) {
-    wait_for_event(out, report, |e| {
-        e["report"] == report && e["seq"].as_u64().is_some_and(|seq| seq >= after as u64)
-    });
-}
-
-/// The workers that a process has started.
-fn workers_of(pid: u32) -> Vec<Pid> {
-    let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
-    let children =
-        tasks.flatten().filter_map(|t| fs::read_to_string(t.path().join("children")).ok());
-    let is_worker = |pid: &i32| {
-        fs::read_to_string(format!("/proc/{pid}/cmdline"))
-            .is_ok_and(|line| line.split('\0').any(|word| word == "worker"))
-    };
-    let all: Vec<i32> =
-        children.flat_map(|c| c.split(' ').flat_map(str::parse).collect::<Vec<_>>()).collect();
-    all.into_iter().filter(is_worker).map(Pid::from_raw).collect()
 }
 
 #[test]
@@ -231,9 +138,7 @@ fn a_run_that_is_stopped_or_killed_leaves_nothing_and_goes_on() {
     let notes = summary(&out)["fidelity"]["notes"].to_string();
     assert!(notes.contains("resumed 2 times: its coordinator was away for up to"), "{notes}");
     no_work_is_done_twice(&events(&out));
-    dormouse_says(&["check", dir]);
-    let replayed = dormouse_says(&["replay", dir]);
-    assert!(replayed.contains(summary(&out)["decisions_sha256"].as_str().unwrap()), "{replayed}");
+    checks_and_replays(&out);
     let before: Vec<_> = before.into_iter().filter(|t| Path::new(t).exists()).collect();
     nothing_is_left_but(&before);
     assert!(!before.iter().any(|t| t.contains("dormouse-run-")), "not swept: {before:#?}");
@@ -299,10 +204,7 @@ fn tasks_of_a_lost_worker_go_on_at_another_from_their_checkpoints() {
     assert_eq!(summary["tasks"]["verified"], 8, "{summary:#}");
     assert!(summary["counts"]["restores"].as_u64().unwrap() > 0, "{summary:#}");
     no_work_is_done_twice(&events(&out));
-    let dir = out.to_str().unwrap();
-    dormouse_says(&["check", dir]);
-    let replayed = dormouse_says(&["replay", dir]);
-    assert!(replayed.contains(summary["decisions_sha256"].as_str().unwrap()), "{replayed}");
+    checks_and_replays(&out);
     // Whoever killed the worker's namespace killed its guardian, too: the next start sweeps.
     let _ = Command::new(dormouse())
         .args(["run", file.to_str().unwrap(), "--live", "--speedup", "5000", "--out"])
@@ -421,7 +323,7 @@ fn parallel_jobs_move_and_swap_and_come_to_the_right_answers() {
     let folder = tempfile::tempdir().unwrap();
     let (file, out) = (experiment(folder.path(), CONSOLIDATES), folder.path().join("out"));
     let (file, dir) = (file.to_str().unwrap(), out.to_str().unwrap());
-    dormouse_says(&["run", file, "--live", "--out", dir]);
+    let _ = dormouse_says(&["run", file, "--live", "--out", dir]);
 
     let summary = summary(&out);
     assert_eq!((&summary["mode"], &summary["speedup"]), (&"live".into(), &60.0.into()));
@@ -442,9 +344,7 @@ fn parallel_jobs_move_and_swap_and_come_to_the_right_answers() {
     assert_eq!(moves.len() as u64, summary["counts"]["migrations"].as_u64().unwrap());
     jobs_took_what_they_were_promised(&out, &summary);
 
-    let replayed = dormouse_says(&["replay", dir]);
-    assert!(replayed.contains(summary["decisions_sha256"].as_str().unwrap()), "{replayed}");
-    dormouse_says(&["check", dir]);
+    checks_and_replays(&out);
     nothing_is_left_but(&before);
 }
 
@@ -510,34 +410,49 @@ fn a_quota_that_is_lifted_for_200_ms_is_not_faithful() {
     assert!(notes.contains("its quota did not hold it"), "{notes}");
 }
 
+/// To a start in another PID namespace every process of a run here is nobody's.
 #[test]
-fn a_batch_that_is_ended_or_killed_leaves_nothing() {
+fn a_start_in_another_pid_namespace_leaves_a_live_run_alone() {
     let Some(_turn) = live_turn() else { return };
     let before = traces();
-    // What a killed command leaves in memory the next one removes: that is the one that is ended.
-    for signal in [Signal::SIGKILL, Signal::SIGINT] {
-        let folder = tempfile::tempdir().unwrap();
-        let file = experiment(folder.path(), CONSOLIDATES);
-        let mut run = Command::new(dormouse())
-            .args(["run", file.to_str().unwrap(), "--live", "--quiet", "--out"])
-            .arg(folder.path().join("out"))
-            .spawn()
-            .unwrap();
-        wait_for("processes of jobs", Duration::from_secs(30), || {
-            let tasks = traces().iter().filter(|t| t.contains("parallel")).count();
-            if tasks > 4 { Ok(()) } else { Err(format!("{tasks} are there")) }
-        });
-        kill(Pid::from_raw(run.id().cast_signed()), signal).unwrap();
-        let status = run.wait().unwrap();
-        // Ended by the user is a run that broke: its results say so.
-        assert_eq!(status.code(), (signal == Signal::SIGINT).then_some(1), "{status}");
-        let out = folder.path().join("out");
-        let resumed = Command::new(dormouse()).arg("resume").arg(out).output().unwrap();
-        assert_eq!(resumed.status.code(), Some(2));
-        assert!(text(&resumed).contains("make it again with `dormouse run"), "{}", text(&resumed));
-        let in_memory = traces().into_iter().filter(|t| t.starts_with("/dev/shm"));
-        let but: Vec<_> = before.iter().cloned().chain(in_memory).collect();
-        nothing_is_left_but(&but);
-    }
+    let folder = tempfile::tempdir().unwrap();
+    let (file, out) = (experiment(folder.path(), TWO_JOBS), folder.path().join("out"));
+    let run = Command::new(dormouse())
+        .args(["run", file.to_str().unwrap(), "--live", "--quiet", "--out"])
+        .arg(&out)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait_for_report(&out, "task-started", 0);
+    let [worker] = workers_of(run.id())[..] else { panic!("it has one worker") };
+    let words = fs::read_to_string(format!("/proc/{worker}/cmdline")).unwrap();
+    let root = PathBuf::from(words.split('\0').skip_while(|w| *w != "--root").nth(1).unwrap());
+    // Its jobs may end meanwhile.
+    let lasts = |t: &String| !before.contains(t) && !t.starts_with("process");
+    let held: Vec<_> = traces().into_iter().filter(lasts).collect();
+    assert!(root.join("tasks").exists() && !held.is_empty(), "{} {held:?}", root.display());
+    // What a killed run left, which this start takes away.
+    let dead = root.parent().unwrap().with_file_name(format!("dormouse-run-{}-0", i32::MAX));
+    fs::create_dir(&dead).unwrap();
+
+    // It starts its worker, which sweeps, too, and is refused then.
+    let fast = experiment(&out, HIBERNATES);
+    let refused = Command::new("unshare")
+        .args(["--pid", "--fork", "--mount-proc"])
+        .arg(dormouse())
+        .args(["run", fast.to_str().unwrap(), "--live", "--speedup", "5000", "--out"])
+        .arg(folder.path().join("refused"))
+        .output()
+        .unwrap();
+    assert_eq!(refused.status.code(), Some(2), "{}", text(&refused));
+    assert!(!dead.exists(), "it did not sweep");
+    assert!(root.join("tasks").exists());
+    let now = traces();
+    assert!(held.iter().all(|t| now.contains(t)), "of {held:#?} are left {now:#?}");
+
+    let ended = run.wait_with_output().unwrap();
+    assert!(ended.status.success(), "{}", text(&ended));
+    assert_eq!(summary(&out)["tasks"]["verified"], 2);
     nothing_is_left_but(&before);
 }

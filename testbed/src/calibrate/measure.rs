@@ -6,6 +6,7 @@ use std::time::{Instant, SystemTime};
 
 use dormouse_coordinator::CoordinatorError::Admission;
 use dormouse_coordinator::{Latency, LiveFacts, Progress};
+use dormouse_worker::workspace::{Roots, remove_abandoned};
 
 use super::bag::conditions;
 use super::compare::errors;
@@ -13,7 +14,7 @@ use super::date::utc;
 use super::file::folder;
 use super::{CalibrateError, Calibration, Came, Cell, CellPlan, FORMAT, HostIdentity, Spread};
 use crate::experiment::Experiment;
-use crate::live::{Conduct, LiveError, Outcome, conduct, rehearse, sweep};
+use crate::live::{Conduct, LiveError, Outcome, conduct, rehearse};
 use crate::output::{Header, Mode};
 use crate::record::Record;
 use crate::virtual_run::virtual_run;
@@ -21,13 +22,13 @@ use crate::virtual_run::virtual_run;
 /// Real seconds that a worker takes to come and to leave.
 const AROUND_S: f64 = 2.0;
 
-/// How the folder of a calibration's runs begins; its process id follows.
+/// How the folders of calibrations' runs begin.
 const PREFIX: &str = ".calibration-";
 
 /// A host being measured, and a folder for the runs.
 #[derive(Debug)]
 pub struct Bench {
-    folder: tempfile::TempDir,
+    folder: Roots,
     /// How often each cell is run, each time under another seed.
     repeat: u32,
 }
@@ -48,12 +49,13 @@ impl Bench {
     ///
     /// It can't be written there.
     pub fn beside(file: &Path, repeat: u32) -> Result<Self, CalibrateError> {
-        let place = folder(file)?;
-        sweep(place, PREFIX);
-        let folder = tempfile::Builder::new()
-            .prefix(&format!("{PREFIX}{}-", std::process::id()))
-            .tempdir_in(place)
-            .map_err(CalibrateError::io("write into", place, "--out"))?;
+        let refused = CalibrateError::io("write into", folder(file)?, "--out");
+        // Workers are told of paths in it.
+        let place = std::path::absolute(folder(file)?)
+            .map_err(CalibrateError::io("find", file, "--out"))?;
+        // What can't be listed can't be written into either, as is said next.
+        let _ = remove_abandoned(&place, PREFIX);
+        let folder = Roots::create(&place, PREFIX).map_err(|error| refused(error.into()))?;
         Ok(Self { folder, repeat })
     }
 

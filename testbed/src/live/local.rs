@@ -7,12 +7,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use dormouse_worker::workspace::{Roots, remove_abandoned};
+
 use crate::doctor::criu_program;
 
 /// How long workers may take to clean up and leave once the run is over.
 const LEAVE: Duration = Duration::from_secs(20);
 
-/// How the folders of a run's workers begin; its process id follows.
+/// How the folders of runs' workers begin.
 const PREFIX: &str = "dormouse-run-";
 
 /// Free bytes of memory from which on it holds the workers' folders.
@@ -23,7 +25,7 @@ const ROOM: u64 = 4 << 30;
 pub(super) struct LocalWorkers {
     workers: Vec<Worker>,
     /// Their directories; removed with them.
-    _roots: tempfile::TempDir,
+    _roots: Roots,
 }
 
 #[derive(Debug)]
@@ -44,34 +46,18 @@ const OFTEN: u32 = 3;
 
 /// Memory where there is a file system for it, so that images are written as fast as they are
 /// dumped and no disk stands still for their removal; else the folder for temporary files.
-pub(crate) fn roots() -> io::Result<tempfile::TempDir> {
+pub(crate) fn roots() -> io::Result<Roots> {
     let (memory, disk) = (Path::new("/dev/shm"), std::env::temp_dir());
-    let prefix = format!("{PREFIX}{}-", std::process::id());
-    let mut named = tempfile::Builder::new();
-    named.prefix(&prefix);
-    sweep(memory, PREFIX);
-    sweep(&disk, PREFIX);
+    for place in [memory, &disk] {
+        // What can't be listed, or is not there, holds nothing that could be removed.
+        let _ = remove_abandoned(place, PREFIX);
+    }
     let roomy = nix::sys::statvfs::statvfs(memory)
         .is_ok_and(|fs| fs.blocks_available().saturating_mul(fs.fragment_size()) >= ROOM);
-    if roomy && let Ok(folder) = named.tempdir_in(memory) {
+    if roomy && let Ok(folder) = Roots::create(memory, PREFIX) {
         return Ok(folder);
     }
-    named.tempdir_in(disk)
-}
-
-/// Removes the folders of processes that were killed: their names are `prefix`, the process's id,
-/// a hyphen and anything.
-pub(crate) fn sweep(place: &Path, prefix: &str) {
-    let Ok(entries) = std::fs::read_dir(place) else { return };
-    for entry in entries.flatten() {
-        let name = entry.file_name();
-        let owner =
-            name.to_str().and_then(|n| n.strip_prefix(prefix)?.split_once('-')?.0.parse().ok());
-        if owner.is_some_and(|pid: u32| !Path::new("/proc").join(pid.to_string()).exists()) {
-            // Another run may be removing it, too.
-            let _ = std::fs::remove_dir_all(entry.path());
-        }
-    }
+    Ok(Roots::create(&disk, PREFIX)?)
 }
 
 impl LocalWorkers {

@@ -23,7 +23,7 @@ pub use kept::{Kept, LifeErrors};
 pub use rehearsal::{Rehearsal, rehearse};
 pub use utilisation::measured_sharing;
 
-pub(crate) use local::{roots as folder_for_jobs, sweep};
+pub(crate) use local::roots as folder_for_jobs;
 pub(crate) use pace::Pace;
 #[cfg(test)]
 pub(crate) use promises::promises;

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use dormouse_log::LogError;
+use dormouse_worker::workspace::{self, Roots, remove_abandoned};
 
 use super::OutputError;
 
@@ -19,6 +20,9 @@ pub const FILES: [&str; 7] = [
     "plan.json",
 ];
 
+/// What was moved aside, and what is not in place yet, in the folder that is held for it.
+const INSIDE: &str = "run";
+
 /// The folder of a run while it is filled. Unless [`Staging::commit`] is called, all is as before.
 ///
 /// A run of virtual time is made beside its folder and moved there whole. A live run can't be made
@@ -28,8 +32,10 @@ pub struct Staging {
     /// Where files are written: `target`, or a folder beside it.
     path: PathBuf,
     target: PathBuf,
-    /// The former run of a live run's folder.
-    former: Option<PathBuf>,
+    /// What `path` is in, if it is beside the target.
+    part: Option<Roots>,
+    /// What the former run of a live run's folder waits in.
+    former: Option<Roots>,
     /// What was in a live run's folder and stays there.
     others: Vec<OsString>,
     /// Folders that were made for it, the outermost first.
@@ -48,9 +54,11 @@ impl Staging {
     pub fn begin(target: &Path, force: bool) -> Result<Self, OutputError> {
         check(target, force)?;
         let mut staging = Self::of(target, force)?;
-        staging.path = staging.beside("part")?;
-        let parent = staging.path.parent().unwrap_or(target).to_path_buf();
+        let (parent, prefix) = staging.beside("part")?;
         staging.make(&parent)?;
+        let part = held(&parent, &prefix)?;
+        staging.path = part.path().join(INSIDE);
+        staging.part = Some(part);
         let aside = &staging.path;
         fs::create_dir(aside).map_err(|error| OutputError::io("make", aside, error))?;
         Ok(staging)
@@ -64,10 +72,11 @@ impl Staging {
     pub fn begin_in_place(target: &Path, force: bool) -> Result<Self, OutputError> {
         check(target, force)?;
         let mut staging = Self::of(target, force)?;
-        let former = staging.beside("former")?;
+        let (parent, prefix) = staging.beside("former")?;
         let target = staging.target.clone();
         if is_a_run(&target) || (force && is_unfinished(&target)) {
-            fs::rename(&target, &former)
+            let former = held(&parent, &prefix)?;
+            fs::rename(&target, former.path().join(INSIDE))
                 .map_err(|error| OutputError::io("move aside", &target, error))?;
             staging.former = Some(former);
         }
@@ -93,19 +102,29 @@ impl Staging {
     fn of(target: &Path, force: bool) -> Result<Self, OutputError> {
         let target =
             std::path::absolute(target).map_err(|error| OutputError::io("find", target, error))?;
-        let (former, others, made) = (None, Vec::new(), Vec::new());
-        Ok(Self { path: target.clone(), target, former, others, made, force, settled: false })
+        Ok(Self {
+            path: target.clone(),
+            target,
+            part: None,
+            former: None,
+            others: Vec::new(),
+            made: Vec::new(),
+            force,
+            settled: false,
+        })
     }
 
-    /// A path beside the target, of this process; those that killed ones left go away.
-    fn beside(&self, what: &str) -> Result<PathBuf, OutputError> {
+    /// The folder that the target is in, and how what this makes there is named; what runs into
+    /// the same target left that were killed goes away.
+    fn beside(&self, what: &str) -> Result<(PathBuf, String), OutputError> {
         let name = self.target.file_name().map(|n| n.to_string_lossy().into_owned());
         let (Some(parent), Some(name)) = (self.target.parent(), name) else {
             return Err(OutputError::NotARun(self.target.clone()));
         };
         let prefix = format!(".{name}.{what}-");
-        sweep(parent, &prefix);
-        Ok(parent.join(format!("{prefix}{}", std::process::id())))
+        // What can't be listed, or is not there yet, holds nothing that could be removed.
+        let _ = remove_abandoned(parent, &prefix);
+        Ok((parent.to_path_buf(), prefix))
     }
 
     /// Whatever becomes of this process, what is written from now on stays.
@@ -150,24 +169,24 @@ impl Staging {
         let refused = |error| OutputError::io("put in place", &self.target, error);
         self.settled = true;
         if self.path == self.target {
-            if let Some(former) = &self.former {
-                fs::remove_dir_all(former)
-                    .map_err(|error| OutputError::io("remove", former, error))?;
-            }
+            // The former run goes with what it waits in.
+            drop(self.former.take());
         } else if self.force && holds_something(&self.target) && !is_a_run(&self.target) {
             for entry in fs::read_dir(&self.path).map_err(refused)? {
                 let entry = entry.map_err(refused)?;
                 fs::rename(entry.path(), self.target.join(entry.file_name())).map_err(refused)?;
             }
         } else if self.target.exists() {
-            let old = self.path.with_extension("old");
+            // Both go with the folder that is held.
+            let old = self.path.with_file_name("old");
             fs::rename(&self.target, &old).map_err(refused)?;
             if let Err(error) = fs::rename(&self.path, &self.target) {
                 // Nothing is lost: what was there goes back.
-                let _ = fs::rename(&old, &self.target);
+                if fs::rename(&old, &self.target).is_err() {
+                    leave(self.part.take());
+                }
                 return Err(refused(error));
             }
-            fs::remove_dir_all(&old).map_err(|error| OutputError::io("remove", &old, error))?;
         } else {
             fs::rename(&self.path, &self.target).map_err(refused)?;
         }
@@ -178,9 +197,8 @@ impl Staging {
 impl Drop for Staging {
     fn drop(&mut self) {
         // What can't be removed is left: there is nobody to tell, and nothing depends on it.
-        if self.path != self.target {
-            let _ = fs::remove_dir_all(&self.path);
-        } else if !self.settled {
+        drop(self.part.take());
+        if self.path == self.target && !self.settled {
             for entry in fs::read_dir(&self.target).into_iter().flatten().flatten() {
                 if !self.others.contains(&entry.file_name()) {
                     let path = entry.path();
@@ -194,23 +212,24 @@ impl Drop for Staging {
         for folder in self.made.iter().rev() {
             let _ = fs::remove_dir(folder);
         }
-        if let Some(former) = &self.former {
-            let _ = fs::rename(former, &self.target);
+        if let Some(former) = &self.former
+            && fs::rename(former.path().join(INSIDE), &self.target).is_err()
+        {
+            leave(self.former.take());
         }
     }
 }
 
-/// Removes what runs into the same folder left that were killed.
-fn sweep(parent: &Path, prefix: &str) {
-    let Ok(entries) = fs::read_dir(parent) else { return };
-    for entry in entries.flatten() {
-        let name = entry.file_name();
-        let owner = name.to_str().and_then(|name| name.strip_prefix(prefix)?.parse::<u32>().ok());
-        if owner.is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists()) {
-            // What can't be removed now is by the next run.
-            let _ = fs::remove_dir_all(entry.path());
-        }
-    }
+/// Leaves a folder where it is, at least until another run into the same target.
+fn leave(folder: Option<Roots>) {
+    std::mem::forget(folder);
+}
+
+/// A folder in `parent` that nobody else's start removes.
+fn held(parent: &Path, prefix: &str) -> Result<Roots, OutputError> {
+    let refused =
+        |error: workspace::Error| OutputError::io("make a folder in", parent, error.into());
+    Roots::create(parent, prefix).map_err(refused)
 }
 
 fn check(target: &Path, force: bool) -> Result<(), OutputError> {
@@ -242,4 +261,82 @@ pub(crate) fn is_unfinished(folder: &Path) -> bool {
 
 fn holds_something(folder: &Path) -> bool {
     fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some())
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    /// Above every process id: in another PID namespace a run may have one that is nobody's here.
+    const NOBODY: u32 = 1 << 30;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).unwrap();
+        let mut all: Vec<_> =
+            entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        all.sort();
+        all
+    }
+
+    #[test]
+    fn what_is_beside_the_target_goes_unless_somebody_alive_holds_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("out");
+        for what in ["part", "former"] {
+            let prefix = format!(".out.{what}-{NOBODY}-");
+            let elsewhere = Roots::create(folder.path(), &prefix).unwrap();
+            let dead = folder.path().join(format!(".out.{what}-{}-9", std::process::id()));
+            fs::create_dir_all(dead.join(INSIDE)).unwrap();
+            let begin = if what == "part" { Staging::begin } else { Staging::begin_in_place };
+            let staging = begin(&target, false).unwrap();
+            assert!(elsewhere.path().exists() && !dead.exists(), "{what}");
+            drop((staging, elsewhere));
+            assert!(names(folder.path()).is_empty(), "{what}: {:?}", names(folder.path()));
+        }
+    }
+
+    #[test]
+    fn two_at_once_are_apart_and_each_is_put_in_place_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("in/out");
+        let stagings = ["one", "two", "three"].map(|text| {
+            let staging = Staging::begin(&target, false).unwrap();
+            for name in FILES {
+                staging.write(name, text).unwrap();
+            }
+            (staging, text)
+        });
+        for (staging, text) in stagings {
+            assert_eq!(staging.commit().unwrap(), target);
+            assert_eq!(names(&target).len(), FILES.len());
+            assert_eq!(fs::read_to_string(target.join(FILES[0])).unwrap(), text);
+        }
+        assert_eq!(names(&folder.path().join("in")), ["out"]);
+    }
+
+    #[test]
+    fn a_former_run_waits_and_comes_back_or_goes() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("out");
+        fs::create_dir(&target).unwrap();
+        for name in FILES {
+            fs::write(target.join(name), "former").unwrap();
+        }
+        let staging = Staging::begin_in_place(&target, false).unwrap();
+        staging.write(FILES[1], "new").unwrap();
+        assert_eq!(names(folder.path()).len(), 2);
+        drop(staging);
+        assert_eq!(fs::read_to_string(target.join(FILES[1])).unwrap(), "former");
+        assert_eq!(names(folder.path()), ["out"]);
+
+        let mut staging = Staging::begin_in_place(&target, false).unwrap();
+        staging.write(FILES[1], "new").unwrap();
+        staging.settle();
+        staging.commit().unwrap();
+        assert_eq!(
+            (names(&target), names(folder.path())),
+            (vec![FILES[1].into()], vec!["out".into()])
+        );
+    }
 }

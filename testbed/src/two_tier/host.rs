@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use dormouse_tasks::result::TaskResult;
 use dormouse_worker::cgroup::{CpuQuota, Hierarchy, InstanceName, Slot, Tree, Vm, sweep_stale};
 use dormouse_worker::process::{Guardian, Identity, pid_namespace};
+use dormouse_worker::workspace::Roots;
 use nix::sched::{CpuSet, sched_getaffinity};
 use nix::unistd::Pid;
 
@@ -26,7 +27,7 @@ const VCPUS: u32 = 2;
 pub struct Host {
     tree: Tree,
     vm: Vm,
-    folder: tempfile::TempDir,
+    folder: Roots,
     program: PathBuf,
     cores: Vec<usize>,
     _guardian: Guardian,

@@ -55,3 +55,13 @@ pub enum Error {
         name: String,
     },
 }
+
+impl From<Error> for io::Error {
+    /// What the kernel said, for who says in their own words what was tried.
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Mount { source, .. } | Error::File { source, .. } => source,
+            other => Self::other(other),
+        }
+    }
+}

@@ -64,7 +64,7 @@ impl Drop for Roots {
     }
 }
 
-/// Removes the folders in `place` whose names begin with `prefix` and that nobody alive uses:
+/// Removes the folders in `place` that are named `prefix` and a number and that nobody alive uses:
 /// neither who made one nor any worker whose root is in it holds its lock. Says which.
 ///
 /// # Errors
@@ -74,8 +74,10 @@ pub fn remove_abandoned(place: &Path, prefix: &str) -> Result<Vec<PathBuf>> {
     let mut removed = Vec::new();
     for entry in fs::read_dir(place).map_err(fail)? {
         let entry = entry.map_err(fail)?;
-        let named = entry.file_name().to_str().is_some_and(|name| name.starts_with(prefix));
-        if !named || !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+        let name = entry.file_name();
+        let number = name.to_str().and_then(|name| name.strip_prefix(prefix));
+        let is_named = number.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+        if !is_named || !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             continue;
         }
         let path = entry.path();
@@ -135,7 +137,8 @@ mod tests {
         // Of one that was killed with its workers; its id is somebody else's by now.
         let dead = at(format!("{PREFIX}{}-7", std::process::id()));
         drop(Workspace::in_place(&dead.join("local-0")).unwrap());
-        let other = at("other".to_owned());
+        // A user's own.
+        let other = at(format!("{PREFIX}notes"));
         fs::create_dir(&other).unwrap();
 
         assert_eq!(remove_abandoned(place.path(), PREFIX).unwrap(), std::slice::from_ref(&dead));
