@@ -180,6 +180,7 @@ async fn a_job_that_fails_or_answers_wrongly_is_started_again() {
     worker.report(R::JobFinished(v1::JobFinished { job, verified, ..Default::default() })).await;
     let third = started_again(&mut worker, second).await;
     worker.carry_out(C::StartJob(v1::StartJob { job: Some(third), ..Default::default() }));
+    worker.flush().await;
     assert!(matches!(worker.obey().await, Said::Goodbye(v1::Goodbye { over: true, .. })));
     let done = under.outcome().await.unwrap();
     assert_eq!((done.run.tasks().finished(), done.run.counts().attempts_failed), (3, 2));
