@@ -113,7 +113,6 @@ fn every_pure_crate_bans_clocks_and_io() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     for dir in [
         "proto/units",
-        "coordinator/batch",
         "coordinator/cloud",
         "coordinator/policies",
         "coordinator/engine",

@@ -139,7 +139,7 @@ impl RunLog {
 /// It can't be read, or a line before the last is damaged.
 pub(crate) fn read_steps(log: &mut LogReader) -> Result<Vec<Step>, OutputError> {
     let mut steps = Vec::<Step>::new();
-    while let Some(step) = log.next_step::<Step>()? {
+    while let Some(step) = log.next_known_step::<Step>()? {
         if step.seq != steps.len() as u64 {
             let why = format!("step {} where {} should be", step.seq, steps.len());
             return Err(log.damaged(why).into());
