@@ -335,9 +335,8 @@ fn parallel_jobs_move_and_swap_and_come_to_the_right_answers() {
     assert!(count("migrations") + count("swaps") > 1, "{summary:#}");
     assert_eq!(summary["consolidation"]["migrations_lost"], 0, "{summary:#}");
     let moves: Vec<_> =
-        events(&out).into_iter().filter(|e| e["report"]["report"] == "moved").collect();
-    for event in &moves {
-        let moved = &event["report"];
+        events(&out).into_iter().filter(|event| event["report"] == "task-moved").collect();
+    for moved in &moves {
         assert!(moved["done"].as_u64().unwrap() > 0, "it took its work along: {moved}");
         assert!(moved["bytes"].as_u64().unwrap() > 0, "{moved}");
     }

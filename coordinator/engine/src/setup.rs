@@ -76,4 +76,4 @@ impl Setup {
 }
 
 /// The instance type of a machine for parallel jobs.
-const MACHINE: &str = "processors";
+pub(crate) const MACHINE: &str = "processors";

@@ -36,7 +36,7 @@ pub struct Step {
 pub enum Effect {
     /// A VM was granted and boots.
     VmLaunched {
-        /// Which.
+        /// The VM.
         vm: VmId,
         /// Its type.
         kind: TypeName,
@@ -51,7 +51,7 @@ pub enum Effect {
     },
     /// A VM has booted; charging begins.
     VmReady {
-        /// Which.
+        /// The VM.
         vm: VmId,
     },
     /// The provider acts, as asked for at `asked`.
@@ -67,21 +67,21 @@ pub enum Effect {
     },
     /// A hibernation took effect; charging stops.
     VmHibernated {
-        /// Which.
+        /// The VM.
         vm: VmId,
         /// When it was asked for.
         asked: Time,
     },
     /// A resume took effect; charging begins.
     VmResumed {
-        /// Which.
+        /// The VM.
         vm: VmId,
         /// When it was asked for.
         asked: Time,
     },
     /// A VM is gone for good.
     VmEnded {
-        /// Which.
+        /// The VM.
         vm: VmId,
         /// Why.
         why: VmEnd,
@@ -90,7 +90,7 @@ pub enum Effect {
     },
     /// A task was sent to a VM.
     TaskSent {
-        /// Which.
+        /// The task.
         task: TaskId,
         /// Which attempt.
         attempt: Attempt,

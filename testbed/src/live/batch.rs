@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use dormouse_coordinator::admission::Demand;
 use dormouse_coordinator::{Conducted, LiveRun, Progress};
+use dormouse_engine::Step;
 use dormouse_engine::jobs::Told;
-use dormouse_engine::{Setup, Step};
-use dormouse_policies::batch::{BatchScheduler, Submission};
-use dormouse_units::{Span, Time, TypeName};
+use dormouse_policies::batch::Submission;
+use dormouse_units::{Span, Time};
 
 use super::LiveError;
 use super::attend::to_the_end;
@@ -63,18 +63,15 @@ fn run_of(
 ) -> Result<LiveRun, LiveError> {
     let experiment = &header.experiment;
     let simulation = experiment.simulation(header.machine);
-    let (config, processors) = (simulation.config, header.machine);
-    let setup = Setup::of_jobs(processors, simulation.information, simulation.seed);
-    // A setup of jobs has one type of machine.
-    let kind = setup.jobs.as_ref().map_or_else(|| TypeName::from(""), |jobs| jobs.machine.clone());
-    let policy = Box::new(BatchScheduler::new(config, kind.clone()));
+    let (setup, policy) = (simulation.setup(), simulation.policy());
+    let kinds = setup.catalogue.types.keys().cloned().collect();
     let of_any = live_run((&experiment.name, header), &experiment.live, setup, policy, place)?;
     Ok(LiveRun {
         limit: limit(&submissions),
         submissions,
         // A job's processes share memory: the machine is one worker.
         workers: 1,
-        demand: Demand { vms: vec![processors], kinds: [kind].into() },
+        demand: Demand { vms: vec![header.machine], kinds },
         needs_criu: experiment.needs_criu(),
         ..of_any
     })

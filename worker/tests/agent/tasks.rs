@@ -131,7 +131,9 @@ pub(crate) fn checkpoints_are_taken_when_due() {
         assert_eq!(taken.checkpoint, k);
         let due = 250_000 * k;
         assert!((due..due + 60_000).contains(&taken.done_ppm), "due {due}: {taken:?}");
-        assert!((395_000..700_000).contains(&taken.held_us), "{taken:?}");
+        // Less than .4 s by what passed until it stood, which a busy host makes some milliseconds.
+        assert!((360_000..700_000).contains(&taken.held_us), "{taken:?}");
+        assert!(taken.owed_us > 0 && taken.held_us >= taken.owed_us, "{taken:?}");
         assert!(taken.dump_us > 1_000 && taken.dump_us <= taken.held_us, "{taken:?}");
         assert!(taken.bytes > 4 << 20);
     }

@@ -13,7 +13,8 @@ use dormouse_vm::Sharing;
 use super::observer::{Observer, Told};
 use super::record::Totals;
 use crate::drive::{BOUNDLESS, Modelled, PlayError, TwoTierLaw, World, beginning, play};
-use crate::{Event, Run, Step};
+use crate::setup::MACHINE;
+use crate::{Event, Run, Setup, Step};
 
 /// A simulation.
 #[derive(Clone, Copy, Debug)]
@@ -43,14 +44,22 @@ impl Simulation {
         }
     }
 
-    /// The run that it is of.
+    /// What its run is made of.
+    #[must_use]
+    pub fn setup(&self) -> Setup {
+        Setup::of_jobs(self.config.processors, self.information, self.seed)
+    }
+
+    /// Its scheduler, before anything has happened.
+    #[must_use]
+    pub fn policy(&self) -> Box<BatchScheduler> {
+        Box::new(BatchScheduler::new(self.config, MACHINE.into()))
+    }
+
+    /// Its run, before anything has happened.
     #[must_use]
     pub fn run(&self) -> Run {
-        let Self { config, information, seed, .. } = *self;
-        let setup = crate::Setup::of_jobs(config.processors, information, seed);
-        let kind = setup.jobs.as_ref().map(|jobs| jobs.machine.clone());
-        let policy = BatchScheduler::new(config, kind.unwrap_or_else(|| "processors".into()));
-        Run::new(setup, Box::new(policy))
+        Run::new(self.setup(), self.policy())
     }
 
     /// How jobs fare on its machine.
