@@ -14,7 +14,7 @@ use super::date::utc;
 use super::file::folder;
 use super::{CalibrateError, Calibration, Came, Cell, CellPlan, FORMAT, HostIdentity, Spread};
 use crate::experiment::Experiment;
-use crate::live::{Conduct, LiveError, Outcome, conduct, rehearse};
+use crate::live::{Conduct, LiveError, Outcome, Rehearsal, conduct, rehearse};
 use crate::output::{Header, Mode};
 use crate::record::Record;
 use crate::virtual_run::virtual_run;
@@ -70,7 +70,8 @@ impl Bench {
         Ok(once * f64::from(self.repeat))
     }
 
-    /// Measures a cell; `show` is called with how each run goes.
+    /// Measures a cell, unless it is `told` to end before a run of it begins; `show` is called with
+    /// how each run goes.
     ///
     /// # Errors
     ///
@@ -78,6 +79,7 @@ impl Bench {
     pub fn measure(
         &self,
         plan: &CellPlan,
+        told: &dyn Fn() -> Option<String>,
         show: &mut dyn FnMut(&Progress),
     ) -> Result<Measured, CalibrateError> {
         let began = Instant::now();
@@ -89,7 +91,12 @@ impl Bench {
         for seed in 1..=u64::from(self.repeat) {
             let experiment = plan.experiment(seed)?;
             let twin = twin(&experiment)?;
-            match self.run(experiment, show) {
+            let rehearsal = rehearse(&experiment, experiment.scheduler()?);
+            // A signal that comes before a run listens for it is not heard by that.
+            if let Some(why) = told() {
+                return Ok(Measured::Ended(why));
+            }
+            match self.run(experiment, rehearsal, show) {
                 Ok(outcome) => match &outcome.record.cancelled {
                     Some(why) => return Ok(Measured::Ended(why.clone())),
                     None => sum.add(&outcome, &twin),
@@ -107,10 +114,10 @@ impl Bench {
     fn run(
         &self,
         experiment: Experiment,
+        rehearsal: Rehearsal,
         show: &mut dyn FnMut(&Progress),
     ) -> Result<Outcome, CalibrateError> {
         let scheduler = experiment.scheduler()?;
-        let rehearsal = rehearse(&experiment, experiment.scheduler()?);
         let place = self.folder.path();
         let out = tempfile::tempdir_in(place).map_err(CalibrateError::io(
             "write into",

@@ -107,7 +107,8 @@ fn measure(
         }
         let CellPlan { speedup, load, .. } = *plan;
         progress.set_position(n as u64);
-        let measured = bench.measure(plan, &mut |now| {
+        let told = || stop.told().then(|| TOLD.to_owned());
+        let measured = bench.measure(plan, &told, &mut |now| {
             let (done, of) = (now.completed, now.tasks);
             progress.set_message(format!("speed-up {speedup}, load {load}: {done}/{of} tasks"));
         });

@@ -45,6 +45,9 @@ async fn attended(
     local_workers: u32,
     mut show: impl FnMut(&Progress),
 ) -> Result<Conducted, LiveError> {
+    // From the first on: what comes while its workers are started is heard, too.
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(LiveError::Runtime)?;
+    let mut terminate = signal(SignalKind::terminate()).map_err(LiveError::Runtime)?;
     let (progress, seen) = watch::channel(Progress::default());
     live.observer.progress = Some(progress);
     let (pause, cancel, out) = (live.pause.clone(), live.cancel.clone(), live.out.clone());
@@ -61,8 +64,6 @@ async fn attended(
         }
         n => Some(LocalWorkers::start(n, address, &secret, &out).map_err(LiveError::Start)?),
     };
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(LiveError::Runtime)?;
-    let mut terminate = signal(SignalKind::terminate()).map_err(LiveError::Runtime)?;
     let mut look = tokio::time::interval(LOOK);
     let mut deserted = None;
     tokio::pin!(running);
