@@ -51,9 +51,9 @@ impl Spare {
 /// CPU time a VM was promised and got, real microseconds; zeros in virtual time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VmUse {
-    /// What it was promised.
+    /// CPU time that it should have had.
     pub real_promised_us: u64,
-    /// What it got.
+    /// CPU time that it has had.
     pub real_received_us: u64,
 }
 

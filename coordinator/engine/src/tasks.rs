@@ -25,7 +25,7 @@ pub enum TaskState {
 /// What is known of a task.
 #[derive(Clone, Debug, Default)]
 pub struct TaskRecord {
-    /// Where it is.
+    /// Whether it waits, runs or is done, and its VM.
     pub state: TaskState,
     /// The seats that it has, in which tier.
     pub(crate) seats: Option<Seats>,
@@ -37,7 +37,7 @@ pub struct TaskRecord {
     pub kept_by: Attempt,
     /// When that was sent to its VM.
     pub sent: Time,
-    /// When it finished.
+    /// The emulated time at which it was done and verified.
     pub finished: Option<Time>,
     /// CPU time of all attempts that have ended, real microseconds.
     pub real_cpu_us: u64,

@@ -79,7 +79,7 @@ pub enum Notice {
     LaunchRefused {
         /// The VM.
         vm: VmId,
-        /// Why.
+        /// The provider's reason, in words.
         why: String,
     },
     /// A spot VM is told to hibernate and takes no more work. All that are hit at one instant are
@@ -102,7 +102,7 @@ pub enum Notice {
     VmPreempting {
         /// The VM.
         vm: VmId,
-        /// When.
+        /// The emulated time at which it will be killed.
         at: Time,
     },
     /// A VM is gone for good though nobody asked: preempted, or its host lost.
@@ -134,7 +134,7 @@ pub enum Notice {
         task: TaskId,
         /// The VM it is on.
         vm: VmId,
-        /// Why.
+        /// What went wrong, in words.
         why: String,
     },
     /// A task was stopped as asked; `done` of its work is kept.
@@ -197,7 +197,7 @@ pub enum Decision {
         on: Seats,
         /// How, on a burstable VM.
         mode: Mode,
-        /// Why there.
+        /// The reason for these seats; goes into the log.
         reason: StartReason,
     },
     /// Stop a running or frozen attempt.
@@ -217,7 +217,7 @@ pub enum Decision {
         vm: VmId,
         /// How it gets there.
         by: Promotion,
-        /// Why now.
+        /// The reason for promoting it now; goes into the log.
         reason: StartReason,
     },
     /// Run a running task in another mode from now on.
@@ -226,7 +226,7 @@ pub enum Decision {
         task: TaskId,
         /// The VM it is on.
         vm: VmId,
-        /// How.
+        /// The mode from now on.
         mode: Mode,
     },
     /// Be told at this time.
