@@ -144,6 +144,8 @@ pub enum VmEnd {
     HostLost,
     /// The host could not make or keep it.
     Failed,
+    /// All work of the tenant that launched it is done, while other tenants go on.
+    WorkDone,
     /// The run is over.
     RunOver,
 }
