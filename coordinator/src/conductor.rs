@@ -42,7 +42,7 @@ mod progress;
 const CLEAN_UP: Duration = Duration::from_secs(10);
 /// How far behind the clock the conductor listens: by then it has heard of all that was due.
 pub(crate) const BEHIND: Duration = Duration::from_millis(25);
-/// The same of a run with parallel jobs: they are kept a little ahead, so that their ends are
+/// The same of a run with nothing but parallel jobs: they are kept a little ahead, so that their ends are
 /// reported by then, and a decision made late changes what others are due.
 const BEHIND_JOBS: Duration = Duration::from_millis(5);
 /// What comes later than this after it was due happened when it came.
@@ -171,7 +171,8 @@ impl ConductorState {
     /// How far behind the clock it listens.
     fn behind(&self) -> Duration {
         // Where nothing is emulated but the dispatch, nothing has a time of its own.
-        match (self.plan.noop, self.run.setup().jobs.is_some()) {
+        let setup = self.run.setup();
+        match (self.plan.noop, setup.jobs.is_some() && setup.bag.tasks.is_empty()) {
             (true, _) => Duration::ZERO,
             (false, true) => BEHIND_JOBS,
             (false, false) => BEHIND,

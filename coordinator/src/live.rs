@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use dormouse_engine::{Counts, Run, Setup, Step};
+use dormouse_engine::{Counts, Run, Setup, Step, Work};
 use dormouse_log::LogWriter;
 use dormouse_policies::Policy;
 use dormouse_policies::batch::Submission;
@@ -30,8 +30,8 @@ use crate::{CoordinatorError, LiveFacts, Speedup};
 pub struct LiveRun {
     /// What the run is made of.
     pub setup: Setup,
-    /// The policy under test.
-    pub policy: Box<dyn Policy>,
+    /// Its tenants: what of its work each has, and the policy that schedules it.
+    pub policies: Vec<(Work, Box<dyn Policy>)>,
     /// Parallel jobs, in order of submission, if the setup has any.
     pub submissions: Vec<Submission>,
     /// How long a parallel job's processes compute between two barriers, real time.
@@ -360,7 +360,7 @@ async fn begin(live: LiveRun) -> Result<(Beginning, Observer), CoordinatorError>
         std::fs::create_dir_all(&live.out).map_err(output)?;
         let path = live.out.join(dormouse_log::FILE);
         let mut plan = Plan::new(&live, new_run_name(&live.experiment));
-        let run = Run::new(live.setup, live.policy);
+        let run = Run::of_tenants(live.setup, live.policies);
         let has_log = std::fs::metadata(&path).is_ok_and(|log| log.len() > 0);
         if !(live.resume && has_log) {
             let restored = Restored {

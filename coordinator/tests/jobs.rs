@@ -10,7 +10,7 @@ use std::time::Duration;
 use common::{FakeWorker, PATIENCE, Said, Under, joined, live as bag};
 use dormouse_coordinator::admission::Demand;
 use dormouse_coordinator::{LiveRun, Speedup, replay};
-use dormouse_engine::{Event, Run, Setup};
+use dormouse_engine::{Event, Run, Setup, Work};
 use dormouse_policies::batch::{Algorithm, BatchScheduler, Config, Submission, UsageInformation};
 use dormouse_proto::v1;
 use dormouse_units::{Ppm, Span, Time, Usage};
@@ -44,7 +44,7 @@ fn policy(algorithm: Algorithm) -> Box<BatchScheduler> {
 fn live(algorithm: Algorithm, submissions: Vec<Submission>, out: &Path) -> LiveRun {
     LiveRun {
         setup: setup(),
-        policy: policy(algorithm),
+        policies: vec![(Work::All, policy(algorithm))],
         submissions,
         demand: Demand { vms: vec![MACHINE], kinds: [setup().jobs.unwrap().machine].into() },
         programs: Vec::new(),

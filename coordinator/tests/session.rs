@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use common::*;
 use dormouse_coordinator::{CoordinatorError, replay};
-use dormouse_engine::{Effect, Event, Step};
+use dormouse_engine::{Effect, Event, Step, Work};
 use dormouse_log::LogReader;
 use dormouse_proto::v1;
 use dormouse_units::{TaskId, Time};
@@ -359,7 +359,7 @@ async fn the_time_limit_ends_a_run() {
 async fn a_panic_of_the_scheduler_ends_the_run_with_an_error() {
     let dir = tempfile::tempdir().unwrap();
     let mut live = live(9, 1, dir.path());
-    live.policy = Box::new(Fifo::new(9, 1).panicking_at(3));
+    live.policies = vec![(Work::All, Box::new(Fifo::new(9, 1).panicking_at(3)))];
     let (coordinator, mut worker, _) = joined("w", live).await;
 
     let Said::Goodbye(goodbye) = worker.obey().await else { panic!("no goodbye") };

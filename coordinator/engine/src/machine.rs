@@ -464,4 +464,27 @@ impl Report {
             | Self::Ledger { vm, .. } => *vm,
         }
     }
+
+    /// The VM it is about, for whoever gives it another number.
+    pub const fn vm_mut(&mut self) -> &mut VmId {
+        match self {
+            Self::VmCreated { vm }
+            | Self::VmFrozen { vm, .. }
+            | Self::VmThawed { vm, .. }
+            | Self::VmDestroyed { vm }
+            | Self::VmFailed { vm, .. }
+            | Self::TaskStarted { vm, .. }
+            | Self::TaskFinished { vm, .. }
+            | Self::TaskFailed { vm, .. }
+            | Self::TaskStopped { vm, .. }
+            | Self::CheckpointTaken { vm, .. }
+            | Self::CheckpointFailed { vm, .. }
+            | Self::Credits { vm, .. }
+            | Self::Share { vm, .. }
+            | Self::TaskPromoted { vm, .. }
+            | Self::TaskMoved { vm, .. }
+            | Self::JobAccount { vm, .. }
+            | Self::Ledger { vm, .. } => vm,
+        }
+    }
 }

@@ -7,6 +7,8 @@
 use dormouse_policies::{Decision, Hearing, Notice, Policy};
 use dormouse_units::{Time, VmId};
 
+use crate::{Effect, Event, Step};
+
 /// One of those who share a run.
 #[derive(Debug)]
 pub(crate) struct Tenant {
@@ -200,6 +202,102 @@ pub(crate) fn addressee(notice: &mut Notice, tenants: &[Tenant]) -> Option<usize
 /// Whose VM it is, of so many tenants.
 pub(crate) const fn owner(vm: VmId, tenants: usize) -> usize {
     vm.get() as usize % tenants
+}
+
+/// Whether a VM is of the tenant that has this work, where each of these is one's.
+#[must_use]
+pub fn is_of(vm: VmId, of: &[Work], work: Work) -> bool {
+    of.len() < 2 || of.get(owner(vm, of.len())) == Some(&work)
+}
+
+/// A step as one tenant of a run saw it, with its own numbers of VMs and wake-ups: what others
+/// heard, decided and reported is left out, and for what happened to others time just passed. Where
+/// there is one tenant it is the step.
+#[must_use]
+pub fn seen_by(step: &Step, of: &[Work], tenant: usize) -> Step {
+    let (Ok(count), Ok(n)) = (u32::try_from(of.len()), u32::try_from(tenant)) else {
+        return step.clone();
+    };
+    if count < 2 {
+        return step.clone();
+    }
+    let numbers = Numbers::of(n, count);
+    let is_own = |vm: VmId| owner(vm, of.len()) == tenant;
+    let is_own_token = |token: u64| token % u64::from(count) == u64::from(n);
+    let has_jobs = of.get(tenant).is_some_and(|work| work.has_jobs());
+    let event = match step.event.clone() {
+        Event::Machine { report, .. } if !is_own(report.vm()) => Event::Tick,
+        Event::Machine { host, number, mut report } => {
+            let vm = report.vm_mut();
+            *vm = numbers.own(*vm);
+            Event::Machine { host, number, report }
+        }
+        Event::Submitted { .. } | Event::AllSubmitted if !has_jobs => Event::Tick,
+        event => event,
+    };
+    let heard = |notice: &Notice| {
+        let hears = match notice.clone() {
+            Notice::Begin => true,
+            Notice::Submitted { .. } => has_jobs,
+            Notice::Wake { token } => is_own_token(token),
+            mut other => other.vm_mut().is_some_and(|vm| is_own(*vm)),
+        };
+        hears.then(|| own_notice(numbers, notice))
+    };
+    let (mut decisions, mut places) = (Vec::new(), Vec::new());
+    for decision in &step.decisions {
+        let mut own = decision.clone();
+        let is_its = match &mut own {
+            Decision::Wake { token, .. } => {
+                let is_its = is_own_token(*token);
+                *token = numbers.token_own(*token);
+                is_its
+            }
+            other => other.vm_mut().is_some_and(|vm| {
+                let is_its = is_own(*vm);
+                *vm = numbers.own(*vm);
+                is_its
+            }),
+        };
+        // Where it is among the tenant's own.
+        places.push(is_its.then_some(decisions.len()));
+        decisions.extend(is_its.then_some(own));
+    }
+    let effect = |effect: &Effect| {
+        let mut own = effect.clone();
+        let is_its = match &mut own {
+            Effect::VmLaunched { vm, .. }
+            | Effect::VmReady { vm }
+            | Effect::VmHibernated { vm, .. }
+            | Effect::VmResumed { vm, .. }
+            | Effect::VmEnded { vm, .. }
+            | Effect::TaskSent { vm, .. } => {
+                let is_its = is_own(*vm);
+                *vm = numbers.own(*vm);
+                is_its
+            }
+            Effect::Moot { index, .. } | Effect::Rejected { index, .. } => {
+                let place = places.get(*index).copied().flatten();
+                *index = place.unwrap_or_default();
+                place.is_some()
+            }
+            Effect::Interrupted { vms, .. } => {
+                vms.retain(|vm| is_own(*vm));
+                vms.iter_mut().for_each(|vm| *vm = numbers.own(*vm));
+                true
+            }
+            Effect::Stale | Effect::Over { .. } => true,
+        };
+        is_its.then_some(own)
+    };
+    Step {
+        seq: step.seq,
+        at: step.at,
+        event,
+        notices: step.notices.iter().filter_map(heard).collect(),
+        effects: step.effects.iter().filter_map(effect).collect(),
+        decisions,
+    }
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use std::time::Duration;
 use dormouse_cloud::{Catalogue, InstanceType, Limits, Market};
 use dormouse_coordinator::admission::Demand;
 use dormouse_coordinator::{Conducted, CoordinatorError, LiveRun, Observer, Speedup};
-use dormouse_engine::{Run, Setup};
+use dormouse_engine::{Run, Setup, Work};
 use dormouse_policies::{Bag, CheckpointBudget, Decision, Notice, Policy, StartReason, Task};
 use dormouse_proto::{HOST_KEY, SECRET_KEY, Secret, v1};
 use dormouse_units::{Bytes, Mode, Ppm, Price, Seats, Span, TaskId, Time, TypeName, VmId};
@@ -149,7 +149,7 @@ pub fn header() -> serde_json::Value {
 pub fn live(tasks: usize, vcpus: u32, out: &Path) -> LiveRun {
     LiveRun {
         setup: setup(tasks, vcpus),
-        policy: Box::new(Fifo::new(tasks, vcpus)),
+        policies: vec![(Work::All, Box::new(Fifo::new(tasks, vcpus)))],
         submissions: Vec::new(),
         phase: Duration::from_millis(100),
         experiment: "test".to_owned(),

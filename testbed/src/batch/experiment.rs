@@ -136,6 +136,9 @@ pub enum Information {
     Absent,
 }
 
+/// Processors of a machine that nobody describes: those of the MEASY paper's.
+const PROCESSORS: u32 = 320;
+
 /// What an unknown process is taken for: the mean of the range.
 const TAKEN_FOR: Ppm = Ppm::new(700_000);
 
@@ -144,6 +147,13 @@ impl BatchExperiment {
     #[must_use]
     pub const fn config(&self, machine: u32) -> Config {
         Config::new(self.scheduler.name, machine)
+    }
+
+    /// Processors of its machine, where no log says otherwise: as the experiment has it, else the
+    /// paper's.
+    #[must_use]
+    pub fn processors(&self) -> u32 {
+        self.workload.processors.unwrap_or(PROCESSORS)
     }
 
     /// Whether its scheduler migrates jobs: CRIU does that in a live run.

@@ -10,8 +10,6 @@ use super::{BatchError, BatchExperiment, Estimates, JobSource, JobSpec, UsageKin
 
 /// Longest estimate of a generated workload.
 const LONGEST: Span = Span::from_secs(172_800);
-/// Processors of a machine that nobody describes: the paper's.
-const PROCESSORS: u32 = 320;
 
 /// Submissions in order, with load and usage as the experiment says. A log is streamed: what
 /// is in memory does not grow with it.
@@ -44,7 +42,7 @@ impl Jobs {
         let draws =
             workload.usage == UsageKind::Drawn && experiment.scheduler.name.promotion().is_some();
         let rule = if draws { UsageRule::paper(experiment.seed) } else { UsageRule::full() };
-        let machine = workload.processors.unwrap_or(PROCESSORS);
+        let machine = experiment.processors();
         let mut jobs = match &workload.source {
             JobSource::Swf { log, on_malformed } => {
                 let open = || Trace::open(log, workload.processors, *on_malformed);

@@ -18,6 +18,7 @@ mod report;
 mod run;
 mod schedule;
 mod series;
+mod shared;
 
 pub use check::{Checked, Violation, check};
 pub use error::BatchError;
@@ -36,5 +37,6 @@ pub use replay::{recorded_digest, replay};
 pub use run::virtual_run;
 pub use schedule::Schedule;
 pub use series::{Quantity, Series};
+pub use shared::{JobsToll, SharedJobs, jobs_log};
 
 pub(crate) use read::{KINDS, read};

@@ -1,6 +1,5 @@
 //! Why a host can't be calibrated, or a calibration not be used.
 
-use std::convert::Infallible;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -52,7 +51,7 @@ pub enum CalibrateError {
     Plan(#[from] dormouse_policies::PlanError),
     /// The virtual run of a cell got stuck.
     #[error("the virtual run of a cell got stuck: {0}")]
-    Stuck(#[from] PlayError<Infallible>),
+    Stuck(#[from] PlayError<crate::batch::BatchError>),
     /// The live run of a cell broke.
     #[error(transparent)]
     Live(#[from] LiveError),

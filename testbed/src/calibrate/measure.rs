@@ -130,6 +130,7 @@ impl Bench {
                 header: &header,
                 scheduler,
                 rehearsal,
+                submissions: Vec::new(),
                 listen: SocketAddr::from(([127, 0, 0, 1], 0)),
                 local_workers: 1,
                 out: out.path().to_path_buf(),
@@ -163,7 +164,7 @@ struct Sum {
 
 impl Sum {
     fn add(&mut self, outcome: &Outcome, twin: &Record) {
-        let Outcome { record, fidelity, facts } = outcome;
+        let Outcome { record, fidelity, facts, .. } = outcome;
         self.errors.extend(errors(record, twin));
         self.checkpoints += record.counts.checkpoints;
         self.checkpoints_due += twin.counts.checkpoints;

@@ -2,11 +2,13 @@
 
 use std::path::Path;
 
+use dormouse_engine::seen_by;
 use dormouse_units::Span;
 
 use super::failure::Failure;
 use super::print::print;
 use super::torn::say_torn;
+use crate::batch;
 use crate::check::check;
 use crate::experiment::Kind;
 use crate::output::{Mode, RunLog, is_unfinished};
@@ -30,14 +32,20 @@ pub(crate) fn run(dir: &Path) -> Result<(), Failure> {
         }
     };
     let ended = !is_unfinished(dir);
-    let violations = check(&experiment.setup, &steps, lateness, ended);
-    if violations.is_empty() {
+    let of = experiment.tenants();
+    let bag: Vec<_> = steps.iter().map(|step| seen_by(step, &of, 0)).collect();
+    let violations = check(&experiment.setup, &bag, lateness, ended);
+    let mut lines: Vec<_> = violations.iter().map(ToString::to_string).collect();
+    if let Some(jobs) = batch::jobs_log(&header, &steps) {
+        let checked = batch::check(&jobs, ended)?;
+        lines.extend(checked.violations.iter().map(|violation| format!("jobs: {violation}")));
+    }
+    if lines.is_empty() {
         let so_far = so_far(ended);
         return print(&format!("{} steps: nothing that must not be{so_far}", steps.len()));
     }
-    let lines: Vec<_> = violations.iter().map(ToString::to_string).collect();
     print(&lines.join("\n"))?;
-    Err(Failure::Broken(format!("{}: {} violations", dir.display(), violations.len())))
+    Err(Failure::Broken(format!("{}: {} violations", dir.display(), lines.len())))
 }
 
 /// What is said besides of a run that did not come to its end.

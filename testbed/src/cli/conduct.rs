@@ -34,7 +34,7 @@ pub(super) fn cannot(error: dormouse_policies::PlanError) -> Failure {
 /// without `takes`, which says how long it takes, it is gone on with.
 pub(super) fn conduct_live(
     header: &Header,
-    rehearsal: Rehearsal,
+    (rehearsal, submissions): (Rehearsal, Vec<Submission>),
     takes: Option<String>,
     listen: Option<SocketAddr>,
     mut staging: Staging,
@@ -54,6 +54,7 @@ pub(super) fn conduct_live(
             header,
             scheduler,
             rehearsal,
+            submissions,
             listen: listen.unwrap_or(ANY_PORT),
             local_workers: if listen.is_none() { experiment.live.workers } else { 0 },
             out: folder.clone(),
@@ -67,11 +68,13 @@ pub(super) fn conduct_live(
         },
     );
     progress.finish_and_clear();
-    let live::Outcome { record, fidelity, .. } = unless_broken(conducted, &mut staging, resume)?;
+    let live::Outcome { record, fidelity, jobs, .. } =
+        unless_broken(conducted, &mut staging, resume)?;
     let broke = record.cancelled.clone();
     let wall_s = began.elapsed().as_secs_f64();
     let fidelity = Some(&fidelity);
-    let outcome = Outcome { header, record: &record, plan: plan.as_ref(), fidelity, wall_s };
+    let (plan, jobs) = (plan.as_ref(), jobs.as_ref());
+    let outcome = Outcome { header, record: &record, plan, fidelity, jobs, wall_s };
     end(say, &outcome, staging, broke)
 }
 
@@ -167,7 +170,10 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<(), Failure> {
                 preflight::check(&experiment.name, experiment.needs_criu())?;
             }
             let rehearsal = rehearse(experiment, experiment.scheduler().map_err(cannot)?);
-            conduct_live(&header, rehearsal, None, listen, Staging::go_on(dir)?, say)
+            let jobs = experiment.jobs.as_deref();
+            let jobs = jobs.map(|jobs| LiveJobs::of(Jobs::open(jobs)?)).transpose()?;
+            let begun = (rehearsal, jobs.map(|jobs| jobs.submissions).unwrap_or_default());
+            conduct_live(&header, begun, None, listen, Staging::go_on(dir)?, say)
         }
         Kind::Batch => {
             let header = BatchHeader::read(dir)?;

@@ -2,8 +2,6 @@
 
 use std::path::Path;
 
-use dormouse_engine::Run;
-
 use super::failure::Failure;
 use super::print::print;
 use super::torn::say_torn;
@@ -21,7 +19,7 @@ pub(crate) fn run(dir: &Path) -> Result<(), Failure> {
     let policy = experiment.scheduler().map_err(|error| {
         Failure::BadInput(format!("{}: {error}; give the folder of a run", dir.display()))
     })?;
-    let replayed = replay(Run::new(experiment.setup.clone(), policy), &steps);
+    let replayed = replay(experiment.run(policy), &steps);
     let Some(difference) = replayed.difference else {
         return print(&format!(
             "{} steps, {} decisions: all as recorded\n{}",

@@ -5,14 +5,17 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use dormouse_engine::drive::PlayError;
+
 use super::args::{CoordinatorArgs, RunArgs, WhatArgs};
 use super::batch;
-use super::conduct::{cannot, conduct_live};
+use super::conduct::{LiveJobs, cannot, conduct_live};
 use super::duration::Duration;
 use super::failure::Failure;
 use super::preflight;
 use super::print::print;
 use super::speedup::settle;
+use crate::batch::{BatchError, Jobs, SharedJobs};
 use crate::experiment::{Loaded, Opened, Override, Source, SpeedupSaid, open};
 use crate::live::rehearse;
 use crate::output::{Header, Mode, Outcome, OutputError, Staging, Style, begin_log};
@@ -59,25 +62,36 @@ fn virtually(asked: &Asked<'_>, loaded: Loaded) -> Result<(), Failure> {
     let header = Header::new(Mode::Virtual, command(asked), loaded.experiment);
     let staging = Staging::begin(&bag_folder(args, &header), args.force)?;
 
-    let (mut log, mut written) = (begin_log(staging.path(), &header)?, Ok(()));
+    let mut jobs = SharedJobs::begin(staging.path(), &header)?;
+    let (mut log, mut written) = (begin_log(staging.path(), &header)?, Ok::<_, BatchError>(()));
     let mut record = header.record();
     let say = Say::of(args);
     let progress = say.progress(record.tasks.len(), "tasks");
     let stuck = virtual_run(&header.experiment, scheduler, |step| {
         if written.is_ok() {
-            written = log.line(step);
+            written = log.line(step).map_err(|error| OutputError::from(error).into());
+        }
+        if let (true, Some(jobs)) = (written.is_ok(), &mut jobs) {
+            written = jobs.see(step);
         }
         record.see(step);
         progress.set_position(record.finished() as u64);
     })
     .err();
     progress.finish_and_clear();
-    written.and_then(|()| log.finish()).map_err(OutputError::from)?;
+    written?;
+    log.finish().map_err(OutputError::from)?;
+    let stuck = match stuck {
+        // Its jobs can't be had: there is nothing to show.
+        Some(PlayError::Outside(error)) => return Err(error.into()),
+        stuck => stuck.map(|stuck| stuck.to_string()),
+    };
 
+    let jobs = jobs.map(SharedJobs::finish).transpose()?;
     let wall_s = began.elapsed().as_secs_f64();
-    let outcome =
-        Outcome { header: &header, record: &record, plan: plan.as_ref(), fidelity: None, wall_s };
-    end(say, &outcome, staging, stuck.map(|stuck| stuck.to_string()))
+    let (plan, jobs) = (plan.as_ref(), jobs.as_ref());
+    let outcome = Outcome { header: &header, record: &record, plan, fidelity: None, jobs, wall_s };
+    end(say, &outcome, staging, stuck)
 }
 
 /// A live run on workers of this host, at a speed-up that it can do.
@@ -106,7 +120,10 @@ fn live(asked: &Asked<'_>, header: &Header, listen: Option<SocketAddr>) -> Resul
         preflight::check(&experiment.name, experiment.needs_criu())?;
     }
     let staging = Staging::begin_in_place(&bag_folder(args, header), args.force)?;
-    conduct_live(header, rehearsal, Some(takes), listen, staging, Say::of(args))
+    let jobs =
+        experiment.jobs.as_deref().map(|jobs| LiveJobs::of(Jobs::open(jobs)?)).transpose()?;
+    let jobs = jobs.map(|jobs| jobs.submissions).unwrap_or_default();
+    conduct_live(header, (rehearsal, jobs), Some(takes), listen, staging, Say::of(args))
 }
 
 /// Writes the results and says what came out; `broke`: why the run was ended with tasks left.

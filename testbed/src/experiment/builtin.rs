@@ -26,6 +26,7 @@ macro_rules! part {
 const JOBS: [Part; 4] = [part!("j60"), part!("j80"), part!("j100"), part!("ed200")];
 const BATCHES: [Part; 4] =
     [part!("batch-small"), part!("fw-like"), part!("jw-like"), part!("kth-sp2")];
+const SHARED: [Part; 1] = [part!("shared-small")];
 const SCENARIOS: [Part; 5] = [part!("sc1"), part!("sc2"), part!("sc3"), part!("sc4"), part!("sc5")];
 
 impl Part {
@@ -33,6 +34,11 @@ impl Part {
     fn split(self) -> (&'static str, &'static str) {
         let (about, body) = self.text.split_once('\n').unwrap_or((self.text, ""));
         (about.trim_start_matches(['#', ' ']), body)
+    }
+
+    /// Whether it says itself what the provider takes away.
+    fn body_has_scenario(self) -> bool {
+        self.text.contains("[[interruption]]")
     }
 }
 
@@ -46,7 +52,8 @@ impl Builtin {
                     .map(move |scenario| Self { kind: Kind::Bag, workload, scenario })
             });
         let batch = |workload| Self { kind: Kind::Batch, workload, scenario: None };
-        bags.chain(BATCHES.into_iter().map(batch))
+        let shared = |workload| Self { kind: Kind::Bag, workload, scenario: None };
+        bags.chain(BATCHES.into_iter().map(batch)).chain(SHARED.into_iter().map(shared))
     }
 
     /// Which kind of experiment it is.
@@ -76,6 +83,7 @@ impl Builtin {
         let (about, _) = self.workload.split();
         match (self.kind, self.scenario) {
             (Kind::Batch, _) => about.to_owned(),
+            (Kind::Bag, None) if self.workload.body_has_scenario() => about.to_owned(),
             (Kind::Bag, None) => format!("{about}; no hibernations"),
             (Kind::Bag, Some(scenario)) => format!("{about}; {}", scenario.split().0),
         }

@@ -54,7 +54,8 @@ pub fn open(source: &Source<'_>) -> Result<Opened, InputError> {
 }
 
 impl Kind {
-    /// Of an experiment, by `workload.kind`: a bag where nothing else is said.
+    /// Of an experiment, by `workload.kind`: a bag where nothing else is said. What several tenants
+    /// share has a bag.
     fn of(root: &Node) -> Result<Self, InputError> {
         let inside = |node: &'_ Node, key: &str| match &node.value {
             Value::Table(table) => table.get(key).cloned(),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use dormouse_cloud::{Host, Market};
-use dormouse_engine::Setup;
+use dormouse_engine::{Run, Setup, Work};
 use dormouse_policies::{BagSchedulerConfig, Plan, PlanError, Policy};
 use serde::{Deserialize, Serialize};
 
@@ -14,8 +14,9 @@ use super::reader::Section;
 use super::suggest::instead;
 use super::{
     Builtin, InputError, Live, Opened, Place, SpeedupSaid, checkpoint, cloud, interruption, live,
-    open, plan, scheduler, workload,
+    open, plan, scheduler, tenants, workload,
 };
+use crate::batch::{self, BatchExperiment};
 
 /// An experiment with everything resolved: all that a run is made of. It goes into the
 /// first line of the event log, so that a log can be replayed by itself.
@@ -30,6 +31,9 @@ pub struct Experiment {
     pub setup: Setup,
     /// The scheduler and its parameters.
     pub scheduler: BagSchedulerConfig,
+    /// Parallel jobs that share the provider with the bag, under a scheduler of their own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jobs: Option<Box<BatchExperiment>>,
     /// The hosts of a virtual run; none: one that holds everything.
     pub hosts: Vec<Host>,
     /// How it is run live.
@@ -88,6 +92,41 @@ impl Experiment {
     pub fn scheduler(&self) -> Result<Box<dyn Policy>, PlanError> {
         let Setup { catalogue, bag, checkpoint, seed, .. } = &self.setup;
         dormouse_policies::build(&self.scheduler, catalogue, bag, checkpoint, *seed)
+    }
+
+    /// What of its work each of its tenants has, in their order.
+    #[must_use]
+    pub fn tenants(&self) -> Vec<Work> {
+        match &self.jobs {
+            None => vec![Work::All],
+            Some(_) => vec![Work::Bag, Work::Jobs],
+        }
+    }
+
+    /// What its run is made of.
+    #[must_use]
+    pub fn whole_setup(&self) -> Setup {
+        match self.jobs.as_deref() {
+            None => self.setup.clone(),
+            Some(jobs) => {
+                let simulation = jobs.simulation(jobs.processors());
+                self.setup.clone().with_jobs(simulation.config.processors, simulation.information)
+            }
+        }
+    }
+
+    /// Who schedules its work: the bag's scheduler, as given, and that of its jobs if it has any.
+    #[must_use]
+    pub fn policies(&self, bag: Box<dyn Policy>) -> Vec<(Work, Box<dyn Policy>)> {
+        let jobs = self.jobs.as_deref();
+        let jobs = jobs.map(|jobs| jobs.simulation(jobs.processors()).policy() as Box<dyn Policy>);
+        self.tenants().into_iter().zip([bag].into_iter().chain(jobs)).collect()
+    }
+
+    /// Its run before anything has happened, under this scheduler of its bag.
+    #[must_use]
+    pub fn run(&self, bag: Box<dyn Policy>) -> Run {
+        Run::of_tenants(self.whole_setup(), self.policies(bag))
     }
 
     /// Whether its tasks are checkpointed: CRIU does that in a live run.
@@ -177,7 +216,20 @@ pub(crate) fn preamble(section: &mut Section<'_>) -> Result<(String, String, u64
 
 /// Reads an experiment with a bag of tasks.
 pub(crate) fn read_bag(root: &Node, plan: Option<&Path>) -> Result<Loaded, InputError> {
-    let mut section = Section::of(root)?;
+    let shared = tenants::apart(root)?;
+    let jobs = match &shared {
+        Some(shared) => {
+            let jobs = batch::read(&shared.jobs)?;
+            if jobs.workload.processors.is_none() {
+                let what = "nobody says how many processors the jobs' machine has";
+                let remedy = "add processors to the tenant's workload, such as: processors = 16";
+                return Err(InputError::new(&shared.jobs.place, what, remedy));
+            }
+            Some(Box::new(jobs))
+        }
+        None => None,
+    };
+    let mut section = Section::of(shared.as_ref().map_or(root, |shared| &shared.bag))?;
     let (name, description, seed) = preamble(&mut section)?;
 
     let workload = section.section("workload")?;
@@ -213,7 +265,8 @@ pub(crate) fn read_bag(root: &Node, plan: Option<&Path>) -> Result<Loaded, Input
         interruptions,
         preemption_notice: cloud.preemption_notice,
     };
-    let experiment = Experiment { name, description, setup, scheduler, hosts: cloud.hosts, live };
+    let hosts = cloud.hosts;
+    let experiment = Experiment { name, description, setup, scheduler, jobs, hosts, live };
     Ok(Loaded { experiment, speedup: SpeedupSaid::of(root), scheduler: place })
 }
 

@@ -17,6 +17,7 @@ mod plan;
 pub(crate) mod reader;
 mod scheduler;
 mod suggest;
+mod tenants;
 mod workload;
 
 pub use builtin::Builtin;

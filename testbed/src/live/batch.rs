@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use dormouse_coordinator::admission::Demand;
 use dormouse_coordinator::{Conducted, LiveRun, Progress};
-use dormouse_engine::Step;
 use dormouse_engine::jobs::Told;
+use dormouse_engine::{Step, Work};
+use dormouse_policies::Policy;
 use dormouse_policies::batch::Submission;
 use dormouse_units::{Span, Time};
 
@@ -18,6 +19,7 @@ use super::faithful::troubles;
 use super::kept::Kept;
 use super::pace::Pace;
 use super::promises::{Promise, promises};
+use super::submitted::Submitted;
 use super::utilisation::utilisations;
 use crate::batch::{BatchError, BatchHeader, BatchLog, BatchOutcome, Recorder};
 
@@ -63,9 +65,10 @@ fn run_of(
 ) -> Result<LiveRun, LiveError> {
     let experiment = &header.experiment;
     let simulation = experiment.simulation(header.machine);
-    let (setup, policy) = (simulation.setup(), simulation.policy());
+    let setup = simulation.setup();
+    let policies = vec![(Work::All, simulation.policy() as Box<dyn Policy>)];
     let kinds = setup.catalogue.types.keys().cloned().collect();
-    let of_any = live_run((&experiment.name, header), &experiment.live, setup, policy, place)?;
+    let of_any = live_run((&experiment.name, header), &experiment.live, setup, policies, place)?;
     Ok(LiveRun {
         limit: limit(&submissions),
         submissions,
@@ -78,7 +81,7 @@ fn run_of(
 }
 
 /// Ten times what the jobs take one after the other: by then something is wrong.
-fn limit(submissions: &[Submission]) -> Time {
+pub(super) fn limit(submissions: &[Submission]) -> Time {
     let work = submissions.iter().fold(Span::ZERO, |sum, job| sum + job.runtime);
     let last = submissions.last().map_or(Time::ZERO, |job| job.submitted);
     last + work.times(10) + Span::from_secs(3_600)
@@ -94,11 +97,12 @@ fn judged<'a>(
     let (live, facts, run) = (&header.experiment.live, &conducted.facts, &conducted.run);
     let steps = BatchLog::read(out)?.steps.unwrap_or_default();
     let pace = Pace::at(live.speedup).ok_or(LiveError::Speedup(live.speedup))?;
-    let promises = promises(&steps, submissions, &facts.jobs, pace);
+    let submitted = Submitted::alone(submissions);
+    let promises = promises(&steps, submitted, &facts.jobs, pace);
     let mut outcome = recorded(header, &steps, &promises, run.digest(), out)?;
     outcome.verified = facts.jobs.verified;
     outcome.failed = (submissions.len() as u64).saturating_sub(outcome.figures.jobs());
-    let utilisations = utilisations(&steps, submissions, facts, live.speedup);
+    let utilisations = utilisations(&steps, submitted, facts, live.speedup);
     let kept = Kept::of(&promises, facts, live);
     let consolidation = Consolidation::of(facts, utilisations, kept);
     let noticed = troubles(run.cancelled(), run.counts(), facts);

@@ -8,17 +8,25 @@ use dormouse_coordinator::admission::Demand;
 use dormouse_coordinator::{
     ANSWER_WITHIN, Conducted, CoordinatorError, LiveFacts, LiveRun, Observer, Progress, Speedup,
 };
-use dormouse_engine::Setup;
+use dormouse_engine::{Setup, Step, Work};
 use dormouse_policies::Policy;
-use dormouse_units::{Span, Time};
+use dormouse_policies::batch::Submission;
+use dormouse_units::{Span, TaskId, Time};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use super::attend::to_the_end;
+use super::batch::limit;
+use super::consolidation::Consolidation;
 use super::faithful::notes;
 use super::host_load::other_load;
-use super::pace::PHASE;
+use super::kept::Kept;
+use super::pace::{PHASE, Pace};
+use super::promises::promises;
 use super::rehearsal::Rehearsal;
+use super::submitted::Submitted;
+use super::utilisation::utilisations;
+use crate::batch::{BatchError, JobsToll, SharedJobs};
 use crate::experiment::Live;
 use crate::output::{Fidelity, Header, RunLog};
 use crate::record::Record;
@@ -32,6 +40,8 @@ pub struct Conduct<'a> {
     pub scheduler: Box<dyn Policy>,
     /// What the policy wanted in virtual time.
     pub rehearsal: Rehearsal,
+    /// Parallel jobs that share the run, in order of submission.
+    pub submissions: Vec<Submission>,
     /// Where to listen.
     pub listen: SocketAddr,
     /// Workers to start on this host; the others dial from elsewhere.
@@ -85,6 +95,8 @@ pub struct Outcome {
     pub record: Record,
     /// How true it was.
     pub fidelity: Fidelity,
+    /// What came of the parallel jobs that share it, if any do.
+    pub jobs: Option<JobsToll>,
     /// What was measured.
     pub facts: LiveFacts,
 }
@@ -95,35 +107,84 @@ pub struct Outcome {
 ///
 /// The hosts can't hold it, or it broke. A run that was cancelled is no error: its record says so.
 pub fn conduct(conduct: Conduct<'_>, show: impl FnMut(&Progress)) -> Result<Outcome, LiveError> {
-    let Conduct { header, scheduler, rehearsal, listen, local_workers, out, resume } = conduct;
+    let Conduct { header, scheduler, rehearsal, submissions, listen, local_workers, out, resume } =
+        conduct;
     let experiment = &header.experiment;
     let (live, setup) = (&experiment.live, &experiment.setup);
     let named = (experiment.name.as_str(), header);
-    let of_any = live_run(named, live, setup.clone(), scheduler, Place { listen, out, resume })?;
+    let of_any = live_run(
+        named,
+        live,
+        experiment.whole_setup(),
+        experiment.policies(scheduler),
+        Place { listen, out, resume },
+    )?;
     let run = LiveRun {
         demand: rehearsal.demand,
         needs_criu: experiment.needs_criu(),
+        submissions: submissions.clone(),
         programs: live.tasks.all(&setup.bag),
         hold_checkpoints: true,
-        limit: Time::ZERO + setup.bag.deadline.times(10) + Span::from_secs(3_600),
+        limit: limit(&submissions)
+            .max(Time::ZERO + setup.bag.deadline.times(10) + Span::from_secs(3_600)),
         ..of_any
     };
     let conducted = to_the_end(run, local_workers, show)?;
-    let (record, fidelity) = judge(header, &conducted)?;
-    Ok(Outcome { record, fidelity, facts: conducted.facts })
+    let folder = conducted.log.parent().unwrap_or(Path::new("."));
+    let steps = RunLog::read(folder)?.steps;
+    let (record, fidelity) = judge(header, &steps, &conducted);
+    let (fidelity, jobs) = match SharedJobs::begin(folder, header).map_err(of_jobs)? {
+        None => (fidelity, None),
+        Some(shared) => {
+            let (toll, theirs) = judge_jobs(header, shared, &steps, &submissions, &conducted)?;
+            (fidelity.and(theirs), Some(toll))
+        }
+    };
+    Ok(Outcome { record, fidelity, jobs, facts: conducted.facts })
 }
 
-fn judge(header: &Header, conducted: &Conducted) -> Result<(Record, Fidelity), LiveError> {
-    let folder = conducted.log.parent().unwrap_or(Path::new("."));
-    let RunLog { steps, .. } = RunLog::read(folder)?;
+fn judge(header: &Header, steps: &[Step], conducted: &Conducted) -> (Record, Fidelity) {
     let mut record = header.record();
-    for step in &steps {
+    for step in steps {
         record.see(step);
     }
     let (experiment, facts) = (&header.experiment, &conducted.facts);
     let noticed = notes(experiment, &record, facts);
     let fidelity = Fidelity::of(experiment, &record, noticed, other_load(facts.loads.values()));
-    Ok((record, fidelity))
+    (record, fidelity)
+}
+
+/// What came of the jobs of a shared run, and how true it was.
+fn judge_jobs(
+    header: &Header,
+    mut shared: SharedJobs,
+    steps: &[Step],
+    submissions: &[Submission],
+    conducted: &Conducted,
+) -> Result<(JobsToll, Fidelity), LiveError> {
+    let (live, facts) = (&header.experiment.live, &conducted.facts);
+    let pace = Pace::at(live.speedup).ok_or(LiveError::Speedup(live.speedup))?;
+    let first = header.experiment.setup.bag.tasks.len();
+    let first = TaskId::new(u32::try_from(first).unwrap_or(u32::MAX));
+    let submitted = Submitted::after(first, submissions);
+    let own = shared.seen(steps);
+    let promises = promises(&own, submitted, &facts.jobs, pace);
+    shared.promise(promises.iter().map(|promise| (promise.job, promise.promised)));
+    for step in steps {
+        shared.see(step).map_err(of_jobs)?;
+    }
+    let utilisations = utilisations(&own, submitted, facts, live.speedup);
+    let kept = Kept::of(&promises, facts, live);
+    let consolidation = Consolidation::of(facts, utilisations, kept);
+    // What else went wrong is said of the whole run.
+    let fidelity = consolidation.fidelity(facts, Vec::new());
+    let left = (submissions.len() as u64).saturating_sub(facts.jobs.verified);
+    let toll = shared.finish_live(&consolidation, left).map_err(of_jobs)?;
+    Ok((toll, fidelity))
+}
+
+fn of_jobs(error: BatchError) -> LiveError {
+    LiveError::Batch(Box::new(error))
 }
 
 /// Where a run is made.
@@ -146,12 +207,12 @@ pub(super) fn live_run(
     (name, header): (&str, &impl Serialize),
     live: &Live,
     setup: Setup,
-    policy: Box<dyn Policy>,
+    policies: Vec<(Work, Box<dyn Policy>)>,
     Place { listen, out, resume }: Place,
 ) -> Result<LiveRun, LiveError> {
     Ok(LiveRun {
         setup,
-        policy,
+        policies,
         submissions: Vec::new(),
         phase: PHASE,
         experiment: name.to_owned(),

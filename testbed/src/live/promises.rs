@@ -16,6 +16,7 @@ use dormouse_tasks::ideal::{Change, Machine};
 use dormouse_units::{Cpus, Seats, Span, TaskId, Tier, Time};
 
 use super::pace::Pace;
+use super::submitted::Submitted;
 use crate::record::carried_out;
 
 /// How a job came through, for the report: the worst of what happened to it.
@@ -57,7 +58,7 @@ impl Promise {
 /// Of every job that ended, in order of submission.
 pub(crate) fn promises(
     steps: &[Step],
-    submissions: &[Submission],
+    submissions: Submitted<'_>,
     facts: &JobFacts,
     pace: Pace,
 ) -> Vec<Promise> {
@@ -89,7 +90,7 @@ struct Known {
 }
 
 struct Story<'a> {
-    submissions: &'a [Submission],
+    submissions: Submitted<'a>,
     pace: Pace,
     /// How much later than it was heard of each ended, real microseconds.
     late_us: &'a BTreeMap<TaskId, i64>,
@@ -98,14 +99,13 @@ struct Story<'a> {
 }
 
 impl<'a> Story<'a> {
-    fn new(submissions: &'a [Submission], facts: &'a JobFacts, pace: Pace) -> Self {
+    fn new(submissions: Submitted<'a>, facts: &'a JobFacts, pace: Pace) -> Self {
         let late_us = &facts.late_us;
         Self { submissions, pace, late_us, known: BTreeMap::new(), changes: Vec::new() }
     }
 
     fn start(&self, key: TaskId, tier: Tier, on: &Cpus) -> Option<Change<TaskId>> {
-        let Submission { runtime, processes, usage, .. } =
-            self.submissions.get(key.get() as usize)?;
+        let Submission { runtime, processes, usage, .. } = self.submissions.get(key)?;
         let program = self.pace.program(*runtime, *processes as usize, usage);
         let foreground = tier == Tier::Foreground;
         Some(Change::Start { key, program, on: on.to_vec(), foreground })
@@ -254,7 +254,7 @@ impl<'a> Story<'a> {
             let begun = self.pace.real(known.begun.as_micros());
             Promise {
                 job,
-                number: self.submissions.get(job.get() as usize).map_or(0, |s| s.number),
+                number: self.submissions.get(job).map_or(0, |s| s.number),
                 life: known.life,
                 promised: self.pace.emulated(through.saturating_sub(begun)),
                 took: self.really(job, end).since(known.begun),
@@ -310,7 +310,8 @@ mod tests {
                 instant(5 + took, vec![finished(1)], vec![]),
                 instant(405, vec![finished(0)], vec![]),
             ];
-            let promises = promises(&steps, &submissions, &JobFacts::default(), PACE);
+            let promises =
+                promises(&steps, Submitted::alone(&submissions), &JobFacts::default(), PACE);
             let took = Span::from_secs(took).as_secs_f64();
             let expected = [(7, Life::Shared, 100.0, 400.0), (8, Life::Background, 100.0, took)];
             assert_eq!(told(&promises), expected);
@@ -346,12 +347,12 @@ mod tests {
         let event = Event::Machine { host: HostId::new(0), number: 3, report };
         let mut reported = steps.to_vec();
         reported.insert(2, Step { event, ..instant(45, vec![], vec![]) });
-        let found = promises(&reported, &submissions, &JobFacts::default(), PACE);
+        let found = promises(&reported, Submitted::alone(&submissions), &JobFacts::default(), PACE);
         let expected = [(1, Life::Killed, 140.0, 140.0), (2, Life::Moved, 105.0, 140.0)];
         assert_eq!(told(&found), expected);
         assert_eq!(found[1].moving, Span::from_secs(5));
         // It ended before it could be moved.
-        let found = promises(&steps, &submissions, &JobFacts::default(), PACE);
+        let found = promises(&steps, Submitted::alone(&submissions), &JobFacts::default(), PACE);
         assert_eq!(told(&found)[1], (2, Life::Moved, 100.0, 140.0));
     }
 
@@ -368,7 +369,7 @@ mod tests {
             instant(90, vec![finished(1)], vec![]),
             instant(135, vec![finished(0)], vec![]),
         ];
-        let found = promises(&steps, &submissions, &JobFacts::default(), PACE);
+        let found = promises(&steps, Submitted::alone(&submissions), &JobFacts::default(), PACE);
         assert_eq!(told(&found), [(1, Life::Killed, 135.0, 135.0), (2, Life::Alone, 50.0, 50.0)]);
     }
 }

@@ -56,8 +56,13 @@ fn with_room(mut vms: Vec<u32>) -> Vec<u32> {
     vms
 }
 
-/// The types that the scheduler may launch.
+/// The types that its schedulers may launch.
 fn kinds(experiment: &Experiment) -> BTreeSet<TypeName> {
+    let machine = experiment.whole_setup().jobs.map(|jobs| jobs.machine);
+    of_bag(experiment).into_iter().chain(machine).collect()
+}
+
+fn of_bag(experiment: &Experiment) -> BTreeSet<TypeName> {
     let (config, setup) = (&experiment.scheduler, &experiment.setup);
     if config.name == BagSchedulerName::Fifo {
         return config.fleet.iter().map(|fleet| fleet.kind.clone()).collect();

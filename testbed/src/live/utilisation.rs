@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 
 use dormouse_coordinator::LiveFacts;
 use dormouse_engine::{Event, Step};
-use dormouse_policies::batch::Submission;
 use dormouse_policies::{Decision, Notice, Promotion};
 use dormouse_units::{Cpus, Seats, TaskId, Tier, Time};
 use dormouse_vm::Sharing;
 
 use super::Consolidation;
+use super::submitted::Submitted;
 use crate::record::carried_out;
 use crate::sweep::Estimate;
 use crate::two_tier::normal;
@@ -31,7 +31,7 @@ struct Stay {
 /// Processes and x of every job that was in the background long enough.
 pub(super) fn utilisations(
     steps: &[Step],
-    submissions: &[Submission],
+    submissions: Submitted<'_>,
     facts: &LiveFacts,
     speedup: f64,
 ) -> Vec<(u32, f64)> {
@@ -40,7 +40,7 @@ pub(super) fn utilisations(
         *cpu_us.entry(*job).or_default() += of.cpu_us;
     }
     let x = |(job, stays): (TaskId, Vec<Stay>)| {
-        let submission = submissions.get(job.get() as usize)?;
+        let submission = submissions.get(job)?;
         let below = stays.iter().filter(|stay| stay.room.is_finite());
         if below.map(|stay| stay.seconds).sum::<f64>() < LEAST_BELOW_S {
             return None;
@@ -67,10 +67,9 @@ fn solve(stays: &[Stay], progress: f64) -> f64 {
 }
 
 /// The stays of every job in the background.
-fn stays(steps: &[Step], submissions: &[Submission]) -> BTreeMap<TaskId, Vec<Stay>> {
-    let usage = |job: TaskId, n: usize| {
-        submissions.get(job.get() as usize).map_or(1.0, |s| s.usage.of(n).as_f64())
-    };
+fn stays(steps: &[Step], submissions: Submitted<'_>) -> BTreeMap<TaskId, Vec<Stay>> {
+    let usage =
+        |job: TaskId, n: usize| submissions.get(job).map_or(1.0, |s| s.usage.of(n).as_f64());
     let mut stays = BTreeMap::<TaskId, Vec<Stay>>::new();
     let mut places = BTreeMap::<TaskId, (Tier, Cpus)>::new();
     let mut last = Time::ZERO;
@@ -156,6 +155,7 @@ mod tests {
 
     use super::super::testing::{instant, start};
     use super::*;
+    use dormouse_policies::batch::Submission;
 
     fn submission(usage: u32) -> Submission {
         Submission {
@@ -179,7 +179,7 @@ mod tests {
             instant(200, vec![Notice::TaskFinished { task, vm }], vec![]),
             instant(300, vec![], vec![]),
         ];
-        let seen = stays(&steps, &submissions);
+        let seen = stays(&steps, Submitted::alone(&submissions));
         let rooms: Vec<_> = seen[&TaskId::new(1)].iter().map(|s| (s.seconds, s.room)).collect();
         assert_eq!(rooms, [(200.0, 0.8), (100.0, f64::INFINITY)]);
         // 100 s alone, and 200 s at x · .8 = .6 of its speed: 220 s of its work, which takes two
@@ -197,11 +197,11 @@ mod tests {
         };
         let mut facts = LiveFacts { share: Ppm::new(100_000), ..LiveFacts::default() };
         facts.jobs.uses = vec![(TaskId::new(1), used(0)), (TaskId::new(1), used(1))];
-        let all = utilisations(&steps, &submissions, &facts, 10.0);
+        let all = utilisations(&steps, Submitted::alone(&submissions), &facts, 10.0);
         assert!(matches!(all[..], [(2, x)] if (x - 0.75).abs() < 1e-9), "{all:?}");
         // More than all, by an accident of its phases; and too short to say anything.
-        assert_eq!(utilisations(&steps, &submissions, &facts, 100.0), [(2, 1.0)]);
-        assert_eq!(utilisations(&steps[..1], &submissions, &facts, 10.0), []);
+        assert_eq!(utilisations(&steps, Submitted::alone(&submissions), &facts, 100.0), [(2, 1.0)]);
+        assert_eq!(utilisations(&steps[..1], Submitted::alone(&submissions), &facts, 10.0), []);
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub const VM_COLUMNS: &str = "vm,type,market,host,price_usd_per_hour,vcpus,launc
 #[must_use]
 pub fn tasks(experiment: &Experiment, record: &Record, plan: Option<&Plan>) -> String {
     let mut text = format!("{TASK_COLUMNS}\n");
-    let planned = plan.map(planned).unwrap_or_default();
+    let planned = plan.map(|plan| planned(experiment, plan)).unwrap_or_default();
     let times = task_times(record);
     for (n, (task, spec)) in record.tasks.iter().zip(&experiment.setup.bag.tasks).enumerate() {
         let time = times.iter().find(|time| time.task.get() as usize == n);
@@ -75,11 +75,16 @@ pub fn tasks(experiment: &Experiment, record: &Record, plan: Option<&Plan>) -> S
 }
 
 /// Where and when each task was to run, by its number: the plan's VMs are launched in its order,
-/// so that their numbers are those of the VMs that ran.
-pub(crate) fn planned(plan: &Plan) -> BTreeMap<usize, (usize, PlannedTask)> {
+/// so that their numbers are those of the VMs that ran. A bag that shares its run is its first
+/// tenant, whose numbers are that many apart.
+pub(crate) fn planned(
+    experiment: &Experiment,
+    plan: &Plan,
+) -> BTreeMap<usize, (usize, PlannedTask)> {
+    let apart = experiment.tenants().len();
     let of_vm = |(n, vm): (usize, &PlannedVm)| {
         let tasks: Vec<_> = vm.vcpus.iter().flatten().copied().collect();
-        tasks.into_iter().map(move |task| (task.task.get() as usize, (n, task)))
+        tasks.into_iter().map(move |task| (task.task.get() as usize, (n * apart, task)))
     };
     plan.vms.iter().enumerate().flat_map(of_vm).collect()
 }
@@ -135,6 +140,7 @@ pub(crate) const fn end_word(end: VmEnd) -> &'static str {
         VmEnd::Preempted => "preempted",
         VmEnd::HostLost => "host-lost",
         VmEnd::Failed => "failed",
+        VmEnd::WorkDone => "work-done",
         VmEnd::RunOver => "run-over",
     }
 }

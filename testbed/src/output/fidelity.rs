@@ -57,6 +57,21 @@ impl Fidelity {
         Self { tasks, ..Self::judge(shares, notes) }.beside(other_load)
     }
 
+    /// Of a run that parallel jobs share, of which `jobs` is said: both have to be faithful, and the
+    /// worse share counts.
+    #[must_use]
+    pub(crate) fn and(mut self, jobs: Self) -> Self {
+        self.faithful &= jobs.faithful;
+        self.worst_share_error = self.worst_share_error.max(jobs.worst_share_error);
+        self.mean_share_error = self.mean_share_error.max(jobs.mean_share_error);
+        for note in jobs.notes {
+            if !self.notes.contains(&note) {
+                self.notes.push(note);
+            }
+        }
+        self
+    }
+
     /// The same beside other processes that used this part of the hosts' cores, if that is known.
     #[must_use]
     pub(crate) fn beside(mut self, other_load: Option<f64>) -> Self {

@@ -2,14 +2,16 @@
 
 use std::path::PathBuf;
 
+use dormouse_engine::{Work, is_of};
 use dormouse_policies::Plan;
-use dormouse_units::{Span, Time};
+use dormouse_units::{Money, Span, Time};
 use serde_json::{Value, json};
 
 use super::csv::{self, end_word, finished_on};
 use super::{Fidelity, Header, Mode, OutputError, Staging, gantt, report};
+use crate::batch::JobsToll;
 use crate::calibrate::SpeedupChoice;
-use crate::record::Record;
+use crate::record::{Record, VmHistory};
 
 /// Everything that outputs are made of.
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +24,8 @@ pub struct Outcome<'a> {
     pub plan: Option<&'a Plan>,
     /// How faithful the emulation was; `None` in virtual time.
     pub fidelity: Option<&'a Fidelity>,
+    /// What came of the parallel jobs that share the run, if there are any.
+    pub jobs: Option<&'a JobsToll>,
     /// Real seconds it took: the one thing that differs between equal runs.
     pub wall_s: f64,
 }
@@ -70,6 +74,9 @@ impl Outcome<'_> {
             staging.write("plan.json", &format!("{:#}\n", json!(plan)))?;
         }
         staging.write("gantt.svg", &self.gantt())?;
+        if let Some(jobs) = self.jobs {
+            staging.write("jobs-gantt.svg", &jobs.gantt)?;
+        }
         staging.write("report.html", &report::report(self))?;
         staging.write("summary.json", &format!("{:#}\n", self.summary()))?;
         staging.commit()
@@ -136,6 +143,9 @@ impl Outcome<'_> {
             object.insert("fidelity".into(), json!(fidelity));
         }
         if let Some(object) = summary.as_object_mut() {
+            if let Some(jobs) = self.jobs {
+                object.insert("tenants".into(), json!([self.bag_summary(), jobs.summary]));
+            }
             if let Some(why) = &record.cancelled {
                 object.insert("cancelled".into(), json!(why));
             }
@@ -148,6 +158,33 @@ impl Outcome<'_> {
             object.insert("wall_s".into(), json!(self.wall_s));
         }
         summary
+    }
+}
+
+impl Outcome<'_> {
+    /// What a bag that shares the run came to.
+    fn bag_summary(&self) -> Value {
+        let (record, experiment) = (self.record, &self.header.experiment);
+        let (total, finished) = (record.tasks.len(), record.finished());
+        json!({
+            "work": Work::Bag.name(),
+            "scheduler": experiment.scheduler.name,
+            "makespan_s": record.makespan().map(Time::as_secs_f64),
+            "cost_usd": self.bag_cost().as_usd(),
+            "tasks": {
+                "total": total,
+                "completed": finished,
+                "verified": finished,
+                "failed": total - finished,
+            },
+        })
+    }
+
+    /// What the VMs of the bag cost.
+    fn bag_cost(&self) -> Money {
+        let of = self.header.experiment.tenants();
+        let own = self.record.vms.values().filter(|vm| is_of(vm.id, &of, Work::Bag));
+        own.map(VmHistory::cost).sum()
     }
 }
 

@@ -72,6 +72,9 @@ impl Outcome<'_> {
         let (finished, total) = (record.finished(), record.tasks.len());
         let tasks = format!("{finished} of {total} completed and verified");
         row("tasks", style.verdict(finished == total, &tasks));
+        if let Some(jobs) = self.jobs {
+            row("jobs", style.verdict(jobs.complete, &jobs.line));
+        }
         let c = &record.counts;
         row(
             "machines",

@@ -387,6 +387,9 @@ impl Record {
                     StartReason::Stolen => self.counts.steals += 1,
                     _ => {}
                 }
+                if self.task(*task).is_none() {
+                    return;
+                }
                 let lane = self.vms.get_mut(vm).map_or(0, |vm| vm.take_lane(*task));
                 let mode = modes.get(task).copied().unwrap_or_default();
                 let history = AttemptHistory {

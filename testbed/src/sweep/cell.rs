@@ -102,6 +102,7 @@ impl Cell {
             record: &record,
             plan: plan.as_ref(),
             fidelity: None,
+            jobs: None,
             wall_s: 0.0,
         };
         Ok(outcome.gantt())

@@ -1,10 +1,11 @@
 //! What can go wrong with many runs.
 
-use std::convert::Infallible;
 use std::path::PathBuf;
 
 use dormouse_engine::drive::PlayError;
 use dormouse_policies::PlanError;
+
+use crate::batch::BatchError;
 
 /// Why a sweep can't be made.
 #[derive(Debug, thiserror::Error)]
@@ -27,7 +28,7 @@ pub enum SweepError {
         /// The seed.
         seed: u64,
         /// What it got stuck on.
-        source: PlayError<Infallible>,
+        source: PlayError<BatchError>,
     },
     /// The system refused.
     #[error("cannot {doing} {}; check the path and the disk, or give another --out", .path.display())]

@@ -327,7 +327,7 @@ mod tests {
     use super::*;
     use crate::batch::{BatchExperiment, BatchLogWriter};
     use crate::experiment::{Opened, Override, Source, open};
-    use crate::live::{Pace, promises};
+    use crate::live::{Pace, Submitted, promises};
 
     /// At speed-up 60.
     const MOVE_US: u64 = 400_000;
@@ -422,7 +422,7 @@ mod tests {
             let steps = exact(&header);
             let jobs: Vec<_> =
                 Jobs::open(&header.experiment).unwrap().collect::<Result<_, _>>().unwrap();
-            let promises = promises(&steps, &jobs, &JobFacts::default(), pace());
+            let promises = promises(&steps, Submitted::alone(&jobs), &JobFacts::default(), pace());
             assert_eq!(promises.len(), 40, "{scheduler}");
             for promise in promises {
                 assert!(promise.error().abs() < 1e-4, "{scheduler}: {promise:?}");

@@ -6,4 +6,4 @@ mod simulate;
 
 pub use observer::{Observer, Told};
 pub use record::{Record, Totals};
-pub use simulate::{Simulation, SimulationError, simulate, simulate_on};
+pub use simulate::{Simulation, SimulationError, Submissions, simulate, simulate_on};

@@ -3,11 +3,10 @@
 //!
 //! What is held in memory is the jobs in the system and one submission ahead.
 
-use std::cell::Cell;
 use std::sync::Arc;
 
 use dormouse_policies::batch::{BatchScheduler, Config, Refusal, Submission, UsageInformation};
-use dormouse_units::{Span, Time};
+use dormouse_units::{Span, TaskId, Time};
 use dormouse_vm::Sharing;
 
 use super::observer::{Observer, Told};
@@ -104,37 +103,33 @@ pub enum SimulationError<E> {
     },
 }
 
-/// The events of a stream of submissions, checked on their way.
-struct Events<'a, I> {
-    submissions: I,
+/// The events of a stream of submissions, checked on their way: each job's, and that there are no
+/// more.
+#[derive(Debug)]
+pub struct Submissions<I> {
+    jobs: I,
     machine: u32,
-    next: u32,
+    next: TaskId,
     last: Time,
     is_over: bool,
-    /// What was wrong with a job, for whoever asks why the stream ended.
-    wrong: &'a Cell<Option<Wrong>>,
 }
 
-/// What can be wrong with a job of a stream.
-#[derive(Clone, Copy, Debug)]
-enum Wrong {
-    Unsorted { number: u64, at: Time, before: Time },
-    Refused { number: u64, why: Refusal },
+impl<I> Submissions<I> {
+    /// Of these jobs, in order of submission, to a machine of so many processors; the first gets
+    /// this id.
+    #[must_use]
+    pub const fn new(jobs: I, machine: u32, first: TaskId) -> Self {
+        Self { jobs, machine, next: first, last: Time::ZERO, is_over: false }
+    }
 }
 
-/// Why a stream of submissions ended before its end.
-enum Broken<E> {
-    Outside(E),
-    Wrong,
-}
-
-impl<E, I: Iterator<Item = Result<Submission, E>>> Iterator for Events<'_, I> {
-    type Item = Result<(Time, Event), Broken<E>>;
+impl<E, I: Iterator<Item = Result<Submission, E>>> Iterator for Submissions<I> {
+    type Item = Result<(Time, Event), SimulationError<E>>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let job = match self.submissions.next() {
+        let job = match self.jobs.next() {
             Some(Ok(job)) => job,
-            Some(Err(error)) => return Some(Err(Broken::Outside(error))),
+            Some(Err(error)) => return Some(Err(SimulationError::Outside(error))),
             None if self.is_over => return None,
             None => {
                 self.is_over = true;
@@ -142,17 +137,14 @@ impl<E, I: Iterator<Item = Result<Submission, E>>> Iterator for Events<'_, I> {
             }
         };
         let (number, at, before) = (job.number, job.submitted, self.last);
-        let wrong = match job.fits(self.machine) {
-            Err(why) => Some(Wrong::Refused { number, why }),
-            Ok(()) if at < before => Some(Wrong::Unsorted { number, at, before }),
-            Ok(()) => None,
-        };
-        if wrong.is_some() {
-            self.wrong.set(wrong);
-            return Some(Err(Broken::Wrong));
+        if let Err(why) = job.fits(self.machine) {
+            return Some(Err(SimulationError::Refused { number, why }));
         }
-        let task = dormouse_units::TaskId::new(self.next);
-        (self.next, self.last) = (self.next + 1, at);
+        if at < before {
+            return Some(Err(SimulationError::Unsorted { number, at, before }));
+        }
+        let task = self.next;
+        (self.next, self.last) = (task.next(), at);
         Some(Ok((at, Event::Submitted { task, job: Arc::new(job) })))
     }
 }
@@ -187,28 +179,14 @@ pub fn simulate_on<E>(
     mut see: impl FnMut(&Step) -> Result<(), E>,
 ) -> Result<Run, SimulationError<E>> {
     let mut run = simulation.run();
-    let wrong = Cell::new(None);
-    let events = Events {
-        submissions: submissions.into_iter(),
-        machine: simulation.config.processors,
-        next: 0,
-        last: Time::ZERO,
-        is_over: false,
-        wrong: &wrong,
-    };
+    let machine = simulation.config.processors;
+    let events = Submissions::new(submissions.into_iter(), machine, run.next_task());
     let begin = beginning(&[BOUNDLESS]).into_iter().map(Ok);
     let limit = Time::from_micros(u64::MAX);
-    let see = |step: &Step| see(step).map_err(Broken::Outside);
+    let see = |step: &Step| see(step).map_err(SimulationError::Outside);
     match play(&mut run, world, begin.chain(events), limit, see) {
         Ok(()) => Ok(run),
-        Err(PlayError::Outside(Broken::Outside(error))) => Err(SimulationError::Outside(error)),
-        Err(PlayError::Outside(Broken::Wrong)) => Err(match wrong.get() {
-            Some(Wrong::Unsorted { number, at, before }) => {
-                SimulationError::Unsorted { number, at, before }
-            }
-            Some(Wrong::Refused { number, why }) => SimulationError::Refused { number, why },
-            None => SimulationError::Stuck { left: run.unfinished() },
-        }),
+        Err(PlayError::Outside(error)) => Err(error),
         Err(PlayError::Stuck { unfinished: left } | PlayError::Limit { unfinished: left, .. }) => {
             Err(SimulationError::Stuck { left })
         }

@@ -8,6 +8,7 @@ use super::calibration::speedup;
 use super::fidelity::fidelity;
 use super::happened;
 use super::html::{STYLE, card, paragraph, section, table};
+use crate::batch::JobsToll;
 use crate::output::Outcome;
 use crate::output::csv::{end_word, finished_on, planned};
 use crate::output::gantt::escaped;
@@ -21,6 +22,7 @@ pub(crate) fn report(outcome: &Outcome<'_>) -> String {
         header(outcome, &title),
         cards(outcome),
         section("Where everything ran", &gantt),
+        outcome.jobs.map(|jobs| section("Parallel jobs", &parallel(jobs))).unwrap_or_default(),
         section("The bill", &bill(outcome)),
         section("What happened", &happened::happened(outcome)),
         outcome.plan.map(|_| section("Plan and outcome", &plan(outcome))).unwrap_or_default(),
@@ -35,6 +37,10 @@ pub(crate) fn report(outcome: &Outcome<'_>) -> String {
          <style>{STYLE}</style></head>\n<body>\n{body}</body></html>\n",
         escaped(&title)
     )
+}
+
+fn parallel(jobs: &JobsToll) -> String {
+    paragraph(&format!("{}.", jobs.line)) + &format!("<div class=\"wide\">{}</div>", jobs.gantt)
 }
 
 fn header(outcome: &Outcome<'_>, title: &str) -> String {
@@ -152,7 +158,7 @@ fn plan(outcome: &Outcome<'_>) -> String {
 /// Each task as it was planned and as it ran, folded: there may be many.
 fn planned_tasks(outcome: &Outcome<'_>, plan: &Plan) -> String {
     let secs = |t: Time| format!("{:.0} s", t.as_secs_f64());
-    let planned = planned(plan);
+    let planned = planned(&outcome.header.experiment, plan);
     let tasks = outcome.record.tasks.iter().zip(&outcome.header.experiment.setup.bag.tasks);
     let rows: Vec<_> = tasks
         .enumerate()

@@ -1,0 +1,90 @@
+//! `[[tenant]]`: who shares the provider of one experiment.
+//!
+//! Each has a workload and a scheduler of its own; the cloud, what it takes away, the seed and how
+//! it is run live are the experiment's. One tenant has a bag of tasks and one has parallel jobs.
+
+use std::collections::BTreeMap;
+
+use super::InputError;
+use super::document::{Node, Value};
+use super::reader::text;
+use crate::batch::KINDS;
+
+/// An experiment of tenants as one of a bag and one of parallel jobs.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    /// The bag's, with the cloud.
+    pub(crate) bag: Node,
+    /// The jobs'.
+    pub(crate) jobs: Node,
+}
+
+/// The keys that belong to a tenant where there are some.
+const OWN: [&str; 4] = ["workload", "scheduler", "checkpoint", "sharing"];
+/// The keys of the experiment that parallel jobs have, too.
+const COMMON: [&str; 4] = ["name", "description", "seed", "live"];
+
+/// Takes an experiment with tenants apart; `None` if it has none.
+///
+/// # Errors
+///
+/// There are others than a bag and parallel jobs, or a key stands outside of its tenant.
+pub(crate) fn apart(root: &Node) -> Result<Option<Shared>, InputError> {
+    let Value::Table(table) = &root.value else { return Ok(None) };
+    let Some(list) = table.get("tenant") else { return Ok(None) };
+    let Value::List(tenants) = &list.value else {
+        let what = format!("{} is no list of tenants", list.value.what());
+        return Err(InputError::new(&list.place, what, "write each as a [[tenant]]"));
+    };
+    if let Some((key, node)) = table.iter().find(|(key, _)| OWN.contains(&key.as_str())) {
+        let what = format!("whose {key} is this? The experiment has tenants");
+        return Err(InputError::new(&node.place, what, "move it into its [[tenant]]"));
+    }
+    let (mut bag, mut jobs) = (None, None);
+    for tenant in tenants {
+        let Value::Table(own) = &tenant.value else {
+            let what = format!("{} is no tenant", tenant.value.what());
+            return Err(InputError::new(&tenant.place, what, "write it as a [[tenant]]"));
+        };
+        if let Some((key, node)) = own.iter().find(|(key, _)| !OWN.contains(&key.as_str())) {
+            let what = format!("a tenant has no '{key}'");
+            let remedy = format!("it has {}; all else is the experiment's", OWN.join(", "));
+            return Err(InputError::new(&node.place, what, remedy));
+        }
+        let (place, is_jobs) = (&tenant.place, has_jobs(own)?);
+        let slot = if is_jobs { &mut jobs } else { &mut bag };
+        if slot.replace(own).is_some() {
+            let which = if is_jobs { "parallel jobs" } else { "a bag of tasks" };
+            let what = format!("a second tenant has {which}");
+            let remedy = "put both workloads into one tenant: an experiment has one of each kind";
+            return Err(InputError::new(place, what, remedy));
+        }
+    }
+    let (Some(bag), Some(jobs)) = (bag, jobs) else {
+        let what = "there is a tenant for one kind of work only";
+        let remedy = "write one [[tenant]] with workload.kind = \"bag\" and one with \"jobs\", \
+                      \"swf\" or \"model\"; or leave [[tenant]] out";
+        return Err(InputError::new(&list.place, what, remedy));
+    };
+    let of_experiment = |keep: &dyn Fn(&str) -> bool| {
+        let kept = table.iter().filter(|(key, _)| key.as_str() != "tenant" && keep(key));
+        kept.map(|(key, node)| (key.clone(), node.clone())).collect::<BTreeMap<_, _>>()
+    };
+    let joined = |mut all: BTreeMap<String, Node>, own: &BTreeMap<String, Node>| {
+        all.extend(own.iter().map(|(key, node)| (key.clone(), node.clone())));
+        Node { place: root.place.clone(), value: Value::Table(all) }
+    };
+    Ok(Some(Shared {
+        bag: joined(of_experiment(&|_| true), bag),
+        jobs: joined(of_experiment(&|key| COMMON.contains(&key)), jobs),
+    }))
+}
+
+/// Whether a tenant has parallel jobs, by its `workload.kind`.
+fn has_jobs(tenant: &BTreeMap<String, Node>) -> Result<bool, InputError> {
+    let Some(Node { value: Value::Table(workload), .. }) = tenant.get("workload") else {
+        return Ok(false);
+    };
+    let kind = workload.get("kind").map(text).transpose()?;
+    Ok(kind.is_some_and(|kind| KINDS.contains(&kind)))
+}
