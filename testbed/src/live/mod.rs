@@ -12,6 +12,7 @@ mod local;
 mod pace;
 mod promises;
 mod rehearsal;
+mod signals;
 mod submitted;
 #[cfg(test)]
 mod testing;
@@ -28,5 +29,6 @@ pub(crate) use local::roots as folder_for_jobs;
 pub(crate) use pace::Pace;
 #[cfg(test)]
 pub(crate) use promises::promises;
+pub(crate) use signals::Signals;
 #[cfg(test)]
 pub(crate) use submitted::Submitted;
