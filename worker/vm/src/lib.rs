@@ -1,19 +1,21 @@
-//! One emulated VM as a pure state machine: which task sits on which vCPU, how
+//! One emulated VM as a pure state machine: which task sits on which vCPUs, how
 //! fast each may run now, and what that does to the CPU credits.
 //!
-//! [`Machine`] says what should be and [`Model`] computes what comes of it: the VM itself in
-//! virtual time, and beside a real VM what that is held to. [`Ledger`] is the difference.
+//! [`Model`] is the VM itself in virtual time, and beside a real VM what that is held to.
+//! [`Ledger`] is the difference.
 
 mod bucket;
 mod ledger;
 mod machine;
 mod model;
+mod processors;
+mod running;
 mod sharing;
-mod two_tier;
+mod work;
 
 pub use bucket::{Bucket, CreditSpec};
 pub use ledger::{Ledger, Pace, Quota};
-pub use machine::{Machine, MachineSpec, Seat, SeatError};
-pub use model::{Hold, Model, Progress, Work, WorkEvent};
+pub use machine::{Machine, MachineSpec};
+pub use model::Model;
 pub use sharing::Sharing;
-pub use two_tier::{GangWork, TwoTierModel};
+pub use work::{Hold, Progress, SeatError, Work, WorkEvent};

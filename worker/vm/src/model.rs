@@ -2,134 +2,98 @@
 //!
 //! In virtual time it is the VM. Beside a real VM it is what that is held to: what each task
 //! should have done by now, and when it should end.
+//!
+//! Rates are constant between what happens and are made anew only for the tasks that it touches.
+//! Amounts are whole numbers that nothing rounds, so that passing time in pieces changes nothing.
 
-use dormouse_units::{Attempt, Bytes, Credits, Mode, Ppm, Span, TaskId, Tier, Time};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
-use crate::{Machine, MachineSpec, Seat, SeatError};
+use dormouse_units::{Attempt, Bytes, Cpus, Mode, Ppm, Span, Stream, TaskId, Tier, Time};
 
-/// A task's work on a modelled VM.
-#[derive(Clone, Debug)]
-pub struct Work {
-    /// The task.
-    pub task: TaskId,
-    /// The number of this start of the task.
-    pub attempt: Attempt,
-    /// Memory it needs.
-    pub memory: Bytes,
-    /// Time the whole of it takes on this VM at full speed.
-    pub runtime: Span,
-    /// What part of it is done before.
-    pub done: Ppm,
-    /// Burst or baseline.
-    pub mode: Mode,
-    /// Its vCPU; if its slot is not free, and with `None`, the first whose slot is.
-    pub cpu: Option<u32>,
-    /// In which slot of its vCPU.
-    pub tier: Tier,
-    /// At which parts of the work it is checkpointed, ascending.
-    pub checkpoints: Vec<Ppm>,
-    /// How long it stands still for each.
-    pub checkpoint_cost: Span,
-    /// Whether it stands still as soon as a checkpoint is due, or when it is told to.
-    pub hold: Hold,
+use crate::processors::{Processors, Seat};
+use crate::running::{Come, Running};
+use crate::sharing::background_rate;
+use crate::{Machine, MachineSpec, Progress, SeatError, Sharing, Work, WorkEvent};
+
+/// Slots to look at again, each once.
+#[derive(Clone, Debug, Default)]
+struct Touched {
+    slots: Vec<u32>,
+    marks: Vec<bool>,
 }
 
-/// When a task stands still for a checkpoint.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Hold {
-    /// As soon as it is due, for what it costs.
-    #[default]
-    WhenDue,
-    /// When [`Model::hold`] says so, for as long as it says.
-    WhenTold,
-}
-
-/// Something that happens on a modelled VM by itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WorkEvent {
-    /// A task has done its work. It keeps its seat until it is stopped.
-    Finished {
-        /// The task that is done.
-        task: TaskId,
-        /// The attempt that has done it.
-        attempt: Attempt,
-    },
-    /// A checkpoint of a task that stands still when it is told to.
-    Due {
-        /// The task that is to be checkpointed.
-        task: TaskId,
-        /// The attempt at it that is under way.
-        attempt: Attempt,
-        /// What of its work the checkpoint is to hold.
-        done: Ppm,
-    },
-    /// A checkpoint is complete.
-    Checkpointed {
-        /// The task that was checkpointed.
-        task: TaskId,
-        /// The attempt that was checkpointed.
-        attempt: Attempt,
-        /// What of the work it holds.
-        done: Ppm,
-    },
-    /// Credits changed how fast it runs.
-    CreditsTurned(Credits),
-}
-
-#[derive(Clone, Debug)]
-struct Running {
-    task: TaskId,
-    attempt: Attempt,
-    runtime: Span,
-    done: Span,
-    checkpoints: std::collections::VecDeque<Ppm>,
-    cost: Span,
-    when: Hold,
-    /// Standing still for a checkpoint for this much longer.
-    hold: Option<Span>,
-    /// When its work was done.
-    ended: Option<Time>,
-    /// That has been said.
-    finished: bool,
-}
-
-impl Running {
-    /// Where the next thing happens, in work done.
-    fn goal(&self) -> Span {
-        self.checkpoints.front().map_or(self.runtime, |&due| self.runtime.part(due))
+impl Touched {
+    fn add(&mut self, slot: u32) {
+        if !std::mem::replace(&mut self.marks[slot as usize], true) {
+            self.slots.push(slot);
+        }
     }
 
-    fn is(&self, (task, attempt): (TaskId, Attempt)) -> bool {
-        self.task == task && self.attempt == attempt
+    fn next(&mut self) -> Option<u32> {
+        let slot = self.slots.pop()?;
+        self.marks[slot as usize] = false;
+        Some(slot)
     }
 }
 
-/// How far a task of a [`Model`] is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
-    /// Work done, as the time it takes on this VM at full speed.
-    pub done: Span,
-    /// All of its work, likewise.
-    pub runtime: Span,
-    /// It stands still for a checkpoint for this much longer.
-    pub hold: Option<Span>,
-    /// When all its work was done, once [`Model::step`] has said so.
-    pub finished: Option<Time>,
-}
-
-/// One modelled VM. Time is passed to it; nothing happens between.
+/// One modelled VM: vCPUs of two slots each, and the tasks in them.
 #[derive(Clone, Debug)]
 pub struct Model {
     machine: Machine,
-    running: Vec<Running>,
+    /// What two tasks do to each other on a vCPU, and the seed of its chance.
+    sharing: Option<(Sharing, u64)>,
+    processors: Processors,
+    /// The tasks, each at a place of its own while it is here.
+    slots: Vec<Option<Running>>,
+    /// Who is at each place: short to search.
+    keys: Vec<Option<(TaskId, Attempt)>>,
+    free_slots: Vec<u32>,
     now: Time,
+    /// (when, task, slot, turn) of what happens to tasks, soonest first. The first is current.
+    agenda: BinaryHeap<Reverse<(Time, TaskId, u32, u64)>>,
+    /// Slots whose rate or plan has to be worked out again.
+    touched: Touched,
+    /// How often a plan was made: no two of them have the same number.
+    turns: u64,
+    /// vCPUs in use, in ppm of one; known of burstable VMs.
+    used: u64,
+    /// When the credits change how fast it runs.
+    credits_turn: Option<Time>,
+    /// What happened while time was passed, and was not told yet.
+    untold: Vec<WorkEvent>,
 }
 
 impl Model {
     /// An empty VM, created now.
     #[must_use]
     pub fn new(now: Time, spec: MachineSpec) -> Self {
-        Self { machine: Machine::new(spec), running: Vec::new(), now }
+        let processors = Processors::new(spec.vcpus);
+        let mut model = Self {
+            machine: Machine::new(spec),
+            sharing: None,
+            processors,
+            slots: Vec::new(),
+            keys: Vec::new(),
+            free_slots: Vec::new(),
+            now,
+            agenda: BinaryHeap::new(),
+            touched: Touched::default(),
+            turns: 0,
+            used: 0,
+            credits_turn: None,
+            untold: Vec::new(),
+        };
+        model.settle();
+        model
+    }
+
+    /// Two tasks on one of its vCPUs share it as was measured, by chance of this seed, and not
+    /// perfectly.
+    #[must_use]
+    pub fn sharing(mut self, sharing: Sharing, seed: u64) -> Self {
+        self.sharing = Some((sharing, seed));
+        self
     }
 
     /// The time that has been passed.
@@ -144,376 +108,475 @@ impl Model {
         &self.machine
     }
 
-    /// A task starts.
-    ///
-    /// # Errors
-    ///
-    /// There is no seat for it.
-    pub fn start(&mut self, now: Time, work: &Work) -> Result<Seat, SeatError> {
-        self.advance(now);
-        let Work { task, attempt, memory, mode, tier, cpu, .. } = *work;
-        let seat = self.machine.seat(task, attempt, memory, mode, (tier, cpu))?;
-        self.running.push(Running {
-            task: work.task,
-            attempt: work.attempt,
-            runtime: work.runtime,
-            done: work.runtime.part(work.done),
-            checkpoints: work.checkpoints.iter().copied().filter(|&due| due > work.done).collect(),
-            cost: work.checkpoint_cost,
-            when: work.hold,
-            hold: None,
-            ended: None,
-            finished: false,
-        });
-        Ok(seat)
+    /// Whether nobody sits on it.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.slots.len() == self.free_slots.len()
     }
 
     /// How far a task is, as of the time that has been passed.
     #[must_use]
     pub fn progress(&self, task: TaskId, attempt: Attempt) -> Option<Progress> {
-        let r = self.running.iter().find(|r| r.is((task, attempt)))?;
-        let Running { done, runtime, hold, ended, .. } = *r;
-        Some(Progress { done, runtime, hold, finished: ended.filter(|_| r.finished) })
+        let progress = self.running(task, attempt)?.progress(self.then());
+        let finished = WorkEvent::Finished { task, attempt };
+        let is_told = !self.untold.contains(&finished);
+        Some(Progress { finished: progress.finished.filter(|_| is_told), ..progress })
+    }
+
+    /// Memory that a task has.
+    #[must_use]
+    pub fn memory(&self, task: TaskId, attempt: Attempt) -> Option<Bytes> {
+        self.running(task, attempt).map(|r| r.memory)
+    }
+
+    /// How fast a task goes on now if nothing holds it: the share of its vCPUs that it gets where
+    /// it uses all of them.
+    #[must_use]
+    pub fn speed(&self, task: TaskId, attempt: Attempt) -> Option<Ppm> {
+        let rate = self.running(task, attempt)?.rate;
+        Some(if self.machine.is_frozen() { Ppm::ZERO } else { rate })
+    }
+
+    /// How fast it would if its vCPUs were its own.
+    #[must_use]
+    pub fn ceiling(&self, task: TaskId, attempt: Attempt) -> Option<Ppm> {
+        let mode = self.running(task, attempt)?.mode;
+        Some(if self.machine.is_frozen() { Ppm::ZERO } else { self.machine.ceiling(mode) })
     }
 
     /// From the time that has been passed until a task has done this much of its work; `None`:
     /// never, at the present speeds.
     #[must_use]
     pub fn time_to(&self, task: TaskId, attempt: Attempt, done: Span) -> Option<Span> {
-        let r = self.running.iter().find(|r| r.is((task, attempt)))?;
-        let missing = done.saturating_sub(r.done);
-        if missing == Span::ZERO || self.machine.is_frozen() {
-            return (missing == Span::ZERO).then_some(Span::ZERO);
-        }
-        let seat = self.machine.seats().iter().find(|s| s.task == task && s.attempt == attempt)?;
-        let speed = self.machine.speed(&Seat { held: false, ..*seat });
-        Some(r.hold.unwrap_or_default() + missing.at_speed(speed)?)
-    }
-
-    /// A task stands still for `span` from now on; one that already does, for that much longer.
-    /// One that has finished first does so again after it.
-    pub fn hold(&mut self, now: Time, task: TaskId, attempt: Attempt, span: Span) {
-        self.advance(now);
-        let Some(r) = self.running.iter_mut().find(|r| r.is((task, attempt))) else { return };
-        r.hold = Some(r.hold.unwrap_or_default() + span);
-        (r.ended, r.finished) = (None, false);
-        self.machine.change(task, attempt, |seat| (seat.held, seat.dumped) = (true, true));
-    }
-
-    /// A task that stands still goes on.
-    pub fn release(&mut self, now: Time, task: TaskId, attempt: Attempt) {
-        self.advance(now);
-        let Some(r) = self.running.iter_mut().find(|r| r.is((task, attempt))) else { return };
-        r.hold = None;
-        self.machine.change(task, attempt, |seat| (seat.held, seat.dumped) = (false, false));
-    }
-
-    /// Passes time up to `now`.
-    pub fn pass(&mut self, now: Time) {
-        self.advance(now);
-    }
-
-    /// A task is taken off; what of its work is done, if it was there.
-    pub fn stop(&mut self, now: Time, task: TaskId, attempt: Attempt) -> Option<Ppm> {
-        self.advance(now);
-        self.machine.leave(task, attempt)?;
-        let place = self.running.iter().position(|r| r.is((task, attempt)))?;
-        let gone = self.running.remove(place);
-        Some(gone.done.fraction_of(gone.runtime))
-    }
-
-    /// A task changes between burst and baseline; whether it was there.
-    pub fn set_mode(&mut self, now: Time, task: TaskId, attempt: Attempt, mode: Mode) -> bool {
-        self.advance(now);
-        self.machine.change(task, attempt, |seat| seat.mode = mode)
-    }
-
-    /// A task should have started this much earlier: it is promised what it would have done.
-    pub fn head_start(&mut self, task: TaskId, attempt: Attempt, span: Span) {
-        let seat = self.machine.seats().iter().find(|s| s.task == task && s.attempt == attempt);
-        let Some(speed) = seat.map(|seat| self.machine.speed(seat)) else { return };
-        if let Some(r) = self.running.iter_mut().find(|r| r.is((task, attempt))) {
-            r.done = (r.done + span.part(speed)).min(r.runtime);
-        }
-    }
-
-    /// A task turns out to have done this much of its work, no more and no less.
-    pub fn set_done(&mut self, task: TaskId, attempt: Attempt, done: Ppm) {
-        if let Some(r) = self.running.iter_mut().find(|r| r.is((task, attempt))) {
-            r.done = r.runtime.part(done);
-            r.ended = None;
-            if std::mem::take(&mut r.finished) {
-                self.machine.change(task, attempt, |seat| seat.held = false);
-            }
-        }
-    }
-
-    /// Hibernates.
-    pub fn freeze(&mut self, now: Time) {
-        self.advance(now);
-        self.machine.freeze();
-    }
-
-    /// Runs again.
-    pub fn thaw(&mut self, now: Time) {
-        self.advance(now);
-        self.machine.thaw();
+        let span = self.running(task, attempt)?.time_to(self.then(), done)?;
+        (span == Span::ZERO || !self.machine.is_frozen()).then_some(span)
     }
 
     /// When something happens by itself next.
     #[must_use]
     pub fn next_at(&self) -> Option<Time> {
-        if self.machine.is_frozen() {
-            return None;
-        }
-        let work = self.running.iter().filter_map(|r| self.time_to_goal(r)).min();
-        [work, self.machine.credits_turn_after()]
-            .into_iter()
-            .flatten()
-            .min()
-            .map(|span| self.now + span)
+        if self.untold.is_empty() { self.next_due() } else { Some(self.now) }
     }
 
-    fn time_to_goal(&self, r: &Running) -> Option<Span> {
-        if r.hold.is_some() || r.finished {
-            return r.hold;
+    fn next_due(&self) -> Option<Time> {
+        let work = self.agenda.peek().map(|Reverse((at, ..))| *at);
+        match (work, self.credits_turn) {
+            (Some(work), Some(credits)) => Some(work.min(credits)),
+            (work, credits) => work.or(credits),
         }
-        let seat =
-            self.machine.seats().iter().find(|s| s.task == r.task && s.attempt == r.attempt)?;
-        r.goal().saturating_sub(r.done).at_speed(self.machine.speed(seat))
     }
 
-    /// Passes time up to `now`, and gives what has happened by then. Call it at
-    /// [`Model::next_at`], or earlier.
-    pub fn step(&mut self, now: Time) -> Vec<WorkEvent> {
-        let was = self.machine.credits_turn_after().map(|span| self.now + span);
-        self.advance(now);
-        let mut events = Vec::new();
-        if let (Some(balance), true) = (self.machine.credits(), was.is_some_and(|at| at <= now)) {
-            events.push(WorkEvent::CreditsTurned(balance));
+    fn slot(&self, task: TaskId, attempt: Attempt) -> Option<u32> {
+        let place = self.keys.iter().position(|key| *key == Some((task, attempt)))?;
+        u32::try_from(place).ok()
+    }
+
+    fn running(&self, task: TaskId, attempt: Attempt) -> Option<&Running> {
+        self.slots[self.slot(task, attempt)? as usize].as_ref()
+    }
+
+    /// The time up to which tasks have gone on: a frozen VM's have been brought to its freeze.
+    fn then(&self) -> Time {
+        if self.machine.is_frozen() { Time::ZERO } else { self.now }
+    }
+}
+
+/// What is done to it. All of it passes time up to `now` first.
+impl Model {
+    /// A task starts; its vCPUs.
+    ///
+    /// # Errors
+    ///
+    /// There are no seats for it, or not enough memory; nothing has changed then.
+    pub fn start(&mut self, now: Time, work: Work) -> Result<Cpus, SeatError> {
+        self.pass(now);
+        if work.memory > Bytes::ZERO {
+            let taken = self.slots.iter().flatten().map(|r| r.memory).sum();
+            let free = self.machine.spec().memory.saturating_sub(taken);
+            if work.memory > free {
+                return Err(SeatError::NoMemory { need: work.memory, free });
+            }
         }
-        let machine = &mut self.machine;
-        for r in &mut self.running {
-            let (task, attempt) = (r.task, r.attempt);
-            if r.hold == Some(Span::ZERO) {
-                r.hold = None;
-                machine.change(task, attempt, |seat| (seat.held, seat.dumped) = (false, false));
-                if r.when == Hold::WhenDue {
-                    let done = r.checkpoints.pop_front().unwrap_or_default();
-                    events.push(WorkEvent::Checkpointed { task, attempt, done });
+        let on = self.processors.seats(&work.on, work.tier)?;
+        let key = (work.task, work.attempt);
+        let running = Running::new(self.now, work, on.clone());
+        let slot = match self.free_slots.pop() {
+            Some(slot) => slot,
+            None => {
+                self.slots.push(None);
+                self.keys.push(None);
+                self.touched.marks.push(false);
+                u32::try_from(self.slots.len() - 1).unwrap_or(u32::MAX)
+            }
+        };
+        self.slots[slot as usize] = Some(running);
+        self.keys[slot as usize] = Some(key);
+        self.sit(slot);
+        self.settle();
+        Ok(on)
+    }
+
+    /// A task is taken off; what of its work is done, if it was there.
+    pub fn stop(&mut self, now: Time, task: TaskId, attempt: Attempt) -> Option<Ppm> {
+        self.pass(now);
+        let slot = self.slot(task, attempt)?;
+        self.leave(slot);
+        let gone = self.slots[slot as usize].take()?;
+        self.keys[slot as usize] = None;
+        self.free_slots.push(slot);
+        self.untold.retain(|event| event.about() != Some((task, attempt)));
+        self.settle();
+        Some(gone.part_done(self.then()))
+    }
+
+    /// A task stands still for `span` from now on, for a checkpoint; one that already does, for
+    /// that much longer. One that has finished first does so again after it.
+    pub fn hold(&mut self, now: Time, task: TaskId, attempt: Attempt, span: Span) {
+        self.pass(now);
+        self.untell_end(task, attempt);
+        self.change(now, task, attempt, |running| running.stand(span, true));
+    }
+
+    /// A task that stands still goes on.
+    pub fn release(&mut self, now: Time, task: TaskId, attempt: Attempt) {
+        self.change(now, task, attempt, Running::go_on);
+    }
+
+    /// A task changes between burst and baseline; whether it was there.
+    pub fn set_mode(&mut self, now: Time, task: TaskId, attempt: Attempt, mode: Mode) -> bool {
+        self.change(now, task, attempt, |running| running.mode = mode)
+    }
+
+    /// A task should have started this much earlier: it is promised what it would have done.
+    pub fn head_start(&mut self, task: TaskId, attempt: Attempt, span: Span) {
+        if !self.machine.is_frozen() {
+            self.change(self.now, task, attempt, |running| running.head_start(span));
+        }
+    }
+
+    /// A task turns out to have done this much of its work, no more and no less.
+    pub fn set_done(&mut self, task: TaskId, attempt: Attempt, done: Ppm) {
+        self.untell_end(task, attempt);
+        self.change(self.now, task, attempt, |running| running.set_done(done));
+    }
+
+    /// A background task comes to the foreground of its vCPUs; whether it was there and that is
+    /// free.
+    pub fn promote(&mut self, now: Time, task: TaskId, attempt: Attempt) -> bool {
+        let on = self.running(task, attempt).map(|r| r.on.clone()).unwrap_or_default();
+        self.reseat(now, task, attempt, on, Span::ZERO)
+    }
+
+    /// A task goes on in the foreground of these vCPUs, as many as it has, which it holds without
+    /// progress for as long as the move takes; whether it was there and they are free.
+    pub fn move_to(
+        &mut self,
+        now: Time,
+        task: TaskId,
+        attempt: Attempt,
+        on: Cpus,
+        takes: Span,
+    ) -> bool {
+        self.reseat(now, task, attempt, on, takes)
+    }
+
+    /// Hibernates: nothing runs, no credits are earned.
+    pub fn freeze(&mut self, now: Time) {
+        self.set_frozen(now, true);
+    }
+
+    /// Runs again.
+    pub fn thaw(&mut self, now: Time) {
+        self.set_frozen(now, false);
+    }
+
+    /// A vCPU has this share of a real processor from now on, at most one: what runs on it is that
+    /// much slower, and uses as much less.
+    pub fn set_supply(&mut self, now: Time, cpu: u32, share: Ppm) {
+        self.pass(now);
+        let Some(processor) = self.processors.get_mut(cpu) else { return };
+        processor.supply = share.min(Ppm::ONE);
+        for slot in processor.who() {
+            self.touched.add(slot);
+        }
+        self.settle();
+    }
+
+    /// Passes time up to `now`. What happens before it is told by [`Self::step`].
+    pub fn pass(&mut self, now: Time) {
+        if self.next_due().is_some_and(|at| at < now) {
+            let mut untold = std::mem::take(&mut self.untold);
+            self.let_happen(&mut untold, |at| at < now);
+            self.untold = untold;
+        }
+        if now > self.now {
+            self.go_to(now);
+        }
+    }
+
+    /// Passes time up to `now`, and tells what has happened by then, in order of time; at one
+    /// instant the turn of the credits first, and then in the order of the tasks.
+    pub fn step(&mut self, now: Time, told: &mut Vec<WorkEvent>) {
+        told.append(&mut self.untold);
+        self.let_happen(told, |at| at <= now);
+        if now > self.now {
+            self.go_to(now);
+        }
+    }
+}
+
+impl Model {
+    /// Lets happen what is due, from one instant to the next.
+    fn let_happen(&mut self, told: &mut Vec<WorkEvent>, is_due: impl Fn(Time) -> bool) {
+        while let Some(at) = self.next_due().filter(|at| is_due(*at)) {
+            self.go_to(at);
+            told.append(&mut self.untold);
+            while let Some(&Reverse((at, _, slot, turn))) = self.agenda.peek()
+                && at <= self.now
+            {
+                self.agenda.pop();
+                if self.is_current(slot, turn) {
+                    told.extend(self.come(slot));
                 }
-            } else if r.hold.is_none() && r.done >= r.goal() && !r.checkpoints.is_empty() {
-                match r.when {
-                    Hold::WhenDue => {
-                        r.hold = Some(r.cost);
-                        machine
-                            .change(task, attempt, |seat| (seat.held, seat.dumped) = (true, true));
-                    }
-                    Hold::WhenTold => {
-                        let done = r.checkpoints.pop_front().unwrap_or_default();
-                        events.push(WorkEvent::Due { task, attempt, done });
-                    }
-                }
             }
+            self.settle();
         }
-        for r in &mut self.running {
-            let (task, attempt) = (r.task, r.attempt);
-            let done = r.hold.is_none() && r.checkpoints.is_empty() && r.done >= r.runtime;
-            if done && !std::mem::replace(&mut r.finished, true) {
-                r.ended.get_or_insert(self.now);
-                machine.change(task, attempt, |seat| seat.held = true);
-                events.push(WorkEvent::Finished { task, attempt });
-            }
-        }
-        events
     }
 
-    /// Passes time at the present speeds.
-    fn advance(&mut self, now: Time) {
-        let span = now.since(self.now);
-        self.progress_by(now);
-        self.machine.pass(span);
+    /// The time of what was planned for a task has come.
+    fn come(&mut self, slot: u32) -> Option<WorkEvent> {
+        let running = self.slots[slot as usize].as_mut()?;
+        running.bring_to(self.now);
+        let (task, attempt) = (running.task, running.attempt);
+        let come = running.come();
+        match come {
+            Come::Due(_) => self.touched.add(slot),
+            // What it uses of its vCPUs has changed.
+            Come::Finished | Come::Held | Come::Checkpointed(_) | Come::WentOn => self.sit(slot),
+        }
+        match come {
+            Come::Finished => Some(WorkEvent::Finished { task, attempt }),
+            Come::Due(done) => Some(WorkEvent::Due { task, attempt, done }),
+            Come::Checkpointed(done) => Some(WorkEvent::Checkpointed { task, attempt, done }),
+            Come::Held | Come::WentOn => None,
+        }
     }
 
-    /// What the tasks do up to `now`.
-    fn progress_by(&mut self, now: Time) {
+    /// Time goes on up to `now`, before which nothing is due.
+    fn go_to(&mut self, now: Time) {
         let span = now.since(self.now);
-        self.now += span;
-        if span == Span::ZERO || self.machine.is_frozen() {
-            return;
-        }
-        for r in self.running.iter_mut().filter(|r| !r.finished) {
-            // It goes on at the end of its hold, whenever that is looked at.
-            let held = r.hold.unwrap_or_default().min(span);
-            if let Some(left) = &mut r.hold {
-                *left = left.saturating_sub(span);
+        self.now = now;
+        if self.machine.is_burstable() && span > Span::ZERO {
+            let turned = self.machine.pass(span, self.used);
+            if turned {
+                self.untold.extend(self.machine.credits().map(WorkEvent::CreditsTurned));
+                self.touch_all();
             }
-            let free = span.saturating_sub(held);
-            let at = (r.task, r.attempt);
-            let seat = self.machine.seats().iter().find(|s| (s.task, s.attempt) == at);
-            let (Some(seat), true) = (seat, r.hold.unwrap_or_default() == Span::ZERO) else {
+            if turned || self.credits_turn.is_some_and(|at| at <= now) {
+                self.settle();
+            }
+        }
+    }
+
+    /// Changes a task; whether it was there.
+    fn change(
+        &mut self,
+        now: Time,
+        task: TaskId,
+        attempt: Attempt,
+        change: impl FnOnce(&mut Running),
+    ) -> bool {
+        self.pass(now);
+        let Some(slot) = self.slot(task, attempt) else { return false };
+        let (frozen, now) = (self.machine.is_frozen(), self.now);
+        let Some(running) = self.slots[slot as usize].as_mut() else { return false };
+        bring(running, now, frozen);
+        change(running);
+        self.sit(slot);
+        self.settle();
+        true
+    }
+
+    /// A task goes to the foreground of these vCPUs and stands still for so long.
+    fn reseat(
+        &mut self,
+        now: Time,
+        task: TaskId,
+        attempt: Attempt,
+        on: Cpus,
+        stands: Span,
+    ) -> bool {
+        self.pass(now);
+        let Some(slot) = self.slot(task, attempt) else { return false };
+        let Some(running) = &self.slots[slot as usize] else { return false };
+        let is_free = self.processors.free(&on, Tier::Foreground, Some(slot)).is_ok();
+        if on.len() != running.on.len() || !is_free {
+            return false;
+        }
+        self.leave(slot);
+        let (frozen, now) = (self.machine.is_frozen(), self.now);
+        if let Some(running) = self.slots[slot as usize].as_mut() {
+            bring(running, now, frozen);
+            (running.on, running.tier) = (on, Tier::Foreground);
+            if stands > Span::ZERO && !running.is_finished() {
+                running.stand(stands, false);
+            }
+        }
+        self.sit(slot);
+        self.settle();
+        true
+    }
+
+    fn set_frozen(&mut self, now: Time, frozen: bool) {
+        self.pass(now);
+        let was = self.machine.is_frozen();
+        for running in self.slots.iter_mut().flatten() {
+            bring(running, self.now, was);
+            running.planned = false;
+        }
+        self.machine.set_frozen(frozen);
+        self.touch_all();
+        self.settle();
+    }
+
+    /// Its end is not to be told: it has not come after all.
+    fn untell_end(&mut self, task: TaskId, attempt: Attempt) {
+        self.untold.retain(|event| *event != WorkEvent::Finished { task, attempt });
+    }
+
+    /// Writes down what the task in `slot` uses of its seats; it and its neighbours are touched.
+    fn sit(&mut self, slot: u32) {
+        let Some(running) = &self.slots[slot as usize] else { return };
+        let (tier, is_idle) = (running.tier, running.is_finished());
+        for (n, &cpu) in running.on.iter().enumerate() {
+            let seat = Seat { slot, usage: running.usage_now(n), is_idle };
+            if let Some(other) = self.processors.at_mut(cpu).put(tier, Some(seat)) {
+                self.touched.add(other);
+            }
+        }
+        self.touched.add(slot);
+    }
+
+    /// Takes the task in `slot` off its seats; its neighbours are touched.
+    fn leave(&mut self, slot: u32) {
+        let Some(running) = &self.slots[slot as usize] else { return };
+        for &cpu in running.on.iter() {
+            if let Some(other) = self.processors.at_mut(cpu).put(running.tier, None) {
+                self.touched.add(other);
+            }
+        }
+    }
+
+    fn touch_all(&mut self) {
+        for slot in (0..).take(self.slots.len()) {
+            self.touched.add(slot);
+        }
+    }
+
+    /// Works out what has changed for those that were touched.
+    fn settle(&mut self) {
+        let (now, frozen) = (self.now, self.machine.is_frozen());
+        while let Some(slot) = self.touched.next() {
+            let rate = self.rate(slot);
+            let Some(running) = self.slots[slot as usize].as_mut() else { continue };
+            if rate == running.rate && running.planned {
                 continue;
-            };
-            let speed = self.machine.speed(&Seat { held: false, ..*seat });
-            let missing = r.runtime.saturating_sub(r.done);
-            let worked = free.part(speed);
-            if worked >= missing {
-                let needed = missing.at_speed(speed).unwrap_or_default();
-                r.ended.get_or_insert(self.now - free.saturating_sub(needed));
             }
-            r.done = (r.done + worked).min(r.runtime);
+            bring(running, now, frozen);
+            self.turns += 1;
+            (running.rate, running.planned, running.turn) = (rate, true, self.turns);
+            if let Some(at) = running.next_at().filter(|_| !frozen) {
+                self.agenda.push(Reverse((at, running.task, slot, running.turn)));
+            }
         }
+        if self.agenda.len() > 64 + 4 * self.slots.len() {
+            let mut agenda = std::mem::take(&mut self.agenda);
+            agenda.retain(|Reverse((.., slot, turn))| self.is_current(*slot, *turn));
+            self.agenda = agenda;
+        }
+        while let Some(&Reverse((_, _, slot, turn))) = self.agenda.peek()
+            && !self.is_current(slot, turn)
+        {
+            self.agenda.pop();
+        }
+        if self.machine.is_burstable() {
+            let running = self.slots.iter().flatten();
+            self.used = if frozen { 0 } else { running.map(Running::in_use).sum() };
+            self.credits_turn = self.machine.credits_turn_after(self.used).map(|span| now + span);
+        }
+    }
+
+    fn is_current(&self, slot: u32, turn: u64) -> bool {
+        self.slots[slot as usize].as_ref().is_some_and(|r| r.turn == turn)
+    }
+
+    /// How fast the task in `slot` goes on as its slowest process does, if nothing holds it.
+    fn rate(&mut self, slot: u32) -> Ppm {
+        let Some(running) = self.slots[slot as usize].as_mut() else { return Ppm::ZERO };
+        let ceiling = self.machine.ceiling(running.mode);
+        let job = u64::from(running.task.get());
+        if running.tier == Tier::Foreground {
+            let (mut has_neighbour, mut supply) = (false, Ppm::ONE);
+            for &cpu in running.on.iter() {
+                let processor = self.processors.at(cpu);
+                has_neighbour |= processor.user(Tier::Background).is_some();
+                supply = supply.min(processor.supply);
+            }
+            let rate = match &self.sharing {
+                Some((sharing, seed)) if has_neighbour => {
+                    let draw = || sharing.draw_loss(&mut Stream::new(*seed, "loss", job));
+                    times(ceiling, running.loss.get_or_insert_with(draw).rest())
+                }
+                _ => ceiling,
+            };
+            return times(rate, supply);
+        }
+        if let (None, Some((sharing, seed))) = (&running.utilisation, &self.sharing) {
+            let stream = &mut Stream::new(*seed, "utilisation", job);
+            running.utilisation = Some(sharing.draw_utilisations(running.on.len(), stream));
+        }
+        let Some(running) = &self.slots[slot as usize] else { return Ppm::ZERO };
+        let rates = running.on.iter().enumerate().map(|(n, &cpu)| {
+            let processor = self.processors.at(cpu);
+            let rate = match processor.user(Tier::Foreground) {
+                Some(before) => {
+                    let used = times(before.usage, self.ceiling_of(before.slot));
+                    let utilisation = running.utilisation.as_ref().map_or(Ppm::ONE, |x| x.of(n));
+                    background_rate(ceiling, utilisation, used, running.usage.of(n))
+                }
+                None => ceiling,
+            };
+            times(rate, processor.supply)
+        });
+        rates.min().unwrap_or(ceiling)
+    }
+
+    /// What the credits let the task in `slot` have.
+    fn ceiling_of(&self, slot: u32) -> Ppm {
+        if !self.machine.is_burstable() {
+            return Ppm::ONE;
+        }
+        let mode = self.slots[slot as usize].as_ref().map_or(Mode::Burst, |r| r.mode);
+        self.machine.ceiling(mode)
+    }
+}
+
+/// Accounts for the time up to now.
+fn bring(running: &mut Running, now: Time, frozen: bool) {
+    if frozen {
+        running.skip_to(now);
+    } else {
+        running.bring_to(now);
+    }
+}
+
+fn times(a: Ppm, b: Ppm) -> Ppm {
+    match (a, b) {
+        (a, Ppm::ONE) => a,
+        (Ppm::ONE, b) => b,
+        (a, b) => Ppm::new(u32::try_from(a.of(u64::from(b.get()))).unwrap_or(u32::MAX)),
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::CreditSpec;
-
-    fn work(task: u32, secs: u64, checkpoints: &[u32]) -> Work {
-        Work {
-            task: TaskId::new(task),
-            attempt: Attempt::new(1),
-            memory: Bytes::new(10),
-            runtime: Span::from_secs(secs),
-            done: Ppm::ZERO,
-            mode: Mode::Burst,
-            cpu: None,
-            tier: Tier::Foreground,
-            checkpoints: checkpoints.iter().map(|&ppm| Ppm::new(ppm)).collect(),
-            checkpoint_cost: Span::from_secs(10),
-            hold: Hold::WhenDue,
-        }
-    }
-
-    fn run(vm: &mut Model, until: Time) -> Vec<(u64, WorkEvent)> {
-        let mut all = Vec::new();
-        while let Some(at) = vm.next_at().filter(|&at| at <= until) {
-            all.extend(vm.step(at).into_iter().map(|e| (at.as_micros() / 1_000_000, e)));
-        }
-        all
-    }
-
-    fn regular() -> Model {
-        Model::new(Time::ZERO, MachineSpec { vcpus: 2, memory: Bytes::new(100), credits: None })
-    }
-
-    #[test]
-    fn a_task_takes_its_time_and_its_checkpoints() {
-        let mut vm = regular();
-        vm.start(Time::ZERO, &work(1, 100, &[250_000, 500_000])).expect("room");
-        let (task, attempt) = (TaskId::new(1), Attempt::new(1));
-        let events = run(&mut vm, Time::from_secs(1_000));
-        assert_eq!(
-            events,
-            [
-                (35, WorkEvent::Checkpointed { task, attempt, done: Ppm::new(250_000) }),
-                (70, WorkEvent::Checkpointed { task, attempt, done: Ppm::new(500_000) }),
-                (120, WorkEvent::Finished { task, attempt }),
-            ]
-        );
-        assert!(
-            vm.progress(task, attempt).is_some_and(|p| p.finished.is_some() && p.done == p.runtime)
-        );
-        assert!(vm.stop(Time::from_secs(1_000), task, attempt).is_some());
-        assert!(vm.machine().seats().is_empty());
-    }
-
-    /// 36 credits an hour are .6 a minute, and a vCPU that is used takes 1 a minute: 10 + 3.6 - 6
-    /// after a task of 300 s and its checkpoint of 60 s. What has finished uses nothing.
-    #[test]
-    fn a_checkpoint_uses_the_processor() {
-        let credits = CreditSpec {
-            baseline: Ppm::new(200_000),
-            earned_per_hour: Credits::whole(36),
-            initial: Credits::whole(10),
-            cap: Credits::whole(100),
-        };
-        let spec = MachineSpec { vcpus: 2, memory: Bytes::new(100), credits: Some(credits) };
-        let minute = Span::from_secs(60);
-        let (task, attempt) = (TaskId::new(1), Attempt::new(1));
-        let finished = WorkEvent::Finished { task, attempt };
-        let mut due = Model::new(Time::ZERO, spec.clone());
-        due.start(Time::ZERO, &Work { checkpoint_cost: minute, ..work(1, 300, &[500_000]) })
-            .expect("room");
-        assert_eq!(run(&mut due, Time::from_secs(400)).last(), Some(&(360, finished)));
-        // As a worker has it.
-        let mut told = Model::new(Time::ZERO, spec);
-        told.start(Time::ZERO, &Work { hold: Hold::WhenTold, ..work(1, 300, &[]) }).expect("room");
-        told.hold(Time::from_secs(100), task, attempt, minute);
-        assert_eq!(run(&mut told, Time::from_secs(400)).last(), Some(&(360, finished)));
-        for mut vm in [due, told] {
-            let tenths =
-                |vm: &Model| vm.machine().credits().map(|c| c.as_vcpu_micros() / 6_000_000);
-            assert_eq!(tenths(&vm), Some(76));
-            vm.pass(Time::from_secs(960));
-            assert_eq!(tenths(&vm), Some(136));
-        }
-    }
-
-    #[test]
-    fn a_task_stands_still_when_it_is_told_to() {
-        let mut vm = regular();
-        let (task, attempt) = (TaskId::new(1), Attempt::new(1));
-        let told = Work { hold: Hold::WhenTold, ..work(1, 100, &[250_000]) };
-        vm.start(Time::ZERO, &told).expect("room");
-        let due = WorkEvent::Due { task, attempt, done: Ppm::new(250_000) };
-        assert_eq!(run(&mut vm, Time::from_secs(30)), [(25, due)]);
-        vm.hold(Time::from_secs(30), task, attempt, Span::from_secs(10));
-        vm.step(Time::from_secs(35));
-        let at = |vm: &Model| vm.progress(task, attempt).map(|p| (p.done, p.hold));
-        assert_eq!(at(&vm), Some((Span::from_secs(30), Some(Span::from_secs(5)))));
-        let time_to = |done| vm.time_to(task, attempt, Span::from_secs(done));
-        assert_eq!((time_to(30), time_to(40)), (Some(Span::ZERO), Some(Span::from_secs(15))));
-        let finished = WorkEvent::Finished { task, attempt };
-        assert_eq!(run(&mut vm, Time::from_secs(110)), [(110, finished)]);
-        let finished_at = vm.progress(task, attempt).and_then(|p| p.finished);
-        assert_eq!(finished_at, Some(Time::from_secs(110)));
-        // It should have stood still once more: it finishes that much later.
-        vm.hold(Time::from_secs(112), task, attempt, Span::from_secs(10));
-        assert_eq!(run(&mut vm, Time::from_secs(200)), [(122, finished)]);
-        assert_eq!(run(&mut vm, Time::from_secs(300)), []);
-        // A hold that came to nothing.
-        vm.hold(Time::from_secs(300), task, attempt, Span::from_secs(10));
-        vm.release(Time::from_secs(301), task, attempt);
-        assert_eq!(run(&mut vm, Time::from_secs(400)), [(301, finished)]);
-    }
-
-    #[test]
-    fn a_late_start_is_promised_what_it_missed() {
-        let mut vm = regular();
-        let (task, attempt) = (TaskId::new(1), Attempt::new(1));
-        vm.start(Time::from_secs(7), &work(1, 100, &[])).expect("room");
-        vm.head_start(task, attempt, Span::from_secs(7));
-        let finished = WorkEvent::Finished { task, attempt };
-        assert_eq!(run(&mut vm, Time::from_secs(200)), [(100, finished)]);
-    }
-
-    #[test]
-    fn nothing_moves_while_hibernated() {
-        let mut vm = regular();
-        vm.start(Time::ZERO, &work(1, 100, &[])).expect("room");
-        vm.freeze(Time::from_secs(40));
-        assert_eq!(vm.next_at(), None);
-        vm.thaw(Time::from_secs(1_000));
-        assert_eq!(vm.next_at(), Some(Time::from_secs(1_060)));
-        assert_eq!(
-            vm.stop(Time::from_secs(1_010), TaskId::new(1), Attempt::new(1)),
-            Some(Ppm::new(500_000))
-        );
-        assert_eq!(vm.next_at(), None);
-    }
-
-    #[test]
-    fn a_task_taken_over_goes_on_from_what_was_kept() {
-        let mut vm = regular();
-        vm.start(
-            Time::ZERO,
-            &Work { done: Ppm::new(500_000), ..work(1, 100, &[250_000, 500_000, 750_000]) },
-        )
-        .expect("room");
-        let at: Vec<_> = run(&mut vm, Time::from_secs(1_000)).iter().map(|e| e.0).collect();
-        assert_eq!(at, [35, 60]);
-    }
-}
+mod tests;

@@ -1,6 +1,15 @@
-//! What the paper measured of two VMs on one processor, as distributions.
+//! How two tasks share a vCPU: the law, and what the paper measured of it as distributions.
+//!
+//! A task goes on as fast as its slowest process (MEASY, section 3.2, without its time slices).
+//! With ceiling c, what the credits let a process have (one without credits):
+//!
+//! - a process alone on its vCPU, in either tier: c;
+//! - a foreground task with a neighbour on any of its vCPUs: c · (1 − loss);
+//! - a background process of usage u below a foreground that uses f: min(c, x · (1 − f) / u).
+//!
+//! Where nothing was measured there is no loss, and x, the utilisation of idle cycles, is one.
 
-use dormouse_units::{Ppm, Stream};
+use dormouse_units::{Ppm, Stream, Usage};
 use serde::{Deserialize, Serialize};
 
 /// How a foreground and a background VM share a processor (sections 2.1 and 3.2). Loss
@@ -52,9 +61,12 @@ impl Sharing {
 
     /// Utilisation of idle cycles by the processes of a background job of this many: one
     /// for all of them, or one each.
-    pub(crate) fn draw_utilisations(&self, processes: usize, stream: &mut Stream) -> Vec<Ppm> {
-        let draws = if self.each_process { processes } else { 1 };
-        (0..draws).map(|_| self.draw_utilisation(processes, stream)).collect()
+    pub(crate) fn draw_utilisations(&self, processes: usize, stream: &mut Stream) -> Usage {
+        if self.each_process {
+            Usage::Each((0..processes).map(|_| self.draw_utilisation(processes, stream)).collect())
+        } else {
+            Usage::Uniform(self.draw_utilisation(processes, stream))
+        }
     }
 
     fn draw_utilisation(&self, processes: usize, stream: &mut Stream) -> Ppm {
@@ -71,6 +83,16 @@ impl Sharing {
         }
         // A distribution that all but misses its range: the nearest the range allows.
         ppm(mean.clamp(low.min(high), high))
+    }
+}
+
+/// min(c, x · (1 − f) / u) of a process with this ceiling, utilisation and usage below a foreground
+/// that uses `before`.
+pub(crate) fn background_rate(ceiling: Ppm, utilisation: Ppm, before: Ppm, usage: Ppm) -> Ppm {
+    let gets = u64::from(utilisation.get()) * u64::from(before.rest().get());
+    match u64::from(usage.get()) {
+        0 => ceiling,
+        wants => u32::try_from(gets / wants).map_or(ceiling, |ppm| Ppm::new(ppm).min(ceiling)),
     }
 }
 
@@ -117,8 +139,21 @@ mod tests {
     fn one_draw_a_job_or_one_a_process() {
         let mut stream = Stream::new(3, "test", 0);
         let each = Sharing { each_process: true, ..Sharing::default() };
-        assert_eq!(Sharing::default().draw_utilisations(8, &mut stream).len(), 1);
-        let draws = each.draw_utilisations(8, &mut stream);
+        let one = Sharing::default().draw_utilisations(8, &mut stream);
+        assert!(matches!(one, Usage::Uniform(_)));
+        let Usage::Each(draws) = each.draw_utilisations(8, &mut stream) else { panic!() };
         assert!(draws.len() == 8 && draws.windows(2).any(|pair| pair[0] != pair[1]));
+    }
+
+    #[test]
+    fn the_background_gets_what_the_foreground_leaves() {
+        let rate = |c, x, before, usage| {
+            background_rate(Ppm::new(c), Ppm::new(x), Ppm::new(before), Ppm::new(usage)).get()
+        };
+        assert_eq!(rate(1_000_000, 860_000, 400_000, 1_000_000), 516_000);
+        assert_eq!(rate(1_000_000, 430_000, 400_000, 500_000), 516_000);
+        assert_eq!(rate(1_000_000, 1_000_000, 100_000, 500_000), 1_000_000);
+        assert_eq!(rate(1_000_000, 860_000, 1_000_000, 500_000), 0);
+        assert_eq!(rate(200_000, 860_000, 400_000, 1_000_000), 200_000);
     }
 }

@@ -1,7 +1,6 @@
 //! The quota of each vCPU.
 
 use dormouse_units::Ppm;
-use dormouse_vm::Seat;
 
 use super::{
     attempt::{Attempt, Phase},
@@ -85,23 +84,15 @@ impl Owner {
     /// The share of a host core that this attempt is promised now, were it not to stand still, in
     /// ppm: of a background what its foreground leaves.
     pub(crate) fn share_promised(&self, attempt: &Attempt) -> u32 {
-        let speed =
-            self.seat_of(attempt).map_or(Ppm::ONE, |seat| self.model.machine().speed(&seat));
+        let (task, number) = attempt.key;
+        let speed = self.model.speed(task, number).unwrap_or(Ppm::ONE);
         u32::try_from(speed.of(u64::from(attempt.share))).unwrap_or(u32::MAX)
     }
 
     /// The share of a host core this attempt should get now, standing still or not.
     pub(crate) fn quota_of(&self, attempt: &Attempt) -> u32 {
-        let ceiling =
-            self.seat_of(attempt).map_or(Ppm::ONE, |seat| self.model.machine().ceiling(&seat));
-        u32::try_from(ceiling.of(u64::from(attempt.share))).unwrap_or(u32::MAX).max(1)
-    }
-
-    /// Its seat, as if it did not stand still.
-    fn seat_of(&self, attempt: &Attempt) -> Option<Seat> {
         let (task, number) = attempt.key;
-        let seats = self.model.machine().seats().iter();
-        let seat = seats.clone().find(|s| s.task == task && s.attempt == number)?;
-        Some(Seat { held: false, ..*seat })
+        let ceiling = self.model.ceiling(task, number).unwrap_or(Ppm::ONE);
+        u32::try_from(ceiling.of(u64::from(attempt.share))).unwrap_or(u32::MAX).max(1)
     }
 }

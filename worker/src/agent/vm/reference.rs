@@ -38,7 +38,9 @@ impl Owner {
     /// Passes time, and does what has come due by it.
     pub(crate) fn let_happen(&mut self) {
         let now = self.pass();
-        for event in self.model.step(now) {
+        let mut told = Vec::new();
+        self.model.step(now, &mut told);
+        for event in told {
             match event {
                 WorkEvent::Due { task, attempt, done } => {
                     self.checkpoint_is_due((task, attempt), done);

@@ -6,7 +6,7 @@ use std::{
 };
 
 use dormouse_proto::v1::{Mode as WireMode, StartTask, TaskStarted, Tier as WireTier, report};
-use dormouse_units::{Attempt as AttemptNo, Bytes, Mode, Ppm, Span, TaskId, Tier};
+use dormouse_units::{Attempt as AttemptNo, Bytes, Mode, Ppm, Span, TaskId, Tier, Usage};
 use dormouse_vm::{Hold, Ledger, Work};
 
 use super::{
@@ -60,8 +60,9 @@ impl Owner {
             runtime: Span::from_micros(order.runtime_us),
             done,
             mode: mode(order.mode()),
-            cpu: order.vcpu,
+            on: order.vcpu.into_iter().collect(),
             tier,
+            usage: Usage::FULL,
             checkpoints,
             checkpoint_cost: Span::from_micros(order.checkpoint_cost_us),
             hold: Hold::WhenTold,
@@ -69,7 +70,7 @@ impl Owner {
         let now = self.pass();
         let began = self.clock.decided(asked);
         // It may be due to begin some microseconds from now, as far as this clock can tell.
-        let seat = self.model.start(now.max(began), &work).map_err(|e| explain(&e))?;
+        let on = self.model.start(now.max(began), work).map_err(|e| explain(&e))?;
         self.model.head_start(key.0, key.1, now.since(began));
         let ledger = Ledger::new(order.cpu_us.saturating_mul(1000));
         self.attempts.push(Attempt {
@@ -78,7 +79,7 @@ impl Owner {
             asked: asked.decided(),
             began,
             skipped: self.clock.skipped(),
-            cpu: seat.cpu,
+            cpu: on.first().copied().unwrap_or_default(),
             slot: if tier == Tier::Foreground { Slot::A } else { Slot::B },
             share: self.host.core_share(order.cpu_us, order.runtime_us),
             order: order.clone(),

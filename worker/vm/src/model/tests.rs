@@ -1,0 +1,329 @@
+use super::*;
+use crate::{CreditSpec, Hold};
+use dormouse_units::{Credits, Usage};
+
+fn work(task: u32, secs: u64, checkpoints: &[u32]) -> Work {
+    Work {
+        task: TaskId::new(task),
+        attempt: Attempt::new(1),
+        memory: Bytes::new(10),
+        runtime: Span::from_secs(secs),
+        done: Ppm::ZERO,
+        mode: Mode::Burst,
+        on: Cpus::default(),
+        tier: Tier::Foreground,
+        usage: Usage::FULL,
+        checkpoints: checkpoints.iter().map(|&ppm| Ppm::new(ppm)).collect(),
+        checkpoint_cost: Span::from_secs(10),
+        hold: Hold::WhenDue,
+    }
+}
+
+fn run(vm: &mut Model, until: Time) -> Vec<(u64, WorkEvent)> {
+    let mut all = Vec::new();
+    while let Some(at) = vm.next_at().filter(|&at| at <= until) {
+        let mut told = Vec::new();
+        vm.step(at, &mut told);
+        all.extend(told.into_iter().map(|e| (at.as_micros() / 1_000_000, e)));
+    }
+    all
+}
+
+fn regular() -> Model {
+    Model::new(Time::ZERO, MachineSpec { vcpus: 2, memory: Bytes::new(100), credits: None })
+}
+
+#[test]
+fn a_task_takes_its_time_and_its_checkpoints() {
+    let mut vm = regular();
+    vm.start(Time::ZERO, work(1, 100, &[250_000, 500_000])).expect("room");
+    let (task, attempt) = (TaskId::new(1), Attempt::new(1));
+    let events = run(&mut vm, Time::from_secs(1_000));
+    assert_eq!(
+        events,
+        [
+            (35, WorkEvent::Checkpointed { task, attempt, done: Ppm::new(250_000) }),
+            (70, WorkEvent::Checkpointed { task, attempt, done: Ppm::new(500_000) }),
+            (120, WorkEvent::Finished { task, attempt }),
+        ]
+    );
+    assert!(
+        vm.progress(task, attempt).is_some_and(|p| p.finished.is_some() && p.done == p.runtime)
+    );
+    assert!(vm.stop(Time::from_secs(1_000), task, attempt).is_some());
+    assert!(vm.is_empty());
+}
+
+/// 36 credits an hour are .6 a minute, and a vCPU that is used takes 1 a minute: 10 + 3.6 - 6
+/// after a task of 300 s and its checkpoint of 60 s. What has finished uses nothing.
+#[test]
+fn a_checkpoint_uses_the_processor() {
+    let credits = CreditSpec {
+        baseline: Ppm::new(200_000),
+        earned_per_hour: Credits::whole(36),
+        initial: Credits::whole(10),
+        cap: Credits::whole(100),
+    };
+    let spec = MachineSpec { vcpus: 2, memory: Bytes::new(100), credits: Some(credits) };
+    let minute = Span::from_secs(60);
+    let (task, attempt) = (TaskId::new(1), Attempt::new(1));
+    let finished = WorkEvent::Finished { task, attempt };
+    let mut due = Model::new(Time::ZERO, spec.clone());
+    due.start(Time::ZERO, Work { checkpoint_cost: minute, ..work(1, 300, &[500_000]) })
+        .expect("room");
+    assert_eq!(run(&mut due, Time::from_secs(400)).last(), Some(&(360, finished)));
+    // As a worker has it.
+    let mut told = Model::new(Time::ZERO, spec);
+    told.start(Time::ZERO, Work { hold: Hold::WhenTold, ..work(1, 300, &[]) }).expect("room");
+    told.hold(Time::from_secs(100), task, attempt, minute);
+    assert_eq!(run(&mut told, Time::from_secs(400)).last(), Some(&(360, finished)));
+    for mut vm in [due, told] {
+        let tenths = |vm: &Model| vm.machine().credits().map(|c| c.as_vcpu_micros() / 6_000_000);
+        assert_eq!(tenths(&vm), Some(76));
+        vm.pass(Time::from_secs(960));
+        assert_eq!(tenths(&vm), Some(136));
+    }
+}
+
+#[test]
+fn a_task_stands_still_when_it_is_told_to() {
+    let mut vm = regular();
+    let (task, attempt) = (TaskId::new(1), Attempt::new(1));
+    let told = Work { hold: Hold::WhenTold, ..work(1, 100, &[250_000]) };
+    vm.start(Time::ZERO, told).expect("room");
+    let due = WorkEvent::Due { task, attempt, done: Ppm::new(250_000) };
+    assert_eq!(run(&mut vm, Time::from_secs(30)), [(25, due)]);
+    vm.hold(Time::from_secs(30), task, attempt, Span::from_secs(10));
+    vm.step(Time::from_secs(35), &mut Vec::new());
+    let at = |vm: &Model| vm.progress(task, attempt).map(|p| (p.done, p.hold));
+    assert_eq!(at(&vm), Some((Span::from_secs(30), Some(Span::from_secs(5)))));
+    let time_to = |done| vm.time_to(task, attempt, Span::from_secs(done));
+    assert_eq!((time_to(30), time_to(40)), (Some(Span::ZERO), Some(Span::from_secs(15))));
+    let finished = WorkEvent::Finished { task, attempt };
+    assert_eq!(run(&mut vm, Time::from_secs(110)), [(110, finished)]);
+    let finished_at = vm.progress(task, attempt).and_then(|p| p.finished);
+    assert_eq!(finished_at, Some(Time::from_secs(110)));
+    // It should have stood still once more: it finishes that much later.
+    vm.hold(Time::from_secs(112), task, attempt, Span::from_secs(10));
+    assert_eq!(run(&mut vm, Time::from_secs(200)), [(122, finished)]);
+    assert_eq!(run(&mut vm, Time::from_secs(300)), []);
+    // A hold that came to nothing.
+    vm.hold(Time::from_secs(300), task, attempt, Span::from_secs(10));
+    vm.release(Time::from_secs(301), task, attempt);
+    assert_eq!(run(&mut vm, Time::from_secs(400)), [(301, finished)]);
+}
+
+#[test]
+fn a_late_start_is_promised_what_it_missed() {
+    let mut vm = regular();
+    let (task, attempt) = (TaskId::new(1), Attempt::new(1));
+    vm.start(Time::from_secs(7), work(1, 100, &[])).expect("room");
+    vm.head_start(task, attempt, Span::from_secs(7));
+    let finished = WorkEvent::Finished { task, attempt };
+    assert_eq!(run(&mut vm, Time::from_secs(200)), [(100, finished)]);
+}
+
+#[test]
+fn nothing_moves_while_hibernated() {
+    let mut vm = regular();
+    vm.start(Time::ZERO, work(1, 100, &[])).expect("room");
+    vm.freeze(Time::from_secs(40));
+    assert_eq!(vm.next_at(), None);
+    vm.thaw(Time::from_secs(1_000));
+    assert_eq!(vm.next_at(), Some(Time::from_secs(1_060)));
+    assert_eq!(
+        vm.stop(Time::from_secs(1_010), TaskId::new(1), Attempt::new(1)),
+        Some(Ppm::new(500_000))
+    );
+    assert_eq!(vm.next_at(), None);
+}
+
+#[test]
+fn a_task_taken_over_goes_on_from_what_was_kept() {
+    let mut vm = regular();
+    vm.start(
+        Time::ZERO,
+        Work { done: Ppm::new(500_000), ..work(1, 100, &[250_000, 500_000, 750_000]) },
+    )
+    .expect("room");
+    let at: Vec<_> = run(&mut vm, Time::from_secs(1_000)).iter().map(|e| e.0).collect();
+    assert_eq!(at, [35, 60]);
+}
+
+/// 36 credits an hour are .6 a minute.
+fn burstable(initial: u64) -> Model {
+    let credits = CreditSpec {
+        baseline: Ppm::new(200_000),
+        earned_per_hour: Credits::whole(36),
+        initial: Credits::whole(initial),
+        cap: Credits::whole(864),
+    };
+    let credits = Some(credits);
+    Model::new(Time::ZERO, MachineSpec { vcpus: 2, memory: Bytes::new(100), credits })
+}
+
+/// Of as many processes as it names vCPUs.
+fn gang(task: u32, secs: u64, on: &[u32]) -> Work {
+    Work { memory: Bytes::ZERO, on: on.into(), ..work(task, secs, &[]) }
+}
+
+const ATTEMPT: Attempt = Attempt::new(1);
+
+fn speed(vm: &Model, task: u32) -> Option<u32> {
+    vm.speed(TaskId::new(task), ATTEMPT).map(Ppm::get)
+}
+
+fn finished(task: u32) -> WorkEvent {
+    WorkEvent::Finished { task: TaskId::new(task), attempt: ATTEMPT }
+}
+
+fn back(work: Work) -> Work {
+    Work { tier: Tier::Background, ..work }
+}
+
+#[test]
+fn one_process_a_slot_and_memory_for_all() {
+    let mut vm = burstable(1);
+    let first = |task| Work { memory: Bytes::new(30), ..work(task, 10, &[]) };
+    let start = |vm: &mut Model, work: Work| vm.start(Time::ZERO, work).map(|on| on.to_vec());
+    assert_eq!(start(&mut vm, first(1)), Ok(vec![0]));
+    // Its vCPU is still being left.
+    assert_eq!(start(&mut vm, Work { on: [0].into(), ..first(2) }), Ok(vec![1]));
+    assert_eq!(start(&mut vm, first(3)), Err(SeatError::NoCpu(2)));
+    assert_eq!(start(&mut vm, back(first(3))), Ok(vec![0]));
+    let (need, free) = (Bytes::new(30), Bytes::new(10));
+    assert_eq!(start(&mut vm, back(first(4))), Err(SeatError::NoMemory { need, free }));
+    assert_eq!(start(&mut vm, back(gang(4, 10, &[0, 1]))), Err(SeatError::Taken(0)));
+    assert_eq!(vm.stop(Time::ZERO, TaskId::new(1), Attempt::new(2)), None);
+    assert!(vm.stop(Time::ZERO, TaskId::new(1), ATTEMPT).is_some());
+    assert_eq!(start(&mut vm, gang(4, 10, &[0, 2])), Err(SeatError::Taken(2)));
+    assert_eq!(start(&mut vm, gang(4, 10, &[0, 0])), Err(SeatError::Taken(0)));
+    assert_eq!(start(&mut vm, first(4)), Ok(vec![0]));
+}
+
+#[test]
+fn out_of_credits_is_the_baseline_until_a_whole_one_is_earned() {
+    let mut vm = burstable(4);
+    vm.start(Time::ZERO, work(1, 10_000, &[])).expect("room");
+    assert_eq!(vm.next_at(), Some(Time::from_secs(600)));
+    vm.pass(Time::from_secs(600));
+    assert_eq!(speed(&vm, 1), Some(200_000));
+    let mut told = Vec::new();
+    vm.step(Time::from_secs(600), &mut told);
+    assert_eq!(told, [WorkEvent::CreditsTurned(Credits::ZERO)]);
+    // .6 earned a minute, .2 spent: a whole credit after 2.5 minutes.
+    assert_eq!(vm.next_at(), Some(Time::from_secs(750)));
+    vm.pass(Time::from_secs(749));
+    assert_eq!(speed(&vm, 1), Some(200_000));
+    vm.pass(Time::from_secs(750));
+    assert_eq!(speed(&vm, 1), Some(1_000_000));
+}
+
+/// A task in the background of one that is at its baseline, and of its checkpoint.
+#[test]
+fn the_background_gets_what_the_foreground_leaves() {
+    let mut vm = burstable(4);
+    let baseline = Work { mode: Mode::Baseline, on: [0].into(), ..work(1, 100, &[]) };
+    vm.start(Time::ZERO, baseline).expect("room");
+    vm.start(Time::ZERO, back(gang(2, 100, &[0]))).expect("room");
+    assert_eq!((speed(&vm, 1), speed(&vm, 2)), (Some(200_000), Some(800_000)));
+    vm.set_mode(Time::ZERO, TaskId::new(1), ATTEMPT, Mode::Burst);
+    assert_eq!(speed(&vm, 2), Some(0));
+    vm.hold(Time::ZERO, TaskId::new(1), ATTEMPT, Span::from_secs(10));
+    assert_eq!(speed(&vm, 2), Some(0));
+    assert_eq!(run(&mut vm, Time::from_secs(110)), [(110, finished(1))]);
+    // It keeps its seat and uses nothing.
+    assert_eq!(speed(&vm, 2), Some(1_000_000));
+    vm.freeze(Time::from_secs(120));
+    assert_eq!((speed(&vm, 2), vm.next_at()), (Some(0), None));
+    vm.thaw(Time::from_secs(200));
+    assert_eq!(run(&mut vm, Time::from_secs(300)), [(290, finished(2))]);
+}
+
+/// Usage .4 in front of usage .5 at a utilisation of .7: .7 x .6 / .5; and a loss of .1.
+#[test]
+fn a_gang_goes_as_fast_as_its_slowest_process() {
+    let sharing = Sharing { loss: (0.1, 0.1), several_normal: (0.7, 0.0), ..Sharing::default() };
+    let mut vm = regular().sharing(sharing, 1);
+    let front = Work { usage: Usage::Uniform(Ppm::new(400_000)), ..gang(1, 90, &[1]) };
+    let behind = Work { usage: Usage::Uniform(Ppm::new(500_000)), ..back(gang(2, 100, &[0, 1])) };
+    vm.start(Time::ZERO, front).expect("room");
+    assert_eq!(speed(&vm, 1), Some(1_000_000));
+    vm.start(Time::ZERO, behind).expect("room");
+    assert_eq!((speed(&vm, 1), speed(&vm, 2)), (Some(900_000), Some(840_000)));
+    // 84 are done when it is alone.
+    assert_eq!(run(&mut vm, Time::from_secs(200)), [(100, finished(1)), (116, finished(2))]);
+    assert_eq!(vm.stop(Time::from_secs(200), TaskId::new(2), ATTEMPT), Some(Ppm::ONE));
+}
+
+#[test]
+fn a_gang_comes_to_the_foreground_and_stands_while_it_is_moved() {
+    let mut vm = regular();
+    vm.start(Time::ZERO, gang(1, 50, &[0])).expect("room");
+    vm.start(Time::ZERO, back(gang(2, 100, &[0]))).expect("room");
+    let two = TaskId::new(2);
+    // Its foreground is taken.
+    assert!(!vm.promote(Time::ZERO, two, ATTEMPT));
+    assert!(!vm.move_to(Time::ZERO, two, ATTEMPT, [0, 1].into(), Span::ZERO));
+    assert!(vm.move_to(Time::from_secs(10), two, ATTEMPT, [1].into(), Span::from_secs(20)));
+    vm.freeze(Time::from_secs(15));
+    vm.thaw(Time::from_secs(115));
+    assert_eq!(run(&mut vm, Time::from_secs(300)), [(150, finished(1)), (230, finished(2))]);
+    vm.start(Time::from_secs(300), back(gang(3, 10, &[1]))).expect("room");
+    vm.stop(Time::from_secs(300), two, ATTEMPT);
+    assert!(vm.promote(Time::from_secs(301), TaskId::new(3), ATTEMPT));
+    vm.start(Time::from_secs(301), back(gang(4, 10, &[1]))).expect("room");
+    assert_eq!((speed(&vm, 3), speed(&vm, 4)), (Some(1_000_000), Some(0)));
+}
+
+/// Two processes at .2 each use .4 vCPUs; .6 credits a minute are earned.
+#[test]
+fn a_gang_at_the_baseline_of_a_burstable_vm_freezes_and_thaws() {
+    let mut vm = burstable(1);
+    vm.start(Time::ZERO, Work { mode: Mode::Baseline, ..gang(1, 20, &[0, 1]) }).expect("room");
+    assert_eq!(speed(&vm, 1), Some(200_000));
+    vm.freeze(Time::from_secs(60));
+    vm.pass(Time::from_secs(500));
+    let tenths = |vm: &Model| vm.machine().credits().map(|c| c.as_vcpu_micros() / 6_000_000);
+    assert_eq!((tenths(&vm), vm.next_at()), (Some(12), None));
+    vm.thaw(Time::from_secs(560));
+    assert_eq!(run(&mut vm, Time::from_secs(700)), [(600, finished(1))]);
+}
+
+/// All processes of a gang stand still for its checkpoints, which use their vCPUs.
+#[test]
+fn a_gang_is_checkpointed() {
+    let mut vm = burstable(10);
+    let checkpoints = vec![Ppm::new(500_000)];
+    vm.start(Time::ZERO, Work { checkpoints, ..gang(1, 40, &[0, 1]) }).expect("room");
+    vm.start(Time::ZERO, back(gang(2, 10, &[1]))).expect("room");
+    let (task, attempt) = (TaskId::new(1), ATTEMPT);
+    let checkpointed = WorkEvent::Checkpointed { task, attempt, done: Ppm::new(500_000) };
+    assert_eq!(run(&mut vm, Time::from_secs(29)), []);
+    assert_eq!(speed(&vm, 2), Some(0));
+    let events = run(&mut vm, Time::from_secs(70));
+    assert_eq!(events, [(30, checkpointed), (50, finished(1)), (60, finished(2))]);
+    // 100 + 10 vCPU-seconds at one credit a minute against .6 a minute.
+    let left = vm.machine().credits().map(|c| c.as_vcpu_micros());
+    assert_eq!(left, Some(600_000_000 - 110_000_000 + 36_000_000));
+}
+
+#[test]
+fn a_vcpu_has_a_share_of_a_real_processor() {
+    let mut vm = regular();
+    vm.start(Time::ZERO, gang(1, 100, &[0, 1])).expect("room");
+    vm.start(Time::ZERO, back(gang(2, 100, &[0]))).expect("room");
+    vm.set_supply(Time::from_secs(10), 0, Ppm::new(500_000));
+    assert_eq!((speed(&vm, 1), speed(&vm, 2)), (Some(500_000), Some(0)));
+    vm.set_supply(Time::from_secs(30), 0, Ppm::ZERO);
+    assert_eq!((speed(&vm, 1), vm.next_at()), (Some(0), None));
+    vm.set_supply(Time::from_secs(70), 0, Ppm::ONE);
+    assert_eq!(run(&mut vm, Time::from_secs(200)), [(150, finished(1))]);
+    let mut vm = burstable(1);
+    vm.start(Time::ZERO, gang(1, 100, &[0])).expect("room");
+    vm.set_supply(Time::ZERO, 0, Ppm::new(500_000));
+    vm.pass(Time::from_secs(60));
+    // One, .6 earned and .5 spent.
+    let left = vm.machine().credits().map(|c| c.as_vcpu_micros());
+    assert_eq!(left, Some(66_000_000));
+}

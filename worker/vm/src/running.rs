@@ -1,0 +1,264 @@
+//! One task on a modelled VM: how far it is, and when something happens to it next.
+
+use dormouse_units::{Attempt, Bytes, Cpus, Mode, Ppm, Span, TaskId, Tier, Time, Usage};
+
+use crate::work::{Hold, Progress, Work};
+
+/// Work in microseconds of a vCPU of its own × parts per million: at a rate in parts per million,
+/// what a microsecond does is a whole number, and nothing is ever rounded.
+type Fine = u128;
+
+const FINE: Fine = 1_000_000;
+
+/// A task that has seats.
+#[derive(Clone, Debug)]
+pub(crate) struct Running {
+    pub(crate) task: TaskId,
+    pub(crate) attempt: Attempt,
+    pub(crate) memory: Bytes,
+    pub(crate) mode: Mode,
+    pub(crate) tier: Tier,
+    pub(crate) on: Cpus,
+    pub(crate) usage: Usage,
+    runtime: Span,
+    left: Fine,
+    /// Up to when progress is accounted for.
+    since: Time,
+    /// How fast it goes on when nothing holds it.
+    pub(crate) rate: Ppm,
+    checkpoints: Vec<Ppm>,
+    /// How many of them were due.
+    passed: usize,
+    cost: Span,
+    when: Hold,
+    /// It stands still, for this much longer than `since`.
+    stands: Option<Span>,
+    /// It is for a checkpoint, which uses the vCPUs in its place.
+    dumped: bool,
+    /// When its work was done.
+    ended: Option<Time>,
+    /// Loss of its foreground, once it has had a neighbour.
+    pub(crate) loss: Option<Ppm>,
+    /// What of the idle cycles each process makes use of, once it was in the background.
+    pub(crate) utilisation: Option<Usage>,
+    /// Entries of the agenda with another turn are out of date.
+    pub(crate) turn: u64,
+    /// Whether the agenda's entry of this turn is right, or right not to be there.
+    pub(crate) planned: bool,
+}
+
+/// What has come for a task whose time it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Come {
+    /// Its work is done.
+    Finished,
+    /// A checkpoint that it is to be told to stand still for.
+    Due(Ppm),
+    /// It stands still for a checkpoint from now on.
+    Held,
+    /// It goes on, after a checkpoint of this much of its work.
+    Checkpointed(Ppm),
+    /// It goes on.
+    WentOn,
+}
+
+impl Running {
+    pub(crate) fn new(now: Time, work: Work, on: Cpus) -> Self {
+        let Work { task, attempt, memory, runtime, done, mode, tier, usage, .. } = work;
+        let mut checkpoints = work.checkpoints;
+        checkpoints.retain(|&due| due > done);
+        Self {
+            task,
+            attempt,
+            memory,
+            mode,
+            tier,
+            on,
+            usage,
+            runtime,
+            left: left_after(runtime, runtime.part(done)),
+            since: now,
+            rate: Ppm::ONE,
+            checkpoints,
+            passed: 0,
+            cost: work.checkpoint_cost,
+            when: work.hold,
+            stands: None,
+            dumped: false,
+            ended: None,
+            loss: None,
+            utilisation: None,
+            turn: 0,
+            planned: false,
+        }
+    }
+
+    /// Accounts for the time up to now, which passed while the VM ran.
+    pub(crate) fn bring_to(&mut self, now: Time) {
+        let span = now.since(self.since);
+        self.since = now;
+        if self.ended.is_some() {
+            return;
+        }
+        match &mut self.stands {
+            Some(left) => *left = left.saturating_sub(span),
+            None => self.left = self.left.saturating_sub(fine(span, self.rate)),
+        }
+    }
+
+    /// Time up to now passed while the VM was frozen.
+    pub(crate) const fn skip_to(&mut self, now: Time) {
+        self.since = now;
+    }
+
+    /// How far it is at this time, up to which the VM runs as it does.
+    pub(crate) fn progress(&self, now: Time) -> Progress {
+        let (done, hold) = (self.done(now), self.stood(now));
+        Progress { done, runtime: self.runtime, hold, finished: self.ended }
+    }
+
+    /// What of its work is done, as the time that takes at full speed.
+    fn done(&self, now: Time) -> Span {
+        let left = self.left_at(now).div_ceil(FINE);
+        self.runtime.saturating_sub(u64::try_from(left).map_or(self.runtime, Span::from_micros))
+    }
+
+    /// What of its work is done.
+    pub(crate) fn part_done(&self, now: Time) -> Ppm {
+        self.done(now).fraction_of(self.runtime)
+    }
+
+    fn left_at(&self, now: Time) -> Fine {
+        let goes_on = self.stands.is_none() && self.ended.is_none();
+        let span = if goes_on { now.since(self.since) } else { Span::ZERO };
+        self.left.saturating_sub(fine(span, self.rate))
+    }
+
+    /// How long it still stands.
+    fn stood(&self, now: Time) -> Option<Span> {
+        self.stands.map(|left| left.saturating_sub(now.since(self.since)))
+    }
+
+    /// From `now` until it has done this much; `None`: never at this rate.
+    pub(crate) fn time_to(&self, now: Time, done: Span) -> Option<Span> {
+        let missing = self.left_at(now).saturating_sub(left_after(self.runtime, done));
+        if missing == 0 {
+            return Some(Span::ZERO);
+        }
+        Some(self.stood(now).unwrap_or_default() + takes(missing, self.rate)?)
+    }
+
+    /// When something happens to it if the VM runs on as it does; `None`: never, or it would
+    /// outlast time.
+    pub(crate) fn next_at(&self) -> Option<Time> {
+        if self.ended.is_some() {
+            return None;
+        }
+        let goal = self.checkpoints.get(self.passed);
+        let at_goal = goal.map_or(0, |&due| left_after(self.runtime, self.runtime.part(due)));
+        let span = self.stands.or_else(|| takes(self.left.saturating_sub(at_goal), self.rate))?;
+        self.since.as_micros().checked_add(span.as_micros()).map(Time::from_micros)
+    }
+
+    /// What was to happen to it happens, at the time up to which it is accounted for.
+    pub(crate) fn come(&mut self) -> Come {
+        self.planned = false;
+        if self.stands.take().is_some() {
+            let dumped = std::mem::take(&mut self.dumped);
+            return match self.checkpoints.get(self.passed) {
+                Some(&done) if dumped && self.when == Hold::WhenDue => {
+                    self.passed += 1;
+                    Come::Checkpointed(done)
+                }
+                _ => Come::WentOn,
+            };
+        }
+        match self.checkpoints.get(self.passed) {
+            Some(&done) if self.when == Hold::WhenTold => {
+                self.passed += 1;
+                Come::Due(done)
+            }
+            Some(_) => {
+                (self.stands, self.dumped) = (Some(self.cost), true);
+                Come::Held
+            }
+            None => {
+                self.ended = Some(self.since);
+                Come::Finished
+            }
+        }
+    }
+
+    /// It stands still for this much longer, for a checkpoint or not.
+    pub(crate) fn stand(&mut self, span: Span, for_checkpoint: bool) {
+        self.stands = Some(self.stands.unwrap_or_default() + span);
+        self.dumped |= for_checkpoint;
+        self.ended = None;
+        self.planned = false;
+    }
+
+    /// Nothing holds it any more.
+    pub(crate) fn go_on(&mut self) {
+        (self.stands, self.dumped) = (None, false);
+        self.planned = false;
+    }
+
+    /// It should have begun this much earlier.
+    pub(crate) fn head_start(&mut self, span: Span) {
+        if self.stands.is_none() {
+            self.left = self.left.saturating_sub(fine(span, self.rate));
+            self.planned = false;
+        }
+    }
+
+    /// It has done this much, no more and no less.
+    pub(crate) fn set_done(&mut self, done: Ppm) {
+        self.left = left_after(self.runtime, self.runtime.part(done));
+        self.ended = None;
+        self.planned = false;
+    }
+
+    /// All its work is done: it keeps its seats and uses nothing.
+    pub(crate) const fn is_finished(&self) -> bool {
+        self.ended.is_some()
+    }
+
+    /// What process `n` uses of what it gets: all of it for a checkpoint, below a foreground what it
+    /// would.
+    pub(crate) fn usage_now(&self, n: usize) -> Ppm {
+        let is_all = self.dumped && self.tier == Tier::Foreground;
+        if is_all { Ppm::ONE } else { self.usage.of(n) }
+    }
+
+    /// What all of it uses now, in ppm of a vCPU, on a VM that runs. A provider charges for
+    /// checkpoints as well, and the schedulers reckon with it: the credits that they set aside for
+    /// a task are for its checkpoints, too. A task that is moved uses nothing meanwhile.
+    pub(crate) fn in_use(&self) -> u64 {
+        if self.ended.is_some() || (self.stands.is_some() && !self.dumped) {
+            return 0;
+        }
+        (0..self.on.len()).map(|n| self.usage_now(n).of(u64::from(self.rate.get()))).sum()
+    }
+}
+
+/// What is left of work once this much of it is done.
+fn left_after(runtime: Span, done: Span) -> Fine {
+    Fine::from(runtime.saturating_sub(done).as_micros()) * FINE
+}
+
+/// What is done in this time at this rate.
+fn fine(span: Span, rate: Ppm) -> Fine {
+    Fine::from(span.as_micros()) * Fine::from(rate.get())
+}
+
+/// How long this work takes at this rate, rounded up to a microsecond.
+fn takes(work: Fine, rate: Ppm) -> Option<Span> {
+    // Most of it fits in 64 bits, whose division is a machine's own.
+    let us = match (u64::try_from(work), rate.get()) {
+        (Ok(0), _) => 0,
+        (_, 0) => return None,
+        (Ok(work), rate) => work.div_ceil(u64::from(rate)),
+        (Err(_), rate) => u64::try_from(work.div_ceil(Fine::from(rate))).ok()?,
+    };
+    Some(Span::from_micros(us))
+}
