@@ -502,7 +502,8 @@ impl FakeWorker {
             C::ThawVm(c) => self.make(R::VmThawed(v1::VmTook { vm: c.vm, took_us: 7 })),
             C::StartTask(c) => {
                 let task = Some(v1::TaskRef { vm: c.vm, task: c.task, attempt: c.attempt });
-                self.make(R::TaskStarted(v1::TaskStarted { task, done_ppm: 0, took_us: 7 }));
+                let done_ppm = c.done_ppm;
+                self.make(R::TaskStarted(v1::TaskStarted { task, done_ppm, took_us: 7 }));
                 self.make(finished(c.vm, c.task, c.attempt));
             }
             C::StopTask(_) | C::SetMode(_) => {}
