@@ -17,7 +17,12 @@ impl Run {
     /// Takes in one event; what the scheduler must hear of it is pushed to `notices`.
     pub(crate) fn hear(&mut self, now: Time, event: &Event, notices: &mut VecDeque<Notice>) {
         match event {
-            Event::HostJoined { host, offer, .. } => self.provider.host_joined(*host, *offer),
+            Event::HostJoined { host, offer, .. } => {
+                self.provider.host_joined(*host, *offer);
+                if !self.refused.is_empty() {
+                    notices.push_back(Notice::HostJoined);
+                }
+            }
             Event::HostLost { host, .. } => {
                 self.counts.hosts_lost += 1;
                 for vm in self.provider.host_lost(now, *host) {
