@@ -12,7 +12,7 @@ use dormouse_units::{Bytes, Ppm, Span, TypeName};
 use crate::Speedup;
 
 pub use demand::Demand;
-pub(crate) use worker::{Late, check_criu};
+pub(crate) use worker::{Late, check_capabilities};
 
 mod demand;
 mod worker;

@@ -50,11 +50,21 @@ impl Asked {
     }
 }
 
+/// What is owed.
+#[derive(Debug)]
+struct Owed {
+    /// The command's number among those that its worker was told.
+    number: u64,
+    /// For how long it has had no answer.
+    waited: Duration,
+}
+
 /// One worker.
 #[derive(Debug, Default)]
 struct Worker {
-    /// For how long each has had no answer.
-    owed: BTreeMap<(VmId, Asked), Duration>,
+    owed: BTreeMap<(VmId, Asked), Owed>,
+    /// How many commands it was told.
+    told: u64,
     /// The memory of each attempt that is there, or is to come.
     attempts: BTreeMap<(VmId, TaskId, Attempt), Bytes>,
     frozen: BTreeSet<VmId>,
@@ -92,6 +102,7 @@ impl Answers {
     /// A worker is told this.
     pub(crate) fn told(&mut self, command: &Command) {
         let worker = self.workers.entry(command.host()).or_default();
+        worker.told += 1;
         let asked = match *command {
             Command::CreateVm { vm, .. } => (vm, Asked::Create),
             Command::FreezeVm { vm, .. } => {
@@ -133,7 +144,7 @@ impl Answers {
             }
             Command::SetMode { .. } => return,
         };
-        worker.owed.insert(asked, Duration::ZERO);
+        worker.owed.insert(asked, Owed { number: worker.told, waited: Duration::ZERO });
     }
 
     /// A worker has said this.
@@ -167,6 +178,36 @@ impl Answers {
         worker.owed.remove(&answered);
     }
 
+    /// A worker does not know the command of this number: what was asked has failed, as its VM or
+    /// task would report it. `None` where nothing hangs on it.
+    ///
+    /// # Errors
+    ///
+    /// A worker that can't even give back a VM has to be given up: why.
+    pub(crate) fn unsupported(
+        &self,
+        host: HostId,
+        number: u64,
+        what: &str,
+    ) -> Option<Result<Report, String>> {
+        let mut owed = self.workers.get(&host)?.owed.iter();
+        let (&(vm, asked), _) = owed.find(|(_, owed)| owed.number == number)?;
+        let why = format!("its worker can't {}: {what}", asked.words(vm));
+        Some(match asked {
+            Asked::Start(task, attempt) => {
+                Ok(Report::TaskFailed { vm, task, attempt, why, real_cpu_us: 0 })
+            }
+            Asked::Destroy => Err(why),
+            // A VM that does not do as it is told is of no use.
+            Asked::Create
+            | Asked::Freeze
+            | Asked::Thaw
+            | Asked::Stop(..)
+            | Asked::Promote(..)
+            | Asked::Move(..) => Ok(Report::VmFailed { vm, why }),
+        })
+    }
+
     /// A worker is gone.
     pub(crate) fn forget(&mut self, host: HostId) {
         self.workers.remove(&host);
@@ -179,13 +220,13 @@ impl Answers {
         let mut late = Vec::new();
         for (&host, worker) in &mut self.workers {
             let patience = worker.patience(within);
-            for ((vm, asked), waited) in &mut worker.owed {
+            for ((vm, asked), owed) in &mut worker.owed {
                 if !(asked.rests() && worker.frozen.contains(vm)) {
-                    *waited += every;
+                    owed.waited += every;
                 }
             }
-            let longest = worker.owed.iter().max_by_key(|(_, waited)| **waited);
-            let Some((&(vm, asked), _)) = longest.filter(|(_, waited)| **waited > patience) else {
+            let longest = worker.owed.iter().max_by_key(|(_, owed)| owed.waited);
+            let Some((&(vm, asked), _)) = longest.filter(|(_, owed)| owed.waited > patience) else {
                 continue;
             };
             let (what, s) = (asked.words(vm), patience.as_secs());

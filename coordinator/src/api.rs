@@ -1,10 +1,10 @@
-//! The gRPC service: turns connections into sessions, stores checkpoints, says how it goes.
+//! The gRPC service for workers: turns connections into sessions, stores checkpoints.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use dormouse_proto::{HOST_KEY, PROTOCOL, v1};
+use dormouse_proto::{Deadline, HOST_KEY, PROTOCOLS, Protocols, v1};
 use dormouse_units::{Attempt, HostId, TaskId};
 use ractor::ActorRef;
 use ractor::rpc::CallResult;
@@ -15,7 +15,6 @@ use tonic::{Request, Response, Status, Streaming};
 
 use crate::assignments::Assignments;
 use crate::conductor::ConductorMsg;
-use crate::live::Progress;
 use crate::outbound::{Outbound, SessionEnd, goodbye_message};
 use crate::session::{Connection, NoSession, SessionMsg};
 use crate::store::Store;
@@ -35,7 +34,6 @@ const ANSWER: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub(crate) struct Api {
     pub(crate) run: String,
-    pub(crate) experiment: String,
     pub(crate) tasks: u32,
     pub(crate) conductor: ActorRef<ConductorMsg>,
     pub(crate) store: Arc<Store>,
@@ -58,7 +56,9 @@ impl v1::coordinator_server::Coordinator for Api {
         let first = tokio::time::timeout(HELLO, inbound.message())
             .await
             .map_err(|_| Status::deadline_exceeded("no Hello came"))??;
-        let (hello, ack) = check_hello(first)?;
+        let (hello, ack) = check_hello(first).inspect_err(|status| {
+            tracing::warn!(why = status.message(), "a worker was refused");
+        })?;
         let id = self.connections.fetch_add(1, Ordering::Relaxed);
         let (to_worker, messages) = mpsc::channel(OUTBOUND);
         let outbound = Outbound::new(messages, self.session_end.clone());
@@ -92,7 +92,7 @@ impl v1::coordinator_server::Coordinator for Api {
     ) -> Result<Response<v1::CheckpointReceipt>, Status> {
         let host = host_of(request.metadata())?;
         let mut chunks = request.into_inner();
-        let first = chunk(&mut chunks).await?;
+        let first = chunk(&mut chunks, STALL).await?;
         let first = first.ok_or_else(|| Status::invalid_argument("no chunk"))?;
         let of = first.checkpoint.as_ref();
         let of = self.check_ref(of.ok_or_else(|| {
@@ -105,11 +105,16 @@ impl v1::coordinator_server::Coordinator for Api {
         let store = Arc::clone(&self.store);
         let receive = move || store.receive(of.task, (of.checkpoint, of.attempt), nonce);
         let mut incoming = self.transfers.blocking(receive).await?;
-        let mut next = Some(first);
+        let (mut next, mut bytes, deadline) = (Some(first), 0, Deadline::begin());
         while let Some(v1::CheckpointChunk { data, .. }) = next {
+            bytes += data.len() as u64;
             let write = move || incoming.write(&data).map(|()| incoming);
             incoming = self.transfers.blocking(write).await?;
-            next = chunk(&mut chunks).await?;
+            let left = deadline.left(bytes);
+            if left.is_zero() {
+                return Err(Status::deadline_exceeded(deadline.missed(bytes)));
+            }
+            next = chunk(&mut chunks, left.min(STALL)).await?;
         }
         // It may have been given up meanwhile: that is nobody's fault.
         self.assignments.may_store(host, whose).map_err(Status::permission_denied)?;
@@ -129,30 +134,7 @@ impl v1::coordinator_server::Coordinator for Api {
         let turn = self.transfers.turn(host).await?;
         let open = move || store.open_checkpoint(of.task, of.checkpoint);
         let file = self.transfers.blocking(open).await?;
-        Ok(Response::new(self.transfers.give(of, file, turn, STALL)))
-    }
-
-    async fn status(
-        &self,
-        _: Request<v1::StatusRequest>,
-    ) -> Result<Response<v1::StatusReply>, Status> {
-        let CallResult::Success(progress) =
-            self.conductor.call(ConductorMsg::Status, Some(ANSWER)).await.map_err(|_| ended())?
-        else {
-            return Err(ended());
-        };
-        let Progress { now, tasks, completed, running, vms, workers, cost, over, .. } = progress;
-        Ok(Response::new(v1::StatusReply {
-            experiment: self.experiment.clone(),
-            now_us: now.as_micros(),
-            tasks,
-            completed,
-            running,
-            vms,
-            workers,
-            cost_nanos: u64::try_from(cost.as_nanos()).unwrap_or(0),
-            over,
-        }))
+        Ok(Response::new(self.transfers.give(of, file, turn, (STALL, Deadline::begin()))))
     }
 }
 
@@ -178,9 +160,10 @@ impl Api {
 /// The next chunk of an upload, if it comes in time.
 async fn chunk(
     chunks: &mut Streaming<v1::CheckpointChunk>,
+    within: Duration,
 ) -> Result<Option<v1::CheckpointChunk>, Status> {
-    let late = || format!("nothing of it came for {} ms", STALL.as_millis());
-    tokio::time::timeout(STALL, chunks.message())
+    let late = || format!("nothing of it came for {} ms", within.as_millis());
+    tokio::time::timeout(within, chunks.message())
         .await
         .unwrap_or_else(|_| Err(Status::deadline_exceeded(late())))
 }
@@ -202,11 +185,8 @@ fn check_hello(first: Option<v1::FromWorker>) -> Result<(v1::Hello, u64), Status
     else {
         return Err(Status::invalid_argument("the first message of a session must be Hello"));
     };
-    if hello.protocol != PROTOCOL {
-        return Err(Status::failed_precondition(format!(
-            "the worker speaks protocol {}, the coordinator {PROTOCOL}: use the same version of both",
-            hello.protocol
-        )));
+    if let Err(no) = Protocols::settle(Protocols::of(&hello), PROTOCOLS) {
+        return Err(Status::failed_precondition(no.to_string()));
     }
     if hello.worker.is_empty() || hello.millicores == 0 {
         return Err(Status::invalid_argument("a worker needs a name and some of a core"));

@@ -56,7 +56,8 @@ fn numbers(report: &R) -> Vec<u64> {
             all.push(it.late_us.unsigned_abs());
             all
         }
-        R::VmCreated(_)
+        R::Unsupported(_)
+        | R::VmCreated(_)
         | R::VmDestroyed(_)
         | R::VmFailed(_)
         | R::CheckpointFailed(_)

@@ -19,14 +19,14 @@ use crate::admission::Room;
 use crate::answers::Answers;
 use crate::assignments::Assignments;
 use crate::clock::{Clock, ClockMsg, DilatedClock};
-use crate::journal::{Batch, JournalMsg, Release};
+use crate::journal::{Batch, JournalMsg};
 use crate::link::Owed;
 use crate::live::{Plan, Progress};
 use crate::outage::{self, Anchor, Back};
 use crate::punctuality::Punctuality;
 use crate::roster::{Roster, Standing};
-use crate::session::{Connection, NoSession, SessionMsg};
-use crate::store::Store;
+use crate::session::{Connection, NoSession, Release, SessionMsg};
+use crate::store::{Forget, Store};
 use crate::wire::{Heard, Loads};
 use crate::{CoordinatorError, LiveFacts};
 use inbox::{Arrived, Inbox};
@@ -321,19 +321,15 @@ impl ConductorState {
         });
     }
 
-    /// A finished task needs its checkpoints no more.
-    fn forget_checkpoints(&self, step: &Step) {
+    /// A finished task needs its checkpoints no more, once that is durable: from a log that does not
+    /// say so it would be gone on with.
+    fn forget_checkpoints(&mut self, step: &Step) {
         for notice in &step.notices {
             let &Notice::TaskFinished { task, .. } = notice else { continue };
-            if !self.store.holds(task.get()) {
-                continue;
+            if self.store.holds(task.get()) {
+                let forget = Forget { store: Arc::clone(&self.store), task: task.get() };
+                self.batch.then.push(Box::new(forget));
             }
-            let store = Arc::clone(&self.store);
-            tokio::task::spawn_blocking(move || {
-                if let Err(error) = store.forget(task.get()) {
-                    tracing::warn!(%task, %error, "its checkpoints can't be removed");
-                }
-            });
         }
     }
 
@@ -352,7 +348,7 @@ impl ConductorState {
             let Some(session) = entry.session.clone() else { continue };
             if news.is_some() || !commands.is_empty() {
                 let durable = news.unwrap_or_default();
-                batch.releases.push(Release { session, commands, durable });
+                batch.then.push(Box::new(Release { session, commands, durable }));
             }
         }
         let _ = self.journal.cast(JournalMsg::Append(batch));

@@ -1,5 +1,6 @@
-//! Makes steps durable, many with one sync, and lets their commands go only then.
+//! Makes steps durable, many with one sync, and lets what hangs on them happen only then.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -8,19 +9,15 @@ use dormouse_log::{LogError, LogWriter};
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::watch;
 
 use crate::CoordinatorError;
-use crate::link::Owed;
 use crate::punctuality::Punctuality;
-use crate::session::SessionMsg;
 
-/// What a worker may be told once the steps are durable.
-#[derive(Debug)]
-pub(crate) struct Release {
-    pub(crate) session: ActorRef<SessionMsg>,
-    pub(crate) commands: Vec<Owed>,
-    /// The report up to which all are durable with these steps; zero: that is no news.
-    pub(crate) durable: u64,
+/// What must not happen before the steps that allow it are durable.
+pub(crate) trait OnceDurable: fmt::Debug + Send + Sync {
+    /// They are. It must not wait for anything.
+    fn happen(self: Box<Self>);
 }
 
 /// Steps to be written together with what hangs on them.
@@ -29,7 +26,8 @@ pub(crate) struct Batch {
     /// The first line of a new log.
     pub(crate) header: Option<Value>,
     pub(crate) steps: Vec<Step>,
-    pub(crate) releases: Vec<Release>,
+    /// What they allow, in order.
+    pub(crate) then: Vec<Box<dyn OnceDurable>>,
     /// When the first of them was handed over.
     pub(crate) since: Option<Instant>,
 }
@@ -38,16 +36,16 @@ impl Batch {
     fn append(&mut self, mut later: Self) {
         self.header = self.header.take().or(later.header);
         self.steps.append(&mut later.steps);
-        self.releases.append(&mut later.releases);
+        self.then.append(&mut later.then);
         self.since = self.since.or(later.since);
     }
 
-    /// Makes it durable.
-    fn write(&self, to: &mut LogWriter) -> Result<(), LogError> {
+    /// Makes it durable. How much of the log is then, if it has grown.
+    fn write(&self, to: &mut LogWriter) -> Result<Option<u64>, LogError> {
         self.header.iter().try_for_each(|header| to.line(header))?;
         self.steps.iter().try_for_each(|step| to.line(step))?;
-        // Without a line there may still be releases of what is durable already.
-        if self.header.is_none() && self.steps.is_empty() { Ok(()) } else { to.sync() }
+        // Without a line there may still be what hangs on lines that are durable already.
+        if self.header.is_none() && self.steps.is_empty() { Ok(None) } else { to.sync().map(Some) }
     }
 }
 
@@ -63,7 +61,7 @@ pub(crate) enum JournalMsg {
     Written {
         writer: LogWriter,
         batch: Batch,
-        outcome: Result<(), LogError>,
+        outcome: Result<Option<u64>, LogError>,
     },
     /// The writer is lost: a bug.
     Broken {
@@ -75,6 +73,8 @@ pub(crate) enum JournalMsg {
 pub(crate) struct JournalArgs {
     pub(crate) writer: LogWriter,
     pub(crate) observer: Option<UnboundedSender<Step>>,
+    /// Hears how many bytes of the log are durable.
+    pub(crate) durable: watch::Sender<u64>,
     pub(crate) punctuality: Arc<Punctuality>,
     pub(crate) failed: UnboundedSender<CoordinatorError>,
 }
@@ -87,6 +87,7 @@ pub(crate) struct JournalState {
     pending: Batch,
     flushes: Vec<RpcReplyPort<()>>,
     observer: Option<UnboundedSender<Step>>,
+    durable: watch::Sender<u64>,
     failed: UnboundedSender<CoordinatorError>,
     /// Nothing can be made durable any more.
     broken: bool,
@@ -101,7 +102,7 @@ impl JournalState {
         let Some(mut writer) = self.writer.take() else { return };
         let idle = self.pending.steps.is_empty()
             && self.pending.header.is_none()
-            && self.pending.releases.is_empty();
+            && self.pending.then.is_empty();
         if idle {
             self.writer = Some(writer);
             for flush in self.flushes.drain(..) {
@@ -125,10 +126,7 @@ impl JournalState {
     }
 
     fn release(&mut self, batch: Batch) {
-        for Release { session, commands, durable } in batch.releases {
-            // A session that has ended needs nothing.
-            let _ = session.cast(SessionMsg::Release { commands, durable });
-        }
+        batch.then.into_iter().for_each(OnceDurable::happen);
         if let Some(observer) = &self.observer {
             for step in batch.steps {
                 if observer.send(step).is_err() {
@@ -156,9 +154,17 @@ impl Actor for Journal {
         _: ActorRef<JournalMsg>,
         args: JournalArgs,
     ) -> Result<JournalState, ActorProcessingErr> {
-        let JournalArgs { writer, observer, punctuality, failed } = args;
-        let (writer, pending, flushes) = (Some(writer), Batch::default(), Vec::new());
-        Ok(JournalState { writer, pending, flushes, observer, punctuality, failed, broken: false })
+        let JournalArgs { writer, observer, durable, punctuality, failed } = args;
+        Ok(JournalState {
+            punctuality,
+            writer: Some(writer),
+            pending: Batch::default(),
+            flushes: Vec::new(),
+            observer,
+            durable,
+            failed,
+            broken: false,
+        })
     }
 
     async fn handle(
@@ -180,7 +186,12 @@ impl Actor for Journal {
                     state.punctuality.wrote(since.elapsed());
                 }
                 match outcome {
-                    Ok(()) => state.release(batch),
+                    Ok(grown) => {
+                        if let Some(bytes) = grown {
+                            state.durable.send_replace(bytes);
+                        }
+                        state.release(batch);
+                    }
                     Err(error) => state.fail(error.into()),
                 }
             }
@@ -190,5 +201,75 @@ impl Actor for Journal {
         }
         state.write(&myself);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::{Path, PathBuf};
+
+    use dormouse_engine::Event;
+    use dormouse_units::Time;
+    use tokio::sync::mpsc;
+
+    use super::*;
+    use crate::store::{Forget, Store};
+
+    /// Says what is in the log, and whether a folder is there, when it happens.
+    #[derive(Debug)]
+    struct Probe {
+        log: PathBuf,
+        folder: PathBuf,
+        say: UnboundedSender<(String, bool)>,
+    }
+
+    impl OnceDurable for Probe {
+        fn happen(self: Box<Self>) {
+            let log = std::fs::read_to_string(&self.log).expect("it is there");
+            let _ = self.say.send((log, self.folder.is_dir()));
+        }
+    }
+
+    fn step(seq: u64) -> Step {
+        let event = Event::Begin;
+        let (notices, decisions, effects) = (Vec::new(), Vec::new(), Vec::new());
+        Step { seq, at: Time::ZERO, event, notices, decisions, effects }
+    }
+
+    async fn journal(log: &Path) -> (ActorRef<JournalMsg>, watch::Receiver<u64>) {
+        let (durable, bytes) = watch::channel(0);
+        let args = JournalArgs {
+            writer: LogWriter::create(log).expect("room"),
+            observer: None,
+            durable,
+            punctuality: Arc::default(),
+            failed: mpsc::unbounded_channel().0,
+        };
+        (Actor::spawn(None, Journal, args).await.expect("it starts").0, bytes)
+    }
+
+    #[tokio::test]
+    async fn checkpoints_are_forgotten_only_once_the_step_that_allows_it_is_durable() {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let (log, root) = (dir.path().join("log"), dir.path().join("store"));
+        let store = Arc::new(Store::open(&root).expect("room"));
+        store.receive(7, (1, 1), 1).expect("room").finish().expect("room");
+        let (journal, mut bytes) = journal(&log).await;
+        let (say, mut said) = mpsc::unbounded_channel();
+        let folder = root.join("7");
+        let probe = Box::new(Probe { log: log.clone(), folder: folder.clone(), say });
+        let forget = Box::new(Forget { store: Arc::clone(&store), task: 7 });
+        let then: Vec<Box<dyn OnceDurable>> = vec![probe, forget];
+        for (seq, then) in [(0, Vec::new()), (1, then)] {
+            let batch = Batch { steps: vec![step(seq)], then, ..Batch::default() };
+            journal.cast(JournalMsg::Append(batch)).expect("it lives");
+        }
+        let (text, is_there) = said.recv().await.expect("it happens");
+        assert!(text.lines().count() == 2 && text.contains("\"seq\":1"), "{text}");
+        assert!(is_there);
+        assert_eq!(*bytes.borrow_and_update(), text.len() as u64);
+        while folder.is_dir() {
+            tokio::task::yield_now().await;
+        }
     }
 }

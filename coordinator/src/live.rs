@@ -9,7 +9,7 @@ use dormouse_engine::{Counts, Run, Setup, Step, Work};
 use dormouse_log::LogWriter;
 use dormouse_policies::Policy;
 use dormouse_policies::batch::Submission;
-use dormouse_proto::{Secret, v1};
+use dormouse_proto::{CRIU, Secret, TIERS, v1};
 use dormouse_units::{Money, Ppm, Time};
 use serde_json::Value;
 use tokio::net::TcpListener;
@@ -20,6 +20,7 @@ use crate::admission::Demand;
 use crate::answers::Answers;
 use crate::conductor::ConductorArgs;
 use crate::parallel::Programs;
+use crate::remote;
 use crate::restore::{Restored, restore};
 use crate::secret;
 use crate::service::{Particulars, Service};
@@ -197,6 +198,12 @@ impl Plan {
         self.phase.map(|phase| Programs { speedup, core, phase })
     }
 
+    /// What every worker must be able to do, by name.
+    pub(crate) fn needs(&self) -> Vec<&'static str> {
+        let criu = self.needs_criu.then_some(CRIU);
+        criu.into_iter().chain(self.phase.map(|_| TIERS)).collect()
+    }
+
     /// The programs every worker measures.
     pub(crate) fn to_measure(&self) -> Vec<v1::Program> {
         self.distinct.iter().map(|args| v1::Program { args: args.clone() }).collect()
@@ -224,6 +231,8 @@ impl LiveRun {
         let listener = TcpListener::bind(addr).await.map_err(listen)?;
         let address = listener.local_addr().map_err(listen)?;
         let secret = secret::of_run(&self.out, self.resume)?;
+        remote::say_address(&self.out, address)
+            .map_err(|source| CoordinatorError::Output { path: self.out.clone(), source })?;
         Ok(BoundRun { live: self, listener, address, secret })
     }
 
@@ -327,7 +336,8 @@ impl BoundRun {
         };
         let out = log.parent().unwrap_or(&log).to_path_buf();
         let Beginning { plan, writer, header, restored } = beginning;
-        let service = Service::start(&out, writer, observer.steps).await?;
+        let log_so_far = (writer, if header.is_some() { 0 } else { restored.good_bytes });
+        let service = Service::start(&out, log_so_far, observer.steps).await?;
         let args = ConductorArgs {
             plan,
             run: restored.run,
@@ -347,7 +357,11 @@ impl BoundRun {
             progress: observer.progress,
             failed: service.failing.clone(),
         };
-        let state = service.conduct(args, particulars).await?;
+        let outcome = service.conduct(args, particulars).await;
+        if let Err(error) = remote::forget_address(&out) {
+            tracing::warn!(%error, "the address of the coordinator is left in the run's folder");
+        }
+        let state = outcome?;
         let (run, facts) = state.into_outcome();
         Ok(Conducted { run, facts, log })
     }

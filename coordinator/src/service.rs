@@ -11,7 +11,7 @@ use dormouse_log::LogWriter;
 use dormouse_proto::{Secret, v1};
 use ractor::{Actor, ActorRef};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio_stream::StreamExt as _;
 use tokio_util::sync::CancellationToken;
 use tonic::service::interceptor::InterceptedService;
@@ -22,7 +22,9 @@ use crate::api::Api;
 use crate::assignments::Assignments;
 use crate::candidates::Candidates;
 use crate::conductor::{Conductor, ConductorArgs, ConductorMsg, ConductorState};
+use crate::feed::EventFeed;
 use crate::journal::{Journal, JournalArgs, JournalMsg};
+use crate::observe::ObserveApi;
 use crate::outbound::SessionEnd;
 use crate::punctuality::Punctuality;
 use crate::secret::{self, Guard};
@@ -66,6 +68,7 @@ pub(crate) struct Service {
     pub(crate) store: Arc<Store>,
     pub(crate) assignments: Arc<Assignments>,
     pub(crate) punctuality: Arc<Punctuality>,
+    events: EventFeed,
     out: PathBuf,
     finished: oneshot::Receiver<Box<ConductorState>>,
     failed: mpsc::UnboundedReceiver<CoordinatorError>,
@@ -77,10 +80,10 @@ fn broken(error: &ractor::SpawnErr) -> CoordinatorError {
 }
 
 impl Service {
-    /// Starts them, with what they keep in the output folder.
+    /// Starts them, with what they keep in the output folder. So much of the log is durable.
     pub(crate) async fn start(
         out: &Path,
-        writer: LogWriter,
+        (writer, length): (LogWriter, u64),
         observer: Option<mpsc::UnboundedSender<Step>>,
     ) -> Result<Self, CoordinatorError> {
         let root = out.join(CHECKPOINTS);
@@ -91,9 +94,12 @@ impl Service {
         let state = WardenState { finished: Some(finish), failed: failing.clone() };
         let (warden, _) = Actor::spawn(None, Warden, state).await.map_err(|e| broken(&e))?;
         let punctuality = Arc::new(Punctuality::default());
+        let (durable, grows) = watch::channel(length);
+        let events = EventFeed::new(out.join(dormouse_log::FILE), grows);
         let args = JournalArgs {
             writer,
             observer,
+            durable,
             punctuality: Arc::clone(&punctuality),
             failed: failing.clone(),
         };
@@ -106,6 +112,7 @@ impl Service {
             store: Arc::new(store),
             assignments: Arc::default(),
             punctuality,
+            events,
             out: out.to_owned(),
             finished,
             failed,
@@ -129,7 +136,6 @@ impl Service {
         let session_end = SessionEnd::default();
         let api = Api {
             run: particulars.run,
-            experiment: particulars.experiment,
             tasks: particulars.entries,
             conductor: conductor.clone(),
             store: Arc::clone(&self.store),
@@ -138,9 +144,14 @@ impl Service {
             transfers: Transfers::default(),
             connections: AtomicU64::new(0),
         };
+        let observe = ObserveApi {
+            experiment: particulars.experiment,
+            conductor: conductor.clone(),
+            events: self.events.clone(),
+        };
         let guard = Guard::new(particulars.secret);
-        let serving =
-            serve(particulars.listener, api, guard, particulars.lost_after, session_end.clone());
+        let (listener, lost_after) = (particulars.listener, particulars.lost_after);
+        let serving = serve(listener, (api, observe), guard, lost_after, session_end.clone());
         let server = tokio::spawn(serving);
         let server_ends = server.abort_handle();
         let watch = tokio::spawn(watch_server(server, particulars.address, self.failing.clone()));
@@ -213,20 +224,22 @@ impl Service {
 /// told.
 async fn serve(
     listener: TcpListener,
-    api: Api,
+    (api, observe): (Api, ObserveApi),
     guard: Guard,
     lost_after: Duration,
     session_end: SessionEnd,
 ) -> Result<(), tonic::transport::Error> {
     let service = v1::coordinator_server::CoordinatorServer::new(api)
         .max_decoding_message_size(LARGEST_MESSAGE);
+    let observe = v1::observe_server::ObserveServer::new(observe);
     let candidates = Candidates::default();
     let added = move |came: std::io::Result<TcpStream>| came.map(|stream| candidates.add(stream));
     tonic::transport::Server::builder()
         .http2_keepalive_interval(Some(lost_after / 2))
         .http2_keepalive_timeout(Some(lost_after))
         .max_concurrent_streams(STREAMS)
-        .add_service(InterceptedService::new(service, guard))
+        .add_service(InterceptedService::new(service, guard.clone()))
+        .add_service(InterceptedService::new(observe, guard))
         .serve_with_incoming_shutdown(
             TcpIncoming::from(listener).with_nodelay(Some(true)).map(added),
             async move { session_end.announced().await },

@@ -13,6 +13,7 @@ use tokio_util::sync::DropGuard;
 
 use crate::bounds;
 use crate::conductor::ConductorMsg;
+use crate::journal::OnceDurable;
 use crate::link::{Link, Nonsense, Owed};
 use crate::outbound::goodbye_message;
 use crate::wire::{self, Heard};
@@ -33,6 +34,23 @@ pub(crate) struct Connection {
     pub(crate) id: u64,
     pub(crate) to_worker: mpsc::Sender<v1::ToWorker>,
     pub(crate) reading: DropGuard,
+}
+
+/// What a worker may be told once the steps that say so are durable.
+#[derive(Debug)]
+pub(crate) struct Release {
+    pub(crate) session: ActorRef<SessionMsg>,
+    pub(crate) commands: Vec<Owed>,
+    /// The report up to which all are durable with these steps; zero: that is no news.
+    pub(crate) durable: u64,
+}
+
+impl OnceDurable for Release {
+    fn happen(self: Box<Self>) {
+        let Self { session, commands, durable } = *self;
+        // A session that has ended needs nothing.
+        let _ = session.cast(SessionMsg::Release { commands, durable });
+    }
 }
 
 /// Why a worker gets no session.
@@ -164,6 +182,11 @@ impl SessionState {
         let new = self.link.hear(reports)?;
         let mut heard = Vec::with_capacity(new.len());
         for (number, report) in new {
+            if report.report.is_none() && number > 1 {
+                let host = self.host;
+                tracing::warn!(%host, number, "a report is dropped: its kind is not known here");
+                continue;
+            }
             let nonsense = |why| Nonsense::Report { number, why };
             bounds::check(&report).map_err(nonsense)?;
             let report = wire::heard(report).map_err(nonsense)?;

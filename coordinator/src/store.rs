@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::journal::OnceDurable;
 
 /// Checkpoints kept per task: one of them may turn out damaged, and one may be under way.
 const KEPT: usize = 3;
@@ -24,6 +26,24 @@ pub(crate) struct Store {
     root: PathBuf,
     /// Tasks that may have some.
     tasks: Mutex<BTreeSet<u32>>,
+}
+
+/// A task that has finished needs its checkpoints no more.
+#[derive(Debug)]
+pub(crate) struct Forget {
+    pub(crate) store: Arc<Store>,
+    pub(crate) task: u32,
+}
+
+impl OnceDurable for Forget {
+    fn happen(self: Box<Self>) {
+        let Self { store, task } = *self;
+        tokio::task::spawn_blocking(move || {
+            if let Err(error) = store.forget(task) {
+                tracing::warn!(task, %error, "the checkpoints of a task can't be removed");
+            }
+        });
+    }
 }
 
 /// A checkpoint being received. Dropped before [`Incoming::finish`], it leaves nothing.

@@ -3,22 +3,21 @@
 //!
 //! A file is read and written on threads that the event log's writer uses, too. So a thread is held
 //! for one chunk at a time, never while a peer is waited for; what a host may have under way at
-//! once is bounded; and a transfer that stands still is given up.
+//! once is bounded; and a transfer that stands still, or gets on too slowly, is given up.
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use dormouse_proto::v1;
+use dormouse_proto::{Deadline, v1};
 use dormouse_units::HostId;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::timeout;
-use tokio_stream::Stream;
 use tonic::Status;
+
+use crate::given::Given;
 
 /// Bytes of a checkpoint in one message.
 const CHUNK: usize = 256 << 10;
@@ -80,54 +79,33 @@ impl Transfers {
         of: v1::CheckpointRef,
         file: File,
         turn: OwnedSemaphorePermit,
-        stall: Duration,
+        limits: (Duration, Deadline),
     ) -> Download {
-        let (chunks, taken) = mpsc::channel(AHEAD);
-        let (say, end) = oneshot::channel();
         let threads = Arc::clone(&self.threads);
-        tokio::spawn(async move {
-            // Nobody wants to hear it where the reader has left.
-            let _ = say.send(give(of, file, &threads, chunks, stall).await);
-        });
-        Download { chunks: taken, end, over: false, _turn: turn }
+        Given::start(
+            AHEAD,
+            turn,
+            |chunks| async move { give(of, file, &threads, chunks, limits).await },
+        )
     }
 }
 
-/// The chunks of a checkpoint. It keeps its host's turn until whoever reads it has let it go.
-#[derive(Debug)]
-pub(crate) struct Download {
-    chunks: mpsc::Receiver<v1::CheckpointChunk>,
-    /// Said before the chunks end: whether they are all.
-    end: oneshot::Receiver<Result<(), Status>>,
-    over: bool,
-    _turn: OwnedSemaphorePermit,
-}
-
-impl Stream for Download {
-    type Item = Result<v1::CheckpointChunk, Status>;
-
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        if self.over {
-            return Poll::Ready(None);
-        }
-        if let Some(chunk) = ready!(self.chunks.poll_recv(context)) {
-            return Poll::Ready(Some(Ok(chunk)));
-        }
-        let end = ready!(Pin::new(&mut self.end).poll(context));
-        self.over = true;
-        let end = end.unwrap_or_else(|_| Err(Status::internal("the download broke off")));
-        Poll::Ready(end.err().map(Err))
-    }
-}
+/// The chunks of a checkpoint.
+pub(crate) type Download = Given<v1::CheckpointChunk>;
 
 async fn give(
     of: v1::CheckpointRef,
     mut file: File,
     threads: &Arc<Semaphore>,
     chunks: mpsc::Sender<v1::CheckpointChunk>,
-    stall: Duration,
+    (stall, deadline): (Duration, Deadline),
 ) -> Result<(), Status> {
     let (task, number) = (of.task, of.checkpoint);
+    let given_up = |why: String| {
+        tracing::warn!(task, checkpoint = number, why, "a download is given up");
+        Status::deadline_exceeded(why)
+    };
+    let mut bytes = 0;
     let mut first = Some(of);
     loop {
         let (data, back) = blocking(threads, move || {
@@ -141,15 +119,20 @@ async fn give(
         if data.is_empty() && first.is_none() {
             return Ok(());
         }
+        bytes += data.len() as u64;
+        let left = deadline.left(bytes);
+        if left.is_zero() {
+            return Err(given_up(deadline.missed(bytes)));
+        }
         let chunk = v1::CheckpointChunk { checkpoint: first.take(), data: data.into() };
-        match timeout(stall, chunks.send(chunk)).await {
+        match timeout(stall.min(left), chunks.send(chunk)).await {
             Ok(Ok(())) => {}
             // The reader has left.
             Ok(Err(_)) => return Ok(()),
+            Err(_) if left < stall => return Err(given_up(deadline.missed(bytes))),
             Err(_) => {
-                let why = format!("nothing of it was read for {} ms", stall.as_millis());
-                tracing::warn!(task, checkpoint = number, why, "a download is given up");
-                return Err(Status::deadline_exceeded(why));
+                let ms = stall.as_millis();
+                return Err(given_up(format!("nothing of it was read for {ms} ms")));
             }
         }
     }
@@ -203,7 +186,7 @@ mod tests {
 
     async fn begun(transfers: &Transfers, bytes: usize, stall: Duration) -> Download {
         let turn = transfers.turn(HostId::new(0)).await.expect("a turn");
-        transfers.give(of(), file(bytes), turn, stall)
+        transfers.give(of(), file(bytes), turn, (stall, Deadline::begin()))
     }
 
     #[tokio::test]
@@ -218,13 +201,34 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn what_is_read_too_slowly_is_given_up_though_it_never_stands_still() {
+        let transfers = Transfers::default();
+        let turn = transfers.turn(HostId::new(0)).await.expect("a turn");
+        // It may take 50 ms and a quarter of a second for each chunk.
+        let limits = (STALL, Deadline::within(Duration::from_millis(50)));
+        let mut slow = transfers.give(of(), file(99 * CHUNK), turn, limits);
+        let mut chunks = 0;
+        let error = loop {
+            // This is its slowness: nothing is waited for.
+            tokio::time::sleep(Duration::from_millis(400)).await;
+            match slow.next().await.expect("an end with a reason") {
+                Ok(_) => chunks += 1,
+                Err(error) => break error,
+            }
+        };
+        assert!(chunks < 20, "{chunks}");
+        assert_eq!(error.code(), tonic::Code::DeadlineExceeded, "{error}");
+        assert!(error.message().contains("more slowly than 1024 KiB"), "{error}");
+    }
+
+    #[tokio::test]
     async fn what_is_not_read_is_given_up_and_says_so_instead_of_seeming_whole() {
         let transfers = Transfers::default();
         let stall = Duration::from_millis(20);
         let unread = begun(&transfers, 9 * CHUNK, stall).await;
         // Its reader looks away until it has been given up, which closes the file.
         let given_up = async {
-            while unread.end.is_empty() {
+            while !unread.has_ended() {
                 tokio::task::yield_now().await;
             }
         };

@@ -158,6 +158,8 @@ pub(crate) enum Heard {
     Report { report: Report, ledger: Option<Report>, result: Option<String>, due: Option<Due> },
     /// What else the worker's host does.
     Load(v1::HostLoad),
+    /// The worker does not know the command of this number.
+    Unsupported { command: u64, what: String },
 }
 
 /// A report in the engine's words.
@@ -172,6 +174,9 @@ pub(crate) fn heard(report: v1::Report) -> Result<Heard, String> {
     let report = match wire {
         Wire::Ready(ready) => return Ok(Heard::Ready { repetition_us: ready.repetition_us }),
         Wire::HostLoad(load) => return Ok(Heard::Load(load)),
+        Wire::Unsupported(v1::Unsupported { command, what }) => {
+            return Ok(Heard::Unsupported { command, what });
+        }
         Wire::VmCreated(it) => Report::VmCreated { vm: VmId::new(it.vm) },
         Wire::VmFrozen(it) => Report::VmFrozen { vm: VmId::new(it.vm), real_took_us: it.took_us },
         Wire::VmThawed(it) => Report::VmThawed { vm: VmId::new(it.vm), real_took_us: it.took_us },

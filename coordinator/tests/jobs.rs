@@ -11,6 +11,7 @@ use common::{FakeWorker, PATIENCE, Said, Under, joined, live as bag};
 use dormouse_coordinator::admission::Demand;
 use dormouse_coordinator::{LiveRun, Speedup, replay};
 use dormouse_engine::{Event, Run, Setup, Work};
+use dormouse_policies::Decision;
 use dormouse_policies::batch::{Algorithm, BatchScheduler, Config, Submission, UsageInformation};
 use dormouse_proto::v1;
 use dormouse_units::{Ppm, Span, Time, Usage};
@@ -228,6 +229,37 @@ async fn a_run_that_was_stopped_goes_on_with_the_jobs_that_are_left() {
 }
 
 #[tokio::test]
+async fn a_machine_that_could_not_be_had_is_asked_for_again_as_soon_as_a_host_joins() {
+    let folder = tempfile::tempdir().unwrap();
+    let under = Under::start(live(Algorithm::Easy, submissions(3), folder.path())).await;
+    let mut worker = FakeWorker::new("w", 1, &under.at);
+    worker.join().await;
+    first_job(&mut worker).await;
+    worker.disconnect();
+    // Nobody else is there: until it has measured, no host has a machine.
+    let mut anew = FakeWorker::new("w", 2, &under.at);
+    anew.take_over().await;
+    let job = first_job(&mut anew).await;
+    anew.report(R::JobFailed(v1::JobFailed { job: Some(job), why: "no matter".to_owned() })).await;
+    anew.obey().await;
+    let done = under.outcome().await.unwrap();
+    assert_eq!((done.run.tasks().finished(), done.run.counts().launches_refused), (3, 1));
+    comes_out_again(Algorithm::Easy, &done.log);
+    let log = std::fs::read_to_string(&done.log).unwrap();
+    assert!(log.contains("no host has 4 vCPUs free for a VM of type"), "said plainly");
+    let steps: Vec<dormouse_engine::Step> =
+        log.lines().skip(1).map(|line| serde_json::from_str(line).unwrap()).collect();
+    let joined = |step: &dormouse_engine::Step| matches!(step.event, Event::HostJoined { .. });
+    let last = steps.iter().rposition(joined).unwrap();
+    let launches = |step: &&dormouse_engine::Step| {
+        let launch = |d: &Decision| matches!(d, Decision::Launch { .. });
+        step.decisions.iter().any(launch)
+    };
+    let launched = steps[last..].iter().find(launches).unwrap();
+    assert_eq!(launched.at, steps[last].at, "not when it would have been tried again anyway");
+}
+
+#[tokio::test]
 async fn a_machine_without_criu_is_refused_where_jobs_migrate() {
     let folder = tempfile::tempdir().unwrap();
     let live = live(Algorithm::Measy, submissions(1), folder.path());
@@ -235,6 +267,9 @@ async fn a_machine_without_criu_is_refused_where_jobs_migrate() {
     let mut worker = FakeWorker::new("w", 1, &under.at);
     let no = worker.connect().await.unwrap_err();
     assert!(no.message().contains("worker w has no CRIU"), "{no}");
+    worker.capabilities = vec![dormouse_proto::CRIU.to_owned()];
+    let no = worker.connect().await.unwrap_err();
+    assert!(no.message().contains("does not say that it can do 'tiers'"), "{no}");
     under.cancel.cancel();
     under.outcome().await.unwrap();
 }

@@ -18,7 +18,7 @@ async fn a_worker_without_criu_is_refused_where_tasks_are_checkpointed() {
         assert!(no.message().contains(words), "no '{words}' in: {no}");
     }
     let mut worker = FakeWorker::new("w", 1, &coordinator.at);
-    worker.criu = "4.1".to_owned();
+    worker.capabilities = vec![dormouse_proto::CRIU.to_owned(), "levitation".to_owned()];
     worker.join().await;
     worker.obey_to_the_end().await;
     let done = coordinator.outcome().await.unwrap();

@@ -35,7 +35,6 @@ async fn who_does_not_know_the_secret_is_refused_whatever_it_asks_for() {
         let of = v1::CheckpointRef { run: "r".to_owned(), task: 0, checkpoint: 1, attempt: 1 };
         let hello = tokio_stream::pending::<v1::FromWorker>();
         let all = [
-            client.status(v1::StatusRequest {}).await.map(drop),
             client.put_checkpoint(chunks(of.clone())).await.map(drop),
             client.get_checkpoint(of).await.map(drop),
             within("an answer", client.session(hello)).await.map(drop),
@@ -46,9 +45,9 @@ async fn who_does_not_know_the_secret_is_refused_whatever_it_asks_for() {
             assert!(no.message().contains(word) && no.message().contains("--secret-file"), "{no}");
         }
     }
-    let says = Says { secret: Some(coordinator.at.secret.clone()), host: None };
-    let mut client = client(coordinator.at.address, says).await;
-    let status = client.status(v1::StatusRequest {}).await.unwrap().into_inner();
+    let (address, secret) = (coordinator.at.address.to_string(), coordinator.at.secret.clone());
+    let mut remote = dormouse_coordinator::Remote::dial(&address, secret).await.unwrap();
+    let status = remote.status().await.unwrap();
     assert_eq!((status.tasks, status.workers, status.over), (1, 0, false));
     coordinator.cancel.cancel();
     coordinator.outcome().await.unwrap();

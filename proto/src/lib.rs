@@ -1,8 +1,12 @@
 //! The wire between coordinator and workers: generated code, and the secret that every call
 //! carries. Nothing decides here.
 
+mod deadline;
+mod protocol;
 mod secret;
 
+pub use deadline::Deadline;
+pub use protocol::{CGROUP_V1, CGROUP_V2, CRIU, NoProtocol, PROTOCOLS, Protocols, TIERS};
 pub use secret::{HOST_KEY, SECRET_KEY, Secret, SecretError};
 
 /// Version 1 of the wire.
@@ -19,6 +23,3 @@ pub use secret::{HOST_KEY, SECRET_KEY, Secret, SecretError};
 pub mod v1 {
     tonic::include_proto!("dormouse.v1");
 }
-
-/// What both sides of a session must speak; raised when they could misunderstand each other.
-pub const PROTOCOL: u32 = 6;

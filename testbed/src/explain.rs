@@ -8,7 +8,9 @@ use dormouse_units::Mode;
 use dormouse_units::{Span, TaskId, Time, VmId};
 
 use crate::output::Header;
-use crate::record::{AttemptEnd, AttemptHistory, Hibernation, Record, TaskHistory, VmHistory};
+use crate::record::{
+    AttemptEnd, AttemptHistory, FallBack, Hibernation, Record, TaskHistory, VmHistory,
+};
 
 /// A recorded run to ask about.
 #[derive(Debug)]
@@ -113,6 +115,11 @@ impl<'a> Explainer<'a> {
                 mark.done
             );
         }
+        let (before, after): (Vec<_>, Vec<_>) = attempt
+            .fell_back
+            .iter()
+            .partition(|it| attempt.ended.as_ref().is_none_or(|e| it.at < e.0));
+        before.iter().for_each(|it| fell_back(text, it));
         let Some((at, end)) = &attempt.ended else { return };
         let end = match end {
             AttemptEnd::Finished => "finished, verified".to_owned(),
@@ -128,6 +135,7 @@ impl<'a> Explainer<'a> {
             format!("; {} of work lost", span(lost))
         };
         let _ = writeln!(text, "  {}  {end}{cost}", s(*at));
+        after.iter().for_each(|it| fell_back(text, it));
     }
 
     /// Why an attempt was made there.
@@ -242,6 +250,19 @@ impl<'a> Explainer<'a> {
             }
         }
     }
+}
+
+/// What is tried instead of a checkpoint that could not be restored.
+fn fell_back(text: &mut String, it: &FallBack) {
+    let (at, number) = (it.at, it.from.0.get());
+    let instead = match (it.to, it.not_on) {
+        (Some(_), Some(host)) => format!("it is tried once more, on another host than {host}"),
+        (Some((older, done)), None) => {
+            format!("checkpoint {}, with {done} done, is tried instead", older.get())
+        }
+        (None, _) => "the task begins anew".to_owned(),
+    };
+    let _ = writeln!(text, "  {}  checkpoint {number} could not be restored: {instead}", s(at));
 }
 
 /// What a step answered to, in words.

@@ -145,6 +145,38 @@ fn a_run_that_is_stopped_or_killed_leaves_nothing_and_goes_on() {
     assert!(!before.iter().any(|t| t.contains("dormouse-run-")), "not swept: {before:#?}");
 }
 
+#[test]
+fn a_coordinator_that_stood_still_finds_its_workers_again() {
+    /// Four times as long as a worker is given without a word, unless the run says otherwise.
+    const STOPPED: Duration = Duration::from_secs(20);
+    let Some(_turn) = live_turn() else { return };
+    let before = traces();
+    let folder = tempfile::tempdir().unwrap();
+    let text_of = format!("{}lost-after = \"60s\"\n", HIBERNATES.replace("400s", "44m"));
+    let (file, out) = (experiment(folder.path(), &text_of), folder.path().join("out"));
+    let run = Command::new(dormouse())
+        .args(["run", file.to_str().unwrap(), "--live", "--speedup", "30", "--quiet", "--out"])
+        .arg(&out)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait_for_report(&out, "task-started", 0);
+    let coordinator = Pid::from_raw(run.id().cast_signed());
+    kill(coordinator, Signal::SIGSTOP).unwrap();
+    // This is how long it stands still: nothing is waited for.
+    std::thread::sleep(STOPPED);
+    kill(coordinator, Signal::SIGCONT).unwrap();
+    let ended = run.wait_with_output().unwrap();
+    assert!(ended.status.success(), "{}", text(&ended));
+    let summary = summary(&out);
+    assert_eq!(summary["tasks"]["verified"], 8, "{summary:#}");
+    let lost = events(&out).iter().filter(|e| e["event"] == "host-lost").count();
+    assert_eq!(lost, 0, "{summary:#}");
+    checks_and_replays(&out);
+    nothing_is_left_but(&before);
+}
+
 /// A worker with processes, mounts and folders of its own.
 fn worker_apart(address: &str, secret: &Path, name: &str, root: &Path) -> Child {
     Command::new("unshare")

@@ -107,7 +107,7 @@ pub enum LaunchError {
         limit: u32,
     },
     /// No host has room.
-    #[error("no host has {vcpus} vCPUs and {memory} free for a {kind}")]
+    #[error("no host has {} free for a VM of type {kind}", room(*vcpus, *memory))]
     NoCapacity {
         /// The type.
         kind: TypeName,
@@ -119,6 +119,14 @@ pub enum LaunchError {
     /// The id was used before in this run.
     #[error("{0} has been used before")]
     UsedId(VmId),
+}
+
+/// Room for a VM, in words. Machines for parallel jobs have no memory of their own.
+fn room(vcpus: u32, memory: Bytes) -> String {
+    match memory {
+        Bytes::ZERO => format!("{vcpus} vCPUs"),
+        memory => format!("{vcpus} vCPUs and {memory}"),
+    }
 }
 
 /// The provider.

@@ -9,6 +9,7 @@ use dormouse_units::{
     Attempt, Bytes, HostId, Mode, Seats, Span, TaskId, Tier, Time, TypeName, VmId,
 };
 
+use crate::images::Image;
 use crate::machine::StartTask;
 use crate::run::{Run, VmRecord};
 use crate::seating::{Seating, Taken};
@@ -174,8 +175,12 @@ impl Run {
         let plan = self.setup.checkpoint.plan_on(market, memory, runtime);
         let Some(record) = self.tasks.get_mut(task) else { return Ok(()) };
         (record.attempt, record.sent) = (record.attempt.next(), now);
-        let (attempt, from, from_attempt) = (record.attempt, record.kept, record.kept_by);
+        let from_scratch = record.images.begin_on(host);
+        let image = record.images.newest();
+        let (attempt, from) = (record.attempt, image.map(Image::what));
+        let from_attempt = image.map(|image| image.by).unwrap_or_default();
         let job = record.job.clone();
+        self.fell_back(task, from_scratch, "no older one is left, and this host refused it before");
         self.seat(task, seats.clone());
         match reason {
             StartReason::Migrated => self.counts.migrations += 1,
@@ -325,7 +330,7 @@ impl Run {
         let host = self.alive(vm)?;
         let frozen = self.provider.vm(vm).is_some_and(|v| v.state != VmState::Running);
         let record = self.on_vm(task, vm)?;
-        let (attempt, kept) = (record.attempt, record.kept);
+        let (attempt, kept) = (record.attempt, record.kept());
         // What is frozen can't be checkpointed any more: what was kept before is kept.
         let checkpoint = keep && !frozen;
         self.set_state(task, if checkpoint { TaskState::Stopping(vm) } else { TaskState::Waiting });

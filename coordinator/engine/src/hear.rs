@@ -7,6 +7,7 @@ use dormouse_policies::Notice;
 use dormouse_policies::batch::UsageInformation;
 use dormouse_units::{Attempt, HostId, TaskId, Time, VmId};
 
+use crate::images::FellBack;
 use crate::run::{Due, Run, VmUse};
 use crate::tasks::TaskState;
 use crate::timers::Timer;
@@ -16,7 +17,12 @@ impl Run {
     /// Takes in one event; what the scheduler must hear of it is pushed to `notices`.
     pub(crate) fn hear(&mut self, now: Time, event: &Event, notices: &mut VecDeque<Notice>) {
         match event {
-            Event::HostJoined { host, offer, .. } => self.provider.host_joined(*host, *offer),
+            Event::HostJoined { host, offer, .. } => {
+                self.provider.host_joined(*host, *offer);
+                if !self.refused.is_empty() {
+                    notices.push_back(Notice::HostJoined);
+                }
+            }
             Event::HostLost { host, .. } => {
                 self.counts.hosts_lost += 1;
                 for vm in self.provider.host_lost(now, *host) {
@@ -217,11 +223,13 @@ impl Run {
         }
         match report {
             Report::TaskStarted { done, .. } => {
-                let Some(record) = self.tasks.get(task) else { return };
-                let (state, kept, since) = (record.state, record.kept, record.sent);
+                let Some(record) = self.tasks.get_mut(task) else { return };
+                let (state, since) = (record.state, record.sent);
                 if !matches!(state, TaskState::Running(_)) {
                     // It goes on from what was kept when it was sent: nothing has been since.
-                    self.counts.restores += u32::from(kept.is_some());
+                    let older = record.images.began(*done);
+                    self.counts.restores += u32::from(record.images.newest().is_some());
+                    self.fell_back(task, older, "its worker could not have a newer one");
                 }
                 if matches!(state, TaskState::Sent(_)) {
                     self.set_state(task, TaskState::Running(vm));
@@ -240,32 +248,55 @@ impl Run {
             Report::TaskFinished { verified: false, .. } => {
                 // What its checkpoints hold may be what made it wrong.
                 if let Some(record) = self.task(task) {
-                    record.kept = None;
+                    record.images.clear();
                 }
                 self.failed(task, vm, "its answer is wrong", notices);
             }
-            Report::TaskFailed { why, .. } => self.failed(task, vm, why, notices),
+            Report::TaskFailed { why, .. } => {
+                // Whatever it says: it never began with its checkpoint, which may be why.
+                if let Some(host) = self.host_of(vm)
+                    && let Some(record) = self.task(task)
+                    && matches!(record.state, TaskState::Sent(_))
+                    && record.images.newest().is_some_and(|image| image.by != attempt)
+                {
+                    let fell_back = record.images.refused(host);
+                    self.fell_back(task, fell_back, why);
+                }
+                self.failed(task, vm, why, notices);
+            }
             Report::TaskStopped { kept, .. } => {
                 self.set_state(task, TaskState::Waiting);
                 let mut done = dormouse_units::Ppm::ZERO;
                 if let Some(record) = self.task(task) {
-                    if kept.is_some() {
-                        (record.kept, record.kept_by) = (*kept, record.attempt);
+                    if let Some((seq, done)) = *kept {
+                        record.keep(seq, done);
                     }
-                    done = record.kept.map(|(_, done)| done).unwrap_or_default();
+                    done = record.kept().map(|(_, done)| done).unwrap_or_default();
                 }
                 notices.push_back(Notice::TaskStopped { task, vm, done });
             }
             Report::CheckpointTaken { checkpoint, done, .. } => {
                 self.counts.checkpoints += 1;
                 if let Some(record) = self.task(task) {
-                    record.kept = Some((*checkpoint, *done));
-                    record.kept_by = record.attempt;
+                    record.keep(*checkpoint, *done);
                 }
                 notices.push_back(Notice::Checkpointed { task, vm, done: *done });
             }
             Report::CheckpointFailed { .. } => self.counts.checkpoints_failed += 1,
             _ => {}
+        }
+    }
+
+    /// Notes what a task is to begin with after it could not begin with its newest checkpoint.
+    pub(crate) fn fell_back(&mut self, task: TaskId, how: Option<FellBack>, why: &str) {
+        if let Some(FellBack { from, to, not_on }) = how {
+            self.effects.push(Effect::RestoreFellBack {
+                task,
+                from,
+                to,
+                not_on,
+                why: why.to_owned(),
+            });
         }
     }
 

@@ -11,6 +11,7 @@ mod digest;
 pub mod drive;
 mod event;
 mod hear;
+mod images;
 pub mod jobs;
 mod machine;
 mod run;

@@ -101,6 +101,21 @@ pub enum Effect {
         /// From which checkpoint, holding what of the work.
         from: Option<(CheckpointSeq, Ppm)>,
     },
+    /// A task could not begin with its newest checkpoint: it begins with an older one, with this one
+    /// on another host, or from scratch.
+    RestoreFellBack {
+        /// The task.
+        task: TaskId,
+        /// What could not be restored.
+        from: (CheckpointSeq, Ppm),
+        /// What it begins with instead; `None`: from scratch.
+        to: Option<(CheckpointSeq, Ppm)>,
+        /// Not on this host, which could not restore it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        not_on: Option<HostId>,
+        /// Why.
+        why: String,
+    },
     /// A report of a former life of a task or host was dropped.
     Stale,
     /// What the scheduler asked for had been overtaken by what it had yet to hear. It was not done.

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use dormouse_policies::batch::Submission;
 use dormouse_units::{Attempt, CheckpointSeq, Ppm, Seats, TaskId, Tier, Time, VmId};
 
+use crate::images::{Image, Images};
+
 /// Where a task is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TaskState {
@@ -31,10 +33,8 @@ pub struct TaskRecord {
     pub(crate) seats: Option<Seats>,
     /// The latest attempt; reports of earlier ones are of a former life.
     pub attempt: Attempt,
-    /// Its last complete checkpoint, and what of the work that holds.
-    pub kept: Option<(CheckpointSeq, Ppm)>,
-    /// The attempt that took it.
-    pub kept_by: Attempt,
+    /// Its complete checkpoints that it can go on from.
+    pub(crate) images: Images,
     /// When that was sent to its VM.
     pub sent: Time,
     /// The emulated time at which it was done and verified.
@@ -53,6 +53,17 @@ impl TaskRecord {
             TaskState::Sent(vm) | TaskState::Running(vm) | TaskState::Stopping(vm) => Some(vm),
             TaskState::Waiting | TaskState::Finished => None,
         }
+    }
+
+    /// The checkpoint that it goes on from, and what of the work that holds.
+    #[must_use]
+    pub fn kept(&self) -> Option<(CheckpointSeq, Ppm)> {
+        self.images.newest().map(Image::what)
+    }
+
+    /// Its present attempt has kept a checkpoint.
+    pub(crate) fn keep(&mut self, seq: CheckpointSeq, done: Ppm) {
+        self.images.keep(Image { seq, done, by: self.attempt });
     }
 
     /// The tier of its seats, if it has any.

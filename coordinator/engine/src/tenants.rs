@@ -127,11 +127,13 @@ impl Tenant {
     /// Keeps what it is to be told at the end of the instant, if it can decide anything on it.
     pub(crate) fn keep(&mut self, now: Time, notice: Notice) {
         use Notice::{
-            Begin, LaunchRefused, Submitted, TaskFailed, TaskFinished, VmLost, VmReady, Wake,
+            Begin, HostJoined, LaunchRefused, Submitted, TaskFailed, TaskFinished, VmLost, VmReady,
+            Wake,
         };
         if matches!(
             notice,
             Begin
+                | HostJoined
                 | Submitted { .. }
                 | VmReady { .. }
                 | VmLost { .. }
@@ -192,7 +194,7 @@ pub(crate) fn addressee(notice: &mut Notice, tenants: &[Tenant]) -> Option<usize
     let count = tenants.len();
     match notice {
         _ if count == 1 => Some(0),
-        Notice::Begin => None,
+        Notice::Begin | Notice::HostJoined => None,
         Notice::Submitted { .. } => tenants.iter().position(|tenant| tenant.work.has_jobs()),
         Notice::Wake { token } => usize::try_from(*token % count as u64).ok(),
         other => other.vm_mut().map(|vm| owner(*vm, count)),

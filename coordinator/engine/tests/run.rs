@@ -355,7 +355,7 @@ fn a_lost_host_takes_its_vms_and_leaves_the_checkpoints() {
     let (step, _) = run.handle(s(130), Event::HostLost { host: HOST, why: "silence".into() });
     assert_eq!(step.notices, [Notice::VmLost { vm: vm(1) }]);
     assert!(matches!(step.effects[..], [Effect::VmEnded { why: VmEnd::HostLost, .. }]));
-    assert_eq!(task(&run, 0).kept, Some((CheckpointSeq::new(1), Ppm::new(400_000))));
+    assert_eq!(task(&run, 0).kept(), Some((CheckpointSeq::new(1), Ppm::new(400_000))));
     assert!(run.is_stuck(), "nothing runs and nothing is to come");
 }
 
@@ -378,7 +378,7 @@ fn a_wrong_answer_is_a_failed_attempt_and_its_checkpoints_are_not_trusted() {
     };
     let (step, _) = tell(&mut run, 160, wrong);
     assert!(matches!(step.notices[..], [Notice::TaskFailed { task: T0, .. }]));
-    assert_eq!((task(&run, 0).kept, task(&run, 0).real_cpu_us, run.unfinished()), (None, 5, 2));
+    assert_eq!((task(&run, 0).kept(), task(&run, 0).real_cpu_us, run.unfinished()), (None, 5, 2));
 }
 
 #[test]

@@ -214,7 +214,7 @@ mod tests {
             assert_eq!(steps, [step(0), step(1), step(2)]);
             assert_eq!(log.torn(), !tail.is_empty(), "{tail:?}");
             let mut again = LogWriter::reopen(&path, log.good_bytes()).expect("it is there");
-            again.line(&step(3)).and_then(|()| again.sync()).expect("room");
+            again.line(&step(3)).and_then(|()| again.sync()).map(drop).expect("room");
             let (steps, log) = read_all(&path).expect("whole again");
             assert_eq!((steps.len(), log.torn(), log.line()), (4, false, 5));
             assert_eq!(log.header()["more"], "of it");

@@ -74,14 +74,14 @@ impl LogWriter {
         written.map_err(|source| self.refused(source))
     }
 
-    /// Makes all lines durable.
+    /// Makes all lines durable. So many bytes are there then.
     ///
     /// # Errors
     ///
     /// [`LogError::Write`]: they are not.
-    pub fn sync(&mut self) -> Result<(), LogError> {
+    pub fn sync(&mut self) -> Result<u64, LogError> {
         let synced = self.file.flush().and_then(|()| self.file.get_ref().sync_data());
-        synced.map_err(|source| self.refused(source))
+        synced.and_then(|()| self.file.stream_position()).map_err(|source| self.refused(source))
     }
 
     /// Takes back all but the first `length` bytes.

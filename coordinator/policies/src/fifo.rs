@@ -196,6 +196,17 @@ impl Fifo {
     }
 }
 
+impl Fifo {
+    /// Asks again for what was refused.
+    fn launch_refused(&mut self, out: &mut Vec<Decision>) {
+        for (kind, market) in std::mem::take(&mut self.refused) {
+            if !self.waiting.is_empty() {
+                self.launch(kind, market, out);
+            }
+        }
+    }
+}
+
 impl Policy for Fifo {
     fn handle(&mut self, now: Time, heard: &[Notice], out: &mut Vec<Decision>) {
         for notice in heard {
@@ -256,12 +267,9 @@ impl Fifo {
             Notice::TaskStopped { task, vm, .. } => self.release(task, vm, out),
             Notice::Wake { .. } => {
                 self.retries += 1;
-                for (kind, market) in std::mem::take(&mut self.refused) {
-                    if !self.waiting.is_empty() {
-                        self.launch(kind, market, out);
-                    }
-                }
+                self.launch_refused(out);
             }
+            Notice::HostJoined => self.launch_refused(out),
             Notice::Submitted { .. }
             | Notice::TaskStarted { .. }
             | Notice::Checkpointed { .. }

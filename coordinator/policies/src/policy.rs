@@ -82,6 +82,8 @@ pub enum Notice {
         /// The provider's reason, in words.
         why: String,
     },
+    /// A host has joined after a launch was refused: what was refused may be had now.
+    HostJoined,
     /// A spot VM is told to hibernate and takes no more work. All that are hit at one instant are
     /// heard of before the first of them is frozen.
     VmHibernating {
@@ -186,7 +188,7 @@ impl Notice {
             | Self::TaskStopped { vm, .. }
             | Self::Checkpointed { vm, .. }
             | Self::Credits { vm, .. } => Some(vm),
-            Self::Begin | Self::Submitted { .. } | Self::Wake { .. } => None,
+            Self::Begin | Self::HostJoined | Self::Submitted { .. } | Self::Wake { .. } => None,
         }
     }
 }

@@ -3,25 +3,30 @@
 
 use dormouse_cloud::Host;
 use dormouse_engine::Setup;
-use dormouse_proto::v1;
+use dormouse_proto::{CRIU, v1};
 use dormouse_units::Ppm;
 
 use super::{Demand, Room, offer, percent};
 
-/// Refuses a worker that can't take checkpoints in a run that takes some.
+/// Refuses a worker that can't do what the run needs of every worker.
 ///
 /// # Errors
 ///
 /// Why, and what to do about it.
-pub(crate) fn check_criu(hello: &v1::Hello, needs_criu: bool) -> Result<(), String> {
-    if !needs_criu || !hello.criu_version.is_empty() {
-        return Ok(());
-    }
-    Err(format!(
-        "worker {} has no CRIU that works, and this run takes checkpoints; run scripts/get-criu \
-         there, or name one with --criu (`dormouse doctor` says what it lacks)",
-        hello.worker
-    ))
+pub(crate) fn check_capabilities(hello: &v1::Hello, needs: &[&str]) -> Result<(), String> {
+    let can = |need: &&&str| hello.capabilities.iter().any(|can| can == **need);
+    let Some(&lacks) = needs.iter().find(|need| !can(need)) else { return Ok(()) };
+    let worker = &hello.worker;
+    Err(match lacks {
+        CRIU => format!(
+            "worker {worker} has no CRIU that works, and this run takes checkpoints; run \
+             scripts/get-criu there, or name one with --criu (`dormouse doctor` says what it lacks)"
+        ),
+        other => format!(
+            "worker {worker} does not say that it can do '{other}', which this run needs; use the \
+             same version of worker and coordinator"
+        ),
+    })
 }
 
 /// A worker that comes to a run that goes at a share already.

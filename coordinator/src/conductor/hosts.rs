@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use dormouse_engine::{Command, Event, Report};
-use dormouse_proto::v1;
+use dormouse_proto::{PROTOCOLS, Protocols, v1};
 use dormouse_units::{Bytes, HostId};
 use ractor::rpc::CallResult;
 use ractor::{Actor, ActorRef};
@@ -53,7 +53,7 @@ impl ConductorState {
                 return Err(v1::Goodbye { why, over: false }.into());
             }
             if let Some(session) = entry.session.clone() {
-                let welcome = self.welcome(host);
+                let welcome = self.welcome(host, &hello);
                 let _ = session.cast(SessionMsg::Attach { connection, ack, welcome });
                 return Ok(session);
             }
@@ -61,7 +61,8 @@ impl ConductorState {
         if self.run.over().is_some() {
             return Err(v1::Goodbye { why: "the run is over".to_owned(), over: true }.into());
         }
-        admission::check_criu(&hello, self.plan.needs_criu).map_err(NoSession::Refused)?;
+        let needs = self.plan.needs();
+        admission::check_capabilities(&hello, &needs).map_err(NoSession::Refused)?;
         let former_lives = self.roster.former_lives(&hello.worker, hello.incarnation);
         for former in &former_lives {
             let session = self.roster.get(*former).and_then(|entry| entry.session.clone());
@@ -85,12 +86,12 @@ impl ConductorState {
         };
         let cores = f64::from(hello.millicores) / 1000.0;
         tracing::info!(target: NEWS, "worker {} joined as {host}, with {cores} cores", hello.worker);
+        let welcome = self.welcome(host, &hello);
         let (worker, incarnation) = (hello.worker, hello.incarnation);
         let standing = Standing::Measuring;
         let (session_of, numbers) = (Some(session.clone()), Numbers::default());
         let entry = Entry { worker, incarnation, room, standing, session: session_of, numbers };
         self.roster.insert(host, entry);
-        let welcome = self.welcome(host);
         let _ = session.cast(SessionMsg::Attach { connection, ack, welcome });
         Ok(session)
     }
@@ -113,7 +114,7 @@ impl ConductorState {
         }
     }
 
-    fn welcome(&self, host: HostId) -> v1::Welcome {
+    fn welcome(&self, host: HostId, hello: &v1::Hello) -> v1::Welcome {
         let lost_after = self.plan.lost_after.as_millis();
         v1::Welcome {
             run: self.plan.run.clone(),
@@ -124,6 +125,8 @@ impl ConductorState {
             lost_after_ms: u32::try_from(lost_after).unwrap_or(u32::MAX),
             hold_checkpoints: self.plan.hold_checkpoints,
             noop: self.plan.noop,
+            // Who speaks none in common with us has been refused before.
+            protocol: Protocols::settle(Protocols::of(hello), PROTOCOLS).unwrap_or_default(),
         }
     }
 
@@ -137,7 +140,24 @@ impl ConductorState {
         let earliest = self.clock.at(came.checked_sub(LATEST).unwrap_or(came));
         let latest = self.clock.at(came + LATEST);
         for (number, heard) in heard {
+            let heard = match heard {
+                Heard::Unsupported { command, what } => {
+                    match self.answers.unsupported(host, command, &what) {
+                        Some(Ok(report)) => {
+                            Heard::Report { report, ledger: None, result: None, due: None }
+                        }
+                        Some(Err(why)) => return self.lose(host, why),
+                        None => {
+                            tracing::warn!(%host, command, what, "a worker does not know a command");
+                            continue;
+                        }
+                    }
+                }
+                heard => heard,
+            };
             match heard {
+                // It has just been made a report.
+                Heard::Unsupported { .. } => {}
                 Heard::Ready { repetition_us } => self.ready(host, repetition_us),
                 Heard::Load(load) => {
                     self.facts.loads.insert(host, HostLoad::of(load));

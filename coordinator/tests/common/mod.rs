@@ -18,7 +18,7 @@ use dormouse_coordinator::admission::Demand;
 use dormouse_coordinator::{Conducted, CoordinatorError, LiveRun, Observer, Speedup};
 use dormouse_engine::{Run, Setup, Work};
 use dormouse_policies::{Bag, CheckpointBudget, Decision, Notice, Policy, StartReason, Task};
-use dormouse_proto::{HOST_KEY, SECRET_KEY, Secret, v1};
+use dormouse_proto::{HOST_KEY, Protocols, SECRET_KEY, Secret, v1};
 use dormouse_units::{Bytes, Mode, Ppm, Price, Seats, Span, TaskId, Time, TypeName, VmId};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -264,8 +264,9 @@ pub struct FakeWorker {
     pub name: String,
     pub incarnation: u64,
     pub millicores: u32,
-    /// Its CRIU's version; empty: it has none.
-    pub criu: String,
+    /// What it can do, by name.
+    pub capabilities: Vec<String>,
+    pub protocols: Protocols,
     at: At,
     up: Option<mpsc::Sender<v1::FromWorker>>,
     down: Option<tonic::Streaming<v1::ToWorker>>,
@@ -296,7 +297,8 @@ impl FakeWorker {
             name: name.to_owned(),
             incarnation,
             millicores: 2_000,
-            criu: String::new(),
+            capabilities: vec![dormouse_proto::TIERS.to_owned()],
+            protocols: dormouse_proto::PROTOCOLS,
             at: at.clone(),
             up: None,
             down: None,
@@ -313,9 +315,9 @@ impl FakeWorker {
             incarnation: self.incarnation,
             millicores: self.millicores,
             memory_bytes: 1 << 40,
-            cgroup_version: "none".to_owned(),
-            criu_version: self.criu.clone(),
-            protocol: dormouse_proto::PROTOCOL,
+            newest_protocol: self.protocols.newest,
+            oldest_protocol: self.protocols.oldest,
+            capabilities: self.capabilities.clone(),
         }
     }
 
@@ -508,7 +510,8 @@ impl FakeWorker {
             C::ThawVm(c) => self.make(R::VmThawed(v1::VmTook { vm: c.vm, took_us: 7 })),
             C::StartTask(c) => {
                 let task = Some(v1::TaskRef { vm: c.vm, task: c.task, attempt: c.attempt });
-                self.make(R::TaskStarted(v1::TaskStarted { task, done_ppm: 0, took_us: 7 }));
+                let done_ppm = c.done_ppm;
+                self.make(R::TaskStarted(v1::TaskStarted { task, done_ppm, took_us: 7 }));
                 self.make(finished(c.vm, c.task, c.attempt));
             }
             C::StopTask(_) | C::SetMode(_) => {}

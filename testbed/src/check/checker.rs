@@ -243,6 +243,9 @@ impl<'a> Checker<'a> {
                 self.sent(*task, *attempt, *vm, from.map(|(_, done)| done));
             }
             Effect::Over { complete } => self.finished(*complete),
+            Effect::RestoreFellBack { task, from, to, .. } => {
+                self.fell_back(*task, from.1, to.map_or(Ppm::ZERO, |(_, done)| done));
+            }
             Effect::Stale | Effect::Moot { .. } | Effect::Rejected { .. } => {}
         }
     }
@@ -361,6 +364,17 @@ impl<'a> Checker<'a> {
         let state = &mut self.tasks[task.get() as usize];
         state.attempts = attempt;
         state.open = Some(open);
+    }
+
+    /// A checkpoint could not be restored: only what an older one holds, or nothing, can be left.
+    fn fell_back(&mut self, task: TaskId, from: Ppm, to: Ppm) {
+        let may_be_older = self.may_begin_at(task, to);
+        self.require(may_be_older && to <= from, || {
+            format!("{task} falls back from {from} to {to}, which no checkpoint of it holds")
+        });
+        if let Some(state) = self.tasks.get_mut(task.get() as usize) {
+            state.kept = to;
+        }
     }
 
     fn leave(&mut self, task: TaskId, vm: VmId) {

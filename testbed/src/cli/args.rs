@@ -49,6 +49,24 @@ pub(crate) enum Command {
     Worker(WorkerArgs),
     /// Go on with a live run whose coordinator was killed
     Resume(ResumeArgs),
+    /// Say how a live run goes
+    Status {
+        #[command(flatten)]
+        at: RunningArgs,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the events of a run: the lines of its events.jsonl
+    Events(EventsArgs),
+    /// End a live run before its time
+    Cancel {
+        #[command(flatten)]
+        at: RunningArgs,
+        /// Why, for the log
+        #[arg(long)]
+        why: Option<String>,
+    },
     /// Say what became of a task, VM or job of a run, and why
     Explain {
         /// The folder of the run
@@ -153,7 +171,7 @@ fn within(text: &str, least: f64, most: f64) -> Result<f64, String> {
     if (least..=most).contains(&number) { Ok(number) } else { Err(wrong()) }
 }
 
-fn host_port(text: &str) -> Result<String, String> {
+pub(super) fn host_port(text: &str) -> Result<String, String> {
     let named = |host: &str| {
         let host = host.strip_prefix('[').and_then(|h| h.strip_suffix(']')).unwrap_or_else(|| {
             // An address with colons of its own needs its brackets.
@@ -167,6 +185,30 @@ fn host_port(text: &str) -> Result<String, String> {
         Some((host, number)) if named(host) && port(number) => Ok(text.to_owned()),
         _ => Err("write HOST:PORT, such as 10.0.0.5:7380".to_owned()),
     }
+}
+
+/// A run that goes.
+#[derive(Debug, Args)]
+pub(crate) struct RunningArgs {
+    /// The folder of the run, or its coordinator's address, HOST:PORT
+    #[arg(value_name = "DIR|ADDRESS")]
+    pub(crate) run: String,
+    /// A copy of the file `secret` in the run's folder on the coordinator's host [default: that
+    /// file; of an address, the file that $DORMOUSE_SECRET_FILE names]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) secret_file: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct EventsArgs {
+    #[command(flatten)]
+    pub(crate) at: RunningArgs,
+    /// The number of the first
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) from: u64,
+    /// And all that come, until the run is over
+    #[arg(long)]
+    pub(crate) follow: bool,
 }
 
 #[derive(Debug, Args)]

@@ -14,6 +14,7 @@ mod list;
 mod log;
 mod main;
 mod measy;
+mod observe;
 mod preflight;
 mod print;
 mod ranking;

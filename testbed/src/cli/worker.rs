@@ -11,7 +11,7 @@ use super::print::print;
 /// Works for a coordinator until its run is over. Called with one thread only: what makes this
 /// process a worker (a guardian, a mount namespace) must come before any other.
 pub(crate) fn worker(args: &WorkerArgs) -> Result<(), Failure> {
-    let secret = agent::read_secret(&secret_file(args)?).map_err(failed)?;
+    let secret = read_secret(&secret_file(args.secret_file.as_deref(), "a worker")?)?;
     let program = args.task_program.clone().map_or_else(task_program, Ok)?;
     let name = args.name.clone().unwrap_or_else(host_name);
     let mut config = Config::new(&args.coordinator, secret, name, &args.root, program);
@@ -34,15 +34,19 @@ fn failed(error: agent::AgentError) -> Failure {
 
 /// The file with the run's secret. The secret itself is never an argument or in the environment,
 /// where others could see it.
-fn secret_file(args: &WorkerArgs) -> Result<PathBuf, Failure> {
-    let named = || std::env::var_os("DORMOUSE_SECRET_FILE").filter(|name| !name.is_empty());
-    args.secret_file.clone().or_else(|| named().map(PathBuf::from)).ok_or_else(|| {
-        Failure::BadInput(
-            "a worker needs the secret of the run: give --secret-file, or $DORMOUSE_SECRET_FILE, \
-             with a copy of the file `secret` in the run's folder on the coordinator's host"
-                .to_owned(),
-        )
+pub(super) fn secret_file(named: Option<&Path>, who: &str) -> Result<PathBuf, Failure> {
+    let from_env = || std::env::var_os("DORMOUSE_SECRET_FILE").filter(|name| !name.is_empty());
+    named.map(Path::to_owned).or_else(|| from_env().map(PathBuf::from)).ok_or_else(|| {
+        Failure::BadInput(format!(
+            "{who} needs the secret of the run: give --secret-file, or $DORMOUSE_SECRET_FILE, with a \
+             copy of the file `secret` in the run's folder on the coordinator's host"
+        ))
     })
+}
+
+/// The secret in a file.
+pub(super) fn read_secret(path: &Path) -> Result<dormouse_proto::Secret, Failure> {
+    agent::read_secret(path).map_err(failed)
 }
 
 /// The `dormouse-task` beside this program.

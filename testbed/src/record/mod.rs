@@ -4,7 +4,7 @@ mod task;
 mod timeline;
 mod vm;
 
-pub use task::{AttemptEnd, AttemptHistory, CheckpointMark, TaskHistory};
+pub use task::{AttemptEnd, AttemptHistory, CheckpointMark, FallBack, TaskHistory};
 pub use timeline::{HostHistory, Interrupted, Record};
 pub use vm::{Hibernation, VmHistory};
 

@@ -3,7 +3,7 @@
 use dormouse_engine::{Ledger, VmEnd};
 use dormouse_policies::StartReason;
 use dormouse_units::Mode;
-use dormouse_units::{Attempt, Bytes, CheckpointSeq, Ppm, Span, Time, VmId};
+use dormouse_units::{Attempt, Bytes, CheckpointSeq, HostId, Ppm, Span, Time, VmId};
 
 use super::VmHistory;
 
@@ -29,6 +29,8 @@ pub struct AttemptHistory {
     pub reason: StartReason,
     /// From which checkpoint, holding what of the work.
     pub from: Option<(CheckpointSeq, Ppm)>,
+    /// Checkpoints that could not be restored by it, or before the next attempt.
+    pub fell_back: Vec<FallBack>,
     /// When it was sent to the VM.
     pub sent: Time,
     /// From when it ran: the moment from which its VM owes it time. What passed until its first
@@ -63,6 +65,19 @@ pub struct CheckpointMark {
     pub real_held_us: u64,
     /// How long it had to, likewise.
     pub real_owed_us: u64,
+}
+
+/// A checkpoint that could not be restored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FallBack {
+    /// When that was known.
+    pub at: Time,
+    /// Which.
+    pub from: (CheckpointSeq, Ppm),
+    /// What the task begins with instead; `None`: from scratch.
+    pub to: Option<(CheckpointSeq, Ppm)>,
+    /// Not on this host.
+    pub not_on: Option<HostId>,
 }
 
 /// How an attempt ended.

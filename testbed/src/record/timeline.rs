@@ -8,7 +8,9 @@ use dormouse_policies::{Decision, Notice, StartReason};
 use dormouse_units::Mode;
 use dormouse_units::{HostId, Money, Span, TaskId, Time, VmId};
 
-use super::{AttemptEnd, AttemptHistory, CheckpointMark, Hibernation, TaskHistory, VmHistory};
+use super::{
+    AttemptEnd, AttemptHistory, CheckpointMark, FallBack, Hibernation, TaskHistory, VmHistory,
+};
 
 /// What happened in a run, read from its steps alone.
 #[derive(Clone, Debug, Default)]
@@ -228,6 +230,9 @@ impl Record {
             }
             Event::Machine { report, .. } => {
                 let stale = step.effects.contains(&Effect::Stale);
+                if let Report::TaskStarted { task, .. } = *report {
+                    self.begins_with_another(task, &step.effects);
+                }
                 self.report(now, report, stale);
             }
             // This is the record of a bag: jobs that are submitted later have one of their own.
@@ -238,6 +243,18 @@ impl Record {
             | Event::Tick
             | Event::Clock { .. }
             | Event::Resumed { .. } => {}
+        }
+    }
+
+    /// An attempt begins with another checkpoint than it was sent with, if these effects say so.
+    fn begins_with_another(&mut self, id: TaskId, effects: &[Effect]) {
+        for effect in effects {
+            if let Effect::RestoreFellBack { task, to, .. } = *effect
+                && task == id
+                && let Some(attempt) = self.task(task).and_then(TaskHistory::open)
+            {
+                attempt.from = to;
+            }
         }
     }
 
@@ -398,6 +415,7 @@ impl Record {
                     lane,
                     reason: *reason,
                     from: *from,
+                    fell_back: Vec::new(),
                     sent: now,
                     started: None,
                     modes: vec![(now, mode)],
@@ -409,6 +427,11 @@ impl Record {
                 };
                 if let Some(task) = self.task(*task) {
                     task.attempts.push(history);
+                }
+            }
+            &Effect::RestoreFellBack { task, from, to, not_on, .. } => {
+                if let Some(attempt) = self.task(task).and_then(|t| t.attempts.last_mut()) {
+                    attempt.fell_back.push(FallBack { at: now, from, to, not_on });
                 }
             }
             Effect::Stale | Effect::Moot { .. } => {}

@@ -39,6 +39,7 @@ const fn event(event: &Event) -> &'static str {
 fn heard(notice: &Notice) -> String {
     match notice {
         Notice::Begin => "the experiment began".to_owned(),
+        Notice::HostJoined => "a host joined".to_owned(),
         Notice::Submitted { job } => format!("job {} was submitted", job.number),
         Notice::VmReady { vm } => format!("{vm} had booted"),
         Notice::LaunchRefused { vm, .. } => format!("the launch of {vm} was refused"),

@@ -50,6 +50,16 @@ pub enum AgentError {
     /// The checkpoint store.
     #[error("the worker's checkpoint store cannot be opened")]
     Store(#[source] store::Error),
+    /// The worker's directory has been removed under it.
+    #[error(
+        "{} is gone: nothing can be started or kept without it; everything is cleaned up, start the \
+         worker again",
+        path.display()
+    )]
+    FolderGone {
+        /// What was there.
+        path: PathBuf,
+    },
     /// What a crashed worker left.
     #[error("what a former worker left cannot be cleaned up")]
     CleanUp(#[source] cleanup::Error),

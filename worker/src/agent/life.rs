@@ -8,7 +8,7 @@ use std::{
 
 use dormouse_proto::v1::{
     Command, CreateMachine, CreateVm, JobRef, Ready, Report, StartTask, TaskFailed, TaskStopped,
-    Welcome, command, report,
+    Unsupported, Welcome, command, report,
 };
 use tokio::{sync::mpsc, task::JoinSet, time::timeout};
 use tonic::transport::Endpoint;
@@ -131,6 +131,7 @@ impl Life {
             tokio::select! {
                 () = signals.come() => return Ok(End::Terminated),
                 _ = count.tick(), if measured => {
+                    self.look_for_folder()?;
                     if let Some(load) = load.report() {
                         self.host.report(report(report::Report::HostLoad(load)));
                     }
@@ -145,9 +146,12 @@ impl Life {
                     ended.map_err(|panic| AgentError::Bug { what: panic.to_string() })?;
                 }
                 said = heard.recv() => match said {
-                    Some(Heard::Commands(commands)) => {
-                        for command in commands {
-                            self.obey(command)?;
+                    Some(Heard::Commands(first, commands)) => {
+                        // Without its folder all that it is told would fail, again and again: its
+                        // work goes elsewhere once it has left.
+                        self.look_for_folder()?;
+                        for (number, command) in (first..).zip(commands) {
+                            self.obey(number, command);
                         }
                     }
                     Some(Heard::Welcome(again)) => {
@@ -163,16 +167,22 @@ impl Life {
         }
     }
 
-    fn obey(&mut self, command: Command) -> Result<()> {
+    /// Whether the folder of the tasks is still there.
+    fn look_for_folder(&self) -> Result<()> {
+        let path = self.host.workspace().tasks();
+        if path.is_dir() { Ok(()) } else { Err(AgentError::FolderGone { path }) }
+    }
+
+    fn obey(&mut self, number: u64, command: Command) {
         let asked = Asked::of(&command);
         let Some(command) = command.command else {
-            return Err(AgentError::Protocol {
-                what: "a command this worker does not know".into(),
-            });
+            let what = "this version of the worker does not know commands of its kind".to_owned();
+            tracing::warn!(number, "a command is not obeyed: {what}");
+            let unsupported = Unsupported { command: number, what };
+            return self.host.report(report(report::Report::Unsupported(unsupported)));
         };
         if let Some(noop) = &mut self.noop {
-            noop.obey(command, |report| self.host.report(report));
-            return Ok(());
+            return noop.obey(command, |report| self.host.report(report));
         }
         match command {
             command::Command::CreateVm(create) => self.create(create, asked),
@@ -208,7 +218,6 @@ impl Life {
                 self.ask_machine(job.vm, parallel::Ask::Kill(job), asked);
             }
         }
-        Ok(())
     }
 
     fn create_machine(&mut self, create: CreateMachine) {
@@ -318,7 +327,7 @@ fn ended(heard: Heard) -> End {
         Heard::Goodbye { why, over: false } => End::Rejoin { why },
         Heard::Refused { why } => End::Refused { why },
         Heard::Lost { after, why } => End::Lost { after, why },
-        Heard::Welcome(_) | Heard::Commands(_) => {
+        Heard::Welcome(_) | Heard::Commands(..) => {
             End::Rejoin { why: "the session began with something else than a welcome".to_owned() }
         }
     }

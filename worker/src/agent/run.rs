@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use dormouse_proto::{PROTOCOL, v1::Hello};
+use dormouse_proto::{CGROUP_V1, CGROUP_V2, CRIU, PROTOCOLS, TIERS, v1::Hello};
 use tokio::{
     runtime::{Builder, Runtime},
     signal::unix::{Signal, SignalKind, signal},
@@ -155,15 +155,17 @@ fn one_life(
 
 fn hello(config: &Config, prepared: &Prepared) -> Result<Hello> {
     let hierarchy = prepared.tree.hierarchy();
-    let version = if hierarchy.is_v2() { "v2" } else { "v1" };
+    let groups = if hierarchy.is_v2() { CGROUP_V2 } else { CGROUP_V1 };
+    let criu = prepared.criu.as_ref().map(|_| CRIU);
+    let capabilities = [groups, TIERS].into_iter().chain(criu);
     Ok(Hello {
         worker: config.name.clone(),
         incarnation: incarnation(),
         millicores: config.millicores,
         memory_bytes: memory::available_bytes(hierarchy).map_err(AgentError::Cgroup)?,
-        cgroup_version: version.to_owned(),
-        criu_version: prepared.criu.as_ref().map(|(_, v)| v.to_string()).unwrap_or_default(),
-        protocol: PROTOCOL,
+        newest_protocol: PROTOCOLS.newest,
+        oldest_protocol: PROTOCOLS.oldest,
+        capabilities: capabilities.map(str::to_owned).collect(),
     })
 }
 

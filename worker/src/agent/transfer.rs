@@ -11,7 +11,10 @@ use std::{
 };
 
 use bytes::{Buf, Bytes, BytesMut};
-use dormouse_proto::v1::{CheckpointChunk, CheckpointRef, coordinator_client::CoordinatorClient};
+use dormouse_proto::{
+    Deadline,
+    v1::{CheckpointChunk, CheckpointRef, coordinator_client::CoordinatorClient},
+};
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch},
     task::spawn_blocking,
@@ -47,6 +50,8 @@ pub(crate) enum Stuck {
          see that either works and has room", after.as_millis()
     )]
     Still { after: Duration },
+    #[error("{0}")]
+    Slow(String),
     #[error(
         "{AT_ONCE} others were under way for {} ms before it; \
          see that the coordinator and this worker's disk keep up", after.as_millis()
@@ -78,9 +83,15 @@ pub(crate) struct Transfers {
     uploads: Arc<Semaphore>,
     fetches: Arc<Semaphore>,
     still: Duration,
+    /// How long one may take beside what its bytes take; else as the deadline has it.
+    within: Option<Duration>,
 }
 
 impl Transfers {
+    fn deadline(&self) -> Deadline {
+        self.within.map_or_else(Deadline::begin, Deadline::within)
+    }
+
     /// By a connection of their own, apart from the session's.
     pub(crate) fn new(coordinator: Trusted) -> Self {
         let turns = || Arc::new(Semaphore::new(AT_ONCE));
@@ -89,6 +100,7 @@ impl Transfers {
             uploads: turns(),
             fetches: turns(),
             still: STILL,
+            within: None,
         }
     }
 
@@ -107,13 +119,14 @@ impl Transfers {
             drop(turn);
             exported
         });
-        let (tell, moved) = watch::channel(());
+        let (tell, moved) = watch::channel(0);
         let stream = ReceiverStream::new(stream).map(move |chunk| {
-            tell.send_replace(());
+            tell.send_modify(|bytes| *bytes += chunk.data.len() as u64);
             chunk
         });
         let mut coordinator = self.coordinator.clone();
-        let sent = unless_still(self.still, moved, coordinator.put_checkpoint(stream)).await;
+        let limits = (self.still, self.deadline());
+        let sent = unless_stuck(limits, moved, coordinator.put_checkpoint(stream)).await;
         let sent = sent.map_err(|e| explain(&e))?;
         // With the stream it ends, unless the disk keeps it.
         let exported = timeout(self.still, reader).await.map_err(|_| explain(&self.stuck()))?;
@@ -172,9 +185,14 @@ impl Transfers {
         mut stream: Streaming<CheckpointChunk>,
         chunks: mpsc::Sender<Bytes>,
     ) -> Result<(), FetchError> {
+        let (deadline, mut bytes) = (self.deadline(), 0);
         loop {
-            let next = timeout(self.still, stream.message()).await.map_err(|_| self.stuck())?;
+            let left = deadline.left(bytes);
+            let next = timeout(self.still.min(left), stream.message()).await.map_err(|_| {
+                if left < self.still { Stuck::Slow(deadline.missed(bytes)) } else { self.stuck() }
+            })?;
             let Some(chunk) = next.map_err(told)? else { return Ok(()) };
+            bytes += chunk.data.len() as u64;
             let taken = timeout(self.still, chunks.send(chunk.data)).await;
             // The import has failed; it says why.
             if taken.map_err(|_| self.stuck())?.is_err() {
@@ -196,20 +214,29 @@ async fn turn(turns: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, Stuck> {
     }
 }
 
-/// What comes of a transfer that says when something of it has moved.
-async fn unless_still<T>(
-    still: Duration,
-    mut moved: watch::Receiver<()>,
+/// What comes of a transfer that says how many bytes of it have moved.
+async fn unless_stuck<T>(
+    (still, deadline): (Duration, Deadline),
+    mut moved: watch::Receiver<u64>,
     transfer: impl Future<Output = T>,
 ) -> Result<T, Stuck> {
     tokio::pin!(transfer);
     let stuck = |_| Stuck::Still { after: still };
     loop {
+        let bytes = *moved.borrow_and_update();
+        let left = deadline.left(bytes);
+        if left.is_zero() {
+            return Err(Stuck::Slow(deadline.missed(bytes)));
+        }
         tokio::select! {
             done = &mut transfer => return Ok(done),
-            // All has gone: what is missing is the answer.
-            news = timeout(still, moved.changed()) => if news.map_err(stuck)?.is_err() {
-                return timeout(still, transfer).await.map_err(stuck);
+            news = timeout(still.min(left), moved.changed()) => match news {
+                Ok(Ok(())) => {}
+                // All has gone: what is missing is the answer.
+                Ok(Err(_)) => return timeout(still, transfer).await.map_err(stuck),
+                // Its time is up, which is seen above.
+                Err(_) if left < still => {}
+                Err(late) => return Err(stuck(late)),
             }
         }
     }
@@ -287,7 +314,7 @@ mod tests {
     use dormouse_proto::{
         Secret,
         v1::{
-            CheckpointReceipt, FromWorker, StatusReply, StatusRequest, ToWorker,
+            CheckpointReceipt, FromWorker, ToWorker,
             coordinator_server::{Coordinator, CoordinatorServer},
         },
     };
@@ -337,10 +364,6 @@ mod tests {
             let first = CheckpointChunk { checkpoint: None, data: data.into() };
             let chunks = tokio_stream::once(Ok(first)).chain(tokio_stream::pending());
             Ok(Response::new(Box::pin(chunks)))
-        }
-
-        async fn status(&self, _: Request<StatusRequest>) -> Result<Response<StatusReply>, Status> {
-            Err(Status::unimplemented("no status"))
         }
     }
 
@@ -414,6 +437,29 @@ mod tests {
         // What had come of it lay in the folder of its number.
         let left = std::fs::read_dir(here.path().join("r/1")).unwrap();
         assert_eq!(left.count(), 0);
+    }
+
+    #[test]
+    fn a_transfer_that_gets_on_too_slowly_is_given_up() {
+        let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let mut bytes = Vec::new();
+        checkpoint(there.path()).export(&mut bytes).unwrap();
+        bytes.truncate(CHUNK);
+        let store = Store::open(here.path()).unwrap();
+        let (put, fetched) = runtime(4).block_on(async {
+            let hour = Duration::from_secs(3_600);
+            let slow = || Some(Duration::from_millis(100));
+            let puts = Transfers { within: slow(), ..silent(None, hour) };
+            let fetches = Transfers { within: slow(), ..silent(Some(bytes), hour) };
+            let put = timeout(SOON, puts.put(reference(), checkpoint(there.path())));
+            let pass = Gate::new().pass();
+            let fetched = timeout(SOON, fetches.fetch(&store, &pass, reference()));
+            tokio::join!(put, fetched)
+        });
+        let why = put.expect("it hangs").unwrap_err();
+        assert!(why.contains("more slowly than"), "{why}");
+        let error = fetched.expect("it hangs").unwrap_err();
+        assert!(matches!(error, FetchError::Stuck(Stuck::Slow(_))), "{error}");
     }
 
     #[test]

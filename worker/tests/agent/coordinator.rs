@@ -12,7 +12,7 @@ use std::{
 
 use dormouse_proto::v1::{
     CheckpointChunk, CheckpointReceipt, CheckpointRef, Command, Commands, FromWorker, Goodbye,
-    Heartbeat, Hello, Report, StatusReply, StatusRequest, ToWorker, Welcome, command,
+    Heartbeat, Hello, Report, ToWorker, Welcome, command,
     coordinator_server::{Coordinator, CoordinatorServer},
     from_worker, report, to_worker,
 };
@@ -110,10 +110,6 @@ impl Coordinator for Service {
         });
         Ok(Response::new(ReceiverStream::new(stream)))
     }
-
-    async fn status(&self, _: Request<StatusRequest>) -> Result<Response<StatusReply>, Status> {
-        Ok(Response::new(StatusReply::default()))
-    }
 }
 
 /// The coordinator, and the runtime it lives on.
@@ -207,6 +203,7 @@ pub(crate) fn welcome() -> Welcome {
         host: 0,
         emulated_us_per_second: 30_000_000,
         lost_after_ms: 3_000,
+        protocol: dormouse_proto::PROTOCOLS.newest,
         hold_checkpoints: true,
         ..Welcome::default()
     }
@@ -284,11 +281,17 @@ impl Seat<'_> {
     }
 
     pub(crate) fn commands(&mut self, commands: Vec<command::Command>) {
+        let command = |c| Command { command: Some(c), ..Command::default() };
+        self.send_all(commands.into_iter().map(command).collect());
+    }
+
+    /// A command of a kind that nobody knows.
+    pub(crate) fn unknown_command(&mut self) {
+        self.send_all(vec![Command::default()]);
+    }
+
+    fn send_all(&mut self, commands: Vec<Command>) {
         let first = self.commanded.len() as u64 + 1;
-        let commands: Vec<_> = commands
-            .into_iter()
-            .map(|c| Command { command: Some(c), ..Command::default() })
-            .collect();
         self.commanded.extend(commands.clone());
         self.send(to_worker::Body::Commands(Commands { first, commands }));
     }
@@ -334,6 +337,13 @@ impl Seat<'_> {
             if let Ok(Some(event)) = event {
                 self.hear(event);
             }
+        }
+    }
+
+    /// Waits until the worker has said hello.
+    pub(crate) fn joined(&mut self) {
+        while self.hello.is_none() {
+            self.next("hello");
         }
     }
 

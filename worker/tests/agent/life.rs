@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use dormouse_proto::v1::{StartTask, StopTask, TaskFinished, TaskStarted, VmRef, command::Command};
+use dormouse_proto::v1::{
+    StartTask, StopTask, TaskFinished, TaskStarted, VmRef, Welcome, command::Command, report,
+};
 use nix::sys::signal::Signal;
 
 use crate::{
@@ -98,6 +100,47 @@ pub(crate) fn a_broken_session_is_resumed() {
     await_report!(seat, TaskFinished, f => of(f.task, 8));
     assert_eq!(seat.hello.as_ref().unwrap().incarnation, incarnation);
     over(agent, &seat);
+}
+
+pub(crate) fn an_unknown_command_is_answered() {
+    let fake = Fake::start();
+    let (agent, mut seat) = with_vm(&fake);
+    let incarnation = seat.hello.as_ref().unwrap().incarnation;
+    seat.unknown_command();
+    let said = await_report!(seat, Unsupported);
+    // The VM was the first.
+    assert_eq!(said.command, 2, "{said:?}");
+    assert!(said.what.contains("does not know"), "{said:?}");
+    seat.command(Command::StartTask(vector(1, 7, 1, 6)));
+    let finished: TaskFinished = await_report!(seat, TaskFinished);
+    assert!(finished.verified);
+    assert_eq!(seat.hello.as_ref().unwrap().incarnation, incarnation, "its life goes on");
+    over(agent, &seat);
+}
+
+pub(crate) fn a_folder_that_vanishes() {
+    let fake = Fake::start();
+    let (mut agent, mut seat) = with_vm(&fake);
+    seat.command(Command::StartTask(vector(1, 7, 1, 3_000)));
+    await_report!(seat, TaskStarted);
+    let tasks = agent.root.path().join("tasks");
+    std::fs::rename(&tasks, agent.root.path().join("elsewhere")).unwrap();
+    // It leaves whatever it is told, or told nothing, and has not failed a task before.
+    seat.command(Command::StartTask(vector(1, 8, 1, 6)));
+    assert_eq!(agent.wait(SECONDS(20)).code(), Some(1));
+    assert!(agent.groups().is_empty());
+    seat.listen(Duration::from_millis(1));
+    let failed = |r: &report::Report| matches!(r, report::Report::TaskFailed(it) if of(it.task, 8));
+    assert!(!seat.heard().iter().any(failed), "{:#?}", seat.heard());
+}
+
+pub(crate) fn a_coordinator_of_another_version() {
+    let fake = Fake::start();
+    let newer = dormouse_proto::PROTOCOLS.newest + 1;
+    let mut seat = fake.seat("w1", Welcome { protocol: newer, ..welcome() });
+    let mut agent = Agent::start(&fake.address.to_string(), "w1");
+    seat.joined();
+    assert_eq!(agent.wait(SECONDS(10)).code(), Some(1));
 }
 
 pub(crate) fn a_worker_given_up_joins_anew() {

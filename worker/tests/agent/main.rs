@@ -49,6 +49,13 @@ const TESTS: &[Test] = &[
     Test("a_task_moves_to_another_worker", &[Cgroup, Criu], life::a_task_moves),
     Test("a_damaged_checkpoint_gives_way", &[Cgroup, Criu], life::a_damaged_checkpoint),
     Test("a_broken_session_is_resumed", &[Cgroup], life::a_broken_session_is_resumed),
+    Test("an_unknown_command_is_answered", &[Cgroup], life::an_unknown_command_is_answered),
+    Test("a_folder_that_vanishes_is_left", &[Cgroup], life::a_folder_that_vanishes),
+    Test(
+        "a_coordinator_of_another_version_is_left",
+        &[Cgroup],
+        life::a_coordinator_of_another_version,
+    ),
     Test("a_worker_given_up_joins_anew", &[Cgroup], life::a_worker_given_up_joins_anew),
     Test("a_silent_coordinator_is_given_up", &[Cgroup], life::a_silent_coordinator),
     Test("sigterm_leaves_nothing", &[Cgroup, Criu], life::sigterm_leaves_nothing),

@@ -204,7 +204,9 @@ impl BatchScheduler {
 
     fn hear(&mut self, now: Time, notice: &Notice, out: &mut Vec<Decision>) {
         match *notice {
-            Notice::Begin | Notice::Wake { .. } if self.machine == Machine::None => {
+            Notice::Begin | Notice::HostJoined | Notice::Wake { .. }
+                if self.machine == Machine::None =>
+            {
                 self.launch(out);
             }
             Notice::VmReady { vm } if self.machine == Machine::Awaited(vm) => {

@@ -337,6 +337,10 @@ impl BagScheduler {
                 Some(Purpose::Retry) => self.retry(turn),
                 Some(Purpose::Migrate) | None => {}
             },
+            Notice::HostJoined => {
+                self.floor.refused.clear();
+                self.place_unplaced(turn);
+            }
             Notice::Submitted { .. } => {}
         }
     }

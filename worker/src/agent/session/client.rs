@@ -6,6 +6,7 @@ use dormouse_proto::v1::{
     Command, Commands, FromWorker, Heartbeat, Hello, Report, Reports, ToWorker, Welcome,
     coordinator_client::CoordinatorClient, from_worker, to_worker,
 };
+use dormouse_proto::{PROTOCOLS, Protocols};
 use tokio::{
     sync::mpsc,
     time::{Instant, MissedTickBehavior, interval, sleep_until, timeout},
@@ -49,7 +50,8 @@ pub(crate) struct Dial {
 pub(crate) enum Heard {
     /// Also after every reconnect.
     Welcome(Welcome),
-    Commands(Vec<Command>),
+    /// The number of the first; the others follow.
+    Commands(u64, Vec<Command>),
     Goodbye {
         why: String,
         over: bool,
@@ -278,6 +280,10 @@ impl Session {
         self.outbox.acknowledged(message.ack);
         match message.body {
             Some(to_worker::Body::Welcome(said)) => {
+                let spoken = Protocols { oldest: said.protocol, newest: said.protocol };
+                if let Err(no) = Protocols::settle(PROTOCOLS, spoken) {
+                    return Err(Parted::Refused(no.to_string()));
+                }
                 *welcome = true;
                 let lost_after = Duration::from_millis(u64::from(said.lost_after_ms.max(100)));
                 let again = self.lost_after.replace(lost_after).is_some();
@@ -294,12 +300,13 @@ impl Session {
                 if !*welcome {
                     return Err(Parted::Broken("commands came before the welcome".to_owned()));
                 }
+                let number = self.inbox.taken() + 1;
                 let news = self
                     .inbox
                     .take(first, commands)
                     .map_err(|gap| Parted::Broken(gap.to_string()))?;
                 if !news.is_empty() {
-                    self.pass_on(Heard::Commands(news))?;
+                    self.pass_on(Heard::Commands(number, news))?;
                 }
                 Ok(true)
             }

@@ -1,0 +1,151 @@
+//! The checkpoints from which a task can go on, and what is tried when one can't be restored: the
+//! one before it, else the last one left on another host, else the task begins from scratch.
+
+use dormouse_units::{Attempt, CheckpointSeq, HostId, Ppm};
+
+/// How many are kept: as many as the coordinator stores.
+const KEPT: usize = 3;
+
+/// A complete checkpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Image {
+    pub(crate) seq: CheckpointSeq,
+    /// What of the work it holds.
+    pub(crate) done: Ppm,
+    /// The attempt that took it.
+    pub(crate) by: Attempt,
+}
+
+impl Image {
+    pub(crate) const fn what(self) -> (CheckpointSeq, Ppm) {
+        (self.seq, self.done)
+    }
+}
+
+/// What an attempt is to begin with after one could not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FellBack {
+    pub(crate) from: (CheckpointSeq, Ppm),
+    pub(crate) to: Option<(CheckpointSeq, Ppm)>,
+    /// It must not be tried again there.
+    pub(crate) not_on: Option<HostId>,
+}
+
+/// The newest checkpoints of a task, oldest first.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Images {
+    kept: Vec<Image>,
+    /// The host that could not restore the only one left.
+    refused_by: Option<HostId>,
+}
+
+impl Images {
+    pub(crate) fn newest(&self) -> Option<Image> {
+        self.kept.last().copied()
+    }
+
+    /// One more is complete. Those of its number or above are of a life that was given up.
+    pub(crate) fn keep(&mut self, image: Image) {
+        self.kept.retain(|older| older.seq < image.seq);
+        let surplus = (self.kept.len() + 1).saturating_sub(KEPT);
+        self.kept.drain(..surplus);
+        self.kept.push(image);
+        self.refused_by = None;
+    }
+
+    pub(crate) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// An attempt on this host could not begin with the newest. `None` if there is none.
+    pub(crate) fn refused(&mut self, host: HostId) -> Option<FellBack> {
+        let from = self.newest()?.what();
+        if self.kept.len() == 1 && self.refused_by.is_none() {
+            self.refused_by = Some(host);
+            return Some(FellBack { from, to: Some(from), not_on: Some(host) });
+        }
+        self.kept.pop();
+        self.refused_by = None;
+        Some(FellBack { from, to: self.newest().map(Image::what), not_on: None })
+    }
+
+    /// An attempt is to begin on this host. If that could not restore the only one left, the task
+    /// begins from scratch.
+    pub(crate) fn begin_on(&mut self, host: HostId) -> Option<FellBack> {
+        let from = self.newest()?.what();
+        if self.refused_by != Some(host) {
+            return None;
+        }
+        self.clear();
+        Some(FellBack { from, to: None, not_on: None })
+    }
+
+    /// An attempt began with this much of the work done. Those that hold more could not be had.
+    pub(crate) fn began(&mut self, done: Ppm) -> Option<FellBack> {
+        let from = self.newest().filter(|newest| newest.done > done)?.what();
+        self.kept.retain(|image| image.done <= done);
+        self.refused_by = None;
+        Some(FellBack { from, to: self.newest().map(Image::what), not_on: None })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HERE: HostId = HostId::new(1);
+    const THERE: HostId = HostId::new(2);
+
+    fn image(seq: u32) -> Image {
+        let (seq, done) = (CheckpointSeq::new(seq), Ppm::new(100_000 * seq));
+        Image { seq, done, by: Attempt::new(1) }
+    }
+
+    fn images(seqs: impl IntoIterator<Item = u32>) -> Images {
+        let mut images = Images::default();
+        seqs.into_iter().for_each(|seq| images.keep(image(seq)));
+        images
+    }
+
+    /// What is tried after each host in turn has refused what it was given.
+    fn tried(images: &mut Images, hosts: &[HostId]) -> Vec<Option<u32>> {
+        let mut tried = Vec::new();
+        for &host in hosts {
+            images.begin_on(host);
+            tried.push(images.newest().map(|image| image.seq.get()));
+            images.refused(host);
+        }
+        tried
+    }
+
+    #[test]
+    fn the_image_before_comes_first_then_another_host_then_scratch() {
+        let mut all = images(1..=5);
+        let tried_here = tried(&mut all, &[HERE; 5]);
+        assert_eq!(tried_here, [Some(5), Some(4), Some(3), None, None], "three are kept");
+        let mut all = images(1..=2);
+        let elsewhere = tried(&mut all, &[HERE, HERE, THERE, THERE]);
+        assert_eq!(elsewhere, [Some(2), Some(1), Some(1), None]);
+        let mut one = images([1]);
+        let from = image(1).what();
+        let again = FellBack { from, to: Some(from), not_on: Some(HERE) };
+        assert_eq!((one.refused(HERE), one.begin_on(THERE)), (Some(again), None));
+        let scratch = FellBack { from, to: None, not_on: None };
+        assert_eq!((one.begin_on(HERE), one.begin_on(HERE)), (Some(scratch), None));
+        assert_eq!(one.refused(HERE), None);
+    }
+
+    #[test]
+    fn what_a_life_that_was_given_up_kept_is_none_of_the_new_ones() {
+        let mut all = images(1..=3);
+        all.refused(HERE);
+        let anew = Image { by: Attempt::new(2), ..image(3) };
+        all.keep(anew);
+        assert_eq!(all.kept, [image(1), image(2), anew]);
+        assert_eq!(all.began(image(3).done), None);
+        let older = FellBack { from: anew.what(), to: Some(image(1).what()), not_on: None };
+        assert_eq!((all.began(image(1).done), &all.kept[..]), (Some(older), &[image(1)][..]));
+        let scratch = FellBack { from: image(1).what(), to: None, not_on: None };
+        assert_eq!((all.began(Ppm::ZERO), all.newest()), (Some(scratch), None));
+    }
+}

@@ -1,0 +1,62 @@
+//! A stream to a peer that ends with whether it was whole.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
+use tokio_stream::Stream;
+use tonic::Status;
+
+/// What is given to a peer. It keeps its turn until whoever reads it has let it go.
+#[derive(Debug)]
+pub(crate) struct Given<T> {
+    items: mpsc::Receiver<T>,
+    /// Said before the items end: whether they are all.
+    end: oneshot::Receiver<Result<(), Status>>,
+    over: bool,
+    _turn: OwnedSemaphorePermit,
+}
+
+impl<T: Send + 'static> Given<T> {
+    /// What `giving` sends, at most `ahead` items before they are read.
+    pub(crate) fn start<F>(
+        ahead: usize,
+        turn: OwnedSemaphorePermit,
+        giving: impl FnOnce(mpsc::Sender<T>) -> F,
+    ) -> Self
+    where
+        F: Future<Output = Result<(), Status>> + Send + 'static,
+    {
+        let (items, taken) = mpsc::channel(ahead);
+        let (say, end) = oneshot::channel();
+        let giving = giving(items);
+        tokio::spawn(async move {
+            // Nobody wants to hear it where the reader has left.
+            let _ = say.send(giving.await);
+        });
+        Self { items: taken, end, over: false, _turn: turn }
+    }
+
+    /// Whether all has been sent, or was given up.
+    #[cfg(test)]
+    pub(crate) fn has_ended(&self) -> bool {
+        !self.end.is_empty()
+    }
+}
+
+impl<T> Stream for Given<T> {
+    type Item = Result<T, Status>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if self.over {
+            return Poll::Ready(None);
+        }
+        if let Some(item) = ready!(self.items.poll_recv(context)) {
+            return Poll::Ready(Some(Ok(item)));
+        }
+        let end = ready!(Pin::new(&mut self.end).poll(context));
+        self.over = true;
+        let end = end.unwrap_or_else(|_| Err(Status::internal("it broke off")));
+        Poll::Ready(end.err().map(Err))
+    }
+}

@@ -1,0 +1,93 @@
+//! Looking on at a run: its events, how it goes, and its end.
+#![allow(
+    clippy::allow_attributes,
+    clippy::unwrap_used,
+    missing_docs,
+    reason = "tests panic where they fail"
+)]
+
+mod common;
+
+use common::*;
+use dormouse_coordinator::{Remote, RemoteError, address_of};
+use dormouse_proto::{Secret, v1};
+
+async fn remote(coordinator: &Under) -> Remote {
+    Remote::dial(&coordinator.at.address.to_string(), coordinator.at.secret.clone()).await.unwrap()
+}
+
+fn wanted(from_seq: u64, header: bool) -> v1::EventsRequest {
+    v1::EventsRequest { from_seq, header, follow: true }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn however_often_a_reader_comes_back_it_hears_every_event_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let coordinator = Under::start(live(300, 4, dir.path())).await;
+    let address = address_of(dir.path()).unwrap();
+    assert_eq!(address, Some(coordinator.at.address.to_string()));
+    let mut remote = remote(&coordinator).await;
+    // From before the first event on, breaking off after ever more lines.
+    let reading = tokio::spawn(async move {
+        let (mut heard, mut next, mut visits) = (Vec::new(), 0, 0_usize);
+        'visits: loop {
+            visits += 1;
+            let mut events = remote.events(wanted(next, visits == 1)).await.unwrap();
+            for _ in 0..10 * visits {
+                let Some(v1::EventLine { seq, line }) = events.next().await.unwrap() else {
+                    break 'visits;
+                };
+                next = seq.map_or(next, |seq| seq + 1);
+                heard.push(line);
+            }
+        }
+        (heard, visits)
+    });
+    let mut worker = FakeWorker::new("w", 1, &coordinator.at);
+    worker.join().await;
+    assert!(matches!(worker.obey().await, Said::Goodbye(v1::Goodbye { over: true, .. })));
+    let done = coordinator.outcome().await.unwrap();
+    let (heard, visits) = within("the last event", reading).await.unwrap();
+    let log = std::fs::read_to_string(&done.log).unwrap();
+    assert!(heard.iter().eq(log.lines()), "{} lines of {}", heard.len(), log.lines().count());
+    assert!(visits > 3, "{visits}");
+    assert_eq!(address_of(dir.path()).unwrap(), None, "nobody serves it any more");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reader_that_never_reads_does_not_slow_a_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let coordinator = Under::start(live(2_000, 16, dir.path())).await;
+    let mut remote = remote(&coordinator).await;
+    let _unread = remote.events(wanted(0, true)).await.unwrap();
+    let mut worker = FakeWorker::new("w", 1, &coordinator.at);
+    worker.join().await;
+    // All of it, and its goodbye, while nothing is read.
+    assert!(matches!(worker.obey().await, Said::Goodbye(v1::Goodbye { over: true, .. })));
+    let done = coordinator.outcome().await.unwrap();
+    assert_eq!(done.run.unfinished(), 0);
+    // More than the connection, and what is read ahead, can hold.
+    assert!(std::fs::metadata(&done.log).unwrap().len() > 1 << 20);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_knows_the_secret_may_end_a_run_and_nobody_else() {
+    let dir = tempfile::tempdir().unwrap();
+    let coordinator = Under::start(live(1, 1, dir.path())).await;
+    let address = coordinator.at.address.to_string();
+    let mut stranger = Remote::dial(&address, Secret::new([7; 32])).await.unwrap();
+    for no in [
+        stranger.cancel(String::new()).await.unwrap_err(),
+        stranger.status().await.unwrap_err(),
+        stranger.events(wanted(0, true)).await.map(drop).unwrap_err(),
+    ] {
+        assert!(matches!(&no, RemoteError::Refused(why) if why.contains("--secret-file")), "{no}");
+    }
+    let mut remote = remote(&coordinator).await;
+    assert_eq!(remote.status().await.unwrap().tasks, 1);
+    let no = remote.cancel("a\nb".to_owned()).await.unwrap_err();
+    assert!(no.to_string().contains("control characters"), "{no}");
+    remote.cancel("it is late".to_owned()).await.unwrap();
+    let done = coordinator.outcome().await.unwrap();
+    assert_eq!(done.run.cancelled(), Some("it is late"));
+}

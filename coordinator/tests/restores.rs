@@ -1,0 +1,114 @@
+//! Checkpoints that can't be restored, with a worker that refuses them.
+#![allow(
+    clippy::allow_attributes,
+    clippy::unwrap_used,
+    missing_docs,
+    reason = "tests panic where they fail"
+)]
+
+mod common;
+
+use std::path::Path;
+
+use common::*;
+use dormouse_coordinator::{Conducted, replay};
+use dormouse_engine::{Effect, Step};
+use dormouse_log::LogReader;
+use dormouse_proto::v1;
+use v1::{command::Command as C, report::Report as R};
+
+/// A run of one task whose first attempt keeps two checkpoints and fails; from then on whatever
+/// `refuses` says of an order is refused before it begins.
+async fn run(out: &Path, refuses: impl Fn(&v1::StartTask) -> bool) -> (Conducted, Vec<u32>) {
+    let coordinator = Under::start(live(1, 1, out)).await;
+    let mut worker = FakeWorker::new("w", 1, &coordinator.at);
+    worker.join().await;
+    let vm = created(&worker.commands().await);
+    worker.report(vm_created(vm)).await;
+    let (vm, task, attempt) = started(&worker.commands().await);
+    let of = Some(v1::TaskRef { vm, task, attempt });
+    worker.make(R::TaskStarted(v1::TaskStarted { task: of, done_ppm: 0, took_us: 1 }));
+    for checkpoint in [1, 2] {
+        worker.make(R::CheckpointTaken(v1::CheckpointTaken {
+            task: of,
+            checkpoint,
+            done_ppm: checkpoint * 400_000,
+            ..v1::CheckpointTaken::default()
+        }));
+    }
+    worker.report(task_failed(vm, task, attempt)).await;
+    let mut begun_with = Vec::new();
+    loop {
+        let commands = worker.commands().await;
+        let [C::StartTask(start)] = &commands[..] else { panic!("{commands:?}") };
+        begun_with.push(start.checkpoint);
+        if !refuses(start) {
+            worker.carry_out(commands[0].clone());
+            worker.flush().await;
+            break;
+        }
+        worker.report(task_failed(start.vm, start.task, start.attempt)).await;
+    }
+    assert!(matches!(worker.obey().await, Said::Goodbye(v1::Goodbye { over: true, .. })));
+    (coordinator.outcome().await.unwrap(), begun_with)
+}
+
+/// From which checkpoint to which the task fell back, by the log, which comes out again.
+fn fell_back(done: &Conducted) -> Vec<(u32, Option<u32>)> {
+    let report = replay(&done.log, |_| Ok(run_again(1, 1))).unwrap();
+    assert_eq!(report.difference, None);
+    let mut log = LogReader::open(&done.log).unwrap();
+    let mut all = Vec::new();
+    while let Some(step) = log.next_step::<Step>().unwrap() {
+        for effect in step.effects {
+            if let Effect::RestoreFellBack { from, to, .. } = effect {
+                all.push((from.0.get(), to.map(|(seq, _)| seq.get())));
+            }
+        }
+    }
+    all
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_checkpoint_that_is_refused_is_followed_by_the_one_before() {
+    let dir = tempfile::tempdir().unwrap();
+    let (done, begun_with) = run(dir.path(), |start| start.checkpoint == 2).await;
+    assert_eq!(begun_with, [2, 1]);
+    assert_eq!(fell_back(&done), [(2, Some(1))]);
+    assert_eq!((done.run.unfinished(), done.run.counts().restores), (0, 1));
+    assert_eq!(done.run.over().is_some(), done.run.cancelled().is_none());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_none_of_whose_checkpoints_can_be_restored_begins_anew() {
+    let dir = tempfile::tempdir().unwrap();
+    let (done, begun_with) = run(dir.path(), |start| start.checkpoint > 0).await;
+    assert_eq!(begun_with, [2, 1, 0]);
+    assert_eq!(fell_back(&done), [(2, Some(1)), (1, Some(1)), (1, None)]);
+    assert_eq!((done.run.unfinished(), done.run.counts().restores), (0, 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_checkpoint_that_its_worker_could_not_have_is_not_offered_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let coordinator = Under::start(live(1, 1, dir.path())).await;
+    let mut worker = FakeWorker::new("w", 1, &coordinator.at);
+    worker.join().await;
+    let vm = created(&worker.commands().await);
+    worker.report(vm_created(vm)).await;
+    let (vm, task, attempt) = started(&worker.commands().await);
+    worker.make(checkpoint_taken(vm, task, attempt, 1));
+    worker.report(task_failed(vm, task, attempt)).await;
+    let (vm, task, attempt) = started(&worker.commands().await);
+    let of = Some(v1::TaskRef { vm, task, attempt });
+    worker.make(R::TaskStarted(v1::TaskStarted { task: of, done_ppm: 0, took_us: 1 }));
+    worker.report(task_failed(vm, task, attempt)).await;
+    let commands = worker.commands().await;
+    let [C::StartTask(start)] = &commands[..] else { panic!("{commands:?}") };
+    assert_eq!((start.checkpoint, start.done_ppm), (0, 0));
+    worker.carry_out(commands[0].clone());
+    worker.flush().await;
+    assert!(matches!(worker.obey().await, Said::Goodbye(v1::Goodbye { over: true, .. })));
+    let done = coordinator.outcome().await.unwrap();
+    assert_eq!(fell_back(&done), [(1, None)]);
+}

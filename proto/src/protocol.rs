@@ -1,0 +1,101 @@
+//! Which versions of the session's protocol are spoken, and what workers can do, by name.
+
+use std::fmt;
+
+use crate::v1;
+
+/// Tasks can be checkpointed and restored.
+pub const CRIU: &str = "criu";
+/// vCPUs have a background slot beside their foreground: parallel jobs can run.
+pub const TIERS: &str = "tiers";
+/// Its control groups are of version 1.
+pub const CGROUP_V1: &str = "cgroup-v1";
+/// Its control groups are of version 2.
+pub const CGROUP_V2: &str = "cgroup-v2";
+
+/// A range of versions of the protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Protocols {
+    /// The oldest.
+    pub oldest: u32,
+    /// The newest.
+    pub newest: u32,
+}
+
+/// What this version of the program speaks: the newest is raised when what is said changes, the
+/// oldest when a side that speaks it could misunderstand or be misunderstood.
+pub const PROTOCOLS: Protocols = Protocols { oldest: 7, newest: 7 };
+
+impl Protocols {
+    /// What a worker speaks.
+    #[must_use]
+    pub const fn of(hello: &v1::Hello) -> Self {
+        let newest = hello.newest_protocol;
+        let oldest = if hello.oldest_protocol == 0 { newest } else { hello.oldest_protocol };
+        Self { oldest, newest }
+    }
+
+    /// The newest version that a worker and its coordinator both speak.
+    ///
+    /// # Errors
+    ///
+    /// There is none: which of the two is too old.
+    pub fn settle(worker: Self, coordinator: Self) -> Result<u32, NoProtocol> {
+        let newest = worker.newest.min(coordinator.newest);
+        let oldest = worker.oldest.max(coordinator.oldest);
+        if oldest <= newest { Ok(newest) } else { Err(NoProtocol { worker, coordinator }) }
+    }
+}
+
+impl fmt::Display for Protocols {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { oldest, newest } = self;
+        if oldest == newest { write!(f, "{newest}") } else { write!(f, "{oldest} to {newest}") }
+    }
+}
+
+/// A worker and its coordinator speak no protocol in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoProtocol {
+    /// What the worker speaks.
+    pub worker: Protocols,
+    /// What the coordinator speaks.
+    pub coordinator: Protocols,
+}
+
+impl fmt::Display for NoProtocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { worker, coordinator } = self;
+        let is = if worker.newest < coordinator.oldest { "too old" } else { "too new" };
+        write!(
+            f,
+            "the worker is {is} for this coordinator: it speaks protocol {worker}, the coordinator \
+             {coordinator}; use the same version of both"
+        )
+    }
+}
+
+impl std::error::Error for NoProtocol {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_that_both_speak_is_used() {
+        let of = |oldest, newest| Protocols { oldest, newest };
+        assert_eq!(Protocols::settle(of(3, 5), of(4, 9)), Ok(5));
+        assert_eq!(Protocols::settle(of(5, 9), of(4, 5)), Ok(5));
+        assert_eq!(Protocols::settle(of(1, 9), of(4, 5)), Ok(5));
+        let old = Protocols::settle(of(1, 3), of(4, 5)).map_err(|no| no.to_string());
+        assert!(old.is_err_and(|no| no.contains("too old") && no.contains("1 to 3, the coord")));
+        let new = Protocols::settle(of(6, 6), of(4, 5)).map_err(|no| no.to_string());
+        assert!(new.is_err_and(|no| no.contains("too new") && no.contains("protocol 6,")));
+    }
+
+    #[test]
+    fn a_worker_that_names_one_version_speaks_only_that() {
+        let hello = v1::Hello { newest_protocol: 6, ..v1::Hello::default() };
+        assert_eq!(Protocols::of(&hello), Protocols { oldest: 6, newest: 6 });
+    }
+}
