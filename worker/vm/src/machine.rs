@@ -32,7 +32,7 @@ impl Machine {
         Self { spec, bucket, frozen: false, throttled }
     }
 
-    /// What it is.
+    /// Its vCPUs, its memory and, if it is burstable, how it earns credits.
     #[must_use]
     pub const fn spec(&self) -> &MachineSpec {
         &self.spec

@@ -47,9 +47,9 @@ pub enum Hold {
 pub enum WorkEvent {
     /// A task has done its work. It keeps its seats until it is stopped, and uses nothing.
     Finished {
-        /// Which.
+        /// The task that is done.
         task: TaskId,
-        /// Which life of it.
+        /// The attempt that has done it.
         attempt: Attempt,
     },
     /// A checkpoint of a task that stands still when it is told to.
@@ -63,9 +63,9 @@ pub enum WorkEvent {
     },
     /// A checkpoint is complete.
     Checkpointed {
-        /// Which task.
+        /// The task that it is of.
         task: TaskId,
-        /// Which life of it.
+        /// The attempt that took it.
         attempt: Attempt,
         /// What of the work it holds.
         done: Ppm,
@@ -111,9 +111,9 @@ pub enum SeatError {
     /// Its memory isn't free.
     #[error("it needs {need}, {free} is free")]
     NoMemory {
-        /// What it needs.
+        /// The memory that the task needs.
         need: Bytes,
-        /// What is free.
+        /// The VM's memory that no other task has.
         free: Bytes,
     },
 }
