@@ -13,7 +13,7 @@ use dormouse_units::{Attempt, Bytes, Cpus, Mode, Ppm, Span, Stream, TaskId, Tier
 
 use crate::processors::{Processors, Seat};
 use crate::running::{Come, Running};
-use crate::sharing::background_rate;
+use crate::sharing::{background_rate, background_share, times};
 use crate::{Machine, MachineSpec, Progress, SeatError, Sharing, Work, WorkEvent};
 
 /// Slots to look at again, each once.
@@ -54,6 +54,8 @@ pub struct Model {
     agenda: BinaryHeap<Reverse<(Time, TaskId, u32, u64)>>,
     /// Slots whose rate or plan has to be worked out again.
     touched: Touched,
+    /// Something has changed that the agenda and the credits do not know of yet.
+    changed: bool,
     /// How often a plan was made: no two of them have the same number.
     turns: u64,
     /// vCPUs in use, in ppm of one; known of burstable VMs.
@@ -69,7 +71,7 @@ impl Model {
     #[must_use]
     pub fn new(now: Time, spec: MachineSpec) -> Self {
         let processors = Processors::new(spec.vcpus);
-        let mut model = Self {
+        Self {
             machine: Machine::new(spec),
             sharing: None,
             processors,
@@ -79,13 +81,12 @@ impl Model {
             now,
             agenda: BinaryHeap::new(),
             touched: Touched::default(),
+            changed: true,
             turns: 0,
             used: 0,
             credits_turn: None,
             untold: Vec::new(),
-        };
-        model.settle();
-        model
+        }
     }
 
     /// Two tasks on one of its vCPUs share it as was measured, by chance of this seed, and not
@@ -133,8 +134,8 @@ impl Model {
     /// it uses all of them.
     #[must_use]
     pub fn speed(&self, task: TaskId, attempt: Attempt) -> Option<Ppm> {
-        let rate = self.running(task, attempt)?.rate;
-        Some(if self.machine.is_frozen() { Ppm::ZERO } else { rate })
+        let running = self.running(task, attempt)?;
+        Some(if self.machine.is_frozen() { Ppm::ZERO } else { self.rate(running) })
     }
 
     /// How fast it would if its vCPUs were its own.
@@ -148,13 +149,15 @@ impl Model {
     /// never, at the present speeds.
     #[must_use]
     pub fn time_to(&self, task: TaskId, attempt: Attempt, done: Span) -> Option<Span> {
-        let span = self.running(task, attempt)?.time_to(self.then(), done)?;
+        let running = self.running(task, attempt)?;
+        let span = running.time_to(self.then(), done, self.rate(running))?;
         (span == Span::ZERO || !self.machine.is_frozen()).then_some(span)
     }
 
     /// When something happens by itself next.
     #[must_use]
-    pub fn next_at(&self) -> Option<Time> {
+    pub fn next_at(&mut self) -> Option<Time> {
+        self.settle();
         if self.untold.is_empty() { self.next_due() } else { Some(self.now) }
     }
 
@@ -212,7 +215,7 @@ impl Model {
         self.slots[slot as usize] = Some(running);
         self.keys[slot as usize] = Some(key);
         self.sit(slot);
-        self.settle();
+        self.changed = true;
         Ok(on)
     }
 
@@ -221,12 +224,13 @@ impl Model {
         self.pass(now);
         let slot = self.slot(task, attempt)?;
         self.leave(slot);
-        let gone = self.slots[slot as usize].take()?;
+        let mut gone = self.slots[slot as usize].take()?;
         self.keys[slot as usize] = None;
         self.free_slots.push(slot);
         self.untold.retain(|event| event.about() != Some((task, attempt)));
-        self.settle();
-        Some(gone.part_done(self.then()))
+        self.changed = true;
+        bring(&mut gone, self.now, self.machine.is_frozen());
+        Some(gone.part_done(self.now))
     }
 
     /// A task stands still for `span` from now on, for a checkpoint; one that already does, for
@@ -294,29 +298,30 @@ impl Model {
     /// much slower, and uses as much less.
     pub fn set_supply(&mut self, now: Time, cpu: u32, share: Ppm) {
         self.pass(now);
-        let Some(processor) = self.processors.get_mut(cpu) else { return };
-        processor.supply = share.min(Ppm::ONE);
-        for slot in processor.who() {
+        for slot in self.processors.set_supply(cpu, share.min(Ppm::ONE)) {
             self.touched.add(slot);
         }
-        self.settle();
+        self.changed = true;
     }
 
     /// Passes time up to `now`. What happens before it is told by [`Self::step`].
     pub fn pass(&mut self, now: Time) {
+        if now <= self.now {
+            return;
+        }
+        self.settle();
         if self.next_due().is_some_and(|at| at < now) {
             let mut untold = std::mem::take(&mut self.untold);
             self.let_happen(&mut untold, |at| at < now);
             self.untold = untold;
         }
-        if now > self.now {
-            self.go_to(now);
-        }
+        self.go_to(now);
     }
 
     /// Passes time up to `now`, and tells what has happened by then, in order of time; at one
     /// instant the turn of the credits first, and then in the order of the tasks.
     pub fn step(&mut self, now: Time, told: &mut Vec<WorkEvent>) {
+        self.settle();
         told.append(&mut self.untold);
         self.let_happen(told, |at| at <= now);
         if now > self.now {
@@ -331,6 +336,7 @@ impl Model {
         while let Some(at) = self.next_due().filter(|at| is_due(*at)) {
             self.go_to(at);
             told.append(&mut self.untold);
+            self.changed = true;
             while let Some(&Reverse((at, _, slot, turn))) = self.agenda.peek()
                 && at <= self.now
             {
@@ -362,19 +368,17 @@ impl Model {
         }
     }
 
-    /// Time goes on up to `now`, before which nothing is due.
+    /// Time goes on up to `now`, before which nothing is due. All must be settled.
     fn go_to(&mut self, now: Time) {
         let span = now.since(self.now);
         self.now = now;
-        if self.machine.is_burstable() && span > Span::ZERO {
-            let turned = self.machine.pass(span, self.used);
-            if turned {
-                self.untold.extend(self.machine.credits().map(WorkEvent::CreditsTurned));
-                self.touch_all();
-            }
-            if turned || self.credits_turn.is_some_and(|at| at <= now) {
-                self.settle();
-            }
+        if !self.machine.is_burstable() || span == Span::ZERO {
+            return;
+        }
+        if self.machine.pass(span, self.used) {
+            self.untold.extend(self.machine.credits().map(WorkEvent::CreditsTurned));
+            self.touch_all();
+            self.settle();
         }
     }
 
@@ -393,7 +397,7 @@ impl Model {
         bring(running, now, frozen);
         change(running);
         self.sit(slot);
-        self.settle();
+        self.changed = true;
         true
     }
 
@@ -423,7 +427,7 @@ impl Model {
             }
         }
         self.sit(slot);
-        self.settle();
+        self.changed = true;
         true
     }
 
@@ -436,7 +440,6 @@ impl Model {
         }
         self.machine.set_frozen(frozen);
         self.touch_all();
-        self.settle();
     }
 
     /// Its end is not to be told: it has not come after all.
@@ -446,7 +449,14 @@ impl Model {
 
     /// Writes down what the task in `slot` uses of its seats; it and its neighbours are touched.
     fn sit(&mut self, slot: u32) {
-        let Some(running) = &self.slots[slot as usize] else { return };
+        let Some(running) = self.slots[slot as usize].as_mut() else { return };
+        if running.tier == Tier::Background
+            && running.utilisation.is_none()
+            && let Some((sharing, seed)) = &self.sharing
+        {
+            let stream = &mut Stream::new(*seed, "utilisation", u64::from(running.task.get()));
+            running.utilisation = Some(sharing.draw_utilisations(running.on.len(), stream));
+        }
         let (tier, is_idle) = (running.tier, running.is_finished());
         for (n, &cpu) in running.on.iter().enumerate() {
             let seat = Seat { slot, usage: running.usage_now(n), is_idle };
@@ -457,11 +467,14 @@ impl Model {
         self.touched.add(slot);
     }
 
-    /// Takes the task in `slot` off its seats; its neighbours are touched.
+    /// Takes the task in `slot` off its seats; the neighbours of one that used them are touched.
     fn leave(&mut self, slot: u32) {
         let Some(running) = &self.slots[slot as usize] else { return };
+        let is_idle = running.is_finished();
         for &cpu in running.on.iter() {
-            if let Some(other) = self.processors.at_mut(cpu).put(running.tier, None) {
+            if let Some(other) = self.processors.at_mut(cpu).put(running.tier, None)
+                && !is_idle
+            {
                 self.touched.add(other);
             }
         }
@@ -471,17 +484,23 @@ impl Model {
         for slot in (0..).take(self.slots.len()) {
             self.touched.add(slot);
         }
+        self.changed = true;
     }
 
-    /// Works out what has changed for those that were touched.
+    /// Works out what has changed for those that were touched, before time goes on.
     fn settle(&mut self) {
+        if !std::mem::take(&mut self.changed) {
+            return;
+        }
         let (now, frozen) = (self.now, self.machine.is_frozen());
         while let Some(slot) = self.touched.next() {
-            let rate = self.rate(slot);
-            let Some(running) = self.slots[slot as usize].as_mut() else { continue };
+            self.draw_loss(slot);
+            let Some(running) = &self.slots[slot as usize] else { continue };
+            let rate = self.rate(running);
             if rate == running.rate && running.planned {
                 continue;
             }
+            let Some(running) = self.slots[slot as usize].as_mut() else { continue };
             bring(running, now, frozen);
             self.turns += 1;
             (running.rate, running.planned, running.turn) = (rate, true, self.turns);
@@ -510,45 +529,49 @@ impl Model {
         self.slots[slot as usize].as_ref().is_some_and(|r| r.turn == turn)
     }
 
-    /// How fast the task in `slot` goes on as its slowest process does, if nothing holds it.
-    fn rate(&mut self, slot: u32) -> Ppm {
-        let Some(running) = self.slots[slot as usize].as_mut() else { return Ppm::ZERO };
-        let ceiling = self.machine.ceiling(running.mode);
-        let job = u64::from(running.task.get());
-        if running.tier == Tier::Foreground {
-            let (mut has_neighbour, mut supply) = (false, Ppm::ONE);
-            for &cpu in running.on.iter() {
-                let processor = self.processors.at(cpu);
-                has_neighbour |= processor.user(Tier::Background).is_some();
-                supply = supply.min(processor.supply);
+    /// Draws the loss of the task in `slot`, if it has one and that has not been.
+    fn draw_loss(&mut self, slot: u32) {
+        let Some(running) = &self.slots[slot as usize] else { return };
+        if running.tier == Tier::Foreground && running.loss.is_none() {
+            let loss = self.loss(running);
+            if let Some(running) = self.slots[slot as usize].as_mut() {
+                running.loss = loss;
             }
-            let rate = match &self.sharing {
-                Some((sharing, seed)) if has_neighbour => {
-                    let draw = || sharing.draw_loss(&mut Stream::new(*seed, "loss", job));
-                    times(ceiling, running.loss.get_or_insert_with(draw).rest())
-                }
-                _ => ceiling,
-            };
-            return times(rate, supply);
         }
-        if let (None, Some((sharing, seed))) = (&running.utilisation, &self.sharing) {
-            let stream = &mut Stream::new(*seed, "utilisation", job);
-            running.utilisation = Some(sharing.draw_utilisations(running.on.len(), stream));
+    }
+
+    /// What a foreground task loses to its neighbours, if it has any.
+    fn loss(&self, running: &Running) -> Option<Ppm> {
+        let (sharing, seed) = self.sharing.as_ref()?;
+        if !self.processors.have_background(&running.on) {
+            return None;
         }
-        let Some(running) = &self.slots[slot as usize] else { return Ppm::ZERO };
-        let rates = running.on.iter().enumerate().map(|(n, &cpu)| {
+        let job = u64::from(running.task.get());
+        let draw = || sharing.draw_loss(&mut Stream::new(*seed, "loss", job));
+        Some(running.loss.unwrap_or_else(draw))
+    }
+
+    /// How fast a task goes on if nothing holds it: as its slowest process does.
+    fn rate(&self, running: &Running) -> Ppm {
+        let Running { on, usage, utilisation, tier, mode, .. } = running;
+        let most = times(self.machine.ceiling(*mode), self.processors.supply(on));
+        if *tier == Tier::Foreground {
+            return self.loss(running).map_or(most, |loss| times(most, loss.rest()));
+        }
+        // The least of what processes get, as a fraction: one division for all of them.
+        let mut least = None;
+        for (n, &cpu) in on.iter().enumerate() {
             let processor = self.processors.at(cpu);
-            let rate = match processor.user(Tier::Foreground) {
-                Some(before) => {
-                    let used = times(before.usage, self.ceiling_of(before.slot));
-                    let utilisation = running.utilisation.as_ref().map_or(Ppm::ONE, |x| x.of(n));
-                    background_rate(ceiling, utilisation, used, running.usage.of(n))
-                }
-                None => ceiling,
-            };
-            times(rate, processor.supply)
-        });
-        rates.min().unwrap_or(ceiling)
+            let Some(before) = processor.user(Tier::Foreground) else { continue };
+            let used = times(before.usage, self.ceiling_of(before.slot));
+            let utilisation = utilisation.as_ref().map_or(Ppm::ONE, |x| x.of(n));
+            let gets = background_share(utilisation, used, processor.supply);
+            let wants = u64::from(usage.of(n).get());
+            if least.is_none_or(|(least, of)| gets * of < least * wants) {
+                least = Some((gets, wants));
+            }
+        }
+        background_rate(most, least)
     }
 
     /// What the credits let the task in `slot` have.
@@ -567,14 +590,6 @@ fn bring(running: &mut Running, now: Time, frozen: bool) {
         running.skip_to(now);
     } else {
         running.bring_to(now);
-    }
-}
-
-fn times(a: Ppm, b: Ppm) -> Ppm {
-    match (a, b) {
-        (a, Ppm::ONE) => a,
-        (Ppm::ONE, b) => b,
-        (a, b) => Ppm::new(u32::try_from(a.of(u64::from(b.get()))).unwrap_or(u32::MAX)),
     }
 }
 

@@ -34,11 +34,6 @@ impl Processor {
         self.seats[tier as usize] = seat;
         self.user(other(tier)).map(|seat| seat.slot)
     }
-
-    /// The slots in the model of those who sit here.
-    pub(crate) fn who(&self) -> impl Iterator<Item = u32> + use<> {
-        self.seats.into_iter().flatten().map(|seat| seat.slot)
-    }
 }
 
 const fn other(tier: Tier) -> Tier {
@@ -50,26 +45,51 @@ const fn other(tier: Tier) -> Tier {
 
 /// All of a VM's.
 #[derive(Clone, Debug)]
-pub(crate) struct Processors(Vec<Processor>);
+pub(crate) struct Processors {
+    all: Vec<Processor>,
+    /// How many have less than a real processor.
+    short: usize,
+}
 
 impl Processors {
     pub(crate) fn new(vcpus: u32) -> Self {
-        Self(vec![Processor { seats: [None; 2], supply: Ppm::ONE }; vcpus as usize])
+        let one = Processor { seats: [None; 2], supply: Ppm::ONE };
+        Self { all: vec![one; vcpus as usize], short: 0 }
     }
 
     /// The processor of this number, of which somebody has a seat.
     pub(crate) fn at(&self, cpu: u32) -> &Processor {
-        &self.0[cpu as usize]
+        &self.all[cpu as usize]
     }
 
     /// As [`Self::at`], to change.
     pub(crate) fn at_mut(&mut self, cpu: u32) -> &mut Processor {
-        &mut self.0[cpu as usize]
+        &mut self.all[cpu as usize]
     }
 
-    /// The processor of this number, if there is one.
-    pub(crate) fn get_mut(&mut self, cpu: u32) -> Option<&mut Processor> {
-        self.0.get_mut(cpu as usize)
+    /// Gives one, if there is one of this number, this share of a real processor; the slots in the
+    /// model of those who sit there.
+    pub(crate) fn set_supply(&mut self, cpu: u32, share: Ppm) -> impl Iterator<Item = u32> + use<> {
+        let processor = self.all.get_mut(cpu as usize);
+        let seats = processor.map_or([None; 2], |processor| {
+            processor.supply = share;
+            processor.seats
+        });
+        self.short = self.all.iter().filter(|processor| processor.supply < Ppm::ONE).count();
+        seats.into_iter().flatten().map(|seat| seat.slot)
+    }
+
+    /// The least that any of these has of a real processor.
+    pub(crate) fn supply(&self, on: &[u32]) -> Ppm {
+        if self.short == 0 {
+            return Ppm::ONE;
+        }
+        on.iter().map(|&cpu| self.at(cpu).supply).min().unwrap_or(Ppm::ONE)
+    }
+
+    /// Whether the background of any of these is used.
+    pub(crate) fn have_background(&self, on: &[u32]) -> bool {
+        on.iter().any(|&cpu| self.at(cpu).user(Tier::Background).is_some())
     }
 
     /// Whether the task of slot `own` may have the slots of this tier on these vCPUs: what it has
@@ -79,11 +99,12 @@ impl Processors {
     ///
     /// The first that it can't have.
     pub(crate) fn free(&self, on: &[u32], tier: Tier, own: Option<u32>) -> Result<(), SeatError> {
-        let are_sorted = on.windows(2).all(|pair| pair[0] < pair[1]);
+        let mut are_sorted = true;
         for (n, &cpu) in on.iter().enumerate() {
-            let is_free = self.0.get(cpu as usize).is_some_and(|processor| {
+            let is_free = self.all.get(cpu as usize).is_some_and(|processor| {
                 processor.seats[tier as usize].is_none_or(|seat| Some(seat.slot) == own)
             });
+            are_sorted &= n == 0 || on[n - 1] < cpu;
             if !is_free || !are_sorted && on[..n].contains(&cpu) {
                 return Err(SeatError::Taken(cpu));
             }
@@ -103,7 +124,7 @@ impl Processors {
             Err(taken) if on.len() > 1 => Err(taken),
             _ => {
                 let is_free = |cpu: &u32| self.free(&[*cpu], tier, None).is_ok();
-                let vcpus = u32::try_from(self.0.len()).unwrap_or(u32::MAX);
+                let vcpus = u32::try_from(self.all.len()).unwrap_or(u32::MAX);
                 Ok([(0..vcpus).find(is_free).ok_or(SeatError::NoCpu(vcpus))?].into())
             }
         }

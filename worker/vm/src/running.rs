@@ -139,13 +139,13 @@ impl Running {
         self.stands.map(|left| left.saturating_sub(now.since(self.since)))
     }
 
-    /// From `now` until it has done this much; `None`: never at this rate.
-    pub(crate) fn time_to(&self, now: Time, done: Span) -> Option<Span> {
+    /// From `now` until it has done this much at a rate from now on; `None`: never at this rate.
+    pub(crate) fn time_to(&self, now: Time, done: Span, rate: Ppm) -> Option<Span> {
         let missing = self.left_at(now).saturating_sub(left_after(self.runtime, done));
         if missing == 0 {
             return Some(Span::ZERO);
         }
-        Some(self.stood(now).unwrap_or_default() + takes(missing, self.rate)?)
+        Some(self.stood(now).unwrap_or_default() + takes(missing, rate)?)
     }
 
     /// When something happens to it if the VM runs on as it does; `None`: never, or it would

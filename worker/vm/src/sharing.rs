@@ -86,13 +86,29 @@ impl Sharing {
     }
 }
 
-/// min(c, x · (1 − f) / u) of a process with this ceiling, utilisation and usage below a foreground
-/// that uses `before`.
-pub(crate) fn background_rate(ceiling: Ppm, utilisation: Ppm, before: Ppm, usage: Ppm) -> Ppm {
-    let gets = u64::from(utilisation.get()) * u64::from(before.rest().get());
-    match u64::from(usage.get()) {
-        0 => ceiling,
-        wants => u32::try_from(gets / wants).map_or(ceiling, |ppm| Ppm::new(ppm).min(ceiling)),
+/// What a background process gets below a foreground that uses `before` of a vCPU with this supply,
+/// in 10^-12 of one: x · (1 − f).
+pub(crate) fn background_share(utilisation: Ppm, before: Ppm, supply: Ppm) -> u64 {
+    supply.of(u64::from(utilisation.get()) * u64::from(before.rest().get()))
+}
+
+/// min(c, x · (1 − f) / u) of a task whose slowest process below a foreground gets the first of
+/// these and uses the second (10^-12 and ppm of a vCPU), if any is below one.
+pub(crate) fn background_rate(most: Ppm, slowest: Option<(u64, u64)>) -> Ppm {
+    match slowest {
+        None | Some((_, 0)) => most,
+        Some((gets, wants)) => {
+            u32::try_from(gets / wants).map_or(most, |ppm| Ppm::new(ppm).min(most))
+        }
+    }
+}
+
+/// A share of a share.
+pub(crate) fn times(a: Ppm, b: Ppm) -> Ppm {
+    match (a, b) {
+        (a, Ppm::ONE) => a,
+        (Ppm::ONE, b) => b,
+        (a, b) => Ppm::new(u32::try_from(a.of(u64::from(b.get()))).unwrap_or(u32::MAX)),
     }
 }
 
@@ -148,7 +164,8 @@ mod tests {
     #[test]
     fn the_background_gets_what_the_foreground_leaves() {
         let rate = |c, x, before, usage| {
-            background_rate(Ppm::new(c), Ppm::new(x), Ppm::new(before), Ppm::new(usage)).get()
+            let share = background_share(Ppm::new(x), Ppm::new(before), Ppm::ONE);
+            background_rate(Ppm::new(c), Some((share, usage))).get()
         };
         assert_eq!(rate(1_000_000, 860_000, 400_000, 1_000_000), 516_000);
         assert_eq!(rate(1_000_000, 430_000, 400_000, 500_000), 516_000);

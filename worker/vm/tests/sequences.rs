@@ -209,12 +209,13 @@ impl Bench {
     }
 
     /// All that can be seen of it.
-    fn state(&self) -> (Option<Credits>, Option<Time>, Vec<String>) {
+    fn state(&mut self) -> (Option<Credits>, Option<Time>, Vec<String>) {
+        let next_at = self.vm.next_at();
         let of = |&task: &TaskId| {
             let progress = self.vm.progress(task, ATTEMPT);
             format!("{task} {progress:?} {:?}", self.vm.speed(task, ATTEMPT))
         };
-        (self.vm.machine().credits(), self.vm.next_at(), self.tasks.keys().map(of).collect())
+        (self.vm.machine().credits(), next_at, self.tasks.keys().map(of).collect())
     }
 }
 
@@ -261,7 +262,7 @@ proptest! {
                 }
             }
             exact.step(end);
-            for other in [&pieces, &late, &exact] {
+            for other in [&mut pieces, &mut late, &mut exact] {
                 prop_assert_eq!(&at_once.told, &other.told);
                 prop_assert_eq!(at_once.state(), other.state());
             }

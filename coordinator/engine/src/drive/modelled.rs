@@ -69,13 +69,13 @@ impl World for Modelled {
 
     fn next_at(&mut self) -> Option<Time> {
         while let Some(vm) = self.touched.pop() {
-            if let Some(at) = self.vms.get(&vm).and_then(|(_, model)| model.next_at()) {
+            if let Some(at) = self.vms.get_mut(&vm).and_then(|(_, model)| model.next_at()) {
                 self.agenda.push(Reverse((at, vm)));
             }
         }
         loop {
             let &Reverse((at, vm)) = self.agenda.peek()?;
-            if self.vms.get(&vm).and_then(|(_, model)| model.next_at()) == Some(at) {
+            if self.vms.get_mut(&vm).and_then(|(_, model)| model.next_at()) == Some(at) {
                 return Some(at);
             }
             self.agenda.pop();

@@ -218,16 +218,17 @@ impl Owner {
     }
 
     /// The next moment at which something is due by itself.
-    fn next_wake(&self) -> Option<Instant> {
+    fn next_wake(&mut self) -> Option<Instant> {
         if self.model.machine().is_frozen() {
             return None;
         }
+        let model = self.model_wakes_at();
         let attempts = self.attempts.iter().filter_map(|a| match a.phase {
             Phase::Waiting { until } => Some(until),
             Phase::Running | Phase::Dying => a.look,
             _ => None,
         });
-        attempts.chain(self.model_wakes_at()).min()
+        attempts.chain(model).min()
     }
 
     fn on_time(&mut self) {
