@@ -21,4 +21,4 @@ pub mod v1 {
 }
 
 /// What both sides of a session must speak; raised when they could misunderstand each other.
-pub const PROTOCOL: u32 = 6;
+pub const PROTOCOL: u32 = 7;

@@ -6,16 +6,16 @@ use std::{
     time::{Duration, Instant},
 };
 
-use dormouse_proto::v1::{CheckpointRef, StartTask};
+use dormouse_proto::v1::{CheckpointRef, Kept, StartTask};
 use dormouse_tasks::progress::{self, ProgressReader, State};
-use dormouse_units::{Attempt, Ppm, TaskId};
+use dormouse_units::{Ppm, TaskId};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use tokio::{sync::OwnedSemaphorePermit, task::spawn_blocking};
 
 use super::{
     gate::{Gate, Inside, Pass},
     host::{Host, limit},
-    report::explain,
+    report::{explain, key},
     snapshot::go_on_with_clock,
     transfer::FetchError,
 };
@@ -75,9 +75,9 @@ pub(crate) async fn launch(
     name: TaskName,
     order: StartTask,
 ) -> Result<Birth, String> {
-    let restores = order.checkpoint > 0 && host.checkpointer.is_some() && !is_silent(&order);
-    if restores {
-        bring_checkpoint(&host, &pass, &name, &order).await?;
+    let restores = order.from.is_some() && host.checkpointer.is_some() && !is_silent(&order);
+    if let Some(from) = order.from.filter(|_| restores) {
+        bring_checkpoint(&host, &pass, &name, (&order, from)).await?;
     }
     let mut way = match restores {
         true => Way::Restored,
@@ -166,11 +166,11 @@ async fn bring_checkpoint(
     host: &Arc<Host>,
     pass: &Pass,
     name: &TaskName,
-    order: &StartTask,
+    (order, from): (&StartTask, Kept),
 ) -> Result<(), String> {
     let here = {
         let (host, name) = (Arc::clone(host), name.clone());
-        let newest = (u64::from(order.checkpoint), order.checkpoint_attempt);
+        let newest = (u64::from(from.checkpoint), from.attempt);
         let order = order.clone();
         blocking(move || {
             // First of all: what a former attempt left may just be being removed.
@@ -180,7 +180,7 @@ async fn bring_checkpoint(
         .await?
     };
     pass.check().map_err(|e| explain(&e))?;
-    if here { Ok(()) } else { fetch_newest(host, pass, order).await }
+    if here { Ok(()) } else { fetch_newest(host, pass, key(order.task).0, from).await }
 }
 
 /// Whether the local copy of a checkpoint, taken by this attempt, can be used. Newer ones, of
@@ -204,16 +204,16 @@ fn is_sound(host: &Host, name: &TaskName, (newest, by): (u64, u32)) -> Result<bo
 }
 
 /// Fetches the newest sound one the coordinator has. None at all is no error.
-async fn fetch_newest(host: &Host, pass: &Pass, order: &StartTask) -> Result<(), String> {
-    let oldest = order.checkpoint.saturating_sub(OLDER).max(1);
-    for checkpoint in (oldest..=order.checkpoint).rev() {
-        let (run, attempt) = (host.run.clone(), order.checkpoint_attempt);
-        let reference = CheckpointRef { run, task: order.task, checkpoint, attempt };
+async fn fetch_newest(host: &Host, pass: &Pass, task: TaskId, from: Kept) -> Result<(), String> {
+    let oldest = from.checkpoint.saturating_sub(OLDER).max(1);
+    for checkpoint in (oldest..=from.checkpoint).rev() {
+        let (run, attempt) = (host.run.clone(), from.attempt);
+        let reference = CheckpointRef { run, task: task.get(), checkpoint, attempt };
         match host.transfers.fetch(host.store(), pass, reference).await {
             Ok(()) => return Ok(()),
             Err(error @ FetchError::Absent(_)) => {
                 let why = explain(&error);
-                tracing::warn!(why, task = order.task, checkpoint, "a checkpoint cannot be had");
+                tracing::warn!(why, %task, checkpoint, "a checkpoint cannot be had");
             }
             Err(error) => {
                 return Err(format!("checkpoint {checkpoint}: {}", explain(&error)));
@@ -274,7 +274,7 @@ fn from_scratch(
     order: &StartTask,
 ) -> Result<Birth, String> {
     claim(host, name, order)?;
-    if order.checkpoint == 0 {
+    if order.from.is_none() {
         // Of a life that the coordinator does not want continued.
         host.store().remove_task(name).map_err(|e| explain(&e))?;
     }
@@ -291,7 +291,7 @@ fn from_scratch(
     let lifted = groups.lift_quota(*cpu, *slot).map_err(|e| explain(&e))?;
     let process = Program::new(host.program(), &directory)
         .args(arguments(order))
-        .args(["--cpu-time", &format!("{}us", order.cpu_us.max(1)), "--progress"])
+        .args(["--cpu-time", &format!("{}us", order.real_cpu_us.max(1)), "--progress"])
         .arg(&progress)
         .arg("--result")
         .arg(directory.join(RESULT))
@@ -371,8 +371,8 @@ fn settled(
 }
 
 fn claim(host: &Host, name: &TaskName, order: &StartTask) -> Result<(), String> {
-    let key = (TaskId::new(order.task), Attempt::new(order.attempt));
-    host.places.claim(host.workspace(), name, key.0, key.1).map_err(|e| explain(&e))
+    let (task, attempt) = key(order.task);
+    host.places.claim(host.workspace(), name, task, attempt).map_err(|e| explain(&e))
 }
 
 fn base(place: &Place) -> Result<u64, String> {

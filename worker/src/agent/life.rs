@@ -1,14 +1,10 @@
 //! One incarnation: from the first welcome to the end, commands to VMs.
 
-use std::{
-    collections::BTreeMap,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use dormouse_proto::v1::{
-    Command, CreateMachine, CreateVm, JobRef, Ready, Report, StartTask, TaskFailed, TaskStopped,
-    Welcome, command, report,
+    Command, CreateVm, Ready, Report, StartTask, TaskFailed, TaskRef, TaskStopped, Welcome,
+    command, report,
 };
 use tokio::{sync::mpsc, task::JoinSet, time::timeout};
 use tonic::transport::Endpoint;
@@ -20,7 +16,7 @@ use super::{
     measure,
     noop::Noop,
     parallel,
-    report::{report, task, vm_destroyed, vm_failed},
+    report::{key, report, vm_destroyed, vm_failed},
     run::Signals,
     session::{Credentials, Heard, Trusted},
     vm::{self, Ask, Asked},
@@ -122,8 +118,8 @@ impl Life {
         tokio::pin!(measuring);
         let mut measured = self.noop.is_some();
         if measured {
-            let repetition_us = vec![0; self.welcome.programs.len()];
-            self.host.report(report(report::Report::Ready(Ready { repetition_us })));
+            let real_repetition_us = vec![0; self.welcome.programs.len()];
+            self.host.report(report(report::Report::Ready(Ready { real_repetition_us })));
         }
         let load = Load::begin(&self.host);
         let mut count = tokio::time::interval(COUNT_EVERY);
@@ -137,8 +133,8 @@ impl Life {
                 }
                 found = &mut measuring, if !measured => {
                     measured = true;
-                    let repetition_us = found?;
-                    self.host.report(report(report::Report::Ready(Ready { repetition_us })));
+                    let real_repetition_us = found?;
+                    self.host.report(report(report::Report::Ready(Ready { real_repetition_us })));
                 }
                 Some(ended) = self.owners.join_next(), if !self.owners.is_empty() => {
                     // Never go on with a VM that nobody owns.
@@ -175,6 +171,9 @@ impl Life {
             return Ok(());
         }
         match command {
+            command::Command::CreateVm(create) if create.core_ppm.is_some() => {
+                self.create_machine(create);
+            }
             command::Command::CreateVm(create) => self.create(create, asked),
             command::Command::DestroyVm(at) => match self.vms.remove(&at.vm) {
                 Some(owner) => {
@@ -190,28 +189,33 @@ impl Life {
             command::Command::FreezeVm(at) => self.ask(at.vm, Ask::Freeze, asked),
             command::Command::ThawVm(at) => self.ask(at.vm, Ask::Thaw, asked),
             command::Command::StartTask(start) => {
-                self.ask(start.vm, Ask::Start(Box::new(start)), asked);
+                let (vm, start) = (vm_of(start.task)?, Box::new(start));
+                if self.machines.contains_key(&vm) {
+                    self.ask_machine(vm, parallel::Ask::Start(start), asked);
+                } else {
+                    self.ask(vm, Ask::Start(start), asked);
+                }
             }
-            command::Command::StopTask(stop) => self.ask(stop.vm, Ask::Stop(stop), asked),
-            command::Command::SetMode(set) => self.ask(set.vm, Ask::SetMode(set), asked),
-            command::Command::CreateMachine(create) => self.create_machine(create),
-            command::Command::StartJob(start) => {
-                self.ask_machine(of(start.job), parallel::Ask::Start(start), asked);
+            command::Command::StopTask(stop) => {
+                let vm = vm_of(stop.task)?;
+                if self.machines.contains_key(&vm) {
+                    self.ask_machine(vm, parallel::Ask::Kill(key(stop.task)), asked);
+                } else {
+                    self.ask(vm, Ask::Stop(stop), asked);
+                }
             }
-            command::Command::PromoteJob(job) => {
-                self.ask_machine(job.vm, parallel::Ask::Promote(job), asked);
+            command::Command::SetMode(set) => self.ask(vm_of(set.task)?, Ask::SetMode(set), asked),
+            command::Command::PromoteTask(of) => {
+                self.ask_machine(of.vm, parallel::Ask::Promote(of), asked);
             }
-            command::Command::MoveJob(to) => {
-                self.ask_machine(of(to.job), parallel::Ask::Move(to), asked);
-            }
-            command::Command::KillJob(job) => {
-                self.ask_machine(job.vm, parallel::Ask::Kill(job), asked);
+            command::Command::MoveTask(to) => {
+                self.ask_machine(vm_of(to.task)?, parallel::Ask::Move(to), asked);
             }
         }
         Ok(())
     }
 
-    fn create_machine(&mut self, create: CreateMachine) {
+    fn create_machine(&mut self, create: CreateVm) {
         let id = create.vm;
         if self.vms.contains_key(&id) || self.machines.contains_key(&id) {
             self.host.report(vm_failed(id, "there is a VM of that number already"));
@@ -223,7 +227,7 @@ impl Life {
     }
 
     fn ask_machine(&self, vm: u32, ask: parallel::Ask, asked: Asked) {
-        let message = parallel::Message::Ask(ask, asked.decided());
+        let message = parallel::Message::Ask(ask, asked);
         let sent = self.machines.get(&vm).is_some_and(|owner| owner.send(message).is_ok());
         if !sent {
             self.host.report(vm_failed(vm, format!("there is no machine {vm} on this worker")));
@@ -254,11 +258,8 @@ impl Life {
         self.host.report(match unasked {
             Ask::Start(start) => refused(&start, why),
             Ask::Stop(stop) => report(report::Report::TaskStopped(TaskStopped {
-                task: task(vm, stop.task, stop.attempt),
-                done_ppm: 0,
-                checkpoint: 0,
-                cpu_us: 0,
-                ledger: None,
+                task: stop.task,
+                ..TaskStopped::default()
             })),
             // The answer to which nothing follows.
             Ask::SetMode(_) => return,
@@ -273,7 +274,7 @@ impl Life {
             let _ = owner.send(vm::Message::ask(Ask::Destroy));
         }
         for owner in std::mem::take(&mut self.machines).into_values() {
-            let _ = owner.send(parallel::Message::Ask(parallel::Ask::Destroy, Instant::now()));
+            let _ = owner.send(parallel::Message::Ask(parallel::Ask::Destroy, Asked::now()));
         }
         let patience = 2 * limit::KILL;
         let all = async { while self.owners.join_next().await.is_some() {} };
@@ -300,16 +301,16 @@ impl Life {
 
 pub(crate) fn refused(start: &StartTask, why: String) -> Report {
     report(report::Report::TaskFailed(TaskFailed {
-        task: task(start.vm, start.task, start.attempt),
+        task: start.task,
         why,
-        cpu_us: 0,
-        ledger: None,
+        ..TaskFailed::default()
     }))
 }
 
-/// The machine of a job; that of none where it is not said.
-fn of(job: Option<JobRef>) -> u32 {
-    job.map_or(u32::MAX, |job| job.vm)
+/// The VM of a task.
+fn vm_of(task: Option<TaskRef>) -> Result<u32> {
+    let no_task = AgentError::Protocol { what: "a command that names no task".to_owned() };
+    task.map(|task| task.vm).ok_or(no_task)
 }
 
 fn ended(heard: Heard) -> End {

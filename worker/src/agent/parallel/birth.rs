@@ -7,7 +7,6 @@ use std::{
 };
 
 use dormouse_tasks::progress::{self, ProgressReader};
-use dormouse_units::{Attempt, TaskId};
 use tokio::task::spawn_blocking;
 
 use super::{
@@ -148,6 +147,6 @@ fn restore(host: &Host, pass: &Pass, order: &Order) -> Result<Birth, String> {
 }
 
 fn claim(host: &Host, order: &Order) -> Result<(), String> {
-    let (task, attempt) = (TaskId::new(order.key.job), Attempt::new(order.key.attempt));
+    let (task, attempt) = order.key;
     host.places.claim(host.workspace(), &order.name, task, attempt).map_err(|e| explain(&e))
 }

@@ -5,8 +5,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use dormouse_proto::v1::{JobFailed, JobFinished, JobKilled, JobRef, report};
-use dormouse_units::{Attempt, TaskId};
+use dormouse_proto::v1::{
+    JobAccount, TaskFailed, TaskFinished, TaskStopped, report, task_finished,
+};
 use tokio::{sync::mpsc::UnboundedSender, task::spawn_blocking};
 
 use super::{
@@ -20,7 +21,7 @@ use super::{
 use crate::{
     agent::{
         host::{Host, limit},
-        report::{explain, report},
+        report::{explain, report, task},
         verdict::verdict,
     },
     cgroup,
@@ -85,21 +86,22 @@ impl Owner {
 
     /// Reports what came of a job whose parent has ended like this.
     fn conclude(&mut self, key: Key, ended: Ended, due: Option<Due>) {
-        let (at_us, late_us) = due.map_or((0, 0), |due| (due.at_us, due.late_us));
         let Some(job) = self.take_out(key) else { return };
-        let (job_ref, uses) = (self.job_ref(key), job.meter.uses(self.quota(), self.tick));
-        let ledger = Some(job.ledger.told());
         if job.phase == Phase::Dying {
-            let done_ppm = job.done_ppm();
-            let killed = JobKilled { job: job_ref, done_ppm, uses, ledger };
-            self.host.report(report(report::Report::JobKilled(killed)));
+            self.say_stopped(&job);
         } else {
             match verdict(&self.host, &job.name, ended, &self.groups) {
                 Ok((verified, result)) => {
-                    let job_ref = job_ref.map(|job| JobRef { at_us, ..job });
-                    let finished =
-                        JobFinished { job: job_ref, verified, result, uses, ledger, late_us };
-                    self.host.report(report(report::Report::JobFinished(finished)));
+                    let (real_cpu_us, account) = self.account(&job, due.map_or(0, |d| d.late_us));
+                    self.host.report(report(report::Report::TaskFinished(TaskFinished {
+                        task: task(self.id, key),
+                        verified,
+                        real_cpu_us,
+                        result: Some(result),
+                        ledger: None,
+                        job: Some(account),
+                        due: due.map(|due| task_finished::Due::EmulatedAtUs(due.at_us)),
+                    })));
                 }
                 Err(why) => self.say_failed(key, why),
             }
@@ -113,11 +115,7 @@ impl Owner {
         match job.phase {
             Phase::Waiting | Phase::Early { .. } => {
                 if let Some(job) = self.take_out(key) {
-                    let uses = job.meter.uses(self.quota(), self.tick);
-                    let (job_ref, ledger) = (self.job_ref(key), Some(job.ledger.told()));
-                    let done_ppm = job.done_ppm();
-                    let killed = JobKilled { job: job_ref, done_ppm, uses, ledger };
-                    self.host.report(report(report::Report::JobKilled(killed)));
+                    self.say_stopped(&job);
                     self.release(&job);
                     self.launch_ready();
                 }
@@ -157,7 +155,7 @@ impl Owner {
                 job.meter.stop(&job.ranks);
                 job.moving = Some(Move { asked, dump: Duration::ZERO, bytes: 0, lost: None });
                 let (name, ppm) = (job.name.clone(), job.done_ppm());
-                let progress = Progress { attempt: key.attempt, progress_ppm: ppm, cpu_ns: 0 };
+                let progress = Progress { attempt: key.1.get(), progress_ppm: ppm, cpu_ns: 0 };
                 job.on = on;
                 let (criu, ranks) = (Arc::clone(&host.criu), job.ranks.clone());
                 let pass = self.gate.pass();
@@ -225,8 +223,28 @@ impl Owner {
     }
 
     pub(crate) fn say_failed(&self, key: Key, why: String) {
-        let job = self.job_ref(key);
-        self.host.report(report(report::Report::JobFailed(JobFailed { job, why })));
+        let (task, real_cpu_us, ledger) = (task(self.id, key), 0, None);
+        let failed = TaskFailed { task, why, real_cpu_us, ledger };
+        self.host.report(report(report::Report::TaskFailed(failed)));
+    }
+
+    fn say_stopped(&self, job: &Job) {
+        let (real_cpu_us, account) = self.account(job, 0);
+        self.host.report(report(report::Report::TaskStopped(TaskStopped {
+            task: task(self.id, job.key),
+            done_ppm: job.done_ppm(),
+            checkpoint: None,
+            real_cpu_us,
+            ledger: None,
+            job: Some(account),
+        })));
+    }
+
+    /// The CPU time of a job's processes, and its account.
+    fn account(&self, job: &Job, real_late_us: i64) -> (u64, JobAccount) {
+        let uses = job.meter.uses(self.quota(), self.tick);
+        let cpu_us = uses.iter().map(|of| of.real_cpu_us).sum();
+        (cpu_us, JobAccount { uses, ledger: Some(job.ledger.told()), real_late_us })
     }
 
     /// Takes a job whose processes are gone out of the books.
@@ -245,8 +263,7 @@ impl Owner {
 
     /// Removes what a job that is gone had on the disk.
     fn release(&self, job: &Job) {
-        let key = (TaskId::new(job.key.job), Attempt::new(job.key.attempt));
-        self.host.release(&job.name, key, false);
+        self.host.release(&job.name, job.key, false);
     }
 
     /// Lets what dies in these seats get on, or ends that: throttled, it dies late. Killed, it runs

@@ -5,29 +5,16 @@ use std::{
     time::{Duration, Instant},
 };
 
-use dormouse_proto::v1;
 use dormouse_tasks::progress::ProgressReader;
 
 use super::{ledger::Ledger, meter::Meter, ranks::Rank};
+pub(crate) use crate::agent::report::Key;
 use crate::{
     process::{Ended, Task},
     workspace::TaskName,
 };
 
 pub(crate) use dormouse_units::Tier;
-
-/// Names one start of a job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Key {
-    pub(crate) job: u32,
-    pub(crate) attempt: u32,
-}
-
-impl Key {
-    pub(crate) const fn of(job: v1::JobRef) -> Self {
-        Self { job: job.job, attempt: job.attempt }
-    }
-}
 
 /// Where a job is in its life.
 #[derive(Clone, Debug, PartialEq, Eq)]

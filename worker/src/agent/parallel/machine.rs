@@ -6,11 +6,10 @@ use std::{
 };
 
 use dormouse_proto::v1::{
-    CreateMachine, JobMoved, JobPlan, JobPromoted, JobRef, JobStarted, MoveJob, StartJob, VmRef,
+    CreateVm, MoveTask, Plan, StartTask, TaskMoved, TaskPromoted, TaskRef, TaskStarted, VmRef,
     report,
 };
 use dormouse_tasks::ideal::{self, Change};
-use dormouse_units::TaskId;
 use tokio::{sync::mpsc, task::spawn_blocking, time::timeout};
 
 use super::{
@@ -28,8 +27,9 @@ use crate::{
         destroy, fault,
         gate::Gate,
         host::{Host, limit, tick},
-        report::{explain, micros, report, vm_destroyed, vm_failed},
+        report::{explain, key, micros, report, task, vm_destroyed, vm_failed},
         threads::{outcome, urgent},
+        vm::Asked,
         watch::watch,
     },
     cgroup::{self, Slot},
@@ -52,18 +52,17 @@ const PERIOD_US: u64 = 5_000;
 /// What a machine is asked to do.
 #[derive(Debug)]
 pub(crate) enum Ask {
-    Start(StartJob),
-    Promote(JobRef),
-    Move(MoveJob),
-    Kill(JobRef),
+    Start(Box<StartTask>),
+    Promote(TaskRef),
+    Move(MoveTask),
+    Kill(Key),
     Destroy,
 }
 
 /// What comes to an owner: commands, and what its threads have done.
 #[derive(Debug)]
 pub(crate) enum Message {
-    /// With the time it came.
-    Ask(Ask, Instant),
+    Ask(Ask, Asked),
     Launched(Key, Result<Birth, String>),
     /// The job's parent has ended.
     Ended(Key),
@@ -98,7 +97,7 @@ pub(crate) struct Owner {
 /// Creates the machine and owns it until it is destroyed.
 pub(crate) async fn own(
     host: Arc<Host>,
-    create: CreateMachine,
+    create: CreateVm,
     tell: mpsc::UnboundedSender<Message>,
     mut inbox: mpsc::UnboundedReceiver<Message>,
 ) {
@@ -125,12 +124,12 @@ pub(crate) async fn own(
 impl Owner {
     async fn create(
         host: &Arc<Host>,
-        create: &CreateMachine,
+        create: &CreateVm,
         tell: mpsc::UnboundedSender<Message>,
     ) -> Result<Self, String> {
-        let &CreateMachine { vm: id, processors, core_ppm } = create;
+        let (id, processors, core_ppm) = (create.vm, create.vcpus, create.core_ppm.unwrap_or(0));
         if processors == 0 || core_ppm == 0 {
-            return Err("a machine has processors, and they some of a core".to_owned());
+            return Err("a VM has vCPUs, and they some of a core".to_owned());
         }
         let cores = ranks::cores().map_err(|e| explain(&e))?;
         let made = {
@@ -205,33 +204,31 @@ impl Owner {
         }
     }
 
-    async fn obey(&mut self, ask: Ask, asked: Instant) {
+    async fn obey(&mut self, ask: Ask, asked: Asked) {
         match ask {
-            Ask::Start(start) => self.start(start, asked),
-            Ask::Promote(job) => {
-                let at = self.pace.decided(job.at_us, asked);
-                self.pace.change(at, Change::Promote(Key::of(job)));
-                self.promote(Key::of(job), asked).await;
+            Ask::Start(start) => self.start(*start, &asked),
+            Ask::Promote(of) => {
+                let (key, at) = (key(Some(of)), self.pace.decided(&asked));
+                self.pace.change(at, Change::Promote(key));
+                self.promote(key, asked.decided()).await;
             }
-            Ask::Move(MoveJob { job, on }) => {
-                let Some(job) = job else { return };
-                let key = Key::of(job);
-                let at = self.pace.decided(job.at_us, asked);
+            Ask::Move(MoveTask { task, vcpus: on }) => {
+                let (key, at) = (key(task), self.pace.decided(&asked));
                 if self.seats.are_valid(&on) {
                     self.pace.change(at, Change::Stand(key));
                     if let Some(job) = self.job(key) {
                         job.left_at = at;
                     }
-                    self.move_to(key, on, asked);
+                    self.move_to(key, on, asked.decided());
                 } else {
                     let why = self.no_place(&on);
                     self.broken(&why);
                 }
             }
-            Ask::Kill(job) => {
-                let at = self.pace.decided(job.at_us, asked);
-                self.pace.change(at, Change::Kill(Key::of(job)));
-                self.kill(Key::of(job));
+            Ask::Kill(key) => {
+                let at = self.pace.decided(&asked);
+                self.pace.change(at, Change::Kill(key));
+                self.kill(key);
             }
             Ask::Destroy => self.destroy = true,
         }
@@ -239,27 +236,29 @@ impl Owner {
         self.conclude_early(Instant::now());
     }
 
-    fn start(&mut self, start: StartJob, asked: Instant) {
-        let tier = match start.tier() {
+    fn start(&mut self, start: StartTask, asked: &Asked) {
+        let seats = start.seats.unwrap_or_default();
+        let tier = match seats.tier() {
             dormouse_proto::v1::Tier::Foreground => Tier::Foreground,
             dormouse_proto::v1::Tier::Background => Tier::Background,
         };
-        let Some(job) = start.job else { return };
-        let (key, at) = (Key::of(job), self.pace.decided(job.at_us, asked));
-        let name = self.host.task_name(TaskId::new(key.job));
-        let (Ok(name), true) = (name, self.seats.are_valid(&start.on)) else {
-            return self.say_failed(key, self.no_place(&start.on));
+        let (key, at, on) = (key(start.task), self.pace.decided(asked), seats.vcpus);
+        let name = self.host.task_name(key.0);
+        let (Ok(name), true) = (name, self.seats.are_valid(&on)) else {
+            return self.say_failed(key, self.no_place(&on));
         };
-        if let Some(program) = start.plan.and_then(|plan| program(plan, start.on.len())) {
-            let (on, foreground) = (start.on.clone(), tier == Tier::Foreground);
-            self.pace.change(at, Change::Start { key, program, on, foreground });
-        }
+        let Some(program) = start.plan.and_then(|plan| program(plan, on.len())) else {
+            let why = "a VM for parallel jobs runs nothing whose plan is none for its processes";
+            return self.say_failed(key, why.to_owned());
+        };
+        let foreground = tier == Tier::Foreground;
+        self.pace.change(at, Change::Start { key, program, on: on.clone(), foreground });
         self.jobs.push(Job {
             key,
             name,
             args: start.program.unwrap_or_default().args,
-            asked,
-            on: start.on,
+            asked: asked.decided(),
+            on,
             tier,
             phase: Phase::Waiting,
             process: None,
@@ -298,8 +297,9 @@ impl Owner {
                     }
                 }
                 self.turn_meters();
-                let (job, took_us) = (self.job_ref(key), micros(asked.elapsed()));
-                self.host.report(report(report::Report::JobPromoted(JobPromoted { job, took_us })));
+                let (task, real_took_us) = (task(self.id, key), micros(asked.elapsed()));
+                let promoted = TaskPromoted { task, real_took_us };
+                self.host.report(report(report::Report::TaskPromoted(promoted)));
             }
             Err(processor) => {
                 let why = format!("the foreground of processor {processor} is somebody else's");
@@ -345,7 +345,7 @@ impl Owner {
     }
 
     fn launched(&mut self, key: Key, born: Result<Birth, String>) {
-        let job_ref = self.job_ref(key);
+        let whose = task(self.id, key);
         let Some(job) = self.job(key) else { return };
         let birth = match (born, &mut job.moving) {
             (Ok(birth), _) => birth,
@@ -364,25 +364,26 @@ impl Owner {
         let process = Arc::new(birth.process);
         job.process = Some(Arc::clone(&process));
         let said = match job.moving.take() {
-            Some(moving) => report::Report::JobMoved(JobMoved {
-                job: job_ref,
+            Some(moving) => report::Report::TaskMoved(TaskMoved {
+                task: whose,
                 done_ppm: job.done_ppm(),
-                lost: moving.lost.unwrap_or_default(),
-                took_us: micros(birth.at.saturating_duration_since(moving.asked)),
-                dump_us: micros(moving.dump),
-                restore_us: micros(birth.restore),
+                lost: moving.lost,
+                real_took_us: micros(birth.at.saturating_duration_since(moving.asked)),
+                real_dump_us: micros(moving.dump),
+                real_restore_us: micros(birth.restore),
                 bytes: moving.bytes,
             }),
             None => {
-                let took_us = micros(birth.at.saturating_duration_since(job.asked));
-                report::Report::JobStarted(JobStarted { job: job_ref, took_us })
+                let real_took_us = micros(birth.at.saturating_duration_since(job.asked));
+                let started = TaskStarted { task: whose, done_ppm: 0, real_took_us };
+                report::Report::TaskStarted(started)
             }
         };
         let later = job.later.take();
-        if let report::Report::JobMoved(moved) = &said {
+        if let report::Report::TaskMoved(moved) = &said {
             // As the report has it: who counts from there comes to the same.
-            let at = job.left_at + Duration::from_micros(moved.took_us);
-            let (on, anew) = (job.on.clone(), !moved.lost.is_empty());
+            let at = job.left_at + Duration::from_micros(moved.real_took_us);
+            let (on, anew) = (job.on.clone(), moved.lost.is_some());
             self.pace.change(at, Change::GoOn { key, on, anew });
         }
         self.host.report(report(said));
@@ -403,11 +404,6 @@ impl Owner {
 
     pub(crate) fn job(&mut self, key: Key) -> Option<&mut Job> {
         self.jobs.iter_mut().find(|job| job.key == key)
-    }
-
-    #[expect(clippy::unnecessary_wraps, reason = "as the wire has it")]
-    pub(crate) fn job_ref(&self, key: Key) -> Option<JobRef> {
-        Some(JobRef { vm: self.id, job: key.job, attempt: key.attempt, at_us: 0 })
     }
 
     /// The quota of every processor.
@@ -535,9 +531,9 @@ pub(crate) fn charged_ns(groups: &cgroup::Vm, seats: &[Seat]) -> u64 {
 }
 
 /// A plan in the words of the reference, if it is one for so many processes.
-fn program(plan: JobPlan, processes: usize) -> Option<ideal::Program> {
-    let JobPlan { runtime_us, phases, usage_ppm: usage } = plan;
-    let runtime = Duration::from_micros(runtime_us);
+fn program(plan: Plan, processes: usize) -> Option<ideal::Program> {
+    let Plan { real_runtime_us, phases, usage_ppm: usage } = plan;
+    let runtime = Duration::from_micros(real_runtime_us);
     let is_plan = usage.len() == processes && phases > 0 && usage.iter().all(|u| *u > 0);
     is_plan.then_some(ideal::Program { runtime, phases, usage })
 }

@@ -82,17 +82,17 @@ impl Meter {
         };
         let of = |(&(process, processor, tier, shared), sum): (&Situation, &Use)| v1::ProcessUse {
             process,
-            processor,
+            vcpu: processor,
             tier: match tier {
                 Tier::Foreground => v1::Tier::Foreground.into(),
                 Tier::Background => v1::Tier::Background.into(),
             },
             shared,
-            wall_us: micros(sum.wall),
-            wanted_us: (sum.ran_ns + sum.delayed_ns) / 1000,
-            promised_us: promised((sum.ran_ns + sum.delayed_ns) / 1000, sum.wakes),
-            cpu_us: sum.ran_ns / 1000,
-            may_wait_us: if shared { (sum.wakes + sum.begins) * wait_us } else { 0 },
+            real_wall_us: micros(sum.wall),
+            real_wanted_us: (sum.ran_ns + sum.delayed_ns) / 1000,
+            real_promised_us: promised((sum.ran_ns + sum.delayed_ns) / 1000, sum.wakes),
+            real_cpu_us: sum.ran_ns / 1000,
+            real_may_wait_us: if shared { (sum.wakes + sum.begins) * wait_us } else { 0 },
         };
         self.uses.iter().map(of).collect()
     }
@@ -102,7 +102,9 @@ impl Meter {
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
-    use crate::{agent::parallel::job::Key, cgroup::Slot};
+    use dormouse_units::{Attempt, TaskId};
+
+    use crate::cgroup::Slot;
 
     #[test]
     fn situations_are_counted_apart_and_the_dead_not_at_all() {
@@ -115,17 +117,17 @@ mod tests {
         assert_eq!(meter.uses.values().map(|sum| sum.begins).collect::<Vec<_>>(), [1]);
         meter.turn(&[me, dead], &[Seat { tier: Tier::Foreground, ..seat }, seat]);
         meter.stop(&[me, dead]);
-        let shared = Seat { neighbour: Some(Key { job: 9, attempt: 1 }), ..seat };
+        let shared = Seat { neighbour: Some((TaskId::new(9), Attempt::new(1))), ..seat };
         meter.turn(&[me, dead], &[shared, seat]);
         meter.stop(&[me, dead]);
         let tick = Duration::from_millis(4);
         let mut uses = meter.uses(CpuQuota::from_ppm(100_000, 20_000), tick);
-        let with: Vec<_> = uses.extract_if(.., |u| u.shared).map(|u| u.may_wait_us).collect();
+        let with: Vec<_> = uses.extract_if(.., |u| u.shared).map(|u| u.real_may_wait_us).collect();
         // A period, and a tenth of a core for a tick; and as much again if it slept meanwhile.
         assert!(matches!(with[..], [wait] if wait >= 60_000 && wait % 60_000 == 0), "{with:?}");
-        let tiers: Vec<_> = uses.iter().map(|u| (u.process, u.processor, u.tier())).collect();
+        let tiers: Vec<_> = uses.iter().map(|u| (u.process, u.vcpu, u.tier())).collect();
         assert_eq!(tiers, [(0, 3, v1::Tier::Foreground), (0, 3, v1::Tier::Background)]);
-        assert!(uses.iter().all(|u| u.cpu_us <= u.wanted_us && u.may_wait_us == 0));
-        assert!(uses.iter().all(|u| u.promised_us >= u.wanted_us / 10), "{uses:?}");
+        assert!(uses.iter().all(|u| u.real_cpu_us <= u.real_wanted_us && u.real_may_wait_us == 0));
+        assert!(uses.iter().all(|u| u.real_promised_us >= u.real_wanted_us / 10), "{uses:?}");
     }
 }

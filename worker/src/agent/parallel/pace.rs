@@ -13,6 +13,7 @@ use std::{
 use dormouse_tasks::ideal::{self, Change};
 
 use super::job::Key;
+use crate::agent::vm::Asked;
 
 /// What is owed is to be paid within this time.
 const WITHIN: Duration = Duration::from_millis(100);
@@ -117,11 +118,10 @@ impl Pace {
     }
 
     /// When a command was decided, in the reference's time: as it says, or when it came.
-    pub(crate) fn decided(&mut self, at_us: u64, came: Instant) -> Duration {
-        let at = ideal::real(at_us, self.emulated_us);
-        if at_us == 0 {
-            return self.time(came);
-        }
+    pub(crate) fn decided(&mut self, asked: &Asked) -> Duration {
+        let came = asked.decided();
+        let Some(at) = asked.at else { return self.time(came) };
+        let at = ideal::real(at.as_micros(), self.emulated_us);
         let zero = came.checked_sub(at).unwrap_or(came);
         self.zero = Some(self.zero.map_or(zero, |known| known.min(zero)));
         at
@@ -196,6 +196,8 @@ impl Pace {
 
 #[cfg(test)]
 mod tests {
+    use dormouse_units::{Attempt, TaskId};
+
     use super::*;
 
     #[test]
@@ -223,20 +225,22 @@ mod tests {
 
     #[test]
     fn what_was_over_a_little_early_is_due_when_its_foreground_lets_it_be() {
-        let base = Instant::now();
+        let begun = Asked::now();
+        let base = begun.came;
         let at = |ms| base + Duration::from_millis(ms);
         let program = |ms| ideal::Program {
             runtime: Duration::from_millis(ms),
             phases: 1,
             usage: vec![1_000_000],
         };
-        let [below, above] = [1, 2].map(|job| Key { job, attempt: 1 });
+        let key = |job| (TaskId::new(job), Attempt::new(1));
+        let [below, above] = [1, 2].map(key);
         let start = |key, ms| {
             let (program, on) = (program(ms), vec![0]);
             Change::Start { key, program, on, foreground: key == above }
         };
         let mut pace = Pace::new(10_000_000);
-        let zero = pace.decided(0, base);
+        let zero = pace.decided(&begun);
         pace.change(zero, start(below, 1000));
         pace.change(Duration::from_millis(990), start(above, 5000));
         // 10 ms are left of it, and nearly 5 s of what is in its way.
@@ -245,7 +249,7 @@ mod tests {
         assert!(pace.due(below, at(5945)).is_some_and(|due| due.is_near));
         // What is in its way is killed.
         let mut pace = Pace::new(10_000_000);
-        let zero = pace.decided(0, base);
+        let zero = pace.decided(&begun);
         pace.change(zero, start(below, 1000));
         pace.change(Duration::from_millis(990), start(above, 5000));
         pace.change(Duration::from_millis(1200), Change::Kill(above));
@@ -253,6 +257,6 @@ mod tests {
         assert_eq!(due, Due { at_us: 12_100_000, late_us: -7_000, is_near: true });
         let due = pace.due(below, at(1230)).expect("it is through");
         assert_eq!(due, Due { at_us: 12_100_000, late_us: 20_000, is_near: true });
-        assert_eq!(pace.due(Key { job: 3, attempt: 1 }, at(1230)), None);
+        assert_eq!(pace.due(key(3), at(1230)), None);
     }
 }

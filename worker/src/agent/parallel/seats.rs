@@ -134,10 +134,12 @@ impl Seats {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
+    use dormouse_units::{Attempt, TaskId};
+
     use super::*;
 
-    const ONE: Key = Key { job: 1, attempt: 1 };
-    const TWO: Key = Key { job: 2, attempt: 1 };
+    const ONE: Key = (TaskId::new(1), Attempt::new(1));
+    const TWO: Key = (TaskId::new(2), Attempt::new(1));
 
     #[test]
     fn a_promotion_turns_the_slots_and_moves_nobody() {

@@ -44,19 +44,19 @@ impl Owner {
         let own = |ns: u64| ns.saturating_sub(attempt.came_with) / 1000;
         let worked = if finished { attempt.ledger.whole() } else { attempt.worked() };
         Ledger {
-            promised_us: micros(attempt.promised.filter(|_| finished).unwrap_or(took)),
-            took_us: micros(took),
-            promised_work_us: own(self.promised(attempt)),
-            worked_us: own(worked),
-            charged_us: self.charged_ns(attempt) / 1000,
-            birth_us: attempt.charges.birth / 1000,
-            criu_us: attempt.charges.criu / 1000,
-            ahead_us: attempt.ledger.most_ahead() / 1000,
-            behind_us: attempt.ledger.most_behind() / 1000,
-            stood_us: micros(attempt.stood + stood),
+            real_promised_us: micros(attempt.promised.filter(|_| finished).unwrap_or(took)),
+            real_took_us: micros(took),
+            real_promised_work_us: own(self.promised(attempt)),
+            real_worked_us: own(worked),
+            real_charged_us: self.charged_ns(attempt) / 1000,
+            real_birth_us: attempt.charges.birth / 1000,
+            real_criu_us: attempt.charges.criu / 1000,
+            real_ahead_us: attempt.ledger.most_ahead() / 1000,
+            real_behind_us: attempt.ledger.most_behind() / 1000,
+            real_stood_us: micros(attempt.stood + stood),
             missed_checkpoints: attempt.missed_checkpoints,
-            whole_work_us: attempt.ledger.whole() / 1000,
-            slice_us: micros(self.slice_of(attempt)),
+            real_whole_work_us: attempt.ledger.whole() / 1000,
+            real_slice_us: micros(self.slice_of(attempt)),
         }
     }
 
@@ -83,8 +83,8 @@ impl Owner {
         }
         self.host.report(report(report::Report::VmShare(VmShare {
             vm: self.id,
-            promised_us: sum.promised / 1000,
-            received_us: sum.received / 1000,
+            real_promised_us: sum.promised / 1000,
+            real_received_us: sum.received / 1000,
         })));
     }
 }

@@ -7,19 +7,16 @@ use std::{
 
 use dormouse_proto::v1::{StartTask, StopTask};
 use dormouse_tasks::progress::{Progress, ProgressReader};
-use dormouse_units::{Attempt as AttemptNo, Ppm, Span, TaskId, Time};
+use dormouse_units::{Ppm, Span, Time};
 use dormouse_vm::Ledger;
 
 use super::liveness::Liveness;
 use crate::{
-    agent::gate::Pass,
+    agent::{gate::Pass, report::Key},
     cgroup::{self, LiftedQuota, Slot},
     process::Task,
     workspace::TaskName,
 };
-
-/// Names an attempt.
-pub(crate) type Key = (TaskId, AttemptNo);
 
 /// Where an attempt is in its life.
 #[derive(Debug)]
@@ -33,7 +30,7 @@ pub(crate) enum Phase {
     /// CRIU is at it.
     Dumping,
     /// Its process is gone and its work done, before its time: it is finished when that has come.
-    Early { verified: bool, result: String },
+    Early { verified: bool, result: Option<String> },
     /// It has been killed and not yet been seen to be gone.
     Dying,
     /// Its process is gone.
@@ -73,6 +70,8 @@ pub(crate) struct Attempt {
     pub(crate) key: Key,
     pub(crate) name: TaskName,
     pub(crate) order: StartTask,
+    /// What of its work it began with.
+    pub(crate) from_ppm: u32,
     /// When it was decided on, on this host's clock.
     pub(crate) asked: Instant,
     /// When its start was decided on, on its VM's clock, and what that had skipped by then.
@@ -135,7 +134,7 @@ impl Attempt {
 
     /// What of its work is done, in ppm, as it says itself.
     pub(crate) fn done_ppm(&self) -> u32 {
-        self.progress().map_or(self.order.done_ppm, |p| u32::try_from(p.ppm).unwrap_or(1_000_000))
+        self.progress().map_or(self.from_ppm, |p| u32::try_from(p.ppm).unwrap_or(1_000_000))
     }
 
     /// CPU time of the work that is done, in nanoseconds.

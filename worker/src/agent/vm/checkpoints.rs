@@ -10,13 +10,13 @@ use dormouse_units::{Ppm, Span, Time};
 use tokio::{sync::OwnedSemaphorePermit, task::spawn_blocking};
 
 use super::{
-    attempt::{Key, Pending, Phase},
+    attempt::{Pending, Phase},
     owner::{Message, Owner},
 };
 use crate::{
     agent::{
         launch::Place,
-        report::{micros, report, task},
+        report::{Key, micros, report, task},
         snapshot::{self, Snapshot, SnapshotError},
         threads::outcome,
     },
@@ -42,7 +42,7 @@ impl Owner {
     pub(crate) fn miss_checkpoint(&mut self, now: Time, key: Key) {
         let Some(attempt) = self.attempt(key) else { return };
         attempt.missed_checkpoints += 1;
-        let cost = Span::from_micros(attempt.order.checkpoint_cost_us);
+        let cost = Span::from_micros(attempt.order.emulated_checkpoint_cost_us);
         if self.host.hold_checkpoints {
             self.model.hold(now, key.0, key.1, cost);
         }
@@ -86,7 +86,7 @@ impl Owner {
         let Some(process) = attempt.process.clone() else { return };
         let (page, name) = (attempt.page.clone(), attempt.name.clone());
         let place = Place { groups, gate, cpu: attempt.cpu, slot: attempt.slot };
-        let cost = Span::from_micros(attempt.order.checkpoint_cost_us);
+        let cost = Span::from_micros(attempt.order.emulated_checkpoint_cost_us);
         attempt.phase = Phase::Dumping;
         attempt.liveness.pause();
         // What it will hold beyond what was due is its wait for CRIU's turn: restored, the task
@@ -172,7 +172,7 @@ impl Owner {
     fn snapshot_failed(&mut self, key: Key, error: SnapshotError) {
         if !error.ended {
             self.host.report(report(report::Report::CheckpointFailed(CheckpointFailed {
-                task: task(self.id, key.0.get(), key.1.get()),
+                task: task(self.id, key),
                 why: error.why.clone(),
             })));
         }
@@ -229,7 +229,7 @@ impl Owner {
         if !attempt.pending.as_ref().is_some_and(settled) {
             return;
         }
-        let whose = task(id, key.0.get(), key.1.get());
+        let whose = task(id, key);
         let Some(Pending {
             number,
             ppm,
@@ -250,10 +250,10 @@ impl Owner {
                 checkpoint: number,
                 done_ppm: ppm,
                 bytes,
-                held_us: micros(held),
-                dump_us: micros(dump),
-                owed_us: micros(owed.unwrap_or_default()),
-                criu_us: micros(criu),
+                real_held_us: micros(held),
+                real_dump_us: micros(dump),
+                real_owed_us: micros(owed.unwrap_or_default()),
+                real_criu_us: micros(criu),
             }),
             Err(why) => report::Report::CheckpointFailed(CheckpointFailed { task: whose, why }),
         }));

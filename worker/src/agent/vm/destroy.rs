@@ -5,12 +5,12 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 
 use super::{
-    attempt::{Attempt, Key},
+    attempt::Attempt,
     owner::{Message, Owner},
 };
 use crate::agent::{
     destroy::{kill_everything, remove_groups},
-    report::vm_destroyed,
+    report::{Key, vm_destroyed},
 };
 
 impl Owner {

@@ -1,16 +1,15 @@
 //! Tasks that end by themselves.
 
-use dormouse_proto::v1::{Ledger, TaskFailed, TaskFinished, report};
-use dormouse_units::Span;
+use dormouse_proto::v1::{Ledger, TaskFailed, TaskFinished, report, task_finished::Due};
 
 use super::{
-    attempt::{Attempt, Key, Phase},
+    attempt::{Attempt, Phase},
     owner::Owner,
 };
 use crate::{
     agent::{
         launch::is_silent,
-        report::{explain, report, task},
+        report::{Key, explain, report, task},
         verdict::verdict,
     },
     process::Ended,
@@ -55,10 +54,10 @@ impl Owner {
         let said = self.attempt(key).map(|a| (is_silent(&a.order), a.name.clone()));
         let Some((silent, name)) = said else { return };
         if silent && ended == Ended::Exited(0) {
-            return self.say_finished(key, true, String::new());
+            return self.say_finished(key, true, None);
         }
         match verdict(&self.host, &name, ended, &self.groups) {
-            Ok((verified, result)) => self.work_is_done(key, verified, result),
+            Ok((verified, result)) => self.work_is_done(key, verified, Some(result)),
             Err(why) => self.fail_attempt(key, why),
         }
     }
@@ -67,7 +66,7 @@ impl Owner {
     ///
     /// It had a slice or two more than it was promised by now, and its vCPU is its own for as long
     /// as it was promised.
-    fn work_is_done(&mut self, key: Key, verified: bool, result: String) {
+    fn work_is_done(&mut self, key: Key, verified: bool, result: Option<String>) {
         let now = self.pass();
         let Some(attempt) = self.attempt(key) else { return };
         attempt.exempt = None;
@@ -85,15 +84,16 @@ impl Owner {
         }
     }
 
-    pub(crate) fn say_finished(&mut self, key: Key, verified: bool, result: String) {
+    pub(crate) fn say_finished(&mut self, key: Key, verified: bool, result: Option<String>) {
         let Some((ledger, attempt)) = self.take_out(key, true) else { return };
         self.host.report(report(report::Report::TaskFinished(TaskFinished {
-            task: task(self.id, key.0.get(), key.1.get()),
+            task: task(self.id, key),
             verified,
-            cpu_us: ledger.charged_us,
+            real_cpu_us: ledger.real_charged_us,
             result,
             ledger: Some(ledger),
-            after_us: attempt.after.map_or(0, Span::as_micros),
+            job: None,
+            due: attempt.after.map(|after| Due::EmulatedAfterUs(after.as_micros())),
         })));
         self.report_credits();
     }
@@ -102,9 +102,9 @@ impl Owner {
     pub(crate) fn fail_attempt(&mut self, key: Key, why: String) {
         let Some((ledger, _)) = self.take_out(key, false) else { return };
         self.host.report(report(report::Report::TaskFailed(TaskFailed {
-            task: task(self.id, key.0.get(), key.1.get()),
+            task: task(self.id, key),
             why,
-            cpu_us: ledger.charged_us,
+            real_cpu_us: ledger.real_charged_us,
             ledger: Some(ledger),
         })));
         self.report_credits();

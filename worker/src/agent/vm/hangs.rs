@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 use dormouse_proto::v1::{TaskFailed, report};
 use dormouse_tasks::progress::Progress;
 
-use super::{attempt::Key, liveness::Hang, owner::Owner};
+use super::{liveness::Hang, owner::Owner};
 use crate::agent::{
     host::limit,
-    report::{report, task},
+    report::{Key, report, task},
 };
 
 impl Owner {
@@ -57,9 +57,9 @@ impl Owner {
         attempt.reported = true;
         let after = Duration::as_millis(&limit::KILL);
         self.host.report(report(report::Report::TaskFailed(TaskFailed {
-            task: task(id, key.0.get(), key.1.get()),
+            task: task(id, key),
             why: format!("{why}; its process is still there {after} ms after it was killed"),
-            cpu_us: ledger.charged_us,
+            real_cpu_us: ledger.real_charged_us,
             ledger: Some(ledger),
         })));
     }

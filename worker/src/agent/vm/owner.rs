@@ -17,7 +17,7 @@ use tokio::{
 
 use super::{
     accounts::Share,
-    attempt::{Attempt, Key, Phase},
+    attempt::{Attempt, Phase},
     clock::{Asked, VmClock},
     lane::Lane,
 };
@@ -26,7 +26,7 @@ use crate::{
         gate::Gate,
         host::{Host, limit},
         launch::Birth,
-        report::{explain, report, took, vm_destroyed, vm_failed},
+        report::{Key, explain, report, took, vm_destroyed, vm_failed},
         snapshot::{Snapshot, SnapshotError},
         threads::urgent,
     },
@@ -132,22 +132,21 @@ impl Owner {
         let (id, vcpus, memory) = (create.vm, create.vcpus, create.memory_bytes);
         let made = {
             let host = Arc::clone(host);
-            let limit = (memory > 0).then_some(memory);
-            spawn_blocking(move || host.prepared.tree.create_vm(u64::from(id), vcpus, limit)).await
+            spawn_blocking(move || host.prepared.tree.create_vm(u64::from(id), vcpus, memory)).await
         };
         let groups = made.map_err(|e| explain(&e))?.map_err(|e| explain(&e))?;
         let credits = create.burstable.map(|b| CreditSpec {
             baseline: Ppm::new(b.baseline_ppm),
-            earned_per_hour: Credits::from_vcpu_micros(b.earned_per_hour_vcpu_us),
-            initial: Credits::from_vcpu_micros(b.initial_vcpu_us),
-            cap: Credits::from_vcpu_micros(b.cap_vcpu_us),
+            earned_per_hour: Credits::from_vcpu_micros(b.emulated_earned_us_per_hour),
+            initial: Credits::from_vcpu_micros(b.emulated_initial_us),
+            cap: Credits::from_vcpu_micros(b.emulated_cap_us),
         });
         Ok(Self {
             host: Arc::clone(host),
             id,
             model: Model::new(
                 Time::ZERO,
-                MachineSpec { vcpus, memory: Bytes::new(memory), credits },
+                MachineSpec { vcpus, memory: Bytes::new(memory.unwrap_or(u64::MAX)), credits },
             ),
             clock: VmClock::new(host.dilation, asked),
             groups: Arc::new(groups),

@@ -6,12 +6,12 @@ use dormouse_tasks::progress::State;
 use dormouse_units::Ppm;
 use dormouse_vm::{Pace, Quota};
 
-use super::{
-    attempt::{Key, Phase},
-    owner::Owner,
-};
+use super::{attempt::Phase, owner::Owner};
 use crate::{
-    agent::{fault, report::explain},
+    agent::{
+        fault,
+        report::{Key, explain},
+    },
     process::{ask_to_stop, resume},
 };
 

@@ -8,10 +8,10 @@ use dormouse_units::{Span, Time};
 use dormouse_vm::WorkEvent;
 
 use super::{
-    attempt::{Attempt, Key, Phase},
+    attempt::{Attempt, Phase},
     owner::Owner,
 };
-use crate::agent::report::report;
+use crate::agent::report::{Key, report};
 
 /// How soon it is looked at again at the soonest.
 const SHORTEST: Duration = Duration::from_millis(1);
@@ -73,7 +73,7 @@ impl Owner {
     /// Real time from now until an attempt is promised this much CPU time; `None`: never, as
     /// things are.
     pub(crate) fn time_to_promise(&self, attempt: &Attempt, promised: u64) -> Option<Duration> {
-        let runtime = u128::from(attempt.order.runtime_us);
+        let runtime = u128::from(attempt.order.emulated_runtime_us);
         let done = u128::from(promised) * runtime / u128::from(attempt.ledger.whole().max(1));
         let done = Span::from_micros(u64::try_from(done).unwrap_or(u64::MAX));
         let (task, number) = attempt.key;
@@ -99,7 +99,7 @@ impl Owner {
         attempt.promised = promised.map(|span| dilation.real(span));
         attempt.after = promised.map(|span| span + skipped.saturating_sub(attempt.skipped));
         if let Phase::Early { verified, result } = &mut attempt.phase {
-            let (verified, result) = (*verified, std::mem::take(result));
+            let (verified, result) = (*verified, result.take());
             self.say_finished(key, verified, result);
         }
     }
@@ -114,8 +114,8 @@ impl Owner {
         if let Some(balance) = self.model.machine().credits() {
             self.host.report(report(report::Report::Credits(CreditBalance {
                 vm: self.id,
-                vcpu_us: balance.as_vcpu_micros(),
-                at_us: self.clock.of_run(self.model.now()).map(Time::as_micros),
+                emulated_us: balance.as_vcpu_micros(),
+                emulated_at_us: self.clock.of_run(self.model.now()).map(Time::as_micros),
             })));
         }
     }

@@ -6,11 +6,11 @@ use std::{
 };
 
 use dormouse_proto::v1::{Mode as WireMode, StartTask, TaskStarted, Tier as WireTier, report};
-use dormouse_units::{Attempt as AttemptNo, Bytes, Mode, Ppm, Span, TaskId, Tier};
+use dormouse_units::{Bytes, Mode, Ppm, Span, Tier};
 use dormouse_vm::{Hold, Ledger, Work};
 
 use super::{
-    attempt::{Attempt, Charges, Key, Phase},
+    attempt::{Attempt, Charges, Phase},
     clock::Asked,
     liveness::Liveness,
     owner::{Message, Owner},
@@ -20,7 +20,7 @@ use crate::{
         host::limit,
         launch::{self, Birth, Place},
         life::refused,
-        report::{explain, micros, report, task},
+        report::{Key, explain, key, micros, report, task},
         threads::outcome,
         watch::watch,
     },
@@ -39,12 +39,13 @@ impl Owner {
         if self.model.machine().is_frozen() {
             return Err("the VM is frozen".to_owned());
         }
-        let key = (TaskId::new(order.task), AttemptNo::new(order.attempt));
+        let key = key(order.task);
         if self.attempt(key).is_some() {
             return Err("this attempt is here already".to_owned());
         }
         let name = self.host.task_name(key.0).map_err(|e| explain(&e))?;
-        let tier = match order.tier() {
+        let seats = order.seats.clone().unwrap_or_default();
+        let tier = match seats.tier() {
             WireTier::Foreground => Tier::Foreground,
             WireTier::Background => Tier::Background,
         };
@@ -52,18 +53,19 @@ impl Owner {
             Some(_) => points(&order.checkpoints_ppm)?,
             None => Vec::new(),
         };
-        let done = Ppm::new(order.done_ppm);
+        let from_ppm = order.from.map_or(0, |kept| kept.done_ppm);
+        let done = Ppm::new(from_ppm);
         let work = Work {
             task: key.0,
             attempt: key.1,
             memory: Bytes::new(order.memory_bytes),
-            runtime: Span::from_micros(order.runtime_us),
+            runtime: Span::from_micros(order.emulated_runtime_us),
             done,
             mode: mode(order.mode()),
-            cpu: order.vcpu,
+            cpu: seats.vcpus.first().copied(),
             tier,
             checkpoints,
-            checkpoint_cost: Span::from_micros(order.checkpoint_cost_us),
+            checkpoint_cost: Span::from_micros(order.emulated_checkpoint_cost_us),
             hold: Hold::WhenTold,
         };
         let now = self.pass();
@@ -71,7 +73,7 @@ impl Owner {
         // It may be due to begin some microseconds from now, as far as this clock can tell.
         let seat = self.model.start(now.max(began), &work).map_err(|e| explain(&e))?;
         self.model.head_start(key.0, key.1, now.since(began));
-        let ledger = Ledger::new(order.cpu_us.saturating_mul(1000));
+        let ledger = Ledger::new(order.real_cpu_us.saturating_mul(1000));
         self.attempts.push(Attempt {
             key,
             name,
@@ -80,8 +82,9 @@ impl Owner {
             skipped: self.clock.skipped(),
             cpu: seat.cpu,
             slot: if tier == Tier::Foreground { Slot::A } else { Slot::B },
-            share: self.host.core_share(order.cpu_us, order.runtime_us),
+            share: self.host.core_share(order.real_cpu_us, order.emulated_runtime_us),
             order: order.clone(),
+            from_ppm,
             phase: Phase::Waiting { until: Instant::now() + limit::KILL },
             process: None,
             page: None,
@@ -197,14 +200,14 @@ impl Owner {
                 attempt.phase = Phase::Running;
                 let born = birth.born_ns.saturating_sub(birth.base_ns);
                 attempt.charges.base = birth.base_ns;
-                match attempt.order.checkpoint {
-                    0 => attempt.charges.birth = born,
-                    _ => attempt.charges.criu = born,
+                match attempt.order.from {
+                    None => attempt.charges.birth = born,
+                    Some(_) => attempt.charges.criu = born,
                 }
                 let done = Ppm::new(birth.done_ppm);
                 // An older checkpoint than the one that was wanted: there is more to do.
-                let older = std::mem::replace(&mut attempt.order.done_ppm, birth.done_ppm)
-                    != birth.done_ppm;
+                let older =
+                    std::mem::replace(&mut attempt.from_ppm, birth.done_ppm) != birth.done_ppm;
                 // The image may hold more than counts: that is stood still for.
                 attempt.came_with = attempt.ledger.come_with(done.max(birth.came_with));
                 attempt.page = birth.page.map(Arc::new);
@@ -213,9 +216,9 @@ impl Owner {
                 attempt.process = Some(Arc::clone(&process));
                 let cpu = attempt.cpu;
                 self.host.report(report(report::Report::TaskStarted(TaskStarted {
-                    task: task(self.id, key.0.get(), key.1.get()),
+                    task: task(self.id, key),
                     done_ppm: birth.done_ppm,
-                    took_us: micros(took),
+                    real_took_us: micros(took),
                 })));
                 if let Some(ended) = birth.ended {
                     return self.conclude(key, ended);

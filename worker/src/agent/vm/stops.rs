@@ -3,23 +3,18 @@
 use std::sync::Arc;
 
 use dormouse_proto::v1::{Ledger, SetMode, StopTask, TaskStopped, report};
-use dormouse_units::{Attempt as AttemptNo, TaskId};
 
-use super::{
-    attempt::{Key, Phase},
-    owner::Owner,
-    starts::mode,
-};
-use crate::agent::report::{explain, report, task};
+use super::{attempt::Phase, owner::Owner, starts::mode};
+use crate::agent::report::{Key, explain, key, report, task};
 
 impl Owner {
     pub(crate) fn stop(&mut self, stop: StopTask) {
-        let key = (TaskId::new(stop.task), AttemptNo::new(stop.attempt));
+        let key = key(stop.task);
         let frozen = self.model.machine().is_frozen();
         let can_keep = !frozen && self.host.checkpointer.is_some();
         let Some(attempt) = self.attempts.iter_mut().find(|a| a.key == key) else {
             // It has ended, and that was reported.
-            return self.say_stopped(key, 0, 0, &Ledger::default());
+            return self.say_stopped(key, (0, None), &Ledger::default());
         };
         let keep = stop.keep && can_keep;
         match attempt.phase {
@@ -35,14 +30,14 @@ impl Owner {
             Phase::Waiting { .. } => {
                 attempt.stop = Some(stop);
                 if let Some((ledger, attempt)) = self.take_out(key, false) {
-                    self.say_stopped(key, attempt.order.done_ppm, 0, &ledger);
+                    self.say_stopped(key, (attempt.from_ppm, None), &ledger);
                 }
             }
             // Its process is gone, and its time has not come: there is nothing to be kept.
             Phase::Early { .. } => {
                 attempt.stop = Some(stop);
                 if let Some((ledger, attempt)) = self.take_out(key, false) {
-                    self.say_stopped(key, attempt.order.done_ppm, 0, &ledger);
+                    self.say_stopped(key, (attempt.from_ppm, None), &ledger);
                 }
             }
             // One that stands since its checkpoint has done nothing since.
@@ -90,7 +85,7 @@ impl Owner {
         let unsaid = self.attempts.iter().find(|a| a.key == key && !a.reported);
         let Some(attempt) = unsaid else { return };
         let ledger = self.ledger_of(attempt, false);
-        self.say_stopped(key, attempt.done_ppm(), 0, &ledger);
+        self.say_stopped(key, (attempt.done_ppm(), None), &ledger);
         if let Some(attempt) = self.attempt(key) {
             attempt.reported = true;
         }
@@ -111,11 +106,11 @@ impl Owner {
             };
         }
         let keep = attempt.stop.is_some_and(|stop| stop.keep);
-        let mut kept = (attempt.done_ppm(), 0);
+        let mut kept = (attempt.done_ppm(), None);
         if keep && let Some(pending) = &attempt.pending {
             match &pending.stored {
                 None => return,
-                Some(Ok(_)) => kept = (pending.ppm, pending.number),
+                Some(Ok(_)) => kept = (pending.ppm, Some(pending.number)),
                 Some(Err(why)) => {
                     tracing::warn!(why, task = %attempt.name, "the last checkpoint is lost");
                 }
@@ -123,23 +118,25 @@ impl Owner {
         }
         let Some((ledger, attempt)) = self.take_out(key, false) else { return };
         if !attempt.reported {
-            self.say_stopped(key, kept.0, kept.1, &ledger);
+            self.say_stopped(key, kept, &ledger);
         }
     }
 
-    fn say_stopped(&self, key: Key, done_ppm: u32, checkpoint: u32, ledger: &Ledger) {
+    /// With what of its work is done, and the checkpoint that keeps that.
+    fn say_stopped(&self, key: Key, (done_ppm, checkpoint): (u32, Option<u32>), ledger: &Ledger) {
         self.host.report(report(report::Report::TaskStopped(TaskStopped {
-            task: task(self.id, key.0.get(), key.1.get()),
+            task: task(self.id, key),
             done_ppm,
             checkpoint,
-            cpu_us: ledger.charged_us,
+            real_cpu_us: ledger.real_charged_us,
             ledger: Some(*ledger),
+            job: None,
         })));
     }
 
     pub(crate) fn set_mode(&mut self, set: SetMode) {
         let now = self.pass();
-        let key = (TaskId::new(set.task), AttemptNo::new(set.attempt));
+        let key = key(set.task);
         if self.model.set_mode(now, key.0, key.1, mode(set.mode())) {
             self.refresh_all();
             self.look(key);
