@@ -84,7 +84,7 @@ pub enum AdmissionError {
         share: Ppm,
         /// The hosts and what is kept free of them.
         hosts: String,
-        /// What would fit.
+        /// What the user can change so that it fits.
         remedy: String,
     },
     /// A task would be given less than its program's smallest amount of work.
@@ -115,7 +115,7 @@ pub enum AdmissionError {
         quota: Ppm,
         /// How that comes about.
         sums: String,
-        /// What would fit.
+        /// What the user can change so that the quota is large enough.
         remedy: String,
     },
     /// A VM fits on no host.
@@ -131,7 +131,7 @@ pub enum AdmissionError {
         most: u32,
         /// How that comes about.
         sums: String,
-        /// What would fit.
+        /// What the user can change so that the VM has a host.
         remedy: &'static str,
     },
     /// The hosts have the vCPUs, but not together.
@@ -169,7 +169,7 @@ pub enum AdmissionError {
         largest: Bytes,
         /// What they need together.
         need: Bytes,
-        /// What there is.
+        /// The memory that all hosts have together.
         have: Bytes,
     },
     /// A task without run times.

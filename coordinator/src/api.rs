@@ -16,7 +16,7 @@ use tonic::{Request, Response, Status, Streaming};
 use crate::assignments::Assignments;
 use crate::conductor::ConductorMsg;
 use crate::live::Progress;
-use crate::outbound::{Farewell, Outbound, goodbye_message};
+use crate::outbound::{Outbound, SessionEnd, goodbye_message};
 use crate::session::{Connection, NoSession, SessionMsg};
 use crate::store::Store;
 use crate::transfers::{Download, STALL, Transfers};
@@ -41,7 +41,7 @@ pub(crate) struct Api {
     pub(crate) store: Arc<Store>,
     pub(crate) assignments: Arc<Assignments>,
     pub(crate) transfers: Transfers,
-    pub(crate) farewell: Farewell,
+    pub(crate) session_end: SessionEnd,
     pub(crate) connections: AtomicU64,
 }
 
@@ -61,7 +61,7 @@ impl v1::coordinator_server::Coordinator for Api {
         let (hello, ack) = check_hello(first)?;
         let id = self.connections.fetch_add(1, Ordering::Relaxed);
         let (to_worker, messages) = mpsc::channel(OUTBOUND);
-        let outbound = Outbound::new(messages, self.farewell.clone());
+        let outbound = Outbound::new(messages, self.session_end.clone());
         let reading = CancellationToken::new();
         let connection =
             Connection { id, to_worker: to_worker.clone(), reading: reading.clone().drop_guard() };
@@ -71,7 +71,7 @@ impl v1::coordinator_server::Coordinator for Api {
             .await;
         match asked {
             Ok(CallResult::Success(Ok(session))) => {
-                tokio::spawn(read(id, inbound, session, reading, self.farewell.clone()));
+                tokio::spawn(read(id, inbound, session, reading, self.session_end.clone()));
             }
             Ok(CallResult::Success(Err(NoSession::Refused(why)))) => {
                 tracing::warn!(why, "a worker was refused");
@@ -225,13 +225,13 @@ async fn read(
     mut inbound: Streaming<v1::FromWorker>,
     session: ActorRef<SessionMsg>,
     reading: CancellationToken,
-    farewell: Farewell,
+    session_end: SessionEnd,
 ) {
     let window = Arc::new(Semaphore::new(WINDOW));
     let why = loop {
         let received = tokio::select! {
             () = reading.cancelled() => return,
-            () = farewell.heard() => return,
+            () = session_end.announced() => return,
             received = async {
                 // The window is never closed.
                 let permit = Arc::clone(&window).acquire_owned().await.ok()?;

@@ -115,7 +115,7 @@ pub(crate) struct ConductorArgs {
     pub(crate) hosts: Vec<RestoredHost>,
     /// Parallel jobs, in order of submission.
     pub(crate) submissions: Vec<Submission>,
-    /// What they owe.
+    /// The commands that the hosts have been sent and not answered.
     pub(crate) answers: Answers,
     pub(crate) journal: ActorRef<JournalMsg>,
     pub(crate) punctuality: Arc<Punctuality>,

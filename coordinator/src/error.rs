@@ -31,7 +31,7 @@ pub enum CoordinatorError {
         full(.source)
     )]
     Output {
-        /// Which.
+        /// The file or folder that can't be made or written.
         path: PathBuf,
         /// What the system said.
         source: std::io::Error,
@@ -59,15 +59,15 @@ pub enum CoordinatorError {
     Resume {
         /// The log.
         path: PathBuf,
-        /// Why.
+        /// What of the log does not fit this run, in words for a user.
         why: String,
     },
     /// The gRPC server ended by itself.
     #[error("the coordinator's server on {addr} ended: {why}")]
     Server {
-        /// Where it listened.
+        /// The address and port that it served.
         addr: SocketAddr,
-        /// Why.
+        /// What made it end, in words for a user.
         why: String,
     },
     /// The run was told to pause: its log is whole, and it can be gone on with.
@@ -79,7 +79,7 @@ pub enum CoordinatorError {
     /// A part of the coordinator failed: a bug of it, or of the scheduler it runs.
     #[error("the {part} failed, so the run was ended and its workers told to clean up: {why}")]
     Part {
-        /// Which.
+        /// The part's name, as it stands after "the".
         part: &'static str,
         /// The panic's message.
         why: String,

@@ -90,7 +90,7 @@ pub struct HostFact {
     pub host: HostId,
     /// The worker's name and incarnation.
     pub name: String,
-    /// What it offered.
+    /// The vCPUs and the memory that it offered to VMs.
     pub offer: Host,
     /// When and why it was lost, if it was.
     pub lost: Option<(Time, String)>,

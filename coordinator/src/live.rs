@@ -69,7 +69,7 @@ pub struct LiveRun {
     pub answer_within: Duration,
     /// When to end the run at the latest, emulated time.
     pub limit: Time,
-    /// Who looks on.
+    /// The channels on which the caller follows the run.
     pub observer: Observer,
     /// Ends the run before its time.
     pub cancel: CancellationToken,
@@ -130,7 +130,7 @@ pub struct BoundRun {
 pub struct Conducted {
     /// The run at its end; cancelled runs say so.
     pub run: Run,
-    /// What was measured.
+    /// What was measured in the run: shares, CPU time, hosts.
     pub facts: LiveFacts,
     /// The event log.
     pub log: PathBuf,
@@ -285,7 +285,7 @@ struct Beginning {
 }
 
 impl BoundRun {
-    /// Where it listens.
+    /// The address and port that its workers dial.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address

@@ -10,26 +10,27 @@ use tokio_stream::Stream;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tonic::Status;
 
-/// The coordinator's goodbye to all workers: said once, heard even when actors have died.
+/// The end of all sessions, with the goodbye to all workers: announced once, and told to them even
+/// when actors have died.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Farewell {
-    said: CancellationToken,
-    words: Arc<OnceLock<v1::Goodbye>>,
+pub(crate) struct SessionEnd {
+    announced: CancellationToken,
+    goodbye: Arc<OnceLock<v1::Goodbye>>,
 }
 
-impl Farewell {
-    pub(crate) fn say(&self, goodbye: v1::Goodbye) {
+impl SessionEnd {
+    pub(crate) fn announce(&self, goodbye: v1::Goodbye) {
         // Only the first goodbye counts.
-        let _ = self.words.set(goodbye);
-        self.said.cancel();
+        let _ = self.goodbye.set(goodbye);
+        self.announced.cancel();
     }
 
-    pub(crate) async fn heard(&self) {
-        self.said.cancelled().await;
+    pub(crate) async fn announced(&self) {
+        self.announced.cancelled().await;
     }
 
-    pub(crate) fn words(&self) -> Option<v1::Goodbye> {
-        self.words.get().cloned()
+    pub(crate) fn goodbye(&self) -> Option<v1::Goodbye> {
+        self.goodbye.get().cloned()
     }
 }
 
@@ -37,15 +38,15 @@ impl Farewell {
 #[derive(Debug)]
 pub(crate) struct Outbound {
     messages: mpsc::Receiver<v1::ToWorker>,
-    farewell: Farewell,
-    said: Pin<Box<WaitForCancellationFutureOwned>>,
+    session_end: SessionEnd,
+    announced: Pin<Box<WaitForCancellationFutureOwned>>,
     over: bool,
 }
 
 impl Outbound {
-    pub(crate) fn new(messages: mpsc::Receiver<v1::ToWorker>, farewell: Farewell) -> Self {
-        let said = Box::pin(farewell.said.clone().cancelled_owned());
-        Self { messages, farewell, said, over: false }
+    pub(crate) fn new(messages: mpsc::Receiver<v1::ToWorker>, session_end: SessionEnd) -> Self {
+        let announced = Box::pin(session_end.announced.clone().cancelled_owned());
+        Self { messages, session_end, announced, over: false }
     }
 }
 
@@ -60,9 +61,9 @@ impl Stream for Outbound {
         if let Poll::Ready(Some(message)) = message {
             return Poll::Ready(Some(Ok(message)));
         }
-        if self.said.as_mut().poll(context).is_ready() {
+        if self.announced.as_mut().poll(context).is_ready() {
             self.over = true;
-            let goodbye = self.farewell.words().unwrap_or_default();
+            let goodbye = self.session_end.goodbye().unwrap_or_default();
             return Poll::Ready(Some(Ok(goodbye_message(0, goodbye))));
         }
         message.map(|_| None)

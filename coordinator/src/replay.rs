@@ -19,7 +19,7 @@ pub enum ReplayError {
     Header {
         /// The log.
         path: String,
-        /// Why.
+        /// What is wrong with the header.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
 }
@@ -46,9 +46,9 @@ pub struct ReplayReport {
 pub struct Difference {
     /// The line of the log, from 1.
     pub line: u64,
-    /// What stands there.
+    /// The text of that line: the step as it was recorded.
     pub recorded: String,
-    /// What came out now.
+    /// The step that the same event makes now, as JSON.
     pub replayed: String,
 }
 

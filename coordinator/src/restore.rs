@@ -24,7 +24,7 @@ pub(crate) struct Restored {
     pub(crate) run: Run,
     pub(crate) facts: LiveFacts,
     pub(crate) hosts: Vec<RestoredHost>,
-    /// What they owe.
+    /// The commands that the hosts have not answered by the log's end.
     pub(crate) answers: Answers,
     pub(crate) begun: bool,
     pub(crate) last: Time,

@@ -22,12 +22,12 @@ pub(crate) enum Standing {
     Joined,
     /// It has measured, and does not suit the run: nor does its worker in another life.
     Unfit {
-        /// Why.
+        /// What of it does not suit the run, in words for its user.
         why: String,
     },
     /// Gone for good; its worker may come back as another host.
     Lost {
-        /// Why.
+        /// How it was lost, in words for its user.
         why: String,
     },
 }

@@ -12,7 +12,7 @@ use tonic::service::Interceptor;
 use tonic::{Request, Status};
 
 use crate::CoordinatorError;
-use crate::lobby::Caller;
+use crate::candidates::Caller;
 
 /// Its file in the output folder, for its owner alone.
 const FILE: &str = "secret";
@@ -91,7 +91,7 @@ impl Interceptor for Guard {
         let what = match request.metadata().get(SECRET_KEY) {
             Some(carried) if self.secret.is(carried) => {
                 if let Some(caller) = request.extensions().get::<Caller>() {
-                    caller.seat.admit();
+                    caller.candidate.admit();
                 }
                 return Ok(request);
             }

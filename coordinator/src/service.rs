@@ -20,10 +20,10 @@ use tonic::transport::server::TcpIncoming;
 use crate::CoordinatorError;
 use crate::api::Api;
 use crate::assignments::Assignments;
+use crate::candidates::Candidates;
 use crate::conductor::{Conductor, ConductorArgs, ConductorMsg, ConductorState};
 use crate::journal::{Journal, JournalArgs, JournalMsg};
-use crate::lobby::Lobby;
-use crate::outbound::Farewell;
+use crate::outbound::SessionEnd;
 use crate::punctuality::Punctuality;
 use crate::secret::{self, Guard};
 use crate::session::SessionMsg;
@@ -123,36 +123,28 @@ impl Service {
         args: ConductorArgs,
         particulars: Particulars,
     ) -> Result<ConductorState, CoordinatorError> {
-        let Particulars {
-            run,
-            experiment,
-            entries,
-            lost_after,
-            listener,
-            address,
-            secret,
-            cancel,
-            pause,
-        } = particulars;
         let (conductor, _) = Actor::spawn_linked(None, Conductor, args, self.warden.get_cell())
             .await
             .map_err(|e| broken(&e))?;
-        let farewell = Farewell::default();
+        let session_end = SessionEnd::default();
         let api = Api {
-            run,
-            experiment,
-            tasks: entries,
+            run: particulars.run,
+            experiment: particulars.experiment,
+            tasks: particulars.entries,
             conductor: conductor.clone(),
             store: Arc::clone(&self.store),
             assignments: Arc::clone(&self.assignments),
-            farewell: farewell.clone(),
+            session_end: session_end.clone(),
             transfers: Transfers::default(),
             connections: AtomicU64::new(0),
         };
-        let server =
-            tokio::spawn(serve(listener, api, Guard::new(secret), lost_after, farewell.clone()));
+        let guard = Guard::new(particulars.secret);
+        let serving =
+            serve(particulars.listener, api, guard, particulars.lost_after, session_end.clone());
+        let server = tokio::spawn(serving);
         let server_ends = server.abort_handle();
-        let watch = tokio::spawn(watch_server(server, address, self.failing.clone()));
+        let watch = tokio::spawn(watch_server(server, particulars.address, self.failing.clone()));
+        let (cancel, pause) = (particulars.cancel, particulars.pause);
         let canceller = tokio::spawn(async move {
             tokio::select! {
                 biased;
@@ -172,7 +164,7 @@ impl Service {
             Ok(_) => "the run is over".to_owned(),
             Err(error) => format!("the run was ended: {error}"),
         };
-        farewell.say(v1::Goodbye { why, over: true });
+        session_end.announce(v1::Goodbye { why, over: true });
         // Their sessions end with the server; nothing on a worker depends on these actors.
         self.warden.get_cell().stop_children_and_wait(None, Some(ENDING)).await;
         let _ = self.warden.stop_and_wait(None, Some(ENDING)).await;
@@ -217,26 +209,27 @@ impl Service {
     }
 }
 
-/// Serves until the farewell, and then until every connection has heard it.
+/// Serves until the end of all sessions is announced, and then until every connection has been
+/// told.
 async fn serve(
     listener: TcpListener,
     api: Api,
     guard: Guard,
     lost_after: Duration,
-    farewell: Farewell,
+    session_end: SessionEnd,
 ) -> Result<(), tonic::transport::Error> {
     let service = v1::coordinator_server::CoordinatorServer::new(api)
         .max_decoding_message_size(LARGEST_MESSAGE);
-    let lobby = Lobby::default();
-    let seated = move |came: std::io::Result<TcpStream>| came.map(|stream| lobby.enter(stream));
+    let candidates = Candidates::default();
+    let added = move |came: std::io::Result<TcpStream>| came.map(|stream| candidates.add(stream));
     tonic::transport::Server::builder()
         .http2_keepalive_interval(Some(lost_after / 2))
         .http2_keepalive_timeout(Some(lost_after))
         .max_concurrent_streams(STREAMS)
         .add_service(InterceptedService::new(service, guard))
         .serve_with_incoming_shutdown(
-            TcpIncoming::from(listener).with_nodelay(Some(true)).map(seated),
-            async move { farewell.heard().await },
+            TcpIncoming::from(listener).with_nodelay(Some(true)).map(added),
+            async move { session_end.announced().await },
         )
         .await
 }

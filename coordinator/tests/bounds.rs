@@ -1,10 +1,6 @@
 //! What a peer can hold, and for how long.
-#![allow(
-    clippy::allow_attributes,
-    clippy::unwrap_used,
-    missing_docs,
-    reason = "tests panic where they fail"
-)]
+#![cfg(test)]
+#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
 mod common;
 
@@ -19,10 +15,7 @@ async fn connections_that_say_nothing_are_few_and_leave_soon() {
     const MANY: usize = 400;
     const MOST: usize = 128;
     let dir = tempfile::tempdir().unwrap();
-    let coordinator = Under::start(live(1, 1, dir.path())).await;
-    let mut worker = FakeWorker::new("w", 1, &coordinator.at);
-    worker.join().await;
-    let vm = created(&worker.commands().await);
+    let (coordinator, mut worker, vm) = begun("w", live(1, 1, dir.path())).await;
     let address = coordinator.at.address;
     let mut silent: Vec<_> = (0..MANY).map(|_| TcpStream::connect(address).unwrap()).collect();
     // Those that have waited longest make room at once, the others have their time.
@@ -37,7 +30,7 @@ async fn connections_that_say_nothing_are_few_and_leave_soon() {
     };
     let last = silent.split_off(MANY - MOST);
     let first = tokio::task::spawn_blocking(move || silent.into_iter().all(closed));
-    assert!(within("room in the lobby", first).await.unwrap());
+    assert!(within("room for others", first).await.unwrap());
     // Neither the worker that is there nor one that comes is kept from anything by them.
     worker.report(vm_created(vm)).await;
     started(&worker.commands().await);
@@ -59,9 +52,7 @@ async fn connections_that_say_nothing_are_few_and_leave_soon() {
 #[tokio::test(flavor = "multi_thread")]
 async fn seven_hundred_downloads_that_nobody_reads_keep_nobody_else_waiting() {
     let dir = tempfile::tempdir().unwrap();
-    let coordinator = Under::start(live(2, 1, dir.path())).await;
-    let mut worker = FakeWorker::new("w", 1, &coordinator.at);
-    let welcome = worker.join().await;
+    let (coordinator, mut worker, welcome) = joined("w", live(2, 1, dir.path())).await;
     let vm = created(&worker.commands().await);
     worker.report(vm_created(vm)).await;
     let (_, task, attempt) = started(&worker.commands().await);
@@ -101,7 +92,7 @@ async fn seven_hundred_downloads_that_nobody_reads_keep_nobody_else_waiting() {
         worker.on_record().await;
     }
     worker.report(finished(vm, task, second)).await;
-    assert!(matches!(worker.obey().await, Said::Goodbye(v1::Goodbye { over: true, .. })));
+    worker.obey_to_the_end().await;
     unread.shutdown().await;
     let done = coordinator.outcome().await.unwrap();
     assert_eq!((done.run.unfinished(), done.run.counts().hosts_lost), (0, 0));

@@ -1,10 +1,6 @@
 //! What outlives a coordinator, and what happens when nothing can be made durable.
-#![allow(
-    clippy::allow_attributes,
-    clippy::unwrap_used,
-    missing_docs,
-    reason = "tests panic where they fail"
-)]
+#![cfg(test)]
+#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
 mod common;
 
@@ -17,7 +13,6 @@ use std::time::Duration;
 use common::*;
 use dormouse_coordinator::{CoordinatorError, replay};
 use dormouse_log::LogError;
-use dormouse_proto::v1;
 use dormouse_units::Span;
 
 /// Starts a coordinator in a runtime of its own, so that it can be killed.
@@ -66,7 +61,7 @@ async fn a_killed_coordinator_goes_on_with_what_its_workers_still_run() {
     let after = worker.welcome().await;
     assert_eq!((&after.run, after.host), (&before.run, before.host));
     assert_eq!(started(&worker.commands().await), (vm, task, attempt), "it comes again");
-    assert!(matches!(worker.obey().await, Said::Goodbye(v1::Goodbye { over: true, .. })));
+    worker.obey_to_the_end().await;
     let done = coordinator.outcome().await.unwrap();
     assert_eq!((done.run.unfinished(), done.run.counts().hosts_lost), (0, 0));
     assert!(done.run.tasks().iter().all(|t| t.attempt.get() == 1 && t.real_cpu_us == 11));
@@ -100,7 +95,7 @@ async fn the_vms_are_charged_for_the_time_without_a_coordinator() {
     let coordinator = Under::start(again).await;
     worker.connect().await.unwrap();
     worker.welcome().await;
-    assert!(matches!(worker.obey().await, Said::Goodbye(v1::Goodbye { over: true, .. })));
+    worker.obey_to_the_end().await;
     let done = coordinator.outcome().await.unwrap();
     let [outage] = &done.facts.outages[..] else { panic!("{:?}", done.facts.outages) };
     assert!(Duration::from_micros(outage.away_real_us) >= OUTAGE, "{outage:?}");
@@ -133,9 +128,7 @@ async fn a_worker_that_does_not_come_back_to_a_resumed_run_is_lost() {
 #[tokio::test(flavor = "multi_thread")]
 async fn only_the_same_run_is_resumed() {
     let dir = tempfile::tempdir().unwrap();
-    let coordinator = Under::start(live(2, 1, dir.path())).await;
-    let mut worker = FakeWorker::new("w", 1, &coordinator.at);
-    worker.join().await;
+    let (coordinator, mut worker, _) = joined("w", live(2, 1, dir.path())).await;
     worker.obey().await;
     coordinator.outcome().await.unwrap();
     let resumed = || {
@@ -188,9 +181,7 @@ async fn a_full_disk_ends_the_run_and_the_workers_are_told() {
         eprintln!("skipped: only root can mount a tiny file system to fill");
         return;
     };
-    let coordinator = Under::start(live(5_000, 64, &tiny.0)).await;
-    let mut worker = FakeWorker::new("w", 1, &coordinator.at);
-    worker.join().await;
+    let (coordinator, mut worker, _) = joined("w", live(5_000, 64, &tiny.0)).await;
     let Said::Goodbye(goodbye) = worker.obey().await else { panic!("no goodbye") };
     assert!(goodbye.over && goodbye.why.contains("the disk is full"), "{}", goodbye.why);
     let no = coordinator.outcome().await.unwrap_err();

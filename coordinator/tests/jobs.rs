@@ -7,7 +7,7 @@ mod common;
 use std::path::Path;
 use std::time::Duration;
 
-use common::{FakeWorker, PATIENCE, Said, Under, live as bag};
+use common::{FakeWorker, PATIENCE, Said, Under, joined, live as bag};
 use dormouse_coordinator::admission::Demand;
 use dormouse_coordinator::{LiveRun, Speedup, replay};
 use dormouse_engine::{Event, Run, Setup};
@@ -74,11 +74,9 @@ fn comes_out_again(algorithm: Algorithm, log: &Path) -> usize {
 async fn every_decision_is_on_record_and_comes_out_again() {
     for algorithm in Algorithm::ALL {
         let folder = tempfile::tempdir().unwrap();
-        let under = Under::start(live(algorithm, submissions(12), folder.path())).await;
-        let mut worker = FakeWorker::new("w", 1, &under.at);
-        worker.join().await;
-        let end = worker.obey().await;
-        assert!(matches!(end, Said::Goodbye(v1::Goodbye { over: true, .. })), "{end:?}");
+        let (under, mut worker, _) =
+            joined("w", live(algorithm, submissions(12), folder.path())).await;
+        worker.obey_to_the_end().await;
         let done = under.outcome().await.unwrap();
         let (finished, rejected) = (done.run.tasks().finished(), done.run.counts().rejected);
         assert_eq!((finished, rejected, done.facts.jobs.verified), (12, 0, 12), "{algorithm}");
@@ -117,9 +115,8 @@ async fn first_job(worker: &mut FakeWorker) -> v1::TaskRef {
 #[tokio::test]
 async fn a_lost_machine_is_made_again_on_another_worker() {
     let folder = tempfile::tempdir().unwrap();
-    let under = Under::start(live(Algorithm::Measy, submissions(3), folder.path())).await;
-    let mut worker = FakeWorker::new("first", 1, &under.at);
-    worker.join().await;
+    let (under, mut worker, _) =
+        joined("first", live(Algorithm::Measy, submissions(3), folder.path())).await;
     let before = first_job(&mut worker).await;
     worker.disconnect();
     let mut second = FakeWorker::new("second", 2, &under.at);
@@ -127,8 +124,7 @@ async fn a_lost_machine_is_made_again_on_another_worker() {
     let again = tokio::time::timeout(PATIENCE, first_job(&mut second)).await.unwrap();
     assert_eq!((again.task, again.attempt), (before.task, before.attempt + 1));
     second.report(ended(again, true)).await;
-    let end = second.obey().await;
-    assert!(matches!(end, Said::Goodbye(v1::Goodbye { over: true, .. })), "{end:?}");
+    second.obey_to_the_end().await;
     let done = under.outcome().await.unwrap();
     assert_eq!((done.run.tasks().finished(), done.run.counts().hosts_lost), (3, 1));
     comes_out_again(Algorithm::Measy, &done.log);
@@ -137,14 +133,13 @@ async fn a_lost_machine_is_made_again_on_another_worker() {
 #[tokio::test]
 async fn a_machine_that_cannot_be_made_is_asked_for_again_after_a_while() {
     let folder = tempfile::tempdir().unwrap();
-    let under = Under::start(live(Algorithm::Easy, submissions(2), folder.path())).await;
-    let mut worker = FakeWorker::new("w", 1, &under.at);
-    worker.join().await;
+    let (under, mut worker, _) =
+        joined("w", live(Algorithm::Easy, submissions(2), folder.path())).await;
     let commands = worker.take(1).await;
     let [C::CreateVm(first)] = &commands[..] else { panic!("{commands:?}") };
     let why = "no room for its groups".to_owned();
     worker.report(R::VmFailed(v1::VmFailed { vm: first.vm, why })).await;
-    assert!(matches!(worker.obey().await, Said::Goodbye(v1::Goodbye { over: true, .. })));
+    worker.obey_to_the_end().await;
     let done = under.outcome().await.unwrap();
     assert_eq!((done.run.tasks().finished(), done.facts.vms_lost), (2, 1));
     // The clock has not stood meanwhile: a minute passed until it was asked for again.
@@ -157,9 +152,8 @@ async fn a_run_does_not_go_on_with_other_jobs() {
     let folder = tempfile::tempdir().unwrap();
     let first = live(Algorithm::Easy, submissions(3), folder.path());
     let pause = first.pause.clone();
-    let under = Under::start(first).await;
-    let mut worker = FakeWorker::new("w", 1, &under.at);
-    worker.join().await;
+    let (under, mut worker, _) = joined("w", first).await;
+
     first_job(&mut worker).await;
     pause.cancel();
     under.outcome().await.unwrap_err();
@@ -174,9 +168,8 @@ async fn a_run_does_not_go_on_with_other_jobs() {
 #[tokio::test]
 async fn a_job_that_fails_or_answers_wrongly_is_started_again() {
     let folder = tempfile::tempdir().unwrap();
-    let under = Under::start(live(Algorithm::Easy, submissions(3), folder.path())).await;
-    let mut worker = FakeWorker::new("w", 1, &under.at);
-    worker.join().await;
+    let (under, mut worker, _) =
+        joined("w", live(Algorithm::Easy, submissions(3), folder.path())).await;
     let first = first_job(&mut worker).await;
     let why = "it fell over".to_owned();
     let failed = v1::TaskFailed { task: Some(first), why, ..Default::default() };
@@ -188,7 +181,7 @@ async fn a_job_that_fails_or_answers_wrongly_is_started_again() {
     let task = Some(third);
     worker.carry_out(C::StartTask(v1::StartTask { task, plan, ..Default::default() }));
     worker.flush().await;
-    assert!(matches!(worker.obey().await, Said::Goodbye(v1::Goodbye { over: true, .. })));
+    worker.obey_to_the_end().await;
     let done = under.outcome().await.unwrap();
     assert_eq!((done.run.tasks().finished(), done.run.counts().attempts_failed), (3, 2));
     assert_eq!(done.facts.jobs.wrong.len(), 1);
@@ -218,10 +211,9 @@ async fn a_run_that_was_stopped_goes_on_with_the_jobs_that_are_left() {
     let folder = tempfile::tempdir().unwrap();
     let first = live(Algorithm::Keasy, submissions(9), folder.path());
     let pause = first.pause.clone();
-    let under = Under::start(first).await;
+    let (under, mut worker, before) = joined("w", first).await;
     let address = under.at.address;
-    let mut worker = FakeWorker::new("w", 1, &under.at);
-    let before = worker.join().await;
+
     let job = first_job(&mut worker).await;
     pause.cancel();
     let stopped = under.outcome().await.unwrap_err();
@@ -234,7 +226,7 @@ async fn a_run_that_was_stopped_goes_on_with_the_jobs_that_are_left() {
     let under = Under::start(again).await;
     worker.connect().await.unwrap();
     assert_eq!(worker.welcome().await.run, before.run);
-    assert!(matches!(worker.obey().await, Said::Goodbye(v1::Goodbye { over: true, .. })));
+    worker.obey_to_the_end().await;
     let done = under.outcome().await.unwrap();
     assert_eq!((done.run.tasks().finished(), done.run.counts().hosts_lost), (9, 0));
     assert_eq!(done.facts.outages.len(), 1);

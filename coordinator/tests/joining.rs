@@ -1,22 +1,17 @@
 //! Which workers a run takes, and which it sends away.
-#![allow(
-    clippy::allow_attributes,
-    clippy::unwrap_used,
-    missing_docs,
-    reason = "tests panic where they fail"
-)]
+#![cfg(test)]
+#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
 mod common;
 
 use common::*;
+use dormouse_coordinator::LiveRun;
 use dormouse_proto::v1;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_worker_without_criu_is_refused_where_tasks_are_checkpointed() {
     let dir = tempfile::tempdir().unwrap();
-    let coordinator =
-        Under::start(dormouse_coordinator::LiveRun { needs_criu: true, ..live(1, 1, dir.path()) })
-            .await;
+    let coordinator = Under::start(LiveRun { needs_criu: true, ..live(1, 1, dir.path()) }).await;
     let no = FakeWorker::new("bare", 1, &coordinator.at).connect().await.unwrap_err();
     assert_eq!(no.code(), tonic::Code::AlreadyExists, "{no}");
     for words in ["worker bare has no CRIU", "checkpoints", "scripts/get-criu"] {
@@ -25,20 +20,14 @@ async fn a_worker_without_criu_is_refused_where_tasks_are_checkpointed() {
     let mut worker = FakeWorker::new("w", 1, &coordinator.at);
     worker.criu = "4.1".to_owned();
     worker.join().await;
-    assert!(matches!(worker.obey().await, Said::Goodbye(v1::Goodbye { over: true, .. })));
+    worker.obey_to_the_end().await;
     let done = coordinator.outcome().await.unwrap();
     assert_eq!((done.run.unfinished(), done.facts.hosts.len()), (0, 1));
 }
 
 /// A run of one task that has begun, on a worker that holds one vCPU for each of its cores.
-async fn begun(dir: &std::path::Path) -> (Under, FakeWorker, u32) {
-    let mut live = live(1, 1, dir);
-    live.noop = false;
-    let coordinator = Under::start(live).await;
-    let mut first = FakeWorker::new("first", 1, &coordinator.at);
-    first.join().await;
-    let vm = created(&first.commands().await);
-    (coordinator, first, vm)
+async fn begun_on_first(dir: &std::path::Path) -> (Under, FakeWorker, u32) {
+    begun("first", LiveRun { noop: false, ..live(1, 1, dir) }).await
 }
 
 /// A late worker, what it says that a repetition takes, and what it is told then.
@@ -62,7 +51,7 @@ async fn comes_late(mut worker: FakeWorker, repetition_us: u64) -> (FakeWorker, 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_late_worker_that_does_not_suit_the_run_is_sent_away_for_good_with_the_reason() {
     let dir = tempfile::tempdir().unwrap();
-    let (coordinator, mut first, vm) = begun(dir.path()).await;
+    let (coordinator, mut first, vm) = begun_on_first(dir.path()).await;
     // A core × 100 s / 30 is what the task is given in all.
     let slow = FakeWorker::new("slow", 1, &coordinator.at);
     let mut small = FakeWorker::new("small", 1, &coordinator.at);
@@ -85,7 +74,7 @@ async fn a_late_worker_that_does_not_suit_the_run_is_sent_away_for_good_with_the
     let (_fit, said) = comes_late(FakeWorker::new("fit", 1, &coordinator.at), 3_333_333).await;
     assert!(matches!(said, Said::Ended(None)), "{said:?}");
     first.report(vm_created(vm)).await;
-    assert!(matches!(first.obey().await, Said::Goodbye(v1::Goodbye { over: true, .. })));
+    first.obey_to_the_end().await;
     let done = coordinator.outcome().await.unwrap();
     let names: Vec<_> = done.facts.hosts.iter().map(|host| &host.name[..4]).collect();
     assert_eq!((done.run.unfinished(), &names[..]), (0, &["firs", "fit@"][..]));

@@ -1,10 +1,6 @@
 //! The session protocol against a fake worker over loopback.
-#![allow(
-    clippy::allow_attributes,
-    clippy::unwrap_used,
-    missing_docs,
-    reason = "tests panic where they fail"
-)]
+#![cfg(test)]
+#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
 mod common;
 
@@ -20,9 +16,7 @@ use dormouse_units::{TaskId, Time};
 #[tokio::test(flavor = "multi_thread")]
 async fn every_task_is_done_and_the_log_replays_to_the_same_decisions() {
     let dir = tempfile::tempdir().unwrap();
-    let coordinator = Under::start(live(200, 8, dir.path())).await;
-    let mut worker = FakeWorker::new("w", 1, &coordinator.at);
-    let welcome = worker.join().await;
+    let (coordinator, mut worker, welcome) = joined("w", live(200, 8, dir.path())).await;
     assert!(welcome.noop && welcome.host == 0 && welcome.emulated_us_per_second == 30_000_000);
     let Said::Goodbye(goodbye) = worker.obey().await else { panic!("no goodbye") };
     assert!(goodbye.over, "{}", goodbye.why);
@@ -43,10 +37,7 @@ async fn every_task_is_done_and_the_log_replays_to_the_same_decisions() {
 #[tokio::test(flavor = "multi_thread")]
 async fn after_a_broken_connection_both_sides_say_again_what_was_not_heard() {
     let dir = tempfile::tempdir().unwrap();
-    let coordinator = Under::start(live(3, 1, dir.path())).await;
-    let mut worker = FakeWorker::new("w", 1, &coordinator.at);
-    worker.join().await;
-    let vm = created(&worker.commands().await);
+    let (coordinator, mut worker, vm) = begun("w", live(3, 1, dir.path())).await;
     worker.report(vm_created(vm)).await;
     // The command comes, but the worker dies before it has taken it.
     let (vm, task, attempt) = started(&worker.commands().await);
@@ -77,10 +68,7 @@ async fn after_a_broken_connection_both_sides_say_again_what_was_not_heard() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_worker_started_anew_is_another_host_and_its_former_life_is_lost() {
     let dir = tempfile::tempdir().unwrap();
-    let coordinator = Under::start(live(2, 1, dir.path())).await;
-    let mut first = FakeWorker::new("w", 1, &coordinator.at);
-    first.join().await;
-    let vm = created(&first.commands().await);
+    let (coordinator, mut first, vm) = begun("w", live(2, 1, dir.path())).await;
     first.report(vm_created(vm)).await;
     let (_, task, attempt) = started(&first.commands().await);
     // Somewhere for the scheduler's next VM.
@@ -109,10 +97,7 @@ async fn a_worker_started_anew_is_another_host_and_its_former_life_is_lost() {
 #[tokio::test(flavor = "multi_thread")]
 async fn of_two_workers_of_one_name_the_second_is_refused_while_the_first_lives() {
     let dir = tempfile::tempdir().unwrap();
-    let coordinator = Under::start(live(2, 1, dir.path())).await;
-    let mut first = FakeWorker::new("w", 1, &coordinator.at);
-    first.join().await;
-    let vm = created(&first.commands().await);
+    let (coordinator, mut first, vm) = begun("w", live(2, 1, dir.path())).await;
     for incarnation in 2..5 {
         let no = FakeWorker::new("w", incarnation, &coordinator.at).connect().await.unwrap_err();
         assert_eq!(no.code(), tonic::Code::AlreadyExists, "{no}");
@@ -121,7 +106,7 @@ async fn of_two_workers_of_one_name_the_second_is_refused_while_the_first_lives(
     }
     // The first is none the worse for it.
     first.report(vm_created(vm)).await;
-    assert!(matches!(first.obey().await, Said::Goodbye(v1::Goodbye { over: true, .. })));
+    first.obey_to_the_end().await;
     let done = coordinator.outcome().await.unwrap();
     assert_eq!((done.run.unfinished(), done.run.counts().hosts_lost), (0, 0));
 }
@@ -129,10 +114,7 @@ async fn of_two_workers_of_one_name_the_second_is_refused_while_the_first_lives(
 #[tokio::test(flavor = "multi_thread")]
 async fn a_task_of_a_lost_worker_goes_on_elsewhere_from_its_last_checkpoint() {
     let dir = tempfile::tempdir().unwrap();
-    let coordinator = Under::start(live(1, 1, dir.path())).await;
-    let mut first = FakeWorker::new("w", 1, &coordinator.at);
-    first.join().await;
-    let vm = created(&first.commands().await);
+    let (coordinator, mut first, vm) = begun("w", live(1, 1, dir.path())).await;
     first.report(vm_created(vm)).await;
     let (vm, task, attempt) = started(&first.commands().await);
     let of = Some(v1::TaskRef { vm, task, attempt });
@@ -165,7 +147,7 @@ async fn a_task_of_a_lost_worker_goes_on_elsewhere_from_its_last_checkpoint() {
     first.report(finished(1, task, attempt)).await;
     second.carry_out(commands[0].clone());
     second.flush().await;
-    assert!(matches!(second.obey().await, Said::Goodbye(v1::Goodbye { over: true, .. })));
+    second.obey_to_the_end().await;
     let done = coordinator.outcome().await.unwrap();
     assert_eq!((done.run.unfinished(), done.run.counts().restores), (0, 1));
     assert_eq!(done.facts.checkpoints[0].real_dump_us, 8);
@@ -179,9 +161,8 @@ async fn a_silent_worker_is_lost_and_its_tasks_run_elsewhere() {
     let mut live = live(2, 1, dir.path());
     live.workers = 2;
     live.lost_after = Duration::from_secs(1);
-    let coordinator = Under::start(live).await;
-    let mut silent = FakeWorker::new("a", 1, &coordinator.at);
-    silent.join().await;
+    let (coordinator, mut silent, _) = joined("a", live).await;
+
     let mut other = FakeWorker::new("b", 1, &coordinator.at);
     other.join().await;
     let vm = created(&silent.commands().await);
@@ -218,9 +199,8 @@ async fn a_worker_that_beats_and_answers_nothing_is_given_up_and_its_tasks_run_e
     let dir = tempfile::tempdir().unwrap();
     let mut live = live(1, 1, dir.path());
     (live.workers, live.answer_within) = (2, Duration::from_secs(3));
-    let coordinator = Under::start(live).await;
-    let mut deaf = FakeWorker::new("deaf", 1, &coordinator.at);
-    deaf.join().await;
+    let (coordinator, mut deaf, _) = joined("deaf", live).await;
+
     let mut other = FakeWorker::new("other", 1, &coordinator.at);
     other.join().await;
     // It takes the command, and goes on beating.
@@ -269,9 +249,8 @@ async fn nonsense(ack: u64, body: v1::from_worker::Body, word: &str) {
     let dir = tempfile::tempdir().unwrap();
     let mut live = live(1, 1, dir.path());
     live.lost_after = Duration::from_secs(2);
-    let coordinator = Under::start(live).await;
-    let mut worker = FakeWorker::new("w", 1, &coordinator.at);
-    worker.join().await;
+    let (coordinator, mut worker, _) = joined("w", live).await;
+
     created(&worker.commands().await);
     worker.say_raw(v1::FromWorker { ack, body: Some(body) }).await;
     let goodbye = worker.goodbye().await;
@@ -286,10 +265,7 @@ async fn nonsense(ack: u64, body: v1::from_worker::Body, word: &str) {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_oversized_message_breaks_the_connection_and_nothing_else() {
     let dir = tempfile::tempdir().unwrap();
-    let coordinator = Under::start(live(1, 1, dir.path())).await;
-    let mut worker = FakeWorker::new("w", 1, &coordinator.at);
-    worker.join().await;
-    let vm = created(&worker.commands().await);
+    let (coordinator, mut worker, vm) = begun("w", live(1, 1, dir.path())).await;
     let why = "x".repeat(5 << 20);
     let huge = v1::report::Report::VmFailed(v1::VmFailed { vm, why });
     let reports = vec![v1::Report { report: Some(huge) }];
@@ -344,14 +320,11 @@ async fn what_the_hosts_cannot_hold_is_refused_and_the_workers_sent_home() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cancelled_run_ends_cleanly_and_says_why() {
     let dir = tempfile::tempdir().unwrap();
-    let coordinator = Under::start(live(1, 1, dir.path())).await;
-    let mut worker = FakeWorker::new("w", 1, &coordinator.at);
-    worker.join().await;
-    let vm = created(&worker.commands().await);
+    let (coordinator, mut worker, vm) = begun("w", live(1, 1, dir.path())).await;
     worker.report(vm_created(vm)).await;
     started(&worker.commands().await);
     coordinator.cancel.cancel();
-    assert!(matches!(worker.obey().await, Said::Goodbye(v1::Goodbye { over: true, .. })));
+    worker.obey_to_the_end().await;
     let done = coordinator.outcome().await.unwrap();
     assert_eq!(done.run.cancelled(), Some("the user ended it"));
     let mut log = LogReader::open(&done.log).unwrap();
@@ -372,13 +345,11 @@ async fn the_time_limit_ends_a_run() {
     let dir = tempfile::tempdir().unwrap();
     let mut live = live(1, 1, dir.path());
     live.limit = Time::from_secs(6);
-    let coordinator = Under::start(live).await;
-    let mut worker = FakeWorker::new("w", 1, &coordinator.at);
-    worker.join().await;
-    let vm = created(&worker.commands().await);
+    let (coordinator, mut worker, vm) = begun("w", live).await;
+
     worker.report(vm_created(vm)).await;
     started(&worker.commands().await);
-    assert!(matches!(worker.obey().await, Said::Goodbye(v1::Goodbye { over: true, .. })));
+    worker.obey_to_the_end().await;
     let done = coordinator.outcome().await.unwrap();
     assert!(done.run.cancelled().unwrap().contains("time limit of 6s"));
     assert!(done.run.over().unwrap() >= Time::from_secs(6));
@@ -389,9 +360,8 @@ async fn a_panic_of_the_scheduler_ends_the_run_with_an_error() {
     let dir = tempfile::tempdir().unwrap();
     let mut live = live(9, 1, dir.path());
     live.policy = Box::new(Fifo::new(9, 1).panicking_at(3));
-    let coordinator = Under::start(live).await;
-    let mut worker = FakeWorker::new("w", 1, &coordinator.at);
-    worker.join().await;
+    let (coordinator, mut worker, _) = joined("w", live).await;
+
     let Said::Goodbye(goodbye) = worker.obey().await else { panic!("no goodbye") };
     assert!(goodbye.over && goodbye.why.contains("scheduler has a bug"), "{}", goodbye.why);
     let no = coordinator.outcome().await.unwrap_err();

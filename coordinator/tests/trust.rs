@@ -1,10 +1,6 @@
 //! Whom a coordinator believes what.
-#![allow(
-    clippy::allow_attributes,
-    clippy::unwrap_used,
-    missing_docs,
-    reason = "tests panic where they fail"
-)]
+#![cfg(test)]
+#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
 mod common;
 
@@ -61,9 +57,7 @@ async fn who_does_not_know_the_secret_is_refused_whatever_it_asks_for() {
 #[tokio::test(flavor = "multi_thread")]
 async fn checkpoints_are_stored_whole_and_fetched_as_they_were() {
     let dir = tempfile::tempdir().unwrap();
-    let coordinator = Under::start(live(1, 1, dir.path())).await;
-    let mut worker = FakeWorker::new("w", 1, &coordinator.at);
-    let welcome = worker.join().await;
+    let (coordinator, mut worker, welcome) = joined("w", live(1, 1, dir.path())).await;
     let vm = created(&worker.commands().await);
     worker.report(vm_created(vm)).await;
     let (vm, task, attempt) = started(&worker.commands().await);

@@ -1,6 +1,7 @@
 //! Whole-system tests: real processes, real kernel, real network.
 
 mod binary;
+mod jobs;
 mod live;
 mod outcome;
 mod traces;
@@ -8,6 +9,7 @@ mod tree;
 mod wait;
 
 pub use binary::dormouse;
+pub use jobs::{Job, jobs_experiment};
 pub use live::live_turn;
 pub use outcome::{
     checks_and_replays, dormouse_says, events, summary, text, wait_for_event, wait_for_report,

@@ -11,8 +11,8 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
 use dormouse_tests::{
-    checks_and_replays, dormouse, events, live_turn, nothing_is_left_but, summary, text, traces,
-    wait_for, wait_for_report, workers_of,
+    Job, checks_and_replays, dormouse, events, jobs_experiment, live_turn, nothing_is_left_but,
+    summary, text, traces, wait_for, wait_for_report, workers_of,
 };
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -20,22 +20,13 @@ use serde_json::Value;
 
 /// Four processors, five seconds of real time. When job 2 ends, after one of them, job 3 has to
 /// move and job 4 begins in the background.
-const JOBS: &str = r#"name = "goes-on"
-[workload]
-kind = "jobs"
-processors = 4
-job = [
-  { submitted = "0s", processes = 2, runtime = "240s", estimate = "300s", usage = 0.5 },
-  { submitted = "0s", processes = 1, runtime = "60s", estimate = "60s", usage = 1.0 },
-  { submitted = "0s", processes = 2, runtime = "240s", estimate = "300s", usage = 0.6 },
-  { submitted = "60s", processes = 4, runtime = "120s", estimate = "180s", usage = 0.5 },
-  { submitted = "90s", processes = 1, runtime = "60s", estimate = "120s", usage = 1.0 },
-]
-[scheduler]
-name = "easy"
-[live]
-speedup = 60
-"#;
+const JOBS: [Job; 5] = [
+    (0, 2, 240, 300, 0.5),
+    (0, 1, 60, 60, 1.0),
+    (0, 2, 240, 300, 0.6),
+    (60, 4, 120, 180, 0.5),
+    (90, 1, 60, 120, 1.0),
+];
 
 /// A run under way; it ends with its test, however that ends.
 struct Run {
@@ -53,7 +44,7 @@ impl Run {
     /// One of [`JOBS`] in this folder, when the first of them has ended and others run.
     fn in_the_middle(folder: &Path) -> Self {
         let (file, out) = (folder.join("experiment.toml"), folder.join("out"));
-        fs::write(&file, JOBS).unwrap();
+        fs::write(&file, jobs_experiment("goes-on", "easy", &JOBS)).unwrap();
         let (file, dir) = (file.to_str().unwrap(), out.to_str().unwrap());
         let run = Self::begin(&out, &["run", file, "--scheduler", "measy", "--live", "--out", dir]);
         wait_for_report(&out, "task-finished", 0);
@@ -126,57 +117,58 @@ fn all_jobs_end_after_the_loss(out: &Path) {
     assert_eq!(machines, 2, "the machine is made again");
 }
 
-#[test]
-fn jobs_that_are_stopped_go_on() {
+/// Does `what` to a run that is under way, given its folder and the traces there were before it. In
+/// the end the run is whole, and of it nothing is left.
+fn survives(what: impl FnOnce(Run, &Path, &[String])) {
     let Some(_turn) = live_turn() else { return };
     let before = traces();
     let folder = tempfile::tempdir().unwrap();
     let run = Run::in_the_middle(folder.path());
     let out = run.out.clone();
-    let stopped = run.told(Signal::SIGINT);
-    let said = text(&stopped);
-    assert_eq!(stopped.status.code(), Some(1), "{said}");
-    let how = format!("dormouse resume {}", out.display());
-    assert!(said.contains("paused") && said.contains(&how), "{said}");
-    assert!(!out.join("summary.json").exists());
-    nothing_is_left_but(&before);
-
-    let resumed = Run::resumed(&out).ended();
-    assert!(resumed.status.success(), "{}", text(&resumed));
+    what(run, &out, &before);
     all_jobs_end_after_the_loss(&out);
     nothing_is_left_but(&before);
+}
+
+/// The run in this folder goes on to its end.
+fn goes_on(out: &Path) {
+    let resumed = Run::resumed(out).ended();
+    assert!(resumed.status.success(), "{}", text(&resumed));
+}
+
+#[test]
+fn jobs_that_are_stopped_go_on() {
+    survives(|run, out, before| {
+        let stopped = run.told(Signal::SIGINT);
+        let said = text(&stopped);
+        assert_eq!(stopped.status.code(), Some(1), "{said}");
+        let how = format!("dormouse resume {}", out.display());
+        assert!(said.contains("paused") && said.contains(&how), "{said}");
+        assert!(!out.join("summary.json").exists());
+        nothing_is_left_but(before);
+        goes_on(out);
+    });
 }
 
 #[test]
 fn jobs_whose_coordinator_is_killed_go_on() {
-    let Some(_turn) = live_turn() else { return };
-    let before = traces();
-    let folder = tempfile::tempdir().unwrap();
-    let run = Run::in_the_middle(folder.path());
-    let out = run.out.clone();
-    run.told(Signal::SIGKILL);
-    // Only a folder in memory waits for the next start, which removes it.
-    let in_memory = traces().into_iter().filter(|t| t.starts_with("/dev/shm"));
-    nothing_is_left_but(&before.iter().cloned().chain(in_memory).collect::<Vec<_>>());
-
-    let resumed = Run::resumed(&out).ended();
-    assert!(resumed.status.success(), "{}", text(&resumed));
-    all_jobs_end_after_the_loss(&out);
-    nothing_is_left_but(&before);
+    survives(|run, out, before| {
+        run.told(Signal::SIGKILL);
+        // Only a folder in memory waits for the next start, which removes it.
+        let in_memory = traces().into_iter().filter(|t| t.starts_with("/dev/shm"));
+        nothing_is_left_but(&before.iter().cloned().chain(in_memory).collect::<Vec<_>>());
+        goes_on(out);
+    });
 }
 
 #[test]
 fn jobs_whose_worker_is_killed_run_on_one_that_is_started_again() {
-    let Some(_turn) = live_turn() else { return };
-    let before = traces();
-    let folder = tempfile::tempdir().unwrap();
-    let run = Run::in_the_middle(folder.path());
-    let (out, workers) = (run.out.clone(), workers_of(run.id()));
-    assert_eq!(workers.len(), 1, "{workers:?}");
-    kill(workers[0], Signal::SIGKILL).unwrap();
-    let ended = run.ended();
-    assert!(ended.status.success(), "{}", text(&ended));
-    assert!(text(&ended).contains("was started again"), "{}", text(&ended));
-    all_jobs_end_after_the_loss(&out);
-    nothing_is_left_but(&before);
+    survives(|run, _, _| {
+        let workers = workers_of(run.id());
+        assert_eq!(workers.len(), 1, "{workers:?}");
+        kill(workers[0], Signal::SIGKILL).unwrap();
+        let ended = run.ended();
+        assert!(ended.status.success(), "{}", text(&ended));
+        assert!(text(&ended).contains("was started again"), "{}", text(&ended));
+    });
 }

@@ -13,8 +13,9 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use dormouse_tests::{
-    checks_and_replays, dormouse, dormouse_says, events, live_turn, nothing_is_left_but, summary,
-    text, traces, wait_for, wait_for_event, wait_for_report, workers_of,
+    Job, checks_and_replays, dormouse, dormouse_says, events, jobs_experiment, live_turn,
+    nothing_is_left_but, summary, text, traces, wait_for, wait_for_event, wait_for_report,
+    workers_of,
 };
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -275,7 +276,7 @@ fn a_run_that_checkpoints_is_refused_where_there_is_no_criu() {
     let folder = tempfile::tempdir().unwrap();
     let file = experiment(folder.path(), HIBERNATES);
     let measy = folder.path().join("measy.toml");
-    fs::write(&measy, CONSOLIDATES).unwrap();
+    fs::write(&measy, jobs_experiment("consolidates", "measy", &CONSOLIDATES)).unwrap();
     for file in [&file, &measy] {
         let output = Command::new(dormouse())
             .args(["run", file.to_str().unwrap(), "--live"])
@@ -296,32 +297,24 @@ fn a_run_that_checkpoints_is_refused_where_there_is_no_criu() {
 /// Four processors. Job 3 fits only the background at first, on the idle processor and below
 /// job 1; when job 2 ends, two foregrounds are idle but not both of its own, so it has to move.
 /// Job 4 is below all of them in the end and comes up where it is. Half a minute of real time.
-const CONSOLIDATES: &str = r#"name = "consolidates"
-[workload]
-kind = "jobs"
-processors = 4
-job = [
-  { submitted = "0s", processes = 2, runtime = "600s", estimate = "600s", usage = 0.5 },
-  { submitted = "0s", processes = 1, runtime = "240s", estimate = "240s", usage = 1.0 },
-  { submitted = "0s", processes = 2, runtime = "600s", estimate = "900s", usage = 0.6 },
-  { submitted = "300s", processes = 4, runtime = "300s", estimate = "300s", usage = 0.5 },
-  { submitted = "330s", processes = 3, runtime = "240s", estimate = "240s", usage = 0.7 },
-  { submitted = "360s", processes = 1, runtime = "120s", estimate = "300s", usage = 1.0 },
-  { submitted = "390s", processes = 1, runtime = "120s", estimate = "120s", usage = 1.0 },
-  { submitted = "420s", processes = 2, runtime = "120s", estimate = "120s", usage = 0.8 },
-]
-[scheduler]
-name = "measy"
-[live]
-speedup = 60
-"#;
+const CONSOLIDATES: [Job; 8] = [
+    (0, 2, 600, 600, 0.5),
+    (0, 1, 240, 240, 1.0),
+    (0, 2, 600, 900, 0.6),
+    (300, 4, 300, 300, 0.5),
+    (330, 3, 240, 240, 0.7),
+    (360, 1, 120, 300, 1.0),
+    (390, 1, 120, 120, 1.0),
+    (420, 2, 120, 120, 0.8),
+];
 
 #[test]
 fn parallel_jobs_move_and_swap_and_come_to_the_right_answers() {
     let Some(_turn) = live_turn() else { return };
     let before = traces();
     let folder = tempfile::tempdir().unwrap();
-    let (file, out) = (experiment(folder.path(), CONSOLIDATES), folder.path().join("out"));
+    let text = jobs_experiment("consolidates", "measy", &CONSOLIDATES);
+    let (file, out) = (experiment(folder.path(), &text), folder.path().join("out"));
     let (file, dir) = (file.to_str().unwrap(), out.to_str().unwrap());
     let _ = dormouse_says(&["run", file, "--live", "--out", dir]);
 

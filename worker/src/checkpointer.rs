@@ -27,25 +27,25 @@ pub enum Error {
     /// CRIU.
     #[error("the checkpoint of {task} failed in criu")]
     Criu {
-        /// Whose.
+        /// The task that was to be checkpointed.
         task: TaskName,
-        /// Why.
+        /// CRIU's error.
         source: Box<criu::Error>,
     },
     /// The store.
     #[error("the checkpoint of {task} failed in the store")]
     Store {
-        /// Whose.
+        /// The task that was to be checkpointed.
         task: TaskName,
-        /// Why.
+        /// The store's error.
         source: store::Error,
     },
     /// The control groups.
     #[error("the checkpoint of {task} failed: the quota of its vCPU cannot be lifted")]
     Cgroup {
-        /// Whose.
+        /// The task that was to be checkpointed.
         task: TaskName,
-        /// Why.
+        /// The control group's error.
         source: Box<cgroup::Error>,
     },
     /// The task's process.

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 /// One interval of one VM at one price. The bill is the sum of these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Charge {
-    /// When charging began.
+    /// The first emulated instant that is charged.
     pub from: Time,
-    /// When it ended.
+    /// The emulated instant up to which it is charged.
     pub until: Time,
     /// At what price.
     pub price: Price,

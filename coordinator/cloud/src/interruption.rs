@@ -32,9 +32,9 @@ pub enum Target {
 pub struct Interruption {
     /// When it is asked for.
     pub at: Time,
-    /// To whom.
+    /// The VM or VMs that it is done to.
     pub target: Target,
-    /// What.
+    /// What is done to them.
     pub action: Action,
 }
 
@@ -49,7 +49,7 @@ pub enum Scope {
     Vm,
 }
 
-/// When interruptions happen.
+/// The model that says at which times spot VMs are interrupted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "model", rename_all = "kebab-case")]
 pub enum InterruptionModel {

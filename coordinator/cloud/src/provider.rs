@@ -24,7 +24,7 @@ pub enum VmState {
     Resuming,
     /// Gone for good.
     Terminated {
-        /// When.
+        /// The emulated time at which it was gone.
         at: Time,
     },
 }
@@ -136,7 +136,7 @@ impl Provider {
         Self { catalogue, hosts: Placement::default(), vms: BTreeMap::new() }
     }
 
-    /// What is offered.
+    /// The types of VM that are sold.
     #[must_use]
     pub const fn catalogue(&self) -> &Catalogue {
         &self.catalogue

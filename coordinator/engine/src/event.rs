@@ -19,14 +19,14 @@ pub enum Event {
         host: HostId,
         /// What people call it.
         name: String,
-        /// What it offers.
+        /// The vCPUs and the memory that it has for VMs.
         offer: Host,
     },
     /// A host is gone, and all it carried.
     HostLost {
         /// The host.
         host: HostId,
-        /// Why.
+        /// How it was lost, as one line for the log.
         why: String,
     },
     /// A user submits a parallel job.
@@ -53,13 +53,13 @@ pub enum Event {
         /// The number of the report among those of its host, from 1; zero for a modelled host.
         #[serde(default, skip_serializing_if = "is_zero")]
         number: u64,
-        /// What it reports.
+        /// The report as it came.
         #[serde(flatten)]
         report: Report,
     },
     /// The user ends the run before its time.
     Cancel {
-        /// Why.
+        /// Who or what ended it, as one line for the log.
         why: String,
     },
     /// A live run's clock beside the wall clock, said every few seconds: whoever goes on with the

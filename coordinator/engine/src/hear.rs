@@ -233,7 +233,7 @@ impl Run {
                 if let Some(record) = self.task(task) {
                     record.finished = Some(now);
                 }
-                self.last_finish = self.last_finish.max(now);
+                self.note_finish(now, task);
                 self.tasks.forget_ended();
                 notices.push_back(Notice::TaskFinished { task, vm });
             }

@@ -59,9 +59,9 @@ pub enum Command {
         host: HostId,
         /// On which VM.
         vm: VmId,
-        /// Which task.
+        /// The task that is to be stopped.
         task: TaskId,
-        /// Which attempt.
+        /// The attempt at it that is to be stopped.
         attempt: Attempt,
         /// Checkpoint it first.
         keep: bool,
@@ -74,7 +74,7 @@ pub enum Command {
         vm: VmId,
         /// The job.
         task: TaskId,
-        /// Which attempt.
+        /// The attempt at it that is to come to the foreground.
         attempt: Attempt,
     },
     /// Move a background job, with what it has done, to the foreground of other vCPUs of its VM.
@@ -85,7 +85,7 @@ pub enum Command {
         vm: VmId,
         /// The job.
         task: TaskId,
-        /// Which attempt.
+        /// The attempt at it that is to be moved.
         attempt: Attempt,
         /// The vCPU of each process.
         on: Cpus,
@@ -96,9 +96,9 @@ pub enum Command {
         host: HostId,
         /// On which VM.
         vm: VmId,
-        /// Which task.
+        /// The task that is to run in another mode.
         task: TaskId,
-        /// Which attempt.
+        /// The attempt at it that runs.
         attempt: Attempt,
         /// The mode from now on.
         mode: Mode,
@@ -114,7 +114,7 @@ pub struct StartTask {
     pub seats: Seats,
     /// The task.
     pub task: TaskId,
-    /// Which attempt.
+    /// The number of this start of the task: every start has a new one.
     pub attempt: Attempt,
     /// Memory it needs.
     pub memory: Bytes,
@@ -184,16 +184,16 @@ pub enum Report {
     VmFailed {
         /// The VM.
         vm: VmId,
-        /// Why.
+        /// What went wrong, as one line for the log.
         why: String,
     },
     /// The task runs.
     TaskStarted {
         /// On which VM.
         vm: VmId,
-        /// Which task.
+        /// The task that has begun.
         task: TaskId,
-        /// Which attempt.
+        /// The attempt at it that has begun.
         attempt: Attempt,
         /// What of the work was done before.
         done: Ppm,
@@ -204,9 +204,9 @@ pub enum Report {
     TaskFinished {
         /// On which VM.
         vm: VmId,
-        /// Which task.
+        /// The task that is done.
         task: TaskId,
-        /// Which attempt.
+        /// The attempt that has done it.
         attempt: Attempt,
         /// Its answer is right.
         verified: bool,
@@ -217,11 +217,11 @@ pub enum Report {
     TaskFailed {
         /// On which VM.
         vm: VmId,
-        /// Which task.
+        /// The task that was attempted.
         task: TaskId,
-        /// Which attempt.
+        /// The attempt that failed.
         attempt: Attempt,
-        /// Why.
+        /// What went wrong, as one line for the log.
         why: String,
         /// CPU time of this attempt, real microseconds.
         real_cpu_us: u64,
@@ -230,9 +230,9 @@ pub enum Report {
     TaskStopped {
         /// On which VM.
         vm: VmId,
-        /// Which task.
+        /// The task that was stopped.
         task: TaskId,
-        /// Which attempt.
+        /// The attempt at it that is over.
         attempt: Attempt,
         /// The checkpoint that keeps it, and what of the work it holds.
         kept: Option<(CheckpointSeq, Ppm)>,
@@ -243,9 +243,9 @@ pub enum Report {
     CheckpointTaken {
         /// On which VM.
         vm: VmId,
-        /// Which task.
+        /// The task that can be restarted from it.
         task: TaskId,
-        /// Which attempt.
+        /// The attempt that took it.
         attempt: Attempt,
         /// Its number.
         checkpoint: CheckpointSeq,
@@ -269,11 +269,11 @@ pub enum Report {
     CheckpointFailed {
         /// On which VM.
         vm: VmId,
-        /// Which task.
+        /// The task that was to be checkpointed.
         task: TaskId,
-        /// Which attempt.
+        /// The attempt at it that runs on.
         attempt: Attempt,
-        /// Why.
+        /// What went wrong, as one line for the log.
         why: String,
     },
     /// The balance of a burstable VM when its use changed.
@@ -287,9 +287,9 @@ pub enum Report {
     Share {
         /// Which VM.
         vm: VmId,
-        /// What it was promised.
+        /// CPU time that it should have had, real microseconds.
         real_promised_us: u64,
-        /// What it got.
+        /// CPU time that it has had, real microseconds.
         real_received_us: u64,
     },
     /// A job's slots are in the foreground now, where they were.
@@ -298,7 +298,7 @@ pub enum Report {
         vm: VmId,
         /// The job.
         task: TaskId,
-        /// Which attempt.
+        /// The attempt at it that was promoted.
         attempt: Attempt,
         /// From the command to here, real microseconds.
         real_took_us: u64,
@@ -309,7 +309,7 @@ pub enum Report {
         vm: VmId,
         /// The job.
         task: TaskId,
-        /// Which attempt.
+        /// The attempt at it that was moved.
         attempt: Attempt,
         /// What of its work came along.
         done: Ppm,
@@ -331,7 +331,7 @@ pub enum Report {
         vm: VmId,
         /// The job.
         task: TaskId,
-        /// Which attempt.
+        /// The attempt at it that is over.
         attempt: Attempt,
         /// The account.
         #[serde(flatten)]
@@ -341,9 +341,9 @@ pub enum Report {
     Ledger {
         /// On which VM.
         vm: VmId,
-        /// Which task.
+        /// The task that was attempted.
         task: TaskId,
-        /// Which attempt.
+        /// The attempt that is over.
         attempt: Attempt,
         /// The account.
         #[serde(flatten)]
@@ -427,7 +427,7 @@ pub struct ProcessUse {
     pub tier: Tier,
     /// The processor's other slot was taken, too.
     pub shared: bool,
-    /// How long.
+    /// How long it was in this situation.
     pub wall_us: u64,
     /// For how much of that it wanted to compute.
     pub wanted_us: u64,

@@ -35,7 +35,7 @@ impl Seating {
     ///
     /// # Errors
     ///
-    /// Why not.
+    /// One of them is another task's, not there, or named twice.
     pub(crate) fn free(&self, tier: Tier, cpus: &[u32], own: TaskId) -> Result<(), Taken> {
         let are_sorted = cpus.windows(2).all(|pair| pair[0] < pair[1]);
         for (n, &cpu) in cpus.iter().enumerate() {

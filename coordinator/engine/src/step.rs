@@ -16,7 +16,7 @@ pub struct Step {
     pub seq: u64,
     /// When, in emulated microseconds.
     pub at: Time,
-    /// What happened.
+    /// The event that the engine was told of.
     #[serde(flatten)]
     pub event: Event,
     /// What the scheduler heard of it.
@@ -58,9 +58,9 @@ pub enum Effect {
     Interrupted {
         /// When it was asked for.
         asked: Time,
-        /// What.
+        /// What the provider does.
         action: Action,
-        /// To whom.
+        /// The VM or VMs that it does it to.
         target: Target,
         /// The VMs it hit.
         vms: Vec<VmId>,
@@ -83,20 +83,20 @@ pub enum Effect {
     VmEnded {
         /// The VM.
         vm: VmId,
-        /// Why.
+        /// Who or what ended it.
         why: VmEnd,
-        /// What it cost.
+        /// All that was charged for it.
         cost: Money,
     },
     /// A task was sent to a VM.
     TaskSent {
         /// The task.
         task: TaskId,
-        /// Which attempt.
+        /// The number of this start of the task.
         attempt: Attempt,
-        /// Where.
+        /// The VM that it is to run on.
         vm: VmId,
-        /// Why there.
+        /// The scheduler's reason for this VM.
         reason: StartReason,
         /// From which checkpoint, holding what of the work.
         from: Option<(CheckpointSeq, Ppm)>,
@@ -144,6 +144,8 @@ pub enum VmEnd {
     HostLost,
     /// The host could not make or keep it.
     Failed,
+    /// All work of the tenant that launched it is done, while other tenants go on.
+    WorkDone,
     /// The run is over.
     RunOver,
 }

@@ -32,7 +32,7 @@ pub struct CheckpointBudget {
 /// The checkpoints of one task: `count` of them, evenly spaced over its work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckpointPlan {
-    /// How many.
+    /// The number of checkpoints.
     pub count: u32,
     /// How long the task stands still for each.
     pub cost: Span,

@@ -128,7 +128,7 @@ pub struct Fleet {
     pub kind: TypeName,
     /// How they are bought.
     pub market: Market,
-    /// How many.
+    /// The number of VMs.
     pub count: u32,
 }
 
@@ -137,7 +137,7 @@ pub struct Fleet {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
 pub struct BagSchedulerConfig {
-    /// Which scheduler.
+    /// The scheduler's name.
     pub name: BagSchedulerName,
     /// Weight of the cost against the makespan in the ILS, 0 to 1 (α, Eq. 1 and 8).
     pub alpha: f64,

@@ -10,7 +10,7 @@ pub enum PlanError {
     Parameter {
         /// Its name in the configuration.
         key: &'static str,
-        /// What it is.
+        /// The value that was given.
         value: String,
         /// What it has to be.
         want: &'static str,
@@ -20,7 +20,7 @@ pub enum PlanError {
     NothingOffered {
         /// The scheduler.
         scheduler: &'static str,
-        /// What is missing.
+        /// The kind of VM that is missing.
         what: &'static str,
         /// The types there are.
         known: String,
@@ -30,11 +30,11 @@ pub enum PlanError {
         "task {task} ('{name}') needs {memory}, but the largest VM it could get, {largest}, has {most}"
     )]
     TaskTooLarge {
-        /// Which.
+        /// The task's id.
         task: TaskId,
         /// Its name.
         name: String,
-        /// What it needs.
+        /// The memory that it needs.
         memory: Bytes,
         /// The largest type offered.
         largest: TypeName,
@@ -46,7 +46,7 @@ pub enum PlanError {
         "task {task} ('{name}') has runtimes for {given}, but for none of the offered types {offered}"
     )]
     NoRuntime {
-        /// Which.
+        /// The task's id.
         task: TaskId,
         /// Its name.
         name: String,
@@ -61,7 +61,7 @@ pub enum PlanError {
          (boot {boot} + {length} on {fastest}, checkpoints included)"
     )]
     TaskTooLong {
-        /// Which.
+        /// The task's id.
         task: TaskId,
         /// Its name.
         name: String,

@@ -42,7 +42,7 @@ pub struct PlannedVm {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct PlannedTask {
-    /// Which.
+    /// The task's id.
     pub task: TaskId,
     /// When it is expected to start, from the beginning.
     pub start: Time,

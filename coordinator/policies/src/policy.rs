@@ -79,7 +79,7 @@ pub enum Notice {
     LaunchRefused {
         /// The VM.
         vm: VmId,
-        /// Why.
+        /// The provider's reason, in words.
         why: String,
     },
     /// A spot VM is told to hibernate and takes no more work. All that are hit at one instant are
@@ -102,7 +102,7 @@ pub enum Notice {
     VmPreempting {
         /// The VM.
         vm: VmId,
-        /// When.
+        /// The emulated time at which it will be killed.
         at: Time,
     },
     /// A VM is gone for good though nobody asked: preempted, or its host lost.
@@ -134,7 +134,7 @@ pub enum Notice {
         task: TaskId,
         /// The VM it is on.
         vm: VmId,
-        /// Why.
+        /// What went wrong, in words.
         why: String,
     },
     /// A task was stopped as asked; `done` of its work is kept.
@@ -169,6 +169,28 @@ pub enum Notice {
     },
 }
 
+impl Notice {
+    /// The VM it is about, if it is about one: for whoever gives it another number.
+    pub const fn vm_mut(&mut self) -> Option<&mut VmId> {
+        match self {
+            Self::VmReady { vm }
+            | Self::LaunchRefused { vm, .. }
+            | Self::VmHibernating { vm }
+            | Self::VmHibernated { vm }
+            | Self::VmResumed { vm }
+            | Self::VmPreempting { vm, .. }
+            | Self::VmLost { vm }
+            | Self::TaskStarted { vm, .. }
+            | Self::TaskFinished { vm, .. }
+            | Self::TaskFailed { vm, .. }
+            | Self::TaskStopped { vm, .. }
+            | Self::Checkpointed { vm, .. }
+            | Self::Credits { vm, .. } => Some(vm),
+            Self::Begin | Self::Submitted { .. } | Self::Wake { .. } => None,
+        }
+    }
+}
+
 /// What a scheduler wants done.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "decision", rename_all = "kebab-case")]
@@ -197,7 +219,7 @@ pub enum Decision {
         on: Seats,
         /// How, on a burstable VM.
         mode: Mode,
-        /// Why there.
+        /// The reason for these seats; goes into the log.
         reason: StartReason,
     },
     /// Stop a running or frozen attempt.
@@ -217,7 +239,7 @@ pub enum Decision {
         vm: VmId,
         /// How it gets there.
         by: Promotion,
-        /// Why now.
+        /// The reason for promoting it now; goes into the log.
         reason: StartReason,
     },
     /// Run a running task in another mode from now on.
@@ -226,7 +248,7 @@ pub enum Decision {
         task: TaskId,
         /// The VM it is on.
         vm: VmId,
-        /// How.
+        /// The mode from now on.
         mode: Mode,
     },
     /// Be told at this time.
@@ -248,6 +270,19 @@ impl Decision {
             | Self::Promote { task, .. }
             | Self::SetMode { task, .. } => Some(*task),
             Self::Launch { .. } | Self::Terminate { .. } | Self::Wake { .. } => None,
+        }
+    }
+
+    /// The VM it is about, if it is about one: for whoever gives it another number.
+    pub const fn vm_mut(&mut self) -> Option<&mut VmId> {
+        match self {
+            Self::Launch { vm, .. }
+            | Self::Terminate { vm }
+            | Self::Stop { vm, .. }
+            | Self::Promote { vm, .. }
+            | Self::SetMode { vm, .. }
+            | Self::Start { on: Seats { vm, .. }, .. } => Some(vm),
+            Self::Wake { .. } => None,
         }
     }
 }

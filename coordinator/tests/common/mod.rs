@@ -491,6 +491,12 @@ impl FakeWorker {
         }
     }
 
+    /// Does what it is told, without delay, until the run is over.
+    pub async fn obey_to_the_end(&mut self) {
+        let end = self.obey().await;
+        assert!(matches!(end, Said::Goodbye(v1::Goodbye { over: true, .. })), "{end:?}");
+    }
+
     /// Reports of a command that is carried out at once.
     pub fn carry_out(&mut self, command: v1::command::Command) {
         use v1::command::Command as C;
@@ -519,6 +525,21 @@ pub fn finished(vm: u32, task: u32, attempt: u32) -> v1::report::Report {
 
 fn end(task: Option<v1::TaskRef>) -> v1::TaskFinished {
     v1::TaskFinished { task, verified: true, real_cpu_us: 11, ..v1::TaskFinished::default() }
+}
+
+/// A run on one worker of this name, which has joined it, and what that was told.
+pub async fn joined(name: &str, live: LiveRun) -> (Under, FakeWorker, v1::Welcome) {
+    let coordinator = Under::start(live).await;
+    let mut worker = FakeWorker::new(name, 1, &coordinator.at);
+    let welcome = worker.join().await;
+    (coordinator, worker, welcome)
+}
+
+/// Such a run that has begun: the VM that the worker has been told to make.
+pub async fn begun(name: &str, live: LiveRun) -> (Under, FakeWorker, u32) {
+    let (coordinator, mut worker, _) = joined(name, live).await;
+    let vm = created(&worker.commands().await);
+    (coordinator, worker, vm)
 }
 
 /// The one VM a command makes.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub struct SharingFile {
     /// The command that measured.
     pub command: String,
-    /// What it measured.
+    /// The distributions that it measured.
     pub sharing: Sharing,
 }
 
@@ -20,23 +20,23 @@ pub enum SharingError {
     /// The file itself.
     #[error("can't read {}", path.display())]
     Read {
-        /// Which file.
+        /// The file that can't be read.
         path: PathBuf,
-        /// Why.
+        /// What the system said.
         source: std::io::Error,
     },
-    /// What it says.
+    /// Its content is of another form.
     #[error("{} is no two-tier.json of `dormouse reproduce measy/two-tier`", path.display())]
     Parse {
-        /// Which file.
+        /// The file that is of another form.
         path: PathBuf,
-        /// Where and what.
+        /// What is wrong with it, with line and column.
         source: serde_json::Error,
     },
     /// A range that is none.
     #[error("{}: sharing.{key} is [{low}, {high}]; {remedy}", path.display())]
     Range {
-        /// Which file.
+        /// The file with that range.
         path: PathBuf,
         /// The key.
         key: &'static str,

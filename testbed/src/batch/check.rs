@@ -17,9 +17,9 @@ use super::play::play;
 /// Something that must not be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// When.
+    /// The emulated time of the step.
     pub at: Time,
-    /// What.
+    /// What is wrong, in words.
     pub what: String,
 }
 
@@ -32,9 +32,9 @@ impl fmt::Display for Violation {
 /// What was looked at, and what was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Checked {
-    /// How many steps.
+    /// The number of steps in the log.
     pub steps: u64,
-    /// How many jobs.
+    /// The number of jobs that were followed.
     pub jobs: u64,
     /// In order.
     pub violations: Vec<Violation>,

@@ -18,13 +18,13 @@ use crate::experiment::Live;
 pub struct BatchExperiment {
     /// Its name.
     pub name: String,
-    /// What it is.
+    /// A sentence about the experiment, for people.
     pub description: String,
     /// For all chance.
     pub seed: u64,
     /// The jobs.
     pub workload: BatchWorkload,
-    /// Who schedules them.
+    /// The scheduler and its parameters.
     pub scheduler: BatchScheduler,
     /// How the two VMs of a processor share it, in virtual time.
     pub sharing: Sharing,
@@ -60,9 +60,9 @@ pub enum JobSource {
     },
     /// A model.
     Model {
-        /// Which.
+        /// The model's name.
         model: Model,
-        /// How many jobs.
+        /// The number of jobs.
         jobs: usize,
         /// What their users say.
         estimates: Estimates,
@@ -117,7 +117,7 @@ pub enum Estimates {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct BatchScheduler {
-    /// Which.
+    /// The scheduler's algorithm.
     pub name: Algorithm,
     /// What a migration costs the job that is moved, in virtual time.
     pub migration_cost: Span,

@@ -32,7 +32,7 @@ pub struct Spell {
     pub tier: Tier,
     /// Its processors.
     pub on: Cpus,
-    /// Since when.
+    /// The emulated time at which it got them.
     pub from: Time,
     /// Until when, and why; `None` while it lasts.
     pub until: Option<(Time, SpellEnd)>,

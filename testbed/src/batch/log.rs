@@ -30,7 +30,7 @@ pub struct BatchHeader {
     pub command: String,
     /// Processors of the machine.
     pub machine: u32,
-    /// What was run.
+    /// The experiment, with everything resolved.
     pub experiment: BatchExperiment,
     /// What is not in the log, and why.
     #[serde(default, skip_serializing_if = "Option::is_none")]

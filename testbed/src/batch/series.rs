@@ -6,7 +6,7 @@ use dormouse_units::Time;
 /// Bins at most; their width doubles when there would be more.
 const MOST: usize = 512;
 
-/// What is counted.
+/// A quantity that is followed over time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantity {
     /// Processors with a foreground job.

@@ -16,9 +16,9 @@ use super::vm::{Followed, Life};
 pub struct Violation {
     /// In which step.
     pub seq: u64,
-    /// When.
+    /// The emulated time of the step.
     pub at: Time,
-    /// What.
+    /// What is wrong, in words.
     pub what: String,
 }
 

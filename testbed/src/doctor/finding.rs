@@ -21,7 +21,7 @@ pub struct Finding {
     pub name: String,
     /// How it was found.
     pub state: State,
-    /// What was found.
+    /// What this host has of it, in words.
     pub found: String,
     /// What to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -129,7 +129,7 @@ impl TomlPlaces {
     }
 }
 
-/// Where lines begin.
+/// A document's text, to tell lines and columns of its bytes.
 struct Lines {
     text: String,
 }

@@ -47,9 +47,9 @@ impl fmt::Display for Place {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {what}; {remedy}")]
 pub struct InputError {
-    /// Where.
+    /// The place in the input: file, line and key.
     pub place: Place,
-    /// What is wrong.
+    /// The mistake, in words.
     pub what: String,
     /// What would be right.
     pub remedy: String,

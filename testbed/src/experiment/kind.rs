@@ -13,7 +13,7 @@ use super::{InputError, Loaded, Place, Source};
 use crate::batch::{self, BatchExperiment};
 use crate::output::{OutputError, open_log};
 
-/// Which kind.
+/// The kind of an experiment: what it schedules, on what.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {

@@ -93,7 +93,7 @@ pub enum Program {
     },
     /// A NAS kernel.
     Nas {
-        /// Which.
+        /// The kernel.
         kernel: Kernel,
         /// NAS class.
         class: Class,

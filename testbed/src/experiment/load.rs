@@ -24,7 +24,7 @@ use super::{
 pub struct Experiment {
     /// Its name.
     pub name: String,
-    /// What it is.
+    /// A sentence about the experiment, for people.
     pub description: String,
     /// Provider, workload, checkpoints, interruptions, seed.
     pub setup: Setup,
@@ -36,7 +36,7 @@ pub struct Experiment {
     pub live: Live,
 }
 
-/// What to load.
+/// Where the parts of an experiment are to be read from.
 #[derive(Clone, Debug, Default)]
 pub struct Source<'a> {
     /// A file or the name of a built-in experiment; `None`: given by `overrides` alone.

@@ -32,7 +32,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// Where it stands.
+    /// The table's place in its document, for messages.
     pub(crate) const fn place(&self) -> &Place {
         &self.place
     }

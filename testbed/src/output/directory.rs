@@ -142,7 +142,7 @@ impl Staging {
         Ok(())
     }
 
-    /// Where to write.
+    /// The folder that files are written into.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path

@@ -26,11 +26,11 @@ pub enum OutputError {
     /// The system refused.
     #[error("cannot {doing} {}: {source}; {}", .path.display(), remedy(.source))]
     Io {
-        /// What was tried.
+        /// What was tried, as it stands after "cannot".
         doing: &'static str,
-        /// On what.
+        /// The file or folder.
         path: PathBuf,
-        /// Why not.
+        /// What the system said.
         source: io::Error,
     },
     /// The summary of a run does not have what every summary has.

@@ -44,7 +44,7 @@ pub struct Header {
     pub mode: Mode,
     /// The command that makes the same run again.
     pub command: String,
-    /// What was run.
+    /// The experiment, with everything resolved.
     pub experiment: Experiment,
     /// Why a live run has its speed-up, and what its host was known to do.
     #[serde(default, skip_serializing_if = "Option::is_none")]

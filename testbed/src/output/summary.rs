@@ -16,7 +16,7 @@ use crate::record::Record;
 pub struct Outcome<'a> {
     /// The first line of the log.
     pub header: &'a Header,
-    /// What happened.
+    /// The run's history: its tasks, VMs and hosts.
     pub record: &'a Record,
     /// What the scheduler had planned, if it plans.
     pub plan: Option<&'a Plan>,

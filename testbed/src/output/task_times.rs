@@ -30,7 +30,7 @@ const NAMED: usize = 5;
 pub struct TaskTime {
     /// The task.
     pub task: TaskId,
-    /// Which attempt.
+    /// The attempt that came to its end.
     pub attempt: Attempt,
     /// Emulated time that its VM promised it would take.
     pub promised: Span,

@@ -21,11 +21,11 @@ pub struct TaskHistory {
 pub struct AttemptHistory {
     /// Its number.
     pub attempt: Attempt,
-    /// Where.
+    /// The VM that it was on.
     pub vm: VmId,
     /// On which vCPU it is drawn: the first that was free.
     pub lane: usize,
-    /// Why there.
+    /// The scheduler's reason for this VM.
     pub reason: StartReason,
     /// From which checkpoint, holding what of the work.
     pub from: Option<(CheckpointSeq, Ppm)>,

@@ -33,7 +33,7 @@ pub struct Record {
     pub cancelled: Option<String>,
     /// How many steps there were.
     pub steps: u64,
-    /// How many decisions.
+    /// The number of decisions in all steps.
     pub decisions: u64,
     /// The time of the last step.
     pub now: Time,
@@ -47,9 +47,9 @@ pub struct Record {
 pub struct HostHistory {
     /// What people call it.
     pub name: String,
-    /// What it offers.
+    /// The vCPUs and the memory that it has for VMs.
     pub offer: Host,
-    /// When it joined.
+    /// The emulated time at which it joined.
     pub joined: Time,
     /// When and why it was lost.
     pub lost: Option<(Time, String)>,
@@ -62,9 +62,9 @@ pub struct Interrupted {
     pub asked: Time,
     /// When the engine acted on it.
     pub at: Time,
-    /// What.
+    /// What the provider did.
     pub action: Action,
-    /// To whom.
+    /// The VM or VMs that it did it to.
     pub target: Target,
     /// The VMs it hit.
     pub vms: Vec<VmId>,

@@ -126,9 +126,9 @@ impl Cause {
 pub struct Overall {
     /// Its name.
     pub factor: &'static str,
-    /// What it changes.
+    /// What the factor changes, in words.
     pub about: &'static str,
-    /// How many figures.
+    /// The number of deviating figures that it applies to.
     pub figures: usize,
     /// Their mean distance from the paper's, relative to it, without and with the factor.
     pub distance: (f64, f64),

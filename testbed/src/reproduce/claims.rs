@@ -13,7 +13,7 @@ const POINTS: f64 = 15.0;
 /// A claim of the text and what became of it.
 #[derive(Clone, Debug)]
 pub struct Claim {
-    /// What is claimed.
+    /// The claim in words.
     pub text: String,
     /// Ours.
     pub ours: String,

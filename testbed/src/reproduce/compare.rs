@@ -13,7 +13,7 @@ pub const DEVIATION: f64 = 0.15;
 pub struct Row {
     /// The cell, or the experiment for what compares two cells.
     pub case: String,
-    /// What.
+    /// The quantity's name.
     pub metric: &'static str,
     /// The paper's.
     pub paper: f64,

@@ -18,7 +18,7 @@ use crate::sweep::{Cell, Samples};
 pub struct Reading {
     /// The factors that it changes; none: ours.
     pub factors: Vec<&'static str>,
-    /// What they change.
+    /// What they change, in words.
     pub about: String,
     /// How many costs and makespans are more than 15 % off, of how many.
     pub off: (usize, usize),

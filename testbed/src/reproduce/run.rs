@@ -39,7 +39,7 @@ pub struct Finished {
     pub rows: Vec<Row>,
     /// Every claim.
     pub claims: Vec<Claim>,
-    /// Why figures deviate.
+    /// The deviating figures, each with what brings it nearer.
     pub causes: Vec<Cause>,
     /// What comes out if the text is read otherwise.
     pub readings: Vec<Reading>,

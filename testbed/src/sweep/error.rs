@@ -16,7 +16,7 @@ pub enum SweepError {
         case: String,
         /// The seed.
         seed: u64,
-        /// Why.
+        /// The scheduler's error.
         source: PlanError,
     },
     /// A run went nowhere.
@@ -26,17 +26,17 @@ pub enum SweepError {
         case: String,
         /// The seed.
         seed: u64,
-        /// Why.
+        /// What it got stuck on.
         source: PlayError<Infallible>,
     },
     /// The system refused.
     #[error("cannot {doing} {}; check the path and the disk, or give another --out", .path.display())]
     Io {
-        /// What was tried.
+        /// What was tried, as it stands after "cannot".
         doing: &'static str,
-        /// On what.
+        /// The file or folder.
         path: PathBuf,
-        /// Why not.
+        /// What the system said.
         source: std::io::Error,
     },
     /// The folder holds something else.
@@ -81,7 +81,7 @@ pub enum SweepError {
         case: String,
         /// The seed.
         seed: u64,
-        /// How it ended.
+        /// The exit status of its process.
         status: std::process::ExitStatus,
         /// What it said last.
         why: String,

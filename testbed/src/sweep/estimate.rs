@@ -9,7 +9,7 @@ pub struct Estimate {
     pub ci95: Option<(f64, f64)>,
     /// The smallest and the largest sample.
     pub range: (f64, f64),
-    /// How many samples.
+    /// The number of samples.
     pub n: usize,
 }
 

@@ -193,7 +193,7 @@ impl Folder {
         fs::rename(&aside, &path).map_err(SweepError::io("put in place", path))
     }
 
-    /// Where it is.
+    /// The folder's path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path

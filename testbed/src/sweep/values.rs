@@ -18,7 +18,7 @@ pub struct Sweep {
 /// A sweep and what came out.
 #[derive(Clone, Copy, Debug)]
 pub struct Swept<'a> {
-    /// What was run.
+    /// The sweep that was run: cells and values.
     pub sweep: &'a Sweep,
     /// The samples of each cell.
     pub samples: &'a [Vec<Sample>],

@@ -5,7 +5,7 @@ use dormouse_units::Time;
 /// What was heard at an instant and what was decided on it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Moment {
-    /// When.
+    /// The instant, in emulated time.
     pub at: Time,
     /// What the scheduler heard, such as `task7 finished on vm3`.
     pub heard: Vec<String>,

@@ -24,7 +24,7 @@ pub struct Parting {
 pub struct Decided {
     /// When, in emulated time.
     pub at: Time,
-    /// What.
+    /// The decision in words, without times.
     pub what: String,
     /// What the scheduler had just heard, first among it what the other heard at another time.
     pub heard: String,

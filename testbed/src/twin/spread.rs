@@ -22,7 +22,7 @@ impl Spread {
         (!sorted.is_empty()).then_some(Self { sorted })
     }
 
-    /// How many tasks.
+    /// The number of tasks that were compared.
     #[must_use]
     pub fn tasks(&self) -> usize {
         self.sorted.len()

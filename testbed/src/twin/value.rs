@@ -162,7 +162,7 @@ pub struct VmSide {
     pub ended: Option<Time>,
     /// How often it was hibernated.
     pub hibernations: usize,
-    /// What it cost.
+    /// All that was charged for it.
     pub cost: Money,
 }
 

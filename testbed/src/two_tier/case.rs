@@ -50,9 +50,9 @@ impl Case {
 /// A foreground and a background job, but for the foreground's usage.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pair {
-    /// How many processes.
+    /// The number of processes, and of processors under them.
     pub case: Case,
-    /// Which draw.
+    /// The seed of the phases' lengths.
     pub seed: u64,
     /// How long a phase of the foreground job is alone.
     pub foreground_phase: Duration,

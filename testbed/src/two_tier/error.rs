@@ -42,9 +42,9 @@ pub enum TwoTierError {
     Io {
         /// What was to be done.
         what: &'static str,
-        /// With what.
+        /// The file.
         path: PathBuf,
-        /// Why not.
+        /// What the system said.
         source: io::Error,
     },
 }

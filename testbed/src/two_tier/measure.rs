@@ -19,7 +19,7 @@ const WATCH: Duration = Duration::from_secs(1);
 pub struct Measurement {
     /// How many processes the jobs have.
     pub case: Case,
-    /// Which draw.
+    /// The seed that the pair was drawn with.
     pub seed: u64,
     /// The foreground usage that was asked for, in per cent.
     pub usage: u32,

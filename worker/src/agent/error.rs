@@ -14,7 +14,7 @@ pub enum AgentError {
     /// The coordinator's address is none.
     #[error("\"{address}\" is no address of a coordinator; give host:port")]
     Address {
-        /// What was given.
+        /// The address as it was given.
         address: String,
         /// What is wrong with it.
         source: tonic::transport::Error,
@@ -56,7 +56,7 @@ pub enum AgentError {
     /// A thread, a runtime or a signal handler.
     #[error("cannot start {what}")]
     Runtime {
-        /// Which.
+        /// The thread, runtime or handler that was to be started.
         what: &'static str,
         /// What the system said.
         source: io::Error,
@@ -78,7 +78,7 @@ pub enum AgentError {
     /// The coordinator and this worker do not understand each other.
     #[error("the coordinator sent {what}; use the same version of dormouse on both sides")]
     Protocol {
-        /// What it sent.
+        /// The part of its message that makes no sense here.
         what: String,
     },
     /// A program to be measured does not run here.
@@ -86,7 +86,7 @@ pub enum AgentError {
     Measure {
         /// Its arguments.
         program: String,
-        /// What went wrong.
+        /// What went wrong, with its causes.
         why: String,
     },
     /// The owner of a VM has panicked.

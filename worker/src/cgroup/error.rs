@@ -80,7 +80,7 @@ pub enum Error {
     Unexpected {
         /// The file.
         path: PathBuf,
-        /// What it holds.
+        /// The text that is in the file.
         content: String,
         /// What was expected instead.
         expected: String,
@@ -88,7 +88,7 @@ pub enum Error {
     /// The host lacks something.
     #[error("{what}; {remedy}")]
     Missing {
-        /// What is missing.
+        /// The feature or mount that is missing, as a clause.
         what: String,
         /// What to do about it.
         remedy: &'static str,

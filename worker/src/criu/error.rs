@@ -26,7 +26,7 @@ pub enum Error {
     /// CRIU says no.
     #[error("criu {call} failed: {reason}{log}")]
     Refused {
-        /// What was asked.
+        /// The request that CRIU refused.
         call: &'static str,
         /// CRIU's `cr_errno`, an errno, where it gave one.
         errno: Option<i32>,
@@ -38,7 +38,7 @@ pub enum Error {
     /// CRIU did not answer in time and was killed.
     #[error("criu {call} did not finish within {} ms and was killed{log}", after.as_millis())]
     Late {
-        /// What was asked.
+        /// The request that took too long.
         call: &'static str,
         /// How long it was waited.
         after: Duration,
@@ -48,17 +48,17 @@ pub enum Error {
     /// CRIU had begun with the task when it failed without saying what became of it.
     #[error("criu {call} failed in the middle of the task, which must not go on")]
     InTask {
-        /// What was asked.
+        /// The request that broke off.
         call: &'static str,
-        /// How it failed.
+        /// The failure itself.
         source: Box<Self>,
     },
     /// CRIU ended without an answer.
     #[error("criu {call} ended without an answer (it {ended}){log}")]
     Silent {
-        /// What was asked.
+        /// The request that got no answer.
         call: &'static str,
-        /// How it ended.
+        /// Its exit status or signal, as it stands after "it".
         ended: String,
         /// The end of its log.
         log: LogTail,
@@ -66,15 +66,15 @@ pub enum Error {
     /// What came from CRIU is not in its protocol.
     #[error("criu {call} answered with something that is no answer: {what}")]
     Protocol {
-        /// What was asked.
+        /// The request that was answered so.
         call: &'static str,
-        /// What came.
+        /// What about the answer is wrong.
         what: String,
     },
     /// The connection to CRIU failed.
     #[error("cannot talk to criu during {call}")]
     Socket {
-        /// What was asked.
+        /// The request that was under way.
         call: &'static str,
         /// What the kernel said.
         source: io::Error,
@@ -90,25 +90,25 @@ pub enum Error {
     /// What the caller does while the tasks stand still failed, and with it the call.
     #[error("criu {call} was given up")]
     GivenUp {
-        /// What was asked.
+        /// The request that was given up.
         call: &'static str,
-        /// Why.
+        /// The caller's own error.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The control groups did not play along.
     #[error("criu {call}: the control group failed")]
     Cgroup {
-        /// What was asked.
+        /// The request that needed the control group.
         call: &'static str,
-        /// Why.
+        /// The control group's error.
         source: Box<cgroup::Error>,
     },
     /// The restored process could not be taken over.
     #[error("criu {call}: the process cannot be taken over")]
     Process {
-        /// What was asked.
+        /// The request that made the process.
         call: &'static str,
-        /// Why.
+        /// The process's error.
         source: Box<process::Error>,
     },
 }

@@ -35,7 +35,7 @@ pub enum Error {
     Nul {
         /// The program.
         program: PathBuf,
-        /// Which string.
+        /// What the string was for, such as an argument.
         what: &'static str,
     },
     /// A file for the program could not be opened.
@@ -67,7 +67,7 @@ pub enum Error {
     /// The guardian could not be started.
     #[error("cannot start the worker's guardian process: {step} failed")]
     Guardian {
-        /// What failed.
+        /// The step of its start that failed.
         step: &'static str,
         /// What the kernel said.
         source: io::Error,

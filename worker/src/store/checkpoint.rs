@@ -22,7 +22,7 @@ impl Checkpoint {
         Self { directory, manifest }
     }
 
-    /// What it is.
+    /// The checkpoint's description, as it is stored beside its images.
     #[must_use]
     pub fn manifest(&self) -> &Manifest {
         &self.manifest

@@ -12,9 +12,9 @@ pub enum Error {
     /// A file or directory of the store.
     #[error("cannot {action} {}", path.display())]
     File {
-        /// What was tried.
+        /// What was tried, as it stands after "cannot".
         action: &'static str,
-        /// With what.
+        /// The file or directory.
         path: PathBuf,
         /// What the kernel said.
         source: io::Error,

@@ -12,9 +12,9 @@ pub enum Error {
     /// A mount did not work.
     #[error("cannot {action} {}; it takes root (in a container: --cap-add SYS_ADMIN)", path.display())]
     Mount {
-        /// What was tried.
+        /// What was tried, as it stands after "cannot".
         action: &'static str,
-        /// Where.
+        /// The directory that is mounted or unmounted.
         path: PathBuf,
         /// What the kernel said.
         source: io::Error,
@@ -22,9 +22,9 @@ pub enum Error {
     /// A file or directory could not be made or read.
     #[error("cannot {action} {}", path.display())]
     File {
-        /// What was tried.
+        /// What was tried, as it stands after "cannot".
         action: &'static str,
-        /// With what.
+        /// The file or directory.
         path: PathBuf,
         /// What the kernel said.
         source: io::Error,

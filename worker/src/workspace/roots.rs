@@ -48,7 +48,7 @@ impl Roots {
         }
     }
 
-    /// Where it is.
+    /// The directory's path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path

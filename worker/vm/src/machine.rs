@@ -20,7 +20,7 @@ pub struct MachineSpec {
 pub struct Seat {
     /// The task.
     pub task: TaskId,
-    /// Which life of it.
+    /// The number of this start of the task.
     pub attempt: Attempt,
     /// Memory it may use.
     pub memory: Bytes,
@@ -45,9 +45,9 @@ pub enum SeatError {
     /// Its memory isn't free.
     #[error("it needs {need}, {free} is free")]
     NoMemory {
-        /// What it needs.
+        /// The memory that the task needs.
         need: Bytes,
-        /// What is free.
+        /// The VM's memory that no other task has.
         free: Bytes,
     },
 }
@@ -72,7 +72,7 @@ impl Machine {
         Self { spec, seats: Vec::new(), bucket, frozen: false, throttled }
     }
 
-    /// What it is.
+    /// Its vCPUs, its memory and, if it is burstable, how it earns credits.
     #[must_use]
     pub const fn spec(&self) -> &MachineSpec {
         &self.spec

@@ -12,7 +12,7 @@ use crate::{Machine, MachineSpec, Seat, SeatError};
 pub struct Work {
     /// The task.
     pub task: TaskId,
-    /// Which life of it.
+    /// The number of this start of the task.
     pub attempt: Attempt,
     /// Memory it needs.
     pub memory: Bytes,
@@ -49,9 +49,9 @@ pub enum Hold {
 pub enum WorkEvent {
     /// A task has done its work. It keeps its seat until it is stopped.
     Finished {
-        /// Which.
+        /// The task that is done.
         task: TaskId,
-        /// Which life of it.
+        /// The attempt that has done it.
         attempt: Attempt,
     },
     /// A checkpoint of a task that stands still when it is told to.
@@ -65,9 +65,9 @@ pub enum WorkEvent {
     },
     /// A checkpoint is complete.
     Checkpointed {
-        /// Which task.
+        /// The task that was checkpointed.
         task: TaskId,
-        /// Which life of it.
+        /// The attempt that was checkpointed.
         attempt: Attempt,
         /// What of the work it holds.
         done: Ppm,

@@ -23,7 +23,7 @@ type Left = u128;
 pub struct GangWork {
     /// The job.
     pub task: TaskId,
-    /// Which life of it.
+    /// The number of this start of the job.
     pub attempt: Attempt,
     /// How long it runs on vCPUs of its own.
     pub runtime: Span,

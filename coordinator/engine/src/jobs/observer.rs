@@ -10,7 +10,7 @@ use dormouse_units::{Seats, TaskId, Tier, Time};
 use super::record::{Record, Totals};
 use crate::{Event, Step};
 
-/// Who looks on.
+/// Hears of what happens to parallel jobs, as it happens.
 pub trait Observer {
     /// What can go wrong with looking on.
     type Error;

@@ -23,9 +23,9 @@ pub struct Record {
     pub started: Time,
     /// When it came to the foreground, if ever.
     pub foreground: Option<Time>,
-    /// When it ended.
+    /// The emulated time at which it had done its work.
     pub ended: Time,
-    /// Where it ended.
+    /// The processors that it had at its end.
     pub on: Cpus,
     /// Times it swapped tiers where it was.
     pub swaps: u32,

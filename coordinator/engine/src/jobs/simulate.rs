@@ -93,7 +93,7 @@ pub enum SimulationError<E> {
     Refused {
         /// The job.
         number: u64,
-        /// Why.
+        /// What is wrong with the job.
         why: Refusal,
     },
     /// Jobs are left and nothing will ever happen again.

@@ -7,9 +7,9 @@ use dormouse_units::TaskId;
 /// Something that became true of the watched job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
-    /// Since when.
+    /// From when on it was so, emulated time.
     pub at: Time,
-    /// What.
+    /// The reason that the job has no foreground.
     pub what: Noted,
 }
 

@@ -14,7 +14,7 @@ use crate::batch_means::BatchMeans;
 /// One simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cell {
-    /// Which workload.
+    /// The source of the workload: a model or the log.
     pub source: Source,
     /// The setting.
     pub setting: Setting,

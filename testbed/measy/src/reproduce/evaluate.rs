@@ -21,7 +21,7 @@ use crate::batch_means::Estimate;
 /// What to reproduce, and how.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Which figures.
+    /// The figures to reproduce.
     pub figures: Vec<Figure>,
     /// The log of KTH-SP2; its figures are left out without it.
     pub kth: Option<PathBuf>,
@@ -57,7 +57,7 @@ pub enum ReproduceError {
     NoFigure {
         /// What was asked for.
         name: String,
-        /// What there is.
+        /// The names of the figures that there are.
         known: Vec<&'static str>,
     },
     /// The log is not there.
@@ -66,9 +66,9 @@ pub enum ReproduceError {
     /// A simulation that can't be.
     #[error("{cell}: {source}")]
     Simulation {
-        /// Which.
+        /// The cell that was simulated.
         cell: String,
-        /// Why.
+        /// The simulation's error.
         #[source]
         source: SimulationError<Infallible>,
     },
@@ -77,7 +77,7 @@ pub enum ReproduceError {
 /// A statement of the paper, and ours.
 #[derive(Clone, Debug)]
 pub struct Claim {
-    /// What it says.
+    /// The paper's statement.
     pub statement: Statement,
     /// The paper's figure, if it gives one.
     pub paper: Option<f64>,

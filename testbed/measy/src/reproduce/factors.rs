@@ -9,9 +9,9 @@ use super::statements::{LOADS, View};
 pub struct Factor {
     /// Its name.
     pub name: &'static str,
-    /// What it changes.
+    /// What it changes, in words.
     pub about: &'static str,
-    /// How.
+    /// The loads and the setting that it looks at instead.
     pub view: View,
 }
 

@@ -151,7 +151,7 @@ impl Figure {
         cells.collect()
     }
 
-    /// What it plots.
+    /// The chart of this figure, made of our results.
     #[must_use]
     pub fn chart(self, results: &Results) -> Chart {
         type Metric = (&'static str, &'static str, fn(&Outcome) -> &BatchMeans);

@@ -66,7 +66,7 @@ pub enum Workloads {
     Kth,
 }
 
-/// What is improved.
+/// The quantity that a statement calls improved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Metric {
     /// Mean response time.
@@ -91,7 +91,7 @@ pub enum Under {
 pub struct View {
     /// Offered loads.
     pub loads: &'static [u32],
-    /// What is changed.
+    /// Makes the setting to look at of the one that is given.
     pub change: fn(Setting) -> Setting,
 }
 
@@ -141,7 +141,7 @@ impl Statement {
         all
     }
 
-    /// What it says.
+    /// The statement in words.
     #[must_use]
     pub fn text(&self) -> String {
         match *self {

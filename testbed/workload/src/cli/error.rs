@@ -21,23 +21,23 @@ pub enum CliError {
     /// A result can't be written.
     #[error("can't write {}", path.display())]
     Write {
-        /// Where.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// What the system said.
         source: io::Error,
     },
     /// A factor or load that is none.
     #[error("--{option} must be above 0, not {value}")]
     NotPositive {
-        /// Which option.
+        /// The option's name, without its dashes.
         option: &'static str,
-        /// What was given.
+        /// The value that was given.
         value: f64,
     },
     /// A log that has no load to scale.
     #[error("{} has no load to scale: it needs two jobs submitted at different times", path.display())]
     NoLoad {
-        /// Which log.
+        /// The file of the log.
         path: PathBuf,
     },
 }

@@ -19,7 +19,7 @@ pub struct GenerateArgs {
     /// The model: fw-like, jw-like, lublin or lublin-typeless.
     #[arg(long)]
     pub model: Model,
-    /// How many jobs.
+    /// The number of jobs.
     #[arg(long, default_value_t = 10_000)]
     pub jobs: usize,
     /// Processors of the machine.

@@ -22,7 +22,7 @@ pub enum EstimatesError {
     /// A job that no estimate covers.
     #[error("job {number} runs for {runtime}, longer than the longest estimate {longest}")]
     LongJob {
-        /// Which.
+        /// The job's number in the log.
         number: u64,
         /// How long it runs.
         runtime: Span,

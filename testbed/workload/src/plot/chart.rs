@@ -38,7 +38,7 @@ pub struct Panel {
     pub y_label: String,
     /// How it shows its lines.
     pub kind: Kind,
-    /// What it shows.
+    /// The lines between these axes.
     pub lines: Vec<Line>,
 }
 

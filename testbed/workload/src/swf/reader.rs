@@ -48,7 +48,7 @@ pub enum Problem {
     Negative {
         /// Which, from 1.
         field: usize,
-        /// What it is.
+        /// The value that stands there.
         value: i64,
     },
     /// Not text.
@@ -136,25 +136,25 @@ pub enum SwfError {
     /// The file itself.
     #[error("can't read {}", path.display())]
     Io {
-        /// Which file.
+        /// The file of the log.
         path: PathBuf,
-        /// Why.
+        /// What the system said.
         source: io::Error,
     },
     /// A job of it.
     #[error("{}, line {line}: {problem}; mend the line, or have malformed jobs skipped", path.display())]
     Malformed {
-        /// Which file.
+        /// The file of the log.
         path: PathBuf,
         /// Which line, from 1.
         line: u64,
-        /// What is wrong.
+        /// What is wrong with the job's line.
         problem: Problem,
     },
     /// No word on how large the machine is.
     #[error("{} does not say how many processors its machine has (MaxProcs); give the number", path.display())]
     NoMachine {
-        /// Which file.
+        /// The file of the log.
         path: PathBuf,
     },
 }

@@ -1,7 +1,7 @@
 //! Connections that have not shown the run's secret yet: they are few, and they leave soon.
 //!
-//! A connection costs a file descriptor, and whoever reaches the port can make thousands. So who
-//! has not made a call with the secret after a while is shown out, and when the lobby is full
+//! A connection costs a file descriptor, and whoever reaches the port can make thousands. So one
+//! that has not made a call with the secret after a while is closed, and when there are too many
 //! whoever has waited longest makes room: a worker shows it with its first call, at once.
 
 use std::collections::VecDeque;
@@ -21,32 +21,32 @@ use tonic::transport::server::Connected;
 /// How long a connection may take until its first call with the secret.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How many may be without at once.
-const SEATS: usize = 128;
+const MOST: usize = 128;
 
-/// Where connections wait.
+/// All connections that have not shown the secret yet, [`MOST`] of them at most.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Lobby(Arc<Mutex<Waiting>>);
+pub(crate) struct Candidates(Arc<Mutex<Waiting>>);
 
 #[derive(Debug, Default)]
 struct Waiting {
     came: u64,
-    /// Who waits, in the order in which they came, and how each is shown out.
-    seats: VecDeque<(u64, CancellationToken)>,
+    /// Those that wait, in the order in which they came, and what closes each.
+    queue: VecDeque<(u64, CancellationToken)>,
 }
 
-/// A connection's seat in the lobby. It is left by being admitted, or by the connection's end.
+/// A connection's place among the candidates, until it is admitted or ends.
 #[derive(Clone, Debug)]
-pub(crate) struct Seat(Arc<Taken>);
+pub(crate) struct Candidate(Arc<Place>);
 
 #[derive(Debug)]
-struct Taken {
+struct Place {
     number: u64,
-    lobby: Lobby,
+    candidates: Candidates,
     admitted: AtomicBool,
 }
 
-/// A connection: it can't be read any more once it has been shown out.
-pub(crate) struct Visitor {
+/// A connection, admitted or not: it can't be read any more once it has had to go.
+pub(crate) struct Socket {
     stream: TcpStream,
     caller: Caller,
     /// Done when it has to go.
@@ -57,44 +57,44 @@ pub(crate) struct Visitor {
 #[derive(Clone, Debug)]
 pub(crate) struct Caller {
     pub(crate) address: Option<SocketAddr>,
-    pub(crate) seat: Seat,
+    pub(crate) candidate: Candidate,
 }
 
-impl Lobby {
+impl Candidates {
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
         // Whoever panicked with it had changed it whole.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A connection has come.
-    pub(crate) fn enter(&self, stream: TcpStream) -> Visitor {
+    /// A connection has come: one more candidate.
+    pub(crate) fn add(&self, stream: TcpStream) -> Socket {
         let out = CancellationToken::new();
         let number = {
             let mut waiting = self.waiting();
             waiting.came += 1;
             let number = waiting.came;
-            waiting.seats.push_back((number, out.clone()));
-            if waiting.seats.len() > SEATS
-                && let Some((_, longest)) = waiting.seats.pop_front()
+            waiting.queue.push_back((number, out.clone()));
+            if waiting.queue.len() > MOST
+                && let Some((_, longest)) = waiting.queue.pop_front()
             {
                 longest.cancel();
             }
             number
         };
-        let seat =
-            Seat(Arc::new(Taken { number, lobby: self.clone(), admitted: AtomicBool::new(false) }));
+        let place = Place { number, candidates: self.clone(), admitted: AtomicBool::new(false) };
         let leave = async move {
             tokio::select! {
                 () = out.cancelled_owned() => "others want to be heard, too",
                 () = tokio::time::sleep(PATIENCE) => "it took too long to show the secret",
             }
         };
-        let caller = Caller { address: stream.peer_addr().ok(), seat };
-        Visitor { stream, caller, leave: Some(Box::pin(leave)) }
+        let candidate = Candidate(Arc::new(place));
+        let caller = Caller { address: stream.peer_addr().ok(), candidate };
+        Socket { stream, caller, leave: Some(Box::pin(leave)) }
     }
 }
 
-impl Seat {
+impl Candidate {
     /// Its connection has shown the secret: it may stay.
     pub(crate) fn admit(&self) {
         if !self.0.admitted.swap(true, Ordering::Relaxed) {
@@ -103,19 +103,19 @@ impl Seat {
     }
 }
 
-impl Taken {
+impl Place {
     fn free(&self) {
-        self.lobby.waiting().seats.retain(|(number, _)| *number != self.number);
+        self.candidates.waiting().queue.retain(|(number, _)| *number != self.number);
     }
 }
 
-impl Drop for Taken {
+impl Drop for Place {
     fn drop(&mut self) {
         self.free();
     }
 }
 
-impl Connected for Visitor {
+impl Connected for Socket {
     type ConnectInfo = Caller;
 
     fn connect_info(&self) -> Caller {
@@ -123,10 +123,10 @@ impl Connected for Visitor {
     }
 }
 
-impl Visitor {
+impl Socket {
     /// Ready once it has to go; never for who was admitted.
     fn poll_leave(&mut self, context: &mut Context<'_>) -> Poll<io::Error> {
-        if self.caller.seat.0.admitted.load(Ordering::Relaxed) {
+        if self.caller.candidate.0.admitted.load(Ordering::Relaxed) {
             self.leave = None;
         }
         let Some(leave) = &mut self.leave else { return Poll::Pending };
@@ -135,7 +135,7 @@ impl Visitor {
     }
 }
 
-impl AsyncRead for Visitor {
+impl AsyncRead for Socket {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -143,14 +143,14 @@ impl AsyncRead for Visitor {
     ) -> Poll<io::Result<()>> {
         if let Poll::Ready(out) = self.poll_leave(context) {
             // It has been said: it need not be asked again.
-            self.leave = Some(Box::pin(std::future::ready("it was shown out")));
+            self.leave = Some(Box::pin(std::future::ready("it was told to go")));
             return Poll::Ready(Err(out));
         }
         Pin::new(&mut self.stream).poll_read(context, buffer)
     }
 }
 
-impl AsyncWrite for Visitor {
+impl AsyncWrite for Socket {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -1,0 +1,34 @@
+//! Parallel jobs for live runs.
+
+use std::fmt::Write as _;
+
+/// A job: submitted after so many seconds, processes, run time and estimate in seconds, and the
+/// fraction of a processor that each process uses.
+pub type Job = (u32, u32, u32, u32, f64);
+
+/// The text of an experiment: these jobs on four processors, sixty times as fast as real time.
+#[must_use]
+pub fn jobs_experiment(name: &str, scheduler: &str, jobs: &[Job]) -> String {
+    let mut lines = String::new();
+    for (submitted, processes, runtime, estimate, usage) in jobs {
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            lines,
+            "  {{ submitted = \"{submitted}s\", processes = {processes}, runtime = \"{runtime}s\", \
+             estimate = \"{estimate}s\", usage = {usage:?} }},"
+        );
+    }
+    format!(
+        r#"name = "{name}"
+[workload]
+kind = "jobs"
+processors = 4
+job = [
+{lines}]
+[scheduler]
+name = "{scheduler}"
+[live]
+speedup = 60
+"#
+    )
+}
