@@ -514,7 +514,11 @@ impl FakeWorker {
                 self.make(R::TaskFinished(v1::TaskFinished { job: account, ..end(task) }));
             }
             // Its tasks end as soon as they start: none is there to be promoted, moved or stopped.
-            C::StopTask(_) | C::SetMode(_) | C::PromoteTask(_) | C::MoveTask(_) => {}
+            C::StopTask(_)
+            | C::SetMode(_)
+            | C::PromoteTask(_)
+            | C::MoveTask(_)
+            | C::CheckpointNow(_) => {}
         }
     }
 }

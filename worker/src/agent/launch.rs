@@ -88,7 +88,7 @@ pub(crate) async fn launch(
     loop {
         pass.thawed().await.map_err(|e| explain(&e))?;
         let permit = match way {
-            Way::Restored => Some(begun.turn_at_criu(&pass).await?),
+            Way::Restored => Some(turn_at_criu(&begun.host, &pass).await?),
             Way::FromScratch | Way::Silent => None,
         };
         // It may have been frozen while this waited, and CRIU is others' then.
@@ -126,11 +126,6 @@ struct Begun {
 }
 
 impl Begun {
-    async fn turn_at_criu(&self, pass: &Pass) -> Result<OwnedSemaphorePermit, String> {
-        let turn = pass.unless_revoked(Arc::clone(&self.host.criu).acquire_owned()).await;
-        turn.map_err(|e| explain(&e))?.map_err(|e| explain(&e))
-    }
-
     /// Brings the task to life in a thread; `None` where there is nothing to be restored.
     async fn birth(
         &self,
@@ -139,26 +134,42 @@ impl Begun {
         inside: Inside,
         permit: Option<OwnedSemaphorePermit>,
     ) -> Result<Option<Birth>, String> {
-        let (begun, allowed) = (self.clone(), pass.clone());
-        let working = blocking(move || {
-            let Self { host, place, name, order } = begun;
-            let born = match way {
-                Way::Restored => restore(&host, &place, &allowed, &name, &order),
-                Way::FromScratch => from_scratch(&host, &place, &allowed, &name, &order).map(Some),
-                Way::Silent => without_words(&host, &place, &order).map(Some),
-            };
-            drop(inside);
-            born
-        });
-        tokio::pin!(working);
-        tokio::select! {
-            born = &mut working => return born,
-            () = pass.frozen() => {}
-        }
-        // Frozen with its VM, it uses nothing that others wait for.
-        drop(permit);
-        working.await
+        let (Self { host, place, name, order }, allowed) = (self.clone(), pass.clone());
+        let work = move || match way {
+            Way::Restored => restore(&host, &place, &allowed, &name, &order),
+            Way::FromScratch => from_scratch(&host, &place, &allowed, &name, &order).map(Some),
+            Way::Silent => without_words(&host, &place, &order).map(Some),
+        };
+        bring_to_life(pass, inside, permit, work).await
     }
+}
+
+/// A place at CRIU.
+pub(crate) async fn turn_at_criu(host: &Host, pass: &Pass) -> Result<OwnedSemaphorePermit, String> {
+    let turn = pass.unless_revoked(Arc::clone(&host.criu).acquire_owned()).await;
+    turn.map_err(|e| explain(&e))?.map_err(|e| explain(&e))
+}
+
+/// Does in a thread what brings a process to life.
+pub(crate) async fn bring_to_life<T: Send + 'static>(
+    pass: &Pass,
+    inside: Inside,
+    permit: Option<OwnedSemaphorePermit>,
+    work: impl FnOnce() -> Result<T, String> + Send + 'static,
+) -> Result<T, String> {
+    let working = blocking(move || {
+        let born = work();
+        drop(inside);
+        born
+    });
+    tokio::pin!(working);
+    tokio::select! {
+        born = &mut working => return born,
+        () = pass.frozen() => {}
+    }
+    // Frozen with its VM, it uses nothing that others wait for.
+    drop(permit);
+    working.await
 }
 
 /// Sees to it that the newest sound checkpoint is here, if there is one.
@@ -358,16 +369,20 @@ fn settled(
             Ok(Birth { process, page, done_ppm, came_with, base_ns, born_ns, at, ended: None })
         }
         Err(why) => {
-            // What comes of it is said by `why`.
-            let _ = process.kill();
-            // Frozen, it dies with the thaw.
-            let dying = pass.stopwatch();
-            while matches!(process.wait(limit::KILL.saturating_sub(dying.elapsed())), Ok(None))
-                && dying.elapsed() < limit::KILL
-            {}
+            put_down(&process, pass);
             Err(why)
         }
     }
+}
+
+/// Ends a process that did not come to life; why it did not is said otherwise.
+pub(crate) fn put_down(process: &Task, pass: &Pass) {
+    let _ = process.kill();
+    // Frozen, it dies with the thaw.
+    let dying = pass.stopwatch();
+    while matches!(process.wait(limit::KILL.saturating_sub(dying.elapsed())), Ok(None))
+        && dying.elapsed() < limit::KILL
+    {}
 }
 
 fn claim(host: &Host, name: &TaskName, order: &StartTask) -> Result<(), String> {

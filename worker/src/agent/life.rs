@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use dormouse_proto::v1::{
-    Command, CreateVm, Ready, Report, StartTask, TaskFailed, TaskRef, TaskStopped, Welcome,
-    command, report,
+    CheckpointFailed, Command, CreateVm, Ready, Report, StartTask, TaskFailed, TaskRef,
+    TaskStopped, Welcome, command, report,
 };
 use tokio::{sync::mpsc, task::JoinSet, time::timeout};
 use tonic::transport::Endpoint;
@@ -15,8 +15,7 @@ use super::{
     load::Load,
     measure,
     noop::Noop,
-    parallel,
-    report::{key, report, vm_destroyed, vm_failed},
+    report::{report, vm_destroyed, vm_failed},
     run::Signals,
     session::{Credentials, Heard, Trusted},
     vm::{self, Ask, Asked},
@@ -87,7 +86,6 @@ pub(crate) async fn live(
         noop: welcome.noop.then(Noop::default),
         host,
         vms: BTreeMap::new(),
-        machines: BTreeMap::new(),
         owners: JoinSet::new(),
         welcome,
     };
@@ -100,8 +98,6 @@ struct Life {
     host: Arc<Host>,
     welcome: Welcome,
     vms: BTreeMap<u32, mpsc::UnboundedSender<vm::Message>>,
-    /// Those for parallel jobs.
-    machines: BTreeMap<u32, mpsc::UnboundedSender<parallel::Message>>,
     /// Those of VMs that are being destroyed included.
     owners: JoinSet<()>,
     noop: Option<Noop>,
@@ -171,67 +167,28 @@ impl Life {
             return Ok(());
         }
         match command {
-            command::Command::CreateVm(create) if create.core_ppm.is_some() => {
-                self.create_machine(create);
-            }
             command::Command::CreateVm(create) => self.create(create, asked),
             command::Command::DestroyVm(at) => match self.vms.remove(&at.vm) {
                 Some(owner) => {
                     // It ends before this message only by a bug, which ends this life.
                     let _ = owner.send(vm::Message::ask(Ask::Destroy));
                 }
-                None if self.machines.contains_key(&at.vm) => {
-                    self.ask_machine(at.vm, parallel::Ask::Destroy, asked);
-                    self.machines.remove(&at.vm);
-                }
                 None => self.host.report(vm_destroyed(at.vm)),
             },
             command::Command::FreezeVm(at) => self.ask(at.vm, Ask::Freeze, asked),
             command::Command::ThawVm(at) => self.ask(at.vm, Ask::Thaw, asked),
             command::Command::StartTask(start) => {
-                let (vm, start) = (vm_of(start.task)?, Box::new(start));
-                if self.machines.contains_key(&vm) {
-                    self.ask_machine(vm, parallel::Ask::Start(start), asked);
-                } else {
-                    self.ask(vm, Ask::Start(start), asked);
-                }
+                self.ask(vm_of(start.task)?, Ask::Start(Box::new(start)), asked);
             }
             command::Command::StopTask(stop) => {
-                let vm = vm_of(stop.task)?;
-                if self.machines.contains_key(&vm) {
-                    self.ask_machine(vm, parallel::Ask::Kill(key(stop.task)), asked);
-                } else {
-                    self.ask(vm, Ask::Stop(stop), asked);
-                }
+                self.ask(vm_of(stop.task)?, Ask::Stop(stop), asked);
             }
             command::Command::SetMode(set) => self.ask(vm_of(set.task)?, Ask::SetMode(set), asked),
-            command::Command::PromoteTask(of) => {
-                self.ask_machine(of.vm, parallel::Ask::Promote(of), asked);
-            }
-            command::Command::MoveTask(to) => {
-                self.ask_machine(vm_of(to.task)?, parallel::Ask::Move(to), asked);
-            }
+            command::Command::PromoteTask(of) => self.ask(of.vm, Ask::Promote(of), asked),
+            command::Command::CheckpointNow(of) => self.ask(of.vm, Ask::CheckpointNow(of), asked),
+            command::Command::MoveTask(to) => self.ask(vm_of(to.task)?, Ask::Move(to), asked),
         }
         Ok(())
-    }
-
-    fn create_machine(&mut self, create: CreateVm) {
-        let id = create.vm;
-        if self.vms.contains_key(&id) || self.machines.contains_key(&id) {
-            self.host.report(vm_failed(id, "there is a VM of that number already"));
-            return;
-        }
-        let (tell, inbox) = mpsc::unbounded_channel();
-        self.owners.spawn(parallel::own(Arc::clone(&self.host), create, tell.clone(), inbox));
-        self.machines.insert(id, tell);
-    }
-
-    fn ask_machine(&self, vm: u32, ask: parallel::Ask, asked: Asked) {
-        let message = parallel::Message::Ask(ask, asked);
-        let sent = self.machines.get(&vm).is_some_and(|owner| owner.send(message).is_ok());
-        if !sent {
-            self.host.report(vm_failed(vm, format!("there is no machine {vm} on this worker")));
-        }
     }
 
     fn create(&mut self, create: CreateVm, asked: Asked) {
@@ -263,7 +220,11 @@ impl Life {
             })),
             // The answer to which nothing follows.
             Ask::SetMode(_) => return,
-            Ask::Freeze | Ask::Thaw => vm_failed(vm, why),
+            Ask::CheckpointNow(of) => {
+                let failed = CheckpointFailed { task: Some(of), why };
+                report(report::Report::CheckpointFailed(failed))
+            }
+            Ask::Freeze | Ask::Thaw | Ask::Promote(_) | Ask::Move(_) => vm_failed(vm, why),
             Ask::Destroy => vm_destroyed(vm),
         });
     }
@@ -272,9 +233,6 @@ impl Life {
     async fn clean_up(&mut self) {
         for owner in std::mem::take(&mut self.vms).into_values() {
             let _ = owner.send(vm::Message::ask(Ask::Destroy));
-        }
-        for owner in std::mem::take(&mut self.machines).into_values() {
-            let _ = owner.send(parallel::Message::Ask(parallel::Ask::Destroy, Asked::now()));
         }
         let patience = 2 * limit::KILL;
         let all = async { while self.owners.join_next().await.is_some() {} };

@@ -50,7 +50,10 @@ impl Noop {
                 say(report(report::Report::TaskStopped(stopped)));
             }
             // All have ended.
-            Command::SetMode(_) | Command::PromoteTask(_) | Command::MoveTask(_) => {}
+            Command::SetMode(_)
+            | Command::PromoteTask(_)
+            | Command::MoveTask(_)
+            | Command::CheckpointNow(_) => {}
         }
     }
 }

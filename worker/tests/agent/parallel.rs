@@ -1,18 +1,18 @@
 //! Parallel jobs on the processors of one worker: both slots, swaps, kills and moves.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use dormouse_proto::v1::{
     CreateVm, MoveTask, Plan, ProcessUse, Program, Seats, StartTask, StopTask, TaskFinished,
-    TaskMoved, TaskRef, TaskStopped, Tier, VmRef, command::Command,
+    TaskMoved, TaskRef, TaskStopped, Tier, VmRef, command::Command, report::Report,
 };
-use nix::sys::signal::Signal;
+use nix::{sys::signal::Signal, unistd::Pid};
 
 use crate::{
     agent::Agent,
     await_report,
     coordinator::{Fake, Seat, welcome},
-    tasks::over,
+    tasks::{of, over, vector},
 };
 
 pub(crate) const MACHINE: u32 = 1;
@@ -152,6 +152,113 @@ pub(crate) fn places_that_are_not_there_are_refused() {
     seat.command(start(job(2, 1), &[0], Tier::Foreground, "2", 100));
     let failed = await_report!(seat, TaskFailed, r => r.task == Some(job(2, 1)));
     assert!(failed.why.contains("--usage"), "in its own words: {failed:?}");
+    end(agent, seat);
+}
+
+/// CPU time of both slots of two vCPUs.
+fn used(agent: &Agent) -> Vec<Duration> {
+    let vcpus = ["vm1/cpu0", "vm1/cpu1"].into_iter();
+    vcpus.flat_map(|vcpu| ["a", "b"].map(|slot| agent.slot_cpu(vcpu, slot))).collect()
+}
+
+pub(crate) fn jobs_are_frozen_with_their_vm() {
+    let fake = Fake::start();
+    let (agent, mut seat) = with_machine(&fake, 2);
+    let (one, two, three) = (job(1, 1), job(2, 1), job(3, 1));
+    seat.commands(vec![
+        start(one, &[0, 1], Tier::Foreground, ".6", 2_000),
+        start(two, &[1, 0], Tier::Background, ".6", 2_000),
+    ]);
+    await_report!(seat, TaskStarted, r => r.task == Some(one));
+    await_report!(seat, TaskStarted, r => r.task == Some(two));
+    seat.command(Command::FreezeVm(VmRef { vm: MACHINE }));
+    await_report!(seat, VmFrozen);
+    let before = used(&agent);
+    // Longer than what is left of them.
+    seat.command(start(three, &[0], Tier::Foreground, "1", 100));
+    let refused = await_report!(seat, TaskFailed);
+    assert!(refused.task == Some(three) && refused.why.contains("frozen"), "{refused:?}");
+    seat.listen(Duration::from_millis(4_000));
+    assert_eq!(used(&agent), before, "a frozen VM works");
+    let is_end = |r: &Report| matches!(r, Report::TaskFinished(_));
+    assert!(!seat.heard().iter().any(is_end), "{:?}", seat.heard());
+    seat.command(Command::ThawVm(VmRef { vm: MACHINE }));
+    await_report!(seat, VmThawed);
+    for which in [one, two] {
+        let end: TaskFinished = await_report!(seat, TaskFinished, r => r.task == Some(which));
+        let account = end.job.unwrap();
+        let ledger = account.ledger.unwrap();
+        assert!(end.verified, "{account:?}");
+        // What it should do stood still with it: it is not behind by the time of the freeze.
+        assert!(ledger.real_behind_us < 1_500_000, "{ledger:?}");
+        assert!(account.real_late_us.abs() < 1_500_000, "{account:?}");
+    }
+    end(agent, seat);
+}
+
+pub(crate) fn a_job_that_was_stopped_on_a_frozen_vm_is_over() {
+    let fake = Fake::start();
+    let (agent, mut seat) = with_machine(&fake, 2);
+    let (one, again) = (job(1, 1), job(1, 2));
+    seat.command(start(one, &[0, 1], Tier::Foreground, "1", 60_000));
+    await_report!(seat, TaskStarted);
+    seat.command(Command::FreezeVm(VmRef { vm: MACHINE }));
+    await_report!(seat, VmFrozen);
+    seat.command(Command::StopTask(StopTask { task: Some(one), keep: false }));
+    let stopped: TaskStopped = await_report!(seat, TaskStopped);
+    assert_eq!((stopped.task, stopped.checkpoint), (Some(one), None));
+    seat.command(Command::ThawVm(VmRef { vm: MACHINE }));
+    await_report!(seat, VmThawed);
+    // Its slots are free.
+    seat.command(start(again, &[1, 0], Tier::Foreground, "1", 200));
+    finished(&mut seat, again);
+    let is_stopped = |r: &Report| matches!(r, Report::TaskStopped(_));
+    assert!(!seat.heard().iter().any(is_stopped), "reported twice: {:?}", seat.heard());
+    end(agent, seat);
+}
+
+/// One of its processes is stopped, and the others wait for it.
+pub(crate) fn a_job_that_hangs_is_noticed() {
+    let fake = Fake::start();
+    let (agent, mut seat) = with_machine(&fake, 2);
+    seat.command(start(job(1, 1), &[0, 1], Tier::Foreground, "1", 200_000));
+    await_report!(seat, TaskStarted);
+    let lists = agent.groups().into_iter().map(|group| group.join("vm1/cpu0/a/cgroup.procs"));
+    let list = lists.filter_map(|list| std::fs::read_to_string(list).ok()).next().unwrap();
+    let pid: i32 = list.lines().next().unwrap().parse().unwrap();
+    let begun = Instant::now();
+    nix::sys::signal::kill(Pid::from_raw(pid), Signal::SIGSTOP).unwrap();
+    seat.listen(Duration::from_secs(28));
+    assert!(seat.heard().iter().all(|r| !matches!(r, Report::TaskFailed(_))));
+    seat.listen(Duration::from_secs(20));
+    let failed = await_report!(seat, TaskFailed);
+    println!("  within {:?}: {}", begun.elapsed(), failed.why);
+    assert!(failed.why.contains("it hangs"), "{failed:?}");
+    // Nobody is left in its slots.
+    let again = job(1, 2);
+    seat.command(start(again, &[1, 0], Tier::Foreground, "1", 200));
+    finished(&mut seat, again);
+    end(agent, seat);
+}
+
+/// A task of one process runs beside a job, on another vCPU.
+pub(crate) fn a_job_and_a_task_share_a_vm_and_no_vcpu() {
+    let fake = Fake::start();
+    let (agent, mut seat) = with_machine(&fake, 2);
+    let one = job(1, 1);
+    let task = |vcpu, number| {
+        let seats = Some(Seats { tier: Tier::Foreground.into(), vcpus: vec![vcpu] });
+        Command::StartTask(StartTask { seats, ..vector(MACHINE, number, 1, 30) })
+    };
+    seat.command(start(one, &[1], Tier::Background, "1", 2_500));
+    seat.commands(vec![task(1, 7), task(0, 8)]);
+    let refused = await_report!(seat, TaskFailed);
+    assert!(of(refused.task, 7) && refused.why.contains("can't share a vCPU"), "{refused:?}");
+    assert!(await_report!(seat, TaskFinished, r => of(r.task, 8)).verified);
+    finished(&mut seat, one);
+    // The vCPU that it had is free for any.
+    seat.command(task(1, 9));
+    assert!(await_report!(seat, TaskFinished, r => of(r.task, 9)).verified);
     end(agent, seat);
 }
 

@@ -154,6 +154,27 @@ pub(crate) fn checkpoints_are_taken_when_due() {
     over(agent, &seat);
 }
 
+pub(crate) fn a_checkpoint_is_taken_now() {
+    let fake = Fake::start();
+    let (agent, mut seat) = with_vm(&fake);
+    let cost = StartTask { emulated_checkpoint_cost_us: 3_000_000, ..vector(1, 7, 1, 60) };
+    seat.command(Command::StartTask(cost));
+    await_report!(seat, TaskStarted);
+    seat.listen(Duration::from_millis(600));
+    let [here, gone] = [1, 2].map(|attempt| TaskRef { vm: 1, task: 7, attempt });
+    seat.commands(vec![Command::CheckpointNow(gone), Command::CheckpointNow(here)]);
+    let failed = await_report!(seat, CheckpointFailed);
+    assert!(failed.task == Some(gone) && failed.why.contains("not here"), "{failed:?}");
+    let taken: CheckpointTaken = await_report!(seat, CheckpointTaken);
+    assert!(taken.checkpoint == 1 && (200_000..700_000).contains(&taken.done_ppm), "{taken:?}");
+    let finished: TaskFinished = await_report!(seat, TaskFinished);
+    assert!(finished.verified);
+    // The checkpoint stood still for 3 of 63 emulated seconds.
+    assert!(finished.ledger.is_some_and(|l| l.real_promised_us > 2_050_000), "{finished:?}");
+    assert_eq!(fake.checkpoints(), [(7, 1)]);
+    over(agent, &seat);
+}
+
 /// The fourth checkpoint is one too many to keep, and the first can't be removed.
 pub(crate) fn an_old_checkpoint_may_stay() {
     let fake = Fake::start();
@@ -284,7 +305,8 @@ pub(crate) fn the_background_gets_the_rest() {
     let mut seat = fake.seat("w1", welcome());
     let agent = Agent::start(&fake.address.to_string(), "w1");
     seat.ready();
-    seat.command(create(1, 1));
+    let (vm, vcpus) = (1, 1);
+    seat.command(Command::CreateVm(CreateVm { vm, vcpus, two_tier: true, ..CreateVm::default() }));
     let background = Some(Seats { tier: Tier::Background.into(), vcpus: Vec::new() });
     let behind = StartTask { seats: background, ..vector(1, 8, 1, 30) };
     let asked = Instant::now();

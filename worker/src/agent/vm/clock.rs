@@ -55,6 +55,12 @@ impl Asked {
         Self { came: Instant::now(), late: Duration::from_micros(command.real_late_us), at }
     }
 
+    /// Of one that came without delay, for tests.
+    #[cfg(test)]
+    pub(crate) fn at(came: Instant, at: Time) -> Self {
+        Self { came, late: Duration::ZERO, at: Some(at) }
+    }
+
     /// Now, by this worker itself.
     pub(crate) fn now() -> Self {
         Self { came: Instant::now(), late: Duration::ZERO, at: None }

@@ -6,15 +6,15 @@ use std::{
 };
 
 use dormouse_proto::v1;
+use dormouse_units::Tier;
 
-use super::{
-    job::Tier,
-    ranks::{Ran, Rank},
-    seats::Seat,
+use super::ranks::{Ran, Rank};
+use crate::{
+    agent::{report::micros, vm::slots::Seat},
+    cgroup::CpuQuota,
 };
-use crate::{agent::report::micros, cgroup::CpuQuota};
 
-/// A rank, its processor, its tier, and whether the other slot was taken.
+/// A rank, its vCPU, its tier, and whether the other slot was taken.
 type Situation = (u32, u32, Tier, bool);
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,7 +41,7 @@ impl Meter {
         self.stop(ranks);
         let now = Instant::now();
         for ((rank, seat), number) in ranks.iter().zip(seats).zip(0..) {
-            let situation = (number, seat.processor, seat.tier, seat.neighbour.is_some());
+            let situation = (number, seat.vcpu, seat.tier, seat.neighbour.is_some());
             if let Some(ran) = rank.ran() {
                 let begins = u64::from(!before.contains(&situation));
                 self.uses.entry(situation).or_default().begins += begins;
@@ -65,7 +65,7 @@ impl Meter {
         }
     }
 
-    /// All that was counted, for a report, on processors with this quota, under a kernel whose
+    /// All that was counted, for a report, on vCPUs with this quota, under a kernel whose
     /// clock ticks this often.
     ///
     /// What is promised is the quota's part of the time in which a process wanted to compute,
@@ -80,9 +80,9 @@ impl Meter {
             let spread = wanted_us * quota_us / period_us.max(1);
             spread + wakes * quota_us
         };
-        let of = |(&(process, processor, tier, shared), sum): (&Situation, &Use)| v1::ProcessUse {
+        let of = |(&(process, vcpu, tier, shared), sum): (&Situation, &Use)| v1::ProcessUse {
             process,
-            vcpu: processor,
+            vcpu,
             tier: match tier {
                 Tier::Foreground => v1::Tier::Foreground.into(),
                 Tier::Background => v1::Tier::Background.into(),
@@ -110,7 +110,7 @@ mod tests {
     fn situations_are_counted_apart_and_the_dead_not_at_all() {
         let me = Rank { pid: i32::try_from(std::process::id()).unwrap() };
         let dead = Rank { pid: i32::MAX };
-        let seat = Seat { processor: 3, slot: Slot::A, tier: Tier::Background, neighbour: None };
+        let seat = Seat { vcpu: 3, slot: Slot::A, tier: Tier::Background, neighbour: None };
         let mut meter = Meter::default();
         meter.turn(&[me, dead], &[seat, seat]);
         meter.turn(&[me, dead], &[seat, seat]);

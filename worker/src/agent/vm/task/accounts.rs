@@ -4,8 +4,11 @@ use std::time::{Duration, Instant};
 
 use dormouse_proto::v1::{Ledger, VmShare, report};
 
-use super::{attempt::Attempt, owner::Owner};
-use crate::agent::report::{micros, report};
+use super::Promise;
+use crate::agent::{
+    report::{micros, report},
+    vm::{attempt::Attempt, owner::Owner},
+};
 
 /// CPU time, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
@@ -16,12 +19,12 @@ pub(crate) struct Share {
 
 impl Owner {
     /// CPU time that an attempt's slot has been charged since its beginning, in nanoseconds.
-    pub(crate) fn charged_ns(&self, attempt: &Attempt) -> u64 {
+    fn charged_ns(&self, attempt: &Attempt, promise: &Promise) -> u64 {
         if attempt.process.is_none() {
             return 0;
         }
-        match self.groups.slot_cpu_ns(attempt.cpu, attempt.slot) {
-            Ok(ns) => ns.saturating_sub(attempt.charges.base),
+        match self.groups.slot_cpu_ns(attempt.cpu(), promise.slot) {
+            Ok(ns) => ns.saturating_sub(promise.charges.base),
             Err(error) => {
                 tracing::warn!(%error, "the CPU time of {} is not known", attempt.name);
                 0
@@ -35,45 +38,48 @@ impl Owner {
     }
 
     /// The account of an attempt that ends now. Time must have been passed.
-    pub(crate) fn ledger_of(&self, attempt: &Attempt, finished: bool) -> Ledger {
+    pub(crate) fn ledger_of(&self, attempt: &Attempt, of: &Promise, finished: bool) -> Ledger {
         let now = Instant::now();
-        let frozen = attempt.frozen
-            + self.frozen_at.map_or_else(Default::default, |at| now.saturating_duration_since(at));
+        let frozen = attempt.frozen + self.frozen_for(now);
         let took = now.saturating_duration_since(attempt.asked).saturating_sub(frozen);
         let stood = attempt.standing.map_or_else(Default::default, |at| now - at.min(now));
-        let own = |ns: u64| ns.saturating_sub(attempt.came_with) / 1000;
-        let worked = if finished { attempt.ledger.whole() } else { attempt.worked() };
+        let own = |ns: u64| ns.saturating_sub(of.came_with) / 1000;
+        let worked = if finished { of.ledger.whole() } else { of.worked(attempt) };
         Ledger {
-            real_promised_us: micros(attempt.promised.filter(|_| finished).unwrap_or(took)),
+            real_promised_us: micros(of.promised.filter(|_| finished).unwrap_or(took)),
             real_took_us: micros(took),
-            real_promised_work_us: own(self.promised(attempt)),
+            real_promised_work_us: own(self.promised(attempt.key, of)),
             real_worked_us: own(worked),
-            real_charged_us: self.charged_ns(attempt) / 1000,
-            real_birth_us: attempt.charges.birth / 1000,
-            real_criu_us: attempt.charges.criu / 1000,
-            real_ahead_us: attempt.ledger.most_ahead() / 1000,
-            real_behind_us: attempt.ledger.most_behind() / 1000,
+            real_charged_us: self.charged_ns(attempt, of) / 1000,
+            real_birth_us: of.charges.birth / 1000,
+            real_criu_us: of.charges.criu / 1000,
+            real_ahead_us: of.ledger.most_ahead() / 1000,
+            real_behind_us: of.ledger.most_behind() / 1000,
             real_stood_us: micros(attempt.stood + stood),
             missed_checkpoints: attempt.missed_checkpoints,
-            real_whole_work_us: attempt.ledger.whole() / 1000,
+            real_whole_work_us: of.ledger.whole() / 1000,
             real_slice_us: micros(self.slice_of(attempt)),
         }
     }
 
-    /// What an attempt was promised and got so far, births and CRIU apart.
+    /// What a task of one process was promised and got so far, births and CRIU apart.
     pub(crate) fn share_of(&self, attempt: &Attempt) -> Share {
-        if attempt.process.is_none() {
+        let Some(promise) = attempt.promise().filter(|_| attempt.process.is_some()) else {
             return Share::default();
-        }
-        let apart = attempt.charges.birth + attempt.charges.criu;
+        };
+        let apart = promise.charges.birth + promise.charges.criu;
         Share {
-            promised: self.promised(attempt).saturating_sub(attempt.came_with),
-            received: self.charged_ns(attempt).saturating_sub(apart),
+            promised: self.promised(attempt.key, promise).saturating_sub(promise.came_with),
+            received: self.charged_ns(attempt, promise).saturating_sub(apart),
         }
     }
 
-    /// What was promised and received since the VM was created.
+    /// What was promised and received since the VM was created; what jobs were, is in their
+    /// accounts.
     pub(crate) fn report_share(&mut self) {
+        if self.core_ppm.is_some() {
+            return;
+        }
         self.pass();
         let mut sum = self.share;
         for attempt in &self.attempts {

@@ -51,6 +51,11 @@ impl Ledger {
         owed
     }
 
+    /// CPU time that its processes should have computed for by now, in nanoseconds.
+    pub(crate) const fn due_ns(&self) -> u64 {
+        self.due_ns
+    }
+
     /// It comes to slots whose counters stand there, in all.
     pub(crate) fn come(&mut self, counters_ns: u64) {
         self.counters_ns = counters_ns;
