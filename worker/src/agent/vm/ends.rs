@@ -78,7 +78,6 @@ impl Owner {
     }
 
     /// Whether its answer is right, and its result, if its program gives one; why there is neither.
-    #[expect(clippy::type_complexity, reason = "it has no other use")]
     pub(crate) fn came_of(
         &self,
         key: Key,
