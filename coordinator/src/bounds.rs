@@ -3,6 +3,7 @@
 
 use dormouse_proto::v1;
 use v1::report::Report as R;
+use v1::task_finished::Due;
 
 /// The most of anything that is reported in microseconds, bytes or thousandths: nine years, 256 TiB.
 /// Sums of tens of thousands of these fit into what they are kept in.
@@ -22,66 +23,63 @@ pub(crate) fn check(report: &v1::Report) -> Result<(), String> {
         None => Ok(()),
     };
     match report {
-        R::TaskFinished(it) => most(MOST_EMULATED, &[it.after_us])?,
-        R::Credits(it) => most(MOST_EMULATED, &[it.at_us.unwrap_or_default()])?,
-        R::JobFinished(it) => {
-            most(MOST_EMULATED, &[it.job.map_or(0, |job| job.at_us)])?;
+        R::TaskFinished(v1::TaskFinished { due: Some(due), .. }) => {
+            let (Due::EmulatedAfterUs(us) | Due::EmulatedAtUs(us)) = due;
+            most(MOST_EMULATED, &[*us])?;
         }
+        R::Credits(it) => most(MOST_EMULATED, &[it.emulated_at_us.unwrap_or_default()])?,
         _ => {}
     }
     most(MOST, &numbers(report))
 }
 
-/// The numbers of a report that are of the real world.
+/// The numbers of a report that are of the real world, or summed up.
 fn numbers(report: &R) -> Vec<u64> {
     match report {
-        R::Ready(it) => it.repetition_us.clone(),
-        R::VmFrozen(it) | R::VmThawed(it) => vec![it.took_us],
-        R::TaskStarted(it) => vec![it.took_us],
-        R::TaskFinished(it) => with_ledger(it.cpu_us, it.ledger.as_ref()),
-        R::TaskFailed(it) => with_ledger(it.cpu_us, it.ledger.as_ref()),
-        R::TaskStopped(it) => with_ledger(it.cpu_us, it.ledger.as_ref()),
+        R::Ready(it) => it.real_repetition_us.clone(),
+        R::VmFrozen(it) | R::VmThawed(it) => vec![it.real_took_us],
+        R::TaskStarted(it) => vec![it.real_took_us],
+        R::TaskPromoted(it) => vec![it.real_took_us],
+        R::TaskMoved(it) => {
+            vec![it.real_took_us, it.real_dump_us, it.real_restore_us, it.bytes]
+        }
+        R::TaskFinished(it) => of_end(it.real_cpu_us, it.ledger.as_ref(), it.job.as_ref()),
+        R::TaskFailed(it) => of_end(it.real_cpu_us, it.ledger.as_ref(), None),
+        R::TaskStopped(it) => of_end(it.real_cpu_us, it.ledger.as_ref(), it.job.as_ref()),
         R::CheckpointTaken(it) => {
-            vec![it.bytes, it.held_us, it.dump_us, it.owed_us, it.criu_us]
+            let of_criu = [it.real_dump_us, it.real_criu_us];
+            [&[it.bytes, it.real_held_us, it.real_owed_us][..], &of_criu].concat()
         }
-        R::Credits(it) => vec![it.vcpu_us],
-        R::VmShare(it) => vec![it.promised_us, it.received_us],
-        R::HostLoad(it) => vec![it.elapsed_us, it.busy_us, it.ours_us],
-        R::JobStarted(it) => vec![it.took_us],
-        R::JobPromoted(it) => vec![it.took_us],
-        R::JobMoved(it) => vec![it.took_us, it.dump_us, it.restore_us, it.bytes],
-        R::JobKilled(it) => of_job(&it.uses, it.ledger.as_ref()),
-        R::JobFinished(it) => {
-            let mut all = of_job(&it.uses, it.ledger.as_ref());
-            all.push(it.late_us.unsigned_abs());
-            all
-        }
+        R::Credits(it) => vec![it.emulated_us],
+        R::VmShare(it) => vec![it.real_promised_us, it.real_received_us],
+        R::HostLoad(it) => vec![it.real_elapsed_us, it.real_busy_us, it.real_ours_us],
         R::Unsupported(_)
         | R::VmCreated(_)
         | R::VmDestroyed(_)
         | R::VmFailed(_)
-        | R::CheckpointFailed(_)
-        | R::JobFailed(_) => Vec::new(),
+        | R::CheckpointFailed(_) => Vec::new(),
     }
 }
 
-fn with_ledger(cpu_us: u64, ledger: Option<&v1::Ledger>) -> Vec<u64> {
+fn of_end(cpu_us: u64, ledger: Option<&v1::Ledger>, job: Option<&v1::JobAccount>) -> Vec<u64> {
     let mut all = vec![cpu_us];
     if let Some(it) = ledger {
-        all.extend([it.promised_us, it.took_us, it.promised_work_us, it.worked_us]);
-        all.extend([it.charged_us, it.birth_us, it.criu_us, it.ahead_us, it.behind_us]);
-        all.extend([it.stood_us, it.whole_work_us, it.slice_us]);
+        all.extend([it.real_promised_us, it.real_took_us]);
+        all.extend([it.real_promised_work_us, it.real_worked_us]);
+        all.extend([it.real_charged_us, it.real_birth_us, it.real_criu_us]);
+        all.extend([it.real_ahead_us, it.real_behind_us, it.real_stood_us]);
+        all.extend([it.real_whole_work_us, it.real_slice_us]);
     }
-    all
-}
-
-fn of_job(uses: &[v1::ProcessUse], ledger: Option<&v1::JobLedger>) -> Vec<u64> {
-    let of_use =
-        |it: &v1::ProcessUse| [it.wall_us, it.wanted_us, it.promised_us, it.cpu_us, it.may_wait_us];
-    let mut all: Vec<u64> = uses.iter().flat_map(of_use).collect();
-    if let Some(it) = ledger {
-        all.extend([it.due_us, it.received_us, it.beside_us]);
-        all.extend([it.lifted_us, it.ahead_us, it.behind_us]);
+    if let Some(job) = job {
+        all.push(job.real_late_us.unsigned_abs());
+        for it in &job.uses {
+            all.extend([it.real_wall_us, it.real_wanted_us, it.real_promised_us]);
+            all.extend([it.real_cpu_us, it.real_may_wait_us]);
+        }
+        if let Some(it) = &job.ledger {
+            all.extend([it.real_due_us, it.real_received_us, it.real_beside_us]);
+            all.extend([it.real_lifted_us, it.real_ahead_us, it.real_behind_us]);
+        }
     }
     all
 }
@@ -92,22 +90,27 @@ mod tests {
 
     #[test]
     fn what_nothing_real_can_be_is_refused() {
-        let ledger = Some(v1::Ledger { criu_us: u64::MAX, ..v1::Ledger::default() });
-        let uses = vec![v1::ProcessUse { cpu_us: 1 << 63, ..v1::ProcessUse::default() }];
+        let ledger = Some(v1::Ledger { real_criu_us: u64::MAX, ..v1::Ledger::default() });
+        let uses = vec![v1::ProcessUse { real_cpu_us: 1 << 63, ..v1::ProcessUse::default() }];
+        let used = Some(v1::JobAccount { uses, ..Default::default() });
+        let early = Some(v1::JobAccount { real_late_us: i64::MIN, ..Default::default() });
+        let after = Some(Due::EmulatedAfterUs(1 << 63));
+        let at = Some(Due::EmulatedAtUs(1 << 63));
         for report in [
-            R::VmFrozen(v1::VmTook { vm: 1, took_us: 1 << 63 }),
-            R::TaskFinished(v1::TaskFinished { cpu_us: u64::MAX, ..Default::default() }),
-            R::TaskFinished(v1::TaskFinished { after_us: 1 << 63, ..Default::default() }),
+            R::VmFrozen(v1::VmTook { vm: 1, real_took_us: 1 << 63 }),
+            R::TaskFinished(v1::TaskFinished { real_cpu_us: u64::MAX, ..Default::default() }),
+            R::TaskFinished(v1::TaskFinished { due: after, ..Default::default() }),
+            R::TaskFinished(v1::TaskFinished { due: at, ..Default::default() }),
+            R::TaskFinished(v1::TaskFinished { job: early, ..Default::default() }),
             R::TaskFailed(v1::TaskFailed { ledger, ..Default::default() }),
-            R::Credits(v1::CreditBalance { vm: 1, vcpu_us: 0, at_us: Some(u64::MAX) }),
-            R::Ready(v1::Ready { repetition_us: vec![1, MOST + 1] }),
-            R::JobKilled(v1::JobKilled { uses, ..Default::default() }),
-            R::JobFinished(v1::JobFinished { late_us: i64::MIN, ..Default::default() }),
+            R::TaskStopped(v1::TaskStopped { job: used, ..Default::default() }),
+            R::Credits(v1::CreditBalance { vm: 1, emulated_us: 0, emulated_at_us: Some(u64::MAX) }),
+            R::Ready(v1::Ready { real_repetition_us: vec![1, MOST + 1] }),
         ] {
             let no = check(&v1::Report { report: Some(report.clone()) }).expect_err("too much");
             assert!(no.contains("can't be"), "{report:?}: {no}");
         }
-        let most = R::VmThawed(v1::VmTook { vm: u32::MAX, took_us: MOST });
+        let most = R::VmThawed(v1::VmTook { vm: u32::MAX, real_took_us: MOST });
         assert_eq!(check(&v1::Report { report: Some(most) }), Ok(()));
         assert_eq!(check(&v1::Report { report: None }), Ok(()), "that is another's to refuse");
     }

@@ -481,7 +481,6 @@ impl Actor for Conductor {
             programs: args.plan.programs.clone(),
             cpu_us: args.facts.cpu_us.clone(),
             parallel: args.plan.parallel(args.facts.share),
-            two_tier: BTreeSet::new(),
         };
         let mut vms = BTreeSet::new();
         for host in args.hosts.iter().filter(|h| h.lost.is_none()) {

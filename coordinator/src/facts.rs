@@ -71,8 +71,15 @@ pub struct HostLoad {
 
 impl HostLoad {
     pub(crate) fn of(load: v1::HostLoad) -> Self {
-        let v1::HostLoad { elapsed_us, millicores, busy_us, ours_us, machine } = load;
-        Self { elapsed_us, millicores, busy_us, ours_us, machine }
+        let v1::HostLoad { real_elapsed_us, millicores, real_busy_us, real_ours_us, machine } =
+            load;
+        Self {
+            elapsed_us: real_elapsed_us,
+            millicores,
+            busy_us: real_busy_us,
+            ours_us: real_ours_us,
+            machine,
+        }
     }
 }
 

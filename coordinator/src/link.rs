@@ -36,8 +36,8 @@ impl Owed {
     /// The command as it goes out now, with how late that is.
     fn late(&self, now: Instant) -> v1::Command {
         let late = now.saturating_duration_since(self.since);
-        let late_us = u64::try_from(late.as_micros()).unwrap_or(u64::MAX);
-        v1::Command { late_us, ..self.command.clone() }
+        let real_late_us = u64::try_from(late.as_micros()).unwrap_or(u64::MAX);
+        v1::Command { real_late_us, ..self.command.clone() }
     }
 }
 
@@ -186,7 +186,7 @@ mod tests {
         // How late it is counts what the reconnect took.
         let later = now + Duration::from_millis(70);
         let again = link.next_batch(later).expect("command 3 was not taken");
-        let late = v1::Command { late_us: 70_000, ..command(3) };
+        let late = v1::Command { real_late_us: 70_000, ..command(3) };
         assert_eq!((again.first, again.commands), (3, vec![late]));
         assert_eq!(link.acknowledged(9), Err(Nonsense::Ack { ack: 9, sent: 3 }));
         assert_eq!(link.connected(1), Err(Nonsense::Forgot { ack: 1, kept: 2 }));

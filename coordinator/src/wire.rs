@@ -1,7 +1,5 @@
 //! Between the engine's words and the wire's.
 
-use std::collections::BTreeSet;
-
 use dormouse_cloud::Burstable;
 use dormouse_engine::{Command, Ledger, Report, StartTask};
 use dormouse_proto::v1;
@@ -18,99 +16,81 @@ pub(crate) struct Loads {
     pub(crate) cpu_us: Vec<u64>,
     /// Of a run with parallel jobs, what makes these.
     pub(crate) parallel: Option<Programs>,
-    /// The VMs that parallel jobs run on.
-    pub(crate) two_tier: BTreeSet<VmId>,
 }
 
 impl Loads {
     /// A command as the wire has it, decided on at `at` on the run's clock, if that is known.
-    pub(crate) fn command(&mut self, command: Command, at: Option<Time>) -> v1::Command {
+    pub(crate) fn command(&self, command: Command, at: Option<Time>) -> v1::Command {
         use v1::command::Command as Wire;
         let vm_ref = |vm: VmId| v1::VmRef { vm: vm.get() };
-        let at_us = at.map(Time::as_micros);
-        let job = |vm: VmId, task: TaskId, attempt: Attempt| v1::JobRef {
-            vm: vm.get(),
-            job: task.get(),
-            attempt: attempt.get(),
-            at_us: at_us.unwrap_or_default(),
-        };
         let wire = match command {
-            Command::CreateVm { vm, vcpus, two_tier: true, .. } => {
-                self.two_tier.insert(vm);
-                let core_ppm = self.parallel.map_or(0, |programs| programs.core.get());
-                Wire::CreateMachine(v1::CreateMachine { vm: vm.get(), processors: vcpus, core_ppm })
-            }
-            Command::CreateVm { vm, kind, vcpus, memory, burstable, .. } => {
+            Command::CreateVm { vm, kind, vcpus, memory, burstable, two_tier, .. } => {
+                let core = self.parallel.filter(|_| two_tier).map(|programs| programs.core.get());
                 Wire::CreateVm(v1::CreateVm {
                     vm: vm.get(),
                     kind: kind.as_str().to_owned(),
                     vcpus,
-                    memory_bytes: memory.get(),
+                    memory_bytes: (memory > Bytes::ZERO).then_some(memory.get()),
                     burstable: burstable.map(burstable_to_wire),
+                    two_tier,
+                    core_ppm: core,
                 })
             }
             Command::FreezeVm { vm, .. } => Wire::FreezeVm(vm_ref(vm)),
             Command::ThawVm { vm, .. } => Wire::ThawVm(vm_ref(vm)),
             Command::DestroyVm { vm, .. } => Wire::DestroyVm(vm_ref(vm)),
-            Command::StartTask(StartTask { task, attempt, seats, job: Some(of), .. }) => {
-                let Seats { vm, tier, cpus } = seats;
-                let args = self.parallel.map(|programs| programs.arguments(&of));
-                Wire::StartJob(v1::StartJob {
-                    job: Some(job(vm, task, attempt)),
-                    program: Some(v1::Program { args: args.unwrap_or_default() }),
-                    on: cpus.to_vec(),
-                    tier: tier_to_wire(tier).into(),
-                    plan: self.parallel.map(|programs| programs.plan(&of)),
-                })
+            Command::StartTask(start) => Wire::StartTask(self.start(start)),
+            Command::StopTask { vm, task, attempt, keep, .. } => {
+                Wire::StopTask(v1::StopTask { task: task_ref(vm, task, attempt), keep })
             }
-            Command::StartTask(start) => Wire::StartTask(self.start(&start)),
-            Command::StopTask { vm, task, attempt, .. } if self.two_tier.contains(&vm) => {
-                Wire::KillJob(job(vm, task, attempt))
-            }
-            Command::StopTask { vm, task, attempt, keep, .. } => Wire::StopTask(v1::StopTask {
+            Command::PromoteTask { vm, task, attempt, .. } => Wire::PromoteTask(v1::TaskRef {
                 vm: vm.get(),
                 task: task.get(),
                 attempt: attempt.get(),
-                keep,
             }),
-            Command::PromoteTask { vm, task, attempt, .. } => {
-                Wire::PromoteJob(job(vm, task, attempt))
-            }
-            Command::MoveTask { vm, task, attempt, on, .. } => {
-                let job = Some(job(vm, task, attempt));
-                Wire::MoveJob(v1::MoveJob { job, on: on.to_vec() })
-            }
+            Command::MoveTask { vm, task, attempt, on, .. } => Wire::MoveTask(v1::MoveTask {
+                task: task_ref(vm, task, attempt),
+                vcpus: on.to_vec(),
+            }),
             Command::SetMode { vm, task, attempt, mode, .. } => Wire::SetMode(v1::SetMode {
-                vm: vm.get(),
-                task: task.get(),
-                attempt: attempt.get(),
+                task: task_ref(vm, task, attempt),
                 mode: mode_to_wire(mode).into(),
             }),
         };
-        v1::Command { command: Some(wire), at_us, late_us: 0 }
+        let emulated_at_us = at.map(Time::as_micros);
+        v1::Command { command: Some(wire), emulated_at_us, real_late_us: 0 }
     }
 
-    fn start(&self, start: &StartTask) -> v1::StartTask {
+    fn start(&self, start: StartTask) -> v1::StartTask {
+        let Seats { vm, tier, cpus } = start.seats;
         let index = start.task.get() as usize;
-        let args = self.programs.get(index).cloned().unwrap_or_default();
+        let (args, plan) = match (&start.job, &self.parallel) {
+            (Some(job), Some(programs)) => (programs.arguments(job), Some(programs.plan(job))),
+            _ => (self.programs.get(index).cloned().unwrap_or_default(), None),
+        };
         v1::StartTask {
-            vm: start.seats.vm.get(),
-            vcpu: start.seats.cpus.first().copied(),
-            task: start.task.get(),
-            attempt: start.attempt.get(),
+            task: task_ref(vm, start.task, start.attempt),
             program: Some(v1::Program { args }),
+            seats: Some(v1::Seats { tier: tier_to_wire(tier).into(), vcpus: cpus.to_vec() }),
             memory_bytes: start.memory.get(),
-            runtime_us: start.runtime.as_micros(),
-            cpu_us: self.cpu_us.get(index).copied().unwrap_or_default(),
-            done_ppm: start.from.map_or(0, |(_, done)| done.get()),
-            checkpoint: start.from.map_or(0, |(seq, _)| seq.get()),
-            checkpoint_attempt: start.from.map_or(0, |_| start.from_attempt.get()),
+            emulated_runtime_us: start.runtime.as_micros(),
+            real_cpu_us: self.cpu_us.get(index).copied().unwrap_or_default(),
+            from: start.from.map(|(checkpoint, done)| v1::Kept {
+                checkpoint: checkpoint.get(),
+                attempt: start.from_attempt.get(),
+                done_ppm: done.get(),
+            }),
             checkpoints_ppm: start.checkpoints.iter().map(|due| due.get()).collect(),
-            checkpoint_cost_us: start.checkpoint_cost.as_micros(),
+            emulated_checkpoint_cost_us: start.checkpoint_cost.as_micros(),
             mode: mode_to_wire(start.mode).into(),
-            tier: tier_to_wire(start.seats.tier).into(),
+            plan,
         }
     }
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "as the wire has it")]
+fn task_ref(vm: VmId, task: TaskId, attempt: Attempt) -> Option<v1::TaskRef> {
+    Some(v1::TaskRef { vm: vm.get(), task: task.get(), attempt: attempt.get() })
 }
 
 const fn tier_to_wire(tier: Tier) -> v1::Tier {
@@ -130,9 +110,9 @@ const fn mode_to_wire(mode: Mode) -> v1::Mode {
 fn burstable_to_wire(b: Burstable) -> v1::Burstable {
     v1::Burstable {
         baseline_ppm: b.baseline.get(),
-        earned_per_hour_vcpu_us: b.earned_per_hour.as_vcpu_micros(),
-        initial_vcpu_us: b.initial.as_vcpu_micros(),
-        cap_vcpu_us: b.cap.as_vcpu_micros(),
+        emulated_earned_us_per_hour: b.earned_per_hour.as_vcpu_micros(),
+        emulated_initial_us: b.initial.as_vcpu_micros(),
+        emulated_cap_us: b.cap.as_vcpu_micros(),
     }
 }
 
@@ -172,57 +152,82 @@ pub(crate) fn heard(report: v1::Report) -> Result<Heard, String> {
     let wire = report.report.ok_or("it is empty, or of a kind that this version doesn't know")?;
     let (mut result, mut ledger, mut due) = (None, None, None);
     let report = match wire {
-        Wire::Ready(ready) => return Ok(Heard::Ready { repetition_us: ready.repetition_us }),
+        Wire::Ready(ready) => {
+            return Ok(Heard::Ready { repetition_us: ready.real_repetition_us });
+        }
         Wire::HostLoad(load) => return Ok(Heard::Load(load)),
         Wire::Unsupported(v1::Unsupported { command, what }) => {
             return Ok(Heard::Unsupported { command, what });
         }
         Wire::VmCreated(it) => Report::VmCreated { vm: VmId::new(it.vm) },
-        Wire::VmFrozen(it) => Report::VmFrozen { vm: VmId::new(it.vm), real_took_us: it.took_us },
-        Wire::VmThawed(it) => Report::VmThawed { vm: VmId::new(it.vm), real_took_us: it.took_us },
+        Wire::VmFrozen(v1::VmTook { vm, real_took_us }) => {
+            Report::VmFrozen { vm: VmId::new(vm), real_took_us }
+        }
+        Wire::VmThawed(v1::VmTook { vm, real_took_us }) => {
+            Report::VmThawed { vm: VmId::new(vm), real_took_us }
+        }
         Wire::VmDestroyed(it) => Report::VmDestroyed { vm: VmId::new(it.vm) },
         Wire::VmFailed(it) => Report::VmFailed { vm: VmId::new(it.vm), why: it.why },
         Wire::TaskStarted(it) => {
             let (vm, task, attempt) = of_task(it.task)?;
             let done = part(it.done_ppm)?;
-            Report::TaskStarted { vm, task, attempt, done, real_took_us: it.took_us }
+            Report::TaskStarted { vm, task, attempt, done, real_took_us: it.real_took_us }
+        }
+        Wire::TaskPromoted(it) => {
+            let (vm, task, attempt) = of_task(it.task)?;
+            Report::TaskPromoted { vm, task, attempt, real_took_us: it.real_took_us }
+        }
+        Wire::TaskMoved(it) => {
+            let (vm, task, attempt) = of_task(it.task)?;
+            Report::TaskMoved {
+                vm,
+                task,
+                attempt,
+                done: part(it.done_ppm)?,
+                lost: it.lost.unwrap_or_default(),
+                real_took_us: it.real_took_us,
+                real_dump_us: it.real_dump_us,
+                real_restore_us: it.real_restore_us,
+                bytes: Bytes::new(it.bytes),
+            }
         }
         Wire::TaskFinished(it) => {
-            let (vm, task, attempt) = of_task(it.task)?;
-            ledger = it.ledger.map(|l| of_ledger((vm, task, attempt), l));
-            due = (it.after_us > 0).then_some(Due::After(Span::from_micros(it.after_us)));
-            result = Some(it.result).filter(|text| !text.is_empty());
-            let (verified, real_cpu_us) = (it.verified, it.cpu_us);
+            let of @ (vm, task, attempt) = of_task(it.task)?;
+            // What a job answers is checked where it runs; nobody reads it here.
+            result = it.result.filter(|_| it.job.is_none());
+            ledger = account(of, it.ledger, it.job.map(|job| (Ppm::ONE, job)));
+            due = it.due.map(|due| match due {
+                v1::task_finished::Due::EmulatedAfterUs(us) => Due::After(Span::from_micros(us)),
+                v1::task_finished::Due::EmulatedAtUs(us) => Due::Ahead(Time::from_micros(us)),
+            });
+            let (verified, real_cpu_us) = (it.verified, it.real_cpu_us);
             Report::TaskFinished { vm, task, attempt, verified, real_cpu_us }
         }
         Wire::TaskFailed(it) => {
-            let (vm, task, attempt) = of_task(it.task)?;
-            ledger = it.ledger.map(|l| of_ledger((vm, task, attempt), l));
-            Report::TaskFailed { vm, task, attempt, why: it.why, real_cpu_us: it.cpu_us }
+            let of @ (vm, task, attempt) = of_task(it.task)?;
+            ledger = account(of, it.ledger, None);
+            Report::TaskFailed { vm, task, attempt, why: it.why, real_cpu_us: it.real_cpu_us }
         }
         Wire::TaskStopped(it) => {
-            let (vm, task, attempt) = of_task(it.task)?;
+            let of @ (vm, task, attempt) = of_task(it.task)?;
             let done = part(it.done_ppm)?;
-            ledger = it.ledger.map(|l| of_ledger((vm, task, attempt), l));
-            let kept = (it.checkpoint > 0).then_some((CheckpointSeq::new(it.checkpoint), done));
-            Report::TaskStopped { vm, task, attempt, kept, real_cpu_us: it.cpu_us }
+            ledger = account(of, it.ledger, it.job.map(|job| (done, job)));
+            let kept = it.checkpoint.map(number).transpose()?.map(|number| (number, done));
+            Report::TaskStopped { vm, task, attempt, kept, real_cpu_us: it.real_cpu_us }
         }
         Wire::CheckpointTaken(it) => {
             let (vm, task, attempt) = of_task(it.task)?;
-            if it.checkpoint == 0 {
-                return Err("checkpoints are numbered from 1".to_owned());
-            }
             Report::CheckpointTaken {
                 vm,
                 task,
                 attempt,
-                checkpoint: CheckpointSeq::new(it.checkpoint),
+                checkpoint: number(it.checkpoint)?,
                 done: part(it.done_ppm)?,
                 bytes: Bytes::new(it.bytes),
-                real_held_us: it.held_us,
-                real_dump_us: it.dump_us,
-                real_owed_us: it.owed_us,
-                real_criu_us: it.criu_us,
+                real_held_us: it.real_held_us,
+                real_dump_us: it.real_dump_us,
+                real_owed_us: it.real_owed_us,
+                real_criu_us: it.real_criu_us,
             }
         }
         Wire::CheckpointFailed(it) => {
@@ -230,44 +235,47 @@ pub(crate) fn heard(report: v1::Report) -> Result<Heard, String> {
             Report::CheckpointFailed { vm, task, attempt, why: it.why }
         }
         Wire::Credits(it) => {
-            due = it.at_us.map(|us| Due::At(Time::from_micros(us)));
-            Report::Credits { vm: VmId::new(it.vm), balance: Credits::from_vcpu_micros(it.vcpu_us) }
+            due = it.emulated_at_us.map(|us| Due::At(Time::from_micros(us)));
+            let balance = Credits::from_vcpu_micros(it.emulated_us);
+            Report::Credits { vm: VmId::new(it.vm), balance }
         }
         Wire::VmShare(it) => Report::Share {
             vm: VmId::new(it.vm),
-            real_promised_us: it.promised_us,
-            real_received_us: it.received_us,
+            real_promised_us: it.real_promised_us,
+            real_received_us: it.real_received_us,
         },
-        other @ (Wire::JobStarted(_)
-        | Wire::JobPromoted(_)
-        | Wire::JobMoved(_)
-        | Wire::JobKilled(_)
-        | Wire::JobFinished(_)
-        | Wire::JobFailed(_)) => {
-            let (report, account, at) =
-                parallel::heard(other)?.ok_or("it is of a kind that nobody knows")?;
-            (ledger, due) = (account, at.map(Due::Ahead));
-            report
-        }
     };
     Ok(Heard::Report { report, ledger, result, due })
 }
 
-fn of_ledger((vm, task, attempt): (VmId, TaskId, Attempt), of: v1::Ledger) -> Report {
+/// The account that comes before the end of an attempt: of a parallel job with what of its work was
+/// done, else of a task.
+fn account(
+    of: (VmId, TaskId, Attempt),
+    ledger: Option<v1::Ledger>,
+    job: Option<(Ppm, v1::JobAccount)>,
+) -> Option<Report> {
+    match job {
+        Some((done, job)) => Some(parallel::account(of, done, &job)),
+        None => ledger.map(|ledger| of_ledger(of, &ledger)),
+    }
+}
+
+fn of_ledger((vm, task, attempt): (VmId, TaskId, Attempt), of: &v1::Ledger) -> Report {
     let ledger = Ledger {
-        real_promised_us: of.promised_us,
-        real_took_us: of.took_us,
-        real_promised_work_us: of.promised_work_us,
-        real_worked_us: of.worked_us,
-        real_charged_us: of.charged_us,
-        real_birth_us: of.birth_us,
-        real_criu_us: of.criu_us,
-        real_ahead_us: of.ahead_us,
-        real_behind_us: of.behind_us,
-        real_stood_us: of.stood_us,
+        real_promised_us: of.real_promised_us,
+        real_took_us: of.real_took_us,
+        real_promised_work_us: of.real_promised_work_us,
+        real_worked_us: of.real_worked_us,
+        real_charged_us: of.real_charged_us,
+        real_birth_us: of.real_birth_us,
+        real_criu_us: of.real_criu_us,
+        real_ahead_us: of.real_ahead_us,
+        real_behind_us: of.real_behind_us,
+        real_stood_us: of.real_stood_us,
         missed_checkpoints: of.missed_checkpoints,
-        real_whole_work_us: of.whole_work_us,
-        real_slice_us: of.slice_us,
+        real_whole_work_us: of.real_whole_work_us,
+        real_slice_us: of.real_slice_us,
     };
     Report::Ledger { vm, task, attempt, ledger: Box::new(ledger) }
 }
@@ -277,7 +285,15 @@ fn of_task(of: Option<v1::TaskRef>) -> Result<(VmId, TaskId, Attempt), String> {
     Ok((VmId::new(of.vm), TaskId::new(of.task), Attempt::new(of.attempt)))
 }
 
-pub(crate) fn part(ppm: u32) -> Result<Ppm, String> {
+/// A checkpoint's number.
+fn number(checkpoint: u32) -> Result<CheckpointSeq, String> {
+    match checkpoint {
+        0 => Err("checkpoints are numbered from 1".to_owned()),
+        number => Ok(CheckpointSeq::new(number)),
+    }
+}
+
+fn part(ppm: u32) -> Result<Ppm, String> {
     if ppm > Ppm::ONE.get() {
         return Err(format!("{ppm} parts per million of the work are more than all of it"));
     }
@@ -293,13 +309,20 @@ mod tests {
         use v1::report::Report as Wire;
         let no_task = Wire::TaskFinished(v1::TaskFinished::default());
         let task = Some(v1::TaskRef { vm: 1, task: 2, attempt: 3 });
-        let too_much = Wire::TaskStarted(v1::TaskStarted { task, done_ppm: 1_000_001, took_us: 0 });
+        let too_much =
+            Wire::TaskStarted(v1::TaskStarted { task, done_ppm: 1_000_001, real_took_us: 0 });
         let zeroth = Wire::CheckpointTaken(v1::CheckpointTaken { task, ..Default::default() });
+        let moved_too_much =
+            Wire::TaskMoved(v1::TaskMoved { task, done_ppm: 1_000_001, ..Default::default() });
+        let kept_nowhere =
+            Wire::TaskStopped(v1::TaskStopped { task, checkpoint: Some(0), ..Default::default() });
         for (report, word) in [
             (None, "empty"),
             (Some(no_task), "which task"),
             (Some(too_much), "more than all"),
             (Some(zeroth), "from 1"),
+            (Some(moved_too_much), "more than all"),
+            (Some(kept_nowhere), "from 1"),
         ] {
             let no = heard(v1::Report { report }).expect_err("damaged");
             assert!(no.contains(word), "{no}");
@@ -310,7 +333,7 @@ mod tests {
     fn a_stop_without_checkpoint_keeps_nothing() {
         let task = Some(v1::TaskRef { vm: 1, task: 2, attempt: 3 });
         let stopped =
-            v1::TaskStopped { task, done_ppm: 500_000, checkpoint: 0, cpu_us: 7, ledger: None };
+            v1::TaskStopped { task, done_ppm: 500_000, real_cpu_us: 7, ..Default::default() };
         let report = Some(v1::report::Report::TaskStopped(stopped));
         assert_eq!(
             heard(v1::Report { report }),
@@ -327,5 +350,20 @@ mod tests {
                 due: None
             })
         );
+    }
+
+    #[test]
+    fn a_job_is_heard_of_with_its_account_when_it_is_due() {
+        let task = Some(v1::TaskRef { vm: 4, task: 2, attempt: 3 });
+        let job = Some(v1::JobAccount { real_late_us: -7, ..Default::default() });
+        let due = Some(v1::task_finished::Due::EmulatedAtUs(0));
+        let finished = v1::TaskFinished { task, verified: true, job, due, ..Default::default() };
+        let report = Some(v1::report::Report::TaskFinished(finished));
+        let Ok(Heard::Report { ledger, due, .. }) = heard(v1::Report { report }) else {
+            panic!("it is sound");
+        };
+        assert_eq!(due, Some(Due::Ahead(Time::ZERO)), "zero is a time, and not none");
+        let Some(Report::JobAccount { account, .. }) = ledger else { panic!("no account") };
+        assert_eq!((account.done, account.real_late_us), (Ppm::ONE, -7));
     }
 }

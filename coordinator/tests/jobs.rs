@@ -86,8 +86,14 @@ async fn every_decision_is_on_record_and_comes_out_again() {
     }
 }
 
+/// A job has come to its end.
+fn ended(task: v1::TaskRef, verified: bool) -> R {
+    let (task, job) = (Some(task), Some(v1::JobAccount::default()));
+    R::TaskFinished(v1::TaskFinished { task, job, verified, ..Default::default() })
+}
+
 /// Makes the machine; the first job on it.
-async fn first_job(worker: &mut FakeWorker) -> v1::JobRef {
+async fn first_job(worker: &mut FakeWorker) -> v1::TaskRef {
     // It may be a while until a machine is made: until the worker that had it is lost.
     let commands = loop {
         match worker.hear_message().await {
@@ -96,15 +102,15 @@ async fn first_job(worker: &mut FakeWorker) -> v1::JobRef {
             other => panic!("expected commands, got {other:?}"),
         }
     };
-    let [C::CreateMachine(machine)] = commands[..] else { panic!("{commands:?}") };
-    assert_eq!(machine.processors, MACHINE);
+    let [C::CreateVm(machine)] = &commands[..] else { panic!("{commands:?}") };
+    assert!((machine.vcpus, machine.two_tier) == (MACHINE, true) && machine.core_ppm.is_some());
     worker.report(R::VmCreated(v1::VmRef { vm: machine.vm })).await;
     let mut commands = worker.take(1).await.into_iter();
-    let Some(C::StartJob(start)) = commands.next() else { panic!("no job is started first") };
+    let Some(C::StartTask(start)) = commands.next() else { panic!("no job is started first") };
     // All others end at once.
     commands.for_each(|other| worker.carry_out(other));
     worker.flush().await;
-    start.job.unwrap()
+    start.task.unwrap()
 }
 
 #[tokio::test]
@@ -117,9 +123,8 @@ async fn a_lost_machine_is_made_again_on_another_worker() {
     let mut second = FakeWorker::new("second", 2, &under.at);
     second.join().await;
     let again = tokio::time::timeout(PATIENCE, first_job(&mut second)).await.unwrap();
-    assert_eq!((again.job, again.attempt), (before.job, before.attempt + 1));
-    let (job, verified) = (Some(again), true);
-    second.report(R::JobFinished(v1::JobFinished { job, verified, ..Default::default() })).await;
+    assert_eq!((again.task, again.attempt), (before.task, before.attempt + 1));
+    second.report(ended(again, true)).await;
     second.obey_to_the_end().await;
     let done = under.outcome().await.unwrap();
     assert_eq!((done.run.tasks().finished(), done.run.counts().hosts_lost), (3, 1));
@@ -132,7 +137,7 @@ async fn a_machine_that_cannot_be_made_is_asked_for_again_after_a_while() {
     let (under, mut worker, _) =
         joined("w", live(Algorithm::Easy, submissions(2), folder.path())).await;
     let commands = worker.take(1).await;
-    let [C::CreateMachine(first)] = commands[..] else { panic!("{commands:?}") };
+    let [C::CreateVm(first)] = &commands[..] else { panic!("{commands:?}") };
     let why = "no room for its groups".to_owned();
     worker.report(R::VmFailed(v1::VmFailed { vm: first.vm, why })).await;
     worker.obey_to_the_end().await;
@@ -168,12 +173,14 @@ async fn a_job_that_fails_or_answers_wrongly_is_started_again() {
         joined("w", live(Algorithm::Easy, submissions(3), folder.path())).await;
     let first = first_job(&mut worker).await;
     let why = "it fell over".to_owned();
-    worker.report(R::JobFailed(v1::JobFailed { job: Some(first), why })).await;
+    let failed = v1::TaskFailed { task: Some(first), why, ..Default::default() };
+    worker.report(R::TaskFailed(failed)).await;
     let second = started_again(&mut worker, first).await;
-    let (job, verified) = (Some(second), false);
-    worker.report(R::JobFinished(v1::JobFinished { job, verified, ..Default::default() })).await;
+    worker.report(ended(second, false)).await;
     let third = started_again(&mut worker, second).await;
-    worker.carry_out(C::StartJob(v1::StartJob { job: Some(third), ..Default::default() }));
+    let plan = Some(v1::Plan::default());
+    let task = Some(third);
+    worker.carry_out(C::StartTask(v1::StartTask { task, plan, ..Default::default() }));
     worker.flush().await;
     worker.obey_to_the_end().await;
     let done = under.outcome().await.unwrap();
@@ -182,13 +189,13 @@ async fn a_job_that_fails_or_answers_wrongly_is_started_again() {
 }
 
 /// The next start of this job; others that are started meanwhile end at once.
-async fn started_again(worker: &mut FakeWorker, before: v1::JobRef) -> v1::JobRef {
+async fn started_again(worker: &mut FakeWorker, before: v1::TaskRef) -> v1::TaskRef {
     let mut found = None;
     while found.is_none() {
         for command in worker.take(1).await {
             match command {
-                C::StartJob(v1::StartJob { job: Some(job), .. }) if job.job == before.job => {
-                    found = Some(job);
+                C::StartTask(start) if start.task.is_some_and(|of| of.task == before.task) => {
+                    found = start.task;
                 }
                 other => worker.carry_out(other),
             }
@@ -214,8 +221,7 @@ async fn a_run_that_was_stopped_goes_on_with_the_jobs_that_are_left() {
     assert!(stopped.to_string().contains("paused"), "{stopped}");
     worker.disconnect();
     // Its last report comes when it is back.
-    let (job, verified) = (Some(job), true);
-    worker.make(R::JobFinished(v1::JobFinished { job, verified, ..Default::default() }));
+    worker.make(ended(job, true));
     let mut again = live(Algorithm::Keasy, submissions(9), folder.path());
     (again.listen, again.resume, again.lost_after) = (address, true, PATIENCE);
     let under = Under::start(again).await;

@@ -34,8 +34,8 @@ async fn begun_on_first(dir: &std::path::Path) -> (Under, FakeWorker, u32) {
 async fn comes_late(mut worker: FakeWorker, repetition_us: u64) -> (FakeWorker, Said) {
     worker.connect().await.unwrap();
     assert_eq!(worker.welcome().await.programs.len(), 1);
-    let repetition_us = vec![repetition_us];
-    worker.report(v1::report::Report::Ready(v1::Ready { repetition_us })).await;
+    let real_repetition_us = vec![repetition_us];
+    worker.report(v1::report::Report::Ready(v1::Ready { real_repetition_us })).await;
     let said = loop {
         let said = worker.hear_message().await;
         match said {

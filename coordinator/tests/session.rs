@@ -124,8 +124,8 @@ async fn a_task_of_a_lost_worker_goes_on_elsewhere_from_its_last_checkpoint() {
         checkpoint: 1,
         done_ppm: 400_000,
         bytes: 5,
-        held_us: 9,
-        dump_us: 8,
+        real_held_us: 9,
+        real_dump_us: 8,
         ..v1::CheckpointTaken::default()
     };
     first.report(v1::report::Report::CheckpointTaken(taken)).await;
@@ -141,8 +141,8 @@ async fn a_task_of_a_lost_worker_goes_on_elsewhere_from_its_last_checkpoint() {
     second.report(vm_created(vm)).await;
     let commands = second.commands().await;
     let [v1::command::Command::StartTask(start)] = &commands[..] else { panic!("{commands:?}") };
-    assert_eq!((start.checkpoint, start.done_ppm), (1, 400_000));
-    assert_eq!((start.task, start.attempt), (task, attempt + 1));
+    assert_eq!(start.from.map(|kept| (kept.checkpoint, kept.done_ppm)), Some((1, 400_000)));
+    assert_eq!(start.task, Some(v1::TaskRef { vm, task, attempt: attempt + 1 }));
     // The former life dials again, and says it has finished: nobody believes it.
     first.connect().await.unwrap();
     first.report(finished(1, task, attempt)).await;
@@ -243,7 +243,7 @@ async fn while_a_scheduler_thinks_workers_are_heard_and_answered() {
     let dir = tempfile::tempdir().unwrap();
     let mut live = live(1, 1, dir.path());
     live.lost_after = THINKS / 5;
-    live.policy = Box::new(Thinker(Fifo::new(1, 1)));
+    live.policies = vec![(Work::All, Box::new(Thinker(Fifo::new(1, 1))))];
     let (coordinator, mut worker, _) = joined("w", live).await;
     let (mut beats, mut answers) = (tokio::time::interval(THINKS / 40), 0);
     let commands = loop {
@@ -269,7 +269,7 @@ async fn nonsense_loses_the_worker_that_says_it_and_says_what_was_wrong() {
     let report =
         |report| v1::from_worker::Body::Reports(v1::Reports { first: 2, reports: vec![report] });
     let gap = v1::Reports { first: 9, reports: vec![v1::Report { report: Some(vm_created(1)) }] };
-    let again = v1::report::Report::Ready(v1::Ready { repetition_us: vec![] });
+    let again = v1::report::Report::Ready(v1::Ready { real_repetition_us: vec![] });
     let damaged = v1::report::Report::TaskFinished(v1::TaskFinished::default());
     let cases = [
         (0, v1::from_worker::Body::Reports(gap), "missing"),
@@ -354,8 +354,8 @@ async fn what_the_hosts_cannot_hold_is_refused_and_the_workers_sent_home() {
     worker.connect().await.unwrap();
     let welcome = worker.welcome().await;
     assert_eq!(welcome.programs, [v1::Program { args: vec!["vector".to_owned()] }]);
-    let repetition_us = vec![60_000_000];
-    worker.report(v1::report::Report::Ready(v1::Ready { repetition_us })).await;
+    let real_repetition_us = vec![60_000_000];
+    worker.report(v1::report::Report::Ready(v1::Ready { real_repetition_us })).await;
     let goodbye = worker.goodbye().await;
     assert!(goodbye.over && goodbye.why.contains("--speedup 1 or less"), "{}", goodbye.why);
     let no = coordinator.outcome().await.unwrap_err();

@@ -288,6 +288,11 @@ pub fn seen_by(step: &Step, of: &[Work], tenant: usize) -> Step {
                 vms.iter_mut().for_each(|vm| *vm = numbers.own(*vm));
                 true
             }
+            // Of what a machine has just reported.
+            Effect::RestoreFellBack { .. } => match &step.event {
+                Event::Machine { report, .. } => is_own(report.vm()),
+                _ => false,
+            },
             Effect::Stale | Effect::Over { .. } => true,
         };
         is_its.then_some(own)

@@ -59,8 +59,10 @@ impl ConductorState {
     /// Remembers what the reports of a command are to be heard of with.
     pub(super) fn told(&mut self, command: &Command) {
         // Nobody waits until a job has been killed.
-        let is_kill = matches!(command, Command::StopTask { vm, .. }
-            if self.loads.two_tier.contains(vm));
+        let run = &self.run;
+        let is_two_tier = |vm: &Vm| run.setup().is_two_tier(&vm.kind);
+        let is_kill = matches!(*command, Command::StopTask { vm, .. }
+            if run.provider().vm(vm).is_some_and(is_two_tier));
         if !is_kill {
             self.inbox.decided(command, self.last);
         }

@@ -458,8 +458,8 @@ impl FakeWorker {
     pub async fn join(&mut self) -> v1::Welcome {
         self.connect().await.unwrap();
         let welcome = self.welcome().await;
-        let repetition_us = vec![0; welcome.programs.len()];
-        self.report(v1::report::Report::Ready(v1::Ready { repetition_us })).await;
+        let real_repetition_us = vec![0; welcome.programs.len()];
+        self.report(v1::report::Report::Ready(v1::Ready { real_repetition_us })).await;
         welcome
     }
 
@@ -472,8 +472,8 @@ impl FakeWorker {
         };
         within("a former life's end", there).await;
         let welcome = self.welcome().await;
-        let repetition_us = vec![0; welcome.programs.len()];
-        self.report(v1::report::Report::Ready(v1::Ready { repetition_us })).await;
+        let real_repetition_us = vec![0; welcome.programs.len()];
+        self.report(v1::report::Report::Ready(v1::Ready { real_repetition_us })).await;
         welcome
     }
 
@@ -506,39 +506,32 @@ impl FakeWorker {
         match command {
             C::CreateVm(c) => self.make(R::VmCreated(v1::VmRef { vm: c.vm })),
             C::DestroyVm(c) => self.make(R::VmDestroyed(c)),
-            C::FreezeVm(c) => self.make(R::VmFrozen(v1::VmTook { vm: c.vm, took_us: 7 })),
-            C::ThawVm(c) => self.make(R::VmThawed(v1::VmTook { vm: c.vm, took_us: 7 })),
+            C::FreezeVm(c) => self.make(R::VmFrozen(v1::VmTook { vm: c.vm, real_took_us: 7 })),
+            C::ThawVm(c) => self.make(R::VmThawed(v1::VmTook { vm: c.vm, real_took_us: 7 })),
             C::StartTask(c) => {
-                let task = Some(v1::TaskRef { vm: c.vm, task: c.task, attempt: c.attempt });
-                let done_ppm = c.done_ppm;
-                self.make(R::TaskStarted(v1::TaskStarted { task, done_ppm, took_us: 7 }));
-                self.make(finished(c.vm, c.task, c.attempt));
+                let task = c.task;
+                let done_ppm = c.from.map_or(0, |kept| kept.done_ppm);
+                let started = v1::TaskStarted { task, done_ppm, real_took_us: 7 };
+                self.make(R::TaskStarted(started));
+                let account = c.plan.map(|_| v1::JobAccount::default());
+                self.make(R::TaskFinished(v1::TaskFinished { job: account, ..end(task) }));
             }
-            C::StopTask(_) | C::SetMode(_) => {}
-            C::CreateMachine(c) => self.make(R::VmCreated(v1::VmRef { vm: c.vm })),
-            C::StartJob(c) => {
-                self.make(R::JobStarted(v1::JobStarted { job: c.job, took_us: 7 }));
-                self.make(R::JobFinished(v1::JobFinished {
-                    job: c.job,
-                    verified: true,
-                    ..v1::JobFinished::default()
-                }));
-            }
-            // Its jobs end as soon as they start: none is there to be promoted, moved or killed.
-            C::PromoteJob(_) | C::MoveJob(_) | C::KillJob(_) => {}
+            // Its tasks end as soon as they start: none is there to be promoted, moved or stopped.
+            C::StopTask(_)
+            | C::SetMode(_)
+            | C::PromoteTask(_)
+            | C::MoveTask(_)
+            | C::CheckpointNow(_) => {}
         }
     }
 }
 
 pub fn finished(vm: u32, task: u32, attempt: u32) -> v1::report::Report {
-    v1::report::Report::TaskFinished(v1::TaskFinished {
-        task: Some(v1::TaskRef { vm, task, attempt }),
-        verified: true,
-        cpu_us: 11,
-        result: String::new(),
-        ledger: None,
-        after_us: 0,
-    })
+    v1::report::Report::TaskFinished(end(Some(v1::TaskRef { vm, task, attempt })))
+}
+
+fn end(task: Option<v1::TaskRef>) -> v1::TaskFinished {
+    v1::TaskFinished { task, verified: true, real_cpu_us: 11, ..v1::TaskFinished::default() }
 }
 
 /// A run on one worker of this name, which has joined it, and what that was told.
@@ -567,7 +560,10 @@ pub fn created(commands: &[v1::command::Command]) -> u32 {
 /// The one task a command starts: VM, task, attempt.
 pub fn started(commands: &[v1::command::Command]) -> (u32, u32, u32) {
     match commands {
-        [v1::command::Command::StartTask(c)] => (c.vm, c.task, c.attempt),
+        [v1::command::Command::StartTask(c)] => {
+            let v1::TaskRef { vm, task, attempt } = c.task.unwrap();
+            (vm, task, attempt)
+        }
         other => panic!("expected one StartTask, got {other:?}"),
     }
 }

@@ -6,16 +6,16 @@ use std::{
     time::{Duration, Instant},
 };
 
-use dormouse_proto::v1::{CheckpointRef, StartTask};
+use dormouse_proto::v1::{CheckpointRef, Kept, StartTask};
 use dormouse_tasks::progress::{self, ProgressReader, State};
-use dormouse_units::{Attempt, Ppm, TaskId};
+use dormouse_units::{Ppm, TaskId};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use tokio::{sync::OwnedSemaphorePermit, task::spawn_blocking};
 
 use super::{
     gate::{Gate, Inside, Pass},
     host::{Host, limit},
-    report::explain,
+    report::{explain, key},
     snapshot::go_on_with_clock,
     transfer::FetchError,
 };
@@ -75,9 +75,9 @@ pub(crate) async fn launch(
     name: TaskName,
     order: StartTask,
 ) -> Result<Birth, String> {
-    let restores = order.checkpoint > 0 && host.checkpointer.is_some() && !is_silent(&order);
-    if restores {
-        bring_checkpoint(&host, &pass, &name, &order).await?;
+    let restores = order.from.is_some() && host.checkpointer.is_some() && !is_silent(&order);
+    if let Some(from) = order.from.filter(|_| restores) {
+        bring_checkpoint(&host, &pass, &name, (&order, from)).await?;
     }
     let mut way = match restores {
         true => Way::Restored,
@@ -88,7 +88,7 @@ pub(crate) async fn launch(
     loop {
         pass.thawed().await.map_err(|e| explain(&e))?;
         let permit = match way {
-            Way::Restored => Some(begun.turn_at_criu(&pass).await?),
+            Way::Restored => Some(turn_at_criu(&begun.host, &pass).await?),
             Way::FromScratch | Way::Silent => None,
         };
         // It may have been frozen while this waited, and CRIU is others' then.
@@ -126,11 +126,6 @@ struct Begun {
 }
 
 impl Begun {
-    async fn turn_at_criu(&self, pass: &Pass) -> Result<OwnedSemaphorePermit, String> {
-        let turn = pass.unless_revoked(Arc::clone(&self.host.criu).acquire_owned()).await;
-        turn.map_err(|e| explain(&e))?.map_err(|e| explain(&e))
-    }
-
     /// Brings the task to life in a thread; `None` where there is nothing to be restored.
     async fn birth(
         &self,
@@ -139,26 +134,42 @@ impl Begun {
         inside: Inside,
         permit: Option<OwnedSemaphorePermit>,
     ) -> Result<Option<Birth>, String> {
-        let (begun, allowed) = (self.clone(), pass.clone());
-        let working = blocking(move || {
-            let Self { host, place, name, order } = begun;
-            let born = match way {
-                Way::Restored => restore(&host, &place, &allowed, &name, &order),
-                Way::FromScratch => from_scratch(&host, &place, &allowed, &name, &order).map(Some),
-                Way::Silent => without_words(&host, &place, &order).map(Some),
-            };
-            drop(inside);
-            born
-        });
-        tokio::pin!(working);
-        tokio::select! {
-            born = &mut working => return born,
-            () = pass.frozen() => {}
-        }
-        // Frozen with its VM, it uses nothing that others wait for.
-        drop(permit);
-        working.await
+        let (Self { host, place, name, order }, allowed) = (self.clone(), pass.clone());
+        let work = move || match way {
+            Way::Restored => restore(&host, &place, &allowed, &name, &order),
+            Way::FromScratch => from_scratch(&host, &place, &allowed, &name, &order).map(Some),
+            Way::Silent => without_words(&host, &place, &order).map(Some),
+        };
+        bring_to_life(pass, inside, permit, work).await
     }
+}
+
+/// A place at CRIU.
+pub(crate) async fn turn_at_criu(host: &Host, pass: &Pass) -> Result<OwnedSemaphorePermit, String> {
+    let turn = pass.unless_revoked(Arc::clone(&host.criu).acquire_owned()).await;
+    turn.map_err(|e| explain(&e))?.map_err(|e| explain(&e))
+}
+
+/// Does in a thread what brings a process to life.
+pub(crate) async fn bring_to_life<T: Send + 'static>(
+    pass: &Pass,
+    inside: Inside,
+    permit: Option<OwnedSemaphorePermit>,
+    work: impl FnOnce() -> Result<T, String> + Send + 'static,
+) -> Result<T, String> {
+    let working = blocking(move || {
+        let born = work();
+        drop(inside);
+        born
+    });
+    tokio::pin!(working);
+    tokio::select! {
+        born = &mut working => return born,
+        () = pass.frozen() => {}
+    }
+    // Frozen with its VM, it uses nothing that others wait for.
+    drop(permit);
+    working.await
 }
 
 /// Sees to it that the newest sound checkpoint is here, if there is one.
@@ -166,11 +177,11 @@ async fn bring_checkpoint(
     host: &Arc<Host>,
     pass: &Pass,
     name: &TaskName,
-    order: &StartTask,
+    (order, from): (&StartTask, Kept),
 ) -> Result<(), String> {
     let here = {
         let (host, name) = (Arc::clone(host), name.clone());
-        let newest = (u64::from(order.checkpoint), order.checkpoint_attempt);
+        let newest = (u64::from(from.checkpoint), from.attempt);
         let order = order.clone();
         blocking(move || {
             // First of all: what a former attempt left may just be being removed.
@@ -180,7 +191,7 @@ async fn bring_checkpoint(
         .await?
     };
     pass.check().map_err(|e| explain(&e))?;
-    if here { Ok(()) } else { fetch_newest(host, pass, order).await }
+    if here { Ok(()) } else { fetch_newest(host, pass, key(order.task).0, from).await }
 }
 
 /// Whether the local copy of a checkpoint, taken by this attempt, can be used. Newer ones, of
@@ -204,16 +215,16 @@ fn is_sound(host: &Host, name: &TaskName, (newest, by): (u64, u32)) -> Result<bo
 }
 
 /// Fetches the newest sound one the coordinator has. None at all is no error.
-async fn fetch_newest(host: &Host, pass: &Pass, order: &StartTask) -> Result<(), String> {
-    let oldest = order.checkpoint.saturating_sub(OLDER).max(1);
-    for checkpoint in (oldest..=order.checkpoint).rev() {
-        let (run, attempt) = (host.run.clone(), order.checkpoint_attempt);
-        let reference = CheckpointRef { run, task: order.task, checkpoint, attempt };
+async fn fetch_newest(host: &Host, pass: &Pass, task: TaskId, from: Kept) -> Result<(), String> {
+    let oldest = from.checkpoint.saturating_sub(OLDER).max(1);
+    for checkpoint in (oldest..=from.checkpoint).rev() {
+        let (run, attempt) = (host.run.clone(), from.attempt);
+        let reference = CheckpointRef { run, task: task.get(), checkpoint, attempt };
         match host.transfers.fetch(host.store(), pass, reference).await {
             Ok(()) => return Ok(()),
             Err(error @ FetchError::Absent(_)) => {
                 let why = explain(&error);
-                tracing::warn!(why, task = order.task, checkpoint, "a checkpoint cannot be had");
+                tracing::warn!(why, %task, checkpoint, "a checkpoint cannot be had");
             }
             Err(error) => {
                 return Err(format!("checkpoint {checkpoint}: {}", explain(&error)));
@@ -274,7 +285,7 @@ fn from_scratch(
     order: &StartTask,
 ) -> Result<Birth, String> {
     claim(host, name, order)?;
-    if order.checkpoint == 0 {
+    if order.from.is_none() {
         // Of a life that the coordinator does not want continued.
         host.store().remove_task(name).map_err(|e| explain(&e))?;
     }
@@ -291,7 +302,7 @@ fn from_scratch(
     let lifted = groups.lift_quota(*cpu, *slot).map_err(|e| explain(&e))?;
     let process = Program::new(host.program(), &directory)
         .args(arguments(order))
-        .args(["--cpu-time", &format!("{}us", order.cpu_us.max(1)), "--progress"])
+        .args(["--cpu-time", &format!("{}us", order.real_cpu_us.max(1)), "--progress"])
         .arg(&progress)
         .arg("--result")
         .arg(directory.join(RESULT))
@@ -358,21 +369,25 @@ fn settled(
             Ok(Birth { process, page, done_ppm, came_with, base_ns, born_ns, at, ended: None })
         }
         Err(why) => {
-            // What comes of it is said by `why`.
-            let _ = process.kill();
-            // Frozen, it dies with the thaw.
-            let dying = pass.stopwatch();
-            while matches!(process.wait(limit::KILL.saturating_sub(dying.elapsed())), Ok(None))
-                && dying.elapsed() < limit::KILL
-            {}
+            put_down(&process, pass);
             Err(why)
         }
     }
 }
 
+/// Ends a process that did not come to life; why it did not is said otherwise.
+pub(crate) fn put_down(process: &Task, pass: &Pass) {
+    let _ = process.kill();
+    // Frozen, it dies with the thaw.
+    let dying = pass.stopwatch();
+    while matches!(process.wait(limit::KILL.saturating_sub(dying.elapsed())), Ok(None))
+        && dying.elapsed() < limit::KILL
+    {}
+}
+
 fn claim(host: &Host, name: &TaskName, order: &StartTask) -> Result<(), String> {
-    let key = (TaskId::new(order.task), Attempt::new(order.attempt));
-    host.places.claim(host.workspace(), name, key.0, key.1).map_err(|e| explain(&e))
+    let (task, attempt) = key(order.task);
+    host.places.claim(host.workspace(), name, task, attempt).map_err(|e| explain(&e))
 }
 
 fn base(place: &Place) -> Result<u64, String> {

@@ -1,14 +1,10 @@
 //! One incarnation: from the first welcome to the end, commands to VMs.
 
-use std::{
-    collections::BTreeMap,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use dormouse_proto::v1::{
-    Command, CreateMachine, CreateVm, JobRef, Ready, Report, StartTask, TaskFailed, TaskStopped,
-    Unsupported, Welcome, command, report,
+    CheckpointFailed, Command, CreateVm, Ready, Report, StartTask, TaskFailed, TaskRef,
+    TaskStopped, Unsupported, Welcome, command, report,
 };
 use tokio::{sync::mpsc, task::JoinSet, time::timeout};
 use tonic::transport::Endpoint;
@@ -19,8 +15,7 @@ use super::{
     load::Load,
     measure,
     noop::Noop,
-    parallel,
-    report::{report, task, vm_destroyed, vm_failed},
+    report::{report, vm_destroyed, vm_failed},
     run::Signals,
     session::{Credentials, Heard, Trusted},
     vm::{self, Ask, Asked},
@@ -91,7 +86,6 @@ pub(crate) async fn live(
         noop: welcome.noop.then(Noop::default),
         host,
         vms: BTreeMap::new(),
-        machines: BTreeMap::new(),
         owners: JoinSet::new(),
         welcome,
     };
@@ -104,8 +98,6 @@ struct Life {
     host: Arc<Host>,
     welcome: Welcome,
     vms: BTreeMap<u32, mpsc::UnboundedSender<vm::Message>>,
-    /// Those for parallel jobs.
-    machines: BTreeMap<u32, mpsc::UnboundedSender<parallel::Message>>,
     /// Those of VMs that are being destroyed included.
     owners: JoinSet<()>,
     noop: Option<Noop>,
@@ -122,8 +114,8 @@ impl Life {
         tokio::pin!(measuring);
         let mut measured = self.noop.is_some();
         if measured {
-            let repetition_us = vec![0; self.welcome.programs.len()];
-            self.host.report(report(report::Report::Ready(Ready { repetition_us })));
+            let real_repetition_us = vec![0; self.welcome.programs.len()];
+            self.host.report(report(report::Report::Ready(Ready { real_repetition_us })));
         }
         let load = Load::begin(&self.host);
         let mut count = tokio::time::interval(COUNT_EVERY);
@@ -138,8 +130,8 @@ impl Life {
                 }
                 found = &mut measuring, if !measured => {
                     measured = true;
-                    let repetition_us = found?;
-                    self.host.report(report(report::Report::Ready(Ready { repetition_us })));
+                    let real_repetition_us = found?;
+                    self.host.report(report(report::Report::Ready(Ready { real_repetition_us })));
                 }
                 Some(ended) = self.owners.join_next(), if !self.owners.is_empty() => {
                     // Never go on with a VM that nobody owns.
@@ -151,7 +143,7 @@ impl Life {
                         // work goes elsewhere once it has left.
                         self.look_for_folder()?;
                         for (number, command) in (first..).zip(commands) {
-                            self.obey(number, command);
+                            self.obey(number, command)?;
                         }
                     }
                     Some(Heard::Welcome(again)) => {
@@ -173,16 +165,18 @@ impl Life {
         if path.is_dir() { Ok(()) } else { Err(AgentError::FolderGone { path }) }
     }
 
-    fn obey(&mut self, number: u64, command: Command) {
+    fn obey(&mut self, number: u64, command: Command) -> Result<()> {
         let asked = Asked::of(&command);
         let Some(command) = command.command else {
             let what = "this version of the worker does not know commands of its kind".to_owned();
             tracing::warn!(number, "a command is not obeyed: {what}");
             let unsupported = Unsupported { command: number, what };
-            return self.host.report(report(report::Report::Unsupported(unsupported)));
+            self.host.report(report(report::Report::Unsupported(unsupported)));
+            return Ok(());
         };
         if let Some(noop) = &mut self.noop {
-            return noop.obey(command, |report| self.host.report(report));
+            noop.obey(command, |report| self.host.report(report));
+            return Ok(());
         }
         match command {
             command::Command::CreateVm(create) => self.create(create, asked),
@@ -191,52 +185,22 @@ impl Life {
                     // It ends before this message only by a bug, which ends this life.
                     let _ = owner.send(vm::Message::ask(Ask::Destroy));
                 }
-                None if self.machines.contains_key(&at.vm) => {
-                    self.ask_machine(at.vm, parallel::Ask::Destroy, asked);
-                    self.machines.remove(&at.vm);
-                }
                 None => self.host.report(vm_destroyed(at.vm)),
             },
             command::Command::FreezeVm(at) => self.ask(at.vm, Ask::Freeze, asked),
             command::Command::ThawVm(at) => self.ask(at.vm, Ask::Thaw, asked),
             command::Command::StartTask(start) => {
-                self.ask(start.vm, Ask::Start(Box::new(start)), asked);
+                self.ask(vm_of(start.task)?, Ask::Start(Box::new(start)), asked);
             }
-            command::Command::StopTask(stop) => self.ask(stop.vm, Ask::Stop(stop), asked),
-            command::Command::SetMode(set) => self.ask(set.vm, Ask::SetMode(set), asked),
-            command::Command::CreateMachine(create) => self.create_machine(create),
-            command::Command::StartJob(start) => {
-                self.ask_machine(of(start.job), parallel::Ask::Start(start), asked);
+            command::Command::StopTask(stop) => {
+                self.ask(vm_of(stop.task)?, Ask::Stop(stop), asked);
             }
-            command::Command::PromoteJob(job) => {
-                self.ask_machine(job.vm, parallel::Ask::Promote(job), asked);
-            }
-            command::Command::MoveJob(to) => {
-                self.ask_machine(of(to.job), parallel::Ask::Move(to), asked);
-            }
-            command::Command::KillJob(job) => {
-                self.ask_machine(job.vm, parallel::Ask::Kill(job), asked);
-            }
+            command::Command::SetMode(set) => self.ask(vm_of(set.task)?, Ask::SetMode(set), asked),
+            command::Command::PromoteTask(of) => self.ask(of.vm, Ask::Promote(of), asked),
+            command::Command::CheckpointNow(of) => self.ask(of.vm, Ask::CheckpointNow(of), asked),
+            command::Command::MoveTask(to) => self.ask(vm_of(to.task)?, Ask::Move(to), asked),
         }
-    }
-
-    fn create_machine(&mut self, create: CreateMachine) {
-        let id = create.vm;
-        if self.vms.contains_key(&id) || self.machines.contains_key(&id) {
-            self.host.report(vm_failed(id, "there is a VM of that number already"));
-            return;
-        }
-        let (tell, inbox) = mpsc::unbounded_channel();
-        self.owners.spawn(parallel::own(Arc::clone(&self.host), create, tell.clone(), inbox));
-        self.machines.insert(id, tell);
-    }
-
-    fn ask_machine(&self, vm: u32, ask: parallel::Ask, asked: Asked) {
-        let message = parallel::Message::Ask(ask, asked.decided());
-        let sent = self.machines.get(&vm).is_some_and(|owner| owner.send(message).is_ok());
-        if !sent {
-            self.host.report(vm_failed(vm, format!("there is no machine {vm} on this worker")));
-        }
+        Ok(())
     }
 
     fn create(&mut self, create: CreateVm, asked: Asked) {
@@ -263,15 +227,16 @@ impl Life {
         self.host.report(match unasked {
             Ask::Start(start) => refused(&start, why),
             Ask::Stop(stop) => report(report::Report::TaskStopped(TaskStopped {
-                task: task(vm, stop.task, stop.attempt),
-                done_ppm: 0,
-                checkpoint: 0,
-                cpu_us: 0,
-                ledger: None,
+                task: stop.task,
+                ..TaskStopped::default()
             })),
             // The answer to which nothing follows.
             Ask::SetMode(_) => return,
-            Ask::Freeze | Ask::Thaw => vm_failed(vm, why),
+            Ask::CheckpointNow(of) => {
+                let failed = CheckpointFailed { task: Some(of), why };
+                report(report::Report::CheckpointFailed(failed))
+            }
+            Ask::Freeze | Ask::Thaw | Ask::Promote(_) | Ask::Move(_) => vm_failed(vm, why),
             Ask::Destroy => vm_destroyed(vm),
         });
     }
@@ -280,9 +245,6 @@ impl Life {
     async fn clean_up(&mut self) {
         for owner in std::mem::take(&mut self.vms).into_values() {
             let _ = owner.send(vm::Message::ask(Ask::Destroy));
-        }
-        for owner in std::mem::take(&mut self.machines).into_values() {
-            let _ = owner.send(parallel::Message::Ask(parallel::Ask::Destroy, Instant::now()));
         }
         let patience = 2 * limit::KILL;
         let all = async { while self.owners.join_next().await.is_some() {} };
@@ -309,16 +271,16 @@ impl Life {
 
 pub(crate) fn refused(start: &StartTask, why: String) -> Report {
     report(report::Report::TaskFailed(TaskFailed {
-        task: task(start.vm, start.task, start.attempt),
+        task: start.task,
         why,
-        cpu_us: 0,
-        ledger: None,
+        ..TaskFailed::default()
     }))
 }
 
-/// The machine of a job; that of none where it is not said.
-fn of(job: Option<JobRef>) -> u32 {
-    job.map_or(u32::MAX, |job| job.vm)
+/// The VM of a task.
+fn vm_of(task: Option<TaskRef>) -> Result<u32> {
+    let no_task = AgentError::Protocol { what: "a command that names no task".to_owned() };
+    task.map(|task| task.vm).ok_or(no_task)
 }
 
 fn ended(heard: Heard) -> End {

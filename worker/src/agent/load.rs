@@ -48,10 +48,10 @@ impl Load {
         let elapsed_us = super::report::micros(self.since.elapsed());
         let idle = now.idle.us.saturating_sub(self.before.idle.us);
         Some(HostLoad {
-            elapsed_us,
+            real_elapsed_us: elapsed_us,
             millicores: available_millicores(),
-            busy_us: (elapsed_us * now.idle.cores).saturating_sub(idle),
-            ours_us: now.ours.saturating_sub(self.before.ours),
+            real_busy_us: (elapsed_us * now.idle.cores).saturating_sub(idle),
+            real_ours_us: now.ours.saturating_sub(self.before.ours),
             machine: machine(),
         })
     }

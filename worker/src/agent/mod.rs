@@ -16,8 +16,6 @@
 //! touches its control groups or processes. What takes long (a process being born, CRIU, a
 //! transfer) runs in a thread and reports back as a message.
 //!
-//! A machine for [`parallel`] jobs is a VM of another kind, with an owner of another kind.
-//!
 //! What a VM *should* do is decided by [`dormouse_vm::Machine`]; here it is made so.
 
 /// The target of what a user is told while nothing is wrong.
@@ -36,7 +34,6 @@ mod load;
 mod measure;
 mod memory;
 mod noop;
-mod parallel;
 mod places;
 mod prepare;
 mod report;

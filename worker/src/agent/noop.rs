@@ -4,10 +4,10 @@
 use std::collections::BTreeSet;
 
 use dormouse_proto::v1::{
-    Report, TaskFinished, TaskStarted, TaskStopped, VmRef, command::Command, report,
+    Report, StopTask, TaskFinished, TaskStarted, TaskStopped, VmRef, command::Command, report,
 };
 
-use super::report::{report, task, took, vm_destroyed, vm_failed};
+use super::report::{report, took, vm_destroyed, vm_failed};
 
 /// The VMs there are.
 #[derive(Debug, Default)]
@@ -20,6 +20,9 @@ impl Noop {
     pub(crate) fn obey(&mut self, command: Command, mut say: impl FnMut(Report)) {
         let zero = std::time::Duration::ZERO;
         match command {
+            Command::CreateVm(create) if create.core_ppm.is_some() => {
+                say(vm_failed(create.vm, "without processes there are no parallel jobs"));
+            }
             Command::CreateVm(create) => {
                 self.vms.insert(create.vm);
                 say(report(report::Report::VmCreated(VmRef { vm: create.vm })));
@@ -30,41 +33,27 @@ impl Noop {
             }
             Command::FreezeVm(at) => say(report(report::Report::VmFrozen(took(at.vm, zero)))),
             Command::ThawVm(at) => say(report(report::Report::VmThawed(took(at.vm, zero)))),
-            Command::StartTask(start) if !self.vms.contains(&start.vm) => {
-                say(vm_failed(start.vm, "there is no such VM"));
-            }
             Command::StartTask(start) => {
-                let whose = task(start.vm, start.task, start.attempt);
-                say(report(report::Report::TaskStarted(TaskStarted {
-                    task: whose,
-                    done_ppm: start.done_ppm,
-                    took_us: 0,
-                })));
-                say(report(report::Report::TaskFinished(TaskFinished {
-                    task: whose,
-                    verified: true,
-                    cpu_us: 0,
-                    result: String::new(),
-                    ledger: None,
-                    after_us: 0,
-                })));
+                let task = start.task;
+                let vm = task.unwrap_or_default().vm;
+                if !self.vms.contains(&vm) {
+                    return say(vm_failed(vm, "there is no such VM"));
+                }
+                let done_ppm = start.from.map_or(0, |kept| kept.done_ppm);
+                let started = TaskStarted { task, done_ppm, real_took_us: 0 };
+                say(report(report::Report::TaskStarted(started)));
+                let finished = TaskFinished { task, verified: true, ..TaskFinished::default() };
+                say(report(report::Report::TaskFinished(finished)));
             }
-            Command::StopTask(stop) => say(report(report::Report::TaskStopped(TaskStopped {
-                task: task(stop.vm, stop.task, stop.attempt),
-                done_ppm: 0,
-                checkpoint: 0,
-                cpu_us: 0,
-                ledger: None,
-            }))),
-            Command::CreateMachine(create) => {
-                say(vm_failed(create.vm, "without processes there are no parallel jobs"));
+            Command::StopTask(StopTask { task, .. }) => {
+                let stopped = TaskStopped { task, ..TaskStopped::default() };
+                say(report(report::Report::TaskStopped(stopped)));
             }
-            // Of a machine that there is not.
+            // All have ended.
             Command::SetMode(_)
-            | Command::StartJob(_)
-            | Command::PromoteJob(_)
-            | Command::MoveJob(_)
-            | Command::KillJob(_) => {}
+            | Command::PromoteTask(_)
+            | Command::MoveTask(_)
+            | Command::CheckpointNow(_) => {}
         }
     }
 }
@@ -73,12 +62,13 @@ impl Noop {
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
-    use dormouse_proto::v1::{CreateVm, StartTask};
+    use dormouse_proto::v1::{CreateVm, StartTask, TaskRef};
 
     #[test]
     fn a_started_task_is_finished_at_once_on_a_vm_that_exists() {
         let mut noop = Noop::default();
-        let start = StartTask { vm: 1, task: 7, attempt: 2, ..StartTask::default() };
+        let task = Some(TaskRef { vm: 1, task: 7, attempt: 2 });
+        let start = StartTask { task, ..StartTask::default() };
         let mut said = Vec::new();
         noop.obey(Command::StartTask(start.clone()), |r| said.push(r.report.unwrap()));
         assert!(matches!(said.as_slice(), [report::Report::VmFailed(_)]), "{said:?}");
@@ -89,6 +79,6 @@ mod tests {
         else {
             panic!("{said:?}")
         };
-        assert!(end.verified && end.task == task(1, 7, 2));
+        assert!(end.verified && end.task == task);
     }
 }

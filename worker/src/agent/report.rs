@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use dormouse_proto::v1::{Report, TaskRef, VmFailed, VmRef, VmTook, report};
+use dormouse_units::{Attempt, TaskId};
 
 pub(crate) fn report(body: report::Report) -> Report {
     Report { report: Some(body) }
@@ -17,11 +18,20 @@ pub(crate) fn vm_destroyed(vm: u32) -> Report {
 }
 
 pub(crate) fn took(vm: u32, took: Duration) -> VmTook {
-    VmTook { vm, took_us: micros(took) }
+    VmTook { vm, real_took_us: micros(took) }
 }
 
-pub(crate) fn task(vm: u32, task: u32, attempt: u32) -> Option<TaskRef> {
-    Some(TaskRef { vm, task, attempt })
+pub(crate) fn task(vm: u32, (task, attempt): Key) -> Option<TaskRef> {
+    Some(TaskRef { vm, task: task.get(), attempt: attempt.get() })
+}
+
+/// Names an attempt on a VM.
+pub(crate) type Key = (TaskId, Attempt);
+
+/// The attempt that a command is about. One that does not say is about none there is.
+pub(crate) fn key(of: Option<TaskRef>) -> Key {
+    let TaskRef { task, attempt, .. } = of.unwrap_or_default();
+    (TaskId::new(task), Attempt::new(attempt))
 }
 
 pub(crate) fn micros(span: Duration) -> u64 {

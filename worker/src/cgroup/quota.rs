@@ -43,23 +43,6 @@ impl Vm {
         self.change_bandwidth(vcpu, |b| (b.quota, b.caps) = (Some(quota), caps))
     }
 
-    /// Does what [`Vm::lift_quota`] does, until [`Vm::put_back_quota`] is called as often.
-    ///
-    /// # Errors
-    /// No such vCPU, or the kernel refuses: it is to be put back then, too.
-    pub fn lift_quota_on(&self, vcpu: u32, slot: Slot) -> Result<()> {
-        self.vcpu_relative(vcpu)?;
-        self.change_bandwidth(vcpu, |b| b.lift(slot))
-    }
-
-    /// Ends what [`Vm::lift_quota_on`] began.
-    ///
-    /// # Errors
-    /// No such vCPU, or the kernel refuses.
-    pub fn put_back_quota(&self, vcpu: u32, slot: Slot) -> Result<()> {
-        self.change_bandwidth(vcpu, |b| b.put_back(slot))
-    }
-
     /// Changes what a vCPU should have, and what it has accordingly.
     ///
     /// Where the kernel refuses, what it should have is changed all the same, and what it has

@@ -8,7 +8,7 @@ use std::{
 };
 
 use dormouse_proto::v1::{
-    CheckpointTaken, MoveJob, StartTask, StopTask, TaskStarted, TaskStopped, Tier, VmRef,
+    CheckpointTaken, Kept, MoveTask, StartTask, StopTask, TaskStarted, TaskStopped, Tier, VmRef,
     command::Command, report::Report,
 };
 
@@ -17,7 +17,7 @@ use crate::{
     await_report,
     coordinator::{Fake, Seat, welcome},
     parallel,
-    tasks::{create, of, over, vector},
+    tasks::{create, of, over, stop, vector},
 };
 
 /// What is at once, on a busy host. What would be waited for takes as long as the test likes.
@@ -81,11 +81,11 @@ fn run_on(seat: &mut Seat<'_>) {
 
 /// Task 7 from its first checkpoint.
 fn restored(vm: u32, attempt: u32, done_ppm: u32) -> StartTask {
-    let (checkpoint, checkpoint_attempt) = (1, 1);
-    StartTask { checkpoint, checkpoint_attempt, done_ppm, ..vector(vm, 7, attempt, 60) }
+    let from = Some(Kept { checkpoint: 1, attempt: 1, done_ppm });
+    StartTask { from, ..vector(vm, 7, attempt, 60) }
 }
 
-const KEEP: StopTask = StopTask { vm: 1, task: 7, attempt: 1, keep: true };
+const KEEP: StopTask = stop(1, 7, 1, true);
 
 /// Runs task 7 for a while and keeps it.
 fn keep(seat: &mut Seat<'_>) -> TaskStopped {
@@ -109,7 +109,7 @@ fn freeze(agent: &Agent, seat: &mut Seat<'_>) {
     seat.command(Command::FreezeVm(VmRef { vm: 1 }));
     let frozen = await_report!(seat, VmFrozen);
     let took = asked.elapsed();
-    assert!(took < AT_ONCE && Duration::from_micros(frozen.took_us) <= took, "after {took:?}");
+    assert!(took < AT_ONCE && Duration::from_micros(frozen.real_took_us) <= took, "after {took:?}");
     let used = || ["cpu0", "cpu1"].map(|vcpu| agent.slot_cpu(vcpu_of_1(vcpu), "a"));
     let before = used();
     seat.listen(Duration::from_millis(300));
@@ -179,9 +179,9 @@ pub(crate) fn destroy_waits_for_no_move() {
     parallel::create_machine(&mut seat, 2);
     let job = parallel::job(1, 1);
     seat.command(parallel::start(job, &[0], Tier::Foreground, "1", 60_000));
-    await_report!(seat, JobStarted);
+    await_report!(seat, TaskStarted);
     criu.hold();
-    seat.command(Command::MoveJob(MoveJob { job: Some(job), on: vec![1] }));
+    seat.command(Command::MoveTask(MoveTask { task: Some(job), vcpus: vec![1] }));
     criu.await_held();
     destroy(&mut seat);
     criu.let_go();
@@ -213,7 +213,7 @@ pub(crate) fn freeze_waits_for_no_dump() {
     criu.hold();
     let order = StartTask {
         checkpoints_ppm: vec![500_000],
-        checkpoint_cost_us: 3_000_000,
+        emulated_checkpoint_cost_us: 3_000_000,
         ..vector(1, 7, 1, 60)
     };
     seat.command(Command::StartTask(order));
@@ -262,7 +262,7 @@ pub(crate) fn a_birth_is_frozen() {
     let finished = await_report!(seat, TaskFinished);
     // The frozen time is nobody's.
     let ledger = finished.ledger.unwrap();
-    assert!(finished.verified && ledger.took_us < 5_000_000, "{ledger:?}");
+    assert!(finished.verified && ledger.real_took_us < 5_000_000, "{ledger:?}");
     over(agent, &seat);
 }
 
@@ -275,7 +275,7 @@ pub(crate) fn a_stop_of_a_frozen_launch() {
     seat.command(Command::StartTask(restored(1, 2, kept.done_ppm)));
     criu.await_held();
     freeze(&agent, &mut seat);
-    seat.command(Command::StopTask(StopTask { attempt: 2, keep: false, ..KEEP }));
+    seat.command(Command::StopTask(stop(1, 7, 2, false)));
     let stopped: TaskStopped = await_report!(seat, TaskStopped);
     assert!(of(stopped.task, 7), "{stopped:?}");
     criu.let_go();

@@ -7,7 +7,7 @@ use std::{
 };
 
 use dormouse_proto::v1::{
-    CreateVm, Program, StartTask, VmRef, VmShare, command::Command, report::Report,
+    CreateVm, Program, StartTask, TaskRef, VmRef, VmShare, command::Command, report::Report,
 };
 
 use crate::{
@@ -32,15 +32,13 @@ fn worst_share(vms: u32, share_ppm: u64, rounds: u32) -> f64 {
             // 60 to 90 emulated seconds: 2 to 3 real ones.
             let runtime_us = 60_000_000 + u64::from(n) * 30_000_000 / u64::from(2 * vms);
             Command::StartTask(StartTask {
-                vm: n / 2,
-                task: round * 1000 + n,
-                attempt: 1,
+                task: Some(TaskRef { vm: n / 2, task: round * 1000 + n, attempt: 1 }),
                 program: Some(Program {
                     args: ["vector", "--memory", "1MiB"].map(str::to_owned).to_vec(),
                 }),
                 memory_bytes: 4 << 20,
-                runtime_us,
-                cpu_us: runtime_us * share_ppm / 30 / 1_000_000,
+                emulated_runtime_us: runtime_us,
+                real_cpu_us: runtime_us * share_ppm / 30 / 1_000_000,
                 ..StartTask::default()
             })
         });
@@ -53,7 +51,7 @@ fn worst_share(vms: u32, share_ppm: u64, rounds: u32) -> f64 {
     for vm in 0..vms {
         seat.command(Command::DestroyVm(VmRef { vm }));
         let share: VmShare = await_report!(seat, VmShare, s => s.vm == vm);
-        let error = share.received_us as f64 / share.promised_us as f64 - 1.0;
+        let error = share.real_received_us as f64 / share.real_promised_us as f64 - 1.0;
         println!("vm{vm}: {share:?} {:+.2} %", error * 100.0);
         if error.abs() > worst.abs() {
             worst = error;
@@ -116,17 +114,15 @@ fn noop(tasks: u32) {
     seat.ready();
     let vcpus = 8;
     let kind = "noop".to_owned();
-    let memory_bytes = 1 << 30;
-    seat.command(Command::CreateVm(CreateVm { vm: 1, kind, vcpus, memory_bytes, burstable: None }));
+    let create = CreateVm { vm: 1, kind, vcpus, ..CreateVm::default() };
+    seat.command(Command::CreateVm(create));
     await_report!(seat, VmCreated);
     let order = |task| {
         Command::StartTask(StartTask {
-            vm: 1,
-            task,
-            attempt: 1,
+            task: Some(TaskRef { vm: 1, task, attempt: 1 }),
             program: Some(Program { args: vec!["noop".to_owned()] }),
-            runtime_us: 1_000_000,
-            cpu_us: 1_000_000,
+            emulated_runtime_us: 1_000_000,
+            real_cpu_us: 1_000_000,
             ..StartTask::default()
         })
     };

@@ -349,7 +349,7 @@ impl Seat<'_> {
 
     pub(crate) fn ready(&mut self) -> Vec<u64> {
         self.expect("Ready", |r| match r {
-            report::Report::Ready(ready) => Some(ready.repetition_us.clone()),
+            report::Report::Ready(ready) => Some(ready.real_repetition_us.clone()),
             _ => None,
         })
     }

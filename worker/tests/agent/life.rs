@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use dormouse_proto::v1::{
-    StartTask, StopTask, TaskFinished, TaskStarted, VmRef, Welcome, command::Command, report,
+    Kept, StartTask, TaskFinished, TaskStarted, VmRef, Welcome, command::Command, report,
 };
 use nix::sys::signal::Signal;
 
@@ -11,7 +11,7 @@ use crate::{
     agent::{Agent, until},
     await_report,
     coordinator::{Fake, welcome},
-    tasks::{create, of, over, vector, with_vm},
+    tasks::{create, of, over, stop, vector, with_vm},
 };
 
 const SECONDS: fn(u64) -> Duration = Duration::from_secs;
@@ -26,26 +26,27 @@ pub(crate) fn a_task_moves() {
     await_report!(second, VmCreated);
     first.command(Command::StartTask(StartTask {
         checkpoints_ppm: vec![500_000],
-        checkpoint_cost_us: 3_000_000,
+        emulated_checkpoint_cost_us: 3_000_000,
         ..vector(1, 7, 1, 60)
     }));
     let taken = await_report!(first, CheckpointTaken);
     first.command(Command::FreezeVm(VmRef { vm: 1 }));
     await_report!(first, VmFrozen);
-    first.command(Command::StopTask(StopTask { vm: 1, task: 7, attempt: 1, keep: false }));
+    first.command(Command::StopTask(stop(1, 7, 1, false)));
     second.command(Command::StartTask(StartTask {
-        checkpoint: taken.checkpoint,
-        checkpoint_attempt: 1,
-        done_ppm: taken.done_ppm,
+        from: Some(Kept { checkpoint: taken.checkpoint, attempt: 1, done_ppm: taken.done_ppm }),
         ..vector(2, 7, 2, 60)
     }));
     let started: TaskStarted = await_report!(second, TaskStarted);
     assert_eq!(started.done_ppm, taken.done_ppm);
-    println!("dumped in {} us, fetched and restored in {} us", taken.dump_us, started.took_us);
+    println!(
+        "dumped in {} us, fetched and restored in {} us",
+        taken.real_dump_us, started.real_took_us
+    );
     let finished: TaskFinished = await_report!(second, TaskFinished);
     assert!(finished.verified);
     // Only the second half was done here.
-    assert!((400_000..650_000).contains(&finished.cpu_us), "{finished:?}");
+    assert!((400_000..650_000).contains(&finished.real_cpu_us), "{finished:?}");
     over(one, &first);
     over(two, &second);
 }
@@ -55,16 +56,14 @@ pub(crate) fn a_damaged_checkpoint() {
     let (one, mut first) = with_vm(&fake);
     first.command(Command::StartTask(StartTask {
         checkpoints_ppm: vec![250_000, 500_000, 750_000],
-        checkpoint_cost_us: 3_000_000,
+        emulated_checkpoint_cost_us: 3_000_000,
         ..vector(1, 7, 1, 60)
     }));
     let older = await_report!(first, CheckpointTaken, c => c.checkpoint == 1);
     let newer = await_report!(first, CheckpointTaken, c => c.checkpoint == 2);
     over(one, &first);
     let order = |attempt| StartTask {
-        checkpoint: 2,
-        checkpoint_attempt: 1,
-        done_ppm: newer.done_ppm,
+        from: Some(Kept { checkpoint: 2, attempt: 1, done_ppm: newer.done_ppm }),
         ..vector(2, 7, attempt, 60)
     };
     for (from, expected) in [(2, older.done_ppm), (1, 0)] {
@@ -198,12 +197,11 @@ pub(crate) fn kill_9_leaves_nothing() {
 fn occupy(seat: &mut crate::coordinator::Seat<'_>) {
     seat.commands(vec![create(2, 1), Command::StartTask(vector(1, 7, 1, 3_000))]);
     await_report!(seat, TaskStarted);
-    seat.command(Command::StopTask(StopTask { vm: 1, task: 7, attempt: 1, keep: true }));
+    seat.command(Command::StopTask(stop(1, 7, 1, true)));
     let kept = await_report!(seat, TaskStopped);
     seat.commands(vec![
         Command::StartTask(StartTask {
-            checkpoint: kept.checkpoint,
-            checkpoint_attempt: 1,
+            from: kept.checkpoint.map(|checkpoint| Kept { checkpoint, attempt: 1, done_ppm: 0 }),
             ..vector(1, 7, 2, 3_000)
         }),
         Command::StartTask(vector(1, 8, 1, 3_000)),

@@ -1,39 +1,46 @@
 //! Parallel jobs on the processors of one worker: both slots, swaps, kills and moves.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use dormouse_proto::v1::{
-    CreateMachine, JobFinished, JobKilled, JobMoved, JobRef, MoveJob, ProcessUse, Program,
-    StartJob, Tier, VmRef, command::Command,
+    CreateVm, MoveTask, Plan, ProcessUse, Program, Seats, StartTask, StopTask, TaskFinished,
+    TaskMoved, TaskRef, TaskStopped, Tier, VmRef, command::Command, report::Report,
 };
-use nix::sys::signal::Signal;
+use nix::{sys::signal::Signal, unistd::Pid};
 
 use crate::{
     agent::Agent,
     await_report,
     coordinator::{Fake, Seat, welcome},
-    tasks::over,
+    tasks::{of, over, vector},
 };
 
 pub(crate) const MACHINE: u32 = 1;
 
-pub(crate) fn job(job: u32, attempt: u32) -> JobRef {
-    JobRef { vm: MACHINE, job, attempt, at_us: 0 }
+pub(crate) const fn job(task: u32, attempt: u32) -> TaskRef {
+    TaskRef { vm: MACHINE, task, attempt }
 }
 
 /// A job that takes `ms` of real time on processors that are each a fifth of a core.
-pub(crate) fn start(which: JobRef, on: &[u32], tier: Tier, usage: &str, ms: u64) -> Command {
+pub(crate) fn start(which: TaskRef, on: &[u32], tier: Tier, usage: &str, ms: u64) -> Command {
     let processes = on.len().to_string();
+    // What can't be is told of by the program.
+    let part = usage.parse::<f64>().unwrap().min(1.0);
+    let plan = Plan {
+        real_runtime_us: ms * 1_000,
+        phases: 20,
+        usage_ppm: vec![(part * 1e6) as u32; on.len()],
+    };
     let cpu = format!("{}ms", ms / 5);
     let args = ["parallel", "--phases", "20", "--speed", ".2", "--processes", &processes];
     let more = ["--usage", usage, "--cpu-time", &cpu];
     let args = args.into_iter().chain(more).map(str::to_owned).collect();
-    Command::StartJob(StartJob {
-        job: Some(which),
+    Command::StartTask(StartTask {
+        task: Some(which),
         program: Some(Program { args }),
-        on: on.to_vec(),
-        tier: tier.into(),
-        plan: None,
+        seats: Some(Seats { tier: tier.into(), vcpus: on.to_vec() }),
+        plan: Some(plan),
+        ..StartTask::default()
     })
 }
 
@@ -46,8 +53,13 @@ fn with_machine(fake: &Fake, processors: u32) -> (Agent, Seat<'_>) {
 
 pub(crate) fn create_machine(seat: &mut Seat<'_>, processors: u32) {
     assert!(seat.ready().is_empty());
-    let create = CreateMachine { vm: MACHINE, processors, core_ppm: 200_000 };
-    seat.command(Command::CreateMachine(create));
+    seat.command(Command::CreateVm(CreateVm {
+        vm: MACHINE,
+        vcpus: processors,
+        two_tier: true,
+        core_ppm: Some(200_000),
+        ..CreateVm::default()
+    }));
     await_report!(seat, VmCreated);
 }
 
@@ -57,15 +69,16 @@ fn end(agent: Agent, mut seat: Seat<'_>) {
     over(agent, &seat);
 }
 
-fn finished(seat: &mut Seat<'_>, which: JobRef) -> Vec<ProcessUse> {
-    let end: JobFinished = await_report!(seat, JobFinished, r => r.job == Some(which));
-    assert!(end.verified && end.result.contains("\"parallel\""), "{}", end.result);
-    end.uses
+fn finished(seat: &mut Seat<'_>, which: TaskRef) -> Vec<ProcessUse> {
+    let end: TaskFinished = await_report!(seat, TaskFinished, r => r.task == Some(which));
+    let is_its_own = end.result.as_ref().is_some_and(|result| result.contains("\"parallel\""));
+    assert!(end.verified && is_its_own, "{end:?}");
+    end.job.unwrap().uses
 }
 
 fn cpu_us(uses: &[ProcessUse], tier: Tier, on: &[u32]) -> u64 {
-    let there = |u: &&ProcessUse| u.tier() == tier && on.contains(&u.processor);
-    uses.iter().filter(there).map(|u| u.cpu_us).sum()
+    let there = |u: &&ProcessUse| u.tier() == tier && on.contains(&u.vcpu);
+    uses.iter().filter(there).map(|u| u.real_cpu_us).sum()
 }
 
 pub(crate) fn a_job_swaps_and_moves() {
@@ -76,28 +89,28 @@ pub(crate) fn a_job_swaps_and_moves() {
         start(one, &[0, 1], Tier::Foreground, ".6", 1_000),
         start(two, &[1, 0], Tier::Background, ".6", 2_500),
     ]);
-    await_report!(seat, JobStarted, r => r.job == Some(one));
-    await_report!(seat, JobStarted, r => r.job == Some(two));
+    await_report!(seat, TaskStarted, r => r.task == Some(one));
+    await_report!(seat, TaskStarted, r => r.task == Some(two));
     let uses = finished(&mut seat, one);
     assert!(cpu_us(&uses, Tier::Foreground, &[0, 1]) > 100_000, "{uses:?}");
     // Its foreground is free: who was below it comes up, and another one goes below that.
     seat.commands(vec![
-        Command::PromoteJob(two),
+        Command::PromoteTask(two),
         start(three, &[0, 1], Tier::Background, ".6", 4_000),
     ]);
-    await_report!(seat, JobPromoted, r => r.job == Some(two));
-    await_report!(seat, JobStarted, r => r.job == Some(three));
+    await_report!(seat, TaskPromoted, r => r.task == Some(two));
+    await_report!(seat, TaskStarted, r => r.task == Some(three));
     seat.listen(Duration::from_millis(700));
-    seat.command(Command::MoveJob(MoveJob { job: Some(three), on: vec![3, 2] }));
-    let moved: JobMoved = await_report!(seat, JobMoved, r => r.job == Some(three));
-    assert_eq!(moved.lost, "");
+    seat.command(Command::MoveTask(MoveTask { task: Some(three), vcpus: vec![3, 2] }));
+    let moved: TaskMoved = await_report!(seat, TaskMoved, r => r.task == Some(three));
+    assert_eq!(moved.lost, None);
     assert!(moved.done_ppm > 0 && moved.bytes > 0, "{moved:?}");
-    assert!(moved.dump_us + moved.restore_us <= moved.took_us, "{moved:?}");
+    assert!(moved.real_dump_us + moved.real_restore_us <= moved.real_took_us, "{moved:?}");
     let uses = finished(&mut seat, two);
     for tier in [Tier::Background, Tier::Foreground] {
         assert!(cpu_us(&uses, tier, &[0, 1]) > 0, "{tier:?} {uses:?}");
     }
-    assert!(uses.iter().all(|u| u.cpu_us <= u.wanted_us && u.process < 2), "{uses:?}");
+    assert!(uses.iter().all(|u| u.real_cpu_us <= u.real_wanted_us && u.process < 2), "{uses:?}");
     let uses = finished(&mut seat, three);
     assert!(cpu_us(&uses, Tier::Background, &[0, 1]) > 0, "{uses:?}");
     let (before, after) = (cpu_us(&uses, Tier::Background, &[0, 1, 2, 3]), 4_000_000 / 5);
@@ -114,15 +127,15 @@ pub(crate) fn a_killed_job_starts_again() {
         start(one, &[0], Tier::Foreground, "1", 1_200),
         start(two, &[0], Tier::Background, "1", 800),
     ]);
-    await_report!(seat, JobStarted, r => r.job == Some(two));
+    await_report!(seat, TaskStarted, r => r.task == Some(two));
     let again = job(2, 2);
     // The slot that it leaves is given to another one at once.
     seat.commands(vec![
-        Command::KillJob(two),
+        Command::StopTask(StopTask { task: Some(two), keep: false }),
         start(again, &[1], Tier::Foreground, "1", 800),
         start(job(3, 1), &[0], Tier::Background, "1", 100),
     ]);
-    let killed: JobKilled = await_report!(seat, JobKilled, r => r.job == Some(two));
+    let killed: TaskStopped = await_report!(seat, TaskStopped, r => r.task == Some(two));
     assert!(killed.done_ppm < 1_000_000);
     finished(&mut seat, again);
     finished(&mut seat, one);
@@ -134,11 +147,118 @@ pub(crate) fn places_that_are_not_there_are_refused() {
     let fake = Fake::start();
     let (agent, mut seat) = with_machine(&fake, 2);
     seat.command(start(job(1, 1), &[0, 2], Tier::Foreground, "1", 100));
-    let failed = await_report!(seat, JobFailed);
+    let failed = await_report!(seat, TaskFailed);
     assert!(failed.why.contains("0 to 1"), "{failed:?}");
     seat.command(start(job(2, 1), &[0], Tier::Foreground, "2", 100));
-    let failed = await_report!(seat, JobFailed, r => r.job == Some(job(2, 1)));
+    let failed = await_report!(seat, TaskFailed, r => r.task == Some(job(2, 1)));
     assert!(failed.why.contains("--usage"), "in its own words: {failed:?}");
+    end(agent, seat);
+}
+
+/// CPU time of both slots of two vCPUs.
+fn used(agent: &Agent) -> Vec<Duration> {
+    let vcpus = ["vm1/cpu0", "vm1/cpu1"].into_iter();
+    vcpus.flat_map(|vcpu| ["a", "b"].map(|slot| agent.slot_cpu(vcpu, slot))).collect()
+}
+
+pub(crate) fn jobs_are_frozen_with_their_vm() {
+    let fake = Fake::start();
+    let (agent, mut seat) = with_machine(&fake, 2);
+    let (one, two, three) = (job(1, 1), job(2, 1), job(3, 1));
+    seat.commands(vec![
+        start(one, &[0, 1], Tier::Foreground, ".6", 2_000),
+        start(two, &[1, 0], Tier::Background, ".6", 2_000),
+    ]);
+    await_report!(seat, TaskStarted, r => r.task == Some(one));
+    await_report!(seat, TaskStarted, r => r.task == Some(two));
+    seat.command(Command::FreezeVm(VmRef { vm: MACHINE }));
+    await_report!(seat, VmFrozen);
+    let before = used(&agent);
+    // Longer than what is left of them.
+    seat.command(start(three, &[0], Tier::Foreground, "1", 100));
+    let refused = await_report!(seat, TaskFailed);
+    assert!(refused.task == Some(three) && refused.why.contains("frozen"), "{refused:?}");
+    seat.listen(Duration::from_millis(4_000));
+    assert_eq!(used(&agent), before, "a frozen VM works");
+    let is_end = |r: &Report| matches!(r, Report::TaskFinished(_));
+    assert!(!seat.heard().iter().any(is_end), "{:?}", seat.heard());
+    seat.command(Command::ThawVm(VmRef { vm: MACHINE }));
+    await_report!(seat, VmThawed);
+    for which in [one, two] {
+        let end: TaskFinished = await_report!(seat, TaskFinished, r => r.task == Some(which));
+        let account = end.job.unwrap();
+        let ledger = account.ledger.unwrap();
+        assert!(end.verified, "{account:?}");
+        // What it should do stood still with it: it is not behind by the time of the freeze.
+        assert!(ledger.real_behind_us < 1_500_000, "{ledger:?}");
+        assert!(account.real_late_us.abs() < 1_500_000, "{account:?}");
+    }
+    end(agent, seat);
+}
+
+pub(crate) fn a_job_that_was_stopped_on_a_frozen_vm_is_over() {
+    let fake = Fake::start();
+    let (agent, mut seat) = with_machine(&fake, 2);
+    let (one, again) = (job(1, 1), job(1, 2));
+    seat.command(start(one, &[0, 1], Tier::Foreground, "1", 60_000));
+    await_report!(seat, TaskStarted);
+    seat.command(Command::FreezeVm(VmRef { vm: MACHINE }));
+    await_report!(seat, VmFrozen);
+    seat.command(Command::StopTask(StopTask { task: Some(one), keep: false }));
+    let stopped: TaskStopped = await_report!(seat, TaskStopped);
+    assert_eq!((stopped.task, stopped.checkpoint), (Some(one), None));
+    seat.command(Command::ThawVm(VmRef { vm: MACHINE }));
+    await_report!(seat, VmThawed);
+    // Its slots are free.
+    seat.command(start(again, &[1, 0], Tier::Foreground, "1", 200));
+    finished(&mut seat, again);
+    let is_stopped = |r: &Report| matches!(r, Report::TaskStopped(_));
+    assert!(!seat.heard().iter().any(is_stopped), "reported twice: {:?}", seat.heard());
+    end(agent, seat);
+}
+
+/// One of its processes is stopped, and the others wait for it.
+pub(crate) fn a_job_that_hangs_is_noticed() {
+    let fake = Fake::start();
+    let (agent, mut seat) = with_machine(&fake, 2);
+    seat.command(start(job(1, 1), &[0, 1], Tier::Foreground, "1", 200_000));
+    await_report!(seat, TaskStarted);
+    let lists = agent.groups().into_iter().map(|group| group.join("vm1/cpu0/a/cgroup.procs"));
+    let list = lists.filter_map(|list| std::fs::read_to_string(list).ok()).next().unwrap();
+    let pid: i32 = list.lines().next().unwrap().parse().unwrap();
+    let begun = Instant::now();
+    nix::sys::signal::kill(Pid::from_raw(pid), Signal::SIGSTOP).unwrap();
+    seat.listen(Duration::from_secs(28));
+    assert!(seat.heard().iter().all(|r| !matches!(r, Report::TaskFailed(_))));
+    seat.listen(Duration::from_secs(20));
+    let failed = await_report!(seat, TaskFailed);
+    println!("  within {:?}: {}", begun.elapsed(), failed.why);
+    assert!(failed.why.contains("it hangs"), "{failed:?}");
+    // Nobody is left in its slots.
+    let again = job(1, 2);
+    seat.command(start(again, &[1, 0], Tier::Foreground, "1", 200));
+    finished(&mut seat, again);
+    end(agent, seat);
+}
+
+/// A task of one process runs beside a job, on another vCPU.
+pub(crate) fn a_job_and_a_task_share_a_vm_and_no_vcpu() {
+    let fake = Fake::start();
+    let (agent, mut seat) = with_machine(&fake, 2);
+    let one = job(1, 1);
+    let task = |vcpu, number| {
+        let seats = Some(Seats { tier: Tier::Foreground.into(), vcpus: vec![vcpu] });
+        Command::StartTask(StartTask { seats, ..vector(MACHINE, number, 1, 30) })
+    };
+    seat.command(start(one, &[1], Tier::Background, "1", 2_500));
+    seat.commands(vec![task(1, 7), task(0, 8)]);
+    let refused = await_report!(seat, TaskFailed);
+    assert!(of(refused.task, 7) && refused.why.contains("can't share a vCPU"), "{refused:?}");
+    assert!(await_report!(seat, TaskFinished, r => of(r.task, 8)).verified);
+    finished(&mut seat, one);
+    // The vCPU that it had is free for any.
+    seat.command(task(1, 9));
+    assert!(await_report!(seat, TaskFinished, r => of(r.task, 9)).verified);
     end(agent, seat);
 }
 
@@ -150,7 +270,7 @@ pub(crate) fn kill_9_leaves_no_job() {
         start(job(1, 1), &[0, 1], Tier::Foreground, "1", 60_000),
         start(job(2, 1), &[0, 1], Tier::Background, "1", 60_000),
     ]);
-    await_report!(seat, JobStarted, r => r.job == Some(job(2, 1)));
+    await_report!(seat, TaskStarted, r => r.task == Some(job(2, 1)));
     agent.signal(Signal::SIGKILL);
     agent.wait(Duration::from_secs(10));
 }

@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use dormouse_proto::v1::{
-    Burstable, CheckpointTaken, CreateVm, Mode, Program, StartTask, StopTask, TaskFinished,
-    TaskRef, TaskStarted, TaskStopped, Tier, VmRef, VmShare, Welcome, command::Command,
-    report::Report,
+    Burstable, CheckpointTaken, CreateVm, Kept, Mode, Program, Seats, StartTask, StopTask,
+    TaskFinished, TaskRef, TaskStarted, TaskStopped, Tier, VmRef, VmShare, Welcome,
+    command::Command, report::Report,
 };
 
 use crate::{
@@ -29,7 +29,13 @@ macro_rules! await_report {
 
 pub(crate) fn create(vm: u32, vcpus: u32) -> Command {
     let kind = "c4.large".to_owned();
-    Command::CreateVm(CreateVm { vm, kind, vcpus, memory_bytes: 1 << 30, burstable: None })
+    Command::CreateVm(CreateVm {
+        vm,
+        kind,
+        vcpus,
+        memory_bytes: Some(1 << 30),
+        ..CreateVm::default()
+    })
 }
 
 /// A vector task that takes `runtime_s` emulated seconds, and that at the tests' speed-up of 30
@@ -37,15 +43,17 @@ pub(crate) fn create(vm: u32, vcpus: u32) -> Command {
 pub(crate) fn vector(vm: u32, task: u32, attempt: u32, runtime_s: u64) -> StartTask {
     let args = ["vector", "--memory", "4MiB"].map(str::to_owned).to_vec();
     StartTask {
-        vm,
-        task,
-        attempt,
+        task: Some(TaskRef { vm, task, attempt }),
         program: Some(Program { args }),
         memory_bytes: 16 << 20,
-        runtime_us: runtime_s * 1_000_000,
-        cpu_us: runtime_s * 1_000_000 / 30 / 2,
+        emulated_runtime_us: runtime_s * 1_000_000,
+        real_cpu_us: runtime_s * 1_000_000 / 30 / 2,
         ..StartTask::default()
     }
+}
+
+pub(crate) const fn stop(vm: u32, task: u32, attempt: u32, keep: bool) -> StopTask {
+    StopTask { task: Some(TaskRef { vm, task, attempt }), keep }
 }
 
 pub(crate) fn of(task: Option<TaskRef>, number: u32) -> bool {
@@ -80,17 +88,17 @@ pub(crate) fn a_task_runs_and_is_verified() {
     seat.command(Command::StartTask(vector(1, 7, 1, 30)));
     let started: TaskStarted = await_report!(seat, TaskStarted);
     assert_eq!(started.done_ppm, 0);
-    assert!(started.took_us > 0);
+    assert!(started.real_took_us > 0);
     let finished: TaskFinished = await_report!(seat, TaskFinished);
     let took = asked.elapsed();
     assert!(finished.verified && of(finished.task, 7));
-    assert!(finished.result.contains("\"vector\""), "{}", finished.result);
+    assert!(finished.result.as_ref().is_some_and(|r| r.contains("\"vector\"")), "{finished:?}");
     // Half a second of CPU time at half a core.
-    assert!((450_000..700_000).contains(&finished.cpu_us), "{finished:?}");
+    assert!((450_000..700_000).contains(&finished.real_cpu_us), "{finished:?}");
     assert!(took > Duration::from_millis(850), "too fast: {took:?}");
     seat.command(Command::DestroyVm(VmRef { vm: 1 }));
     let share: VmShare = await_report!(seat, VmShare);
-    assert!(share.promised_us > 400_000 && share.received_us > 400_000, "{share:?}");
+    assert!(share.real_promised_us > 400_000 && share.real_received_us > 400_000, "{share:?}");
     await_report!(seat, VmDestroyed);
     over(agent, &seat);
 }
@@ -122,7 +130,7 @@ pub(crate) fn checkpoints_are_taken_when_due() {
     // 12 emulated seconds each: .4 s.
     let order = StartTask {
         checkpoints_ppm: vec![250_000, 500_000, 750_000],
-        checkpoint_cost_us: 12_000_000,
+        emulated_checkpoint_cost_us: 12_000_000,
         ..vector(1, 7, 1, 60)
     };
     seat.command(Command::StartTask(order));
@@ -134,21 +142,48 @@ pub(crate) fn checkpoints_are_taken_when_due() {
         assert!((due..due + 60_000).contains(&taken.done_ppm), "due {due}: {taken:?}");
         // What is left, once it stands, of the .4 s from when it was to: what it worked till then
         // it is ahead, and stands still for as well; what it lacked it had not to stand for.
-        assert!(taken.owed_us > 0 && taken.held_us >= taken.owed_us, "{taken:?}");
-        assert!(taken.held_us < 700_000, "{taken:?}");
-        held_us += taken.held_us;
-        assert!(taken.dump_us > 1_000 && taken.dump_us <= taken.held_us, "{taken:?}");
+        assert!(taken.real_owed_us > 0 && taken.real_held_us >= taken.real_owed_us, "{taken:?}");
+        assert!(taken.real_held_us < 700_000, "{taken:?}");
+        held_us += taken.real_held_us;
+        assert!(
+            taken.real_dump_us > 1_000 && taken.real_dump_us <= taken.real_held_us,
+            "{taken:?}"
+        );
         assert!(taken.bytes > 4 << 20);
     }
     let finished: TaskFinished = await_report!(seat, TaskFinished);
     assert!(finished.verified);
     // Two seconds of work and .4 s for each, and it was not done before.
     let ledger = finished.ledger.unwrap();
-    assert_eq!((ledger.promised_us, ledger.missed_checkpoints), (3_200_000, 0), "{ledger:?}");
-    assert!(ledger.took_us >= ledger.promised_us && ledger.stood_us >= held_us, "{ledger:?}");
+    assert_eq!((ledger.real_promised_us, ledger.missed_checkpoints), (3_200_000, 0), "{ledger:?}");
+    assert!(
+        ledger.real_took_us >= ledger.real_promised_us && ledger.real_stood_us >= held_us,
+        "{ledger:?}"
+    );
     // Nor was it ever ahead by what it would work in .4 s: it stood still for each.
-    assert!(ledger.ahead_us < 200_000, "{ledger:?}");
+    assert!(ledger.real_ahead_us < 200_000, "{ledger:?}");
     assert_eq!(fake.checkpoints(), [(7, 1), (7, 2), (7, 3)]);
+    over(agent, &seat);
+}
+
+pub(crate) fn a_checkpoint_is_taken_now() {
+    let fake = Fake::start();
+    let (agent, mut seat) = with_vm(&fake);
+    let cost = StartTask { emulated_checkpoint_cost_us: 3_000_000, ..vector(1, 7, 1, 60) };
+    seat.command(Command::StartTask(cost));
+    await_report!(seat, TaskStarted);
+    seat.listen(Duration::from_millis(600));
+    let [here, gone] = [1, 2].map(|attempt| TaskRef { vm: 1, task: 7, attempt });
+    seat.commands(vec![Command::CheckpointNow(gone), Command::CheckpointNow(here)]);
+    let failed = await_report!(seat, CheckpointFailed);
+    assert!(failed.task == Some(gone) && failed.why.contains("not here"), "{failed:?}");
+    let taken: CheckpointTaken = await_report!(seat, CheckpointTaken);
+    assert!(taken.checkpoint == 1 && (200_000..700_000).contains(&taken.done_ppm), "{taken:?}");
+    let finished: TaskFinished = await_report!(seat, TaskFinished);
+    assert!(finished.verified);
+    // The checkpoint stood still for 3 of 63 emulated seconds.
+    assert!(finished.ledger.is_some_and(|l| l.real_promised_us > 2_050_000), "{finished:?}");
+    assert_eq!(fake.checkpoints(), [(7, 1)]);
     over(agent, &seat);
 }
 
@@ -158,7 +193,7 @@ pub(crate) fn an_old_checkpoint_may_stay() {
     let (agent, mut seat) = with_vm(&fake);
     let order = StartTask {
         checkpoints_ppm: vec![200_000, 400_000, 600_000, 800_000],
-        checkpoint_cost_us: 3_000_000,
+        emulated_checkpoint_cost_us: 3_000_000,
         ..vector(1, 7, 1, 60)
     };
     seat.command(Command::StartTask(order));
@@ -183,7 +218,7 @@ pub(crate) fn hibernation_stops_and_resumes() {
     await_report!(seat, TaskStarted);
     seat.command(Command::FreezeVm(VmRef { vm: 1 }));
     let frozen = await_report!(seat, VmFrozen);
-    assert!(frozen.took_us < 2_000_000, "{frozen:?}");
+    assert!(frozen.real_took_us < 2_000_000, "{frozen:?}");
     let before: VmShare = await_report!(seat, VmShare);
     seat.command(Command::StartTask(vector(1, 8, 1, 60)));
     let refused = await_report!(seat, TaskFailed);
@@ -198,7 +233,7 @@ pub(crate) fn hibernation_stops_and_resumes() {
     seat.command(Command::DestroyVm(VmRef { vm: 1 }));
     let after: VmShare = await_report!(seat, VmShare);
     // Nothing was promised while it was frozen.
-    assert!(after.promised_us < 1_300_000, "{before:?} {after:?}");
+    assert!(after.real_promised_us < 1_300_000, "{before:?} {after:?}");
     await_report!(seat, VmDestroyed);
     over(agent, &seat);
 }
@@ -210,10 +245,9 @@ pub(crate) fn a_stop_on_a_frozen_vm_is_final() {
     await_report!(seat, TaskStarted);
     seat.command(Command::FreezeVm(VmRef { vm: 1 }));
     await_report!(seat, VmFrozen);
-    let stop = StopTask { vm: 1, task: 7, attempt: 1, keep: false };
-    seat.command(Command::StopTask(stop));
+    seat.command(Command::StopTask(stop(1, 7, 1, false)));
     let stopped: TaskStopped = await_report!(seat, TaskStopped);
-    assert_eq!(stopped.checkpoint, 0);
+    assert_eq!(stopped.checkpoint, None);
     // The next attempt at the same task, in the same directory, elsewhere.
     seat.commands(vec![create(2, 1), Command::StartTask(vector(2, 7, 2, 15))]);
     await_report!(seat, TaskStarted);
@@ -238,14 +272,12 @@ pub(crate) fn a_task_is_kept_and_goes_on() {
     seat.command(Command::StartTask(vector(1, 7, 1, 60)));
     await_report!(seat, TaskStarted);
     seat.listen(Duration::from_millis(600));
-    seat.command(Command::StopTask(StopTask { vm: 1, task: 7, attempt: 1, keep: true }));
+    seat.command(Command::StopTask(stop(1, 7, 1, true)));
     let stopped: TaskStopped = await_report!(seat, TaskStopped);
-    assert_eq!(stopped.checkpoint, 1);
+    assert_eq!(stopped.checkpoint, Some(1));
     assert!(stopped.done_ppm > 100_000, "{stopped:?}");
     let order = StartTask {
-        checkpoint: 1,
-        checkpoint_attempt: 1,
-        done_ppm: stopped.done_ppm,
+        from: Some(Kept { checkpoint: 1, attempt: 1, done_ppm: stopped.done_ppm }),
         ..vector(1, 7, 2, 60)
     };
     seat.command(Command::StartTask(order));
@@ -254,7 +286,7 @@ pub(crate) fn a_task_is_kept_and_goes_on() {
     let finished: TaskFinished = await_report!(seat, TaskFinished);
     assert!(finished.verified);
     // What was done was not done again: both lives together took the CPU time of one.
-    let both = stopped.cpu_us + finished.cpu_us;
+    let both = stopped.real_cpu_us + finished.real_cpu_us;
     assert!((950_000..1_150_000).contains(&both), "{stopped:?} {finished:?}");
     over(agent, &seat);
 }
@@ -265,13 +297,14 @@ pub(crate) fn a_former_lifes_checkpoint_is_not_used() {
     seat.command(Command::StartTask(vector(1, 7, 1, 60)));
     await_report!(seat, TaskStarted);
     seat.listen(Duration::from_millis(600));
-    seat.command(Command::StopTask(StopTask { vm: 1, task: 7, attempt: 1, keep: true }));
+    seat.command(Command::StopTask(stop(1, 7, 1, true)));
     let stopped: TaskStopped = await_report!(seat, TaskStopped);
-    assert!(stopped.checkpoint == 1 && stopped.done_ppm > 100_000, "{stopped:?}");
+    assert!(stopped.checkpoint == Some(1) && stopped.done_ppm > 100_000, "{stopped:?}");
     // Another worker's attempt 2 has taken a checkpoint 1 of its own, which the coordinator can't
     // give: nothing is left to go on from, though the one of attempt 1 is here.
     fake.damage(7, 1);
-    let order = StartTask { checkpoint: 1, checkpoint_attempt: 2, ..vector(1, 7, 3, 6) };
+    let from = Some(Kept { checkpoint: 1, attempt: 2, done_ppm: 0 });
+    let order = StartTask { from, ..vector(1, 7, 3, 6) };
     seat.command(Command::StartTask(order));
     let started: TaskStarted = await_report!(seat, TaskStarted);
     assert_eq!(started.done_ppm, 0);
@@ -284,8 +317,10 @@ pub(crate) fn the_background_gets_the_rest() {
     let mut seat = fake.seat("w1", welcome());
     let agent = Agent::start(&fake.address.to_string(), "w1");
     seat.ready();
-    seat.command(create(1, 1));
-    let behind = StartTask { tier: Tier::Background.into(), ..vector(1, 8, 1, 30) };
+    let (vm, vcpus) = (1, 1);
+    seat.command(Command::CreateVm(CreateVm { vm, vcpus, two_tier: true, ..CreateVm::default() }));
+    let background = Some(Seats { tier: Tier::Background.into(), vcpus: Vec::new() });
+    let behind = StartTask { seats: background, ..vector(1, 8, 1, 30) };
     let asked = Instant::now();
     seat.commands(vec![Command::StartTask(behind), Command::StartTask(vector(1, 7, 1, 30))]);
     await_report!(seat, TaskStarted, s => of(s.task, 8));
@@ -327,22 +362,23 @@ pub(crate) fn credits_run_out() {
     seat.ready();
     let burstable = Burstable {
         baseline_ppm: 200_000,
-        earned_per_hour_vcpu_us: 0,
-        initial_vcpu_us: 10_000_000,
-        cap_vcpu_us: 60_000_000,
+        emulated_earned_us_per_hour: 0,
+        emulated_initial_us: 10_000_000,
+        emulated_cap_us: 60_000_000,
     };
     seat.command(Command::CreateVm(CreateVm {
         vm: 1,
         kind: "t3.large".to_owned(),
         vcpus: 1,
-        memory_bytes: 1 << 30,
+        memory_bytes: Some(1 << 30),
         burstable: Some(burstable),
+        ..CreateVm::default()
     }));
     // 20 emulated seconds of work, credits for the first 10; the others take 50.
     let asked = Instant::now();
     seat.command(Command::StartTask(StartTask { mode: Mode::Burst.into(), ..vector(1, 7, 1, 20) }));
-    await_report!(seat, Credits, c => c.vcpu_us > 0);
-    await_report!(seat, Credits, c => c.vcpu_us == 0);
+    await_report!(seat, Credits, c => c.emulated_us > 0);
+    await_report!(seat, Credits, c => c.emulated_us == 0);
     let ran_out = asked.elapsed();
     await_report!(seat, TaskFinished);
     let took = asked.elapsed();

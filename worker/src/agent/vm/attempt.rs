@@ -1,4 +1,4 @@
-//! One attempt at a task on this VM.
+//! One attempt at a task on this VM, of one process or of several.
 
 use std::{
     sync::Arc,
@@ -7,25 +7,21 @@ use std::{
 
 use dormouse_proto::v1::{StartTask, StopTask};
 use dormouse_tasks::progress::{Progress, ProgressReader};
-use dormouse_units::{Attempt as AttemptNo, Ppm, Span, TaskId, Time};
-use dormouse_vm::Ledger;
+use dormouse_units::{Ppm, Tier};
 
-use super::liveness::Liveness;
+use super::{job::Job, liveness::Liveness, task::Promise};
 use crate::{
-    agent::gate::Pass,
-    cgroup::{self, LiftedQuota, Slot},
+    agent::{gate::Pass, report::Key},
+    cgroup::{self, LiftedQuota},
     process::Task,
     workspace::TaskName,
 };
 
-/// Names an attempt.
-pub(crate) type Key = (TaskId, AttemptNo);
-
 /// Where an attempt is in its life.
 #[derive(Debug)]
 pub(crate) enum Phase {
-    /// Its slot is still occupied by a task that is being killed.
-    Waiting { until: Instant },
+    /// Its slots are not all free yet: somebody in them is being killed or goes elsewhere.
+    Waiting { until: Option<Instant> },
     /// Its process is being made or restored.
     Launching,
     /// Its process is there, and runs or stands still.
@@ -33,7 +29,7 @@ pub(crate) enum Phase {
     /// CRIU is at it.
     Dumping,
     /// Its process is gone and its work done, before its time: it is finished when that has come.
-    Early { verified: bool, result: String },
+    Early { verified: bool, result: Option<String> },
     /// It has been killed and not yet been seen to be gone.
     Dying,
     /// Its process is gone.
@@ -56,15 +52,13 @@ pub(crate) struct Pending {
     pub(crate) stored: Option<Result<u64, String>>,
 }
 
-/// CPU time, in nanoseconds, that an attempt's slot was charged.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Charges {
-    /// Before the attempt.
-    pub(crate) base: u64,
-    /// Of its birth.
-    pub(crate) birth: u64,
-    /// By CRIU: around it, in its restore, and inside it, in dumps.
-    pub(crate) criu: u64,
+/// What an attempt is held to.
+#[derive(Debug)]
+pub(crate) enum Nature {
+    /// A task of one process, to the model of its VM.
+    Task(Promise),
+    /// A parallel job, to the plan of its phases.
+    Job(Box<Job>),
 }
 
 /// One attempt at a task on this VM.
@@ -73,39 +67,27 @@ pub(crate) struct Attempt {
     pub(crate) key: Key,
     pub(crate) name: TaskName,
     pub(crate) order: StartTask,
+    /// What of its work it began with.
+    pub(crate) from_ppm: u32,
     /// When it was decided on, on this host's clock.
     pub(crate) asked: Instant,
-    /// When its start was decided on, on its VM's clock, and what that had skipped by then.
-    pub(crate) began: Time,
-    pub(crate) skipped: Span,
-    pub(crate) cpu: u32,
-    pub(crate) slot: Slot,
-    /// The share of a host core that is its full speed, in ppm.
-    pub(crate) share: u32,
+    /// The vCPU of each of its processes, and the tier of their slots.
+    pub(crate) on: Vec<u32>,
+    pub(crate) tier: Tier,
+    pub(crate) nature: Nature,
     pub(crate) phase: Phase,
+    /// Its only process, or the parent of all.
     pub(crate) process: Option<Arc<Task>>,
     pub(crate) page: Option<Arc<ProgressReader>>,
-    pub(crate) charges: Charges,
-    pub(crate) ledger: Ledger,
-    /// CPU time of the work that it came with, in nanoseconds.
-    pub(crate) came_with: u64,
-    /// Its quota is this many times that of its speed, to catch up.
-    pub(crate) times: Ppm,
     /// Since when it stands still.
     pub(crate) standing: Option<Instant>,
     /// How long it has stood still before.
     pub(crate) stood: Duration,
     /// How long its VM was frozen under it.
     pub(crate) frozen: Duration,
-    /// In how long it should have finished, once that has passed.
-    pub(crate) promised: Option<Duration>,
-    /// The same in emulated time, hibernations included.
-    pub(crate) after: Option<Span>,
-    /// CPU time that it should have worked, once that is final, in nanoseconds.
-    pub(crate) final_promise: Option<u64>,
     pub(crate) missed_checkpoints: u32,
     /// While it ends: throttled, it would do so late.
-    pub(crate) exempt: Option<LiftedQuota<Arc<cgroup::Vm>>>,
+    pub(crate) exempt: Vec<LiftedQuota<Arc<cgroup::Vm>>>,
     /// When to look at its progress next; of one that was killed, when it should be gone.
     pub(crate) look: Option<Instant>,
     /// Whether it gets on.
@@ -128,6 +110,50 @@ pub(crate) struct Attempt {
 }
 
 impl Attempt {
+    /// The vCPU of its first process.
+    pub(crate) fn cpu(&self) -> u32 {
+        self.on.first().copied().unwrap_or(0)
+    }
+
+    /// Of a task of one process.
+    pub(crate) fn promise(&self) -> Option<&Promise> {
+        match &self.nature {
+            Nature::Task(promise) => Some(promise),
+            Nature::Job(_) => None,
+        }
+    }
+
+    /// Of a task of one process, to be changed.
+    pub(crate) fn promise_mut(&mut self) -> Option<&mut Promise> {
+        match &mut self.nature {
+            Nature::Task(promise) => Some(promise),
+            Nature::Job(_) => None,
+        }
+    }
+
+    /// Of a parallel job.
+    pub(crate) fn job(&self) -> Option<&Job> {
+        match &self.nature {
+            Nature::Job(job) => Some(job),
+            Nature::Task(_) => None,
+        }
+    }
+
+    /// Of a parallel job, to be changed.
+    pub(crate) fn job_mut(&mut self) -> Option<&mut Job> {
+        match &mut self.nature {
+            Nature::Job(job) => Some(job),
+            Nature::Task(_) => None,
+        }
+    }
+
+    /// It is a job, and is to go there once it can.
+    pub(crate) fn set_later(&mut self, on: Vec<u32>, asked: Instant) {
+        if let Some(job) = self.job_mut() {
+            job.later = Some((on, asked));
+        }
+    }
+
     /// What its process says of itself.
     pub(crate) fn progress(&self) -> Option<Progress> {
         self.page.as_ref().and_then(|page| page.read().ok())
@@ -135,12 +161,7 @@ impl Attempt {
 
     /// What of its work is done, in ppm, as it says itself.
     pub(crate) fn done_ppm(&self) -> u32 {
-        self.progress().map_or(self.order.done_ppm, |p| u32::try_from(p.ppm).unwrap_or(1_000_000))
-    }
-
-    /// CPU time of the work that is done, in nanoseconds.
-    pub(crate) fn worked(&self) -> u64 {
-        self.ledger.part(Ppm::new(self.done_ppm()))
+        self.progress().map_or(self.from_ppm, |p| u32::try_from(p.ppm).unwrap_or(1_000_000))
     }
 
     /// Something is being done to it in another thread.
@@ -148,14 +169,8 @@ impl Attempt {
         matches!(self.phase, Phase::Launching | Phase::Dumping)
     }
 
-    /// It has been killed and may still be there.
-    pub(crate) fn is_dying(&self) -> bool {
-        matches!(self.phase, Phase::Dying)
-    }
-
-    /// It was stopped in its launch, which may still bring it to life.
-    pub(crate) fn is_given_up(&self) -> bool {
-        self.reported && matches!(self.phase, Phase::Launching)
+    pub(crate) fn is_running(&self) -> bool {
+        matches!(self.phase, Phase::Running)
     }
 
     /// It stands still since its checkpoint, and has done nothing since.
@@ -178,7 +193,7 @@ impl Attempt {
         if let Some(gone) = self.look.as_mut().filter(|_| matches!(self.phase, Phase::Dying)) {
             *gone += span;
         }
-        if let Phase::Waiting { until } = &mut self.phase {
+        if let Phase::Waiting { until: Some(until) } = &mut self.phase {
             *until += span;
         }
         if let Some(since) = &mut self.standing {
@@ -186,6 +201,9 @@ impl Attempt {
         }
         if let Some(pending) = self.pending.as_mut().filter(|p| p.held.is_none()) {
             pending.stopped_at += span;
+        }
+        if let Some(moving) = self.job_mut().and_then(|job| job.moving.as_mut()) {
+            moving.asked += span;
         }
     }
 

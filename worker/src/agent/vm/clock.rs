@@ -45,14 +45,20 @@ pub(crate) struct Asked {
     pub(crate) came: Instant,
     late: Duration,
     /// On the run's clock, if that was said.
-    at: Option<Time>,
+    pub(crate) at: Option<Time>,
 }
 
 impl Asked {
     /// Of a command that comes now.
     pub(crate) fn of(command: &Command) -> Self {
-        let at = command.at_us.map(Time::from_micros);
-        Self { came: Instant::now(), late: Duration::from_micros(command.late_us), at }
+        let at = command.emulated_at_us.map(Time::from_micros);
+        Self { came: Instant::now(), late: Duration::from_micros(command.real_late_us), at }
+    }
+
+    /// Of one that came without delay, for tests.
+    #[cfg(test)]
+    pub(crate) fn at(came: Instant, at: Time) -> Self {
+        Self { came, late: Duration::ZERO, at: Some(at) }
     }
 
     /// Now, by this worker itself.

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 
 use super::{
-    attempt::{Attempt, Key},
+    attempt::Attempt,
     owner::{Message, Owner},
 };
 use crate::agent::{
     destroy::{kill_everything, remove_groups},
-    report::vm_destroyed,
+    report::{Key, vm_destroyed},
 };
 
 impl Owner {
@@ -28,7 +28,7 @@ impl Owner {
         while self.attempts.iter().any(Attempt::is_busy) {
             let key = match launched.pop() {
                 Some((key, result)) => {
-                    processes.extend(result.ok().map(|birth| Arc::new(birth.process)));
+                    processes.extend(result.ok().map(|born| Arc::new(born.process())));
                     key
                 }
                 None => match inbox.recv().await {
@@ -36,7 +36,7 @@ impl Owner {
                         launched.push((key, result));
                         continue;
                     }
-                    Some(Message::Dumped(key, _)) => key,
+                    Some(Message::Dumped(key, _) | Message::Left(key, _)) => key,
                     Some(_) => continue,
                     None => break,
                 },
@@ -51,8 +51,7 @@ impl Owner {
 
     /// Takes an attempt out of the books, and its directory away.
     fn clear_up(&mut self, key: Key) {
-        if let Some(mut attempt) = self.remove(key) {
-            attempt.exempt = None;
+        if let Some(attempt) = self.remove(key) {
             self.host.release(&attempt.name, key, true);
         }
     }

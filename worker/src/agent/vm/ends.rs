@@ -1,25 +1,40 @@
-//! Tasks that end by themselves.
+//! Attempts that end by themselves, and what is left of any that has ended.
 
-use dormouse_proto::v1::{Ledger, TaskFailed, TaskFinished, report};
-use dormouse_units::Span;
+use std::time::Instant;
+
+use dormouse_proto::v1::{
+    JobAccount, Ledger, TaskFailed, TaskFinished, report, task_finished::Due,
+};
+use dormouse_units::Tier;
 
 use super::{
-    attempt::{Attempt, Key, Phase},
+    attempt::{Attempt, Nature, Phase},
+    job,
     owner::Owner,
 };
 use crate::{
     agent::{
         launch::is_silent,
-        report::{explain, report, task},
+        report::{Key, explain, report, task},
         verdict::verdict,
     },
     process::Ended,
 };
 
+/// What an attempt was promised and got, in the words of the wire.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Account {
+    pub(crate) cpu_us: u64,
+    /// Of a task of one process.
+    pub(crate) ledger: Option<Ledger>,
+    /// Of a parallel job.
+    pub(crate) job: Option<JobAccount>,
+}
+
 impl Owner {
     /// The kernel says that the process has ended.
     pub(crate) fn process_ended(&mut self, key: Key) {
-        let Some(attempt) = self.attempts.iter_mut().find(|a| a.key == key) else { return };
+        let Some(attempt) = self.attempt(key) else { return };
         let Some(process) = attempt.process.clone() else { return };
         match attempt.phase {
             // The end of the dump comes first.
@@ -46,97 +61,154 @@ impl Owner {
     pub(crate) fn is_gone(&mut self, key: Key) {
         let Some(attempt) = self.attempt(key) else { return };
         attempt.phase = Phase::Gone;
-        self.slot_is_free(key);
+        let cpu = attempt.cpu();
+        self.vacate(key);
+        self.refresh(cpu);
+        self.launch_ready();
         self.settle_stop(key);
     }
 
     /// A process has ended by itself: what came of its task.
     pub(crate) fn conclude(&mut self, key: Key, ended: Ended) {
-        let said = self.attempt(key).map(|a| (is_silent(&a.order), a.name.clone()));
-        let Some((silent, name)) = said else { return };
-        if silent && ended == Ended::Exited(0) {
-            return self.say_finished(key, true, String::new());
+        match self.came_of(key, ended) {
+            Some(Ok((verified, result))) => self.work_is_done(key, verified, result),
+            Some(Err(why)) => self.fail_attempt(key, why),
+            None => {}
         }
-        match verdict(&self.host, &name, ended, &self.groups) {
-            Ok((verified, result)) => self.work_is_done(key, verified, result),
-            Err(why) => self.fail_attempt(key, why),
+    }
+
+    /// Whether its answer is right, and its result, if its program gives one; why there is neither.
+    pub(crate) fn came_of(
+        &self,
+        key: Key,
+        ended: Ended,
+    ) -> Option<Result<(bool, Option<String>), String>> {
+        let attempt = self.seen(key)?;
+        if is_silent(&attempt.order) && ended == Ended::Exited(0) {
+            return Some(Ok((true, None)));
         }
+        let verdict = verdict(&self.host, &attempt.name, ended, &self.groups);
+        Some(verdict.map(|(verified, result)| (verified, Some(result))))
     }
 
     /// Its work is done: it has finished, or will have when its time has come.
     ///
-    /// It had a slice or two more than it was promised by now, and its vCPU is its own for as long
-    /// as it was promised.
-    fn work_is_done(&mut self, key: Key, verified: bool, result: String) {
+    /// It had a slice or two more than it was promised by now, and its vCPUs are its own for as
+    /// long as it was promised.
+    fn work_is_done(&mut self, key: Key, verified: bool, result: Option<String>) {
         let now = self.pass();
         let Some(attempt) = self.attempt(key) else { return };
-        attempt.exempt = None;
-        // It came too late for a checkpoint, and stands still for it all the same.
-        if attempt.dump_asked || attempt.due_again {
-            (attempt.dump_asked, attempt.due_again) = (false, false);
-            self.miss_checkpoint(now, key);
-        }
-        let early = self.model.progress(key.0, key.1).is_some_and(|p| p.finished.is_none());
+        attempt.exempt.clear();
+        let is_early = match attempt.nature {
+            Nature::Task(_) => {
+                // It came too late for a checkpoint, and stands still for it all the same.
+                if attempt.dump_asked || attempt.due_again {
+                    (attempt.dump_asked, attempt.due_again) = (false, false);
+                    self.miss_checkpoint(now, key);
+                }
+                self.model.progress(key.0, key.1).is_some_and(|p| p.finished.is_none())
+            }
+            Nature::Job(_) => self.is_job_early(key),
+        };
         let Some(attempt) = self.attempt(key) else { return };
-        if early {
+        if is_early {
             attempt.phase = Phase::Early { verified, result };
         } else {
             self.say_finished(key, verified, result);
         }
     }
 
-    pub(crate) fn say_finished(&mut self, key: Key, verified: bool, result: String) {
-        let Some((ledger, attempt)) = self.take_out(key, true) else { return };
+    pub(crate) fn say_finished(&mut self, key: Key, verified: bool, result: Option<String>) {
+        let Some((of, attempt)) = self.take_out(key, true) else { return };
+        let due = match &attempt.nature {
+            Nature::Task(promise) => promise.after.map(|it| Due::EmulatedAfterUs(it.as_micros())),
+            Nature::Job(job) => job.due.map(|due| Due::EmulatedAtUs(due.at_us)),
+        };
         self.host.report(report(report::Report::TaskFinished(TaskFinished {
-            task: task(self.id, key.0.get(), key.1.get()),
+            task: task(self.id, key),
             verified,
-            cpu_us: ledger.charged_us,
+            real_cpu_us: of.cpu_us,
             result,
-            ledger: Some(ledger),
-            after_us: attempt.after.map_or(0, Span::as_micros),
+            ledger: of.ledger,
+            job: of.job,
+            due,
         })));
         self.report_credits();
+        self.launch_ready();
     }
 
     /// The attempt is over and its work is not done.
     pub(crate) fn fail_attempt(&mut self, key: Key, why: String) {
-        let Some((ledger, _)) = self.take_out(key, false) else { return };
+        let Some((of, _)) = self.take_out(key, false) else { return };
         self.host.report(report(report::Report::TaskFailed(TaskFailed {
-            task: task(self.id, key.0.get(), key.1.get()),
+            task: task(self.id, key),
             why,
-            cpu_us: ledger.charged_us,
-            ledger: Some(ledger),
+            real_cpu_us: of.cpu_us,
+            ledger: of.ledger,
         })));
         self.report_credits();
+        self.launch_ready();
+    }
+
+    /// What an attempt that ends now was promised and got. Time must have been passed.
+    pub(crate) fn account_of(&self, attempt: &Attempt, finished: bool) -> Account {
+        match &attempt.nature {
+            Nature::Task(promise) => {
+                let ledger = self.ledger_of(attempt, promise, finished);
+                Account { cpu_us: ledger.real_charged_us, ledger: Some(ledger), job: None }
+            }
+            Nature::Job(job) => {
+                let account = self.job_account(job);
+                let cpu_us = account.uses.iter().map(|of| of.real_cpu_us).sum();
+                Account { cpu_us, ledger: None, job: Some(account) }
+            }
+        }
     }
 
     /// Takes an attempt whose process is gone out of the books, with its directory; its account
-    /// and what was left of it.
-    pub(crate) fn take_out(&mut self, key: Key, finished: bool) -> Option<(Ledger, Attempt)> {
+    /// and what was left of it. Its end is to be reported, and its slots may have been waited for.
+    pub(crate) fn take_out(&mut self, key: Key, finished: bool) -> Option<(Account, Attempt)> {
         self.leave_model(key);
-        let attempt = self.attempts.iter().find(|a| a.key == key)?;
-        let (ledger, share) = (self.ledger_of(attempt, finished), self.share_of(attempt));
+        self.vacate(key);
+        let attempt = self.seen(key)?;
+        let (account, share) = (self.account_of(attempt, finished), self.share_of(attempt));
         self.share.promised += share.promised;
         self.share.received += share.received;
-        let mut attempt = self.remove(key)?;
-        attempt.exempt = None;
-        self.refresh(attempt.cpu);
+        let attempt = self.remove(key)?;
+        self.refresh(attempt.cpu());
+        if attempt.job().is_some() {
+            self.turn_meters();
+            // Who comes next owes nothing.
+            self.pay(Instant::now());
+        }
         let keeps = attempt.stop.is_some() || attempt.wrong.is_some();
-        self.host.release(&attempt.name, key, keeps);
-        Some((ledger, attempt))
+        self.host.release(&attempt.name, key, keeps && attempt.job().is_none());
+        Some((account, attempt))
     }
 
-    /// Somebody may have waited for this one's slot.
-    fn slot_is_free(&mut self, gone: Key) {
-        let Some(attempt) = self.attempts.iter().find(|a| a.key == gone) else { return };
-        let (cpu, slot) = (attempt.cpu, attempt.slot);
-        self.refresh(cpu);
-        let waiting = self
-            .attempts
-            .iter()
-            .find(|a| a.cpu == cpu && a.slot == slot && matches!(a.phase, Phase::Waiting { .. }));
-        if let Some(key) = waiting.map(|a| a.key) {
-            self.launch_if_free(key);
+    /// The slots of an attempt whose processes are gone are free, and as they were.
+    pub(crate) fn vacate(&mut self, key: Key) {
+        let seats = self.seats_of(key);
+        let charged = job::charged_ns(&self.groups, &seats);
+        if let Some(attempt) = self.attempt(key) {
+            attempt.exempt.clear();
+            if let Some(job) = attempt.job_mut().filter(|_| !seats.is_empty()) {
+                job.ledger.leave(charged);
+            }
         }
+        for seat in seats.iter().filter(|seat| seat.tier == Tier::Background) {
+            let demoted = self.groups.demote(seat.vcpu, seat.slot);
+            self.note(demoted);
+        }
+        self.slots.leave(key);
+    }
+
+    /// Takes an attempt out of the books.
+    pub(crate) fn remove(&mut self, key: Key) -> Option<Attempt> {
+        let place = self.attempts.iter().position(|a| a.key == key)?;
+        let mut attempt = self.attempts.remove(place);
+        attempt.exempt.clear();
+        self.slots.leave(key);
+        Some(attempt)
     }
 }

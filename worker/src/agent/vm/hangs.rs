@@ -5,26 +5,28 @@ use std::time::{Duration, Instant};
 use dormouse_proto::v1::{TaskFailed, report};
 use dormouse_tasks::progress::Progress;
 
-use super::{attempt::Key, liveness::Hang, owner::Owner};
+use super::{attempt::Nature, job, liveness::Hang, owner::Owner};
 use crate::agent::{
     host::limit,
-    report::{report, task},
+    report::{Key, report, task},
 };
 
 impl Owner {
     /// Whether a task gets on whose process is there, by what it says of itself.
     pub(crate) fn see_alive(&mut self, key: Key, progress: Option<&Progress>) -> Result<(), Hang> {
-        let Some(attempt) = self.attempts.iter().find(|a| a.key == key) else { return Ok(()) };
+        let Some(attempt) = self.seen(key) else { return Ok(()) };
         let mut liveness = attempt.liveness;
         let seen = if attempt.standing.is_some() {
             liveness.pause();
             Ok(())
         } else {
-            let beat = progress.map(|progress| progress.heartbeat);
-            let ppm = self.share_promised(attempt);
-            liveness.see(Instant::now(), beat, ppm, || {
-                self.groups.slot_cpu_ns(attempt.cpu, attempt.slot).ok()
-            })
+            let (now, beat) = (Instant::now(), progress.map(|progress| progress.heartbeat));
+            let ppm = match &attempt.nature {
+                Nature::Task(_) => self.share_promised(attempt),
+                Nature::Job(job) => self.job_share(key, job, now),
+            };
+            let seats = self.seats_of(key);
+            liveness.see(now, beat, ppm, || Some(job::charged_ns(&self.groups, &seats)))
         };
         if let Some(attempt) = self.attempt(key) {
             attempt.liveness = liveness;
@@ -49,18 +51,18 @@ impl Owner {
     pub(crate) fn outlives_its_kill(&mut self, key: Key) {
         self.pass();
         let id = self.id;
-        let Some(attempt) = self.attempts.iter().find(|a| a.key == key) else { return };
-        let ledger = self.ledger_of(attempt, false);
+        let Some(attempt) = self.seen(key) else { return };
+        let of = self.account_of(attempt, false);
         let Some(attempt) = self.attempt(key) else { return };
         attempt.look = None;
         let Some(why) = attempt.wrong.clone().filter(|_| !attempt.reported) else { return };
         attempt.reported = true;
         let after = Duration::as_millis(&limit::KILL);
         self.host.report(report(report::Report::TaskFailed(TaskFailed {
-            task: task(id, key.0.get(), key.1.get()),
+            task: task(id, key),
             why: format!("{why}; its process is still there {after} ms after it was killed"),
-            cpu_us: ledger.charged_us,
-            ledger: Some(ledger),
+            real_cpu_us: of.cpu_us,
+            ledger: of.ledger,
         })));
     }
 }

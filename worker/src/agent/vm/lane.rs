@@ -1,4 +1,4 @@
-//! The quota of each vCPU.
+//! The quota of each vCPU on which there are tasks of one process.
 
 use dormouse_units::Ppm;
 
@@ -12,7 +12,7 @@ use crate::agent::cores::Core;
 #[derive(Debug, Default)]
 pub(crate) struct Lane {
     /// The quota in force, in ppm of a host core; `None`: none yet.
-    quota: Option<u32>,
+    pub(crate) quota: Option<u32>,
     /// The host core to which its tasks are bound, where there are two.
     core: Option<Core>,
 }
@@ -22,8 +22,9 @@ impl Owner {
     ///
     /// A few reads and writes of the kernel's files, each of some ten microseconds.
     pub(crate) fn refresh(&mut self, cpu: u32) {
-        // A frozen VM has its quotas; what they should be is seen to at the thaw.
-        if self.model.machine().is_frozen() {
+        // A frozen VM has its quotas; what they should be is seen to at the thaw. What jobs are
+        // owed is paid to all their processes at a time.
+        if self.is_frozen() || self.others_on(&[cpu], false).is_err() {
             return;
         }
         let quota = self.wish(cpu);
@@ -41,7 +42,7 @@ impl Owner {
     /// Two tasks run on one host core, or their tiers would mean nothing; one alone on any.
     fn bind(&mut self, cpu: u32, quota: Option<u32>) {
         let runs = |a: &&Attempt| {
-            a.cpu == cpu && a.process.is_some() && !matches!(a.phase, Phase::Dying | Phase::Gone)
+            a.cpu() == cpu && a.process.is_some() && !matches!(a.phase, Phase::Dying | Phase::Gone)
         };
         let shared = self.attempts.iter().filter(runs).count() > 1;
         let Some(lane) = self.lanes.get_mut(cpu as usize) else { return };
@@ -57,7 +58,7 @@ impl Owner {
     }
 
     pub(crate) fn refresh_all(&mut self) {
-        for cpu in 0..self.groups.vcpus() {
+        for cpu in 0..self.vcpus() {
             self.refresh(cpu);
         }
     }
@@ -66,9 +67,10 @@ impl Owner {
     /// is their groups' priority. What is being born, dumped or dies is exempt by its slot, and no
     /// reason for its neighbour to run faster.
     fn wish(&self, cpu: u32) -> Option<u32> {
-        let here = self.attempts.iter().filter(|a| a.cpu == cpu);
-        let works = here.filter(|a| a.is_busy() || matches!(a.phase, Phase::Running));
-        let quotas: Vec<(u32, Ppm)> = works.map(|a| (self.quota_of(a), a.times)).collect();
+        let here = self.attempts.iter().filter(|a| a.cpu() == cpu);
+        let works = here.filter(|a| a.is_busy() || a.is_running());
+        let quotas: Vec<(u32, Ppm)> =
+            works.filter_map(|a| Some((self.quota_of(a), a.promise()?.times))).collect();
         match quotas[..] {
             // Of an empty vCPU nobody notices the quota, and the next task may have the same.
             [] => self.lanes.get(cpu as usize).and_then(|lane| lane.quota),
@@ -85,14 +87,16 @@ impl Owner {
     /// ppm: of a background what its foreground leaves.
     pub(crate) fn share_promised(&self, attempt: &Attempt) -> u32 {
         let (task, number) = attempt.key;
+        let share = attempt.promise().map_or(0, |promise| promise.share);
         let speed = self.model.speed(task, number).unwrap_or(Ppm::ONE);
-        u32::try_from(speed.of(u64::from(attempt.share))).unwrap_or(u32::MAX)
+        u32::try_from(speed.of(u64::from(share))).unwrap_or(u32::MAX)
     }
 
     /// The share of a host core this attempt should get now, standing still or not.
     pub(crate) fn quota_of(&self, attempt: &Attempt) -> u32 {
         let (task, number) = attempt.key;
+        let share = attempt.promise().map_or(0, |promise| promise.share);
         let ceiling = self.model.ceiling(task, number).unwrap_or(Ppm::ONE);
-        u32::try_from(ceiling.of(u64::from(attempt.share))).unwrap_or(u32::MAX).max(1)
+        u32::try_from(ceiling.of(u64::from(share))).unwrap_or(u32::MAX).max(1)
     }
 }

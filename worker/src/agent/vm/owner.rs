@@ -6,7 +6,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use dormouse_proto::v1::{CreateVm, SetMode, StartTask, StopTask, VmRef, report};
+use dormouse_proto::v1::{
+    CreateVm, MoveTask, SetMode, StartTask, StopTask, TaskRef, VmRef, report,
+};
 use dormouse_units::{Bytes, Credits, Ppm, Time};
 use dormouse_vm::{CreditSpec, MachineSpec, Model};
 use tokio::{
@@ -16,19 +18,20 @@ use tokio::{
 };
 
 use super::{
-    accounts::Share,
-    attempt::{Attempt, Key, Phase},
+    attempt::{Attempt, Phase},
     clock::{Asked, VmClock},
+    job::{self, Left, Pace},
     lane::Lane,
+    launches::Born,
+    slots::{Seat, Slots},
+    task::Share,
 };
 use crate::{
     agent::{
         gate::Gate,
-        host::{Host, limit},
-        launch::Birth,
-        report::{explain, report, took, vm_destroyed, vm_failed},
+        host::Host,
+        report::{Key, explain, report, vm_destroyed, vm_failed},
         snapshot::{Snapshot, SnapshotError},
-        threads::urgent,
     },
     cgroup,
 };
@@ -42,13 +45,16 @@ pub(crate) enum Ask {
     Start(Box<StartTask>),
     Stop(StopTask),
     SetMode(SetMode),
+    Promote(TaskRef),
+    Move(MoveTask),
+    CheckpointNow(TaskRef),
 }
 
 /// What comes to an owner: commands, and what its threads have done.
 #[derive(Debug)]
 pub(crate) enum Message {
     Ask(Ask, Asked),
-    Launched(Key, Result<Birth, String>),
+    Launched(Key, Result<Born, String>),
     /// The process has ended.
     Ended(Key),
     /// It is this attempt's turn at CRIU.
@@ -56,6 +62,8 @@ pub(crate) enum Message {
     Dumped(Key, Result<Snapshot, SnapshotError>),
     /// The coordinator has the checkpoint of this number (its size), or has not.
     Stored(Key, u32, Result<u64, String>),
+    /// A job is to go on elsewhere.
+    Left(Key, Left),
 }
 
 impl Message {
@@ -69,18 +77,27 @@ impl Message {
 pub(crate) struct Owner {
     pub(crate) host: Arc<Host>,
     pub(crate) id: u32,
-    /// What should be: who sits where, and how far each should be by now.
+    /// Every vCPU has a background beside its foreground.
+    pub(crate) two_tier: bool,
+    /// The share of a host core that a vCPU is, where jobs may run.
+    pub(crate) core_ppm: Option<u32>,
+    /// What should be of tasks of one process: who sits where, and how far each should be by now.
     pub(crate) model: Model,
+    /// What should be of jobs.
+    pub(crate) pace: Pace,
     pub(crate) clock: VmClock,
     pub(crate) groups: Arc<cgroup::Vm>,
     pub(crate) lanes: Vec<Lane>,
+    /// Who really is where.
+    pub(crate) slots: Slots,
+    /// In the order they came.
     pub(crate) attempts: Vec<Attempt>,
     /// Of the threads at work on it.
     pub(crate) gate: Arc<Gate>,
     /// A freeze that waits for CRIU to let a task go, and what was asked after it.
     queue: VecDeque<(Ask, Asked)>,
     /// Launches that came to their end while it was frozen: heard at the thaw.
-    pub(crate) held: Vec<(Key, Result<Birth, String>)>,
+    pub(crate) held: Vec<(Key, Result<Born, String>)>,
     /// To itself.
     pub(crate) tell: mpsc::UnboundedSender<Message>,
     /// Of the attempts that are over.
@@ -130,28 +147,40 @@ impl Owner {
         tell: mpsc::UnboundedSender<Message>,
     ) -> Result<Self, String> {
         let (id, vcpus, memory) = (create.vm, create.vcpus, create.memory_bytes);
+        let core_ppm = create.core_ppm;
+        if vcpus == 0 || core_ppm == Some(0) {
+            return Err("a VM has vCPUs, and they some of a core".to_owned());
+        }
         let made = {
             let host = Arc::clone(host);
-            let limit = (memory > 0).then_some(memory);
-            spawn_blocking(move || host.prepared.tree.create_vm(u64::from(id), vcpus, limit)).await
+            spawn_blocking(move || {
+                let tree = &host.prepared.tree;
+                match core_ppm {
+                    None => tree.create_vm(u64::from(id), vcpus, memory),
+                    Some(core_ppm) => job::create_groups(tree, id, vcpus, memory, core_ppm),
+                }
+            })
+            .await
         };
         let groups = made.map_err(|e| explain(&e))?.map_err(|e| explain(&e))?;
         let credits = create.burstable.map(|b| CreditSpec {
             baseline: Ppm::new(b.baseline_ppm),
-            earned_per_hour: Credits::from_vcpu_micros(b.earned_per_hour_vcpu_us),
-            initial: Credits::from_vcpu_micros(b.initial_vcpu_us),
-            cap: Credits::from_vcpu_micros(b.cap_vcpu_us),
+            earned_per_hour: Credits::from_vcpu_micros(b.emulated_earned_us_per_hour),
+            initial: Credits::from_vcpu_micros(b.emulated_initial_us),
+            cap: Credits::from_vcpu_micros(b.emulated_cap_us),
         });
+        let spec = MachineSpec { vcpus, memory: Bytes::new(memory.unwrap_or(u64::MAX)), credits };
         Ok(Self {
             host: Arc::clone(host),
             id,
-            model: Model::new(
-                Time::ZERO,
-                MachineSpec { vcpus, memory: Bytes::new(memory), credits },
-            ),
+            two_tier: create.two_tier,
+            core_ppm,
+            model: Model::new(Time::ZERO, spec),
+            pace: Pace::new(host.dilation.emulated_us_per_second()),
             clock: VmClock::new(host.dilation, asked),
             groups: Arc::new(groups),
             lanes: (0..vcpus).map(|_| Lane::default()).collect(),
+            slots: Slots::new(vcpus),
             attempts: Vec::new(),
             gate: Gate::new(),
             queue: VecDeque::new(),
@@ -168,6 +197,8 @@ impl Owner {
         loop {
             let wake = self.next_wake().map(tokio::time::Instant::from_std);
             let message = tokio::select! {
+                // What should be is not to go on past a command that has come.
+                biased;
                 message = inbox.recv() => message,
                 () = async { sleep_until(wake.unwrap_or_else(tokio::time::Instant::now)).await },
                     if wake.is_some() =>
@@ -184,6 +215,7 @@ impl Owner {
                 Some(Message::DumpTurn(key, permit)) => self.dump_turn(key, permit),
                 Some(Message::Dumped(key, result)) => self.dumped(key, result),
                 Some(Message::Stored(key, number, result)) => self.stored(key, number, result),
+                Some(Message::Left(key, left)) => self.left(key, left),
             }
             self.work_off().await;
         }
@@ -192,6 +224,10 @@ impl Owner {
     /// Whether a freeze waits.
     pub(crate) fn is_waited_for(&self) -> bool {
         !self.queue.is_empty()
+    }
+
+    pub(crate) fn is_frozen(&self) -> bool {
+        self.model.machine().is_frozen()
     }
 
     /// Obeys what can be obeyed now, in order.
@@ -209,26 +245,31 @@ impl Owner {
                 Ask::Freeze => self.freeze(&asked).await,
                 Ask::Thaw => self.thaw(&asked).await,
                 Ask::Start(start) => self.start(*start, &asked),
-                Ask::Stop(stop) => self.stop(stop),
+                Ask::Stop(stop) => self.obey_stop(stop, &asked),
                 Ask::SetMode(set) => self.set_mode(set),
+                Ask::Promote(of) => self.promote(of, &asked).await,
+                Ask::Move(to) => self.obey_move(to, &asked),
+                Ask::CheckpointNow(of) => self.checkpoint_now(of),
                 // It does not wait for its turn.
                 Ask::Destroy => {}
             }
+            // What is over may be due sooner now.
+            self.conclude_early(Instant::now());
         }
     }
 
     /// The next moment at which something is due by itself.
     fn next_wake(&mut self) -> Option<Instant> {
-        if self.model.machine().is_frozen() {
+        if self.is_frozen() {
             return None;
         }
         let model = self.model_wakes_at();
         let attempts = self.attempts.iter().filter_map(|a| match a.phase {
-            Phase::Waiting { until } => Some(until),
+            Phase::Waiting { until } => until,
             Phase::Running | Phase::Dying => a.look,
             _ => None,
         });
-        attempts.chain(model).min()
+        attempts.chain(model).chain(self.jobs_wake_at()).min()
     }
 
     fn on_time(&mut self) {
@@ -238,7 +279,9 @@ impl Owner {
         for key in all {
             let Some(attempt) = self.attempt(key) else { continue };
             match attempt.phase {
-                Phase::Waiting { until } if until <= now => self.slot_stays_occupied(key),
+                Phase::Waiting { until: Some(until) } if until <= now => {
+                    self.slot_stays_occupied(key);
+                }
                 Phase::Running if attempt.look.is_some_and(|at| at <= now) => self.look(key),
                 Phase::Dying if attempt.look.is_some_and(|at| at <= now) => {
                     self.outlives_its_kill(key);
@@ -246,80 +289,50 @@ impl Owner {
                 _ => {}
             }
         }
+        self.see_to_jobs(now);
     }
 
     pub(crate) fn attempt(&mut self, key: Key) -> Option<&mut Attempt> {
         self.attempts.iter_mut().find(|a| a.key == key)
     }
 
-    /// Takes an attempt out of the books.
-    pub(crate) fn remove(&mut self, key: Key) -> Option<Attempt> {
-        let place = self.attempts.iter().position(|a| a.key == key)?;
-        Some(self.attempts.remove(place))
+    /// An attempt, to look at.
+    pub(crate) fn seen(&self, key: Key) -> Option<&Attempt> {
+        self.attempts.iter().find(|a| a.key == key)
     }
 
-    async fn freeze(&mut self, asked: &Asked) {
-        if self.model.machine().is_frozen() {
-            self.host.report(report(report::Report::VmFrozen(took(self.id, Duration::ZERO))));
-            return;
-        }
-        let groups = Arc::clone(&self.groups);
-        match urgent(move || groups.freeze(limit::FREEZE)).await {
-            Ok(Ok(_)) => {
-                self.let_happen();
-                let now = self.pass();
-                self.model.freeze(now);
-                let at = self.clock.decided(asked);
-                self.clock.freeze(at);
-                self.frozen_at = Some(Instant::now());
-                let took = took(self.id, asked.came.elapsed());
-                self.host.report(report(report::Report::VmFrozen(took)));
-                self.report_share();
-            }
-            Ok(Err(error)) => self.not_frozen(&error),
-            Err(error) => self.not_frozen(&error),
-        }
+    /// Where the processes of an attempt are, wherever it is to go.
+    pub(crate) fn seats_of(&self, key: Key) -> Vec<Seat> {
+        let all: Vec<u32> = (0..self.vcpus()).collect();
+        self.slots.of(key, &all)
     }
 
-    /// A freeze that failed leaves it thawed.
-    fn not_frozen(&mut self, error: &dyn std::error::Error) {
-        self.gate.open();
-        self.fail(error);
-    }
-
-    async fn thaw(&mut self, asked: &Asked) {
-        let groups = Arc::clone(&self.groups);
-        match urgent(move || groups.thaw(limit::FREEZE)).await {
-            Ok(Ok(_)) => {
-                self.gate.open();
-                let at = self.clock.decided(asked);
-                self.clock.thaw(at);
-                let now = self.pass();
-                self.model.thaw(now);
-                let stood = self.frozen_at.take().map_or(Duration::ZERO, |at| at.elapsed());
-                for attempt in &mut self.attempts {
-                    attempt.was_frozen(stood);
-                }
-                self.refresh_all();
-                self.look_again();
-                let took = took(self.id, asked.came.elapsed());
-                self.host.report(report(report::Report::VmThawed(took)));
-                self.report_credits();
-                for (key, result) in std::mem::take(&mut self.held) {
-                    self.launched(key, result);
-                }
-            }
-            Ok(Err(error)) => self.fail(&error),
-            Err(error) => self.fail(&error),
-        }
+    pub(crate) fn vcpus(&self) -> u32 {
+        u32::try_from(self.lanes.len()).unwrap_or(u32::MAX)
     }
 
     /// The VM cannot go on; the coordinator will have it destroyed.
     pub(crate) fn fail(&mut self, error: &dyn std::error::Error) {
-        let why = explain(error);
+        self.broken(&explain(error));
+    }
+
+    /// A group that can't be set any more: there is no VM.
+    pub(crate) fn note(&mut self, set: cgroup::Result<()>) {
+        if let Err(error) = set {
+            self.fail(&error);
+        }
+    }
+
+    /// See [`Self::fail`].
+    pub(crate) fn broken(&mut self, why: &str) {
         tracing::error!(vm = self.id, why, "the VM has failed");
         if !std::mem::replace(&mut self.failed, true) {
             self.host.report(vm_failed(self.id, why));
         }
+    }
+
+    /// How long it stands still so far in this freeze.
+    pub(crate) fn frozen_for(&self, now: Instant) -> Duration {
+        self.frozen_at.map_or(Duration::ZERO, |at| now.saturating_duration_since(at))
     }
 }

@@ -1,31 +1,26 @@
-//! Starting tasks.
+//! Starting tasks: what they are, and where they are to be.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
-use dormouse_proto::v1::{Mode as WireMode, StartTask, TaskStarted, Tier as WireTier, report};
-use dormouse_units::{Attempt as AttemptNo, Bytes, Mode, Ppm, Span, TaskId, Tier, Usage};
+use dormouse_proto::v1::{Mode as WireMode, Plan, Seats, StartTask, Tier as WireTier};
+use dormouse_tasks::ideal::{self, Change};
+use dormouse_units::{Bytes, Mode, Ppm, Span, Tier, Usage};
 use dormouse_vm::{Hold, Ledger, Work};
 
 use super::{
-    attempt::{Attempt, Charges, Key, Phase},
+    attempt::{Attempt, Nature, Phase},
     clock::Asked,
     liveness::Liveness,
-    owner::{Message, Owner},
+    owner::Owner,
+    task::{Charges, Promise},
 };
 use crate::{
     agent::{
         host::limit,
-        launch::{self, Birth, Place},
         life::refused,
-        report::{explain, micros, report, task},
-        threads::outcome,
-        watch::watch,
+        report::{Key, explain, key},
     },
     cgroup::Slot,
-    process::Task,
 };
 
 impl Owner {
@@ -36,68 +31,50 @@ impl Owner {
     }
 
     fn seat(&mut self, order: &StartTask, asked: &Asked) -> Result<(), String> {
-        if self.model.machine().is_frozen() {
+        if self.is_frozen() {
             return Err("the VM is frozen".to_owned());
         }
-        let key = (TaskId::new(order.task), AttemptNo::new(order.attempt));
-        if self.attempt(key).is_some() {
+        let key = key(order.task);
+        if self.seen(key).is_some() {
             return Err("this attempt is here already".to_owned());
         }
         let name = self.host.task_name(key.0).map_err(|e| explain(&e))?;
-        let tier = match order.tier() {
+        let seats = order.seats.clone().unwrap_or_default();
+        let tier = match seats.tier() {
             WireTier::Foreground => Tier::Foreground,
             WireTier::Background => Tier::Background,
         };
-        let checkpoints = match &self.host.checkpointer {
-            Some(_) => points(&order.checkpoints_ppm)?,
-            None => Vec::new(),
+        if tier == Tier::Background && !self.two_tier {
+            return Err("the VM's vCPUs have no background".to_owned());
+        }
+        let (on, nature, until) = match &order.plan {
+            None => {
+                let (cpu, promise) = self.seat_task(key, order, (&seats, tier), asked)?;
+                (vec![cpu], Nature::Task(promise), Some(Instant::now() + limit::KILL))
+            }
+            Some(plan) => {
+                self.seat_job(key, plan, (&seats, tier), asked)?;
+                // Those that are to leave its slots may take their time: CRIU has turns.
+                (seats.vcpus, Nature::Job(Box::default()), None)
+            }
         };
-        let done = Ppm::new(order.done_ppm);
-        let work = Work {
-            task: key.0,
-            attempt: key.1,
-            memory: Bytes::new(order.memory_bytes),
-            runtime: Span::from_micros(order.runtime_us),
-            done,
-            mode: mode(order.mode()),
-            on: order.vcpu.into_iter().collect(),
-            tier,
-            usage: Usage::FULL,
-            checkpoints,
-            checkpoint_cost: Span::from_micros(order.checkpoint_cost_us),
-            hold: Hold::WhenTold,
-        };
-        let now = self.pass();
-        let began = self.clock.decided(asked);
-        // It may be due to begin some microseconds from now, as far as this clock can tell.
-        let on = self.model.start(now.max(began), work).map_err(|e| explain(&e))?;
-        self.model.head_start(key.0, key.1, now.since(began));
-        let ledger = Ledger::new(order.cpu_us.saturating_mul(1000));
         self.attempts.push(Attempt {
             key,
             name,
-            asked: asked.decided(),
-            began,
-            skipped: self.clock.skipped(),
-            cpu: on.first().copied().unwrap_or_default(),
-            slot: if tier == Tier::Foreground { Slot::A } else { Slot::B },
-            share: self.host.core_share(order.cpu_us, order.runtime_us),
             order: order.clone(),
-            phase: Phase::Waiting { until: Instant::now() + limit::KILL },
+            from_ppm: order.from.map_or(0, |kept| kept.done_ppm),
+            asked: asked.decided(),
+            on,
+            tier,
+            nature,
+            phase: Phase::Waiting { until },
             process: None,
             page: None,
-            charges: Charges::default(),
-            came_with: ledger.part(done),
-            ledger,
-            times: Ppm::ONE,
             standing: None,
             stood: Duration::ZERO,
             frozen: Duration::ZERO,
-            promised: None,
-            after: None,
-            final_promise: None,
             missed_checkpoints: 0,
-            exempt: None,
+            exempt: Vec::new(),
             look: None,
             liveness: Liveness::default(),
             due: None,
@@ -109,145 +86,122 @@ impl Owner {
             reported: false,
             pass: self.gate.pass(),
         });
-        self.launch_if_free(key);
+        self.launch_ready();
         Ok(())
     }
 
-    /// Begins the launch unless somebody is still dying in the slot.
-    pub(crate) fn launch_if_free(&mut self, key: Key) {
-        let Some(attempt) = self.attempts.iter().find(|a| a.key == key) else { return };
-        let (cpu, slot) = (attempt.cpu, attempt.slot);
-        let occupied = |a: &Attempt| {
-            a.key != key && a.cpu == cpu && a.slot == slot && (a.is_dying() || a.is_given_up())
+    /// Gives a task of one process its seat in the model; its vCPU and what it is promised.
+    fn seat_task(
+        &mut self,
+        key: Key,
+        order: &StartTask,
+        (seats, tier): (&Seats, Tier),
+        asked: &Asked,
+    ) -> Result<(u32, Promise), String> {
+        let checkpoints = match &self.host.checkpointer {
+            Some(_) => points(&order.checkpoints_ppm)?,
+            None => Vec::new(),
         };
-        if self.attempts.iter().any(occupied) {
-            return;
+        let done = Ppm::new(order.from.map_or(0, |kept| kept.done_ppm));
+        let work = Work {
+            task: key.0,
+            attempt: key.1,
+            memory: Bytes::new(order.memory_bytes),
+            runtime: Span::from_micros(order.emulated_runtime_us),
+            done,
+            mode: mode(order.mode()),
+            on: seats.vcpus.first().copied().into_iter().collect(),
+            tier,
+            usage: Usage::FULL,
+            checkpoints,
+            checkpoint_cost: Span::from_micros(order.emulated_checkpoint_cost_us),
+            hold: Hold::WhenTold,
+        };
+        let now = self.pass();
+        let began = self.clock.decided(asked);
+        // It may be due to begin some microseconds from now, as far as this clock can tell.
+        let on = self.model.start(now.max(began), work).map_err(|e| explain(&e))?;
+        let cpu = on.first().copied().unwrap_or_default();
+        if let Err(why) = self.others_on(&[cpu], false) {
+            self.model.stop(now, key.0, key.1);
+            return Err(why);
         }
-        let (groups, gate) = (Arc::clone(&self.groups), Arc::clone(&self.gate));
-        let launching = launch::launch(
-            Arc::clone(&self.host),
-            Place { groups, gate, cpu, slot },
-            attempt.pass.clone(),
-            attempt.name.clone(),
-            attempt.order.clone(),
-        );
-        let tell = self.tell.clone();
-        if let Some(attempt) = self.attempt(key) {
-            attempt.phase = Phase::Launching;
-        }
-        // Its quota is in force before its first instruction.
-        self.refresh(cpu);
-        tokio::spawn(async move {
-            // The owner is gone only when the VM is.
-            let _ = tell.send(Message::Launched(key, outcome(launching).await));
-        });
+        self.model.head_start(key.0, key.1, now.since(began));
+        let ledger = Ledger::new(order.real_cpu_us.saturating_mul(1000));
+        let promise = Promise {
+            began,
+            skipped: self.clock.skipped(),
+            slot: Slot::A,
+            share: self.host.core_share(order.real_cpu_us, order.emulated_runtime_us),
+            charges: Charges::default(),
+            came_with: ledger.part(done),
+            ledger,
+            times: Ppm::ONE,
+            promised: None,
+            after: None,
+            final_promise: None,
+        };
+        Ok((cpu, promise))
     }
 
-    pub(crate) fn slot_stays_occupied(&mut self, key: Key) {
-        self.leave_model(key);
-        if let Some(attempt) = self.remove(key) {
-            let why = format!(
-                "its slot is still occupied by a task that was killed {} ms ago",
-                Duration::as_millis(&limit::KILL)
+    /// Has the reference begin with a job.
+    fn seat_job(
+        &mut self,
+        key: Key,
+        plan: &Plan,
+        (seats, tier): (&Seats, Tier),
+        asked: &Asked,
+    ) -> Result<(), String> {
+        let on = &seats.vcpus;
+        if self.core_ppm.is_none() {
+            return Err(
+                "it is a parallel job, and what share of a core a vCPU is was not said of \
+                        this VM"
+                    .to_owned(),
             );
-            self.host.report(refused(&attempt.order, why));
         }
+        if !self.slots.are_valid(on) {
+            return Err(self.no_place(on));
+        }
+        let Some(program) = program(plan, on.len()) else {
+            return Err(format!("its plan is none for {} processes", on.len()));
+        };
+        self.others_on(on, true)?;
+        let (at, on) = (self.pace.decided(asked), on.clone());
+        let foreground = tier == Tier::Foreground;
+        self.pace.change(at, Change::Start { key, program, on, foreground });
+        Ok(())
     }
 
-    /// A launch has come to its end, which is nobody's business while the VM is frozen.
-    pub(crate) fn hear_launched(&mut self, key: Key, result: Result<Birth, String>) {
-        let given_up = self.attempt(key).is_some_and(|a| a.reported);
-        if self.model.machine().is_frozen() && !given_up {
-            self.held.push((key, result));
-        } else {
-            self.launched(key, result);
-        }
-    }
-
-    /// Gives up the launch of an attempt whose end has been reported.
-    pub(crate) fn give_up_launch(&mut self, key: Key) {
-        let Some(attempt) = self.attempt(key) else { return };
-        attempt.pass.revoke();
-        if let Some(place) = self.held.iter().position(|(held, _)| *held == key) {
-            let (_, result) = self.held.remove(place);
-            self.launched(key, result);
-        }
-    }
-
-    /// What a launch that was given up has brought to life all the same is killed.
-    fn bury(&mut self, key: Key, result: Result<Birth, String>) {
-        let Some(attempt) = self.attempt(key) else { return };
-        match result {
-            Ok(birth) => {
-                let process = Arc::new(birth.process);
-                attempt.process = Some(Arc::clone(&process));
-                self.watch(key, &process);
-                self.kill(key);
-            }
-            Err(_) => self.is_gone(key),
-        }
-    }
-
-    pub(crate) fn launched(&mut self, key: Key, result: Result<Birth, String>) {
-        let Some(attempt) = self.attempts.iter_mut().find(|a| a.key == key) else { return };
-        if attempt.reported {
-            return self.bury(key, result);
-        }
-        match result {
-            Ok(birth) => {
-                attempt.phase = Phase::Running;
-                let born = birth.born_ns.saturating_sub(birth.base_ns);
-                attempt.charges.base = birth.base_ns;
-                match attempt.order.checkpoint {
-                    0 => attempt.charges.birth = born,
-                    _ => attempt.charges.criu = born,
-                }
-                let done = Ppm::new(birth.done_ppm);
-                // An older checkpoint than the one that was wanted: there is more to do.
-                let older = std::mem::replace(&mut attempt.order.done_ppm, birth.done_ppm)
-                    != birth.done_ppm;
-                // The image may hold more than counts: that is stood still for.
-                attempt.came_with = attempt.ledger.come_with(done.max(birth.came_with));
-                attempt.page = birth.page.map(Arc::new);
-                let took = birth.at.saturating_duration_since(attempt.asked);
-                let process = Arc::new(birth.process);
-                attempt.process = Some(Arc::clone(&process));
-                let cpu = attempt.cpu;
-                self.host.report(report(report::Report::TaskStarted(TaskStarted {
-                    task: task(self.id, key.0.get(), key.1.get()),
-                    done_ppm: birth.done_ppm,
-                    took_us: micros(took),
-                })));
-                if let Some(ended) = birth.ended {
-                    return self.conclude(key, ended);
-                }
-                if older {
-                    self.pass();
-                    self.model.set_done(key.0, key.1, done);
-                }
-                self.refresh(cpu);
-                self.watch(key, &process);
-                self.report_credits();
-                self.look(key);
-                if let Some(stop) = self.attempt(key).and_then(|a| a.stop.take()) {
-                    self.stop(stop);
-                }
-            }
-            Err(why) => self.fail_attempt(key, why),
-        }
-    }
-
-    /// Says when the process has ended.
-    fn watch(&mut self, key: Key, process: &Arc<Task>) {
-        let tell = self.tell.clone();
-        let watched = watch(process, move || {
-            let _ = tell.send(Message::Ended(key));
+    /// Refuses vCPUs on which there are tasks of the other kind: what one of these makes of a vCPU
+    /// that it shares is not known to what the other is held to.
+    pub(crate) fn others_on(&self, on: &[u32], jobs: bool) -> Result<(), String> {
+        let is_there = |a: &Attempt| !matches!(a.phase, Phase::Dying | Phase::Gone);
+        let other = self.attempts.iter().find(|a| {
+            is_there(a) && a.job().is_some() != jobs && a.on.iter().any(|vcpu| on.contains(vcpu))
         });
-        if let Err(error) = watched {
-            // Out of descriptors: nobody would notice its end.
-            self.fail(&error);
+        match other {
+            Some(other) => Err(format!(
+                "a parallel job and a task of one process can't share a vCPU, and task {} is there",
+                other.key.0.get()
+            )),
+            None => Ok(()),
         }
     }
+
+    /// Why a job can't be on these vCPUs.
+    pub(crate) fn no_place(&self, on: &[u32]) -> String {
+        let last = self.vcpus().saturating_sub(1);
+        format!("{on:?} are no vCPUs for a job: there are 0 to {last}, each of them once")
+    }
+}
+
+/// A plan in the words of the reference, if it is one for so many processes.
+fn program(plan: &Plan, processes: usize) -> Option<ideal::Program> {
+    let Plan { real_runtime_us, phases, usage_ppm: usage } = plan.clone();
+    let runtime = Duration::from_micros(real_runtime_us);
+    let is_plan = usage.len() == processes && phases > 0 && usage.iter().all(|u| *u > 0);
+    is_plan.then_some(ideal::Program { runtime, phases, usage })
 }
 
 /// At which parts of its work a task is checkpointed.

@@ -1,17 +1,21 @@
 //! Keeping each task to what it is promised: it runs, runs a little faster, or stands still.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use dormouse_tasks::progress::State;
 use dormouse_units::Ppm;
 use dormouse_vm::{Pace, Quota};
 
-use super::{
-    attempt::{Key, Phase},
-    owner::Owner,
-};
 use crate::{
-    agent::{fault, report::explain},
+    agent::{
+        fault,
+        report::{Key, explain},
+        vm::owner::Owner,
+    },
+    cgroup::Slot,
     process::{ask_to_stop, resume},
 };
 
@@ -23,8 +27,8 @@ impl Owner {
     /// Looks how far a task is and how far it should be, and acts accordingly.
     pub(crate) fn look(&mut self, key: Key) {
         self.pass();
-        let Some(attempt) = self.attempts.iter().find(|a| a.key == key) else { return };
-        if !matches!(attempt.phase, Phase::Running) || self.model.machine().is_frozen() {
+        let Some(attempt) = self.seen(key) else { return };
+        if attempt.promise().is_none() || !attempt.is_running() || self.is_frozen() {
             return;
         }
         let progress = attempt.progress();
@@ -42,18 +46,19 @@ impl Owner {
         if attempt.due_again && attempt.pending.is_none() && !attempt.dump_asked {
             self.ask_for_dump(key);
         }
-        let Some(attempt) = self.attempts.iter().find(|a| a.key == key) else { return };
-        let (worked, promised) = (attempt.worked(), self.promised(attempt));
+        let Some(attempt) = self.seen(key) else { return };
+        let Some(promise) = attempt.promise() else { return };
+        let (worked, promised) = (promise.worked(attempt), self.promised(key, promise));
         let quota = self.quota_of(attempt);
         let slice = self.groups.quota(quota).slice();
         let slice = u64::try_from(slice.as_nanos()).unwrap_or(u64::MAX);
-        let left = attempt.ledger.whole().saturating_sub(worked);
+        let left = promise.ledger.whole().saturating_sub(worked);
         let holds = self.model.progress(key.0, key.1).is_some_and(|p| p.hold.is_some());
-        let Some(attempt) = self.attempt(key) else { return };
+        let Some(promise) = self.attempt(key).and_then(|a| a.promise_mut()) else { return };
         let given = Quota { slice, ppm: quota };
         let pace = match holds {
-            true => attempt.ledger.hold(promised, worked, given),
-            false => attempt.ledger.pace(promised, worked, given),
+            true => promise.ledger.hold(promised, worked, given),
+            false => promise.ledger.pace(promised, worked, given),
         };
         let wake = match pace {
             Pace::Stand { until } => {
@@ -82,14 +87,15 @@ impl Owner {
     /// All are looked at again as soon as can be: speeds have changed.
     pub(crate) fn look_again(&mut self) {
         let now = Instant::now();
-        for attempt in self.attempts.iter_mut().filter(|a| matches!(a.phase, Phase::Running)) {
+        for attempt in self.attempts.iter_mut().filter(|a| a.is_running() && a.promise().is_some())
+        {
             attempt.look = Some(now);
         }
     }
 
     /// Has a task stand still until it is promised so much CPU time; how long that will be.
     fn stand(&mut self, key: Key, until: u64) -> Option<Duration> {
-        let attempt = self.attempts.iter().find(|a| a.key == key)?;
+        let attempt = self.seen(key)?;
         let after = self.time_to_promise(attempt, until);
         let attempt = self.attempt(key)?;
         if attempt.is_kept() {
@@ -133,34 +139,36 @@ impl Owner {
     /// Its quota is this many times that of its speed.
     fn set_times(&mut self, key: Key, times: Ppm) {
         let Some(attempt) = self.attempt(key) else { return };
-        let cpu = attempt.cpu;
-        if std::mem::replace(&mut attempt.times, times) != times {
+        let cpu = attempt.cpu();
+        let Some(promise) = attempt.promise_mut() else { return };
+        if std::mem::replace(&mut promise.times, times) != times {
             self.refresh(cpu);
         }
     }
 
     /// Its program is over: what is left is the kernel's business and would only be late.
     fn let_end(&mut self, key: Key) {
-        let groups = std::sync::Arc::clone(&self.groups);
         self.look_in(key, LOOK);
-        let Some(attempt) = self.attempt(key) else { return };
-        if attempt.exempt.is_none() {
-            match groups.lift_quota_of(attempt.cpu, attempt.slot) {
-                Ok(lifted) => attempt.exempt = Some(lifted),
-                Err(error) => self.fail(&error),
-            }
+        if self.seen(key).is_some_and(|attempt| attempt.exempt.is_empty()) {
+            self.exempt(key);
         }
     }
 
     /// The fault that the tests of the verdict are about.
     fn perhaps_lift(&self, key: Key) {
-        let Some(attempt) = self.attempts.iter().find(|a| a.key == key) else { return };
-        let Some(span) = fault::lifts_quota_for() else { return };
-        if let Ok(lifted) = self.groups.clone().lift_quota_of(attempt.cpu, attempt.slot) {
-            std::thread::spawn(move || {
-                std::thread::sleep(span);
-                drop(lifted);
-            });
+        let Some(seat) = self.seats_of(key).first().copied() else { return };
+        if let Some(span) = fault::lifts_quota_for() {
+            self.lift_for(span, (seat.vcpu, seat.slot));
         }
+    }
+
+    /// Lifts the quota of a slot for so long.
+    pub(crate) fn lift_for(&self, span: Duration, (vcpu, slot): (u32, Slot)) {
+        let lifted = Arc::clone(&self.groups).lift_quota_of(vcpu, slot);
+        tracing::warn!(?span, vcpu, "a quota is lifted, as a test wants it");
+        std::thread::spawn(move || {
+            std::thread::sleep(span);
+            drop(lifted);
+        });
     }
 }

@@ -1,4 +1,4 @@
-//! Makes every job follow what processors of just the right speed would make of it.
+//! Makes every job follow what vCPUs of just the right speed would make of it.
 //!
 //! A process that is behind gets a quota a little larger for a while, one that is ahead a smaller
 //! one. What the foreground is owed goes to the foreground, and what the background is owed to the
@@ -12,7 +12,14 @@ use std::{
 
 use dormouse_tasks::ideal::{self, Change};
 
-use super::job::Key;
+use crate::agent::{report::Key, vm::Asked};
+
+/// The period of a vCPU's quota, in microseconds, or the shortest that its share allows.
+///
+/// A process that wakes has the quota of a whole period at once where it is alone, and waits for
+/// the next period where its neighbour has used up this one: the longer a period, the more the
+/// speed of a vCPU differs from its share, and the more the foreground loses.
+pub(crate) const PERIOD_US: u64 = 5_000;
 
 /// What is owed is to be paid within this time.
 const WITHIN: Duration = Duration::from_millis(100);
@@ -37,17 +44,17 @@ const FAR: Duration = Duration::from_secs(86_400);
 /// CPU time that the end of a process takes, in nanoseconds: owed to one that has done its work.
 const END_NS: i64 = 3_000_000;
 
-/// What the processes on a processor are owed, in nanoseconds of CPU time; `None` where none is.
+/// What the processes on a vCPU are owed, in nanoseconds of CPU time; `None` where none is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Owed {
     pub(crate) foreground: Option<i64>,
     pub(crate) background: Option<i64>,
 }
 
-/// Quotas of a processor and, where it has one of its own, of each tier, in millionths of a core.
+/// Quotas of a vCPU and, where it has one of its own, of each tier, in millionths of a core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Quotas {
-    pub(crate) processor: u32,
+    pub(crate) vcpu: u32,
     pub(crate) foreground: Option<u32>,
     pub(crate) background: Option<u32>,
 }
@@ -63,10 +70,10 @@ impl Quotas {
             u32::try_from(i64::from(core_ppm) * (STEPS + steps) / STEPS).unwrap_or(core_ppm)
         };
         let (above, below) = (steps(owed.foreground), steps(owed.background));
-        let processor = ppm(above.max(0) + below.max(0)).min(1_000_000.max(core_ppm));
+        let vcpu = ppm(above.max(0) + below.max(0)).min(1_000_000.max(core_ppm));
         Self {
-            processor,
-            foreground: (above < 0 || below > 0).then(|| ppm(above).min(processor)),
+            vcpu,
+            foreground: (above < 0 || below > 0).then(|| ppm(above).min(vcpu)),
             background: (below < 0).then(|| ppm(below)),
         }
     }
@@ -95,6 +102,13 @@ pub(crate) struct Pace {
     emulated_us: u64,
     /// When the run's clock was at zero, as far as commands that took no time to come would tell.
     zero: Option<Instant>,
+    /// For how long the VM has been frozen, and since when it is, on that clock: the reference
+    /// stands still meanwhile.
+    skipped: Duration,
+    frozen: Option<Duration>,
+    /// When all jobs are compared with it next, and their doings counted.
+    pub(crate) pay_at: Instant,
+    pub(crate) count_at: Instant,
     /// Up to a while ago.
     settled: ideal::Machine<Key>,
     /// What happened since, by when and in which order.
@@ -109,6 +123,10 @@ impl Pace {
         Self {
             emulated_us: emulated_us_per_second.max(1),
             zero: None,
+            skipped: Duration::ZERO,
+            frozen: None,
+            pay_at: Instant::now(),
+            count_at: Instant::now(),
             settled: ideal::Machine::default(),
             pending: BTreeMap::new(),
             changes: 0,
@@ -117,18 +135,44 @@ impl Pace {
     }
 
     /// When a command was decided, in the reference's time: as it says, or when it came.
-    pub(crate) fn decided(&mut self, at_us: u64, came: Instant) -> Duration {
-        let at = ideal::real(at_us, self.emulated_us);
-        if at_us == 0 {
-            return self.time(came);
-        }
+    pub(crate) fn decided(&mut self, asked: &Asked) -> Duration {
+        let at = self.of_run(asked);
+        self.without_freezes(at)
+    }
+
+    /// When a command was decided, on the run's clock.
+    fn of_run(&mut self, asked: &Asked) -> Duration {
+        let came = asked.decided();
+        let Some(at) = asked.at else {
+            return came.saturating_duration_since(*self.zero.get_or_insert(came));
+        };
+        let at = ideal::real(at.as_micros(), self.emulated_us);
         let zero = came.checked_sub(at).unwrap_or(came);
         self.zero = Some(self.zero.map_or(zero, |known| known.min(zero)));
         at
     }
 
+    fn without_freezes(&self, at: Duration) -> Duration {
+        self.frozen.map_or(at, |since| since.min(at)).saturating_sub(self.skipped)
+    }
+
     fn time(&mut self, now: Instant) -> Duration {
-        now.saturating_duration_since(*self.zero.get_or_insert(now))
+        let at = now.saturating_duration_since(*self.zero.get_or_insert(now));
+        self.without_freezes(at)
+    }
+
+    /// The VM stands still from then on.
+    pub(crate) fn freeze(&mut self, asked: &Asked) {
+        let at = self.of_run(asked);
+        self.frozen.get_or_insert(at);
+    }
+
+    /// And goes on.
+    pub(crate) fn thaw(&mut self, asked: &Asked) {
+        let at = self.of_run(asked);
+        if let Some(since) = self.frozen.take() {
+            self.skipped += at.saturating_sub(since);
+        }
     }
 
     /// Something happens at this time.
@@ -170,8 +214,9 @@ impl Pace {
         let mut machine = self.ideal.clone();
         machine.advance_to_end(key, machine.now() + FAR);
         let at = machine.ended(key)?;
-        let emulated_us =
-            (at.as_nanos() * u128::from(self.emulated_us) + 500_000_000) / 1_000_000_000;
+        let emulated_us = ((at + self.skipped).as_nanos() * u128::from(self.emulated_us)
+            + 500_000_000)
+            / 1_000_000_000;
         let early = at.saturating_sub(now);
         let ahead = self.ideal.left_alone(key).unwrap_or_default().min(early);
         let us = |span: Duration| i64::try_from(span.as_micros()).unwrap_or(i64::MAX);
@@ -196,6 +241,8 @@ impl Pace {
 
 #[cfg(test)]
 mod tests {
+    use dormouse_units::{Attempt, TaskId, Time};
+
     use super::*;
 
     #[test]
@@ -204,7 +251,7 @@ mod tests {
             let ms = |ms: Option<i64>| ms.map(|ms| ms * 1_000_000);
             let owed = Owed { foreground: ms(foreground), background: ms(background) };
             let it = Quotas::paying(owed, 160_000);
-            (it.processor / 1000, it.foreground.map(|p| p / 1000), it.background.map(|p| p / 1000))
+            (it.vcpu / 1000, it.foreground.map(|p| p / 1000), it.background.map(|p| p / 1000))
         };
         // A step is 2 ms of CPU time, and 2 % of a core.
         assert_eq!(quotas(None, None), (160, None, None));
@@ -218,25 +265,27 @@ mod tests {
         assert_eq!(quotas(Some(-4), Some(4)), (200, Some(120), None));
         assert_eq!(quotas(Some(4), Some(-4)), (200, None, Some(120)));
         let all = Owed { foreground: Some(i64::MAX), background: Some(i64::MAX) };
-        assert_eq!(Quotas::paying(all, 1_000_000).processor, 1_000_000, "a core is all there is");
+        assert_eq!(Quotas::paying(all, 1_000_000).vcpu, 1_000_000, "a core is all there is");
     }
 
     #[test]
     fn what_was_over_a_little_early_is_due_when_its_foreground_lets_it_be() {
-        let base = Instant::now();
+        let begun = Asked::now();
+        let base = begun.came;
         let at = |ms| base + Duration::from_millis(ms);
         let program = |ms| ideal::Program {
             runtime: Duration::from_millis(ms),
             phases: 1,
             usage: vec![1_000_000],
         };
-        let [below, above] = [1, 2].map(|job| Key { job, attempt: 1 });
+        let key = |job| (TaskId::new(job), Attempt::new(1));
+        let [below, above] = [1, 2].map(key);
         let start = |key, ms| {
             let (program, on) = (program(ms), vec![0]);
             Change::Start { key, program, on, foreground: key == above }
         };
         let mut pace = Pace::new(10_000_000);
-        let zero = pace.decided(0, base);
+        let zero = pace.decided(&begun);
         pace.change(zero, start(below, 1000));
         pace.change(Duration::from_millis(990), start(above, 5000));
         // 10 ms are left of it, and nearly 5 s of what is in its way.
@@ -245,7 +294,7 @@ mod tests {
         assert!(pace.due(below, at(5945)).is_some_and(|due| due.is_near));
         // What is in its way is killed.
         let mut pace = Pace::new(10_000_000);
-        let zero = pace.decided(0, base);
+        let zero = pace.decided(&begun);
         pace.change(zero, start(below, 1000));
         pace.change(Duration::from_millis(990), start(above, 5000));
         pace.change(Duration::from_millis(1200), Change::Kill(above));
@@ -253,6 +302,30 @@ mod tests {
         assert_eq!(due, Due { at_us: 12_100_000, late_us: -7_000, is_near: true });
         let due = pace.due(below, at(1230)).expect("it is through");
         assert_eq!(due, Due { at_us: 12_100_000, late_us: 20_000, is_near: true });
-        assert_eq!(pace.due(Key { job: 3, attempt: 1 }, at(1230)), None);
+        assert_eq!(pace.due(key(3), at(1230)), None);
+    }
+
+    #[test]
+    fn the_reference_stands_still_with_its_vm() {
+        let base = Instant::now();
+        // At speed-up 10, the run's clock showing zero at the base.
+        let asked = |s: u64| {
+            let came = base + Duration::from_millis(s * 100);
+            Asked::at(came, Time::from_secs(s))
+        };
+        let key = (TaskId::new(1), Attempt::new(1));
+        let mut pace = Pace::new(10_000_000);
+        let begun = pace.decided(&asked(10));
+        let program =
+            ideal::Program { runtime: Duration::from_secs(2), phases: 1, usage: vec![1_000_000] };
+        pace.change(begun, Change::Start { key, program, on: vec![0], foreground: true });
+        pace.freeze(&asked(20));
+        pace.advance(base + Duration::from_secs(4), |_| false);
+        assert_eq!(pace.ideal.done(key), [Duration::from_secs(1)]);
+        pace.thaw(&asked(50));
+        // A second is left of it, which begins at 5 s.
+        let due = pace.due(key, base + Duration::from_millis(5_500)).expect("it will be through");
+        assert_eq!((due.at_us, due.late_us), (60_000_000, -500_000));
+        assert_eq!(pace.decided(&asked(60)), Duration::from_secs(3));
     }
 }

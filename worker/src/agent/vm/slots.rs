@@ -1,17 +1,17 @@
-//! Who holds which slot of which processor, and which slots are in the foreground.
+//! Who holds which slot of which vCPU, and which slots are in the foreground.
 
-use crate::cgroup::Slot;
+use dormouse_units::Tier;
 
-use super::job::{Key, Tier};
+use crate::{agent::report::Key, cgroup::Slot};
 
 #[derive(Clone, Copy, Debug)]
-struct Processor {
+struct Vcpu {
     foreground: Slot,
     a: Option<Key>,
     b: Option<Key>,
 }
 
-impl Processor {
+impl Vcpu {
     fn holder(&mut self, slot: Slot) -> &mut Option<Key> {
         match slot {
             Slot::A => &mut self.a,
@@ -30,57 +30,57 @@ impl Processor {
 /// A process's place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Seat {
-    pub(crate) processor: u32,
+    pub(crate) vcpu: u32,
     pub(crate) slot: Slot,
     pub(crate) tier: Tier,
-    /// Who has the processor's other slot.
+    /// Who has the vCPU's other slot.
     pub(crate) neighbour: Option<Key>,
 }
 
-/// All slots of a machine.
+/// All slots of a VM: who has processes in them, dying ones too.
 #[derive(Debug)]
-pub(crate) struct Seats {
-    processors: Vec<Processor>,
+pub(crate) struct Slots {
+    vcpus: Vec<Vcpu>,
 }
 
-impl Seats {
-    pub(crate) fn new(processors: u32) -> Self {
-        let empty = Processor { foreground: Slot::A, a: None, b: None };
-        Self { processors: vec![empty; processors as usize] }
+impl Slots {
+    pub(crate) fn new(vcpus: u32) -> Self {
+        let empty = Vcpu { foreground: Slot::A, a: None, b: None };
+        Self { vcpus: vec![empty; vcpus as usize] }
     }
 
-    /// Whether all these processors exist, each of them once.
+    /// Whether all these vCPUs exist, each of them once.
     pub(crate) fn are_valid(&self, on: &[u32]) -> bool {
-        let exists = |p: &u32| (*p as usize) < self.processors.len();
+        let exists = |p: &u32| (*p as usize) < self.vcpus.len();
         !on.is_empty() && on.iter().enumerate().all(|(n, p)| exists(p) && !on[..n].contains(p))
     }
 
-    /// Whether the slots of this tier on all these processors are free.
+    /// Whether the slots of this tier on all these vCPUs are free.
     pub(crate) fn are_free(&self, on: &[u32], tier: Tier) -> bool {
         on.iter().all(|p| {
-            self.processors.get(*p as usize).is_some_and(|processor| {
-                let mut processor = *processor;
-                let slot = processor.slot(tier);
-                processor.holder(slot).is_none()
+            self.vcpus.get(*p as usize).is_some_and(|vcpu| {
+                let mut vcpu = *vcpu;
+                let slot = vcpu.slot(tier);
+                vcpu.holder(slot).is_none()
             })
         })
     }
 
-    /// Seats a job on free slots.
+    /// Seats a task on free slots.
     pub(crate) fn take(&mut self, key: Key, on: &[u32], tier: Tier) {
         for p in on {
-            if let Some(processor) = self.processors.get_mut(*p as usize) {
-                let slot = processor.slot(tier);
-                *processor.holder(slot) = Some(key);
+            if let Some(vcpu) = self.vcpus.get_mut(*p as usize) {
+                let slot = vcpu.slot(tier);
+                *vcpu.holder(slot) = Some(key);
             }
         }
     }
 
-    /// Empties all slots of a job.
+    /// Empties all slots of a task.
     pub(crate) fn leave(&mut self, key: Key) {
-        for processor in &mut self.processors {
+        for vcpu in &mut self.vcpus {
             for slot in [Slot::A, Slot::B] {
-                let holder = processor.holder(slot);
+                let holder = vcpu.holder(slot);
                 if *holder == Some(key) {
                     *holder = None;
                 }
@@ -88,44 +88,43 @@ impl Seats {
         }
     }
 
-    /// Which slot of a processor is its foreground.
-    pub(crate) fn foreground(&self, processor: u32) -> Slot {
-        self.processors.get(processor as usize).map_or(Slot::A, |p| p.foreground)
+    /// Which slot of a vCPU is its foreground.
+    pub(crate) fn foreground(&self, vcpu: u32) -> Slot {
+        self.vcpus.get(vcpu as usize).map_or(Slot::A, |p| p.foreground)
     }
 
-    /// Brings a job to the foreground where it sits: the slots that are foreground from now on,
-    /// or the first processor whose foreground is somebody else's.
+    /// Brings a task to the foreground where it sits: the slots that are foreground from now on,
+    /// or the first vCPU whose foreground is somebody else's.
     pub(crate) fn promote(&mut self, key: Key) -> Result<Vec<(u32, Slot)>, u32> {
         let mut turned = Vec::new();
-        for (processor, p) in self.processors.iter_mut().zip(0..) {
-            let slot = processor.foreground.other();
-            if *processor.holder(slot) == Some(key) {
-                if processor.holder(slot.other()).is_some() {
+        for (vcpu, p) in self.vcpus.iter_mut().zip(0..) {
+            let slot = vcpu.foreground.other();
+            if *vcpu.holder(slot) == Some(key) {
+                if vcpu.holder(slot.other()).is_some() {
                     return Err(p);
                 }
                 turned.push((p, slot));
             }
         }
         for (p, slot) in &turned {
-            if let Some(processor) = self.processors.get_mut(*p as usize) {
-                processor.foreground = *slot;
+            if let Some(vcpu) = self.vcpus.get_mut(*p as usize) {
+                vcpu.foreground = *slot;
             }
         }
         Ok(turned)
     }
 
-    /// Where the processes of a job are, in the order of `on`.
+    /// Where the processes of a task are, in the order of `on`.
     pub(crate) fn of(&self, key: Key, on: &[u32]) -> Vec<Seat> {
         on.iter()
             .filter_map(|p| {
-                let mut processor = *self.processors.get(*p as usize)?;
-                let slot = [Slot::A, Slot::B]
-                    .into_iter()
-                    .find(|slot| *processor.holder(*slot) == Some(key))?;
+                let mut vcpu = *self.vcpus.get(*p as usize)?;
+                let slot =
+                    [Slot::A, Slot::B].into_iter().find(|slot| *vcpu.holder(*slot) == Some(key))?;
                 let tier =
-                    if slot == processor.foreground { Tier::Foreground } else { Tier::Background };
-                let neighbour = *processor.holder(slot.other());
-                Some(Seat { processor: *p, slot, tier, neighbour })
+                    if slot == vcpu.foreground { Tier::Foreground } else { Tier::Background };
+                let neighbour = *vcpu.holder(slot.other());
+                Some(Seat { vcpu: *p, slot, tier, neighbour })
             })
             .collect()
     }
@@ -134,17 +133,19 @@ impl Seats {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
+    use dormouse_units::{Attempt, TaskId};
+
     use super::*;
 
-    const ONE: Key = Key { job: 1, attempt: 1 };
-    const TWO: Key = Key { job: 2, attempt: 1 };
+    const ONE: Key = (TaskId::new(1), Attempt::new(1));
+    const TWO: Key = (TaskId::new(2), Attempt::new(1));
 
     #[test]
     fn a_promotion_turns_the_slots_and_moves_nobody() {
-        let mut seats = Seats::new(3);
+        let mut seats = Slots::new(3);
         seats.take(ONE, &[0, 1], Tier::Foreground);
         seats.take(TWO, &[1, 2], Tier::Background);
-        assert_eq!(seats.promote(TWO), Err(1), "processor 1 is still taken");
+        assert_eq!(seats.promote(TWO), Err(1), "vCPU 1 is still taken");
         let before = seats.of(TWO, &[1, 2]);
         assert_eq!(before[0].neighbour, Some(ONE));
         assert_eq!(before[1].neighbour, None);
@@ -154,7 +155,7 @@ mod tests {
         for (before, after) in before.iter().zip(&after) {
             assert_eq!((before.slot, after.tier), (after.slot, Tier::Foreground));
         }
-        // The next background of these processors gets the other slots.
+        // The next background of these vcpus gets the other slots.
         assert!(seats.are_free(&[1, 2], Tier::Background));
         seats.take(ONE, &[1, 2], Tier::Background);
         assert_eq!(seats.of(ONE, &[1, 2])[0].slot, Slot::A);
@@ -163,12 +164,12 @@ mod tests {
 
     #[test]
     fn places_that_cannot_be_are_refused() {
-        let seats = Seats::new(2);
+        let seats = Slots::new(2);
         assert!(seats.are_valid(&[1, 0]));
         for on in [&[][..], &[2], &[0, 0]] {
             assert!(!seats.are_valid(on), "{on:?}");
         }
         assert!(!seats.are_free(&[7], Tier::Foreground));
-        assert_eq!(Seats::new(1).promote(ONE).unwrap(), []);
+        assert_eq!(Slots::new(1).promote(ONE).unwrap(), []);
     }
 }

@@ -1,4 +1,4 @@
-//! The model beside the VM: what each of its tasks should have done by now, when each should
+//! The model beside the VM: what each of its tasks of one process should have done by now, when each should
 //! end, and the credits.
 
 use std::time::{Duration, Instant};
@@ -7,11 +7,14 @@ use dormouse_proto::v1::{CreditBalance, report};
 use dormouse_units::{Span, Time};
 use dormouse_vm::WorkEvent;
 
-use super::{
-    attempt::{Attempt, Key, Phase},
-    owner::Owner,
+use super::Promise;
+use crate::agent::{
+    report::{Key, report},
+    vm::{
+        attempt::{Attempt, Nature, Phase},
+        owner::Owner,
+    },
 };
-use crate::agent::report::report;
 
 /// How soon it is looked at again at the soonest.
 const SHORTEST: Duration = Duration::from_millis(1);
@@ -21,7 +24,7 @@ impl Owner {
     /// are promised: that is what they get, a slice sooner or later.
     pub(crate) fn pass(&mut self) -> Time {
         // A frozen VM's clock stands, and what it will have stood is known at the thaw.
-        if self.model.machine().is_frozen() {
+        if self.is_frozen() {
             return self.model.now();
         }
         let throttled = self.model.machine().is_throttled();
@@ -58,14 +61,13 @@ impl Owner {
         Some(at.max(Instant::now() + SHORTEST))
     }
 
-    /// CPU time that an attempt should have worked by now, in nanoseconds: all that it had to
+    /// CPU time that a task should have worked by now, in nanoseconds: all that it had to
     /// where its time has come. Time must have been passed.
-    pub(crate) fn promised(&self, attempt: &Attempt) -> u64 {
-        let whole = attempt.ledger.whole();
-        if let Some(promised) = attempt.final_promise {
+    pub(crate) fn promised(&self, (task, number): Key, of: &Promise) -> u64 {
+        let whole = of.ledger.whole();
+        if let Some(promised) = of.final_promise {
             return promised;
         }
-        let (task, number) = attempt.key;
         let Some(progress) = self.model.progress(task, number) else { return whole };
         let done = u128::from(whole) * u128::from(progress.done.as_micros())
             / u128::from(progress.runtime.as_micros().max(1));
@@ -75,8 +77,9 @@ impl Owner {
     /// Real time from now until an attempt is promised this much CPU time; `None`: never, as
     /// things are.
     pub(crate) fn time_to_promise(&self, attempt: &Attempt, promised: u64) -> Option<Duration> {
-        let runtime = u128::from(attempt.order.runtime_us);
-        let done = u128::from(promised) * runtime / u128::from(attempt.ledger.whole().max(1));
+        let runtime = u128::from(attempt.order.emulated_runtime_us);
+        let whole = attempt.promise()?.ledger.whole();
+        let done = u128::from(promised) * runtime / u128::from(whole.max(1));
         let done = Span::from_micros(u64::try_from(done).unwrap_or(u64::MAX));
         let (task, number) = attempt.key;
         Some(self.host.dilation.real(self.model.time_to(task, number, done)?))
@@ -85,10 +88,11 @@ impl Owner {
     /// Takes an attempt out of the model; its promise is final.
     pub(crate) fn leave_model(&mut self, key: Key) {
         let now = self.pass();
-        let promised = self.attempts.iter().find(|a| a.key == key).map(|a| self.promised(a));
+        let promise = self.seen(key).and_then(Attempt::promise);
+        let Some(promised) = promise.map(|promise| self.promised(key, promise)) else { return };
         self.model.stop(now, key.0, key.1);
-        if let Some(attempt) = self.attempt(key) {
-            attempt.final_promise = promised;
+        if let Some(promise) = self.attempt(key).and_then(Attempt::promise_mut) {
+            promise.final_promise = Some(promised);
         }
     }
 
@@ -97,11 +101,12 @@ impl Owner {
         let finished = self.model.progress(key.0, key.1).and_then(|p| p.finished);
         let (dilation, skipped) = (self.host.dilation, self.clock.skipped());
         let Some(attempt) = self.attempt(key) else { return };
-        let promised = finished.map(|at| at.since(attempt.began));
-        attempt.promised = promised.map(|span| dilation.real(span));
-        attempt.after = promised.map(|span| span + skipped.saturating_sub(attempt.skipped));
+        let Nature::Task(promise) = &mut attempt.nature else { return };
+        let promised = finished.map(|at| at.since(promise.began));
+        promise.promised = promised.map(|span| dilation.real(span));
+        promise.after = promised.map(|span| span + skipped.saturating_sub(promise.skipped));
         if let Phase::Early { verified, result } = &mut attempt.phase {
-            let (verified, result) = (*verified, std::mem::take(result));
+            let (verified, result) = (*verified, result.take());
             self.say_finished(key, verified, result);
         }
     }
@@ -116,8 +121,8 @@ impl Owner {
         if let Some(balance) = self.model.machine().credits() {
             self.host.report(report(report::Report::Credits(CreditBalance {
                 vm: self.id,
-                vcpu_us: balance.as_vcpu_micros(),
-                at_us: self.clock.of_run(self.model.now()).map(Time::as_micros),
+                emulated_us: balance.as_vcpu_micros(),
+                emulated_at_us: self.clock.of_run(self.model.now()).map(Time::as_micros),
             })));
         }
     }

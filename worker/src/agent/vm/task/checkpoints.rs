@@ -5,20 +5,20 @@ use std::{
     time::{Duration, Instant},
 };
 
-use dormouse_proto::v1::{CheckpointFailed, CheckpointRef, CheckpointTaken, report};
+use dormouse_proto::v1::{CheckpointFailed, CheckpointRef, CheckpointTaken, TaskRef, report};
 use dormouse_units::{Ppm, Span, Time};
 use tokio::{sync::OwnedSemaphorePermit, task::spawn_blocking};
 
-use super::{
-    attempt::{Key, Pending, Phase},
-    owner::{Message, Owner},
-};
 use crate::{
     agent::{
         launch::Place,
-        report::{micros, report, task},
+        report::{Key, key, micros, report, task},
         snapshot::{self, Snapshot, SnapshotError},
         threads::outcome,
+        vm::{
+            attempt::{Pending, Phase},
+            owner::{Message, Owner},
+        },
     },
     criu::AfterDump,
     store::Checkpoint,
@@ -38,11 +38,36 @@ impl Owner {
         }
     }
 
+    /// A checkpoint is wanted now, whatever was planned.
+    pub(crate) fn checkpoint_now(&mut self, of: TaskRef) {
+        let key = key(Some(of));
+        self.pass();
+        let done = match self.what_is_done(key) {
+            Ok(done) => done,
+            Err(why) => return self.say_no_checkpoint(key, why.to_owned()),
+        };
+        self.checkpoint_is_due(key, done);
+    }
+
+    /// What of its work a checkpoint of an attempt is due to hold now; why there can be none.
+    fn what_is_done(&self, key: Key) -> Result<Ppm, &'static str> {
+        let attempt = self.seen(key).ok_or("this attempt is not here")?;
+        if attempt.job().is_some() {
+            return Err("a parallel job is checkpointed only to be moved");
+        }
+        if self.host.checkpointer.is_none() {
+            return Err("this worker has no CRIU that works");
+        }
+        let runs = matches!(attempt.phase, Phase::Running | Phase::Dumping);
+        let progress = self.model.progress(key.0, key.1).filter(|_| runs && attempt.stop.is_none());
+        progress.map(|p| p.done.fraction_of(p.runtime)).ok_or("it does not run")
+    }
+
     /// A checkpoint that is not taken any more costs its time all the same.
     pub(crate) fn miss_checkpoint(&mut self, now: Time, key: Key) {
         let Some(attempt) = self.attempt(key) else { return };
         attempt.missed_checkpoints += 1;
-        let cost = Span::from_micros(attempt.order.checkpoint_cost_us);
+        let cost = Span::from_micros(attempt.order.emulated_checkpoint_cost_us);
         if self.host.hold_checkpoints {
             self.model.hold(now, key.0, key.1, cost);
         }
@@ -66,7 +91,7 @@ impl Owner {
     }
 
     pub(crate) fn dump_turn(&mut self, key: Key, permit: OwnedSemaphorePermit) {
-        let frozen = self.model.machine().is_frozen();
+        let frozen = self.is_frozen();
         let waited_for = self.is_waited_for();
         let (groups, gate) = (Arc::clone(&self.groups), Arc::clone(&self.gate));
         let Some(attempt) = self.attempt(key) else { return };
@@ -85,14 +110,15 @@ impl Owner {
         }
         let Some(process) = attempt.process.clone() else { return };
         let (page, name) = (attempt.page.clone(), attempt.name.clone());
-        let place = Place { groups, gate, cpu: attempt.cpu, slot: attempt.slot };
-        let cost = Span::from_micros(attempt.order.checkpoint_cost_us);
+        let cpu = attempt.cpu();
+        let Some(slot) = attempt.promise().map(|promise| promise.slot) else { return };
+        let place = Place { groups, gate, cpu, slot };
+        let cost = Span::from_micros(attempt.order.emulated_checkpoint_cost_us);
         attempt.phase = Phase::Dumping;
         attempt.liveness.pause();
         // What it will hold beyond what was due is its wait for CRIU's turn: restored, the task
         // stands still for that. One that is stopped keeps all it has.
         let due = attempt.due.filter(|_| !stopping);
-        let cpu = attempt.cpu;
         let now = self.pass();
         if self.host.hold_checkpoints && !stopping {
             // From now on, whenever it was due: a busy host makes a checkpoint later, never longer.
@@ -137,10 +163,12 @@ impl Owner {
             held: None,
             stored: None,
         });
-        attempt.charges.criu += foreign_ns;
+        if let Some(promise) = attempt.promise_mut() {
+            promise.charges.criu += foreign_ns;
+        }
         attempt.standing.get_or_insert(stopped_at);
         attempt.phase = Phase::Running;
-        let (cpu, stopping) = (attempt.cpu, attempt.stop.is_some());
+        let (cpu, stopping) = (attempt.cpu(), attempt.stop.is_some());
         self.upload(key, number, checkpoint);
         if stopping {
             self.kill(key);
@@ -163,7 +191,7 @@ impl Owner {
         }
         attempt.due_again = true;
         attempt.look = Some(Instant::now());
-        let cpu = attempt.cpu;
+        let cpu = attempt.cpu();
         self.refresh(cpu);
         // Its end, if it came meanwhile, was put off.
         self.process_ended(key);
@@ -171,10 +199,7 @@ impl Owner {
 
     fn snapshot_failed(&mut self, key: Key, error: SnapshotError) {
         if !error.ended {
-            self.host.report(report(report::Report::CheckpointFailed(CheckpointFailed {
-                task: task(self.id, key.0.get(), key.1.get()),
-                why: error.why.clone(),
-            })));
+            self.say_no_checkpoint(key, error.why.clone());
         }
         let now = self.pass();
         if !error.ended {
@@ -184,7 +209,7 @@ impl Owner {
         attempt.missed_checkpoints += u32::from(error.ended && attempt.stop.is_none());
         attempt.phase = Phase::Running;
         attempt.stands_no_longer(Instant::now());
-        let cpu = attempt.cpu;
+        let cpu = attempt.cpu();
         if error.damaging {
             attempt.wrong = Some(error.why);
             self.kill(key);
@@ -197,6 +222,11 @@ impl Owner {
         }
         // Its end, if it came during the dump, was put off.
         self.process_ended(key);
+    }
+
+    fn say_no_checkpoint(&self, key: Key, why: String) {
+        let failed = CheckpointFailed { task: task(self.id, key), why };
+        self.host.report(report(report::Report::CheckpointFailed(failed)));
     }
 
     fn upload(&self, key: Key, number: u32, checkpoint: Checkpoint) {
@@ -229,7 +259,7 @@ impl Owner {
         if !attempt.pending.as_ref().is_some_and(settled) {
             return;
         }
-        let whose = task(id, key.0.get(), key.1.get());
+        let whose = task(id, key);
         let Some(Pending {
             number,
             ppm,
@@ -250,10 +280,10 @@ impl Owner {
                 checkpoint: number,
                 done_ppm: ppm,
                 bytes,
-                held_us: micros(held),
-                dump_us: micros(dump),
-                owed_us: micros(owed.unwrap_or_default()),
-                criu_us: micros(criu),
+                real_held_us: micros(held),
+                real_dump_us: micros(dump),
+                real_owed_us: micros(owed.unwrap_or_default()),
+                real_criu_us: micros(criu),
             }),
             Err(why) => report::Report::CheckpointFailed(CheckpointFailed { task: whose, why }),
         }));

@@ -6,15 +6,15 @@ use std::{
 };
 
 use dormouse_proto::v1;
+use dormouse_units::Tier;
 
-use super::{
-    job::Tier,
-    ranks::{Ran, Rank},
-    seats::Seat,
+use super::ranks::{Ran, Rank};
+use crate::{
+    agent::{report::micros, vm::slots::Seat},
+    cgroup::CpuQuota,
 };
-use crate::{agent::report::micros, cgroup::CpuQuota};
 
-/// A rank, its processor, its tier, and whether the other slot was taken.
+/// A rank, its vCPU, its tier, and whether the other slot was taken.
 type Situation = (u32, u32, Tier, bool);
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,7 +41,7 @@ impl Meter {
         self.stop(ranks);
         let now = Instant::now();
         for ((rank, seat), number) in ranks.iter().zip(seats).zip(0..) {
-            let situation = (number, seat.processor, seat.tier, seat.neighbour.is_some());
+            let situation = (number, seat.vcpu, seat.tier, seat.neighbour.is_some());
             if let Some(ran) = rank.ran() {
                 let begins = u64::from(!before.contains(&situation));
                 self.uses.entry(situation).or_default().begins += begins;
@@ -65,7 +65,7 @@ impl Meter {
         }
     }
 
-    /// All that was counted, for a report, on processors with this quota, under a kernel whose
+    /// All that was counted, for a report, on vCPUs with this quota, under a kernel whose
     /// clock ticks this often.
     ///
     /// What is promised is the quota's part of the time in which a process wanted to compute,
@@ -80,19 +80,19 @@ impl Meter {
             let spread = wanted_us * quota_us / period_us.max(1);
             spread + wakes * quota_us
         };
-        let of = |(&(process, processor, tier, shared), sum): (&Situation, &Use)| v1::ProcessUse {
+        let of = |(&(process, vcpu, tier, shared), sum): (&Situation, &Use)| v1::ProcessUse {
             process,
-            processor,
+            vcpu,
             tier: match tier {
                 Tier::Foreground => v1::Tier::Foreground.into(),
                 Tier::Background => v1::Tier::Background.into(),
             },
             shared,
-            wall_us: micros(sum.wall),
-            wanted_us: (sum.ran_ns + sum.delayed_ns) / 1000,
-            promised_us: promised((sum.ran_ns + sum.delayed_ns) / 1000, sum.wakes),
-            cpu_us: sum.ran_ns / 1000,
-            may_wait_us: if shared { (sum.wakes + sum.begins) * wait_us } else { 0 },
+            real_wall_us: micros(sum.wall),
+            real_wanted_us: (sum.ran_ns + sum.delayed_ns) / 1000,
+            real_promised_us: promised((sum.ran_ns + sum.delayed_ns) / 1000, sum.wakes),
+            real_cpu_us: sum.ran_ns / 1000,
+            real_may_wait_us: if shared { (sum.wakes + sum.begins) * wait_us } else { 0 },
         };
         self.uses.iter().map(of).collect()
     }
@@ -102,30 +102,32 @@ impl Meter {
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
-    use crate::{agent::parallel::job::Key, cgroup::Slot};
+    use dormouse_units::{Attempt, TaskId};
+
+    use crate::cgroup::Slot;
 
     #[test]
     fn situations_are_counted_apart_and_the_dead_not_at_all() {
         let me = Rank { pid: i32::try_from(std::process::id()).unwrap() };
         let dead = Rank { pid: i32::MAX };
-        let seat = Seat { processor: 3, slot: Slot::A, tier: Tier::Background, neighbour: None };
+        let seat = Seat { vcpu: 3, slot: Slot::A, tier: Tier::Background, neighbour: None };
         let mut meter = Meter::default();
         meter.turn(&[me, dead], &[seat, seat]);
         meter.turn(&[me, dead], &[seat, seat]);
         assert_eq!(meter.uses.values().map(|sum| sum.begins).collect::<Vec<_>>(), [1]);
         meter.turn(&[me, dead], &[Seat { tier: Tier::Foreground, ..seat }, seat]);
         meter.stop(&[me, dead]);
-        let shared = Seat { neighbour: Some(Key { job: 9, attempt: 1 }), ..seat };
+        let shared = Seat { neighbour: Some((TaskId::new(9), Attempt::new(1))), ..seat };
         meter.turn(&[me, dead], &[shared, seat]);
         meter.stop(&[me, dead]);
         let tick = Duration::from_millis(4);
         let mut uses = meter.uses(CpuQuota::from_ppm(100_000, 20_000), tick);
-        let with: Vec<_> = uses.extract_if(.., |u| u.shared).map(|u| u.may_wait_us).collect();
+        let with: Vec<_> = uses.extract_if(.., |u| u.shared).map(|u| u.real_may_wait_us).collect();
         // A period, and a tenth of a core for a tick; and as much again if it slept meanwhile.
         assert!(matches!(with[..], [wait] if wait >= 60_000 && wait % 60_000 == 0), "{with:?}");
-        let tiers: Vec<_> = uses.iter().map(|u| (u.process, u.processor, u.tier())).collect();
+        let tiers: Vec<_> = uses.iter().map(|u| (u.process, u.vcpu, u.tier())).collect();
         assert_eq!(tiers, [(0, 3, v1::Tier::Foreground), (0, 3, v1::Tier::Background)]);
-        assert!(uses.iter().all(|u| u.cpu_us <= u.wanted_us && u.may_wait_us == 0));
-        assert!(uses.iter().all(|u| u.promised_us >= u.wanted_us / 10), "{uses:?}");
+        assert!(uses.iter().all(|u| u.real_cpu_us <= u.real_wanted_us && u.real_may_wait_us == 0));
+        assert!(uses.iter().all(|u| u.real_promised_us >= u.real_wanted_us / 10), "{uses:?}");
     }
 }

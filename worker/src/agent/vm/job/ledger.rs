@@ -51,6 +51,11 @@ impl Ledger {
         owed
     }
 
+    /// CPU time that its processes should have computed for by now, in nanoseconds.
+    pub(crate) const fn due_ns(&self) -> u64 {
+        self.due_ns
+    }
+
     /// It comes to slots whose counters stand there, in all.
     pub(crate) fn come(&mut self, counters_ns: u64) {
         self.counters_ns = counters_ns;
@@ -65,12 +70,12 @@ impl Ledger {
     pub(crate) fn told(&self) -> JobLedger {
         let received_us = micros(self.received.iter().sum());
         JobLedger {
-            due_us: self.due_ns / 1000,
-            received_us,
-            beside_us: (self.charged_ns / 1000).saturating_sub(received_us),
-            lifted_us: micros(self.lifted),
-            ahead_us: micros(self.ahead),
-            behind_us: micros(self.behind),
+            real_due_us: self.due_ns / 1000,
+            real_received_us: received_us,
+            real_beside_us: (self.charged_ns / 1000).saturating_sub(received_us),
+            real_lifted_us: micros(self.lifted),
+            real_ahead_us: micros(self.ahead),
+            real_behind_us: micros(self.behind),
         }
     }
 }
@@ -93,9 +98,9 @@ mod tests {
         assert_eq!(ledger.owed(&ms([200, 150]), 100_000), [-1_000_000, 3_000_000]);
         ledger.leave(20 * MS);
         let told = ledger.told();
-        assert_eq!((told.due_us, told.received_us), (35_000, 33_000));
-        assert_eq!(told.beside_us, 45_000 + 13_000 - 33_000);
-        assert_eq!((told.ahead_us, told.behind_us), (10_000, 30_000));
+        assert_eq!((told.real_due_us, told.real_received_us), (35_000, 33_000));
+        assert_eq!(told.real_beside_us, 45_000 + 13_000 - 33_000);
+        assert_eq!((told.real_ahead_us, told.real_behind_us), (10_000, 30_000));
         // It is neither when nobody knows what its processes did.
         assert_eq!(Ledger::default().owed(&ms([200, 150]), 100_000), Vec::<i64>::new());
     }

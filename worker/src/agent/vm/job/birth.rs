@@ -7,21 +7,18 @@ use std::{
 };
 
 use dormouse_tasks::progress::{self, ProgressReader};
-use dormouse_units::{Attempt, TaskId};
-use tokio::task::spawn_blocking;
 
 use super::{
-    job::Key,
     ranks::{self, Rank},
-    seats::Seat,
-    stop,
+    signals,
 };
 use crate::{
     agent::{
         gate::Pass,
         host::{Host, limit},
-        launch::{PROGRESS, RESULT},
-        report::explain,
+        launch::{PROGRESS, RESULT, bring_to_life, put_down, turn_at_criu},
+        report::{Key, explain},
+        vm::slots::Seat,
     },
     cgroup::{self, Slot},
     process::{self, Program, Task},
@@ -35,8 +32,7 @@ pub(crate) struct Order {
     pub(crate) name: TaskName,
     pub(crate) args: Vec<String>,
     pub(crate) groups: Arc<cgroup::Vm>,
-    pub(crate) cores: Arc<Vec<usize>>,
-    /// The vCPU of the jobs' parents.
+    /// The lane of the jobs' parents.
     pub(crate) lane: u32,
     /// By rank.
     pub(crate) seats: Vec<Seat>,
@@ -56,24 +52,32 @@ pub(crate) struct Birth {
 }
 
 /// Starts or restores a job; what went wrong, in words, otherwise. Nothing runs then.
+///
+/// Where the VM freezes meanwhile it goes on with the thaw, and what failed for that is tried
+/// again.
 pub(crate) async fn launch(host: Arc<Host>, pass: Pass, order: Order) -> Result<Birth, String> {
-    let permit = match order.restore {
-        true => {
-            let turn = pass.unless_revoked(Arc::clone(&host.criu).acquire_owned()).await;
-            Some(turn.map_err(|e| explain(&e))?.map_err(|e| explain(&e))?)
-        }
-        false => None,
-    };
-    let inside = pass.birth().ok_or("its machine is to go")?;
-    let born = spawn_blocking(move || {
-        let born = match order.restore {
-            true => restore(&host, &pass, &order),
-            false => start(&host, &pass, &order),
+    loop {
+        pass.thawed().await.map_err(|e| explain(&e))?;
+        let permit = match order.restore {
+            true => Some(turn_at_criu(&host, &pass).await?),
+            false => None,
         };
-        drop((permit, inside));
-        born
-    });
-    born.await.map_err(|e| explain(&e))?
+        let Some(inside) = pass.birth() else { continue };
+        let meanwhile = pass.stopwatch();
+        let work = {
+            let (host, pass, order) = (Arc::clone(&host), pass.clone(), order.clone());
+            move || match order.restore {
+                true => restore(&host, &pass, &order),
+                false => start(&host, &pass, &order),
+            }
+        };
+        match bring_to_life(&pass, inside, permit, work).await {
+            Err(why) if pass.check().is_ok() && !meanwhile.stood().is_zero() => {
+                tracing::warn!(why, job = %order.name, "a freeze was in the way of its start");
+            }
+            born => return born,
+        }
+    }
 }
 
 fn start(host: &Host, pass: &Pass, order: &Order) -> Result<Birth, String> {
@@ -94,7 +98,7 @@ fn start(host: &Host, pass: &Pass, order: &Order) -> Result<Birth, String> {
         .map_err(|e| explain(&e))?;
     let placed = ranks::find(process.pid(), pass, &page, order.seats.len(), limit::BIRTH)
         .and_then(|ranks| {
-            ranks::place(&order.groups, &order.cores, &ranks, &order.seats).map(|()| ranks)
+            ranks::place(&order.groups, host.cores.all(), &ranks, &order.seats).map(|()| ranks)
         })
         .map_err(|e| match last_words(host, order) {
             Some(words) => format!("{}; it said: {words}", explain(&e)),
@@ -107,9 +111,7 @@ fn start(host: &Host, pass: &Pass, order: &Order) -> Result<Birth, String> {
             Ok(Birth { process, page, ranks, at: Instant::now(), restore: Duration::ZERO })
         }
         Err(why) => {
-            // What comes of it is said by `why`.
-            let _ = process.kill();
-            let _ = process.wait(limit::KILL);
+            put_down(&process, pass);
             Err(why)
         }
     }
@@ -135,19 +137,19 @@ fn restore(host: &Host, pass: &Pass, order: &Order) -> Result<Birth, String> {
             let parent = process::init_among_children()?.ok_or("its parent is not there")?;
             let page = ProgressReader::open(&progress)?;
             let ranks = ranks::present(parent, &page)?;
-            ranks::place(&order.groups, &order.cores, &ranks, &order.seats)?;
+            ranks::place(&order.groups, host.cores.all(), &ranks, &order.seats)?;
             found = ranks;
             Ok(())
         })
         .map_err(|e| explain(&e))?;
     let page = ProgressReader::open(&progress).map_err(|e| explain(&e))?;
     // They were dumped as stopped, and come back so.
-    stop::go_on(&found).map_err(|e| explain(&e))?;
+    signals::go_on(&found).map_err(|e| explain(&e))?;
     let (at, restore) = (Instant::now(), restored.took);
     Ok(Birth { process: restored.task, page, ranks: found, at, restore })
 }
 
 fn claim(host: &Host, order: &Order) -> Result<(), String> {
-    let (task, attempt) = (TaskId::new(order.key.job), Attempt::new(order.key.attempt));
+    let (task, attempt) = order.key;
     host.places.claim(host.workspace(), &order.name, task, attempt).map_err(|e| explain(&e))
 }

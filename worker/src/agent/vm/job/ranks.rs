@@ -1,20 +1,19 @@
 //! The processes of a job: which they are, and where they are put.
 
-use std::{
-    fs,
-    time::{Duration, Instant},
-};
+use std::{fs, time::Duration};
 
 use dormouse_tasks::progress::{ProgressError, ProgressReader};
 use nix::{
     errno::Errno,
-    sched::{CpuSet, sched_getaffinity, sched_setaffinity},
+    sched::{CpuSet, sched_setaffinity},
     unistd::Pid,
 };
 
-use super::seats::Seat;
 use crate::{
-    agent::gate::{Pass, Revoked},
+    agent::{
+        gate::{Pass, Revoked},
+        vm::slots::Seat,
+    },
     cgroup, process,
 };
 
@@ -23,7 +22,7 @@ use crate::{
 pub(crate) enum RankError {
     #[error("of its {wanted} processes only {found} were there after {} ms", after.as_millis())]
     Missing { wanted: usize, found: usize, after: Duration },
-    #[error("its machine is to go")]
+    #[error("its VM is to go")]
     Revoked(#[from] Revoked),
     #[error("its page does not say who they are")]
     Page(#[from] ProgressError),
@@ -82,7 +81,7 @@ pub(crate) fn find(
     wanted: usize,
     limit: Duration,
 ) -> Result<Vec<Rank>, RankError> {
-    let begun = Instant::now();
+    let begun = pass.stopwatch();
     loop {
         pass.check()?;
         let ranks = present(parent, page)?;
@@ -98,31 +97,25 @@ pub(crate) fn find(
     }
 }
 
-/// The cores of the host that this process may use.
-pub(crate) fn cores() -> Result<Vec<usize>, Errno> {
-    let allowed = sched_getaffinity(Pid::from_raw(0))?;
-    Ok((0..CpuSet::count()).filter(|core| allowed.is_set(*core) == Ok(true)).collect())
-}
-
-/// Puts each rank into its slot and on its processor's core: the priorities of two slots mean
+/// Puts each rank into its slot and on its vCPU's core of these: the priorities of two slots mean
 /// something only on the same core.
 pub(crate) fn place(
     groups: &cgroup::Vm,
-    cores: &[usize],
+    cores: &CpuSet,
     ranks: &[Rank],
     seats: &[Seat],
 ) -> Result<(), RankError> {
+    let cores = (0..CpuSet::count()).filter(|core| cores.is_set(*core) == Ok(true));
+    let cores: Vec<usize> = cores.collect();
     for (Rank { pid }, seat) in ranks.iter().zip(seats) {
-        let (pid, processor) = (*pid, seat.processor);
-        if let Some(core) = cores.get(processor as usize % cores.len().max(1)) {
+        let (pid, vcpu) = (*pid, seat.vcpu);
+        if let Some(core) = cores.get(vcpu as usize % cores.len().max(1)) {
             let mut only = CpuSet::new();
             only.set(*core)
                 .and_then(|()| sched_setaffinity(Pid::from_raw(pid), &only))
                 .map_err(|source| RankError::Bind { pid, source })?;
         }
-        groups
-            .attach(processor, seat.slot, pid)
-            .map_err(|source| RankError::Group { pid, source })?;
+        groups.attach(vcpu, seat.slot, pid).map_err(|source| RankError::Group { pid, source })?;
     }
     Ok(())
 }
@@ -143,6 +136,5 @@ mod tests {
         assert_eq!(parse("1", status), None);
         assert_eq!(parse("1 x 3", status), None);
         assert_eq!(parse("1 2 3", ""), None);
-        assert!(!cores().unwrap().is_empty());
     }
 }

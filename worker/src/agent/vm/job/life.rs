@@ -1,0 +1,204 @@
+//! What is particular to a parallel job from its birth to its end.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use dormouse_proto::v1::{JobAccount, TaskMoved, TaskPromoted, TaskRef, TaskStarted, report};
+use dormouse_tasks::ideal::Change;
+use dormouse_units::Tier;
+
+use super::{
+    Birth,
+    ledger::Ledger,
+    meter::Meter,
+    moves::Move,
+    pace::{Due, PERIOD_US},
+    ranks::Rank,
+};
+use crate::{
+    agent::{
+        host::limit,
+        report::{Key, key, micros, report, task},
+        threads::urgent,
+        vm::{Asked, attempt::Phase, liveness::Liveness, owner::Owner},
+    },
+    cgroup::{self, CpuQuota},
+};
+
+/// What is particular to a parallel job.
+#[derive(Debug, Default)]
+pub(crate) struct Job {
+    pub(crate) ranks: Vec<Rank>,
+    pub(crate) meter: Meter,
+    pub(crate) ledger: Ledger,
+    pub(crate) moving: Option<Move>,
+    /// When its last move was decided, in the reference's time.
+    pub(crate) left_at: Duration,
+    /// To where it is to go once it can, and when that was asked for.
+    pub(crate) later: Option<(Vec<u32>, Instant)>,
+    /// When it should be over, once it is.
+    pub(crate) due: Option<Due>,
+    /// When it was looked at last, and what it was due by then, in nanoseconds of CPU time.
+    pub(crate) seen: Option<(Instant, u64)>,
+}
+
+/// Makes the groups of a VM on whose vCPUs, each this share of a core, jobs may run.
+pub(crate) fn create_groups(
+    tree: &cgroup::Tree,
+    vm: u32,
+    vcpus: u32,
+    memory: Option<u64>,
+    core_ppm: u32,
+) -> cgroup::Result<cgroup::Vm> {
+    // One more for the jobs' parents, without a quota: they only wait.
+    let groups = tree.create_vm(u64::from(vm), vcpus + 1, memory)?.with_period(PERIOD_US);
+    (0..vcpus).try_for_each(|vcpu| groups.set_quota(vcpu, Some(core_ppm)))?;
+    Ok(groups)
+}
+
+impl Owner {
+    pub(crate) fn job_lives(&mut self, key: Key, birth: Birth) {
+        let whose = task(self.id, key);
+        let Some(attempt) = self.attempt(key) else { return };
+        attempt.page = Some(Arc::new(birth.page));
+        attempt.liveness = Liveness::default();
+        let process = Arc::new(birth.process);
+        attempt.process = Some(Arc::clone(&process));
+        let (asked, on, done_ppm) = (attempt.asked, attempt.on.clone(), attempt.done_ppm());
+        let Some(job) = attempt.job_mut() else { return };
+        job.ranks = birth.ranks;
+        job.seen = None;
+        let (left_at, later) = (job.left_at, job.later.take());
+        match job.moving.take() {
+            Some(moving) => {
+                let real_took_us = micros(birth.at.saturating_duration_since(moving.asked));
+                // As the report has it: who counts from there comes to the same.
+                let at = left_at + Duration::from_micros(real_took_us);
+                let anew = moving.lost.is_some();
+                self.pace.change(at, Change::GoOn { key, on, anew });
+                self.host.report(report(report::Report::TaskMoved(TaskMoved {
+                    task: whose,
+                    done_ppm,
+                    lost: moving.lost,
+                    real_took_us,
+                    real_dump_us: micros(moving.dump),
+                    real_restore_us: micros(birth.restore),
+                    bytes: moving.bytes,
+                })));
+            }
+            None => {
+                let real_took_us = micros(birth.at.saturating_duration_since(asked));
+                let started = TaskStarted { task: whose, done_ppm: 0, real_took_us };
+                self.host.report(report(report::Report::TaskStarted(started)));
+            }
+        }
+        self.watch(key, &process);
+        self.turn_meters();
+        let is_stopped = self.seen(key).is_some_and(|attempt| attempt.stop.is_some());
+        if let Some((on, asked)) = later.filter(|_| !is_stopped) {
+            self.move_to(key, on, asked);
+        }
+    }
+
+    /// Swaps the priorities of the two slots on each of a job's vCPUs.
+    pub(crate) async fn promote(&mut self, of: TaskRef, asked: &Asked) {
+        let key = key(Some(of));
+        let Some(attempt) = self.attempt(key) else { return };
+        if attempt.job().is_none() {
+            return self.broken("only parallel jobs can be promoted");
+        }
+        attempt.tier = Tier::Foreground;
+        let waits = matches!(attempt.phase, Phase::Waiting { .. });
+        let at = self.pace.decided(asked);
+        self.pace.change(at, Change::Promote(key));
+        if waits {
+            return self.launch_ready();
+        }
+        match self.slots.promote(key) {
+            Ok(turned) => {
+                for (vcpu, slot) in turned {
+                    // It may wait for a slot to be empty: not on a thread that others need.
+                    let groups = Arc::clone(&self.groups);
+                    match urgent(move || groups.promote(vcpu, slot, limit::KILL)).await {
+                        Ok(promoted) => self.note(promoted),
+                        Err(error) => self.fail(&error),
+                    }
+                }
+                self.turn_meters();
+                let took = asked.decided().elapsed();
+                let (task, real_took_us) = (task(self.id, key), micros(took));
+                let promoted = TaskPromoted { task, real_took_us };
+                self.host.report(report(report::Report::TaskPromoted(promoted)));
+            }
+            Err(vcpu) => {
+                self.broken(&format!("the foreground of vCPU {vcpu} is somebody else's"));
+            }
+        }
+    }
+
+    /// The jobs stand still with their VM.
+    pub(crate) fn jobs_freeze(&mut self, asked: &Asked) {
+        self.pace.freeze(asked);
+        for job in self.attempts.iter_mut().filter_map(|a| a.job_mut()) {
+            job.meter.stop(&job.ranks);
+            job.seen = None;
+        }
+    }
+
+    /// And go on with it.
+    pub(crate) fn jobs_thaw(&mut self, asked: &Asked) {
+        self.pace.thaw(asked);
+        self.turn_meters();
+        let later = self.attempts.iter_mut().filter(|a| a.is_running());
+        let later = later.filter_map(|a| Some((a.key, a.job_mut()?.later.take()?)));
+        for (key, (on, asked)) in later.collect::<Vec<_>>() {
+            self.move_to(key, on, asked);
+        }
+    }
+
+    /// Whether the job should still be at work, though it is over.
+    pub(crate) fn is_job_early(&mut self, key: Key) -> bool {
+        let due = self.pace.due(key, Instant::now());
+        let Some(job) = self.attempt(key).and_then(|a| a.job_mut()) else { return false };
+        job.due = due;
+        job.meter.stop(&job.ranks);
+        due.is_some_and(|due| !due.is_near)
+    }
+
+    /// Reports the jobs that are over and by now should be.
+    pub(crate) fn conclude_early(&mut self, now: Instant) {
+        if self.is_frozen() {
+            return;
+        }
+        let early = self.attempts.iter().filter_map(|a| match &a.phase {
+            Phase::Early { verified, result } => {
+                a.job().map(|_| (a.key, *verified, result.clone()))
+            }
+            _ => None,
+        });
+        for (key, verified, result) in early.collect::<Vec<_>>() {
+            let now_due = self.pace.due(key, now);
+            if now_due.is_some_and(|due| !due.is_near) {
+                continue;
+            }
+            if let Some(job) = self.attempt(key).and_then(|a| a.job_mut()) {
+                // It ended when it did, whenever it should have.
+                let late_us = job.due.map_or(0, |due| due.late_us);
+                job.due = now_due.map(|due| Due { late_us, ..due });
+            }
+            self.say_finished(key, verified, result);
+        }
+    }
+
+    /// What a job was due and got.
+    pub(crate) fn job_account(&self, job: &Job) -> JobAccount {
+        let quota = CpuQuota::from_ppm(self.core_ppm.unwrap_or(1_000_000), PERIOD_US);
+        JobAccount {
+            uses: job.meter.uses(quota, self.host.tick),
+            ledger: Some(job.ledger.told()),
+            real_late_us: job.due.map_or(0, |due| due.late_us),
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Comparing jobs with what they should have done, and paying what they are owed.
+
+use std::time::{Duration, Instant};
+
+use dormouse_units::Tier;
+
+use super::{
+    Job,
+    pace::{Owed, Quotas},
+};
+use crate::{
+    agent::{
+        fault,
+        report::Key,
+        vm::{owner::Owner, slots::Seat},
+    },
+    cgroup::{self, Slot},
+};
+
+/// How often the processes' doings are counted: what one does after the last time before its
+/// end is not.
+const COUNT_EVERY: Duration = Duration::from_millis(250);
+
+/// How often every job is compared with what it should have done.
+const PAY_EVERY: Duration = Duration::from_millis(25);
+
+/// What the counters of these slots show, in all. One that can't be read shows nothing: what its
+/// processes are charged beside their work is told and not judged.
+pub(crate) fn charged_ns(groups: &cgroup::Vm, seats: &[Seat]) -> u64 {
+    seats.iter().filter_map(|seat| groups.slot_cpu_ns(seat.vcpu, seat.slot).ok()).sum()
+}
+
+impl Owner {
+    /// When jobs are to be looked at, if there are any.
+    pub(crate) fn jobs_wake_at(&self) -> Option<Instant> {
+        let has_jobs = self.attempts.iter().any(|a| a.job().is_some());
+        has_jobs.then(|| self.pace.pay_at.min(self.pace.count_at))
+    }
+
+    /// Does for jobs what is due by now.
+    pub(crate) fn see_to_jobs(&mut self, now: Instant) {
+        if self.jobs_wake_at().is_none() {
+            return;
+        }
+        if now >= self.pace.pay_at {
+            self.pay(now);
+            self.conclude_early(now);
+            self.pace.pay_at = now + PAY_EVERY;
+        }
+        if now >= self.pace.count_at {
+            self.turn_meters();
+            self.look_for_hangs();
+            self.pace.count_at = now + COUNT_EVERY;
+        }
+    }
+
+    /// Counts up to now what all processes of jobs did, and from now on in the situations of now.
+    pub(crate) fn turn_meters(&mut self) {
+        if self.is_frozen() {
+            return;
+        }
+        for attempt in self.attempts.iter_mut().filter(|a| a.is_running()) {
+            let seats = self.slots.of(attempt.key, &attempt.on);
+            if let Some(job) = attempt.job_mut() {
+                job.meter.turn(&job.ranks, &seats);
+            }
+        }
+    }
+
+    /// Gives up the jobs that hang.
+    fn look_for_hangs(&mut self) {
+        let jobs = self.attempts.iter().filter(|a| a.is_running() && a.job().is_some());
+        for key in jobs.map(|a| a.key).collect::<Vec<_>>() {
+            let progress = self.seen(key).and_then(|attempt| attempt.progress());
+            let seen = self.see_alive(key, progress.as_ref());
+            if let Some(job) = self.attempt(key).and_then(|a| a.job_mut()) {
+                job.seen = Some((Instant::now(), job.ledger.due_ns()));
+            }
+            if let Err(hang) = seen {
+                self.give_up(key, &hang);
+            }
+        }
+    }
+
+    /// The share of a host core that a job was due since it was looked at last, in ppm: nothing
+    /// while its processes wait, or a foreground is in their way. One that should be through is due
+    /// a vCPU.
+    pub(crate) fn job_share(&self, key: Key, job: &Job, now: Instant) -> u32 {
+        if self.pace.ideal.ended(key).is_some() {
+            return self.core_ppm.unwrap_or(0);
+        }
+        let Some((then, before)) = job.seen else { return 0 };
+        let due = u128::from(job.ledger.due_ns().saturating_sub(before));
+        let span = now.saturating_duration_since(then).as_nanos().max(1);
+        u32::try_from(due * 1_000_000 / span).unwrap_or(u32::MAX)
+    }
+
+    /// Compares all jobs with what they should have done, and sets the quotas that make up for the
+    /// difference.
+    pub(crate) fn pay(&mut self, now: Instant) {
+        let Some(core_ppm) = self.core_ppm else { return };
+        let attempts = &self.attempts;
+        self.pace.advance(now, |key| attempts.iter().all(|a| a.key != key));
+        let mut owed = vec![Owed::default(); self.lanes.len()];
+        for attempt in self.attempts.iter_mut().filter(|a| a.is_running()) {
+            let (key, page) = (attempt.key, attempt.page.clone());
+            let seats = self.slots.of(key, &attempt.on);
+            let Some(job) = attempt.job_mut() else { continue };
+            let done = self.pace.ideal.done(key);
+            // Some of its processes had ended when it was moved.
+            if done.is_empty() || done.len() != job.ranks.len() {
+                continue;
+            }
+            let Some(Ok(work)) = page.map(|page| page.work(done.len())) else { continue };
+            job.ledger.see(work);
+            let behind = job.ledger.owed(&done, core_ppm);
+            for (seat, ns) in seats.iter().zip(behind) {
+                let ns = self.pace.early(key, ns, core_ppm);
+                if let Some(owed) = owed.get_mut(seat.vcpu as usize) {
+                    match seat.tier {
+                        Tier::Foreground => owed.foreground = Some(ns),
+                        Tier::Background => owed.background = Some(ns),
+                    }
+                }
+            }
+        }
+        self.play_fault(&owed);
+        for (vcpu, owed) in (0..).zip(owed) {
+            // What tasks of one process are given is seen to there.
+            if self.others_on(&[vcpu], true).is_ok() {
+                let set = self.set_quotas(vcpu, Quotas::paying(owed, core_ppm));
+                self.note(set);
+            }
+        }
+    }
+
+    /// Does what a test may want: see [`fault`].
+    fn play_fault(&self, owed: &[Owed]) {
+        let busy = (0..).zip(owed).find(|(_, owed)| owed.foreground.is_some());
+        if let Some((vcpu, span)) = busy.and_then(|(p, _)| Some((p, fault::lifts_quota_for()?))) {
+            self.lift_for(span, (vcpu, self.slots.foreground(vcpu)));
+        }
+    }
+
+    fn set_quotas(&mut self, vcpu: u32, quotas: Quotas) -> cgroup::Result<()> {
+        let slots = match self.slots.foreground(vcpu) {
+            Slot::A => [quotas.foreground, quotas.background],
+            Slot::B => [quotas.background, quotas.foreground],
+        };
+        self.groups.set_quotas(vcpu, quotas.vcpu, slots)?;
+        if let Some(lane) = self.lanes.get_mut(vcpu as usize) {
+            lane.quota = Some(quotas.vcpu);
+        }
+        Ok(())
+    }
+}

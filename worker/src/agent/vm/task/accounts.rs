@@ -1,0 +1,96 @@
+//! What attempts and the VM were promised and got, in the words of the wire.
+
+use std::time::{Duration, Instant};
+
+use dormouse_proto::v1::{Ledger, VmShare, report};
+
+use super::Promise;
+use crate::agent::{
+    report::{micros, report},
+    vm::{attempt::Attempt, owner::Owner},
+};
+
+/// CPU time, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Share {
+    pub(crate) promised: u64,
+    pub(crate) received: u64,
+}
+
+impl Owner {
+    /// CPU time that an attempt's slot has been charged since its beginning, in nanoseconds.
+    fn charged_ns(&self, attempt: &Attempt, promise: &Promise) -> u64 {
+        if attempt.process.is_none() {
+            return 0;
+        }
+        match self.groups.slot_cpu_ns(attempt.cpu(), promise.slot) {
+            Ok(ns) => ns.saturating_sub(promise.charges.base),
+            Err(error) => {
+                tracing::warn!(%error, "the CPU time of {} is not known", attempt.name);
+                0
+            }
+        }
+    }
+
+    /// The most CPU time that the kernel gives out at a time under an attempt's quota.
+    fn slice_of(&self, attempt: &Attempt) -> Duration {
+        self.groups.quota(self.quota_of(attempt)).slice().max(self.host.tick)
+    }
+
+    /// The account of an attempt that ends now. Time must have been passed.
+    pub(crate) fn ledger_of(&self, attempt: &Attempt, of: &Promise, finished: bool) -> Ledger {
+        let now = Instant::now();
+        let frozen = attempt.frozen + self.frozen_for(now);
+        let took = now.saturating_duration_since(attempt.asked).saturating_sub(frozen);
+        let stood = attempt.standing.map_or_else(Default::default, |at| now - at.min(now));
+        let own = |ns: u64| ns.saturating_sub(of.came_with) / 1000;
+        let worked = if finished { of.ledger.whole() } else { of.worked(attempt) };
+        Ledger {
+            real_promised_us: micros(of.promised.filter(|_| finished).unwrap_or(took)),
+            real_took_us: micros(took),
+            real_promised_work_us: own(self.promised(attempt.key, of)),
+            real_worked_us: own(worked),
+            real_charged_us: self.charged_ns(attempt, of) / 1000,
+            real_birth_us: of.charges.birth / 1000,
+            real_criu_us: of.charges.criu / 1000,
+            real_ahead_us: of.ledger.most_ahead() / 1000,
+            real_behind_us: of.ledger.most_behind() / 1000,
+            real_stood_us: micros(attempt.stood + stood),
+            missed_checkpoints: attempt.missed_checkpoints,
+            real_whole_work_us: of.ledger.whole() / 1000,
+            real_slice_us: micros(self.slice_of(attempt)),
+        }
+    }
+
+    /// What a task of one process was promised and got so far, births and CRIU apart.
+    pub(crate) fn share_of(&self, attempt: &Attempt) -> Share {
+        let Some(promise) = attempt.promise().filter(|_| attempt.process.is_some()) else {
+            return Share::default();
+        };
+        let apart = promise.charges.birth + promise.charges.criu;
+        Share {
+            promised: self.promised(attempt.key, promise).saturating_sub(promise.came_with),
+            received: self.charged_ns(attempt, promise).saturating_sub(apart),
+        }
+    }
+
+    /// What was promised and received since the VM was created; what jobs were, is in their
+    /// accounts.
+    pub(crate) fn report_share(&mut self) {
+        if self.core_ppm.is_some() {
+            return;
+        }
+        self.pass();
+        let mut sum = self.share;
+        for attempt in &self.attempts {
+            let Share { promised, received } = self.share_of(attempt);
+            sum.promised += promised;
+            sum.received += received;
+        }
+        self.host.report(report(report::Report::VmShare(VmShare {
+            vm: self.id,
+            real_promised_us: sum.promised / 1000,
+            real_received_us: sum.received / 1000,
+        })));
+    }
+}

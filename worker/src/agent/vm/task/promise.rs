@@ -1,0 +1,50 @@
+//! What a task of one process is held to.
+
+use std::time::Duration;
+
+use dormouse_units::{Ppm, Span, Time};
+use dormouse_vm::Ledger;
+
+use crate::{agent::vm::attempt::Attempt, cgroup::Slot};
+
+/// CPU time, in nanoseconds, that an attempt's slot was charged.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Charges {
+    /// Before the attempt.
+    pub(crate) base: u64,
+    /// Of its birth.
+    pub(crate) birth: u64,
+    /// By CRIU: around it, in its restore, and inside it, in dumps.
+    pub(crate) criu: u64,
+}
+
+/// What a task is promised by the model of its VM, and what it came to.
+#[derive(Debug)]
+pub(crate) struct Promise {
+    /// When its start was decided on, on its VM's clock, and what that had skipped by then.
+    pub(crate) began: Time,
+    pub(crate) skipped: Span,
+    /// Where it is, from its launch on.
+    pub(crate) slot: Slot,
+    /// The share of a host core that is its full speed, in ppm.
+    pub(crate) share: u32,
+    pub(crate) charges: Charges,
+    pub(crate) ledger: Ledger,
+    /// CPU time of the work that it came with, in nanoseconds.
+    pub(crate) came_with: u64,
+    /// Its quota is this many times that of its speed, to catch up.
+    pub(crate) times: Ppm,
+    /// In how long it should have finished, once that has passed.
+    pub(crate) promised: Option<Duration>,
+    /// The same in emulated time, hibernations included.
+    pub(crate) after: Option<Span>,
+    /// CPU time that it should have worked, once that is final, in nanoseconds.
+    pub(crate) final_promise: Option<u64>,
+}
+
+impl Promise {
+    /// CPU time of the work that is done, in nanoseconds.
+    pub(crate) fn worked(&self, attempt: &Attempt) -> u64 {
+        self.ledger.part(Ppm::new(attempt.done_ppm()))
+    }
+}
