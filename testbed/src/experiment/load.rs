@@ -56,6 +56,8 @@ pub struct Loaded {
     pub experiment: Experiment,
     /// Who said its speed-up.
     pub speedup: SpeedupSaid,
+    /// What is odd about the files that it names and was set right.
+    pub notes: Vec<String>,
     scheduler: Place,
 }
 
@@ -212,9 +214,11 @@ pub(crate) fn read_bag(root: &Node, plan: Option<&Path>) -> Result<Loaded, Input
         checkpoint,
         interruptions,
         preemption_notice: cloud.preemption_notice,
+        terms: cloud.terms,
     };
     let experiment = Experiment { name, description, setup, scheduler, hosts: cloud.hosts, live };
-    Ok(Loaded { experiment, speedup: SpeedupSaid::of(root), scheduler: place })
+    let (speedup, notes) = (SpeedupSaid::of(root), cloud.notes);
+    Ok(Loaded { experiment, speedup, notes, scheduler: place })
 }
 
 /// A name becomes part of a path.
