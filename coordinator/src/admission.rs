@@ -230,7 +230,7 @@ impl Request<'_> {
     fn fits(&self, offers: &[Host]) -> bool {
         held(offers) >= u64::from(self.demand.vcpus())
             && self.homeless(offers).is_none()
-            && self.demand.placed(offers) == self.demand.vms.len()
+            && self.demand.placed(offers, self.setup.terms.placement) == self.demand.vms.len()
     }
 
     /// A type that may be launched and has more vCPUs than any host holds; the largest of them.
@@ -268,7 +268,8 @@ impl Request<'_> {
         if held < u64::from(demand) {
             return cores(format!("{} are missing, or give a smaller share", self.missing(share)));
         }
-        let (vms, placed) = (self.demand.vms.len(), self.demand.placed(&offers));
+        let (vms, placed) =
+            (self.demand.vms.len(), self.demand.placed(&offers, self.setup.terms.placement));
         let vcpus = self.demand.vms.get(placed).copied().unwrap_or_default();
         let held = offers.iter().map(|offer| offer.vcpus.to_string()).collect::<Vec<_>>();
         let held = held.join(", ");
@@ -439,7 +440,7 @@ pub fn vcpus_of(millicores: u32, reserve: Ppm, share: Ppm) -> u32 {
 pub(crate) fn offer(host: &Room, reserve: Ppm, share: Ppm, bag: Option<&Bag>) -> Host {
     let most = bag.map_or(u32::MAX, |bag| memory_vcpus(host, bag));
     let vcpus = vcpus_of(host.millicores, reserve, share).min(most);
-    Host { vcpus, memory: Bytes::new(u64::MAX) }
+    Host::new(vcpus, Bytes::new(u64::MAX))
 }
 
 /// The CPU time that a task of this shortest run time is given for all its work.

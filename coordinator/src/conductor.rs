@@ -484,9 +484,12 @@ impl Actor for Conductor {
         };
         let mut vms = BTreeSet::new();
         for host in args.hosts.iter().filter(|h| h.lost.is_none()) {
-            vms.extend(args.run.provider().vms().filter_map(|(id, vm)| {
-                (vm.host == host.host && vm.is_alive()).then_some((host.host, id))
-            }));
+            vms.extend(
+                args.run
+                    .provider()
+                    .alive()
+                    .filter_map(|(id, vm)| (vm.host == host.host).then_some((host.host, id))),
+            );
         }
         let mut state = ConductorState {
             plan: args.plan,

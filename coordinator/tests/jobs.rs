@@ -246,7 +246,12 @@ async fn a_machine_that_could_not_be_had_is_asked_for_again_as_soon_as_a_host_jo
     let mut anew = FakeWorker::new("w", 2, &under.at);
     anew.take_over().await;
     let job = first_job(&mut anew).await;
-    anew.report(R::JobFailed(v1::JobFailed { job: Some(job), why: "no matter".to_owned() })).await;
+    anew.report(R::TaskFailed(v1::TaskFailed {
+        task: Some(job),
+        why: "no matter".to_owned(),
+        ..v1::TaskFailed::default()
+    }))
+    .await;
     anew.obey().await;
     let done = under.outcome().await.unwrap();
     assert_eq!((done.run.tasks().finished(), done.run.counts().launches_refused), (3, 1));

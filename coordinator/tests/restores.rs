@@ -17,6 +17,11 @@ use dormouse_log::LogReader;
 use dormouse_proto::v1;
 use v1::{command::Command as C, report::Report as R};
 
+/// The checkpoint that a task is to begin with; zero: none.
+fn checkpoint_of(start: &v1::StartTask) -> u32 {
+    start.from.map_or(0, |kept| kept.checkpoint)
+}
+
 /// A run of one task whose first attempt keeps two checkpoints and fails; from then on whatever
 /// `refuses` says of an order is refused before it begins.
 async fn run(out: &Path, refuses: impl Fn(&v1::StartTask) -> bool) -> (Conducted, Vec<u32>) {
@@ -27,7 +32,7 @@ async fn run(out: &Path, refuses: impl Fn(&v1::StartTask) -> bool) -> (Conducted
     worker.report(vm_created(vm)).await;
     let (vm, task, attempt) = started(&worker.commands().await);
     let of = Some(v1::TaskRef { vm, task, attempt });
-    worker.make(R::TaskStarted(v1::TaskStarted { task: of, done_ppm: 0, took_us: 1 }));
+    worker.make(R::TaskStarted(v1::TaskStarted { task: of, done_ppm: 0, real_took_us: 1 }));
     for checkpoint in [1, 2] {
         worker.make(R::CheckpointTaken(v1::CheckpointTaken {
             task: of,
@@ -41,13 +46,14 @@ async fn run(out: &Path, refuses: impl Fn(&v1::StartTask) -> bool) -> (Conducted
     loop {
         let commands = worker.commands().await;
         let [C::StartTask(start)] = &commands[..] else { panic!("{commands:?}") };
-        begun_with.push(start.checkpoint);
+        begun_with.push(checkpoint_of(start));
         if !refuses(start) {
             worker.carry_out(commands[0].clone());
             worker.flush().await;
             break;
         }
-        worker.report(task_failed(start.vm, start.task, start.attempt)).await;
+        let of = start.task.unwrap();
+        worker.report(task_failed(of.vm, of.task, of.attempt)).await;
     }
     assert!(matches!(worker.obey().await, Said::Goodbye(v1::Goodbye { over: true, .. })));
     (coordinator.outcome().await.unwrap(), begun_with)
@@ -72,7 +78,7 @@ fn fell_back(done: &Conducted) -> Vec<(u32, Option<u32>)> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_checkpoint_that_is_refused_is_followed_by_the_one_before() {
     let dir = tempfile::tempdir().unwrap();
-    let (done, begun_with) = run(dir.path(), |start| start.checkpoint == 2).await;
+    let (done, begun_with) = run(dir.path(), |start| checkpoint_of(start) == 2).await;
     assert_eq!(begun_with, [2, 1]);
     assert_eq!(fell_back(&done), [(2, Some(1))]);
     assert_eq!((done.run.unfinished(), done.run.counts().restores), (0, 1));
@@ -82,7 +88,7 @@ async fn a_checkpoint_that_is_refused_is_followed_by_the_one_before() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_task_none_of_whose_checkpoints_can_be_restored_begins_anew() {
     let dir = tempfile::tempdir().unwrap();
-    let (done, begun_with) = run(dir.path(), |start| start.checkpoint > 0).await;
+    let (done, begun_with) = run(dir.path(), |start| checkpoint_of(start) > 0).await;
     assert_eq!(begun_with, [2, 1, 0]);
     assert_eq!(fell_back(&done), [(2, Some(1)), (1, Some(1)), (1, None)]);
     assert_eq!((done.run.unfinished(), done.run.counts().restores), (0, 0));
@@ -101,11 +107,11 @@ async fn a_checkpoint_that_its_worker_could_not_have_is_not_offered_again() {
     worker.report(task_failed(vm, task, attempt)).await;
     let (vm, task, attempt) = started(&worker.commands().await);
     let of = Some(v1::TaskRef { vm, task, attempt });
-    worker.make(R::TaskStarted(v1::TaskStarted { task: of, done_ppm: 0, took_us: 1 }));
+    worker.make(R::TaskStarted(v1::TaskStarted { task: of, done_ppm: 0, real_took_us: 1 }));
     worker.report(task_failed(vm, task, attempt)).await;
     let commands = worker.commands().await;
     let [C::StartTask(start)] = &commands[..] else { panic!("{commands:?}") };
-    assert_eq!((start.checkpoint, start.done_ppm), (0, 0));
+    assert_eq!(start.from, None);
     worker.carry_out(commands[0].clone());
     worker.flush().await;
     assert!(matches!(worker.obey().await, Said::Goodbye(v1::Goodbye { over: true, .. })));

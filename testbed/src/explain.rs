@@ -199,7 +199,7 @@ impl<'a> Explainer<'a> {
             let _ = writeln!(text, "  {}  ended: {why:?}{}", s(at), on(ended));
         }
         let finished = crate::output::finished_on(&self.record, vm.id);
-        let charged: Span = vm.charges.iter().map(dormouse_cloud::Charge::duration).sum();
+        let charged: Span = vm.charges().iter().map(dormouse_cloud::Charge::duration).sum();
         let _ = write!(
             text,
             "  Charged {}, {}; {finished} tasks finished on it.",

@@ -28,6 +28,7 @@ fn instance(seed: u64) -> Instance {
         name: name.into(),
         vcpus: 1,
         memory: Bytes::new(4 << 30),
+        disk: Bytes::ZERO,
         mflops: between(20_000, 45_000),
         on_demand: Some(Price::from_nanos_per_hour(between(80_000_000, 250_000_000))),
         spot: None,

@@ -30,7 +30,7 @@ fn run(experiment: &Experiment) -> (Vec<Step>, Run) {
 }
 
 fn record(experiment: &Experiment, steps: &[Step]) -> Record {
-    let mut record = Record::new(experiment.setup.bag.tasks.len());
+    let mut record = Record::new(&experiment.setup);
     for step in steps {
         record.see(step);
     }
@@ -48,7 +48,7 @@ fn assert_sound(experiment: &Experiment, steps: &[Step], run: &Run) {
     assert_eq!(record.cost(), run.owed(record.end()), "{what}");
     assert_eq!(record.digest(), run.digest(), "{what}");
     for (id, vm) in &record.vms {
-        assert_eq!(vm.charges, run.provider().vm(*id).unwrap().charges(), "{what}: {id}");
+        assert_eq!(vm.charges(), run.provider().vm(*id).unwrap().charges(), "{what}: {id}");
     }
 }
 

@@ -130,7 +130,7 @@ fn the_interruptions_are_those_of_the_log_and_not_of_the_seed() {
 
 /// Plays it with more than its beginning given from outside.
 fn troubled(experiment: &Experiment, troubles: Vec<(Time, Event)>) -> Vec<Step> {
-    let host = Host { vcpus: 40, memory: Bytes::new(1 << 40) };
+    let host = Host::new(40, Bytes::new(1 << 40));
     let mut outside = beginning(&[host, host]);
     outside.extend(troubles);
     let mut run = Run::new(experiment.setup.clone(), experiment.scheduler().unwrap());
@@ -151,7 +151,7 @@ fn hosts_come_and_go_and_the_user_ends_it_when_they_did() {
         let (host, why) = (HostId::new(host), "its worker was killed".to_owned());
         (Time::from_secs(s), Event::HostLost { host, why })
     };
-    let offer = Host { vcpus: 40, memory: Bytes::new(1 << 40) };
+    let offer = Host::new(40, Bytes::new(1 << 40));
     let joined = Event::HostJoined { host: HostId::new(2), name: "anew".to_owned(), offer };
     let at = Time::from_micros(500_000_001);
     let steps = troubled(&experiment, vec![lost(400, 0), (at, joined), lost(900, 1)]);

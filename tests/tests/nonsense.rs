@@ -133,6 +133,35 @@ fn bad_experiment_files() {
             "[[interruption]]\nmodel = \"poisson\"\nk-hibernate = -5\n[scheduler]",
             &["bad.toml:15:15: interruption.0.k-hibernate", "out of range"],
         ),
+        ("ec2-2020\"", "ec2-2020\"\nplacement = \"pakc\"", &["cloud.placement", "'pack'"]),
+        ("ec2-2020\"", "ec2-2020\"\ntariff = \"minute\"", &["cloud.tariff", "second, hour"]),
+        ("ec2-2020\"", "ec2-2020\"\nprices = \"p.csv\"", &["cloud.prices", "not a table"]),
+        (
+            "ec2-2020\"",
+            "ec2-2020\"\nprices = { \"t3.large\" = \"p.csv\" }",
+            &["cloud.prices.t3.large", "there is no spot type 't3.large'"],
+        ),
+        (
+            "ec2-2020\"",
+            "ec2-2020\"\nprices = { \"c3.large\" = \"p.csv\" }",
+            &["p.csv", "No such file"],
+        ),
+        (
+            "ec2-2020\"",
+            "ec2-2020\"\nprices = { \"c3.large\" = { start = \"1h\" } }",
+            &["cloud.prices.c3.large", "'file' is missing"],
+        ),
+        (
+            "ec2-2020\"",
+            "ec2-2020\"\nhosts = [{ vcpus = 9, disk = \"1 GB\" }]\n\
+             type = [{ name = \"x\", vcpus = 1, memory = \"1 GB\", disk = \"2\", spot = 1 }]",
+            &["cloud.type.0.disk", "lacks its unit"],
+        ),
+        (
+            "name = \"burst-hads\"",
+            "name = \"fifo\"\nfleet = [{ type = \"c3.large\", market = \"spot\", bid = -1 }]",
+            &["scheduler.fleet.0.bid", "-1 is not a price"],
+        ),
         (
             "[scheduler]",
             "[checkpoint]\nfixed = \"0s\"\n[scheduler]",
@@ -159,6 +188,32 @@ fn bad_experiment_files() {
         let file = with(folder.path(), from, to);
         refused(folder.path(), &["run", &file], 2, words);
     }
+}
+
+#[test]
+fn bad_files_of_prices() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let prices = "ec2-2020\"\nprices = { \"c3.large\" = { file = \"p.csv\", start = \"1h\" } }";
+    let file = with(at, "ec2-2020\"", prices);
+    for (rows, words) in [
+        ("", &["p.csv: ", "it has no prices"][..]),
+        ("time,price\n", &["it has no prices"]),
+        ("0,0.1\n5000;0.2\n", &["p.csv:2:1: ", "'5000;0.2' is no time and price"]),
+        ("2009-12-01 00:00:00,0.1\n2009-02-29 01:00:00,0.1\n", &["p.csv:2:1: "]),
+        ("0,0.1\n5000,-0.2\n", &["p.csv:2:1: "]),
+        ("0,0.1\n3599,0.2\n", &["cloud.prices.c3.large", "ends 59m59s after its first row"]),
+    ] {
+        fs::write(at.join("p.csv"), rows).unwrap();
+        refused(at, &["run", &file], 2, words);
+    }
+    fs::write(at.join("p.csv"), b"\x7fELF\xff\xfe").unwrap();
+    refused(at, &["run", &file], 2, &["p.csv", "UTF-8"]);
+    // What can be set right is, and told.
+    fs::write(at.join("p.csv"), "5000,0.01\n0,0.03\n0,0.02\n").unwrap();
+    let output = run_in(at, &["run", &file]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success() && said.contains("p.csv: 1 of 3 rows"), "{said}");
 }
 
 #[test]

@@ -55,6 +55,9 @@ pub struct InstanceType {
     pub vcpus: u32,
     /// Memory of the VM.
     pub memory: Bytes,
+    /// Disk that it takes of its host; zero: none.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub disk: Bytes,
     /// Computing power of the VM in mega-flops (LINPACK), for Burst-HADS Eq. 7.
     pub mflops: u64,
     /// Price in the on-demand market, if offered there.
@@ -65,6 +68,10 @@ pub struct InstanceType {
     pub limits: Limits,
     /// Set for burstable types.
     pub burstable: Option<Burstable>,
+}
+
+fn is_none(disk: &Bytes) -> bool {
+    *disk == Bytes::ZERO
 }
 
 impl InstanceType {

@@ -6,12 +6,22 @@
 
 mod billing;
 mod catalogue;
+mod hosts;
 mod interruption;
-mod placement;
+mod launch;
+mod prices;
 mod provider;
+mod tariff;
+mod terms;
+mod vm;
 
 pub use billing::{Charge, Meter};
 pub use catalogue::{Burstable, Catalogue, InstanceType, Limits, Market};
+pub use hosts::{Fleet, Host, Pack, Placer, PlacerName, Preempting, Spread, Want};
 pub use interruption::{Action, Interruption, InterruptionModel, Interruptions, Scope, Target};
-pub use placement::{Host, Placement};
-pub use provider::{LaunchError, Launched, Provider, Vm, VmState};
+pub use launch::{LaunchError, Launched};
+pub use prices::{Listed, PriceTrace, Prices, Recorded};
+pub use provider::{PriceChange, Provider};
+pub use tariff::{ByTheHour, ByTheSecond, EndedBy, Tariff, TariffName};
+pub use terms::Terms;
+pub use vm::{Vm, VmState};

@@ -1,150 +1,63 @@
 //! The life of every VM: launched, booting, running, hibernated, terminated.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use dormouse_units::{Bytes, HostId, Money, Time, TypeName, VmId};
+use dormouse_units::{Bytes, HostId, Money, Price, Time, TypeName, VmId};
 
-use crate::{Action, Catalogue, Charge, Host, Interruption, Market, Meter, Placement, Target};
-
-/// Where a VM is in its life.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum VmState {
-    /// Requested, not usable yet, not charged.
-    Booting,
-    /// Usable and charged.
-    Running,
-    /// Told to hibernate; charged until it has.
-    Hibernating,
-    /// Frozen, its memory kept, not charged.
-    Hibernated {
-        /// When it took effect.
-        since: Time,
-    },
-    /// Told to resume; charged from when it has.
-    Resuming,
-    /// Gone for good.
-    Terminated {
-        /// The emulated time at which it was gone.
-        at: Time,
-    },
-}
-
-/// One VM as its provider sees it.
-#[derive(Clone, Debug)]
-pub struct Vm {
-    /// Its instance type.
-    pub kind: TypeName,
-    /// How it was bought.
-    pub market: Market,
-    /// The host that carries it.
-    pub host: HostId,
-    /// Where it is in its life.
-    pub state: VmState,
-    /// When it was requested.
-    pub launched: Time,
-    size: Host,
-    /// What of its host it holds now: a hibernated VM keeps its memory there, not its vCPUs.
-    holds: Host,
-    meter: Meter,
-}
-
-impl Vm {
-    /// Not terminated.
-    #[must_use]
-    pub const fn is_alive(&self) -> bool {
-        !matches!(self.state, VmState::Terminated { .. })
-    }
-
-    /// What is owed for it up to `now`.
-    #[must_use]
-    pub fn owed(&self, now: Time) -> Money {
-        self.meter.owed(now)
-    }
-
-    /// The closed charged intervals.
-    #[must_use]
-    pub fn charges(&self) -> &[Charge] {
-        self.meter.charges()
-    }
-}
-
-/// What the user learns of a granted request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Launched {
-    /// The host that will carry it.
-    pub host: HostId,
-    /// When it has booted.
-    pub ready_at: Time,
-}
-
-/// Why a request for a VM was refused.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum LaunchError {
-    /// No such type.
-    #[error("there is no instance type '{kind}'; the catalogue has {known}")]
-    UnknownType {
-        /// The name asked for.
-        kind: TypeName,
-        /// The names there are.
-        known: String,
-    },
-    /// The type is not sold in that market.
-    #[error("{kind} is not offered in the {market} market")]
-    NotOffered {
-        /// The type.
-        kind: TypeName,
-        /// The market.
-        market: Market,
-    },
-    /// As many of the type run as the provider allows.
-    #[error("the limit of {limit} {market} {kind} at a time is reached")]
-    Limit {
-        /// The type.
-        kind: TypeName,
-        /// The market.
-        market: Market,
-        /// The limit.
-        limit: u32,
-    },
-    /// No host has room.
-    #[error("no host has {} free for a VM of type {kind}", room(*vcpus, *memory))]
-    NoCapacity {
-        /// The type.
-        kind: TypeName,
-        /// The vCPUs it needs.
-        vcpus: u32,
-        /// The memory it needs.
-        memory: Bytes,
-    },
-    /// The id was used before in this run.
-    #[error("{0} has been used before")]
-    UsedId(VmId),
-}
-
-/// Room for a VM, in words. Machines for parallel jobs have no memory of their own.
-fn room(vcpus: u32, memory: Bytes) -> String {
-    match memory {
-        Bytes::ZERO => format!("{vcpus} vCPUs"),
-        memory => format!("{vcpus} vCPUs and {memory}"),
-    }
-}
+use crate::{
+    Action, Catalogue, EndedBy, Fleet, Host, Interruption, LaunchError, Launched, Market, Meter,
+    Placer, Prices, Target, TariffName, Terms, Vm, VmState, Want,
+};
 
 /// The provider.
 #[derive(Debug)]
 pub struct Provider {
     catalogue: Catalogue,
-    hosts: Placement,
+    placer: &'static dyn Placer,
+    prices: Arc<dyn Prices>,
+    tariff: TariffName,
+    fleet: Fleet,
     vms: BTreeMap<VmId, Vm>,
+    alive: BTreeSet<VmId>,
+    /// Those alive by type and market; none of them empty.
+    alike: BTreeMap<(TypeName, Market), BTreeSet<VmId>>,
+    /// What was owed in all for those that are gone.
+    settled: Money,
+    /// When the price of a type changes next of which there are spot VMs.
+    changes: BTreeSet<(Time, TypeName)>,
+}
+
+/// The spot price of a type is another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PriceChange {
+    /// The type.
+    pub kind: TypeName,
+    /// What it costs now.
+    pub price: Price,
+    /// The VMs whose bid is below it and that hadn't been given notice yet.
+    pub outbid: Vec<VmId>,
 }
 
 impl Provider {
     /// A provider of these types, without hosts yet.
     #[must_use]
-    pub fn new(catalogue: Catalogue) -> Self {
-        Self { catalogue, hosts: Placement::default(), vms: BTreeMap::new() }
+    pub fn new(catalogue: Catalogue, terms: &Terms) -> Self {
+        Self {
+            catalogue,
+            placer: terms.placement.placer(),
+            prices: terms.prices(),
+            tariff: terms.tariff,
+            fleet: Fleet::default(),
+            vms: BTreeMap::new(),
+            alive: BTreeSet::new(),
+            alike: BTreeMap::new(),
+            settled: Money::ZERO,
+            changes: BTreeSet::new(),
+        }
     }
 
-    /// The types of VM that are sold.
+    /// What is offered.
     #[must_use]
     pub const fn catalogue(&self) -> &Catalogue {
         &self.catalogue
@@ -152,21 +65,15 @@ impl Provider {
 
     /// A host joins, empty.
     pub fn host_joined(&mut self, id: HostId, host: Host) {
-        self.hosts.join(id, host);
+        self.fleet.join(id, host);
     }
 
     /// A host is lost; its VMs are terminated, and returned.
     pub fn host_lost(&mut self, now: Time, id: HostId) -> Vec<VmId> {
-        let lost: Vec<_> = self
-            .vms
-            .iter()
-            .filter(|(_, vm)| vm.host == id && vm.is_alive())
-            .map(|(&v, _)| v)
-            .collect();
+        let lost = self.fleet.leave(id);
         for &vm in &lost {
-            self.terminated(now, vm);
+            self.terminated(now, vm, EndedBy::Provider);
         }
-        self.hosts.leave(id);
         lost
     }
 
@@ -175,13 +82,18 @@ impl Provider {
         self.vms.iter().map(|(&id, vm)| (id, vm))
     }
 
+    /// The VMs that are not terminated.
+    pub fn alive(&self) -> impl ExactSizeIterator<Item = (VmId, &Vm)> {
+        self.alive.iter().map(|id| (*id, &self.vms[id]))
+    }
+
     /// One VM.
     #[must_use]
     pub fn vm(&self, id: VmId) -> Option<&Vm> {
         self.vms.get(&id)
     }
 
-    /// A user asks for a VM.
+    /// A user asks for a VM, and pays at most `bid` for it, if that is said.
     ///
     /// # Errors
     ///
@@ -192,6 +104,7 @@ impl Provider {
         id: VmId,
         kind: &TypeName,
         market: Market,
+        bid: Option<Price>,
     ) -> Result<Launched, LaunchError> {
         if self.vms.contains_key(&id) {
             return Err(LaunchError::UsedId(id));
@@ -202,31 +115,51 @@ impl Provider {
                 known: self.catalogue.names(),
             });
         };
-        let Some(price) = offer.price(market) else {
+        let Some(price) = self.prices.at(offer, market, now) else {
             return Err(LaunchError::NotOffered { kind: kind.clone(), market });
         };
-        let limit = offer.limit(market);
-        let alive = |vm: &&Vm| vm.is_alive() && vm.kind == *kind && vm.market == market;
-        if self.vms.values().filter(alive).count() >= limit as usize {
+        if let Some(bid) = bid.filter(|bid| price > *bid) {
+            return Err(LaunchError::Outbid { kind: kind.clone(), market, price, bid });
+        }
+        let (limit, like) = (offer.limit(market), (kind.clone(), market));
+        if self.alike.get(&like).map_or(0, BTreeSet::len) >= limit as usize {
             return Err(LaunchError::Limit { kind: kind.clone(), market, limit });
         }
-        let size = Host { vcpus: offer.vcpus, memory: offer.memory };
-        let Some(host) = self.hosts.place(size) else {
-            let Host { vcpus, memory } = size;
-            return Err(LaunchError::NoCapacity { kind: kind.clone(), vcpus, memory });
+        let room = Host { vcpus: offer.vcpus, memory: offer.memory, disk: offer.disk };
+        let Some((host, victims)) = self.placer.choose(&Want { room, market }, &self.fleet) else {
+            return Err(LaunchError::NoCapacity { kind: kind.clone(), room });
         };
+        for &victim in &victims {
+            self.given_notice(victim);
+        }
+        let at_once = self.fleet.place(host, id, room, market);
         let vm = Vm {
             kind: kind.clone(),
             market,
+            bid,
             host,
             state: VmState::Booting,
             launched: now,
-            size,
-            holds: size,
+            size: room,
+            has_notice: false,
+            tariff: self.tariff,
             meter: Meter::new(price),
         };
         self.vms.insert(id, vm);
-        Ok(Launched { host, ready_at: now + self.catalogue.boot })
+        self.alive.insert(id);
+        let alike = self.alike.entry(like).or_default();
+        alike.insert(id);
+        if market == Market::Spot && alike.len() == 1 {
+            let change = self.prices.next_change(kind, now);
+            self.changes.extend(change.map(|at| (at, kind.clone())));
+        }
+        let ready_at = at_once.then(|| now + self.catalogue.boot);
+        Ok(Launched { host, price, ready_at, victims })
+    }
+
+    /// The VMs that have got the room that they waited for since this was last asked: they boot.
+    pub fn placed(&mut self) -> Vec<VmId> {
+        self.fleet.placed()
     }
 
     /// A VM has booted: usable and charged from now. False if it wasn't booting.
@@ -236,28 +169,75 @@ impl Provider {
             .is_some()
     }
 
+    /// The provider has said that it will end this VM.
+    pub fn given_notice(&mut self, id: VmId) {
+        let Some(vm) = self.vms.get_mut(&id) else { return };
+        vm.has_notice = true;
+        self.fleet.ends(vm.host, id);
+    }
+
+    /// When a price changes next that somebody pays.
+    #[must_use]
+    pub fn next_price_change(&self) -> Option<Time> {
+        self.changes.first().map(|(at, _)| *at)
+    }
+
+    /// The prices that somebody pays and that have changed by `now`: spot VMs pay them from now on.
+    pub fn change_prices(&mut self, now: Time) -> Vec<PriceChange> {
+        let mut changed = Vec::new();
+        while self.next_price_change().is_some_and(|at| at <= now) {
+            let Some((_, kind)) = self.changes.pop_first() else { break };
+            let next = self.prices.next_change(&kind, now);
+            self.changes.extend(next.map(|at| (at, kind.clone())));
+            let offer = self.catalogue.get(&kind);
+            let price = offer.and_then(|offer| self.prices.at(offer, Market::Spot, now));
+            let Some(price) = price else { continue };
+            let mut outbid = Vec::new();
+            for id in self.alike.get(&(kind.clone(), Market::Spot)).into_iter().flatten() {
+                let Some(vm) = self.vms.get_mut(id) else { continue };
+                vm.meter.reprice(now, price);
+                if !vm.has_notice && vm.bid.is_some_and(|bid| price > bid) {
+                    outbid.push(*id);
+                }
+            }
+            for &vm in &outbid {
+                self.given_notice(vm);
+            }
+            changed.push(PriceChange { kind, price, outbid });
+        }
+        changed
+    }
+
     /// The VMs that an interruption hits now: running spot VMs to hibernate or
     /// preempt, VMs hibernated for long enough to resume.
     #[must_use]
     pub fn hit_by(&self, now: Time, interruption: &Interruption) -> Vec<VmId> {
-        let hit = |id: VmId, vm: &Vm| {
-            let targeted = match &interruption.target {
-                Target::Type(kind) => vm.kind == *kind,
-                Target::Vm(target) => id == *target,
-            };
-            let in_state = match (interruption.action, vm.state) {
-                (Action::Hibernate, VmState::Running) => true,
-                (Action::Preempt, state) => {
-                    matches!(state, VmState::Running | VmState::Hibernated { .. })
-                }
-                (Action::Resume, VmState::Hibernated { since }) => {
-                    now >= since + self.catalogue.hibernation
-                }
-                _ => false,
-            };
-            targeted && in_state && vm.market == Market::Spot
+        let in_state = |vm: &Vm| match (interruption.action, vm.state) {
+            (Action::Hibernate, VmState::Running) => true,
+            (Action::Preempt, state) => {
+                matches!(state, VmState::Running | VmState::Hibernated { .. })
+            }
+            (Action::Resume, VmState::Hibernated { since }) => {
+                now >= since + self.catalogue.hibernation
+            }
+            _ => false,
         };
-        self.vms.iter().filter(|(id, vm)| hit(**id, vm)).map(|(&id, _)| id).collect()
+        let hit = |id: &VmId| self.vms.get(id).is_some_and(in_state);
+        self.targets(&interruption.target).into_iter().filter(hit).collect()
+    }
+
+    /// The spot VMs that are meant.
+    fn targets(&self, target: &Target) -> Vec<VmId> {
+        match target {
+            Target::Type(kind) => {
+                let alike = self.alike.get(&(kind.clone(), Market::Spot));
+                alike.into_iter().flatten().copied().collect()
+            }
+            Target::Vm(id) => {
+                let is_meant = |vm: &&Vm| vm.is_alive() && vm.market == Market::Spot;
+                self.vms.get(id).filter(is_meant).map(|_| *id).into_iter().collect()
+            }
+        }
     }
 
     /// A running VM is told to hibernate. False if it can't be.
@@ -273,9 +253,9 @@ impl Provider {
             (state == VmState::Hibernating).then_some(VmState::Hibernated { since: now })
         });
         let Some(vm) = frozen else { return false };
-        vm.meter.stop(now);
-        let (host, vcpus) = (vm.host, std::mem::take(&mut vm.holds.vcpus));
-        self.hosts.release(host, Host { vcpus, memory: Bytes::ZERO });
+        vm.meter.stop(now, EndedBy::Provider);
+        let (host, vcpus) = (vm.host, vcpus_of(&vm.size));
+        self.fleet.release(host, id, vcpus);
         true
     }
 
@@ -283,11 +263,11 @@ impl Provider {
     /// others have its host's vCPUs ("when there is enough available resource", Burst-HADS, I).
     pub fn resume(&mut self, id: VmId) -> bool {
         let Some(vm) = self.vms.get_mut(&id) else { return false };
-        let back = Host { vcpus: vm.size.vcpus, memory: Bytes::ZERO };
-        if !matches!(vm.state, VmState::Hibernated { .. }) || !self.hosts.take(vm.host, back) {
+        if !matches!(vm.state, VmState::Hibernated { .. })
+            || !self.fleet.take(vm.host, id, vcpus_of(&vm.size))
+        {
             return false;
         }
-        vm.holds = vm.size;
         vm.state = VmState::Resuming;
         true
     }
@@ -299,19 +279,31 @@ impl Provider {
             .is_some()
     }
 
-    /// The VM is gone for good; charging ends. False if it was gone.
-    pub fn terminated(&mut self, now: Time, id: VmId) -> bool {
+    /// The VM is gone for good, and who ended it; charging ends. False if it was gone.
+    pub fn terminated(&mut self, now: Time, id: VmId, by: EndedBy) -> bool {
         let Some(vm) = self.vms.get_mut(&id).filter(|vm| vm.is_alive()) else { return false };
         vm.state = VmState::Terminated { at: now };
-        vm.meter.stop(now);
-        self.hosts.release(vm.host, vm.holds);
+        vm.meter.stop(now, by);
+        self.settled += vm.owed(now);
+        self.fleet.remove(vm.host, id);
+        self.alive.remove(&id);
+        let like = (vm.kind.clone(), vm.market);
+        if let Some(alike) = self.alike.get_mut(&like) {
+            alike.remove(&id);
+            if alike.is_empty() {
+                self.alike.remove(&like);
+                if like.1 == Market::Spot {
+                    self.changes.retain(|(_, kind)| *kind != like.0);
+                }
+            }
+        }
         true
     }
 
     /// What is owed for all VMs up to `now`.
     #[must_use]
     pub fn owed(&self, now: Time) -> Money {
-        self.vms.values().map(|vm| vm.owed(now)).sum()
+        self.settled + self.alive().map(|(_, vm)| vm.owed(now)).sum()
     }
 
     fn transit(
@@ -325,88 +317,10 @@ impl Provider {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{InstanceType, Limits};
-    use dormouse_units::{Price, Span};
-
-    fn provider() -> Provider {
-        let kind = InstanceType {
-            name: "c3.large".into(),
-            vcpus: 2,
-            memory: Bytes::new(1 << 30),
-            mflops: 22_090,
-            on_demand: None,
-            spot: Some(Price::from_nanos_per_hour(29_700_000)),
-            limits: Limits { spot: 2, on_demand: 0 },
-            burstable: None,
-        };
-        let mut provider = Provider::new(Catalogue {
-            types: [(kind.name.clone(), kind)].into(),
-            boot: Span::from_secs(180),
-            hibernation: Span::from_secs(180),
-        });
-        provider.host_joined(HostId::new(0), Host { vcpus: 8, memory: Bytes::new(1 << 34) });
-        provider
-    }
-
-    #[test]
-    fn only_time_between_boot_and_end_and_outside_hibernation_is_charged() {
-        let (mut p, vm, s) = (provider(), VmId::new(1), Time::from_secs);
-        let launched = p.launch(s(0), vm, &"c3.large".into(), Market::Spot).expect("granted");
-        assert_eq!(launched.ready_at, s(180));
-        assert!(p.booted(s(180), vm) && !p.booted(s(181), vm));
-        assert!(p.hibernate(vm) && !p.hibernate(vm));
-        assert!(p.hibernated(s(1_180), vm));
-        let back = |at| Interruption { at, target: Target::Vm(vm), action: Action::Resume };
-        assert_eq!(p.hit_by(s(1_300), &back(s(1_300))), []);
-        assert_eq!(p.hit_by(s(1_400), &back(s(1_400))), [vm]);
-        assert!(p.resume(vm) && p.resumed(s(2_000), vm));
-        assert!(p.terminated(s(2_800), vm) && !p.terminated(s(2_900), vm));
-        let charged: Span = p.vm(vm).expect("it").charges().iter().map(Charge::duration).sum();
-        assert_eq!(charged, Span::from_secs(1_800));
-        assert_eq!(p.owed(s(9_999)), Money::from_nanos(14_850_000));
-    }
-
-    #[test]
-    fn a_hibernated_vm_leaves_its_vcpus_to_others_and_resumes_once_they_are_free() {
-        let (mut p, s) = (provider(), Time::from_secs);
-        p.host_joined(HostId::new(0), Host { vcpus: 2, memory: Bytes::new(1 << 34) });
-        let (first, second, kind) = (VmId::new(1), VmId::new(2), TypeName::from("c3.large"));
-        assert!(p.launch(s(0), first, &kind, Market::Spot).is_ok() && p.booted(s(9), first));
-        assert!(p.launch(s(10), second, &kind, Market::Spot).is_err());
-        assert!(p.hibernate(first) && p.hibernated(s(20), first));
-        assert!(p.launch(s(30), second, &kind, Market::Spot).is_ok());
-        assert!(!p.resume(first), "its vCPUs are taken");
-        assert!(p.terminated(s(40), second) && p.resume(first));
-        assert!(p.launch(s(50), VmId::new(3), &kind, Market::Spot).is_err());
-        assert!(p.terminated(s(60), first));
-        assert!(p.launch(s(70), VmId::new(3), &kind, Market::Spot).is_ok());
-    }
-
-    #[test]
-    fn requests_that_cannot_be_are_refused_and_change_nothing() {
-        let (mut p, kind, now) = (provider(), TypeName::from("c3.large"), Time::ZERO);
-        let ask = |p: &mut Provider, id, kind: &TypeName, market| {
-            p.launch(now, VmId::new(id), kind, market)
-        };
-        assert!(matches!(
-            ask(&mut p, 1, &"c9".into(), Market::Spot),
-            Err(LaunchError::UnknownType { .. })
-        ));
-        assert!(matches!(
-            ask(&mut p, 1, &kind, Market::OnDemand),
-            Err(LaunchError::NotOffered { .. })
-        ));
-        assert!(ask(&mut p, 1, &kind, Market::Spot).is_ok());
-        assert!(matches!(ask(&mut p, 1, &kind, Market::Spot), Err(LaunchError::UsedId(_))));
-        assert!(ask(&mut p, 2, &kind, Market::Spot).is_ok());
-        assert!(matches!(
-            ask(&mut p, 3, &kind, Market::Spot),
-            Err(LaunchError::Limit { limit: 2, .. })
-        ));
-        assert_eq!(p.host_lost(now, HostId::new(0)), [VmId::new(1), VmId::new(2)]);
-        assert!(matches!(ask(&mut p, 3, &kind, Market::Spot), Err(LaunchError::NoCapacity { .. })));
-    }
+/// What a VM leaves to others while it is hibernated.
+const fn vcpus_of(size: &Host) -> Host {
+    Host { vcpus: size.vcpus, memory: Bytes::ZERO, disk: Bytes::ZERO }
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,7 +6,7 @@ use dormouse_cloud::{Burstable, Market, VmState};
 use dormouse_policies::batch::Submission;
 use dormouse_policies::{Decision, Notice, Promotion, StartReason};
 use dormouse_units::{
-    Attempt, Bytes, HostId, Mode, Seats, Span, TaskId, Tier, Time, TypeName, VmId,
+    Attempt, Bytes, HostId, Mode, Price, Seats, Span, TaskId, Tier, Time, TypeName, VmId,
 };
 
 use crate::images::Image;
@@ -50,7 +50,9 @@ impl Run {
         notices: &mut VecDeque<Notice>,
     ) -> Result<(), Refused> {
         match decision {
-            Decision::Launch { vm, kind, market } => self.launch(now, *vm, kind, *market, notices),
+            Decision::Launch { vm, kind, market, bid } => {
+                self.launch(now, *vm, (kind, *market, *bid), notices);
+            }
             Decision::Terminate { vm } => self.terminate(now, *vm)?,
             Decision::Start { task, on, mode, reason } => {
                 self.start(now, *task, on, *mode, *reason)?;
@@ -81,11 +83,10 @@ impl Run {
         &mut self,
         now: Time,
         vm: VmId,
-        kind: &TypeName,
-        market: Market,
+        (kind, market, bid): (&TypeName, Market, Option<Price>),
         notices: &mut VecDeque<Notice>,
     ) {
-        let launched = match self.provider.launch(now, vm, kind, market) {
+        let launched = match self.provider.launch(now, vm, kind, market, bid) {
             Ok(launched) => launched,
             Err(refused) => {
                 self.counts.launches_refused += 1;
@@ -99,23 +100,38 @@ impl Run {
         self.counts.vms_launched += 1;
         let (seating, two_tier) = (Seating::new(offer.vcpus), self.setup.is_two_tier(kind));
         self.vms.insert(vm, VmRecord { seating, two_tier, ..VmRecord::default() });
-        self.timers.set(launched.ready_at, Timer::Boot(vm));
         self.effects.push(Effect::VmLaunched {
             vm,
             kind: kind.clone(),
             market,
-            price: offer.price(market).unwrap_or_default(),
+            price: launched.price,
+            bid,
             vcpus: offer.vcpus,
             host: launched.host,
         });
+        if launched.ready_at.is_some() {
+            self.boot(now, vm);
+        }
+        for victim in launched.victims {
+            self.effects.push(Effect::Displaced { vm: victim, by: vm });
+            self.preempt(now, victim, notices);
+        }
+    }
+
+    /// Makes a VM that has its room.
+    pub(crate) fn boot(&mut self, now: Time, vm: VmId) {
+        let Some(granted) = self.provider.vm(vm) else { return };
+        let (host, kind) = (granted.host, granted.kind.clone());
+        let Some(offer) = self.setup.catalogue.get(&kind) else { return };
+        self.timers.set(now + self.setup.catalogue.boot, Timer::Boot(vm));
         self.commands.push(Command::CreateVm {
-            host: launched.host,
+            host,
             vm,
-            kind: kind.clone(),
             vcpus: offer.vcpus,
             memory: offer.memory,
             burstable: offer.burstable,
-            two_tier,
+            two_tier: self.setup.is_two_tier(&kind),
+            kind,
         });
     }
 

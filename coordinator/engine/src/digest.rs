@@ -19,10 +19,13 @@ impl DecisionDigest {
         self.bytes.clear();
         self.long(at.as_micros());
         match decision {
-            Decision::Launch { vm, kind, market } => {
-                self.tag(0);
+            Decision::Launch { vm, kind, market, bid } => {
+                self.tag(if bid.is_some() { 9 } else { 0 });
                 self.number(vm.get());
                 self.tag(u8::from(*market == Market::OnDemand));
+                if let Some(bid) = bid {
+                    self.long(bid.as_nanos_per_hour());
+                }
                 self.bytes.extend_from_slice(kind.as_str().as_bytes());
             }
             Decision::Terminate { vm } => {

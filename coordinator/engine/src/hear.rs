@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use dormouse_cloud::{Action, Interruption, VmState};
+use dormouse_cloud::{Action, Interruption, PriceChange, VmState};
 use dormouse_policies::Notice;
 use dormouse_policies::batch::UsageInformation;
 use dormouse_units::{Attempt, HostId, TaskId, Time, VmId};
@@ -37,6 +37,7 @@ impl Run {
                         Due::Interruption(interruption) => {
                             self.interrupt(now, interruption, notices);
                         }
+                        Due::Prices => self.change_prices(now, notices),
                     }
                 }
             }
@@ -68,13 +69,7 @@ impl Run {
                 }
                 self.ready_if_booted(now, vm, notices);
             }
-            Timer::Kill(vm) => {
-                let Some(host) = self.host_of(vm) else { return };
-                self.counts.preemptions += 1;
-                self.end_vm(now, vm, VmEnd::Preempted);
-                self.commands.push(Command::DestroyVm { host, vm });
-                notices.push_back(Notice::VmLost { vm });
-            }
+            Timer::Kill(vm) => self.kill(now, vm, notices),
             Timer::Wake(token) => notices.push_back(Notice::Wake { token }),
         }
     }
@@ -110,15 +105,42 @@ impl Run {
                     notices.push_back(Notice::VmHibernating { vm });
                 }
                 Action::Resume => self.commands.push(Command::ThawVm { host, vm }),
-                Action::Preempt => {
-                    let at = now + self.setup.preemption_notice;
-                    self.timers.set(at, Timer::Kill(vm));
-                    notices.push_back(Notice::VmPreempting { vm, at });
-                }
+                Action::Preempt => self.preempt(now, vm, notices),
             }
         }
         let Interruption { at: asked, target, action } = act;
         self.effects.push(Effect::Interrupted { asked, action, target, vms: hit });
+    }
+
+    /// A VM is given notice, and killed once that has run out; one that still boots has nothing to
+    /// save, and is killed at once.
+    pub(crate) fn preempt(&mut self, now: Time, vm: VmId, notices: &mut VecDeque<Notice>) {
+        if self.provider.vm(vm).is_some_and(|v| v.state == VmState::Booting) {
+            return self.kill(now, vm, notices);
+        }
+        self.provider.given_notice(vm);
+        let at = now + self.setup.preemption_notice;
+        self.timers.set(at, Timer::Kill(vm));
+        notices.push_back(Notice::VmPreempting { vm, at });
+    }
+
+    /// The provider takes a VM.
+    fn kill(&mut self, now: Time, vm: VmId, notices: &mut VecDeque<Notice>) {
+        let Some(host) = self.host_of(vm) else { return };
+        self.counts.preemptions += 1;
+        self.end_vm(now, vm, VmEnd::Preempted);
+        self.commands.push(Command::DestroyVm { host, vm });
+        notices.push_back(Notice::VmLost { vm });
+    }
+
+    fn change_prices(&mut self, now: Time, notices: &mut VecDeque<Notice>) {
+        for PriceChange { kind, price, outbid } in self.provider.change_prices(now) {
+            self.effects.push(Effect::PriceChanged { kind, price });
+            for vm in outbid {
+                self.effects.push(Effect::Outbid { vm });
+                self.preempt(now, vm, notices);
+            }
+        }
     }
 
     fn report(&mut self, now: Time, host: HostId, report: &Report, notices: &mut VecDeque<Notice>) {

@@ -103,7 +103,7 @@ impl Run {
             .map(|t| t.name.clone())
             .collect();
         Self {
-            provider: Provider::new(setup.catalogue.clone()),
+            provider: Provider::new(setup.catalogue.clone(), &setup.terms),
             interruptions: Interruptions::new(&setup.interruptions, &spot, setup.seed),
             tasks: Tasks::waiting(setup.bag.tasks.len()),
             all_submitted: setup.jobs.is_none(),
@@ -145,6 +145,9 @@ impl Run {
             }
         }
         self.spare.notices = notices;
+        for vm in self.provider.placed() {
+            self.boot(now, vm);
+        }
         self.end_what_is_done(now);
 
         let seq = self.next_seq;
@@ -299,12 +302,8 @@ impl Run {
     }
 
     fn end_vms(&mut self, now: Time, why: VmEnd, of: impl Fn(VmId) -> bool) {
-        let alive: Vec<_> = self
-            .provider
-            .vms()
-            .filter(|(id, vm)| vm.is_alive() && of(*id))
-            .map(|(id, vm)| (id, vm.host))
-            .collect();
+        let alive: Vec<_> =
+            self.provider.alive().filter(|(id, _)| of(*id)).map(|(id, vm)| (id, vm.host)).collect();
         for (vm, host) in alive {
             self.end_vm(now, vm, why);
             self.commands.push(Command::DestroyVm { host, vm });
@@ -313,7 +312,7 @@ impl Run {
 
     /// A VM is gone: charging ends, and the tasks on it are nowhere.
     pub(crate) fn end_vm(&mut self, now: Time, vm: VmId, why: VmEnd) {
-        self.provider.terminated(now, vm);
+        self.provider.terminated(now, vm, why.by());
         self.vm_ended(now, vm, why);
     }
 
@@ -337,7 +336,8 @@ impl Run {
         if !self.begun || self.over.is_some() {
             return None;
         }
-        [self.timers.next_at(), self.interruptions.next_at()].into_iter().flatten().min()
+        let prices = self.provider.next_price_change();
+        [prices, self.timers.next_at(), self.interruptions.next_at()].into_iter().flatten().min()
     }
 
     /// The instant of which a policy has yet to hear: it is told by [`Event::InstantOver`], once
@@ -350,9 +350,15 @@ impl Run {
         self.tenants.iter().filter_map(Tenant::instant).min()
     }
 
-    /// Pops what is due first by `now`: a timer, or an interruption to be carried out.
+    /// Pops what is due first by `now`: prices, a timer, or an interruption to be carried out. What
+    /// happens when a price changes costs the new one.
     pub(crate) fn next_due(&mut self, now: Time) -> Option<Due> {
-        match (self.timers.next_at(), self.interruptions.next_at()) {
+        let (timer, interruption) = (self.timers.next_at(), self.interruptions.next_at());
+        let first = [timer, interruption].into_iter().flatten().min().unwrap_or(now);
+        if self.provider.next_price_change().is_some_and(|at| at <= now.min(first)) {
+            return Some(Due::Prices);
+        }
+        match (timer, interruption) {
             (Some(timer), Some(interruption)) if interruption < timer => {
                 self.interruptions.pop(now).map(Due::Interruption)
             }
@@ -377,7 +383,7 @@ impl Run {
             && self.instant().is_none()
             && self.all_submitted
             && self.tasks.on_vms() == 0
-            && !self.provider.vms().any(|(_, vm)| changing(vm))
+            && !self.provider.alive().any(|(_, vm)| changing(vm))
     }
 
     /// When the run was over.
@@ -550,4 +556,6 @@ pub struct TenantView {
 pub(crate) enum Due {
     Timer(Timer),
     Interruption(dormouse_cloud::Interruption),
+    /// A price is another.
+    Prices,
 }

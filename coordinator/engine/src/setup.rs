@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_cloud::{Catalogue, InstanceType, InterruptionModel, Limits};
+use dormouse_cloud::{Catalogue, InstanceType, InterruptionModel, Limits, Terms};
 use dormouse_policies::batch::UsageInformation;
 use dormouse_policies::{Bag, CheckpointBudget};
 use dormouse_units::{Bytes, Price, Span, TypeName};
@@ -27,6 +27,9 @@ pub struct Setup {
     pub interruptions: Vec<InterruptionModel>,
     /// How long before a preemption its VM is warned.
     pub preemption_notice: Span,
+    /// How the provider places VMs, what their prices are and how it charges them.
+    #[serde(default, skip_serializing_if = "Terms::is_default")]
+    pub terms: Terms,
 }
 
 /// What a run with parallel jobs must know of them before they are submitted.
@@ -53,6 +56,7 @@ impl Setup {
             checkpoint: CheckpointBudget::NONE,
             interruptions: Vec::new(),
             preemption_notice: Span::ZERO,
+            terms: Terms::default(),
         };
         nothing.with_jobs(processors, information)
     }
@@ -66,6 +70,7 @@ impl Setup {
             name: machine.clone(),
             vcpus: processors,
             memory: Bytes::ZERO,
+            disk: Bytes::ZERO,
             mflops: 0,
             on_demand: Some(Price::default()),
             spot: None,

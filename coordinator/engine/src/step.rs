@@ -1,6 +1,6 @@
 //! One line of the event log.
 
-use dormouse_cloud::{Action, Market, Target};
+use dormouse_cloud::{Action, EndedBy, Market, Target};
 use dormouse_policies::{Decision, Notice, StartReason};
 use dormouse_units::{
     Attempt, CheckpointSeq, HostId, Money, Ppm, Price, TaskId, Time, TypeName, VmId,
@@ -44,6 +44,9 @@ pub enum Effect {
         market: Market,
         /// At what price.
         price: Price,
+        /// Most that is paid for it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        bid: Option<Price>,
         /// Its virtual processors.
         vcpus: u32,
         /// On which host.
@@ -64,6 +67,25 @@ pub enum Effect {
         target: Target,
         /// The VMs it hit.
         vms: Vec<VmId>,
+    },
+    /// The spot price of a type is another from now on, for those who have VMs of it.
+    PriceChanged {
+        /// The type.
+        kind: TypeName,
+        /// What it costs now.
+        price: Price,
+    },
+    /// A VM costs more than was bid for it: the provider gives notice and ends it.
+    Outbid {
+        /// The VM.
+        vm: VmId,
+    },
+    /// A VM is given notice and ends, so that another has its room.
+    Displaced {
+        /// The VM.
+        vm: VmId,
+        /// The one that waits for its room.
+        by: VmId,
     },
     /// A hibernation took effect; charging stops.
     VmHibernated {
@@ -163,4 +185,15 @@ pub enum VmEnd {
     WorkDone,
     /// The run is over.
     RunOver,
+}
+
+impl VmEnd {
+    /// Who ended it.
+    #[must_use]
+    pub const fn by(self) -> EndedBy {
+        match self {
+            Self::Terminated | Self::WorkDone | Self::RunOver => EndedBy::User,
+            Self::Preempted | Self::HostLost | Self::Failed => EndedBy::Provider,
+        }
+    }
 }

@@ -4,6 +4,7 @@
 //! of them are others: the k-th of tenant t of n is number k · n + t. So no two tenants can have
 //! the same, a VM's number says whose it is, and a run of one tenant has its policy's numbers.
 
+use dormouse_cloud::{Action, Target};
 use dormouse_policies::{Decision, Hearing, Notice, Policy};
 use dormouse_units::{Time, VmId};
 
@@ -293,7 +294,21 @@ pub fn seen_by(step: &Step, of: &[Work], tenant: usize) -> Step {
                 Event::Machine { report, .. } => is_own(report.vm()),
                 _ => false,
             },
-            Effect::Stale | Effect::Over { .. } => true,
+            Effect::Outbid { vm } => {
+                let is_its = is_own(*vm);
+                *vm = numbers.own(*vm);
+                is_its
+            }
+            Effect::Displaced { vm, by } => {
+                let (is_its, foreign) = (is_own(*vm), !is_own(*by));
+                (*vm, *by) = (numbers.own(*vm), numbers.own(*by));
+                // For whom the provider takes it away is not its owner's to know.
+                if foreign {
+                    own = taken_away(step.at, *vm);
+                }
+                is_its
+            }
+            Effect::PriceChanged { .. } | Effect::Stale | Effect::Over { .. } => true,
         };
         is_its.then_some(own)
     };
@@ -305,6 +320,12 @@ pub fn seen_by(step: &Step, of: &[Work], tenant: usize) -> Step {
         effects: step.effects.iter().filter_map(effect).collect(),
         decisions,
     }
+}
+
+/// The provider takes a VM away.
+fn taken_away(asked: Time, vm: VmId) -> Effect {
+    let (action, target) = (Action::Preempt, Target::Vm(vm));
+    Effect::Interrupted { asked, action, target, vms: vec![vm] }
 }
 
 #[cfg(test)]

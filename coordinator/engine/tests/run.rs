@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use dormouse_cloud::{
     Action, Catalogue, Host, InstanceType, Interruption, InterruptionModel, Limits, Market, Target,
+    Terms,
 };
 use dormouse_engine::{Command, Effect, Event, Report, Run, Setup, Step, TaskState, VmEnd};
 use dormouse_policies::{
@@ -62,6 +63,7 @@ fn setup(interruptions: Vec<InterruptionModel>) -> Setup {
         name: "small".into(),
         vcpus: 1,
         memory: Bytes::new(100),
+        disk: Bytes::ZERO,
         mflops: 1,
         on_demand: Some(Price::from_nanos_per_hour(3_600_000)),
         spot: Some(Price::from_nanos_per_hour(360_000)),
@@ -90,12 +92,13 @@ fn setup(interruptions: Vec<InterruptionModel>) -> Setup {
         },
         interruptions,
         preemption_notice: Span::from_secs(120),
+        terms: Terms::default(),
         jobs: None,
     }
 }
 
 fn launch(n: u32, market: Market) -> Decision {
-    Decision::Launch { vm: vm(n), kind: "small".into(), market }
+    Decision::Launch { vm: vm(n), kind: "small".into(), market, bid: None }
 }
 
 fn start(task: TaskId, n: u32, reason: StartReason) -> Decision {
@@ -117,7 +120,7 @@ fn acts(acts: &[(u64, Action)]) -> Vec<InterruptionModel> {
 /// A run with one boundless host, begun; with its machines played by the test.
 fn begun(script: &Script, interruptions: Vec<InterruptionModel>) -> Run {
     let mut run = Run::new(setup(interruptions), Box::new(script.clone()));
-    let offer = Host { vcpus: 100, memory: Bytes::new(10_000) };
+    let offer = Host::new(100, Bytes::new(10_000));
     run.handle(s(0), Event::HostJoined { host: HOST, name: "h".into(), offer });
     run.handle(s(0), Event::Begin);
     run
@@ -163,7 +166,7 @@ fn checkpoints_are_taken_where_work_can_be_lost() {
         let mut setup = setup(vec![]);
         setup.checkpoint.on = on;
         let mut run = Run::new(setup, Box::new(script));
-        let offer = Host { vcpus: 100, memory: Bytes::new(10_000) };
+        let offer = Host::new(100, Bytes::new(10_000));
         run.handle(s(0), Event::HostJoined { host: HOST, name: "h".into(), offer });
         run.handle(s(0), Event::Begin);
         up(&mut run, 1);
@@ -402,7 +405,7 @@ fn decisions_that_cannot_be_are_refused_and_change_nothing() {
     ];
     script.on(Notice::VmReady { vm: vm(1) }, good.into_iter().chain(worse.clone().map(|b| b.1)));
     let mut run = Run::new(setup(vec![]), Box::new(script));
-    let offer = Host { vcpus: 100, memory: Bytes::new(10_000) };
+    let offer = Host::new(100, Bytes::new(10_000));
     run.handle(s(0), Event::HostJoined { host: HOST, name: "h".into(), offer });
     let check = |step: &Step, expected: &[(&str, Decision)]| {
         let whys: Vec<_> = step
@@ -431,7 +434,7 @@ fn refused_launches_are_heard_of() {
     let script = Script::default();
     script.on(Notice::Begin, (1..=3).map(|n| launch(n, Market::Spot)));
     let mut run = Run::new(setup(vec![]), Box::new(script));
-    let offer = Host { vcpus: 100, memory: Bytes::new(10_000) };
+    let offer = Host::new(100, Bytes::new(10_000));
     run.handle(s(0), Event::HostJoined { host: HOST, name: "h".into(), offer });
     let (step, _) = run.handle(s(0), Event::Begin);
     assert!(
@@ -475,7 +478,7 @@ fn a_log_line_reads_back_as_it_was() {
     let script = Script::default();
     script.on(Notice::Begin, [launch(1, Market::Spot), Decision::Wake { at: s(5), token: 9 }]);
     let mut run = Run::new(setup(acts(&[(70, Action::Hibernate)])), Box::new(script));
-    let offer = Host { vcpus: 100, memory: Bytes::new(10_000) };
+    let offer = Host::new(100, Bytes::new(10_000));
     let events = [
         Event::HostJoined { host: HOST, name: "h".into(), offer },
         Event::Begin,

@@ -61,6 +61,7 @@ fn regular_types() -> Catalogue {
         name: name.into(),
         vcpus,
         memory: Bytes::new(u64::from(vcpus) * 1_875_000_000),
+        disk: Bytes::ZERO,
         mflops,
         on_demand: Some(Price::from_nanos_per_hour(on_demand)),
         spot: Some(Price::from_nanos_per_hour(spot)),

@@ -1,6 +1,6 @@
 //! What can be set about the bag-of-tasks schedulers.
 
-use dormouse_units::{Span, TypeName};
+use dormouse_units::{Price, Span, TypeName};
 use serde::{Deserialize, Serialize};
 
 use crate::{Plan, PlanError};
@@ -130,6 +130,9 @@ pub struct Fleet {
     pub market: Market,
     /// The number of VMs.
     pub count: u32,
+    /// Most to be paid for one; `None`: whatever it costs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bid: Option<Price>,
 }
 
 /// Everything that can be set about a bag-of-tasks scheduler. Lengths of time are microseconds

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use dormouse_cloud::Market;
-use dormouse_units::{Bytes, Span, TaskId, Time, TypeName, VmId};
+use dormouse_units::{Bytes, Price, Span, TaskId, Time, TypeName, VmId};
 
 use crate::problem::{KindId, Problem};
 use crate::{BagSchedulerConfig, Decision, Notice, Policy, StartReason};
@@ -18,13 +18,13 @@ use dormouse_units::{Mode, Seats};
 #[derive(Debug)]
 pub(crate) struct Fifo {
     problem: Problem,
-    fleet: Vec<(KindId, Market)>,
+    fleet: Vec<Wanted>,
     waiting: VecDeque<(TaskId, StartReason)>,
     vms: BTreeMap<VmId, Vm>,
     /// The ready VMs with a free vCPU.
     with_room: BTreeSet<VmId>,
     /// Refused, to be launched again.
-    refused: Vec<(KindId, Market)>,
+    refused: Vec<Wanted>,
     failures: BTreeMap<TaskId, u32>,
     /// Being stopped with a checkpoint on a VM that leaves.
     held: BTreeMap<TaskId, VmId>,
@@ -35,10 +35,17 @@ pub(crate) struct Fifo {
     max_retries: u32,
 }
 
-#[derive(Debug)]
-struct Vm {
+/// A VM of the fleet: its type, how it is bought, and most to be paid for it.
+#[derive(Clone, Copy, Debug)]
+struct Wanted {
     kind: KindId,
     market: Market,
+    bid: Option<Price>,
+}
+
+#[derive(Debug)]
+struct Vm {
+    wanted: Wanted,
     ready: bool,
     running: Vec<TaskId>,
     memory: Bytes,
@@ -48,8 +55,8 @@ impl Fifo {
     pub(crate) fn new(config: &BagSchedulerConfig, problem: Problem) -> Self {
         let kind_of = |name: &TypeName| problem.kinds.iter().position(|k| k.name == *name);
         let fleet = config.fleet.iter().flat_map(|f| {
-            let kind = kind_of(&f.kind).map(|kind| (kind, f.market));
-            std::iter::repeat_n(kind, f.count as usize).flatten()
+            let wanted = kind_of(&f.kind).map(|kind| Wanted { kind, market: f.market, bid: f.bid });
+            std::iter::repeat_n(wanted, f.count as usize).flatten()
         });
         Self {
             fleet: fleet.collect(),
@@ -71,19 +78,21 @@ impl Fifo {
         }
     }
 
-    fn launch(&mut self, kind: KindId, market: Market, out: &mut Vec<Decision>) {
+    fn launch(&mut self, wanted: Wanted, out: &mut Vec<Decision>) {
         let vm = self.next_vm;
         self.next_vm = vm.next();
         let (running, memory) = (Vec::new(), Bytes::ZERO);
-        self.vms.insert(vm, Vm { kind, market, ready: false, running, memory });
-        out.push(Decision::Launch { vm, kind: self.problem.kinds[kind].name.clone(), market });
+        self.vms.insert(vm, Vm { wanted, ready: false, running, memory });
+        let Wanted { kind, market, bid } = wanted;
+        let kind = self.problem.kinds[kind].name.clone();
+        out.push(Decision::Launch { vm, kind, market, bid });
     }
 
     fn fits(&self, vm: VmId, task: TaskId) -> bool {
         self.vms.get(&vm).is_some_and(|state| {
             let memory = state.memory + self.problem.memory(task);
-            self.problem.whole(task, state.kind).is_some()
-                && memory <= self.problem.kinds[state.kind].memory
+            self.problem.whole(task, state.wanted.kind).is_some()
+                && memory <= self.problem.kinds[state.wanted.kind].memory
         })
     }
 
@@ -99,7 +108,7 @@ impl Fifo {
             let Some(state) = self.vms.get_mut(&vm) else { break };
             state.running.push(task);
             state.memory = state.memory + memory;
-            if state.running.len() >= self.problem.kinds[state.kind].vcpus {
+            if state.running.len() >= self.problem.kinds[state.wanted.kind].vcpus {
                 self.with_room.remove(&vm);
             }
             let on = Seats::first_free(vm);
@@ -159,7 +168,7 @@ impl Fifo {
         let Some(state) = self.vms.remove(&vm) else { return };
         self.held.retain(|_, on| *on != vm);
         if !self.waiting.is_empty() {
-            self.launch(state.kind, state.market, out);
+            self.launch(state.wanted, out);
         }
         self.pump(None, out);
     }
@@ -177,7 +186,7 @@ impl Fifo {
             let at = now + self.retry_after.times(1 << self.retries.min(32));
             out.push(Decision::Wake { at, token: 0 });
         }
-        self.refused.push((state.kind, state.market));
+        self.refused.push(state.wanted);
     }
 
     fn failed(&mut self, task: TaskId, vm: VmId, out: &mut Vec<Decision>) {
@@ -199,9 +208,9 @@ impl Fifo {
 impl Fifo {
     /// Asks again for what was refused.
     fn launch_refused(&mut self, out: &mut Vec<Decision>) {
-        for (kind, market) in std::mem::take(&mut self.refused) {
+        for wanted in std::mem::take(&mut self.refused) {
             if !self.waiting.is_empty() {
-                self.launch(kind, market, out);
+                self.launch(wanted, out);
             }
         }
     }
@@ -220,8 +229,8 @@ impl Fifo {
         match *notice {
             Notice::Begin => {
                 if !self.waiting.is_empty() {
-                    for (kind, market) in std::mem::take(&mut self.fleet) {
-                        self.launch(kind, market, out);
+                    for wanted in std::mem::take(&mut self.fleet) {
+                        self.launch(wanted, out);
                     }
                 }
             }

@@ -1,7 +1,7 @@
 //! What a scheduler hears and what it can ask for.
 
 use dormouse_cloud::Market;
-use dormouse_units::{Cpus, Credits, Mode, Ppm, Seats, TaskId, Time, TypeName, VmId};
+use dormouse_units::{Cpus, Credits, Mode, Ppm, Price, Seats, TaskId, Time, TypeName, VmId};
 use serde::{Deserialize, Serialize};
 
 use crate::batch::Job;
@@ -205,6 +205,9 @@ pub enum Decision {
         kind: TypeName,
         /// How it is bought.
         market: Market,
+        /// Most to be paid for it; `None`: whatever it costs. A spot VM that costs more is ended.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        bid: Option<Price>,
     },
     /// Give a VM back. Tasks still on it are lost.
     Terminate {

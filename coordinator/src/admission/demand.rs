@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use dormouse_cloud::{Host, Placement};
-use dormouse_units::{Bytes, HostId, TypeName};
+use dormouse_cloud::{Fleet, Host, Market, PlacerName, Want};
+use dormouse_units::{Bytes, HostId, TypeName, VmId};
 
 /// What a scheduler may want of the hosts at once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,12 +22,17 @@ impl Demand {
     }
 
     /// How many of its VMs find a host, one placed after the other as the provider does.
-    pub(super) fn placed(&self, offers: &[Host]) -> usize {
-        let mut placement = Placement::default();
+    pub(super) fn placed(&self, offers: &[Host], placer: PlacerName) -> usize {
+        let mut fleet = Fleet::default();
         for (id, offer) in (0..).map(HostId::new).zip(offers) {
-            placement.join(id, *offer);
+            fleet.join(id, *offer);
         }
-        let want = |vcpus: u32| Host { vcpus, memory: Bytes::ZERO };
-        self.vms.iter().take_while(|vcpus| placement.place(want(**vcpus)).is_some()).count()
+        let mut place = |(vm, vcpus): (u32, &u32)| {
+            let room = Host { vcpus: *vcpus, memory: Bytes::ZERO, disk: Bytes::ZERO };
+            let want = Want { room, market: Market::OnDemand };
+            let (host, _) = placer.placer().choose(&want, &fleet)?;
+            fleet.place(host, VmId::new(vm), room, want.market).then_some(())
+        };
+        (0..).zip(&self.vms).map_while(&mut place).count()
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_cloud::{Burstable, Catalogue, InstanceType, Limits};
+use dormouse_cloud::{Burstable, Catalogue, InstanceType, Limits, Terms};
 use dormouse_policies::{Bag, CheckpointBudget, Task};
 use dormouse_units::{Credits, TypeName};
 use proptest::prelude::*;
@@ -14,6 +14,7 @@ fn kind(name: &str, burstable: Option<Burstable>) -> InstanceType {
         name: name.into(),
         vcpus: 2,
         memory: Bytes::new(1 << 32),
+        disk: Bytes::ZERO,
         mflops: 1,
         on_demand: None,
         spot: None,
@@ -55,6 +56,7 @@ fn setup(tasks: usize) -> Setup {
         jobs: None,
         interruptions: Vec::new(),
         preemption_notice: Span::ZERO,
+        terms: Terms::default(),
     }
 }
 

@@ -12,7 +12,7 @@ pub(super) fn left(run: &Run, facts: &LiveFacts) -> String {
     let names = run.setup().bag.tasks.iter().map(|task| task.name.clone());
     let tasks = run.tasks().iter().zip(names.map(Some).chain(std::iter::repeat(None)));
     let unfinished = tasks.filter(|(record, _)| record.state != TaskState::Finished);
-    let alive = run.provider().vms().filter(|(_, vm)| vm.is_alive()).count();
+    let alive = run.provider().alive().count();
     let mut text = format!("{} tasks are left", run.unfinished());
     for (n, (record, name)) in unfinished.enumerate() {
         if n == NAMED {

@@ -13,7 +13,7 @@ impl ConductorState {
             tasks: count(tasks),
             completed: u32::try_from(self.run.tasks().finished()).unwrap_or(u32::MAX),
             running: count(self.run.tasks().on_vms()),
-            vms: count(self.run.provider().vms().filter(|(_, vm)| vm.is_alive()).count()),
+            vms: count(self.run.provider().alive().count()),
             workers: count(self.roster.alive()),
             workers_wanted: self.plan.workers,
             cost: self.run.owed(self.clock.now()),

@@ -13,7 +13,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use dormouse_cloud::{Catalogue, InstanceType, Limits, Market};
+use dormouse_cloud::{Catalogue, InstanceType, Limits, Market, Terms};
 use dormouse_coordinator::admission::Demand;
 use dormouse_coordinator::{Conducted, CoordinatorError, LiveRun, Observer, Speedup};
 use dormouse_engine::{Run, Setup, Work};
@@ -35,6 +35,7 @@ pub fn setup(tasks: usize, vcpus: u32) -> Setup {
         name: KIND.into(),
         vcpus,
         memory: Bytes::new(1 << 40),
+        disk: Bytes::ZERO,
         mflops: 1,
         on_demand: Some(Price::from_nanos_per_hour(1_000_000)),
         spot: None,
@@ -62,6 +63,7 @@ pub fn setup(tasks: usize, vcpus: u32) -> Setup {
         },
         interruptions: Vec::new(),
         preemption_notice: Span::ZERO,
+        terms: Terms::default(),
         jobs: None,
     }
 }
@@ -97,7 +99,12 @@ impl Fifo {
     fn launch(&mut self, out: &mut Vec<Decision>) {
         self.vm = self.vm.next();
         self.ready = false;
-        out.push(Decision::Launch { vm: self.vm, kind: KIND.into(), market: Market::OnDemand });
+        out.push(Decision::Launch {
+            vm: self.vm,
+            kind: KIND.into(),
+            market: Market::OnDemand,
+            bid: None,
+        });
     }
 
     fn fill(&mut self, out: &mut Vec<Decision>) {

@@ -167,7 +167,7 @@ pub(super) mod tests {
 
     fn record(plan: &CellPlan) -> Record {
         let experiment = plan.experiment(1).unwrap();
-        let mut record = Record::new(experiment.setup.bag.tasks.len());
+        let mut record = Record::new(&experiment.setup);
         let scheduler = experiment.scheduler().unwrap();
         virtual_run(&experiment, scheduler, |step| record.see(step)).unwrap();
         record

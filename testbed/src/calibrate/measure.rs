@@ -144,7 +144,7 @@ impl Bench {
 
 /// The same in virtual time.
 fn twin(experiment: &Experiment) -> Result<Record, CalibrateError> {
-    let mut record = Record::new(experiment.setup.bag.tasks.len());
+    let mut record = Record::new(&experiment.setup);
     virtual_run(experiment, experiment.scheduler()?, |step| record.see(step))?;
     Ok(record)
 }

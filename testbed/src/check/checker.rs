@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::sync::Arc;
 
-use dormouse_cloud::{Action, Market};
-use dormouse_engine::{Effect, Event, Report, Setup, Step};
+use dormouse_cloud::{Action, Market, Meter, Prices};
+use dormouse_engine::{Effect, Event, Report, Setup, Step, VmEnd};
 use dormouse_policies::{Decision, Notice};
-use dormouse_units::{Attempt, Credits, Money, Ppm, Span, TaskId, Time, VmId};
+use dormouse_units::{Attempt, Credits, Money, Ppm, Price, Span, TaskId, Time, TypeName, VmId};
 
 use super::bounds::Bounds;
 use super::vm::{Followed, Life};
@@ -61,12 +62,14 @@ struct Task {
 /// - an effect before its cause, or time that runs backwards;
 /// - a bill that is not the sum of its intervals;
 /// - credits above the cap, or more of them than can have been earned;
-/// - more VMs of a type than its limit; interruptions of VMs that are not spot;
+/// - more VMs of a type than its limit; interruptions of VMs that are not spot; a VM that costs more
+///   than its bid, or is outbid while it doesn't;
 /// - in virtual time: a task finished sooner than its work takes;
 /// - decisions that could not be carried out.
 #[derive(Clone, Debug)]
 pub struct Checker<'a> {
     setup: &'a Setup,
+    prices: Arc<dyn Prices>,
     /// How late what a machine reports may be: not at all where it is modelled.
     lateness: Span,
     bounds: Bounds,
@@ -95,6 +98,7 @@ impl<'a> Checker<'a> {
     pub fn new(setup: &'a Setup, lateness: Span) -> Self {
         Self {
             setup,
+            prices: setup.terms.prices(),
             lateness,
             bounds: Bounds::of(setup),
             vms: BTreeMap::new(),
@@ -205,14 +209,14 @@ impl<'a> Checker<'a> {
 
     fn effect(&mut self, effect: &Effect) {
         match effect {
-            Effect::VmLaunched { vm, kind, market, price, .. } => {
-                self.launched(*vm, kind, *market, *price);
+            Effect::VmLaunched { vm, kind, market, price, bid, .. } => {
+                self.launched(*vm, kind, *market, *price, *bid);
             }
             Effect::VmReady { vm } => {
                 let (now, boot) = (self.now, self.setup.catalogue.boot);
                 self.on(*vm, &[Life::Booting], "is ready", |vm| {
                     vm.life = Life::Running;
-                    vm.charged_since = Some(now);
+                    vm.meter.start(now);
                     (now < vm.launched + boot)
                         .then(|| "it is ready before its boot is over".to_owned())
                 });
@@ -238,13 +242,25 @@ impl<'a> Checker<'a> {
                     });
                 }
             }
-            Effect::VmEnded { vm, cost, .. } => self.ended(*vm, *cost),
+            Effect::VmEnded { vm, why, cost } => self.ended(*vm, *why, *cost),
             Effect::TaskSent { task, attempt, vm, from, .. } => {
                 self.sent(*task, *attempt, *vm, from.map(|(_, done)| done));
             }
             Effect::Over { complete } => self.finished(*complete),
             Effect::RestoreFellBack { task, from, to, .. } => {
                 self.fell_back(*task, from.1, to.map_or(Ppm::ZERO, |(_, done)| done));
+            }
+            Effect::PriceChanged { kind, price } => self.price_changed(kind, *price),
+            Effect::Outbid { vm } => self.preempted(*vm, |vm| {
+                let price = vm.meter.price();
+                let below = vm.bid.is_none_or(|bid| price <= bid);
+                below.then(|| format!("it is outbid at {price}, its bid is {:?}", vm.bid))
+            }),
+            Effect::Displaced { vm, by } => {
+                let for_on_demand =
+                    self.vms.get(by).is_some_and(|by| by.market == Market::OnDemand);
+                self.require(for_on_demand, || format!("{vm} makes room for {by}"));
+                self.preempted(*vm, |_| None);
             }
             Effect::Stale | Effect::Moot { .. } | Effect::Rejected { .. } => {}
         }
@@ -273,18 +289,20 @@ impl<'a> Checker<'a> {
     fn launched(
         &mut self,
         id: VmId,
-        kind: &dormouse_units::TypeName,
+        kind: &TypeName,
         market: Market,
-        price: dormouse_units::Price,
+        price: Price,
+        bid: Option<Price>,
     ) {
         let Some(kind) = self.setup.catalogue.get(kind).cloned() else {
             return self.wrong(format!("{id} is of no known type"));
         };
         let used = self.vms.contains_key(&id);
         self.require(!used, || format!("{id} is launched twice"));
-        let right = kind.price(market) == Some(price);
-        self.require(right, || {
-            format!("{id} is charged {price}, which is not the catalogue's price")
+        let right = self.prices.at(&kind, market, self.now) == Some(price);
+        self.require(right, || format!("{id} is charged {price}, which is not its price"));
+        self.require(bid.is_none_or(|bid| price <= bid), || {
+            format!("{id} costs more than its bid")
         });
         let alike = self
             .vms
@@ -295,17 +313,35 @@ impl<'a> Checker<'a> {
         let followed = Followed {
             kind,
             market,
-            price,
+            bid,
             life: Life::Booting,
             launched: self.now,
-            charged_since: None,
-            owed: Money::ZERO,
+            meter: Meter::new(price),
             frozen: Span::ZERO,
             frozen_since: None,
             tasks: BTreeMap::new(),
             credits: None,
         };
         self.vms.insert(id, followed);
+    }
+
+    fn price_changed(&mut self, kind: &TypeName, price: Price) {
+        let known = self.setup.catalogue.get(kind);
+        let right = known.and_then(|kind| self.prices.at(kind, Market::Spot, self.now));
+        self.require(right == Some(price), || format!("{price} is not the price of {kind}"));
+        let now = self.now;
+        for vm in self.vms.values_mut() {
+            if vm.market == Market::Spot && vm.kind.name == *kind && vm.life != Life::Ended {
+                vm.meter.reprice(now, price);
+            }
+        }
+    }
+
+    fn preempted(&mut self, vm: VmId, and: impl FnOnce(&Followed) -> Option<String>) {
+        self.on(vm, &ALIVE, "is given notice", |vm| match vm.market {
+            Market::Spot => and(vm),
+            Market::OnDemand => Some("it is not a spot VM".to_owned()),
+        });
     }
 
     fn took_effect(&mut self, vm: VmId, asked: Time, freeze: bool) {
@@ -322,14 +358,15 @@ impl<'a> Checker<'a> {
         });
     }
 
-    fn ended(&mut self, id: VmId, cost: Money) {
-        let now = self.now;
+    fn ended(&mut self, id: VmId, why: VmEnd, cost: Money) {
+        let (now, tariff) = (self.now, self.setup.terms.tariff);
         let mut left = Vec::new();
         self.on(id, &ALIVE, "ends", |vm| {
-            vm.stop_charging(now);
+            vm.meter.stop(now, why.by());
             vm.life = Life::Ended;
             left = std::mem::take(&mut vm.tasks).into_keys().collect();
-            (vm.owed != cost).then(|| format!("it cost {cost}, its intervals {}", vm.owed))
+            let owed = vm.meter.settled(tariff);
+            (owed != cost).then(|| format!("it cost {cost}, its intervals {owed}"))
         });
         for task in left {
             self.leave(task, id);

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_cloud::{InstanceType, Market};
-use dormouse_units::{Bytes, Credits, Money, Price, Span, TaskId, Time};
+use dormouse_cloud::{EndedBy, InstanceType, Market, Meter};
+use dormouse_units::{Bytes, Credits, Price, Span, TaskId, Time};
 
 /// Where it is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,12 +21,11 @@ pub(super) enum Life {
 pub(super) struct Followed {
     pub(super) kind: InstanceType,
     pub(super) market: Market,
-    pub(super) price: Price,
+    pub(super) bid: Option<Price>,
     pub(super) life: Life,
     pub(super) launched: Time,
-    /// Since when it is charged.
-    pub(super) charged_since: Option<Time>,
-    pub(super) owed: Money,
+    /// What it is charged.
+    pub(super) meter: Meter,
     /// How long it has been frozen before, and since when it is now.
     pub(super) frozen: Span,
     pub(super) frozen_since: Option<Time>,
@@ -39,20 +38,14 @@ impl Followed {
     pub(super) fn freeze(&mut self, now: Time) {
         self.life = Life::Frozen;
         self.frozen_since = Some(now);
-        self.stop_charging(now);
+        self.meter.stop(now, EndedBy::Provider);
     }
 
     pub(super) fn thaw(&mut self, now: Time) {
         self.life = Life::Running;
         self.frozen = self.frozen_until(now);
         self.frozen_since = None;
-        self.charged_since = Some(now);
-    }
-
-    pub(super) fn stop_charging(&mut self, now: Time) {
-        if let Some(from) = self.charged_since.take() {
-            self.owed += self.price.for_span(now.since(from));
-        }
+        self.meter.start(now);
     }
 
     /// How long it has been frozen by `now`.

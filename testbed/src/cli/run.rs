@@ -176,7 +176,11 @@ fn opened(asked: &Asked<'_>) -> Result<Opened, Failure> {
         plan: args.plan.as_deref(),
         replaces_workload: args.job.is_some(),
     };
-    Ok(open(&source)?)
+    let opened = open(&source)?;
+    if let (Opened::Bag(loaded), false) = (&opened, args.quiet) {
+        loaded.notes.iter().for_each(|note| eprintln!("dormouse: {note}"));
+    }
+    Ok(opened)
 }
 
 /// The command that makes the same run again, wherever its results go.

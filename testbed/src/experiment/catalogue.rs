@@ -45,6 +45,7 @@ fn instance_type(row: Row, limit: u32) -> InstanceType {
         name: name.into(),
         vcpus,
         memory: Bytes::new(mib << 20),
+        disk: Bytes::ZERO,
         mflops,
         on_demand: Some(price(on_demand)),
         spot: spot.map(price),

@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_cloud::{Burstable, Catalogue, Host, InstanceType, Limits};
+use dormouse_cloud::{
+    Burstable, Catalogue, Host, InstanceType, Limits, PlacerName, TariffName, Terms,
+};
 use dormouse_units::{Bytes, Credits, Price, Span, TypeName};
 
 use super::document::Node;
 use super::reader::{Section, text};
 use super::suggest::instead;
-use super::{InputError, Place, catalogue};
+use super::{InputError, Place, catalogue, prices};
 
 /// What `[cloud]` says.
 #[derive(Debug)]
@@ -16,7 +18,19 @@ pub(crate) struct Cloud {
     pub(crate) catalogue: Catalogue,
     pub(crate) hosts: Vec<Host>,
     pub(crate) preemption_notice: Span,
+    pub(crate) terms: Terms,
+    /// What is odd about it and was set right.
+    pub(crate) notes: Vec<String>,
 }
+
+const PLACERS: [(&str, PlacerName); 3] = [
+    ("spread", PlacerName::Spread),
+    ("pack", PlacerName::Pack),
+    ("preempting", PlacerName::Preempting),
+];
+
+const TARIFFS: [(&str, TariffName); 2] =
+    [("second", TariffName::Second), ("hour", TariffName::Hour)];
 
 /// Reads `[cloud]`; `imported` types, if any, take the place of a built-in catalogue.
 pub(crate) fn read(
@@ -59,9 +73,19 @@ pub(crate) fn read(
     let boot = section.span("boot")?.unwrap_or(Span::from_secs(180));
     let hibernation = section.span("hibernation")?.unwrap_or(Span::from_secs(180));
     let preemption_notice = section.span("preemption-notice")?.unwrap_or(Span::from_secs(120));
+    let mut notes = Vec::new();
+    let terms = Terms {
+        placement: section.choice("placement", &PLACERS)?.unwrap_or_default(),
+        tariff: section.choice("tariff", &TARIFFS)?.unwrap_or_default(),
+        prices: match section.section("prices")? {
+            Some(prices) => prices::read(&prices, &types, &mut notes)?,
+            None => BTreeMap::new(),
+        },
+    };
     let hosts = read_hosts(section.list("hosts")?, &types)?;
     section.finish()?;
-    Ok(Cloud { catalogue: Catalogue { types, boot, hibernation }, hosts, preemption_notice })
+    let catalogue = Catalogue { types, boot, hibernation };
+    Ok(Cloud { catalogue, hosts, preemption_notice, terms, notes })
 }
 
 fn named(node: &Node) -> Result<BTreeMap<TypeName, InstanceType>, InputError> {
@@ -80,6 +104,7 @@ fn instance_type(node: &Node) -> Result<InstanceType, InputError> {
     let vcpus = section.need("vcpus", vcpus, "2")?;
     let memory = section.bytes("memory")?;
     let memory = section.need("memory", memory, "\"8 GiB\"")?;
+    let disk = section.bytes("disk")?.unwrap_or_default();
     // Without a figure every vCPU counts the same.
     let gflops = section.number("gflops", 0.001..=1e9)?.unwrap_or(10.0 * f64::from(vcpus));
     let (on_demand, spot) = (section.price("on-demand")?, section.price("spot")?);
@@ -102,6 +127,7 @@ fn instance_type(node: &Node) -> Result<InstanceType, InputError> {
         name: name.into(),
         vcpus,
         memory,
+        disk,
         mflops,
         on_demand,
         spot,
@@ -163,15 +189,17 @@ fn read_hosts(
         let vcpus = section.count("vcpus", 1..=1_000_000)?;
         let vcpus = section.need("vcpus", vcpus, "16")?;
         let memory = section.bytes("memory")?.unwrap_or(Bytes::new(u64::MAX));
+        let disk = section.bytes("disk")?.unwrap_or(Bytes::new(u64::MAX));
         let count = section.count("count", 1..=100_000)?.unwrap_or(1);
         section.finish()?;
-        hosts.extend((0..count).map(|_| Host { vcpus, memory }));
+        hosts.extend((0..count).map(|_| Host { vcpus, memory, disk }));
     }
-    let fits = |t: &InstanceType| hosts.iter().any(|h| h.vcpus >= t.vcpus && h.memory >= t.memory);
+    let room = |t: &InstanceType| Host { vcpus: t.vcpus, memory: t.memory, disk: t.disk };
+    let fits = |t: &InstanceType| hosts.iter().any(|host| host.holds(&room(t)));
     match list.first() {
         Some(node) if !types.values().any(fits) => {
             let what = "no host has room for a VM of any type";
-            Err(InputError::new(&node.place, what, "give hosts more vCPUs or memory"))
+            Err(InputError::new(&node.place, what, "give hosts more vCPUs, memory or disk"))
         }
         _ => Ok(hosts),
     }

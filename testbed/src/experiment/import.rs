@@ -137,6 +137,7 @@ fn instance_type(name: &str, node: &Node) -> Result<Option<InstanceType>, InputE
         name: name.into(),
         vcpus,
         memory,
+        disk: Bytes::ZERO,
         mflops,
         on_demand,
         spot,

@@ -7,10 +7,10 @@ use dormouse_cloud::{
 };
 use dormouse_units::{Span, Time, TypeName, VmId};
 
-use super::InputError;
 use super::document::Node;
 use super::reader::{Section, text};
 use super::suggest::instead;
+use super::{InputError, Place};
 
 /// Reads one `[[interruption]]`.
 pub(crate) fn read(
@@ -98,7 +98,7 @@ fn act(node: &Node, types: &BTreeMap<TypeName, InstanceType>) -> Result<Interrup
     let kind = section.get("type");
     let vm = section.count("vm", 0..=u32::MAX)?;
     let target = match (kind, vm) {
-        (Some(node), None) => Target::Type(spot_type(node, types)?),
+        (Some(node), None) => Target::Type(spot_type(&node.place, text(node)?, types)?),
         (None, Some(vm)) => Target::Vm(VmId::new(vm)),
         _ => {
             let what = "it needs either a type or a vm";
@@ -113,16 +113,17 @@ fn act(node: &Node, types: &BTreeMap<TypeName, InstanceType>) -> Result<Interrup
     Ok(Interruption { at, target, action })
 }
 
-fn spot_type(
-    node: &Node,
+/// A name that must be of a type with a spot price.
+pub(crate) fn spot_type(
+    place: &Place,
+    name: &str,
     types: &BTreeMap<TypeName, InstanceType>,
 ) -> Result<TypeName, InputError> {
-    let name = text(node)?;
     let spot: Vec<_> =
         types.values().filter(|t| t.limit(Market::Spot) > 0).map(|t| t.name.as_str()).collect();
     if spot.contains(&name) {
         return Ok(name.into());
     }
     let what = format!("there is no spot type '{name}'");
-    Err(InputError::new(&node.place, what, instead(name, &spot)))
+    Err(InputError::new(place, what, instead(name, &spot)))
 }

@@ -60,6 +60,8 @@ pub struct Loaded {
     pub experiment: Experiment,
     /// Who said its speed-up.
     pub speedup: SpeedupSaid,
+    /// What is odd about the files that it names and was set right.
+    pub notes: Vec<String>,
     scheduler: Place,
 }
 
@@ -264,10 +266,12 @@ pub(crate) fn read_bag(root: &Node, plan: Option<&Path>) -> Result<Loaded, Input
         checkpoint,
         interruptions,
         preemption_notice: cloud.preemption_notice,
+        terms: cloud.terms,
     };
     let hosts = cloud.hosts;
     let experiment = Experiment { name, description, setup, scheduler, jobs, hosts, live };
-    Ok(Loaded { experiment, speedup: SpeedupSaid::of(root), scheduler: place })
+    let (speedup, notes) = (SpeedupSaid::of(root), cloud.notes);
+    Ok(Loaded { experiment, speedup, notes, scheduler: place })
 }
 
 /// A name becomes part of a path.

@@ -14,6 +14,7 @@ pub(crate) mod live;
 mod load;
 mod overrides;
 mod plan;
+mod prices;
 pub(crate) mod reader;
 mod scheduler;
 mod suggest;

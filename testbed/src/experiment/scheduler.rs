@@ -105,6 +105,7 @@ fn fleet(node: &Node, types: &BTreeMap<TypeName, InstanceType>) -> Result<Fleet,
     let market = section.choice("market", &markets)?;
     let market = section.need("market", market, "\"on-demand\"")?;
     let count = section.count("count", 1..=100_000)?.unwrap_or(1);
+    let bid = section.price("bid")?;
     section.finish()?;
-    Ok(Fleet { kind: name.into(), market, count })
+    Ok(Fleet { kind: name.into(), market, count, bid })
 }

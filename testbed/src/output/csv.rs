@@ -94,7 +94,7 @@ pub(crate) fn planned(
 pub fn vms(record: &Record) -> String {
     let mut text = format!("{VM_COLUMNS}\n");
     for vm in record.vms.values() {
-        let charged: Span = vm.charges.iter().map(dormouse_cloud::Charge::duration).sum();
+        let charged: Span = vm.charges().iter().map(dormouse_cloud::Charge::duration).sum();
         let ready = vm.ready.unwrap_or(vm.end_or(record.end()));
         let there = vm.end_or(record.end()).since(ready);
         let frozen = there.saturating_sub(vm.awake(ready, vm.end_or(record.end())));

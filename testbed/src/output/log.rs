@@ -62,7 +62,7 @@ impl Header {
     /// A record of such a run, with nothing in it yet.
     #[must_use]
     pub fn record(&self) -> Record {
-        let record = Record::new(self.experiment.setup.bag.tasks.len());
+        let record = Record::new(&self.experiment.setup);
         match self.mode {
             Mode::Virtual => record,
             Mode::Live => {

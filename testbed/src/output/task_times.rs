@@ -361,7 +361,7 @@ mod tests {
     fn notes(change: impl Fn(TaskId, &mut Ledger), short_hold: bool) -> Vec<String> {
         let source = Source { experiment: Some("j60"), ..Source::default() };
         let experiment = load(&source).unwrap().experiment;
-        let mut record = Record::new(experiment.setup.bag.tasks.len()).at(SPEEDUP * 1_000_000);
+        let mut record = Record::new(&experiment.setup).at(SPEEDUP * 1_000_000);
         let mut short = short_hold;
         let see = |step: &Step| {
             let mut step = step.clone();

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_cloud::{Action, Host, Target};
-use dormouse_engine::{Counts, DecisionDigest, Effect, Event, Report, Step, VmEnd};
+use dormouse_cloud::{Action, EndedBy, Host, Market, Meter, Target, TariffName};
+use dormouse_engine::{Counts, DecisionDigest, Effect, Event, Report, Setup, Step, VmEnd};
 use dormouse_policies::{Decision, Notice, StartReason};
 use dormouse_units::Mode;
 use dormouse_units::{HostId, Money, Span, TaskId, Time, VmId};
@@ -41,6 +41,7 @@ pub struct Record {
     pub now: Time,
     /// Emulated microseconds in a second of real time; zero in virtual time.
     pub emulated_us_per_second: u64,
+    tariff: TariffName,
     digest: DecisionDigest,
 }
 
@@ -73,10 +74,11 @@ pub struct Interrupted {
 }
 
 impl Record {
-    /// Nothing yet, of a run of `tasks` tasks.
+    /// Nothing yet, of a run of this setup.
     #[must_use]
-    pub fn new(tasks: usize) -> Self {
-        Self { tasks: vec![TaskHistory::default(); tasks], ..Self::default() }
+    pub fn new(setup: &Setup) -> Self {
+        let tasks = vec![TaskHistory::default(); setup.bag.tasks.len()];
+        Self { tasks, tariff: setup.terms.tariff, ..Self::default() }
     }
 
     /// Of a run in which this much emulated time passes in a second of real time.
@@ -352,7 +354,7 @@ impl Record {
 
     fn effect(&mut self, now: Time, effect: &Effect, modes: &BTreeMap<TaskId, Mode>) {
         match effect {
-            Effect::VmLaunched { vm, kind, market, price, vcpus, host } => {
+            Effect::VmLaunched { vm, kind, market, price, vcpus, host, .. } => {
                 self.counts.vms_launched += 1;
                 let history = VmHistory {
                     id: *vm,
@@ -365,18 +367,28 @@ impl Record {
                     ready: None,
                     ended: None,
                     hibernations: Vec::new(),
-                    charges: Vec::new(),
                     credits: Vec::new(),
                     share: None,
-                    charged_since: None,
+                    meter: Meter::new(*price),
+                    tariff: self.tariff,
                     lanes: vec![None; *vcpus as usize],
                 };
                 self.vms.insert(*vm, history);
             }
             Effect::VmReady { vm } => self.on_vm(*vm, |vm| {
                 vm.ready = Some(now);
-                vm.charge(now);
+                vm.meter.start(now);
             }),
+            Effect::PriceChanged { kind, price } => {
+                let alike = |vm: &&mut VmHistory| vm.market == Market::Spot && vm.kind == *kind;
+                for vm in self.vms.values_mut().filter(|vm| vm.ended.is_none()).filter(alike) {
+                    vm.meter.reprice(now, *price);
+                }
+            }
+            Effect::Outbid { vm } | Effect::Displaced { vm, .. } => {
+                let (action, target, vms) = (Action::Preempt, Target::Vm(*vm), vec![*vm]);
+                self.interruptions.push(Interrupted { asked: now, at: now, action, target, vms });
+            }
             Effect::Interrupted { asked, action, target, vms } => {
                 let (asked, action, target, vms) = (*asked, *action, target.clone(), vms.clone());
                 self.interruptions.push(Interrupted { asked, at: now, action, target, vms });
@@ -385,7 +397,7 @@ impl Record {
                 self.counts.hibernations += 1;
                 self.on_vm(*vm, |vm| {
                     vm.hibernations.push(Hibernation { asked: *asked, frozen: now, resumed: None });
-                    vm.stop_charging(now);
+                    vm.meter.stop(now, EndedBy::Provider);
                 });
             }
             Effect::VmResumed { vm, asked } => {
@@ -394,7 +406,7 @@ impl Record {
                     if let Some(last) = vm.hibernations.last_mut() {
                         last.resumed = Some((*asked, now));
                     }
-                    vm.charge(now);
+                    vm.meter.start(now);
                 });
             }
             Effect::VmEnded { vm, why, cost } => self.vm_ended(now, *vm, *why, *cost),
@@ -454,7 +466,7 @@ impl Record {
             self.counts.preemptions += 1;
         }
         let Some(history) = self.vms.get_mut(&vm) else { return };
-        history.stop_charging(now);
+        history.meter.stop(now, why.by());
         history.ended = Some((now, why, cost));
         for task in std::mem::take(&mut history.lanes).into_iter().flatten() {
             self.end_attempt(now, task, AttemptEnd::VmGone(why));

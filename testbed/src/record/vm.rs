@@ -1,6 +1,6 @@
 //! What became of a VM.
 
-use dormouse_cloud::{Charge, Market};
+use dormouse_cloud::{Charge, Market, Meter, TariffName};
 use dormouse_engine::VmEnd;
 use dormouse_units::{Credits, HostId, Money, Price, Span, Time, TypeName, VmId};
 
@@ -13,7 +13,7 @@ pub struct VmHistory {
     pub kind: TypeName,
     /// How it was bought.
     pub market: Market,
-    /// At what price.
+    /// At what price it was launched.
     pub price: Price,
     /// Its virtual processors.
     pub vcpus: u32,
@@ -27,13 +27,12 @@ pub struct VmHistory {
     pub ended: Option<(Time, VmEnd, Money)>,
     /// Its hibernations, in order.
     pub hibernations: Vec<Hibernation>,
-    /// What was charged, in order.
-    pub charges: Vec<Charge>,
     /// Its credit balance, whenever it was reported.
     pub credits: Vec<(Time, Credits)>,
     /// CPU time promised and received, real microseconds, as last reported.
     pub share: Option<(u64, u64)>,
-    pub(super) charged_since: Option<Time>,
+    pub(super) meter: Meter,
+    pub(super) tariff: TariffName,
     /// The attempt on each vCPU, by task.
     pub(super) lanes: Vec<Option<dormouse_units::TaskId>>,
 }
@@ -50,10 +49,16 @@ pub struct Hibernation {
 }
 
 impl VmHistory {
-    /// What it cost: the sum of its charges.
+    /// What was charged, in order.
+    #[must_use]
+    pub fn charges(&self) -> &[Charge] {
+        self.meter.charges()
+    }
+
+    /// What it cost, for as long as it was charged; what it goes on with is not in it.
     #[must_use]
     pub fn cost(&self) -> Money {
-        self.charges.iter().map(Charge::cost).sum()
+        self.meter.settled(self.tariff)
     }
 
     /// Whether it was frozen at `at`; not at the very moment it froze or thawed.
@@ -82,16 +87,6 @@ impl VmHistory {
     #[must_use]
     pub fn end_or(&self, now: Time) -> Time {
         self.ended.map_or(now, |(at, ..)| at)
-    }
-
-    pub(super) fn charge(&mut self, now: Time) {
-        self.charged_since.get_or_insert(now);
-    }
-
-    pub(super) fn stop_charging(&mut self, now: Time) {
-        if let Some(from) = self.charged_since.take() {
-            self.charges.push(Charge { from, until: now, price: self.price });
-        }
     }
 
     pub(super) fn take_lane(&mut self, task: dormouse_units::TaskId) -> usize {

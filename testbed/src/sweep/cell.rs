@@ -91,7 +91,7 @@ impl Cell {
         let experiment = self.seeded(seed, plans)?;
         let scheduler =
             experiment.scheduler().map_err(|source| self.unschedulable(seed, source))?;
-        let mut record = Record::new(experiment.setup.bag.tasks.len());
+        let mut record = Record::new(&experiment.setup);
         virtual_run(&experiment, scheduler, |step| record.see(step))
             .map_err(|source| SweepError::Stuck { case: self.case.clone(), seed, source })?;
         let plan = experiment.scheduler.plan.clone();

@@ -1,6 +1,6 @@
 //! What is kept of one run.
 
-use dormouse_cloud::{Action, Charge, Market};
+use dormouse_cloud::{Action, Market};
 use dormouse_engine::{Effect, Run, Step};
 use dormouse_units::{Money, Time, TypeName};
 use serde::{Deserialize, Serialize};
@@ -76,7 +76,7 @@ impl Tally {
             |kind: &TypeName| setup.catalogue.get(kind).is_some_and(|t| t.burstable.is_some());
         let burstable_cost = vms()
             .filter(|vm| burstable(&vm.kind))
-            .flat_map(|vm| vm.charges().iter().map(Charge::cost))
+            .map(|vm| vm.owed(run.over().unwrap_or(Time::ZERO)))
             .sum();
         let later = vms().filter(|vm| {
             vm.market == Market::OnDemand && !burstable(&vm.kind) && vm.launched > Time::ZERO

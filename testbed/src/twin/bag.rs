@@ -73,7 +73,7 @@ fn side_by_side(header: &Header, steps: &Both<Vec<Step>>) -> Twin {
         record
     };
     let live = seen(header.record(), &steps.live);
-    let twin = seen(Record::new(bag.len()), &steps.twin);
+    let twin = seen(Record::new(&experiment.setup), &steps.twin);
     let makespan = |of: &Record| of.makespan().map(|end| end.since(Time::ZERO));
     let tasks: Vec<_> = (0..)
         .zip(bag)

@@ -65,7 +65,12 @@ fn decided(decision: &Decision) -> Option<String> {
         Mode::Baseline => " in baseline mode",
     };
     Some(match decision {
-        Decision::Launch { vm, kind, market } => format!("launch {vm}, a {market} {kind}"),
+        Decision::Launch { vm, kind, market, bid: None } => {
+            format!("launch {vm}, a {market} {kind}")
+        }
+        Decision::Launch { vm, kind, market, bid: Some(bid) } => {
+            format!("launch {vm}, a {market} {kind} for at most {bid}")
+        }
         Decision::Terminate { vm } => format!("give {vm} back"),
         Decision::Start { task, on: Seats { vm, .. }, mode, reason } => {
             format!("start {task} on {vm}{}, {}", in_mode(mode), why(*reason))

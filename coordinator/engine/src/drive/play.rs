@@ -7,7 +7,7 @@ use super::world::{Reports, World};
 use crate::{Event, Run, Step};
 
 /// A host that holds whatever the provider's limits allow.
-pub const BOUNDLESS: Host = Host { vcpus: u32::MAX, memory: Bytes::new(u64::MAX) };
+pub const BOUNDLESS: Host = Host::new(u32::MAX, Bytes::new(u64::MAX));
 
 /// Why a virtual run ended without finishing its tasks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -116,7 +116,7 @@ impl BatchScheduler {
         self.next_vm = vm.next();
         self.machine = Machine::Awaited(vm);
         let (kind, market) = (self.kind.clone(), Market::OnDemand);
-        out.push(Decision::Launch { vm, kind, market });
+        out.push(Decision::Launch { vm, kind, market, bid: None });
     }
 
     /// What doesn't fit its machine is never run: whoever submits it has looked.

@@ -118,7 +118,8 @@ impl Floor {
         self.next_vm = vm.next();
         let offer = &self.problem.kinds[kind];
         let machine = Machine::new(kind, market, turn.now + self.problem.boot, offer);
-        turn.out.push(Decision::Launch { vm, kind: offer.name.clone(), market });
+        let kind = offer.name.clone();
+        turn.out.push(Decision::Launch { vm, kind, market, bid: None });
         self.machines.insert(vm, machine);
         vm
     }

@@ -21,6 +21,7 @@ fn cloud(limit: u32) -> Catalogue {
         name: name.into(),
         vcpus: 1,
         memory: Bytes::new(10),
+        disk: Bytes::ZERO,
         mflops: 1_000,
         on_demand,
         spot,
@@ -242,7 +243,12 @@ fn migration_bursts_first_and_launches_last() {
         stage.tell(15, &hibernated(0)),
         [
             Decision::Stop { task, vm, keep: false },
-            Decision::Launch { vm: VmId::new(2), kind: "a".into(), market: Market::OnDemand },
+            Decision::Launch {
+                vm: VmId::new(2),
+                kind: "a".into(),
+                market: Market::OnDemand,
+                bid: None
+            },
             start(0, 1, Mode::Burst, StartReason::Migrated),
         ]
     );
@@ -410,7 +416,7 @@ fn configurations_and_plans_read_back() {
 fn fifo_starts_the_next_task_at_each_end() {
     let n = 100_000;
     let (cloud, bag) = (cloud(2), tens(n, 100));
-    let fleet = vec![Fleet { kind: "a".into(), market: Market::OnDemand, count: 2 }];
+    let fleet = vec![Fleet { kind: "a".into(), market: Market::OnDemand, count: 2, bid: None }];
     let config = BagSchedulerConfig { fleet, ..BagSchedulerConfig::paper(BagSchedulerName::Fifo) };
     let mut scheduler = build(&config, &cloud, &bag, &no_budget(), 1).expect("a scheduler");
     let mut out = Vec::new();

@@ -18,6 +18,7 @@ fn hads(vms: u32) -> BagScheduler {
         name: "a".into(),
         vcpus: 1,
         memory: Bytes::new(10),
+        disk: Bytes::ZERO,
         mflops: 1_000,
         on_demand: price(10),
         spot: price(3),

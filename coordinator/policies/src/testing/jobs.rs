@@ -49,6 +49,7 @@ pub(crate) fn ec2(boot: u64, baseline: Ppm) -> Catalogue {
         name: name.into(),
         vcpus,
         memory: Bytes::new((gib * 1e9) as u64),
+        disk: Bytes::ZERO,
         mflops,
         on_demand: price(on_demand),
         spot: spot.and_then(price),

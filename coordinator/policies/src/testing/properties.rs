@@ -37,6 +37,7 @@ fn instance_type(n: usize) -> impl Strategy<Value = InstanceType> {
             name: type_name(n).as_str().into(),
             vcpus,
             memory: Bytes::new(memory * 1_000_000),
+            disk: Bytes::ZERO,
             mflops: 10_000 * u64::from(vcpus),
             on_demand: Some(Price::from_nanos_per_hour(price * 1_000_000)),
             spot: Some(Price::from_nanos_per_hour(price * discount * 10_000)),
@@ -139,6 +140,7 @@ fn config(case: &Case) -> BagSchedulerConfig {
             dormouse_cloud::Market::OnDemand
         },
         count: 1,
+        bid: None,
     });
     BagSchedulerConfig {
         fleet: fleet.collect(),

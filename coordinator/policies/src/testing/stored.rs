@@ -58,6 +58,7 @@ fn catalogue(env: &Value) -> Catalogue {
             name: name.as_str().into(),
             vcpus: of["vcpu"].as_u64().unwrap() as u32,
             memory: Bytes::new((of["memory"].as_f64().unwrap() * 1e9) as u64),
+            disk: Bytes::ZERO,
             mflops: (of["gflops"].as_f64().unwrap() * 1e3) as u64,
             on_demand: price("on-demand"),
             spot: price("preemptible"),

@@ -5,7 +5,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use dormouse_cloud::{
-    Action, Catalogue, Host, InterruptionModel, Interruptions, Market, Provider, VmState,
+    Action, Catalogue, EndedBy, Host, InterruptionModel, Interruptions, Market, Provider, Terms,
+    VmState,
 };
 use dormouse_units::{Bytes, Credits, HostId, Money, Ppm, Span, TaskId, Time, VmId};
 
@@ -106,10 +107,10 @@ impl<'a> World<'a> {
         trouble: Trouble,
         seed: u64,
     ) -> Self {
-        let mut provider = Provider::new(catalogue.clone());
+        let mut provider = Provider::new(catalogue.clone(), &Terms::default());
         let vcpus = if trouble.host_vcpus == 0 { 1 << 20 } else { trouble.host_vcpus };
         for host in 0..3 {
-            provider.host_joined(HostId::new(host), Host { vcpus, memory: Bytes::new(1 << 60) });
+            provider.host_joined(HostId::new(host), Host::new(vcpus, Bytes::new(1 << 60)));
         }
         let spot = catalogue.types.values().filter(|t| t.spot.is_some()).map(|t| t.name.clone());
         let interruptions = Interruptions::new(models, &spot.collect::<Vec<_>>(), seed);
@@ -162,7 +163,7 @@ impl<'a> World<'a> {
             self.happen(event);
         }
         if self.finished.iter().all(|&f| f) {
-            let alive: Vec<_> = self.provider.vms().filter(|(_, vm)| vm.is_alive()).collect();
+            let alive: Vec<_> = self.provider.alive().collect();
             assert!(alive.is_empty(), "kept after the last task: {alive:?}");
         }
         self.outcome.finished = self.finished.iter().filter(|&&f| f).count();
@@ -201,7 +202,7 @@ impl<'a> World<'a> {
                 }
             }
             Event::Killed(vm) => {
-                if self.provider.terminated(self.now, vm) {
+                if self.provider.terminated(self.now, vm, EndedBy::Provider) {
                     self.lose(vm);
                 }
             }
@@ -210,7 +211,7 @@ impl<'a> World<'a> {
                     self.lose(vm);
                 }
                 let vcpus = self.trouble.host_vcpus.max(64);
-                let back = Host { vcpus, memory: Bytes::new(1 << 60) };
+                let back = Host::new(vcpus, Bytes::new(1 << 60));
                 self.provider.host_joined(HostId::new(host + 100), back);
             }
             Event::Wake(token) => self.notices.push_back(Notice::Wake { token }),
@@ -275,15 +276,16 @@ impl<'a> World<'a> {
 
     fn carry_out(&mut self, decision: Decision) {
         match decision {
-            Decision::Launch { vm, kind, market } => {
+            Decision::Launch { vm, kind, market, bid } => {
                 if self.random.below(100) < self.trouble.refusing {
                     let why = "drawn".to_owned();
                     return self.notices.push_back(Notice::LaunchRefused { vm, why });
                 }
-                match self.provider.launch(self.now, vm, &kind, market) {
+                match self.provider.launch(self.now, vm, &kind, market, bid) {
                     Ok(launched) => {
                         self.outcome.on_demand_launched += usize::from(market == Market::OnDemand);
-                        self.at(launched.ready_at, Event::Booted(vm));
+                        let ready_at = launched.ready_at.expect("spread names no victims");
+                        self.at(ready_at, Event::Booted(vm));
                     }
                     Err(
                         refusal @ (dormouse_cloud::LaunchError::NoCapacity { .. }
@@ -302,7 +304,8 @@ impl<'a> World<'a> {
                 if self.will_hear_lost(vm) => {}
             Decision::Terminate { vm } => {
                 assert_eq!(self.on(vm), [], "tasks on {vm} are thrown away");
-                assert!(self.provider.terminated(self.now, vm), "{vm} isn't alive");
+                let ended = self.provider.terminated(self.now, vm, EndedBy::User);
+                assert!(ended, "{vm} isn't alive");
             }
             Decision::Start { task, on, mode, reason } => self.start(task, on.vm, mode, reason),
             Decision::Stop { task, vm, .. } if self.will_hear_stopped(task, vm) => {}

@@ -91,7 +91,7 @@ fn bill(outcome: &Outcome<'_>) -> String {
         .values()
         .map(|vm| {
             let intervals: Vec<_> = vm
-                .charges
+                .charges()
                 .iter()
                 .map(|c| format!("{:.0}–{:.0} s", c.from.as_secs_f64(), c.until.as_secs_f64()))
                 .collect();

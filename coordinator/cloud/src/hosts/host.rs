@@ -1,0 +1,105 @@
+//! Room for VMs, in every dimension.
+
+use std::fmt;
+
+use dormouse_units::Bytes;
+use serde::{Deserialize, Serialize};
+
+/// What a host offers to VMs, or a VM takes of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Host {
+    /// vCPUs of the reference speed that it can run at full speed together.
+    pub vcpus: u32,
+    /// Memory.
+    pub memory: Bytes,
+    /// Disk; `u64::MAX`, which is not written down, for more than all VMs need.
+    #[serde(default = "endless", skip_serializing_if = "is_endless")]
+    pub disk: Bytes,
+}
+
+const fn endless() -> Bytes {
+    Bytes::new(u64::MAX)
+}
+
+fn is_endless(disk: &Bytes) -> bool {
+    *disk == endless()
+}
+
+impl Host {
+    /// No room at all.
+    pub(super) const NONE: Self = Self { vcpus: 0, memory: Bytes::ZERO, disk: Bytes::ZERO };
+
+    /// A host whose disk is never short.
+    #[must_use]
+    pub const fn new(vcpus: u32, memory: Bytes) -> Self {
+        Self { vcpus, memory, disk: endless() }
+    }
+
+    /// Whether there is room for `want` in every dimension.
+    #[must_use]
+    pub fn holds(&self, want: &Self) -> bool {
+        self.vcpus >= want.vcpus && self.memory >= want.memory && self.disk >= want.disk
+    }
+
+    /// What is left without `other`, at least nothing in every dimension.
+    #[must_use]
+    pub(super) const fn without(&self, other: &Self) -> Self {
+        Self {
+            vcpus: self.vcpus.saturating_sub(other.vcpus),
+            memory: self.memory.saturating_sub(other.memory),
+            disk: self.disk.saturating_sub(other.disk),
+        }
+    }
+
+    /// Both together.
+    #[must_use]
+    pub(super) fn with(&self, other: &Self) -> Self {
+        Self {
+            vcpus: self.vcpus.saturating_add(other.vcpus),
+            memory: self.memory + other.memory,
+            disk: self.disk + other.disk,
+        }
+    }
+
+    /// `n` times this.
+    #[must_use]
+    pub(super) fn times(&self, n: u32) -> Self {
+        let bytes = |b: Bytes| Bytes::new(b.get().saturating_mul(u64::from(n)));
+        let (memory, disk) = (bytes(self.memory), bytes(self.disk));
+        Self { vcpus: self.vcpus.saturating_mul(n), memory, disk }
+    }
+
+    /// The smaller of the two in every dimension.
+    #[must_use]
+    pub(super) fn common(&self, other: &Self) -> Self {
+        Self {
+            vcpus: self.vcpus.min(other.vcpus),
+            memory: self.memory.min(other.memory),
+            disk: self.disk.min(other.disk),
+        }
+    }
+
+    /// The larger of the two in every dimension.
+    #[must_use]
+    pub(super) fn largest(&self, other: &Self) -> Self {
+        Self {
+            vcpus: self.vcpus.max(other.vcpus),
+            memory: self.memory.max(other.memory),
+            disk: self.disk.max(other.disk),
+        }
+    }
+}
+
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Machines for parallel jobs have no memory of their own, and few VMs need a disk.
+        write!(f, "{} vCPUs", self.vcpus)?;
+        if self.memory > Bytes::ZERO {
+            write!(f, " and {}", self.memory)?;
+        }
+        match self.disk {
+            Bytes::ZERO => Ok(()),
+            disk => write!(f, " and {disk} of disk"),
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! VMs far apart.
+
+use dormouse_units::{HostId, VmId};
+
+use crate::{Fleet, Placer, Want};
+
+/// The host with most free vCPUs that holds it, the lowest id among equals.
+#[derive(Clone, Copy, Debug)]
+pub struct Spread;
+
+impl Placer for Spread {
+    fn choose(&self, want: &Want, fleet: &Fleet) -> Option<(HostId, Vec<VmId>)> {
+        let mut hosts = fleet.with_vcpus(want.room.vcpus).rev().flat_map(|(_, hosts)| hosts);
+        let host = hosts.find(|host| fleet.free(**host).holds(&want.room))?;
+        Some((*host, Vec::new()))
+    }
+}

@@ -1,0 +1,72 @@
+//! What becomes of a request for a VM.
+
+use dormouse_units::{HostId, Price, Time, TypeName, VmId};
+
+use crate::{Host, Market};
+
+/// What the user learns of a granted request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Launched {
+    /// The host that will carry it.
+    pub host: HostId,
+    /// What it costs at first.
+    pub price: Price,
+    /// When it has booted; `None`: others have to end before it can boot.
+    pub ready_at: Option<Time>,
+    /// The spot VMs that have to.
+    pub victims: Vec<VmId>,
+}
+
+/// Why a request for a VM was refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LaunchError {
+    /// No such type.
+    #[error("there is no instance type '{kind}'; the catalogue has {known}")]
+    UnknownType {
+        /// The name asked for.
+        kind: TypeName,
+        /// The names there are.
+        known: String,
+    },
+    /// The type is not sold in that market.
+    #[error("{kind} is not offered in the {market} market")]
+    NotOffered {
+        /// The type.
+        kind: TypeName,
+        /// The market.
+        market: Market,
+    },
+    /// It costs more than it was bid for.
+    #[error("a {market} {kind} costs {price}, more than the bid of {bid}")]
+    Outbid {
+        /// The type.
+        kind: TypeName,
+        /// The market.
+        market: Market,
+        /// What it costs now.
+        price: Price,
+        /// The bid.
+        bid: Price,
+    },
+    /// As many of the type run as the provider allows.
+    #[error("the limit of {limit} {market} {kind} at a time is reached")]
+    Limit {
+        /// The type.
+        kind: TypeName,
+        /// The market.
+        market: Market,
+        /// The limit.
+        limit: u32,
+    },
+    /// No host has room.
+    #[error("no host has {room} free for a VM of type {kind}")]
+    NoCapacity {
+        /// The type.
+        kind: TypeName,
+        /// What it needs.
+        room: Host,
+    },
+    /// The id was used before in this run.
+    #[error("{0} has been used before")]
+    UsedId(VmId),
+}

@@ -1,0 +1,161 @@
+//! The provider, asked in turn.
+
+use super::*;
+use crate::{Charge, InstanceType, Limits, PlacerName, PriceTrace};
+use dormouse_units::Span;
+
+fn provider() -> Provider {
+    let kind = InstanceType {
+        name: "c3.large".into(),
+        vcpus: 2,
+        memory: Bytes::new(1 << 30),
+        disk: Bytes::ZERO,
+        mflops: 22_090,
+        on_demand: None,
+        spot: Some(Price::from_nanos_per_hour(29_700_000)),
+        limits: Limits { spot: 2, on_demand: 0 },
+        burstable: None,
+    };
+    let catalogue = Catalogue {
+        types: [(kind.name.clone(), kind)].into(),
+        boot: Span::from_secs(180),
+        hibernation: Span::from_secs(180),
+    };
+    let mut provider = Provider::new(catalogue, &Terms::default());
+    provider.host_joined(HostId::new(0), Host::new(8, Bytes::new(1 << 34)));
+    provider
+}
+
+#[test]
+fn only_time_between_boot_and_end_and_outside_hibernation_is_charged() {
+    let (mut p, vm, s) = (provider(), VmId::new(1), Time::from_secs);
+    let launched = p.launch(s(0), vm, &"c3.large".into(), Market::Spot, None).expect("granted");
+    assert_eq!((launched.ready_at, launched.victims), (Some(s(180)), vec![]));
+    assert!(p.booted(s(180), vm) && !p.booted(s(181), vm));
+    assert!(p.hibernate(vm) && !p.hibernate(vm));
+    assert!(p.hibernated(s(1_180), vm));
+    let back = |at| Interruption { at, target: Target::Vm(vm), action: Action::Resume };
+    assert_eq!(p.hit_by(s(1_300), &back(s(1_300))), []);
+    assert_eq!(p.hit_by(s(1_400), &back(s(1_400))), [vm]);
+    assert!(p.resume(vm) && p.resumed(s(2_000), vm));
+    assert!(
+        p.terminated(s(2_800), vm, EndedBy::User) && !p.terminated(s(2_900), vm, EndedBy::User)
+    );
+    let charged: Span = p.vm(vm).expect("it").charges().iter().map(Charge::duration).sum();
+    assert_eq!(charged, Span::from_secs(1_800));
+    assert_eq!(p.owed(s(9_999)), Money::from_nanos(14_850_000));
+}
+
+#[test]
+fn a_hibernated_vm_leaves_its_vcpus_to_others_and_resumes_once_they_are_free() {
+    let (mut p, s) = (provider(), Time::from_secs);
+    p.host_joined(HostId::new(0), Host::new(2, Bytes::new(1 << 34)));
+    let (first, second, kind) = (VmId::new(1), VmId::new(2), TypeName::from("c3.large"));
+    assert!(p.launch(s(0), first, &kind, Market::Spot, None).is_ok() && p.booted(s(9), first));
+    assert!(p.launch(s(10), second, &kind, Market::Spot, None).is_err());
+    assert!(p.hibernate(first) && p.hibernated(s(20), first));
+    assert!(p.launch(s(30), second, &kind, Market::Spot, None).is_ok());
+    assert!(!p.resume(first), "its vCPUs are taken");
+    assert!(p.terminated(s(40), second, EndedBy::User) && p.resume(first));
+    assert!(p.launch(s(50), VmId::new(3), &kind, Market::Spot, None).is_err());
+    assert!(p.terminated(s(60), first, EndedBy::User));
+    assert!(p.launch(s(70), VmId::new(3), &kind, Market::Spot, None).is_ok());
+}
+
+#[test]
+fn requests_that_cannot_be_are_refused_and_change_nothing() {
+    let (mut p, kind, now) = (provider(), TypeName::from("c3.large"), Time::ZERO);
+    let ask = |p: &mut Provider, id, kind: &TypeName, market| {
+        p.launch(now, VmId::new(id), kind, market, None)
+    };
+    assert!(matches!(
+        ask(&mut p, 1, &"c9".into(), Market::Spot),
+        Err(LaunchError::UnknownType { .. })
+    ));
+    assert!(matches!(ask(&mut p, 1, &kind, Market::OnDemand), Err(LaunchError::NotOffered { .. })));
+    assert!(ask(&mut p, 1, &kind, Market::Spot).is_ok());
+    assert!(matches!(ask(&mut p, 1, &kind, Market::Spot), Err(LaunchError::UsedId(_))));
+    assert!(ask(&mut p, 2, &kind, Market::Spot).is_ok());
+    assert!(matches!(
+        ask(&mut p, 3, &kind, Market::Spot),
+        Err(LaunchError::Limit { limit: 2, .. })
+    ));
+    assert_eq!(p.host_lost(now, HostId::new(0)), [VmId::new(1), VmId::new(2)]);
+    assert!(matches!(ask(&mut p, 3, &kind, Market::Spot), Err(LaunchError::NoCapacity { .. })));
+}
+
+/// One type of 2 vCPUs at these spot prices, in cents an hour from these seconds on.
+fn at_prices(prices: &[(u64, u64)], tariff: TariffName) -> Provider {
+    let mut catalogue = provider().catalogue().clone();
+    for kind in catalogue.types.values_mut() {
+        kind.on_demand = Some(cents(50));
+        kind.limits = Limits { spot: 9, on_demand: 9 };
+        kind.disk = Bytes::new(10);
+    }
+    let trace = prices.iter().map(|&(at, price)| (Time::from_secs(at), cents(price))).collect();
+    let prices = [(TypeName::from("c3.large"), PriceTrace::new(trace))].into();
+    let mut provider =
+        Provider::new(catalogue, &Terms { placement: PlacerName::Preempting, tariff, prices });
+    let offer = Host { vcpus: 4, memory: Bytes::new(1 << 34), disk: Bytes::new(20) };
+    provider.host_joined(HostId::new(0), offer);
+    provider
+}
+
+const fn cents(n: u64) -> Price {
+    Price::from_nanos_per_hour(n * 10_000_000)
+}
+
+#[test]
+fn a_spot_vm_pays_what_it_costs_and_ends_when_that_is_more_than_its_bid() {
+    let (s, kind) = (Time::from_secs, TypeName::from("c3.large"));
+    for (tariff, owed) in [(TariffName::Second, 36 + 18), (TariffName::Hour, 36)] {
+        let mut p = at_prices(&[(0, 36), (3_600, 72), (9_000, 12)], tariff);
+        assert_eq!(p.next_price_change(), None, "nobody pays it");
+        let vm = VmId::new(1);
+        let too_low = p.launch(s(0), vm, &kind, Market::Spot, Some(cents(35)));
+        assert!(matches!(too_low, Err(LaunchError::Outbid { price, .. }) if price == cents(36)));
+        let launched = p.launch(s(0), vm, &kind, Market::Spot, Some(cents(36))).expect("granted");
+        assert_eq!(launched.price, cents(36));
+        let on_demand = p.launch(s(0), VmId::new(2), &kind, Market::OnDemand, Some(cents(50)));
+        assert_eq!(on_demand.expect("granted").price, cents(50));
+        assert!(p.booted(s(0), vm));
+        assert_eq!((p.next_price_change(), p.change_prices(s(3_599))), (Some(s(3_600)), vec![]));
+        let change = PriceChange { kind: kind.clone(), price: cents(72), outbid: vec![vm] };
+        assert_eq!(p.change_prices(s(3_600)), [change]);
+        // It has its notice, a quarter of an hour, at the new price.
+        assert_eq!(p.next_price_change(), Some(s(9_000)));
+        assert!(p.terminated(s(4_500), vm, EndedBy::Provider));
+        assert_eq!(p.next_price_change(), None);
+        assert_eq!(p.owed(s(9_999)).as_nanos(), owed * 10_000_000, "{tariff:?}");
+        assert!(p.launch(s(9_000), VmId::new(3), &kind, Market::Spot, None).is_ok());
+    }
+}
+
+#[test]
+fn an_on_demand_vm_waits_for_the_room_of_a_spot_vm_that_ends() {
+    let (mut p, s) = (at_prices(&[(0, 10)], TariffName::Second), Time::from_secs);
+    let kind = TypeName::from("c3.large");
+    let [a, b, c, d] = [1, 2, 3, 4].map(VmId::new);
+    for spot in [a, b] {
+        assert!(
+            p.launch(s(0), spot, &kind, Market::Spot, None).is_ok_and(|l| l.victims.is_empty())
+        );
+    }
+    // 4 vCPUs are there, and disk for two.
+    assert!(matches!(
+        p.launch(s(1), c, &kind, Market::Spot, None),
+        Err(LaunchError::NoCapacity { room, .. }) if room.disk == Bytes::new(10)
+    ));
+    let waits = p.launch(s(1), c, &kind, Market::OnDemand, None).expect("granted");
+    assert_eq!((waits.ready_at, waits.victims), (None, vec![b]));
+    let waits = p.launch(s(2), d, &kind, Market::OnDemand, None).expect("granted");
+    assert_eq!(waits.victims, [a], "nobody ends for two");
+    assert_eq!(p.placed(), []);
+    assert!(p.terminated(s(121), b, EndedBy::Provider));
+    assert_eq!(p.placed(), [c]);
+    // Its user had enough of waiting.
+    assert!(p.terminated(s(121), d, EndedBy::User) && p.terminated(s(122), a, EndedBy::Provider));
+    assert_eq!(p.placed(), []);
+    assert!(p.launch(s(123), VmId::new(5), &kind, Market::Spot, None).is_ok());
+    assert_eq!(p.alive().map(|(id, _)| id.get()).collect::<Vec<_>>(), [3, 5]);
+}

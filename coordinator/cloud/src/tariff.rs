@@ -1,0 +1,132 @@
+//! What the intervals of a VM cost.
+
+use dormouse_units::{Money, Span};
+use serde::{Deserialize, Serialize};
+
+use crate::Charge;
+
+/// Who ended the charging of a VM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EndedBy {
+    /// Whoever had asked for it: it was given back, or the run was over.
+    User,
+    /// The provider: preempted, hibernated, or lost.
+    Provider,
+}
+
+/// Says what is owed for a VM.
+pub trait Tariff: std::fmt::Debug + Sync {
+    /// What is owed for these intervals, which are in order. Those without a gap between them are
+    /// one use of the VM: the price changed within it. All uses but the last were ended by the
+    /// provider, which hibernated the VM; the last as said.
+    fn owed(&self, used: &[Charge], ended: EndedBy) -> Money;
+}
+
+/// The tariffs there are, by name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TariffName {
+    /// [`ByTheSecond`].
+    #[default]
+    Second,
+    /// [`ByTheHour`].
+    Hour,
+}
+
+impl TariffName {
+    /// What follows the tariff.
+    #[must_use]
+    pub fn rule(self) -> &'static dyn Tariff {
+        match self {
+            Self::Second => &ByTheSecond,
+            Self::Hour => &ByTheHour,
+        }
+    }
+}
+
+/// Every interval at its price, to the microsecond (Burst-HADS, III-A).
+#[derive(Clone, Copy, Debug)]
+pub struct ByTheSecond;
+
+impl Tariff for ByTheSecond {
+    fn owed(&self, used: &[Charge], _: EndedBy) -> Money {
+        used.iter().map(Charge::cost).sum()
+    }
+}
+
+/// Every hour of a use at the price at the hour's beginning. A last, partial hour is free where the
+/// provider ends the use, and costs as a full one where the user does (ACC, spot prices of 2011).
+#[derive(Clone, Copy, Debug)]
+pub struct ByTheHour;
+
+const HOUR: Span = Span::from_secs(3_600);
+
+impl Tariff for ByTheHour {
+    fn owed(&self, used: &[Charge], ended: EndedBy) -> Money {
+        let uses: Vec<&[Charge]> = used.chunk_by(|a, b| a.until == b.from).collect();
+        let number = uses.len();
+        let owed = uses.into_iter().enumerate().map(|(n, of_one)| {
+            hours(of_one, if n + 1 == number { ended } else { EndedBy::Provider })
+        });
+        owed.sum()
+    }
+}
+
+/// What the hours of one use cost.
+fn hours(used: &[Charge], ended: EndedBy) -> Money {
+    let (mut owed, mut begins) = (Money::ZERO, used[0].from);
+    let until = used[used.len() - 1].until;
+    while begins < until {
+        let is_full = until.since(begins) >= HOUR;
+        let price = used.iter().find(|charge| begins < charge.until).map(|charge| charge.price);
+        if is_full || ended == EndedBy::User {
+            owed += price.unwrap_or_default().for_span(HOUR);
+        }
+        begins += HOUR;
+    }
+    owed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dormouse_units::{Price, Time};
+
+    fn charge(from_min: u64, until_min: u64, cents: u64) -> Charge {
+        let at = |min| Time::from_secs(60 * min);
+        let price = Price::from_nanos_per_hour(cents * 10_000_000);
+        Charge { from: at(from_min), until: at(until_min), price }
+    }
+
+    fn cents(tariff: TariffName, used: &[Charge], ended: EndedBy) -> i64 {
+        tariff.rule().owed(used, ended).as_nanos() / 10_000_000
+    }
+
+    #[test]
+    fn an_hour_costs_the_price_at_its_beginning() {
+        use EndedBy::{Provider, User};
+        // 0:10 to 2:40, at 6, 12 and 24 cents; the price changes at 1:00 and 2:10, an hour's beginning.
+        let used = [charge(10, 60, 6), charge(60, 130, 12), charge(130, 160, 24)];
+        assert_eq!(cents(TariffName::Hour, &used, User), 6 + 12 + 24);
+        assert_eq!(cents(TariffName::Hour, &used, Provider), 6 + 12);
+        // To the second: 5 + 14 + 12 cents.
+        for ended in [User, Provider] {
+            assert_eq!(cents(TariffName::Second, &used, ended), 31);
+        }
+        // Whole hours have no last, partial one.
+        let whole = [charge(10, 130, 6)];
+        assert_eq!([User, Provider].map(|by| cents(TariffName::Hour, &whole, by)), [12, 12]);
+        let none: [Charge; 0] = [];
+        assert_eq!(
+            [cents(TariffName::Hour, &none, User), cents(TariffName::Second, &none, User)],
+            [0, 0]
+        );
+    }
+
+    #[test]
+    fn a_hibernation_ends_an_hour_for_nothing_and_a_resume_begins_another() {
+        let used = [charge(0, 90, 10), charge(200, 230, 20)];
+        assert_eq!(cents(TariffName::Hour, &used, EndedBy::User), 10 + 20);
+        assert_eq!(cents(TariffName::Hour, &used, EndedBy::Provider), 10);
+    }
+}

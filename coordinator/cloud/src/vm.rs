@@ -1,0 +1,70 @@
+//! One VM, as its provider sees it.
+
+use dormouse_units::{HostId, Money, Price, Time, TypeName};
+
+use crate::{Charge, Host, Market, Meter, TariffName};
+
+/// Where a VM is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VmState {
+    /// Requested, not usable yet, not charged.
+    Booting,
+    /// Usable and charged.
+    Running,
+    /// Told to hibernate; charged until it has.
+    Hibernating,
+    /// Frozen, its memory kept, not charged.
+    Hibernated {
+        /// When it took effect.
+        since: Time,
+    },
+    /// Told to resume; charged from when it has.
+    Resuming,
+    /// Gone for good.
+    Terminated {
+        /// When.
+        at: Time,
+    },
+}
+
+/// One VM as its provider sees it.
+#[derive(Clone, Debug)]
+pub struct Vm {
+    /// Its instance type.
+    pub kind: TypeName,
+    /// How it was bought.
+    pub market: Market,
+    /// Most that its user pays; `None`: whatever it costs.
+    pub bid: Option<Price>,
+    /// The host that carries it.
+    pub host: HostId,
+    /// Where it is in its life.
+    pub state: VmState,
+    /// When it was requested.
+    pub launched: Time,
+    pub(crate) size: Host,
+    /// The provider has said that it will end it.
+    pub(crate) has_notice: bool,
+    pub(crate) tariff: TariffName,
+    pub(crate) meter: Meter,
+}
+
+impl Vm {
+    /// Not terminated.
+    #[must_use]
+    pub const fn is_alive(&self) -> bool {
+        !matches!(self.state, VmState::Terminated { .. })
+    }
+
+    /// What is owed for it up to `now`.
+    #[must_use]
+    pub fn owed(&self, now: Time) -> Money {
+        self.meter.owed(now, self.tariff)
+    }
+
+    /// The closed charged intervals.
+    #[must_use]
+    pub fn charges(&self) -> &[Charge] {
+        self.meter.charges()
+    }
+}
