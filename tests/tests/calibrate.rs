@@ -138,10 +138,10 @@ fn plausible(table: &Value) {
     assert_eq!(table["host"]["millicores"].as_u64().unwrap() % 1_000, 0);
 }
 
-/// After how long a user says again that it is to end.
-const AGAIN: Duration = Duration::from_millis(300);
+/// Within how long it ends that was told to, on a busy host: the user would take it for deaf.
+const SOON: Duration = Duration::from_secs(10);
 
-/// Runs until `enough` of what it has said, then tells it to end; gives all it said.
+/// Runs until `enough` of what it has said, then tells it to end, once; gives all it said.
 fn ended_once(at: &Path, args: &[&str], enough: impl Fn(&str) -> bool) -> String {
     let file = at.join("said.txt");
     let said = fs::File::create(&file).unwrap();
@@ -160,17 +160,13 @@ fn ended_once(at: &Path, args: &[&str], enough: impl Fn(&str) -> bool) -> String
         std::thread::sleep(Duration::from_millis(20));
         text = fs::read_to_string(&file).unwrap();
     }
-    // One that comes just between two runs may be heard by neither: its user says it again.
-    let (told, mut said_it) = (Instant::now(), Instant::now() - AGAIN);
+    kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGINT).unwrap();
+    let told = Instant::now();
     let status = loop {
         if let Some(status) = child.try_wait().unwrap() {
             break status;
         }
-        assert!(told.elapsed() < Duration::from_secs(30), "it does not end: {text}");
-        if said_it.elapsed() >= AGAIN {
-            kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGINT).unwrap();
-            said_it = Instant::now();
-        }
+        assert!(told.elapsed() < SOON, "it does not end: {text}");
         std::thread::sleep(Duration::from_millis(20));
     };
     assert_eq!(status.code(), Some(1));

@@ -18,13 +18,15 @@ mod seating;
 mod setup;
 mod step;
 mod tasks;
+mod tenants;
 mod timers;
 
 pub use counts::Counts;
 pub use digest::DecisionDigest;
 pub use event::Event;
 pub use machine::{Command, JobAccount, JobLedger, Ledger, ProcessUse, Report, StartTask};
-pub use run::{Run, VmUse};
+pub use run::{Run, TenantView, VmUse};
 pub use setup::{ParallelJobs, Setup};
 pub use step::{Effect, Step, VmEnd};
 pub use tasks::{TaskRecord, TaskState, Tasks};
+pub use tenants::Work;

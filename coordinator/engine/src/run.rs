@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use dormouse_cloud::{Interruptions, Market, Provider};
-use dormouse_policies::{Decision, Hearing, Notice, Policy};
+use dormouse_policies::{Decision, Notice, Policy};
 use dormouse_units::{Cpus, HostId, Money, Seats, TaskId, Tier, Time, TypeName, VmId};
 
 use crate::carry_out::Refused;
 use crate::machine::StartTask;
 use crate::seating::Seating;
 use crate::tasks::{TaskRecord, TaskState, Tasks};
+use crate::tenants::{Tenant, Work, addressee, owner};
 use crate::timers::{Timer, Timers};
 use crate::{Command, Counts, DecisionDigest, Effect, Event, Setup, Step, VmEnd};
 
@@ -39,6 +40,7 @@ struct Spare {
     wanted: Vec<Decision>,
     heard: Vec<Notice>,
     decisions: Vec<Decision>,
+    unheard: Vec<Notice>,
 }
 
 impl Spare {
@@ -57,23 +59,18 @@ pub struct VmUse {
     pub real_received_us: u64,
 }
 
-/// One run: provider, policy, tasks, timers.
+/// One run: provider, tenants, tasks, timers.
 #[derive(Debug)]
 pub struct Run {
     pub(crate) setup: Setup,
     pub(crate) provider: Provider,
-    policy: Box<dyn Policy>,
-    hearing: Hearing,
-    /// What a policy that hears whole instants has yet to hear, and of which instant it is.
-    instant: (Option<Time>, Vec<Notice>),
+    tenants: Vec<Tenant>,
     pub(crate) interruptions: Interruptions,
     pub(crate) timers: Timers,
     pub(crate) tasks: Tasks,
     pub(crate) vms: BTreeMap<VmId, VmRecord>,
     /// VMs asked for and not granted.
     pub(crate) refused: BTreeSet<VmId>,
-    /// When the last task finished.
-    pub(crate) last_finish: Time,
     /// Nothing more will be submitted.
     pub(crate) all_submitted: bool,
     pub(crate) counts: Counts,
@@ -92,6 +89,12 @@ impl Run {
     /// A run of this setup under this policy, before its first event.
     #[must_use]
     pub fn new(setup: Setup, policy: Box<dyn Policy>) -> Self {
+        Self::of_tenants(setup, vec![(Work::All, policy)])
+    }
+
+    /// A run that these policies share, each with this part of its work. The parts are disjoint.
+    #[must_use]
+    pub fn of_tenants(setup: Setup, policies: Vec<(Work, Box<dyn Policy>)>) -> Self {
         let spot: Vec<TypeName> = setup
             .catalogue
             .types
@@ -103,12 +106,9 @@ impl Run {
             provider: Provider::new(setup.catalogue.clone(), &setup.terms),
             interruptions: Interruptions::new(&setup.interruptions, &spot, setup.seed),
             tasks: Tasks::waiting(setup.bag.tasks.len()),
-            last_finish: Time::ZERO,
             all_submitted: setup.jobs.is_none(),
             setup,
-            hearing: policy.hearing(),
-            policy,
-            instant: (None, Vec::new()),
+            tenants: Tenant::all(policies),
             timers: Timers::default(),
             vms: BTreeMap::new(),
             refused: BTreeSet::new(),
@@ -137,21 +137,18 @@ impl Run {
         }
         self.hear(now, &event, &mut notices);
 
-        let (heard, decisions) = match self.hearing {
-            Hearing::Each => self.tell_each(now, notices),
-            Hearing::Instants => {
-                self.keep(now, &mut notices);
-                self.spare.notices = notices;
-                match event {
-                    Event::InstantOver => self.tell_instant(now),
-                    _ => (Vec::new(), Vec::new()),
-                }
+        let (mut heard, mut decisions) = self.spare.step();
+        self.tell(now, &mut notices, &mut heard, &mut decisions);
+        if matches!(event, Event::InstantOver) {
+            for tenant in 0..self.tenants.len() {
+                self.tell_instant(now, tenant, &mut notices, (&mut heard, &mut decisions));
             }
-        };
+        }
+        self.spare.notices = notices;
+        self.end_what_is_done(now);
         for vm in self.provider.placed() {
             self.boot(now, vm);
         }
-        self.end_if_done(now);
 
         let seq = self.next_seq;
         self.next_seq += 1;
@@ -160,71 +157,80 @@ impl Run {
         (step, std::mem::take(&mut self.commands))
     }
 
-    /// Tells the policy one thing after the other: what comes of it is told next.
-    fn tell_each(
+    /// Tells whom it concerns one thing after the other: what comes of it is told next. Tenants that
+    /// hear of whole instants are told at their end.
+    fn tell(
         &mut self,
         now: Time,
-        mut notices: VecDeque<Notice>,
-    ) -> (Vec<Notice>, Vec<Decision>) {
-        let (mut heard, mut decisions) = self.spare.step();
+        notices: &mut VecDeque<Notice>,
+        heard: &mut Vec<Notice>,
+        decisions: &mut Vec<Decision>,
+    ) {
         let mut wanted = std::mem::take(&mut self.spare.wanted);
-        while let Some(notice) = notices.pop_front() {
-            if self.is_going_on() {
-                self.policy.handle(now, std::slice::from_ref(&notice), &mut wanted);
+        while let Some(mut notice) = notices.pop_front() {
+            let one = addressee(&mut notice, &self.tenants);
+            if let Some(tenant) = one.filter(|&one| self.tenants[one].hears_instants()) {
+                self.tenants[tenant].keep(now, notice);
+                continue;
             }
-            heard.push(notice);
-            for decision in wanted.drain(..) {
-                self.digest.add(now, &decision);
-                self.decide(now, decisions.len(), &decision, &mut notices);
-                decisions.push(decision);
+            let (first, last) = one.map_or((0, self.tenants.len()), |one| (one, one + 1));
+            let mut at_once = false;
+            for tenant in first..last {
+                if self.tenants[tenant].hears_instants() {
+                    self.tenants[tenant].keep(now, notice.clone());
+                    continue;
+                }
+                at_once = true;
+                if self.is_going_on(tenant) {
+                    self.tenants[tenant].tell(now, std::slice::from_ref(&notice), &mut wanted);
+                }
+                self.decide_all(now, &mut wanted, decisions, notices);
+            }
+            if at_once {
+                heard.push(notice);
             }
         }
-        (self.spare.notices, self.spare.wanted) = (notices, wanted);
-        (heard, decisions)
+        self.spare.wanted = wanted;
     }
 
-    /// Keeps what the policy is to be told at the end of the instant.
-    fn keep(&mut self, now: Time, notices: &mut VecDeque<Notice>) {
-        let wanted = notices.drain(..).filter(|notice| {
-            use Notice::{
-                Begin, LaunchRefused, Submitted, TaskFailed, TaskFinished, VmLost, VmReady, Wake,
-            };
-            matches!(
-                notice,
-                Begin
-                    | Submitted { .. }
-                    | VmReady { .. }
-                    | VmLost { .. }
-                    | LaunchRefused { .. }
-                    | TaskFinished { .. }
-                    | TaskFailed { .. }
-                    | Wake { .. }
-            )
-        });
-        let before = self.instant.1.len();
-        self.instant.1.extend(wanted);
-        if self.instant.1.len() > before {
-            self.instant.0 = Some(now);
+    /// Tells a tenant all that happened at an instant.
+    fn tell_instant(
+        &mut self,
+        now: Time,
+        tenant: usize,
+        notices: &mut VecDeque<Notice>,
+        (heard, decisions): (&mut Vec<Notice>, &mut Vec<Decision>),
+    ) {
+        let unheard = &mut self.tenants[tenant];
+        if unheard.instant().is_none() {
+            return;
         }
+        let empty = std::mem::take(&mut self.spare.unheard);
+        let mut unheard = unheard.take_unheard(empty);
+        let mut wanted = std::mem::take(&mut self.spare.wanted);
+        if self.is_going_on(tenant) {
+            self.tenants[tenant].tell(now, &unheard, &mut wanted);
+        }
+        self.decide_all(now, &mut wanted, decisions, notices);
+        self.spare.wanted = wanted;
+        heard.append(&mut unheard);
+        self.spare.unheard = unheard;
+        self.tell(now, notices, heard, decisions);
     }
 
-    /// Tells the policy all that happened at an instant: submissions last.
-    fn tell_instant(&mut self, now: Time) -> (Vec<Notice>, Vec<Decision>) {
-        let (empty, mut decisions) = self.spare.step();
-        let mut heard = std::mem::replace(&mut self.instant.1, empty);
-        self.instant.0 = None;
-        heard.sort_by_key(|notice| matches!(notice, Notice::Submitted { .. }));
-        let mut notices = std::mem::take(&mut self.spare.notices);
-        if self.is_going_on() && !heard.is_empty() {
-            self.policy.handle(now, &heard, &mut decisions);
+    /// Carries out what is wanted, in order; none of it is left.
+    fn decide_all(
+        &mut self,
+        now: Time,
+        wanted: &mut Vec<Decision>,
+        decisions: &mut Vec<Decision>,
+        notices: &mut VecDeque<Notice>,
+    ) {
+        for decision in wanted.drain(..) {
+            self.digest.add(now, &decision);
+            self.decide(now, decisions.len(), &decision, notices);
+            decisions.push(decision);
         }
-        for (n, decision) in decisions.iter().enumerate() {
-            self.digest.add(now, decision);
-            self.decide(now, n, decision, &mut notices);
-        }
-        self.keep(now, &mut notices);
-        self.spare.notices = notices;
-        (heard, decisions)
     }
 
     /// Takes back a step and its commands that nobody keeps, so that their memory is used again.
@@ -243,8 +249,8 @@ impl Run {
         }
     }
 
-    const fn is_going_on(&self) -> bool {
-        self.over.is_none() && self.cancelled.is_none()
+    fn is_going_on(&self, tenant: usize) -> bool {
+        self.over.is_none() && self.cancelled.is_none() && !self.tenants[tenant].is_done
     }
 
     fn decide(
@@ -264,20 +270,44 @@ impl Run {
         }
     }
 
-    fn end_if_done(&mut self, now: Time) {
-        // What has happened is heard of before the end.
-        let all_heard = self.instant.0.is_none();
-        let complete = self.begun && self.all_submitted && all_heard && self.unfinished() == 0;
-        if self.over.is_some() || !(complete || self.cancelled.is_some()) {
+    /// Ends the run if all work is done, or it was cancelled. Where others go on, a tenant whose work
+    /// is done gives its VMs back: nobody is charged for what others do.
+    fn end_what_is_done(&mut self, now: Time) {
+        if self.over.is_some() {
             return;
         }
-        let alive: Vec<_> = self.provider.alive().map(|(id, vm)| (id, vm.host)).collect();
+        // What has happened is heard of before the end.
+        let done = |run: &Self, t: &Tenant| {
+            run.begun && t.instant().is_none() && run.is_all_done(t.work())
+        };
+        let complete = self.tenants.iter().all(|tenant| done(self, tenant));
+        if complete || self.cancelled.is_some() {
+            self.end_vms(now, VmEnd::RunOver, |_| true);
+            self.over = Some(now);
+            self.effects.push(Effect::Over { complete });
+            return;
+        }
+        let tenants = self.tenants.len();
+        for tenant in (0..tenants).filter(|_| tenants > 1) {
+            if !self.tenants[tenant].is_done && done(self, &self.tenants[tenant]) {
+                self.tenants[tenant].is_done = true;
+                self.end_vms(now, VmEnd::WorkDone, |vm| owner(vm, tenants) == tenant);
+            }
+        }
+    }
+
+    /// Whether all of this work is there and has finished.
+    fn is_all_done(&self, work: Work) -> bool {
+        (!work.has_jobs() || self.all_submitted) && self.unfinished_of(work) == 0
+    }
+
+    fn end_vms(&mut self, now: Time, why: VmEnd, of: impl Fn(VmId) -> bool) {
+        let alive = self.provider.alive().filter(|(id, _)| of(*id));
+        let alive: Vec<_> = alive.map(|(id, vm)| (id, vm.host)).collect();
         for (vm, host) in alive {
-            self.end_vm(now, vm, VmEnd::RunOver);
+            self.end_vm(now, vm, why);
             self.commands.push(Command::DestroyVm { host, vm });
         }
-        self.over = Some(now);
-        self.effects.push(Effect::Over { complete });
     }
 
     /// A VM is gone: charging ends, and the tasks on it are nowhere.
@@ -310,11 +340,14 @@ impl Run {
         [prices, self.timers.next_at(), self.interruptions.next_at()].into_iter().flatten().min()
     }
 
-    /// The instant of which the policy has yet to hear: it is told by [`Event::InstantOver`], once
+    /// The instant of which a policy has yet to hear: it is told by [`Event::InstantOver`], once
     /// all else of it has been said.
     #[must_use]
-    pub const fn instant(&self) -> Option<Time> {
-        if self.over.is_some() { None } else { self.instant.0 }
+    pub fn instant(&self) -> Option<Time> {
+        if self.over.is_some() {
+            return None;
+        }
+        self.tenants.iter().filter_map(Tenant::instant).min()
     }
 
     /// Pops what is due first by `now`: prices, a timer, or an interruption to be carried out. What
@@ -347,7 +380,7 @@ impl Run {
         self.begun
             && self.over.is_none()
             && self.timers.next_at().is_none()
-            && self.instant.0.is_none()
+            && self.instant().is_none()
             && self.all_submitted
             && self.tasks.on_vms() == 0
             && !self.provider.alive().any(|(_, vm)| changing(vm))
@@ -368,7 +401,23 @@ impl Run {
     /// When the last task finished, if all have.
     #[must_use]
     pub fn makespan(&self) -> Option<Time> {
-        (self.all_submitted && self.unfinished() == 0).then_some(self.last_finish)
+        let last = self.tenants.iter().map(|tenant| tenant.last_finish).max();
+        last.filter(|_| self.is_all_done(Work::All))
+    }
+
+    /// What became of the work of each tenant by now, in their order.
+    pub fn tenants(&self, now: Time) -> impl Iterator<Item = TenantView> + '_ {
+        let tenants = self.tenants.len();
+        self.tenants.iter().enumerate().map(move |(n, tenant)| {
+            let vms = self.provider.vms().filter(|(id, _)| owner(*id, tenants) == n);
+            let (work, until) = (tenant.work(), self.over.unwrap_or(now));
+            TenantView {
+                work,
+                makespan: self.is_all_done(work).then_some(tenant.last_finish),
+                unfinished: self.unfinished_of(work),
+                owed: vms.map(|(_, vm)| vm.owed(until)).sum(),
+            }
+        })
     }
 
     /// What is owed so far.
@@ -411,6 +460,26 @@ impl Run {
     #[must_use]
     pub fn unfinished(&self) -> usize {
         self.tasks.unfinished()
+    }
+
+    fn unfinished_of(&self, work: Work) -> usize {
+        match work {
+            Work::Bag => self.tasks.bag_unfinished(),
+            Work::Jobs => self.tasks.jobs_unfinished(),
+            Work::All => self.tasks.unfinished(),
+        }
+    }
+
+    /// A task has finished.
+    pub(crate) fn note_finish(&mut self, now: Time, task: TaskId) {
+        let of_bag = self.tasks.is_of_bag(task);
+        let is_its = |tenant: &&mut Tenant| match of_bag {
+            true => tenant.work().has_bag(),
+            false => tenant.work().has_jobs(),
+        };
+        if let Some(tenant) = self.tenants.iter_mut().find(is_its) {
+            tenant.last_finish = tenant.last_finish.max(now);
+        }
     }
 
     /// How often what happened.
@@ -468,6 +537,19 @@ impl Run {
     pub(crate) fn host_of(&self, vm: VmId) -> Option<HostId> {
         self.provider.vm(vm).filter(|v| v.is_alive()).map(|v| v.host)
     }
+}
+
+/// What became of a tenant's work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TenantView {
+    /// What of the run's work it has.
+    pub work: Work,
+    /// When the last of its tasks finished, if all have.
+    pub makespan: Option<Time>,
+    /// Its tasks that have not finished.
+    pub unfinished: usize,
+    /// What is owed for its VMs.
+    pub owed: Money,
 }
 
 /// Something whose time has come.

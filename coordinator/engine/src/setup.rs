@@ -1,5 +1,7 @@
 //! What a run is made of: all that its outcome depends on, besides its events.
 
+use std::collections::BTreeMap;
+
 use dormouse_cloud::{Catalogue, InstanceType, InterruptionModel, Limits, Terms};
 use dormouse_policies::batch::UsageInformation;
 use dormouse_policies::{Bag, CheckpointBudget};
@@ -44,6 +46,25 @@ impl Setup {
     /// nothing and is there at once.
     #[must_use]
     pub fn of_jobs(processors: u32, information: UsageInformation, seed: u64) -> Self {
+        let catalogue =
+            Catalogue { types: BTreeMap::new(), boot: Span::ZERO, hibernation: Span::ZERO };
+        let nothing = Self {
+            seed,
+            catalogue,
+            bag: Bag { tasks: Vec::new(), deadline: Span::ZERO },
+            jobs: None,
+            checkpoint: CheckpointBudget::NONE,
+            interruptions: Vec::new(),
+            preemption_notice: Span::ZERO,
+            terms: Terms::default(),
+        };
+        nothing.with_jobs(processors, information)
+    }
+
+    /// The same with parallel jobs beside its bag, on one machine of so many processors that costs
+    /// nothing and boots as VMs do.
+    #[must_use]
+    pub fn with_jobs(mut self, processors: u32, information: UsageInformation) -> Self {
         let machine = TypeName::from(MACHINE);
         let kind = InstanceType {
             name: machine.clone(),
@@ -56,21 +77,9 @@ impl Setup {
             limits: Limits { spot: 0, on_demand: 1 },
             burstable: None,
         };
-        let catalogue = Catalogue {
-            types: [(machine.clone(), kind)].into(),
-            boot: Span::ZERO,
-            hibernation: Span::ZERO,
-        };
-        Self {
-            seed,
-            catalogue,
-            bag: Bag { tasks: Vec::new(), deadline: Span::ZERO },
-            jobs: Some(ParallelJobs { machine, information }),
-            checkpoint: CheckpointBudget::NONE,
-            interruptions: Vec::new(),
-            preemption_notice: Span::ZERO,
-            terms: Terms::default(),
-        }
+        self.catalogue.types.insert(machine.clone(), kind);
+        self.jobs = Some(ParallelJobs { machine, information });
+        self
     }
 
     /// Whether VMs of this type have a seat in both tiers of every vCPU.

@@ -62,54 +62,87 @@ impl TaskRecord {
     }
 }
 
-/// The tasks of a run, by id. Of a stream of jobs those that have ended, and all before them, are
-/// forgotten: what is held is what is in the system.
+/// The tasks of a run, by id: those of the bag first. Of a stream of jobs those that have ended, and
+/// all before them, are forgotten: what is held is what is in the system.
 #[derive(Clone, Debug, Default)]
 pub struct Tasks {
-    first: u32,
-    of: VecDeque<TaskRecord>,
+    bag: Vec<TaskRecord>,
+    bag_finished: usize,
+    /// Jobs that have been forgotten.
+    forgotten: u32,
+    jobs: VecDeque<TaskRecord>,
+    jobs_finished: u32,
     /// Tasks that are on a VM.
     on_vms: usize,
-    finished: u64,
 }
 
 impl Tasks {
     pub(crate) fn waiting(count: usize) -> Self {
-        Self { of: vec![TaskRecord::default(); count].into(), ..Self::default() }
+        Self { bag: vec![TaskRecord::default(); count], ..Self::default() }
+    }
+
+    /// Where the record of a job is among those that are held.
+    fn place(&self, id: TaskId) -> Option<usize> {
+        (id.get() as usize).checked_sub(self.bag.len() + self.forgotten as usize)
     }
 
     /// One that has not been forgotten.
     #[must_use]
     pub fn get(&self, id: TaskId) -> Option<&TaskRecord> {
-        self.of.get(id.get().checked_sub(self.first)? as usize)
+        match self.bag.get(id.get() as usize) {
+            None => self.jobs.get(self.place(id)?),
+            task => task,
+        }
     }
 
     pub(crate) fn get_mut(&mut self, id: TaskId) -> Option<&mut TaskRecord> {
-        self.of.get_mut(id.get().checked_sub(self.first)? as usize)
+        let place = self.place(id);
+        match self.bag.get_mut(id.get() as usize) {
+            None => self.jobs.get_mut(place?),
+            task => task,
+        }
     }
 
     /// Those that have not been forgotten, in order.
     pub fn iter(&self) -> impl Iterator<Item = &TaskRecord> {
-        self.of.iter()
+        self.bag.iter().chain(&self.jobs)
+    }
+
+    /// Whether it is a task of the bag.
+    #[must_use]
+    pub const fn is_of_bag(&self, id: TaskId) -> bool {
+        (id.get() as usize) < self.bag.len()
     }
 
     /// The id of the next one that is submitted: how many there were.
     #[must_use]
     pub fn next_id(&self) -> TaskId {
-        TaskId::new(self.first + u32::try_from(self.of.len()).unwrap_or(u32::MAX))
+        let held = self.bag.len() + self.jobs.len();
+        TaskId::new(self.forgotten + u32::try_from(held).unwrap_or(u32::MAX))
     }
 
     /// How many have finished.
     #[must_use]
     pub const fn finished(&self) -> u64 {
-        self.finished
+        self.bag_finished as u64 + self.jobs_finished as u64
     }
 
     /// How many there are that have not finished.
     #[must_use]
     pub fn unfinished(&self) -> usize {
-        let left = u64::from(self.next_id().get()).saturating_sub(self.finished);
-        usize::try_from(left).unwrap_or(usize::MAX)
+        self.bag_unfinished() + self.jobs_unfinished()
+    }
+
+    /// How many of the bag have not finished.
+    #[must_use]
+    pub const fn bag_unfinished(&self) -> usize {
+        self.bag.len() - self.bag_finished
+    }
+
+    /// How many of the jobs that were submitted have not finished.
+    #[must_use]
+    pub fn jobs_unfinished(&self) -> usize {
+        self.forgotten as usize + self.jobs.len() - self.jobs_finished as usize
     }
 
     /// How many are on a VM.
@@ -119,7 +152,7 @@ impl Tasks {
     }
 
     pub(crate) fn submit(&mut self, job: Arc<Submission>) {
-        self.of.push_back(TaskRecord { job: Some(job), ..TaskRecord::default() });
+        self.jobs.push_back(TaskRecord { job: Some(job), ..TaskRecord::default() });
     }
 
     /// Puts a task in a state; the seats that it leaves, if it leaves its VM.
@@ -130,16 +163,20 @@ impl Tasks {
         let after = record.vm();
         let left = (before != after).then(|| record.seats.take()).flatten();
         self.on_vms = self.on_vms + usize::from(after.is_some()) - usize::from(before.is_some());
-        self.finished += u64::from(state == TaskState::Finished && !was_finished);
+        if state == TaskState::Finished && !was_finished {
+            match self.is_of_bag(id) {
+                true => self.bag_finished += 1,
+                false => self.jobs_finished += 1,
+            }
+        }
         left
     }
 
     /// Forgets parallel jobs that have ended, up to the first that has not.
     pub(crate) fn forget_ended(&mut self) {
-        let ended = |t: &TaskRecord| t.state == TaskState::Finished && t.job.is_some();
-        while self.of.front().is_some_and(ended) {
-            self.of.pop_front();
-            self.first += 1;
+        while self.jobs.front().is_some_and(|job| job.state == TaskState::Finished) {
+            self.jobs.pop_front();
+            self.forgotten += 1;
         }
     }
 }

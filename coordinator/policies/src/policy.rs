@@ -169,6 +169,28 @@ pub enum Notice {
     },
 }
 
+impl Notice {
+    /// The VM it is about, if it is about one: for whoever gives it another number.
+    pub const fn vm_mut(&mut self) -> Option<&mut VmId> {
+        match self {
+            Self::VmReady { vm }
+            | Self::LaunchRefused { vm, .. }
+            | Self::VmHibernating { vm }
+            | Self::VmHibernated { vm }
+            | Self::VmResumed { vm }
+            | Self::VmPreempting { vm, .. }
+            | Self::VmLost { vm }
+            | Self::TaskStarted { vm, .. }
+            | Self::TaskFinished { vm, .. }
+            | Self::TaskFailed { vm, .. }
+            | Self::TaskStopped { vm, .. }
+            | Self::Checkpointed { vm, .. }
+            | Self::Credits { vm, .. } => Some(vm),
+            Self::Begin | Self::Submitted { .. } | Self::Wake { .. } => None,
+        }
+    }
+}
+
 /// What a scheduler wants done.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "decision", rename_all = "kebab-case")]
@@ -251,6 +273,19 @@ impl Decision {
             | Self::Promote { task, .. }
             | Self::SetMode { task, .. } => Some(*task),
             Self::Launch { .. } | Self::Terminate { .. } | Self::Wake { .. } => None,
+        }
+    }
+
+    /// The VM it is about, if it is about one: for whoever gives it another number.
+    pub const fn vm_mut(&mut self) -> Option<&mut VmId> {
+        match self {
+            Self::Launch { vm, .. }
+            | Self::Terminate { vm }
+            | Self::Stop { vm, .. }
+            | Self::Promote { vm, .. }
+            | Self::SetMode { vm, .. }
+            | Self::Start { on: Seats { vm, .. }, .. } => Some(vm),
+            Self::Wake { .. } => None,
         }
     }
 }

@@ -92,7 +92,7 @@ impl Bench {
             let experiment = plan.experiment(seed)?;
             let twin = twin(&experiment)?;
             let rehearsal = rehearse(&experiment, experiment.scheduler()?);
-            // A signal that comes before a run listens for it is not heard by that.
+            // The run would end as well, but only once its workers are started.
             if let Some(why) = told() {
                 return Ok(Measured::Ended(why));
             }

@@ -1,48 +1,27 @@
 //! A user who ends it half-way.
 
 use std::io;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use tokio::runtime::Runtime;
-use tokio::signal::unix::{SignalKind, signal};
+use crate::live::Signals;
 
-/// Whether this process was told to end. A live run notices by itself while it goes, but what it
-/// listens with swallows the signals that come between two runs.
+/// Whether this process was told to end, also between two runs. A live run hears of the same
+/// signals: one that comes after this was asked and before a run begins ends that run.
 #[derive(Debug)]
-pub struct Stop {
-    told: Arc<AtomicBool>,
-    _listens: Runtime,
-}
+pub struct Stop(Signals);
 
 impl Stop {
-    /// Listens from now on, until it is dropped.
+    /// Listens from now on.
     ///
     /// # Errors
     ///
     /// The system refuses.
     pub fn listen() -> io::Result<Self> {
-        let listens =
-            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-        let told = Arc::new(AtomicBool::new(false));
-        for kind in [SignalKind::interrupt(), SignalKind::terminate()] {
-            let mut heard = {
-                let _inside = listens.enter();
-                signal(kind)?
-            };
-            let told = Arc::clone(&told);
-            listens.spawn(async move {
-                while heard.recv().await.is_some() {
-                    told.store(true, Ordering::Relaxed);
-                }
-            });
-        }
-        Ok(Self { told, _listens: listens })
+        Signals::of_this_process().map(Self)
     }
 
     /// Whether it was.
     #[must_use]
     pub fn told(&self) -> bool {
-        self.told.load(Ordering::Relaxed)
+        self.0.any()
     }
 }

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use dormouse_coordinator::{Conducted, LiveRun, Progress};
 use tokio::runtime::Runtime;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::LiveError;
 use super::local::LocalWorkers;
+use super::signals::Signals;
 
 /// How often the run is looked at from outside: progress, workers that have ended.
 const LOOK: Duration = Duration::from_millis(100);
@@ -46,8 +46,7 @@ async fn attended(
     mut show: impl FnMut(&Progress),
 ) -> Result<Conducted, LiveError> {
     // From the first on: what comes while its workers are started is heard, too.
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(LiveError::Runtime)?;
-    let mut terminate = signal(SignalKind::terminate()).map_err(LiveError::Runtime)?;
+    let mut signals = Signals::of_this_process().map_err(LiveError::Runtime)?;
     let (progress, seen) = watch::channel(Progress::default());
     live.observer.progress = Some(progress);
     let (pause, cancel, out) = (live.pause.clone(), live.cancel.clone(), live.out.clone());
@@ -70,8 +69,7 @@ async fn attended(
     let done = loop {
         tokio::select! {
             done = &mut running => break done,
-            _ = interrupt.recv() => stop(&pause, &cancel),
-            _ = terminate.recv() => stop(&pause, &cancel),
+            () = signals.next() => stop(&pause, &cancel),
             _ = look.tick() => {
                 let now = *seen.borrow();
                 show(&now);
@@ -90,7 +88,7 @@ async fn attended(
         }
     };
     if let Some(workers) = workers {
-        // They were told that it is over; joining them blocks.
+        // Those that had come were told that it is over; joining them blocks.
         let _ = tokio::task::spawn_blocking(move || workers.leave()).await;
     }
     match (done, deserted) {

@@ -8,11 +8,17 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use dormouse_worker::workspace::{Roots, remove_abandoned};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
 use crate::doctor::criu_program;
 
 /// How long workers may take to clean up and leave once the run is over.
 const LEAVE: Duration = Duration::from_secs(20);
+
+/// After so long those that are still there are told by signal as well: one that dials only now
+/// finds nobody who could tell it, and would go on dialling.
+const UNTOLD: Duration = Duration::from_millis(500);
 
 /// How the folders of runs' workers begin.
 const PREFIX: &str = "dormouse-run-";
@@ -139,11 +145,33 @@ impl LocalWorkers {
 
     /// Waits until they have cleaned up and left; ends those that don't.
     pub(super) fn leave(mut self) {
-        let until = Instant::now() + LEAVE;
-        while self.workers.iter_mut().any(|w| matches!(w.child.try_wait(), Ok(None)))
-            && Instant::now() < until
-        {
+        let over = Instant::now();
+        self.wait_until(over + UNTOLD);
+        for worker in &mut self.workers {
+            worker.terminate();
+        }
+        self.wait_until(over + LEAVE);
+    }
+
+    /// Waits until none is left.
+    fn wait_until(&mut self, until: Instant) {
+        while self.workers.iter_mut().any(Worker::is_there) && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+impl Worker {
+    fn is_there(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// Has it clean up and end, unless it does already.
+    fn terminate(&mut self) {
+        if self.is_there() {
+            let pid = Pid::from_raw(self.child.id().cast_signed());
+            // It is there until it is waited for.
+            let _ = kill(pid, Signal::SIGTERM);
         }
     }
 }
@@ -151,7 +179,7 @@ impl LocalWorkers {
 impl Drop for LocalWorkers {
     fn drop(&mut self) {
         for worker in &mut self.workers {
-            if matches!(worker.child.try_wait(), Ok(None)) {
+            if worker.is_there() {
                 // Its guardian takes away what it leaves.
                 let _ = worker.child.kill();
                 let _ = worker.child.wait();

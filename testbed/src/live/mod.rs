@@ -12,6 +12,7 @@ mod local;
 mod pace;
 mod promises;
 mod rehearsal;
+mod signals;
 #[cfg(test)]
 mod testing;
 mod utilisation;
@@ -27,3 +28,4 @@ pub(crate) use local::roots as folder_for_jobs;
 pub(crate) use pace::Pace;
 #[cfg(test)]
 pub(crate) use promises::promises;
+pub(crate) use signals::Signals;

@@ -1,0 +1,224 @@
+//! Who shares a run: its tenants, each a policy with work of its own that knows of nobody else.
+//!
+//! Every policy numbers its VMs and its wake-ups from zero, as if it were alone. The run's numbers
+//! of them are others: the k-th of tenant t of n is number k · n + t. So no two tenants can have
+//! the same, a VM's number says whose it is, and a run of one tenant has its policy's numbers.
+
+use dormouse_policies::{Decision, Hearing, Notice, Policy};
+use dormouse_units::{Time, VmId};
+
+/// One of those who share a run.
+#[derive(Debug)]
+pub(crate) struct Tenant {
+    policy: Box<dyn Policy>,
+    hearing: Hearing,
+    /// What it has yet to hear at the end of an instant, if it hears of whole instants.
+    unheard: Vec<Notice>,
+    /// Of which instant that is.
+    instant: Option<Time>,
+    work: Work,
+    numbers: Numbers,
+    /// When the last of its tasks finished.
+    pub(crate) last_finish: Time,
+    /// All its work was done, and its VMs were given back.
+    pub(crate) is_done: bool,
+}
+
+/// What of a run's work a tenant has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// The tasks that are there from the beginning.
+    Bag,
+    /// The parallel jobs that are submitted while it runs.
+    Jobs,
+    /// Both: it is alone.
+    All,
+}
+
+impl Work {
+    /// How it is called in outputs.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Bag => "bag",
+            Self::Jobs => "jobs",
+            Self::All => "all",
+        }
+    }
+
+    pub(crate) const fn has_bag(self) -> bool {
+        matches!(self, Self::Bag | Self::All)
+    }
+
+    pub(crate) const fn has_jobs(self) -> bool {
+        matches!(self, Self::Jobs | Self::All)
+    }
+}
+
+/// A tenant's numbers of VMs and wake-ups among those of the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Numbers {
+    tenant: u32,
+    tenants: u32,
+}
+
+impl Numbers {
+    const fn of(tenant: u32, tenants: u32) -> Self {
+        Self { tenant, tenants }
+    }
+
+    const fn is_alone(self) -> bool {
+        self.tenants == 1
+    }
+
+    /// The run's number of the tenant's own. One that is too large for the run to have is its
+    /// largest: taken once, it is refused.
+    const fn outside(self, own: VmId) -> VmId {
+        VmId::new(own.get().saturating_mul(self.tenants).saturating_add(self.tenant))
+    }
+
+    const fn own(self, outside: VmId) -> VmId {
+        VmId::new(outside.get() / self.tenants)
+    }
+
+    fn token_outside(self, own: u64) -> u64 {
+        own.saturating_mul(self.tenants.into()).saturating_add(self.tenant.into())
+    }
+
+    fn token_own(self, outside: u64) -> u64 {
+        outside / u64::from(self.tenants)
+    }
+}
+
+impl Tenant {
+    /// These policies, each with this work, share a run.
+    pub(crate) fn all(policies: Vec<(Work, Box<dyn Policy>)>) -> Vec<Self> {
+        let tenants = u32::try_from(policies.len()).unwrap_or(u32::MAX);
+        let tenant = |(tenant, (work, policy)): (u32, (Work, Box<dyn Policy>))| Self {
+            hearing: policy.hearing(),
+            policy,
+            unheard: Vec::new(),
+            instant: None,
+            work,
+            numbers: Numbers::of(tenant, tenants),
+            last_finish: Time::ZERO,
+            is_done: false,
+        };
+        (0..).zip(policies).map(tenant).collect()
+    }
+
+    /// What of the run's work it has.
+    pub(crate) const fn work(&self) -> Work {
+        self.work
+    }
+
+    /// Whether it hears of whole instants.
+    pub(crate) const fn hears_instants(&self) -> bool {
+        matches!(self.hearing, Hearing::Instants)
+    }
+
+    /// The instant of which it has yet to hear.
+    pub(crate) const fn instant(&self) -> Option<Time> {
+        self.instant
+    }
+
+    /// Keeps what it is to be told at the end of the instant, if it can decide anything on it.
+    pub(crate) fn keep(&mut self, now: Time, notice: Notice) {
+        use Notice::{
+            Begin, LaunchRefused, Submitted, TaskFailed, TaskFinished, VmLost, VmReady, Wake,
+        };
+        if matches!(
+            notice,
+            Begin
+                | Submitted { .. }
+                | VmReady { .. }
+                | VmLost { .. }
+                | LaunchRefused { .. }
+                | TaskFinished { .. }
+                | TaskFailed { .. }
+                | Wake { .. }
+        ) {
+            self.unheard.push(notice);
+            self.instant = Some(now);
+        }
+    }
+
+    /// What it has yet to hear, submissions last; nothing is left then. `empty` is kept in its place.
+    pub(crate) fn take_unheard(&mut self, empty: Vec<Notice>) -> Vec<Notice> {
+        self.instant = None;
+        let mut unheard = std::mem::replace(&mut self.unheard, empty);
+        unheard.sort_by_key(|notice| matches!(notice, Notice::Submitted { .. }));
+        unheard
+    }
+
+    /// Tells its policy what happened, in the policy's own numbers; what is decided is in the run's.
+    pub(crate) fn tell(&mut self, now: Time, heard: &[Notice], out: &mut Vec<Decision>) {
+        if self.numbers.is_alone() {
+            return self.policy.handle(now, heard, out);
+        }
+        let numbers = self.numbers;
+        let heard: Vec<Notice> = heard.iter().map(|notice| own_notice(numbers, notice)).collect();
+        self.policy.handle(now, &heard, out);
+        for decision in out {
+            make_outside(numbers, decision);
+        }
+    }
+}
+
+fn own_notice(numbers: Numbers, notice: &Notice) -> Notice {
+    let mut own = notice.clone();
+    if let Some(vm) = own.vm_mut() {
+        *vm = numbers.own(*vm);
+    }
+    if let Notice::Wake { token } = &mut own {
+        *token = numbers.token_own(*token);
+    }
+    own
+}
+
+fn make_outside(numbers: Numbers, decision: &mut Decision) {
+    if let Some(vm) = decision.vm_mut() {
+        *vm = numbers.outside(*vm);
+    }
+    if let Decision::Wake { token, .. } = decision {
+        *token = numbers.token_outside(*token);
+    }
+}
+
+/// Whom a notice is for, of so many tenants; `None`: for all.
+pub(crate) fn addressee(notice: &mut Notice, tenants: &[Tenant]) -> Option<usize> {
+    let count = tenants.len();
+    match notice {
+        _ if count == 1 => Some(0),
+        Notice::Begin => None,
+        Notice::Submitted { .. } => tenants.iter().position(|tenant| tenant.work.has_jobs()),
+        Notice::Wake { token } => usize::try_from(*token % count as u64).ok(),
+        other => other.vm_mut().map(|vm| owner(*vm, count)),
+    }
+}
+
+/// Whose VM it is, of so many tenants.
+pub(crate) const fn owner(vm: VmId, tenants: usize) -> usize {
+    vm.get() as usize % tenants
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_tenants_have_a_number_and_each_gets_its_own_back() {
+        let mut seen = std::collections::BTreeSet::new();
+        for tenant in 0..3 {
+            let numbers = Numbers::of(tenant, 3);
+            for own in (0..50).map(VmId::new) {
+                let outside = numbers.outside(own);
+                assert!(seen.insert(outside), "{outside} twice");
+                assert_eq!((numbers.own(outside), owner(outside, 3)), (own, tenant as usize));
+                let token = numbers.token_outside(own.get().into());
+                assert_eq!(numbers.token_own(token), u64::from(own.get()));
+            }
+        }
+        assert_eq!(Numbers::of(0, 1).outside(VmId::new(7)), VmId::new(7), "alone");
+    }
+}
