@@ -164,6 +164,26 @@ fn bad_experiment_files() {
         ),
         (
             "[scheduler]",
+            "[[interruption]]\nmodel = \"lifetime\"\n[scheduler]",
+            &["interruption.0", "either a mean or what was recorded"],
+        ),
+        (
+            "[scheduler]",
+            "[[interruption]]\nmodel = \"lifetime\"\nmean = \"0s\"\n[scheduler]",
+            &["bad.toml:15:8: interruption.0.mean", "can't be had"],
+        ),
+        (
+            "[scheduler]",
+            "[[interruption]]\nmodel = \"lifetime\"\nrecorded = []\n[scheduler]",
+            &["interruption.0.recorded", "no lifetimes"],
+        ),
+        (
+            "[scheduler]",
+            "[[interruption]]\nmodel = \"lifetime\"\nrecorded = \"bad.toml\"\n[scheduler]",
+            &["bad.toml:2:1: ", "is no lifetime"],
+        ),
+        (
+            "[scheduler]",
             "[checkpoint]\nfixed = \"0s\"\n[scheduler]",
             &["checkpoint.fixed", "at least"],
         ),

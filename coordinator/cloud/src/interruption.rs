@@ -1,8 +1,11 @@
 //! When the provider takes spot VMs away and gives them back.
 
+use std::collections::BTreeSet;
+
 use dormouse_units::{Span, Time, TypeName, VmId};
 use serde::{Deserialize, Serialize};
 
+use crate::Lifetimes;
 use dormouse_units::Stream;
 
 /// What the provider does to spot VMs.
@@ -62,6 +65,14 @@ pub enum InterruptionModel {
         /// What an event hits.
         scope: Scope,
     },
+    /// Every spot VM is preempted at the end of a lifetime that is drawn for it when it has booted.
+    Lifetime {
+        /// Of VMs of this type only.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        kind: Option<TypeName>,
+        /// How long they live.
+        lifetimes: Lifetimes,
+    },
     /// Exactly these, in order of time.
     Schedule {
         /// The acts.
@@ -76,6 +87,9 @@ pub struct Interruptions {
     processes: Vec<Process>,
     per_vm: Vec<(Option<Span>, Option<Span>)>,
     schedule: std::collections::VecDeque<Interruption>,
+    lifetimes: Vec<(Option<TypeName>, Lifetimes)>,
+    /// When the VMs' lifetimes end.
+    ends: BTreeSet<Interruption>,
     seed: u64,
 }
 
@@ -129,6 +143,9 @@ impl Interruptions {
                 InterruptionModel::Poisson { hibernate_every, resume_every, scope: Scope::Vm } => {
                     all.per_vm.push((*hibernate_every, *resume_every));
                 }
+                InterruptionModel::Lifetime { kind, lifetimes } => {
+                    all.lifetimes.push((kind.clone(), lifetimes.clone()));
+                }
                 InterruptionModel::Schedule { acts } => all.schedule.extend(acts.iter().cloned()),
             }
         }
@@ -144,8 +161,18 @@ impl Interruptions {
         }
     }
 
-    /// A spot VM has become usable: under scope `vm` its own processes begin.
-    pub fn vm_started(&mut self, now: Time, vm: VmId) {
+    /// A spot VM of this type has become usable: under scope `vm` its own processes begin, and its
+    /// lifetime is drawn.
+    pub fn vm_started(&mut self, now: Time, vm: VmId, kind: &TypeName) {
+        for (n, (only, lifetimes)) in (0_u64..).zip(&self.lifetimes) {
+            let mut chance = Stream::new(self.seed, "lifetime", (n << 32) | u64::from(vm.get()));
+            if only.as_ref().is_none_or(|only| only == kind)
+                && let Some(life) = lifetimes.law().draw(&mut chance)
+            {
+                let (at, target, action) = (now + life, Target::Vm(vm), Action::Preempt);
+                self.ends.insert(Interruption { at, target, action });
+            }
+        }
         for (hibernate, resume) in self.per_vm.clone() {
             self.add(now, &Target::Vm(vm), hibernate, resume);
         }
@@ -154,17 +181,24 @@ impl Interruptions {
     /// A VM is gone for good, and its own processes with it.
     pub fn vm_ended(&mut self, vm: VmId) {
         self.processes.retain(|p| p.next.target != Target::Vm(vm));
+        self.ends.retain(|end| end.target != Target::Vm(vm));
     }
 
     /// When the next one is due.
     #[must_use]
     pub fn next_at(&self) -> Option<Time> {
         let processes = self.processes.iter().map(|p| p.next.at).min();
-        [processes, self.schedule.front().map(|i| i.at)].into_iter().flatten().min()
+        let (schedule, ends) = (self.schedule.front(), self.ends.first());
+        [processes, schedule.map(|i| i.at), ends.map(|i| i.at)].into_iter().flatten().min()
     }
 
     /// The next one, if it is due by `now`. Among equals, the least target first.
     pub fn pop(&mut self, now: Time) -> Option<Interruption> {
+        let others = self.processes.iter().map(|p| &p.next).chain(self.schedule.front()).min();
+        if self.ends.first().is_some_and(|end| others.is_none_or(|other| end < other)) {
+            let is_due = self.ends.first().is_some_and(|end| end.at <= now);
+            return if is_due { self.ends.pop_first() } else { None };
+        }
         let process = self.processes.iter_mut().min_by(|a, b| a.next.cmp(&b.next));
         match (process, self.schedule.front()) {
             (Some(p), Some(act)) if p.next < *act => (p.next.at <= now).then(|| p.advance()),
@@ -216,6 +250,31 @@ mod tests {
         let until = Time::from_secs(2_700);
         let n: usize = (0..400).map(|seed| drain(&[sc(5, 0)], &["x"], seed, until).len()).sum();
         assert!((1_900..2_100).contains(&n), "{n} events over 400 seeds, 2000 expected");
+    }
+
+    #[test]
+    fn every_vm_has_its_own_end() {
+        let (s, a, b) = (Time::from_secs, VmId::new(1), VmId::new(2));
+        let of = |kind: Option<&str>, life| InterruptionModel::Lifetime {
+            kind: kind.map(TypeName::from),
+            lifetimes: Lifetimes::Empirical(crate::Empirical {
+                recorded: vec![Span::from_secs(life)],
+            }),
+        };
+        let act = Interruption { at: s(150), target: Target::Vm(b), action: Action::Hibernate };
+        let schedule = InterruptionModel::Schedule { acts: vec![act.clone()] };
+        let models = [of(None, 100), of(Some("y"), 10), schedule];
+        let mut all = Interruptions::new(&models, &[], 1);
+        let end =
+            |at, vm| Interruption { at: s(at), target: Target::Vm(vm), action: Action::Preempt };
+        all.vm_started(s(20), a, &"x".into());
+        all.vm_started(s(70), b, &"y".into());
+        all.vm_started(s(70), VmId::new(3), &"y".into());
+        assert_eq!((all.next_at(), all.pop(s(79))), (Some(s(80)), None));
+        all.vm_ended(VmId::new(3));
+        assert_eq!([all.pop(s(500)), all.pop(s(500))], [Some(end(80, b)), Some(end(120, a))]);
+        assert_eq!([all.pop(s(500)), all.pop(s(500))], [Some(act), Some(end(170, b))]);
+        assert_eq!((all.next_at(), all.pop(s(500))), (None, None));
     }
 
     #[test]

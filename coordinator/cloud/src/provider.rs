@@ -208,14 +208,14 @@ impl Provider {
         changed
     }
 
-    /// The VMs that an interruption hits now: running spot VMs to hibernate or
-    /// preempt, VMs hibernated for long enough to resume.
+    /// The VMs that an interruption hits now: running spot VMs to hibernate, those that boot, run or
+    /// are hibernated to preempt, VMs hibernated for long enough to resume.
     #[must_use]
     pub fn hit_by(&self, now: Time, interruption: &Interruption) -> Vec<VmId> {
         let in_state = |vm: &Vm| match (interruption.action, vm.state) {
             (Action::Hibernate, VmState::Running) => true,
             (Action::Preempt, state) => {
-                matches!(state, VmState::Running | VmState::Hibernated { .. })
+                matches!(state, VmState::Booting | VmState::Running | VmState::Hibernated { .. })
             }
             (Action::Resume, VmState::Hibernated { since }) => {
                 now >= since + self.catalogue.hibernation
@@ -224,6 +224,21 @@ impl Provider {
         };
         let hit = |id: &VmId| self.vms.get(id).is_some_and(in_state);
         self.targets(&interruption.target).into_iter().filter(hit).collect()
+    }
+
+    /// The VMs that an interruption finds and leaves as they are: those that boot or resume, of
+    /// those that are to hibernate; those that can't resume yet, of those that are to.
+    #[must_use]
+    pub fn left_by(&self, interruption: &Interruption, hit: &[VmId]) -> Vec<VmId> {
+        let in_state = |vm: &Vm| match interruption.action {
+            Action::Hibernate => matches!(vm.state, VmState::Booting | VmState::Resuming),
+            Action::Resume => {
+                matches!(vm.state, VmState::Hibernating | VmState::Hibernated { .. })
+            }
+            Action::Preempt => matches!(vm.state, VmState::Hibernating | VmState::Resuming),
+        };
+        let left = |id: &VmId| !hit.contains(id) && self.vms.get(id).is_some_and(in_state);
+        self.targets(&interruption.target).into_iter().filter(left).collect()
     }
 
     /// The spot VMs that are meant.

@@ -78,8 +78,9 @@ impl Run {
     fn ready_if_booted(&mut self, now: Time, vm: VmId, notices: &mut VecDeque<Notice>) {
         let booted = self.vms.get(&vm).is_some_and(|v| v.created && v.boot_over);
         if booted && self.provider.booted(now, vm) {
-            if self.provider.vm(vm).is_some_and(|v| v.market == dormouse_cloud::Market::Spot) {
-                self.interruptions.vm_started(now, vm);
+            let spot = self.provider.vm(vm).filter(|v| v.market == dormouse_cloud::Market::Spot);
+            if let Some(spot) = spot {
+                self.interruptions.vm_started(now, vm, &spot.kind);
             }
             self.effects.push(Effect::VmReady { vm });
             notices.push_back(Notice::VmReady { vm });
@@ -93,6 +94,7 @@ impl Run {
             Action::Resume => self.provider.resume(vm),
             Action::Preempt => true,
         });
+        let left = self.provider.left_by(&act, &hit);
         for &vm in &hit {
             let Some(host) = self.host_of(vm) else { continue };
             if let Some(record) = self.vms.get_mut(&vm) {
@@ -109,7 +111,7 @@ impl Run {
             }
         }
         let Interruption { at: asked, target, action } = act;
-        self.effects.push(Effect::Interrupted { asked, action, target, vms: hit });
+        self.effects.push(Effect::Interrupted { asked, action, target, vms: hit, left });
     }
 
     /// A VM is given notice, and killed once that has run out; one that still boots has nothing to

@@ -145,10 +145,10 @@ impl Run {
             }
         }
         self.spare.notices = notices;
+        self.end_what_is_done(now);
         for vm in self.provider.placed() {
             self.boot(now, vm);
         }
-        self.end_what_is_done(now);
 
         let seq = self.next_seq;
         self.next_seq += 1;
@@ -302,8 +302,8 @@ impl Run {
     }
 
     fn end_vms(&mut self, now: Time, why: VmEnd, of: impl Fn(VmId) -> bool) {
-        let alive: Vec<_> =
-            self.provider.alive().filter(|(id, _)| of(*id)).map(|(id, vm)| (id, vm.host)).collect();
+        let alive = self.provider.alive().filter(|(id, _)| of(*id));
+        let alive: Vec<_> = alive.map(|(id, vm)| (id, vm.host)).collect();
         for (vm, host) in alive {
             self.end_vm(now, vm, why);
             self.commands.push(Command::DestroyVm { host, vm });

@@ -67,6 +67,10 @@ pub enum Effect {
         target: Target,
         /// The VMs it hit.
         vms: Vec<VmId>,
+        /// Those it was meant for, too, and left as they are: they boot or change their state, or
+        /// can't resume yet.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        left: Vec<VmId>,
     },
     /// The spot price of a type is another from now on, for those who have VMs of it.
     PriceChanged {
@@ -192,7 +196,7 @@ impl VmEnd {
     #[must_use]
     pub const fn by(self) -> EndedBy {
         match self {
-            Self::Terminated | Self::WorkDone | Self::RunOver => EndedBy::User,
+            Self::Terminated | Self::RunOver | Self::WorkDone => EndedBy::User,
             Self::Preempted | Self::HostLost | Self::Failed => EndedBy::Provider,
         }
     }

@@ -263,6 +263,30 @@ fn all_hibernations_of_an_instant_are_heard_of_before_the_first_is_decided_on() 
     assert_eq!(step.notices, [Notice::VmHibernated { vm: vm(1) }]);
 }
 
+/// Nobody is hibernated before it runs, and the log says that somebody was meant to be.
+#[test]
+fn a_vm_that_boots_is_left_by_a_hibernation_and_ended_by_a_preemption() {
+    let script = Script::default();
+    script.on(Notice::Begin, [launch(1, Market::Spot), launch(2, Market::OnDemand)]);
+    let mut run = begun(&script, acts(&[(10, Action::Hibernate), (20, Action::Preempt)]));
+    up(&mut run, 1);
+    let act = |at, action, vms, left| Effect::Interrupted {
+        asked: s(at),
+        action,
+        target: Target::Type("small".into()),
+        vms,
+        left,
+    };
+    let (step, commands) = run.handle(s(10), Event::Tick);
+    assert_eq!(step.effects, [act(10, Action::Hibernate, vec![], vec![vm(1)])]);
+    assert_eq!(commands, []);
+    let (step, commands) = run.handle(s(20), Event::Tick);
+    assert!(step.effects.contains(&act(20, Action::Preempt, vec![vm(1)], vec![])));
+    assert_eq!(step.notices, [Notice::VmLost { vm: vm(1) }]);
+    assert_eq!(commands, [Command::DestroyVm { host: HOST, vm: vm(1) }]);
+    assert_eq!((run.counts().preemptions, run.owed(s(20))), (1, Money::ZERO));
+}
+
 #[test]
 fn what_is_sent_to_a_vm_that_freezes_waits_for_its_resume() {
     let script = Script::default();

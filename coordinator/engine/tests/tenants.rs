@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use dormouse_cloud::{Catalogue, Host, InstanceType, Limits, Market, Terms};
+use dormouse_cloud::{Catalogue, Host, InstanceType, Limits, Market};
 use dormouse_engine::drive::{BOUNDLESS, Modelled, TwoTierLaw, beginning, play};
 use dormouse_engine::{Effect, Event, Run, Setup, Step, VmEnd, Work};
 use dormouse_policies::batch::{Algorithm, BatchScheduler, Config, Submission, UsageInformation};
@@ -50,7 +50,7 @@ fn setup(seed: u64, tasks: u32) -> Setup {
         checkpoint: CheckpointBudget::NONE,
         interruptions: Vec::new(),
         preemption_notice: Span::from_secs(120),
-        terms: Terms::default(),
+        terms: dormouse_cloud::Terms::default(),
     }
 }
 
@@ -190,7 +190,7 @@ fn a_tenant_whose_work_is_done_gives_its_vms_back_and_the_other_goes_on() {
 fn where_there_is_room_for_one_the_other_waits_for_it() {
     // The machine would take all of the host. The bag's scheduler hears of the beginning at once and
     // has its VMs first; the machine is refused, and asked for again, until they are given back.
-    let host = Host { vcpus: PROCESSORS, memory: Bytes::new(10_000), disk: Bytes::ZERO };
+    let host = Host::new(PROCESSORS, Bytes::new(10_000));
     let bag = setup(2, 6);
     let both = bag.clone().with_jobs(PROCESSORS, UsageInformation::Exact);
     let policies = vec![(Work::Jobs, jobs_policy()), (Work::Bag, bag_policy(&bag))];

@@ -223,7 +223,7 @@ impl<'a> Checker<'a> {
             }
             Effect::VmHibernated { vm, asked } => self.took_effect(*vm, *asked, true),
             Effect::VmResumed { vm, asked } => self.took_effect(*vm, *asked, false),
-            Effect::Interrupted { asked, action, vms, .. } => {
+            Effect::Interrupted { asked, action, vms, left, .. } => {
                 let now = self.now;
                 self.require(*asked <= now, || {
                     format!("an interruption before it was asked for at {asked}")
@@ -231,8 +231,18 @@ impl<'a> Checker<'a> {
                 let fit: &[Life] = match action {
                     Action::Hibernate => &[Life::Running],
                     Action::Resume => &[Life::Frozen],
-                    Action::Preempt => &[Life::Running, Life::Frozen],
+                    Action::Preempt => &[Life::Booting, Life::Running, Life::Frozen],
                 };
+                // A VM that resumes is frozen until it has.
+                let unfit: &[Life] = match action {
+                    Action::Hibernate => &[Life::Booting, Life::Frozen],
+                    Action::Resume | Action::Preempt => &[Life::Freezing, Life::Frozen],
+                };
+                for vm in left {
+                    self.on(*vm, unfit, "is left alone by an interruption", |vm| {
+                        (vm.market != Market::Spot).then(|| "it is not a spot VM".to_owned())
+                    });
+                }
                 for vm in vms {
                     self.on(*vm, fit, "is interrupted", |vm| {
                         if *action == Action::Hibernate {

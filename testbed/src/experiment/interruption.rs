@@ -1,16 +1,29 @@
 //! `[[interruption]]`: when spot VMs are taken away and given back.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use dormouse_cloud::{
-    Action, InstanceType, Interruption, InterruptionModel, Market, Scope, Target,
+    Action, Empirical, Exponential, InstanceType, Interruption, InterruptionModel, Lifetimes,
+    Market, Scope, Target,
 };
 use dormouse_units::{Span, Time, TypeName, VmId};
 
-use super::document::Node;
-use super::reader::{Section, text};
+use super::document::{self, Node, Value};
+use super::import::path_of;
+use super::reader::{Section, span, text};
 use super::suggest::instead;
 use super::{InputError, Place};
+
+#[derive(Clone, Copy)]
+enum Model {
+    Poisson,
+    Lifetime,
+    Schedule,
+}
+
+/// Most lifetimes of a record: they become a part of the run's log.
+const MOST_RECORDED: usize = 100_000;
 
 /// Reads one `[[interruption]]`.
 pub(crate) fn read(
@@ -19,10 +32,14 @@ pub(crate) fn read(
     types: &BTreeMap<TypeName, InstanceType>,
 ) -> Result<InterruptionModel, InputError> {
     let mut section = Section::of(node)?;
-    let model = section.choice("model", &[("poisson", true), ("schedule", false)])?;
-    let poisson = section.need("model", model, "\"poisson\"")?;
-    let read =
-        if poisson { poisson_of(&mut section, deadline)? } else { schedule(&mut section, types)? };
+    let models =
+        [("poisson", Model::Poisson), ("lifetime", Model::Lifetime), ("schedule", Model::Schedule)];
+    let model = section.choice("model", &models)?;
+    let read = match section.need("model", model, "\"poisson\"")? {
+        Model::Poisson => poisson_of(&mut section, deadline)?,
+        Model::Lifetime => lifetime(&mut section, types)?,
+        Model::Schedule => schedule(&mut section, types)?,
+    };
     section.finish()?;
     Ok(read)
 }
@@ -71,6 +88,63 @@ fn mean(
         }
         (Some(_), None) => Ok(None),
     }
+}
+
+/// Lifetimes around a `mean`, or as they were `recorded`: a list, or a file of seconds.
+fn lifetime(
+    section: &mut Section<'_>,
+    types: &BTreeMap<TypeName, InstanceType>,
+) -> Result<InterruptionModel, InputError> {
+    let kind = section.get("type");
+    let kind = kind.map(|node| spot_type(&node.place, text(node)?, types)).transpose()?;
+    let (mean, recorded) = (section.span("mean")?, section.get("recorded"));
+    let place = section.place_of(if mean.is_some() { "mean" } else { "recorded" });
+    let lifetimes = match (mean, recorded) {
+        (Some(Span::ZERO), None) => {
+            let what = "VMs that live for 0 s can't be had";
+            return Err(InputError::new(&place, what, "write a time like \"6h\""));
+        }
+        (Some(mean), None) => Lifetimes::Exponential(Exponential { mean }),
+        (None, Some(node)) => {
+            let recorded = match &node.value {
+                Value::List(list) => list.iter().map(span).collect::<Result<_, _>>()?,
+                _ => lifetimes_of(&path_of(node)?)?,
+            };
+            if recorded.is_empty() {
+                let what = "it has no lifetimes";
+                return Err(InputError::new(&place, what, "give at least one, such as \"6h\""));
+            }
+            Lifetimes::Empirical(Empirical { recorded })
+        }
+        _ => {
+            let what = "it needs either a mean or what was recorded";
+            let remedy = "add mean = \"6h\" or recorded = \"lifetimes.csv\"";
+            return Err(InputError::new(section.place(), what, remedy));
+        }
+    };
+    Ok(InterruptionModel::Lifetime { kind, lifetimes })
+}
+
+/// A file of a lifetime a row, in seconds; a first row that is a word names the column.
+fn lifetimes_of(path: &Path) -> Result<Vec<Span>, InputError> {
+    let mut all = Vec::new();
+    for (line, row) in (1..).zip(document::read(path)?.lines()) {
+        let row = row.trim();
+        if row.is_empty() || (line == 1 && row.starts_with(|c: char| c.is_ascii_alphabetic())) {
+            continue;
+        }
+        let place = || Place { at: Some((line, 1)), ..Place::of(&path.display().to_string()) };
+        let life = row.parse().ok().and_then(Span::from_secs_f64).ok_or_else(|| {
+            let what = format!("'{}' is no lifetime", row.chars().take(60).collect::<String>());
+            InputError::new(&place(), what, "write seconds, such as 2836.6")
+        })?;
+        if all.len() == MOST_RECORDED {
+            let what = format!("it has more than {MOST_RECORDED} rows");
+            return Err(InputError::new(&place(), what, "give a sample of them"));
+        }
+        all.push(life);
+    }
+    Ok(all)
 }
 
 fn schedule(

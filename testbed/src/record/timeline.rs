@@ -389,7 +389,7 @@ impl Record {
                 let (action, target, vms) = (Action::Preempt, Target::Vm(*vm), vec![*vm]);
                 self.interruptions.push(Interrupted { asked: now, at: now, action, target, vms });
             }
-            Effect::Interrupted { asked, action, target, vms } => {
+            Effect::Interrupted { asked, action, target, vms, .. } => {
                 let (asked, action, target, vms) = (*asked, *action, target.clone(), vms.clone());
                 self.interruptions.push(Interrupted { asked, at: now, action, target, vms });
             }

@@ -189,7 +189,8 @@ impl<'a> World<'a> {
         match event {
             Event::Booted(vm) => {
                 if self.provider.booted(self.now, vm) {
-                    self.interruptions.vm_started(self.now, vm);
+                    let kind = &self.provider.vm(vm).expect("it has booted").kind;
+                    self.interruptions.vm_started(self.now, vm, kind);
                     self.notices.push_back(Notice::VmReady { vm });
                     self.open_account(vm);
                 }
@@ -252,6 +253,13 @@ impl<'a> World<'a> {
                     self.go_on(task);
                 }
                 self.notices.push_back(Notice::VmResumed { vm });
+            }
+            // It has nothing to save.
+            Action::Preempt
+                if self.provider.vm(vm).is_some_and(|vm| vm.state == VmState::Booting) =>
+            {
+                assert!(self.provider.terminated(self.now, vm, EndedBy::Provider));
+                self.lose(vm);
             }
             Action::Preempt => {
                 let at = self.now + Span::from_secs(120);
