@@ -136,6 +136,7 @@ pub(crate) const fn end_word(end: VmEnd) -> &'static str {
         VmEnd::HostLost => "host-lost",
         VmEnd::Failed => "failed",
         VmEnd::RunOver => "run-over",
+        VmEnd::WorkDone => "work-done",
     }
 }
 
