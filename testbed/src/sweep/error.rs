@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use dormouse_engine::drive::PlayError;
 use dormouse_policies::PlanError;
 
+use crate::batch::BatchError;
+
 /// Why a sweep can't be made.
 #[derive(Debug, thiserror::Error)]
 pub enum SweepError {
@@ -28,6 +30,16 @@ pub enum SweepError {
         seed: u64,
         /// What it got stuck on.
         source: PlayError<Infallible>,
+    },
+    /// Parallel jobs that can't be run.
+    #[error("{case}, seed {seed}")]
+    Jobs {
+        /// The cell.
+        case: String,
+        /// The seed.
+        seed: u64,
+        /// Why.
+        source: Box<BatchError>,
     },
     /// The system refused.
     #[error("cannot {doing} {}; check the path and the disk, or give another --out", .path.display())]
@@ -102,16 +114,17 @@ impl SweepError {
 
     /// Whether it is the user's input that has to change.
     #[must_use]
-    pub const fn is_bad_input(&self) -> bool {
-        matches!(
-            self,
+    pub fn is_bad_input(&self) -> bool {
+        match self {
             Self::Unschedulable { .. }
-                | Self::Foreign(_)
-                | Self::Damaged { .. }
-                | Self::Mismatch { .. }
-                | Self::Incomplete { .. }
-                | Self::BadInput(_)
-        )
+            | Self::Foreign(_)
+            | Self::Damaged { .. }
+            | Self::Mismatch { .. }
+            | Self::Incomplete { .. }
+            | Self::BadInput(_) => true,
+            Self::Jobs { source, .. } => source.is_bad_input(),
+            Self::Stuck { .. } | Self::Io { .. } | Self::Live { .. } => false,
+        }
     }
 }
 
