@@ -85,6 +85,88 @@ async fn every_decision_is_on_record_and_comes_out_again() {
     }
 }
 
+/// What a worker was told of jobs that run: promotions in place, moves, kills.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Told {
+    swaps: u32,
+    moves: u32,
+    kills: u32,
+}
+
+/// Does what it is told, but a job ends only once nothing new has been heard for two messages:
+/// there are jobs to promote, move and kill.
+async fn obey_slowly(worker: &mut FakeWorker) -> Told {
+    let (mut told, mut held, mut quiet) = (Told::default(), Vec::new(), 0);
+    loop {
+        match worker.hear_message().await {
+            Some(Said::Commands(commands)) => {
+                quiet = 0;
+                for command in commands {
+                    match command {
+                        C::StartJob(v1::StartJob { job: Some(job), .. }) => {
+                            held.push(job);
+                            let job = Some(job);
+                            worker.make(R::JobStarted(v1::JobStarted { job, took_us: 7 }));
+                        }
+                        C::PromoteJob(job) => {
+                            told.swaps += 1;
+                            let job = Some(job);
+                            worker.make(R::JobPromoted(v1::JobPromoted { job, took_us: 7 }));
+                        }
+                        C::MoveJob(v1::MoveJob { job, .. }) => {
+                            told.moves += 1;
+                            let done_ppm = 1;
+                            let moved = v1::JobMoved { job, done_ppm, ..Default::default() };
+                            worker.make(R::JobMoved(moved));
+                        }
+                        C::KillJob(job) => {
+                            told.kills += 1;
+                            held.retain(|other| *other != job);
+                            let job = Some(job);
+                            worker.make(R::JobKilled(v1::JobKilled { job, ..Default::default() }));
+                        }
+                        other => worker.carry_out(other),
+                    }
+                }
+                worker.flush().await;
+            }
+            None if quiet > 0 && !held.is_empty() => {
+                quiet = 0;
+                let (job, verified) = (Some(held.remove(0)), true);
+                let end = v1::JobFinished { job, verified, ..Default::default() };
+                worker.report(R::JobFinished(end)).await;
+            }
+            None => {
+                quiet += 1;
+                worker.beat().await;
+            }
+            Some(Said::Goodbye(v1::Goodbye { over: true, .. })) => return told,
+            other => panic!("it was not to end so: {other:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn jobs_are_promoted_moved_and_killed_as_decided() {
+    for (algorithm, promotes) in [
+        (Algorithm::Keasy, (|told| told.kills) as fn(Told) -> u32),
+        (Algorithm::Reasy, |told| told.swaps),
+        (Algorithm::Measy, |told| told.moves + told.swaps),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let (under, mut worker, _) =
+            joined("w", live(algorithm, submissions(24), folder.path())).await;
+        let told = obey_slowly(&mut worker).await;
+        let done = under.outcome().await.unwrap();
+        let counts = done.run.counts();
+        assert_eq!((done.run.tasks().finished(), counts.rejected), (24, 0), "{algorithm}");
+        let counted = Told { swaps: counts.swaps, moves: counts.migrations, kills: counts.kills };
+        assert_eq!(told, counted, "{algorithm}");
+        assert!(promotes(told) > 0, "{algorithm}: {told:?}");
+        comes_out_again(algorithm, &done.log);
+    }
+}
+
 /// Makes the machine; the first job on it.
 async fn first_job(worker: &mut FakeWorker) -> v1::JobRef {
     // It may be a while until a machine is made: until the worker that had it is lost.
