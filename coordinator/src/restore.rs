@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use dormouse_engine::{Event, Report, Run};
+use dormouse_engine::{Event, Report, Run, Step};
 use dormouse_log::LogReader;
 use dormouse_policies::batch::Submission;
 use dormouse_units::{Bytes, HostId, Ppm, Time};
@@ -60,7 +60,11 @@ pub(crate) fn restore(
     let mut hosts: BTreeMap<HostId, RestoredHost> = BTreeMap::new();
     let (mut begun, mut last, mut anchor) = (false, Time::ZERO, None);
     let mut answers = Answers::default();
-    while let Some(step) = log.next_step()? {
+    while let Some(step) = log.next_step::<Step>()? {
+        if hosts.is_empty() && matches!(step.event, Event::Cancel { .. }) {
+            // It was ended before it had hosts: nothing was decided, and it begins anew.
+            break;
+        }
         let number = log.line();
         let (step, commands) = again(&mut run, step, &log).map_err(|difference| {
             refuse(format!(

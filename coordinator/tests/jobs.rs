@@ -92,6 +92,89 @@ fn ended(task: v1::TaskRef, verified: bool) -> R {
     R::TaskFinished(v1::TaskFinished { task, job, verified, ..Default::default() })
 }
 
+/// What a worker was told of jobs that run: promotions in place, moves, kills.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Told {
+    swaps: u32,
+    moves: u32,
+    kills: u32,
+}
+
+/// Does what it is told, but a job ends only once nothing new has been heard for two messages:
+/// there are jobs to promote, move and kill.
+async fn obey_slowly(worker: &mut FakeWorker) -> Told {
+    let (mut told, mut held, mut quiet) = (Told::default(), Vec::new(), 0);
+    loop {
+        match worker.hear_message().await {
+            Some(Said::Commands(commands)) => {
+                quiet = 0;
+                for command in commands {
+                    match command {
+                        C::StartTask(v1::StartTask { task: Some(job), .. }) => {
+                            held.push(job);
+                            let task = Some(job);
+                            let started = v1::TaskStarted { task, done_ppm: 0, real_took_us: 7 };
+                            worker.make(R::TaskStarted(started));
+                        }
+                        C::PromoteTask(job) => {
+                            told.swaps += 1;
+                            let task = Some(job);
+                            let promoted = v1::TaskPromoted { task, real_took_us: 7 };
+                            worker.make(R::TaskPromoted(promoted));
+                        }
+                        C::MoveTask(v1::MoveTask { task, .. }) => {
+                            told.moves += 1;
+                            let done_ppm = 1;
+                            let moved = v1::TaskMoved { task, done_ppm, ..Default::default() };
+                            worker.make(R::TaskMoved(moved));
+                        }
+                        C::StopTask(v1::StopTask { task: Some(job), .. }) => {
+                            told.kills += 1;
+                            held.retain(|other| *other != job);
+                            let (task, job) = (Some(job), Some(v1::JobAccount::default()));
+                            let stopped = v1::TaskStopped { task, job, ..Default::default() };
+                            worker.make(R::TaskStopped(stopped));
+                        }
+                        other => worker.carry_out(other),
+                    }
+                }
+                worker.flush().await;
+            }
+            None if quiet > 0 && !held.is_empty() => {
+                quiet = 0;
+                worker.report(ended(held.remove(0), true)).await;
+            }
+            None => {
+                quiet += 1;
+                worker.beat().await;
+            }
+            Some(Said::Goodbye(v1::Goodbye { over: true, .. })) => return told,
+            other => panic!("it was not to end so: {other:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn jobs_are_promoted_moved_and_killed_as_decided() {
+    for (algorithm, promotes) in [
+        (Algorithm::Keasy, (|told| told.kills) as fn(Told) -> u32),
+        (Algorithm::Reasy, |told| told.swaps),
+        (Algorithm::Measy, |told| told.moves + told.swaps),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let (under, mut worker, _) =
+            joined("w", live(algorithm, submissions(24), folder.path())).await;
+        let told = obey_slowly(&mut worker).await;
+        let done = under.outcome().await.unwrap();
+        let counts = done.run.counts();
+        assert_eq!((done.run.tasks().finished(), counts.rejected), (24, 0), "{algorithm}");
+        let counted = Told { swaps: counts.swaps, moves: counts.migrations, kills: counts.kills };
+        assert_eq!(told, counted, "{algorithm}");
+        assert!(promotes(told) > 0, "{algorithm}: {told:?}");
+        comes_out_again(algorithm, &done.log);
+    }
+}
+
 /// Makes the machine; the first job on it.
 async fn first_job(worker: &mut FakeWorker) -> v1::TaskRef {
     // It may be a while until a machine is made: until the worker that had it is lost.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use dormouse::output::{Header, Mode, Style};
 use dormouse::reproduce::{Finished, MakeLive, Request};
-use dormouse::sweep::{Cell, Folder, Plans, Shard, Spec, SweepError};
+use dormouse::sweep::{Cell, Folder, Plans, Seeded as _, Shard, Spec, SweepError};
 
 fn spec() -> Spec {
     Spec::Reproduce {

@@ -9,11 +9,11 @@ mod tree;
 mod wait;
 
 pub use binary::dormouse;
-pub use jobs::{Job, jobs_experiment};
+pub use jobs::{JOBS, Job, jobs_experiment};
 pub use live::live_turn;
 pub use outcome::{
     checks_and_replays, dormouse_says, events, summary, text, wait_for_event, wait_for_report,
 };
-pub use traces::{nothing_is_left_but, traces, workers_of};
+pub use traces::{MARK, nothing_is_left_but, orphans, traces, workers_of};
 pub use tree::tree;
 pub use wait::wait_for;

@@ -1,6 +1,7 @@
 //! What runs leave on a host.
 
 use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
 use nix::unistd::Pid;
@@ -37,6 +38,55 @@ pub fn nothing_is_left_but(before: &[String]) {
         let left: Vec<_> = traces().into_iter().filter(|t| !before.contains(t)).collect();
         if left.is_empty() { Ok(()) } else { Err(format!("left: {left:#?}")) }
     });
+}
+
+/// The variable of the environment by whose value the processes of one run are known.
+pub const MARK: &str = "DORMOUSE_TEST_MARK";
+
+/// What is left on this host that nobody looks after: processes with this [`MARK`], folders of
+/// workers that these coordinators made, and control groups and mounts of any dead worker. What
+/// others have under way is none of it.
+#[must_use]
+pub fn orphans(mark: &Path, coordinators: &[u32]) -> Vec<String> {
+    let mut found = Vec::new();
+    let marked = format!("{MARK}={}", mark.display());
+    for process in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let environ = fs::read(process.path().join("environ")).unwrap_or_default();
+        if environ.split(|&b| b == 0).any(|word| word == marked.as_bytes()) {
+            let line = fs::read_to_string(process.path().join("cmdline")).unwrap_or_default();
+            found.push(format!("process {}: {line}", process.file_name().display()));
+        }
+    }
+    for place in [Path::new("/dev/shm"), &std::env::temp_dir()] {
+        for entry in fs::read_dir(place).into_iter().flatten().flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if coordinators.iter().any(|pid| name.starts_with(&format!("dormouse-run-{pid}-"))) {
+                found.push(entry.path().display().to_string());
+            }
+        }
+    }
+    // A worker's is dormouse-NAMESPACE-PID-START.
+    let is_dead = |name: &str| {
+        let numbers: Option<Vec<u64>> = name
+            .strip_prefix("dormouse-")
+            .and_then(|rest| rest.split('-').map(|n| n.parse().ok()).collect());
+        numbers.is_some_and(|n| n.len() == 3 && !Path::new(&format!("/proc/{}", n[1])).exists())
+    };
+    for place in ["/sys/fs/cgroup", "/sys/fs/cgroup/cpu", "/sys/fs/cgroup/freezer"] {
+        for entry in fs::read_dir(place).into_iter().flatten().flatten() {
+            if is_dead(&entry.file_name().to_string_lossy()) {
+                found.push(entry.path().display().to_string());
+            }
+        }
+    }
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let of_them = |point: &str| {
+        let of_one = |pid: &u32| point.contains(&format!("/dormouse-run-{pid}-"));
+        point.split('/').any(is_dead) || coordinators.iter().any(of_one)
+    };
+    let points = mounts.lines().filter_map(|line| line.split(' ').nth(4));
+    found.extend(points.filter(|point| of_them(point)).map(|point| format!("mount {point}")));
+    found
 }
 
 /// The workers that a process has started.

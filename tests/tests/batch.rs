@@ -2,6 +2,7 @@
 #![cfg(test)]
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -167,6 +168,89 @@ fn runs_replay_and_check_and_damage_is_found() {
     }
 }
 
+/// Every metric of `table.csv` under its value: mean and number of runs.
+fn swept(folder: &Path, out: &str) -> BTreeMap<(String, String), (f64, u64)> {
+    let csv = fs::read_to_string(folder.join(out).join("table.csv")).unwrap();
+    let mut lines = csv.lines();
+    assert_eq!(lines.next(), Some("key,value,metric,mean,ci95_low,ci95_high,n"));
+    let row = |line: &str| {
+        let fields: Vec<_> = line.split(',').collect();
+        let of = (fields[1].trim_matches('"').to_owned(), fields[2].to_owned());
+        (of, (fields[3].parse().unwrap(), fields[6].parse().unwrap()))
+    };
+    lines.map(row).collect()
+}
+
+/// The mean over the seeds is that of the runs one makes by hand.
+#[test]
+fn a_sweep_reports_what_its_runs_do() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "small.toml", MODEL);
+    let args = ["sweep", "small.toml", "--set", "scheduler.name=easy,measy", "--seeds", "2"];
+    let said = done(folder.path(), &[&args[..], &["--out", "whole"]].concat());
+    assert!(said.contains("mean response") && said.contains("promotions"), "{said}");
+    let whole = swept(folder.path(), "whole");
+    let count = |name: &str| whole.keys().filter(|(value, _)| value == name).count();
+    assert_eq!((count("easy"), count("measy"), whole.len()), (8, 8, 16));
+    for scheduler in ["easy", "measy"] {
+        let runs = ["1", "2"].map(|seed| {
+            let of = ["small.toml", "--scheduler", scheduler, "--seed", seed, "--force"];
+            run(folder.path(), &of)
+        });
+        for (metric, at) in [
+            ("mean_response_s", "/mean_response_s"),
+            ("mean_bounded_slowdown", "/mean_bounded_slowdown"),
+            ("utilisation", "/utilisation"),
+            ("makespan_s", "/makespan_s"),
+            ("swaps", "/counts/swaps"),
+            ("kills", "/counts/kills"),
+            ("migrations", "/counts/migrations"),
+        ] {
+            let of = |run: &Value| run.pointer(at).unwrap().as_f64().unwrap();
+            let wanted = runs.iter().map(of).sum::<f64>() / 2.0;
+            let (mean, n) = whole[&(scheduler.to_owned(), metric.to_owned())];
+            assert!((mean - wanted).abs() < 1e-5 * wanted.max(1.0), "{metric}: {mean}, {wanted}");
+            assert_eq!(n, 2);
+        }
+    }
+    assert!(whole[&("measy".to_owned(), "promotions".to_owned())].0 > 0.0);
+
+    // In parts, and joined.
+    for part in ["1/2", "2/2"] {
+        let out = ["--shard", part, "--out", &part[..1]];
+        done(folder.path(), &[&args[..], &out].concat());
+    }
+    done(folder.path(), &["merge", "1", "2", "--out", "merged"]);
+    for file in ["table.csv", "plot.svg", "samples.jsonl"] {
+        let of = |out: &str| fs::read_to_string(folder.path().join(out).join(file)).unwrap();
+        assert_eq!(of("merged"), of("whole"), "{file}");
+    }
+}
+
+/// Whatever the kind, every row of a sweep over seeds is the run of that seed.
+#[test]
+fn a_sweep_over_seeds_runs_each_of_them() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "small.toml", MODEL);
+    for (experiment, set) in
+        [("small.toml", "scheduler.name=easy"), ("j60-sc2", "scheduler.alpha=0.4")]
+    {
+        let args = ["sweep", experiment, "--set", "seed=5,9,5", "--set", set, "--out", "seeds"];
+        done(folder.path(), &args);
+        let rows = swept(folder.path(), "seeds");
+        for seed in ["5", "9"] {
+            let run = run(folder.path(), &[experiment, "--set", set, "--seed", seed, "--force"]);
+            let (makespan, n) = rows[&(seed.to_owned(), "makespan_s".to_owned())];
+            let wanted = run["makespan_s"].as_f64().unwrap();
+            assert!((makespan - wanted).abs() < 1e-3, "{experiment}, seed {seed}: {makespan}");
+            assert_eq!(n, 1);
+        }
+        let of = |seed: &str| rows[&(seed.to_owned(), "makespan_s".to_owned())].0;
+        assert!((of("5") - of("9")).abs() > 1e-3, "{experiment}: {rows:?}");
+        fs::remove_dir_all(folder.path().join("seeds")).unwrap();
+    }
+}
+
 /// The log of a long run holds no steps; it is asked about by making the run again.
 #[test]
 fn a_run_too_long_for_its_log_is_made_again() {
@@ -221,7 +305,9 @@ fn bad_experiments_are_named_with_file_and_place() {
     for (args, says) in [
         (["run", "good.toml", "--plan", "x.json"].as_slice(), "no plan"),
         (&["run", "good.toml", "--set", "scheduler.alpha=0.5"], "no key 'alpha'"),
-        (&["sweep", "good.toml", "--set", "seed=1,2"], "parallel jobs"),
+        (&["sweep", "good.toml", "--set", "seed=1,2", "--seeds", "3"], "--seeds 3"),
+        (&["sweep", "good.toml", "--set", "scheduler.name=easy,meazy"], "did you mean 'measy'?"),
+        (&["sweep", "good.toml", "--set", "workload.load=0.5,-1"], "workload.load"),
         (&["reproduce", "measy/figure-5"], "figure-6"),
         (&["reproduce", "measy/kth-cost"], "--kth"),
         (&["reproduce", "measy", "--seeds", "3"], "--seeds"),

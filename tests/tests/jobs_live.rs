@@ -11,22 +11,12 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
 use dormouse_tests::{
-    Job, checks_and_replays, dormouse, events, jobs_experiment, live_turn, nothing_is_left_but,
+    JOBS, checks_and_replays, dormouse, events, jobs_experiment, live_turn, nothing_is_left_but,
     summary, text, traces, wait_for, wait_for_report, workers_of,
 };
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
-
-/// Four processors, five seconds of real time. When job 2 ends, after one of them, job 3 has to
-/// move and job 4 begins in the background.
-const JOBS: [Job; 5] = [
-    (0, 2, 240, 300, 0.5),
-    (0, 1, 60, 60, 1.0),
-    (0, 2, 240, 300, 0.6),
-    (60, 4, 120, 180, 0.5),
-    (90, 1, 60, 120, 1.0),
-];
 
 /// A run under way; it ends with its test, however that ends.
 struct Run {
@@ -171,4 +161,28 @@ fn jobs_whose_worker_is_killed_run_on_one_that_is_started_again() {
         assert!(ended.status.success(), "{}", text(&ended));
         assert!(text(&ended).contains("was started again"), "{}", text(&ended));
     });
+}
+
+#[test]
+fn jobs_whose_worker_dies_before_they_begin_begin_anew() {
+    let Some(_turn) = live_turn() else { return };
+    let before = traces();
+    let folder = tempfile::tempdir().unwrap();
+    let (file, out) = (folder.path().join("experiment.toml"), folder.path().join("out"));
+    fs::write(&file, jobs_experiment("goes-on", "easy", &JOBS)).unwrap();
+    let dir = out.to_str().unwrap();
+    let run = Run::begin(&out, &["run", file.to_str().unwrap(), "--live", "--out", dir]);
+    let worker = wait_for("it has a worker", Duration::from_secs(20), || {
+        workers_of(run.id()).first().copied().ok_or_else(|| "there is none".to_owned())
+    });
+    kill(worker, Signal::SIGKILL).unwrap();
+    let ended = run.ended();
+    let said = text(&ended);
+    assert_eq!(ended.status.code(), Some(1), "{said}");
+    assert!(said.contains(&format!("dormouse resume {dir}")), "{said}");
+
+    goes_on(&out);
+    assert_eq!(summary(&out)["tasks"]["verified"], 5);
+    checks_and_replays(&out);
+    nothing_is_left_but(&before);
 }

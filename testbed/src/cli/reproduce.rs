@@ -10,7 +10,10 @@ use super::measy::{self, MeasyArgs};
 use super::print::print;
 use crate::output::Style;
 use crate::reproduce::{MakeLive, Request, stored_plans};
-use crate::sweep::{Folder, Plans, Shard, Spec, SweepError, Swept, Work, sweep_cells};
+use crate::sweep::{
+    AnySweep, Folder, Plans, Reported, Seeded, Shard, Spec, Sweep, SweepError, Swept, Work,
+    sweep_cells,
+};
 
 /// What all of them take.
 #[derive(Debug, Args)]
@@ -94,12 +97,13 @@ impl ReproduceArgs {
 pub(crate) struct SweepArgs {
     /// A TOML file, or the name of a built-in experiment
     experiment: String,
-    /// Set a key by its path; one has a list of values, such as scheduler.alpha=0.1,0.3,0.5
+    /// Set a key by its path; one has a list of values, such as scheduler.alpha=0.1,0.3,0.5 or
+    /// scheduler.name=easy,measy
     #[arg(long, value_name = "KEY=VALUES", allow_hyphen_values = true, required = true)]
     set: Vec<String>,
-    /// Run every value under seeds 1 to N
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
-    seeds: u64,
+    /// Run every value under seeds 1 to N; the values of seed are seeds themselves [default: 10]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    seeds: Option<u64>,
     /// Make part I of N only; `dormouse merge` joins the parts
     #[arg(long, value_name = "I/N")]
     shard: Option<Shard>,
@@ -182,48 +186,62 @@ fn make_live(seeds: u64) -> Result<MakeLive, Failure> {
 }
 
 pub(crate) fn sweep(args: &SweepArgs) -> Result<(), Failure> {
-    let spec = Spec::Sweep {
-        experiment: args.experiment.clone(),
-        set: args.set.clone(),
-        seeds: args.seeds,
-    };
     // Nothing is made before the experiment is known to be right.
-    sweep_cells(&args.experiment, &args.set)?;
+    let sweep = sweep_cells(&args.experiment, &args.set, args.seeds)?;
+    let seeds = args.seeds.unwrap_or(10);
+    let spec = Spec::Sweep { experiment: args.experiment.clone(), set: args.set.clone(), seeds };
     let name = args.experiment.replace(['/', '\\'], "-");
     let out = folder(&args.common, &format!("sweep-{name}"), args.shard);
-    let mut folder = Folder::open(&out, &spec)?;
     let compute = Some(args.shard.unwrap_or(Shard::ALL));
-    let table = run_sweep(&args.common, &spec, compute, &mut folder)?;
+    let table = match &sweep {
+        AnySweep::Bags(sweep) => {
+            run_sweep(&args.common, sweep, seeds, compute, &mut Folder::open(&out, &spec)?)
+        }
+        AnySweep::Jobs(sweep) => {
+            run_sweep(&args.common, sweep, seeds, compute, &mut Folder::open(&out, &spec)?)
+        }
+    }?;
     report(&args.common, &out, table)
 }
 
 pub(crate) fn merge(args: &MergeArgs) -> Result<(), Failure> {
-    let out = args.common.out.clone().unwrap_or_else(|| PathBuf::from("runs/merged"));
-    let (mut folder, spec) = Folder::merge(&out, &args.parts)?;
+    let (common, parts) = (&args.common, &args.parts);
+    let out = common.out.clone().unwrap_or_else(|| PathBuf::from("runs/merged"));
+    let spec = Spec::of_parts(parts)?;
     let table = match &spec {
         Spec::Reproduce { .. } => {
-            let request = Request { compute: None, ..Request::new(args.common.threads()) };
-            let mut bar = Bar::new(args.common.quiet);
+            let (mut folder, _) = Folder::merge(&out, parts)?;
+            let request = Request { compute: None, ..Request::new(common.threads()) };
+            let mut bar = Bar::new(common.quiet);
             let done =
                 request.run_in(&spec, &mut folder, &mut |stage, n, of| bar.show(stage, n, of));
             bar.finish();
             done?.map(|done| done.table(Style::of_stdout()))
         }
-        Spec::Sweep { .. } => run_sweep(&args.common, &spec, None, &mut folder)?,
+        Spec::Sweep { experiment, set, seeds } => match &sweep_cells(experiment, set, None)? {
+            AnySweep::Bags(sweep) => {
+                run_sweep(common, sweep, *seeds, None, &mut Folder::merge(&out, parts)?.0)?
+            }
+            AnySweep::Jobs(sweep) => {
+                run_sweep(common, sweep, *seeds, None, &mut Folder::merge(&out, parts)?.0)?
+            }
+        },
     };
-    report(&args.common, &out, table)
+    report(common, &out, table)
 }
 
-fn run_sweep(
+fn run_sweep<C: Seeded>(
     common: &Common,
-    spec: &Spec,
+    sweep: &Sweep<C>,
+    seeds: u64,
     compute: Option<Shard>,
-    folder: &mut Folder,
-) -> Result<Option<String>, Failure> {
-    let Spec::Sweep { experiment, set, seeds } = spec else { return Ok(None) };
-    let sweep = sweep_cells(experiment, set)?;
+    folder: &mut Folder<C::Sample>,
+) -> Result<Option<String>, Failure>
+where
+    C::Sample: Reported,
+{
     let plans = Plans::default();
-    let work = Work { seeds: *seeds, threads: common.threads(), compute, plans: &plans };
+    let work = Work { seeds, threads: common.threads(), compute, plans: &plans };
     let mut bar = Bar::new(common.quiet);
     let samples = work.run(&sweep.cells, folder, &mut |n, of| bar.show("runs", n, of));
     bar.finish();
@@ -231,11 +249,11 @@ fn run_sweep(
     if compute.is_some_and(Shard::is_part) {
         return Ok(None);
     }
-    let swept = Swept { sweep: &sweep, samples: &samples };
+    let swept = Swept { sweep, samples: &samples };
     folder.write("table.csv", &swept.csv())?;
     folder.write("plot.svg", &swept.plot())?;
     let cells = &sweep.cells;
-    folder.settle(cells.iter().flat_map(|cell| (1..=*seeds).map(move |seed| (cell, seed))))?;
+    folder.settle(cells.iter().flat_map(|cell| cell.seeds(seeds).map(move |seed| (cell, seed))))?;
     Ok(Some(swept.table()))
 }
 

@@ -6,7 +6,7 @@ use super::run::Base;
 use super::targets::{costs, makespans};
 use super::{Results, Target};
 use crate::experiment::InputError;
-use crate::sweep::{Cell, Estimate, Sample, Samples};
+use crate::sweep::{Cell, Estimate, Sample, Samples, Seeded as _};
 
 /// Where so large a share of means of three lies as far from ours as the paper's, its mean of
 /// three needs no other cause.

@@ -30,6 +30,16 @@ pub enum SweepError {
         /// What it got stuck on.
         source: PlayError<BatchError>,
     },
+    /// Parallel jobs that can't be run.
+    #[error("{case}, seed {seed}")]
+    Jobs {
+        /// The cell.
+        case: String,
+        /// The seed.
+        seed: u64,
+        /// Why.
+        source: Box<BatchError>,
+    },
     /// The system refused.
     #[error("cannot {doing} {}; check the path and the disk, or give another --out", .path.display())]
     Io {
@@ -103,16 +113,17 @@ impl SweepError {
 
     /// Whether it is the user's input that has to change.
     #[must_use]
-    pub const fn is_bad_input(&self) -> bool {
-        matches!(
-            self,
+    pub fn is_bad_input(&self) -> bool {
+        match self {
             Self::Unschedulable { .. }
-                | Self::Foreign(_)
-                | Self::Damaged { .. }
-                | Self::Mismatch { .. }
-                | Self::Incomplete { .. }
-                | Self::BadInput(_)
-        )
+            | Self::Foreign(_)
+            | Self::Damaged { .. }
+            | Self::Mismatch { .. }
+            | Self::Incomplete { .. }
+            | Self::BadInput(_) => true,
+            Self::Jobs { source, .. } => source.is_bad_input(),
+            Self::Stuck { .. } | Self::Io { .. } | Self::Live { .. } => false,
+        }
     }
 }
 

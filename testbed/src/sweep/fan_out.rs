@@ -4,15 +4,15 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 
-use super::{Cell, Folder, Plans, Sample, Shard, SweepError};
+use super::{Folder, Plans, Sample, Seeded, Shard, SweepError};
 
 /// The samples of every cell, in the order of cells and seeds. Under a shard, those there are.
-pub type Samples = Vec<Vec<Sample>>;
+pub type Samples<S = Sample> = Vec<Vec<S>>;
 
 /// How cells are run.
 #[derive(Debug)]
 pub struct Work<'a> {
-    /// Under seeds 1 to this.
+    /// Under seeds 1 to this, but for cells that have one of their own.
     pub seeds: u64,
     /// On so many threads.
     pub threads: usize,
@@ -29,12 +29,12 @@ impl Work<'_> {
     /// # Errors
     ///
     /// A run can't be made, or the folder can't be written.
-    pub fn run(
+    pub fn run<C: Seeded>(
         &self,
-        cells: &[Cell],
-        folder: &mut Folder,
+        cells: &[C],
+        folder: &mut Folder<C::Sample>,
         progress: &mut dyn FnMut(usize, usize),
-    ) -> Result<Samples, SweepError> {
+    ) -> Result<Samples<C::Sample>, SweepError> {
         let todo = self.todo(cells, folder)?;
         let total = todo.len();
         progress(0, total);
@@ -69,25 +69,26 @@ impl Work<'_> {
         let sample = |cell, seed| folder.known(cell, seed).cloned();
         Ok(cells
             .iter()
-            .map(|cell| (1..=self.seeds).filter_map(|seed| sample(cell, seed)).collect())
+            .map(|cell| cell.seeds(self.seeds).filter_map(|seed| sample(cell, seed)).collect())
             .collect())
     }
 
-    fn todo<'c>(
+    fn todo<'c, C: Seeded>(
         &self,
-        cells: &'c [Cell],
-        folder: &Folder,
-    ) -> Result<Vec<(&'c Cell, u64)>, SweepError> {
-        let all = || cells.iter().flat_map(|cell| (1..=self.seeds).map(move |seed| (cell, seed)));
+        cells: &'c [C],
+        folder: &Folder<C::Sample>,
+    ) -> Result<Vec<(&'c C, u64)>, SweepError> {
+        let all =
+            || cells.iter().flat_map(|cell| cell.seeds(self.seeds).map(move |seed| (cell, seed)));
         let missing: Vec<_> =
-            all().filter(|(cell, seed)| folder.known(cell, *seed).is_none()).collect();
+            all().filter(|(cell, seed)| folder.known(*cell, *seed).is_none()).collect();
         let Some(shard) = self.compute else {
             return match missing.first() {
                 None => Ok(Vec::new()),
                 Some((cell, seed)) => Err(SweepError::Incomplete {
                     missing: missing.len(),
                     total: all().count(),
-                    first: format!("{} seed {seed}", cell.case),
+                    first: format!("{} seed {seed}", cell.case()),
                 }),
             };
         };

@@ -5,11 +5,12 @@ use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::{Cell, Sample, Spec, SweepError};
+use super::{Sample, Seeded, Spec, SweepError};
 
-const SPEC: &str = "sweep.json";
+pub(super) const SPEC: &str = "sweep.json";
 /// All samples, in order.
 const SAMPLES: &str = "samples.jsonl";
 /// Those of a sweep under way, as they come.
@@ -17,22 +18,22 @@ const PART: &str = "samples.part.jsonl";
 
 /// A line of either.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Line {
+struct Line<S> {
     case: String,
     cell: String,
     seed: u64,
-    sample: Sample,
+    sample: S,
 }
 
 /// A folder and the samples in it.
 #[derive(Debug)]
-pub struct Folder {
+pub struct Folder<S = Sample> {
     path: PathBuf,
-    known: HashMap<(String, u64), Sample>,
+    known: HashMap<(String, u64), S>,
     part: Option<File>,
 }
 
-impl Folder {
+impl<S: Clone + Serialize + DeserializeOwned> Folder<S> {
     /// Opens a sweep's folder or makes one; samples that are there will be used.
     ///
     /// # Errors
@@ -62,16 +63,7 @@ impl Folder {
     ///
     /// The parts are of different sweeps or damaged, or the system refuses.
     pub fn merge(path: &Path, parts: &[PathBuf]) -> Result<(Self, Spec), SweepError> {
-        let Some((first, others)) = parts.split_first() else {
-            return Err(SweepError::BadInput("give the folders of the shards".to_owned()));
-        };
-        let spec = read_spec(first)?;
-        for other in others {
-            if read_spec(other)? != spec {
-                let (first, other) = (first.clone(), other.clone());
-                return Err(SweepError::Mismatch { first, other });
-            }
-        }
+        let spec = Spec::of_parts(parts)?;
         let mut folder = Self::open(path, &spec)?;
         for part in parts {
             folder.read_samples(part)?;
@@ -90,7 +82,7 @@ impl Folder {
             };
             let mut lines = text.lines().enumerate().peekable();
             while let Some((n, text)) = lines.next() {
-                match serde_json::from_str::<Line>(text) {
+                match serde_json::from_str::<Line<S>>(text) {
                     Ok(line) => {
                         self.known.insert((line.cell, line.seed), line.sample);
                     }
@@ -107,7 +99,7 @@ impl Folder {
 
     /// The sample of a cell under a seed, if it is known.
     #[must_use]
-    pub fn known(&self, cell: &Cell, seed: u64) -> Option<&Sample> {
+    pub fn known(&self, cell: &impl Seeded<Sample = S>, seed: u64) -> Option<&S> {
         self.known.get(&(cell.digest().to_owned(), seed))
     }
 
@@ -116,7 +108,12 @@ impl Folder {
     /// # Errors
     ///
     /// The system refuses.
-    pub fn keep(&mut self, cell: &Cell, seed: u64, sample: Sample) -> Result<(), SweepError> {
+    pub fn keep(
+        &mut self,
+        cell: &impl Seeded<Sample = S>,
+        seed: u64,
+        sample: S,
+    ) -> Result<(), SweepError> {
         let path = self.path.join(PART);
         let text = line(cell, seed, &sample);
         if self.part.is_none() {
@@ -153,9 +150,9 @@ impl Folder {
     /// # Errors
     ///
     /// The system refuses.
-    pub fn settle<'a>(
+    pub fn settle<'a, C: Seeded<Sample = S> + 'a>(
         &mut self,
-        wanted: impl Iterator<Item = (&'a Cell, u64)>,
+        wanted: impl Iterator<Item = (&'a C, u64)>,
     ) -> Result<(), SweepError> {
         let (mut text, mut there) = (String::new(), HashSet::new());
         for (cell, seed) in wanted {
@@ -200,17 +197,8 @@ impl Folder {
     }
 }
 
-fn line(cell: &Cell, seed: u64, sample: &Sample) -> String {
-    let (case, digest) = (cell.case.clone(), cell.digest().to_owned());
+fn line<C: Seeded>(cell: &C, seed: u64, sample: &C::Sample) -> String {
+    let (case, digest) = (cell.case().to_owned(), cell.digest().to_owned());
     let line = Line { case, cell: digest, seed, sample: sample.clone() };
     format!("{}\n", serde_json::json!(line))
-}
-
-fn read_spec(folder: &Path) -> Result<Spec, SweepError> {
-    let path = folder.join(SPEC);
-    let text = fs::read_to_string(&path).map_err(SweepError::io("read", &path))?;
-    serde_json::from_str(&text).map_err(|error| {
-        let why = format!("line {}: {error}", error.line());
-        SweepError::Damaged { path, why }
-    })
 }
