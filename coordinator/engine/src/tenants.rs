@@ -284,9 +284,11 @@ pub fn seen_by(step: &Step, of: &[Work], tenant: usize) -> Step {
                 *index = place.unwrap_or_default();
                 place.is_some()
             }
-            Effect::Interrupted { vms, .. } => {
-                vms.retain(|vm| is_own(*vm));
-                vms.iter_mut().for_each(|vm| *vm = numbers.own(*vm));
+            Effect::Interrupted { vms, left, .. } => {
+                for vms in [vms, left] {
+                    vms.retain(|vm| is_own(*vm));
+                    vms.iter_mut().for_each(|vm| *vm = numbers.own(*vm));
+                }
                 true
             }
             // Of what a machine has just reported.
@@ -325,7 +327,7 @@ pub fn seen_by(step: &Step, of: &[Work], tenant: usize) -> Step {
 /// The provider takes a VM away.
 fn taken_away(asked: Time, vm: VmId) -> Effect {
     let (action, target) = (Action::Preempt, Target::Vm(vm));
-    Effect::Interrupted { asked, action, target, vms: vec![vm] }
+    Effect::Interrupted { asked, action, target, vms: vec![vm], left: Vec::new() }
 }
 
 #[cfg(test)]

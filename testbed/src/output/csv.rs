@@ -142,7 +142,6 @@ pub(crate) const fn end_word(end: VmEnd) -> &'static str {
         VmEnd::Failed => "failed",
         VmEnd::WorkDone => "work-done",
         VmEnd::RunOver => "run-over",
-        VmEnd::WorkDone => "work-done",
     }
 }
 
