@@ -135,6 +135,7 @@ pub(crate) const fn end_word(end: VmEnd) -> &'static str {
         VmEnd::Preempted => "preempted",
         VmEnd::HostLost => "host-lost",
         VmEnd::Failed => "failed",
+        VmEnd::WorkDone => "work-done",
         VmEnd::RunOver => "run-over",
     }
 }
