@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dormouse_coordinator::{Conducted, LiveRun, Progress};
+use dormouse_coordinator::{Conducted, CoordinatorError, LiveRun, Progress};
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -92,8 +92,10 @@ async fn attended(
         let _ = tokio::task::spawn_blocking(move || workers.leave()).await;
     }
     match (done, deserted) {
-        (_, Some(why)) => Err(LiveError::NoWorkers(why)),
-        (done, None) => Ok(done?),
+        // It was stopped because nobody was left; a run that was refused sends its workers away
+        // itself.
+        (Ok(_) | Err(CoordinatorError::Paused { .. }), Some(why)) => Err(LiveError::NoWorkers(why)),
+        (done, _) => Ok(done?),
     }
 }
 
