@@ -31,7 +31,7 @@ fn setup(seed: u64, tasks: u32) -> Setup {
     };
     let mut chance = Stream::new(seed, "bag", 0);
     let task = |n: u32| Task {
-        name: format!("t{n}").into(),
+        name: format!("t{n}"),
         memory: Bytes::new(10),
         runtime: BTreeMap::from([(
             kind.name.clone(),
