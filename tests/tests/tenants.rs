@@ -1,0 +1,153 @@
+//! A bag of tasks and parallel jobs as two tenants of one provider, in one file.
+//!
+//! The live test needs what the other live tests need (`live.rs`).
+#![cfg(test)]
+#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use dormouse_tests::{
+    checks_and_replays, dormouse, dormouse_says, live_turn, nothing_is_left_but, summary, text,
+    traces, wait_for_report,
+};
+use serde_json::Value;
+
+/// Four tasks on one VM and five jobs on four processors: some eight seconds of real time.
+const SHARED: &str = r#"name = "shared"
+seed = 1
+[cloud]
+catalogue = "ec2-2020"
+[[tenant]]
+scheduler = { name = "fifo", fleet = [{ type = "c4.large", market = "on-demand", count = 1 }] }
+[tenant.workload]
+kind = "bag"
+deadline = "45m"
+task = [{ name = "small", count = 4, memory = "10 MB", runtime = "120s" }]
+[[tenant]]
+scheduler = { name = "measy" }
+[tenant.workload]
+kind = "jobs"
+processors = 4
+job = [
+  { submitted = "0s", processes = 2, runtime = "240s", estimate = "300s", usage = 0.5 },
+  { submitted = "0s", processes = 1, runtime = "60s", estimate = "60s", usage = 1.0 },
+  { submitted = "0s", processes = 2, runtime = "240s", estimate = "300s", usage = 0.6 },
+  { submitted = "60s", processes = 4, runtime = "120s", estimate = "180s", usage = 0.5 },
+  { submitted = "90s", processes = 1, runtime = "60s", estimate = "120s", usage = 1.0 },
+]
+[live]
+speedup = 60
+"#;
+
+fn file_in(folder: &Path, text: &str) -> String {
+    let file = folder.join("shared.toml");
+    fs::write(&file, text).unwrap();
+    file.to_str().unwrap().to_owned()
+}
+
+fn lines(out: &Path, file: &str) -> usize {
+    fs::read_to_string(out.join(file)).unwrap().lines().filter(|l| !l.starts_with(';')).count()
+}
+
+/// Both tenants have done all their work, and every tool says so.
+fn both_are_done(out: &Path, tasks: u64, jobs: u64) {
+    let summary = summary(out);
+    let [bag, of_jobs] = &summary["tenants"].as_array().unwrap()[..] else {
+        panic!("two tenants: {summary:#}")
+    };
+    assert_eq!((&bag["work"], &of_jobs["work"]), (&Value::from("bag"), &Value::from("jobs")));
+    assert_eq!(bag["tasks"]["verified"], tasks, "{summary:#}");
+    assert_eq!(of_jobs["tasks"]["verified"], jobs, "{summary:#}");
+    assert_eq!(summary["counts"]["rejected"], 0, "{summary:#}");
+    checks_and_replays(out);
+    assert_eq!(lines(out, "tasks.csv") as u64, tasks + 1);
+    assert_eq!(lines(out, "jobs.csv") as u64, jobs + 1);
+    assert_eq!(lines(out, "schedule.swf") as u64, jobs);
+    let dir = out.to_str().unwrap();
+    assert!(dormouse_says(&["explain", dir, "job3"]).contains("job 3 under measy"));
+    assert!(dormouse_says(&["explain", dir, "task0"]).contains("task0 ("));
+    let report = fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(report.contains("Parallel jobs"));
+}
+
+#[test]
+fn they_share_a_provider_in_virtual_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, out) = (file_in(folder.path(), SHARED), folder.path().join("out"));
+    let said = dormouse_says(&["run", &file, "--out", out.to_str().unwrap()]);
+    assert!(said.contains("under measy on 4 processors"), "{said}");
+    both_are_done(&out, 4, 5);
+    // The bag's VM is charged until the bag is done, though the jobs go on.
+    let summary = summary(&out);
+    let vm = summary["vms"].as_array().unwrap().iter().find(|vm| vm["type"] == "c4.large").unwrap();
+    assert!(vm["ended_s"].as_f64() < summary["tenants"][1]["makespan_s"].as_f64(), "{summary:#}");
+    assert_eq!(summary["tenants"][0]["cost_usd"], summary["cost_usd"], "the machine costs nothing");
+}
+
+#[test]
+fn a_room_for_one_of_them_is_shared_in_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = SHARED.replace("[cloud]", "[cloud]\nhosts = [{ vcpus = 4, memory = \"64 GiB\" }]");
+    let (file, out) = (file_in(folder.path(), &text), folder.path().join("out"));
+    let _ = dormouse_says(&["run", &file, "--out", out.to_str().unwrap()]);
+    both_are_done(&out, 4, 5);
+    assert!(summary(&out)["counts"]["launches_refused"].as_u64() > Some(0));
+}
+
+#[test]
+fn a_live_run_of_both_goes_on_after_a_kill() {
+    let Some(_turn) = live_turn() else { return };
+    let before = traces();
+    let folder = tempfile::tempdir().unwrap();
+    let (file, out) = (file_in(folder.path(), SHARED), folder.path().join("out"));
+    let dir = out.to_str().unwrap();
+    let mut run = Command::new(dormouse())
+        .args(["run", &file, "--live", "--quiet", "--out", dir])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    wait_for_report(&out, "task-finished", 0);
+    run.kill().unwrap();
+    run.wait().unwrap();
+    let _ = dormouse_says(&["resume", dir, "--quiet"]);
+    both_are_done(&out, 4, 5);
+    nothing_is_left_but(&before);
+}
+
+#[test]
+fn what_is_no_pair_of_tenants_is_refused_at_its_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let refused = |from: &str, to: &str, words: &[&str]| {
+        assert!(SHARED.contains(from), "'{from}' is not there");
+        let file = file_in(folder.path(), &SHARED.replacen(from, to, 1));
+        let output = Command::new(dormouse()).args(["run", &file]).output().unwrap();
+        let said = text(&output);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+        for word in words {
+            assert!(said.contains(word), "'{word}' is not in: {said}");
+        }
+    };
+    refused("kind = \"jobs\"\nprocessors = 4", "kind = \"jobs\"", &["processors", "is missing"]);
+    refused(
+        "[[tenant]]\nscheduler = { name = \"measy\" }",
+        "[[tenant]]\ncloud = {}\nscheduler = { name = \"measy\" }",
+        &["shared.toml:", "has no 'cloud'"],
+    );
+    refused(
+        "[cloud]",
+        "[scheduler]\nname = \"fifo\"\n[cloud]",
+        &["scheduler", "move it into its [[tenant]]"],
+    );
+    refused(
+        "kind = \"bag\"\ndeadline = \"45m\"\ntask",
+        "kind = \"swf\"\nlog = \"x.swf\"\nprocessors = 4\n#",
+        &["second tenant", "parallel jobs"],
+    );
+    refused("kind = \"jobs\"", "kind = \"bags\"", &["second tenant", "a bag of tasks"]);
+    refused("processes = 4", "processes = 5", &["processes"]);
+    refused("catalogue = \"ec2-2020\"", "catalogue = \"ec2-2020\"\nspot = 3", &["spot"]);
+}
