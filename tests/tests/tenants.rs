@@ -81,6 +81,8 @@ fn they_share_a_provider_in_virtual_time() {
     both_are_done(&out, 4, 5);
     // The bag's VM is charged until the bag is done, though the jobs go on.
     let summary = summary(&out);
+    let twin = Command::new(dormouse()).args(["twin", out.to_str().unwrap()]).output().unwrap();
+    assert_eq!((twin.status.code(), text(&twin).contains("tenants share")), (Some(2), true));
     let vm = summary["vms"].as_array().unwrap().iter().find(|vm| vm["type"] == "c4.large").unwrap();
     assert!(vm["ended_s"].as_f64() < summary["tenants"][1]["makespan_s"].as_f64(), "{summary:#}");
     assert_eq!(summary["tenants"][0]["cost_usd"], summary["cost_usd"], "the machine costs nothing");
@@ -112,6 +114,9 @@ fn a_live_run_of_both_goes_on_after_a_kill() {
     wait_for_report(&out, "task-finished", 0);
     run.kill().unwrap();
     run.wait().unwrap();
+    // Only a folder in memory waits for the next start, which removes it.
+    let in_memory = traces().into_iter().filter(|t| t.starts_with("/dev/shm"));
+    nothing_is_left_but(&before.iter().cloned().chain(in_memory).collect::<Vec<_>>());
     let _ = dormouse_says(&["resume", dir, "--quiet"]);
     both_are_done(&out, 4, 5);
     nothing_is_left_but(&before);
@@ -149,5 +154,7 @@ fn what_is_no_pair_of_tenants_is_refused_at_its_place() {
     );
     refused("kind = \"jobs\"", "kind = \"bags\"", &["second tenant", "a bag of tasks"]);
     refused("processes = 4", "processes = 5", &["processes"]);
+    let small = "[cloud]\nhosts = [{ vcpus = 2, memory = \"64 GiB\" }]";
+    refused("[cloud]", small, &["no host can hold the machine of 4 processors"]);
     refused("catalogue = \"ec2-2020\"", "catalogue = \"ec2-2020\"\nspot = 3", &["spot"]);
 }

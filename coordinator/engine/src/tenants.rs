@@ -240,7 +240,7 @@ pub fn seen_by(step: &Step, of: &[Work], tenant: usize) -> Step {
     };
     let heard = |notice: &Notice| {
         let hears = match notice.clone() {
-            Notice::Begin => true,
+            Notice::Begin | Notice::HostJoined => true,
             Notice::Submitted { .. } => has_jobs,
             Notice::Wake { token } => is_own_token(token),
             mut other => other.vm_mut().is_some_and(|vm| is_own(*vm)),
@@ -291,11 +291,8 @@ pub fn seen_by(step: &Step, of: &[Work], tenant: usize) -> Step {
                 }
                 true
             }
-            // Of what a machine has just reported.
-            Effect::RestoreFellBack { .. } => match &step.event {
-                Event::Machine { report, .. } => is_own(report.vm()),
-                _ => false,
-            },
+            // Jobs have no checkpoints to fall back from.
+            Effect::RestoreFellBack { .. } => of.get(tenant).is_some_and(|work| work.has_bag()),
             Effect::Outbid { vm } => {
                 let is_its = is_own(*vm);
                 *vm = numbers.own(*vm);

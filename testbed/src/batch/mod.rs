@@ -37,6 +37,6 @@ pub use replay::{recorded_digest, replay};
 pub use run::virtual_run;
 pub use schedule::Schedule;
 pub use series::{Quantity, Series};
-pub use shared::{JobsToll, SharedJobs, jobs_log};
+pub use shared::{JobsOutcome, SharedJobs, jobs_log};
 
 pub(crate) use read::{KINDS, read};

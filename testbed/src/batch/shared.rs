@@ -42,7 +42,7 @@ pub struct SharedJobs {
 
 /// What came of the jobs of a shared run.
 #[derive(Clone, Debug)]
-pub struct JobsToll {
+pub struct JobsOutcome {
     /// Their part of `summary.json`.
     pub summary: Value,
     /// When and where the first of them ran, an SVG document.
@@ -91,9 +91,9 @@ impl SharedJobs {
     /// # Errors
     ///
     /// The system refuses.
-    pub fn finish(self) -> Result<JobsToll, BatchError> {
+    pub fn finish(self) -> Result<JobsOutcome, BatchError> {
         let left = self.told.totals().in_system as u64;
-        self.toll(None, left)
+        self.ended(None, left)
     }
 
     /// Ends the files of a live run; `left` jobs did not end with an answer that was right.
@@ -105,15 +105,15 @@ impl SharedJobs {
         self,
         consolidation: &Consolidation,
         left: u64,
-    ) -> Result<JobsToll, BatchError> {
-        self.toll(Some(consolidation), left)
+    ) -> Result<JobsOutcome, BatchError> {
+        self.ended(Some(consolidation), left)
     }
 
-    fn toll(
+    fn ended(
         self,
         consolidation: Option<&Consolidation>,
         left: u64,
-    ) -> Result<JobsToll, BatchError> {
+    ) -> Result<JobsOutcome, BatchError> {
         let Self { header, recorder, told, .. } = self;
         // The digest is the whole run's.
         let mut outcome = recorder.finish(&header, String::new())?;
@@ -137,6 +137,6 @@ impl SharedJobs {
             figures.response.mean(),
             figures.slowdown.mean(),
         );
-        Ok(JobsToll { summary, gantt: gantt::gantt(&outcome), line, complete: left == 0 })
+        Ok(JobsOutcome { summary, gantt: gantt::gantt(&outcome), line, complete: left == 0 })
     }
 }

@@ -7,7 +7,7 @@ use dormouse_units::{Span, Time};
 const MOST_REAL_US: u64 = 365 * 86_400 * 1_000_000;
 
 /// Until when a run can go: as virtual runs do, a hundred deadlines and a day, and for as long as
-/// it stood without a coordinator.
+/// it stood without a coordinator. One that parallel jobs share can go on as long as these do.
 #[derive(Clone, Debug)]
 pub(super) struct Bounds {
     latest: Time,
@@ -15,7 +15,11 @@ pub(super) struct Bounds {
 
 impl Bounds {
     pub(super) fn of(setup: &Setup) -> Self {
-        Self { latest: Time::ZERO + setup.bag.deadline.times(100) + Span::from_secs(86_400) }
+        let latest = match setup.jobs {
+            None => Time::ZERO + setup.bag.deadline.times(100) + Span::from_secs(86_400),
+            Some(_) => Time::from_micros(u64::MAX),
+        };
+        Self { latest }
     }
 
     /// What of the times of a step can't be.

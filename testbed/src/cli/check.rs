@@ -34,7 +34,7 @@ pub(crate) fn run(dir: &Path) -> Result<(), Failure> {
     let ended = !is_unfinished(dir);
     let of = experiment.tenants();
     let bag: Vec<_> = steps.iter().map(|step| seen_by(step, &of, 0)).collect();
-    let violations = check(&experiment.setup, &bag, lateness, ended);
+    let violations = check(&experiment.whole_setup(), &bag, lateness, ended);
     let mut lines: Vec<_> = violations.iter().map(ToString::to_string).collect();
     if let Some(jobs) = batch::jobs_log(&header, &steps) {
         let checked = batch::check(&jobs, ended)?;

@@ -269,6 +269,14 @@ pub(crate) fn read_bag(root: &Node, plan: Option<&Path>) -> Result<Loaded, Input
         terms: cloud.terms,
     };
     let hosts = cloud.hosts;
+    if let Some(jobs) = &jobs
+        && !hosts.is_empty()
+        && hosts.iter().all(|host| host.vcpus < jobs.processors())
+    {
+        let what = format!("no host can hold the machine of {} processors", jobs.processors());
+        let remedy = "give one of cloud.hosts as many vCPUs, or the jobs fewer processors";
+        return Err(InputError::new(&place, what, remedy));
+    }
     let experiment = Experiment { name, description, setup, scheduler, jobs, hosts, live };
     let (speedup, notes) = (SpeedupSaid::of(root), cloud.notes);
     Ok(Loaded { experiment, speedup, notes, scheduler: place })

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use dormouse_coordinator::admission::Demand;
 use dormouse_coordinator::{
-    ANSWER_WITHIN, Conducted, CoordinatorError, LiveFacts, LiveRun, Observer, Progress, Speedup,
+    ANSWER_WITHIN, Conducted, CoordinatorError, JobFacts, LiveFacts, LiveRun, Observer, Progress,
+    Speedup,
 };
 use dormouse_engine::{Setup, Step, Work};
 use dormouse_policies::Policy;
@@ -26,7 +27,7 @@ use super::promises::promises;
 use super::rehearsal::Rehearsal;
 use super::submitted::Submitted;
 use super::utilisation::utilisations;
-use crate::batch::{BatchError, JobsToll, SharedJobs};
+use crate::batch::{BatchError, JobsOutcome, SharedJobs};
 use crate::experiment::Live;
 use crate::output::{Fidelity, Header, RunLog};
 use crate::record::Record;
@@ -96,7 +97,7 @@ pub struct Outcome {
     /// How true it was.
     pub fidelity: Fidelity,
     /// What came of the parallel jobs that share it, if any do.
-    pub jobs: Option<JobsToll>,
+    pub jobs: Option<JobsOutcome>,
     /// What was measured.
     pub facts: LiveFacts,
 }
@@ -136,8 +137,8 @@ pub fn conduct(conduct: Conduct<'_>, show: impl FnMut(&Progress)) -> Result<Outc
     let (fidelity, jobs) = match SharedJobs::begin(folder, header).map_err(of_jobs)? {
         None => (fidelity, None),
         Some(shared) => {
-            let (toll, theirs) = judge_jobs(header, shared, &steps, &submissions, &conducted)?;
-            (fidelity.and(theirs), Some(toll))
+            let (jobs, theirs) = judge_jobs(header, shared, &steps, &submissions, &conducted)?;
+            (fidelity.and(theirs), Some(jobs))
         }
     };
     Ok(Outcome { record, fidelity, jobs, facts: conducted.facts })
@@ -161,13 +162,17 @@ fn judge_jobs(
     steps: &[Step],
     submissions: &[Submission],
     conducted: &Conducted,
-) -> Result<(JobsToll, Fidelity), LiveError> {
-    let (live, facts) = (&header.experiment.live, &conducted.facts);
+) -> Result<(JobsOutcome, Fidelity), LiveError> {
+    let live = &header.experiment.live;
+    let own = shared.seen(steps);
+    // The facts of the run count its tasks with its jobs.
+    let mut of_jobs_alone = JobFacts::default();
+    own.iter().for_each(|step| of_jobs_alone.see(step));
+    let facts = &LiveFacts { jobs: of_jobs_alone, ..conducted.facts.clone() };
     let pace = Pace::at(live.speedup).ok_or(LiveError::Speedup(live.speedup))?;
     let first = header.experiment.setup.bag.tasks.len();
     let first = TaskId::new(u32::try_from(first).unwrap_or(u32::MAX));
     let submitted = Submitted::after(first, submissions);
-    let own = shared.seen(steps);
     let promises = promises(&own, submitted, &facts.jobs, pace);
     shared.promise(promises.iter().map(|promise| (promise.job, promise.promised)));
     for step in steps {
@@ -179,8 +184,8 @@ fn judge_jobs(
     // What else went wrong is said of the whole run.
     let fidelity = consolidation.fidelity(facts, Vec::new());
     let left = (submissions.len() as u64).saturating_sub(facts.jobs.verified);
-    let toll = shared.finish_live(&consolidation, left).map_err(of_jobs)?;
-    Ok((toll, fidelity))
+    let jobs = shared.finish_live(&consolidation, left).map_err(of_jobs)?;
+    Ok((jobs, fidelity))
 }
 
 fn of_jobs(error: BatchError) -> LiveError {

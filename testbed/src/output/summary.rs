@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::csv::{self, end_word, finished_on};
 use super::{Fidelity, Header, Mode, OutputError, Staging, gantt, report};
-use crate::batch::JobsToll;
+use crate::batch::JobsOutcome;
 use crate::calibrate::SpeedupChoice;
 use crate::record::{Record, VmHistory};
 
@@ -25,7 +25,7 @@ pub struct Outcome<'a> {
     /// How faithful the emulation was; `None` in virtual time.
     pub fidelity: Option<&'a Fidelity>,
     /// What came of the parallel jobs that share the run, if there are any.
-    pub jobs: Option<&'a JobsToll>,
+    pub jobs: Option<&'a JobsOutcome>,
     /// Real seconds it took: the one thing that differs between equal runs.
     pub wall_s: f64,
 }

@@ -92,6 +92,9 @@ impl Cell {
     fn seeded(&self, seed: u64, plans: &Plans) -> Result<Experiment, SweepError> {
         let mut experiment = self.experiment.clone();
         experiment.setup.seed = seed;
+        if let Some(jobs) = &mut experiment.jobs {
+            jobs.seed = seed;
+        }
         experiment.scheduler.plan =
             plans.of(&experiment).map_err(|source| self.unschedulable(seed, source))?;
         Ok(experiment)

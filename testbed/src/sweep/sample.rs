@@ -1,7 +1,7 @@
 //! What is kept of one run.
 
 use dormouse_cloud::{Action, Market};
-use dormouse_engine::{Effect, Run, Step};
+use dormouse_engine::{Effect, Run, Step, Work};
 use dormouse_units::{Money, Time, TypeName};
 use serde::{Deserialize, Serialize};
 
@@ -64,7 +64,9 @@ impl Tally {
 
     pub(crate) fn sample(self, run: &Run) -> Sample {
         let setup = run.setup();
-        let makespan = run.makespan();
+        // Of the bag, where parallel jobs share the run.
+        let mut tenants = run.tenants(run.over().unwrap_or(Time::ZERO));
+        let makespan = tenants.find(|t| t.work != Work::Jobs).and_then(|bag| bag.makespan);
         let vms = || run.provider().vms().map(|(_, vm)| vm);
         let boot_cost = vms()
             .filter_map(|vm| {

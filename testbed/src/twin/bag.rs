@@ -32,6 +32,9 @@ pub(super) fn compared(dir: &Path) -> Result<Twin, TwinError> {
         return Err(TwinError::NeverBegan(dir.to_owned()));
     }
     let experiment = &header.experiment;
+    if experiment.jobs.is_some() {
+        return Err(TwinError::Shared(dir.to_owned()));
+    }
     let scheduler = || {
         experiment
             .scheduler()

@@ -29,6 +29,12 @@ pub enum TwinError {
     /// Its log ends before anything was decided.
     #[error("{}: the run ended before it began; there is nothing to compare", .0.display())]
     NeverBegan(PathBuf),
+    /// Several tenants share it.
+    #[error(
+        "{}: tenants share this run, and only a run of one has a twin; `dormouse check` and \
+         `dormouse replay` take it", .0.display()
+    )]
+    Shared(PathBuf),
     /// The policies have changed since: a twin would differ for that reason alone.
     #[error(
         "{}: step {step} is decided otherwise by this version, {}; it was made by version \

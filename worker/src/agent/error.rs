@@ -52,7 +52,7 @@ pub enum AgentError {
     Store(#[source] store::Error),
     /// The worker's directory has been removed under it.
     #[error(
-        "{} is gone: nothing can be started or kept without it; everything is cleaned up, start the \
+        "the folder `tasks` in the worker's own folder is gone ({} for its tasks): nothing can be started or kept without it; everything is cleaned up, start the \
          worker again",
         path.display()
     )]

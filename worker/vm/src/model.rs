@@ -322,7 +322,16 @@ impl Model {
     /// instant the turn of the credits first, and then in the order of the tasks.
     pub fn step(&mut self, now: Time, told: &mut Vec<WorkEvent>) {
         self.settle();
-        told.append(&mut self.untold);
+        // Credits may have turned while time was passed for something else: the balance is told as
+        // it is by now.
+        for mut event in self.untold.drain(..) {
+            if let (WorkEvent::CreditsTurned(balance), Some(now)) =
+                (&mut event, self.machine.credits())
+            {
+                *balance = now;
+            }
+            told.push(event);
+        }
         self.let_happen(told, |at| at <= now);
         if now > self.now {
             self.go_to(now);

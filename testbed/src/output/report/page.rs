@@ -8,7 +8,7 @@ use super::calibration::speedup;
 use super::fidelity::fidelity;
 use super::happened;
 use super::html::{STYLE, card, paragraph, section, table};
-use crate::batch::JobsToll;
+use crate::batch::JobsOutcome;
 use crate::output::Outcome;
 use crate::output::csv::{end_word, finished_on, planned};
 use crate::output::gantt::escaped;
@@ -39,7 +39,7 @@ pub(crate) fn report(outcome: &Outcome<'_>) -> String {
     )
 }
 
-fn parallel(jobs: &JobsToll) -> String {
+fn parallel(jobs: &JobsOutcome) -> String {
     paragraph(&format!("{}.", jobs.line)) + &format!("<div class=\"wide\">{}</div>", jobs.gantt)
 }
 

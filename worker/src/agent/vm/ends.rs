@@ -5,10 +5,12 @@ use std::time::Instant;
 use dormouse_proto::v1::{
     JobAccount, Ledger, TaskFailed, TaskFinished, report, task_finished::Due,
 };
+use dormouse_tasks::ideal::Change;
 use dormouse_units::Tier;
 
 use super::{
     attempt::{Attempt, Nature, Phase},
+    clock::Asked,
     job,
     owner::Owner,
 };
@@ -139,7 +141,8 @@ impl Owner {
 
     /// The attempt is over and its work is not done.
     pub(crate) fn fail_attempt(&mut self, key: Key, why: String) {
-        let Some((of, _)) = self.take_out(key, false) else { return };
+        let Some((of, attempt)) = self.take_out(key, false) else { return };
+        self.forget_job(&attempt);
         self.host.report(report(report::Report::TaskFailed(TaskFailed {
             task: task(self.id, key),
             why,
@@ -148,6 +151,15 @@ impl Owner {
         })));
         self.report_credits();
         self.launch_ready();
+    }
+
+    /// A job that has failed wants nothing more of its vCPUs: what its neighbours are promised is
+    /// reckoned without it.
+    pub(crate) fn forget_job(&mut self, attempt: &Attempt) {
+        if attempt.job().is_some() {
+            let at = self.pace.decided(&Asked::now());
+            self.pace.change(at, Change::Kill(attempt.key));
+        }
     }
 
     /// What an attempt that ends now was promised and got. Time must have been passed.
