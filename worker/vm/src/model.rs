@@ -322,16 +322,7 @@ impl Model {
     /// instant the turn of the credits first, and then in the order of the tasks.
     pub fn step(&mut self, now: Time, told: &mut Vec<WorkEvent>) {
         self.settle();
-        // Credits may have turned while time was passed for something else: the balance is told as
-        // it is by now.
-        for mut event in self.untold.drain(..) {
-            if let (WorkEvent::CreditsTurned(balance), Some(now)) =
-                (&mut event, self.machine.credits())
-            {
-                *balance = now;
-            }
-            told.push(event);
-        }
+        told.append(&mut self.untold);
         self.let_happen(told, |at| at <= now);
         if now > self.now {
             self.go_to(now);

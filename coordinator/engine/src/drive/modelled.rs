@@ -106,7 +106,12 @@ impl World for Modelled {
                     real_owed_us: 0,
                     real_criu_us: 0,
                 },
-                WorkEvent::CreditsTurned(balance) => Report::Credits { vm, balance },
+                // They may have turned before now, on a VM that nobody had used: what is said is
+                // what it has.
+                WorkEvent::CreditsTurned(then) => {
+                    let balance = model.machine().credits().unwrap_or(then);
+                    Report::Credits { vm, balance }
+                }
             };
             out.push_back((*host, report));
         }
