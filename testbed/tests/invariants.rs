@@ -54,7 +54,9 @@ fn assert_sound(experiment: &Experiment, steps: &[Step], run: &Run) {
 
 #[test]
 fn every_builtin_is_sound_under_every_scheduler() {
-    let jobs: Vec<_> = Builtin::all().filter(|b| b.kind() == Kind::Bag).collect();
+    // Where there are tenants, the schedulers are theirs.
+    let is_alone = |b: &Builtin| !b.text().contains("[[tenant]]");
+    let jobs: Vec<_> = Builtin::all().filter(|b| b.kind() == Kind::Bag).filter(is_alone).collect();
     std::thread::scope(|scope| {
         for half in jobs.chunks(jobs.len().div_ceil(2)) {
             scope.spawn(move || {
