@@ -231,6 +231,8 @@ impl LiveRun {
         let listener = TcpListener::bind(addr).await.map_err(listen)?;
         let address = listener.local_addr().map_err(listen)?;
         let secret = secret::of_run(&self.out, self.resume)?;
+        remote::say_address(&self.out, address)
+            .map_err(|source| CoordinatorError::Output { path: self.out.clone(), source })?;
         Ok(BoundRun { live: self, listener, address, secret })
     }
 
@@ -319,11 +321,7 @@ impl BoundRun {
         let entries = u32::try_from(entries).unwrap_or(u32::MAX);
         let submissions = live.submissions.clone();
         let lost_after = live.lost_after;
-        let folder = live.out.clone();
         let (beginning, observer) = begin(live).await?;
-        // The log is this run's now: whoever else serves it has been refused.
-        remote::say_address(&folder, address)
-            .map_err(|source| CoordinatorError::Output { path: folder, source })?;
         let run = beginning.plan.run.clone();
         let particulars = Particulars {
             run,
