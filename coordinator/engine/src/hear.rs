@@ -95,12 +95,16 @@ impl Run {
             Action::Preempt => true,
         });
         let left = self.provider.left_by(&act, &hit);
-        for &vm in &hit {
+        let Interruption { at: asked, target, action } = act;
+        // It comes before what comes of it: a VM that still boots ends at once.
+        let vms = hit.clone();
+        self.effects.push(Effect::Interrupted { asked, action, target, vms, left });
+        for vm in hit {
             let Some(host) = self.host_of(vm) else { continue };
             if let Some(record) = self.vms.get_mut(&vm) {
-                record.asked = act.at;
+                record.asked = asked;
             }
-            match act.action {
+            match action {
                 // It hears of all that are hit before it decides what becomes of one's tasks.
                 Action::Hibernate => {
                     self.commands.push(Command::FreezeVm { host, vm });
@@ -110,8 +114,6 @@ impl Run {
                 Action::Preempt => self.preempt(now, vm, notices),
             }
         }
-        let Interruption { at: asked, target, action } = act;
-        self.effects.push(Effect::Interrupted { asked, action, target, vms: hit, left });
     }
 
     /// A VM is given notice, and killed once that has run out; one that still boots has nothing to
