@@ -10,7 +10,6 @@ use common::*;
 use dormouse_coordinator::{CoordinatorError, replay};
 use dormouse_engine::{Effect, Event, Step, Work};
 use dormouse_log::LogReader;
-use dormouse_policies::{Decision, Notice, Policy};
 use dormouse_proto::v1;
 use dormouse_units::{TaskId, Time};
 
@@ -221,47 +220,6 @@ async fn a_worker_that_beats_and_answers_nothing_is_given_up_and_its_tasks_run_e
     assert!(matches!(end, Said::Goodbye(v1::Goodbye { over: true, .. })), "{end:?}");
     let done = coordinator.outcome().await.unwrap();
     assert_eq!((done.run.unfinished(), done.run.counts().hosts_lost), (0, 1));
-}
-
-/// Thinks for a while before it begins.
-#[derive(Debug)]
-struct Thinker(Fifo);
-
-const THINKS: Duration = Duration::from_secs(2);
-
-impl Policy for Thinker {
-    fn handle(&mut self, now: Time, heard: &[Notice], out: &mut Vec<Decision>) {
-        if heard.contains(&Notice::Begin) {
-            std::thread::sleep(THINKS);
-        }
-        self.0.handle(now, heard, out);
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn while_a_scheduler_thinks_workers_are_heard_and_answered() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut live = live(1, 1, dir.path());
-    live.lost_after = THINKS / 5;
-    live.policies = vec![(Work::All, Box::new(Thinker(Fifo::new(1, 1))))];
-    let (coordinator, mut worker, _) = joined("w", live).await;
-    let (mut beats, mut answers) = (tokio::time::interval(THINKS / 40), 0);
-    let commands = loop {
-        tokio::select! {
-            said = worker.hear_message() => match said {
-                None => answers += 1,
-                Some(Said::Commands(commands)) => break commands,
-                Some(other) => panic!("{other:?}"),
-            },
-            _ = beats.tick() => worker.beat().await,
-        }
-    };
-    // Four in the time after which a silent side is lost.
-    assert!(answers >= 15, "{answers}");
-    commands.into_iter().for_each(|command| worker.carry_out(command));
-    worker.flush().await;
-    assert!(matches!(worker.obey().await, Said::Goodbye(v1::Goodbye { over: true, .. })));
-    assert_eq!(coordinator.outcome().await.unwrap().run.counts().hosts_lost, 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
