@@ -26,7 +26,7 @@ pub enum RemoteError {
     Unreachable {
         /// Where it should be.
         address: String,
-        /// Why.
+        /// What the connection failed with.
         source: tonic::transport::Error,
     },
     /// It refuses, or broke off.
@@ -37,7 +37,7 @@ pub enum RemoteError {
     Folder {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// What the system said.
         source: io::Error,
     },
 }

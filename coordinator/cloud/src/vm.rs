@@ -22,7 +22,7 @@ pub enum VmState {
     Resuming,
     /// Gone for good.
     Terminated {
-        /// When.
+        /// The emulated time at which it was gone.
         at: Time,
     },
 }

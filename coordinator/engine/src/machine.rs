@@ -440,51 +440,40 @@ pub struct ProcessUse {
     pub may_wait_us: u64,
 }
 
+/// The VM of a report, behind the reference that the report is behind.
+macro_rules! vm_of {
+    ($report:expr) => {
+        match $report {
+            Report::VmCreated { vm }
+            | Report::VmFrozen { vm, .. }
+            | Report::VmThawed { vm, .. }
+            | Report::VmDestroyed { vm }
+            | Report::VmFailed { vm, .. }
+            | Report::TaskStarted { vm, .. }
+            | Report::TaskFinished { vm, .. }
+            | Report::TaskFailed { vm, .. }
+            | Report::TaskStopped { vm, .. }
+            | Report::CheckpointTaken { vm, .. }
+            | Report::CheckpointFailed { vm, .. }
+            | Report::Credits { vm, .. }
+            | Report::Share { vm, .. }
+            | Report::TaskPromoted { vm, .. }
+            | Report::TaskMoved { vm, .. }
+            | Report::JobAccount { vm, .. }
+            | Report::Ledger { vm, .. } => vm,
+        }
+    };
+}
+
 impl Report {
     /// The VM it is about.
     #[must_use]
     pub const fn vm(&self) -> VmId {
-        match self {
-            Self::VmCreated { vm }
-            | Self::VmFrozen { vm, .. }
-            | Self::VmThawed { vm, .. }
-            | Self::VmDestroyed { vm }
-            | Self::VmFailed { vm, .. }
-            | Self::TaskStarted { vm, .. }
-            | Self::TaskFinished { vm, .. }
-            | Self::TaskFailed { vm, .. }
-            | Self::TaskStopped { vm, .. }
-            | Self::CheckpointTaken { vm, .. }
-            | Self::CheckpointFailed { vm, .. }
-            | Self::Credits { vm, .. }
-            | Self::Share { vm, .. }
-            | Self::TaskPromoted { vm, .. }
-            | Self::TaskMoved { vm, .. }
-            | Self::JobAccount { vm, .. }
-            | Self::Ledger { vm, .. } => *vm,
-        }
+        *vm_of!(self)
     }
 
     /// The VM it is about, for whoever gives it another number.
     pub const fn vm_mut(&mut self) -> &mut VmId {
-        match self {
-            Self::VmCreated { vm }
-            | Self::VmFrozen { vm, .. }
-            | Self::VmThawed { vm, .. }
-            | Self::VmDestroyed { vm }
-            | Self::VmFailed { vm, .. }
-            | Self::TaskStarted { vm, .. }
-            | Self::TaskFinished { vm, .. }
-            | Self::TaskFailed { vm, .. }
-            | Self::TaskStopped { vm, .. }
-            | Self::CheckpointTaken { vm, .. }
-            | Self::CheckpointFailed { vm, .. }
-            | Self::Credits { vm, .. }
-            | Self::Share { vm, .. }
-            | Self::TaskPromoted { vm, .. }
-            | Self::TaskMoved { vm, .. }
-            | Self::JobAccount { vm, .. }
-            | Self::Ledger { vm, .. } => vm,
-        }
+        vm_of!(self)
     }
 }

@@ -139,7 +139,7 @@ pub enum Effect {
         /// Not on this host, which could not restore it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         not_on: Option<HostId>,
-        /// Why.
+        /// What the host said of its failure, as one line.
         why: String,
     },
     /// A report of a former life of a task or host was dropped.

@@ -72,7 +72,7 @@ pub struct CheckpointMark {
 pub struct FallBack {
     /// When that was known.
     pub at: Time,
-    /// Which.
+    /// Its number, and what of the work it holds.
     pub from: (CheckpointSeq, Ppm),
     /// What the task begins with instead; `None`: from scratch.
     pub to: Option<(CheckpointSeq, Ppm)>,

@@ -37,7 +37,7 @@ pub enum SweepError {
         case: String,
         /// The seed.
         seed: u64,
-        /// Why.
+        /// What kept its jobs from being run.
         source: Box<BatchError>,
     },
     /// The system refused.

@@ -16,7 +16,7 @@
 //! touches its control groups or processes. What takes long (a process being born, CRIU, a
 //! transfer) runs in a thread and reports back as a message.
 //!
-//! What a VM *should* do is decided by [`dormouse_vm::Machine`]; here it is made so.
+//! What a VM *should* do is decided by [`dormouse_vm::Model`]; here it is made so.
 
 /// The target of what a user is told while nothing is wrong.
 pub const NEWS: &str = "news";
