@@ -2,11 +2,15 @@
 
 pub mod batch;
 pub mod calibrate;
+pub mod calibration;
+mod chain;
 pub mod check;
 pub mod cli;
 pub mod doctor;
+pub mod estimate;
 pub mod experiment;
 pub mod explain;
+pub mod fidelity;
 pub mod live;
 pub mod output;
 pub mod record;

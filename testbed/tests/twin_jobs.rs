@@ -5,7 +5,8 @@
 use std::fs;
 use std::path::Path;
 
-use dormouse::batch::{BatchExperiment, BatchHeader, Jobs, virtual_run};
+use dormouse::batch::{BatchHeader, Jobs, virtual_run};
+use dormouse::experiment::BatchExperiment;
 use dormouse::experiment::{Opened, Override, Source, open};
 use dormouse::output::Mode;
 use dormouse::twin::{Standing, Twin, TwinError, twin_of};

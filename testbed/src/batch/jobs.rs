@@ -6,7 +6,8 @@ use dormouse_workload::{
     Skipped, Statistics, Trace, UsageRule, offered_load, scale_arrivals, tsafrir_estimates,
 };
 
-use super::{BatchError, BatchExperiment, Estimates, JobSource, JobSpec, UsageKind};
+use super::BatchError;
+use crate::experiment::{BatchExperiment, Estimates, JobSource, JobSpec, UsageKind};
 
 /// Longest estimate of a generated workload.
 const LONGEST: Span = Span::from_secs(172_800);

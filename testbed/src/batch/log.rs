@@ -6,7 +6,7 @@ use dormouse_engine::{Event, Step};
 use dormouse_log::{FORMAT, LogWriter};
 use serde::{Deserialize, Serialize};
 
-use super::BatchExperiment;
+use crate::experiment::BatchExperiment;
 use crate::experiment::Kind;
 use crate::output::{Mode, OutputError, begin_log, open_log, read_steps};
 

@@ -1,8 +1,7 @@
-//! Batches of parallel jobs on two-tier processors: experiments, runs, and what they leave.
+//! Batches of parallel jobs on two-tier processors: their runs, and what these leave.
 
 mod check;
 mod error;
-mod experiment;
 mod explain;
 mod figures;
 mod gantt;
@@ -11,7 +10,6 @@ mod jobs;
 mod log;
 mod outcome;
 mod play;
-mod read;
 mod recorder;
 mod replay;
 mod report;
@@ -22,10 +20,6 @@ mod shared;
 
 pub use check::{Checked, Violation, check};
 pub use error::BatchError;
-pub use experiment::{
-    BatchExperiment, BatchScheduler, BatchWorkload, Estimates, Information, JobSource, JobSpec,
-    UsageKind,
-};
 pub use explain::explain;
 pub use figures::{Figures, Waited};
 pub use history::{History, JobHistory, MOST_DRAWN, Spell, SpellEnd};
@@ -37,6 +31,4 @@ pub use replay::{recorded_digest, replay};
 pub use run::virtual_run;
 pub use schedule::Schedule;
 pub use series::{Quantity, Series};
-pub use shared::{JobsOutcome, SharedJobs, jobs_log};
-
-pub(crate) use read::{KINDS, read};
+pub use shared::{SharedJobs, jobs_log};

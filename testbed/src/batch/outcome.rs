@@ -10,7 +10,7 @@ use super::figures::Figures;
 use super::history::History;
 use super::log::BatchHeader;
 use super::{gantt, report};
-use crate::live::Consolidation;
+use crate::fidelity::Consolidation;
 use crate::output::{Fidelity, Mode, OutputError, Staging, Style};
 
 /// Which EASY this is, in a line; its definition is the documentation of `dormouse_policies::batch`.

@@ -6,7 +6,7 @@ use dormouse_workload::{Chart, Line, Panel};
 use super::gantt;
 use super::outcome::BatchOutcome;
 use super::series::Quantity;
-use crate::live::Consolidation;
+use crate::fidelity::Consolidation;
 use crate::output::escaped;
 use crate::output::html::{STYLE, card, paragraph, section, table};
 

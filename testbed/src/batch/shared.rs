@@ -6,13 +6,13 @@ use std::path::Path;
 use dormouse_engine::jobs::Told;
 use dormouse_engine::{Step, Work, seen_by};
 use dormouse_units::{Span, TaskId};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::log::{BatchHeader, BatchLog};
 use super::recorder::Recorder;
 use super::{BatchError, gantt};
-use crate::live::Consolidation;
-use crate::output::Header;
+use crate::fidelity::Consolidation;
+use crate::output::{Header, JobsOutcome};
 
 /// The jobs' part of the log of a shared run, as their scheduler saw it; `None`: nobody shares it.
 #[must_use]
@@ -38,19 +38,6 @@ pub struct SharedJobs {
     of: Vec<Work>,
     recorder: Recorder,
     told: Told,
-}
-
-/// What came of the jobs of a shared run.
-#[derive(Clone, Debug)]
-pub struct JobsOutcome {
-    /// Their part of `summary.json`.
-    pub summary: Value,
-    /// When and where the first of them ran, an SVG document.
-    pub gantt: String,
-    /// A line for people.
-    pub line: String,
-    /// All that were submitted have ended.
-    pub complete: bool,
 }
 
 impl SharedJobs {

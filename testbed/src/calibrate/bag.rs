@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use dormouse_coordinator::admission::vcpus_of;
 use dormouse_units::Bytes;
 
-use super::table::share_at;
-use super::{CalibrateError, Conditions};
+use super::CalibrateError;
+use crate::calibration::{Conditions, share_at};
 use crate::experiment::document::from_toml;
 use crate::experiment::{Experiment, Live, read_bag};
 
@@ -158,7 +158,7 @@ impl CellPlan {
 #[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 pub(super) mod tests {
     use super::*;
-    use crate::calibrate::table::load_at;
+    use crate::calibration::load_at;
     use crate::live::rehearse;
     use crate::record::Record;
     use crate::virtual_run::virtual_run;

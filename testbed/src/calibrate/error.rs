@@ -1,10 +1,8 @@
-//! Why a host can't be calibrated, or a calibration not be used.
-
-use std::io;
-use std::path::{Path, PathBuf};
+//! Why a host can't be calibrated.
 
 use dormouse_engine::drive::PlayError;
 
+use crate::calibration::CalibrationError;
 use crate::experiment::InputError;
 use crate::live::LiveError;
 
@@ -23,26 +21,9 @@ pub enum CalibrateError {
         /// The least that can be measured.
         least: f64,
     },
-    /// The file holds something else, or half of it.
-    #[error("{}: {why}; remove it, or measure again with `dormouse calibrate`", .path.display())]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        why: String,
-    },
-    /// The system refused.
-    #[error("cannot {doing} {}: {source}; name another file with {option}", .path.display())]
-    Io {
-        /// What was tried.
-        doing: &'static str,
-        /// On what.
-        path: PathBuf,
-        /// The option that names it.
-        option: &'static str,
-        /// What stood in the way, in words.
-        source: io::Error,
-    },
+    /// Its file can't be read or written.
+    #[error(transparent)]
+    File(#[from] CalibrationError),
     /// The experiment of a cell can't be made.
     #[error("the experiment of a cell can't be made: {0}")]
     Experiment(#[from] InputError),
@@ -58,18 +39,9 @@ pub enum CalibrateError {
 }
 
 impl CalibrateError {
-    pub(super) fn io(
-        doing: &'static str,
-        path: &Path,
-        option: &'static str,
-    ) -> impl FnOnce(io::Error) -> Self {
-        let path = path.to_path_buf();
-        move |source| Self::Io { doing, path, option, source }
-    }
-
     /// Whether the input must change, not the system be mended.
     #[must_use]
     pub const fn is_bad_input(&self) -> bool {
-        matches!(self, Self::Load { .. } | Self::Damaged { .. } | Self::Io { .. })
+        matches!(self, Self::Load { .. } | Self::File(_))
     }
 }

@@ -11,8 +11,10 @@ use dormouse_worker::workspace::{Roots, remove_abandoned};
 use super::bag::conditions;
 use super::compare::errors;
 use super::date::utc;
-use super::file::folder;
-use super::{CalibrateError, Calibration, Came, Cell, CellPlan, FORMAT, HostIdentity, Spread};
+use super::{CalibrateError, CellPlan};
+use crate::calibration::{
+    Calibration, CalibrationError, Came, Cell, FORMAT, HostIdentity, Spread, folder,
+};
 use crate::experiment::Experiment;
 use crate::live::{Conduct, LiveError, Outcome, Rehearsal, conduct, rehearse};
 use crate::output::{Header, Mode};
@@ -49,10 +51,10 @@ impl Bench {
     ///
     /// It can't be written there.
     pub fn beside(file: &Path, repeat: u32) -> Result<Self, CalibrateError> {
-        let refused = CalibrateError::io("write into", folder(file)?, "--out");
+        let refused = CalibrationError::io("write into", folder(file)?, "--out");
         // Workers are told of paths in it.
         let place = std::path::absolute(folder(file)?)
-            .map_err(CalibrateError::io("find", file, "--out"))?;
+            .map_err(CalibrationError::io("find", file, "--out"))?;
         // What can't be listed can't be written into either, as is said next.
         let _ = remove_abandoned(&place, PREFIX);
         let folder = Roots::create(&place, PREFIX).map_err(|error| refused(error.into()))?;
@@ -119,7 +121,7 @@ impl Bench {
     ) -> Result<Outcome, CalibrateError> {
         let scheduler = experiment.scheduler()?;
         let place = self.folder.path();
-        let out = tempfile::tempdir_in(place).map_err(CalibrateError::io(
+        let out = tempfile::tempdir_in(place).map_err(CalibrationError::io(
             "write into",
             place,
             "--out",
@@ -221,8 +223,7 @@ impl Calibration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::calibrate::host::tests::host;
-    use crate::calibrate::table::tests::{calibration, cell};
+    use crate::calibration::testing::{calibration, cell, host};
 
     #[test]
     fn the_worst_is_the_furthest_from_zero_and_signs_cancel_in_the_mean() {

@@ -12,7 +12,8 @@ use super::preflight;
 use super::print::print;
 use super::run::Say;
 use super::torn::say_torn;
-use crate::batch::{self, BatchError, BatchExperiment, BatchHeader, BatchLog, BatchOutcome, Jobs};
+use crate::batch::{self, BatchError, BatchHeader, BatchLog, BatchOutcome, Jobs};
+use crate::experiment::BatchExperiment;
 use crate::output::{Mode, Staging, Style, is_unfinished};
 
 /// `dormouse run`: in virtual time.
@@ -145,7 +146,7 @@ pub(crate) fn replay(dir: &Path) -> Result<(), Failure> {
 
 impl From<BatchError> for Failure {
     fn from(error: BatchError) -> Self {
-        let text = super::chain(&error);
+        let text = crate::chain::chain(&error);
         if error.is_bad_input() { Self::BadInput(text) } else { Self::Broken(text) }
     }
 }

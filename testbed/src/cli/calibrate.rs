@@ -6,9 +6,9 @@ use super::args::CalibrateArgs;
 use super::doctor::missing;
 use super::failure::Failure;
 use super::print::print;
-use crate::calibrate::{
-    Bench, CalibrateError, Calibration, CellPlan, Found, HostIdentity, Measured, Stop, Wanted,
-    default_path, find, table, write,
+use crate::calibrate::{Bench, CalibrateError, CellPlan, Measured, Stop};
+use crate::calibration::{
+    Calibration, CalibrationError, Found, HostIdentity, Wanted, default_path, find, table, write,
 };
 use crate::doctor::{State, examine};
 
@@ -93,7 +93,7 @@ fn measure(
     plans: &[CellPlan],
     bench: &Bench,
     mut calibration: Calibration,
-    mut keep: impl FnMut(&Calibration) -> Result<(), CalibrateError>,
+    mut keep: impl FnMut(&Calibration) -> Result<(), CalibrationError>,
 ) -> Result<(Calibration, Option<(usize, String)>), Failure> {
     let stop = Stop::listen()
         .map_err(|error| Failure::Broken(format!("cannot listen for signals: {error}")))?;
@@ -154,12 +154,18 @@ fn show(
     print(&format!("  kept in {}", path.display()))
 }
 
+impl From<CalibrationError> for Failure {
+    fn from(error: CalibrationError) -> Self {
+        Self::BadInput(crate::chain::chain(&error))
+    }
+}
+
 impl From<CalibrateError> for Failure {
     fn from(error: CalibrateError) -> Self {
         match error {
             CalibrateError::Live(error) => error.into(),
-            error if error.is_bad_input() => Self::BadInput(super::chain(&error)),
-            error => Self::Broken(super::chain(&error)),
+            error if error.is_bad_input() => Self::BadInput(crate::chain::chain(&error)),
+            error => Self::Broken(crate::chain::chain(&error)),
         }
     }
 }

@@ -19,7 +19,7 @@ const LATENESS_S: f64 = 1.0;
 
 /// Status 1 if something is wrong.
 pub(crate) fn run(dir: &Path) -> Result<(), Failure> {
-    if Kind::of_run(dir)? == Kind::Batch {
+    if crate::output::kind_of(dir)? == Kind::Batch {
         return super::batch::check(dir);
     }
     let RunLog { header, steps, torn } = RunLog::read(dir)?;

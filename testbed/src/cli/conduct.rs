@@ -161,7 +161,7 @@ fn unless_broken<T>(
 pub(crate) fn resume(args: &ResumeArgs) -> Result<(), Failure> {
     let ResumeArgs { dir, listen, quiet, json } = args;
     let (listen, say) = (*listen, Say { quiet: *quiet, json: *json });
-    match Kind::of_run(dir)? {
+    match crate::output::kind_of(dir)? {
         Kind::Bag => {
             let header = read_header(dir)?;
             check(dir, header.mode)?;

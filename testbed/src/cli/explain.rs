@@ -11,7 +11,7 @@ use crate::explain::Explainer;
 use crate::output::RunLog;
 
 pub(crate) fn run(dir: &Path, what: &str) -> Result<(), Failure> {
-    if Kind::of_run(dir)? == Kind::Batch {
+    if crate::output::kind_of(dir)? == Kind::Batch {
         return super::batch::explain(dir, what);
     }
     let RunLog { header, steps, torn } = RunLog::read(dir)?;

@@ -90,7 +90,7 @@ pub(super) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     };
     let out = folder(args);
     let sharing = args.measy.two_tier.as_deref().map(read_sharing).transpose();
-    let sharing = sharing.map_err(|error| Failure::BadInput(super::chain(&error)))?;
+    let sharing = sharing.map_err(|error| Failure::BadInput(crate::chain::chain(&error)))?;
     let options = Options {
         figures,
         kth: args.measy.kth.clone(),
@@ -161,6 +161,6 @@ pub(super) fn folder(args: &ReproduceArgs) -> PathBuf {
 impl From<ReproduceError> for Failure {
     fn from(error: ReproduceError) -> Self {
         // Each of them is about what was asked for or given.
-        Self::BadInput(super::chain(&error))
+        Self::BadInput(crate::chain::chain(&error))
     }
 }

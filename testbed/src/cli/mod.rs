@@ -3,7 +3,6 @@
 mod args;
 mod batch;
 mod calibrate;
-mod chain;
 mod check;
 mod conduct;
 mod doctor;
@@ -28,5 +27,4 @@ mod two_tier;
 mod worker;
 mod workload;
 
-pub(crate) use chain::chain;
 pub use main::main;

@@ -17,7 +17,7 @@ use super::print::print;
 const SECRET: &str = "secret";
 
 fn failed(error: &RemoteError) -> Failure {
-    Failure::Broken(super::chain(error))
+    Failure::Broken(crate::chain::chain(error))
 }
 
 fn runtime() -> Result<Runtime, Failure> {

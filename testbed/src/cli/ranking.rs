@@ -13,9 +13,11 @@ use indicatif::ProgressBar;
 use super::failure::Failure;
 use super::print::print;
 use super::reproduce::ReproduceArgs;
-use crate::batch::{self, BatchExperiment, BatchHeader, BatchOutcome, Jobs};
+use crate::batch::{self, BatchHeader, BatchOutcome, Jobs};
+use crate::experiment::BatchExperiment;
 use crate::experiment::{Opened, Override, Source, open};
-use crate::live::{BatchConduct, Consolidation, conduct_batch, measured_sharing};
+use crate::fidelity::{Consolidation, measured_sharing};
+use crate::live::{BatchConduct, conduct_batch};
 use crate::output::{Mode, OutputError, Staging};
 
 /// The experiment, and who schedules it.

@@ -10,7 +10,7 @@ use crate::output::RunLog;
 use crate::replay::replay;
 
 pub(crate) fn run(dir: &Path) -> Result<(), Failure> {
-    if Kind::of_run(dir)? == Kind::Batch {
+    if crate::output::kind_of(dir)? == Kind::Batch {
         return super::batch::replay(dir);
     }
     let RunLog { header, steps, torn } = RunLog::read(dir)?;

@@ -9,7 +9,7 @@ use dormouse_units::Bytes;
 use dormouse_worker::agent::available_millicores;
 
 use super::failure::Failure;
-use crate::calibrate::{
+use crate::calibration::{
     Choice, Demand, Found, HostIdentity, SpeedupChoice, Wanted, choose, default_path, find,
     load_at, read,
 };

@@ -10,7 +10,7 @@ use crate::two_tier::{self, Host, PAIRS, TwoTierError, USAGES};
 /// Measures, writes and prints. Called with one thread only, because a process that has control
 /// groups needs a guardian first.
 pub(super) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
-    let broken = |error: TwoTierError| Failure::Broken(super::chain(&error));
+    let broken = |error: TwoTierError| Failure::Broken(crate::chain::chain(&error));
     let (asked, quiet) = (&args.measy.usages, args.common.quiet);
     let usages = if asked.is_empty() { &USAGES[..] } else { asked };
     let seeds = args.seeds.unwrap_or(PAIRS);

@@ -28,7 +28,7 @@ pub(crate) fn worker(args: &WorkerArgs) -> Result<(), Failure> {
 }
 
 fn failed(error: agent::AgentError) -> Failure {
-    let text = super::chain(&error);
+    let text = crate::chain::chain(&error);
     if error.is_bad_input() { Failure::BadInput(text) } else { Failure::Broken(text) }
 }
 

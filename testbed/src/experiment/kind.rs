@@ -1,17 +1,14 @@
 //! The two kinds of experiments, told apart here and nowhere else: a bag of tasks on the VMs of
 //! a cloud, or a batch of parallel jobs on a machine of two-tier processors.
 
-use std::path::Path;
-
 use serde::{Deserialize, Serialize};
 
+use super::batch::{self, BatchExperiment};
 use super::document::{Node, Value};
 use super::load::{document, read_bag};
 use super::reader::text;
 use super::suggest::instead;
 use super::{InputError, Loaded, Place, Source};
-use crate::batch::{self, BatchExperiment};
-use crate::output::{OutputError, open_log};
 
 /// The kind of an experiment: what it schedules, on what.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,20 +70,5 @@ impl Kind {
                 Err(InputError::new(&kind.place, what, instead(word, &known)))
             }
         }
-    }
-
-    /// Of a run, by the first line of its log.
-    ///
-    /// # Errors
-    ///
-    /// There is no log, or it does not begin as one.
-    pub fn of_run(folder: &Path) -> Result<Self, OutputError> {
-        #[derive(Deserialize)]
-        struct First {
-            #[serde(default)]
-            kind: Kind,
-        }
-        let First { kind } = open_log(folder)?.header_as()?;
-        Ok(kind)
     }
 }

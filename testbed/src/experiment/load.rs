@@ -8,6 +8,7 @@ use dormouse_engine::{Run, Setup, Work};
 use dormouse_policies::{BagSchedulerConfig, Plan, PlanError, Policy};
 use serde::{Deserialize, Serialize};
 
+use super::batch::{self, BatchExperiment};
 use super::document::{self, Node, Value};
 use super::overrides::Override;
 use super::reader::Section;
@@ -16,7 +17,6 @@ use super::{
     Builtin, InputError, Live, Opened, Place, SpeedupSaid, checkpoint, cloud, interruption, live,
     open, plan, scheduler, tenants, workload,
 };
-use crate::batch::{self, BatchExperiment};
 
 /// An experiment with everything resolved: all that a run is made of. It goes into the
 /// first line of the event log, so that a log can be replayed by itself.

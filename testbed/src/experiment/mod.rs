@@ -1,5 +1,6 @@
 //! Experiment files: TOML in, a resolved [`Experiment`] or one clear error out.
 
+mod batch;
 mod builtin;
 mod catalogue;
 mod checkpoint;
@@ -21,6 +22,10 @@ mod suggest;
 mod tenants;
 mod workload;
 
+pub use batch::{
+    BatchExperiment, BatchScheduler, BatchWorkload, Estimates, Information, JobSource, JobSpec,
+    UsageKind,
+};
 pub use builtin::Builtin;
 pub use error::{InputError, Place};
 pub use kind::{Kind, Opened, open};

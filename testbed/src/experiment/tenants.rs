@@ -6,9 +6,9 @@
 use std::collections::BTreeMap;
 
 use super::InputError;
+use super::batch::KINDS;
 use super::document::{Node, Value};
 use super::reader::text;
-use crate::batch::KINDS;
 
 /// An experiment of tenants as one of a bag and one of parallel jobs.
 #[derive(Debug)]

@@ -14,14 +14,14 @@ use dormouse_units::{Span, Time};
 use super::LiveError;
 use super::attend::to_the_end;
 use super::conduct::{Place, live_run};
-use super::consolidation::Consolidation;
-use super::faithful::troubles;
-use super::kept::Kept;
-use super::pace::Pace;
-use super::promises::{Promise, promises};
-use super::submitted::Submitted;
-use super::utilisation::utilisations;
 use crate::batch::{BatchError, BatchHeader, BatchLog, BatchOutcome, Recorder};
+use crate::fidelity::Consolidation;
+use crate::fidelity::Kept;
+use crate::fidelity::Pace;
+use crate::fidelity::Submitted;
+use crate::fidelity::troubles;
+use crate::fidelity::utilisations;
+use crate::fidelity::{Promise, promises};
 
 /// How a live batch run is to be conducted.
 #[derive(Debug)]

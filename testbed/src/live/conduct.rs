@@ -18,17 +18,18 @@ use tokio_util::sync::CancellationToken;
 
 use super::attend::to_the_end;
 use super::batch::limit;
-use super::consolidation::Consolidation;
-use super::faithful::notes;
-use super::host_load::other_load;
-use super::kept::Kept;
-use super::pace::{PHASE, Pace};
-use super::promises::promises;
 use super::rehearsal::Rehearsal;
-use super::submitted::Submitted;
-use super::utilisation::utilisations;
-use crate::batch::{BatchError, JobsOutcome, SharedJobs};
+use crate::batch::{BatchError, SharedJobs};
 use crate::experiment::Live;
+use crate::fidelity::Consolidation;
+use crate::fidelity::Kept;
+use crate::fidelity::Submitted;
+use crate::fidelity::notes;
+use crate::fidelity::other_load;
+use crate::fidelity::promises;
+use crate::fidelity::utilisations;
+use crate::fidelity::{PHASE, Pace};
+use crate::output::JobsOutcome;
 use crate::output::{Fidelity, Header, RunLog};
 use crate::record::Record;
 
@@ -57,7 +58,7 @@ pub struct Conduct<'a> {
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
     /// The coordinator refused or broke.
-    #[error("{}", crate::cli::chain(.0))]
+    #[error("{}", crate::chain::chain(.0))]
     Coordinator(#[from] CoordinatorError),
     /// A worker can't be started.
     #[error("cannot start a worker on this host: {0}")]

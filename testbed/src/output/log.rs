@@ -9,8 +9,8 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use super::OutputError;
-use crate::calibrate::SpeedupChoice;
-use crate::experiment::Experiment;
+use crate::calibration::SpeedupChoice;
+use crate::experiment::{Experiment, Kind};
 use crate::record::Record;
 
 /// Where the machines of a run are.
@@ -91,6 +91,21 @@ pub fn begin_log(folder: &Path, header: &impl Serialize) -> Result<LogWriter, Ou
 /// It can't be read, or its header is damaged or of another format.
 pub fn open_log(folder: &Path) -> Result<LogReader, OutputError> {
     Ok(LogReader::open(&folder.join(dormouse_log::FILE))?)
+}
+
+/// Of what kind a run is, by the first line of its log.
+///
+/// # Errors
+///
+/// There is no log, or it does not begin as one.
+pub fn kind_of(folder: &Path) -> Result<Kind, OutputError> {
+    #[derive(Deserialize)]
+    struct First {
+        #[serde(default)]
+        kind: Kind,
+    }
+    let First { kind } = open_log(folder)?.header_as()?;
+    Ok(kind)
 }
 
 /// Reads the first line of the log of a bag's run.

@@ -8,9 +8,8 @@ use dormouse_units::{Money, Span, Time};
 use serde_json::{Value, json};
 
 use super::csv::{self, end_word, finished_on};
-use super::{Fidelity, Header, Mode, OutputError, Staging, gantt, report};
-use crate::batch::JobsOutcome;
-use crate::calibrate::SpeedupChoice;
+use super::{Fidelity, Header, JobsOutcome, Mode, OutputError, Staging, gantt, report};
+use crate::calibration::SpeedupChoice;
 use crate::record::{Record, VmHistory};
 
 /// Everything that outputs are made of.

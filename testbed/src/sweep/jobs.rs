@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::cell::{Seeded, digest_of};
 use super::{Plans, SweepError};
-use crate::batch::{BatchError, BatchExperiment, Figures, JobSource, Jobs};
+use crate::batch::{BatchError, Figures, Jobs};
+use crate::experiment::{BatchExperiment, JobSource};
 
 /// Parallel jobs under the name they have in tables.
 #[derive(Clone, Debug)]

@@ -3,7 +3,6 @@
 mod cell;
 mod chart;
 mod error;
-mod estimate;
 mod fan_out;
 mod folder;
 mod jobs;
@@ -16,7 +15,6 @@ mod values;
 
 pub use cell::{Cell, Seeded};
 pub use error::SweepError;
-pub use estimate::Estimate;
 pub use fan_out::{Samples, Work};
 pub use folder::Folder;
 pub use jobs::{JobsCell, JobsSample};

@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use super::{
-    Cell, Column, Dots, Estimate, Frame, JobsCell, Mark, Metric, Plot, Reported, Seeded,
-    SweepError, dots,
+    Cell, Column, Dots, Frame, JobsCell, Mark, Metric, Plot, Reported, Seeded, SweepError, dots,
 };
+use crate::estimate::Estimate;
 use crate::experiment::{Opened, Override, Source, open};
 
 /// The key whose values are not run under seeds, but are seeds.

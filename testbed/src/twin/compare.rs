@@ -14,7 +14,7 @@ use crate::experiment::Kind;
 ///
 /// There is no run there, or none that can be played again: see [`TwinError`].
 pub fn twin_of(dir: &Path) -> Result<Twin, TwinError> {
-    match Kind::of_run(dir)? {
+    match crate::output::kind_of(dir)? {
         Kind::Bag => bag::compared(dir),
         Kind::Batch => jobs::compared(dir),
     }

@@ -14,7 +14,7 @@ pub enum TwinError {
     #[error(transparent)]
     Log(#[from] OutputError),
     /// Its jobs can't be read or played again.
-    #[error("{}", crate::cli::chain(.0))]
+    #[error("{}", crate::chain::chain(.0))]
     Jobs(#[from] BatchError),
     /// No scheduler can be made of its header.
     #[error(

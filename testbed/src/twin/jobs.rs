@@ -325,9 +325,10 @@ mod tests {
 
     use super::super::measured::Moves;
     use super::*;
-    use crate::batch::{BatchExperiment, BatchLogWriter};
+    use crate::batch::BatchLogWriter;
+    use crate::experiment::BatchExperiment;
     use crate::experiment::{Opened, Override, Source, open};
-    use crate::live::{Pace, Submitted, promises};
+    use crate::fidelity::{Pace, Submitted, promises};
 
     /// At speed-up 60.
     const MOVE_US: u64 = 400_000;

@@ -10,7 +10,7 @@ use dormouse_units::{Span, TaskId};
 use serde::Deserialize;
 
 use crate::batch::{BatchError, BatchLog};
-use crate::live::Pace;
+use crate::fidelity::Pace;
 use crate::output::{OutputError, open_log};
 
 /// What a run's twin is given of it.

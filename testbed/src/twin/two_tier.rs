@@ -11,7 +11,7 @@ use dormouse_tasks::ideal::{self, Change, Program};
 use dormouse_units::{Attempt, Cpus, HostId, Ppm, Seats, Span, TaskId, Tier, Time, VmId};
 
 use super::measured::Moves;
-use crate::live::Pace;
+use crate::fidelity::Pace;
 
 /// What a microsecond is rounded by: the machine counts nanoseconds, decisions microseconds.
 const HALF: Duration = Duration::from_nanos(500);

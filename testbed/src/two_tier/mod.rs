@@ -29,7 +29,6 @@ pub use error::TwoTierError;
 pub use host::Host;
 pub use measure::Measurement;
 pub use report::write;
-pub(crate) use results::normal;
 pub use results::{Measured, Row};
 
 /// Foreground usages that are measured unless others are asked for, in per cent: those of the

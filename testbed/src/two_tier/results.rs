@@ -6,7 +6,7 @@ use dormouse_vm::Sharing;
 
 use super::case::Case;
 use super::measure::Measurement;
-use crate::sweep::Estimate;
+use crate::estimate::{Estimate, normal};
 
 /// All measurements.
 #[derive(Clone, Debug, Default)]
@@ -173,13 +173,6 @@ impl Measured {
             each_process: paper.each_process,
         }
     }
-}
-
-/// Mean and standard deviation; none of none.
-pub(crate) fn normal(values: &[f64]) -> Option<(f64, f64)> {
-    let mean = Estimate::of(values)?.mean;
-    let squares: f64 = values.iter().map(|x| (x - mean).powi(2)).sum();
-    Some((mean, (squares / (values.len().max(2) - 1) as f64).sqrt()))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! "Speed-up": why a live run had its own, and what its host was measured to do.
 
 use super::html::{paragraph, section, table};
-use crate::calibrate::{Came, Cell, HEAD};
+use crate::calibration::{Came, Cell, HEAD};
 use crate::output::Header;
 
 /// The section; nothing where nobody asked.

@@ -4,11 +4,11 @@ use dormouse_cloud::Market;
 use dormouse_policies::Plan;
 use dormouse_units::{Money, Time};
 
+use super::super::JobsOutcome;
 use super::calibration::speedup;
 use super::fidelity::fidelity;
 use super::happened;
 use super::html::{STYLE, card, paragraph, section, table};
-use crate::batch::JobsOutcome;
 use crate::output::Outcome;
 use crate::output::csv::{end_word, finished_on, planned};
 use crate::output::gantt::escaped;

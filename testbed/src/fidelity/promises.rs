@@ -21,7 +21,7 @@ use crate::record::carried_out;
 
 /// How a job came through, for the report: the worst of what happened to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Life {
+pub(crate) enum Life {
     /// In the foreground, with nobody behind it.
     Alone,
     /// In the foreground, with others in the background of some of its processors.
@@ -37,15 +37,15 @@ pub(super) enum Life {
 /// What a job was promised and took, from its first start to its end.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Promise {
-    pub(super) job: TaskId,
+    pub(crate) job: TaskId,
     /// In the trace.
-    pub(super) number: u64,
-    pub(super) life: Life,
+    pub(crate) number: u64,
+    pub(crate) life: Life,
     /// In emulated time; the time that its moves took is in both.
-    pub(super) promised: Span,
-    pub(super) took: Span,
+    pub(crate) promised: Span,
+    pub(crate) took: Span,
     /// The time of that in which it was being moved.
-    pub(super) moving: Span,
+    pub(crate) moving: Span,
 }
 
 impl Promise {

@@ -13,7 +13,7 @@ use crate::record::Record;
 const LATE: Duration = Duration::from_millis(500);
 
 /// A sentence for everything of that kind.
-pub(super) fn notes(experiment: &Experiment, record: &Record, facts: &LiveFacts) -> Vec<String> {
+pub(crate) fn notes(experiment: &Experiment, record: &Record, facts: &LiveFacts) -> Vec<String> {
     let mut notes = troubles(record.cancelled.as_deref(), &record.counts, facts);
     late_decisions(experiment, facts, &mut notes);
     late_interruptions(facts, &mut notes);
@@ -21,7 +21,7 @@ pub(super) fn notes(experiment: &Experiment, record: &Record, facts: &LiveFacts)
 }
 
 /// The same of what can go wrong with runs of any kind.
-pub(super) fn troubles(cancelled: Option<&str>, counts: &Counts, facts: &LiveFacts) -> Vec<String> {
+pub(crate) fn troubles(cancelled: Option<&str>, counts: &Counts, facts: &LiveFacts) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(why) = cancelled {
         notes.push(format!("the run was ended before its time: {why}"));

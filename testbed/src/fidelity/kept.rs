@@ -69,7 +69,7 @@ pub struct Kept {
 }
 
 impl Kept {
-    pub(super) fn of(promises: &[Promise], facts: &LiveFacts, live: &Live) -> Self {
+    pub(crate) fn of(promises: &[Promise], facts: &LiveFacts, live: &Live) -> Self {
         let ledgers = &facts.jobs.ledgers;
         let worst = furthest(promises.iter());
         let errors = || promises.iter().map(Promise::error);
@@ -107,7 +107,7 @@ impl Kept {
     }
 
     /// Why the run is not faithful, sentence by sentence; nothing if it is.
-    pub(super) fn notes(&self) -> Vec<String> {
+    pub(crate) fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if let Some(worst) = self.worst_job.filter(|_| !self.past.is_empty()) {
             let jobs: Vec<_> = self.past.iter().take(12).map(u64::to_string).collect();
@@ -141,7 +141,7 @@ impl Kept {
     }
 
     /// What is known, sentence by sentence, for the report.
-    pub(super) fn sentences(&self) -> Vec<String> {
+    pub(crate) fn sentences(&self) -> Vec<String> {
         let percent = |part: f64| format!("{:+.2} %", part * 100.0);
         let [one, three, five] = self.within;
         let mut sentences = vec![format!(
@@ -181,7 +181,7 @@ impl Kept {
     }
 
     /// A line for the table.
-    pub(super) fn line(&self) -> String {
+    pub(crate) fn line(&self) -> String {
         format!(
             "jobs take {:+.2} % of their promise on average, {:+.1} % at worst",
             self.mean_error * 100.0,

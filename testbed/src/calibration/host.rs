@@ -73,10 +73,10 @@ fn processor(cpuinfo: &str) -> Option<String> {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    pub(in crate::calibrate) fn host() -> HostIdentity {
+    pub(crate) fn host() -> HostIdentity {
         HostIdentity {
             millicores: 2_000,
             processor: Some("a processor".into()),

@@ -12,9 +12,8 @@ use dormouse_vm::Sharing;
 
 use super::Consolidation;
 use super::submitted::Submitted;
+use crate::estimate::{Estimate, normal};
 use crate::record::carried_out;
-use crate::sweep::Estimate;
-use crate::two_tier::normal;
 
 /// A job that was below others for less emulated time than this says nothing: it takes some
 /// phases until its progress does not hang on how the first of them fell.
@@ -29,7 +28,7 @@ struct Stay {
 }
 
 /// Processes and x of every job that was in the background long enough.
-pub(super) fn utilisations(
+pub(crate) fn utilisations(
     steps: &[Step],
     submissions: Submitted<'_>,
     facts: &LiveFacts,

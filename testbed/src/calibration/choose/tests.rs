@@ -1,6 +1,6 @@
 use super::*;
-use crate::calibrate::table::tests::{calibration, cell};
-use crate::calibrate::{Came, Cell};
+use crate::calibration::table::tests::{calibration, cell};
+use crate::calibration::{Came, Cell};
 
 const WANTED: Wanted = Wanted { worst: 0.05, mean: 0.005 };
 

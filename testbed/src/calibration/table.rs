@@ -194,7 +194,7 @@ pub fn load_at(share: Ppm) -> f64 {
 }
 
 /// The share of a vCPU at a load, rounded down so that all of them fit; at most a core.
-pub(super) fn share_at(load: f64) -> Ppm {
+pub(crate) fn share_at(load: f64) -> Ppm {
     let ppm = (1e6 / (VCPUS_A_CORE * load)).clamp(1.0, 1e6);
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped above")]
     Ppm::new(ppm as u32)
@@ -254,11 +254,11 @@ impl Calibration {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use super::*;
-    use crate::calibrate::host::tests::host;
+    use crate::calibration::host::tests::host;
 
-    pub(in crate::calibrate) fn cell(speedup: f64, load: f64, worst_error: f64) -> Cell {
+    pub(crate) fn cell(speedup: f64, load: f64, worst_error: f64) -> Cell {
         let came = Came::Measured {
             runs: 1,
             tasks: 40,
@@ -276,7 +276,7 @@ pub(super) mod tests {
         Cell { speedup, load, vcpus: 30, made: "2026-11-22T03:34:53Z".into(), came }
     }
 
-    pub(in crate::calibrate) fn calibration(cells: Vec<Cell>) -> Calibration {
+    pub(crate) fn calibration(cells: Vec<Cell>) -> Calibration {
         Calibration {
             format: FORMAT,
             made: "2026-11-22T03:34:53Z".into(),

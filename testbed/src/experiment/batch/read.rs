@@ -27,14 +27,14 @@ const INFORMATION: [(&str, Information); 2] =
     [("exact", Information::Exact), ("absent", Information::Absent)];
 
 /// Kinds of `[workload]` that batch experiments have.
-pub(crate) const KINDS: [&str; 3] = ["swf", "model", "jobs"];
+pub(in crate::experiment) const KINDS: [&str; 3] = ["swf", "model", "jobs"];
 
 /// Reads a batch experiment.
 ///
 /// # Errors
 ///
 /// The first thing that is wrong with it.
-pub(crate) fn read(root: &Node) -> Result<BatchExperiment, InputError> {
+pub(in crate::experiment) fn read(root: &Node) -> Result<BatchExperiment, InputError> {
     let mut section = Section::of(root)?;
     let preamble = preamble(&mut section)?;
     let workload = section.section("workload")?;
@@ -127,7 +127,7 @@ fn read_sharing(mut section: Section<'_>) -> Result<Sharing, InputError> {
         None => Sharing::default(),
         Some(node) => dormouse_measy::read_sharing(&path_of(node)?).map_err(|error| {
             let remedy = "give the two-tier.json of `dormouse reproduce measy/two-tier`";
-            InputError::new(&node.place, crate::cli::chain(&error), remedy)
+            InputError::new(&node.place, crate::chain::chain(&error), remedy)
         })?,
     };
     let mut range = |key: &'static str, or: (f64, f64)| -> Result<(f64, f64), InputError> {

@@ -18,7 +18,7 @@ struct Machine {
 
 /// The part of their cores' time that processes other than the run's used, on all machines
 /// together. `None` where no worker could say.
-pub(super) fn other_load<'a>(loads: impl IntoIterator<Item = &'a HostLoad>) -> Option<f64> {
+pub(crate) fn other_load<'a>(loads: impl IntoIterator<Item = &'a HostLoad>) -> Option<f64> {
     let mut machines = machines(loads);
     let here = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     if let Some(machine) = machines.get_mut(here.trim())

@@ -60,9 +60,9 @@ pub struct Consolidation {
     pub kept: Kept,
     /// By what part the CPU time of a job differs from what it was due: the most, and the mean.
     #[serde(skip)]
-    pub(super) worst_share_error: f64,
+    pub(crate) worst_share_error: f64,
     #[serde(skip)]
-    pub(super) mean_share_error: f64,
+    pub(crate) mean_share_error: f64,
 }
 
 /// What a process, or a processor, was promised and got.
@@ -76,7 +76,7 @@ struct Sum {
 
 /// What a process lost to its neighbour and may lose, as parts of its speed.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Loss {
+pub(crate) struct Loss {
     lost: f64,
     may: f64,
 }

@@ -9,7 +9,7 @@ use dormouse_vm::Sharing;
 use dormouse_workload::{Model, OnMalformed};
 use serde::{Deserialize, Serialize};
 
-use crate::experiment::Live;
+use super::super::Live;
 
 /// Parallel jobs, who schedules them on which machine, and how its processors are shared. It
 /// goes into the first line of the event log, so that a log can be replayed by itself.

@@ -41,6 +41,13 @@ impl Estimate {
     }
 }
 
+/// Mean and standard deviation; none of none.
+pub(crate) fn normal(values: &[f64]) -> Option<(f64, f64)> {
+    let mean = Estimate::of(values)?.mean;
+    let squares: f64 = values.iter().map(|x| (x - mean).powi(2)).sum();
+    Some((mean, (squares / (values.len().max(2) - 1) as f64).sqrt()))
+}
+
 /// The 97.5 % quantile of Student's t with this many degrees of freedom: a table up to 30,
 /// Cornish and Fisher's expansion beyond.
 #[expect(clippy::cast_precision_loss, reason = "counts of samples")]

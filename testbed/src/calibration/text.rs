@@ -130,7 +130,7 @@ fn highest(calibration: &Calibration, wanted: &Wanted) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::calibrate::table::tests::{calibration, cell};
+    use crate::calibration::table::tests::{calibration, cell};
 
     #[test]
     fn a_person_sees_every_cell_and_what_to_take() {
