@@ -7,6 +7,7 @@
 //! - [`criu`]: dump and restore;
 //! - [`store`]: checkpoints on disk and on the wire;
 //! - [`checkpointer`]: the three above put together;
+//! - [`guardian`]: what takes all of it away where the worker dies;
 //! - [`cleanup`]: what a crashed worker left.
 //!
 //! On top of it:
@@ -20,6 +21,7 @@ pub mod cgroup;
 pub mod checkpointer;
 pub mod cleanup;
 pub mod criu;
+pub mod guardian;
 pub mod process;
 pub mod store;
 pub mod workspace;

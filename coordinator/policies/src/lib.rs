@@ -20,6 +20,7 @@ mod feasibility;
 mod fifo;
 mod hads;
 mod ils;
+mod job;
 mod packing;
 mod plan;
 mod planner;

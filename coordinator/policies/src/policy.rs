@@ -4,7 +4,7 @@ use dormouse_cloud::Market;
 use dormouse_units::{Cpus, Credits, Mode, Ppm, Price, Seats, TaskId, Time, TypeName, VmId};
 use serde::{Deserialize, Serialize};
 
-use crate::batch::Job;
+use crate::job::Job;
 
 /// Why a task is started where it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

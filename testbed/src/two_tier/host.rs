@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use dormouse_tasks::result::TaskResult;
 use dormouse_worker::cgroup::{CpuQuota, Hierarchy, InstanceName, Slot, Tree, Vm, sweep_stale};
-use dormouse_worker::process::{Guardian, Identity, pid_namespace};
+use dormouse_worker::guardian::Guardian;
+use dormouse_worker::process::{Identity, pid_namespace};
 use dormouse_worker::workspace::Roots;
 use nix::sched::{CpuSet, sched_getaffinity};
 use nix::unistd::Pid;

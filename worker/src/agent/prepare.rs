@@ -8,7 +8,8 @@ use crate::{
     checkpointer::Checkpointer,
     cleanup,
     criu::{Criu, Version},
-    process::{Guardian, Identity, pid_namespace},
+    guardian::Guardian,
+    process::{Identity, pid_namespace},
     store::Store,
     workspace::Workspace,
 };

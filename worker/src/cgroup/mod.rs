@@ -37,7 +37,6 @@ mod tree;
 mod vm;
 
 pub use cpu::{CpuQuota, Throttling};
-pub use entry::Entry;
 pub use error::{Error, Result};
 pub use freezer::Took;
 pub use hierarchy::{Controller, Hierarchy, V1Mounts};

@@ -10,9 +10,10 @@ use std::{
 use nix::sched::CpuSet;
 
 use super::{
-    Controller, CpuQuota, Entry, Error, Hierarchy, Result, Throttling, Took, bandwidth::Bandwidth,
-    cpu, delegate, file, freezer, memory, procs, tree,
+    Controller, CpuQuota, Error, Hierarchy, Result, Throttling, Took, bandwidth::Bandwidth, cpu,
+    delegate, entry, file, freezer, memory, procs, tree,
 };
+use crate::process::Entry;
 
 /// One of a vCPU's two tier groups. Which is foreground changes; which is which does not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -177,7 +178,7 @@ impl Vm {
     /// # Errors
     /// No such vCPU, or its files cannot be opened.
     pub fn entry(&self, vcpu: u32, slot: Slot) -> Result<Entry> {
-        Entry::open(&self.hierarchy, &self.member_groups(vcpu, slot)?)
+        entry::open(&self.hierarchy, &self.member_groups(vcpu, slot)?)
     }
 
     /// Stops every task of the VM and waits until all really stand still.

@@ -28,8 +28,8 @@ use rust_criu::rust_criu_protobuf::rpc::{
 
 use super::{Error, Probe, Result, Version, error::LogTail, session::Session};
 use crate::{
-    cgroup::{Entry, Slot, Vm},
-    process::Task,
+    cgroup::{Slot, Vm},
+    process::{Entry, Task},
 };
 
 /// Enough for CRIU to tell errors and warnings; more would slow it down.

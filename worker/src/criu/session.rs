@@ -19,10 +19,7 @@ use protobuf::Message as _;
 use rust_criu::rust_criu_protobuf::rpc::{Criu_req, Criu_resp};
 
 use super::{Error, Result, error::LogTail};
-use crate::{
-    cgroup::Entry,
-    process::{Ended, Task, cpu_ns, helper, reap_later},
-};
+use crate::process::{Ended, Entry, Task, cpu_ns, helper, reap_later};
 
 /// CRIU's answers are small; its own limit for a request is far below this too.
 const MESSAGE_LIMIT: usize = 64 * 1024;

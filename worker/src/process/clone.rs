@@ -15,13 +15,13 @@ use std::{
     time::{Duration, Instant},
 };
 
+use super::Entry;
 use super::{
     Task,
     exec::{BlockedSignals, born_in},
     reaper,
     stack::Stack,
 };
-use crate::cgroup::Entry;
 
 /// What the new process runs. It must not return, allocate, lock or unwind: it shares all memory
 /// with this process, whose other threads run on, and the thread-local data of the calling thread.

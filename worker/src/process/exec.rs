@@ -14,7 +14,7 @@ use std::{
 
 use nix::sys::signal::{SigSet, SigmaskHow};
 
-use crate::cgroup::Entry;
+use super::Entry;
 
 /// A program's path, arguments and environment as the kernel takes them.
 pub(super) struct Image {

@@ -9,12 +9,12 @@ use std::{
     time::Duration,
 };
 
+use super::Entry;
 use super::{
     Task,
     clone::{Cloned, clone_and_wait},
     exec::{Failure, Image, doors, enter},
 };
-use crate::cgroup::Entry;
 
 /// The descriptor at which a helper finds its socket.
 pub(crate) const SOCKET: RawFd = 3;

@@ -7,17 +7,17 @@
 //! namespace is always free.
 //!
 //! PDEATHSIG does not guard against orphans: it is tied to the parent *thread*, and a restored
-//! process has none. A [`Guardian`] does: a tiny process that waits for the worker's end,
+//! process has none. A [`Guardian`](crate::guardian::Guardian) does: a tiny process that waits for the worker's end,
 //! however it comes, and then kills the worker's whole tree of control groups.
 
 mod clone;
+mod entry;
 mod error;
 mod exec;
-mod guardian;
 pub(crate) mod helper;
 mod identity;
 mod memory;
-mod pidfd;
+pub(crate) mod pidfd;
 mod ranks;
 mod reaper;
 mod spawn;
@@ -26,8 +26,8 @@ mod stop;
 mod task;
 pub(crate) mod threads;
 
+pub use entry::Entry;
 pub use error::{Error, Result};
-pub use guardian::Guardian;
 pub use identity::{Identity, pid_namespace};
 pub use memory::resident_bytes;
 pub(crate) use ranks::init_among_children;

@@ -11,12 +11,12 @@ use std::{
     time::{Duration, Instant},
 };
 
+use super::Entry;
 use super::{
     Error, Result, Task,
     clone::{Cloned, clone_and_wait},
     exec::{Failure, Image, doors, enter},
 };
-use crate::cgroup::Entry;
 
 /// A program to start as a task.
 #[derive(Debug, Clone)]

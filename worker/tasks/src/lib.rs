@@ -16,6 +16,7 @@ pub mod cli;
 pub mod progress;
 pub mod result;
 
+mod amount;
 mod class;
 mod clock;
 mod ed;

@@ -19,10 +19,10 @@ use std::time::Duration;
 
 use self::rank::Work;
 use self::region::Region;
+use crate::amount::Amount;
 use crate::meter::Meter;
 use crate::progress::{self, ProgressWriter};
 use crate::result::Figure;
-use crate::run::Amount;
 
 /// As many ranks as a progress page has room for, in round numbers.
 pub(crate) const MAX_PROCESSES: u32 = 256;

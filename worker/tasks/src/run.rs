@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::amount::Amount;
 use crate::class::Class;
 use crate::clock::thread_cpu_time;
 use crate::ed;
@@ -40,13 +41,6 @@ pub(crate) enum Program {
     Vector { bytes: usize },
     Parallel(Plan),
     Noop,
-}
-
-/// How long to go on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Amount {
-    Repetitions(u64),
-    CpuTime(Duration),
 }
 
 /// What one process has to do.

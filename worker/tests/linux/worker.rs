@@ -13,7 +13,8 @@ use dormouse_worker::{
     checkpointer::Checkpointer,
     cleanup,
     criu::{AfterDump, Version},
-    process::{Guardian, Identity, Program, Task, pid_namespace, resume},
+    guardian::Guardian,
+    process::{Identity, Program, Task, pid_namespace, resume},
     store::{Progress, Store},
     workspace::{TaskName, Workspace, remove_abandoned},
 };

@@ -43,13 +43,12 @@
 
 mod algorithm;
 mod explain;
-mod job;
 mod processors;
 mod queue;
 mod reservation;
 mod scheduler;
 
+pub use crate::job::{Job, Refusal, Submission, UsageInformation};
 pub use algorithm::{Algorithm, Config, Fill, OnPromotion, UnknownAlgorithmError};
 pub use explain::{Note, Noted};
-pub use job::{Job, Refusal, Submission, UsageInformation};
 pub use scheduler::BatchScheduler;

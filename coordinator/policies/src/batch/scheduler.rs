@@ -7,10 +7,10 @@ use dormouse_units::{Cpus, Mode, Seats, Span, TaskId, Tier, Time, TypeName, VmId
 
 use super::algorithm::{Config, Fill, OnPromotion};
 use super::explain::{Note, Noted, Watch};
-use super::job::Job;
 use super::processors::Processors;
 use super::queue::{Candidate, Ending, Endings, Shortest};
 use super::reservation::{Reservation, by_count};
+use crate::job::Job;
 use crate::{Decision, Hearing, Notice, Policy, Promotion, StartReason};
 
 /// How long after a launch of its machine that came to nothing it asks again.

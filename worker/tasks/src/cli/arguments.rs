@@ -3,10 +3,11 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use crate::amount::Amount;
 use crate::class::Class;
 use crate::parallel::{self, Plan};
 use crate::quantity;
-use crate::run::{Amount, Job, NasKernel, Program};
+use crate::run::{Job, NasKernel, Program};
 
 /// What `--help` prints.
 pub(super) const HELP: &str = "\

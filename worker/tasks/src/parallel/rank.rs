@@ -6,10 +6,10 @@ use super::kernel::Memory;
 use super::region::{Region, Totals};
 use super::shares::{self, Shares};
 use super::{PPM, Plan};
+use crate::amount::Amount;
 use crate::clock::thread_cpu_time;
 use crate::meter::{Goal, Meter};
 use crate::progress::ProgressWriter;
-use crate::run::Amount;
 
 /// What all ranks know.
 pub(super) struct Work<'a> {

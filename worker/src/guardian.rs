@@ -11,8 +11,8 @@ use nix::{
     unistd::{ForkResult, Pid, fork, getpid, getppid, setsid},
 };
 
-use super::{Error, Identity, Result, pidfd, threads};
 use crate::cgroup::{Hierarchy, InstanceName, destroy_instance};
+use crate::process::{Error, Identity, Result, pidfd, threads};
 
 /// How long the guardian tries to clear the tree; what it leaves, the next start sweeps.
 const DEADLINE: Duration = Duration::from_secs(10);

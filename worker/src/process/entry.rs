@@ -1,0 +1,15 @@
+//! The way of a new process into its control groups.
+
+use std::os::fd::OwnedFd;
+
+/// How a new process is put into its groups before it runs its program.
+#[derive(Debug)]
+pub struct Entry {
+    /// Files to which the new (single-threaded) process writes `0`, meaning itself.
+    ///
+    /// Version 1 gets `tasks` and not `cgroup.procs`: a thread that moves only itself takes no
+    /// lock against all the forks and exits of the machine.
+    pub(crate) files: Vec<OwnedFd>,
+    /// Version 2: the group to be born in (`CLONE_INTO_CGROUP`).
+    pub(crate) born_in: Option<OwnedFd>,
+}
