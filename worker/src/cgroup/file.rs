@@ -1,4 +1,17 @@
-//! Reading and writing the files of a group; errors always name path and value.
+//! Reading and writing the files of a group by hand; errors always name path and value.
+//!
+//! Limits and quotas are set by cgroups-rs. What goes by hand, and why (cgroups-rs 0.5.1):
+//!
+//! - counters (`cpuacct.usage`, `cpu.stat`, `memory.current`, `memory.events` and their like of
+//!   version 1): it reads up to a dozen files for one of them, and what can't be read is 0 to it. A
+//!   task would seem to have used nothing;
+//! - the freezer: of version 2 it tells the wish (`cgroup.freeze`), not the fact (`cgroup.events`);
+//! - `cpu.idle`: it does not know it, and it takes shares of version 1 for weights of version 2;
+//! - processes: its `kill` knows version 2 only, its lists leave out the groups below;
+//! - a subtree of version 2 handed to us: it looks for controllers at the root of the mount, and
+//!   drops the errors of those it can't enable;
+//! - the way of a new process into its groups: it moves a process that is there, where ours is born
+//!   in them (`CLONE_INTO_CGROUP`) or moves itself.
 
 use std::{
     fs,
