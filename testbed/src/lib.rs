@@ -7,7 +7,6 @@ mod chain;
 pub mod check;
 pub mod cli;
 pub mod doctor;
-pub mod estimate;
 pub mod experiment;
 pub mod explain;
 pub mod fidelity;

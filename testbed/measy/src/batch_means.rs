@@ -1,45 +1,12 @@
 //! Confidence intervals of one long run: batch means (section 3.3; Law and Kelton).
 
 use dormouse_engine::jobs::Record;
+use dormouse_workload::Estimate;
 
 /// Batches after the warm-up.
 pub const BATCHES: usize = 20;
-/// The .975 quantile of Student's t with 19 degrees of freedom.
-const T: f64 = 2.093;
 /// The first tenth of the jobs is warm-up and does not count.
 const WARM_UP: usize = 10;
-
-/// An estimate with its 95 % confidence interval.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Estimate {
-    /// The mean.
-    pub mean: f64,
-    /// Lower end of the interval.
-    pub low: f64,
-    /// Upper end.
-    pub high: f64,
-    /// Batches or cells that it is from.
-    pub n: usize,
-}
-
-impl Estimate {
-    /// From independent values of the same quantity, with Student's t where there are as
-    /// many as batches, else its normal limit.
-    #[must_use]
-    pub fn of(values: &[f64]) -> Self {
-        let n = values.len();
-        #[expect(clippy::cast_precision_loss, reason = "a mean")]
-        let count = n.max(1) as f64;
-        let mean = values.iter().sum::<f64>() / count;
-        if n < 2 {
-            return Self { mean, low: mean, high: mean, n };
-        }
-        let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (count - 1.0);
-        let t = if n <= BATCHES { T } else { 1.96 };
-        let half = t * (variance / count).sqrt();
-        Self { mean, low: mean - half, high: mean + half, n }
-    }
-}
 
 /// Sums of one metric by batch.
 #[derive(Clone, Debug)]
@@ -72,57 +39,79 @@ impl BatchMeans {
         pairs.filter(|(_, count)| **count > 0.0).map(|(sum, count)| sum / count).collect()
     }
 
-    /// The mean and its interval.
+    /// The mean and its interval; `None` of no jobs.
     #[must_use]
-    pub fn estimate(&self) -> Estimate {
+    pub fn estimate(&self) -> Option<Estimate> {
         Estimate::of(&self.means())
     }
 
-    /// By how many percent this mean is below `other`'s, batches paired: both runs have the
-    /// same jobs. The interval is the jackknife's of a ratio.
+    /// By how many percent this mean is below `other`'s, as one value a batch whose mean it is (the
+    /// jackknife's pseudo-values of the ratio; batches are paired: both runs have the same jobs).
+    /// `None` where the runs have not the same batches.
+    ///
+    /// Values of the same batch in several pairs of runs on the same jobs are no independent samples:
+    /// average them batch by batch.
     #[must_use]
-    pub fn percent_below(&self, other: &Self) -> Estimate {
+    pub fn percent_below(&self, other: &Self) -> Option<Vec<f64>> {
         let (ours, theirs) = (self.means(), other.means());
         if ours.len() != theirs.len() || ours.is_empty() {
-            return Estimate { mean: f64::NAN, low: f64::NAN, high: f64::NAN, n: 0 };
+            return None;
         }
         let (sum_ours, sum_theirs): (f64, f64) = (ours.iter().sum(), theirs.iter().sum());
         let percent = |a: f64, b: f64| if b > 0.0 { 100.0 * (1.0 - a / b) } else { 0.0 };
         let whole = percent(sum_ours, sum_theirs);
         #[expect(clippy::cast_precision_loss, reason = "at most 20")]
         let n = ours.len() as f64;
-        let pseudo: Vec<f64> = ours
-            .iter()
-            .zip(&theirs)
-            .map(|(a, b)| n * whole - (n - 1.0) * percent(sum_ours - a, sum_theirs - b))
-            .collect();
-        Estimate::of(&pseudo)
+        let without = |(a, b): (&f64, &f64)| percent(sum_ours - a, sum_theirs - b);
+        Some(ours.iter().zip(&theirs).map(|at| n * whole - (n - 1.0) * without(at)).collect())
     }
 }
 
+/// The mean over several comparisons of the same batches, batch by batch; the batches are its
+/// samples. `None` where they have not the same batches, or there are none.
+#[must_use]
+pub fn mean_by_batch(each: &[Vec<f64>]) -> Option<Estimate> {
+    let batches = each.first()?.len();
+    if each.iter().any(|values| values.len() != batches) {
+        return None;
+    }
+    #[expect(clippy::cast_precision_loss, reason = "a mean of some comparisons")]
+    let mean =
+        |batch: usize| each.iter().map(|values| values[batch]).sum::<f64>() / each.len() as f64;
+    Estimate::of(&(0..batches).map(mean).collect::<Vec<_>>())
+}
+
 #[cfg(test)]
+#[expect(clippy::unwrap_used, clippy::cast_precision_loss, reason = "a test may fail loudly")]
 mod tests {
     use super::*;
 
+    fn batches(value: impl Fn(usize) -> f64) -> BatchMeans {
+        let mut made = BatchMeans::new(20);
+        for batch in 0..BATCHES {
+            (made.sums[batch], made.counts[batch]) = (value(batch), 1.0);
+        }
+        made
+    }
+
+    /// The same comparison seven times says no more than once.
     #[test]
-    fn the_interval_is_students() {
-        let values: Vec<f64> = (0..20).map(f64::from).collect();
-        let got = Estimate::of(&values);
-        // Deviation 5.916, over the root of 20, times 2.093.
-        assert!((got.mean - 9.5).abs() < 1e-12 && (got.high - got.mean - 2.7687).abs() < 1e-3);
+    fn loads_of_the_same_jobs_are_not_independent() {
+        let ours = batches(|batch| 1.0 + (batch % 5) as f64);
+        let theirs = batches(|batch| 9.0 + (batch % 3) as f64);
+        let once = ours.percent_below(&theirs).unwrap();
+        let (one, seven) =
+            (mean_by_batch(std::slice::from_ref(&once)), mean_by_batch(&vec![once; 7]));
+        assert_eq!(one, seven);
+        assert_eq!(one.unwrap().n, BATCHES);
+        assert!(!one.unwrap().covers(one.unwrap().mean + 10.0));
     }
 
     #[test]
     fn equal_ratios_have_no_interval() {
-        let mut half = BatchMeans::new(20);
-        let mut whole = BatchMeans::new(20);
-        for batch in 0..BATCHES {
-            half.sums[batch] = 1.0 + batch as f64;
-            whole.sums[batch] = 2.0 * half.sums[batch];
-            half.counts[batch] = 1.0;
-            whole.counts[batch] = 1.0;
-        }
-        let got = half.percent_below(&whole);
-        assert!((got.mean - 50.0).abs() < 1e-9 && (got.high - got.low).abs() < 1e-9);
+        let (half, whole) = (batches(|n| 1.0 + n as f64), batches(|n| 2.0 * (1.0 + n as f64)));
+        let got = Estimate::of(&half.percent_below(&whole).unwrap()).unwrap();
+        let (low, high) = got.ci95.unwrap();
+        assert!((got.mean - 50.0).abs() < 1e-9 && (high - low).abs() < 1e-9);
     }
 }

@@ -5,6 +5,6 @@ mod jobs_csv;
 pub mod reproduce;
 mod sharing;
 
-pub use batch_means::{BATCHES, BatchMeans, Estimate};
+pub use batch_means::{BATCHES, BatchMeans, mean_by_batch};
 pub use jobs_csv::JobsCsv;
 pub use sharing::{SharingError, SharingFile, read_sharing};

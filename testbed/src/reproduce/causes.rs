@@ -5,9 +5,9 @@ use super::factors::{BOOT_BILLED, FACTORS, Factor};
 use super::run::Base;
 use super::targets::{costs, makespans};
 use super::{Results, Target};
-use crate::estimate::Estimate;
 use crate::experiment::InputError;
 use crate::sweep::{Cell, Sample, Samples, Seeded as _};
+use dormouse_workload::Estimate;
 
 /// Where so large a share of means of three lies as far from ours as the paper's, its mean of
 /// three needs no other cause.

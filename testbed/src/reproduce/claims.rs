@@ -5,8 +5,8 @@ use dormouse_policies::BagSchedulerName::{self, BurstHads, Hads, IlsOnDemand};
 use super::compare::below;
 use super::paper::{DEARER_THAN_HADS, FASTER_THAN_HADS, JOBS, SCENARIOS};
 use super::targets::{Results, costs, makespans};
-use crate::estimate::Estimate;
 use crate::sweep::Sample;
+use dormouse_workload::Estimate;
 
 /// Per cent of ours may be this many points from per cent of the paper's.
 const POINTS: f64 = 15.0;

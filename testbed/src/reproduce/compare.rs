@@ -3,8 +3,8 @@
 use dormouse_policies::BagSchedulerName::{BurstHads, Hads};
 
 use super::targets::{Results, Target, costs, makespans};
-use crate::estimate::Estimate;
 use crate::sweep::Sample;
+use dormouse_workload::Estimate;
 
 /// Beyond this relative difference a cost or makespan needs a cause.
 pub const DEVIATION: f64 = 0.15;

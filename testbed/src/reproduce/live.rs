@@ -6,8 +6,8 @@ use serde::Deserialize;
 
 use super::Results;
 use super::targets::{costs, makespans};
-use crate::estimate::Estimate;
 use crate::sweep::SweepError;
+use dormouse_workload::Estimate;
 
 /// What is taken from the `summary.json` of a live run.
 #[derive(Clone, Debug, PartialEq, Deserialize)]

@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use dormouse_measy::BATCHES;
 use dormouse_measy::reproduce::{
     Cause, Cell, DEVIATION, Evaluation, FACTORS, LOADS, Outcome, Setting, Source, View, short,
 };
-use dormouse_measy::{BATCHES, Estimate};
 use dormouse_policies::batch::Algorithm;
+use dormouse_workload::Estimate;
 
 use crate::output::escaped;
 use crate::output::html::{STYLE, paragraph, section, table};
@@ -73,12 +74,9 @@ fn claims(done: &Evaluation) -> String {
         .claims
         .iter()
         .map(|claim| {
-            let Estimate { low, high, .. } = claim.ours;
-            let interval = if low < high {
-                format!("{} … {}", short(low), short(high))
-            } else {
-                String::new()
-            };
+            let interval = claim.ours.ci95.filter(|(low, high)| low < high);
+            let interval = interval.map(|(low, high)| format!("{} … {}", short(low), short(high)));
+            let interval = interval.unwrap_or_default();
             let [text, paper, ours, difference, verdict] = claim.words();
             vec![text, verdict, paper, ours, interval, difference]
         })
@@ -174,7 +172,7 @@ fn of_source(done: &Evaluation, source: Source) -> String {
     let of_source = done.results.keys().filter(|cell| cell.source == source);
     let lines: BTreeSet<(Setting, Algorithm)> =
         of_source.map(|cell| (cell.setting, cell.algorithm)).collect();
-    type Metric = (&'static str, usize, fn(&Outcome) -> Estimate);
+    type Metric = (&'static str, usize, fn(&Outcome) -> Option<Estimate>);
     let metrics: [Metric; 3] = [
         ("response time / s", 0, |o| o.response.estimate()),
         ("bounded slowdown", 1, |o| o.slowdown.estimate()),
@@ -192,8 +190,13 @@ fn of_source(done: &Evaluation, source: Source) -> String {
                 let points = LOADS.map(|load| {
                     let cell = Cell { source, setting, load, algorithm };
                     let Some(outcome) = done.results.get(&cell) else { return String::new() };
-                    let Estimate { mean, high, .. } = metric(outcome);
-                    format!("{mean:.digits$} ± {:.digits$}", high - mean)
+                    match metric(outcome) {
+                        None => String::new(),
+                        Some(Estimate { mean, ci95: None, .. }) => format!("{mean:.digits$}"),
+                        Some(Estimate { mean, ci95: Some((_, high)), .. }) => {
+                            format!("{mean:.digits$} ± {:.digits$}", high - mean)
+                        }
+                    }
                 });
                 [setting.name(), algorithm.to_string()].into_iter().chain(points).collect()
             })

@@ -5,8 +5,8 @@ use dormouse_policies::BagSchedulerName;
 use super::paper::SCHEDULERS;
 use super::targets::{Target, costs, makespans};
 use super::{LiveRun, Results};
-use crate::estimate::Estimate;
 use crate::sweep::{Dots, Frame, Mark, Sample, Strip, Tie, dots, strips};
+use dormouse_workload::Estimate;
 
 fn colour(scheduler: BagSchedulerName) -> usize {
     SCHEDULERS.iter().position(|&s| s == scheduler).unwrap_or(3)

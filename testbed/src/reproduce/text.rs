@@ -6,8 +6,8 @@ use super::causes::overall;
 use super::compare::COST;
 use super::live::Against;
 use super::{Cause, Claim, Finished, LiveRun, Row};
-use crate::estimate::Estimate;
 use crate::output::Style;
+use dormouse_workload::Estimate;
 
 /// `table.csv`.
 pub(crate) fn csv(rows: &[Row]) -> String {

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use super::{
     Cell, Column, Dots, Frame, JobsCell, Mark, Metric, Plot, Reported, Seeded, SweepError, dots,
 };
-use crate::estimate::Estimate;
 use crate::experiment::{Opened, Override, Source, open};
+use dormouse_workload::Estimate;
 
 /// The key whose values are not run under seeds, but are seeds.
 const SEED: &str = "seed";

@@ -6,7 +6,7 @@ use dormouse_vm::Sharing;
 
 use super::case::Case;
 use super::measure::Measurement;
-use crate::estimate::{Estimate, normal};
+use dormouse_workload::{Estimate, normal};
 
 /// All measurements.
 #[derive(Clone, Debug, Default)]

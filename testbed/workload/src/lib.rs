@@ -8,6 +8,7 @@
 mod arrivals;
 pub mod cli;
 pub mod decimal;
+mod estimate;
 mod models;
 mod plot;
 mod sampling;
@@ -16,6 +17,7 @@ mod swf;
 mod usage;
 
 pub use arrivals::{offered_load, scale_arrivals};
+pub use estimate::{Estimate, normal};
 pub use models::{EstimatesError, Model, ModelError, Targets, tsafrir_estimates};
 pub use plot::{Chart, Kind as PanelKind, Line, Panel};
 pub use statistics::{Histogram, Moments, Statistics};

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use dormouse_engine::jobs::SimulationError;
 use dormouse_vm::Sharing;
-use dormouse_workload::{EstimatesError, ModelError, SwfError};
+use dormouse_workload::{Estimate, EstimatesError, ModelError, SwfError};
 
 use super::causes::{self, Cause};
 use super::cell::{Cell, Outcome};
@@ -16,7 +16,6 @@ use super::parallel;
 use super::setting::Shape;
 use super::statements::{Statement, View};
 use super::workloads::{Source, Workload};
-use crate::batch_means::Estimate;
 
 /// What to reproduce, and how.
 #[derive(Clone, Debug)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use dormouse_policies::batch::Algorithm;
-use dormouse_workload::{Chart, Line, Panel, PanelKind};
+use dormouse_workload::{Chart, Estimate, Line, Panel, PanelKind};
 
 use super::cell::{Cell, Outcome};
 use super::evaluate::{ReproduceError, Results};
@@ -178,10 +178,12 @@ impl Figure {
                     let (mut points, mut bars) = (Vec::new(), Vec::new());
                     for load in LOADS {
                         let cell = Cell { source, setting, load, algorithm };
-                        if let Some(outcome) = results.get(&cell.canonical()) {
-                            let estimate = metric(outcome).estimate();
-                            points.push((f64::from(load) / 100.0, estimate.mean));
-                            bars.push((estimate.low, estimate.high));
+                        let outcome = results.get(&cell.canonical());
+                        if let Some(Estimate { mean, ci95, .. }) =
+                            outcome.and_then(|outcome| metric(outcome).estimate())
+                        {
+                            points.push((f64::from(load) / 100.0, mean));
+                            bars.push(ci95.unwrap_or((mean, mean)));
                         }
                     }
                     Line { name, points, bars }

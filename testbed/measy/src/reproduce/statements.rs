@@ -1,13 +1,14 @@
 //! What the paper says in words, each as a figure of ours beside its own.
 
 use dormouse_policies::batch::Algorithm::{self, Easy, Keasy, Measy, Reasy};
+use dormouse_workload::Estimate;
 
 use super::cell::{Cell, Outcome};
 use super::evaluate::Results;
 use super::setting::{Cost, Information, Setting, Usage};
 use super::table::short;
 use super::workloads::Source;
-use crate::batch_means::{BatchMeans, Estimate};
+use crate::batch_means::{BatchMeans, mean_by_batch};
 
 /// Migration costs in seconds, the default first.
 pub(super) const COSTS: [u32; 8] = [20, 120, 300, 480, 900, 1500, 2400, 3600];
@@ -224,9 +225,7 @@ impl Statement {
         match (holds, paper) {
             (None, _) => "",
             (Some(true), _) => "holds",
-            (Some(false), Some(paper)) if (ours.low..=ours.high).contains(&paper) => {
-                "within our interval"
-            }
+            (Some(false), Some(paper)) if ours.covers(paper) => "within our interval",
             (Some(false), Some(paper)) if ours.mean > paper => "ours is larger",
             (Some(false), Some(_)) => "ours is smaller",
             (Some(false), None) => "does not hold",
@@ -333,9 +332,9 @@ impl Statement {
                         algorithm,
                     };
                     let below = percent_below(results, cell(one), cell(other), Metric::Response)?;
-                    count += if below.mean > 0.0 { 1.0 } else { 0.0 };
+                    count += if Estimate::of(&below)?.mean > 0.0 { 1.0 } else { 0.0 };
                 }
-                Some(Estimate { mean: count, low: count, high: count, n: view.loads.len() })
+                Some(Estimate::exact(count, view.loads.len()))
             }
             Self::BreakEven { source, any } => {
                 let each: Option<Vec<f64>> =
@@ -343,17 +342,17 @@ impl Statement {
                 let each = each?;
                 let pick = if any { f64::max } else { f64::min };
                 let cost = each.iter().copied().reduce(pick)?;
-                Some(Estimate { mean: cost, low: cost, high: cost, n: each.len() })
+                Some(Estimate::exact(cost, each.len()))
             }
             Self::Migrations { high } => {
                 let load = *if high { view.loads.last()? } else { view.loads.first()? };
                 let migrations = |source| {
                     let setting = (view.change)(Setting::default());
                     let cell = Cell { source, setting, load, algorithm: Measy };
-                    Some(outcome(results, cell)?.migrations.estimate().mean)
+                    Some(outcome(results, cell)?.migrations.estimate()?.mean)
                 };
                 let ratio = migrations(Source::JwLike)? / migrations(Source::FwLike)?;
-                Some(Estimate { mean: ratio, low: ratio, high: ratio, n: 1 })
+                Some(Estimate::exact(ratio, 1))
             }
         }
     }
@@ -406,13 +405,15 @@ fn outcome(results: &Results, cell: Cell) -> Option<&Outcome> {
     results.get(&cell.canonical())
 }
 
-/// Percent by which `cell` is below the cell that it is measured against.
-fn percent_below(results: &Results, cell: Cell, than: Cell, of: Metric) -> Option<Estimate> {
+/// Percent by which `cell` is below the cell that it is measured against, batch by batch.
+fn percent_below(results: &Results, cell: Cell, than: Cell, of: Metric) -> Option<Vec<f64>> {
     let (ours, theirs) = (outcome(results, cell)?, outcome(results, than)?);
-    Some(of.of(ours).percent_below(of.of(theirs)))
+    of.of(ours).percent_below(of.of(theirs))
 }
 
-/// Mean and best improvement of MEASY over EASY, over all workloads and loads.
+/// Mean or best improvement of MEASY over EASY, over all workloads and loads. All loads have the same
+/// jobs, so that the batches are the samples and not the loads; those of two workloads are paired, which
+/// changes nothing: they are independent.
 fn improvement(
     results: &Results,
     view: &View,
@@ -428,11 +429,11 @@ fn improvement(
             each.push(percent_below(results, cell(Measy), cell(Easy), metric)?);
         }
     }
-    if best {
-        return each.into_iter().max_by(|a, b| a.mean.total_cmp(&b.mean));
+    if !best {
+        return mean_by_batch(&each);
     }
-    let means: Vec<f64> = each.iter().map(|e| e.mean).collect();
-    Some(Estimate::of(&means))
+    let each: Option<Vec<Estimate>> = each.iter().map(|values| Estimate::of(values)).collect();
+    each?.into_iter().max_by(|a, b| a.mean.total_cmp(&b.mean))
 }
 
 /// The cost at which MEASY is no longer ahead of KEASY, by straight lines between the costs; the
@@ -442,7 +443,7 @@ fn crossing(results: &Results, view: &View, source: Source, load: u32) -> Option
         let setting = (view.change)(Setting { cost: Cost(cost), ..Setting::default() });
         Cell { source, setting, load, algorithm }
     };
-    let response = |cell| Some(outcome(results, cell)?.response.estimate().mean);
+    let response = |cell| Some(outcome(results, cell)?.response.estimate()?.mean);
     let bar = response(cell(COSTS[0], Keasy))?;
     let mut last: Option<(f64, f64)> = None;
     for cost in COSTS {

@@ -3,10 +3,11 @@
 use std::fmt::Write as _;
 
 use dormouse_policies::batch::Algorithm;
+use dormouse_workload::Estimate;
 
 use super::evaluate::{Claim, Evaluation};
 use super::statements::View;
-use crate::batch_means::Estimate;
+use crate::batch_means::BatchMeans;
 
 /// The columns of a claim in text.
 type Line = [String; 5];
@@ -42,10 +43,12 @@ impl Evaluation {
     pub fn csv(&self) -> String {
         let mut text = "case,metric,paper,ours_mean,ours_ci95_low,ours_ci95_high,n\n".to_owned();
         let mut row = |case: &str, metric: &str, paper: Option<f64>, ours: Estimate| {
-            let Estimate { mean, low, high, n } = ours;
+            let Estimate { mean, ci95, n, .. } = ours;
+            let end = |end: f64| format!("{end:.6}");
+            let (low, high) = ci95.map_or_else(Default::default, |(l, h)| (end(l), end(h)));
             let paper = paper.map(|p| p.to_string()).unwrap_or_default();
             // Writing to a String can't fail.
-            let _ = writeln!(text, "{case},{metric},{paper},{mean:.6},{low:.6},{high:.6},{n}");
+            let _ = writeln!(text, "{case},{metric},{paper},{mean:.6},{low},{high},{n}");
         };
         for claim in &self.claims {
             let (case, metric) = claim.statement.name();
@@ -53,10 +56,16 @@ impl Evaluation {
         }
         for (cell, outcome) in &self.results {
             let case = cell.name();
-            row(&case, "response_s", None, outcome.response.estimate());
-            row(&case, "bounded_slowdown", None, outcome.slowdown.estimate());
-            if cell.algorithm == Algorithm::Measy {
-                row(&case, "migrations_per_job", None, outcome.migrations.estimate());
+            let migrations =
+                Some(&outcome.migrations).filter(|_| cell.algorithm == Algorithm::Measy);
+            for (metric, of) in [
+                ("response_s", Some(&outcome.response)),
+                ("bounded_slowdown", Some(&outcome.slowdown)),
+                ("migrations_per_job", migrations),
+            ] {
+                if let Some(estimate) = of.and_then(BatchMeans::estimate) {
+                    row(&case, metric, None, estimate);
+                }
             }
         }
         text
