@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn every_policy_is_read() {
         let scheme = |text: &str| said(text).map(|config| config.scheme);
-        let minutes = |n| Span::from_secs(60 * n);
+        let minutes = |n: u64| Span::from_secs(60 * n);
         assert_eq!(scheme(""), Ok(Scheme::Budget(Ppm::new(100_000))));
         assert_eq!(scheme("policy = \"budget\"\noverhead = 0"), Ok(Scheme::Budget(Ppm::ZERO)));
         assert_eq!(scheme("policy = \"none\"\noverhead = 0.2"), Ok(Scheme::None {}));

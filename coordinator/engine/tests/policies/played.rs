@@ -112,7 +112,7 @@ pub(crate) fn play_out(
         makespan: run.makespan().unwrap_or(last),
         cost: run.owed(last),
         finished: tasks - run.unfinished(),
-        counts: run.counts().clone(),
+        counts: *run.counts(),
         on_demand_launched,
         digest: run.digest(),
     }

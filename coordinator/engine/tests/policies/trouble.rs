@@ -55,22 +55,19 @@ impl Troubled {
 
 impl World for Troubled {
     fn obey(&mut self, now: Time, command: Command, out: &mut Reports) {
-        match &command {
-            Command::CreateVm { host, vm, .. } => {
-                if self.random.below(100) < self.trouble.refusing {
-                    let why = "drawn".to_owned();
-                    return out.push_back((*host, Report::VmFailed { vm: *vm, why }));
-                }
-            }
-            Command::StartTask(start) => {
-                if self.random.below(100) < self.trouble.failing {
-                    let at = now + start.runtime.part(Ppm::new(500_000));
-                    let doomed = (start.host, start.seats.vm, start.task, start.attempt);
-                    self.failures.insert((at, self.drawn), doomed);
-                    self.drawn += 1;
-                }
-            }
-            _ => {}
+        if let Command::CreateVm { host, vm, .. } = &command
+            && self.random.below(100) < self.trouble.refusing
+        {
+            let why = "drawn".to_owned();
+            return out.push_back((*host, Report::VmFailed { vm: *vm, why }));
+        }
+        if let Command::StartTask(start) = &command
+            && self.random.below(100) < self.trouble.failing
+        {
+            let at = now + start.runtime.part(Ppm::new(500_000));
+            let doomed = (start.host, start.seats.vm, start.task, start.attempt);
+            self.failures.insert((at, self.drawn), doomed);
+            self.drawn += 1;
         }
         self.machines.obey(now, command, out);
     }
