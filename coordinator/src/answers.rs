@@ -142,7 +142,8 @@ impl Answers {
             Command::StopTask { .. } | Command::PromoteTask { .. } | Command::MoveTask { .. } => {
                 return;
             }
-            Command::SetMode { .. } => return,
+            // One that can't be taken costs nothing: the task runs on.
+            Command::SetMode { .. } | Command::CheckpointNow { .. } => return,
         };
         worker.owed.insert(asked, Owed { number: worker.told, waited: Duration::ZERO });
     }

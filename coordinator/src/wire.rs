@@ -52,6 +52,11 @@ impl Loads {
                 task: task_ref(vm, task, attempt),
                 vcpus: on.to_vec(),
             }),
+            Command::CheckpointNow { vm, task, attempt, .. } => Wire::CheckpointNow(v1::TaskRef {
+                vm: vm.get(),
+                task: task.get(),
+                attempt: attempt.get(),
+            }),
             Command::SetMode { vm, task, attempt, mode, .. } => Wire::SetMode(v1::SetMode {
                 task: task_ref(vm, task, attempt),
                 mode: mode_to_wire(mode).into(),

@@ -106,14 +106,15 @@ impl<'a> Explainer<'a> {
             };
             let _ = writeln!(text, "  {}  ran {from}{mode}", s(at));
         }
-        for mark in &attempt.checkpoints {
-            let _ = writeln!(
-                text,
-                "  {}  checkpoint {}: {} kept",
-                s(mark.at),
-                mark.seq.get(),
-                mark.done
-            );
+        let asked = attempt.asked.iter().map(|&(at, decided)| (at, self.asked(at, decided, id)));
+        let kept = attempt
+            .checkpoints
+            .iter()
+            .map(|mark| (mark.at, format!("checkpoint {}: {} kept", mark.seq.get(), mark.done)));
+        let mut lines: Vec<_> = asked.chain(kept).collect();
+        lines.sort_by_key(|(at, _)| *at);
+        for (at, line) in lines {
+            let _ = writeln!(text, "  {}  {line}", s(at));
         }
         let (before, after): (Vec<_>, Vec<_>) = attempt
             .fell_back
@@ -136,6 +137,20 @@ impl<'a> Explainer<'a> {
         };
         let _ = writeln!(text, "  {}  {end}{cost}", s(*at));
         after.iter().for_each(|it| fell_back(text, it));
+    }
+
+    /// Who wanted a checkpoint of a task while it ran.
+    fn asked(&self, at: Time, decided: bool, task: TaskId) -> String {
+        let is_it = |d: &Decision| matches!(d, Decision::Checkpoint { task: t, .. } if *t == task);
+        let step = self.steps.iter().find(|s| s.at == at && s.decisions.iter().any(is_it));
+        match step.filter(|_| decided) {
+            Some(step) => format!(
+                "a checkpoint was asked for; decided in step {} on: {}",
+                step.seq,
+                cause(step)
+            ),
+            None => "a checkpoint was asked for, by its checkpointing scheme".to_owned(),
+        }
     }
 
     /// Why an attempt was made there.

@@ -5,7 +5,7 @@
 
 use dormouse_cloud::{Catalogue, InstanceType, Limits};
 use dormouse_policies::{
-    Bag, BagSchedulerConfig, BagSchedulerName, CheckpointBudget, Plan, Task, plan,
+    Bag, BagSchedulerConfig, BagSchedulerName, CheckpointConfig, Plan, Scheme, Task, plan,
 };
 use dormouse_units::Stream;
 use dormouse_units::{Bytes, Ppm, Price, Span};
@@ -48,8 +48,8 @@ fn instance(seed: u64) -> Instance {
     Instance { bag: Bag { tasks: tasks.collect(), deadline: Span::from_secs(2_700) }, catalogue }
 }
 
-const NONE: CheckpointBudget = CheckpointBudget {
-    overhead: Ppm::ZERO,
+const NONE: CheckpointConfig = CheckpointConfig {
+    scheme: Scheme::Budget(Ppm::ZERO),
     fixed: Span::from_micros(13_000_000),
     per_megabyte: Span::ZERO,
     on: dormouse_policies::CheckpointOn::All,

@@ -13,7 +13,7 @@ use dormouse::output::{Header, Mode, begin_log};
 use dormouse::virtual_run::virtual_run;
 use dormouse_cloud::{Action, Interruption, InterruptionModel, Scope, Target};
 use dormouse_engine::Step;
-use dormouse_policies::{BagSchedulerName, BurstOn, CheckpointOn};
+use dormouse_policies::{BagSchedulerName, BurstOn, CheckpointOn, OnNotice, Period, Scheme};
 use dormouse_units::Stream;
 use dormouse_units::{Bytes, Ppm, Price, Span, Time, VmId};
 
@@ -44,6 +44,9 @@ fn experiment(n: u64) -> Experiment {
     s.alpha = r.unit();
     s.allocation_cycle = Span::from_secs(between(r, 1, 2_000));
     s.burst_on = if n.is_multiple_of(2) { BurstOn::Idle } else { BurstOn::FreeVcpu };
+    if one_in(r, 2) {
+        s.on_notice = OnNotice::Checkpoint;
+    }
     if one_in(r, 3) {
         s.restore = Span::from_secs(between(r, 0, 60));
     }
@@ -71,12 +74,27 @@ fn experiment(n: u64) -> Experiment {
         }
     }
     e.setup.bag.deadline = Span::from_secs(between(r, 1_500, 20_000));
-    e.setup.checkpoint.overhead = Ppm::new(between(r, 0, 400_000) as u32);
+    e.setup.checkpoint.scheme = scheme(r);
     e.setup.checkpoint.fixed = Span::from_secs(between(r, 1, 20));
     e.setup.checkpoint.on =
         if n.is_multiple_of(3) { CheckpointOn::All } else { CheckpointOn::Spot };
     e.setup.interruptions = troubles(r, e.setup.bag.deadline);
     e
+}
+
+/// Any scheme of checkpoints.
+fn scheme(r: &mut Stream) -> Scheme {
+    let period = Span::from_secs(between(r, 20, 300));
+    match r.below(6) {
+        0 => Scheme::Every { period, of: Period::Time },
+        1 => Scheme::Every { period, of: Period::Work },
+        2 => {
+            let first = between(r, 1, 400_000) as u32;
+            Scheme::Points([first, first + 1, first + 300_000].map(Ppm::new).into())
+        }
+        3 => Scheme::None {},
+        _ => Scheme::Budget(Ppm::new(between(r, 0, 400_000) as u32)),
+    }
 }
 
 fn troubles(r: &mut Stream, deadline: Span) -> Vec<InterruptionModel> {

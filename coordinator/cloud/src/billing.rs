@@ -76,6 +76,12 @@ impl Meter {
         self.price = price;
     }
 
+    /// When charging began for the first time.
+    #[must_use]
+    pub fn first_started(&self) -> Option<Time> {
+        self.charges.first().map(|charge| charge.from).or(self.running_since)
+    }
+
     /// The closed intervals.
     #[must_use]
     pub fn charges(&self) -> &[Charge] {

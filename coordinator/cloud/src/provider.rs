@@ -182,6 +182,16 @@ impl Provider {
         self.changes.first().map(|(at, _)| *at)
     }
 
+    /// When the price of a type changes next after `now`, and to what.
+    #[must_use]
+    pub fn next_price(&self, now: Time, kind: &TypeName, market: Market) -> Option<(Time, Price)> {
+        if market == Market::OnDemand {
+            return None;
+        }
+        let at = self.prices.next_change(kind, now)?;
+        Some((at, self.prices.at(self.catalogue.get(kind)?, market, at)?))
+    }
+
     /// The prices that somebody pays and that have changed by `now`: spot VMs pay them from now on.
     pub fn change_prices(&mut self, now: Time) -> Vec<PriceChange> {
         let mut changed = Vec::new();

@@ -62,6 +62,18 @@ impl Vm {
         self.meter.owed(now, self.tariff)
     }
 
+    /// What it costs now.
+    #[must_use]
+    pub const fn price(&self) -> Price {
+        self.meter.price()
+    }
+
+    /// Since when it is charged for; `None`: it is not yet.
+    #[must_use]
+    pub fn charged_from(&self) -> Option<Time> {
+        self.meter.first_started()
+    }
+
     /// The closed charged intervals.
     #[must_use]
     pub fn charges(&self) -> &[Charge] {

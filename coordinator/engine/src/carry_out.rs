@@ -59,6 +59,7 @@ impl Run {
             }
             Decision::Promote { task, vm, by, .. } => self.promote(now, *task, *vm, by, notices)?,
             Decision::Stop { task, vm, keep } => self.stop(*task, *vm, *keep, notices)?,
+            Decision::Checkpoint { task, vm } => self.checkpoint_now(*task, *vm)?,
             Decision::SetMode { task, vm, mode } => {
                 let host = self.alive(*vm)?;
                 let attempt = self.on_vm(*task, *vm)?.attempt;
@@ -136,7 +137,7 @@ impl Run {
     }
 
     /// The host of a VM that is alive.
-    fn alive(&self, vm: VmId) -> Result<HostId, Refused> {
+    pub(crate) fn alive(&self, vm: VmId) -> Result<HostId, Refused> {
         match (self.provider.vm(vm), self.host_of(vm)) {
             (_, Some(host)) => Ok(host),
             (None, None) if !self.refused.contains(&vm) => Err(Wrong(format!("there is no {vm}"))),
@@ -169,7 +170,7 @@ impl Run {
         if !freezing && machine.state != VmState::Running {
             return Err(Wrong(format!("{vm} is not running: {:?}", machine.state)));
         }
-        let (kind, market) = (machine.kind.clone(), machine.market);
+        let kind = machine.kind.clone();
         let record = self.tasks.get(task).ok_or_else(|| Wrong(format!("there is no {task}")))?;
         if record.state != TaskState::Waiting {
             return Err(Wrong(format!("{task} is not waiting: {:?}", record.state)));
@@ -188,7 +189,6 @@ impl Run {
             return Err(Wrong(format!("{vm} is not burstable: it has no baseline mode")));
         }
         let Needs { memory, runtime, .. } = needs;
-        let plan = self.setup.checkpoint.plan_on(market, memory, runtime);
         let Some(record) = self.tasks.get_mut(task) else { return Ok(()) };
         (record.attempt, record.sent) = (record.attempt.next(), now);
         let from_scratch = record.images.begin_on(host);
@@ -204,6 +204,7 @@ impl Run {
             _ => {}
         }
         self.effects.push(Effect::TaskSent { task, attempt, vm, reason, from });
+        let checkpoints = self.checkpoints_of_attempt(now, task, vm);
         let start = StartTask {
             host,
             seats,
@@ -213,8 +214,8 @@ impl Run {
             runtime,
             from,
             from_attempt,
-            checkpoints: plan.points(),
-            checkpoint_cost: plan.cost,
+            checkpoints,
+            checkpoint_cost: self.setup.checkpoint.cost(memory),
             mode,
             job,
         };
@@ -365,7 +366,12 @@ impl Run {
         Ok(())
     }
 
-    fn on_vm(&mut self, task: TaskId, vm: VmId) -> Result<&mut crate::TaskRecord, Refused> {
+    /// A task that was sent to a VM and has not ended there.
+    pub(crate) fn on_vm(
+        &mut self,
+        task: TaskId,
+        vm: VmId,
+    ) -> Result<&mut crate::TaskRecord, Refused> {
         let record = self.task(task).ok_or_else(|| Wrong(format!("there is no {task}")))?;
         match record.state {
             TaskState::Sent(on) | TaskState::Running(on) if on == vm => Ok(record),

@@ -63,6 +63,11 @@ impl DecisionDigest {
                 self.number(vm.get());
                 self.tag(u8::from(*mode == Mode::Baseline));
             }
+            Decision::Checkpoint { task, vm } => {
+                self.tag(10);
+                self.number(task.get());
+                self.number(vm.get());
+            }
             Decision::Wake { at, token } => {
                 self.tag(8);
                 self.long(at.as_micros());

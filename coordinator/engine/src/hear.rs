@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 
 use dormouse_cloud::{Action, Interruption, PriceChange, VmState};
-use dormouse_policies::Notice;
 use dormouse_policies::batch::UsageInformation;
+use dormouse_policies::{Moment, Notice};
 use dormouse_units::{Attempt, HostId, TaskId, Time, VmId};
 
 use crate::images::FellBack;
@@ -53,11 +53,8 @@ impl Run {
                 self.tasks.submit(job.clone());
             }
             Event::AllSubmitted => self.all_submitted = true,
-            Event::Begin
-            | Event::InstantOver
-            | Event::Cancel { .. }
-            | Event::Clock { .. }
-            | Event::Resumed { .. } => {}
+            Event::Begin | Event::InstantOver | Event::Cancel { .. } | Event::Clock { .. } => {}
+            Event::Resumed { .. } => self.ask_again(),
         }
     }
 
@@ -70,6 +67,9 @@ impl Run {
                 self.ready_if_booted(now, vm, notices);
             }
             Timer::Kill(vm) => self.kill(now, vm, notices),
+            Timer::Checkpoint { task, attempt, turn } => {
+                self.checkpoint_is_due(task, attempt, turn);
+            }
             Timer::Wake(token) => notices.push_back(Notice::Wake { token }),
         }
     }
@@ -139,11 +139,12 @@ impl Run {
 
     fn change_prices(&mut self, now: Time, notices: &mut VecDeque<Notice>) {
         for PriceChange { kind, price, outbid } in self.provider.change_prices(now) {
-            self.effects.push(Effect::PriceChanged { kind, price });
+            self.effects.push(Effect::PriceChanged { kind: kind.clone(), price });
             for vm in outbid {
                 self.effects.push(Effect::Outbid { vm });
                 self.preempt(now, vm, notices);
             }
+            self.ask_at_price(now, &kind);
         }
     }
 
@@ -184,15 +185,13 @@ impl Run {
                     self.counts.resumes += 1;
                     let asked = self.asked(vm);
                     self.effects.push(Effect::VmResumed { vm, asked });
-                    if let Some(record) = self.vms.get_mut(&vm) {
-                        let starts = std::mem::take(&mut record.frozen_starts);
-                        for start in starts {
-                            if let Some(task) = self.tasks.get_mut(start.task) {
-                                task.sent = now;
-                            }
-                            self.commands.push(Command::StartTask(start));
-                        }
+                    let record = self.vms.get_mut(&vm);
+                    let starts = record.map(|record| std::mem::take(&mut record.frozen_starts));
+                    for start in starts.into_iter().flatten() {
+                        self.begins_late(now, start.task, vm);
+                        self.commands.push(Command::StartTask(start));
                     }
+                    self.take_what_is_due_on(vm);
                     notices.push_back(Notice::VmResumed { vm });
                 }
             }
@@ -259,6 +258,7 @@ impl Run {
                 }
                 if matches!(state, TaskState::Sent(_)) {
                     self.set_state(task, TaskState::Running(vm));
+                    self.take_if_due(task);
                 }
                 notices.push_back(Notice::TaskStarted { task, vm, done: *done, since });
             }
@@ -306,9 +306,13 @@ impl Run {
                 if let Some(record) = self.task(task) {
                     record.keep(*checkpoint, *done);
                 }
+                self.after_checkpoint(now, task, vm, Moment::Kept);
                 notices.push_back(Notice::Checkpointed { task, vm, done: *done });
             }
-            Report::CheckpointFailed { .. } => self.counts.checkpoints_failed += 1,
+            Report::CheckpointFailed { .. } => {
+                self.counts.checkpoints_failed += 1;
+                self.after_checkpoint(now, task, vm, Moment::Failed);
+            }
             _ => {}
         }
     }

@@ -6,6 +6,7 @@
 //! time, live actors and replay differ only in where the events come from.
 
 mod carry_out;
+mod checkpoints;
 mod counts;
 mod digest;
 pub mod drive;

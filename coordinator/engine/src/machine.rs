@@ -66,6 +66,17 @@ pub enum Command {
         /// Checkpoint it first.
         keep: bool,
     },
+    /// Checkpoint an attempt now; it keeps running.
+    CheckpointNow {
+        /// Its host.
+        host: HostId,
+        /// On which VM.
+        vm: VmId,
+        /// The task that is to be checkpointed.
+        task: TaskId,
+        /// The attempt at it that runs.
+        attempt: Attempt,
+    },
     /// Swap the tiers of the vCPUs of a background job.
     PromoteTask {
         /// Its host.
@@ -147,6 +158,7 @@ impl Command {
             | Self::PromoteTask { host, .. }
             | Self::MoveTask { host, .. }
             | Self::SetMode { host, .. }
+            | Self::CheckpointNow { host, .. }
             | Self::StartTask(StartTask { host, .. }) => *host,
         }
     }

@@ -64,7 +64,7 @@ pub struct VmUse {
 pub struct Run {
     pub(crate) setup: Setup,
     pub(crate) provider: Provider,
-    tenants: Vec<Tenant>,
+    pub(crate) tenants: Vec<Tenant>,
     pub(crate) interruptions: Interruptions,
     pub(crate) timers: Timers,
     pub(crate) tasks: Tasks,
@@ -107,8 +107,8 @@ impl Run {
             interruptions: Interruptions::new(&setup.interruptions, &spot, setup.seed),
             tasks: Tasks::waiting(setup.bag.tasks.len()),
             all_submitted: setup.jobs.is_none(),
+            tenants: Tenant::all(policies, &setup.checkpoint),
             setup,
-            tenants: Tenant::all(policies),
             timers: Timers::default(),
             vms: BTreeMap::new(),
             refused: BTreeSet::new(),

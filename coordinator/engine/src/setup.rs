@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use dormouse_cloud::{Catalogue, InstanceType, InterruptionModel, Limits, Terms};
 use dormouse_policies::batch::UsageInformation;
-use dormouse_policies::{Bag, CheckpointBudget};
+use dormouse_policies::{Bag, CheckpointConfig};
 use dormouse_units::{Bytes, Price, Span, TypeName};
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +22,7 @@ pub struct Setup {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jobs: Option<ParallelJobs>,
     /// When tasks are checkpointed.
-    pub checkpoint: CheckpointBudget,
+    pub checkpoint: CheckpointConfig,
     /// When spot VMs are taken away and given back.
     pub interruptions: Vec<InterruptionModel>,
     /// How long before a preemption its VM is warned.
@@ -53,7 +53,7 @@ impl Setup {
             catalogue,
             bag: Bag { tasks: Vec::new(), deadline: Span::ZERO },
             jobs: None,
-            checkpoint: CheckpointBudget::NONE,
+            checkpoint: CheckpointConfig::NONE,
             interruptions: Vec::new(),
             preemption_notice: Span::ZERO,
             terms: Terms::default(),

@@ -127,6 +127,16 @@ pub enum Effect {
         /// From which checkpoint, holding what of the work.
         from: Option<(CheckpointSeq, Ppm)>,
     },
+    /// A task is to be checkpointed now, while it runs on: its scheduler or its checkpointing scheme
+    /// wants it.
+    CheckpointAsked {
+        /// The task.
+        task: TaskId,
+        /// The attempt at it that runs.
+        attempt: Attempt,
+        /// The VM it is on.
+        vm: VmId,
+    },
     /// A task could not begin with its newest checkpoint: it begins with an older one, with this one
     /// on another host, or from scratch.
     RestoreFellBack {

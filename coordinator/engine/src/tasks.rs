@@ -6,6 +6,7 @@ use std::sync::Arc;
 use dormouse_policies::batch::Submission;
 use dormouse_units::{Attempt, CheckpointSeq, Ppm, Seats, TaskId, Tier, Time, VmId};
 
+use crate::checkpoints::Asked;
 use crate::images::{Image, Images};
 
 /// Where a task is.
@@ -35,6 +36,8 @@ pub struct TaskRecord {
     pub attempt: Attempt,
     /// Its complete checkpoints that it can go on from.
     pub(crate) images: Images,
+    /// What checkpoints were asked for in that.
+    pub(crate) asked: Asked,
     /// When that was sent to its VM.
     pub sent: Time,
     /// The emulated time at which it was done and verified.

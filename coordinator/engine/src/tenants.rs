@@ -5,7 +5,7 @@
 //! the same, a VM's number says whose it is, and a run of one tenant has its policy's numbers.
 
 use dormouse_cloud::{Action, Target};
-use dormouse_policies::{Decision, Hearing, Notice, Policy};
+use dormouse_policies::{CheckpointConfig, Checkpointing, Decision, Hearing, Notice, Policy};
 use dormouse_units::{Time, VmId};
 
 use crate::{Effect, Event, Step};
@@ -19,6 +19,8 @@ pub(crate) struct Tenant {
     unheard: Vec<Notice>,
     /// Of which instant that is.
     instant: Option<Time>,
+    /// When tasks of its bag are checkpointed.
+    pub(crate) checkpointing: Box<dyn Checkpointing>,
     work: Work,
     numbers: Numbers,
     /// When the last of its tasks finished.
@@ -95,13 +97,21 @@ impl Numbers {
 
 impl Tenant {
     /// These policies, each with this work, share a run.
-    pub(crate) fn all(policies: Vec<(Work, Box<dyn Policy>)>) -> Vec<Self> {
+    pub(crate) fn all(
+        policies: Vec<(Work, Box<dyn Policy>)>,
+        checkpoints: &CheckpointConfig,
+    ) -> Vec<Self> {
         let tenants = u32::try_from(policies.len()).unwrap_or(u32::MAX);
         let tenant = |(tenant, (work, policy)): (u32, (Work, Box<dyn Policy>))| Self {
             hearing: policy.hearing(),
             policy,
             unheard: Vec::new(),
             instant: None,
+            checkpointing: match work.has_bag() {
+                true => checkpoints.build(),
+                // Parallel jobs have none.
+                false => CheckpointConfig::NONE.build(),
+            },
             work,
             numbers: Numbers::of(tenant, tenants),
             last_finish: Time::ZERO,
@@ -274,7 +284,8 @@ pub fn seen_by(step: &Step, of: &[Work], tenant: usize) -> Step {
             | Effect::VmHibernated { vm, .. }
             | Effect::VmResumed { vm, .. }
             | Effect::VmEnded { vm, .. }
-            | Effect::TaskSent { vm, .. } => {
+            | Effect::TaskSent { vm, .. }
+            | Effect::CheckpointAsked { vm, .. } => {
                 let is_its = is_own(*vm);
                 *vm = numbers.own(*vm);
                 is_its

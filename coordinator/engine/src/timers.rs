@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_units::{Time, VmId};
+use dormouse_units::{Attempt, TaskId, Time, VmId};
 
 /// What a timer is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,6 +11,8 @@ pub(crate) enum Timer {
     Boot(VmId),
     /// A VM's notice of preemption has run out.
     Kill(VmId),
+    /// A task's checkpointing scheme wants a checkpoint of this attempt, by its `turn`-th answer.
+    Checkpoint { task: TaskId, attempt: Attempt, turn: u32 },
     /// The scheduler asked to be woken.
     Wake(u64),
 }

@@ -10,7 +10,7 @@ use dormouse_cloud::{
 };
 use dormouse_engine::{Command, Effect, Event, Report, Run, Setup, Step, TaskState, VmEnd};
 use dormouse_policies::{
-    Bag, CheckpointBudget, CheckpointOn, Decision, Notice, Policy, StartReason, Task,
+    Bag, CheckpointConfig, CheckpointOn, Decision, Notice, Policy, Scheme, StartReason, Task,
 };
 use dormouse_units::{
     Attempt, Bytes, CheckpointSeq, HostId, Mode, Money, Ppm, Price, Seats, Span, TaskId, Time, VmId,
@@ -84,8 +84,8 @@ fn setup(interruptions: Vec<InterruptionModel>) -> Setup {
             hibernation: Span::from_secs(30),
         },
         bag: Bag { tasks: vec![task("a", 40), task("b", 80)], deadline: Span::from_secs(1_000) },
-        checkpoint: CheckpointBudget {
-            overhead: Ppm::new(100_000),
+        checkpoint: CheckpointConfig {
+            scheme: Scheme::Budget(Ppm::new(100_000)),
             fixed: Span::from_secs(10),
             per_megabyte: Span::ZERO,
             on: dormouse_policies::CheckpointOn::All,

@@ -9,7 +9,7 @@ use dormouse_engine::drive::{BOUNDLESS, Modelled, TwoTierLaw, beginning, play};
 use dormouse_engine::{Effect, Event, Run, Setup, Step, VmEnd, Work};
 use dormouse_policies::batch::{Algorithm, BatchScheduler, Config, Submission, UsageInformation};
 use dormouse_policies::{
-    Bag, BagSchedulerConfig, BagSchedulerName, CheckpointBudget, Decision, Fleet, Notice, Policy,
+    Bag, BagSchedulerConfig, BagSchedulerName, CheckpointConfig, Decision, Fleet, Notice, Policy,
     Task, build,
 };
 use dormouse_units::{Bytes, Ppm, Price, Span, Stream, TaskId, Time, Usage, VmId};
@@ -47,7 +47,7 @@ fn setup(seed: u64, tasks: u32) -> Setup {
             hibernation: Span::from_secs(30),
         },
         jobs: None,
-        checkpoint: CheckpointBudget::NONE,
+        checkpoint: CheckpointConfig::NONE,
         interruptions: Vec::new(),
         preemption_notice: Span::from_secs(120),
         terms: dormouse_cloud::Terms::default(),

@@ -9,13 +9,15 @@
 use std::time::Instant;
 
 use dormouse_cloud::{Catalogue, InstanceType, Limits};
-use dormouse_policies::{Bag, BagSchedulerConfig, BagSchedulerName, CheckpointBudget, Task, plan};
+use dormouse_policies::{
+    Bag, BagSchedulerConfig, BagSchedulerName, CheckpointConfig, Scheme, Task, plan,
+};
 use dormouse_units::{Bytes, Ppm, Price, Span};
 
 fn main() {
     let (bag, catalogue) = (j100(), regular_types());
-    let budget = CheckpointBudget {
-        overhead: Ppm::new(100_000),
+    let budget = CheckpointConfig {
+        scheme: Scheme::Budget(Ppm::new(100_000)),
         fixed: Span::from_micros(12_995_000),
         per_megabyte: Span::from_micros(40_000),
         on: dormouse_policies::CheckpointOn::All,

@@ -6,14 +6,14 @@ use crate::dynamic::BagScheduler;
 use crate::fifo::Fifo;
 use crate::problem::Problem;
 use crate::{
-    Bag, BagSchedulerConfig, BagSchedulerName, CheckpointBudget, PlanError, Policy, feasibility,
+    Bag, BagSchedulerConfig, BagSchedulerName, CheckpointConfig, PlanError, Policy, feasibility,
     planner,
 };
 
 /// The bag-of-tasks scheduler that `config` describes, its primary schedule made.
 ///
-/// The same arguments give the same scheduler, always. `budget` is what the tasks' checkpoints
-/// will cost; finish estimates contain it.
+/// The same arguments give the same scheduler, always. `checkpoints` says which the
+/// tasks are expected to take; finish estimates contain what they cost.
 ///
 /// # Errors
 ///
@@ -22,10 +22,10 @@ pub fn build(
     config: &BagSchedulerConfig,
     catalogue: &Catalogue,
     bag: &Bag,
-    budget: &CheckpointBudget,
+    checkpoints: &CheckpointConfig,
     seed: u64,
 ) -> Result<Box<dyn Policy>, PlanError> {
-    let problem = Problem::new(catalogue, bag, budget, config.restore, config.margin);
+    let problem = Problem::new(catalogue, bag, checkpoints, config.restore, config.margin);
     if config.name == BagSchedulerName::Fifo && config.plan.is_none() {
         config.check()?;
         feasibility::check(config, &problem, catalogue, bag)?;

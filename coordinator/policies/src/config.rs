@@ -119,6 +119,24 @@ pub enum MigrateMoment {
     AtOnce,
 }
 
+/// What becomes of the tasks of a VM that is given notice of its end and won't be done by then.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnNotice {
+    /// They leave at once, with a checkpoint if that loses less than it saves.
+    #[default]
+    Leave,
+    /// They run on, and are checkpointed shortly before the end: the time of the notice is used.
+    /// They go on elsewhere once the VM is gone.
+    Checkpoint,
+}
+
+impl OnNotice {
+    const fn is_leave(&self) -> bool {
+        matches!(self, Self::Leave)
+    }
+}
+
 /// VMs for `fifo` to launch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -171,6 +189,9 @@ pub struct BagSchedulerConfig {
     pub burst_on: BurstOn,
     /// When HADS migrates.
     pub migrate: MigrateMoment,
+    /// What tasks do whose VM is given notice.
+    #[serde(skip_serializing_if = "OnNotice::is_leave")]
+    pub on_notice: OnNotice,
     /// Time a restart from a checkpoint is expected to take.
     pub restore: Span,
     /// Time to keep free before the deadline.
@@ -205,6 +226,7 @@ impl Default for BagSchedulerConfig {
             steal: StealMoment::WhenIdle,
             burst_on: BurstOn::Idle,
             migrate: MigrateMoment::Late,
+            on_notice: OnNotice::Leave,
             restore: Span::ZERO,
             margin: Span::ZERO,
             max_failures: 5,

@@ -12,7 +12,7 @@ mod bag;
 pub mod batch;
 mod build;
 mod burst_allocation;
-mod checkpoint;
+mod checkpointing;
 mod config;
 mod dynamic;
 mod error;
@@ -31,9 +31,12 @@ mod testing;
 
 pub use bag::{Bag, Task};
 pub use build::build;
-pub use checkpoint::{CheckpointBudget, CheckpointOn, CheckpointPlan};
+pub use checkpointing::{
+    CheckpointConfig, CheckpointOn, CheckpointPlan, Checkpointing, Due, Moment, Period, Quote,
+    Scheme, TaskView, When,
+};
 pub use config::{
-    BagSchedulerConfig, BagSchedulerName, BurstOn, Fleet, LocalSearchRule, MigrateMoment,
+    BagSchedulerConfig, BagSchedulerName, BurstOn, Fleet, LocalSearchRule, MigrateMoment, OnNotice,
     RelaxRule, SpotLimitRule, StealMoment,
 };
 pub use error::PlanError;

@@ -8,7 +8,7 @@ use crate::burst_allocation::burst_allocation;
 use crate::packing::Packing;
 use crate::problem::{KindId, Problem};
 use crate::{
-    Bag, BagSchedulerConfig, BagSchedulerName, CheckpointBudget, Plan, PlanError, feasibility,
+    Bag, BagSchedulerConfig, BagSchedulerName, CheckpointConfig, Plan, PlanError, feasibility,
     hads, ils,
 };
 
@@ -21,10 +21,10 @@ pub fn plan(
     config: &BagSchedulerConfig,
     catalogue: &Catalogue,
     bag: &Bag,
-    budget: &CheckpointBudget,
+    checkpoints: &CheckpointConfig,
     seed: u64,
 ) -> Result<Plan, PlanError> {
-    let problem = Problem::new(catalogue, bag, budget, config.restore, config.margin);
+    let problem = Problem::new(catalogue, bag, checkpoints, config.restore, config.margin);
     make(config, &problem, catalogue, bag, seed)
 }
 

@@ -236,6 +236,13 @@ pub enum Decision {
         /// Checkpoint it first, so that it can go on elsewhere (running VMs only).
         keep: bool,
     },
+    /// Checkpoint a task now; it keeps running.
+    Checkpoint {
+        /// The task.
+        task: TaskId,
+        /// The VM it is on.
+        vm: VmId,
+    },
     /// Bring a parallel job from the background to the foreground of its VM.
     Promote {
         /// The job.
@@ -272,6 +279,7 @@ impl Decision {
         match self {
             Self::Start { task, .. }
             | Self::Stop { task, .. }
+            | Self::Checkpoint { task, .. }
             | Self::Promote { task, .. }
             | Self::SetMode { task, .. } => Some(*task),
             Self::Launch { .. } | Self::Terminate { .. } | Self::Wake { .. } => None,
@@ -284,6 +292,7 @@ impl Decision {
             Self::Launch { vm, .. }
             | Self::Terminate { vm }
             | Self::Stop { vm, .. }
+            | Self::Checkpoint { vm, .. }
             | Self::Promote { vm, .. }
             | Self::SetMode { vm, .. }
             | Self::Start { on: Seats { vm, .. }, .. } => Some(vm),

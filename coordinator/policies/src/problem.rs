@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use dormouse_cloud::{Burstable, Catalogue, Limits, Market};
 use dormouse_units::{Bytes, Ppm, Price, Span, TaskId, TypeName};
 
-use crate::{Bag, CheckpointBudget, CheckpointPlan};
+use crate::{Bag, CheckpointConfig, CheckpointPlan};
 
 /// An instance type, by its index in [`Problem::kinds`].
 pub(crate) type KindId = usize;
@@ -26,7 +26,7 @@ pub(crate) struct Kind {
 }
 
 /// A task on a type.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Work {
     runtime: Span,
     checkpoints: CheckpointPlan,
@@ -80,7 +80,7 @@ impl Problem {
     pub(crate) fn new(
         catalogue: &Catalogue,
         bag: &Bag,
-        budget: &CheckpointBudget,
+        checkpoints: &CheckpointConfig,
         restore: Span,
         margin: Span,
     ) -> Self {
@@ -109,7 +109,7 @@ impl Problem {
                 kinds.iter().map(|kind| {
                     let runtime = *task.runtime.get(&kind.name)?;
                     let fits = task.memory <= kind.memory && kind.vcpus > 0;
-                    let checkpoints = budget.plan(task.memory, runtime);
+                    let checkpoints = checkpoints.plan(task.memory, runtime);
                     let written = u64::from(checkpoints.left_after(Ppm::ZERO));
                     let writing = checkpoints.cost.times(written);
                     fits.then_some(Work { runtime, checkpoints, whole: runtime + writing })
@@ -164,9 +164,9 @@ impl Problem {
         speed: Ppm,
     ) -> Option<Span> {
         let Work { runtime, checkpoints, whole } =
-            (*self.work.get(task.get() as usize * self.kinds.len() + kind)?)?;
+            self.work.get(task.get() as usize * self.kinds.len() + kind)?.as_ref()?;
         if (done, speed) == (Ppm::ZERO, Ppm::ONE) {
-            return Some(whole);
+            return Some(*whole);
         }
         let computing = runtime.saturating_sub(runtime.part(done)).at_speed(speed)?;
         let writing = checkpoints.cost.times(u64::from(checkpoints.left_after(done)));
@@ -177,7 +177,7 @@ impl Problem {
     /// How long a checkpoint of a task takes.
     pub(crate) fn checkpoint(&self, task: TaskId, kind: KindId) -> Span {
         let work = self.work.get(task.get() as usize * self.kinds.len() + kind);
-        work.copied().flatten().map_or(Span::ZERO, |work| work.checkpoints.cost)
+        work.and_then(Option::as_ref).map_or(Span::ZERO, |work| work.checkpoints.cost)
     }
 
     /// The longest a task may take on any type at full speed.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use dormouse_cloud::{Burstable, Catalogue, InstanceType, Limits, Terms};
-use dormouse_policies::{Bag, CheckpointBudget, Task};
+use dormouse_policies::{Bag, CheckpointConfig, Scheme, Task};
 use dormouse_units::{Credits, TypeName};
 use proptest::prelude::*;
 
@@ -47,8 +47,8 @@ fn setup(tasks: usize) -> Setup {
             hibernation: Span::ZERO,
         },
         bag: Bag { tasks: vec![task; tasks], deadline: Span::from_secs(2_700) },
-        checkpoint: CheckpointBudget {
-            overhead: Ppm::ZERO,
+        checkpoint: CheckpointConfig {
+            scheme: Scheme::Budget(Ppm::ZERO),
             fixed: Span::ZERO,
             per_megabyte: Span::ZERO,
             on: dormouse_policies::CheckpointOn::All,

@@ -17,7 +17,9 @@ use dormouse_cloud::{Catalogue, InstanceType, Limits, Market, Terms};
 use dormouse_coordinator::admission::Demand;
 use dormouse_coordinator::{Conducted, CoordinatorError, LiveRun, Observer, Speedup};
 use dormouse_engine::{Run, Setup, Work};
-use dormouse_policies::{Bag, CheckpointBudget, Decision, Notice, Policy, StartReason, Task};
+use dormouse_policies::{
+    Bag, CheckpointConfig, Decision, Notice, Policy, Scheme, StartReason, Task,
+};
 use dormouse_proto::{HOST_KEY, Protocols, SECRET_KEY, Secret, v1};
 use dormouse_units::{Bytes, Mode, Ppm, Price, Seats, Span, TaskId, Time, TypeName, VmId};
 use tokio::sync::mpsc;
@@ -55,8 +57,8 @@ pub fn setup(tasks: usize, vcpus: u32) -> Setup {
             hibernation: Span::ZERO,
         },
         bag: Bag { tasks: vec![task; tasks], deadline: Span::from_secs(1_000_000) },
-        checkpoint: CheckpointBudget {
-            overhead: Ppm::ZERO,
+        checkpoint: CheckpointConfig {
+            scheme: Scheme::Budget(Ppm::ZERO),
             fixed: Span::ZERO,
             per_megabyte: Span::ZERO,
             on: dormouse_policies::CheckpointOn::All,

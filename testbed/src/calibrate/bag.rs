@@ -233,7 +233,7 @@ pub(super) mod tests {
             let (least, most) = conditions.task_s;
             assert!((least..=most).contains(&runtime.as_secs_f64()));
             let plan = experiment.setup.checkpoint.plan(task.memory, runtime);
-            assert_eq!(plan.count, 1);
+            assert_eq!(plan.count(), 1);
             assert!((plan.cost.as_secs_f64() - conditions.checkpoint_s).abs() < 1e-9);
         }
         assert_eq!(experiment.live.reserve, conditions.reserve);

@@ -154,6 +154,14 @@ impl<'a> Checker<'a> {
         if let (Event::Machine { report, .. }, false) = (&step.event, stale) {
             self.report(report);
         }
+        // It may be stopped later in the same step.
+        for effect in &step.effects {
+            if let &Effect::CheckpointAsked { task, attempt, vm } = effect {
+                self.current(vm, task, attempt, "is to be checkpointed", |open| {
+                    open.started.is_none().then(|| "it has not started".to_owned())
+                });
+            }
+        }
         // A stop has no effect of its own; within a step it comes before what follows from it,
         // and right after the start it takes back, if that is of the same step.
         let mut taken_back = Vec::new();
@@ -271,6 +279,9 @@ impl<'a> Checker<'a> {
                     self.vms.get(by).is_some_and(|by| by.market == Market::OnDemand);
                 self.require(for_on_demand, || format!("{vm} makes room for {by}"));
                 self.preempted(*vm, |_| None);
+            }
+            &Effect::CheckpointAsked { vm, .. } => {
+                self.awake(vm, "is to take a checkpoint of a task");
             }
             Effect::Stale | Effect::Moot { .. } | Effect::Rejected { .. } => {}
         }

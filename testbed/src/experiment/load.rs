@@ -144,7 +144,8 @@ impl Experiment {
         };
         bag.tasks.iter().any(|task| {
             let longest = task.runtime.values().copied().max().unwrap_or_default();
-            let on = |market: &Market| checkpoint.plan_on(*market, task.memory, longest).count > 0;
+            let on =
+                |market: &Market| checkpoint.plan_on(*market, task.memory, longest).count() > 0;
             markets.iter().any(on)
         })
     }

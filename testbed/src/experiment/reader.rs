@@ -228,6 +228,27 @@ pub(crate) fn pair(node: &Node, range: RangeInclusive<f64>) -> Result<(f64, f64)
     })
 }
 
+/// A node that must be a list of parts of a whole, ascending, without its beginning and its end.
+pub(crate) fn fractions(node: &Node) -> Result<Vec<Ppm>, InputError> {
+    let like = "fractions of the work, ascending, each above 0 and below 1: [0.25, 0.5]";
+    convert(node, like, |value| {
+        let Value::List(list) = value else {
+            return Err(format!("{} is not a list", value.what()));
+        };
+        let mut all: Vec<Ppm> = Vec::with_capacity(list.len());
+        for node in list {
+            let x = number(&node.value)?;
+            let part = Ppm::from_f64(x).filter(|part| *part > Ppm::ZERO && *part < Ppm::ONE);
+            let part = part.ok_or_else(|| format!("{x} is out of range"))?;
+            if all.last().is_some_and(|last| *last >= part) {
+                return Err(format!("{x} does not come after the one before it"));
+            }
+            all.push(part);
+        }
+        Ok(all)
+    })
+}
+
 /// A node that must be a length of time.
 pub(crate) fn span(node: &Node) -> Result<Span, InputError> {
     convert(node, "a text with its unit, such as \"45m\"", |value| match value {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use dormouse_cloud::{InstanceType, Market};
 use dormouse_policies::{
-    BagSchedulerConfig, BagSchedulerName, BurstOn, Fleet, LocalSearchRule, MigrateMoment,
+    BagSchedulerConfig, BagSchedulerName, BurstOn, Fleet, LocalSearchRule, MigrateMoment, OnNotice,
     RelaxRule, SpotLimitRule, StealMoment,
 };
 use dormouse_units::{Span, TypeName};
@@ -40,6 +40,9 @@ const BURST_ON: [(&str, BurstOn); 2] = [("idle", BurstOn::Idle), ("free-vcpu", B
 const MIGRATE: [(&str, MigrateMoment); 2] =
     [("late", MigrateMoment::Late), ("at-once", MigrateMoment::AtOnce)];
 
+const ON_NOTICE: [(&str, OnNotice); 2] =
+    [("leave", OnNotice::Leave), ("checkpoint", OnNotice::Checkpoint)];
+
 /// Reads `[scheduler]`.
 pub(crate) fn read(
     mut section: Section<'_>,
@@ -65,6 +68,7 @@ pub(crate) fn read(
         steal: s.choice("steal", &STEAL)?.unwrap_or(base.steal),
         burst_on: s.choice("burst-on", &BURST_ON)?.unwrap_or(base.burst_on),
         migrate: s.choice("migrate", &MIGRATE)?.unwrap_or(base.migrate),
+        on_notice: s.choice("on-notice", &ON_NOTICE)?.unwrap_or(base.on_notice),
         restore: s.span("restore")?.unwrap_or(base.restore),
         margin: s.span("margin")?.unwrap_or(base.margin),
         max_failures: s.count("max-failures", 1..=1_000_000)?.unwrap_or(base.max_failures),

@@ -5,7 +5,7 @@ use dormouse_units::{Attempt, Ppm, Span, TaskId, VmId};
 use serde::{Deserialize, Serialize};
 
 use crate::experiment::Experiment;
-use crate::record::{AttemptEnd, AttemptHistory, Record, VmHistory};
+use crate::record::{AttemptEnd, AttemptHistory, CheckpointMark, Record, VmHistory};
 
 /// What the worker promised may differ from what the experiment says, and what it measured from
 /// what the log has, by this part …
@@ -285,8 +285,13 @@ fn owed(
     let spec = setup.bag.tasks.get(task.get() as usize)?;
     let runtime = *spec.runtime.get(&vm.kind)?;
     let done = attempt.from.map_or(Ppm::ZERO, |(_, done)| done);
-    let plan = setup.checkpoint.plan_on(vm.market, spec.memory, runtime);
-    Some(runtime.part(done.rest()) + plan.cost.times(u64::from(plan.left_after(done))))
+    let plan = setup.checkpoint.known_on(vm.market, spec.memory, runtime);
+    // Those that were asked for while it ran it is owed as well.
+    let points = plan.points();
+    let is_asked = |mark: &&CheckpointMark| !points.contains(&mark.done);
+    let asked = attempt.checkpoints.iter().filter(is_asked).count() as u64;
+    let writing = plan.cost.times(u64::from(plan.left_after(done)) + asked);
+    Some(runtime.part(done.rest()) + writing)
 }
 
 fn agrees(one: Span, other: Span, speedup: f64) -> bool {

@@ -38,6 +38,9 @@ pub struct AttemptHistory {
     pub started: Option<Time>,
     /// How it ran on a burstable VM, from when.
     pub modes: Vec<(Time, Mode)>,
+    /// When it was to be checkpointed while it ran, and whether its scheduler decided that then; else
+    /// its checkpointing scheme had.
+    pub asked: Vec<(Time, bool)>,
     /// Its complete checkpoints.
     pub checkpoints: Vec<CheckpointMark>,
     /// When and how it ended.

@@ -129,6 +129,14 @@ impl Record {
             .collect();
         for effect in &step.effects {
             self.effect(now, effect, &modes);
+            if let &Effect::CheckpointAsked { task, .. } = effect {
+                let is_it =
+                    |d: &&Decision| matches!(d, Decision::Checkpoint { task: t, .. } if *t == task);
+                let decided = done.iter().any(is_it);
+                if let Some(attempt) = self.task(task).and_then(TaskHistory::open) {
+                    attempt.asked.push((now, decided));
+                }
+            }
         }
         for (task, vm, keep) in after {
             self.stop(now, task, vm, keep);
@@ -431,6 +439,7 @@ impl Record {
                     sent: now,
                     started: None,
                     modes: vec![(now, mode)],
+                    asked: Vec::new(),
                     checkpoints: Vec::new(),
                     ended: None,
                     real_cpu_us: 0,
@@ -446,7 +455,7 @@ impl Record {
                     attempt.fell_back.push(FallBack { at: now, from, to, not_on });
                 }
             }
-            Effect::Stale | Effect::Moot { .. } => {}
+            Effect::Stale | Effect::Moot { .. } | Effect::CheckpointAsked { .. } => {}
             Effect::Rejected { why, .. } => {
                 self.counts.rejected += 1;
                 self.rejected.push((now, why.clone()));

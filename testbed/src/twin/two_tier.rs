@@ -179,7 +179,10 @@ impl World for TwoTier {
                 }
             }
             // Machines of parallel jobs are neither burstable nor taken away.
-            Command::FreezeVm { .. } | Command::ThawVm { .. } | Command::SetMode { .. } => {}
+            Command::FreezeVm { .. }
+            | Command::ThawVm { .. }
+            | Command::CheckpointNow { .. }
+            | Command::SetMode { .. } => {}
         }
     }
 

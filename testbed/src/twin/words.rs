@@ -80,6 +80,7 @@ fn decided(decision: &Decision) -> Option<String> {
         }
         Decision::Stop { task, vm, keep: true } => format!("checkpoint and stop {task} on {vm}"),
         Decision::Stop { task, vm, keep: false } => format!("stop {task} on {vm}"),
+        Decision::Checkpoint { task, vm } => format!("checkpoint {task} on {vm}"),
         Decision::SetMode { task, vm, mode: Mode::Burst } => format!("let {task} burst on {vm}"),
         Decision::SetMode { task, vm, mode: Mode::Baseline } => {
             format!("put {task} on {vm} in baseline mode")

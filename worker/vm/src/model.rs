@@ -241,6 +241,15 @@ impl Model {
         self.change(now, task, attempt, |running| running.stand(span, true));
     }
 
+    /// A task is checkpointed now: it stands still for what a checkpoint costs, which then keeps what
+    /// it has done by now. One that is being taken will do. Whether the task is there and has not
+    /// finished.
+    pub fn checkpoint(&mut self, now: Time, task: TaskId, attempt: Attempt) -> bool {
+        let mut is_going_on = false;
+        self.change(now, task, attempt, |running| is_going_on = running.checkpoint_now());
+        is_going_on
+    }
+
     /// A task that stands still goes on.
     pub fn release(&mut self, now: Time, task: TaskId, attempt: Attempt) {
         self.change(now, task, attempt, Running::go_on);

@@ -35,6 +35,8 @@ pub(crate) struct Running {
     stands: Option<Span>,
     /// It is for a checkpoint, which uses the vCPUs in its place.
     dumped: bool,
+    /// That was asked for while it ran, and keeps this much of its work.
+    asked: Option<Ppm>,
     /// When its work was done.
     ended: Option<Time>,
     /// Loss of its foreground, once it has had a neighbour.
@@ -85,6 +87,7 @@ impl Running {
             when: work.hold,
             stands: None,
             dumped: false,
+            asked: None,
             ended: None,
             loss: None,
             utilisation: None,
@@ -165,6 +168,9 @@ impl Running {
         self.planned = false;
         if self.stands.take().is_some() {
             let dumped = std::mem::take(&mut self.dumped);
+            if let Some(done) = self.asked.take() {
+                return Come::Checkpointed(done);
+            }
             return match self.checkpoints.get(self.passed) {
                 Some(&done) if dumped && self.when == Hold::WhenDue => {
                     self.passed += 1;
@@ -189,6 +195,18 @@ impl Running {
         }
     }
 
+    /// It stands still for a checkpoint from now on, if it does not already; whether it has not
+    /// finished.
+    pub(crate) fn checkpoint_now(&mut self) -> bool {
+        // One that has done all its work ends at this very instant.
+        let is_going_on = self.ended.is_none() && self.left > 0;
+        if is_going_on && !self.dumped {
+            self.asked = Some(self.part_done(self.since));
+            self.stand(self.cost, true);
+        }
+        is_going_on
+    }
+
     /// It stands still for this much longer, for a checkpoint or not.
     pub(crate) fn stand(&mut self, span: Span, for_checkpoint: bool) {
         self.stands = Some(self.stands.unwrap_or_default() + span);
@@ -199,7 +217,7 @@ impl Running {
 
     /// Nothing holds it any more.
     pub(crate) fn go_on(&mut self) {
-        (self.stands, self.dumped) = (None, false);
+        (self.stands, self.dumped, self.asked) = (None, false, None);
         self.planned = false;
     }
 

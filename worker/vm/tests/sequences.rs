@@ -25,6 +25,7 @@ enum Op {
     },
     Stop(usize),
     Hold(usize, u64),
+    Checkpoint(usize),
     Release(usize),
     SetMode(usize, Mode),
     Promote(usize),
@@ -52,6 +53,7 @@ fn op() -> impl Strategy<Value = Op> {
         6 => start,
         2 => who().prop_map(Op::Stop),
         1 => (who(), 0_u64..50_000_000).prop_map(|(who, us)| Op::Hold(who, us)),
+        1 => who().prop_map(Op::Checkpoint),
         1 => who().prop_map(Op::Release),
         1 => (who(), mode()).prop_map(|(who, mode)| Op::SetMode(who, mode)),
         1 => who().prop_map(Op::Promote),
@@ -140,6 +142,15 @@ impl Bench {
             Op::Hold(n, us) => {
                 if let Some(task) = self.nth(*n) {
                     self.vm.hold(now, task, ATTEMPT, Span::from_micros(*us));
+                }
+            }
+            Op::Checkpoint(n) => {
+                if let Some(task) = self.nth(*n) {
+                    let before = self.vm.progress(task, ATTEMPT).expect("it is there");
+                    let goes_on = self.vm.checkpoint(now, task, ATTEMPT);
+                    let after = self.vm.progress(task, ATTEMPT).expect("it is there");
+                    assert_eq!(before.done, after.done, "{task}");
+                    assert!(!goes_on || after.hold.is_some(), "{task} does not stand still");
                 }
             }
             Op::Release(n) => {

@@ -149,6 +149,9 @@ impl World for Modelled {
             Command::StopTask { host, vm, task, attempt, keep } => {
                 self.stop(now, (host, vm), task, attempt, keep, out);
             }
+            Command::CheckpointNow { vm, task, attempt, .. } => {
+                self.change(vm, out, |model| model.checkpoint(now, task, attempt));
+            }
             Command::SetMode { vm, task, attempt, mode, .. } => {
                 self.change(vm, out, |model| model.set_mode(now, task, attempt, mode));
             }

@@ -164,6 +164,25 @@ impl Floor {
         }
     }
 
+    /// The tasks of a VM that will be killed before they end are checkpointed while they run on: as
+    /// late as leaves time for one, and for another to come before it.
+    pub(crate) fn checkpoint_before_end(&self, turn: &mut Turn<'_>, vm: VmId) {
+        let Some(machine) = self.machines.get(&vm).filter(|m| m.phase == Phase::Leaving) else {
+            return;
+        };
+        let Some(end) = machine.doomed else { return };
+        let cut =
+            machine.running.iter().map(|r| (r, self.problem.checkpoint(r.task, machine.kind)));
+        // One that can't be there in time is not begun.
+        let cut: Vec<_> = cut.filter(|(r, cost)| r.ends > end && turn.now + *cost < end).collect();
+        let Some(longest) = cut.iter().map(|(_, cost)| *cost).max() else { return };
+        let last = Time::from_micros(end.as_micros().saturating_sub(longest.times(2).as_micros()));
+        if turn.now < last {
+            return turn.wake(last, Purpose::LastCheckpoint(vm));
+        }
+        turn.out.extend(cut.iter().map(|(r, _)| Decision::Checkpoint { task: r.task, vm }));
+    }
+
     /// Starts what can start on a VM: the tasks of its queue in order, one per free vCPU, as long
     /// as the next finds memory. One that is held elsewhere lets others pass.
     pub(crate) fn dispatch(&mut self, turn: &mut Turn<'_>, vm: VmId) {

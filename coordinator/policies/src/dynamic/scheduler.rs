@@ -3,13 +3,13 @@
 use dormouse_units::{Credits, Ppm, Span, TaskId, Time, VmId};
 
 use super::floor::{Floor, Turn};
-use super::machine::{Phase, Queued};
+use super::machine::{Phase, Queued, Running};
 use super::migration::Affected;
 use super::stealing::Stealing;
 use super::token::Purpose;
 use crate::problem::Problem;
 use crate::{
-    BagSchedulerConfig, BagSchedulerName, Decision, MigrateMoment, Notice, Plan, Policy,
+    BagSchedulerConfig, BagSchedulerName, Decision, MigrateMoment, Notice, OnNotice, Plan, Policy,
     StartReason, StealMoment,
 };
 use dormouse_units::Mode;
@@ -53,6 +53,7 @@ pub(crate) struct BagScheduler {
     pub(crate) floor: Floor,
     pub(crate) parts: Parts,
     pub(crate) steal_moment: StealMoment,
+    pub(crate) on_notice: OnNotice,
     plan: Plan,
     max_failures: u32,
     /// Tasks for which there is no VM and none to be had.
@@ -71,6 +72,7 @@ impl BagScheduler {
             floor: Floor::new(problem, config.burst_on),
             parts: Parts::of(config),
             steal_moment: config.steal,
+            on_notice: config.on_notice,
             plan,
             max_failures: config.max_failures,
             unplaced: Vec::new(),
@@ -155,20 +157,26 @@ impl BagScheduler {
         self.reconsider(turn);
     }
 
-    /// The VM will be killed at `at`: tasks that won't end before take a checkpoint and leave.
+    /// The VM will be killed at `at`: tasks that won't end before take a checkpoint and leave, now or
+    /// when it has been.
     fn vm_preempting(&mut self, turn: &mut Turn<'_>, vm: VmId, at: Time) {
         let Some(machine) = self.floor.machines.get_mut(&vm) else { return };
         let running = machine.phase == Phase::Ready;
         let at = machine.doomed.map_or(at, |said| said.min(at));
         (machine.phase, machine.doomed) = (Phase::Leaving, Some(at));
+        let all_stay = self.on_notice == OnNotice::Checkpoint;
         let stays = |task: TaskId| {
-            running && machine.running.iter().any(|r| r.task == task && r.ends <= at)
+            let stays = |r: &Running| r.task == task && (all_stay || r.ends <= at);
+            running && machine.running.iter().any(stays)
         };
         let staying: Vec<_> = machine.tasks().filter(|&t| stays(t)).collect();
         let mut affected = self.affected(vm);
         affected.retain(|a| !staying.contains(&a.task));
         for a in &affected {
             self.floor.withdraw(turn, vm, a.task, running);
+        }
+        if all_stay && running {
+            self.floor.checkpoint_before_end(turn, vm);
         }
         self.migrate(turn, affected, true);
         self.reconsider(turn);
@@ -335,6 +343,7 @@ impl BagScheduler {
                     self.postpone(turn);
                 }
                 Some(Purpose::Retry) => self.retry(turn),
+                Some(Purpose::LastCheckpoint(vm)) => self.floor.checkpoint_before_end(turn, vm),
                 Some(Purpose::Migrate) | None => {}
             },
             Notice::HostJoined => {

@@ -11,11 +11,14 @@ pub(crate) enum Purpose {
     Migrate,
     /// Refused launches may be tried again.
     Retry,
+    /// The last moment to checkpoint the tasks of a VM that will be killed.
+    LastCheckpoint(VmId),
 }
 
 const CYCLE_END: u64 = 1;
 const MIGRATE: u64 = 2;
 const RETRY: u64 = 3;
+const LAST_CHECKPOINT: u64 = 4;
 
 impl Purpose {
     pub(crate) fn token(self) -> u64 {
@@ -23,6 +26,7 @@ impl Purpose {
             Self::CycleEnd(vm) => CYCLE_END << 32 | u64::from(vm.get()),
             Self::Migrate => MIGRATE << 32,
             Self::Retry => RETRY << 32,
+            Self::LastCheckpoint(vm) => LAST_CHECKPOINT << 32 | u64::from(vm.get()),
         }
     }
 
@@ -33,6 +37,7 @@ impl Purpose {
             (CYCLE_END, vm) => Some(Self::CycleEnd(VmId::new(vm))),
             (MIGRATE, 0) => Some(Self::Migrate),
             (RETRY, 0) => Some(Self::Retry),
+            (LAST_CHECKPOINT, vm) => Some(Self::LastCheckpoint(VmId::new(vm))),
             _ => None,
         }
     }
@@ -44,7 +49,10 @@ mod tests {
 
     #[test]
     fn tokens_read_back() {
-        for purpose in [Purpose::CycleEnd(VmId::new(7)), Purpose::Migrate, Purpose::Retry] {
+        let vm = VmId::new(7);
+        for purpose in
+            [Purpose::CycleEnd(vm), Purpose::Migrate, Purpose::Retry, Purpose::LastCheckpoint(vm)]
+        {
             assert_eq!(Purpose::of(purpose.token()), Some(purpose));
         }
         assert_eq!([Purpose::of(7), Purpose::of(MIGRATE << 32 | 1)], [None, None]);

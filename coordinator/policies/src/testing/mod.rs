@@ -1,4 +1,5 @@
-//! A model of provider and machines that drives a scheduler and checks what it asks for.
+//! The algorithms by hand, the authors' plans, and how thinking grows. What becomes of decisions is
+//! tested on the engine's runs (`coordinator/engine/tests/policies`).
 #![allow(clippy::unwrap_used, reason = "a panic is how these fail")]
 #![allow(
     clippy::disallowed_methods,
@@ -8,10 +9,18 @@
 
 mod algorithms;
 mod growth;
-mod jobs;
-mod properties;
 mod stored;
-mod tables;
-mod world;
 
-pub(crate) use jobs::{J60, J80, J100, budget, ec2, ed200, job, no_budget};
+use dormouse_units::Span;
+
+use crate::{CheckpointConfig, CheckpointOn, Scheme};
+
+/// No checkpoints; one that is taken to leave a VM costs what the artifact's do.
+fn no_budget() -> CheckpointConfig {
+    CheckpointConfig {
+        scheme: Scheme::None {},
+        fixed: Span::from_micros(12_995_000),
+        per_megabyte: Span::from_micros(40_000),
+        on: CheckpointOn::All,
+    }
+}

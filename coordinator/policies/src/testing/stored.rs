@@ -6,7 +6,7 @@ use dormouse_cloud::{Burstable, Catalogue, InstanceType, Limits, Market};
 use dormouse_units::{Bytes, Credits, Ppm, Price, Span};
 use serde_json::Value;
 
-use super::{budget, no_budget};
+use super::no_budget;
 use crate::{Bag, BagSchedulerConfig, BagSchedulerName, Task, plan};
 
 /// `DORMOUSE_DATA`, or the data folder beside the workspace.
@@ -128,36 +128,4 @@ fn our_plans_are_no_worse_than_the_stored_ones() {
         }
     }
     assert_eq!(worse, [""; 0]);
-}
-
-/// Static plans of the paper's jobs with boot and checkpoints, for the record.
-#[test]
-fn static_plans_of_the_jobs_fit_their_limit() {
-    let jobs = [
-        ("J60", super::job(super::J60)),
-        ("J80", super::job(super::J80)),
-        ("J100", super::job(super::J100)),
-        ("ED200", super::ed200()),
-    ];
-    for (label, bag) in jobs {
-        for name in
-            [BagSchedulerName::BurstHads, BagSchedulerName::Hads, BagSchedulerName::IlsOnDemand]
-        {
-            let catalogue = super::ec2(180, Ppm::new(200_000));
-            let config = BagSchedulerConfig::paper(name);
-            let plan = plan(&config, &catalogue, &bag, &budget(), 1).expect("a plan");
-            println!(
-                "{label} {name}: ${:.3} {:.0} s, limit {}, {} VMs, {} evaluations",
-                plan.cost.as_usd(),
-                plan.makespan.as_secs_f64(),
-                plan.spot_limit,
-                plan.vms.len(),
-                plan.evaluations
-            );
-            let spot = plan.vms.iter().filter(|vm| vm.market == Market::Spot);
-            for task in spot.flat_map(crate::PlannedVm::in_order) {
-                assert!(task.end.since(dormouse_units::Time::ZERO) <= plan.spot_limit);
-            }
-        }
-    }
 }

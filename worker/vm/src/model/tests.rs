@@ -54,6 +54,36 @@ fn a_task_takes_its_time_and_its_checkpoints() {
     assert!(vm.is_empty());
 }
 
+/// One that is asked for while it runs holds what was done then, beside those that are planned; one
+/// that is being taken will do.
+#[test]
+fn a_checkpoint_is_taken_when_it_is_asked_for() {
+    let mut vm = regular();
+    vm.start(Time::ZERO, work(1, 100, &[500_000])).expect("room");
+    let (task, attempt) = (TaskId::new(1), Attempt::new(1));
+    assert!(!vm.checkpoint(Time::from_secs(1), task, Attempt::new(2)), "a former life's");
+    assert!(vm.checkpoint(Time::from_secs(20), task, attempt));
+    assert!(vm.checkpoint(Time::from_secs(25), task, attempt), "it is that one");
+    assert_eq!(vm.progress(task, attempt).and_then(|p| p.hold), Some(Span::from_secs(5)));
+    // Nothing is taken in a frozen VM.
+    vm.freeze(Time::from_secs(26));
+    vm.thaw(Time::from_secs(126));
+    let mut events = run(&mut vm, Time::from_secs(165));
+    // The planned one is under way.
+    assert!(vm.checkpoint(Time::from_secs(165), task, attempt));
+    events.extend(run(&mut vm, Time::from_secs(220)));
+    // All is done at this instant.
+    assert!(!vm.checkpoint(Time::from_secs(220), task, attempt));
+    assert_eq!(
+        events,
+        [
+            (130, WorkEvent::Checkpointed { task, attempt, done: Ppm::new(200_000) }),
+            (170, WorkEvent::Checkpointed { task, attempt, done: Ppm::new(500_000) }),
+            (220, WorkEvent::Finished { task, attempt }),
+        ]
+    );
+}
+
 /// 36 credits an hour are .6 a minute, and a vCPU that is used takes 1 a minute: 10 + 3.6 - 6
 /// after a task of 300 s and its checkpoint of 60 s. What has finished uses nothing.
 #[test]

@@ -16,7 +16,7 @@ use crate::{
         snapshot::{self, Snapshot, SnapshotError},
         threads::outcome,
         vm::{
-            attempt::{Pending, Phase},
+            attempt::{Attempt, Pending, Phase},
             owner::{Message, Owner},
         },
     },
@@ -46,6 +46,11 @@ impl Owner {
             Ok(done) => done,
             Err(why) => return self.say_no_checkpoint(key, why.to_owned()),
         };
+        // The one that is being taken, or waits for CRIU's turn, will do.
+        let is_coming = |it: &Attempt| it.dump_asked || matches!(it.phase, Phase::Dumping);
+        if self.seen(key).is_some_and(is_coming) {
+            return;
+        }
         self.checkpoint_is_due(key, done);
     }
 

@@ -1,19 +1,19 @@
-//! Whatever bag, cloud and trouble: no decision breaks a rule (the world checks each), and every
-//! task that can finish does.
+//! Whatever bag, cloud, checkpoints and trouble: no decision breaks a rule, and every task that can
+//! finish does.
 
 use dormouse_cloud::{
     Action, Burstable, Catalogue, InstanceType, Interruption, InterruptionModel, Limits, Target,
 };
+use dormouse_policies::{
+    Bag, BagSchedulerConfig, BagSchedulerName, BurstOn, CheckpointConfig, CheckpointOn, Fleet,
+    OnNotice, Period, PlannedVm, Scheme, StealMoment, Task, build, plan,
+};
 use dormouse_units::{Bytes, Credits, Ppm, Price, Span, Time};
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 
-use super::budget;
-use super::world::{Trouble, World};
-use crate::{
-    Bag, BagSchedulerConfig, BagSchedulerName, BurstOn, Fleet, PlannedVm, StealMoment, Task, build,
-    plan,
-};
+use crate::jobs::budget;
+use crate::played::{played, setup};
+use crate::trouble::Trouble;
 
 #[derive(Clone, Debug)]
 struct Case {
@@ -24,6 +24,8 @@ struct Case {
     name: BagSchedulerName,
     steal: StealMoment,
     burst_on: BurstOn,
+    on_notice: OnNotice,
+    checkpoint: CheckpointConfig,
     seed: u64,
 }
 
@@ -93,9 +95,27 @@ fn trouble() -> impl Strategy<Value = Trouble> {
             refusing,
             lost_hosts: lost.into_iter().map(|(h, s)| (h, Time::from_secs(s))).collect(),
             host_vcpus,
-            careless: false,
         },
     )
+}
+
+/// Any scheme, at any cost.
+fn checkpoint() -> impl Strategy<Value = CheckpointConfig> {
+    let of = prop_oneof![Just(Period::Time), Just(Period::Work)];
+    let points = prop::collection::btree_set(1_u32..1_000_000, 0..5);
+    let scheme = prop_oneof![
+        2 => (0_u32..400_000).prop_map(|overhead| Scheme::Budget(Ppm::new(overhead))),
+        2 => (20_u64..400, of).prop_map(|(s, of)| Scheme::Every { period: Span::from_secs(s), of }),
+        2 => points.prop_map(|all| Scheme::Points(all.into_iter().map(Ppm::new).collect())),
+        1 => Just(Scheme::None {}),
+    ];
+    let on = prop_oneof![Just(CheckpointOn::Spot), Just(CheckpointOn::All)];
+    (scheme, 1_u64..20_000, on).prop_map(|(scheme, cost_ms, on)| CheckpointConfig {
+        scheme,
+        fixed: Span::from_micros(cost_ms * 1_000),
+        per_megabyte: Span::ZERO,
+        on,
+    })
 }
 
 fn case() -> impl Strategy<Value = Case> {
@@ -117,17 +137,23 @@ fn case() -> impl Strategy<Value = Case> {
     ]);
     let steal = prop_oneof![Just(StealMoment::WhenIdle), Just(StealMoment::CycleEnd)];
     let burst_on = prop_oneof![Just(BurstOn::Idle), Just(BurstOn::FreeVcpu)];
-    let moments = (steal, burst_on);
+    let on_notice = prop_oneof![Just(OnNotice::Leave), Just(OnNotice::Checkpoint)];
+    let moments = (steal, burst_on, on_notice, checkpoint());
     (bag, catalogue, prop::collection::vec(act(), 0..12), trouble(), name, moments, 0_u64..1_000)
-        .prop_map(|(bag, catalogue, acts, trouble, name, (steal, burst_on), seed)| Case {
-            bag,
-            catalogue,
-            acts,
-            trouble,
-            name,
-            steal,
-            burst_on,
-            seed,
+        .prop_map(|(bag, catalogue, acts, trouble, name, moments, seed)| {
+            let (steal, burst_on, on_notice, checkpoint) = moments;
+            Case {
+                bag,
+                catalogue,
+                acts,
+                trouble,
+                name,
+                steal,
+                burst_on,
+                on_notice,
+                checkpoint,
+                seed,
+            }
         })
 }
 
@@ -146,6 +172,7 @@ fn config(case: &Case) -> BagSchedulerConfig {
         fleet: fleet.collect(),
         steal: case.steal,
         burst_on: case.burst_on,
+        on_notice: case.on_notice,
         max_iteration: 20,
         ..BagSchedulerConfig::paper(case.name)
     }
@@ -156,35 +183,27 @@ proptest! {
 
     #[test]
     fn rules_hold_and_tasks_finish(case in case()) {
-        let (config, budget) = (config(&case), budget());
-        let built = build(&config, &case.catalogue, &case.bag, &budget, case.seed);
+        let config = config(&case);
+        let Case { bag, catalogue, checkpoint, trouble, seed, .. } = &case;
+        let built = build(&config, catalogue, bag, checkpoint, *seed);
         // A bag that can't be planned is refused; what the messages say is tested elsewhere.
-        let Ok(mut scheduler) = built else { return Ok(()) };
+        let Ok(scheduler) = built else { return Ok(()) };
         let models = [InterruptionModel::Schedule { acts: case.acts.clone() }];
-        let mut trouble = case.trouble.clone();
-        trouble.careless = case.name == BagSchedulerName::Fifo;
-        let failing = trouble.failing > 0 || trouble.refusing > 0 || trouble.host_vcpus > 0;
-        let world =
-            World::new(&case.bag, &case.catalogue, &budget, &models, trouble, case.seed);
-        let outcome = world.run(&mut *scheduler);
-        if !failing {
-            prop_assert_eq!(outcome.finished, case.bag.tasks.len());
+        let setup = setup(bag, catalogue, checkpoint, &models, *seed);
+        let is_careless = case.name == BagSchedulerName::Fifo;
+        let outcome = played(setup, scheduler, trouble, is_careless, |_| {});
+        if !trouble.can_be_fatal() {
+            prop_assert_eq!(outcome.finished, bag.tasks.len());
         }
     }
 }
 
 proptest! {
-    // The same cases every time: list scheduling has anomalies, and about one random case in
-    // 10,000 ends some seconds late.
-    #![proptest_config(ProptestConfig {
-        cases: 1_000,
-        rng_seed: RngSeed::Fixed(1),
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(ProptestConfig { cases: 1_000, ..ProptestConfig::default() })]
 
     /// As long as nothing but hibernations and resumes happens, and every spot VM could be
-    /// replaced by an on-demand VM of its type, the deadline holds.
+    /// replaced by an on-demand VM of its type, the deadline holds; but list scheduling has
+    /// anomalies, and about one bag in 10,000 ends late, by less than its longest task takes.
     #[test]
     fn hibernations_never_cost_the_deadline(mut case in case(), hads in any::<bool>()) {
         case.name = if hads { BagSchedulerName::Hads } else { BagSchedulerName::BurstHads };
@@ -203,15 +222,15 @@ proptest! {
             return Ok(());
         }
         config.plan = Some(planned);
-        let mut scheduler =
+        let scheduler =
             build(&config, &case.catalogue, &case.bag, &budget, case.seed).expect("a scheduler");
         let models = [InterruptionModel::Schedule { acts: case.acts.clone() }];
-        let world = World::new(
-            &case.bag, &case.catalogue, &budget, &models, Trouble::default(), case.seed,
-        );
-        let outcome = world.run(&mut *scheduler);
+        let setup = setup(&case.bag, &case.catalogue, &budget, &models, case.seed);
+        let outcome = played(setup, scheduler, &Trouble::default(), false, |_| {});
         prop_assert_eq!(outcome.finished, case.bag.tasks.len());
         let end = outcome.makespan.since(Time::ZERO);
-        prop_assert!(end <= case.bag.deadline, "{} ends at {end}", case.name);
+        let longest = case.bag.tasks.iter().flat_map(|task| task.runtime.values()).max();
+        let late = longest.copied().unwrap_or_default();
+        prop_assert!(end <= case.bag.deadline + late, "{} ends at {end}", case.name);
     }
 }

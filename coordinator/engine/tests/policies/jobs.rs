@@ -3,7 +3,7 @@
 use dormouse_cloud::{Burstable, Catalogue, InstanceType, Limits};
 use dormouse_units::{Bytes, Credits, Ppm, Price, Span};
 
-use crate::{Bag, CheckpointBudget, Task};
+use dormouse_policies::{Bag, CheckpointConfig, CheckpointOn, Scheme, Task};
 
 /// How many tasks of size 400, 600 and 1000 a job has.
 pub(crate) const J60: [usize; 3] = [24, 16, 20];
@@ -79,16 +79,11 @@ pub(crate) fn ec2(boot: u64, baseline: Ppm) -> Catalogue {
 }
 
 /// 10 %, at the artifact's cost of a checkpoint.
-pub(crate) fn budget() -> CheckpointBudget {
-    CheckpointBudget {
-        overhead: Ppm::new(100_000),
+pub(crate) fn budget() -> CheckpointConfig {
+    CheckpointConfig {
+        scheme: Scheme::Budget(Ppm::new(100_000)),
         fixed: Span::from_micros(12_995_000),
         per_megabyte: Span::from_micros(40_000),
-        on: crate::CheckpointOn::All,
+        on: CheckpointOn::All,
     }
-}
-
-/// No checkpoints.
-pub(crate) fn no_budget() -> CheckpointBudget {
-    CheckpointBudget { overhead: Ppm::ZERO, ..budget() }
 }

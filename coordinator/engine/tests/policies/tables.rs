@@ -1,11 +1,12 @@
 //! The paper's Tables IV and VI, roughly: the signs have to hold.
 
-use dormouse_cloud::{Catalogue, InterruptionModel, Scope};
-use dormouse_units::{Ppm, Span};
+use dormouse_cloud::{Catalogue, InterruptionModel, Market, Scope};
+use dormouse_policies::{Bag, BagSchedulerConfig, BagSchedulerName, PlannedVm, build, plan};
+use dormouse_units::{Ppm, Span, Time};
 
-use super::world::{Outcome, Trouble, World};
-use super::{J60, J80, J100, budget, ec2, ed200, job};
-use crate::{Bag, BagSchedulerConfig, BagSchedulerName, build, plan};
+use crate::jobs::{J60, J80, J100, budget, ec2, ed200, job};
+use crate::played::{Outcome, played, setup};
+use crate::trouble::Trouble;
 
 const SCHEDULERS: [BagSchedulerName; 3] =
     [BagSchedulerName::BurstHads, BagSchedulerName::Hads, BagSchedulerName::IlsOnDemand];
@@ -44,8 +45,9 @@ impl<'a> Case<'a> {
     fn run(&self, models: &[InterruptionModel], seed: u64) -> Outcome {
         let Self { bag, catalogue, config } = self;
         let budget = budget();
-        let mut scheduler = build(config, catalogue, bag, &budget, seed).expect("a scheduler");
-        World::new(bag, catalogue, &budget, models, Trouble::default(), seed).run(&mut *scheduler)
+        let scheduler = build(config, catalogue, bag, &budget, seed).expect("a scheduler");
+        let setup = setup(bag, catalogue, &budget, models, seed);
+        played(setup, scheduler, &Trouble::default(), false, |_| {})
     }
 }
 
@@ -101,17 +103,17 @@ fn table_6_meets_every_deadline() {
                         ));
                     }
                 }
-                let count = |f: fn(&Outcome) -> usize| mean(runs.iter().map(|r| f(r) as f64));
+                let count = |f: fn(&Outcome) -> u32| mean(runs.iter().map(|r| f64::from(f(r))));
                 println!(
                     "{label} sc{} {name:10} ${:.3} {:.0} s  hib {:.1} res {:.1} od {:.1} mig {:.1} stolen {:.1}",
                     sc + 1,
                     mean(runs.iter().map(cost)),
                     mean(runs.iter().map(makespan)),
-                    count(|r| r.hibernations),
-                    count(|r| r.resumes),
-                    count(|r| r.on_demand_launched),
-                    count(|r| r.migrated),
-                    count(|r| r.stolen),
+                    count(|r| r.counts.hibernations),
+                    count(|r| r.counts.resumes),
+                    count(|r| r.on_demand_launched as u32),
+                    count(|r| r.counts.migrations),
+                    count(|r| r.counts.steals),
                 );
             }
         }
@@ -130,5 +132,29 @@ fn plans_are_the_same_every_time() {
         let case = Case::new(name, &bag, 200_000);
         let runs = [(); 2].map(|()| case.run(&[scenario((5, 10))], 11));
         assert_eq!(runs[0], runs[1]);
+    }
+}
+
+/// Static plans of the paper's jobs with boot and checkpoints, for the record.
+#[test]
+fn static_plans_of_the_jobs_fit_their_limit() {
+    for (label, bag) in jobs() {
+        for name in SCHEDULERS {
+            let catalogue = ec2(180, Ppm::new(200_000));
+            let config = BagSchedulerConfig::paper(name);
+            let plan = plan(&config, &catalogue, &bag, &budget(), 1).expect("a plan");
+            println!(
+                "{label} {name}: ${:.3} {:.0} s, limit {}, {} VMs, {} evaluations",
+                plan.cost.as_usd(),
+                plan.makespan.as_secs_f64(),
+                plan.spot_limit,
+                plan.vms.len(),
+                plan.evaluations
+            );
+            let spot = plan.vms.iter().filter(|vm| vm.market == Market::Spot);
+            for task in spot.flat_map(PlannedVm::in_order) {
+                assert!(task.end.since(Time::ZERO) <= plan.spot_limit);
+            }
+        }
     }
 }

@@ -1,0 +1,216 @@
+//! Checkpoints of running tasks: what their schemes want, and what is asked of the machines.
+
+use dormouse_cloud::{Market, VmState};
+use dormouse_policies::{Checkpointing, Moment, Quote, TaskView, When};
+use dormouse_units::{Attempt, Ppm, TaskId, Time, TypeName, VmId};
+
+use crate::carry_out::Refused::{self, Moot, Wrong};
+use crate::run::Run;
+use crate::tasks::{TaskRecord, TaskState};
+use crate::timers::Timer;
+use crate::{Command, Effect};
+
+/// What was asked for in the present attempt at a task.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Asked {
+    /// The scheme's answers so far: those before the last count no more.
+    turn: u32,
+    /// Its last one names all points of the attempt.
+    all_known: bool,
+    /// One is wanted as soon as the task runs.
+    due: bool,
+    /// When the last one was kept, or could not be; else when it began.
+    since: Time,
+    /// A machine was told to take one and has not said what became of it.
+    told: bool,
+}
+
+impl Run {
+    /// The same run with another scheme for the tasks of its bag than the setup's. What a checkpoint
+    /// costs is what the setup says.
+    #[must_use]
+    pub fn with_checkpointing(mut self, scheme: Box<dyn Checkpointing>) -> Self {
+        if let Some(tenant) = self.tenants.iter_mut().find(|tenant| tenant.work().has_bag()) {
+            tenant.checkpointing = scheme;
+        }
+        self
+    }
+
+    /// A task is sent to a VM: the points of its work at which it is checkpointed there.
+    pub(crate) fn checkpoints_of_attempt(&mut self, now: Time, task: TaskId, vm: VmId) -> Vec<Ppm> {
+        if let Some(record) = self.task(task) {
+            record.asked = Asked { since: now, ..Asked::default() };
+        }
+        self.ask_scheme(now, task, vm, Moment::Begins)
+    }
+
+    /// An attempt that waited for its VM's resume begins now.
+    pub(crate) fn begins_late(&mut self, now: Time, task: TaskId, vm: VmId) {
+        let Some(record) = self.task(task) else { return };
+        (record.sent, record.asked.since) = (now, now);
+        if !record.asked.all_known {
+            record.asked.due = false;
+            self.ask_scheme(now, task, vm, Moment::Begins);
+        }
+    }
+
+    /// A checkpoint of a task on a VM was kept, or could not be: its scheme says what is next.
+    pub(crate) fn after_checkpoint(&mut self, now: Time, task: TaskId, vm: VmId, how: Moment) {
+        let Some(record) = self.task(task) else { return };
+        (record.asked.told, record.asked.since) = (false, now);
+        if !record.asked.all_known {
+            self.ask_scheme(now, task, vm, how);
+        }
+    }
+
+    /// Asks a task's scheme, and does as it says; the points that the machine has to know.
+    fn ask_scheme(&mut self, now: Time, task: TaskId, vm: VmId, moment: Moment) -> Vec<Ppm> {
+        let answer = self.answer_of_scheme(now, task, vm, moment);
+        let Some(record) = self.tasks.get_mut(task) else { return Vec::new() };
+        let asked = &mut record.asked;
+        asked.turn += 1;
+        match answer {
+            Some(When::At(at)) if at > now => {
+                let (attempt, turn) = (record.attempt, asked.turn);
+                self.timers.set(at, Timer::Checkpoint { task, attempt, turn });
+            }
+            // Of one that was taken at this instant there would be no end.
+            Some(When::At(_)) => asked.due |= matches!(moment, Moment::Begins | Moment::Price),
+            Some(When::Points(points)) => {
+                asked.all_known = true;
+                return points;
+            }
+            None => {}
+        }
+        Vec::new()
+    }
+
+    fn answer_of_scheme(
+        &mut self,
+        now: Time,
+        task: TaskId,
+        vm: VmId,
+        moment: Moment,
+    ) -> Option<When> {
+        let spec = self.setup.bag.tasks.get(task.get() as usize)?;
+        let machine = self.provider.vm(vm)?;
+        let record = self.tasks.get(task)?;
+        let view = TaskView {
+            task,
+            attempt: record.attempt,
+            moment,
+            memory: spec.memory,
+            runtime: *spec.runtime.get(&machine.kind)?,
+            kept: record.kept().map(|(_, done)| done).unwrap_or_default(),
+            begun: record.sent,
+            since: record.asked.since,
+            cost: self.setup.checkpoint.cost(spec.memory),
+        };
+        let quote = Quote {
+            kind: &machine.kind,
+            market: machine.market,
+            launched: machine.launched,
+            charged_from: machine.charged_from(),
+            price: machine.price(),
+            bid: machine.bid,
+            change: self.provider.next_price(now, &machine.kind, machine.market),
+        };
+        let tenant = self.tenants.iter_mut().find(|tenant| tenant.work().has_bag())?;
+        tenant.checkpointing.next(now, &view, &quote)
+    }
+
+    /// The price of a type is another: tasks on spot VMs of it may be checkpointed at other times.
+    pub(crate) fn ask_at_price(&mut self, now: Time, kind: &TypeName) {
+        let spot = |vm: &VmId| {
+            let vm = self.provider.vm(*vm).filter(|vm| vm.is_alive() && vm.kind == *kind);
+            vm.is_some_and(|vm| vm.market == Market::Spot)
+        };
+        let on: Vec<_> = self.vms.iter().filter(|(vm, _)| spot(vm)).collect();
+        let tasks = on
+            .into_iter()
+            .flat_map(|(vm, record)| record.seating.taken().map(move |task| (task, *vm)));
+        let tasks: Vec<_> = tasks.collect();
+        for (task, vm) in tasks {
+            let is_open = |record: &TaskRecord| {
+                !record.asked.all_known
+                    && matches!(record.state, TaskState::Sent(_) | TaskState::Running(_))
+            };
+            if self.tasks.get(task).is_some_and(is_open) {
+                self.ask_scheme(now, task, vm, Moment::Price);
+                self.take_if_due(task);
+            }
+        }
+    }
+
+    /// The time has come that a scheme had named.
+    pub(crate) fn checkpoint_is_due(&mut self, task: TaskId, attempt: Attempt, turn: u32) {
+        let Some(record) = self.task(task) else { return };
+        // What an attempt was to do that has ended is of no concern any more.
+        if record.attempt == attempt && record.asked.turn == turn && record.vm().is_some() {
+            record.asked.due = true;
+            self.take_if_due(task);
+        }
+    }
+
+    /// Tells the machine to take what is due of a task that runs.
+    pub(crate) fn take_if_due(&mut self, task: TaskId) {
+        let Some(record) = self.tasks.get(task).filter(|record| record.asked.due) else { return };
+        let TaskState::Running(vm) = record.state else { return };
+        let attempt = record.attempt;
+        let is_awake = self.provider.vm(vm).is_some_and(|v| v.state == VmState::Running);
+        let Some(host) = self.host_of(vm).filter(|_| is_awake) else { return };
+        let Some(record) = self.tasks.get_mut(task) else { return };
+        record.asked.due = false;
+        // The one that is being taken will do.
+        if std::mem::replace(&mut record.asked.told, true) {
+            return;
+        }
+        self.effects.push(Effect::CheckpointAsked { task, attempt, vm });
+        self.commands.push(Command::CheckpointNow { host, vm, task, attempt });
+    }
+
+    /// A VM runs again: what became due meanwhile is taken.
+    pub(crate) fn take_what_is_due_on(&mut self, vm: VmId) {
+        let Some(record) = self.vms.get(&vm) else { return };
+        let tasks: Vec<_> = record.seating.taken().collect();
+        for task in tasks {
+            self.take_if_due(task);
+        }
+    }
+
+    /// A run goes on after its coordinator was away: machines may not have heard what they were
+    /// told, or it of the answer.
+    pub(crate) fn ask_again(&mut self) {
+        for id in (0..).map(TaskId::new).take(self.setup.bag.tasks.len()) {
+            if let Some(record) = self.tasks.get_mut(id)
+                && std::mem::take(&mut record.asked.told)
+            {
+                record.asked.due = true;
+                self.take_if_due(id);
+            }
+        }
+    }
+
+    /// The scheduler wants a checkpoint of a task that runs on.
+    ///
+    /// # Errors
+    ///
+    /// It is a parallel job, it is not there, or its VM does not run.
+    pub(crate) fn checkpoint_now(&mut self, task: TaskId, vm: VmId) -> Result<(), Refused> {
+        self.alive(vm)?;
+        if self.on_vm(task, vm)?.job.is_some() {
+            return Err(Wrong(format!("{task} is a parallel job, which has no checkpoints")));
+        }
+        match self.provider.vm(vm).map(|v| v.state) {
+            Some(VmState::Running) => {}
+            // It has yet to hear of that.
+            Some(VmState::Hibernating) => return Err(Moot(format!("{vm} hibernates"))),
+            other => return Err(Wrong(format!("{vm} is not running: {other:?}"))),
+        }
+        if let Some(record) = self.task(task) {
+            record.asked.due = true;
+        }
+        self.take_if_due(task);
+        Ok(())
+    }
+}

@@ -1,0 +1,12 @@
+//! The schedulers of bags on whole runs of the engine in virtual time, whatever goes wrong.
+#![cfg(test)]
+#![expect(clippy::expect_used, reason = "a panic is how these fail")]
+#![expect(clippy::disallowed_macros, reason = "tests print figures; the engine does not")]
+
+mod checkpoints;
+mod jobs;
+mod played;
+mod properties;
+mod rules;
+mod tables;
+mod trouble;

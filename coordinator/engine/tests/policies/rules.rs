@@ -1,0 +1,83 @@
+//! What no scheduler may do, though nothing keeps it from doing it: watched step by step.
+
+use std::collections::BTreeMap;
+
+use dormouse_engine::{Effect, Event, Report, Step, VmEnd};
+use dormouse_policies::{Decision, Notice};
+use dormouse_units::{Credits, Mode, TaskId, VmId};
+
+/// The tasks that are on VMs, and in which mode.
+#[derive(Debug, Default)]
+pub(crate) struct Rules {
+    pub(crate) on: BTreeMap<TaskId, (VmId, Mode)>,
+    /// The scheduler bursts whatever the credits are.
+    pub(crate) is_careless: bool,
+}
+
+impl Rules {
+    /// Takes in the next step.
+    ///
+    /// # Panics
+    ///
+    /// A decision was refused, a VM was given back with tasks on it or kept after the last task, or a
+    /// task bursts without credits.
+    pub(crate) fn see(&mut self, step: &Step) {
+        if let Event::Machine { report, .. } = &step.event
+            && !step.effects.contains(&Effect::Stale)
+        {
+            match *report {
+                Report::TaskFinished { task, .. } | Report::TaskFailed { task, .. } => {
+                    self.on.remove(&task);
+                }
+                Report::Credits { vm, balance: Credits::ZERO } if !self.is_careless => {
+                    let bursts = |(on, mode): &(VmId, Mode)| *on == vm && *mode == Mode::Burst;
+                    assert!(!self.on.values().any(bursts), "{vm} bursts without credits");
+                }
+                _ => {}
+            }
+        }
+        for notice in &step.notices {
+            if let Notice::TaskStopped { task, .. } = notice {
+                self.on.remove(task);
+            }
+        }
+        for (place, decision) in step.decisions.iter().enumerate() {
+            let refused = step.effects.iter().any(|effect| effect.refuses(place));
+            if let Decision::Stop { task, keep: false, .. } = decision
+                && !refused
+            {
+                self.on.remove(task);
+            }
+        }
+        let modes: BTreeMap<TaskId, Mode> = step.decisions.iter().filter_map(mode_of).collect();
+        for effect in &step.effects {
+            match effect {
+                Effect::Rejected { why, index } => {
+                    panic!("at {}: {why}: {:?}", step.at, step.decisions.get(*index));
+                }
+                Effect::TaskSent { task, vm, .. } => {
+                    self.on.insert(*task, (*vm, modes.get(task).copied().unwrap_or_default()));
+                }
+                Effect::VmEnded { vm, why, .. } => {
+                    let thrown_away = self.on.values().any(|(on, _)| on == vm);
+                    let is_asked_for = *why == VmEnd::Terminated;
+                    assert!(!(thrown_away && is_asked_for), "tasks on {vm} are thrown away");
+                    self.on.retain(|_, (on, _)| on != vm);
+                }
+                _ => {}
+            }
+        }
+        if step.effects.contains(&Effect::Over { complete: true }) {
+            let kept =
+                |effect: &Effect| matches!(effect, Effect::VmEnded { why: VmEnd::RunOver, .. });
+            assert!(!step.effects.iter().any(kept), "kept after the last task: {step:?}");
+        }
+    }
+}
+
+fn mode_of(decision: &Decision) -> Option<(TaskId, Mode)> {
+    match decision {
+        Decision::Start { task, mode, .. } => Some((*task, *mode)),
+        _ => None,
+    }
+}

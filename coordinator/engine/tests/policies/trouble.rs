@@ -1,0 +1,109 @@
+//! Modelled machines on which more goes wrong than the provider says.
+
+use std::collections::BTreeMap;
+
+use dormouse_engine::drive::{Modelled, Reports, World};
+use dormouse_engine::{Command, Report};
+use dormouse_units::{Attempt, HostId, Ppm, Stream, TaskId, Time, VmId};
+
+/// What goes wrong besides interruptions.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Trouble {
+    /// Of 100 attempts, how many fail after half of the time that all of their task takes.
+    pub(crate) failing: usize,
+    /// Of 100 VMs, how many their host can't make.
+    pub(crate) refusing: usize,
+    /// Hosts lost, with their VMs, and when.
+    pub(crate) lost_hosts: Vec<(u32, Time)>,
+    /// vCPUs of each of three hosts; many if zero.
+    pub(crate) host_vcpus: u32,
+}
+
+impl Trouble {
+    /// Whether it can keep a task from ever ending.
+    pub(crate) fn can_be_fatal(&self) -> bool {
+        self.failing > 0 || self.refusing > 0 || self.host_vcpus > 0
+    }
+}
+
+/// An attempt that is to fail.
+type Doomed = (HostId, VmId, TaskId, Attempt);
+
+/// Modelled machines in trouble.
+#[derive(Debug)]
+pub(crate) struct Troubled {
+    machines: Modelled,
+    trouble: Trouble,
+    random: Stream,
+    /// What fails when, in the order in which it was drawn.
+    failures: BTreeMap<(Time, usize), Doomed>,
+    drawn: usize,
+}
+
+impl Troubled {
+    /// No machines yet.
+    pub(crate) fn new(trouble: &Trouble, seed: u64) -> Self {
+        Self {
+            machines: Modelled::default(),
+            trouble: trouble.clone(),
+            random: Stream::new(seed, "trouble", 0),
+            failures: BTreeMap::new(),
+            drawn: 0,
+        }
+    }
+}
+
+impl World for Troubled {
+    fn obey(&mut self, now: Time, command: Command, out: &mut Reports) {
+        if let Command::CreateVm { host, vm, .. } = &command
+            && self.random.below(100) < self.trouble.refusing
+        {
+            let why = "drawn".to_owned();
+            return out.push_back((*host, Report::VmFailed { vm: *vm, why }));
+        }
+        if let Command::StartTask(start) = &command
+            && self.random.below(100) < self.trouble.failing
+        {
+            let at = now + start.runtime.part(Ppm::new(500_000));
+            let doomed = (start.host, start.seats.vm, start.task, start.attempt);
+            self.failures.insert((at, self.drawn), doomed);
+            self.drawn += 1;
+        }
+        self.machines.obey(now, command, out);
+    }
+
+    fn next_at(&mut self) -> Option<Time> {
+        let failure = self.failures.first_key_value().map(|((at, _), _)| *at);
+        [self.machines.next_at(), failure].into_iter().flatten().min()
+    }
+
+    fn step(&mut self, now: Time, out: &mut Reports) {
+        let Some(first) = self.failures.first_entry().filter(|first| first.key().0 <= now) else {
+            return self.machines.step(now, out);
+        };
+        let (host, vm, task, attempt) = first.remove();
+        // It is told to stop, as the modelled machines can't fail; one that has ended does not say
+        // anything then.
+        let mut said = Reports::new();
+        let stop = Command::StopTask { host, vm, task, attempt, keep: false };
+        self.machines.obey(now, stop, &mut said);
+        for (host, report) in said {
+            let report = match report {
+                Report::TaskStopped { vm, task, attempt, .. } => {
+                    let why = "drawn".to_owned();
+                    Report::TaskFailed { vm, task, attempt, why, real_cpu_us: 0 }
+                }
+                other => other,
+            };
+            out.push_back((host, report));
+        }
+    }
+
+    fn host_lost(&mut self, host: HostId) {
+        self.machines.host_lost(host);
+    }
+
+    fn is_idle(&self) -> bool {
+        self.machines.is_idle()
+    }
+}

@@ -1,0 +1,71 @@
+//! A checkpoint every so often.
+
+use dormouse_units::{Ppm, Span, Time};
+
+use super::{Checkpointing, Quote, TaskView, When};
+
+/// Whenever this much emulated time has passed since the attempt began, or since the last
+/// checkpoint was kept.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct EveryTime(pub(super) Span);
+
+impl Checkpointing for EveryTime {
+    fn next(&mut self, _: Time, task: &TaskView, _: &Quote<'_>) -> Option<When> {
+        Some(When::At(task.since + self.0))
+    }
+}
+
+/// Whenever this much work has been done, in time at full speed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct EveryWork(pub(super) Span);
+
+impl Checkpointing for EveryWork {
+    fn next(&mut self, _: Time, task: &TaskView, _: &Quote<'_>) -> Option<When> {
+        let points = multiples(self.0, task.runtime);
+        Some(When::Points(points.into_iter().filter(|point| *point > task.kept).collect()))
+    }
+}
+
+/// At which parts of its work a task has done whole numbers of periods; its end is none of them.
+pub(super) fn multiples(period: Span, runtime: Span) -> Vec<Ppm> {
+    if period == Span::ZERO {
+        return Vec::new();
+    }
+    let points = (1..).map(|k| period.times(k)).take_while(|&point| point < runtime);
+    let mut points: Vec<_> = points.map(|point| point.fraction_of(runtime)).collect();
+    points.dedup();
+    points.retain(|point| *point > Ppm::ZERO && *point < Ppm::ONE);
+    points
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::scheme::tests::{quote, view};
+    use super::*;
+
+    #[test]
+    fn so_long_after_the_start_and_after_each() {
+        let mut every = EveryTime(Span::from_secs(600));
+        let at = |s| Some(When::At(Time::from_secs(s)));
+        let mut next = |now, since| {
+            let task = TaskView { since: Time::from_secs(since), ..view(Ppm::ZERO) };
+            every.next(Time::from_secs(now), &task, &quote())
+        };
+        assert_eq!([next(5, 5), next(620, 620)], [at(605), at(1_220)]);
+        // Whatever it is asked for in between.
+        assert_eq!(next(700, 620), at(1_220));
+    }
+
+    #[test]
+    fn so_much_work_is_the_same_points_wherever_it_begins() {
+        // The view's task takes 1,000 s.
+        let mut every = EveryWork(Span::from_secs(300));
+        let at =
+            |points: &[u32]| Some(When::Points(points.iter().copied().map(Ppm::new).collect()));
+        let mut next = |kept| every.next(Time::ZERO, &view(Ppm::new(kept)), &quote());
+        assert_eq!(next(0), at(&[300_000, 600_000, 900_000]));
+        assert_eq!(next(600_000), at(&[900_000]));
+        assert_eq!(multiples(Span::from_secs(10), Span::from_secs(10)), []);
+        assert_eq!(multiples(Span::ZERO, Span::from_secs(10)), []);
+    }
+}

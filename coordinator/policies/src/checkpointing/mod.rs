@@ -1,0 +1,14 @@
+//! When running tasks are checkpointed: schemes behind one trait.
+
+mod budget;
+mod config;
+mod every;
+mod never;
+mod plan;
+mod points;
+mod scheme;
+mod spot_only;
+
+pub use config::{CheckpointConfig, CheckpointOn, Period, Scheme};
+pub use plan::{CheckpointPlan, Due};
+pub use scheme::{Checkpointing, Moment, Quote, TaskView, When};

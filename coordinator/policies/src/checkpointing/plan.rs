@@ -1,0 +1,84 @@
+//! The checkpoints that are planned for a task.
+
+use std::sync::Arc;
+
+use dormouse_units::{Ppm, Span};
+
+/// At which parts of the work checkpoints are due.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Due {
+    /// So many of them, evenly spaced: the k-th of n at k / (n + 1).
+    Even(u32),
+    /// At these, ascending.
+    Listed(Arc<[Ppm]>),
+}
+
+/// The checkpoints of one task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckpointPlan {
+    /// When.
+    pub due: Due,
+    /// How long the task stands still for each.
+    pub cost: Span,
+}
+
+impl CheckpointPlan {
+    /// How many there are.
+    #[must_use]
+    pub fn count(&self) -> u32 {
+        match &self.due {
+            Due::Even(count) => *count,
+            Due::Listed(points) => length(points),
+        }
+    }
+
+    /// At which parts of the work they are due, ascending.
+    #[must_use]
+    pub fn points(&self) -> Vec<Ppm> {
+        match &self.due {
+            Due::Even(count) => {
+                let parts = u64::from(*count) + 1;
+                let due = |k| u32::try_from(u64::from(k) * 1_000_000 / parts).unwrap_or(1_000_000);
+                (1..=*count).map(|k| Ppm::new(due(k))).collect()
+            }
+            Due::Listed(points) => points.to_vec(),
+        }
+    }
+
+    /// How many checkpoints are still due after `done` of the work.
+    #[must_use]
+    pub fn left_after(&self, done: Ppm) -> u32 {
+        match &self.due {
+            Due::Even(count) => {
+                // due(k) > done from the k on with k * 10^6 >= (done + 1) * (count + 1).
+                let parts = u64::from(*count) + 1;
+                let first = ((u64::from(done.get()) + 1) * parts).div_ceil(1_000_000).max(1);
+                u32::try_from(parts.saturating_sub(first)).unwrap_or(*count)
+            }
+            Due::Listed(points) => length(&points[points.partition_point(|due| *due <= done)..]),
+        }
+    }
+}
+
+fn length(points: &[Ppm]) -> u32 {
+    u32::try_from(points.len()).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn checkpoints_come_one_after_the_other() {
+        let cost = Span::from_secs(13);
+        let even = CheckpointPlan { due: Due::Even(2), cost };
+        assert_eq!(even.points(), [333_333, 666_666].map(Ppm::new));
+        let listed = CheckpointPlan { due: Due::Listed(even.points().into()), cost };
+        for plan in [&even, &listed] {
+            let left =
+                [0, 333_332, 333_333, 666_665, 666_666].map(|d| plan.left_after(Ppm::new(d)));
+            assert_eq!((plan.count(), left), (2, [2, 2, 1, 1, 0]));
+        }
+        assert_eq!(CheckpointPlan { due: Due::Even(0), cost }.points(), []);
+    }
+}

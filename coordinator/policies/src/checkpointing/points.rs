@@ -1,0 +1,35 @@
+//! Checkpoints at listed points of the work.
+
+use std::sync::Arc;
+
+use dormouse_units::{Ppm, Time};
+
+use super::{Checkpointing, Quote, TaskView, When};
+
+/// Every task at the same parts of its work, ascending.
+#[derive(Clone, Debug)]
+pub(super) struct Points(pub(super) Arc<[Ppm]>);
+
+impl Checkpointing for Points {
+    fn next(&mut self, _: Time, task: &TaskView, _: &Quote<'_>) -> Option<When> {
+        let ahead = self.0.iter().copied().filter(|point| *point > task.kept);
+        Some(When::Points(ahead.collect()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::scheme::tests::{quote, view};
+    use super::*;
+
+    #[test]
+    fn only_those_ahead_are_asked_for() {
+        let mut points = Points([100_000, 500_000, 900_000].map(Ppm::new).into());
+        let mut next = |kept| points.next(Time::ZERO, &view(Ppm::new(kept)), &quote());
+        let at =
+            |points: &[u32]| Some(When::Points(points.iter().copied().map(Ppm::new).collect()));
+        assert_eq!(next(0), at(&[100_000, 500_000, 900_000]));
+        assert_eq!(next(500_000), at(&[900_000]));
+        assert_eq!(next(950_000), at(&[]));
+    }
+}
