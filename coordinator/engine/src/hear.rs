@@ -42,7 +42,7 @@ impl Run {
                 }
             }
             Event::Machine { host, report, .. } => self.report(now, *host, report, notices),
-            Event::Submitted { task, job } => {
+            Event::Submitted { task, job, .. } => {
                 if *task != self.next_task() {
                     self.effects.push(Effect::Stale);
                     return;
@@ -54,6 +54,7 @@ impl Run {
             }
             Event::AllSubmitted => self.all_submitted = true,
             Event::Begin
+            | Event::Closed
             | Event::InstantOver
             | Event::Cancel { .. }
             | Event::Clock { .. }

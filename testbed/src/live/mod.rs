@@ -32,3 +32,4 @@ pub(crate) use promises::promises;
 pub(crate) use signals::Signals;
 #[cfg(test)]
 pub(crate) use submitted::Submitted;
+pub(crate) use submitted::{expected, jobs_in};
