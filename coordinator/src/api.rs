@@ -15,6 +15,7 @@ use tonic::{Request, Response, Status, Streaming};
 
 use crate::assignments::Assignments;
 use crate::conductor::ConductorMsg;
+use crate::lives::Lives;
 use crate::outbound::{Outbound, SessionEnd, goodbye_message};
 use crate::session::{Connection, NoSession, SessionMsg};
 use crate::store::Store;
@@ -28,14 +29,16 @@ const OUTBOUND: usize = 64;
 const HELLO: Duration = Duration::from_secs(5);
 /// The longest name of a worker: it goes into the log with every life.
 const LONGEST_NAME: usize = 255;
-/// How long the conductor may take to answer before it is taken for dead.
+/// How long a new worker waits for the conductor before it is told to come again.
 const ANSWER: Duration = Duration::from_secs(10);
+const THINKS: &str = "the scheduler is thinking: come again";
 
 #[derive(Debug)]
 pub(crate) struct Api {
     pub(crate) run: String,
     pub(crate) tasks: u32,
     pub(crate) conductor: ActorRef<ConductorMsg>,
+    pub(crate) lives: Arc<Lives>,
     pub(crate) store: Arc<Store>,
     pub(crate) assignments: Arc<Assignments>,
     pub(crate) transfers: Transfers,
@@ -56,19 +59,30 @@ impl v1::coordinator_server::Coordinator for Api {
         let first = tokio::time::timeout(HELLO, inbound.message())
             .await
             .map_err(|_| Status::deadline_exceeded("no Hello came"))??;
-        let (hello, ack) = check_hello(first).inspect_err(|status| {
+        let (hello, ack, protocol) = check_hello(first).inspect_err(|status| {
             tracing::warn!(why = status.message(), "a worker was refused");
         })?;
         let id = self.connections.fetch_add(1, Ordering::Relaxed);
         let (to_worker, messages) = mpsc::channel(OUTBOUND);
         let outbound = Outbound::new(messages, self.session_end.clone());
         let reading = CancellationToken::new();
-        let connection =
-            Connection { id, to_worker: to_worker.clone(), reading: reading.clone().drop_guard() };
-        let asked = self
-            .conductor
-            .call(|reply| ConductorMsg::Hello { hello, ack, connection, reply }, Some(ANSWER))
-            .await;
+        let connection = Connection {
+            id,
+            protocol,
+            to_worker: to_worker.clone(),
+            reading: reading.clone().drop_guard(),
+        };
+        let asked = match self.lives.session(&hello.worker, hello.incarnation) {
+            // Whoever comes back does not wait until the scheduler has thought.
+            Some(session) => {
+                session.cast(SessionMsg::Attach { connection, ack }).map_err(|_| ended())?;
+                Ok(CallResult::Success(Ok(session)))
+            }
+            None => {
+                let hello = |reply| ConductorMsg::Hello { hello, ack, connection, reply };
+                self.conductor.call(hello, Some(ANSWER)).await
+            }
+        };
         match asked {
             Ok(CallResult::Success(Ok(session))) => {
                 tokio::spawn(read(id, inbound, session, reading, self.session_end.clone()));
@@ -81,6 +95,7 @@ impl v1::coordinator_server::Coordinator for Api {
                 // The stream ends when the last sender is gone: with this function.
                 let _ = to_worker.try_send(goodbye_message(0, goodbye));
             }
+            Ok(CallResult::Timeout) => return Err(Status::unavailable(THINKS)),
             _ => return Err(ended()),
         }
         Ok(Response::new(outbound))
@@ -180,14 +195,14 @@ fn refused(why: String) -> Status {
     Status::permission_denied(why)
 }
 
-fn check_hello(first: Option<v1::FromWorker>) -> Result<(v1::Hello, u64), Status> {
+/// What a worker says first, what it acknowledges, and the version of the protocol that is spoken.
+fn check_hello(first: Option<v1::FromWorker>) -> Result<(v1::Hello, u64, u32), Status> {
     let Some(v1::FromWorker { ack, body: Some(v1::from_worker::Body::Hello(hello)) }) = first
     else {
         return Err(Status::invalid_argument("the first message of a session must be Hello"));
     };
-    if let Err(no) = Protocols::settle(Protocols::of(&hello), PROTOCOLS) {
-        return Err(Status::failed_precondition(no.to_string()));
-    }
+    let protocol = Protocols::settle(Protocols::of(&hello), PROTOCOLS)
+        .map_err(|no| Status::failed_precondition(no.to_string()))?;
     if hello.worker.is_empty() || hello.millicores == 0 {
         return Err(Status::invalid_argument("a worker needs a name and some of a core"));
     }
@@ -196,7 +211,7 @@ fn check_hello(first: Option<v1::FromWorker>) -> Result<(v1::Hello, u64), Status
             "a worker's name has at most {LONGEST_NAME} bytes and no control characters"
         )));
     }
-    Ok((hello, ack))
+    Ok((hello, ack, protocol))
 }
 
 /// Reads one connection until it ends. It must wait while too much of it isn't durable.

@@ -1,5 +1,6 @@
 //! Dilated time: what time it is in the emulation, and when to wake the run.
 
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use dormouse_units::Time;
@@ -66,26 +67,27 @@ impl Speedup {
     }
 }
 
-/// The time in the emulation: stands still until the experiment begins.
-#[derive(Clone, Copy, Debug)]
+/// The time in the emulation: stands still until the experiment begins. Clones show the same.
+#[derive(Clone, Debug)]
 pub(crate) struct DilatedClock {
     speedup: Speedup,
-    origin: Option<Instant>,
+    /// When it began to run.
+    origin: Arc<OnceLock<Instant>>,
     start: Time,
 }
 
 impl DilatedClock {
     /// A clock that stands at `start`.
-    pub(crate) const fn standing(speedup: Speedup, start: Time) -> Self {
-        Self { speedup, origin: None, start }
+    pub(crate) fn standing(speedup: Speedup, start: Time) -> Self {
+        Self { speedup, origin: Arc::default(), start }
     }
 
-    pub(crate) fn run(&mut self) {
-        self.origin.get_or_insert_with(Instant::now);
+    pub(crate) fn run(&self) {
+        self.origin.get_or_init(Instant::now);
     }
 
-    pub(crate) const fn is_running(&self) -> bool {
-        self.origin.is_some()
+    pub(crate) fn is_running(&self) -> bool {
+        self.origin.get().is_some()
     }
 
     pub(crate) fn now(&self) -> Time {
@@ -94,15 +96,15 @@ impl DilatedClock {
 
     /// What it shows, or showed, at an instant.
     pub(crate) fn at(&self, instant: Instant) -> Time {
-        let since = |origin| instant.saturating_duration_since(origin);
-        let elapsed = self.origin.map_or(Duration::ZERO, since);
+        let since = |origin: &Instant| instant.saturating_duration_since(*origin);
+        let elapsed = self.origin.get().map_or(Duration::ZERO, since);
         self.start + self.speedup.emulated(elapsed)
     }
 
     /// When it will show `at`; `None` while it stands still or if that is past all clocks.
     pub(crate) fn instant_of(&self, at: Time) -> Option<Instant> {
         let ahead = self.speedup.real(at.since(self.start).as_micros());
-        self.origin?.checked_add(ahead)
+        self.origin.get()?.checked_add(ahead)
     }
 }
 
@@ -214,7 +216,8 @@ mod tests {
     #[test]
     fn time_stands_still_until_it_begins() {
         let speedup = Speedup::from_f64(1e6).expect("a sensible factor");
-        let mut clock = DilatedClock::standing(speedup, Time::from_secs(5));
+        let clock = DilatedClock::standing(speedup, Time::from_secs(5));
+        let other = clock.clone();
         assert_eq!(clock.now(), Time::from_secs(5));
         assert_eq!(clock.instant_of(Time::from_secs(6)), None);
         clock.run();
@@ -222,6 +225,6 @@ mod tests {
         while Instant::now() < at {
             std::hint::spin_loop();
         }
-        assert!(clock.now() >= Time::from_secs(6));
+        assert!(clock.now() >= Time::from_secs(6) && other.now() >= Time::from_secs(6));
     }
 }

@@ -12,6 +12,7 @@ use dormouse_units::{HostId, Span, Time, VmId};
 use ractor::rpc::CallResult;
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort};
 use serde_json::{Value, json};
+use tokio::runtime::Handle;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
 
@@ -21,8 +22,10 @@ use crate::assignments::Assignments;
 use crate::clock::{Clock, ClockMsg, DilatedClock};
 use crate::journal::{Batch, JournalMsg};
 use crate::link::Owed;
-use crate::live::{Plan, Progress};
+use crate::live::{Plan, Posted, Progress};
+use crate::lives::Lives;
 use crate::outage::{self, Anchor, Back};
+use crate::outside::{Asked, Door};
 use crate::punctuality::Punctuality;
 use crate::roster::{Roster, Standing};
 use crate::session::{Connection, NoSession, Release, SessionMsg};
@@ -31,12 +34,14 @@ use crate::wire::{Heard, Loads};
 use crate::{CoordinatorError, LiveFacts};
 use inbox::{Arrived, Inbox};
 
+mod door;
 mod explain;
 mod hosts;
 mod inbox;
 mod jobs;
 mod late;
 mod progress;
+pub(crate) mod thread;
 
 /// How long the workers may take to clean up after the run.
 const CLEAN_UP: Duration = Duration::from_secs(10);
@@ -49,7 +54,7 @@ const BEHIND_JOBS: Duration = Duration::from_millis(5);
 pub const LATEST: Duration = Duration::from_millis(100);
 /// How often the log says what the clock shows beside the wall clock.
 const SAY_CLOCK_EVERY: Duration = Duration::from_secs(2);
-/// How often the progress is shown, where somebody looks on.
+/// How often the progress is shown to whoever looks on.
 const SHOW_EVERY: Duration = Duration::from_millis(250);
 
 #[derive(Debug)]
@@ -72,6 +77,10 @@ pub(crate) enum ConductorMsg {
     Tick,
     /// The run was stuck a while ago; is it still, without a break?
     StillStuck { since: u64 },
+    /// A user has a job more.
+    Submit { asked: Asked, reply: RpcReplyPort<Result<v1::SubmitReply, String>> },
+    /// No more of them come.
+    Shut(RpcReplyPort<Result<v1::CloseReply, String>>),
     /// The user ends the run.
     Cancel { why: String },
     /// The run stops here, to be gone on with later.
@@ -115,6 +124,8 @@ pub(crate) struct ConductorArgs {
     pub(crate) hosts: Vec<RestoredHost>,
     /// Parallel jobs, in order of submission.
     pub(crate) submissions: Vec<Submission>,
+    /// What has been submitted of them, and from outside.
+    pub(crate) door: Door,
     /// The commands that the hosts have been sent and not answered.
     pub(crate) answers: Answers,
     pub(crate) journal: ActorRef<JournalMsg>,
@@ -122,6 +133,10 @@ pub(crate) struct ConductorArgs {
     pub(crate) store: Arc<Store>,
     pub(crate) assignments: Arc<Assignments>,
     pub(crate) warden: ActorCell,
+    /// Where all other actors run.
+    pub(crate) runtime: Handle,
+    pub(crate) lives: Arc<Lives>,
+    pub(crate) board: watch::Sender<Posted>,
     pub(crate) progress: Option<watch::Sender<Progress>>,
     pub(crate) failed: UnboundedSender<CoordinatorError>,
 }
@@ -139,6 +154,7 @@ pub(crate) struct ConductorState {
     loads: Loads,
     /// Parallel jobs, in order of submission.
     submissions: Vec<Submission>,
+    door: Door,
     inbox: Inbox,
     answers: Answers,
     roster: Roster,
@@ -157,6 +173,9 @@ pub(crate) struct ConductorState {
     store: Arc<Store>,
     assignments: Arc<Assignments>,
     warden: ActorCell,
+    runtime: Handle,
+    lives: Arc<Lives>,
+    board: watch::Sender<Posted>,
     progress: Option<watch::Sender<Progress>>,
     failed: UnboundedSender<CoordinatorError>,
 }
@@ -352,6 +371,7 @@ impl ConductorState {
             }
         }
         let _ = self.journal.cast(JournalMsg::Append(batch));
+        self.post();
         self.arm();
         if idle {
             self.look_whether_stuck(myself);
@@ -468,8 +488,8 @@ impl Actor for Conductor {
         myself: ActorRef<ConductorMsg>,
         args: ConductorArgs,
     ) -> Result<ConductorState, ActorProcessingErr> {
-        let (alarm, _) =
-            Actor::spawn_linked(None, Clock, myself.clone(), args.warden.clone()).await?;
+        let alarm = Actor::spawn_linked(None, Clock, myself.clone(), args.warden.clone());
+        let (alarm, _) = args.runtime.spawn(alarm).await??;
         let speedup = args.plan.speedup;
         let anchor = args.anchor.filter(|_| !jobs::waits_for_machine(&args.run));
         let back = anchor.map(|anchor| anchor.back(args.last, outage::unix_us(), speedup));
@@ -502,6 +522,7 @@ impl Actor for Conductor {
             begun: restored,
             loads,
             submissions: args.submissions,
+            door: args.door,
             inbox: Inbox::default(),
             answers: args.answers,
             roster: Roster::default(),
@@ -517,6 +538,9 @@ impl Actor for Conductor {
             store: args.store,
             assignments: args.assignments,
             warden: args.warden,
+            runtime: args.runtime,
+            lives: args.lives,
+            board: args.board,
             progress: args.progress,
             failed: args.failed,
         };
@@ -524,6 +548,7 @@ impl Actor for Conductor {
             state.clock.run();
         }
         state.restore(&myself, args.hosts).await;
+        state.post();
         if state.progress.is_some() {
             later(SHOW_EVERY, &myself, ConductorMsg::Show);
         }
@@ -558,6 +583,8 @@ impl Actor for Conductor {
             ConductorMsg::Lost { host, why } => state.lose(host, why),
             ConductorMsg::Tick => state.tick(),
             ConductorMsg::StillStuck { since } => state.still_stuck(since),
+            ConductorMsg::Submit { asked, reply } => state.take(&asked, reply),
+            ConductorMsg::Shut(reply) => state.shut(reply),
             ConductorMsg::Cancel { why } => state.cancel(|_| why),
             ConductorMsg::Pause { why } => state.pause(why).await,
             ConductorMsg::Close => {

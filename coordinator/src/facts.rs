@@ -175,6 +175,7 @@ impl LiveFacts {
             Event::Begin
             | Event::Tick
             | Event::Submitted { .. }
+            | Event::Closed
             | Event::AllSubmitted
             | Event::InstantOver
             | Event::Cancel { .. }

@@ -51,7 +51,9 @@ impl EventFeed {
             Status::resource_exhausted(format!("{READERS} others read the events already"))
         })?;
         let (path, durable, stall) = (self.path.clone(), self.durable.clone(), self.stall);
-        Ok(Given::start(AHEAD, turn, |lines| async move {
+        Ok(Given::start(AHEAD, None, |lines| async move {
+            // Whoever was sent away takes nobody's place, whatever of it the connection still holds.
+            let _turn = turn;
             let file = blocking(move || File::open(path)).await?;
             let reader = Reader { over: durable.clone(), lines, stall };
             reader.give(file, durable, wanted).await
@@ -205,6 +207,7 @@ mod tests {
             }
         };
         timeout(STALL, given_up).await.expect("it is given up");
+        assert_eq!(feed.readers.available_permits(), READERS, "its place is another's");
         let all: Vec<_> = unread.collect().await;
         let (read, errors): (Vec<_>, Vec<_>) = all.into_iter().partition(Result::is_ok);
         assert_eq!((read.len(), errors.len()), (AHEAD, 1));

@@ -7,21 +7,22 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 use tokio_stream::Stream;
 use tonic::Status;
 
-/// What is given to a peer. It keeps its turn until whoever reads it has let it go.
+/// What is given to a peer. A turn that it keeps it has until whoever reads it has let it go.
 #[derive(Debug)]
 pub(crate) struct Given<T> {
     items: mpsc::Receiver<T>,
     /// Said before the items end: whether they are all.
     end: oneshot::Receiver<Result<(), Status>>,
     over: bool,
-    _turn: OwnedSemaphorePermit,
+    _kept: Option<OwnedSemaphorePermit>,
 }
 
 impl<T: Send + 'static> Given<T> {
-    /// What `giving` sends, at most `ahead` items before they are read.
+    /// What `giving` sends, at most `ahead` items before they are read. A turn that is not `kept`
+    /// until they are read belongs to whoever gives.
     pub(crate) fn start<F>(
         ahead: usize,
-        turn: OwnedSemaphorePermit,
+        kept: Option<OwnedSemaphorePermit>,
         giving: impl FnOnce(mpsc::Sender<T>) -> F,
     ) -> Self
     where
@@ -34,7 +35,7 @@ impl<T: Send + 'static> Given<T> {
             // Nobody wants to hear it where the reader has left.
             let _ = say.send(giving.await);
         });
-        Self { items: taken, end, over: false, _turn: turn }
+        Self { items: taken, end, over: false, _kept: kept }
     }
 
     /// Whether all has been sent, or was given up.

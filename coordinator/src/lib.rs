@@ -3,7 +3,8 @@
 //! [`LiveRun`] binds an address, waits for its workers, refuses what they cannot
 //! hold ([`admission`]), and conducts the run to its end. Inside, ractor actors:
 //!
-//! - the *conductor* owns the [`dormouse_engine::Run`] and gives every event its place;
+//! - the *conductor* owns the [`dormouse_engine::Run`] and gives every event its place, on a thread
+//!   of its own: the scheduler under test may think for as long as it likes;
 //! - the *journal* makes every step durable before its commands leave;
 //! - the *clock* says when the run wants to be woken;
 //! - one *session* per worker keeps what was said until it was heard;
@@ -26,12 +27,15 @@ mod error;
 mod facts;
 mod feed;
 mod given;
+mod greeting;
 mod journal;
 mod link;
 mod live;
+mod lives;
 mod observe;
 mod outage;
 mod outbound;
+mod outside;
 mod parallel;
 mod punctuality;
 mod remote;

@@ -3,28 +3,33 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use dormouse_engine::{Counts, Run, Setup, Step, Work};
 use dormouse_log::LogWriter;
 use dormouse_policies::Policy;
 use dormouse_policies::batch::Submission;
-use dormouse_proto::{CRIU, Secret, TIERS, v1};
+use dormouse_proto::{CRIU, TIERS, v1};
 use dormouse_units::{Money, Ppm, Time};
 use serde_json::Value;
 use tokio::net::TcpListener;
+use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::admission::Demand;
 use crate::answers::Answers;
 use crate::conductor::ConductorArgs;
+use crate::outside::Door;
 use crate::parallel::Programs;
-use crate::remote;
+use crate::remote::AddressFile;
 use crate::restore::{Restored, restore};
 use crate::secret;
 use crate::service::{Particulars, Service};
 use crate::{CoordinatorError, LiveFacts, Speedup};
+
+/// The time limit of a run that is open.
+const NO_LIMIT: Time = Time::from_micros(1 << 62);
 
 /// The particulars of a live run.
 #[derive(Debug)]
@@ -35,6 +40,9 @@ pub struct LiveRun {
     pub policies: Vec<(Work, Box<dyn Policy>)>,
     /// Parallel jobs, in order of submission, if the setup has any.
     pub submissions: Vec<Submission>,
+    /// More of them may come from outside while it goes: it ends only once it is told that no more
+    /// do, and its time limit is none.
+    pub open: bool,
     /// How long a parallel job's processes compute between two barriers, real time.
     pub phase: Duration,
     /// What people call it.
@@ -117,13 +125,23 @@ pub struct Progress {
     pub over: bool,
 }
 
+/// How a run went a moment ago.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Posted {
+    pub(crate) progress: Progress,
+    pub(crate) at: Instant,
+}
+
 /// A run that listens, before its workers come.
 #[derive(Debug)]
 pub struct BoundRun {
-    live: LiveRun,
-    listener: TcpListener,
-    address: SocketAddr,
-    secret: Secret,
+    /// What its log holds, which is this coordinator's alone from here on.
+    beginning: Beginning,
+    submissions: Vec<Submission>,
+    observer: Observer,
+    particulars: Particulars,
+    address_file: AddressFile,
+    out: PathBuf,
 }
 
 /// The outcome of a live run.
@@ -150,6 +168,8 @@ pub(crate) struct Plan {
     pub(crate) programs: Vec<Vec<String>>,
     /// How long a parallel job's processes compute between two barriers; `None`: there are none.
     pub(crate) phase: Option<Duration>,
+    /// Jobs may come from outside.
+    pub(crate) is_open: bool,
     pub(crate) needs_criu: bool,
     pub(crate) hold_checkpoints: bool,
     pub(crate) noop: bool,
@@ -181,12 +201,13 @@ impl Plan {
             share: live.share,
             programs: live.programs.clone(),
             phase: live.setup.jobs.is_some().then_some(live.phase),
+            is_open: live.open,
             needs_criu: live.needs_criu,
             hold_checkpoints: live.hold_checkpoints,
             noop: live.noop,
             lost_after: live.lost_after,
             answer_within: live.answer_within,
-            limit: live.limit,
+            limit: if live.open { NO_LIMIT } else { live.limit },
             distinct,
             program_of,
         }
@@ -217,23 +238,41 @@ impl Plan {
 }
 
 impl LiveRun {
-    /// Checks the particulars, listens and makes the run's secret, so that workers can be told
-    /// where to dial and what to say.
+    /// Checks the particulars, listens, takes the log, makes the run's secret and says where it
+    /// listens, so that workers can be told where to dial and what to say.
     ///
     /// # Errors
     ///
-    /// The particulars contradict each other, the address can't be listened on, or the secret can't
-    /// be kept in the output folder.
+    /// The particulars contradict each other, the address can't be listened on, the log is another
+    /// coordinator's or can't be gone on with, or the secret can't be kept in the output folder.
     pub async fn bind(self) -> Result<BoundRun, CoordinatorError> {
         self.check()?;
         let addr = self.listen;
         let listen = |source| CoordinatorError::Listen { addr, source };
         let listener = TcpListener::bind(addr).await.map_err(listen)?;
         let address = listener.local_addr().map_err(listen)?;
-        let secret = secret::of_run(&self.out, self.resume)?;
-        remote::say_address(&self.out, address)
-            .map_err(|source| CoordinatorError::Output { path: self.out.clone(), source })?;
-        Ok(BoundRun { live: self, listener, address, secret })
+        let entries = self.setup.bag.tasks.len() + self.submissions.len();
+        let entries = if self.open { usize::MAX } else { entries };
+        let (experiment, lost_after) = (self.experiment.clone(), self.lost_after);
+        let (cancel, pause) = (self.cancel.clone(), self.pause.clone());
+        let (out, resume, submissions) = (self.out.clone(), self.resume, self.submissions.clone());
+        // What is in the folder is another's where its log is.
+        let (beginning, observer) = begin(self).await?;
+        let secret = secret::of_run(&out, resume)?;
+        let address_file = AddressFile::write(&out, address)
+            .map_err(|source| CoordinatorError::Output { path: out.clone(), source })?;
+        let particulars = Particulars {
+            run: beginning.plan.run.clone(),
+            experiment,
+            entries: u32::try_from(entries).unwrap_or(u32::MAX),
+            lost_after,
+            listener,
+            address,
+            secret,
+            cancel,
+            pause,
+        };
+        Ok(BoundRun { beginning, submissions, observer, particulars, address_file, out })
     }
 
     /// [`Self::bind`] and [`BoundRun::conduct`].
@@ -272,7 +311,10 @@ impl LiveRun {
     /// What is wrong with its parallel jobs.
     fn wrong_job(&self) -> Option<String> {
         let machine = match &self.setup.jobs {
-            Some(jobs) => self.setup.catalogue.get(&jobs.machine).map_or(0, |kind| kind.vcpus),
+            Some(_) => self.setup.machine_vcpus(),
+            None if self.open => {
+                return Some("only parallel jobs can come from outside".to_owned());
+            }
             None if self.submissions.is_empty() => return None,
             None => return Some("there are parallel jobs and no machine for them".to_owned()),
         };
@@ -286,6 +328,7 @@ impl LiveRun {
 }
 
 /// What a run begins with: nothing, or what its log holds.
+#[derive(Debug)]
 struct Beginning {
     plan: Plan,
     writer: LogWriter,
@@ -297,14 +340,14 @@ impl BoundRun {
     /// The address and port that its workers dial.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
-        self.address
+        self.particulars.address
     }
 
     /// The file with the secret that its workers must know: for its owner alone, and there until
     /// the run is over.
     #[must_use]
     pub fn secret_file(&self) -> PathBuf {
-        secret::file(&self.live.out)
+        secret::file(&self.out)
     }
 
     /// Conducts the run to its end. Dropping the future does not end it: cancel its token.
@@ -313,28 +356,8 @@ impl BoundRun {
     ///
     /// The run broke: see [`CoordinatorError`]. Its workers have been told to clean up.
     pub async fn conduct(self) -> Result<Conducted, CoordinatorError> {
-        let Self { live, listener, address, secret } = self;
-        let (experiment, cancel) = (live.experiment.clone(), live.cancel.clone());
-        let pause = live.pause.clone();
-        let log = live.out.join(dormouse_log::FILE);
-        let entries = live.setup.bag.tasks.len() + live.submissions.len();
-        let entries = u32::try_from(entries).unwrap_or(u32::MAX);
-        let submissions = live.submissions.clone();
-        let lost_after = live.lost_after;
-        let (beginning, observer) = begin(live).await?;
-        let run = beginning.plan.run.clone();
-        let particulars = Particulars {
-            run,
-            experiment,
-            entries,
-            lost_after,
-            listener,
-            address,
-            secret,
-            cancel,
-            pause,
-        };
-        let out = log.parent().unwrap_or(&log).to_path_buf();
+        let Self { beginning, submissions, observer, particulars, address_file, out } = self;
+        let log = out.join(dormouse_log::FILE);
         let Beginning { plan, writer, header, restored } = beginning;
         let log_so_far = (writer, if header.is_some() { 0 } else { restored.good_bytes });
         let service = Service::start(&out, log_so_far, observer.steps).await?;
@@ -348,19 +371,21 @@ impl BoundRun {
             header,
             hosts: restored.hosts,
             submissions,
+            door: restored.door,
             answers: restored.answers,
             journal: service.journal.clone(),
             punctuality: Arc::clone(&service.punctuality),
             store: Arc::clone(&service.store),
             assignments: Arc::clone(&service.assignments),
             warden: service.warden.get_cell(),
+            runtime: Handle::current(),
+            lives: Arc::clone(&service.lives),
+            board: service.board.clone(),
             progress: observer.progress,
             failed: service.failing.clone(),
         };
         let outcome = service.conduct(args, particulars).await;
-        if let Err(error) = remote::forget_address(&out) {
-            tracing::warn!(%error, "the address of the coordinator is left in the run's folder");
-        }
+        drop(address_file);
         let state = outcome?;
         let (run, facts) = state.into_outcome();
         Ok(Conducted { run, facts, log })
@@ -386,12 +411,14 @@ async fn begin(live: LiveRun) -> Result<(Beginning, Observer), CoordinatorError>
                 begun: false,
                 last: Time::ZERO,
                 anchor: None,
+                door: Door::new(live.open),
                 good_bytes: 0,
             };
             let (writer, header) = (LogWriter::create(&path)?, Some(live.header));
             return Ok((Beginning { plan, writer, header, restored }, live.observer));
         }
-        let restored = restore(&path, &live.header, live.speedup, &live.submissions, run)?;
+        let door = Door::new(live.open);
+        let restored = restore(&path, &live.header, live.speedup, &live.submissions, door, run)?;
         if restored.hosts.is_empty() && restored.run.over().is_none() {
             // It never came to have hosts, so nothing was decided: it begins anew.
             let (writer, header) = (LogWriter::create(&path)?, Some(live.header));

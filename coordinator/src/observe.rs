@@ -3,17 +3,21 @@
 use std::time::Duration;
 
 use dormouse_proto::v1;
-use ractor::ActorRef;
 use ractor::rpc::CallResult;
+use ractor::{ActorRef, MessagingErr};
+use tokio::sync::watch;
 use tonic::{Request, Response, Status};
 
 use crate::conductor::ConductorMsg;
 use crate::feed::EventFeed;
 use crate::given::Given;
-use crate::live::Progress;
+use crate::live::{Posted, Progress};
+use crate::outage;
+use crate::outside::Asked;
 
-/// How long the conductor may take to answer before it is taken for dead.
-const ANSWER: Duration = Duration::from_secs(10);
+/// How long whoever asks waits for the conductor, which may think, before it is told how the run went
+/// when that was shown last.
+const ANSWER: Duration = Duration::from_millis(500);
 /// The longest reason for an end: it goes into the log.
 const LONGEST_REASON: usize = 255;
 
@@ -21,11 +25,24 @@ const LONGEST_REASON: usize = 255;
 pub(crate) struct ObserveApi {
     pub(crate) experiment: String,
     pub(crate) conductor: ActorRef<ConductorMsg>,
+    pub(crate) board: watch::Receiver<Posted>,
     pub(crate) events: EventFeed,
 }
 
 fn ended() -> Status {
     Status::unavailable("the coordinator is ending")
+}
+
+/// What the conductor answered once it was durable, however long that took.
+fn answered<T>(
+    asked: Result<CallResult<Result<T, String>>, MessagingErr<ConductorMsg>>,
+) -> Result<Response<T>, Status> {
+    match asked {
+        Ok(CallResult::Success(answer)) => {
+            answer.map(Response::new).map_err(Status::failed_precondition)
+        }
+        _ => Err(ended()),
+    }
 }
 
 #[tonic::async_trait]
@@ -36,10 +53,14 @@ impl v1::observe_server::Observe for ObserveApi {
         &self,
         _: Request<v1::StatusRequest>,
     ) -> Result<Response<v1::StatusReply>, Status> {
-        let CallResult::Success(progress) =
-            self.conductor.call(ConductorMsg::Status, Some(ANSWER)).await.map_err(|_| ended())?
-        else {
-            return Err(ended());
+        let asked = self.conductor.call(ConductorMsg::Status, Some(ANSWER)).await;
+        let (progress, age) = match asked.map_err(|_| ended())? {
+            CallResult::Success(progress) => (progress, Duration::ZERO),
+            CallResult::Timeout => {
+                let Posted { progress, at } = *self.board.borrow();
+                (progress, at.elapsed())
+            }
+            CallResult::SenderError => return Err(ended()),
         };
         let Progress { now, tasks, completed, running, vms, workers, cost, over, .. } = progress;
         Ok(Response::new(v1::StatusReply {
@@ -52,6 +73,7 @@ impl v1::observe_server::Observe for ObserveApi {
             workers,
             cost_nanos: u64::try_from(cost.as_nanos()).unwrap_or(0),
             over,
+            real_age_us: outage::micros(age),
         }))
     }
 
@@ -75,5 +97,20 @@ impl v1::observe_server::Observe for ObserveApi {
         let why = if why.is_empty() { "the user ended it".to_owned() } else { why };
         self.conductor.cast(ConductorMsg::Cancel { why }).map_err(|_| ended())?;
         Ok(Response::new(v1::CancelReply {}))
+    }
+
+    async fn submit(
+        &self,
+        request: Request<v1::SubmitRequest>,
+    ) -> Result<Response<v1::SubmitReply>, Status> {
+        let asked = Asked::of(request.into_inner()).map_err(Status::invalid_argument)?;
+        answered(self.conductor.call(|reply| ConductorMsg::Submit { asked, reply }, None).await)
+    }
+
+    async fn close(
+        &self,
+        _: Request<v1::CloseRequest>,
+    ) -> Result<Response<v1::CloseReply>, Status> {
+        answered(self.conductor.call(ConductorMsg::Shut, None).await)
     }
 }

@@ -15,6 +15,10 @@ use tonic::{Request, Status, Streaming};
 const ADDRESS_FILE: &str = "address";
 /// How long a coordinator may take to be reached.
 const CONNECT: Duration = Duration::from_secs(5);
+/// How long it may take to answer.
+const ANSWER: Duration = Duration::from_secs(10);
+/// How often it is asked for a sign of life while nothing comes.
+const ALIVE_EVERY: Duration = Duration::from_secs(5);
 /// The longest line of a log that is taken.
 const LARGEST_LINE: usize = 256 << 20;
 
@@ -28,6 +32,17 @@ pub enum RemoteError {
         address: String,
         /// What the connection failed with.
         source: tonic::transport::Error,
+    },
+    /// It is reached and says nothing.
+    #[error(
+        "the coordinator at {address} has not answered for {} s: it may be stopped, or no coordinator",
+        within.as_secs_f64()
+    )]
+    Silent {
+        /// Where it is.
+        address: String,
+        /// For how long.
+        within: Duration,
     },
     /// It refuses, or broke off.
     #[error("the coordinator says: {0}")]
@@ -62,14 +77,28 @@ pub fn address_of(dir: &Path) -> Result<Option<String>, RemoteError> {
     }
 }
 
-/// Says in a run's folder where its coordinator listens.
-pub(crate) fn say_address(dir: &Path, address: SocketAddr) -> io::Result<()> {
-    std::fs::write(dir.join(ADDRESS_FILE), format!("{address}\n"))
+/// The file in a run's folder that says where its coordinator listens. It goes with this: only who
+/// has the run's log may have it.
+#[derive(Debug)]
+pub(crate) struct AddressFile {
+    path: PathBuf,
 }
 
-/// It listens no more.
-pub(crate) fn forget_address(dir: &Path) -> io::Result<()> {
-    std::fs::remove_file(dir.join(ADDRESS_FILE))
+impl AddressFile {
+    pub(crate) fn write(dir: &Path, address: SocketAddr) -> io::Result<Self> {
+        let path = dir.join(ADDRESS_FILE);
+        std::fs::write(&path, format!("{address}\n"))?;
+        Ok(Self { path })
+    }
+}
+
+impl Drop for AddressFile {
+    fn drop(&mut self) {
+        if let Err(error) = std::fs::remove_file(&self.path) {
+            let file = self.path.display();
+            tracing::warn!(%error, "the address of the coordinator is left in {file}");
+        }
+    }
 }
 
 /// Adds the secret to every call.
@@ -89,6 +118,9 @@ impl Interceptor for Carries {
 #[derive(Debug)]
 pub struct Remote {
     client: v1::observe_client::ObserveClient<InterceptedService<Channel, Carries>>,
+    address: String,
+    /// How long it may take to answer.
+    within: Duration,
 }
 
 impl Remote {
@@ -98,41 +130,96 @@ impl Remote {
     ///
     /// [`RemoteError::Unreachable`].
     pub async fn dial(address: &str, secret: Secret) -> Result<Self, RemoteError> {
+        Self::dial_within(address, secret, ANSWER).await
+    }
+
+    async fn dial_within(
+        address: &str,
+        secret: Secret,
+        within: Duration,
+    ) -> Result<Self, RemoteError> {
         let unreachable = |source| RemoteError::Unreachable { address: address.to_owned(), source };
         let endpoint = Endpoint::from_shared(format!("http://{address}")).map_err(unreachable)?;
-        let channel = endpoint.connect_timeout(CONNECT).connect().await.map_err(unreachable)?;
+        let endpoint = endpoint
+            .connect_timeout(CONNECT)
+            .http2_keep_alive_interval(ALIVE_EVERY)
+            .keep_alive_timeout(within);
+        let connecting = endpoint.connect();
+        let channel = tokio::time::timeout(within, connecting).await;
+        let channel = channel.map_err(|_| silent(address, within))?.map_err(unreachable)?;
         let client = v1::observe_client::ObserveClient::with_interceptor(channel, Carries(secret))
             .max_decoding_message_size(LARGEST_LINE);
-        Ok(Self { client })
+        Ok(Self { client, address: address.to_owned(), within })
+    }
+
+    /// What it answers, if it does in time.
+    async fn answer<T>(
+        &self,
+        asked: impl Future<Output = Result<tonic::Response<T>, Status>>,
+    ) -> Result<T, RemoteError> {
+        match tokio::time::timeout(self.within, asked).await {
+            Ok(answer) => Ok(answer?.into_inner()),
+            Err(_) => Err(silent(&self.address, self.within)),
+        }
     }
 
     /// How the run goes.
     ///
     /// # Errors
     ///
-    /// [`RemoteError::Refused`].
+    /// [`RemoteError::Refused`], [`RemoteError::Silent`].
     pub async fn status(&mut self) -> Result<v1::StatusReply, RemoteError> {
-        Ok(self.client.status(v1::StatusRequest {}).await?.into_inner())
+        let mut client = self.client.clone();
+        self.answer(client.status(v1::StatusRequest {})).await
     }
 
     /// Ends the run before its time, for this reason.
     ///
     /// # Errors
     ///
-    /// [`RemoteError::Refused`].
+    /// [`RemoteError::Refused`], [`RemoteError::Silent`].
     pub async fn cancel(&mut self, why: String) -> Result<(), RemoteError> {
-        self.client.cancel(v1::CancelRequest { why }).await?;
-        Ok(())
+        let mut client = self.client.clone();
+        self.answer(client.cancel(v1::CancelRequest { why })).await.map(drop)
+    }
+
+    /// Gives it a parallel job more, which is in its log then. Sent again under the same key, it is
+    /// the same job.
+    ///
+    /// # Errors
+    ///
+    /// [`RemoteError::Refused`], [`RemoteError::Silent`].
+    pub async fn submit(
+        &mut self,
+        request: v1::SubmitRequest,
+    ) -> Result<v1::SubmitReply, RemoteError> {
+        let mut client = self.client.clone();
+        self.answer(client.submit(request)).await
+    }
+
+    /// Tells it that no more jobs come.
+    ///
+    /// # Errors
+    ///
+    /// [`RemoteError::Refused`], [`RemoteError::Silent`].
+    pub async fn close(&mut self) -> Result<(), RemoteError> {
+        let mut client = self.client.clone();
+        self.answer(client.close(v1::CloseRequest {})).await.map(drop)
     }
 
     /// Lines of its log.
     ///
     /// # Errors
     ///
-    /// [`RemoteError::Refused`].
+    /// [`RemoteError::Refused`], [`RemoteError::Silent`].
     pub async fn events(&mut self, wanted: v1::EventsRequest) -> Result<EventLines, RemoteError> {
-        Ok(EventLines(self.client.events(wanted).await?.into_inner()))
+        let mut client = self.client.clone();
+        self.answer(client.events(wanted)).await.map(EventLines)
     }
+}
+
+fn silent(address: &str, within: Duration) -> RemoteError {
+    RemoteError::Silent { address: address.to_owned(), within }
 }
 
 /// Lines of a log, as they come.
@@ -147,5 +234,32 @@ impl EventLines {
     /// [`RemoteError::Refused`]: they broke off.
     pub async fn next(&mut self) -> Result<Option<v1::EventLine>, RemoteError> {
         Ok(self.0.message().await?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn whoever_takes_calls_and_answers_none_is_not_waited_for() {
+        // What is accepted by nobody stands in the queue of the system, as with a stopped process.
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("its address").to_string();
+        let within = Duration::from_millis(50);
+        let secret = Secret::new([7; 32]);
+        let mut remote =
+            Remote::dial_within(&address, secret, within).await.expect("it is reached");
+        let wanted = v1::EventsRequest { from_seq: 0, header: true, follow: true };
+        for no in [
+            remote.status().await.map(drop).expect_err("nobody answers"),
+            remote.cancel(String::new()).await.expect_err("nobody answers"),
+            remote.events(wanted).await.map(drop).expect_err("nobody answers"),
+        ] {
+            assert!(matches!(&no, RemoteError::Silent { .. }), "{no}");
+            assert!(no.to_string().contains(&address), "{no}");
+        }
     }
 }

@@ -13,6 +13,7 @@ use crate::admission::{self, Room};
 use crate::answers::Answers;
 use crate::conductor::RestoredHost;
 use crate::outage::Anchor;
+use crate::outside::Door;
 use crate::replay::again;
 use crate::roster::parse_host_name;
 use crate::{CoordinatorError, LiveFacts, Speedup};
@@ -30,6 +31,8 @@ pub(crate) struct Restored {
     pub(crate) last: Time,
     /// What its clock last showed beside the wall clock.
     pub(crate) anchor: Option<Anchor>,
+    /// What was submitted, and whether more may come from outside.
+    pub(crate) door: Door,
     pub(crate) good_bytes: u64,
 }
 
@@ -39,6 +42,7 @@ pub(crate) fn restore(
     header: &Value,
     speedup: Speedup,
     submissions: &[Submission],
+    mut door: Door,
     mut run: Run,
 ) -> Result<Restored, CoordinatorError> {
     let refuse = |why: String| CoordinatorError::Resume { path: path.to_owned(), why };
@@ -73,16 +77,17 @@ pub(crate) fn restore(
             ))
         })?;
         match &step.event {
-            Event::Submitted { task, job } => {
-                let place = (task.get() as usize).checked_sub(run.setup().bag.tasks.len());
-                if place.and_then(|place| submissions.get(place)) != Some(&**job) {
+            Event::Submitted { key, job, .. } => {
+                if key.is_none() && submissions.get(door.own) != Some(&**job) {
                     let number = job.number;
                     return Err(refuse(format!(
                         "line {}: job {number} is another one now; give it the jobs it began with",
                         log.line()
                     )));
                 }
+                door.submitted(key.as_ref(), job);
             }
+            Event::Closed => door.is_open = false,
             Event::HostJoined { host, name, .. } => {
                 let (worker, incarnation) = parse_host_name(name).ok_or_else(|| {
                     refuse(format!("line {number}: '{name}' is no worker's name"))
@@ -137,7 +142,7 @@ pub(crate) fn restore(
         last = step.at;
     }
     let (hosts, good_bytes) = (hosts.into_values().collect(), log.good_bytes());
-    Ok(Restored { run_name, run, facts, hosts, answers, begun, last, anchor, good_bytes })
+    Ok(Restored { run_name, run, facts, hosts, answers, begun, last, anchor, door, good_bytes })
 }
 
 /// The live part of a log's header, if the rest is this run's header.

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use dormouse_engine::Step;
 use dormouse_log::LogWriter;
@@ -21,9 +21,11 @@ use crate::CoordinatorError;
 use crate::api::Api;
 use crate::assignments::Assignments;
 use crate::candidates::Candidates;
-use crate::conductor::{Conductor, ConductorArgs, ConductorMsg, ConductorState};
+use crate::conductor::{self, ConductorArgs, ConductorMsg, ConductorState};
 use crate::feed::EventFeed;
 use crate::journal::{Journal, JournalArgs, JournalMsg};
+use crate::live::{Posted, Progress};
+use crate::lives::Lives;
 use crate::observe::ObserveApi;
 use crate::outbound::SessionEnd;
 use crate::punctuality::Punctuality;
@@ -68,6 +70,8 @@ pub(crate) struct Service {
     pub(crate) store: Arc<Store>,
     pub(crate) assignments: Arc<Assignments>,
     pub(crate) punctuality: Arc<Punctuality>,
+    pub(crate) lives: Arc<Lives>,
+    pub(crate) board: watch::Sender<Posted>,
     events: EventFeed,
     out: PathBuf,
     finished: oneshot::Receiver<Box<ConductorState>>,
@@ -103,6 +107,7 @@ impl Service {
             punctuality: Arc::clone(&punctuality),
             failed: failing.clone(),
         };
+        let nothing = Posted { progress: Progress::default(), at: Instant::now() };
         let (journal, _) = Actor::spawn_linked(None, Journal, args, warden.get_cell())
             .await
             .map_err(|e| broken(&e))?;
@@ -112,6 +117,8 @@ impl Service {
             store: Arc::new(store),
             assignments: Arc::default(),
             punctuality,
+            lives: Arc::default(),
+            board: watch::Sender::new(nothing),
             events,
             out: out.to_owned(),
             finished,
@@ -130,14 +137,13 @@ impl Service {
         args: ConductorArgs,
         particulars: Particulars,
     ) -> Result<ConductorState, CoordinatorError> {
-        let (conductor, _) = Actor::spawn_linked(None, Conductor, args, self.warden.get_cell())
-            .await
-            .map_err(|e| broken(&e))?;
+        let conductor = conductor::thread::start(args).await?;
         let session_end = SessionEnd::default();
         let api = Api {
             run: particulars.run,
             tasks: particulars.entries,
             conductor: conductor.clone(),
+            lives: Arc::clone(&self.lives),
             store: Arc::clone(&self.store),
             assignments: Arc::clone(&self.assignments),
             session_end: session_end.clone(),
@@ -147,6 +153,7 @@ impl Service {
         let observe = ObserveApi {
             experiment: particulars.experiment,
             conductor: conductor.clone(),
+            board: self.board.subscribe(),
             events: self.events.clone(),
         };
         let guard = Guard::new(particulars.secret);

@@ -13,6 +13,7 @@ use tokio_util::sync::DropGuard;
 
 use crate::bounds;
 use crate::conductor::ConductorMsg;
+use crate::greeting::Greeting;
 use crate::journal::OnceDurable;
 use crate::link::{Link, Nonsense, Owed};
 use crate::outbound::goodbye_message;
@@ -32,6 +33,8 @@ const HEARTBEAT: v1::to_worker::Body = v1::to_worker::Body::Heartbeat(v1::Heartb
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) id: u64,
+    /// The version of the protocol that is spoken over it.
+    pub(crate) protocol: u32,
     pub(crate) to_worker: mpsc::Sender<v1::ToWorker>,
     pub(crate) reading: DropGuard,
 }
@@ -74,7 +77,7 @@ pub(crate) struct Session;
 #[derive(Debug)]
 pub(crate) enum SessionMsg {
     /// The worker is connected, and has taken commands up to `ack`.
-    Attach { connection: Connection, ack: u64, welcome: v1::Welcome },
+    Attach { connection: Connection, ack: u64 },
     /// Something came over this connection. The permit lets it send more.
     Received { connection: u64, message: v1::FromWorker, permit: OwnedSemaphorePermit },
     /// A connection has broken.
@@ -97,6 +100,7 @@ pub(crate) enum SessionMsg {
 pub(crate) struct SessionArgs {
     pub(crate) host: HostId,
     pub(crate) link: Link,
+    pub(crate) greeting: Greeting,
     pub(crate) conductor: ActorRef<ConductorMsg>,
     pub(crate) lost_after: Duration,
 }
@@ -105,6 +109,7 @@ pub(crate) struct SessionArgs {
 pub(crate) struct SessionState {
     host: HostId,
     link: Link,
+    greeting: Greeting,
     conductor: ActorRef<ConductorMsg>,
     connection: Option<Connection>,
     /// Somebody waits for room on the connection.
@@ -155,7 +160,7 @@ impl SessionState {
         self.connection.as_ref().is_some_and(|c| c.id == connection)
     }
 
-    fn attach(&mut self, connection: Connection, ack: u64, welcome: v1::Welcome) {
+    fn attach(&mut self, connection: Connection, ack: u64) {
         self.silent = 0;
         self.waiting = false;
         self.permits.clear();
@@ -164,6 +169,7 @@ impl SessionState {
             self.give_up(&nonsense.to_string());
             return;
         }
+        let welcome = self.greeting.now(connection.protocol);
         let body = Some(v1::to_worker::Body::Welcome(welcome));
         // A fresh connection has room for its first message.
         let _ = connection.to_worker.try_send(v1::ToWorker { ack: self.link.ack(), body });
@@ -258,6 +264,7 @@ impl Actor for Session {
         Ok(SessionState {
             host: args.host,
             link: args.link,
+            greeting: args.greeting,
             conductor: args.conductor,
             connection: None,
             waiting: false,
@@ -277,8 +284,8 @@ impl Actor for Session {
         state: &mut SessionState,
     ) -> Result<(), ActorProcessingErr> {
         match message {
-            SessionMsg::Attach { connection, ack, welcome } => {
-                state.attach(connection, ack, welcome);
+            SessionMsg::Attach { connection, ack } => {
+                state.attach(connection, ack);
                 state.flush(&myself);
             }
             SessionMsg::Received { connection, message, permit } => {

@@ -82,11 +82,9 @@ impl Transfers {
         limits: (Duration, Deadline),
     ) -> Download {
         let threads = Arc::clone(&self.threads);
-        Given::start(
-            AHEAD,
-            turn,
-            |chunks| async move { give(of, file, &threads, chunks, limits).await },
-        )
+        Given::start(AHEAD, Some(turn), |chunks| async move {
+            give(of, file, &threads, chunks, limits).await
+        })
     }
 }
 

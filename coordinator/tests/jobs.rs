@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use common::{FakeWorker, PATIENCE, Said, Under, joined, live as bag};
 use dormouse_coordinator::admission::Demand;
-use dormouse_coordinator::{LiveRun, Speedup, replay};
+use dormouse_coordinator::{LiveRun, Remote, Speedup, replay};
 use dormouse_engine::{Event, Run, Setup, Work};
 use dormouse_policies::Decision;
 use dormouse_policies::batch::{Algorithm, BatchScheduler, Config, Submission, UsageInformation};
@@ -245,7 +245,7 @@ async fn a_run_does_not_go_on_with_other_jobs() {
     others[0].runtime = Span::from_secs(51);
     let mut again = live(Algorithm::Easy, others, folder.path());
     again.resume = true;
-    let no = Under::start(again).await.outcome().await.unwrap_err().to_string();
+    let no = again.conduct().await.unwrap_err().to_string();
     assert!(no.contains("job 1 is another one now"), "{no}");
 }
 
@@ -381,4 +381,118 @@ async fn particulars_that_cannot_be_are_refused() {
     refused(|live| live.submissions.reverse(), "order of submission").await;
     refused(|live| live.reserve = Ppm::ONE, "below 1").await;
     refused(|live| live.setup.jobs = None, "no machine for them").await;
+}
+
+fn asked(key: &str, processes: u32) -> v1::SubmitRequest {
+    let (runtime_us, usage_ppm) = (40_000_000, vec![500_000]);
+    v1::SubmitRequest { key: key.to_owned(), processes, runtime_us, estimate_us: 0, usage_ppm }
+}
+
+async fn remote(under: &Under) -> Remote {
+    Remote::dial(&under.at.address.to_string(), under.at.secret.clone()).await.unwrap()
+}
+
+/// An open run of these jobs, and how it is stopped.
+fn open(n: u64, out: &Path, resume: bool) -> LiveRun {
+    LiveRun { open: true, resume, ..live(Algorithm::Measy, submissions(n), out) }
+}
+
+#[tokio::test]
+async fn an_open_run_takes_jobs_once_each_and_ends_when_it_is_told_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let (under, mut worker, _) = joined("w", open(2, folder.path(), false)).await;
+    let mut user = remote(&under).await;
+    let log = || std::fs::read_to_string(folder.path().join("events.jsonl")).unwrap();
+    let obeying = tokio::spawn(async move { obey_slowly(&mut worker).await });
+    // Until its worker is there it takes none.
+    let first = loop {
+        match user.submit(asked("mine", 2)).await {
+            Ok(taken) => break taken,
+            Err(no) => assert!(no.to_string().contains("has not begun"), "{no}"),
+        }
+    };
+    assert_eq!((first.number, first.known), (3, false));
+    assert!(log().contains(r#""key":"mine""#), "it is in the log before it is answered");
+    for (request, word) in [
+        (asked("large", MACHINE + 1), "wants 5 processors; the machine has 4"),
+        (asked("mine", 1), "is the key of job 3, which is another one"),
+        (asked("none", 0), "no processor"),
+        (v1::SubmitRequest { runtime_us: 0, ..asked("short", 1) }, "run time of 0"),
+    ] {
+        let no = user.submit(request).await.unwrap_err().to_string();
+        assert!(no.contains(word), "{no}");
+    }
+    let again = user.submit(asked("mine", 2)).await.unwrap();
+    assert_eq!(again, v1::SubmitReply { known: true, ..first });
+    assert_eq!(user.submit(asked("other", 1)).await.unwrap().number, 4);
+    // All that it has may end: it goes on.
+    while user.status().await.unwrap().completed < 4 {
+        tokio::task::yield_now().await;
+    }
+    assert!(!user.status().await.unwrap().over);
+    assert_eq!(user.submit(asked("late", 1)).await.unwrap().number, 5);
+    user.close().await.unwrap();
+    assert!(log().contains(r#""event":"closed""#), "that is in the log before it is answered");
+    if let Err(no) = user.submit(asked("too late", 1)).await {
+        // It may be over by now, and its coordinator gone.
+        let no = no.to_string();
+        assert!(["closed", "over", "ending", "coordinator"].iter().any(|w| no.contains(w)), "{no}");
+    } else {
+        panic!("a closed run has taken a job");
+    }
+    obeying.await.unwrap();
+    let done = under.outcome().await.unwrap();
+    assert_eq!((done.run.tasks().finished(), done.facts.jobs.verified), (5, 5));
+    assert_eq!(done.run.cancelled(), None);
+    comes_out_again(Algorithm::Measy, &done.log);
+    assert_eq!(log().matches(r#""key":"mine""#).count(), 1);
+}
+
+#[tokio::test]
+async fn jobs_from_outside_are_there_when_a_run_is_gone_on_with() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = open(1, folder.path(), false);
+    let pause = first.pause.clone();
+    let (under, mut worker, _) = joined("w", first).await;
+    first_job(&mut worker).await;
+    let taken = remote(&under).await.submit(asked("mine", 2)).await.unwrap();
+    pause.cancel();
+    under.outcome().await.unwrap_err();
+
+    let under = Under::start(open(1, folder.path(), true)).await;
+    let mut user = remote(&under).await;
+    assert_eq!(
+        user.submit(asked("mine", 2)).await.unwrap(),
+        v1::SubmitReply { known: true, ..taken }
+    );
+    assert_eq!(user.submit(asked("more", 1)).await.unwrap().number, taken.number + 1);
+    let mut anew = FakeWorker::new("other", 2, &under.at);
+    anew.join().await;
+    let obeying = tokio::spawn(async move { obey_slowly(&mut anew).await });
+    user.close().await.unwrap();
+    user.close().await.unwrap();
+    obeying.await.unwrap();
+    let done = under.outcome().await.unwrap();
+    assert_eq!((done.run.tasks().finished(), done.facts.jobs.verified), (3, 3));
+    comes_out_again(Algorithm::Measy, &done.log);
+}
+
+#[tokio::test]
+async fn only_an_open_run_of_parallel_jobs_takes_more_of_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let (under, mut worker, _) =
+        joined("w", live(Algorithm::Easy, submissions(1), folder.path())).await;
+    first_job(&mut worker).await;
+    let mut user = remote(&under).await;
+    for no in
+        [user.submit(asked("k", 1)).await.map(drop).unwrap_err(), user.close().await.unwrap_err()]
+    {
+        assert!(no.to_string().contains("--open"), "{no}");
+    }
+    under.cancel.cancel();
+    worker.obey_to_the_end().await;
+    under.outcome().await.unwrap();
+    let none = LiveRun { open: true, ..bag(1, 1, &folder.path().join("bag")) };
+    let no = none.conduct().await.unwrap_err().to_string();
+    assert!(no.contains("only parallel jobs"), "{no}");
 }

@@ -9,7 +9,7 @@
 mod common;
 
 use common::*;
-use dormouse_coordinator::{Remote, RemoteError, address_of};
+use dormouse_coordinator::{LiveRun, Remote, RemoteError, address_of};
 use dormouse_proto::{Secret, v1};
 
 async fn remote(coordinator: &Under) -> Remote {
@@ -52,6 +52,20 @@ async fn however_often_a_reader_comes_back_it_hears_every_event_once() {
     assert!(heard.iter().eq(log.lines()), "{} lines of {}", heard.len(), log.lines().count());
     assert!(visits > 3, "{visits}");
     assert_eq!(address_of(dir.path()).unwrap(), None, "nobody serves it any more");
+}
+
+#[tokio::test]
+async fn whoever_may_not_go_on_with_a_run_leaves_its_address_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let (coordinator, mut worker, _) = joined("w", live(1, 1, dir.path())).await;
+    let address = Some(coordinator.at.address.to_string());
+    let again = LiveRun { resume: true, ..live(1, 1, dir.path()) };
+    let no = again.conduct().await.unwrap_err().to_string();
+    assert!(no.contains("under way") || no.contains("another"), "{no}");
+    assert_eq!(address_of(dir.path()).unwrap(), address);
+    worker.obey_to_the_end().await;
+    coordinator.outcome().await.unwrap();
+    assert_eq!(address_of(dir.path()).unwrap(), None);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use dormouse_engine::{Event, Step};
+use dormouse_engine::{Step, VmEnd};
 use dormouse_policies::{Decision, StartReason};
 use dormouse_units::Mode;
 use dormouse_units::{Span, TaskId, Time, VmId};
@@ -11,6 +11,7 @@ use crate::output::Header;
 use crate::record::{
     AttemptEnd, AttemptHistory, FallBack, Hibernation, Record, TaskHistory, VmHistory,
 };
+use crate::twin::event_in_words;
 
 /// A recorded run to ask about.
 #[derive(Debug)]
@@ -127,7 +128,7 @@ impl<'a> Explainer<'a> {
             AttemptEnd::Failed(why) => format!("failed: {why}"),
             AttemptEnd::Stopped(done) => format!("stopped with {done} kept"),
             AttemptEnd::Dropped => "given up there, to go on elsewhere".to_owned(),
-            AttemptEnd::VmGone(why) => format!("its VM was gone ({why:?})"),
+            AttemptEnd::VmGone(why) => format!("its VM was gone: {}", because(*why)),
         };
         let lost = self.lost(attempt);
         let cost = if lost == Span::ZERO {
@@ -211,7 +212,7 @@ impl<'a> Explainer<'a> {
         }
         if let Some((at, why, _)) = vm.ended {
             let ended = decided(at, &|d| matches!(d, Decision::Terminate { vm: v } if *v == vm.id));
-            let _ = writeln!(text, "  {}  ended: {why:?}{}", s(at), on(ended));
+            let _ = writeln!(text, "  {}  ended: {}{}", s(at), because(why), on(ended));
         }
         let finished = crate::output::finished_on(&self.record, vm.id);
         let charged: Span = vm.charges().iter().map(dormouse_cloud::Charge::duration).sum();
@@ -271,7 +272,9 @@ impl<'a> Explainer<'a> {
 fn fell_back(text: &mut String, it: &FallBack) {
     let (at, number) = (it.at, it.from.0.get());
     let instead = match (it.to, it.not_on) {
-        (Some(_), Some(host)) => format!("it is tried once more, on another host than {host}"),
+        (Some(_), Some(host)) => {
+            format!("it is tried once more on any other host; on {host} the task would begin anew")
+        }
         (Some((older, done)), None) => {
             format!("checkpoint {}, with {done} done, is tried instead", older.get())
         }
@@ -285,9 +288,18 @@ fn cause(step: &Step) -> String {
     if let Some(notice) = step.notices.first() {
         return serde_json::to_value(notice).map(|v| words(&v)).unwrap_or_default();
     }
-    match &step.event {
-        Event::Tick => "a time that had come".to_owned(),
-        event => format!("{event:?}"),
+    event_in_words(&step.event).to_owned()
+}
+
+/// Why a VM ended.
+const fn because(why: VmEnd) -> &'static str {
+    match why {
+        VmEnd::Terminated => "its scheduler gave it back",
+        VmEnd::Preempted => "the provider took it back",
+        VmEnd::HostLost => "its host was lost",
+        VmEnd::Failed => "its host could not make or keep it",
+        VmEnd::WorkDone => "all work that it was there for was done",
+        VmEnd::RunOver => "the run was over",
     }
 }
 

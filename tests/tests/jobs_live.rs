@@ -33,12 +33,18 @@ impl Run {
 
     /// One of [`JOBS`] in this folder, when the first of them has ended and others run.
     fn in_the_middle(folder: &Path) -> Self {
+        let run = Self::with(folder, &[]);
+        wait_for_report(&run.out, "task-finished", 0);
+        run
+    }
+
+    /// One of [`JOBS`] in this folder, with these options.
+    fn with(folder: &Path, options: &[&str]) -> Self {
         let (file, out) = (folder.join("experiment.toml"), folder.join("out"));
         fs::write(&file, jobs_experiment("goes-on", "easy", &JOBS)).unwrap();
         let (file, dir) = (file.to_str().unwrap(), out.to_str().unwrap());
-        let run = Self::begin(&out, &["run", file, "--scheduler", "measy", "--live", "--out", dir]);
-        wait_for_report(&out, "task-finished", 0);
-        run
+        let run = ["run", file, "--scheduler", "measy", "--live", "--out", dir];
+        Self::begin(&out, &[&run, options].concat())
     }
 
     fn resumed(out: &Path) -> Self {
@@ -161,6 +167,106 @@ fn jobs_whose_worker_is_killed_run_on_one_that_is_started_again() {
         assert!(ended.status.success(), "{}", text(&ended));
         assert!(text(&ended).contains("was started again"), "{}", text(&ended));
     });
+}
+
+/// The worker, of these of a run on this host, that made the machine: it has processes in its groups.
+fn with_the_machine(out: &Path, workers: &[Pid]) -> Pid {
+    let log = events(out);
+    let created = log.iter().rfind(|event| event["report"] == "vm-created").unwrap();
+    let host = log
+        .iter()
+        .find(|event| event["event"] == "host-joined" && event["host"] == created["host"])
+        .unwrap();
+    // Hosts are named after their workers: `NAME@INCARNATION`.
+    let name = host["name"].as_str().unwrap().split('@').next().unwrap().to_owned();
+    let is_it = |worker: &&Pid| {
+        let said = fs::read(format!("/proc/{worker}/cmdline")).unwrap();
+        said.split(|byte| *byte == 0).any(|word| word == name.as_bytes())
+    };
+    *workers.iter().find(is_it).unwrap()
+}
+
+#[test]
+fn a_machine_whose_worker_is_lost_is_made_again_on_the_one_that_stood_by() {
+    let Some(_turn) = live_turn() else { return };
+    let before = traces();
+    let folder = tempfile::tempdir().unwrap();
+    let run = Run::with(folder.path(), &["--workers", "2"]);
+    let out = run.out.clone();
+    wait_for_report(&out, "task-finished", 0);
+    let workers = workers_of(run.id());
+    assert_eq!(workers.len(), 2, "{workers:?}");
+    kill(with_the_machine(&out, &workers), Signal::SIGKILL).unwrap();
+    let ended = run.ended();
+    assert!(ended.status.success(), "{}", text(&ended));
+
+    all_jobs_end_after_the_loss(&out);
+    let log = events(&out);
+    let hosts: Vec<_> =
+        log.iter().filter(|e| e["report"] == "vm-created").map(|e| e["host"].clone()).collect();
+    let [first, second] = &hosts[..] else { panic!("{hosts:?}") };
+    let lost = log.iter().find(|e| e["event"] == "host-lost").unwrap();
+    assert!(lost["host"] == *first && first != second, "{lost}: {hosts:?}");
+    let notes = summary(&out)["fidelity"]["notes"].to_string();
+    assert!(notes.contains("1 VMs were lost with their host"), "{notes}");
+    nothing_is_left_but(&before);
+}
+
+/// What `dormouse` says to these words about a run that goes.
+fn says(words: &[&str]) -> Output {
+    Command::new(dormouse()).args(words).output().unwrap()
+}
+
+#[test]
+fn an_open_run_takes_jobs_over_a_kill_and_ends_when_it_is_closed() {
+    let Some(_turn) = live_turn() else { return };
+    let before = traces();
+    let folder = tempfile::tempdir().unwrap();
+    let run = Run::with(folder.path(), &["--open"]);
+    let out = run.out.clone();
+    wait_for_report(&out, "task-finished", 0);
+    let dir = out.to_str().unwrap();
+    let job = ["submit", dir, "--processors", "2", "--runtime", "120s", "--usage", "0.5"];
+    let mine = [&job[..], &["--key", "mine"]].concat();
+    let taken = says(&mine);
+    assert!(taken.status.success() && text(&taken).contains("job 6 is submitted"), "{taken:?}");
+    // No sooner is it answered than all are killed.
+    run.told(Signal::SIGKILL);
+    let in_memory = traces().into_iter().filter(|t| t.starts_with("/dev/shm"));
+    nothing_is_left_but(&before.iter().cloned().chain(in_memory).collect::<Vec<_>>());
+
+    let run = Run::resumed(&out);
+    // Until its workers are there again it may not be reached.
+    wait_for("the same job is known", Duration::from_secs(30), || {
+        let known = says(&mine);
+        if !known.status.success() {
+            return Err(text(&known));
+        }
+        assert!(text(&known).contains("job 6 was submitted before"), "{known:?}");
+        Ok(())
+    });
+    let other =
+        says(&[&job[..2], &["--processors", "1", "--runtime", "60s", "--key", "mine"]].concat());
+    assert!(text(&other).contains("is the key of job 6, which is another one"), "{other:?}");
+    let large = says(&["submit", dir, "--processors", "5", "--runtime", "60s"]);
+    let said = text(&large);
+    assert!(large.status.code() == Some(1) && said.contains("the machine has 4"), "{said}");
+    assert!(text(&says(&job)).contains("job 7 is submitted"));
+    let closed = says(&["close", dir]);
+    assert!(closed.status.success(), "{}", text(&closed));
+    let ended = run.ended();
+    assert!(ended.status.success(), "{}", text(&ended));
+    let summary = summary(&out);
+    assert_eq!(summary["tasks"]["verified"], 7, "{summary:#}");
+    let jobs = fs::read_to_string(out.join("jobs.csv")).unwrap();
+    assert_eq!(jobs.lines().count(), 8, "{jobs}");
+    checks_and_replays(&out);
+    let twin = says(&["twin", dir]);
+    assert!(twin.status.success(), "{}", text(&twin));
+    // Nobody serves it any more.
+    let late = says(&job);
+    assert!(late.status.code() == Some(1) && text(&late).contains("is over"), "{}", text(&late));
+    nothing_is_left_but(&before);
 }
 
 #[test]

@@ -9,8 +9,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use dormouse_tests::{
-    checks_and_replays, dormouse, dormouse_says, live_turn, nothing_is_left_but, summary, text,
-    traces, wait_for_report,
+    checks_and_replays, dormouse, dormouse_says, events, live_turn, nothing_is_left_but, summary,
+    text, traces, wait_for_event, wait_for_report,
 };
 use serde_json::Value;
 
@@ -81,6 +81,16 @@ fn they_share_a_provider_in_virtual_time() {
     both_are_done(&out, 4, 5);
     // The bag's VM is charged until the bag is done, though the jobs go on.
     let summary = summary(&out);
+    let vms = summary["vms"].as_array().unwrap();
+    let mut ends = Vec::new();
+    for n in 0..u32::try_from(vms.len()).unwrap() {
+        let story = dormouse_says(&["explain", out.to_str().unwrap(), &format!("vm{n}")]);
+        ends.extend(story.lines().filter(|line| line.contains("ended:")).map(str::to_owned));
+    }
+    // In words, not in those of the program.
+    assert!(
+        !ends.is_empty() && ends.iter().all(|end| end.contains(" was ") || end.contains("gave"))
+    );
     let twin = Command::new(dormouse()).args(["twin", out.to_str().unwrap()]).output().unwrap();
     assert_eq!((twin.status.code(), text(&twin).contains("tenants share")), (Some(2), true));
     let vm = summary["vms"].as_array().unwrap().iter().find(|vm| vm["type"] == "c4.large").unwrap();
@@ -120,6 +130,63 @@ fn a_live_run_of_both_goes_on_after_a_kill() {
     let _ = dormouse_says(&["resume", dir, "--quiet"]);
     both_are_done(&out, 4, 5);
     nothing_is_left_but(&before);
+}
+
+#[test]
+fn a_live_run_of_both_that_is_ended_counts_the_jobs_that_came_to_their_end() {
+    let Some(_turn) = live_turn() else { return };
+    let before = traces();
+    let folder = tempfile::tempdir().unwrap();
+    let (file, out) = (file_in(folder.path(), SHARED), folder.path().join("out"));
+    let dir = out.to_str().unwrap();
+    let run = Command::new(dormouse())
+        .args(["run", &file, "--live", "--quiet", "--out", dir])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // The tasks of the bag are the first four.
+    let is_a_job = |event: &Value| event["task"].as_u64() >= Some(4);
+    let ended = |event: &Value| event["report"] == "task-finished" && is_a_job(event);
+    wait_for_event(&out, "a job has ended", ended);
+    let _ = dormouse_says(&["cancel", dir, "--why", "it is late"]);
+    let done = run.wait_with_output().unwrap();
+    assert_eq!(done.status.code(), Some(1), "{}", text(&done));
+    assert!(text(&done).contains("it is late"), "{}", text(&done));
+
+    let log = events(&out);
+    let noticed =
+        log.iter().flat_map(|step| step["notices"].as_array().cloned().unwrap_or_default());
+    let ends: Vec<_> =
+        noticed.filter(|it| it["notice"] == "task-finished" && is_a_job(it)).collect();
+    let (summary, ends) = (summary(&out), ends.len() as u64);
+    let jobs = &summary["tenants"][1]["tasks"];
+    assert!((1..5).contains(&ends), "{ends} of 5: {summary:#}");
+    assert_eq!((&jobs["verified"], &jobs["failed"]), (&ends.into(), &(5 - ends).into()), "{jobs}");
+    assert_eq!(lines(&out, "jobs.csv") as u64, ends + 1);
+    checks_and_replays(&out);
+    nothing_is_left_but(&before);
+}
+
+#[test]
+fn what_is_left_out_of_a_log_of_jobs_is_said_of_a_shared_run_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let job = |n: u32| format!("{n} {n} -1 60 2 -1 -1 2 60 -1 1 1 1 -1 -1 -1 -1 -1");
+    let log = [job(1), "2 what".to_owned(), job(3)].join("\n");
+    let swf = folder.path().join("some.swf");
+    fs::write(&swf, log).unwrap();
+    let (first, _) = SHARED.split_once("[tenant.workload]\nkind = \"jobs\"").unwrap();
+    let text = format!(
+        "{first}[tenant.workload]\nkind = \"swf\"\nprocessors = 4\non-malformed = \"skip\"\n\
+         log = \"{}\"\n",
+        swf.display()
+    );
+    let (file, out) = (file_in(folder.path(), &text), folder.path().join("out"));
+    let said = dormouse_says(&["run", &file, "--out", out.to_str().unwrap()]);
+    assert!(said.contains("of their log: "), "{said}");
+    let summary = summary(&out);
+    assert!(summary["tenants"][1]["left_out"].is_object(), "{summary:#}");
+    assert_eq!(summary["tenants"][1]["tasks"]["verified"], 2, "{summary:#}");
 }
 
 #[test]

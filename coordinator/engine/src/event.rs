@@ -33,10 +33,16 @@ pub enum Event {
     Submitted {
         /// Its id: the number of jobs and tasks there were before ([`crate::Run::next_task`]).
         task: TaskId,
+        /// Of one that came from outside while the run went: how its user names the submission, so
+        /// that it is taken once however often it is sent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        key: Option<Arc<str>>,
         /// The job.
         #[serde(flatten)]
         job: Arc<Submission>,
     },
+    /// No more jobs come from outside: those that its workload has yet to submit are the last.
+    Closed,
     /// No more jobs will be submitted: the run is over once those that were have ended.
     AllSubmitted,
     /// All that happens at this instant has happened: policies that hear whole instants decide now

@@ -42,7 +42,7 @@ impl Run {
                 }
             }
             Event::Machine { host, report, .. } => self.report(now, *host, report, notices),
-            Event::Submitted { task, job } => {
+            Event::Submitted { task, job, .. } => {
                 if *task != self.next_task() {
                     self.effects.push(Effect::Stale);
                     return;
@@ -53,7 +53,11 @@ impl Run {
                 self.tasks.submit(job.clone());
             }
             Event::AllSubmitted => self.all_submitted = true,
-            Event::Begin | Event::InstantOver | Event::Cancel { .. } | Event::Clock { .. } => {}
+            Event::Begin
+            | Event::Closed
+            | Event::InstantOver
+            | Event::Cancel { .. }
+            | Event::Clock { .. } => {}
             Event::Resumed { .. } => self.ask_again(),
         }
     }

@@ -144,8 +144,12 @@ impl Run {
                 self.tell_instant(now, tenant, &mut notices, (&mut heard, &mut decisions));
             }
         }
+        if self.end_what_is_done(now) && !self.refused.is_empty() {
+            // Whoever was refused hears that there is room, as when a host comes.
+            notices.push_back(Notice::HostJoined);
+            self.tell(now, &mut notices, &mut heard, &mut decisions);
+        }
         self.spare.notices = notices;
-        self.end_what_is_done(now);
         for vm in self.provider.placed() {
             self.boot(now, vm);
         }
@@ -271,10 +275,10 @@ impl Run {
     }
 
     /// Ends the run if all work is done, or it was cancelled. Where others go on, a tenant whose work
-    /// is done gives its VMs back: nobody is charged for what others do.
-    fn end_what_is_done(&mut self, now: Time) {
+    /// is done gives its VMs back: nobody is charged for what others do. Whether one did.
+    fn end_what_is_done(&mut self, now: Time) -> bool {
         if self.over.is_some() {
-            return;
+            return false;
         }
         // What has happened is heard of before the end.
         let done = |run: &Self, t: &Tenant| {
@@ -285,15 +289,18 @@ impl Run {
             self.end_vms(now, VmEnd::RunOver, |_| true);
             self.over = Some(now);
             self.effects.push(Effect::Over { complete });
-            return;
+            return false;
         }
         let tenants = self.tenants.len();
+        let mut gave_back = false;
         for tenant in (0..tenants).filter(|_| tenants > 1) {
             if !self.tenants[tenant].is_done && done(self, &self.tenants[tenant]) {
                 self.tenants[tenant].is_done = true;
                 self.end_vms(now, VmEnd::WorkDone, |vm| owner(vm, tenants) == tenant);
+                gave_back = true;
             }
         }
+        gave_back
     }
 
     /// Whether all of this work is there and has finished.

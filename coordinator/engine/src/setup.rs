@@ -82,6 +82,13 @@ impl Setup {
         self
     }
 
+    /// Processors of the machine for parallel jobs; none where there are no such jobs.
+    #[must_use]
+    pub fn machine_vcpus(&self) -> u32 {
+        let machine = self.jobs.as_ref().and_then(|jobs| self.catalogue.get(&jobs.machine));
+        machine.map_or(0, |kind| kind.vcpus)
+    }
+
     /// Whether VMs of this type have a seat in both tiers of every vCPU.
     #[must_use]
     pub fn is_two_tier(&self, kind: &TypeName) -> bool {

@@ -231,10 +231,22 @@ pub fn seen_by(step: &Step, of: &[Work], tenant: usize) -> Step {
     let (Ok(count), Ok(n)) = (u32::try_from(of.len()), u32::try_from(tenant)) else {
         return step.clone();
     };
+    told_to(step, of, tenant, Numbers::of(n, count))
+}
+
+/// The same with the run's numbers of VMs and wake-ups, for those who know of all tenants.
+#[must_use]
+pub fn part_of(step: &Step, of: &[Work], tenant: usize) -> Step {
+    told_to(step, of, tenant, Numbers::of(0, 1))
+}
+
+fn told_to(step: &Step, of: &[Work], tenant: usize, numbers: Numbers) -> Step {
+    let (Ok(count), Ok(n)) = (u32::try_from(of.len()), u32::try_from(tenant)) else {
+        return step.clone();
+    };
     if count < 2 {
         return step.clone();
     }
-    let numbers = Numbers::of(n, count);
     let is_own = |vm: VmId| owner(vm, of.len()) == tenant;
     let is_own_token = |token: u64| token % u64::from(count) == u64::from(n);
     let has_jobs = of.get(tenant).is_some_and(|work| work.has_jobs());
@@ -245,7 +257,7 @@ pub fn seen_by(step: &Step, of: &[Work], tenant: usize) -> Step {
             *vm = numbers.own(*vm);
             Event::Machine { host, number, report }
         }
-        Event::Submitted { .. } | Event::AllSubmitted if !has_jobs => Event::Tick,
+        Event::Submitted { .. } | Event::Closed | Event::AllSubmitted if !has_jobs => Event::Tick,
         event => event,
     };
     let heard = |notice: &Notice| {
@@ -356,5 +368,25 @@ mod tests {
             }
         }
         assert_eq!(Numbers::of(0, 1).outside(VmId::new(7)), VmId::new(7), "alone");
+    }
+
+    #[test]
+    fn a_part_of_a_run_has_the_runs_numbers_and_nothing_of_others() {
+        let ready = |vm| Notice::VmReady { vm: VmId::new(vm) };
+        let (at, event) = (Time::ZERO, Event::Tick);
+        let effects = vec![Effect::VmReady { vm: VmId::new(2) }];
+        let step = |notices: &[u32], effects: &[Effect]| Step {
+            seq: 7,
+            at,
+            event: event.clone(),
+            notices: notices.iter().map(|vm| ready(*vm)).collect(),
+            decisions: Vec::new(),
+            effects: effects.to_vec(),
+        };
+        let (all, of) = (step(&[1, 2, 3], &effects), [Work::Bag, Work::Jobs]);
+        assert_eq!(part_of(&all, &of, 0), step(&[2], &effects));
+        assert_eq!(part_of(&all, &of, 1), step(&[1, 3], &[]));
+        let own = [Effect::VmReady { vm: VmId::new(1) }];
+        assert_eq!(seen_by(&all, &of, 0), step(&[1], &own));
     }
 }

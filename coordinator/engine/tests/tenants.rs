@@ -82,7 +82,7 @@ fn submissions(seed: u64, first: u32, count: u64) -> Vec<(Time, Event)> {
                 usage: Usage::Uniform(Ppm::new(600_000)),
             };
             let task = TaskId::new(first + number as u32);
-            (Time::from_secs(at), Event::Submitted { task, job: Arc::new(job) })
+            (Time::from_secs(at), Event::Submitted { task, key: None, job: Arc::new(job) })
         })
         .collect();
     all.push((Time::from_secs(at), Event::AllSubmitted));
@@ -204,4 +204,34 @@ fn where_there_is_room_for_one_the_other_waits_for_it() {
         step.decisions.iter().any(starts)
     });
     assert!(first_job.expect("jobs are started").at > bag_done);
+}
+
+/// Gives back no VM that it has.
+#[derive(Debug)]
+struct Keeper(Box<dyn Policy>);
+
+impl Policy for Keeper {
+    fn handle(&mut self, now: Time, heard: &[Notice], out: &mut Vec<Decision>) {
+        self.0.handle(now, heard, out);
+        out.retain(|decision| !matches!(decision, Decision::Terminate { .. }));
+    }
+}
+
+#[test]
+fn room_that_a_tenant_leaves_when_its_work_is_done_is_heard_of_at_once() {
+    let host = Host::new(PROCESSORS, Bytes::new(10_000));
+    let bag = setup(2, 6);
+    let both = bag.clone().with_jobs(PROCESSORS, UsageInformation::Exact);
+    let keeper: Box<dyn Policy> = Box::new(Keeper(bag_policy(&bag)));
+    let policies = vec![(Work::Jobs, jobs_policy()), (Work::Bag, keeper)];
+    let (_, steps) = played(Run::of_tenants(both, policies), &[host], submissions(2, 6, 20), 2);
+    let left = |effect: &Effect| matches!(effect, Effect::VmEnded { why: VmEnd::WorkDone, .. });
+    let left = steps.iter().find(|step| step.effects.iter().any(left)).expect("it leaves");
+    let had = |step: &&Step| {
+        let launched =
+            |effect: &Effect| matches!(effect, Effect::VmLaunched { vm, .. } if vm.get() % 2 == 0);
+        step.effects.iter().any(launched)
+    };
+    let had = steps.iter().find(had).expect("the jobs get their machine");
+    assert_eq!(had.at, left.at, "not when it would have been asked for again");
 }

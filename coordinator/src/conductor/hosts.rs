@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use dormouse_engine::{Command, Event, Report};
-use dormouse_proto::{PROTOCOLS, Protocols, v1};
+use dormouse_proto::v1;
 use dormouse_units::{Bytes, HostId};
 use ractor::rpc::CallResult;
 use ractor::{Actor, ActorRef};
@@ -12,6 +12,7 @@ use super::inbox::Arrived;
 use super::{ConductorMsg, ConductorState, LATEST, RestoredHost, SAY_CLOCK_EVERY};
 use crate::admission::{self, Request, Room};
 use crate::facts::HostLoad;
+use crate::greeting::Greeting;
 use crate::link::{Link, Owed};
 use crate::roster::{Entry, Numbers, Standing, host_name};
 use crate::session::{Connection, NoSession, Session, SessionArgs, SessionMsg};
@@ -47,14 +48,13 @@ impl ConductorState {
         if let Some(why) = self.roster.unfit(&hello.worker) {
             return Err(NoSession::Refused(why.to_owned()));
         }
-        if let Some((host, entry)) = self.roster.find(&hello.worker, hello.incarnation) {
+        if let Some((_, entry)) = self.roster.find(&hello.worker, hello.incarnation) {
             if let Standing::Lost { why } = &entry.standing {
                 let why = format!("it was lost to this run: {why}; start it anew");
                 return Err(v1::Goodbye { why, over: false }.into());
             }
             if let Some(session) = entry.session.clone() {
-                let welcome = self.welcome(host, &hello);
-                let _ = session.cast(SessionMsg::Attach { connection, ack, welcome });
+                let _ = session.cast(SessionMsg::Attach { connection, ack });
                 return Ok(session);
             }
         }
@@ -86,13 +86,12 @@ impl ConductorState {
         };
         let cores = f64::from(hello.millicores) / 1000.0;
         tracing::info!(target: NEWS, "worker {} joined as {host}, with {cores} cores", hello.worker);
-        let welcome = self.welcome(host, &hello);
         let (worker, incarnation) = (hello.worker, hello.incarnation);
         let standing = Standing::Measuring;
         let (session_of, numbers) = (Some(session.clone()), Numbers::default());
         let entry = Entry { worker, incarnation, room, standing, session: session_of, numbers };
-        self.roster.insert(host, entry);
-        let _ = session.cast(SessionMsg::Attach { connection, ack, welcome });
+        self.insert(host, entry);
+        let _ = session.cast(SessionMsg::Attach { connection, ack });
         Ok(session)
     }
 
@@ -102,32 +101,29 @@ impl ConductorState {
         host: HostId,
         link: Link,
     ) -> Option<ActorRef<SessionMsg>> {
-        let args =
-            SessionArgs { host, link, conductor: myself.clone(), lost_after: self.plan.lost_after };
-        match Actor::spawn_linked(None, Session, args, self.warden.clone()).await {
-            Ok((session, _)) => Some(session),
-            Err(error) => {
-                let why = error.to_string();
-                let _ = self.failed.send(CoordinatorError::Part { part: "session", why });
-                None
-            }
-        }
+        let args = SessionArgs {
+            host,
+            link,
+            greeting: Greeting::new(&self.plan, self.clock.clone(), host),
+            conductor: myself.clone(),
+            lost_after: self.plan.lost_after,
+        };
+        let started = Actor::spawn_linked(None, Session, args, self.warden.clone());
+        let why = match self.runtime.spawn(started).await {
+            Ok(Ok((session, _))) => return Some(session),
+            Ok(Err(error)) => error.to_string(),
+            Err(panic) => panic.to_string(),
+        };
+        let _ = self.failed.send(CoordinatorError::Part { part: "session", why });
+        None
     }
 
-    fn welcome(&self, host: HostId, hello: &v1::Hello) -> v1::Welcome {
-        let lost_after = self.plan.lost_after.as_millis();
-        v1::Welcome {
-            run: self.plan.run.clone(),
-            host: host.get(),
-            emulated_us_per_second: self.plan.speedup.emulated_us_per_second(),
-            now_us: self.clock.now().as_micros(),
-            programs: self.plan.to_measure(),
-            lost_after_ms: u32::try_from(lost_after).unwrap_or(u32::MAX),
-            hold_checkpoints: self.plan.hold_checkpoints,
-            noop: self.plan.noop,
-            // Who speaks none in common with us has been refused before.
-            protocol: Protocols::settle(Protocols::of(hello), PROTOCOLS).unwrap_or_default(),
+    /// A life of a worker, which may be lost already.
+    fn insert(&mut self, host: HostId, entry: Entry) {
+        if let Some(session) = entry.session.clone() {
+            self.lives.begin(&entry.worker, entry.incarnation, session);
         }
+        self.roster.insert(host, entry);
     }
 
     pub(super) fn heard(&mut self, host: HostId, through: u64, heard: Vec<(u64, Heard)>) {
@@ -275,6 +271,7 @@ impl ConductorState {
         self.hear_until(now, None);
         let Some(entry) = self.roster.get_mut(host) else { return };
         tracing::warn!(%host, worker = entry.worker, why, "a worker is lost");
+        self.lives.end(&entry.worker, entry.incarnation);
         let standing = Standing::Lost { why: why.clone() };
         let joined = std::mem::replace(&mut entry.standing, standing) == Standing::Joined;
         if let Some(session) = entry.session.clone() {
@@ -322,8 +319,7 @@ impl ConductorState {
                 }
             };
             let numbers = Numbers::default();
-            let entry = Entry { worker, incarnation, room, standing, session, numbers };
-            self.roster.insert(host, entry);
+            self.insert(host, Entry { worker, incarnation, room, standing, session, numbers });
         }
         self.forget_attempts();
     }

@@ -18,28 +18,29 @@ pub(super) fn waits_for_machine(run: &Run) -> bool {
 }
 
 impl ConductorState {
-    /// When the next job is submitted, or it is to be said that all were.
+    /// When the next job of the workload is submitted, or it is to be said that all were.
     pub(super) fn next_submission(&self) -> Option<Time> {
         if !self.begun || self.run.over().is_some() || self.run.all_submitted() {
             return None;
         }
         let last = self.submissions.last().map_or(Time::ZERO, |job| job.submitted);
-        Some(self.submissions.get(self.submitted()).map_or(last, |job| job.submitted))
+        match self.submissions.get(self.door.own) {
+            Some(job) => Some(job.submitted),
+            // More may come.
+            None if self.door.is_open => None,
+            None => Some(last),
+        }
     }
 
-    /// How many jobs were.
-    fn submitted(&self) -> usize {
-        (self.run.next_task().get() as usize).saturating_sub(self.run.setup().bag.tasks.len())
-    }
-
-    /// Submits the next job, or says that all were submitted.
+    /// Submits the next of them, or says that all were submitted.
     pub(super) fn submit(&mut self, at: Time) {
         let task = self.run.next_task();
-        let event = match self.submissions.get(self.submitted()) {
-            Some(job) => Event::Submitted { task, job: Arc::new(job.clone()) },
-            None => Event::AllSubmitted,
+        let Some(job) = self.submissions.get(self.door.own) else {
+            return self.feed(at, Event::AllSubmitted);
         };
-        self.feed(at, event);
+        let job = Arc::new(job.clone());
+        self.door.submitted(None, &job);
+        self.feed(at, Event::Submitted { task, key: None, job });
     }
 
     /// The instant that is over: nothing of it is left that has to be heard of by `until`.

@@ -1,11 +1,17 @@
 //! How a run goes, for whoever looks on.
 
+use std::time::{Duration, Instant};
+
 use super::ConductorState;
-use crate::live::Progress;
+use crate::live::{Posted, Progress};
+
+/// How old that may be which is said while the scheduler thinks.
+const POST_EVERY: Duration = Duration::from_millis(20);
 
 impl ConductorState {
     pub(super) fn progress(&self) -> Progress {
         let tasks = self.run.setup().bag.tasks.len() + self.submissions.len();
+        let tasks = tasks + self.door.outside();
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         Progress {
             now: self.run.over().unwrap_or_else(|| self.clock.now()),
@@ -22,9 +28,17 @@ impl ConductorState {
         }
     }
 
+    /// Says how it goes before the scheduler may think again, unless it was said a moment ago.
+    pub(super) fn post(&self) {
+        if self.board.borrow().at.elapsed() >= POST_EVERY {
+            self.board.send_replace(Posted { progress: self.progress(), at: Instant::now() });
+        }
+    }
+
     pub(super) fn show(&self) {
+        let now = self.progress();
         if let Some(progress) = &self.progress {
-            progress.send_replace(self.progress());
+            progress.send_replace(now);
         }
     }
 }

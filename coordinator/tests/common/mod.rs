@@ -160,6 +160,7 @@ pub fn live(tasks: usize, vcpus: u32, out: &Path) -> LiveRun {
         setup: setup(tasks, vcpus),
         policies: vec![(Work::All, Box::new(Fifo::new(tasks, vcpus)))],
         submissions: Vec::new(),
+        open: false,
         phase: Duration::from_millis(100),
         experiment: "test".to_owned(),
         header: header(),

@@ -106,6 +106,19 @@ impl Jobs {
         self.expected
     }
 
+    /// What is left out of the log of an experiment, whose jobs are all read for it.
+    ///
+    /// # Errors
+    ///
+    /// See [`Jobs::open`].
+    pub fn left_out(experiment: &BatchExperiment) -> Result<Option<Skipped>, BatchError> {
+        let mut jobs = Self::open(experiment)?;
+        if matches!(jobs.source, Source::Log(_)) {
+            jobs.by_ref().try_for_each(|job| job.map(drop))?;
+        }
+        Ok(jobs.skipped())
+    }
+
     /// What was left out of a log so far.
     #[must_use]
     pub fn skipped(&self) -> Option<Skipped> {

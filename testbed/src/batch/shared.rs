@@ -6,6 +6,7 @@ use std::path::Path;
 use dormouse_engine::jobs::Told;
 use dormouse_engine::{Step, Work, seen_by};
 use dormouse_units::{Span, TaskId};
+use dormouse_workload::Skipped;
 use serde_json::json;
 
 use super::log::{BatchHeader, BatchLog};
@@ -38,6 +39,7 @@ pub struct SharedJobs {
     of: Vec<Work>,
     recorder: Recorder,
     told: Told,
+    skipped: Option<Skipped>,
 }
 
 impl SharedJobs {
@@ -50,7 +52,7 @@ impl SharedJobs {
         let Some(own) = jobs_header(header) else { return Ok(None) };
         let recorder = Recorder::begin(folder, &own)?;
         let of = header.experiment.tenants();
-        Ok(Some(Self { header: own, of, recorder, told: Told::default() }))
+        Ok(Some(Self { header: own, of, recorder, told: Told::default(), skipped: None }))
     }
 
     /// Takes in a step of the run.
@@ -66,6 +68,11 @@ impl SharedJobs {
     #[must_use]
     pub fn seen(&self, steps: &[Step]) -> Vec<Step> {
         steps.iter().map(|step| seen_by(step, &self.of, JOBS)).collect()
+    }
+
+    /// What was left out of the log that they are of.
+    pub fn left_out(&mut self, skipped: Option<Skipped>) {
+        self.skipped = skipped;
     }
 
     /// What jobs are promised, from their first start to their end; for those that end from now on.
@@ -101,10 +108,11 @@ impl SharedJobs {
         consolidation: Option<&Consolidation>,
         left: u64,
     ) -> Result<JobsOutcome, BatchError> {
-        let Self { header, recorder, told, .. } = self;
+        let Self { header, recorder, told, skipped, .. } = self;
         // The digest is the whole run's.
         let mut outcome = recorder.finish(&header, String::new())?;
         outcome.most_in_system = Some(told.totals().most_in_system);
+        outcome.skipped = skipped;
         (outcome.failed, outcome.consolidation) = (left, consolidation.cloned());
         let mut summary = outcome.summary();
         if let Some(own) = summary.as_object_mut() {
@@ -116,13 +124,16 @@ impl SharedJobs {
             own.insert("work".to_owned(), json!(Work::Jobs.name()));
         }
         let figures = &outcome.figures;
+        let of_log = skipped.filter(|s| s.malformed() + s.never_ran > 0);
+        let of_log = of_log.map(|skipped| format!("; of their log: {skipped}"));
         let line = format!(
-            "{} under {} on {} processors: {:.1} s to the end of each, slowdown {:.2} (means)",
+            "{} under {} on {} processors: {:.1} s to the end of each, slowdown {:.2} (means){}",
             figures.jobs(),
             header.experiment.scheduler.name,
             header.machine,
             figures.response.mean(),
             figures.slowdown.mean(),
+            of_log.unwrap_or_default(),
         );
         Ok(JobsOutcome { summary, gantt: gantt::gantt(&outcome), line, complete: left == 0 })
     }

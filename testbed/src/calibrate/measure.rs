@@ -133,6 +133,7 @@ impl Bench {
                 scheduler,
                 rehearsal,
                 submissions: Vec::new(),
+                skipped: None,
                 listen: SocketAddr::from(([127, 0, 0, 1], 0)),
                 local_workers: 1,
                 out: out.path().to_path_buf(),

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use dormouse_units::{Ppm, Span};
 
 use super::reproduce::{MergeArgs, ReproduceArgs, SweepArgs};
 
@@ -59,6 +60,14 @@ pub(crate) enum Command {
     },
     /// Print the events of a run: the lines of its events.jsonl
     Events(EventsArgs),
+    /// Give a live run, begun with --open, a parallel job more
+    Submit(SubmitArgs),
+    /// Tell a live run, begun with --open, that no more jobs come: it ends once it has done those it
+    /// has
+    Close {
+        #[command(flatten)]
+        at: RunningArgs,
+    },
     /// End a live run before its time
     Cancel {
         #[command(flatten)]
@@ -115,6 +124,10 @@ pub(crate) struct RunArgs {
     /// Workers to start on this host, of live runs [default: as the experiment says]
     #[arg(long, value_name = "N", allow_hyphen_values = true, requires = "live")]
     pub(crate) workers: Option<String>,
+    /// Take parallel jobs from `dormouse submit` while it runs live, and end only after `dormouse
+    /// close`
+    #[arg(long, requires = "live")]
+    pub(crate) open: bool,
     /// What `dormouse calibrate` measured, to take the speed-up from [default: calibration.json in
     /// $DORMOUSE_HOME, or in /var/lib/dormouse]
     #[arg(long, value_name = "FILE", requires = "live")]
@@ -221,6 +234,38 @@ pub(crate) struct CoordinatorArgs {
     /// How many workers to wait for before it begins [default: as the experiment says]
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub(crate) workers: Option<String>,
+    /// Take parallel jobs from `dormouse submit` while it runs, and end only after `dormouse close`
+    #[arg(long)]
+    pub(crate) open: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SubmitArgs {
+    #[command(flatten)]
+    pub(crate) at: RunningArgs,
+    /// Its processes, each of which wants a processor
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) processors: u32,
+    /// How long it computes on processors of its own, emulated time, such as 90s
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub(crate) runtime: Span,
+    /// How long its user says that it will run [default: as long as it does]
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub(crate) estimate: Option<Span>,
+    /// What of a processor its processes use: one for all of them, or a list with one each
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1", value_parser = usage)]
+    pub(crate) usage: Vec<Ppm>,
+    /// A name of the submission: sent again under the same, it is the same job [default: a new one]
+    #[arg(long)]
+    pub(crate) key: Option<String>,
+}
+
+fn time(text: &str) -> Result<Span, String> {
+    text.parse::<Span>().map_err(|error| error.to_string())
+}
+
+fn usage(text: &str) -> Result<Ppm, String> {
+    within(text, 0.01, 1.0).and_then(|part| Ppm::from_f64(part).ok_or_else(|| "no part".to_owned()))
 }
 
 #[derive(Debug, Args)]

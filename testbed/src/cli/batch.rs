@@ -39,13 +39,6 @@ pub(crate) fn live(
     experiment: BatchExperiment,
     listen: Option<SocketAddr>,
 ) -> Result<(), Failure> {
-    if experiment.live.workers != 1 {
-        let n = experiment.live.workers;
-        return Err(Failure::BadInput(format!(
-            "live.workers is {n}, but a job's processes share memory, so that the machine is one \
-             worker; write 1"
-        )));
-    }
     let jobs = Jobs::open(&experiment)?;
     let header = BatchHeader::new(Mode::Live, command, jobs.machine(), experiment);
     let live = LiveJobs::of(jobs)?;

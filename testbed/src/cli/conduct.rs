@@ -15,7 +15,7 @@ use super::failure::Failure;
 use super::preflight;
 use super::run::{Say, end};
 use crate::batch::{BatchError, BatchHeader, Jobs};
-use crate::experiment::Kind;
+use crate::experiment::{Kind, Live};
 use crate::live::{
     self, BatchConduct, Conduct, LiveError, Rehearsal, conduct, conduct_batch, rehearse,
 };
@@ -34,7 +34,7 @@ pub(super) fn cannot(error: dormouse_policies::PlanError) -> Failure {
 /// without `takes`, which says how long it takes, it is gone on with.
 pub(super) fn conduct_live(
     header: &Header,
-    (rehearsal, submissions): (Rehearsal, Vec<Submission>),
+    (rehearsal, LiveJobs { submissions, skipped }): (Rehearsal, LiveJobs),
     takes: Option<String>,
     listen: Option<SocketAddr>,
     mut staging: Staging,
@@ -48,13 +48,16 @@ pub(super) fn conduct_live(
     let progress = say.progress(experiment.setup.bag.tasks.len(), "tasks");
     // Said once the hosts hold it: what is refused has one line.
     let speedup = header.speedup.as_ref().map(ToString::to_string);
-    let mut news = takes.filter(|_| !say.quiet).map(|takes| speedup.into_iter().chain([takes]));
+    let open = open_at(&experiment.live, &folder);
+    let mut news =
+        takes.filter(|_| !say.quiet).map(|takes| speedup.into_iter().chain([takes]).chain(open));
     let conducted = conduct(
         Conduct {
             header,
             scheduler,
             rehearsal,
             submissions,
+            skipped,
             listen: listen.unwrap_or(ANY_PORT),
             local_workers: if listen.is_none() { experiment.live.workers } else { 0 },
             out: folder.clone(),
@@ -79,6 +82,7 @@ pub(super) fn conduct_live(
 }
 
 /// Parallel jobs of a run that is made live.
+#[derive(Default)]
 pub(super) struct LiveJobs {
     /// In order of submission.
     pub(super) submissions: Vec<Submission>,
@@ -109,19 +113,22 @@ pub(super) fn conduct_jobs(
         header,
         submissions,
         listen: listen.unwrap_or(ANY_PORT),
-        local: listen.is_none(),
+        local_workers: if listen.is_none() { header.experiment.live.workers } else { 0 },
         out: staging.path().to_path_buf(),
         resume,
     };
-    let mut news = takes.filter(|_| !say.quiet);
+    let (live, folder) = (&header.experiment.live, staging.path().to_path_buf());
+    let notes = standing_by(live, header.machine).into_iter().chain(open_at(live, &folder));
+    let mut news = (!say.quiet).then(|| takes.into_iter().chain(notes));
     let conducted = conduct_batch(conduct, |now| {
-        if let Some(takes) = news.take_if(|_| now.begun) {
-            progress.suspend(|| eprintln!("dormouse: {takes}"));
+        for line in news.take_if(|_| now.begun).into_iter().flatten() {
+            progress.suspend(|| eprintln!("dormouse: {line}"));
         }
+        progress.set_length(u64::from(now.tasks));
         progress.set_position(u64::from(now.completed));
         progress.set_message(match now.begun {
             true => format!("{:.0} s, {} in the machine", now.now.as_secs_f64(), now.running),
-            false => "waiting for the machine".to_owned(),
+            false => waiting(now),
         });
     });
     progress.finish_and_clear();
@@ -135,6 +142,34 @@ pub(super) fn conduct_jobs(
             Err(Failure::Broken(format!("the run broke: {why}; see {}", folder.display())))
         }
     }
+}
+
+/// That only one of several workers has work at a time.
+fn standing_by(live: &Live, machine: u32) -> Option<String> {
+    let others = live.workers.saturating_sub(1);
+    let stand = if others == 1 { "the other stands" } else { "the others stand" };
+    (others > 0).then(|| {
+        format!(
+            "a job's processes share memory, so that the machine of {machine} processors is on one of \
+             the {} workers; {stand} by: it is made again there if that one is lost",
+            live.workers
+        )
+    })
+}
+
+/// How jobs are given to a run that takes them.
+fn open_at(live: &Live, dir: &Path) -> Option<String> {
+    let dir = dir.display();
+    live.open.then(|| {
+        format!(
+            "it takes jobs: `dormouse submit {dir} --processors 1 --runtime 60s`; it ends after \
+             `dormouse close {dir}`"
+        )
+    })
+}
+
+fn waiting(now: &Progress) -> String {
+    format!("{} of {} workers are here", now.workers, now.workers_wanted)
 }
 
 /// What was conducted. A run that broke off after it had begun stays where it is, to be gone on
@@ -172,7 +207,7 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<(), Failure> {
             let rehearsal = rehearse(experiment, experiment.scheduler().map_err(cannot)?);
             let jobs = experiment.jobs.as_deref();
             let jobs = jobs.map(|jobs| LiveJobs::of(Jobs::open(jobs)?)).transpose()?;
-            let begun = (rehearsal, jobs.map(|jobs| jobs.submissions).unwrap_or_default());
+            let begun = (rehearsal, jobs.unwrap_or_default());
             conduct_live(&header, begun, None, listen, Staging::go_on(dir)?, say)
         }
         Kind::Batch => {
@@ -213,6 +248,6 @@ fn show(bar: &indicatif::ProgressBar, now: &Progress) {
             now.cost.as_usd()
         )
     } else {
-        format!("{} of {} workers are here", now.workers, now.workers_wanted)
+        waiting(now)
     });
 }

@@ -6,8 +6,8 @@ use clap::Parser as _;
 
 use super::args::{Cli, Command};
 use super::{
-    calibrate, check, conduct, doctor, explain, list, observe, replay, reproduce, run, twin,
-    worker, workload,
+    calibrate, check, conduct, doctor, explain, list, observe, replay, reproduce, run, submit,
+    twin, worker, workload,
 };
 
 /// Runs the command line. Status 0: a result; 1: something broke; 2: bad input.
@@ -25,6 +25,8 @@ pub fn main() -> ExitCode {
         Command::Worker(args) => worker::worker(args),
         Command::Status { at, json } => observe::status(at, *json),
         Command::Events(args) => observe::events(args),
+        Command::Submit(args) => submit::submit(args),
+        Command::Close { at } => submit::close(at),
         Command::Cancel { at, why } => observe::cancel(at, why.as_deref()),
         Command::Explain { dir, what } => explain::run(dir, what),
         Command::Check { dir } => check::run(dir),

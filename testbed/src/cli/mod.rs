@@ -21,6 +21,7 @@ mod replay;
 mod reproduce;
 mod run;
 mod speedup;
+mod submit;
 mod torn;
 mod twin;
 mod two_tier;

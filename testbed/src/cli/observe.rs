@@ -16,11 +16,11 @@ use super::print::print;
 /// The file of the secret in a run's folder.
 const SECRET: &str = "secret";
 
-fn failed(error: &RemoteError) -> Failure {
+pub(super) fn failed(error: &RemoteError) -> Failure {
     Failure::Broken(crate::chain::chain(error))
 }
 
-fn runtime() -> Result<Runtime, Failure> {
+pub(super) fn runtime() -> Result<Runtime, Failure> {
     Builder::new_current_thread()
         .enable_all()
         .build()
@@ -42,7 +42,7 @@ async fn dial(at: &RunningArgs) -> Result<Option<Remote>, Failure> {
     Remote::dial(&address, secret).await.map(Some).map_err(|e| failed(&e))
 }
 
-async fn must_dial(at: &RunningArgs) -> Result<Remote, Failure> {
+pub(super) async fn must_dial(at: &RunningArgs) -> Result<Remote, Failure> {
     dial(at).await?.ok_or_else(|| {
         let dir = &at.run;
         Failure::Broken(format!(
@@ -58,19 +58,35 @@ pub(crate) fn status(at: &RunningArgs, as_json: bool) -> Result<(), Failure> {
         let mut remote = must_dial(at).await?;
         remote.status().await.map_err(|e| failed(&e))
     })?;
-    let v1::StatusReply { experiment, tasks, completed, running, vms, workers, over, .. } = status;
+    let v1::StatusReply {
+        experiment,
+        tasks,
+        completed,
+        running,
+        vms,
+        workers,
+        over,
+        real_age_us,
+        ..
+    } = status;
+    let age_s = real_age_us as f64 / 1e6;
     let (now_s, cost_usd) = (status.now_us as f64 / 1e6, status.cost_nanos as f64 / 1e9);
     if as_json {
         let status = json!({
             "experiment": experiment, "now_s": now_s, "tasks": tasks, "completed": completed,
             "running": running, "vms": vms, "workers": workers, "cost_usd": cost_usd, "over": over,
+            "age_s": age_s,
         });
         return print(&status.to_string());
     }
     let over = if over { "; it is over" } else { "" };
+    let thinks = match real_age_us {
+        0 => String::new(),
+        _ => format!("; so it was {age_s:.1} s ago, since when its scheduler thinks"),
+    };
     print(&format!(
         "{experiment} at {now_s:.1} s: {completed} of {tasks} tasks are done, {running} are on {vms} \
-         VMs of {workers} workers; ${cost_usd:.4} so far{over}"
+         VMs of {workers} workers; ${cost_usd:.4} so far{over}{thinks}"
     ))
 }
 

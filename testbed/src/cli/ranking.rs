@@ -130,7 +130,7 @@ fn live(experiment: &BatchExperiment, folder: &Path, quiet: bool) -> Result<Figu
         header: &header,
         submissions,
         listen: SocketAddr::from(([127, 0, 0, 1], 0)),
-        local: true,
+        local_workers: 1,
         out: staging.path().to_path_buf(),
         resume: false,
     };

@@ -23,8 +23,12 @@ use crate::virtual_run::virtual_run;
 
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let kind = if args.live { " --live" } else { "" };
-    let what =
-        Asked { args: &args.what, workers: args.workers.as_ref(), verb: format!("run{kind}") };
+    let what = Asked {
+        args: &args.what,
+        workers: args.workers.as_ref(),
+        open: args.open,
+        verb: format!("run{kind}"),
+    };
     match (opened(&what)?, args.live) {
         (Opened::Bag(loaded), true) => here(&what, *loaded, args.calibration.as_deref()),
         (Opened::Bag(loaded), false) => virtually(&what, *loaded),
@@ -36,7 +40,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
 /// `dormouse coordinator`: a live run whose workers are elsewhere.
 pub(crate) fn coordinator(args: &CoordinatorArgs) -> Result<(), Failure> {
     let verb = "coordinator".to_owned();
-    let what = Asked { args: &args.what, workers: args.workers.as_ref(), verb };
+    let what = Asked { args: &args.what, workers: args.workers.as_ref(), open: args.open, verb };
     match opened(&what)? {
         Opened::Bag(loaded) => {
             loaded.scheduler()?;
@@ -51,6 +55,7 @@ pub(crate) fn coordinator(args: &CoordinatorArgs) -> Result<(), Failure> {
 struct Asked<'a> {
     args: &'a WhatArgs,
     workers: Option<&'a String>,
+    open: bool,
     /// The command, as it is typed after `dormouse`.
     verb: String,
 }
@@ -87,6 +92,9 @@ fn virtually(asked: &Asked<'_>, loaded: Loaded) -> Result<(), Failure> {
         stuck => stuck.map(|stuck| stuck.to_string()),
     };
 
+    if let (Some(jobs), Some(own)) = (&mut jobs, &header.experiment.jobs) {
+        jobs.left_out(Jobs::left_out(own)?);
+    }
     let jobs = jobs.map(SharedJobs::finish).transpose()?;
     let wall_s = began.elapsed().as_secs_f64();
     let (plan, jobs) = (plan.as_ref(), jobs.as_ref());
@@ -122,7 +130,7 @@ fn live(asked: &Asked<'_>, header: &Header, listen: Option<SocketAddr>) -> Resul
     let staging = Staging::begin_in_place(&bag_folder(args, header), args.force)?;
     let jobs =
         experiment.jobs.as_deref().map(|jobs| LiveJobs::of(Jobs::open(jobs)?)).transpose()?;
-    let jobs = jobs.map(|jobs| jobs.submissions).unwrap_or_default();
+    let jobs = jobs.unwrap_or_default();
     conduct_live(header, (rehearsal, jobs), Some(takes), listen, staging, Say::of(args))
 }
 
@@ -163,6 +171,7 @@ fn opened(asked: &Asked<'_>) -> Result<Opened, Failure> {
         ("--seed", "seed", &args.seed),
         ("--speedup", "live.speedup", &args.speedup),
         ("--workers", "live.workers", &asked.workers.cloned()),
+        ("--open", "live.open", &asked.open.then(|| "true".to_owned())),
     ] {
         let value = value.clone();
         overrides.extend(value.map(|value| Override { option, path: path.into(), value }));
@@ -205,6 +214,7 @@ fn command(asked: &Asked<'_>) -> String {
     for set in &args.set {
         option("--set", Some(set.clone()));
     }
+    words.extend(asked.open.then(|| "--open".to_owned()));
     words.extend(args.allow_long.then(|| "--allow-long".to_owned()));
     words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }

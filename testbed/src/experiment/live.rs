@@ -20,6 +20,9 @@ pub struct Live {
     pub hibernate: Hibernate,
     /// How many workers to wait for.
     pub workers: u32,
+    /// Parallel jobs may come from outside while it runs: it ends only when it is told to.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub open: bool,
     /// Share of the hosts' processors kept for agents and CRIU.
     pub reserve: Ppm,
     /// Host cores per reference vCPU; `None`: as much as fits.
@@ -151,6 +154,7 @@ impl Default for Live {
             tasks: Program::Vector,
             hibernate: Hibernate::Freeze,
             workers: 1,
+            open: false,
             reserve: Ppm::new(250_000),
             share: None,
             lost_after: Span::from_secs(5),
@@ -170,6 +174,7 @@ pub(crate) fn read(mut section: Section<'_>) -> Result<Live, InputError> {
             .choice("hibernate", &[("freeze", Hibernate::Freeze)])?
             .unwrap_or_default(),
         workers: section.count("workers", 1..=10_000)?.unwrap_or(standard.workers),
+        open: section.flag("open")?.unwrap_or(standard.open),
         reserve: section.fraction("reserve", 0.0..=0.9)?.unwrap_or(standard.reserve),
         share: section.fraction("share", 0.001..=1.0)?,
         lost_after: section.span("lost-after")?.unwrap_or(standard.lost_after),

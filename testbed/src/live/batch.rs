@@ -15,13 +15,10 @@ use super::LiveError;
 use super::attend::to_the_end;
 use super::conduct::{Place, live_run};
 use crate::batch::{BatchError, BatchHeader, BatchLog, BatchOutcome, Recorder};
-use crate::fidelity::Consolidation;
-use crate::fidelity::Kept;
-use crate::fidelity::Pace;
-use crate::fidelity::Submitted;
-use crate::fidelity::troubles;
-use crate::fidelity::utilisations;
-use crate::fidelity::{Promise, promises};
+use crate::fidelity::{
+    Consolidation, Kept, Pace, Promise, Submitted, expected, jobs_in, promises, troubles,
+    utilisations,
+};
 
 /// How a live batch run is to be conducted.
 #[derive(Debug)]
@@ -32,8 +29,8 @@ pub struct BatchConduct<'a> {
     pub submissions: Vec<Submission>,
     /// Where to listen.
     pub listen: SocketAddr,
-    /// Whether the machine is a worker on this host, to be started; else it dials from elsewhere.
-    pub local: bool,
+    /// Workers to start on this host; the others dial from elsewhere.
+    pub local_workers: u32,
     /// The folder for the results.
     pub out: PathBuf,
     /// Go on with the run whose log is in that folder.
@@ -50,10 +47,10 @@ pub fn conduct_batch<'a>(
     conduct: BatchConduct<'a>,
     show: impl FnMut(&Progress),
 ) -> Result<(BatchOutcome<'a>, Option<String>), LiveError> {
-    let BatchConduct { header, submissions, listen, local, out, resume } = conduct;
+    let BatchConduct { header, submissions, listen, local_workers, out, resume } = conduct;
     let place = Place { listen, out: out.clone(), resume };
     let run = run_of(header, submissions.clone(), place)?;
-    let conducted = to_the_end(run, u32::from(local), show)?;
+    let conducted = to_the_end(run, local_workers, show)?;
     let outcome = judged(header, &submissions, &conducted, &out)?;
     Ok((outcome, conducted.run.cancelled().map(str::to_owned)))
 }
@@ -72,8 +69,6 @@ fn run_of(
     Ok(LiveRun {
         limit: limit(&submissions),
         submissions,
-        // A job's processes share memory: the machine is one worker.
-        workers: 1,
         demand: Demand { vms: vec![header.machine], kinds },
         needs_criu: experiment.needs_criu(),
         ..of_any
@@ -97,11 +92,12 @@ fn judged<'a>(
     let (live, facts, run) = (&header.experiment.live, &conducted.facts, &conducted.run);
     let steps = BatchLog::read(out)?.steps.unwrap_or_default();
     let pace = Pace::at(live.speedup).ok_or(LiveError::Speedup(live.speedup))?;
-    let submitted = Submitted::alone(submissions);
+    let all = jobs_in(&steps);
+    let submitted = Submitted::alone(&all);
     let promises = promises(&steps, submitted, &facts.jobs, pace);
     let mut outcome = recorded(header, &steps, &promises, run.digest(), out)?;
     outcome.verified = facts.jobs.verified;
-    outcome.failed = (submissions.len() as u64).saturating_sub(outcome.figures.jobs());
+    outcome.failed = expected(&steps, submissions).saturating_sub(outcome.figures.jobs());
     let utilisations = utilisations(&steps, submitted, facts, live.speedup);
     let kept = Kept::of(&promises, facts, live);
     let consolidation = Consolidation::of(facts, utilisations, kept);

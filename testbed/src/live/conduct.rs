@@ -13,6 +13,7 @@ use dormouse_engine::{Setup, Step, Work};
 use dormouse_policies::Policy;
 use dormouse_policies::batch::Submission;
 use dormouse_units::{Span, TaskId, Time};
+use dormouse_workload::Skipped;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
@@ -21,16 +22,11 @@ use super::batch::limit;
 use super::rehearsal::Rehearsal;
 use crate::batch::{BatchError, SharedJobs};
 use crate::experiment::Live;
-use crate::fidelity::Consolidation;
-use crate::fidelity::Kept;
-use crate::fidelity::Submitted;
-use crate::fidelity::notes;
-use crate::fidelity::other_load;
-use crate::fidelity::promises;
-use crate::fidelity::utilisations;
-use crate::fidelity::{PHASE, Pace};
-use crate::output::JobsOutcome;
-use crate::output::{Fidelity, Header, RunLog};
+use crate::fidelity::{
+    Consolidation, Kept, PHASE, Pace, Submitted, expected, jobs_in, notes, other_load, promises,
+    utilisations,
+};
+use crate::output::{Fidelity, Header, JobsOutcome, RunLog};
 use crate::record::Record;
 
 /// How a live run is to be conducted.
@@ -44,6 +40,8 @@ pub struct Conduct<'a> {
     pub rehearsal: Rehearsal,
     /// Parallel jobs that share the run, in order of submission.
     pub submissions: Vec<Submission>,
+    /// What was left out of the log that these are of.
+    pub skipped: Option<Skipped>,
     /// Where to listen.
     pub listen: SocketAddr,
     /// Workers to start on this host; the others dial from elsewhere.
@@ -109,8 +107,17 @@ pub struct Outcome {
 ///
 /// The hosts can't hold it, or it broke. A run that was cancelled is no error: its record says so.
 pub fn conduct(conduct: Conduct<'_>, show: impl FnMut(&Progress)) -> Result<Outcome, LiveError> {
-    let Conduct { header, scheduler, rehearsal, submissions, listen, local_workers, out, resume } =
-        conduct;
+    let Conduct {
+        header,
+        scheduler,
+        rehearsal,
+        submissions,
+        skipped,
+        listen,
+        local_workers,
+        out,
+        resume,
+    } = conduct;
     let experiment = &header.experiment;
     let (live, setup) = (&experiment.live, &experiment.setup);
     let named = (experiment.name.as_str(), header);
@@ -137,7 +144,8 @@ pub fn conduct(conduct: Conduct<'_>, show: impl FnMut(&Progress)) -> Result<Outc
     let (record, fidelity) = judge(header, &steps, &conducted);
     let (fidelity, jobs) = match SharedJobs::begin(folder, header).map_err(of_jobs)? {
         None => (fidelity, None),
-        Some(shared) => {
+        Some(mut shared) => {
+            shared.left_out(skipped);
             let (jobs, theirs) = judge_jobs(header, shared, &steps, &submissions, &conducted)?;
             (fidelity.and(theirs), Some(jobs))
         }
@@ -173,7 +181,8 @@ fn judge_jobs(
     let pace = Pace::at(live.speedup).ok_or(LiveError::Speedup(live.speedup))?;
     let first = header.experiment.setup.bag.tasks.len();
     let first = TaskId::new(u32::try_from(first).unwrap_or(u32::MAX));
-    let submitted = Submitted::after(first, submissions);
+    let all = jobs_in(&own);
+    let submitted = Submitted::after(first, &all);
     let promises = promises(&own, submitted, &facts.jobs, pace);
     shared.promise(promises.iter().map(|promise| (promise.job, promise.promised)));
     for step in steps {
@@ -184,7 +193,7 @@ fn judge_jobs(
     let consolidation = Consolidation::of(facts, utilisations, kept);
     // What else went wrong is said of the whole run.
     let fidelity = consolidation.fidelity(facts, Vec::new());
-    let left = (submissions.len() as u64).saturating_sub(facts.jobs.verified);
+    let left = expected(&own, submissions).saturating_sub(facts.jobs.verified);
     let jobs = shared.finish_live(&consolidation, left).map_err(of_jobs)?;
     Ok((jobs, fidelity))
 }
@@ -220,6 +229,7 @@ pub(super) fn live_run(
         setup,
         policies,
         submissions: Vec::new(),
+        open: live.open,
         phase: PHASE,
         experiment: name.to_owned(),
         // A header holds only text and numbers: this can't fail.

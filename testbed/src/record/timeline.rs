@@ -247,6 +247,7 @@ impl Record {
             }
             // This is the record of a bag: jobs that are submitted later have one of their own.
             Event::Submitted { .. }
+            | Event::Closed
             | Event::AllSubmitted
             | Event::InstantOver
             | Event::Begin

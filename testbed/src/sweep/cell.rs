@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::jobs::digest_of_log;
 use super::sample::{Sample, Tally};
 use super::{Plans, SweepError};
 use crate::experiment::{Experiment, InputError, Loaded, Override, Source, load};
@@ -142,7 +143,10 @@ impl Seeded for Cell {
         self.digest.get_or_init(|| {
             let mut experiment = self.experiment.clone();
             experiment.setup.seed = 0;
-            digest_of(&experiment)
+            match experiment.jobs.as_deref().and_then(digest_of_log) {
+                None => digest_of(&experiment),
+                Some(log) => digest_of(&(experiment, log)),
+            }
         })
     }
 

@@ -73,15 +73,7 @@ impl Seeded for JobsCell {
 
     fn digest(&self) -> &str {
         self.digest.get_or_init(|| {
-            let log = match &self.experiment.workload.source {
-                JobSource::Swf { log, .. } => {
-                    // What can't be read is said when it is run.
-                    let hash =
-                        |file| blake3::Hasher::new().update_reader(file).map(|h| h.finalize());
-                    File::open(log).and_then(hash).ok().map(|hash| hash.to_hex().to_string())
-                }
-                JobSource::Model { .. } | JobSource::Jobs { .. } => None,
-            };
+            let log = digest_of_log(&self.experiment);
             digest_of(&(BatchExperiment { seed: 0, ..self.experiment.clone() }, log))
         })
     }
@@ -118,6 +110,14 @@ impl Seeded for JobsCell {
             decisions: run.digest(),
         })
     }
+}
+
+/// A digest of the log that an experiment's jobs are of, if they are of one. What can't be read is said
+/// when it is run.
+pub(super) fn digest_of_log(experiment: &BatchExperiment) -> Option<String> {
+    let JobSource::Swf { log, .. } = &experiment.workload.source else { return None };
+    let hash = |file| blake3::Hasher::new().update_reader(file).map(|h| h.finalize());
+    File::open(log).and_then(hash).ok().map(|hash| hash.to_hex().to_string())
 }
 
 /// The figures of the jobs that have ended.

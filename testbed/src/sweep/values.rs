@@ -291,4 +291,30 @@ mod tests {
         assert_eq!(sweep.cells[1].case(), "scheduler.name=measy");
         assert_ne!(sweep.cells[0].digest(), sweep.cells[1].digest());
     }
+
+    #[test]
+    fn another_log_of_jobs_is_another_cell_of_a_shared_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let (log, file) = (folder.path().join("some.swf"), folder.path().join("shared.toml"));
+        let text = format!(
+            "name = \"shared\"\n[cloud]\ncatalogue = \"ec2-2020\"\n[[tenant]]\nscheduler = {{ name = \
+             \"fifo\", fleet = [{{ type = \"c4.large\", market = \"on-demand\", count = 1 }}] }}\n\
+             [tenant.workload]\nkind = \"bag\"\ndeadline = \"45m\"\ntask = [{{ name = \"t\", memory = \
+             \"10 MB\", runtime = \"120s\" }}]\n[[tenant]]\nscheduler = {{ name = \"easy\" }}\n\
+             [tenant.workload]\nkind = \"swf\"\nprocessors = 4\nlog = \"{}\"\n",
+            log.display()
+        );
+        std::fs::write(&file, text).unwrap();
+        let digest = |runtime: u32| {
+            let job = format!("1 0 -1 {runtime} 2 -1 -1 2 60 -1 1 1 1 -1 -1 -1 -1 -1\n");
+            std::fs::write(&log, job).unwrap();
+            match cells(file.to_str().unwrap(), &["live.speedup=20,30"], None).unwrap() {
+                AnySweep::Bags(sweep) => sweep.cells[0].digest().to_owned(),
+                AnySweep::Jobs(_) => panic!("a bag has part in it"),
+            }
+        };
+        let first = digest(60);
+        assert_ne!(first, digest(61), "what it holds counts, not only its name");
+        assert_eq!(first, digest(60));
+    }
 }

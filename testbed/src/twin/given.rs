@@ -26,6 +26,7 @@ impl Given {
                 Event::Tick
                 | Event::Machine { .. }
                 | Event::Submitted { .. }
+                | Event::Closed
                 | Event::AllSubmitted
                 | Event::InstantOver
                 | Event::Clock { .. }

@@ -6,6 +6,7 @@ use std::path::Path;
 use dormouse_engine::drive::{Modelled, World};
 use dormouse_engine::jobs::simulate_on;
 use dormouse_engine::{Event, Step};
+use dormouse_policies::batch::Submission;
 use dormouse_policies::{Decision, Notice, Promotion};
 use dormouse_units::{Cpus, Seats, Span, TaskId, Tier, Time};
 
@@ -17,6 +18,7 @@ use super::words::why;
 use super::{Both, Count, Moment, Parting, Side, Spread, Standing, TaskRow, Twin, TwinError};
 use crate::batch::{BatchError, BatchHeader, BatchLog, Jobs};
 use crate::experiment::Kind;
+use crate::fidelity::{expected, jobs_in};
 use crate::output::Mode;
 use crate::record::carried_out;
 
@@ -34,21 +36,33 @@ pub(super) fn compared(dir: &Path) -> Result<Twin, TwinError> {
         TwinError::OtherVersion { path, step, made_by }
     })?;
     let (twin, migration) = match log.header.mode {
-        Mode::Virtual => (played(&log.header, &mut Modelled::new(simulation.law()))?, None),
+        Mode::Virtual => (played(&log.header, &mut Modelled::new(simulation.law()), live)?, None),
         Mode::Live => {
             let Measured { pace, migration, moves } = Measured::of(&log, dir)?;
             let cost = migration.unwrap_or(simulation.migration_cost);
-            (played(&log.header, &mut TwoTier::new(pace, moves, cost))?, migration)
+            (played(&log.header, &mut TwoTier::new(pace, moves, cost), live)?, migration)
         }
     };
     let live = log.steps.unwrap_or_default();
     Ok(side_by_side(&log.header, &Both { live, twin }, migration))
 }
 
-/// The steps of this run in virtual time, on these machines.
-fn played(header: &BatchHeader, on: &mut impl World) -> Result<Vec<Step>, BatchError> {
+/// The steps of this run in virtual time, on these machines, with the jobs that came to it from
+/// outside as it went.
+fn played(
+    header: &BatchHeader,
+    on: &mut impl World,
+    live: &[Step],
+) -> Result<Vec<Step>, BatchError> {
     let experiment = &header.experiment;
-    let (jobs, simulation) = (Jobs::open(experiment)?, experiment.simulation(header.machine));
+    let (own, simulation) = (Jobs::open(experiment)?, experiment.simulation(header.machine));
+    let came = jobs_in(live);
+    let is_open = expected(live, &[]) > 0;
+    // What the log has is all of it: an open run ends once all have come.
+    let jobs: Box<dyn Iterator<Item = Result<Submission, BatchError>>> = match is_open {
+        true => Box::new(came.into_iter().map(Ok)),
+        false => Box::new(own),
+    };
     let mut steps = Vec::new();
     simulate_on(on, jobs, &simulation, |step| {
         steps.push(step.clone());
@@ -358,7 +372,7 @@ mod tests {
         let mut on = TwoTier::new(pace(), Moves::new(), simulation.migration_cost);
         let mut run = simulation.run();
         let mut steps = Vec::new();
-        for step in played(header, &mut on).unwrap() {
+        for step in played(header, &mut on, &[]).unwrap() {
             steps.push(run.handle(step.at, step.event.clone()).0);
             for (task, vm) in moved(std::slice::from_ref(&step)) {
                 let report = Report::TaskMoved {

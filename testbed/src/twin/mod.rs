@@ -25,3 +25,4 @@ pub use moment::Moment;
 pub use parting::{Decided, Parting};
 pub use spread::Spread;
 pub use value::{Both, Count, Side, Standing, TaskRow, Twin, VmRow, VmSide};
+pub(crate) use words::event as event_in_words;

@@ -20,7 +20,7 @@ pub(super) fn moments(steps: &[Step]) -> Vec<Moment> {
 }
 
 /// What happened, where the scheduler heard nothing of it.
-const fn event(event: &Event) -> &'static str {
+pub(crate) const fn event(event: &Event) -> &'static str {
     match event {
         Event::HostJoined { .. } => "a host joined",
         Event::HostLost { .. } => "a host was lost",
@@ -28,6 +28,7 @@ const fn event(event: &Event) -> &'static str {
         Event::Tick => "a time had come",
         Event::Machine { .. } => "a machine reported",
         Event::Submitted { .. } => "a job was submitted",
+        Event::Closed => "no more jobs come from outside",
         Event::AllSubmitted => "the last job was submitted",
         Event::InstantOver => "an instant was over",
         Event::Cancel { .. } => "the run was ended",

@@ -97,7 +97,7 @@ impl Told {
     /// The observer's.
     pub fn see<O: Observer>(&mut self, step: &Step, observer: &mut O) -> Result<(), O::Error> {
         match &step.event {
-            Event::Submitted { task, job } => {
+            Event::Submitted { task, job, .. } => {
                 self.inside.insert(*task, Inside { submission: job.clone(), record: None });
                 Ok(())
             }

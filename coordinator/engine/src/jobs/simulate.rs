@@ -145,7 +145,7 @@ impl<E, I: Iterator<Item = Result<Submission, E>>> Iterator for Submissions<I> {
         }
         let task = self.next;
         (self.next, self.last) = (task.next(), at);
-        Some(Ok((at, Event::Submitted { task, job: Arc::new(job) })))
+        Some(Ok((at, Event::Submitted { task, key: None, job: Arc::new(job) })))
     }
 }
 

@@ -1,0 +1,79 @@
+//! Parallel jobs from outside: taken into the run's one order, and answered once they are in its log.
+
+use std::sync::Arc;
+
+use dormouse_engine::Event;
+use dormouse_proto::v1;
+use ractor::RpcReplyPort;
+
+use super::ConductorState;
+use crate::outside::{Answer, Asked, reply};
+
+/// Jobs that may be unfinished at once before more are refused.
+const MOST_UNFINISHED: usize = 100_000;
+
+type Reply<T> = RpcReplyPort<Result<T, String>>;
+
+impl ConductorState {
+    /// Takes a job from outside: it is submitted now.
+    pub(super) fn take(&mut self, asked: &Asked, to: Reply<v1::SubmitReply>) {
+        match self.taken(asked) {
+            // Where it was taken before, that is as durable as what is appended after it.
+            Ok(say) => self.batch.then.push(Box::new(Answer { to, say })),
+            Err(why) => drop(to.send(Err(why))),
+        }
+    }
+
+    fn taken(&mut self, asked: &Asked) -> Result<v1::SubmitReply, String> {
+        if let Some(known) = self.door.known(asked)? {
+            return Ok(known);
+        }
+        self.must_be_open()?;
+        let now = self.clock.now();
+        self.hear_until(now, None);
+        // That may have ended it.
+        self.must_be_open()?;
+        if self.run.unfinished() >= MOST_UNFINISHED {
+            return Err(format!("{MOST_UNFINISHED} jobs wait or run already: come again later"));
+        }
+        let own = self.submissions.iter().map(|job| job.number).max().unwrap_or_default();
+        let number = own.saturating_add(self.door.outside() as u64 + 1);
+        let at = self.last.max(now);
+        let job = Arc::new(asked.job(number, at));
+        job.fits(self.run.setup().machine_vcpus())
+            .map_err(|why| format!("the job can't be run: {why}"))?;
+        let (task, key) = (self.run.next_task(), Arc::clone(&asked.key));
+        self.door.submitted(Some(&key), &job);
+        self.feed(at, Event::Submitted { task, key: Some(key), job: Arc::clone(&job) });
+        Ok(reply(&job, false))
+    }
+
+    /// No more jobs come from outside.
+    pub(super) fn shut(&mut self, to: Reply<v1::CloseReply>) {
+        // One that is shut is shut.
+        if self.plan.is_open && self.begun && !self.door.is_open {
+            return self.batch.then.push(Box::new(Answer { to, say: v1::CloseReply {} }));
+        }
+        if let Err(why) = self.must_be_open() {
+            return drop(to.send(Err(why)));
+        }
+        self.door.is_open = false;
+        self.feed_now(Event::Closed);
+        self.batch.then.push(Box::new(Answer { to, say: v1::CloseReply {} }));
+    }
+
+    fn must_be_open(&self) -> Result<(), String> {
+        let why = if !self.plan.is_open {
+            "this run takes no jobs from outside: begin one that does with --open"
+        } else if !self.begun {
+            "the run has not begun: its workers are not all there; come again when they are"
+        } else if self.run.over().is_some() {
+            "the run is over"
+        } else if !self.door.is_open {
+            "the run has been closed: it takes no more jobs"
+        } else {
+            return Ok(());
+        };
+        Err(why.to_owned())
+    }
+}

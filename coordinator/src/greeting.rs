@@ -1,0 +1,38 @@
+//! What every worker is told first.
+
+use dormouse_proto::v1;
+use dormouse_units::HostId;
+
+use crate::clock::DilatedClock;
+use crate::live::Plan;
+
+/// The particulars of a run that its workers must know. A session has its own, so that a worker
+/// that comes back is welcomed without the conductor.
+#[derive(Clone, Debug)]
+pub(crate) struct Greeting {
+    welcome: v1::Welcome,
+    clock: DilatedClock,
+}
+
+impl Greeting {
+    /// Of the run with this plan and clock, to the worker that is this host.
+    pub(crate) fn new(plan: &Plan, clock: DilatedClock, host: HostId) -> Self {
+        let lost_after = plan.lost_after.as_millis();
+        let welcome = v1::Welcome {
+            run: plan.run.clone(),
+            host: host.get(),
+            emulated_us_per_second: plan.speedup.emulated_us_per_second(),
+            programs: plan.to_measure(),
+            lost_after_ms: u32::try_from(lost_after).unwrap_or(u32::MAX),
+            hold_checkpoints: plan.hold_checkpoints,
+            noop: plan.noop,
+            ..v1::Welcome::default()
+        };
+        Self { welcome, clock }
+    }
+
+    /// As it is said now, over a connection that speaks this version of the protocol.
+    pub(crate) fn now(&self, protocol: u32) -> v1::Welcome {
+        v1::Welcome { now_us: self.clock.now().as_micros(), protocol, ..self.welcome.clone() }
+    }
+}
