@@ -5,7 +5,14 @@ set -euo pipefail
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 export DORMOUSE_HOME=${DORMOUSE_HOME:-$ROOT/.dormouse}
 
-say() { printf '\033[1m==>\033[0m %s\n' "$*"; }
+# When the first of the scripts that call each other began, in seconds since 1970.
+export STARTED=${STARTED:-$(date +%s)}
+
+# With the minutes and seconds since then, so that a log shows what took how long.
+say() {
+    local passed=$(($(date +%s) - STARTED))
+    printf '\033[1m==>\033[0m %d:%02d %s\n' $((passed / 60)) $((passed % 60)) "$*"
+}
 die() { printf '%s: %s\n' "$(basename "$0")" "$*" >&2; exit 1; }
 
 # need_packages COMMAND=PACKAGE...: installs the Debian packages of commands that are missing.

@@ -78,7 +78,8 @@ pub struct Run {
     pub(crate) effects: Vec<Effect>,
     pub(crate) commands: Vec<Command>,
     spare: Spare,
-    digest: DecisionDigest,
+    /// Of those who want one.
+    digest: Option<DecisionDigest>,
     next_seq: u64,
     begun: bool,
     over: Option<Time>,
@@ -116,12 +117,19 @@ impl Run {
             effects: Vec::new(),
             commands: Vec::new(),
             spare: Spare::default(),
-            digest: DecisionDigest::default(),
+            digest: Some(DecisionDigest::default()),
             next_seq: 0,
             begun: false,
             over: None,
             cancelled: None,
         }
+    }
+
+    /// Makes no digest of its decisions: for runs of which only the outcome is kept.
+    #[must_use]
+    pub fn undigested(mut self) -> Self {
+        self.digest = None;
+        self
     }
 
     /// Takes one event and gives the step it makes and the commands to send once
@@ -231,7 +239,9 @@ impl Run {
         notices: &mut VecDeque<Notice>,
     ) {
         for decision in wanted.drain(..) {
-            self.digest.add(now, &decision);
+            if let Some(digest) = &mut self.digest {
+                digest.add(now, &decision);
+            }
             self.decide(now, decisions.len(), &decision, notices);
             decisions.push(decision);
         }
@@ -495,10 +505,10 @@ impl Run {
         &self.counts
     }
 
-    /// The digest of all decisions so far.
+    /// The digest of all decisions so far; empty of a run that is [`Self::undigested`].
     #[must_use]
     pub fn digest(&self) -> String {
-        self.digest.hex()
+        self.digest.as_ref().map(DecisionDigest::hex).unwrap_or_default()
     }
 
     /// What each VM was promised and got of the processor.

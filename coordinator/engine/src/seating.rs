@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use dormouse_units::{Cpus, Seats, TaskId, Tier};
+use dormouse_units::{Cpus, Named, Seats, TaskId, Tier};
 
 /// The seats of one VM: of every vCPU one in the foreground, and in the background if it has two
 /// tiers.
@@ -38,14 +38,16 @@ impl Seating {
     /// One of them is another task's, not there, or named twice.
     pub(crate) fn free(&self, tier: Tier, cpus: &[u32], own: TaskId) -> Result<(), Taken> {
         let are_sorted = cpus.windows(2).all(|pair| pair[0] < pair[1]);
-        for (n, &cpu) in cpus.iter().enumerate() {
+        // A list of hundreds that MEASY matched is in no order.
+        let mut named = (!are_sorted).then(|| Named::below(self.cpus.len()));
+        for &cpu in cpus {
             let Some(slots) = self.cpus.get(cpu as usize) else {
                 return Err(Taken(format!("vCPU {cpu} is not there")));
             };
             if let Some(other) = slots[tier as usize].filter(|other| *other != own) {
                 return Err(Taken(format!("vCPU {cpu} is {other}'s")));
             }
-            if !are_sorted && cpus[..n].contains(&cpu) {
+            if named.as_mut().is_some_and(|named| !named.is_new(cpu)) {
                 return Err(Taken(format!("vCPU {cpu} is named twice")));
             }
         }

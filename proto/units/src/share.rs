@@ -49,7 +49,12 @@ impl Ppm {
 
     /// This fraction of `n`, rounded down, saturating.
     #[must_use]
+    #[inline]
     pub fn of(self, n: u64) -> u64 {
+        // A division of 128 bits takes ten times as long.
+        if let Some(product) = n.checked_mul(u64::from(self.0)) {
+            return product / 1_000_000;
+        }
         u64::try_from(u128::from(n) * u128::from(self.0) / 1_000_000).unwrap_or(u64::MAX)
     }
 
@@ -65,5 +70,21 @@ impl fmt::Display for Ppm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = format!("{:.4}", f64::from(self.0) / 1e4);
         write!(f, "{}%", text.trim_end_matches('0').trim_end_matches('.'))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_is_exact_also_of_what_needs_128_bits() {
+        for ppm in [0, 1, 333_333, 1_000_000, u32::MAX] {
+            for n in [0, 1, 999_999, 1 << 40, u64::MAX / 4_294, u64::MAX] {
+                let exact = u128::from(n) * u128::from(ppm) / 1_000_000;
+                let exact = u64::try_from(exact).unwrap_or(u64::MAX);
+                assert_eq!(Ppm::new(ppm).of(n), exact, "{ppm} of {n}");
+            }
+        }
     }
 }

@@ -30,6 +30,7 @@ impl Usage {
 
     /// Usage of process `n`; a whole processor where nothing is known of it.
     #[must_use]
+    #[inline]
     pub fn of(&self, n: usize) -> Ppm {
         match self {
             Self::Uniform(usage) => *usage,

@@ -2,17 +2,36 @@
 
 use dormouse_units::Span;
 
+/// 00 to 99: two digits a division.
+const PAIRS: [[u8; 2]; 100] = {
+    let mut pairs = [[b'0'; 2]; 100];
+    let mut n = 0;
+    while n < 100 {
+        pairs[n] = [b'0' + (n / 10) as u8, b'0' + (n % 10) as u8];
+        n += 1;
+    }
+    pairs
+};
+
+const fn pair(n: u64) -> &'static [u8; 2] {
+    &PAIRS[n as usize]
+}
+
 /// Appends a whole number.
 pub fn whole(to: &mut Vec<u8>, mut n: u64) {
     let mut digits = [0; 20];
     let mut at = digits.len();
-    loop {
+    while n >= 100 {
+        at -= 2;
+        digits[at..at + 2].copy_from_slice(pair(n % 100));
+        n /= 100;
+    }
+    if n >= 10 {
+        at -= 2;
+        digits[at..at + 2].copy_from_slice(pair(n));
+    } else {
         at -= 1;
-        digits[at] = b'0' + (n % 10) as u8;
-        n /= 10;
-        if n == 0 {
-            break;
-        }
+        digits[at] = b'0' + n as u8;
     }
     to.extend_from_slice(&digits[at..]);
 }
@@ -50,6 +69,9 @@ mod tests {
             (10_000_000, "10"),
             (12_345_600, "12.3456"),
             (u64::MAX, "18446744073709.551615"),
+            (100_000_000, "100"),
+            (109_000_010, "109.00001"),
+            (1_234_567_000_000, "1234567"),
         ] {
             let mut to = Vec::new();
             millionths(&mut to, n);

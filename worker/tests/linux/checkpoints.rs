@@ -277,7 +277,8 @@ pub(crate) fn deadline() {
 pub(crate) fn memory_has_its_time() {
     let (mut worker, _directory) = Worker::temporary();
     let vm = worker.vm(1);
-    let task = worker.start_task(&name("t"), &vm, &["count", "64", "1000000000"]);
+    // So much that its time covers an emulated machine's start of CRIU.
+    let task = worker.start_task(&name("t"), &vm, &["count", "160", "1000000000"]);
     worker.await_step(&name("t"), 1);
     let checkpointer = worker.checkpointer();
     let (brief, seats) = (Duration::from_millis(1), (&vm, &[(0, Slot::A)][..]));

@@ -19,6 +19,16 @@ use nix::{
 
 use crate::worker::{self, SOON, Worker, name, wait_for};
 
+/// What takes so long on a machine takes ten times as long on one that is emulated, as
+/// `scripts/test-v2` says of its own.
+fn within(span: Duration) -> Duration {
+    if std::env::var("EMULATED").is_ok_and(|emulated| emulated == "true") {
+        10 * span
+    } else {
+        span
+    }
+}
+
 fn identities(pids: &[i32]) -> Vec<Identity> {
     pids.iter().map(|pid| Identity::of(*pid).unwrap()).collect()
 }
@@ -60,7 +70,7 @@ pub(crate) fn kill_9_leaves_nothing() {
         }
     });
     println!("  all tasks gone {took:?} after SIGKILL");
-    assert!(took < Duration::from_secs(1), "{took:?}");
+    assert!(took < within(Duration::from_secs(1)), "{took:?}");
     assert!(!Path::new("/run/dormouse/tasks").exists(), "the mounts went with the worker");
 }
 

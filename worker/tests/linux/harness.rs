@@ -4,7 +4,7 @@ use std::{
     env, fs,
     path::{Path, PathBuf},
     process::{Command, ExitCode},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use dormouse_worker::{cgroup::Hierarchy, criu::Criu};
@@ -84,9 +84,11 @@ pub(crate) fn main(tests: &[Test], args: &[&str]) -> ExitCode {
             skipped += 1;
             continue;
         }
+        let began = Instant::now();
         let status = Command::new(env::current_exe().unwrap()).args(["--exact", name]).status();
         let fine = status.is_ok_and(|status| status.success());
-        println!("test {name} ... {}", if fine { "ok" } else { "FAILED" });
+        let (word, took) = (if fine { "ok" } else { "FAILED" }, began.elapsed().as_secs_f64());
+        println!("test {name} ... {word} ({took:.1} s)");
         if fine { passed += 1 } else { failed += 1 }
     }
     println!("\ntest result: {passed} passed; {failed} failed; {skipped} skipped");

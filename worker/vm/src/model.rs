@@ -13,8 +13,9 @@ use dormouse_units::{Attempt, Bytes, Cpus, Mode, Ppm, Span, Stream, TaskId, Tier
 
 use crate::processors::{Processors, Seat};
 use crate::running::{Come, Running};
-use crate::sharing::{background_rate, background_share, times};
 use crate::{Machine, MachineSpec, Progress, SeatError, Sharing, Work, WorkEvent};
+
+mod rates;
 
 /// Slots to look at again, each once.
 #[derive(Clone, Debug, Default)]
@@ -323,6 +324,7 @@ impl Model {
             let mut untold = std::mem::take(&mut self.untold);
             self.let_happen(&mut untold, |at| at < now);
             self.untold = untold;
+            self.settle();
         }
         self.go_to(now);
     }
@@ -334,6 +336,7 @@ impl Model {
         told.append(&mut self.untold);
         self.let_happen(told, |at| at <= now);
         if now > self.now {
+            self.settle();
             self.go_to(now);
         }
     }
@@ -342,7 +345,20 @@ impl Model {
 impl Model {
     /// Lets happen what is due, from one instant to the next.
     fn let_happen(&mut self, told: &mut Vec<WorkEvent>, is_due: impl Fn(Time) -> bool) {
-        while let Some(at) = self.next_due().filter(|at| is_due(*at)) {
+        loop {
+            if self.may_be_due() {
+                self.settle();
+            }
+            let next = self.next_due().filter(|at| is_due(*at));
+            if self.changed && next != Some(self.now) {
+                // Before time goes on; what is done to it at this instant comes first.
+                if !is_due(self.now + Span::from_micros(1)) {
+                    return;
+                }
+                self.settle();
+                continue;
+            }
+            let Some(at) = next else { return };
             self.go_to(at);
             told.append(&mut self.untold);
             self.changed = true;
@@ -354,8 +370,19 @@ impl Model {
                     told.extend(self.come(slot));
                 }
             }
-            self.settle();
         }
+    }
+
+    /// Whether something may happen at this very instant. Not to those who go on at another rate:
+    /// what was not due yet is not due at once.
+    #[must_use]
+    pub fn may_be_due(&self) -> bool {
+        let has_plan = |slot: &u32| {
+            let running = self.slots[*slot as usize].as_ref();
+            running.is_none_or(|running| running.planned || running.is_finished())
+        };
+        let plans_hold = !self.machine.is_burstable() && self.touched.slots.iter().all(has_plan);
+        !self.untold.is_empty() || (self.changed && !plans_hold)
     }
 
     /// The time of what was planned for a task has come.
@@ -469,7 +496,7 @@ impl Model {
         let (tier, is_idle) = (running.tier, running.is_finished());
         for (n, &cpu) in running.on.iter().enumerate() {
             let seat = Seat { slot, usage: running.usage_now(n), is_idle };
-            if let Some(other) = self.processors.at_mut(cpu).put(tier, Some(seat)) {
+            if let Some(other) = self.processors.put(cpu, tier, Some(seat)) {
                 self.touched.add(other);
             }
         }
@@ -481,7 +508,7 @@ impl Model {
         let Some(running) = &self.slots[slot as usize] else { return };
         let is_idle = running.is_finished();
         for &cpu in running.on.iter() {
-            if let Some(other) = self.processors.at_mut(cpu).put(running.tier, None)
+            if let Some(other) = self.processors.put(cpu, running.tier, None)
                 && !is_idle
             {
                 self.touched.add(other);
@@ -536,60 +563,6 @@ impl Model {
 
     fn is_current(&self, slot: u32, turn: u64) -> bool {
         self.slots[slot as usize].as_ref().is_some_and(|r| r.turn == turn)
-    }
-
-    /// Draws the loss of the task in `slot`, if it has one and that has not been.
-    fn draw_loss(&mut self, slot: u32) {
-        let Some(running) = &self.slots[slot as usize] else { return };
-        if running.tier == Tier::Foreground && running.loss.is_none() {
-            let loss = self.loss(running);
-            if let Some(running) = self.slots[slot as usize].as_mut() {
-                running.loss = loss;
-            }
-        }
-    }
-
-    /// What a foreground task loses to its neighbours, if it has any.
-    fn loss(&self, running: &Running) -> Option<Ppm> {
-        let (sharing, seed) = self.sharing.as_ref()?;
-        if !self.processors.have_background(&running.on) {
-            return None;
-        }
-        let job = u64::from(running.task.get());
-        let draw = || sharing.draw_loss(&mut Stream::new(*seed, "loss", job));
-        Some(running.loss.unwrap_or_else(draw))
-    }
-
-    /// How fast a task goes on if nothing holds it: as its slowest process does.
-    fn rate(&self, running: &Running) -> Ppm {
-        let Running { on, usage, utilisation, tier, mode, .. } = running;
-        let most = times(self.machine.ceiling(*mode), self.processors.supply(on));
-        if *tier == Tier::Foreground {
-            return self.loss(running).map_or(most, |loss| times(most, loss.rest()));
-        }
-        // The least of what processes get, as a fraction: one division for all of them.
-        let mut least = None;
-        for (n, &cpu) in on.iter().enumerate() {
-            let processor = self.processors.at(cpu);
-            let Some(before) = processor.user(Tier::Foreground) else { continue };
-            let used = times(before.usage, self.ceiling_of(before.slot));
-            let utilisation = utilisation.as_ref().map_or(Ppm::ONE, |x| x.of(n));
-            let gets = background_share(utilisation, used, processor.supply);
-            let wants = u64::from(usage.of(n).get());
-            if least.is_none_or(|(least, of)| gets * of < least * wants) {
-                least = Some((gets, wants));
-            }
-        }
-        background_rate(most, least)
-    }
-
-    /// What the credits let the task in `slot` have.
-    fn ceiling_of(&self, slot: u32) -> Ppm {
-        if !self.machine.is_burstable() {
-            return Ppm::ONE;
-        }
-        let mode = self.slots[slot as usize].as_ref().map_or(Mode::Burst, |r| r.mode);
-        self.machine.ceiling(mode)
     }
 }
 

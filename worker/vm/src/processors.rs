@@ -1,6 +1,6 @@
 //! The vCPUs of a VM: who has which of their two slots.
 
-use dormouse_units::{Cpus, Ppm, Tier};
+use dormouse_units::{Cpus, Named, Ppm, Tier};
 
 use crate::SeatError;
 
@@ -28,12 +28,6 @@ impl Processor {
     pub(crate) fn user(&self, tier: Tier) -> Option<&Seat> {
         self.seats[tier as usize].as_ref().filter(|seat| !seat.is_idle)
     }
-
-    /// Puts somebody into a slot, or nobody; the slot in the model of who uses the other.
-    pub(crate) fn put(&mut self, tier: Tier, seat: Option<Seat>) -> Option<u32> {
-        self.seats[tier as usize] = seat;
-        self.user(other(tier)).map(|seat| seat.slot)
-    }
 }
 
 const fn other(tier: Tier) -> Tier {
@@ -49,12 +43,14 @@ pub(crate) struct Processors {
     all: Vec<Processor>,
     /// How many have less than a real processor.
     short: usize,
+    /// How many have somebody in the background.
+    shared: usize,
 }
 
 impl Processors {
     pub(crate) fn new(vcpus: u32) -> Self {
         let one = Processor { seats: [None; 2], supply: Ppm::ONE };
-        Self { all: vec![one; vcpus as usize], short: 0 }
+        Self { all: vec![one; vcpus as usize], short: 0, shared: 0 }
     }
 
     /// The processor of this number, of which somebody has a seat.
@@ -62,9 +58,16 @@ impl Processors {
         &self.all[cpu as usize]
     }
 
-    /// As [`Self::at`], to change.
-    pub(crate) fn at_mut(&mut self, cpu: u32) -> &mut Processor {
-        &mut self.all[cpu as usize]
+    /// Puts somebody into the slot of this tier there, or nobody; the slot in the model of who uses
+    /// the other.
+    pub(crate) fn put(&mut self, cpu: u32, tier: Tier, seat: Option<Seat>) -> Option<u32> {
+        let processor = &mut self.all[cpu as usize];
+        if tier == Tier::Background {
+            self.shared -= usize::from(processor.seats[tier as usize].is_some());
+            self.shared += usize::from(seat.is_some());
+        }
+        processor.seats[tier as usize] = seat;
+        processor.user(other(tier)).map(|seat| seat.slot)
     }
 
     /// Gives one, if there is one of this number, this share of a real processor; the slots in the
@@ -89,7 +92,7 @@ impl Processors {
 
     /// Whether the background of any of these is used.
     pub(crate) fn have_background(&self, on: &[u32]) -> bool {
-        on.iter().any(|&cpu| self.at(cpu).user(Tier::Background).is_some())
+        self.shared > 0 && on.iter().any(|&cpu| self.at(cpu).user(Tier::Background).is_some())
     }
 
     /// Whether the task of slot `own` may have the slots of this tier on these vCPUs: what it has
@@ -99,13 +102,14 @@ impl Processors {
     ///
     /// The first that it can't have.
     pub(crate) fn free(&self, on: &[u32], tier: Tier, own: Option<u32>) -> Result<(), SeatError> {
-        let mut are_sorted = true;
-        for (n, &cpu) in on.iter().enumerate() {
+        let are_sorted = on.windows(2).all(|pair| pair[0] < pair[1]);
+        // A list of hundreds that MEASY matched is in no order.
+        let mut named = (!are_sorted).then(|| Named::below(self.all.len()));
+        for &cpu in on {
             let is_free = self.all.get(cpu as usize).is_some_and(|processor| {
                 processor.seats[tier as usize].is_none_or(|seat| Some(seat.slot) == own)
             });
-            are_sorted &= n == 0 || on[n - 1] < cpu;
-            if !is_free || !are_sorted && on[..n].contains(&cpu) {
+            if !is_free || named.as_mut().is_some_and(|named| !named.is_new(cpu)) {
                 return Err(SeatError::Taken(cpu));
             }
         }

@@ -89,18 +89,15 @@ impl Sharing {
 /// What a background process gets below a foreground that uses `before` of a vCPU with this supply,
 /// in 10^-12 of one: x · (1 − f).
 pub(crate) fn background_share(utilisation: Ppm, before: Ppm, supply: Ppm) -> u64 {
-    supply.of(u64::from(utilisation.get()) * u64::from(before.rest().get()))
+    let share = u64::from(utilisation.get()) * u64::from(before.rest().get());
+    if supply == Ppm::ONE { share } else { supply.of(share) }
 }
 
-/// min(c, x · (1 − f) / u) of a task whose slowest process below a foreground gets the first of
-/// these and uses the second (10^-12 and ppm of a vCPU), if any is below one.
-pub(crate) fn background_rate(most: Ppm, slowest: Option<(u64, u64)>) -> Ppm {
-    match slowest {
-        None | Some((_, 0)) => most,
-        Some((gets, wants)) => {
-            u32::try_from(gets / wants).map_or(most, |ppm| Ppm::new(ppm).min(most))
-        }
-    }
+/// min(c, x · (1 − f) / u) of a task whose slowest process below a foreground gets and wants this
+/// much (10^-12 and ppm of a vCPU); it wants nothing if there is none.
+pub(crate) fn background_rate(most: Ppm, gets: u64, wants: u64) -> Ppm {
+    let Some(rate) = gets.checked_div(wants) else { return most };
+    u32::try_from(rate).map_or(most, |ppm| Ppm::new(ppm).min(most))
 }
 
 /// A share of a share.
@@ -165,7 +162,7 @@ mod tests {
     fn the_background_gets_what_the_foreground_leaves() {
         let rate = |c, x, before, usage| {
             let share = background_share(Ppm::new(x), Ppm::new(before), Ppm::ONE);
-            background_rate(Ppm::new(c), Some((share, usage))).get()
+            background_rate(Ppm::new(c), share, usage).get()
         };
         assert_eq!(rate(1_000_000, 860_000, 400_000, 1_000_000), 516_000);
         assert_eq!(rate(1_000_000, 430_000, 400_000, 500_000), 516_000);

@@ -82,6 +82,24 @@ impl World for Modelled {
         }
     }
 
+    fn is_due(&mut self, now: Time) -> bool {
+        for vm in &self.touched {
+            if self.vms.get(vm).is_some_and(|(_, model)| model.may_be_due()) {
+                return self.next_at().is_some_and(|at| at <= now);
+            }
+        }
+        while let Some(&Reverse((at, vm))) = self.agenda.peek()
+            && at <= now
+        {
+            // A VM that was touched gets another entry.
+            if !self.touched.contains(&vm) {
+                return self.next_at().is_some_and(|at| at <= now);
+            }
+            self.agenda.pop();
+        }
+        false
+    }
+
     fn step(&mut self, now: Time, out: &mut Reports) {
         let Some(&Reverse((_, vm))) = self.agenda.peek() else { return };
         let Some((host, model)) = self.vms.get_mut(&vm) else { return };

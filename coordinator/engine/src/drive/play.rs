@@ -153,6 +153,12 @@ impl<W: World, S> Player<'_, W, S> {
     /// instant last.
     fn next(&mut self) -> Option<(Time, Next)> {
         let own = self.run.next_wakeup().map(|at| (at.max(self.now), Next::Tick));
+        if self.run.instant().is_some_and(|at| at <= self.now)
+            && own.is_none_or(|(at, _)| at > self.now)
+            && !self.world.is_due(self.now)
+        {
+            return Some((self.now, Next::InstantOver));
+        }
         let world = self.world.next_at().map(|at| (at, Next::World));
         let over = self.run.instant().map(|at| (at.max(self.now), Next::InstantOver));
         // The first of those that are least.

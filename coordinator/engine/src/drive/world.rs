@@ -18,6 +18,12 @@ pub trait World {
     /// When something happens by itself next.
     fn next_at(&mut self) -> Option<Time>;
 
+    /// Whether something happens by itself by `now`, up to which time has passed: before more is
+    /// done at this instant it need not be known when something does.
+    fn is_due(&mut self, now: Time) -> bool {
+        self.next_at().is_some_and(|at| at <= now)
+    }
+
     /// Lets happen what happens at `now`, or a part of it.
     fn step(&mut self, now: Time, out: &mut Reports);
 

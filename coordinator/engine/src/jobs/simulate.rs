@@ -162,7 +162,8 @@ pub fn simulate<E, O: Observer<Error = E>>(
 ) -> Result<Totals, SimulationError<E>> {
     let mut told = Told::default();
     let mut world = Modelled::new(simulation.law());
-    simulate_on(&mut world, submissions, simulation, |step| told.see(step, observer))?;
+    let run = simulation.run().undigested();
+    play_jobs(run, &mut world, submissions, simulation, |step| told.see(step, observer))?;
     Ok(told.totals())
 }
 
@@ -176,9 +177,18 @@ pub fn simulate_on<E>(
     world: &mut impl World,
     submissions: impl IntoIterator<Item = Result<Submission, E>>,
     simulation: &Simulation,
+    see: impl FnMut(&Step) -> Result<(), E>,
+) -> Result<Run, SimulationError<E>> {
+    play_jobs(simulation.run(), world, submissions, simulation, see)
+}
+
+fn play_jobs<E>(
+    mut run: Run,
+    world: &mut impl World,
+    submissions: impl IntoIterator<Item = Result<Submission, E>>,
+    simulation: &Simulation,
     mut see: impl FnMut(&Step) -> Result<(), E>,
 ) -> Result<Run, SimulationError<E>> {
-    let mut run = simulation.run();
     let machine = simulation.config.processors;
     let events = Submissions::new(submissions.into_iter(), machine, run.next_task());
     let begin = beginning(&[BOUNDLESS]).into_iter().map(Ok);

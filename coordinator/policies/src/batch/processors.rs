@@ -22,6 +22,44 @@ pub(crate) struct Processors {
     /// One bit a processor: its foreground is idle.
     idle: Vec<u64>,
     idle_count: u32,
+    /// One bit a processor: somebody is in its background.
+    shared: Vec<u64>,
+}
+
+/// Background VMs that jobs may have.
+#[derive(Clone, Debug)]
+pub(crate) struct Room {
+    /// What the foreground of each uses in the upper half, and its number in the lower.
+    keys: Vec<u64>,
+}
+
+impl Room {
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// Numbers of the first `count`, or all if there are less, least used foreground first.
+    pub(crate) fn first(mut self, count: usize) -> Vec<u32> {
+        if (1..self.keys.len()).contains(&count) {
+            self.keys.select_nth_unstable(count - 1);
+        }
+        self.keys.truncate(count);
+        self.keys.sort_unstable();
+        self.keys.into_iter().map(|key| key as u32).collect()
+    }
+}
+
+/// Numbers of the bits that are set, in order.
+fn bits(words: impl Iterator<Item = u64>) -> impl Iterator<Item = u32> {
+    words.zip((0_u32..).step_by(64)).flat_map(|(word, base)| {
+        let mut left = word;
+        std::iter::from_fn(move || {
+            let bit = (left != 0).then(|| left.trailing_zeros())?;
+            left &= left - 1;
+            Some(base + bit)
+        })
+    })
 }
 
 impl Processors {
@@ -30,6 +68,7 @@ impl Processors {
             all: vec![Processor::default(); count as usize],
             idle: vec![0; (count as usize).div_ceil(64)],
             idle_count: count,
+            shared: vec![0; (count as usize).div_ceil(64)],
         };
         for p in 0..count {
             all_idle.idle[p as usize / 64] |= 1 << (p % 64);
@@ -44,14 +83,7 @@ impl Processors {
 
     /// Numbers of the processors whose foreground VM is idle, in order.
     fn each_idle(&self) -> impl Iterator<Item = u32> {
-        self.idle.iter().zip((0_u32..).step_by(64)).flat_map(|(&word, base)| {
-            let mut left = word;
-            std::iter::from_fn(move || {
-                let bit = (left != 0).then(|| left.trailing_zeros())?;
-                left &= left - 1;
-                Some(base + bit)
-            })
-        })
+        bits(self.idle.iter().copied())
     }
 
     /// Idle foregrounds for `count` processes, least used background first (Dispatch in
@@ -80,18 +112,25 @@ impl Processors {
         Some(chosen.into())
     }
 
-    /// Background VMs that are idle and of use, least used foreground first.
-    pub(crate) fn background_room(&self, usable_below: Ppm, usable_idle: bool) -> Vec<u32> {
-        let mut room: Vec<_> = self
-            .all
-            .iter()
-            .zip(0_u32..)
-            .filter(|(p, _)| p.background.is_none() && (usable_idle || p.foreground.is_some()))
-            .map(|(p, n)| (p.foreground.map_or(Ppm::ZERO, |seat| seat.usage), n))
-            .filter(|(usage, _)| *usage < usable_below)
-            .collect();
-        room.sort_unstable();
-        room.into_iter().map(|(_, n)| n).collect()
+    /// Background VMs that are idle and of use.
+    pub(crate) fn background_room(&self, usable_below: Ppm, usable_idle: bool) -> Room {
+        let words = self.idle.iter().zip(&self.shared);
+        let busy = words.map(|(idle, shared)| !(idle | shared));
+        let mut keys = Vec::with_capacity(self.all.len());
+        // Past the last processor no bit of either is set.
+        for p in bits(busy) {
+            let Some(Processor { foreground: Some(seat), .. }) = self.all.get(p as usize) else {
+                break;
+            };
+            if seat.usage < usable_below {
+                keys.push(u64::from(seat.usage.get()) << 32 | u64::from(p));
+            }
+        }
+        if usable_idle && usable_below > Ppm::ZERO {
+            let words = self.idle.iter().zip(&self.shared);
+            keys.extend(bits(words.map(|(idle, shared)| idle & !shared)).map(u64::from));
+        }
+        Room { keys }
     }
 
     pub(crate) fn sit_foreground(&mut self, job: TaskId, usage: &Usage, on: &[u32]) {
@@ -113,12 +152,14 @@ impl Processors {
     pub(crate) fn sit_background(&mut self, job: TaskId, usage: &Usage, on: &[u32]) {
         for (n, &p) in on.iter().enumerate() {
             self.all[p as usize].background = Some(Seat { job, usage: usage.of(n) });
+            self.shared[p as usize / 64] |= 1 << (p % 64);
         }
     }
 
     pub(crate) fn leave_background(&mut self, on: &[u32]) {
         for &p in on {
             self.all[p as usize].background = None;
+            self.shared[p as usize / 64] &= !(1 << (p % 64));
         }
     }
 

@@ -409,12 +409,16 @@ impl BatchScheduler {
         }
         let Config { usable_below, usable_idle, .. } = self.config;
         let room = self.processors.background_room(usable_below, usable_idle);
-        let mut room = room.as_slice();
         let chosen = if before.is_some() {
             fresh.iter().collect::<Shortest>().fitting(room.len())
         } else {
             self.shortest.fitting(room.len())
         };
+        if chosen.is_empty() {
+            return;
+        }
+        let room = room.first(chosen.iter().map(|(_, processes)| *processes as usize).sum());
+        let mut room = room.as_slice();
         for (id, processes) in chosen {
             let (on, rest) = room.split_at(processes as usize);
             room = rest;
