@@ -142,7 +142,7 @@ impl Answers {
             Command::StopTask { .. } | Command::PromoteTask { .. } | Command::MoveTask { .. } => {
                 return;
             }
-            Command::SetMode { .. } => return,
+            Command::SetMode { .. } | Command::SetSupply { .. } => return,
         };
         worker.owed.insert(asked, Owed { number: worker.told, waited: Duration::ZERO });
     }

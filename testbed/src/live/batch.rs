@@ -74,7 +74,7 @@ fn run_of(
         submissions,
         // A job's processes share memory: the machine is one worker.
         workers: 1,
-        demand: Demand { vms: vec![header.machine], kinds },
+        demand: Demand { vms: vec![header.machine], kinds, most: None },
         needs_criu: experiment.needs_criu(),
         ..of_any
     })

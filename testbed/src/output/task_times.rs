@@ -4,6 +4,7 @@ use dormouse_engine::Ledger;
 use dormouse_units::{Attempt, Ppm, Span, TaskId, VmId};
 use serde::{Deserialize, Serialize};
 
+use super::background;
 use crate::experiment::Experiment;
 use crate::record::{AttemptEnd, AttemptHistory, Record, VmHistory};
 
@@ -270,8 +271,8 @@ pub(crate) fn vm_slices_us(record: &Record, vm: VmId) -> u64 {
     slice * SLICES as u64 * interrupted
 }
 
-/// What a task that runs undisturbed on a VM that is always as fast is owed: its work, and its
-/// checkpoints. `None` for a burstable VM, whose speed hangs on its credits.
+/// What a task that runs undisturbed on a VM that is always as fast is owed, its work and its
+/// checkpoints, or on one in the background of others, given what these left it. `None` for a burstable VM, whose speed hangs on its credits.
 fn owed(
     experiment: &Experiment,
     task: TaskId,
@@ -286,6 +287,9 @@ fn owed(
     let runtime = *spec.runtime.get(&vm.kind)?;
     let done = attempt.from.map_or(Ppm::ZERO, |(_, done)| done);
     let plan = setup.checkpoint.plan_on(vm.market, spec.memory, runtime);
+    if vm.is_background {
+        return background::owed((runtime, done), &plan, attempt, vm);
+    }
     Some(runtime.part(done.rest()) + plan.cost.times(u64::from(plan.left_after(done))))
 }
 

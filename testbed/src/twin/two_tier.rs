@@ -178,8 +178,11 @@ impl World for TwoTier {
                     self.migrate(now, task, on);
                 }
             }
-            // Machines of parallel jobs are neither burstable nor taken away.
-            Command::FreezeVm { .. } | Command::ThawVm { .. } | Command::SetMode { .. } => {}
+            // Machines of parallel jobs are neither burstable nor taken away, nor in the background.
+            Command::FreezeVm { .. }
+            | Command::ThawVm { .. }
+            | Command::SetMode { .. }
+            | Command::SetSupply { .. } => {}
         }
     }
 
