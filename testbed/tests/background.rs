@@ -100,7 +100,8 @@ fn the_record_has_what_each_was_left() {
 
 #[test]
 fn who_makes_room_for_anothers_vm_may_have_been_told_to_hibernate() {
-    let experiment = experiment(&["cloud.spot=\"own\"", "cloud.placement=\"preempting\""]);
+    let hosts = "cloud.hosts=[{ vcpus = 40 }]";
+    let experiment = experiment(&["cloud.spot=\"own\"", hosts]);
     let steps = run(&experiment);
     let spot = |step: &Step| {
         step.effects.iter().find_map(|effect| match effect {
