@@ -224,7 +224,8 @@ impl Request<'_> {
 
     fn offers(&self, share: Ppm) -> Vec<Host> {
         let bag = (!self.noop).then_some(&self.setup.bag);
-        self.hosts.iter().map(|host| offer(host, self.reserve, share, bag)).collect()
+        let offers = self.hosts.iter().map(|host| offer(host, self.reserve, share, bag));
+        offers.map(|host| self.demand.offered(host)).collect()
     }
 
     fn fits(&self, offers: &[Host]) -> bool {

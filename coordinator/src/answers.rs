@@ -143,7 +143,9 @@ impl Answers {
                 return;
             }
             // One that can't be taken costs nothing: the task runs on.
-            Command::SetMode { .. } | Command::CheckpointNow { .. } => return,
+            Command::SetMode { .. } | Command::CheckpointNow { .. } | Command::SetSupply { .. } => {
+                return;
+            }
         };
         worker.owed.insert(asked, Owed { number: worker.told, waited: Duration::ZERO });
     }

@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use dormouse_cloud::SpotPlaces;
 use dormouse_engine::{Counts, Run, Setup, Step, Work};
 use dormouse_log::LogWriter;
 use dormouse_policies::Policy;
 use dormouse_policies::batch::Submission;
-use dormouse_proto::{CRIU, TIERS, v1};
+use dormouse_proto::{CRIU, SUPPLY, TIERS, v1};
 use dormouse_units::{Money, Ppm, Time};
 use serde_json::Value;
 use tokio::net::TcpListener;
@@ -171,6 +172,8 @@ pub(crate) struct Plan {
     /// Jobs may come from outside.
     pub(crate) is_open: bool,
     pub(crate) needs_criu: bool,
+    /// Spot VMs are in the background of others.
+    pub(crate) supplies: bool,
     pub(crate) hold_checkpoints: bool,
     pub(crate) noop: bool,
     pub(crate) lost_after: Duration,
@@ -203,6 +206,7 @@ impl Plan {
             phase: live.setup.jobs.is_some().then_some(live.phase),
             is_open: live.open,
             needs_criu: live.needs_criu,
+            supplies: live.setup.terms.spot == SpotPlaces::Background,
             hold_checkpoints: live.hold_checkpoints,
             noop: live.noop,
             lost_after: live.lost_after,
@@ -222,7 +226,8 @@ impl Plan {
     /// What every worker must be able to do, by name.
     pub(crate) fn needs(&self) -> Vec<&'static str> {
         let criu = self.needs_criu.then_some(CRIU);
-        criu.into_iter().chain(self.phase.map(|_| TIERS)).collect()
+        let supply = self.supplies.then_some(SUPPLY);
+        criu.into_iter().chain(self.phase.map(|_| TIERS)).chain(supply).collect()
     }
 
     /// The programs every worker measures.

@@ -57,6 +57,9 @@ impl Loads {
                 task: task.get(),
                 attempt: attempt.get(),
             }),
+            Command::SetSupply { vm, vcpu, share, .. } => {
+                Wire::SetSupply(v1::SetSupply { vm: vm.get(), vcpu, share_ppm: share.get() })
+            }
             Command::SetMode { vm, task, attempt, mode, .. } => Wire::SetMode(v1::SetMode {
                 task: task_ref(vm, task, attempt),
                 mode: mode_to_wire(mode).into(),

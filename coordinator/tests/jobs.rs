@@ -47,7 +47,11 @@ fn live(algorithm: Algorithm, submissions: Vec<Submission>, out: &Path) -> LiveR
         setup: setup(),
         policies: vec![(Work::All, policy(algorithm))],
         submissions,
-        demand: Demand { vms: vec![MACHINE], kinds: [setup().jobs.unwrap().machine].into() },
+        demand: Demand {
+            vms: vec![MACHINE],
+            kinds: [setup().jobs.unwrap().machine].into(),
+            most: None,
+        },
         programs: Vec::new(),
         noop: false,
         speedup: Speedup::from_f64(1_000.0).unwrap(),

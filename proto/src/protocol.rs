@@ -8,6 +8,8 @@ use crate::v1;
 pub const CRIU: &str = "criu";
 /// vCPUs have a background slot beside their foreground: parallel jobs can run.
 pub const TIERS: &str = "tiers";
+/// vCPUs can have a share of what they are, as those of VMs in the background of others have.
+pub const SUPPLY: &str = "supply";
 /// Its control groups are of version 1.
 pub const CGROUP_V1: &str = "cgroup-v1";
 /// Its control groups are of version 2.
@@ -24,7 +26,7 @@ pub struct Protocols {
 
 /// What this version of the program speaks: the newest is raised when what is said changes, the
 /// oldest when a side that speaks it could misunderstand or be misunderstood.
-pub const PROTOCOLS: Protocols = Protocols { oldest: 7, newest: 7 };
+pub const PROTOCOLS: Protocols = Protocols { oldest: 7, newest: 8 };
 
 impl Protocols {
     /// What a worker speaks.

@@ -108,6 +108,53 @@ fn a_room_for_one_of_them_is_shared_in_time() {
     assert!(summary(&out)["counts"]["launches_refused"].as_u64() > Some(0));
 }
 
+/// Both have done all their work, and what the VMs in the background were left is said.
+fn background_is_done(out: &Path) {
+    both_are_done(out, 12, 5);
+    let summary = summary(out);
+    let (vms, share) = (&summary["background"]["vms"], &summary["background"]["share"]);
+    assert!(vms.as_u64() > Some(0), "{summary:#}");
+    assert!(share.as_f64().is_some_and(|share| (0.2..0.95).contains(&share)), "{summary:#}");
+    let report = fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(report.contains("in the background of others"));
+}
+
+#[test]
+fn spot_vms_are_the_background_of_the_jobs_machine() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let dir = out.to_str().unwrap();
+    let _ = dormouse_says(&["run", "shared-background", "--seed", "901", "--out", dir]);
+    background_is_done(&out);
+    let behind = summary(&out)["tenants"][0]["makespan_s"].as_f64();
+    // With processors of their own, as many as there are VMs, the same tasks are faster.
+    let own = folder.path().join("own");
+    let said = dormouse_says(&["show", "shared-background"]);
+    let text =
+        said.replace("spot = \"background\"", "spot = \"own\"").replace("vcpus = 10", "vcpus = 40");
+    let file = file_in(folder.path(), &text);
+    let dir = own.to_str().unwrap();
+    let _ = dormouse_says(&["run", &file, "--seed", "901", "--out", dir]);
+    let summary = summary(&own);
+    assert!(summary["tenants"][0]["makespan_s"].as_f64() < behind, "{behind:?} {summary:#}");
+    assert_eq!(summary["background"], Value::Null);
+}
+
+#[test]
+fn live_vms_in_the_background_have_what_the_jobs_leave() {
+    let Some(_turn) = live_turn() else { return };
+    let before = traces();
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let dir = out.to_str().unwrap();
+    let args = ["run", "shared-background", "--live", "--seed", "901", "--quiet", "--out", dir];
+    let _ = dormouse_says(&args);
+    background_is_done(&out);
+    let summary = summary(&out);
+    assert_eq!(summary["fidelity"]["faithful"], true, "{summary:#}");
+    nothing_is_left_but(&before);
+}
+
 #[test]
 fn a_live_run_of_both_goes_on_after_a_kill() {
     let Some(_turn) = live_turn() else { return };
@@ -224,4 +271,10 @@ fn what_is_no_pair_of_tenants_is_refused_at_its_place() {
     let small = "[cloud]\nhosts = [{ vcpus = 2, memory = \"64 GiB\" }]";
     refused("[cloud]", small, &["no host can hold the machine of 4 processors"]);
     refused("catalogue = \"ec2-2020\"", "catalogue = \"ec2-2020\"\nspot = 3", &["spot"]);
+    let spot = |value: &str| format!("[cloud]\nspot = \"{value}\"");
+    refused("[cloud]", &spot("background"), &["shared.toml:", "processors", "hosts = [{"]);
+    refused("[cloud]", &spot("behind"), &["shared.toml:", "behind", "background"]);
+    let own =
+        "[cloud]\ntype = [{ name = \"processors\", vcpus = 2, memory = \"4 GiB\", spot = 0.1 }]";
+    refused("[cloud]", own, &["a type is called 'processors'", "another name"]);
 }

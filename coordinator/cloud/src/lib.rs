@@ -18,12 +18,12 @@ mod vm;
 
 pub use billing::{Charge, Meter};
 pub use catalogue::{Burstable, Catalogue, InstanceType, Limits, Market};
-pub use hosts::{Fleet, Host, Pack, Placer, PlacerName, Preempting, Spread, Want};
+pub use hosts::{Fleet, Host, Pack, Placed, Placer, PlacerName, Preempting, Spread, Tiers, Want};
 pub use interruption::{Action, Interruption, InterruptionModel, Interruptions, Scope, Target};
 pub use launch::{LaunchError, Launched};
 pub use lifetime::{Empirical, Exponential, Lifetime, Lifetimes};
 pub use prices::{Listed, PriceTrace, Prices, Recorded};
 pub use provider::{PriceChange, Provider};
 pub use tariff::{ByTheHour, ByTheSecond, EndedBy, Tariff, TariffName};
-pub use terms::Terms;
+pub use terms::{SpotPlaces, Terms};
 pub use vm::{Vm, VmState};

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use dormouse_units::{Bytes, HostId, Money, Price, Time, TypeName, VmId};
+use dormouse_units::{Bytes, HostId, Money, Price, Tier, Time, TypeName, VmId};
 
 use crate::{
     Action, Catalogue, EndedBy, Fleet, Host, Interruption, LaunchError, Launched, Market, Meter,
-    Placer, Prices, Target, TariffName, Terms, Vm, VmState, Want,
+    Placer, Prices, SpotPlaces, Target, TariffName, Terms, Tiers, Vm, VmState, Want,
 };
 
 /// The provider.
@@ -18,6 +18,8 @@ pub struct Provider {
     prices: Arc<dyn Prices>,
     tariff: TariffName,
     fleet: Fleet,
+    /// Who has which processor, where spot VMs are in the background.
+    tiers: Option<Tiers>,
     vms: BTreeMap<VmId, Vm>,
     alive: BTreeSet<VmId>,
     /// Those alive by type and market; none of them empty.
@@ -49,6 +51,7 @@ impl Provider {
             prices: terms.prices(),
             tariff: terms.tariff,
             fleet: Fleet::default(),
+            tiers: (terms.spot == SpotPlaces::Background).then(Tiers::default),
             vms: BTreeMap::new(),
             alive: BTreeSet::new(),
             alike: BTreeMap::new(),
@@ -66,6 +69,9 @@ impl Provider {
     /// A host joins, empty.
     pub fn host_joined(&mut self, id: HostId, host: Host) {
         self.fleet.join(id, host);
+        if let Some(tiers) = &mut self.tiers {
+            tiers.join(id, host.vcpus);
+        }
     }
 
     /// A host is lost; its VMs are terminated, and returned.
@@ -74,7 +80,16 @@ impl Provider {
         for &vm in &lost {
             self.terminated(now, vm, EndedBy::Provider);
         }
+        if let Some(tiers) = &mut self.tiers {
+            tiers.leave(id);
+        }
         lost
+    }
+
+    /// Who has which processor, where spot VMs are in the background of others.
+    #[must_use]
+    pub const fn tiers(&self) -> Option<&Tiers> {
+        self.tiers.as_ref()
     }
 
     /// All VMs ever launched.
@@ -126,9 +141,23 @@ impl Provider {
             return Err(LaunchError::Limit { kind: kind.clone(), market, limit });
         }
         let room = Host { vcpus: offer.vcpus, memory: offer.memory, disk: offer.disk };
-        let Some((host, victims)) = self.placer.choose(&Want { room, market }, &self.fleet) else {
-            return Err(LaunchError::NoCapacity { kind: kind.clone(), room });
+        let (vcpus, whole) = (room.vcpus, room);
+        // What is in the background takes nothing of the foreground.
+        let is_background = self.tiers.is_some() && market == Market::Spot;
+        let room = if is_background { Host { vcpus: 0, ..room } } else { room };
+        let chosen = match &self.tiers {
+            Some(tiers) if is_background => tiers
+                .for_background(vcpus, |host| self.fleet.free(host).holds(&room))
+                .map(|host| (host, Vec::new())),
+            _ => self.placer.choose(&Want { room, market }, &self.fleet),
         };
+        let Some((host, victims)) = chosen else {
+            return Err(LaunchError::NoCapacity { kind: kind.clone(), room: whole });
+        };
+        if let Some(tiers) = &mut self.tiers {
+            let tier = if is_background { Tier::Background } else { Tier::Foreground };
+            tiers.take(host, id, tier, vcpus);
+        }
         for &victim in &victims {
             self.given_notice(victim);
         }
@@ -225,7 +254,12 @@ impl Provider {
         let in_state = |vm: &Vm| match (interruption.action, vm.state) {
             (Action::Hibernate, VmState::Running) => true,
             (Action::Preempt, state) => {
-                matches!(state, VmState::Booting | VmState::Running | VmState::Hibernated { .. })
+                // One that has its notice has been told already.
+                !vm.has_notice
+                    && matches!(
+                        state,
+                        VmState::Booting | VmState::Running | VmState::Hibernated { .. }
+                    )
             }
             (Action::Resume, VmState::Hibernated { since }) => {
                 now >= since + self.catalogue.hibernation
@@ -281,6 +315,9 @@ impl Provider {
         vm.meter.stop(now, EndedBy::Provider);
         let (host, vcpus) = (vm.host, vcpus_of(&vm.size));
         self.fleet.release(host, id, vcpus);
+        if let Some(tiers) = &mut self.tiers {
+            tiers.leave_places(id);
+        }
         true
     }
 
@@ -292,6 +329,13 @@ impl Provider {
             || !self.fleet.take(vm.host, id, vcpus_of(&vm.size))
         {
             return false;
+        }
+        // It took nothing of the foreground just now: there is nothing to be given back.
+        if let Some(tiers) = &mut self.tiers {
+            let vcpus = self.catalogue.get(&vm.kind).map_or(0, |offer| offer.vcpus);
+            if !tiers.take(vm.host, id, Tier::Background, vcpus) {
+                return false;
+            }
         }
         vm.state = VmState::Resuming;
         true
@@ -311,6 +355,9 @@ impl Provider {
         vm.meter.stop(now, by);
         self.settled += vm.owed(now);
         self.fleet.remove(vm.host, id);
+        if let Some(tiers) = &mut self.tiers {
+            tiers.leave_places(id);
+        }
         self.alive.remove(&id);
         let like = (vm.kind.clone(), vm.market);
         if let Some(alike) = self.alike.get_mut(&like) {

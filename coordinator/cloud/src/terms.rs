@@ -8,12 +8,33 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Listed, PlacerName, PriceTrace, Prices, Recorded, TariffName};
 
+/// Which places of its hosts' processors a provider sells as spot VMs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SpotPlaces {
+    /// Those of which other VMs have as many: a VM has its processors for itself.
+    #[default]
+    Own,
+    /// The background of all processors: a spot VM has what the VM in the foreground leaves.
+    Background,
+}
+
+impl SpotPlaces {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+    fn is_own(&self) -> bool {
+        *self == Self::Own
+    }
+}
+
 /// The rules of a provider beside its catalogue.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Terms {
     /// On which host a VM goes.
     #[serde(default)]
     pub placement: PlacerName,
+    /// Where its spot VMs are.
+    #[serde(default, skip_serializing_if = "SpotPlaces::is_own")]
+    pub spot: SpotPlaces,
     /// What its intervals cost.
     #[serde(default)]
     pub tariff: TariffName,

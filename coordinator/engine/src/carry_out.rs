@@ -6,7 +6,7 @@ use dormouse_cloud::{Burstable, Market, VmState};
 use dormouse_policies::batch::Submission;
 use dormouse_policies::{Decision, Notice, Promotion, StartReason};
 use dormouse_units::{
-    Attempt, Bytes, HostId, Mode, Price, Seats, Span, TaskId, Tier, Time, TypeName, VmId,
+    Attempt, Bytes, HostId, Mode, Ppm, Price, Seats, Span, TaskId, Tier, Time, TypeName, VmId,
 };
 
 use crate::images::Image;
@@ -62,7 +62,9 @@ impl Run {
             Decision::Checkpoint { task, vm } => self.checkpoint_now(*task, *vm)?,
             Decision::SetMode { task, vm, mode } => {
                 let host = self.alive(*vm)?;
-                let attempt = self.on_vm(*task, *vm)?.attempt;
+                let record = self.on_vm(*task, *vm)?;
+                record.mode = *mode;
+                let attempt = record.attempt;
                 self.commands.push(Command::SetMode {
                     host,
                     vm: *vm,
@@ -100,7 +102,8 @@ impl Run {
         let Some(offer) = self.setup.catalogue.get(kind) else { return };
         self.counts.vms_launched += 1;
         let (seating, two_tier) = (Seating::new(offer.vcpus), self.setup.is_two_tier(kind));
-        self.vms.insert(vm, VmRecord { seating, two_tier, ..VmRecord::default() });
+        let supply = vec![Ppm::ONE; offer.vcpus as usize];
+        self.vms.insert(vm, VmRecord { seating, two_tier, supply, ..VmRecord::default() });
         self.effects.push(Effect::VmLaunched {
             vm,
             kind: kind.clone(),
@@ -191,6 +194,7 @@ impl Run {
         let Needs { memory, runtime, .. } = needs;
         let Some(record) = self.tasks.get_mut(task) else { return Ok(()) };
         (record.attempt, record.sent) = (record.attempt.next(), now);
+        record.mode = mode;
         let from_scratch = record.images.begin_on(host);
         let image = record.images.newest();
         let (attempt, from) = (record.attempt, image.map(Image::what));
@@ -203,7 +207,8 @@ impl Run {
             StartReason::Stolen => self.counts.steals += 1,
             _ => {}
         }
-        self.effects.push(Effect::TaskSent { task, attempt, vm, reason, from });
+        let vcpu = self.provider.tiers().and_then(|_| seats.cpus.first().copied());
+        self.effects.push(Effect::TaskSent { task, attempt, vm, reason, from, vcpu });
         let checkpoints = self.checkpoints_of_attempt(now, task, vm);
         let start = StartTask {
             host,

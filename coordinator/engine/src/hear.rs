@@ -19,6 +19,7 @@ impl Run {
         match event {
             Event::HostJoined { host, offer, .. } => {
                 self.provider.host_joined(*host, *offer);
+                self.there_is_room();
                 if !self.refused.is_empty() {
                     notices.push_back(Notice::HostJoined);
                 }
@@ -179,6 +180,11 @@ impl Run {
             Report::VmFrozen { .. } => {
                 if self.provider.hibernated(now, vm) {
                     self.counts.hibernations += 1;
+                    // It has left its processors.
+                    self.there_is_room();
+                    if let Some(record) = self.vms.get_mut(&vm) {
+                        record.processors.clear();
+                    }
                     let asked = self.asked(vm);
                     self.effects.push(Effect::VmHibernated { vm, asked });
                     notices.push_back(Notice::VmHibernated { vm });

@@ -101,6 +101,17 @@ pub enum Command {
         /// The vCPU of each process.
         on: Cpus,
     },
+    /// A vCPU of a VM in the background has this share of its processor from now on.
+    SetSupply {
+        /// Its host.
+        host: HostId,
+        /// The VM.
+        vm: VmId,
+        /// Which of its vCPUs.
+        vcpu: u32,
+        /// What the VM in the foreground leaves.
+        share: Ppm,
+    },
     /// Change between burst and baseline.
     SetMode {
         /// Its host.
@@ -159,6 +170,7 @@ impl Command {
             | Self::MoveTask { host, .. }
             | Self::SetMode { host, .. }
             | Self::CheckpointNow { host, .. }
+            | Self::SetSupply { host, .. }
             | Self::StartTask(StartTask { host, .. }) => *host,
         }
     }

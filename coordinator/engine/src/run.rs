@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use dormouse_cloud::{Interruptions, Market, Provider};
 use dormouse_policies::{Decision, Notice, Policy};
-use dormouse_units::{Cpus, HostId, Money, Seats, TaskId, Tier, Time, TypeName, VmId};
+use dormouse_units::{Cpus, HostId, Money, Ppm, Seats, TaskId, Tier, Time, TypeName, VmId};
 
 use crate::carry_out::Refused;
 use crate::machine::StartTask;
@@ -31,6 +31,10 @@ pub(crate) struct VmRecord {
     pub(crate) frozen_starts: Vec<StartTask>,
     /// What it was promised and got of the processor.
     pub(crate) usage: VmUse,
+    /// The processors that it has been said to have, where spot VMs are in the background.
+    pub(crate) processors: Vec<u32>,
+    /// What each of its vCPUs has of its processor.
+    pub(crate) supply: Vec<Ppm>,
 }
 
 /// Memory of steps that are over, to be used again.
@@ -161,6 +165,7 @@ impl Run {
         for vm in self.provider.placed() {
             self.boot(now, vm);
         }
+        self.supply();
 
         let seq = self.next_seq;
         self.next_seq += 1;
@@ -336,6 +341,7 @@ impl Run {
     /// As [`Run::end_vm`] for a VM the provider already counts as terminated.
     pub(crate) fn vm_ended(&mut self, now: Time, vm: VmId, why: VmEnd) {
         self.interruptions.vm_ended(vm);
+        self.there_is_room();
         if let Some(record) = self.vms.get_mut(&vm) {
             record.frozen_starts.clear();
         }
@@ -345,6 +351,11 @@ impl Run {
         }
         let cost = self.provider.vm(vm).map_or(Money::ZERO, |v| v.owed(now));
         self.effects.push(Effect::VmEnded { vm, why, cost });
+    }
+
+    /// There is more room on a host than there was: who asked for a machine in vain may get it.
+    pub(crate) fn there_is_room(&mut self) {
+        self.tenants.iter_mut().for_each(|tenant| tenant.waits_for_machine = false);
     }
 
     /// The next time a [`Event::Tick`] is due; `None` once the run is over.
@@ -385,7 +396,9 @@ impl Run {
     }
 
     /// Whether nothing will ever happen again though tasks are left: no task runs, no
-    /// VM boots or changes state, no timer is set, and no VM is left to be resumed.
+    /// VM boots or changes state, no timer is set, and no VM is left to be resumed. Who asks again
+    /// and again for a machine that does not find room waits for nothing else: where nothing
+    /// happens to others, it never will.
     #[must_use]
     pub fn is_stuck(&self) -> bool {
         use dormouse_cloud::VmState::{Booting, Hibernated, Hibernating, Resuming};
@@ -396,11 +409,40 @@ impl Run {
         };
         self.begun
             && self.over.is_none()
-            && self.timers.next_at().is_none()
+            && self.only_asks_again()
             && self.instant().is_none()
             && self.all_submitted
             && self.tasks.on_vms() == 0
             && !self.provider.alive().any(|(_, vm)| changing(vm))
+    }
+
+    /// Whether no timer is set but those of tenants that have no machine and will ask for it again,
+    /// and nothing that the provider does can make room for it.
+    fn only_asks_again(&self) -> bool {
+        let tenants = self.tenants.len() as u64;
+        let waits = |token: u64| {
+            let tenant = usize::try_from(token % tenants.max(1)).ok();
+            tenant.and_then(|n| self.tenants.get(n)).is_some_and(|tenant| tenant.waits_for_machine)
+        };
+        let mut timers = self.timers.all();
+        let asks = |timer| matches!(timer, Timer::Wake(token) if waits(token));
+        let comes = || {
+            let spot = self.provider.alive().any(|(_, vm)| vm.market == Market::Spot);
+            spot && (self.interruptions.next_at().is_some()
+                || self.provider.next_price_change().is_some())
+        };
+        self.timers.next_at().is_none() || timers.all(asks) && !comes()
+    }
+
+    /// Why nothing will ever happen again, in words that follow that.
+    #[must_use]
+    pub fn why_stuck(&self) -> &'static str {
+        if self.tenants.iter().any(|tenant| tenant.waits_for_machine) {
+            ": the machine for parallel jobs finds no room on any host beside the VMs that are there; \
+             give it more or larger hosts"
+        } else {
+            ""
+        }
     }
 
     /// When the run was over.

@@ -25,6 +25,11 @@ impl Seating {
         self.cpus.iter().flatten().flatten().copied()
     }
 
+    /// Who has a seat on a vCPU, in either tier.
+    pub(crate) fn on(&self, vcpu: u32) -> impl Iterator<Item = TaskId> {
+        self.cpus.get(vcpu as usize).into_iter().flatten().flatten().copied()
+    }
+
     /// The first vCPU whose foreground is free.
     pub(crate) fn first_free(&self) -> Option<Cpus> {
         let free = self.cpus.iter().position(|cpu| cpu[Tier::Foreground as usize].is_none())?;

@@ -97,4 +97,4 @@ impl Setup {
 }
 
 /// The instance type of a machine for parallel jobs.
-pub(crate) const MACHINE: &str = "processors";
+pub const MACHINE: &str = "processors";

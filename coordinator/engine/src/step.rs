@@ -3,7 +3,7 @@
 use dormouse_cloud::{Action, EndedBy, Market, Target};
 use dormouse_policies::{Decision, Notice, StartReason};
 use dormouse_units::{
-    Attempt, CheckpointSeq, HostId, Money, Ppm, Price, TaskId, Time, TypeName, VmId,
+    Attempt, CheckpointSeq, HostId, Money, Ppm, Price, TaskId, Tier, Time, TypeName, VmId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -126,6 +126,30 @@ pub enum Effect {
         reason: StartReason,
         /// From which checkpoint, holding what of the work.
         from: Option<(CheckpointSeq, Ppm)>,
+        /// The vCPU of its first process; said where vCPUs of one VM may not be alike, as spot VMs
+        /// are in the background.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        vcpu: Option<u32>,
+    },
+    /// A VM has processors of its host, until it ends or hibernates. Said where spot VMs are in the
+    /// background.
+    Placed {
+        /// The VM.
+        vm: VmId,
+        /// Whether its vCPUs have all that they use of them, or what others leave.
+        tier: Tier,
+        /// That of each of its vCPUs.
+        processors: Vec<u32>,
+    },
+    /// A vCPU of a VM in the background has this share of its processor from now on; at first, all
+    /// of it.
+    Supplied {
+        /// The VM.
+        vm: VmId,
+        /// Which of its vCPUs.
+        vcpu: u32,
+        /// What the VM in the foreground leaves.
+        share: Ppm,
     },
     /// A task is to be checkpointed now, while it runs on: its scheduler or its checkpointing scheme
     /// wants it.

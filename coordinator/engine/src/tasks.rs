@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use dormouse_policies::batch::Submission;
-use dormouse_units::{Attempt, CheckpointSeq, Ppm, Seats, TaskId, Tier, Time, VmId};
+use dormouse_units::{Attempt, CheckpointSeq, Mode, Ppm, Seats, TaskId, Tier, Time, VmId};
 
 use crate::checkpoints::Asked;
 use crate::images::{Image, Images};
@@ -38,6 +38,8 @@ pub struct TaskRecord {
     pub(crate) images: Images,
     /// What checkpoints were asked for in that.
     pub(crate) asked: Asked,
+    /// Burst or baseline.
+    pub(crate) mode: Mode,
     /// When that was sent to its VM.
     pub sent: Time,
     /// The emulated time at which it was done and verified.

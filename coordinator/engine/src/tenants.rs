@@ -25,6 +25,9 @@ pub(crate) struct Tenant {
     numbers: Numbers,
     /// When the last of its tasks finished.
     pub(crate) last_finish: Time,
+    /// Its only machine, for parallel jobs, was refused, it will ask again, and there is no more
+    /// room than there was.
+    pub(crate) waits_for_machine: bool,
     /// All its work was done, and its VMs were given back.
     pub(crate) is_done: bool,
 }
@@ -115,6 +118,7 @@ impl Tenant {
             work,
             numbers: Numbers::of(tenant, tenants),
             last_finish: Time::ZERO,
+            waits_for_machine: false,
             is_done: false,
         };
         (0..).zip(policies).map(tenant).collect()
@@ -137,6 +141,11 @@ impl Tenant {
 
     /// Keeps what it is to be told at the end of the instant, if it can decide anything on it.
     pub(crate) fn keep(&mut self, now: Time, notice: Notice) {
+        match &notice {
+            Notice::LaunchRefused { .. } => self.waits_for_machine = true,
+            Notice::VmReady { .. } => self.waits_for_machine = false,
+            _ => {}
+        }
         use Notice::{
             Begin, HostJoined, LaunchRefused, Submitted, TaskFailed, TaskFinished, VmLost, VmReady,
             Wake,
@@ -296,6 +305,8 @@ fn told_to(step: &Step, of: &[Work], tenant: usize, numbers: Numbers) -> Step {
             | Effect::VmHibernated { vm, .. }
             | Effect::VmResumed { vm, .. }
             | Effect::VmEnded { vm, .. }
+            | Effect::Placed { vm, .. }
+            | Effect::Supplied { vm, .. }
             | Effect::TaskSent { vm, .. }
             | Effect::CheckpointAsked { vm, .. } => {
                 let is_its = is_own(*vm);

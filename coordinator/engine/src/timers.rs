@@ -30,6 +30,11 @@ impl Timers {
         self.asked += 1;
     }
 
+    /// All that are set, in order.
+    pub(crate) fn all(&self) -> impl Iterator<Item = Timer> {
+        self.queue.values().copied()
+    }
+
     pub(crate) fn next_at(&self) -> Option<Time> {
         self.queue.first_key_value().map(|(&(at, _), _)| at)
     }

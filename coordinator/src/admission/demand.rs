@@ -12,6 +12,8 @@ pub struct Demand {
     pub vms: Vec<u32>,
     /// The types that may be launched: on some host there is room for one of each.
     pub kinds: BTreeSet<TypeName>,
+    /// Most vCPUs that a host is to offer, where it matters how many there are; `None`: all it has.
+    pub most: Option<u32>,
 }
 
 impl Demand {
@@ -19,6 +21,11 @@ impl Demand {
     #[must_use]
     pub fn vcpus(&self) -> u32 {
         self.vms.iter().fold(0, |sum, vcpus| sum.saturating_add(*vcpus))
+    }
+
+    /// What a host that holds so much is to offer.
+    pub(super) fn offered(&self, host: Host) -> Host {
+        Host { vcpus: host.vcpus.min(self.most.unwrap_or(u32::MAX)), ..host }
     }
 
     /// How many of its VMs find a host, one placed after the other as the provider does.

@@ -62,7 +62,7 @@ impl Late<'_> {
             ));
         }
         let bag = (!self.noop).then_some(&setup.bag);
-        let offer = offer(room, self.reserve, share, bag);
+        let offer = self.demand.offered(offer(room, self.reserve, share, bag));
         let kinds = self.demand.kinds.iter().filter_map(|kind| setup.catalogue.get(kind));
         let least = kinds.map(|kind| kind.vcpus).min().unwrap_or(1);
         if offer.vcpus < least {

@@ -167,7 +167,7 @@ pub fn live(tasks: usize, vcpus: u32, out: &Path) -> LiveRun {
         listen: SocketAddr::from(([127, 0, 0, 1], 0)),
         workers: 1,
         speedup: Speedup::from_f64(30.0).unwrap(),
-        demand: Demand { vms: vec![vcpus], kinds: [KIND.into()].into() },
+        demand: Demand { vms: vec![vcpus], kinds: [KIND.into()].into(), most: None },
         reserve: Ppm::new(250_000),
         share: None,
         programs: vec![vec!["vector".to_owned()]; tasks],
@@ -529,6 +529,7 @@ impl FakeWorker {
             // Its tasks end as soon as they start: none is there to be promoted, moved or stopped.
             C::StopTask(_)
             | C::SetMode(_)
+            | C::SetSupply(_)
             | C::PromoteTask(_)
             | C::MoveTask(_)
             | C::CheckpointNow(_) => {}

@@ -4,10 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use dormouse_cloud::{Action, Market, Meter, Prices};
+use dormouse_cloud::{Action, Market, Meter, Prices, SpotPlaces};
 use dormouse_engine::{Effect, Event, Report, Setup, Step, VmEnd};
 use dormouse_policies::{Decision, Notice};
-use dormouse_units::{Attempt, Credits, Money, Ppm, Price, Span, TaskId, Time, TypeName, VmId};
+use dormouse_units::{
+    Attempt, Credits, HostId, Money, Ppm, Price, Span, TaskId, Tier, Time, TypeName, VmId,
+};
 
 use super::bounds::Bounds;
 use super::vm::{Followed, Life};
@@ -73,6 +75,8 @@ pub struct Checker<'a> {
     /// How late what a machine reports may be: not at all where it is modelled.
     lateness: Span,
     bounds: Bounds,
+    /// The processors of each host.
+    hosts: BTreeMap<HostId, u32>,
     vms: BTreeMap<VmId, Followed>,
     tasks: Vec<Task>,
     next_seq: u64,
@@ -101,6 +105,7 @@ impl<'a> Checker<'a> {
             prices: setup.terms.prices(),
             lateness,
             bounds: Bounds::of(setup),
+            hosts: BTreeMap::new(),
             vms: BTreeMap::new(),
             tasks: vec![Task::default(); setup.bag.tasks.len()],
             next_seq: 0,
@@ -143,6 +148,9 @@ impl<'a> Checker<'a> {
         self.require(step.at >= before, || format!("time ran backwards from {before}"));
         if let Some(wrong) = self.bounds.broken_by(step) {
             self.wrong(wrong);
+        }
+        if let Event::HostJoined { host, offer, .. } = &step.event {
+            self.hosts.insert(*host, offer.vcpus);
         }
         let was_over = self.over;
         self.require(!was_over || step.decisions.is_empty(), || {
@@ -217,8 +225,8 @@ impl<'a> Checker<'a> {
 
     fn effect(&mut self, effect: &Effect) {
         match effect {
-            Effect::VmLaunched { vm, kind, market, price, bid, .. } => {
-                self.launched(*vm, kind, *market, *price, *bid);
+            Effect::VmLaunched { vm, kind, market, price, bid, host, .. } => {
+                self.launched((*vm, *host), kind, *market, *price, *bid);
             }
             Effect::VmReady { vm } => {
                 let (now, boot) = (self.now, self.setup.catalogue.boot);
@@ -239,7 +247,8 @@ impl<'a> Checker<'a> {
                 let fit: &[Life] = match action {
                     Action::Hibernate => &[Life::Running],
                     Action::Resume => &[Life::Frozen],
-                    Action::Preempt => &[Life::Booting, Life::Running, Life::Frozen],
+                    // One that makes room for another's VM may have been told to hibernate before.
+                    Action::Preempt => &ALIVE,
                 };
                 // A VM that resumes is frozen until it has.
                 let unfit: &[Life] = match action {
@@ -283,6 +292,8 @@ impl<'a> Checker<'a> {
             &Effect::CheckpointAsked { vm, .. } => {
                 self.awake(vm, "is to take a checkpoint of a task");
             }
+            Effect::Placed { vm, tier, processors } => self.placed(*vm, *tier, processors),
+            Effect::Supplied { vm, vcpu, share } => self.supplied(*vm, *vcpu, *share),
             Effect::Stale | Effect::Moot { .. } | Effect::Rejected { .. } => {}
         }
     }
@@ -309,7 +320,7 @@ impl<'a> Checker<'a> {
 
     fn launched(
         &mut self,
-        id: VmId,
+        (id, host): (VmId, HostId),
         kind: &TypeName,
         market: Market,
         price: Price,
@@ -335,6 +346,8 @@ impl<'a> Checker<'a> {
             kind,
             market,
             bid,
+            host,
+            places: None,
             life: Life::Booting,
             launched: self.now,
             meter: Meter::new(price),
@@ -365,6 +378,45 @@ impl<'a> Checker<'a> {
         });
     }
 
+    /// A VM has places that are its host's and nobody else's.
+    fn placed(&mut self, id: VmId, tier: Tier, processors: &[u32]) {
+        let (host, is_spot) = match self.vms.get(&id) {
+            Some(vm) => (vm.host, vm.market == Market::Spot),
+            None => return self.wrong(format!("{id} has processors but was never launched")),
+        };
+        let right = self.setup.terms.spot == SpotPlaces::Background
+            && is_spot == (tier == Tier::Background);
+        self.require(right, || format!("{id} is in the {tier:?} of its processors"));
+        let count = self.hosts.get(&host).copied().unwrap_or_default();
+        for processor in processors {
+            self.require(*processor < count, || format!("{host} has no processor {processor}"));
+        }
+        let taken = self.vms.iter().find(|(other, vm)| {
+            let there = vm.host == host && matches!(&vm.places, Some((t, p)) if *t == tier && p.iter().any(|p| processors.contains(p)));
+            **other != id && there
+        });
+        if let Some(other) = taken.map(|(other, _)| *other) {
+            self.wrong(format!("{id} has a processor of {host} of which {other} has the {tier:?}"));
+        }
+        if let Some(vm) = self.vms.get_mut(&id) {
+            let right = vm.kind.vcpus as usize == processors.len();
+            vm.places = Some((tier, processors.to_vec()));
+            self.require(right, || format!("{id} has not one processor for each vCPU"));
+        }
+    }
+
+    fn supplied(&mut self, id: VmId, vcpu: u32, share: Ppm) {
+        self.on(id, &ALIVE, "is left a share of a processor", |vm| {
+            let there =
+                matches!(&vm.places, Some((Tier::Background, on)) if (vcpu as usize) < on.len());
+            match (there, share <= Ppm::ONE) {
+                (false, _) => Some(format!("it has no vCPU {vcpu} in the background")),
+                (_, false) => Some(format!("{share} of a processor is more than it")),
+                _ => None,
+            }
+        });
+    }
+
     fn took_effect(&mut self, vm: VmId, asked: Time, freeze: bool) {
         let now = self.now;
         self.require(asked <= now, || format!("{vm} changed before that was asked for at {asked}"));
@@ -385,6 +437,7 @@ impl<'a> Checker<'a> {
         self.on(id, &ALIVE, "ends", |vm| {
             vm.meter.stop(now, why.by());
             vm.life = Life::Ended;
+            vm.places = None;
             left = std::mem::take(&mut vm.tasks).into_keys().collect();
             let owed = vm.meter.settled(tariff);
             (owed != cost).then(|| format!("it cost {cost}, its intervals {owed}"))

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use dormouse_cloud::{EndedBy, InstanceType, Market, Meter};
-use dormouse_units::{Bytes, Credits, Price, Span, TaskId, Time};
+use dormouse_units::{Bytes, Credits, HostId, Price, Span, TaskId, Tier, Time};
 
 /// Where it is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +22,9 @@ pub(super) struct Followed {
     pub(super) kind: InstanceType,
     pub(super) market: Market,
     pub(super) bid: Option<Price>,
+    pub(super) host: HostId,
+    /// The tier and the processors of its host that it has, where that is said.
+    pub(super) places: Option<(Tier, Vec<u32>)>,
     pub(super) life: Life,
     pub(super) launched: Time,
     /// What it is charged.
@@ -37,6 +40,7 @@ pub(super) struct Followed {
 impl Followed {
     pub(super) fn freeze(&mut self, now: Time) {
         self.life = Life::Frozen;
+        self.places = None;
         self.frozen_since = Some(now);
         self.meter.stop(now, EndedBy::Provider);
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use dormouse_cloud::{
-    Burstable, Catalogue, Host, InstanceType, Limits, PlacerName, TariffName, Terms,
+    Burstable, Catalogue, Host, InstanceType, Limits, PlacerName, SpotPlaces, TariffName, Terms,
 };
 use dormouse_units::{Bytes, Credits, Price, Span, TypeName};
 
@@ -28,6 +28,9 @@ const PLACERS: [(&str, PlacerName); 3] = [
     ("pack", PlacerName::Pack),
     ("preempting", PlacerName::Preempting),
 ];
+
+const SPOT_PLACES: [(&str, SpotPlaces); 2] =
+    [("own", SpotPlaces::Own), ("background", SpotPlaces::Background)];
 
 const TARIFFS: [(&str, TariffName); 2] =
     [("second", TariffName::Second), ("hour", TariffName::Hour)];
@@ -76,6 +79,7 @@ pub(crate) fn read(
     let mut notes = Vec::new();
     let terms = Terms {
         placement: section.choice("placement", &PLACERS)?.unwrap_or_default(),
+        spot: section.choice("spot", &SPOT_PLACES)?.unwrap_or_default(),
         tariff: section.choice("tariff", &TARIFFS)?.unwrap_or_default(),
         prices: match section.section("prices")? {
             Some(prices) => prices::read(&prices, &types, &mut notes)?,
@@ -83,6 +87,11 @@ pub(crate) fn read(
         },
     };
     let hosts = read_hosts(section.list("hosts")?, &types)?;
+    if terms.spot == SpotPlaces::Background && hosts.is_empty() {
+        let what = "spot VMs are in the background of processors, and nobody says of which";
+        let remedy = "say how many there are: hosts = [{ vcpus = 16 }]";
+        return Err(InputError::new(&section.place_of("spot"), what, remedy));
+    }
     section.finish()?;
     let catalogue = Catalogue { types, boot, hibernation };
     Ok(Cloud { catalogue, hosts, preemption_notice, terms, notes })

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use dormouse_cloud::{Host, Market};
-use dormouse_engine::{Run, Setup, Work};
+use dormouse_engine::{MACHINE, Run, Setup, Work};
 use dormouse_policies::{BagSchedulerConfig, Plan, PlanError, Policy};
+use dormouse_units::TypeName;
 use serde::{Deserialize, Serialize};
 
 use super::batch::{self, BatchExperiment};
@@ -242,6 +243,14 @@ pub(crate) fn read_bag(root: &Node, plan: Option<&Path>) -> Result<Loaded, Input
     let empty = empty_table();
     let cloud = cloud::read(or_empty(section.section("cloud")?, &empty)?, workload.types.take())?;
     let types = &cloud.catalogue.types;
+    if jobs.is_some() && types.contains_key(&TypeName::from(MACHINE)) {
+        let what = format!("a type is called '{MACHINE}', as the machine of the parallel jobs is");
+        return Err(InputError::new(
+            &section.place_of("cloud"),
+            what,
+            "give the type another name",
+        ));
+    }
     let bag = workload.bag(types)?;
     let interruptions = section
         .list("interruption")?

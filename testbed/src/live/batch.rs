@@ -69,7 +69,7 @@ fn run_of(
     Ok(LiveRun {
         limit: limit(&submissions),
         submissions,
-        demand: Demand { vms: vec![header.machine], kinds },
+        demand: Demand { vms: vec![header.machine], kinds, most: None },
         needs_criu: experiment.needs_criu(),
         ..of_any
     })

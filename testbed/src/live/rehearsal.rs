@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dormouse_cloud::Market;
+use dormouse_cloud::{Market, SpotPlaces};
 use dormouse_coordinator::admission::Demand;
 use dormouse_engine::{Effect, Step};
 use dormouse_policies::{BagSchedulerName, Policy};
@@ -38,7 +38,16 @@ pub fn rehearse(experiment: &Experiment, scheduler: Box<dyn Policy>) -> Rehearsa
             peak = alive.awake().collect();
         }
     });
-    let demand = Demand { vms: with_room(peak), kinds: kinds(experiment) };
+    // Where VMs share processors it matters how many there are: the hosts are those of the file.
+    let demand = match experiment.setup.terms.spot {
+        SpotPlaces::Own => {
+            Demand { vms: with_room(peak), kinds: kinds(experiment), ..Demand::default() }
+        }
+        SpotPlaces::Background => {
+            let vms: Vec<u32> = experiment.hosts.iter().map(|host| host.vcpus).collect();
+            Demand { most: vms.iter().max().copied(), vms, kinds: kinds(experiment) }
+        }
+    };
     Rehearsal { demand, takes: last.since(Time::ZERO) }
 }
 

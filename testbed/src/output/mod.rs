@@ -1,5 +1,6 @@
 //! What a run leaves: tables, plots, a report, the event log.
 
+mod background;
 mod csv;
 mod directory;
 mod error;

@@ -7,6 +7,7 @@ use dormouse_policies::Plan;
 use dormouse_units::{Money, Span, Time};
 use serde_json::{Value, json};
 
+use super::background::Background;
 use super::csv::{self, end_word, finished_on};
 use super::{Fidelity, Header, JobsOutcome, Mode, OutputError, Staging, gantt, report};
 use crate::calibration::SpeedupChoice;
@@ -144,6 +145,9 @@ impl Outcome<'_> {
         if let Some(object) = summary.as_object_mut() {
             if let Some(jobs) = self.jobs {
                 object.insert("tenants".into(), json!([self.bag_summary(), jobs.summary]));
+            }
+            if let Some(background) = Background::of(record) {
+                object.insert("background".into(), background.summary());
             }
             if let Some(why) = &record.cancelled {
                 object.insert("cancelled".into(), json!(why));

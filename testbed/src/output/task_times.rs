@@ -4,8 +4,9 @@ use dormouse_engine::Ledger;
 use dormouse_units::{Attempt, Ppm, Span, TaskId, VmId};
 use serde::{Deserialize, Serialize};
 
+use super::background;
 use crate::experiment::Experiment;
-use crate::record::{AttemptEnd, AttemptHistory, CheckpointMark, Record, VmHistory};
+use crate::record::{AttemptEnd, AttemptHistory, Record, VmHistory};
 
 /// What the worker promised may differ from what the experiment says, and what it measured from
 /// what the log has, by this part …
@@ -270,8 +271,9 @@ pub(crate) fn vm_slices_us(record: &Record, vm: VmId) -> u64 {
     slice * SLICES as u64 * interrupted
 }
 
-/// What a task that runs undisturbed on a VM that is always as fast is owed: its work, and its
-/// checkpoints. `None` for a burstable VM, whose speed hangs on its credits.
+/// What a task that runs undisturbed on a VM that is always as fast is owed, its work and its
+/// checkpoints, or on one in the background of others, given what these left it. `None` for a
+/// burstable VM, whose speed hangs on its credits.
 fn owed(
     experiment: &Experiment,
     task: TaskId,
@@ -287,11 +289,15 @@ fn owed(
     let done = attempt.from.map_or(Ppm::ZERO, |(_, done)| done);
     let plan = setup.checkpoint.known_on(vm.market, spec.memory, runtime);
     // Those that were asked for while it ran it is owed as well.
-    let points = plan.points();
-    let is_asked = |mark: &&CheckpointMark| !points.contains(&mark.done);
-    let asked = attempt.checkpoints.iter().filter(is_asked).count() as u64;
-    let writing = plan.cost.times(u64::from(plan.left_after(done)) + asked);
-    Some(runtime.part(done.rest()) + writing)
+    let asked = attempt.checkpoints.iter().map(|mark| mark.done);
+    let mut points: Vec<_> = plan.points().into_iter().chain(asked).collect();
+    points.sort_unstable();
+    points.dedup();
+    points.retain(|point| *point > done);
+    if vm.is_background {
+        return background::owed((runtime, done), (points, plan.cost), attempt, vm);
+    }
+    Some(runtime.part(done.rest()) + plan.cost.times(points.len() as u64))
 }
 
 fn agrees(one: Span, other: Span, speedup: f64) -> bool {

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use dormouse_cloud::{Action, EndedBy, Host, Market, Meter, Target, TariffName};
 use dormouse_engine::{Counts, DecisionDigest, Effect, Event, Report, Setup, Step, VmEnd};
 use dormouse_policies::{Decision, Notice, StartReason};
-use dormouse_units::Mode;
-use dormouse_units::{HostId, Money, Span, TaskId, Time, VmId};
+use dormouse_units::{HostId, Mode, Money, Span, TaskId, Tier, Time, VmId};
 
 use super::{
     AttemptEnd, AttemptHistory, CheckpointMark, FallBack, Hibernation, TaskHistory, VmHistory,
@@ -378,6 +377,8 @@ impl Record {
                     hibernations: Vec::new(),
                     credits: Vec::new(),
                     share: None,
+                    is_background: false,
+                    supplies: Vec::new(),
                     meter: Meter::new(*price),
                     tariff: self.tariff,
                     lanes: vec![None; *vcpus as usize],
@@ -419,7 +420,13 @@ impl Record {
                 });
             }
             Effect::VmEnded { vm, why, cost } => self.vm_ended(now, *vm, *why, *cost),
-            Effect::TaskSent { task, attempt, vm, reason, from } => {
+            Effect::Placed { vm, tier, .. } => {
+                self.on_vm(*vm, |vm| vm.is_background = *tier == Tier::Background);
+            }
+            Effect::Supplied { vm, vcpu, share } => {
+                self.on_vm(*vm, |vm| vm.supplies.push((now, *vcpu, *share)));
+            }
+            Effect::TaskSent { task, attempt, vm, reason, from, vcpu } => {
                 match reason {
                     StartReason::Migrated => self.counts.migrations += 1,
                     StartReason::Stolen => self.counts.steals += 1,
@@ -428,7 +435,7 @@ impl Record {
                 if self.task(*task).is_none() {
                     return;
                 }
-                let lane = self.vms.get_mut(vm).map_or(0, |vm| vm.take_lane(*task));
+                let lane = self.vms.get_mut(vm).map_or(0, |vm| vm.take_lane(*task, *vcpu));
                 let mode = modes.get(task).copied().unwrap_or_default();
                 let history = AttemptHistory {
                     attempt: *attempt,

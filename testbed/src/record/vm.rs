@@ -2,7 +2,7 @@
 
 use dormouse_cloud::{Charge, Market, Meter, TariffName};
 use dormouse_engine::VmEnd;
-use dormouse_units::{Credits, HostId, Money, Price, Span, Time, TypeName, VmId};
+use dormouse_units::{Credits, HostId, Money, Ppm, Price, Span, Time, TypeName, VmId};
 
 /// One VM, from its launch to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +31,10 @@ pub struct VmHistory {
     pub credits: Vec<(Time, Credits)>,
     /// CPU time promised and received, real microseconds, as last reported.
     pub share: Option<(u64, u64)>,
+    /// Whether it is in the background of other VMs' processors.
+    pub is_background: bool,
+    /// From when on which of its vCPUs had what share of its processor, in order; all of it before.
+    pub supplies: Vec<(Time, u32, Ppm)>,
     pub(super) meter: Meter,
     pub(super) tariff: TariffName,
     /// The attempt on each vCPU, by task.
@@ -89,7 +93,41 @@ impl VmHistory {
         self.ended.map_or(now, |(at, ..)| at)
     }
 
-    pub(super) fn take_lane(&mut self, task: dormouse_units::TaskId) -> usize {
+    /// What a vCPU has of its processor at `at`, which may be its last moment with it.
+    #[must_use]
+    pub fn supply_at(&self, at: Time, vcpu: u32) -> Ppm {
+        let of = self.supplies.iter().rev().find(|(from, cpu, _)| *cpu == vcpu && *from <= at);
+        of.map_or(Ppm::ONE, |(_, _, share)| *share)
+    }
+
+    /// For how long its vCPUs were there while it ran until `now`, and for how long of that their
+    /// processors were.
+    #[must_use]
+    pub fn supplied(&self, now: Time) -> (Span, Span) {
+        let (Some(ready), end) = (self.ready, self.end_or(now)) else {
+            return (Span::ZERO, Span::ZERO);
+        };
+        let (mut there, mut had) = (Span::ZERO, Span::ZERO);
+        for vcpu in 0..self.vcpus {
+            let own = self.supplies.iter().filter(|(_, cpu, _)| *cpu == vcpu);
+            let changes: Vec<_> = own.map(|(at, _, _)| (*at).clamp(ready, end)).collect();
+            let from = std::iter::once(ready).chain(changes.iter().copied());
+            let until = changes.iter().copied().chain([end]);
+            for (from, until) in from.zip(until) {
+                let span = self.awake(from, until);
+                there += span;
+                had += span.part(self.supply_at(from, vcpu));
+            }
+        }
+        (there, had)
+    }
+
+    /// Seats a task on a vCPU that is known, or on the first that is free.
+    pub(super) fn take_lane(&mut self, task: dormouse_units::TaskId, vcpu: Option<u32>) -> usize {
+        if let Some(lane) = vcpu.map(|vcpu| vcpu as usize).filter(|lane| *lane < self.lanes.len()) {
+            self.lanes[lane] = Some(task);
+            return lane;
+        }
         let lane = self.lanes.iter().position(Option::is_none).unwrap_or_else(|| {
             self.lanes.push(None);
             self.lanes.len() - 1

@@ -178,11 +178,12 @@ impl World for TwoTier {
                     self.migrate(now, task, on);
                 }
             }
-            // Machines of parallel jobs are neither burstable nor taken away.
+            // Machines of parallel jobs are neither burstable nor taken away, nor in the background.
             Command::FreezeVm { .. }
             | Command::ThawVm { .. }
             | Command::CheckpointNow { .. }
-            | Command::SetMode { .. } => {}
+            | Command::SetMode { .. }
+            | Command::SetSupply { .. } => {}
         }
     }
 

@@ -196,6 +196,7 @@ impl Life {
                 self.ask(vm_of(stop.task)?, Ask::Stop(stop), asked);
             }
             command::Command::SetMode(set) => self.ask(vm_of(set.task)?, Ask::SetMode(set), asked),
+            command::Command::SetSupply(set) => self.ask(set.vm, Ask::SetSupply(set), asked),
             command::Command::PromoteTask(of) => self.ask(of.vm, Ask::Promote(of), asked),
             command::Command::CheckpointNow(of) => self.ask(of.vm, Ask::CheckpointNow(of), asked),
             command::Command::MoveTask(to) => self.ask(vm_of(to.task)?, Ask::Move(to), asked),
@@ -231,7 +232,7 @@ impl Life {
                 ..TaskStopped::default()
             })),
             // The answer to which nothing follows.
-            Ask::SetMode(_) => return,
+            Ask::SetMode(_) | Ask::SetSupply(_) => return,
             Ask::CheckpointNow(of) => {
                 let failed = CheckpointFailed { task: Some(of), why };
                 report(report::Report::CheckpointFailed(failed))

@@ -51,6 +51,7 @@ impl Noop {
             }
             // All have ended.
             Command::SetMode(_)
+            | Command::SetSupply(_)
             | Command::PromoteTask(_)
             | Command::MoveTask(_)
             | Command::CheckpointNow(_) => {}

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use dormouse_proto::{CGROUP_V1, CGROUP_V2, CRIU, PROTOCOLS, TIERS, v1::Hello};
+use dormouse_proto::{CGROUP_V1, CGROUP_V2, CRIU, PROTOCOLS, SUPPLY, TIERS, v1::Hello};
 use tokio::{
     runtime::{Builder, Runtime},
     signal::unix::{Signal, SignalKind, signal},
@@ -157,7 +157,7 @@ fn hello(config: &Config, prepared: &Prepared) -> Result<Hello> {
     let hierarchy = prepared.tree.hierarchy();
     let groups = if hierarchy.is_v2() { CGROUP_V2 } else { CGROUP_V1 };
     let criu = prepared.criu.as_ref().map(|_| CRIU);
-    let capabilities = [groups, TIERS].into_iter().chain(criu);
+    let capabilities = [groups, TIERS, SUPPLY].into_iter().chain(criu);
     Ok(Hello {
         worker: config.name.clone(),
         incarnation: incarnation(),

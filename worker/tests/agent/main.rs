@@ -39,6 +39,7 @@ const TESTS: &[Test] = &[
         tasks::a_former_lifes_checkpoint_is_not_used,
     ),
     Test("the_background_gets_the_rest", &[Cgroup], tasks::the_background_gets_the_rest),
+    Test("a_vcpu_has_what_it_is_left", &[Cgroup], tasks::a_vcpu_has_what_it_is_left),
     Test("programs_are_measured", &[Cgroup], tasks::programs_are_measured),
     Test("credits_run_out", &[Cgroup], tasks::credits_run_out),
     Test("a_hang_is_noticed", &[Cgroup], hangs::a_hang_is_noticed),

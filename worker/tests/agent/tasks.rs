@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use dormouse_proto::v1::{
-    Burstable, CheckpointTaken, CreateVm, Kept, Mode, Program, Seats, StartTask, StopTask,
-    TaskFinished, TaskRef, TaskStarted, TaskStopped, Tier, VmRef, VmShare, Welcome,
+    Burstable, CheckpointTaken, CreateVm, Kept, Mode, Program, Seats, SetSupply, StartTask,
+    StopTask, TaskFinished, TaskRef, TaskStarted, TaskStopped, Tier, VmRef, VmShare, Welcome,
     command::Command, report::Report,
 };
 
@@ -339,6 +339,44 @@ pub(crate) fn the_background_gets_the_rest() {
     // Half a second of CPU time each, at half a core for both together.
     let both = asked.elapsed();
     assert!(both > Duration::from_millis(1_700), "both in {both:?}");
+    over(agent, &seat);
+}
+
+pub(crate) fn a_vcpu_has_what_it_is_left() {
+    let fake = Fake::start();
+    let (agent, mut seat) = with_vm(&fake);
+    let share = |vcpu, share_ppm| Command::SetSupply(SetSupply { vm: 1, vcpu, share_ppm });
+    let on = |task, vcpu| {
+        let seats = Some(Seats { tier: Tier::Foreground.into(), vcpus: vec![vcpu] });
+        Command::StartTask(StartTask { seats, ..vector(1, task, 1, 30) })
+    };
+    // A second of work each.
+    seat.commands(vec![share(1, 400_000), on(7, 0), on(8, 1)]);
+    let promised_s = |seat: &mut Seat<'_>, task| {
+        let end: TaskFinished = await_report!(seat, TaskFinished, f => of(f.task, task));
+        assert!(end.verified);
+        let ledger = end.ledger.unwrap();
+        let promised = ledger.real_promised_us as f64 / 1e6;
+        let took = ledger.real_took_us as f64 / 1e6;
+        println!("  task {task}: promised {promised:.3} s, took {took:.3} s");
+        assert!(took > promised - 0.1, "it took {took} s of {promised} s");
+        promised
+    };
+    let whole = promised_s(&mut seat, 7);
+    let part = promised_s(&mut seat, 8);
+    assert!((0.99..1.05).contains(&whole) && (2.45..2.6).contains(&part), "{whole} {part}");
+    // It is left nothing for a while.
+    seat.commands(vec![share(1, 0), on(9, 1)]);
+    await_report!(seat, TaskStarted, s => of(s.task, 9));
+    let begun = Instant::now();
+    std::thread::sleep(Duration::from_millis(400));
+    seat.command(share(1, 1_000_000));
+    let stood = begun.elapsed().as_secs_f64();
+    let late = promised_s(&mut seat, 9);
+    assert!(
+        (0.99 + stood..).contains(&late),
+        "{late} s, of which it was left nothing for {stood} s"
+    );
     over(agent, &seat);
 }
 

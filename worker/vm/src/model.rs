@@ -13,6 +13,7 @@ use dormouse_units::{Attempt, Bytes, Cpus, Mode, Ppm, Span, Stream, TaskId, Tier
 
 use crate::processors::{Processors, Seat};
 use crate::running::{Come, Running};
+use crate::sharing::times;
 use crate::{Machine, MachineSpec, Progress, SeatError, Sharing, Work, WorkEvent};
 
 mod rates;
@@ -139,11 +140,14 @@ impl Model {
         Some(if self.machine.is_frozen() { Ppm::ZERO } else { self.rate(running) })
     }
 
-    /// How fast it would if its vCPUs were its own.
+    /// How fast it would if no other task were on its vCPUs.
     #[must_use]
     pub fn ceiling(&self, task: TaskId, attempt: Attempt) -> Option<Ppm> {
-        let mode = self.running(task, attempt)?.mode;
-        Some(if self.machine.is_frozen() { Ppm::ZERO } else { self.machine.ceiling(mode) })
+        let running = self.running(task, attempt)?;
+        if self.machine.is_frozen() {
+            return Some(Ppm::ZERO);
+        }
+        Some(times(self.machine.ceiling(running.mode), self.processors.supply(&running.on)))
     }
 
     /// From the time that has been passed until a task has done this much of its work; `None`:
@@ -307,8 +311,30 @@ impl Model {
     /// A vCPU has this share of a real processor from now on, at most one: what runs on it is that
     /// much slower, and uses as much less.
     pub fn set_supply(&mut self, now: Time, cpu: u32, share: Ppm) {
+        self.set_supply_since(now, now, cpu, share);
+    }
+
+    /// As [`Self::set_supply`] of one that was so since earlier: what runs there is brought to where
+    /// it would be.
+    pub fn set_supply_since(&mut self, now: Time, since: Time, cpu: u32, share: Ppm) {
         self.pass(now);
-        for slot in self.processors.set_supply(cpu, share.min(Ppm::ONE)) {
+        self.settle();
+        let rate = |slot| Some((slot, self.slots[slot as usize].as_ref()?.rate));
+        let slots = self.processors.set_supply(cpu, share.min(Ppm::ONE));
+        let rates: Vec<(u32, Ppm)> = slots.filter_map(rate).collect();
+        for (slot, _) in &rates {
+            self.touched.add(*slot);
+        }
+        self.changed = true;
+        let late = self.now.since(since);
+        if late == Span::ZERO || self.machine.is_frozen() {
+            return;
+        }
+        self.settle();
+        for (slot, before) in rates {
+            if let Some(running) = self.slots[slot as usize].as_mut() {
+                running.make_up(late, before);
+            }
             self.touched.add(slot);
         }
         self.changed = true;

@@ -229,6 +229,14 @@ impl Running {
         }
     }
 
+    /// For this long it went on at `before`, and should have at its present rate.
+    pub(crate) fn make_up(&mut self, span: Span, before: Ppm) {
+        if self.stands.is_none() && self.ended.is_none() {
+            self.left = (self.left + fine(span, before)).saturating_sub(fine(span, self.rate));
+            self.planned = false;
+        }
+    }
+
     /// It has done this much, no more and no less.
     pub(crate) fn set_done(&mut self, done: Ppm) {
         self.left = left_after(self.runtime, self.runtime.part(done));

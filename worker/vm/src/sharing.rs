@@ -7,9 +7,12 @@
 //! - a foreground task with a neighbour on any of its vCPUs: c · (1 − loss);
 //! - a background process of usage u below a foreground that uses f: min(c, x · (1 − f) / u).
 //!
+//! A VM of one tier in the background of another's processor fares as its background process would:
+//! its vCPU has x · (1 − f) of the processor.
+//!
 //! Where nothing was measured there is no loss, and x, the utilisation of idle cycles, is one.
 
-use dormouse_units::{Ppm, Stream, Usage};
+use dormouse_units::{Ppm, Stream, Usage, VmId};
 use serde::{Deserialize, Serialize};
 
 /// How a foreground and a background VM share a processor (sections 2.1 and 3.2). Loss
@@ -67,6 +70,14 @@ impl Sharing {
         } else {
             Usage::Uniform(self.draw_utilisation(processes, stream))
         }
+    }
+
+    /// What a VM in the background of a processor of which it is left this share makes use of: the
+    /// utilisation of one process, drawn once for the VM.
+    #[must_use]
+    pub fn left_to(&self, vm: VmId, share: Ppm, seed: u64) -> Ppm {
+        let stream = &mut Stream::new(seed, "utilisation-of-vm", u64::from(vm.get()));
+        times(share, self.draw_utilisation(1, stream))
     }
 
     fn draw_utilisation(&self, processes: usize, stream: &mut Stream) -> Ppm {

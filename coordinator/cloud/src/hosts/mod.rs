@@ -8,6 +8,7 @@ mod preempting;
 mod spread;
 #[cfg(test)]
 mod tests;
+mod tiers;
 
 pub use fleet::Fleet;
 pub use host::Host;
@@ -15,3 +16,4 @@ pub use pack::Pack;
 pub use placer::{Placer, PlacerName, Want};
 pub use preempting::Preempting;
 pub use spread::Spread;
+pub use tiers::{Placed, Tiers};

@@ -1,7 +1,7 @@
 //! The provider, asked in turn.
 
 use super::*;
-use crate::{Charge, InstanceType, Limits, PlacerName, PriceTrace};
+use crate::{Charge, InstanceType, Limits, PlacerName, PriceTrace, SpotPlaces};
 use dormouse_units::Span;
 
 fn provider() -> Provider {
@@ -94,8 +94,10 @@ fn at_prices(prices: &[(u64, u64)], tariff: TariffName) -> Provider {
     }
     let trace = prices.iter().map(|&(at, price)| (Time::from_secs(at), cents(price))).collect();
     let prices = [(TypeName::from("c3.large"), PriceTrace::new(trace))].into();
-    let mut provider =
-        Provider::new(catalogue, &Terms { placement: PlacerName::Preempting, tariff, prices });
+    let mut provider = Provider::new(
+        catalogue,
+        &Terms { placement: PlacerName::Preempting, tariff, prices, ..Terms::default() },
+    );
     let offer = Host { vcpus: 4, memory: Bytes::new(1 << 34), disk: Bytes::new(20) };
     provider.host_joined(HostId::new(0), offer);
     provider
@@ -158,4 +160,52 @@ fn an_on_demand_vm_waits_for_the_room_of_a_spot_vm_that_ends() {
     assert_eq!(p.placed(), []);
     assert!(p.launch(s(123), VmId::new(5), &kind, Market::Spot, None).is_ok());
     assert_eq!(p.alive().map(|(id, _)| id.get()).collect::<Vec<_>>(), [3, 5]);
+}
+
+#[test]
+fn who_has_its_notice_gets_no_second_one() {
+    let (mut p, vm, s) = (provider(), VmId::new(1), Time::from_secs);
+    assert!(p.launch(s(0), vm, &"c3.large".into(), Market::Spot, None).is_ok());
+    assert!(p.booted(s(180), vm));
+    let act = |target| Interruption { at: s(200), target, action: Action::Preempt };
+    let (one, all) = (act(Target::Vm(vm)), act(Target::Type("c3.large".into())));
+    assert_eq!((p.hit_by(s(200), &one), p.hit_by(s(200), &all)), (vec![vm], vec![vm]));
+    p.given_notice(vm);
+    assert_eq!((p.hit_by(s(210), &one), p.hit_by(s(210), &all)), (vec![], vec![]));
+}
+
+#[test]
+fn spot_vms_in_the_background_take_nothing_of_the_foreground() {
+    let mut catalogue = provider().catalogue().clone();
+    for kind in catalogue.types.values_mut() {
+        kind.on_demand = Some(cents(50));
+        kind.limits = Limits { spot: 9, on_demand: 9 };
+    }
+    let terms = Terms { spot: SpotPlaces::Background, ..Terms::default() };
+    let (mut p, s) = (Provider::new(catalogue, &terms), Time::from_secs);
+    let (host, kind) = (HostId::new(0), TypeName::from("c3.large"));
+    // Memory for seven, processors for two in each tier.
+    p.host_joined(host, Host::new(4, Bytes::new(7 << 30)));
+    let mut ask = |n, market| p.launch(s(0), VmId::new(n), &kind, market, None).is_ok();
+    assert!(ask(1, Market::Spot) && ask(2, Market::OnDemand) && ask(3, Market::OnDemand));
+    assert!(!ask(4, Market::OnDemand), "every foreground is taken");
+    assert!(ask(5, Market::Spot) && !ask(6, Market::Spot));
+    let on = |p: &Provider, n| {
+        p.tiers()
+            .and_then(|tiers| tiers.placed(VmId::new(n)))
+            .map(|it| (it.tier, it.processors.clone()))
+    };
+    assert_eq!(on(&p, 2), Some((Tier::Foreground, vec![2, 3])), "where nobody was");
+    assert_eq!(on(&p, 1), Some((Tier::Background, vec![0, 1])));
+    assert_eq!(on(&p, 5), Some((Tier::Background, vec![2, 3])));
+    // Who hibernates leaves its places to others, and can't resume without any.
+    let first = VmId::new(1);
+    assert!(p.booted(s(9), first) && p.hibernate(first) && p.hibernated(s(20), first));
+    assert_eq!(on(&p, 1), None);
+    assert!(p.launch(s(30), VmId::new(7), &kind, Market::Spot, None).is_ok());
+    assert!(!p.resume(first), "its places are taken");
+    assert!(p.terminated(s(40), VmId::new(5), EndedBy::User) && p.resume(first));
+    assert_eq!(on(&p, 1), Some((Tier::Background, vec![2, 3])));
+    assert_eq!(p.host_lost(s(50), host).len(), 4);
+    assert_eq!(on(&p, 2), None);
 }

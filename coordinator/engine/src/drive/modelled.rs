@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use dormouse_cloud::Burstable;
-use dormouse_units::{Attempt, CheckpointSeq, HostId, Seats, Span, TaskId, Time, Usage, VmId};
+use dormouse_units::{Attempt, CheckpointSeq, HostId, Ppm, Seats, Span, TaskId, Time, Usage, VmId};
 use dormouse_vm::{CreditSpec, Hold, MachineSpec, Model, Sharing, Work, WorkEvent};
 
 use super::world::{Reports, World};
@@ -172,6 +172,15 @@ impl World for Modelled {
             }
             Command::SetMode { vm, task, attempt, mode, .. } => {
                 self.change(vm, out, |model| model.set_mode(now, task, attempt, mode));
+            }
+            Command::SetSupply { vm, vcpu, share, .. } => {
+                // It makes use of a part of what it is left, as jobs do.
+                let TwoTierLaw { sharing, seed, .. } = self.law;
+                let share = if share < Ppm::ONE { sharing.left_to(vm, share, seed) } else { share };
+                self.change(vm, out, |model| {
+                    model.set_supply(now, vcpu, share);
+                    true
+                });
             }
             Command::PromoteTask { vm, task, attempt, .. } => {
                 self.change(vm, out, |model| model.promote(now, task, attempt));

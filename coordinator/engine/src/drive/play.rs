@@ -16,10 +16,12 @@ pub enum PlayError<E> {
     #[error(transparent)]
     Outside(E),
     /// Nothing will ever happen again.
-    #[error("{unfinished} tasks are left and nothing will ever happen again")]
+    #[error("{unfinished} tasks are left and nothing will ever happen again{why}")]
     Stuck {
         /// Tasks left.
         unfinished: usize,
+        /// What they wait for, if that is known.
+        why: &'static str,
     },
     /// It went on for longer than any sensible run.
     #[error("{unfinished} tasks are left at the time limit of {limit}")]
@@ -79,9 +81,9 @@ pub fn play<E>(
         }
         let unfinished = player.run.unfinished();
         let failed = match next {
-            None => PlayError::Stuck { unfinished },
+            None => PlayError::Stuck { unfinished, why: player.run.why_stuck() },
             Some(_) if first.is_none() && player.run.is_stuck() && player.world.is_idle() => {
-                PlayError::Stuck { unfinished }
+                PlayError::Stuck { unfinished, why: player.run.why_stuck() }
             }
             Some((at, _)) if at > limit => PlayError::Limit { unfinished, limit },
             Some((at, Next::Tick)) => {
@@ -99,8 +101,8 @@ pub fn play<E>(
             }
         };
         let why = match &failed {
-            PlayError::Stuck { unfinished } => {
-                format!("{unfinished} tasks are left and nothing will ever happen again")
+            PlayError::Stuck { unfinished, why } => {
+                format!("{unfinished} tasks are left and nothing will ever happen again{why}")
             }
             PlayError::Limit { unfinished, limit } => {
                 format!("{unfinished} tasks are left at the time limit of {limit}")

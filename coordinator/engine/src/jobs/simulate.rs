@@ -197,8 +197,8 @@ fn play_jobs<E>(
     match play(&mut run, world, begin.chain(events), limit, see) {
         Ok(()) => Ok(run),
         Err(PlayError::Outside(error)) => Err(error),
-        Err(PlayError::Stuck { unfinished: left } | PlayError::Limit { unfinished: left, .. }) => {
-            Err(SimulationError::Stuck { left })
-        }
+        Err(
+            PlayError::Stuck { unfinished: left, .. } | PlayError::Limit { unfinished: left, .. },
+        ) => Err(SimulationError::Stuck { left }),
     }
 }

@@ -1,6 +1,6 @@
 //! The page: what came out, where the time and the money went, what happened and why.
 
-use dormouse_cloud::Market;
+use dormouse_cloud::{Market, TariffName};
 use dormouse_policies::Plan;
 use dormouse_units::{Money, Time};
 
@@ -10,6 +10,7 @@ use super::fidelity::fidelity;
 use super::happened;
 use super::html::{STYLE, card, paragraph, section, table};
 use crate::output::Outcome;
+use crate::output::background::Background;
 use crate::output::csv::{end_word, finished_on, planned};
 use crate::output::gantt::escaped;
 
@@ -22,7 +23,10 @@ pub(crate) fn report(outcome: &Outcome<'_>) -> String {
         header(outcome, &title),
         cards(outcome),
         section("Where everything ran", &gantt),
-        outcome.jobs.map(|jobs| section("Parallel jobs", &parallel(jobs))).unwrap_or_default(),
+        outcome
+            .jobs
+            .map(|jobs| section("Parallel jobs", &parallel(outcome, jobs)))
+            .unwrap_or_default(),
         section("The bill", &bill(outcome)),
         section("What happened", &happened::happened(outcome)),
         outcome.plan.map(|_| section("Plan and outcome", &plan(outcome))).unwrap_or_default(),
@@ -39,8 +43,10 @@ pub(crate) fn report(outcome: &Outcome<'_>) -> String {
     )
 }
 
-fn parallel(jobs: &JobsOutcome) -> String {
-    paragraph(&format!("{}.", jobs.line)) + &format!("<div class=\"wide\">{}</div>", jobs.gantt)
+fn parallel(outcome: &Outcome<'_>, jobs: &JobsOutcome) -> String {
+    let gantt = format!("<div class=\"wide\">{}</div>", jobs.gantt);
+    let background = Background::of(outcome.record).map(|it| paragraph(&it.sentence()));
+    paragraph(&format!("{}.", jobs.line)) + &background.unwrap_or_default() + &gantt
 }
 
 fn header(outcome: &Outcome<'_>, title: &str) -> String {
@@ -107,7 +113,10 @@ fn bill(outcome: &Outcome<'_>) -> String {
             ]
         })
         .collect();
-    let head = ["VM", "type", "market", "end", "charged", "tasks", "price", "cost"];
+    let terms = &outcome.header.experiment.setup.terms;
+    // Where prices change, what it was launched at is not what all of it cost.
+    let price = if terms.prices.is_empty() { "price" } else { "price at its launch" };
+    let head = ["VM", "type", "market", "end", "charged", "tasks", price, "cost"];
     let mut text = table(&head, 5, &rows);
     let total = |market| -> Money {
         record.vms.values().filter(|vm| vm.market == market).map(|vm| vm.cost()).sum()
@@ -117,9 +126,22 @@ fn bill(outcome: &Outcome<'_>) -> String {
     let mut totals = totals.to_vec();
     totals.push(vec!["all".to_owned(), format!("${:.6}", record.cost().as_usd())]);
     text += &table(&["market", "total"], 1, &totals);
-    text + &paragraph(
-        "A VM is charged from the end of its boot to its end, by the second, and not while it is hibernated.",
-    )
+    text + &paragraph(charged_how(terms.tariff))
+}
+
+const fn charged_how(tariff: TariffName) -> &'static str {
+    match tariff {
+        TariffName::Second => {
+            "A VM is charged from the end of its boot to its end, by the second, and not while it is \
+             hibernated."
+        }
+        TariffName::Hour => {
+            "A VM is charged from the end of its boot to its end, and not while it is hibernated, by \
+             the hour: each hour that it begins costs the price at its beginning. The last, if it is \
+             not full, is free where the provider ends or hibernates the VM, and costs a full one \
+             where its user ends it."
+        }
+    }
 }
 
 fn plan(outcome: &Outcome<'_>) -> String {
@@ -200,4 +222,16 @@ fn reproduce(outcome: &Outcome<'_>) -> String {
         header.dormouse, outcome.record.steps, outcome.record.decisions
     );
     format!("<pre>{}</pre>\n{}<pre>{digest}</pre>\n", escaped(&header.command), paragraph(&version))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bill_says_how_it_is_reckoned() {
+        let [second, hour] = [TariffName::Second, TariffName::Hour].map(charged_how);
+        assert!(second.contains("by the second") && !second.contains("hour"), "{second}");
+        assert!(hour.contains("by the hour") && !hour.contains("second"), "{hour}");
+    }
 }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use dormouse_proto::v1::{
-    CreateVm, MoveTask, SetMode, StartTask, StopTask, TaskRef, VmRef, report,
+    CreateVm, MoveTask, SetMode, SetSupply, StartTask, StopTask, TaskRef, VmRef, report,
 };
 use dormouse_units::{Bytes, Credits, Ppm, Time};
 use dormouse_vm::{CreditSpec, MachineSpec, Model};
@@ -45,6 +45,7 @@ pub(crate) enum Ask {
     Start(Box<StartTask>),
     Stop(StopTask),
     SetMode(SetMode),
+    SetSupply(SetSupply),
     Promote(TaskRef),
     Move(MoveTask),
     CheckpointNow(TaskRef),
@@ -247,6 +248,7 @@ impl Owner {
                 Ask::Start(start) => self.start(*start, &asked),
                 Ask::Stop(stop) => self.obey_stop(stop, &asked),
                 Ask::SetMode(set) => self.set_mode(set),
+                Ask::SetSupply(set) => self.set_supply(set, &asked),
                 Ask::Promote(of) => self.promote(of, &asked).await,
                 Ask::Move(to) => self.obey_move(to, &asked),
                 Ask::CheckpointNow(of) => self.checkpoint_now(of),

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use dormouse_proto::v1::{SetMode, StopTask, TaskStopped, report};
+use dormouse_proto::v1::{SetMode, SetSupply, StopTask, TaskStopped, report};
 use dormouse_tasks::ideal::Change;
-use dormouse_units::Tier;
+use dormouse_units::{Ppm, Tier};
 
 use super::{attempt::Phase, clock::Asked, ends::Account, owner::Owner, starts::mode};
 use crate::agent::report::{Key, explain, key, report, task};
@@ -169,5 +169,16 @@ impl Owner {
             self.look(key);
             self.report_credits();
         }
+    }
+
+    /// What a vCPU is has changed: its quota does, and what those on it are promised.
+    pub(crate) fn set_supply(&mut self, set: SetSupply, asked: &Asked) {
+        let now = self.pass();
+        let since = if self.is_frozen() { now } else { self.clock.decided(asked) };
+        let share = Ppm::new(set.share_ppm);
+        self.model.set_supply_since(now.max(since), since, set.vcpu, share);
+        self.refresh(set.vcpu);
+        self.look_again();
+        self.report_credits();
     }
 }

@@ -357,3 +357,21 @@ fn a_vcpu_has_a_share_of_a_real_processor() {
     let left = vm.machine().credits().map(|c| c.as_vcpu_micros());
     assert_eq!(left, Some(66_000_000));
 }
+
+#[test]
+fn a_supply_that_is_heard_of_late_counts_from_when_it_was_so() {
+    let (mut punctual, mut late) = (regular(), regular());
+    for vm in [&mut punctual, &mut late] {
+        vm.start(Time::ZERO, gang(1, 100, &[0])).expect("room");
+    }
+    for (at, share) in [(10, 250_000), (40, 900_000), (60, 1_000_000)] {
+        let at = Time::from_secs(at);
+        punctual.set_supply(at, 0, Ppm::new(share));
+        late.set_supply_since(at + Span::from_secs(3), at, 0, Ppm::new(share));
+    }
+    let until = Time::from_secs(500);
+    let ended = run(&mut punctual, until);
+    // 10 + 7.5 + 18 by then.
+    assert_eq!(ended, [(124, finished(1))]);
+    assert_eq!(run(&mut late, until), ended);
+}

@@ -1,0 +1,168 @@
+//! Which VM has which place of a host's processors, where spot VMs are the background of the others.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use dormouse_units::{HostId, Tier, VmId};
+
+/// The processors of all hosts. Each has two places: one in the foreground, whose VM has all that it
+/// uses, and one in the background, whose VM has what that leaves.
+#[derive(Clone, Debug, Default)]
+pub struct Tiers {
+    hosts: BTreeMap<HostId, Processors>,
+    vms: BTreeMap<VmId, Placed>,
+}
+
+/// A host's processors.
+#[derive(Clone, Debug)]
+struct Processors {
+    count: u32,
+    /// Those of which a place is taken: by whom in each tier, and which of its vCPUs that is.
+    taken: BTreeMap<u32, [Option<(VmId, u32)>; 2]>,
+}
+
+/// Where a VM is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placed {
+    /// Its host.
+    pub host: HostId,
+    /// In which tier all its places are.
+    pub tier: Tier,
+    /// The processor of each of its vCPUs.
+    pub processors: Vec<u32>,
+}
+
+impl Processors {
+    fn is_free(&self, processor: u32, tier: Tier) -> bool {
+        self.taken.get(&processor).is_none_or(|places| places[tier as usize].is_none())
+    }
+
+    /// How many have a free place in this tier, and how many are not used at all.
+    fn free(&self, tier: Tier) -> (u32, u32) {
+        let taken = self.taken.values().filter(|places| places[tier as usize].is_some()).count();
+        let less = |n: usize| self.count.saturating_sub(u32::try_from(n).unwrap_or(u32::MAX));
+        (less(taken), less(self.taken.len()))
+    }
+
+    /// The processors for a VM of so many vCPUs: those that nobody uses first, the lowest first
+    /// among equals. `None` if there are not enough.
+    fn choose(&self, vcpus: u32, tier: Tier) -> Option<Vec<u32>> {
+        let unused = (0..self.count).filter(|processor| !self.taken.contains_key(processor));
+        let shared = self.taken.keys().copied().filter(|one| self.is_free(*one, tier));
+        let chosen: Vec<u32> = unused.chain(shared).take(vcpus as usize).collect();
+        (chosen.len() == vcpus as usize).then_some(chosen)
+    }
+}
+
+impl Tiers {
+    /// A host of so many processors joins, or comes back empty.
+    pub fn join(&mut self, id: HostId, count: u32) {
+        self.leave(id);
+        self.hosts.insert(id, Processors { count, taken: BTreeMap::new() });
+    }
+
+    /// A host is gone.
+    pub fn leave(&mut self, id: HostId) {
+        self.hosts.remove(&id);
+        self.vms.retain(|_, placed| placed.host != id);
+    }
+
+    /// The host for a VM of so many vCPUs in the background, among those that `have_room` for it
+    /// beside its processors: that with most processors that nobody uses, of these that with most
+    /// free places in the background, the lowest id among equals.
+    pub fn for_background(&self, vcpus: u32, have_room: impl Fn(HostId) -> bool) -> Option<HostId> {
+        let free = |host: &Processors| host.free(Tier::Background);
+        let fit = |(id, host): &(&HostId, &Processors)| free(host).0 >= vcpus && have_room(**id);
+        let fitting = self.hosts.iter().filter(fit);
+        let best = fitting.max_by_key(|(id, host)| (free(host).1, free(host).0, Reverse(**id)));
+        best.map(|(id, _)| *id)
+    }
+
+    /// A VM takes places of this tier on a host: false, and nothing has changed, if there are not so
+    /// many.
+    pub fn take(&mut self, id: HostId, vm: VmId, tier: Tier, vcpus: u32) -> bool {
+        let Some(host) = self.hosts.get_mut(&id) else { return false };
+        let Some(processors) = host.choose(vcpus, tier) else { return false };
+        for (vcpu, processor) in (0..).zip(&processors) {
+            host.taken.entry(*processor).or_default()[tier as usize] = Some((vm, vcpu));
+        }
+        self.vms.insert(vm, Placed { host: id, tier, processors });
+        true
+    }
+
+    /// A VM leaves its places, if it has any.
+    pub fn leave_places(&mut self, vm: VmId) {
+        let Some(placed) = self.vms.remove(&vm) else { return };
+        let Some(host) = self.hosts.get_mut(&placed.host) else { return };
+        for processor in placed.processors {
+            if let Some(places) = host.taken.get_mut(&processor) {
+                places[placed.tier as usize] = None;
+                if *places == [None; 2] {
+                    host.taken.remove(&processor);
+                }
+            }
+        }
+    }
+
+    /// Where a VM is; `None` while it has no places, as one that is hibernated.
+    #[must_use]
+    pub fn placed(&self, vm: VmId) -> Option<&Placed> {
+        self.vms.get(&vm)
+    }
+
+    /// All VMs that have places, in order.
+    pub fn all(&self) -> impl Iterator<Item = (VmId, &Placed)> {
+        self.vms.iter().map(|(vm, placed)| (*vm, placed))
+    }
+
+    /// Those in the background, in order.
+    pub fn background(&self) -> impl Iterator<Item = (VmId, &Placed)> {
+        self.all().filter(|(_, placed)| placed.tier == Tier::Background)
+    }
+
+    /// Whose the foreground of a processor is, and which of its vCPUs that is.
+    #[must_use]
+    pub fn foreground(&self, id: HostId, processor: u32) -> Option<(VmId, u32)> {
+        self.hosts.get(&id)?.taken.get(&processor)?[Tier::Foreground as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn vms_go_where_nobody_is_before_they_share_a_processor() {
+        let (a, b) = (HostId::new(0), HostId::new(1));
+        let [spot, own, more, late] = [0, 1, 2, 3].map(VmId::new);
+        let mut tiers = Tiers::default();
+        tiers.join(a, 4);
+        tiers.join(b, 4);
+        let any = |_| true;
+        assert_eq!(tiers.for_background(2, any), Some(a));
+        assert!(tiers.take(a, spot, Tier::Background, 2));
+        assert_eq!(tiers.for_background(2, any), Some(b), "all of its processors are unused");
+        assert_eq!(tiers.for_background(2, |id| id == a), Some(a));
+        assert_eq!(
+            (tiers.for_background(5, any), tiers.for_background(3, |id| id == a)),
+            (None, None)
+        );
+
+        assert!(tiers.take(a, own, Tier::Foreground, 3));
+        assert!(!tiers.take(a, more, Tier::Foreground, 2), "one is left");
+        assert_eq!(tiers.placed(own).map(|p| p.processors.clone()), Some(vec![2, 3, 0]));
+        assert_eq!(tiers.foreground(a, 0), Some((own, 2)));
+        assert_eq!((tiers.foreground(a, 1), tiers.foreground(b, 0)), (None, None));
+
+        // Who hibernates leaves its places to others, and has others when it is back.
+        tiers.leave_places(spot);
+        assert_eq!(tiers.placed(spot), None);
+        assert!(tiers.take(a, late, Tier::Background, 1));
+        assert!(tiers.take(a, spot, Tier::Background, 2));
+        assert_eq!(tiers.placed(late).map(|p| p.processors.clone()), Some(vec![1]));
+        assert_eq!(tiers.placed(spot).map(|p| p.processors.clone()), Some(vec![0, 2]));
+        assert_eq!(tiers.background().map(|(vm, _)| vm).collect::<Vec<_>>(), [spot, late]);
+        tiers.leave(a);
+        assert_eq!((tiers.placed(own), tiers.background().count()), (None, 0));
+    }
+}

@@ -1,0 +1,72 @@
+//! What VMs in the background of others have of their processors: what these leave.
+//!
+//! The VM in the foreground of a processor has all that the tasks on its vCPU use, up to all of it:
+//! both tiers of a machine for parallel jobs, each process by its CPU usage; a task of a bag all of
+//! it, or its baseline. The VM in the background has the rest, and all of it where nobody runs.
+
+use dormouse_units::{HostId, Mode, Ppm, VmId};
+
+use crate::run::Run;
+use crate::{Command, Effect};
+
+impl Run {
+    /// Says where VMs are, and tells those in the background what they have of their processors,
+    /// where either has changed.
+    pub(crate) fn supply(&mut self) {
+        let Some(tiers) = self.provider.tiers() else { return };
+        let mut places = Vec::new();
+        for (vm, placed) in tiers.all() {
+            if self.vms.get(&vm).is_some_and(|record| record.processors != placed.processors) {
+                places.push((vm, placed.clone()));
+            }
+        }
+        let mut changes: Vec<(HostId, VmId, u32, Ppm)> = Vec::new();
+        for (vm, placed) in tiers.background() {
+            let Some(record) = self.vms.get(&vm) else { continue };
+            for (vcpu, processor) in (0..).zip(&placed.processors) {
+                let before = tiers.foreground(placed.host, *processor);
+                let share = before.map_or(Ppm::ONE, |(vm, vcpu)| self.used(vm, vcpu).rest());
+                if record.supply.get(vcpu as usize).is_some_and(|had| *had != share) {
+                    changes.push((placed.host, vm, vcpu, share));
+                }
+            }
+        }
+        for (vm, placed) in places {
+            let (tier, processors) = (placed.tier, placed.processors);
+            self.effects.push(Effect::Placed { vm, tier, processors: processors.clone() });
+            if let Some(record) = self.vms.get_mut(&vm) {
+                record.processors = processors;
+            }
+        }
+        for (host, vm, vcpu, share) in changes {
+            if let Some(had) = self.vms.get_mut(&vm).and_then(|r| r.supply.get_mut(vcpu as usize)) {
+                *had = share;
+            }
+            self.effects.push(Effect::Supplied { vm, vcpu, share });
+            self.commands.push(Command::SetSupply { host, vm, vcpu, share });
+        }
+    }
+
+    /// What the tasks on a vCPU use of it together.
+    fn used(&self, vm: VmId, vcpu: u32) -> Ppm {
+        let Some(record) = self.vms.get(&vm) else { return Ppm::ZERO };
+        let baseline = || {
+            let kind = &self.provider.vm(vm)?.kind;
+            Some(self.setup.catalogue.get(kind)?.burstable?.baseline)
+        };
+        let uses = record.seating.on(vcpu).map(|task| {
+            let task = self.tasks.get(task)?;
+            match (&task.job, task.mode) {
+                (Some(job), _) => {
+                    let seats = task.seats.as_ref()?;
+                    let process = seats.cpus.iter().position(|cpu| *cpu == vcpu)?;
+                    Some(job.usage.of(process))
+                }
+                (None, Mode::Burst) => Some(Ppm::ONE),
+                (None, Mode::Baseline) => baseline(),
+            }
+        });
+        let sum: u32 = uses.map(|part| part.unwrap_or_default().get()).sum();
+        Ppm::new(sum).min(Ppm::ONE)
+    }
+}
