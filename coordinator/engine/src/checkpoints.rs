@@ -36,22 +36,12 @@ impl Run {
         self
     }
 
-    /// A task is sent to a VM: the points of its work at which it is checkpointed there.
+    /// An attempt begins on a VM: the points of its work at which it is checkpointed there.
     pub(crate) fn checkpoints_of_attempt(&mut self, now: Time, task: TaskId, vm: VmId) -> Vec<Ppm> {
         if let Some(record) = self.task(task) {
             record.asked = Asked { since: now, ..Asked::default() };
         }
         self.ask_scheme(now, task, vm, Moment::Begins)
-    }
-
-    /// An attempt that waited for its VM's resume begins now.
-    pub(crate) fn begins_late(&mut self, now: Time, task: TaskId, vm: VmId) {
-        let Some(record) = self.task(task) else { return };
-        (record.sent, record.asked.since) = (now, now);
-        if !record.asked.all_known {
-            record.asked.due = false;
-            self.ask_scheme(now, task, vm, Moment::Begins);
-        }
     }
 
     /// A checkpoint of a task on a VM was kept, or could not be: its scheme says what is next.
@@ -76,11 +66,11 @@ impl Run {
             }
             // Of one that was taken at this instant there would be no end.
             Some(When::At(_)) => asked.due |= matches!(moment, Moment::Begins | Moment::Price),
-            Some(When::Points(points)) => {
+            Some(When::Points(points)) if moment == Moment::Begins => {
                 asked.all_known = true;
                 return points;
             }
-            None => {}
+            Some(When::Points(_)) | None => {}
         }
         Vec::new()
     }
@@ -121,14 +111,10 @@ impl Run {
 
     /// The price of a type is another: tasks on spot VMs of it may be checkpointed at other times.
     pub(crate) fn ask_at_price(&mut self, now: Time, kind: &TypeName) {
-        let spot = |vm: &VmId| {
-            let vm = self.provider.vm(*vm).filter(|vm| vm.is_alive() && vm.kind == *kind);
-            vm.is_some_and(|vm| vm.market == Market::Spot)
-        };
-        let on: Vec<_> = self.vms.iter().filter(|(vm, _)| spot(vm)).collect();
-        let tasks = on
-            .into_iter()
-            .flat_map(|(vm, record)| record.seating.taken().map(move |task| (task, *vm)));
+        let spot =
+            self.provider.alive().filter(|(_, vm)| vm.kind == *kind && vm.market == Market::Spot);
+        let on = |vm: VmId| self.vms.get(&vm).into_iter().flat_map(|it| it.seating.taken());
+        let tasks = spot.flat_map(|(vm, _)| on(vm).map(move |task| (task, vm)));
         let tasks: Vec<_> = tasks.collect();
         for (task, vm) in tasks {
             let is_open = |record: &TaskRecord| {

@@ -197,8 +197,11 @@ impl Run {
                     self.effects.push(Effect::VmResumed { vm, asked });
                     let record = self.vms.get_mut(&vm);
                     let starts = record.map(|record| std::mem::take(&mut record.frozen_starts));
-                    for start in starts.into_iter().flatten() {
-                        self.begins_late(now, start.task, vm);
+                    for mut start in starts.into_iter().flatten() {
+                        if let Some(task) = self.tasks.get_mut(start.task) {
+                            task.sent = now;
+                        }
+                        start.checkpoints = self.checkpoints_of_attempt(now, start.task, vm);
                         self.commands.push(Command::StartTask(start));
                     }
                     self.take_what_is_due_on(vm);

@@ -16,6 +16,7 @@ use crate::running::{Come, Running};
 use crate::sharing::times;
 use crate::{Machine, MachineSpec, Progress, SeatError, Sharing, Work, WorkEvent};
 
+mod checkpoint;
 mod rates;
 
 /// Slots to look at again, each once.
@@ -244,15 +245,6 @@ impl Model {
         self.pass(now);
         self.untell_end(task, attempt);
         self.change(now, task, attempt, |running| running.stand(span, true));
-    }
-
-    /// A task is checkpointed now: it stands still for what a checkpoint costs, which then keeps what
-    /// it has done by now. One that is being taken will do. Whether the task is there and has not
-    /// finished.
-    pub fn checkpoint(&mut self, now: Time, task: TaskId, attempt: Attempt) -> bool {
-        let mut is_going_on = false;
-        self.change(now, task, attempt, |running| is_going_on = running.checkpoint_now());
-        is_going_on
     }
 
     /// A task that stands still goes on.

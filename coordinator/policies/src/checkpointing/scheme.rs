@@ -72,8 +72,9 @@ pub enum When {
     /// At this time, if it runs then, and as soon as it does if not. Once it is kept, or could not
     /// be, the scheme is asked again.
     At(Time),
-    /// At these parts of its work, ascending. They are for the whole attempt: the scheme is asked
-    /// again when the next one begins.
+    /// At these parts of its work, ascending. They go along with its start and are for the whole
+    /// attempt: the scheme is asked again when the next one begins, and at any other moment this
+    /// answer counts as never.
     Points(Vec<Ppm>),
 }
 
