@@ -4,6 +4,7 @@ mod binary;
 mod jobs;
 mod live;
 mod outcome;
+mod run;
 mod traces;
 mod tree;
 mod wait;
@@ -14,6 +15,7 @@ pub use live::live_turn;
 pub use outcome::{
     checks_and_replays, dormouse_says, events, summary, text, wait_for_event, wait_for_report,
 };
+pub use run::UnderWay;
 pub use traces::{MARK, nothing_is_left_but, orphans, traces, workers_of};
 pub use tree::tree;
 pub use wait::wait_for;

@@ -6,80 +6,30 @@
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::path::Path;
+use std::process::{Command, Output};
 use std::time::Duration;
 
 use dormouse_tests::{
-    JOBS, checks_and_replays, dormouse, events, jobs_experiment, live_turn, nothing_is_left_but,
-    summary, text, traces, wait_for, wait_for_report, workers_of,
+    JOBS, UnderWay, checks_and_replays, dormouse, events, jobs_experiment, live_turn,
+    nothing_is_left_but, summary, text, traces, wait_for, wait_for_report, workers_of,
 };
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
-/// A run under way; it ends with its test, however that ends.
-struct Run {
-    child: Option<Child>,
-    out: PathBuf,
+/// One of [`JOBS`] in this folder, with these options.
+fn begun(folder: &Path, options: &[&str]) -> UnderWay {
+    let file = folder.join("experiment.toml");
+    fs::write(&file, jobs_experiment("goes-on", "easy", &JOBS)).unwrap();
+    UnderWay::live(&folder.join("out"), &file, &[&["--scheduler", "measy"], options].concat())
 }
 
-impl Run {
-    fn begin(out: &Path, args: &[&str]) -> Self {
-        let mut run = Command::new(dormouse());
-        run.args(args).arg("--quiet").stdout(Stdio::piped()).stderr(Stdio::piped());
-        Self { child: Some(run.spawn().unwrap()), out: out.to_owned() }
-    }
-
-    /// One of [`JOBS`] in this folder, when the first of them has ended and others run.
-    fn in_the_middle(folder: &Path) -> Self {
-        let run = Self::with(folder, &[]);
-        wait_for_report(&run.out, "task-finished", 0);
-        run
-    }
-
-    /// One of [`JOBS`] in this folder, with these options.
-    fn with(folder: &Path, options: &[&str]) -> Self {
-        let (file, out) = (folder.join("experiment.toml"), folder.join("out"));
-        fs::write(&file, jobs_experiment("goes-on", "easy", &JOBS)).unwrap();
-        let (file, dir) = (file.to_str().unwrap(), out.to_str().unwrap());
-        let run = ["run", file, "--scheduler", "measy", "--live", "--out", dir];
-        Self::begin(&out, &[&run, options].concat())
-    }
-
-    fn resumed(out: &Path) -> Self {
-        Self::begin(out, &["resume", out.to_str().unwrap()])
-    }
-
-    fn id(&self) -> u32 {
-        self.child.as_ref().unwrap().id()
-    }
-
-    fn told(self, signal: Signal) -> Output {
-        kill(Pid::from_raw(self.id().cast_signed()), signal).unwrap();
-        self.ended()
-    }
-
-    /// How it ended, which it does soon.
-    fn ended(mut self) -> Output {
-        wait_for("the run ends", Duration::from_secs(60), || {
-            match self.child.as_mut().unwrap().try_wait().unwrap() {
-                Some(_) => Ok(()),
-                None => Err(format!("its log ends with {:?}", events(&self.out).last())),
-            }
-        });
-        self.child.take().unwrap().wait_with_output().unwrap()
-    }
-}
-
-impl Drop for Run {
-    fn drop(&mut self) {
-        if let Some(child) = &mut self.child {
-            // It may have ended meanwhile.
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-    }
+/// The same when the first of them has ended and others run.
+fn in_the_middle(folder: &Path) -> UnderWay {
+    let run = begun(folder, &[]);
+    wait_for_report(run.out(), "task-finished", 0);
+    run
 }
 
 /// A whole run, whose worker was lost once: what had ended stays so, what ran began again, and
@@ -115,12 +65,12 @@ fn all_jobs_end_after_the_loss(out: &Path) {
 
 /// Does `what` to a run that is under way, given its folder and the traces there were before it. In
 /// the end the run is whole, and of it nothing is left.
-fn survives(what: impl FnOnce(Run, &Path, &[String])) {
+fn survives(what: impl FnOnce(UnderWay, &Path, &[String])) {
     let Some(_turn) = live_turn() else { return };
     let before = traces();
     let folder = tempfile::tempdir().unwrap();
-    let run = Run::in_the_middle(folder.path());
-    let out = run.out.clone();
+    let run = in_the_middle(folder.path());
+    let out = run.out().to_owned();
     what(run, &out, &before);
     all_jobs_end_after_the_loss(&out);
     nothing_is_left_but(&before);
@@ -128,7 +78,7 @@ fn survives(what: impl FnOnce(Run, &Path, &[String])) {
 
 /// The run in this folder goes on to its end.
 fn goes_on(out: &Path) {
-    let resumed = Run::resumed(out).ended();
+    let resumed = UnderWay::resumed(out).ended();
     assert!(resumed.status.success(), "{}", text(&resumed));
 }
 
@@ -149,7 +99,7 @@ fn jobs_that_are_stopped_go_on() {
 #[test]
 fn jobs_whose_coordinator_is_killed_go_on() {
     survives(|run, out, before| {
-        run.told(Signal::SIGKILL);
+        let _ = run.told(Signal::SIGKILL);
         // Only a folder in memory waits for the next start, which removes it.
         let in_memory = traces().into_iter().filter(|t| t.starts_with("/dev/shm"));
         nothing_is_left_but(&before.iter().cloned().chain(in_memory).collect::<Vec<_>>());
@@ -191,8 +141,8 @@ fn a_machine_whose_worker_is_lost_is_made_again_on_the_one_that_stood_by() {
     let Some(_turn) = live_turn() else { return };
     let before = traces();
     let folder = tempfile::tempdir().unwrap();
-    let run = Run::with(folder.path(), &["--workers", "2"]);
-    let out = run.out.clone();
+    let run = begun(folder.path(), &["--workers", "2"]);
+    let out = run.out().to_owned();
     wait_for_report(&out, "task-finished", 0);
     let workers = workers_of(run.id());
     assert_eq!(workers.len(), 2, "{workers:?}");
@@ -222,8 +172,8 @@ fn an_open_run_takes_jobs_over_a_kill_and_ends_when_it_is_closed() {
     let Some(_turn) = live_turn() else { return };
     let before = traces();
     let folder = tempfile::tempdir().unwrap();
-    let run = Run::with(folder.path(), &["--open"]);
-    let out = run.out.clone();
+    let run = begun(folder.path(), &["--open"]);
+    let out = run.out().to_owned();
     wait_for_report(&out, "task-finished", 0);
     let dir = out.to_str().unwrap();
     let job = ["submit", dir, "--processors", "2", "--runtime", "120s", "--usage", "0.5"];
@@ -231,11 +181,11 @@ fn an_open_run_takes_jobs_over_a_kill_and_ends_when_it_is_closed() {
     let taken = says(&mine);
     assert!(taken.status.success() && text(&taken).contains("job 6 is submitted"), "{taken:?}");
     // No sooner is it answered than all are killed.
-    run.told(Signal::SIGKILL);
+    let _ = run.told(Signal::SIGKILL);
     let in_memory = traces().into_iter().filter(|t| t.starts_with("/dev/shm"));
     nothing_is_left_but(&before.iter().cloned().chain(in_memory).collect::<Vec<_>>());
 
-    let run = Run::resumed(&out);
+    let run = UnderWay::resumed(&out);
     // Until its workers are there again it may not be reached.
     wait_for("the same job is known", Duration::from_secs(30), || {
         let known = says(&mine);
@@ -277,7 +227,7 @@ fn jobs_whose_worker_dies_before_they_begin_begin_anew() {
     let (file, out) = (folder.path().join("experiment.toml"), folder.path().join("out"));
     fs::write(&file, jobs_experiment("goes-on", "easy", &JOBS)).unwrap();
     let dir = out.to_str().unwrap();
-    let run = Run::begin(&out, &["run", file.to_str().unwrap(), "--live", "--out", dir]);
+    let run = UnderWay::live(&out, &file, &[]);
     let worker = wait_for("it has a worker", Duration::from_secs(20), || {
         workers_of(run.id()).first().copied().ok_or_else(|| "there is none".to_owned())
     });

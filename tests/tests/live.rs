@@ -13,7 +13,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use dormouse_tests::{
-    Job, checks_and_replays, dormouse, dormouse_says, events, jobs_experiment, live_turn,
+    Job, UnderWay, checks_and_replays, dormouse, dormouse_says, events, jobs_experiment, live_turn,
     nothing_is_left_but, summary, text, traces, wait_for, wait_for_event, wait_for_report,
     workers_of,
 };
@@ -82,12 +82,7 @@ fn a_run_that_is_stopped_or_killed_leaves_nothing_and_goes_on() {
     let text_of = format!("{HIBERNATES}[checkpoint]\noverhead = 0.1\non = \"all\"\n");
     let (file, out) = (experiment(folder.path(), &text_of), folder.path().join("out"));
     let (file, dir) = (file.to_str().unwrap(), out.to_str().unwrap());
-    let begin = |args: &[&str]| {
-        let mut run = Command::new(dormouse());
-        run.args(args).arg("--quiet").stdout(Stdio::piped()).stderr(Stdio::piped());
-        run.spawn().unwrap()
-    };
-    let end_with = |run: Child, signal| {
+    let end_with = |run: UnderWay, signal| {
         // Nobody takes its folder from it.
         for other in [&["resume", dir][..], &["run", file, "--out", dir, "--force"]] {
             let refused = Command::new(dormouse()).args(other).output().unwrap();
@@ -95,12 +90,11 @@ fn a_run_that_is_stopped_or_killed_leaves_nothing_and_goes_on() {
             assert_eq!(refused.status.code(), Some(2), "{other:?}: {said}");
             assert!(said.contains("a run is under way there"), "{other:?}: {said}");
         }
-        kill(Pid::from_raw(run.id().cast_signed()), signal).unwrap();
-        run.wait_with_output().unwrap()
+        run.told(signal)
     };
     let lines = || fs::read_to_string(out.join("events.jsonl")).unwrap().lines().count();
     // Told to stop, it says how to go on with it.
-    let run = begin(&["run", file, "--live", "--speedup", "30", "--out", dir]);
+    let run = UnderWay::live(&out, Path::new(file), &["--speedup", "30"]);
     wait_for_report(&out, "task-started", 0);
     let stopped = end_with(run, Signal::SIGTERM);
     assert_eq!(stopped.status.code(), Some(1), "{}", text(&stopped));
@@ -111,7 +105,7 @@ fn a_run_that_is_stopped_or_killed_leaves_nothing_and_goes_on() {
 
     // Killed, its workers notice and clean up; only a folder in memory waits for the next start.
     let after = lines();
-    let run = begin(&["resume", dir]);
+    let run = UnderWay::resumed(&out);
     wait_for_report(&out, "checkpoint-taken", after);
     end_with(run, Signal::SIGKILL);
     let before: Vec<_> = before
@@ -127,12 +121,12 @@ fn a_run_that_is_stopped_or_killed_leaves_nothing_and_goes_on() {
     // The log goes on where it ends, the tasks from their last checkpoints. A worker that dies is
     // started again.
     let after = lines();
-    let run = begin(&["resume", dir]);
+    let run = UnderWay::resumed(&out);
     wait_for_report(&out, "task-started", after);
     for worker in workers_of(run.id()) {
         kill(worker, Signal::SIGKILL).unwrap();
     }
-    let ended = run.wait_with_output().unwrap();
+    let ended = run.ended();
     assert!(ended.status.success(), "{}", text(&ended));
     assert!(text(&ended).contains("was started again"), "{}", text(&ended));
     assert_eq!(summary(&out)["tasks"]["verified"], 8);
@@ -154,20 +148,13 @@ fn a_coordinator_that_stood_still_finds_its_workers_again() {
     let folder = tempfile::tempdir().unwrap();
     let text_of = format!("{}lost-after = \"60s\"\n", HIBERNATES.replace("400s", "44m"));
     let (file, out) = (experiment(folder.path(), &text_of), folder.path().join("out"));
-    let run = Command::new(dormouse())
-        .args(["run", file.to_str().unwrap(), "--live", "--speedup", "30", "--quiet", "--out"])
-        .arg(&out)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let run = UnderWay::live(&out, &file, &["--speedup", "30"]);
     wait_for_report(&out, "task-started", 0);
-    let coordinator = Pid::from_raw(run.id().cast_signed());
-    kill(coordinator, Signal::SIGSTOP).unwrap();
+    run.signal(Signal::SIGSTOP);
     // This is how long it stands still: nothing is waited for.
     std::thread::sleep(STOPPED);
-    kill(coordinator, Signal::SIGCONT).unwrap();
-    let ended = run.wait_with_output().unwrap();
+    run.signal(Signal::SIGCONT);
+    let ended = run.ended();
     assert!(ended.status.success(), "{}", text(&ended));
     let summary = summary(&out);
     assert_eq!(summary["tasks"]["verified"], 8, "{summary:#}");
@@ -204,14 +191,9 @@ fn tasks_of_a_lost_worker_go_on_at_another_from_their_checkpoints() {
     let (file, out) = (experiment(folder.path(), &text_of), folder.path().join("out"));
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let address = format!("127.0.0.1:{port}");
-    let coordinator = Command::new(dormouse())
-        .args(["coordinator", file.to_str().unwrap(), "--listen", &address, "--workers", "2"])
-        .args(["--quiet", "--out"])
-        .arg(&out)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let words = ["coordinator", file.to_str().unwrap(), "--listen", &address, "--workers", "2"];
+    let coordinator =
+        UnderWay::begin(&out, &[&words[..], &["--out", out.to_str().unwrap()]].concat());
     let secret = out.join("secret");
     wait_for("the run's secret", Duration::from_secs(20), || {
         if secret.exists() { Ok(()) } else { Err(format!("no {}", secret.display())) }
@@ -228,7 +210,7 @@ fn tasks_of_a_lost_worker_go_on_at_another_from_their_checkpoints() {
     let lost = usize::from(lost);
     kill(Pid::from_raw(workers[lost].id().cast_signed()), Signal::SIGKILL).unwrap();
 
-    let ended = coordinator.wait_with_output().unwrap();
+    let ended = coordinator.ended();
     assert!(ended.status.success(), "{}", text(&ended));
     for worker in &mut workers {
         worker.wait().unwrap();
@@ -441,13 +423,7 @@ fn a_start_in_another_pid_namespace_leaves_a_live_run_alone() {
     let before = traces();
     let folder = tempfile::tempdir().unwrap();
     let (file, out) = (experiment(folder.path(), TWO_JOBS), folder.path().join("out"));
-    let run = Command::new(dormouse())
-        .args(["run", file.to_str().unwrap(), "--live", "--quiet", "--out"])
-        .arg(&out)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let run = UnderWay::live(&out, &file, &[]);
     wait_for_report(&out, "task-started", 0);
     let [worker] = workers_of(run.id())[..] else { panic!("it has one worker") };
     let words = fs::read_to_string(format!("/proc/{worker}/cmdline")).unwrap();
@@ -475,7 +451,7 @@ fn a_start_in_another_pid_namespace_leaves_a_live_run_alone() {
     let now = traces();
     assert!(held.iter().all(|t| now.contains(t)), "of {held:#?} are left {now:#?}");
 
-    let ended = run.wait_with_output().unwrap();
+    let ended = run.ended();
     assert!(ended.status.success(), "{}", text(&ended));
     assert_eq!(summary(&out)["tasks"]["verified"], 2);
     nothing_is_left_but(&before);

@@ -6,12 +6,13 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use dormouse_tests::{
-    checks_and_replays, dormouse, dormouse_says, events, live_turn, nothing_is_left_but, summary,
-    text, traces, wait_for_event, wait_for_report,
+    UnderWay, checks_and_replays, dormouse, dormouse_says, events, live_turn, nothing_is_left_but,
+    summary, text, traces, wait_for_event, wait_for_report,
 };
+use nix::sys::signal::Signal;
 use serde_json::Value;
 
 /// Four tasks on one VM and five jobs on four processors: some eight seconds of real time.
@@ -162,15 +163,9 @@ fn a_live_run_of_both_goes_on_after_a_kill() {
     let folder = tempfile::tempdir().unwrap();
     let (file, out) = (file_in(folder.path(), SHARED), folder.path().join("out"));
     let dir = out.to_str().unwrap();
-    let mut run = Command::new(dormouse())
-        .args(["run", &file, "--live", "--quiet", "--out", dir])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let run = UnderWay::live(&out, Path::new(&file), &[]);
     wait_for_report(&out, "task-finished", 0);
-    run.kill().unwrap();
-    run.wait().unwrap();
+    let _ = run.told(Signal::SIGKILL);
     // Only a folder in memory waits for the next start, which removes it.
     let in_memory = traces().into_iter().filter(|t| t.starts_with("/dev/shm"));
     nothing_is_left_but(&before.iter().cloned().chain(in_memory).collect::<Vec<_>>());
@@ -186,18 +181,13 @@ fn a_live_run_of_both_that_is_ended_counts_the_jobs_that_came_to_their_end() {
     let folder = tempfile::tempdir().unwrap();
     let (file, out) = (file_in(folder.path(), SHARED), folder.path().join("out"));
     let dir = out.to_str().unwrap();
-    let run = Command::new(dormouse())
-        .args(["run", &file, "--live", "--quiet", "--out", dir])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let run = UnderWay::live(&out, Path::new(&file), &[]);
     // The tasks of the bag are the first four.
     let is_a_job = |event: &Value| event["task"].as_u64() >= Some(4);
     let ended = |event: &Value| event["report"] == "task-finished" && is_a_job(event);
     wait_for_event(&out, "a job has ended", ended);
     let _ = dormouse_says(&["cancel", dir, "--why", "it is late"]);
-    let done = run.wait_with_output().unwrap();
+    let done = run.ended();
     assert_eq!(done.status.code(), Some(1), "{}", text(&done));
     assert!(text(&done).contains("it is late"), "{}", text(&done));
 

@@ -1,0 +1,71 @@
+//! What a conductor begins with.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use dormouse_engine::{Command, Run};
+use dormouse_policies::batch::Submission;
+use dormouse_units::{HostId, Time};
+use ractor::{ActorCell, ActorRef};
+use serde_json::Value;
+use tokio::runtime::Handle;
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::watch;
+
+use crate::admission::Room;
+use crate::answers::Answers;
+use crate::assignments::Assignments;
+use crate::journal::JournalMsg;
+use crate::live::{Plan, Posted, Progress};
+use crate::lives::Lives;
+use crate::outage::Anchor;
+use crate::outside::Door;
+use crate::punctuality::Punctuality;
+use crate::store::Store;
+use crate::{CoordinatorError, LiveFacts};
+
+/// A host of a run that is resumed.
+#[derive(Debug)]
+pub(crate) struct RestoredHost {
+    pub(crate) host: HostId,
+    pub(crate) worker: String,
+    pub(crate) incarnation: u64,
+    pub(crate) room: Room,
+    pub(crate) lost: Option<String>,
+    /// All commands it was ever owed.
+    pub(crate) commands: Vec<Command>,
+    /// The numbers of its reports that are durable.
+    pub(crate) heard: BTreeSet<u64>,
+}
+
+/// What the conductor begins with.
+#[derive(Debug)]
+pub(crate) struct ConductorArgs {
+    pub(crate) plan: Plan,
+    pub(crate) run: Run,
+    pub(crate) facts: LiveFacts,
+    pub(crate) last: Time,
+    /// What the clock last showed beside the wall clock, of a run that is resumed.
+    pub(crate) anchor: Option<Anchor>,
+    pub(crate) begun: bool,
+    /// The header, for a log that has none yet.
+    pub(crate) header: Option<Value>,
+    pub(crate) hosts: Vec<RestoredHost>,
+    /// Parallel jobs, in order of submission.
+    pub(crate) submissions: Vec<Submission>,
+    /// What has been submitted of them, and from outside.
+    pub(crate) door: Door,
+    /// The commands that the hosts have been sent and not answered.
+    pub(crate) answers: Answers,
+    pub(crate) journal: ActorRef<JournalMsg>,
+    pub(crate) punctuality: Arc<Punctuality>,
+    pub(crate) store: Arc<Store>,
+    pub(crate) assignments: Arc<Assignments>,
+    pub(crate) warden: ActorCell,
+    /// Where all other actors run.
+    pub(crate) runtime: Handle,
+    pub(crate) lives: Arc<Lives>,
+    pub(crate) board: watch::Sender<Posted>,
+    pub(crate) progress: Option<watch::Sender<Progress>>,
+    pub(crate) failed: UnboundedSender<CoordinatorError>,
+}
