@@ -157,7 +157,8 @@ fn memory_that_is_not_there_is_refused() {
 #[test]
 fn a_vm_that_fits_on_no_host_is_refused_however_many_hosts_there_are() {
     let (hosts, setup) = (vec![room(60); 30], setup(30));
-    let demand = Demand { vms: vec![2; 15], kinds: ["fast".into(), "slow".into()].into() };
+    let demand =
+        Demand { vms: vec![2; 15], kinds: ["fast".into(), "slow".into()].into(), most: None };
     let fixed = Request {
         demand: &demand,
         share: Some(Ppm::new(40_000)),
@@ -183,7 +184,7 @@ fn a_vm_whose_tasks_find_no_memory_on_any_host_is_refused() {
         task.memory = Bytes::new(600 << 20);
     }
     let (hosts, demand) =
-        (vec![room(2_000); 9], Demand { vms: vec![2], kinds: ["fast".into()].into() });
+        (vec![room(2_000); 9], Demand { vms: vec![2], kinds: ["fast".into()].into(), most: None });
     let request = Request { demand: &demand, ..request(&hosts, &setup, 0, 30.0) };
     let text = request.admit().expect_err("two of 600 MiB in 1 GiB").to_string();
     for words in ["type fast has 2 vCPUs, but no host holds more than 1", "add memory"] {
@@ -227,4 +228,15 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn a_host_offers_no_more_than_it_may() {
+    let (hosts, setup) = ([room(2_000)], setup(1));
+    let most = Some(3);
+    let demand = Demand { vms: vec![3], most, ..Demand::default() };
+    let request = Request { share: Some(Ppm::new(250_000)), ..request(&hosts, &setup, 3, 30.0) };
+    let offered =
+        |demand: &Demand| Request { demand, ..request }.admit().expect("it fits").offers[0].vcpus;
+    assert_eq!((offered(&demand), offered(&Demand { most: None, ..demand.clone() })), (3, 6));
 }
