@@ -229,3 +229,14 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_host_offers_no_more_than_it_may() {
+    let (hosts, setup) = ([room(2_000)], setup(1));
+    let most = Some(3);
+    let demand = Demand { vms: vec![3], most, ..Demand::default() };
+    let request = Request { share: Some(Ppm::new(250_000)), ..request(&hosts, &setup, 3, 30.0) };
+    let offered =
+        |demand: &Demand| Request { demand, ..request }.admit().expect("it fits").offers[0].vcpus;
+    assert_eq!((offered(&demand), offered(&Demand { most: None, ..demand.clone() })), (3, 6));
+}
