@@ -7,41 +7,13 @@ use std::{
     time::{Duration, Instant},
 };
 
+pub use dormouse_vm::life::Slot;
 use nix::sched::CpuSet;
 
 use super::{
     Controller, CpuQuota, Entry, Error, Hierarchy, Result, Throttling, Took, bandwidth::Bandwidth,
     cpu, delegate, file, freezer, memory, procs, tree,
 };
-
-/// One of a vCPU's two tier groups. Which is foreground changes; which is which does not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Slot {
-    /// The group `a`, foreground at first.
-    A,
-    /// The group `b`, background at first.
-    B,
-}
-
-impl Slot {
-    pub(crate) const BOTH: [Self; 2] = [Self::A, Self::B];
-
-    /// The other one.
-    #[must_use]
-    pub fn other(self) -> Self {
-        match self {
-            Self::A => Self::B,
-            Self::B => Self::A,
-        }
-    }
-
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::A => "a",
-            Self::B => "b",
-        }
-    }
-}
 
 /// The groups of one VM. All methods block, and may be called from any thread.
 ///
