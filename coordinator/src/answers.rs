@@ -197,9 +197,14 @@ impl Answers {
         let (&(vm, asked), _) = owed.find(|(_, owed)| owed.number == number)?;
         let why = format!("its worker can't {}: {what}", asked.words(vm));
         Some(match asked {
-            Asked::Start(task, attempt) => {
-                Ok(Report::TaskFailed { vm, task, attempt, why, real_cpu_us: 0 })
-            }
+            Asked::Start(task, attempt) => Ok(Report::TaskFailed {
+                vm,
+                task,
+                attempt,
+                why,
+                real_cpu_us: 0,
+                could_not_restore: false,
+            }),
             Asked::Destroy => Err(why),
             // A VM that does not do as it is told is of no use.
             Asked::Create
@@ -273,7 +278,7 @@ mod tests {
 
     fn failed(task: u32) -> Report {
         let (task, attempt, why) = (TaskId::new(task), Attempt::new(1), String::new());
-        Report::TaskFailed { vm: VM, task, attempt, why, real_cpu_us: 0 }
+        Report::TaskFailed { vm: VM, task, attempt, why, real_cpu_us: 0, could_not_restore: false }
     }
 
     /// After how many looks, a second each, it is given up, and why.

@@ -214,7 +214,8 @@ pub(crate) fn heard(report: v1::Report) -> Result<Heard, String> {
         Wire::TaskFailed(it) => {
             let of @ (vm, task, attempt) = of_task(it.task)?;
             ledger = account(of, it.ledger, None);
-            Report::TaskFailed { vm, task, attempt, why: it.why, real_cpu_us: it.real_cpu_us }
+            let v1::TaskFailed { why, real_cpu_us, could_not_restore, .. } = it;
+            Report::TaskFailed { vm, task, attempt, why, real_cpu_us, could_not_restore }
         }
         Wire::TaskStopped(it) => {
             let of @ (vm, task, attempt) = of_task(it.task)?;

@@ -22,9 +22,20 @@ fn checkpoint_of(start: &v1::StartTask) -> u32 {
     start.from.map_or(0, |kept| kept.checkpoint)
 }
 
-/// A run of one task whose first attempt keeps two checkpoints and fails; from then on whatever
-/// `refuses` says of an order is refused before it begins.
-async fn run(out: &Path, refuses: impl Fn(&v1::StartTask) -> bool) -> (Conducted, Vec<u32>) {
+/// How an attempt fails.
+type Failing = fn(u32, u32, u32) -> R;
+
+/// It could not restore its checkpoint, if that is so.
+fn refused(is_so: bool) -> Option<Failing> {
+    is_so.then_some(could_not_restore as Failing)
+}
+
+/// A run of one task whose first attempt keeps two checkpoints and fails; from then on attempts at
+/// it come to nothing before they begin, as `fails` says of them, until that says nothing.
+async fn run(
+    out: &Path,
+    mut fails: impl FnMut(&v1::StartTask) -> Option<Failing>,
+) -> (Conducted, Vec<u32>) {
     let coordinator = Under::start(live(1, 1, out)).await;
     let mut worker = FakeWorker::new("w", 1, &coordinator.at);
     worker.join().await;
@@ -47,13 +58,13 @@ async fn run(out: &Path, refuses: impl Fn(&v1::StartTask) -> bool) -> (Conducted
         let commands = worker.commands().await;
         let [C::StartTask(start)] = &commands[..] else { panic!("{commands:?}") };
         begun_with.push(checkpoint_of(start));
-        if !refuses(start) {
+        let Some(failing) = fails(start) else {
             worker.carry_out(commands[0].clone());
             worker.flush().await;
             break;
-        }
+        };
         let of = start.task.unwrap();
-        worker.report(task_failed(of.vm, of.task, of.attempt)).await;
+        worker.report(failing(of.vm, of.task, of.attempt)).await;
     }
     assert!(matches!(worker.obey().await, Said::Goodbye(v1::Goodbye { over: true, .. })));
     (coordinator.outcome().await.unwrap(), begun_with)
@@ -78,7 +89,7 @@ fn fell_back(done: &Conducted) -> Vec<(u32, Option<u32>)> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_checkpoint_that_is_refused_is_followed_by_the_one_before() {
     let dir = tempfile::tempdir().unwrap();
-    let (done, begun_with) = run(dir.path(), |start| checkpoint_of(start) == 2).await;
+    let (done, begun_with) = run(dir.path(), |start| refused(checkpoint_of(start) == 2)).await;
     assert_eq!(begun_with, [2, 1]);
     assert_eq!(fell_back(&done), [(2, Some(1))]);
     assert_eq!((done.run.unfinished(), done.run.counts().restores), (0, 1));
@@ -86,9 +97,21 @@ async fn a_checkpoint_that_is_refused_is_followed_by_the_one_before() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_checkpoint_is_not_given_up_for_what_else_goes_wrong() {
+    let dir = tempfile::tempdir().unwrap();
+    // As where it could not be fetched: nothing says that it is damaged.
+    let mut times = 0..3;
+    let failed = |_: &v1::StartTask| times.next().map(|_| task_failed as Failing);
+    let (done, begun_with) = run(dir.path(), failed).await;
+    assert_eq!(begun_with, [2, 2, 2, 2]);
+    assert_eq!(fell_back(&done), []);
+    assert_eq!((done.run.unfinished(), done.run.counts().restores), (0, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_task_none_of_whose_checkpoints_can_be_restored_begins_anew() {
     let dir = tempfile::tempdir().unwrap();
-    let (done, begun_with) = run(dir.path(), |start| checkpoint_of(start) > 0).await;
+    let (done, begun_with) = run(dir.path(), |start| refused(checkpoint_of(start) > 0)).await;
     assert_eq!(begun_with, [2, 1, 0]);
     assert_eq!(fell_back(&done), [(2, Some(1)), (1, Some(1)), (1, None)]);
     assert_eq!((done.run.unfinished(), done.run.counts().restores), (0, 0));

@@ -291,9 +291,9 @@ impl Run {
                 }
                 self.failed(task, vm, "its answer is wrong", notices);
             }
-            Report::TaskFailed { why, .. } => {
-                // Whatever it says: it never began with its checkpoint, which may be why.
-                if let Some(host) = self.host_of(vm)
+            Report::TaskFailed { why, could_not_restore, .. } => {
+                if *could_not_restore
+                    && let Some(host) = self.host_of(vm)
                     && let Some(record) = self.task(task)
                     && matches!(record.state, TaskState::Sent(_))
                     && record.images.newest().is_some_and(|image| image.by != attempt)

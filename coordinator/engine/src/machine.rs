@@ -249,6 +249,9 @@ pub enum Report {
         why: String,
         /// CPU time of this attempt, real microseconds.
         real_cpu_us: u64,
+        /// Its worker had its checkpoint, and could not restore it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        could_not_restore: bool,
     },
     /// The attempt was stopped as told.
     TaskStopped {

@@ -596,3 +596,10 @@ pub fn task_failed(vm: u32, task: u32, attempt: u32) -> v1::report::Report {
     let task = Some(v1::TaskRef { vm, task, attempt });
     v1::report::Report::TaskFailed(v1::TaskFailed { task, ..v1::TaskFailed::default() })
 }
+
+/// It had its checkpoint, and could not restore it.
+pub fn could_not_restore(vm: u32, task: u32, attempt: u32) -> v1::report::Report {
+    let task = Some(v1::TaskRef { vm, task, attempt });
+    let failed = v1::TaskFailed { task, could_not_restore: true, ..v1::TaskFailed::default() };
+    v1::report::Report::TaskFailed(failed)
+}

@@ -9,6 +9,7 @@ use std::{
 use dormouse_proto::v1::{CheckpointRef, Kept, StartTask};
 use dormouse_tasks::progress::{self, ProgressReader, State};
 use dormouse_units::{Ppm, TaskId};
+use dormouse_vm::life::LaunchError;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use tokio::{sync::OwnedSemaphorePermit, task::spawn_blocking};
 
@@ -74,7 +75,7 @@ pub(crate) async fn launch(
     pass: Pass,
     name: TaskName,
     order: StartTask,
-) -> Result<Birth, String> {
+) -> Result<Birth, LaunchError> {
     let restores = order.from.is_some() && host.checkpointer.is_some() && !is_silent(&order);
     if let Some(from) = order.from.filter(|_| restores) {
         bring_checkpoint(&host, &pass, &name, (&order, from)).await?;
@@ -94,17 +95,21 @@ pub(crate) async fn launch(
         // It may have been frozen while this waited, and CRIU is others' then.
         let Some(inside) = pass.birth() else { continue };
         let meanwhile = pass.stopwatch();
-        match begun.birth(way, &pass, inside, permit).await {
-            Ok(Some(birth)) => return Ok(birth),
-            Ok(None) => {
+        let error = match begun.birth(way, &pass, inside, permit).await {
+            Ok(Born::Alive(birth)) => return Ok(birth),
+            Ok(Born::NoImage) => {
                 tracing::warn!(task = %begun.name, "no checkpoint can be restored: from scratch");
                 way = Way::FromScratch;
+                continue;
             }
-            Err(why) if pass.check().is_ok() && !meanwhile.stood().is_zero() => {
-                tracing::warn!(why, task = %begun.name, "a freeze was in the way of its start");
-            }
-            Err(why) => return Err(why),
+            Ok(Born::Refused { why }) => LaunchError { why, image: pass.check().is_ok() },
+            Err(why) => LaunchError::from(why),
+        };
+        if pass.check().is_err() || meanwhile.stood().is_zero() {
+            return Err(error);
         }
+        let why = error.why;
+        tracing::warn!(why, task = %begun.name, "a freeze was in the way of its start");
     }
 }
 
@@ -114,6 +119,17 @@ enum Way {
     Restored,
     FromScratch,
     Silent,
+}
+
+/// What came of bringing a task to life.
+enum Born {
+    Alive(Birth),
+    /// There is no checkpoint to be restored.
+    NoImage,
+    /// There is, and it could not be restored. Nothing runs.
+    Refused {
+        why: String,
+    },
 }
 
 /// A launch for which all is here.
@@ -126,19 +142,21 @@ struct Begun {
 }
 
 impl Begun {
-    /// Brings the task to life in a thread; `None` where there is nothing to be restored.
+    /// Brings the task to life in a thread; what went wrong that is no checkpoint's fault otherwise.
     async fn birth(
         &self,
         way: Way,
         pass: &Pass,
         inside: Inside,
         permit: Option<OwnedSemaphorePermit>,
-    ) -> Result<Option<Birth>, String> {
+    ) -> Result<Born, String> {
         let (Self { host, place, name, order }, allowed) = (self.clone(), pass.clone());
         let work = move || match way {
             Way::Restored => restore(&host, &place, &allowed, &name, &order),
-            Way::FromScratch => from_scratch(&host, &place, &allowed, &name, &order).map(Some),
-            Way::Silent => without_words(&host, &place, &order).map(Some),
+            Way::FromScratch => {
+                from_scratch(&host, &place, &allowed, &name, &order).map(Born::Alive)
+            }
+            Way::Silent => without_words(&host, &place, &order).map(Born::Alive),
         };
         bring_to_life(pass, inside, permit, work).await
     }
@@ -240,8 +258,8 @@ fn restore(
     pass: &Pass,
     name: &TaskName,
     order: &StartTask,
-) -> Result<Option<Birth>, String> {
-    let Some(checkpointer) = &host.checkpointer else { return Ok(None) };
+) -> Result<Born, String> {
+    let Some(checkpointer) = &host.checkpointer else { return Ok(Born::NoImage) };
     claim(host, name, order)?;
     let Place { groups, cpu, slot, .. } = place;
     let before = base(place)?;
@@ -252,8 +270,8 @@ fn restore(
         checkpointer.restore_with(name, groups, *cpu, *slot, limit::RESTORE, &mut wanted);
     let restored = match restored {
         Ok(restored) => restored,
-        Err(checkpointer::Error::NoCheckpoint { .. }) => return Ok(None),
-        Err(error) => return Err(explain(&error)),
+        Err(checkpointer::Error::NoCheckpoint { .. }) => return Ok(Born::NoImage),
+        Err(error) => return Ok(Born::Refused { why: explain(&error) }),
     };
     let checkpoint = &restored.checkpoint;
     let done_ppm = checkpoint.manifest().progress.progress_ppm;
@@ -274,7 +292,10 @@ fn restore(
         let came_with = Ppm::new(u32::try_from(was.ppm).unwrap_or(done_ppm));
         Ok(Seen { page, born, came_with })
     });
-    settled(restored.task, pass, seen, done_ppm, before).map(Some)
+    Ok(match settled(restored.task, pass, seen, done_ppm, before) {
+        Ok(birth) => Born::Alive(birth),
+        Err(why) => Born::Refused { why },
+    })
 }
 
 fn from_scratch(

@@ -35,10 +35,10 @@ pub(crate) async fn urgent<T: Send + 'static>(
 }
 
 /// What comes of `work`; of a panic, too, whoever waits for it hears.
-pub(crate) async fn outcome<T: Send + 'static>(
-    work: impl Future<Output = Result<T, String>> + Send + 'static,
-) -> Result<T, String> {
-    tokio::spawn(work).await.unwrap_or_else(|panic| Err(explain(&panic)))
+pub(crate) async fn outcome<T: Send + 'static, E: From<String> + Send + 'static>(
+    work: impl Future<Output = Result<T, E>> + Send + 'static,
+) -> Result<T, E> {
+    tokio::spawn(work).await.unwrap_or_else(|panic| Err(explain(&panic).into()))
 }
 
 /// What is deleted at a time.
@@ -98,7 +98,7 @@ mod tests {
 
     #[tokio::test]
     async fn of_a_panic_is_heard() {
-        let why = outcome::<()>(async { panic!("a bug") }).await.unwrap_err();
+        let why = outcome::<(), String>(async { panic!("a bug") }).await.unwrap_err();
         assert!(why.contains("a bug"), "{why}");
         assert!(urgent(|| panic!("a bug")).await.is_err());
     }

@@ -7,6 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+pub use dormouse_vm::life::Slot;
 use nix::sched::CpuSet;
 
 use super::{
@@ -14,35 +15,6 @@ use super::{
     delegate, entry, file, freezer, memory, procs, tree,
 };
 use crate::process::Entry;
-
-/// One of a vCPU's two tier groups. Which is foreground changes; which is which does not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Slot {
-    /// The group `a`, foreground at first.
-    A,
-    /// The group `b`, background at first.
-    B,
-}
-
-impl Slot {
-    pub(crate) const BOTH: [Self; 2] = [Self::A, Self::B];
-
-    /// The other one.
-    #[must_use]
-    pub fn other(self) -> Self {
-        match self {
-            Self::A => Self::B,
-            Self::B => Self::A,
-        }
-    }
-
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::A => "a",
-            Self::B => "b",
-        }
-    }
-}
 
 /// The groups of one VM. All methods block, and may be called from any thread.
 ///

@@ -2,10 +2,11 @@
 //! fast each may run now, and what that does to the CPU credits.
 //!
 //! [`Model`] is the VM itself in virtual time, and beside a real VM what that is held to.
-//! [`Ledger`] is the difference.
+//! [`Ledger`] is the difference. [`life`] is how attempts begin, stop and end there.
 
 mod bucket;
 mod ledger;
+pub mod life;
 mod machine;
 mod model;
 mod processors;

@@ -239,7 +239,14 @@ impl Modelled {
             }
             Err(no) => {
                 let why = no.to_string();
-                let report = Report::TaskFailed { vm, task, attempt, why, real_cpu_us: 0 };
+                let report = Report::TaskFailed {
+                    vm,
+                    task,
+                    attempt,
+                    why,
+                    real_cpu_us: 0,
+                    could_not_restore: false,
+                };
                 out.push_back((host, report));
             }
         }

@@ -91,7 +91,8 @@ impl World for Troubled {
             let report = match report {
                 Report::TaskStopped { vm, task, attempt, .. } => {
                     let why = "drawn".to_owned();
-                    Report::TaskFailed { vm, task, attempt, why, real_cpu_us: 0 }
+                    let could_not_restore = false;
+                    Report::TaskFailed { vm, task, attempt, why, real_cpu_us: 0, could_not_restore }
                 }
                 other => other,
             };

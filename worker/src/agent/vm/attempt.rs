@@ -5,36 +5,18 @@ use std::{
     time::{Duration, Instant},
 };
 
-use dormouse_proto::v1::{StartTask, StopTask};
+use dormouse_proto::v1::StartTask;
 use dormouse_tasks::progress::{Progress, ProgressReader};
-use dormouse_units::{Ppm, Tier};
+use dormouse_units::Ppm;
+use tokio::sync::OwnedSemaphorePermit;
 
-use super::{job::Job, liveness::Liveness, task::Promise};
+use super::{job::Job, launches::Born, liveness::Liveness, task::Promise};
 use crate::{
-    agent::{gate::Pass, report::Key},
+    agent::{gate::Pass, report::Key, snapshot::Snapshot},
     cgroup::{self, LiftedQuota},
     process::Task,
     workspace::TaskName,
 };
-
-/// Where an attempt is in its life.
-#[derive(Debug)]
-pub(crate) enum Phase {
-    /// Its slots are not all free yet: somebody in them is being killed or goes elsewhere.
-    Waiting { until: Option<Instant> },
-    /// Its process is being made or restored.
-    Launching,
-    /// Its process is there, and runs or stands still.
-    Running,
-    /// CRIU is at it.
-    Dumping,
-    /// Its process is gone and its work done, before its time: it is finished when that has come.
-    Early { verified: bool, result: Option<String> },
-    /// It has been killed and not yet been seen to be gone.
-    Dying,
-    /// Its process is gone.
-    Gone,
-}
 
 /// A checkpoint that is not yet reported.
 #[derive(Debug)]
@@ -48,8 +30,8 @@ pub(crate) struct Pending {
     pub(crate) owed: Option<Duration>,
     /// How long it stood still, once it runs again.
     pub(crate) held: Option<Duration>,
-    /// Its size, once the coordinator has it, or why it has not.
-    pub(crate) stored: Option<Result<u64, String>>,
+    /// Its size, or why the coordinator does not have it, once that is known.
+    pub(crate) stored: Result<u64, String>,
 }
 
 /// What an attempt is held to.
@@ -61,7 +43,8 @@ pub(crate) enum Nature {
     Job(Box<Job>),
 }
 
-/// One attempt at a task on this VM.
+/// One attempt at a task on this VM. Where it is in its life is known to
+/// [`dormouse_vm::life::Lives`].
 #[derive(Debug)]
 pub(crate) struct Attempt {
     pub(crate) key: Key,
@@ -71,11 +54,9 @@ pub(crate) struct Attempt {
     pub(crate) from_ppm: u32,
     /// When it was decided on, on this host's clock.
     pub(crate) asked: Instant,
-    /// The vCPU of each of its processes, and the tier of their slots.
+    /// The vCPU of each of its processes.
     pub(crate) on: Vec<u32>,
-    pub(crate) tier: Tier,
     pub(crate) nature: Nature,
-    pub(crate) phase: Phase,
     /// Its only process, or the parent of all.
     pub(crate) process: Option<Arc<Task>>,
     pub(crate) page: Option<Arc<ProgressReader>>,
@@ -88,23 +69,22 @@ pub(crate) struct Attempt {
     pub(crate) missed_checkpoints: u32,
     /// While it ends: throttled, it would do so late.
     pub(crate) exempt: Vec<LiftedQuota<Arc<cgroup::Vm>>>,
-    /// When to look at its progress next; of one that was killed, when it should be gone.
+    /// When to look at its progress next.
     pub(crate) look: Option<Instant>,
     /// Whether it gets on.
     pub(crate) liveness: Liveness,
     /// What of its work its last checkpoint was due to hold.
     pub(crate) due: Option<Ppm>,
-    /// A place at CRIU has been asked for.
-    pub(crate) dump_asked: bool,
-    /// Another checkpoint is due before the one that is pending is settled.
-    pub(crate) due_again: bool,
     pub(crate) pending: Option<Pending>,
-    /// It is to be stopped, or has been killed because of it.
-    pub(crate) stop: Option<StopTask>,
-    /// It was killed because it went wrong.
-    pub(crate) wrong: Option<String>,
-    /// Its end has been reported while its process still waits for a thaw, or the kernel, to die.
-    pub(crate) reported: bool,
+    /// Its place at CRIU.
+    pub(crate) permit: Option<OwnedSemaphorePermit>,
+    /// What its launch brought to life, until its life begins.
+    pub(crate) born: Option<Born>,
+    /// What its dump gave, until that is seen to.
+    pub(crate) snapshot: Option<Snapshot>,
+    /// Whether its answer is right, and its result, if its program gives one.
+    pub(crate) answer: Option<(bool, Option<String>)>,
+    pub(crate) is_killed: bool,
     /// Of its launch.
     pub(crate) pass: Pass,
 }
@@ -147,13 +127,6 @@ impl Attempt {
         }
     }
 
-    /// It is a job, and is to go there once it can.
-    pub(crate) fn set_later(&mut self, on: Vec<u32>, asked: Instant) {
-        if let Some(job) = self.job_mut() {
-            job.later = Some((on, asked));
-        }
-    }
-
     /// What its process says of itself.
     pub(crate) fn progress(&self) -> Option<Progress> {
         self.page.as_ref().and_then(|page| page.read().ok())
@@ -162,15 +135,6 @@ impl Attempt {
     /// What of its work is done, in ppm, as it says itself.
     pub(crate) fn done_ppm(&self) -> u32 {
         self.progress().map_or(self.from_ppm, |p| u32::try_from(p.ppm).unwrap_or(1_000_000))
-    }
-
-    /// Something is being done to it in another thread.
-    pub(crate) fn is_busy(&self) -> bool {
-        matches!(self.phase, Phase::Launching | Phase::Dumping)
-    }
-
-    pub(crate) fn is_running(&self) -> bool {
-        matches!(self.phase, Phase::Running)
     }
 
     /// It stands still since its checkpoint, and has done nothing since.
@@ -190,12 +154,6 @@ impl Attempt {
     pub(crate) fn was_frozen(&mut self, span: Duration) {
         self.frozen += span;
         self.liveness.pause();
-        if let Some(gone) = self.look.as_mut().filter(|_| matches!(self.phase, Phase::Dying)) {
-            *gone += span;
-        }
-        if let Phase::Waiting { until: Some(until) } = &mut self.phase {
-            *until += span;
-        }
         if let Some(since) = &mut self.standing {
             *since += span;
         }

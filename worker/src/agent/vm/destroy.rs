@@ -2,12 +2,7 @@
 
 use std::sync::Arc;
 
-use tokio::sync::mpsc;
-
-use super::{
-    attempt::Attempt,
-    owner::{Message, Owner},
-};
+use super::owner::Owner;
 use crate::agent::{
     destroy::{kill_everything, remove_groups},
     report::{Key, vm_destroyed},
@@ -16,43 +11,24 @@ use crate::agent::{
 impl Owner {
     /// Kills all that runs, whatever is being done to it, and says so; what is left behind is
     /// cleared up after that.
-    pub(crate) async fn destroy(&mut self, inbox: &mut mpsc::UnboundedReceiver<Message>) {
+    pub(crate) async fn kill_all(&mut self) {
         self.gate.end();
         self.report_share();
         kill_everything(self.id, &self.groups, &self.gate).await;
         self.host.report(vm_destroyed(self.id));
-        let mut processes: Vec<_> =
-            self.attempts.iter().filter_map(|a| a.process.clone()).collect();
-        let mut launched = std::mem::take(&mut self.held);
-        // The threads at work on it come to their ends, since there is nothing left to work on.
-        while self.attempts.iter().any(Attempt::is_busy) {
-            let key = match launched.pop() {
-                Some((key, result)) => {
-                    processes.extend(result.ok().map(|born| Arc::new(born.process())));
-                    key
-                }
-                None => match inbox.recv().await {
-                    Some(Message::Launched(key, result)) => {
-                        launched.push((key, result));
-                        continue;
-                    }
-                    Some(Message::Dumped(key, _) | Message::Left(key, _)) => key,
-                    Some(_) => continue,
-                    None => break,
-                },
-            };
-            self.clear_up(key);
-        }
-        for key in self.attempts.iter().map(|a| a.key).collect::<Vec<_>>() {
-            self.clear_up(key);
-        }
-        remove_groups(self.id, &self.groups, processes).await;
     }
 
     /// Takes an attempt out of the books, and its directory away.
-    fn clear_up(&mut self, key: Key) {
+    pub(crate) fn clear_up(&mut self, key: Key) {
         if let Some(attempt) = self.remove(key) {
+            self.dead.extend(attempt.process.clone());
+            self.dead.extend(attempt.born.map(|born| Arc::new(born.process())));
             self.host.release(&attempt.name, key, true);
         }
+    }
+
+    /// Nothing is left of it.
+    pub(crate) async fn remove_all(&mut self) {
+        remove_groups(self.id, &self.groups, std::mem::take(&mut self.dead)).await;
     }
 }

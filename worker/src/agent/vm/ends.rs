@@ -1,22 +1,25 @@
 //! Attempts that end by themselves, and what is left of any that has ended.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use dormouse_proto::v1::{
     JobAccount, Ledger, TaskFailed, TaskFinished, report, task_finished::Due,
 };
 use dormouse_tasks::ideal::Change;
 use dormouse_units::Tier;
+use dormouse_vm::life::{End, Event, Seat};
 
 use super::{
-    attempt::{Attempt, Nature, Phase},
+    attempt::{Attempt, Nature},
     clock::Asked,
     job,
     owner::Owner,
 };
 use crate::{
     agent::{
+        host::limit,
         launch::is_silent,
+        life::refused,
         report::{Key, explain, report, task},
         verdict::verdict,
     },
@@ -34,49 +37,41 @@ pub(crate) struct Account {
 }
 
 impl Owner {
-    /// The kernel says that the process has ended.
-    pub(crate) fn process_ended(&mut self, key: Key) {
-        let Some(attempt) = self.attempt(key) else { return };
-        let Some(process) = attempt.process.clone() else { return };
-        match attempt.phase {
-            // The end of the dump comes first.
-            Phase::Dumping => return,
-            Phase::Dying => {
-                // How it died is known; this reaps it.
-                if matches!(process.try_wait(), Ok(None)) {
-                    return;
-                }
-                return self.is_gone(key);
-            }
-            Phase::Gone | Phase::Early { .. } => return,
-            Phase::Waiting { .. } | Phase::Launching | Phase::Running => {}
+    /// Sees whether a killed process is gone. How it died is known; this reaps it.
+    pub(crate) fn reap(&mut self, key: Key) {
+        let process = self.seen(key).and_then(|attempt| attempt.process.as_ref());
+        if process.is_some_and(|process| !matches!(process.try_wait(), Ok(None))) {
+            self.happen(Event::Gone(key));
         }
-        let ended = match process.try_wait() {
-            Ok(Some(ended)) => ended,
-            Ok(None) => return,
-            Err(error) => return self.fail_attempt(key, explain(&error)),
+    }
+
+    /// Sees how a process ended, if it has.
+    pub(crate) fn judge(&mut self, key: Key) {
+        let Some(process) = self.seen(key).and_then(|attempt| attempt.process.clone()) else {
+            return;
         };
-        self.conclude(key, ended);
-    }
-
-    /// A killed attempt has no process any more.
-    pub(crate) fn is_gone(&mut self, key: Key) {
-        let Some(attempt) = self.attempt(key) else { return };
-        attempt.phase = Phase::Gone;
-        let cpu = attempt.cpu();
-        self.vacate(key);
-        self.refresh(cpu);
-        self.launch_ready();
-        self.settle_stop(key);
-    }
-
-    /// A process has ended by itself: what came of its task.
-    pub(crate) fn conclude(&mut self, key: Key, ended: Ended) {
-        match self.came_of(key, ended) {
-            Some(Ok((verified, result))) => self.work_is_done(key, verified, result),
-            Some(Err(why)) => self.fail_attempt(key, why),
-            None => {}
+        let came = match process.try_wait() {
+            Ok(Some(ended)) => self.came_of(key, ended),
+            Ok(None) => None,
+            Err(error) => Some(Err(explain(&error))),
+        };
+        if let Some(came) = came {
+            let result = self.judged(key, came);
+            self.happen(Event::Exited(key, result));
         }
+    }
+
+    /// Keeps the answer of an attempt, if it gave one.
+    pub(crate) fn judged(
+        &mut self,
+        key: Key,
+        came: Result<(bool, Option<String>), String>,
+    ) -> Result<(), String> {
+        let answer = came?;
+        if let Some(attempt) = self.attempt(key) {
+            attempt.answer = Some(answer);
+        }
+        Ok(())
     }
 
     /// Whether its answer is right, and its result, if its program gives one; why there is neither.
@@ -93,41 +88,71 @@ impl Owner {
         Some(verdict.map(|(verified, result)| (verified, Some(result))))
     }
 
-    /// Its work is done: it has finished, or will have when its time has come.
+    /// Its work is done, perhaps before its time.
     ///
     /// It had a slice or two more than it was promised by now, and its vCPUs are its own for as
     /// long as it was promised.
-    fn work_is_done(&mut self, key: Key, verified: bool, result: Option<String>) {
-        let now = self.pass();
+    pub(crate) fn await_time(&mut self, key: Key) {
+        self.pass();
         let Some(attempt) = self.attempt(key) else { return };
         attempt.exempt.clear();
         let is_early = match attempt.nature {
             Nature::Task(_) => {
-                // It came too late for a checkpoint, and stands still for it all the same.
-                if attempt.dump_asked || attempt.due_again {
-                    (attempt.dump_asked, attempt.due_again) = (false, false);
-                    self.miss_checkpoint(now, key);
-                }
                 self.model.progress(key.0, key.1).is_some_and(|p| p.finished.is_none())
             }
             Nature::Job(_) => self.is_job_early(key),
         };
-        let Some(attempt) = self.attempt(key) else { return };
-        if is_early {
-            attempt.phase = Phase::Early { verified, result };
-        } else {
-            self.say_finished(key, verified, result);
+        if !is_early {
+            self.happen(Event::TimeHasCome(key));
         }
     }
 
-    pub(crate) fn say_finished(&mut self, key: Key, verified: bool, result: Option<String>) {
-        let Some((of, attempt)) = self.take_out(key, true) else { return };
+    /// Takes an attempt that is over out of the books, and reports how it ended.
+    pub(crate) fn end(&mut self, key: Key, seats: &[Seat], end: End) {
+        if end == End::Refused {
+            self.leave_model(key);
+            if let Some(attempt) = self.remove(key) {
+                let after = Duration::as_millis(&limit::KILL);
+                let why =
+                    format!("its slot is still occupied by a task that was killed {after} ms ago");
+                self.host.report(refused(&attempt.order, why));
+            }
+            return;
+        }
+        let Some((of, attempt)) = self.take_out(key, seats, &end) else { return };
+        match end {
+            End::Finished => self.say_finished(attempt, of),
+            End::Failed { why, image } => {
+                self.forget_job(&attempt);
+                self.say_failed(key, (why, image), of);
+            }
+            End::Stopped(kept) => self.say_stopped(key, Self::kept_of(&attempt, kept), of),
+            End::Refused | End::Silent => {}
+        }
+        self.report_credits();
+        self.turn_meters();
+    }
+
+    /// Reports the end of an attempt of which something is still there.
+    pub(crate) fn say_end(&mut self, key: Key, end: End) {
+        self.leave_model(key);
+        let Some(attempt) = self.seen(key) else { return };
+        let of = self.account_of(attempt, false);
+        match end {
+            End::Failed { why, image } => self.say_failed(key, (why, image), of),
+            End::Stopped(kept) => self.say_stopped(key, Self::kept_of(attempt, kept), of),
+            End::Finished | End::Refused | End::Silent => {}
+        }
+    }
+
+    fn say_finished(&self, attempt: Attempt, of: Account) {
         let due = match &attempt.nature {
             Nature::Task(promise) => promise.after.map(|it| Due::EmulatedAfterUs(it.as_micros())),
             Nature::Job(job) => job.due.map(|due| Due::EmulatedAtUs(due.at_us)),
         };
+        let (verified, result) = attempt.answer.unwrap_or_default();
         self.host.report(report(report::Report::TaskFinished(TaskFinished {
-            task: task(self.id, key),
+            task: task(self.id, attempt.key),
             verified,
             real_cpu_us: of.cpu_us,
             result,
@@ -135,22 +160,16 @@ impl Owner {
             job: of.job,
             due,
         })));
-        self.report_credits();
-        self.launch_ready();
     }
 
-    /// The attempt is over and its work is not done.
-    pub(crate) fn fail_attempt(&mut self, key: Key, why: String) {
-        let Some((of, attempt)) = self.take_out(key, false) else { return };
-        self.forget_job(&attempt);
+    fn say_failed(&self, key: Key, (why, could_not_restore): (String, bool), of: Account) {
         self.host.report(report(report::Report::TaskFailed(TaskFailed {
             task: task(self.id, key),
             why,
             real_cpu_us: of.cpu_us,
             ledger: of.ledger,
+            could_not_restore,
         })));
-        self.report_credits();
-        self.launch_ready();
     }
 
     /// A job that has failed wants nothing more of its vCPUs: what its neighbours are promised is
@@ -178,12 +197,13 @@ impl Owner {
     }
 
     /// Takes an attempt whose process is gone out of the books, with its directory; its account
-    /// and what was left of it. Its end is to be reported, and its slots may have been waited for.
-    pub(crate) fn take_out(&mut self, key: Key, finished: bool) -> Option<(Account, Attempt)> {
+    /// and what was left of it.
+    fn take_out(&mut self, key: Key, seats: &[Seat], end: &End) -> Option<(Account, Attempt)> {
         self.leave_model(key);
-        self.vacate(key);
+        self.vacate(key, seats);
         let attempt = self.seen(key)?;
-        let (account, share) = (self.account_of(attempt, finished), self.share_of(attempt));
+        let account = self.account_of(attempt, *end == End::Finished);
+        let share = self.share_of(attempt);
         self.share.promised += share.promised;
         self.share.received += share.received;
         let attempt = self.remove(key)?;
@@ -193,15 +213,14 @@ impl Owner {
             // Who comes next owes nothing.
             self.pay(Instant::now());
         }
-        let keeps = attempt.stop.is_some() || attempt.wrong.is_some();
+        let keeps = attempt.is_killed || matches!(end, End::Stopped(_) | End::Silent);
         self.host.release(&attempt.name, key, keeps && attempt.job().is_none());
         Some((account, attempt))
     }
 
     /// The slots of an attempt whose processes are gone are free, and as they were.
-    pub(crate) fn vacate(&mut self, key: Key) {
-        let seats = self.seats_of(key);
-        let charged = job::charged_ns(&self.groups, &seats);
+    pub(crate) fn vacate(&mut self, key: Key, seats: &[Seat]) {
+        let charged = job::charged_ns(&self.groups, seats);
         if let Some(attempt) = self.attempt(key) {
             attempt.exempt.clear();
             if let Some(job) = attempt.job_mut().filter(|_| !seats.is_empty()) {
@@ -212,7 +231,6 @@ impl Owner {
             let demoted = self.groups.demote(seat.vcpu, seat.slot);
             self.note(demoted);
         }
-        self.slots.leave(key);
     }
 
     /// Takes an attempt out of the books.
@@ -220,7 +238,6 @@ impl Owner {
         let place = self.attempts.iter().position(|a| a.key == key)?;
         let mut attempt = self.attempts.remove(place);
         attempt.exempt.clear();
-        self.slots.leave(key);
         Some(attempt)
     }
 }

@@ -1,15 +1,12 @@
-//! Tasks that hang: found, reported and killed.
+//! Tasks that hang: found, and given up.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use dormouse_proto::v1::{TaskFailed, report};
 use dormouse_tasks::progress::Progress;
+use dormouse_vm::life::Event;
 
 use super::{attempt::Nature, job, liveness::Hang, owner::Owner};
-use crate::agent::{
-    host::limit,
-    report::{Key, report, task},
-};
+use crate::agent::report::Key;
 
 impl Owner {
     /// Whether a task gets on whose process is there, by what it says of itself.
@@ -34,35 +31,11 @@ impl Owner {
         seen
     }
 
-    /// Kills a task that hangs. Once it is gone it has failed, and can be started elsewhere.
+    /// Gives up a task that hangs. Once it is gone it has failed, and can be started elsewhere.
     pub(crate) fn give_up(&mut self, key: Key, hang: &Hang) {
-        let id = self.id;
-        let Some(attempt) = self.attempt(key) else { return };
-        tracing::warn!(vm = id, task = %attempt.name, why = %hang, "a task is killed");
-        attempt.wrong = Some(hang.to_string());
-        self.kill(key);
-        if let Some(attempt) = self.attempt(key) {
-            attempt.look = Some(Instant::now() + limit::KILL);
+        if let Some(attempt) = self.seen(key) {
+            tracing::warn!(vm = self.id, task = %attempt.name, why = %hang, "a task is killed");
         }
-    }
-
-    /// One that the kernel does not let die, as with a disk that does not answer, has failed all
-    /// the same. Its slot stays occupied.
-    pub(crate) fn outlives_its_kill(&mut self, key: Key) {
-        self.pass();
-        let id = self.id;
-        let Some(attempt) = self.seen(key) else { return };
-        let of = self.account_of(attempt, false);
-        let Some(attempt) = self.attempt(key) else { return };
-        attempt.look = None;
-        let Some(why) = attempt.wrong.clone().filter(|_| !attempt.reported) else { return };
-        attempt.reported = true;
-        let after = Duration::as_millis(&limit::KILL);
-        self.host.report(report(report::Report::TaskFailed(TaskFailed {
-            task: task(id, key),
-            why: format!("{why}; its process is still there {after} ms after it was killed"),
-            real_cpu_us: of.cpu_us,
-            ledger: of.ledger,
-        })));
+        self.happen(Event::Hangs(key, hang.to_string()));
     }
 }

@@ -6,8 +6,9 @@ use std::{
 };
 
 use dormouse_proto::v1::report;
+use dormouse_vm::life::Event;
 
-use super::{clock::Asked, owner::Owner};
+use super::owner::Owner;
 use crate::agent::{
     host::limit,
     report::{report, took},
@@ -15,11 +16,12 @@ use crate::agent::{
 };
 
 impl Owner {
-    pub(crate) async fn freeze(&mut self, asked: &Asked) {
-        if self.is_frozen() {
-            self.host.report(report(report::Report::VmFrozen(took(self.id, Duration::ZERO))));
-            return;
-        }
+    pub(crate) fn say_frozen(&self) {
+        self.host.report(report(report::Report::VmFrozen(took(self.id, Duration::ZERO))));
+    }
+
+    pub(crate) async fn freeze(&mut self) {
+        let asked = &self.commanded.clone();
         let groups = Arc::clone(&self.groups);
         match urgent(move || groups.freeze(limit::FREEZE)).await {
             Ok(Ok(_)) => {
@@ -33,6 +35,7 @@ impl Owner {
                 let took = took(self.id, asked.came.elapsed());
                 self.host.report(report(report::Report::VmFrozen(took)));
                 self.report_share();
+                self.happen(Event::Frozen);
             }
             Ok(Err(error)) => self.not_frozen(&error),
             Err(error) => self.not_frozen(&error),
@@ -43,9 +46,16 @@ impl Owner {
     fn not_frozen(&mut self, error: &dyn std::error::Error) {
         self.gate.open();
         self.fail(error);
+        self.happen(Event::NotFrozen);
     }
 
-    pub(crate) async fn thaw(&mut self, asked: &Asked) {
+    fn not_thawed(&mut self, error: &dyn std::error::Error) {
+        self.fail(error);
+        self.happen(Event::NotThawed);
+    }
+
+    pub(crate) async fn thaw(&mut self) {
+        let asked = &self.commanded.clone();
         let groups = Arc::clone(&self.groups);
         match urgent(move || groups.thaw(limit::FREEZE)).await {
             Ok(Ok(_)) => {
@@ -63,13 +73,11 @@ impl Owner {
                 let took = took(self.id, asked.came.elapsed());
                 self.host.report(report(report::Report::VmThawed(took)));
                 self.report_credits();
-                for (key, result) in std::mem::take(&mut self.held) {
-                    self.launched(key, result);
-                }
                 self.jobs_thaw(asked);
+                self.happen(Event::Thawed);
             }
-            Ok(Err(error)) => self.fail(&error),
-            Err(error) => self.fail(&error),
+            Ok(Err(error)) => self.not_thawed(&error),
+            Err(error) => self.not_thawed(&error),
         }
     }
 }

@@ -2,10 +2,7 @@
 
 use dormouse_units::Ppm;
 
-use super::{
-    attempt::{Attempt, Phase},
-    owner::Owner,
-};
+use super::{attempt::Attempt, owner::Owner};
 use crate::agent::cores::Core;
 
 /// One vCPU.
@@ -41,9 +38,8 @@ impl Owner {
 
     /// Two tasks run on one host core, or their tiers would mean nothing; one alone on any.
     fn bind(&mut self, cpu: u32, quota: Option<u32>) {
-        let runs = |a: &&Attempt| {
-            a.cpu() == cpu && a.process.is_some() && !matches!(a.phase, Phase::Dying | Phase::Gone)
-        };
+        let lives = &self.lives;
+        let runs = |a: &&Attempt| a.cpu() == cpu && a.process.is_some() && !lives.is_dead(a.key);
         let shared = self.attempts.iter().filter(runs).count() > 1;
         let Some(lane) = self.lanes.get_mut(cpu as usize) else { return };
         if shared == lane.core.is_some() {
@@ -68,7 +64,7 @@ impl Owner {
     /// reason for its neighbour to run faster.
     fn wish(&self, cpu: u32) -> Option<u32> {
         let here = self.attempts.iter().filter(|a| a.cpu() == cpu);
-        let works = here.filter(|a| a.is_busy() || a.is_running());
+        let works = here.filter(|a| self.lives.is_busy(a.key) || self.lives.is_running(a.key));
         let quotas: Vec<(u32, Ppm)> =
             works.filter_map(|a| Some((self.quota_of(a), a.promise()?.times))).collect();
         match quotas[..] {

@@ -1,25 +1,24 @@
-//! Bringing attempts to life once their slots are free, and what comes of it.
+//! Bringing attempts to life, and what comes of it.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use dormouse_proto::v1::{TaskStarted, report};
 use dormouse_units::Ppm;
+use dormouse_vm::life::{Came, Event, LaunchError, Seat};
 
 use super::{
-    attempt::{Nature, Phase},
+    attempt::Nature,
     job,
     owner::{Message, Owner},
 };
 use crate::{
     agent::{
-        host::limit,
         launch::{self, Birth, Place},
-        life::refused,
         report::{Key, micros, report, task},
         threads::outcome,
         watch::watch,
     },
-    process::Task,
+    process::{Ended, Task},
 };
 
 /// What has come to life.
@@ -36,31 +35,25 @@ impl Born {
             Self::Job(birth) => birth.process,
         }
     }
+
+    /// How it ended, if that was at once.
+    const fn ended(&self) -> Option<Ended> {
+        match self {
+            Self::Task(birth) => birth.ended,
+            Self::Job(_) => None,
+        }
+    }
 }
 
 impl Owner {
-    /// Begins the launch of every attempt whose slots are free.
-    pub(crate) fn launch_ready(&mut self) {
-        let waits = |phase: &Phase| matches!(phase, Phase::Waiting { .. });
-        let waiting = self.attempts.iter().filter(|a| waits(&a.phase)).map(|a| a.key);
-        for key in waiting.collect::<Vec<_>>() {
-            self.launch_if_free(key);
-        }
-        self.turn_meters();
-    }
-
-    fn launch_if_free(&mut self, key: Key) {
-        let Some(attempt) = self.attempts.iter_mut().find(|a| a.key == key) else { return };
-        if !self.slots.are_free(&attempt.on, attempt.tier) {
-            return;
-        }
-        self.slots.take(key, &attempt.on, attempt.tier);
-        attempt.phase = Phase::Launching;
-        let seats = self.slots.of(key, &attempt.on);
+    /// Begins a launch.
+    pub(crate) fn launch(&mut self, key: Key, seats: Vec<Seat>, restore: bool) {
         let (groups, gate) = (Arc::clone(&self.groups), Arc::clone(&self.gate));
-        let (host, pass, name) =
-            (Arc::clone(&self.host), attempt.pass.clone(), attempt.name.clone());
-        let (cpu, order, tell) = (attempt.cpu(), attempt.order.clone(), self.tell.clone());
+        let (host, tell) = (Arc::clone(&self.host), self.tell.clone());
+        let lane = self.vcpus();
+        let Some(attempt) = self.attempt(key) else { return };
+        let (pass, name) = (attempt.pass.clone(), attempt.name.clone());
+        let (cpu, order) = (attempt.cpu(), attempt.order.clone());
         match &mut attempt.nature {
             Nature::Task(promise) => {
                 if let Some(seat) = seats.first() {
@@ -76,97 +69,54 @@ impl Owner {
             }
             Nature::Job(job) => {
                 job.ledger.come(job::charged_ns(&groups, &seats));
-                let order = job::Order {
-                    key,
-                    name,
-                    args: order.program.unwrap_or_default().args,
-                    groups,
-                    lane: u32::try_from(self.lanes.len()).unwrap_or(u32::MAX),
-                    seats,
-                    restore: job.moving.as_ref().is_some_and(|moving| moving.lost.is_none()),
-                };
+                let args = order.program.unwrap_or_default().args;
+                let order = job::Order { key, name, args, groups, lane, seats, restore };
                 let launching = job::launch(host, pass, order);
                 tokio::spawn(async move {
                     let born = outcome(launching).await.map(Born::Job);
-                    let _ = tell.send(Message::Launched(key, born));
+                    let _ = tell.send(Message::Launched(key, born.map_err(LaunchError::from)));
                 });
             }
         }
         // Its quota is in force before its first instruction.
         self.refresh(cpu);
+        self.turn_meters();
     }
 
-    pub(crate) fn slot_stays_occupied(&mut self, key: Key) {
-        self.leave_model(key);
-        if let Some(attempt) = self.remove(key) {
-            let why = format!(
-                "its slot is still occupied by a task that was killed {} ms ago",
-                Duration::as_millis(&limit::KILL)
-            );
-            self.host.report(refused(&attempt.order, why));
-        }
-    }
-
-    /// A launch has come to its end, which is nobody's business while the VM is frozen.
-    pub(crate) fn hear_launched(&mut self, key: Key, result: Result<Born, String>) {
-        let given_up = self.seen(key).is_some_and(|a| a.reported);
-        if self.is_frozen() && !given_up {
-            self.held.push((key, result));
-        } else {
-            self.launched(key, result);
-        }
-    }
-
-    /// Gives up the launch of an attempt whose end has been reported.
-    pub(crate) fn give_up_launch(&mut self, key: Key) {
-        let Some(attempt) = self.attempt(key) else { return };
-        attempt.pass.revoke();
-        if let Some(place) = self.held.iter().position(|(held, _)| *held == key) {
-            let (_, result) = self.held.remove(place);
-            self.launched(key, result);
-        }
-    }
-
-    /// What a launch that was given up has brought to life all the same is killed.
-    fn bury(&mut self, key: Key, result: Result<Born, String>) {
-        let Some(attempt) = self.attempt(key) else { return };
-        match result {
+    /// A launch has come to its end.
+    pub(crate) fn hear_launched(&mut self, key: Key, result: Result<Born, LaunchError>) {
+        let came = match result {
             Ok(born) => {
-                let process = Arc::new(born.process());
-                attempt.process = Some(Arc::clone(&process));
-                self.watch(key, &process);
-                self.kill(key);
+                let over = born.ended().and_then(|ended| self.came_of(key, ended));
+                let came = match over {
+                    Some(came) => Came::Over(self.judged(key, came)),
+                    None => Came::Alive,
+                };
+                if let Some(attempt) = self.attempt(key) {
+                    attempt.born = Some(born);
+                }
+                Ok(came)
             }
-            Err(_) => self.is_gone(key),
-        }
+            Err(error) => Err(error),
+        };
+        self.happen(Event::Launched(key, came));
     }
 
-    pub(crate) fn launched(&mut self, key: Key, result: Result<Born, String>) {
+    /// What a launch that was given up has brought to life all the same is to be killed.
+    pub(crate) fn bury(&mut self, key: Key) {
         let Some(attempt) = self.attempt(key) else { return };
-        if attempt.reported {
-            return self.bury(key, result);
-        }
-        match result {
-            Ok(born) => {
-                attempt.phase = Phase::Running;
-                match born {
-                    Born::Task(birth) => self.task_lives(key, birth),
-                    Born::Job(birth) => self.job_lives(key, birth),
-                }
-                if let Some(stop) = self.attempt(key).and_then(|a| a.stop.take()) {
-                    self.stop(stop);
-                }
-            }
-            Err(why) => match attempt.job_mut().and_then(|job| job.moving.as_mut()) {
-                // The checkpoint is of no use: it begins again where it should go on.
-                Some(moving) if moving.lost.is_none() => {
-                    moving.lost = Some(why);
-                    attempt.phase = Phase::Waiting { until: None };
-                    self.slots.leave(key);
-                    self.launch_ready();
-                }
-                _ => self.fail_attempt(key, why),
-            },
+        let Some(born) = attempt.born.take() else { return };
+        let process = Arc::new(born.process());
+        attempt.process = Some(Arc::clone(&process));
+        self.watch(key, &process);
+    }
+
+    /// It has come to life.
+    pub(crate) fn began(&mut self, key: Key) {
+        match self.attempt(key).and_then(|attempt| attempt.born.take()) {
+            Some(Born::Task(birth)) => self.task_lives(key, birth),
+            Some(Born::Job(birth)) => self.job_lives(key, birth),
+            None => {}
         }
     }
 
@@ -197,8 +147,8 @@ impl Owner {
             done_ppm: birth.done_ppm,
             real_took_us: micros(took),
         })));
-        if let Some(ended) = birth.ended {
-            return self.conclude(key, ended);
+        if birth.ended.is_some() {
+            return;
         }
         if older {
             self.pass();

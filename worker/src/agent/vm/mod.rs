@@ -1,4 +1,5 @@
-//! One VM: its owner, who alone touches its groups and processes.
+//! One VM: its owner, who alone touches its groups and processes. It carries out what
+//! [`dormouse_vm::life`] decides, which hears from it what came of that.
 //!
 //! A [`task`] of one process is held to what the model of its VM makes of it, the processes of a
 //! parallel [`job`] to what [`dormouse_tasks::ideal`] makes of the plan of their phases. All else is
@@ -7,6 +8,7 @@
 mod attempt;
 mod clock;
 mod destroy;
+mod effects;
 mod ends;
 mod hangs;
 mod hibernation;
@@ -15,7 +17,6 @@ mod lane;
 mod launches;
 mod liveness;
 mod owner;
-mod slots;
 mod starts;
 mod stops;
 mod task;

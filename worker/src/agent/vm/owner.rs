@@ -10,7 +10,10 @@ use dormouse_proto::v1::{
     CreateVm, MoveTask, SetMode, SetSupply, StartTask, StopTask, TaskRef, VmRef, report,
 };
 use dormouse_units::{Bytes, Credits, Ppm, Time};
-use dormouse_vm::{CreditSpec, MachineSpec, Model};
+use dormouse_vm::{
+    CreditSpec, MachineSpec, Model,
+    life::{Effect, Event, LaunchError, Limits, Lives, Seat},
+};
 use tokio::{
     sync::{OwnedSemaphorePermit, mpsc},
     task::spawn_blocking,
@@ -18,22 +21,22 @@ use tokio::{
 };
 
 use super::{
-    attempt::{Attempt, Phase},
+    attempt::Attempt,
     clock::{Asked, VmClock},
-    job::{self, Left, Pace},
+    job::{self, Leaving, Pace},
     lane::Lane,
     launches::Born,
-    slots::{Seat, Slots},
     task::Share,
 };
 use crate::{
     agent::{
         gate::Gate,
-        host::Host,
+        host::{Host, limit},
         report::{Key, explain, report, vm_destroyed, vm_failed},
         snapshot::{Snapshot, SnapshotError},
     },
     cgroup,
+    process::Task,
 };
 
 /// What a VM is asked to do.
@@ -55,7 +58,7 @@ pub(crate) enum Ask {
 #[derive(Debug)]
 pub(crate) enum Message {
     Ask(Ask, Asked),
-    Launched(Key, Result<Born, String>),
+    Launched(Key, Result<Born, LaunchError>),
     /// The process has ended.
     Ended(Key),
     /// It is this attempt's turn at CRIU.
@@ -64,7 +67,7 @@ pub(crate) enum Message {
     /// The coordinator has the checkpoint of this number (its size), or has not.
     Stored(Key, u32, Result<u64, String>),
     /// A job is to go on elsewhere.
-    Left(Key, Left),
+    Left(Key, Leaving),
 }
 
 impl Message {
@@ -89,22 +92,32 @@ pub(crate) struct Owner {
     pub(crate) clock: VmClock,
     pub(crate) groups: Arc<cgroup::Vm>,
     pub(crate) lanes: Vec<Lane>,
-    /// Who really is where.
-    pub(crate) slots: Slots,
+    /// Where each attempt is in its life, and who really is where.
+    pub(crate) lives: Lives,
+    /// When it was made.
+    pub(crate) made: Instant,
+    /// What the lives want done, in this order.
+    pub(crate) to_do: VecDeque<Effect>,
+    /// What is to be done before that: what is being done has led to it.
+    pub(crate) fresh: Vec<Effect>,
+    pub(crate) is_doing: bool,
     /// In the order they came.
     pub(crate) attempts: Vec<Attempt>,
     /// Of the threads at work on it.
     pub(crate) gate: Arc<Gate>,
-    /// A freeze that waits for CRIU to let a task go, and what was asked after it.
+    /// What was asked after a freeze that waits for CRIU to let a task go.
     queue: VecDeque<(Ask, Asked)>,
-    /// Launches that came to their end while it was frozen: heard at the thaw.
-    pub(crate) held: Vec<(Key, Result<Born, String>)>,
+    /// When what is obeyed was asked.
+    pub(crate) commanded: Asked,
+    /// Processes that were killed with the VM.
+    pub(crate) dead: Vec<Arc<Task>>,
     /// To itself.
     pub(crate) tell: mpsc::UnboundedSender<Message>,
     /// Of the attempts that are over.
     pub(crate) share: Share,
     pub(crate) frozen_at: Option<Instant>,
     failed: bool,
+    is_destroyed: bool,
 }
 
 /// Creates the VM and owns it until it is destroyed.
@@ -120,7 +133,6 @@ pub(crate) async fn own(
         Ok(mut owner) => {
             host.report(report(report::Report::VmCreated(VmRef { vm: id })));
             owner.live(&mut inbox).await;
-            owner.destroy(&mut inbox).await;
         }
         Err(why) => {
             host.report(vm_failed(id, why));
@@ -181,21 +193,30 @@ impl Owner {
             clock: VmClock::new(host.dilation, asked),
             groups: Arc::new(groups),
             lanes: (0..vcpus).map(|_| Lane::default()).collect(),
-            slots: Slots::new(vcpus),
+            lives: Lives::new(
+                vcpus,
+                Limits { kill: limit::KILL, checkpoints: host.checkpointer.is_some() },
+            ),
+            made: Instant::now(),
+            to_do: VecDeque::new(),
+            fresh: Vec::new(),
+            is_doing: false,
             attempts: Vec::new(),
             gate: Gate::new(),
             queue: VecDeque::new(),
-            held: Vec::new(),
+            commanded: *asked,
+            dead: Vec::new(),
             tell,
             share: Share::default(),
             frozen_at: None,
             failed: false,
+            is_destroyed: false,
         })
     }
 
-    /// Lives until it is to be destroyed.
+    /// Lives until it has been destroyed and nothing is left of it.
     async fn live(&mut self, inbox: &mut mpsc::UnboundedReceiver<Message>) {
-        loop {
+        while !self.lives.is_over() {
             let wake = self.next_wake().map(tokio::time::Instant::from_std);
             let message = tokio::select! {
                 // What should be is not to go on past a command that has come.
@@ -209,86 +230,77 @@ impl Owner {
                 }
             };
             match message {
-                Some(Message::Ask(Ask::Destroy, _)) | None => return,
+                None if self.is_destroyed => return,
+                Some(Message::Ask(Ask::Destroy, _)) | None => {
+                    self.is_destroyed = true;
+                    self.queue.clear();
+                    self.happen(Event::Destroy);
+                }
+                Some(Message::Ask(..)) if self.is_destroyed => {}
                 Some(Message::Ask(ask, asked)) => self.queue.push_back((ask, asked)),
                 Some(Message::Launched(key, result)) => self.hear_launched(key, result),
-                Some(Message::Ended(key)) => self.process_ended(key),
-                Some(Message::DumpTurn(key, permit)) => self.dump_turn(key, permit),
-                Some(Message::Dumped(key, result)) => self.dumped(key, result),
-                Some(Message::Stored(key, number, result)) => self.stored(key, number, result),
-                Some(Message::Left(key, left)) => self.left(key, left),
+                Some(Message::Ended(key)) => self.happen(Event::ProcessEnded(key)),
+                Some(Message::DumpTurn(key, permit)) => self.take_turn(key, permit),
+                Some(Message::Dumped(key, result)) => self.hear_dumped(key, result),
+                Some(Message::Stored(key, number, result)) => self.hear_stored(key, number, result),
+                Some(Message::Left(key, left)) => self.hear_left(key, left),
             }
             self.work_off().await;
         }
-    }
-
-    /// Whether a freeze waits.
-    pub(crate) fn is_waited_for(&self) -> bool {
-        !self.queue.is_empty()
     }
 
     pub(crate) fn is_frozen(&self) -> bool {
         self.model.machine().is_frozen()
     }
 
-    /// Obeys what can be obeyed now, in order.
+    /// Does what is to be done, and obeys what can be obeyed now, in order.
     async fn work_off(&mut self) {
-        while let Some((ask, _)) = self.queue.front() {
-            if matches!(ask, Ask::Freeze) {
-                self.gate.shut();
-                // It is let go in a moment; frozen, it would not be.
-                if self.gate.is_held() {
-                    break;
-                }
-            }
-            let Some((ask, asked)) = self.queue.pop_front() else { break };
+        self.do_all().await;
+        while self.lives.is_ready()
+            && let Some((ask, asked)) = self.queue.pop_front()
+        {
+            self.commanded = asked;
             match ask {
-                Ask::Freeze => self.freeze(&asked).await,
-                Ask::Thaw => self.thaw(&asked).await,
+                Ask::Freeze => self.happen(Event::Freeze),
+                Ask::Thaw => self.happen(Event::Thaw),
                 Ask::Start(start) => self.start(*start, &asked),
                 Ask::Stop(stop) => self.obey_stop(stop, &asked),
                 Ask::SetMode(set) => self.set_mode(set),
                 Ask::SetSupply(set) => self.set_supply(set, &asked),
-                Ask::Promote(of) => self.promote(of, &asked).await,
+                Ask::Promote(of) => self.obey_promote(of, &asked),
                 Ask::Move(to) => self.obey_move(to, &asked),
                 Ask::CheckpointNow(of) => self.checkpoint_now(of),
                 // It does not wait for its turn.
                 Ask::Destroy => {}
             }
+            self.do_all().await;
             // What is over may be due sooner now.
             self.conclude_early(Instant::now());
+            self.do_all().await;
         }
     }
 
     /// The next moment at which something is due by itself.
     fn next_wake(&mut self) -> Option<Instant> {
-        if self.is_frozen() {
+        if self.is_frozen() || self.is_destroyed {
             return None;
         }
         let model = self.model_wakes_at();
-        let attempts = self.attempts.iter().filter_map(|a| match a.phase {
-            Phase::Waiting { until } => until,
-            Phase::Running | Phase::Dying => a.look,
-            _ => None,
-        });
-        attempts.chain(model).chain(self.jobs_wake_at()).min()
+        let lives = &self.lives;
+        let looks = self.attempts.iter().filter(|a| lives.is_running(a.key));
+        let looks = looks.filter_map(|a| a.look);
+        looks.chain(model).chain(self.lives_wake_at()).chain(self.jobs_wake_at()).min()
     }
 
     fn on_time(&mut self) {
         self.let_happen();
         let now = Instant::now();
+        self.happen(Event::Tick);
         let all: Vec<Key> = self.attempts.iter().map(|a| a.key).collect();
         for key in all {
-            let Some(attempt) = self.attempt(key) else { continue };
-            match attempt.phase {
-                Phase::Waiting { until: Some(until) } if until <= now => {
-                    self.slot_stays_occupied(key);
-                }
-                Phase::Running if attempt.look.is_some_and(|at| at <= now) => self.look(key),
-                Phase::Dying if attempt.look.is_some_and(|at| at <= now) => {
-                    self.outlives_its_kill(key);
-                }
-                _ => {}
+            let Some(attempt) = self.seen(key) else { continue };
+            if self.lives.is_running(key) && attempt.look.is_some_and(|at| at <= now) {
+                self.look(key);
             }
         }
         self.see_to_jobs(now);
@@ -305,8 +317,7 @@ impl Owner {
 
     /// Where the processes of an attempt are, wherever it is to go.
     pub(crate) fn seats_of(&self, key: Key) -> Vec<Seat> {
-        let all: Vec<u32> = (0..self.vcpus()).collect();
-        self.slots.of(key, &all)
+        self.lives.slots().all_of(key)
     }
 
     pub(crate) fn vcpus(&self) -> u32 {

@@ -1,26 +1,25 @@
 //! Starting tasks: what they are, and where they are to be.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use dormouse_proto::v1::{Mode as WireMode, Plan, Seats, StartTask, Tier as WireTier};
 use dormouse_tasks::ideal::{self, Change};
 use dormouse_units::{Bytes, Mode, Ppm, Span, Tier, Usage};
-use dormouse_vm::{Hold, Ledger, Work};
+use dormouse_vm::{
+    Hold, Ledger, Work,
+    life::{Event, Kind, Slot, Start},
+};
 
 use super::{
-    attempt::{Attempt, Nature, Phase},
+    attempt::{Attempt, Nature},
     clock::Asked,
     liveness::Liveness,
     owner::Owner,
     task::{Charges, Promise},
 };
-use crate::{
-    agent::{
-        host::limit,
-        life::refused,
-        report::{Key, explain, key},
-    },
-    cgroup::Slot,
+use crate::agent::{
+    life::refused,
+    report::{Key, explain, key},
 };
 
 impl Owner {
@@ -47,15 +46,14 @@ impl Owner {
         if tier == Tier::Background && !self.two_tier {
             return Err("the VM's vCPUs have no background".to_owned());
         }
-        let (on, nature, until) = match &order.plan {
+        let (on, nature, kind) = match &order.plan {
             None => {
                 let (cpu, promise) = self.seat_task(key, order, (&seats, tier), asked)?;
-                (vec![cpu], Nature::Task(promise), Some(Instant::now() + limit::KILL))
+                (vec![cpu], Nature::Task(promise), Kind::Task)
             }
             Some(plan) => {
                 self.seat_job(key, plan, (&seats, tier), asked)?;
-                // Those that are to leave its slots may take their time: CRIU has turns.
-                (seats.vcpus, Nature::Job(Box::default()), None)
+                (seats.vcpus, Nature::Job(Box::default()), Kind::Job)
             }
         };
         self.attempts.push(Attempt {
@@ -64,10 +62,8 @@ impl Owner {
             order: order.clone(),
             from_ppm: order.from.map_or(0, |kept| kept.done_ppm),
             asked: asked.decided(),
-            on,
-            tier,
+            on: on.clone(),
             nature,
-            phase: Phase::Waiting { until },
             process: None,
             page: None,
             standing: None,
@@ -78,15 +74,15 @@ impl Owner {
             look: None,
             liveness: Liveness::default(),
             due: None,
-            dump_asked: false,
-            due_again: false,
             pending: None,
-            stop: None,
-            wrong: None,
-            reported: false,
+            permit: None,
+            born: None,
+            snapshot: None,
+            answer: None,
+            is_killed: false,
             pass: self.gate.pass(),
         });
-        self.launch_ready();
+        self.happen(Event::Start(Start { key, kind, on, tier }));
         Ok(())
     }
 
@@ -160,7 +156,7 @@ impl Owner {
                     .to_owned(),
             );
         }
-        if !self.slots.are_valid(on) {
+        if !self.lives.slots().are_valid(on) {
             return Err(self.no_place(on));
         }
         let Some(program) = program(plan, on.len()) else {
@@ -176,7 +172,7 @@ impl Owner {
     /// Refuses vCPUs on which there are tasks of the other kind: what one of these makes of a vCPU
     /// that it shares is not known to what the other is held to.
     pub(crate) fn others_on(&self, on: &[u32], jobs: bool) -> Result<(), String> {
-        let is_there = |a: &Attempt| !matches!(a.phase, Phase::Dying | Phase::Gone);
+        let is_there = |a: &Attempt| !self.lives.is_dead(a.key);
         let other = self.attempts.iter().find(|a| {
             is_there(a) && a.job().is_some() != jobs && a.on.iter().any(|vcpu| on.contains(vcpu))
         });

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use dormouse_proto::v1::{SetMode, SetSupply, StopTask, TaskStopped, report};
 use dormouse_tasks::ideal::Change;
 use dormouse_units::{Ppm, Tier};
+use dormouse_vm::life::{Event, Kept};
 
-use super::{attempt::Phase, clock::Asked, ends::Account, owner::Owner, starts::mode};
+use super::{attempt::Attempt, clock::Asked, ends::Account, owner::Owner, starts::mode};
 use crate::agent::report::{Key, explain, key, report, task};
 
 impl Owner {
@@ -16,60 +17,12 @@ impl Owner {
             let at = self.pace.decided(asked);
             self.pace.change(at, Change::Kill(key));
         }
-        self.stop(stop);
-    }
-
-    pub(crate) fn stop(&mut self, stop: StopTask) {
-        let key = key(stop.task);
-        let frozen = self.is_frozen();
-        let can_keep = !frozen && self.host.checkpointer.is_some();
-        let Some(attempt) = self.attempt(key) else {
-            // It has ended, and that was reported.
-            return self.say_stopped(key, (0, None), Account::default());
-        };
-        // What is kept of a job is moved, and not stored.
-        let keep = stop.keep && can_keep && attempt.job().is_none();
-        match attempt.phase {
-            // It will not be heard of before the thaw, which may never come.
-            Phase::Launching if frozen => {
-                attempt.stop = Some(stop);
-                self.leave_model(key);
-                self.say_stopped_frozen(key);
-                self.give_up_launch(key);
-            }
-            Phase::Launching | Phase::Dumping => attempt.stop = Some(stop),
-            Phase::Dying | Phase::Gone => {}
-            // Its process is not there yet, or gone before its time: there is nothing to be kept.
-            Phase::Waiting { .. } | Phase::Early { .. } => {
-                let done = match attempt.job() {
-                    Some(_) => attempt.done_ppm(),
-                    None => attempt.from_ppm,
-                };
-                attempt.stop = Some(stop);
-                if let Some((account, _)) = self.take_out(key, false) {
-                    self.say_stopped(key, (done, None), account);
-                    self.launch_ready();
-                }
-            }
-            // One that stands since its checkpoint has done nothing since.
-            Phase::Running if keep && !attempt.is_kept() => {
-                attempt.stop = Some(stop);
-                self.ask_for_dump(key);
-            }
-            Phase::Running => {
-                attempt.stop = Some(StopTask { keep, ..stop });
-                self.kill(key);
-            }
-        }
+        self.happen(Event::Stop { key, keep: stop.keep });
     }
 
     /// Kills the process of an attempt, which then leaves its seat.
-    ///
-    /// On a frozen VM it is not seen to be gone before the thaw; it never executes another
-    /// instruction of its own, since it wakes inside the kernel, with the signal pending.
     pub(crate) fn kill(&mut self, key: Key) {
         self.leave_model(key);
-        let frozen = self.is_frozen();
         let Some(attempt) = self.attempt(key) else { return };
         if let Some(job) = attempt.job_mut() {
             job.meter.stop(&job.ranks);
@@ -77,15 +30,12 @@ impl Owner {
         if let Some(Err(error)) = attempt.process.as_ref().map(|process| process.kill()) {
             tracing::error!(why = explain(&error), "a task survives");
         }
-        attempt.phase = Phase::Dying;
+        attempt.is_killed = true;
         attempt.look = None;
         let cpu = attempt.cpu();
         self.exempt(key);
         self.refresh(cpu);
         self.report_credits();
-        if frozen {
-            self.say_stopped_frozen(key);
-        }
     }
 
     /// Lets an attempt that ends get on: throttled, or in the background, it would do so late. Its
@@ -107,50 +57,27 @@ impl Owner {
         }
     }
 
-    /// Reports the end of an attempt on a frozen VM, of which nothing more can be expected.
-    fn say_stopped_frozen(&mut self, key: Key) {
-        let unsaid = self.attempts.iter().find(|a| a.key == key && !a.reported);
-        let Some(attempt) = unsaid else { return };
-        let account = self.account_of(attempt, false);
-        self.say_stopped(key, (attempt.done_ppm(), None), account);
-        if let Some(attempt) = self.attempt(key) {
-            attempt.reported = true;
-        }
+    /// It has ended, and that was reported.
+    pub(crate) fn say_unknown(&self, key: Key) {
+        self.say_stopped(key, (0, None), Account::default());
     }
 
-    /// Reports the end of a stopped attempt once its process is gone and, if it is to be kept,
-    /// the coordinator has its checkpoint.
-    pub(crate) fn settle_stop(&mut self, key: Key) {
-        let Some(attempt) = self.seen(key) else { return };
-        if !matches!(attempt.phase, Phase::Gone) {
-            return;
-        }
-        if let Some(why) = attempt.wrong.clone() {
-            return if attempt.reported {
-                drop(self.take_out(key, false));
-            } else {
-                self.fail_attempt(key, why);
-            };
-        }
-        let keep = attempt.stop.is_some_and(|stop| stop.keep);
-        let mut kept = (attempt.done_ppm(), None);
-        if keep && let Some(pending) = &attempt.pending {
-            match &pending.stored {
-                None => return,
-                Some(Ok(_)) => kept = (pending.ppm, Some(pending.number)),
-                Some(Err(why)) => {
-                    tracing::warn!(why, task = %attempt.name, "the last checkpoint is lost");
-                }
-            }
-        }
-        let Some((account, attempt)) = self.take_out(key, false) else { return };
-        if !attempt.reported {
-            self.say_stopped(key, kept, account);
+    /// What is kept of the work of an attempt, and the checkpoint that keeps it.
+    pub(crate) fn kept_of(attempt: &Attempt, kept: Kept) -> (u32, Option<u32>) {
+        match (kept, &attempt.pending) {
+            (Kept::Checkpoint(number), Some(pending)) => (pending.ppm, Some(number)),
+            (Kept::Begun, _) if attempt.job().is_none() => (attempt.from_ppm, None),
+            _ => (attempt.done_ppm(), None),
         }
     }
 
     /// With what of its work is done, and the checkpoint that keeps that.
-    fn say_stopped(&self, key: Key, (done_ppm, checkpoint): (u32, Option<u32>), of: Account) {
+    pub(crate) fn say_stopped(
+        &self,
+        key: Key,
+        (done_ppm, checkpoint): (u32, Option<u32>),
+        of: Account,
+    ) {
         self.host.report(report(report::Report::TaskStopped(TaskStopped {
             task: task(self.id, key),
             done_ppm,

@@ -7,6 +7,7 @@ use std::{
 };
 
 use dormouse_tasks::progress::{self, ProgressReader};
+use dormouse_vm::life::Seat;
 
 use super::{
     ranks::{self, Rank},
@@ -18,7 +19,6 @@ use crate::{
         host::{Host, limit},
         launch::{PROGRESS, RESULT, bring_to_life, put_down, turn_at_criu},
         report::{Key, explain},
-        vm::slots::Seat,
     },
     cgroup::{self, Slot},
     process::{self, Program, Task},

@@ -5,9 +5,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use dormouse_proto::v1::{JobAccount, TaskMoved, TaskPromoted, TaskRef, TaskStarted, report};
+use dormouse_proto::v1::{JobAccount, TaskMoved, TaskRef, TaskStarted, report};
 use dormouse_tasks::ideal::Change;
-use dormouse_units::Tier;
+use dormouse_vm::life::{Event, Phase};
 
 use super::{
     Birth,
@@ -19,10 +19,8 @@ use super::{
 };
 use crate::{
     agent::{
-        host::limit,
         report::{Key, key, micros, report, task},
-        threads::urgent,
-        vm::{Asked, attempt::Phase, liveness::Liveness, owner::Owner},
+        vm::{Asked, liveness::Liveness, owner::Owner},
     },
     cgroup::{self, CpuQuota},
 };
@@ -36,8 +34,8 @@ pub(crate) struct Job {
     pub(crate) moving: Option<Move>,
     /// When its last move was decided, in the reference's time.
     pub(crate) left_at: Duration,
-    /// To where it is to go once it can, and when that was asked for.
-    pub(crate) later: Option<(Vec<u32>, Instant)>,
+    /// When it was asked to go where it is to go once it can.
+    pub(crate) asked_to_leave: Option<Instant>,
     /// When it should be over, once it is.
     pub(crate) due: Option<Due>,
     /// When it was looked at last, and what it was due by then, in nanoseconds of CPU time.
@@ -70,7 +68,7 @@ impl Owner {
         let Some(job) = attempt.job_mut() else { return };
         job.ranks = birth.ranks;
         job.seen = None;
-        let (left_at, later) = (job.left_at, job.later.take());
+        let left_at = job.left_at;
         match job.moving.take() {
             Some(moving) => {
                 let real_took_us = micros(birth.at.saturating_duration_since(moving.asked));
@@ -96,46 +94,17 @@ impl Owner {
         }
         self.watch(key, &process);
         self.turn_meters();
-        let is_stopped = self.seen(key).is_some_and(|attempt| attempt.stop.is_some());
-        if let Some((on, asked)) = later.filter(|_| !is_stopped) {
-            self.move_to(key, on, asked);
-        }
     }
 
-    /// Swaps the priorities of the two slots on each of a job's vCPUs.
-    pub(crate) async fn promote(&mut self, of: TaskRef, asked: &Asked) {
+    pub(crate) fn obey_promote(&mut self, of: TaskRef, asked: &Asked) {
         let key = key(Some(of));
-        let Some(attempt) = self.attempt(key) else { return };
+        let Some(attempt) = self.seen(key) else { return };
         if attempt.job().is_none() {
             return self.broken("only parallel jobs can be promoted");
         }
-        attempt.tier = Tier::Foreground;
-        let waits = matches!(attempt.phase, Phase::Waiting { .. });
         let at = self.pace.decided(asked);
         self.pace.change(at, Change::Promote(key));
-        if waits {
-            return self.launch_ready();
-        }
-        match self.slots.promote(key) {
-            Ok(turned) => {
-                for (vcpu, slot) in turned {
-                    // It may wait for a slot to be empty: not on a thread that others need.
-                    let groups = Arc::clone(&self.groups);
-                    match urgent(move || groups.promote(vcpu, slot, limit::KILL)).await {
-                        Ok(promoted) => self.note(promoted),
-                        Err(error) => self.fail(&error),
-                    }
-                }
-                self.turn_meters();
-                let took = asked.decided().elapsed();
-                let (task, real_took_us) = (task(self.id, key), micros(took));
-                let promoted = TaskPromoted { task, real_took_us };
-                self.host.report(report(report::Report::TaskPromoted(promoted)));
-            }
-            Err(vcpu) => {
-                self.broken(&format!("the foreground of vCPU {vcpu} is somebody else's"));
-            }
-        }
+        self.happen(Event::Promote(key));
     }
 
     /// The jobs stand still with their VM.
@@ -151,11 +120,6 @@ impl Owner {
     pub(crate) fn jobs_thaw(&mut self, asked: &Asked) {
         self.pace.thaw(asked);
         self.turn_meters();
-        let later = self.attempts.iter_mut().filter(|a| a.is_running());
-        let later = later.filter_map(|a| Some((a.key, a.job_mut()?.later.take()?)));
-        for (key, (on, asked)) in later.collect::<Vec<_>>() {
-            self.move_to(key, on, asked);
-        }
     }
 
     /// Whether the job should still be at work, though it is over.
@@ -172,13 +136,9 @@ impl Owner {
         if self.is_frozen() {
             return;
         }
-        let early = self.attempts.iter().filter_map(|a| match &a.phase {
-            Phase::Early { verified, result } => {
-                a.job().map(|_| (a.key, *verified, result.clone()))
-            }
-            _ => None,
-        });
-        for (key, verified, result) in early.collect::<Vec<_>>() {
+        let is_early = |key| self.lives.phase(key) == Some(Phase::Early);
+        let early = self.attempts.iter().filter(|a| a.job().is_some() && is_early(a.key));
+        for key in early.map(|a| a.key).collect::<Vec<_>>() {
             let now_due = self.pace.due(key, now);
             if now_due.is_some_and(|due| !due.is_near) {
                 continue;
@@ -188,7 +148,7 @@ impl Owner {
                 let late_us = job.due.map_or(0, |due| due.late_us);
                 job.due = now_due.map(|due| Due { late_us, ..due });
             }
-            self.say_finished(key, verified, result);
+            self.happen(Event::TimeHasCome(key));
         }
     }
 

@@ -7,12 +7,10 @@ use std::{
 
 use dormouse_proto::v1;
 use dormouse_units::Tier;
+use dormouse_vm::life::Seat;
 
 use super::ranks::{Ran, Rank};
-use crate::{
-    agent::{report::micros, vm::slots::Seat},
-    cgroup::CpuQuota,
-};
+use crate::{agent::report::micros, cgroup::CpuQuota};
 
 /// A rank, its vCPU, its tier, and whether the other slot was taken.
 type Situation = (u32, u32, Tier, bool);

@@ -16,6 +16,6 @@ mod signals;
 
 pub(crate) use birth::{Birth, Order, launch};
 pub(crate) use life::{Job, create_groups};
-pub(crate) use moves::Left;
+pub(crate) use moves::Leaving;
 pub(crate) use pace::Pace;
 pub(crate) use paying::charged_ns;

@@ -7,7 +7,7 @@ use std::{
 
 use dormouse_proto::v1::MoveTask;
 use dormouse_tasks::ideal::Change;
-use dormouse_units::Tier;
+use dormouse_vm::life::{Event, Left, Seat};
 use tokio::task::spawn_blocking;
 
 use super::{ranks::Rank, signals};
@@ -18,9 +18,7 @@ use crate::{
         report::{Key, explain, key},
         vm::{
             Asked,
-            attempt::Phase,
             owner::{Message, Owner},
-            slots::Seat,
         },
     },
     cgroup,
@@ -42,7 +40,7 @@ pub(crate) struct Move {
 
 /// How a job left its places. All its processes are gone, unless it did not leave.
 #[derive(Debug)]
-pub(crate) enum Left {
+pub(crate) enum Leaving {
     /// It is to go on from this checkpoint.
     Dumped { took: Duration, bytes: u64 },
     /// Nothing of it is left, for this reason.
@@ -60,7 +58,7 @@ impl Owner {
         if attempt.job().is_none() {
             return self.broken("only parallel jobs can be moved");
         }
-        if attempt.on.len() != on.len() || !self.slots.are_valid(&on) {
+        if attempt.on.len() != on.len() || !self.lives.slots().are_valid(&on) {
             let why = self.no_place(&on);
             return self.broken(&why);
         }
@@ -71,128 +69,101 @@ impl Owner {
         self.pace.change(at, Change::Stand(key));
         if let Some(job) = self.attempt(key).and_then(|a| a.job_mut()) {
             job.left_at = at;
+            job.asked_to_leave = Some(asked.decided());
         }
-        self.move_to(key, on, asked.decided());
+        self.happen(Event::Move { key, on });
     }
 
-    /// Dumps a job, for it to go on in the foreground of `on`.
-    pub(crate) fn move_to(&mut self, key: Key, on: Vec<u32>, asked: Instant) {
+    /// A job that has not begun anywhere is to begin there.
+    pub(crate) fn redirect(&mut self, key: Key, on: Vec<u32>) {
+        let Some(attempt) = self.attempt(key) else { return };
+        attempt.on.clone_from(&on);
+        if let Some(at) = attempt.job().map(|job| job.left_at) {
+            self.pace.change(at, Change::GoOn { key, on, anew: false });
+        }
+    }
+
+    /// Dumps a job, for it to leave its places.
+    pub(crate) fn leave(&mut self, key: Key) {
         let (host, groups) = (Arc::clone(&self.host), Arc::clone(&self.groups));
         let (gate, tell) = (Arc::clone(&self.gate), self.tell.clone());
-        let is_frozen = self.is_frozen();
         let seats = self.seats_of(key);
         let Some(attempt) = self.attempt(key) else { return };
-        match &mut attempt.phase {
-            Phase::Waiting { .. } => {
-                (attempt.on, attempt.tier) = (on.clone(), Tier::Foreground);
-                if let Some(at) = attempt.job().map(|job| job.left_at) {
-                    // It has not begun anywhere else.
-                    self.pace.change(at, Change::GoOn { key, on, anew: false });
+        let Some(process) = attempt.process.clone() else { return };
+        attempt.liveness.pause();
+        let (name, progress_ppm) = (attempt.name.clone(), attempt.done_ppm());
+        let progress = Progress { attempt: key.1.get(), progress_ppm, cpu_ns: 0 };
+        let Some(job) = attempt.job_mut() else { return };
+        job.meter.stop(&job.ranks);
+        let ranks = job.ranks.clone();
+        let pass = gate.pass();
+        tokio::spawn(async move {
+            let left = match turn_at_criu(&host, &pass).await {
+                Err(why) => Leaving::Lost { why },
+                Ok(permit) => {
+                    let dumping = spawn_blocking(move || {
+                        // Until CRIU is through: its code in a frozen process would not answer.
+                        let Some(inside) = gate.dump() else { return Leaving::Overtaken };
+                        let of = (&*process, &ranks[..]);
+                        let left = dump(&host, (&groups, &seats), &name, of, progress);
+                        drop((permit, inside));
+                        left
+                    });
+                    dumping.await.unwrap_or_else(|e| Leaving::Lost { why: explain(&e) })
                 }
-                self.launch_ready();
-            }
-            Phase::Launching => attempt.set_later(on, asked),
-            Phase::Running if is_frozen => attempt.set_later(on, asked),
-            Phase::Dumping | Phase::Dying | Phase::Gone => {}
-            // There is nothing left to be moved.
-            Phase::Early { verified, result } => {
-                let (verified, result) = (*verified, result.take());
-                if let Some(job) = attempt.job_mut() {
-                    job.due = None;
-                }
-                self.say_finished(key, verified, result);
-            }
-            Phase::Running => {
-                let Some(process) = attempt.process.clone() else { return };
-                attempt.phase = Phase::Dumping;
-                attempt.liveness.pause();
-                let (name, progress_ppm) = (attempt.name.clone(), attempt.done_ppm());
-                let progress = Progress { attempt: key.1.get(), progress_ppm, cpu_ns: 0 };
-                let Some(job) = attempt.job_mut() else { return };
-                job.meter.stop(&job.ranks);
-                job.later = Some((on, asked));
-                let ranks = job.ranks.clone();
-                let pass = gate.pass();
-                tokio::spawn(async move {
-                    let left = match turn_at_criu(&host, &pass).await {
-                        Err(why) => Left::Lost { why },
-                        Ok(permit) => {
-                            let dumping = spawn_blocking(move || {
-                                // Until CRIU is through: its code in a frozen process would not
-                                // answer.
-                                let Some(inside) = gate.dump() else { return Left::Overtaken };
-                                let of = (&*process, &ranks[..]);
-                                let left = dump(&host, (&groups, &seats), &name, of, progress);
-                                drop((permit, inside));
-                                left
-                            });
-                            dumping.await.unwrap_or_else(|e| Left::Lost { why: explain(&e) })
-                        }
-                    };
-                    // The owner is gone only when the VM is.
-                    let _ = tell.send(Message::Left(key, left));
-                });
-            }
-        }
+            };
+            // The owner is gone only when the VM is.
+            let _ = tell.send(Message::Left(key, left));
+        });
     }
 
-    /// The job is gone from its old places, kept or not.
-    pub(crate) fn left(&mut self, key: Key, left: Left) {
-        let waits = self.is_waited_for();
-        let Some(attempt) = self.attempt(key) else { return };
-        match left {
-            Left::Overtaken => {
-                attempt.phase = Phase::Running;
-                let later = attempt.job_mut().and_then(|job| job.later.take());
-                if let Some(stop) = attempt.stop.take() {
-                    self.stop(stop);
-                } else if let Some((on, asked)) = later {
-                    // After the thaw, unless that was before.
-                    if waits || self.is_frozen() {
-                        if let Some(attempt) = self.attempt(key) {
-                            attempt.set_later(on, asked);
-                        }
-                        self.turn_meters();
-                    } else {
-                        self.move_to(key, on, asked);
-                    }
-                }
-                // Its end, if it came meanwhile, was put off.
-                self.process_ended(key);
+    /// A job is gone from its old places, kept or not, or is not.
+    pub(crate) fn hear_left(&mut self, key: Key, leaving: Leaving) {
+        let left = match leaving {
+            Leaving::Overtaken => Left::Overtaken,
+            Leaving::Ended(ended) => match self.came_of(key, ended) {
+                Some(came) => Left::Ended(self.judged(key, came)),
+                None => return,
+            },
+            Leaving::Dumped { took, bytes } => {
+                self.moves(key, took, bytes, None);
+                Left::Gone { kept: true }
             }
-            Left::Ended(ended) => {
-                attempt.phase = Phase::Running;
-                match self.came_of(key, ended) {
-                    Some(Ok((verified, result))) => self.say_finished(key, verified, result),
-                    Some(Err(why)) => self.fail_attempt(key, why),
-                    None => {}
-                }
+            Leaving::Lost { why } => {
+                self.moves(key, Duration::ZERO, 0, Some(why));
+                Left::Gone { kept: false }
             }
-            Left::Dumped { took, bytes } => self.goes_on(key, took, bytes, None),
-            Left::Lost { why } => self.goes_on(key, Duration::ZERO, 0, Some(why)),
-        }
+        };
+        self.happen(Event::Left(key, left));
     }
 
-    /// A job whose processes are gone is to go on where it was told to.
-    fn goes_on(&mut self, key: Key, dump: Duration, bytes: u64, lost: Option<String>) {
-        self.vacate(key);
+    /// Notes how a job left.
+    fn moves(&mut self, key: Key, dump: Duration, bytes: u64, lost: Option<String>) {
         let Some(attempt) = self.attempt(key) else { return };
         if let Some(why) = &lost {
             tracing::warn!(why, job = %attempt.name, "it is moved without its progress");
         }
-        attempt.phase = Phase::Waiting { until: None };
-        attempt.tier = Tier::Foreground;
-        (attempt.process, attempt.page) = (None, None);
-        let (stop, now) = (attempt.stop.take(), Instant::now());
         let Some(job) = attempt.job_mut() else { return };
-        job.ranks.clear();
         job.ledger.lifted += dump;
-        let (on, asked) = job.later.take().unwrap_or((Vec::new(), now));
+        let asked = job.asked_to_leave.take().unwrap_or_else(Instant::now);
         job.moving = Some(Move { asked, dump, bytes, lost });
+    }
+
+    /// A job whose processes are gone is to go on there.
+    pub(crate) fn gone_from(&mut self, key: Key, on: Vec<u32>) {
+        let Some(attempt) = self.attempt(key) else { return };
+        (attempt.process, attempt.page) = (None, None);
         attempt.on = on;
-        match stop {
-            Some(stop) => self.stop(stop),
-            None => self.launch_ready(),
+        if let Some(job) = attempt.job_mut() {
+            job.ranks.clear();
+        }
+    }
+
+    /// The checkpoint with which a job left is of no use.
+    pub(crate) fn begins_anew(&mut self, key: Key, why: String) {
+        let moving = self.attempt(key).and_then(|a| a.job_mut()).and_then(|j| j.moving.as_mut());
+        if let Some(moving) = moving {
+            moving.lost = Some(why);
         }
     }
 }
@@ -204,7 +175,7 @@ fn dump(
     name: &TaskName,
     (process, ranks): (&Task, &[Rank]),
     progress: Progress,
-) -> Left {
+) -> Leaving {
     // In the background, CRIU's code inside the ranks would wait for the foreground.
     for seat in seats {
         if let Err(error) = groups.hurry(seat.vcpu, seat.slot) {
@@ -224,16 +195,16 @@ fn dump(
     };
     let gone = process.kill().and_then(|()| process.wait(limit::KILL));
     match (gone, taken) {
-        (Ok(Some(ended @ Ended::Exited(_))), _) => Left::Ended(ended),
+        (Ok(Some(ended @ Ended::Exited(_))), _) => Leaving::Ended(ended),
         (Ok(Some(Ended::Killed(_))), Ok(taken)) => {
             let bytes = taken.checkpoint.manifest().bytes();
-            Left::Dumped { took: taken.took, bytes }
+            Leaving::Dumped { took: taken.took, bytes }
         }
-        (Ok(Some(Ended::Killed(_))), Err(why)) => Left::Lost { why },
+        (Ok(Some(Ended::Killed(_))), Err(why)) => Leaving::Lost { why },
         (Ok(None), _) => {
             let why = format!("it is still there {} ms after its death", limit::KILL.as_millis());
-            Left::Lost { why }
+            Leaving::Lost { why }
         }
-        (Err(error), _) => Left::Lost { why: explain(&error) },
+        (Err(error), _) => Leaving::Lost { why: explain(&error) },
     }
 }

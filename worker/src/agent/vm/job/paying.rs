@@ -3,18 +3,15 @@
 use std::time::{Duration, Instant};
 
 use dormouse_units::Tier;
+use dormouse_vm::life::{Seat, Slot};
 
 use super::{
     Job,
     pace::{Owed, Quotas},
 };
 use crate::{
-    agent::{
-        fault,
-        report::Key,
-        vm::{owner::Owner, slots::Seat},
-    },
-    cgroup::{self, Slot},
+    agent::{fault, report::Key, vm::owner::Owner},
+    cgroup,
 };
 
 /// How often the processes' doings are counted: what one does after the last time before its
@@ -59,8 +56,9 @@ impl Owner {
         if self.is_frozen() {
             return;
         }
-        for attempt in self.attempts.iter_mut().filter(|a| a.is_running()) {
-            let seats = self.slots.of(attempt.key, &attempt.on);
+        let lives = &self.lives;
+        for attempt in self.attempts.iter_mut().filter(|a| lives.is_running(a.key)) {
+            let seats = lives.slots().of(attempt.key, &attempt.on);
             if let Some(job) = attempt.job_mut() {
                 job.meter.turn(&job.ranks, &seats);
             }
@@ -69,7 +67,8 @@ impl Owner {
 
     /// Gives up the jobs that hang.
     fn look_for_hangs(&mut self) {
-        let jobs = self.attempts.iter().filter(|a| a.is_running() && a.job().is_some());
+        let jobs =
+            self.attempts.iter().filter(|a| self.lives.is_running(a.key) && a.job().is_some());
         for key in jobs.map(|a| a.key).collect::<Vec<_>>() {
             let progress = self.seen(key).and_then(|attempt| attempt.progress());
             let seen = self.see_alive(key, progress.as_ref());
@@ -102,9 +101,10 @@ impl Owner {
         let attempts = &self.attempts;
         self.pace.advance(now, |key| attempts.iter().all(|a| a.key != key));
         let mut owed = vec![Owed::default(); self.lanes.len()];
-        for attempt in self.attempts.iter_mut().filter(|a| a.is_running()) {
+        let lives = &self.lives;
+        for attempt in self.attempts.iter_mut().filter(|a| lives.is_running(a.key)) {
             let (key, page) = (attempt.key, attempt.page.clone());
-            let seats = self.slots.of(key, &attempt.on);
+            let seats = lives.slots().of(key, &attempt.on);
             let Some(job) = attempt.job_mut() else { continue };
             let done = self.pace.ideal.done(key);
             // Some of its processes had ended when it was moved.
@@ -138,12 +138,12 @@ impl Owner {
     fn play_fault(&self, owed: &[Owed]) {
         let busy = (0..).zip(owed).find(|(_, owed)| owed.foreground.is_some());
         if let Some((vcpu, span)) = busy.and_then(|(p, _)| Some((p, fault::lifts_quota_for()?))) {
-            self.lift_for(span, (vcpu, self.slots.foreground(vcpu)));
+            self.lift_for(span, (vcpu, self.lives.slots().foreground(vcpu)));
         }
     }
 
     fn set_quotas(&mut self, vcpu: u32, quotas: Quotas) -> cgroup::Result<()> {
-        let slots = match self.slots.foreground(vcpu) {
+        let slots = match self.lives.slots().foreground(vcpu) {
             Slot::A => [quotas.foreground, quotas.background],
             Slot::B => [quotas.background, quotas.foreground],
         };

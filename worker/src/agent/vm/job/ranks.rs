@@ -3,6 +3,7 @@
 use std::{fs, time::Duration};
 
 use dormouse_tasks::progress::{ProgressError, ProgressReader};
+use dormouse_vm::life::Seat;
 use nix::{
     errno::Errno,
     sched::{CpuSet, sched_setaffinity},
@@ -10,10 +11,7 @@ use nix::{
 };
 
 use crate::{
-    agent::{
-        gate::{Pass, Revoked},
-        vm::slots::Seat,
-    },
+    agent::gate::{Pass, Revoked},
     cgroup, process,
 };
 

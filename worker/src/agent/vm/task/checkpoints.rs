@@ -7,7 +7,8 @@ use std::{
 
 use dormouse_proto::v1::{CheckpointFailed, CheckpointRef, CheckpointTaken, TaskRef, report};
 use dormouse_units::{Ppm, Span, Time};
-use tokio::{sync::OwnedSemaphorePermit, task::spawn_blocking};
+use dormouse_vm::life::{Dumped, Event, Phase};
+use tokio::task::spawn_blocking;
 
 use crate::{
     agent::{
@@ -16,7 +17,7 @@ use crate::{
         snapshot::{self, Snapshot, SnapshotError},
         threads::outcome,
         vm::{
-            attempt::{Attempt, Pending, Phase},
+            attempt::{Attempt, Pending},
             owner::{Message, Owner},
         },
     },
@@ -27,14 +28,9 @@ use crate::{
 impl Owner {
     /// The model says that a checkpoint is due.
     pub(crate) fn checkpoint_is_due(&mut self, key: Key, done: Ppm) {
-        let now = self.pass();
-        let Some(attempt) = self.attempt(key) else { return };
-        attempt.due = Some(done);
-        match attempt.phase {
-            Phase::Early { .. } => self.miss_checkpoint(now, key),
-            Phase::Dying | Phase::Gone => {}
-            _ if attempt.pending.is_some() || attempt.dump_asked => attempt.due_again = true,
-            _ => self.ask_for_dump(key),
+        if let Some(attempt) = self.attempt(key) {
+            attempt.due = Some(done);
+            self.happen(Event::CheckpointDue(key));
         }
     }
 
@@ -47,8 +43,7 @@ impl Owner {
             Err(why) => return self.say_no_checkpoint(key, why.to_owned()),
         };
         // The one that is being taken, or waits for CRIU's turn, will do.
-        let is_coming = |it: &Attempt| it.dump_asked || matches!(it.phase, Phase::Dumping);
-        if self.seen(key).is_some_and(is_coming) {
+        if self.lives.is_being_checkpointed(key) {
             return;
         }
         self.checkpoint_is_due(key, done);
@@ -63,8 +58,9 @@ impl Owner {
         if self.host.checkpointer.is_none() {
             return Err("this worker has no CRIU that works");
         }
-        let runs = matches!(attempt.phase, Phase::Running | Phase::Dumping);
-        let progress = self.model.progress(key.0, key.1).filter(|_| runs && attempt.stop.is_none());
+        let runs = matches!(self.lives.phase(key), Some(Phase::Running | Phase::Dumping))
+            && !self.lives.is_stopped(key);
+        let progress = self.model.progress(key.0, key.1).filter(|_| runs);
         progress.map(|p| p.done.fraction_of(p.runtime)).ok_or("it does not run")
     }
 
@@ -78,48 +74,17 @@ impl Owner {
         }
     }
 
-    /// Queues for CRIU. The task runs on until its turn.
-    pub(crate) fn ask_for_dump(&mut self, key: Key) {
-        let criu = Arc::clone(&self.host.criu);
-        let tell = self.tell.clone();
-        let Some(attempt) = self.attempt(key) else { return };
-        if std::mem::replace(&mut attempt.dump_asked, true) {
-            return;
-        }
-        attempt.due_again = false;
-        tokio::spawn(async move {
-            // It is never closed.
-            if let Ok(permit) = criu.acquire_owned().await {
-                let _ = tell.send(Message::DumpTurn(key, permit));
-            }
-        });
-    }
-
-    pub(crate) fn dump_turn(&mut self, key: Key, permit: OwnedSemaphorePermit) {
-        let frozen = self.is_frozen();
-        let waited_for = self.is_waited_for();
+    /// Takes a checkpoint at the place at CRIU that it has.
+    pub(crate) fn dump(&mut self, key: Key, stopping: bool) {
         let (groups, gate) = (Arc::clone(&self.groups), Arc::clone(&self.gate));
         let Some(attempt) = self.attempt(key) else { return };
-        let stopping = attempt.stop.is_some();
-        if !std::mem::take(&mut attempt.dump_asked) || !matches!(attempt.phase, Phase::Running) {
-            return;
-        }
-        if (frozen || waited_for) && stopping {
-            return self.kill(key);
-        }
-        if frozen || waited_for {
-            // After the thaw, which looks at it.
-            attempt.due_again = true;
-            attempt.look = Some(Instant::now());
-            return;
-        }
+        let permit = attempt.permit.take();
         let Some(process) = attempt.process.clone() else { return };
         let (page, name) = (attempt.page.clone(), attempt.name.clone());
         let cpu = attempt.cpu();
         let Some(slot) = attempt.promise().map(|promise| promise.slot) else { return };
         let place = Place { groups, gate, cpu, slot };
         let cost = Span::from_micros(attempt.order.emulated_checkpoint_cost_us);
-        attempt.phase = Phase::Dumping;
         attempt.liveness.pause();
         // What it will hold beyond what was due is its wait for CRIU's turn: restored, the task
         // stands still for that. One that is stopped keeps all it has.
@@ -146,18 +111,29 @@ impl Owner {
         });
     }
 
-    pub(crate) fn dumped(&mut self, key: Key, result: Result<Snapshot, SnapshotError>) {
-        match result {
-            Ok(snapshot) => self.snapshot_taken(key, snapshot),
-            Err(error) if error.overtaken && !error.ended => self.overtaken(key),
-            Err(error) => self.snapshot_failed(key, error),
-        }
+    pub(crate) fn hear_dumped(&mut self, key: Key, result: Result<Snapshot, SnapshotError>) {
+        let dumped = match result {
+            Ok(snapshot) => {
+                let number = number_of(&snapshot);
+                if let Some(attempt) = self.attempt(key) {
+                    attempt.snapshot = Some(snapshot);
+                }
+                Dumped::Kept { number }
+            }
+            Err(error) if error.overtaken && !error.ended => Dumped::Overtaken,
+            Err(SnapshotError { why, damaging, ended, .. }) => {
+                Dumped::Failed { why, damaged: damaging, ended }
+            }
+        };
+        self.happen(Event::Dumped(key, dumped));
     }
 
-    fn snapshot_taken(&mut self, key: Key, snapshot: Snapshot) {
+    /// Sends a checkpoint to the coordinator.
+    pub(crate) fn store(&mut self, key: Key) {
         let Some(attempt) = self.attempt(key) else { return };
+        let Some(snapshot) = attempt.snapshot.take() else { return };
+        let number = number_of(&snapshot);
         let Snapshot { checkpoint, ppm, stopped_at, dump, foreign_ns } = snapshot;
-        let number = u32::try_from(checkpoint.manifest().sequence).unwrap_or(u32::MAX);
         attempt.pending = Some(Pending {
             number,
             ppm,
@@ -166,67 +142,46 @@ impl Owner {
             criu: Duration::from_nanos(foreign_ns),
             owed: None,
             held: None,
-            stored: None,
+            stored: Err("it is not known whether it is stored".to_owned()),
         });
         if let Some(promise) = attempt.promise_mut() {
             promise.charges.criu += foreign_ns;
         }
         attempt.standing.get_or_insert(stopped_at);
-        attempt.phase = Phase::Running;
-        let (cpu, stopping) = (attempt.cpu(), attempt.stop.is_some());
         self.upload(key, number, checkpoint);
-        if stopping {
-            self.kill(key);
-            // CRIU killed it, and that was put off.
-            return self.process_ended(key);
-        }
-        self.refresh(cpu);
-        self.look(key);
     }
 
-    /// A freeze came before CRIU did. The thaw asks for it again, if it is to be kept by then.
-    fn overtaken(&mut self, key: Key) {
-        let now = self.pass();
-        self.model.release(now, key.0, key.1);
-        let Some(attempt) = self.attempt(key) else { return };
-        attempt.phase = Phase::Running;
-        attempt.stands_no_longer(Instant::now());
-        if attempt.stop.is_some() {
-            return self.kill(key);
-        }
-        attempt.due_again = true;
-        attempt.look = Some(Instant::now());
-        let cpu = attempt.cpu();
-        self.refresh(cpu);
-        // Its end, if it came meanwhile, was put off.
-        self.process_ended(key);
-    }
-
-    fn snapshot_failed(&mut self, key: Key, error: SnapshotError) {
-        if !error.ended {
-            self.say_no_checkpoint(key, error.why.clone());
-        }
-        let now = self.pass();
-        if !error.ended {
-            self.model.release(now, key.0, key.1);
-        }
-        let Some(attempt) = self.attempt(key) else { return };
-        attempt.missed_checkpoints += u32::from(error.ended && attempt.stop.is_none());
-        attempt.phase = Phase::Running;
-        attempt.stands_no_longer(Instant::now());
-        let cpu = attempt.cpu();
-        if error.damaging {
-            attempt.wrong = Some(error.why);
-            self.kill(key);
-        } else if let Some(stop) = &mut attempt.stop {
-            stop.keep = false;
-            self.kill(key);
-        } else {
+    /// The task goes on after its dump as it is promised.
+    pub(crate) fn go_on_after_dump(&mut self, key: Key) {
+        if let Some(cpu) = self.seen(key).map(Attempt::cpu) {
             self.refresh(cpu);
             self.look(key);
         }
-        // Its end, if it came during the dump, was put off.
-        self.process_ended(key);
+    }
+
+    /// A freeze came before CRIU did. The thaw asks for it again, if it is to be kept by then.
+    pub(crate) fn release(&mut self, key: Key) {
+        let now = self.pass();
+        self.model.release(now, key.0, key.1);
+        let Some(attempt) = self.attempt(key) else { return };
+        attempt.stands_no_longer(Instant::now());
+        attempt.look = Some(Instant::now());
+        let cpu = attempt.cpu();
+        self.refresh(cpu);
+    }
+
+    /// There is no checkpoint. Nothing is missing where the task had ended before.
+    pub(crate) fn not_kept(&mut self, key: Key, why: Option<String>) {
+        let now = self.pass();
+        let stopping = self.lives.is_stopped(key);
+        let ended = why.is_none();
+        if let Some(why) = why {
+            self.say_no_checkpoint(key, why);
+            self.model.release(now, key.0, key.1);
+        }
+        let Some(attempt) = self.attempt(key) else { return };
+        attempt.missed_checkpoints += u32::from(ended && !stopping);
+        attempt.stands_no_longer(Instant::now());
     }
 
     fn say_no_checkpoint(&self, key: Key, why: String) {
@@ -245,55 +200,40 @@ impl Owner {
         });
     }
 
-    pub(crate) fn stored(&mut self, key: Key, number: u32, result: Result<u64, String>) {
+    pub(crate) fn hear_stored(&mut self, key: Key, number: u32, result: Result<u64, String>) {
         let Some(attempt) = self.attempt(key) else { return };
         let Some(pending) = attempt.pending.as_mut().filter(|p| p.number == number) else { return };
-        pending.stored = Some(result);
-        if matches!(attempt.phase, Phase::Dying | Phase::Gone) {
-            self.settle_stop(key);
-        } else {
-            self.settle_checkpoint(key);
+        let ok = result.is_ok();
+        pending.stored = result;
+        if let Err(why) = &pending.stored {
+            tracing::warn!(why, task = %attempt.name, number, "a checkpoint is lost");
         }
+        self.happen(Event::Stored { key, number, ok });
     }
 
-    /// Reports a checkpoint that is stored and whose task runs again.
-    pub(crate) fn settle_checkpoint(&mut self, key: Key) {
-        let id = self.id;
-        let Some(attempt) = self.attempt(key) else { return };
-        let settled = |p: &Pending| p.held.is_some() && p.stored.is_some();
-        if !attempt.pending.as_ref().is_some_and(settled) {
-            return;
-        }
-        let whose = task(id, key);
-        let Some(Pending {
-            number,
-            ppm,
-            dump,
-            criu,
-            owed,
-            held: Some(held),
-            stored: Some(stored),
-            ..
-        }) = attempt.pending.take()
-        else {
+    /// Reports a checkpoint that is stored, or is not, and whose task runs again.
+    pub(crate) fn settled(&mut self, key: Key) {
+        let whose = task(self.id, key);
+        let Some(pending) = self.attempt(key).and_then(|attempt| attempt.pending.take()) else {
             return;
         };
-        let (again, attempt_due) = (std::mem::take(&mut attempt.due_again), attempt.due);
+        let Pending { number, ppm, dump, criu, owed, held, stored, .. } = pending;
         self.host.report(report(match stored {
             Ok(bytes) => report::Report::CheckpointTaken(CheckpointTaken {
                 task: whose,
                 checkpoint: number,
                 done_ppm: ppm,
                 bytes,
-                real_held_us: micros(held),
+                real_held_us: micros(held.unwrap_or_default()),
                 real_dump_us: micros(dump),
                 real_owed_us: micros(owed.unwrap_or_default()),
                 real_criu_us: micros(criu),
             }),
             Err(why) => report::Report::CheckpointFailed(CheckpointFailed { task: whose, why }),
         }));
-        if again && let Some(due) = attempt_due {
-            self.checkpoint_is_due(key, due);
-        }
     }
+}
+
+fn number_of(snapshot: &Snapshot) -> u32 {
+    u32::try_from(snapshot.checkpoint.manifest().sequence).unwrap_or(u32::MAX)
 }

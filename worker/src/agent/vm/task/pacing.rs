@@ -7,13 +7,13 @@ use std::{
 
 use dormouse_tasks::progress::State;
 use dormouse_units::Ppm;
-use dormouse_vm::{Pace, Quota};
+use dormouse_vm::{Pace, Quota, life::Event};
 
 use crate::{
     agent::{
         fault,
         report::{Key, explain},
-        vm::owner::Owner,
+        vm::{attempt::Attempt, owner::Owner},
     },
     cgroup::Slot,
     process::{ask_to_stop, resume},
@@ -28,7 +28,7 @@ impl Owner {
     pub(crate) fn look(&mut self, key: Key) {
         self.pass();
         let Some(attempt) = self.seen(key) else { return };
-        if attempt.promise().is_none() || !attempt.is_running() || self.is_frozen() {
+        if attempt.promise().is_none() || !self.lives.is_running(key) || self.is_frozen() {
             return;
         }
         let progress = attempt.progress();
@@ -41,10 +41,6 @@ impl Owner {
         };
         if matches!(progress.state, State::Done | State::Failed) {
             return self.let_end(key);
-        }
-        let Some(attempt) = self.attempts.iter().find(|a| a.key == key) else { return };
-        if attempt.due_again && attempt.pending.is_none() && !attempt.dump_asked {
-            self.ask_for_dump(key);
         }
         let Some(attempt) = self.seen(key) else { return };
         let Some(promise) = attempt.promise() else { return };
@@ -87,8 +83,9 @@ impl Owner {
     /// All are looked at again as soon as can be: speeds have changed.
     pub(crate) fn look_again(&mut self) {
         let now = Instant::now();
-        for attempt in self.attempts.iter_mut().filter(|a| a.is_running() && a.promise().is_some())
-        {
+        let lives = &self.lives;
+        let runs = |a: &&mut Attempt| lives.is_running(a.key) && a.promise().is_some();
+        for attempt in self.attempts.iter_mut().filter(runs) {
             attempt.look = Some(now);
         }
     }
@@ -132,7 +129,7 @@ impl Owner {
         }
         if kept && let Some(pending) = &mut attempt.pending {
             pending.held = Some(now.saturating_duration_since(pending.stopped_at));
-            self.settle_checkpoint(key);
+            self.happen(Event::GoesOn(key));
         }
     }
 

@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 
 use dormouse_proto::v1::{CreditBalance, report};
 use dormouse_units::{Span, Time};
-use dormouse_vm::WorkEvent;
+use dormouse_vm::{WorkEvent, life::Event};
 
 use super::Promise;
 use crate::agent::{
     report::{Key, report},
     vm::{
-        attempt::{Attempt, Nature, Phase},
+        attempt::{Attempt, Nature},
         owner::Owner,
     },
 };
@@ -105,10 +105,7 @@ impl Owner {
         let promised = finished.map(|at| at.since(promise.began));
         promise.promised = promised.map(|span| dilation.real(span));
         promise.after = promised.map(|span| span + skipped.saturating_sub(promise.skipped));
-        if let Phase::Early { verified, result } = &mut attempt.phase {
-            let (verified, result) = (*verified, result.take());
-            self.say_finished(key, verified, result);
-        }
+        self.happen(Event::TimeHasCome(key));
     }
 
     /// The use has changed: says what is left.

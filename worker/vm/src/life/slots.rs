@@ -2,7 +2,39 @@
 
 use dormouse_units::Tier;
 
-use crate::{agent::report::Key, cgroup::Slot};
+use super::Key;
+
+/// One of a vCPU's two tier groups. Which is foreground changes; which is which does not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Slot {
+    /// The group `a`, foreground at first.
+    A,
+    /// The group `b`, background at first.
+    B,
+}
+
+impl Slot {
+    /// Both of them.
+    pub const BOTH: [Self; 2] = [Self::A, Self::B];
+
+    /// The other one.
+    #[must_use]
+    pub const fn other(self) -> Self {
+        match self {
+            Self::A => Self::B,
+            Self::B => Self::A,
+        }
+    }
+
+    /// As its group is called.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::A => "a",
+            Self::B => "b",
+        }
+    }
+}
 
 #[derive(Clone, Copy, Debug)]
 struct Vcpu {
@@ -29,34 +61,39 @@ impl Vcpu {
 
 /// A process's place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Seat {
-    pub(crate) vcpu: u32,
-    pub(crate) slot: Slot,
-    pub(crate) tier: Tier,
+pub struct Seat {
+    /// On which vCPU.
+    pub vcpu: u32,
+    /// In which of its groups.
+    pub slot: Slot,
+    /// What that is now.
+    pub tier: Tier,
     /// Who has the vCPU's other slot.
-    pub(crate) neighbour: Option<Key>,
+    pub neighbour: Option<Key>,
 }
 
 /// All slots of a VM: who has processes in them, dying ones too.
 #[derive(Debug)]
-pub(crate) struct Slots {
+pub struct Slots {
     vcpus: Vec<Vcpu>,
 }
 
 impl Slots {
-    pub(crate) fn new(vcpus: u32) -> Self {
+    pub(super) fn new(vcpus: u32) -> Self {
         let empty = Vcpu { foreground: Slot::A, a: None, b: None };
         Self { vcpus: vec![empty; vcpus as usize] }
     }
 
     /// Whether all these vCPUs exist, each of them once.
-    pub(crate) fn are_valid(&self, on: &[u32]) -> bool {
+    #[must_use]
+    pub fn are_valid(&self, on: &[u32]) -> bool {
         let exists = |p: &u32| (*p as usize) < self.vcpus.len();
         !on.is_empty() && on.iter().enumerate().all(|(n, p)| exists(p) && !on[..n].contains(p))
     }
 
     /// Whether the slots of this tier on all these vCPUs are free.
-    pub(crate) fn are_free(&self, on: &[u32], tier: Tier) -> bool {
+    #[must_use]
+    pub fn are_free(&self, on: &[u32], tier: Tier) -> bool {
         on.iter().all(|p| {
             self.vcpus.get(*p as usize).is_some_and(|vcpu| {
                 let mut vcpu = *vcpu;
@@ -67,7 +104,7 @@ impl Slots {
     }
 
     /// Seats a task on free slots.
-    pub(crate) fn take(&mut self, key: Key, on: &[u32], tier: Tier) {
+    pub(super) fn take(&mut self, key: Key, on: &[u32], tier: Tier) {
         for p in on {
             if let Some(vcpu) = self.vcpus.get_mut(*p as usize) {
                 let slot = vcpu.slot(tier);
@@ -77,7 +114,7 @@ impl Slots {
     }
 
     /// Empties all slots of a task.
-    pub(crate) fn leave(&mut self, key: Key) {
+    pub(super) fn leave(&mut self, key: Key) {
         for vcpu in &mut self.vcpus {
             for slot in [Slot::A, Slot::B] {
                 let holder = vcpu.holder(slot);
@@ -89,13 +126,14 @@ impl Slots {
     }
 
     /// Which slot of a vCPU is its foreground.
-    pub(crate) fn foreground(&self, vcpu: u32) -> Slot {
+    #[must_use]
+    pub fn foreground(&self, vcpu: u32) -> Slot {
         self.vcpus.get(vcpu as usize).map_or(Slot::A, |p| p.foreground)
     }
 
     /// Brings a task to the foreground where it sits: the slots that are foreground from now on,
     /// or the first vCPU whose foreground is somebody else's.
-    pub(crate) fn promote(&mut self, key: Key) -> Result<Vec<(u32, Slot)>, u32> {
+    pub(super) fn promote(&mut self, key: Key) -> Result<Vec<(u32, Slot)>, u32> {
         let mut turned = Vec::new();
         for (vcpu, p) in self.vcpus.iter_mut().zip(0..) {
             let slot = vcpu.foreground.other();
@@ -114,8 +152,16 @@ impl Slots {
         Ok(turned)
     }
 
+    /// Where the processes of a task are.
+    #[must_use]
+    pub fn all_of(&self, key: Key) -> Vec<Seat> {
+        let all: Vec<u32> = (0..).take(self.vcpus.len()).collect();
+        self.of(key, &all)
+    }
+
     /// Where the processes of a task are, in the order of `on`.
-    pub(crate) fn of(&self, key: Key, on: &[u32]) -> Vec<Seat> {
+    #[must_use]
+    pub fn of(&self, key: Key, on: &[u32]) -> Vec<Seat> {
         on.iter()
             .filter_map(|p| {
                 let mut vcpu = *self.vcpus.get(*p as usize)?;

@@ -1,0 +1,178 @@
+//! What the life of the attempts wants done, done: with groups, processes and CRIU.
+
+use std::{sync::Arc, time::Instant};
+
+use dormouse_proto::v1::{TaskPromoted, report};
+use dormouse_vm::life::{Effect, Event, Slot};
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::owner::{Message, Owner};
+use crate::agent::{
+    host::limit,
+    report::{Key, micros, report, task},
+    threads::urgent,
+};
+
+/// Whether it may take its time, in which others need this thread.
+const fn takes_time(effect: &Effect) -> bool {
+    use Effect::{Freeze, KillAll, Remove, Thaw, Turn};
+    matches!(effect, Freeze | Thaw | Turn { .. } | KillAll | Remove)
+}
+
+impl Owner {
+    /// Has the attempts hear of an event, and does what is to be done then, as far as that is done
+    /// at once; the rest is for [`Self::do_all`].
+    pub(crate) fn happen(&mut self, event: Event) {
+        let effects = self.lives.handle(self.made.elapsed(), event);
+        self.fresh.extend(effects);
+        self.do_at_once();
+    }
+
+    fn do_at_once(&mut self) {
+        // What one effect leads to is done before what was to follow it.
+        if std::mem::replace(&mut self.is_doing, true) {
+            return;
+        }
+        loop {
+            for effect in self.fresh.drain(..).rev() {
+                self.to_do.push_front(effect);
+            }
+            match self.to_do.pop_front() {
+                Some(effect) if takes_time(&effect) => {
+                    self.to_do.push_front(effect);
+                    break;
+                }
+                Some(effect) => self.carry_out(effect),
+                None => break,
+            }
+        }
+        self.is_doing = false;
+    }
+
+    /// Does all that is to be done.
+    pub(crate) async fn do_all(&mut self) {
+        self.do_at_once();
+        while let Some(effect) = self.to_do.pop_front() {
+            match effect {
+                Effect::Freeze => self.freeze().await,
+                Effect::Thaw => self.thaw().await,
+                Effect::Turn { key, slots } => self.turn(key, slots).await,
+                Effect::KillAll => self.kill_all().await,
+                Effect::Remove => self.remove_all().await,
+                other => self.carry_out(other),
+            }
+            self.do_at_once();
+        }
+    }
+
+    fn carry_out(&mut self, effect: Effect) {
+        match effect {
+            Effect::Launch { key, seats, moving } => self.launch(key, seats, moving),
+            Effect::Revoke(key) => {
+                if let Some(attempt) = self.seen(key) {
+                    attempt.pass.revoke();
+                }
+            }
+            Effect::Began(key) => self.began(key),
+            Effect::Bury(key) => self.bury(key),
+            Effect::Queue(key) => self.queue_for_criu(key),
+            Effect::GiveBack(key) => {
+                if let Some(attempt) = self.attempt(key) {
+                    attempt.permit = None;
+                }
+            }
+            Effect::Dump { key, kill } => self.dump(key, kill),
+            Effect::Store(key) => self.store(key),
+            Effect::Release(key) => self.release(key),
+            Effect::NotKept { key, why } => self.not_kept(key, why),
+            Effect::Continue(key) => self.go_on_after_dump(key),
+            Effect::Settled { key, .. } => self.settled(key),
+            Effect::Missed(key) => {
+                let now = self.pass();
+                self.miss_checkpoint(now, key);
+            }
+            Effect::Leave(key) => self.leave(key),
+            Effect::StaysAWhile(_) => self.turn_meters(),
+            Effect::GoneFrom { key, on } => self.gone_from(key, on),
+            Effect::Redirect { key, on } => self.redirect(key, on),
+            Effect::Anew { key, why } => self.begins_anew(key, why),
+            Effect::NotTurned { vcpu } => {
+                self.broken(&format!("the foreground of vCPU {vcpu} is somebody else's"));
+            }
+            Effect::Kill(key) => self.kill(key),
+            Effect::Vacate { key, seats } => {
+                self.vacate(key, &seats);
+                if let Some(cpu) = self.seen(key).map(super::attempt::Attempt::cpu) {
+                    self.refresh(cpu);
+                }
+                self.turn_meters();
+            }
+            Effect::Reap(key) => self.reap(key),
+            Effect::Judge(key) => self.judge(key),
+            Effect::AwaitTime(key) => self.await_time(key),
+            Effect::Hurry(key) => {
+                if let Some(job) = self.attempt(key).and_then(|a| a.job_mut()) {
+                    job.due = None;
+                }
+            }
+            Effect::End { key, seats, end } => self.end(key, &seats, end),
+            Effect::Report { key, end } => self.say_end(key, end),
+            Effect::Unknown(key) => self.say_unknown(key),
+            Effect::Shut => {
+                self.gate.shut();
+                // It is let go in a moment; frozen, it would not be.
+                if !self.gate.is_held() {
+                    self.happen(Event::LetGo);
+                }
+            }
+            Effect::IsFrozen => self.say_frozen(),
+            Effect::Forget(key) => self.clear_up(key),
+            // These take time.
+            Effect::Freeze
+            | Effect::Thaw
+            | Effect::Turn { .. }
+            | Effect::KillAll
+            | Effect::Remove => self.to_do.push_front(effect),
+        }
+    }
+
+    /// Queues for CRIU. The task runs on until its turn.
+    fn queue_for_criu(&self, key: Key) {
+        let (criu, tell) = (Arc::clone(&self.host.criu), self.tell.clone());
+        tokio::spawn(async move {
+            // It is never closed.
+            if let Ok(permit) = criu.acquire_owned().await {
+                let _ = tell.send(Message::DumpTurn(key, permit));
+            }
+        });
+    }
+
+    /// It is this attempt's turn at CRIU.
+    pub(crate) fn take_turn(&mut self, key: Key, permit: OwnedSemaphorePermit) {
+        if let Some(attempt) = self.attempt(key) {
+            attempt.permit = Some(permit);
+        }
+        self.happen(Event::Turn(key));
+    }
+
+    /// Swaps the priorities of the two slots on each of a job's vCPUs.
+    async fn turn(&mut self, key: Key, slots: Vec<(u32, Slot)>) {
+        for (vcpu, slot) in slots {
+            // It may wait for a slot to be empty: not on a thread that others need.
+            let groups = Arc::clone(&self.groups);
+            match urgent(move || groups.promote(vcpu, slot, limit::KILL)).await {
+                Ok(promoted) => self.note(promoted),
+                Err(error) => self.fail(&error),
+            }
+        }
+        self.turn_meters();
+        let took = self.commanded.decided().elapsed();
+        let (task, real_took_us) = (task(self.id, key), micros(took));
+        self.host.report(report(report::Report::TaskPromoted(TaskPromoted { task, real_took_us })));
+    }
+
+    /// When the attempts have something to do by themselves.
+    pub(crate) fn lives_wake_at(&self) -> Option<Instant> {
+        self.lives.next_at().map(|at| self.made + at)
+    }
+}

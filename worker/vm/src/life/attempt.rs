@@ -1,0 +1,91 @@
+//! One attempt, as far as its life is concerned.
+
+use std::time::Duration;
+
+use dormouse_units::{Attempt, TaskId, Tier};
+
+/// An attempt at a task.
+pub type Key = (TaskId, Attempt);
+
+/// What an attempt is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A task of one process: its checkpoints are stored, and it runs on.
+    Task,
+    /// A parallel job: it is checkpointed only to go on elsewhere on its VM.
+    Job,
+}
+
+/// Where an attempt is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Its slots are not all free yet: somebody in them is being killed or goes elsewhere.
+    Waiting {
+        /// Until when, at most.
+        until: Option<Duration>,
+    },
+    /// Its process is being made or restored.
+    Launching,
+    /// Its process is there, and runs or stands still.
+    Running,
+    /// CRIU is at it.
+    Dumping,
+    /// Its process is gone and its work done, perhaps before its time: it is finished when that
+    /// has come.
+    Early,
+    /// It has been killed and not yet been seen to be gone.
+    Dying {
+        /// When it should be gone.
+        by: Option<Duration>,
+    },
+    /// Its process is gone, and its end waits for its last checkpoint.
+    Gone,
+}
+
+/// A checkpoint that is there and not yet reported.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pending {
+    pub(super) number: u32,
+    /// Its task goes on, having stood still for it.
+    pub(super) goes_on: bool,
+    /// Whether the coordinator has it, once that is known.
+    pub(super) stored: Option<bool>,
+}
+
+/// One attempt.
+#[derive(Clone, Debug)]
+pub(super) struct Life {
+    pub(super) key: Key,
+    pub(super) kind: Kind,
+    /// The vCPU of each of its processes, and the tier of their slots.
+    pub(super) on: Vec<u32>,
+    pub(super) tier: Tier,
+    pub(super) phase: Phase,
+    /// A place at CRIU has been asked for.
+    pub(super) asked: bool,
+    /// Another checkpoint is wanted than the one under way.
+    pub(super) again: bool,
+    pub(super) pending: Option<Pending>,
+    /// It is to be stopped, or has been killed because of it; whether it is to be kept.
+    pub(super) stop: Option<bool>,
+    /// Why it was killed though nobody wanted it stopped.
+    pub(super) wrong: Option<String>,
+    /// Its end has been reported while something of it is still there.
+    pub(super) reported: bool,
+    /// A job's: where it is to go once it can.
+    pub(super) later: Option<Vec<u32>>,
+    /// A job's: it is to go on from the checkpoint with which it left its former places.
+    pub(super) moving: bool,
+}
+
+impl Life {
+    /// Something is being done to it elsewhere, of which will be heard.
+    pub(super) const fn is_busy(&self) -> bool {
+        matches!(self.phase, Phase::Launching | Phase::Dumping)
+    }
+
+    /// It stands still since its checkpoint, and has done nothing since.
+    pub(super) fn is_kept(&self) -> bool {
+        self.pending.is_some_and(|pending| !pending.goes_on)
+    }
+}

@@ -1,0 +1,263 @@
+//! What is heard of attempts and their VM, and what is to be done then.
+#![expect(missing_docs, reason = "where a name does not say it all, its variant does")]
+
+use dormouse_units::Tier;
+
+use super::{Key, Kind, Seat, Slot};
+
+/// An attempt that is to begin. The reference has a seat for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Start {
+    pub key: Key,
+    pub kind: Kind,
+    /// The vCPU of each of its processes.
+    pub on: Vec<u32>,
+    pub tier: Tier,
+}
+
+/// What is heard.
+///
+/// The first are commands: [`Lives::is_ready`](super::Lives::is_ready) says when one may come.
+/// Only [`Event::Destroy`] may come at any time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    Start(Start),
+    Stop {
+        key: Key,
+        keep: bool,
+    },
+    /// To the foreground, where it is.
+    Promote(Key),
+    /// Elsewhere, in the foreground.
+    Move {
+        key: Key,
+        on: Vec<u32>,
+    },
+    Freeze,
+    Thaw,
+    Destroy,
+    /// A checkpoint is due, or wanted now.
+    CheckpointDue(Key),
+    /// Something may be due by itself.
+    Tick,
+    /// What became of [`Effect::Launch`].
+    Launched(Key, Result<Came, LaunchError>),
+    /// Of [`Effect::Queue`]: it has a place at CRIU.
+    Turn(Key),
+    /// Of [`Effect::Dump`].
+    Dumped(Key, Dumped),
+    /// The coordinator has the checkpoint of this number, or will not.
+    Stored {
+        key: Key,
+        number: u32,
+        ok: bool,
+    },
+    /// Of [`Effect::Leave`].
+    Left(Key, Left),
+    /// It goes on, having stood still for its checkpoint for as long as it had to.
+    GoesOn(Key),
+    /// The kernel says that its process has ended.
+    ProcessEnded(Key),
+    /// Of [`Effect::Reap`]: a process that was killed is gone.
+    Gone(Key),
+    /// Of [`Effect::Judge`]: its work is done, or why not.
+    Exited(Key, Result<(), String>),
+    /// Its work should be done by now.
+    TimeHasCome(Key),
+    /// It does not get on, for this reason.
+    Hangs(Key, String),
+    /// Of [`Effect::Shut`]: CRIU holds nothing.
+    LetGo,
+    /// Of [`Effect::Freeze`].
+    Frozen,
+    NotFrozen,
+    /// Of [`Effect::Thaw`].
+    Thawed,
+    NotThawed,
+}
+
+/// How an attempt came to life.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Came {
+    Alive,
+    /// And was over at once: its work is done, or why not.
+    Over(Result<(), String>),
+}
+
+/// Why an attempt did not come to life. Nothing of it runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LaunchError {
+    pub why: String,
+    /// It had its checkpoint, and that could not be restored.
+    pub image: bool,
+}
+
+impl From<String> for LaunchError {
+    /// What is no image's fault.
+    fn from(why: String) -> Self {
+        Self { why, image: false }
+    }
+}
+
+/// What became of a dump after which the task is to go on, or to be killed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Dumped {
+    /// There is a checkpoint of this number, and its task stands still or is dead.
+    Kept { number: u32 },
+    /// The VM froze before CRIU came: nothing was done to the task.
+    Overtaken,
+    /// There is none. A task that is not `damaged` runs on, unless it had `ended` before.
+    Failed { why: String, damaged: bool, ended: bool },
+}
+
+/// How a job left its places. Nothing of it runs, unless it was overtaken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Left {
+    /// It can go on from its checkpoint, or begin anew.
+    Gone { kept: bool },
+    /// It came to its own end first: its work is done, or why not.
+    Ended(Result<(), String>),
+    /// Its VM freezes: nothing was done to it.
+    Overtaken,
+}
+
+/// How an attempt ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    Finished,
+    Failed {
+        why: String,
+        /// It could not be restored from its checkpoint.
+        image: bool,
+    },
+    Stopped(Kept),
+    /// It never had its slot, in which somebody is who does not die.
+    Refused,
+    /// It was reported before.
+    Silent,
+}
+
+/// What is kept of the work of an attempt that is stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// What it began with.
+    Begun,
+    /// What it had done, which is in no checkpoint of now.
+    Done,
+    /// What this checkpoint holds.
+    Checkpoint(u32),
+}
+
+/// What is to be done. In their order; one must be done before the next is begun, but what it
+/// leads to is heard later.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Bring it to life in these slots, by rank: from the checkpoint that its order names, or with
+    /// which it left its former places. Nothing comes to life while the VM is frozen.
+    Launch {
+        key: Key,
+        seats: Vec<Seat>,
+        moving: bool,
+    },
+    /// What is being brought to life is no longer wanted.
+    Revoke(Key),
+    /// It has come to life: report that, and watch its process.
+    Began(Key),
+    /// It has come to life though nobody wants it any more: watch its process.
+    Bury(Key),
+    /// Ask for a place at CRIU. It runs on until then.
+    Queue(Key),
+    /// Give that place back.
+    GiveBack(Key),
+    /// Take a checkpoint at that place, and let it go on, or kill it.
+    Dump {
+        key: Key,
+        kill: bool,
+    },
+    /// The dump gave a checkpoint: send it to the coordinator.
+    Store(Key),
+    /// The dump was not begun: it does not stand still for it any more.
+    Release(Key),
+    /// The dump gave no checkpoint: report why, if there is something to be said.
+    NotKept {
+        key: Key,
+        why: Option<String>,
+    },
+    /// It goes on after a dump as it is promised.
+    Continue(Key),
+    /// Report that the checkpoint that was stored is there, or is not.
+    Settled {
+        key: Key,
+        stored: bool,
+    },
+    /// A checkpoint is not taken any more.
+    Missed(Key),
+    /// Dump a job, for it to leave its places.
+    Leave(Key),
+    /// A job's move waits for the thaw.
+    StaysAWhile(Key),
+    /// A job's processes are gone; it is to go on there.
+    GoneFrom {
+        key: Key,
+        on: Vec<u32>,
+    },
+    /// A job that has not begun is to begin there.
+    Redirect {
+        key: Key,
+        on: Vec<u32>,
+    },
+    /// A job that was moved could not be restored, and begins anew.
+    Anew {
+        key: Key,
+        why: String,
+    },
+    /// These slots are foreground from now on.
+    Turn {
+        key: Key,
+        slots: Vec<(u32, Slot)>,
+    },
+    /// The foreground of this vCPU is somebody else's.
+    NotTurned {
+        vcpu: u32,
+    },
+    /// Kill its processes at once.
+    Kill(Key),
+    /// Nobody is in these slots any more.
+    Vacate {
+        key: Key,
+        seats: Vec<Seat>,
+    },
+    /// See whether a killed process is gone.
+    Reap(Key),
+    /// See how a process ended, if it has.
+    Judge(Key),
+    /// Say when its time has come: at once, if it has.
+    AwaitTime(Key),
+    /// Nobody waits for its time any more.
+    Hurry(Key),
+    /// Report its end and forget it. Its slots, if it still had any, are free.
+    End {
+        key: Key,
+        seats: Vec<Seat>,
+        end: End,
+    },
+    /// Report its end, though its process is still there.
+    Report {
+        key: Key,
+        end: End,
+    },
+    /// Report the end of an attempt that is not here.
+    Unknown(Key),
+    /// Nothing is to be begun any more; say when CRIU holds nothing.
+    Shut,
+    Freeze,
+    /// It is frozen already: report that.
+    IsFrozen,
+    Thaw,
+    /// Kill all that runs and comes to life, and report that the VM is gone.
+    KillAll,
+    /// Forget an attempt on a VM that is gone.
+    Forget(Key),
+    /// Nothing is left: remove the VM's groups.
+    Remove,
+}
