@@ -14,8 +14,8 @@ use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::assignments::Assignments;
-use crate::conductor::ConductorMsg;
 use crate::lives::Lives;
+use crate::message::ConductorMsg;
 use crate::outbound::{Outbound, SessionEnd, goodbye_message};
 use crate::session::{Connection, NoSession, SessionMsg};
 use crate::store::Store;

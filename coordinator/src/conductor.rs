@@ -7,10 +7,9 @@ use std::time::{Duration, Instant};
 use dormouse_engine::{Command, Event, Run, Step};
 use dormouse_policies::Notice;
 use dormouse_policies::batch::Submission;
-use dormouse_proto::v1;
 use dormouse_units::{HostId, Span, Time, VmId};
 use ractor::rpc::CallResult;
-use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort};
+use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef};
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::UnboundedSender;
@@ -21,15 +20,17 @@ use crate::assignments::Assignments;
 use crate::clock::{Clock, ClockMsg, DilatedClock};
 use crate::journal::{Batch, JournalMsg};
 use crate::link::Owed;
-use crate::live::{Plan, Posted, Progress};
 use crate::lives::Lives;
+use crate::message::ConductorMsg;
 use crate::outage::{self, Back};
-use crate::outside::{Asked, Door};
+use crate::outside::Door;
+use crate::plan::Plan;
+use crate::progress::{Posted, Progress};
 use crate::punctuality::Punctuality;
 use crate::roster::{Roster, Standing};
-use crate::session::{Connection, NoSession, Release, SessionMsg};
+use crate::session::{Release, SessionMsg};
 use crate::store::{Forget, Store};
-use crate::wire::{Heard, Loads};
+use crate::wire::Loads;
 use crate::{CoordinatorError, LiveFacts};
 pub(crate) use args::{ConductorArgs, RestoredHost};
 use inbox::{Arrived, Inbox};
@@ -60,41 +61,6 @@ const SHOW_EVERY: Duration = Duration::from_millis(250);
 
 #[derive(Debug)]
 pub(crate) struct Conductor;
-
-#[derive(Debug)]
-pub(crate) enum ConductorMsg {
-    /// A worker is connected. Answered with its session, or why it can't have one.
-    Hello {
-        hello: v1::Hello,
-        ack: u64,
-        connection: Connection,
-        reply: RpcReplyPort<Result<ActorRef<SessionMsg>, NoSession>>,
-    },
-    /// New reports of a host, the last of them numbered `through`.
-    Heard { host: HostId, through: u64, heard: Vec<(u64, Heard)> },
-    /// A host's session has given it up.
-    Lost { host: HostId, why: String },
-    /// The alarm rings.
-    Tick,
-    /// The run was stuck a while ago; is it still, without a break?
-    StillStuck { since: u64 },
-    /// A user has a job more.
-    Submit { asked: Asked, reply: RpcReplyPort<Result<v1::SubmitReply, String>> },
-    /// No more of them come.
-    Shut(RpcReplyPort<Result<v1::CloseReply, String>>),
-    /// The user ends the run.
-    Cancel { why: String },
-    /// The run stops here, to be gone on with later.
-    Pause { why: String },
-    /// The workers had their time to clean up.
-    Close,
-    /// Time to show the progress.
-    Show,
-    /// Time to say in the log what the clock shows.
-    SayClock,
-    /// How is the run?
-    Status(RpcReplyPort<Progress>),
-}
 
 #[derive(Debug)]
 pub(crate) struct ConductorState {

@@ -4,7 +4,7 @@ use dormouse_proto::v1;
 use dormouse_units::HostId;
 
 use crate::clock::DilatedClock;
-use crate::live::Plan;
+use crate::plan::Plan;
 
 /// The particulars of a run that its workers must know. A session has its own, so that a worker
 /// that comes back is welcomed without the conductor.

@@ -32,11 +32,14 @@ mod journal;
 mod link;
 mod live;
 mod lives;
+mod message;
 mod observe;
 mod outage;
 mod outbound;
 mod outside;
 mod parallel;
+mod plan;
+mod progress;
 mod punctuality;
 mod remote;
 mod replay;
@@ -45,19 +48,21 @@ mod roster;
 mod secret;
 mod service;
 mod session;
+mod speedup;
 mod store;
 mod transfers;
 mod warden;
 mod wire;
 
 pub use answers::ANSWER_WITHIN;
-pub use clock::Speedup;
 pub use conductor::LATEST;
 pub use error::CoordinatorError;
 pub use facts::{
     CheckpointCost, HostFact, HostLoad, JobFacts, Latency, LiveFacts, MoveFact, Outage, TookEffect,
 };
-pub use live::{BoundRun, Conducted, LiveRun, Observer, Progress};
+pub use live::{BoundRun, Conducted, LiveRun, Observer};
 pub use parallel::phases_of;
+pub use progress::Progress;
 pub use remote::{EventLines, Remote, RemoteError, address_of};
 pub use replay::{Difference, ReplayError, ReplayReport, replay};
+pub use speedup::Speedup;

@@ -3,15 +3,14 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use dormouse_cloud::SpotPlaces;
-use dormouse_engine::{Counts, Run, Setup, Step, Work};
+use dormouse_engine::{Run, Setup, Step, Work};
 use dormouse_log::LogWriter;
 use dormouse_policies::Policy;
 use dormouse_policies::batch::Submission;
-use dormouse_proto::{CRIU, SUPPLY, TIERS, v1};
-use dormouse_units::{Money, Ppm, Time};
+use dormouse_units::{Ppm, Time};
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
@@ -22,7 +21,8 @@ use crate::admission::Demand;
 use crate::answers::Answers;
 use crate::conductor::ConductorArgs;
 use crate::outside::Door;
-use crate::parallel::Programs;
+use crate::plan::Plan;
+use crate::progress::Progress;
 use crate::remote::AddressFile;
 use crate::restore::{Restored, restore};
 use crate::secret;
@@ -99,40 +99,6 @@ pub struct Observer {
     pub progress: Option<watch::Sender<Progress>>,
 }
 
-/// How a run goes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Progress {
-    /// Emulated time.
-    pub now: Time,
-    /// All workers were there, and it has begun.
-    pub begun: bool,
-    /// Tasks in all.
-    pub tasks: u32,
-    /// Tasks done and verified.
-    pub completed: u32,
-    /// Tasks on a VM.
-    pub running: u32,
-    /// VMs alive.
-    pub vms: u32,
-    /// Workers connected, or expected back.
-    pub workers: u32,
-    /// Workers it waits for before it begins.
-    pub workers_wanted: u32,
-    /// What is owed so far.
-    pub cost: Money,
-    /// How often what happened.
-    pub counts: Counts,
-    /// It is over.
-    pub over: bool,
-}
-
-/// How a run went a moment ago.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Posted {
-    pub(crate) progress: Progress,
-    pub(crate) at: Instant,
-}
-
 /// A run that listens, before its workers come.
 #[derive(Debug)]
 pub struct BoundRun {
@@ -156,38 +122,11 @@ pub struct Conducted {
     pub log: PathBuf,
 }
 
-/// What the conductor must know of a [`LiveRun`].
-#[derive(Clone, Debug)]
-pub(crate) struct Plan {
-    /// Keeps checkpoints and workers of different runs apart.
-    pub(crate) run: String,
-    pub(crate) workers: u32,
-    pub(crate) speedup: Speedup,
-    pub(crate) demand: Demand,
-    pub(crate) reserve: Ppm,
-    pub(crate) share: Option<Ppm>,
-    pub(crate) programs: Vec<Vec<String>>,
-    /// How long a parallel job's processes compute between two barriers; `None`: there are none.
-    pub(crate) phase: Option<Duration>,
-    /// Jobs may come from outside.
-    pub(crate) is_open: bool,
-    pub(crate) needs_criu: bool,
-    /// Spot VMs are in the background of others.
-    pub(crate) supplies: bool,
-    pub(crate) hold_checkpoints: bool,
-    pub(crate) noop: bool,
-    pub(crate) lost_after: Duration,
-    pub(crate) answer_within: Duration,
-    pub(crate) limit: Time,
-    /// The different programs, and which of them each task is.
-    distinct: Vec<Vec<String>>,
-    program_of: Vec<usize>,
-}
-
-impl Plan {
-    fn new(live: &LiveRun, run: String) -> Self {
+impl LiveRun {
+    /// What the service goes by.
+    fn plan(&self, run: String) -> Plan {
         let (mut distinct, mut program_of) = (Vec::<Vec<String>>::new(), Vec::new());
-        let measured = if live.noop { &[] } else { &live.programs[..] };
+        let measured = if self.noop { &[] } else { &self.programs[..] };
         for program in measured {
             let known = distinct.iter().position(|p| p == program);
             program_of.push(known.unwrap_or_else(|| {
@@ -195,54 +134,28 @@ impl Plan {
                 distinct.len() - 1
             }));
         }
-        Self {
+        Plan {
             run,
-            workers: live.workers,
-            speedup: live.speedup,
-            demand: live.demand.clone(),
-            reserve: live.reserve,
-            share: live.share,
-            programs: live.programs.clone(),
-            phase: live.setup.jobs.is_some().then_some(live.phase),
-            is_open: live.open,
-            needs_criu: live.needs_criu,
-            supplies: live.setup.terms.spot == SpotPlaces::Background,
-            hold_checkpoints: live.hold_checkpoints,
-            noop: live.noop,
-            lost_after: live.lost_after,
-            answer_within: live.answer_within,
-            limit: if live.open { NO_LIMIT } else { live.limit },
+            workers: self.workers,
+            speedup: self.speedup,
+            demand: self.demand.clone(),
+            reserve: self.reserve,
+            share: self.share,
+            programs: self.programs.clone(),
+            phase: self.setup.jobs.is_some().then_some(self.phase),
+            is_open: self.open,
+            needs_criu: self.needs_criu,
+            supplies: self.setup.terms.spot == SpotPlaces::Background,
+            hold_checkpoints: self.hold_checkpoints,
+            noop: self.noop,
+            lost_after: self.lost_after,
+            answer_within: self.answer_within,
+            limit: if self.open { NO_LIMIT } else { self.limit },
             distinct,
             program_of,
         }
     }
 
-    /// What makes parallel jobs, if there are any, at this share of a core per processor.
-    pub(crate) fn parallel(&self, core: Ppm) -> Option<Programs> {
-        let speedup = self.speedup;
-        self.phase.map(|phase| Programs { speedup, core, phase })
-    }
-
-    /// What every worker must be able to do, by name.
-    pub(crate) fn needs(&self) -> Vec<&'static str> {
-        let criu = self.needs_criu.then_some(CRIU);
-        let supply = self.supplies.then_some(SUPPLY);
-        criu.into_iter().chain(self.phase.map(|_| TIERS)).chain(supply).collect()
-    }
-
-    /// The programs every worker measures.
-    pub(crate) fn to_measure(&self) -> Vec<v1::Program> {
-        self.distinct.iter().map(|args| v1::Program { args: args.clone() }).collect()
-    }
-
-    /// What was measured of the programs, per task.
-    pub(crate) fn per_task(&self, measured: &[u64]) -> Vec<u64> {
-        let of = |&program: &usize| measured.get(program).copied().unwrap_or_default();
-        self.program_of.iter().map(of).collect()
-    }
-}
-
-impl LiveRun {
     /// Checks the particulars, listens, takes the log, makes the run's secret and says where it
     /// listens, so that workers can be told where to dial and what to say.
     ///
@@ -403,7 +316,7 @@ async fn begin(live: LiveRun) -> Result<(Beginning, Observer), CoordinatorError>
         let output = |source| CoordinatorError::Output { path: live.out.clone(), source };
         std::fs::create_dir_all(&live.out).map_err(output)?;
         let path = live.out.join(dormouse_log::FILE);
-        let mut plan = Plan::new(&live, new_run_name(&live.experiment));
+        let mut plan = live.plan(new_run_name(&live.experiment));
         let run = Run::of_tenants(live.setup, live.policies);
         let has_log = std::fs::metadata(&path).is_ok_and(|log| log.len() > 0);
         if !(live.resume && has_log) {

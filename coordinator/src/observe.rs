@@ -8,12 +8,12 @@ use ractor::{ActorRef, MessagingErr};
 use tokio::sync::watch;
 use tonic::{Request, Response, Status};
 
-use crate::conductor::ConductorMsg;
 use crate::feed::EventFeed;
 use crate::given::Given;
-use crate::live::{Posted, Progress};
+use crate::message::ConductorMsg;
 use crate::outage;
 use crate::outside::Asked;
+use crate::progress::{Posted, Progress};
 
 /// How long whoever asks waits for the conductor, which may think, before it is told how the run went
 /// when that was shown last.

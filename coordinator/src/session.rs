@@ -12,10 +12,10 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::DropGuard;
 
 use crate::bounds;
-use crate::conductor::ConductorMsg;
 use crate::greeting::Greeting;
 use crate::journal::OnceDurable;
 use crate::link::{Link, Nonsense, Owed};
+use crate::message::ConductorMsg;
 use crate::outbound::goodbye_message;
 use crate::wire::{self, Heard};
 

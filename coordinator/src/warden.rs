@@ -6,8 +6,9 @@ use tokio::sync::oneshot;
 
 use crate::CoordinatorError;
 use crate::clock::ClockMsg;
-use crate::conductor::{ConductorMsg, ConductorState};
+use crate::conductor::ConductorState;
 use crate::journal::JournalMsg;
+use crate::message::ConductorMsg;
 use crate::session::SessionMsg;
 
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::ConductorState;
-use crate::live::{Posted, Progress};
+use crate::progress::{Posted, Progress};
 
 /// How old that may be which is said while the scheduler thinks.
 const POST_EVERY: Duration = Duration::from_millis(20);

@@ -1,0 +1,64 @@
+//! The particulars of a live run that the service goes by.
+
+use std::time::Duration;
+
+use dormouse_proto::{CRIU, SUPPLY, TIERS, v1};
+use dormouse_units::{Ppm, Time};
+
+use crate::Speedup;
+use crate::admission::Demand;
+use crate::parallel::Programs;
+
+/// What the conductor must know of a [`LiveRun`](crate::LiveRun).
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    /// Keeps checkpoints and workers of different runs apart.
+    pub(crate) run: String,
+    pub(crate) workers: u32,
+    pub(crate) speedup: Speedup,
+    pub(crate) demand: Demand,
+    pub(crate) reserve: Ppm,
+    pub(crate) share: Option<Ppm>,
+    pub(crate) programs: Vec<Vec<String>>,
+    /// How long a parallel job's processes compute between two barriers; `None`: there are none.
+    pub(crate) phase: Option<Duration>,
+    /// Jobs may come from outside.
+    pub(crate) is_open: bool,
+    pub(crate) needs_criu: bool,
+    /// Spot VMs are in the background of others.
+    pub(crate) supplies: bool,
+    pub(crate) hold_checkpoints: bool,
+    pub(crate) noop: bool,
+    pub(crate) lost_after: Duration,
+    pub(crate) answer_within: Duration,
+    pub(crate) limit: Time,
+    /// The different programs, and which of them each task is.
+    pub(crate) distinct: Vec<Vec<String>>,
+    pub(crate) program_of: Vec<usize>,
+}
+
+impl Plan {
+    /// What makes parallel jobs, if there are any, at this share of a core per processor.
+    pub(crate) fn parallel(&self, core: Ppm) -> Option<Programs> {
+        let speedup = self.speedup;
+        self.phase.map(|phase| Programs { speedup, core, phase })
+    }
+
+    /// What every worker must be able to do, by name.
+    pub(crate) fn needs(&self) -> Vec<&'static str> {
+        let criu = self.needs_criu.then_some(CRIU);
+        let supply = self.supplies.then_some(SUPPLY);
+        criu.into_iter().chain(self.phase.map(|_| TIERS)).chain(supply).collect()
+    }
+
+    /// The programs every worker measures.
+    pub(crate) fn to_measure(&self) -> Vec<v1::Program> {
+        self.distinct.iter().map(|args| v1::Program { args: args.clone() }).collect()
+    }
+
+    /// What was measured of the programs, per task.
+    pub(crate) fn per_task(&self, measured: &[u64]) -> Vec<u64> {
+        let of = |&program: &usize| measured.get(program).copied().unwrap_or_default();
+        self.program_of.iter().map(of).collect()
+    }
+}

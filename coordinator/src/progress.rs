@@ -1,0 +1,40 @@
+//! How a run goes, for whoever looks on.
+
+use std::time::Instant;
+
+use dormouse_engine::Counts;
+use dormouse_units::{Money, Time};
+
+/// How a run goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Emulated time.
+    pub now: Time,
+    /// All workers were there, and it has begun.
+    pub begun: bool,
+    /// Tasks in all.
+    pub tasks: u32,
+    /// Tasks done and verified.
+    pub completed: u32,
+    /// Tasks on a VM.
+    pub running: u32,
+    /// VMs alive.
+    pub vms: u32,
+    /// Workers connected, or expected back.
+    pub workers: u32,
+    /// Workers it waits for before it begins.
+    pub workers_wanted: u32,
+    /// What is owed so far.
+    pub cost: Money,
+    /// How often what happened.
+    pub counts: Counts,
+    /// It is over.
+    pub over: bool,
+}
+
+/// How a run went a moment ago.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Posted {
+    pub(crate) progress: Progress,
+    pub(crate) at: Instant,
+}
