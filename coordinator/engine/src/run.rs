@@ -14,6 +14,8 @@ use crate::tenants::{Tenant, Work, addressee, owner};
 use crate::timers::{Timer, Timers};
 use crate::{Command, Counts, DecisionDigest, Effect, Event, Setup, Step, VmEnd};
 
+mod stuck;
+
 /// What the engine remembers of a VM beside what the provider does.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct VmRecord {
@@ -392,56 +394,6 @@ impl Run {
             }
             (None, Some(_)) => self.interruptions.pop(now).map(Due::Interruption),
             _ => self.timers.pop(now).map(Due::Timer),
-        }
-    }
-
-    /// Whether nothing will ever happen again though tasks are left: no task runs, no
-    /// VM boots or changes state, no timer is set, and no VM is left to be resumed. Who asks again
-    /// and again for a machine that does not find room waits for nothing else: where nothing
-    /// happens to others, it never will.
-    #[must_use]
-    pub fn is_stuck(&self) -> bool {
-        use dormouse_cloud::VmState::{Booting, Hibernated, Hibernating, Resuming};
-        let changing = |vm: &dormouse_cloud::Vm| match vm.state {
-            Booting | Hibernating | Resuming => true,
-            Hibernated { .. } => self.interruptions.next_at().is_some(),
-            _ => false,
-        };
-        self.begun
-            && self.over.is_none()
-            && self.only_asks_again()
-            && self.instant().is_none()
-            && self.all_submitted
-            && self.tasks.on_vms() == 0
-            && !self.provider.alive().any(|(_, vm)| changing(vm))
-    }
-
-    /// Whether no timer is set but those of tenants that have no machine and will ask for it again,
-    /// and nothing that the provider does can make room for it.
-    fn only_asks_again(&self) -> bool {
-        let tenants = self.tenants.len() as u64;
-        let waits = |token: u64| {
-            let tenant = usize::try_from(token % tenants.max(1)).ok();
-            tenant.and_then(|n| self.tenants.get(n)).is_some_and(|tenant| tenant.waits_for_machine)
-        };
-        let mut timers = self.timers.all();
-        let asks = |timer| matches!(timer, Timer::Wake(token) if waits(token));
-        let comes = || {
-            let spot = self.provider.alive().any(|(_, vm)| vm.market == Market::Spot);
-            spot && (self.interruptions.next_at().is_some()
-                || self.provider.next_price_change().is_some())
-        };
-        self.timers.next_at().is_none() || timers.all(asks) && !comes()
-    }
-
-    /// Why nothing will ever happen again, in words that follow that.
-    #[must_use]
-    pub fn why_stuck(&self) -> &'static str {
-        if self.tenants.iter().any(|tenant| tenant.waits_for_machine) {
-            ": the machine for parallel jobs finds no room on any host beside the VMs that are there; \
-             give it more or larger hosts"
-        } else {
-            ""
         }
     }
 

@@ -4,15 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use dormouse_cloud::{Action, Market, Meter, Prices, SpotPlaces};
+use dormouse_cloud::{Action, Market, Meter, Prices};
 use dormouse_engine::{Effect, Event, Report, Setup, Step, VmEnd};
 use dormouse_policies::{Decision, Notice};
 use dormouse_units::{
-    Attempt, Credits, HostId, Money, Ppm, Price, Span, TaskId, Tier, Time, TypeName, VmId,
+    Attempt, Credits, HostId, Money, Ppm, Price, Span, TaskId, Time, TypeName, VmId,
 };
 
 use super::bounds::Bounds;
 use super::vm::{Followed, Life};
+
+mod places;
 
 /// Something that must not be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -375,45 +377,6 @@ impl<'a> Checker<'a> {
         self.on(vm, &ALIVE, "is given notice", |vm| match vm.market {
             Market::Spot => and(vm),
             Market::OnDemand => Some("it is not a spot VM".to_owned()),
-        });
-    }
-
-    /// A VM has places that are its host's and nobody else's.
-    fn placed(&mut self, id: VmId, tier: Tier, processors: &[u32]) {
-        let (host, is_spot) = match self.vms.get(&id) {
-            Some(vm) => (vm.host, vm.market == Market::Spot),
-            None => return self.wrong(format!("{id} has processors but was never launched")),
-        };
-        let right = self.setup.terms.spot == SpotPlaces::Background
-            && is_spot == (tier == Tier::Background);
-        self.require(right, || format!("{id} is in the {tier:?} of its processors"));
-        let count = self.hosts.get(&host).copied().unwrap_or_default();
-        for processor in processors {
-            self.require(*processor < count, || format!("{host} has no processor {processor}"));
-        }
-        let taken = self.vms.iter().find(|(other, vm)| {
-            let there = vm.host == host && matches!(&vm.places, Some((t, p)) if *t == tier && p.iter().any(|p| processors.contains(p)));
-            **other != id && there
-        });
-        if let Some(other) = taken.map(|(other, _)| *other) {
-            self.wrong(format!("{id} has a processor of {host} of which {other} has the {tier:?}"));
-        }
-        if let Some(vm) = self.vms.get_mut(&id) {
-            let right = vm.kind.vcpus as usize == processors.len();
-            vm.places = Some((tier, processors.to_vec()));
-            self.require(right, || format!("{id} has not one processor for each vCPU"));
-        }
-    }
-
-    fn supplied(&mut self, id: VmId, vcpu: u32, share: Ppm) {
-        self.on(id, &ALIVE, "is left a share of a processor", |vm| {
-            let there =
-                matches!(&vm.places, Some((Tier::Background, on)) if (vcpu as usize) < on.len());
-            match (there, share <= Ppm::ONE) {
-                (false, _) => Some(format!("it has no vCPU {vcpu} in the background")),
-                (_, false) => Some(format!("{share} of a processor is more than it")),
-                _ => None,
-            }
         });
     }
 

@@ -1,0 +1,47 @@
+//! Whether VMs have their processors to themselves, and are left shares that can be.
+
+use dormouse_cloud::{Market, SpotPlaces};
+use dormouse_units::{Ppm, Tier, VmId};
+
+use super::{ALIVE, Checker};
+
+impl Checker<'_> {
+    /// A VM has places that are its host's and nobody else's.
+    pub(super) fn placed(&mut self, id: VmId, tier: Tier, processors: &[u32]) {
+        let (host, is_spot) = match self.vms.get(&id) {
+            Some(vm) => (vm.host, vm.market == Market::Spot),
+            None => return self.wrong(format!("{id} has processors but was never launched")),
+        };
+        let right = self.setup.terms.spot == SpotPlaces::Background
+            && is_spot == (tier == Tier::Background);
+        self.require(right, || format!("{id} is in the {tier:?} of its processors"));
+        let count = self.hosts.get(&host).copied().unwrap_or_default();
+        for processor in processors {
+            self.require(*processor < count, || format!("{host} has no processor {processor}"));
+        }
+        let taken = self.vms.iter().find(|(other, vm)| {
+            let there = vm.host == host && matches!(&vm.places, Some((t, p)) if *t == tier && p.iter().any(|p| processors.contains(p)));
+            **other != id && there
+        });
+        if let Some(other) = taken.map(|(other, _)| *other) {
+            self.wrong(format!("{id} has a processor of {host} of which {other} has the {tier:?}"));
+        }
+        if let Some(vm) = self.vms.get_mut(&id) {
+            let right = vm.kind.vcpus as usize == processors.len();
+            vm.places = Some((tier, processors.to_vec()));
+            self.require(right, || format!("{id} has not one processor for each vCPU"));
+        }
+    }
+
+    pub(super) fn supplied(&mut self, id: VmId, vcpu: u32, share: Ppm) {
+        self.on(id, &ALIVE, "is left a share of a processor", |vm| {
+            let there =
+                matches!(&vm.places, Some((Tier::Background, on)) if (vcpu as usize) < on.len());
+            match (there, share <= Ppm::ONE) {
+                (false, _) => Some(format!("it has no vCPU {vcpu} in the background")),
+                (_, false) => Some(format!("{share} of a processor is more than it")),
+                _ => None,
+            }
+        });
+    }
+}
