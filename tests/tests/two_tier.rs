@@ -83,7 +83,8 @@ fn two_tiers_are_measured_and_feed_the_model() {
         // A processor that others use, too, makes a usage less and never more.
         let usage = of("foreground_usage_pct");
         assert!((20.0..65.0).contains(&usage), "{usage}: {csv}");
-        assert!(of("foreground_loss_pct") < 100.0, "{csv}");
+        // Below its neighbour it would lose nearly all of its speed.
+        assert!(of("foreground_loss_pct") < 50.0, "{csv}");
         assert!(of("background_utilisation_pct") > 0.0, "{csv}");
         assert!(of("background_share_pct") > 0.0, "{csv}");
     }
