@@ -237,9 +237,10 @@ impl Storm {
             left.retain(|orphan| !but(orphan));
             if left.is_empty() { Ok(()) } else { Err(format!("left: {left:#?}")) }
         };
-        // A worker whose coordinator was killed waits for it for some seconds. Its folder, mostly
-        // in memory, waits for the next start, which removes it.
-        wait_for("no process, group or mount is left", Duration::from_secs(20), || {
+        // A worker whose coordinator was killed waits for it for some seconds, and one that has never
+        // reached it for half a minute. Its folder, mostly in memory, waits for the next start, which
+        // removes it.
+        wait_for("no process, group or mount is left", Duration::from_secs(45), || {
             left(&|orphan| orphan.starts_with('/') && orphan.contains("/dormouse-run-"))
         });
         let next = self.file.with_file_name("next.toml");

@@ -267,7 +267,7 @@ impl ConductorState {
         }
         // What it has said before counts.
         let now = self.clock.now();
-        self.inbox.hurry(host, now);
+        self.inbox.boost(host, now);
         self.hear_until(now, None);
         let Some(entry) = self.roster.get_mut(host) else { return };
         tracing::warn!(%host, worker = entry.worker, why, "a worker is lost");

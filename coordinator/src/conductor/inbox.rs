@@ -170,7 +170,7 @@ impl Inbox {
     }
 
     /// A host is lost: what it has said is heard of now, though it be of a time to come.
-    pub(super) fn hurry(&mut self, host: HostId, now: Time) {
+    pub(super) fn boost(&mut self, host: HostId, now: Time) {
         let ahead = self.waiting.iter().filter(|(key, it)| it.host == host && key.0 > now);
         let ahead: Vec<_> = ahead.map(|(key, _)| *key).collect();
         for key in ahead {

@@ -38,7 +38,7 @@ impl Vm {
     ///
     /// # Errors
     /// No such vCPU, or the kernel refuses the priority.
-    pub fn hurry(&self, vcpu: u32, slot: Slot) -> Result<()> {
+    pub fn boost(&self, vcpu: u32, slot: Slot) -> Result<()> {
         let group = self.slot_group(Controller::Cpu, vcpu, slot)?;
         cpu::set_foreground(&group, self.hierarchy.is_v2(), true)
     }

@@ -119,8 +119,8 @@ pub fn evaluate(
     if cells.is_empty() {
         return Err(ReproduceError::NoKth);
     }
-    let mut studio = Studio { options, workloads: BTreeMap::new() };
-    let mut results = studio.run(&cells, |n, of| progress("runs", n, of))?;
+    let mut simulations = Simulations { options, workloads: BTreeMap::new() };
+    let mut results = simulations.run(&cells, |n, of| progress("runs", n, of))?;
     let claims: Vec<Claim> = Statement::all()
         .into_iter()
         .filter_map(|statement| {
@@ -136,25 +136,26 @@ pub fn evaluate(
         let open: Vec<_> = open.map(|claim| claim.statement).collect();
         let wanted: BTreeSet<Cell> =
             causes::cells(&open).into_iter().filter(|cell| !results.contains_key(cell)).collect();
-        let more = studio.run(&wanted, |n, of| progress("causes", n, of))?;
+        let more = simulations.run(&wanted, |n, of| progress("causes", n, of))?;
         let figures = results.clone();
         results.extend(more);
         causes = causes::causes(&open, &results);
         results = figures;
     }
-    let standard = studio.workloads.into_iter().filter(|((_, shape), _)| *shape == Shape::Standard);
+    let standard =
+        simulations.workloads.into_iter().filter(|((_, shape), _)| *shape == Shape::Standard);
     let workloads = standard.map(|((source, _), workload)| (source, workload)).collect();
     let figures = options.figures.clone();
     Ok(Evaluation { figures, workloads, results, claims, causes })
 }
 
 /// Where simulations are made: the workloads that they need.
-struct Studio<'a> {
+struct Simulations<'a> {
     options: &'a Options,
     workloads: BTreeMap<(Source, Shape), Workload>,
 }
 
-impl Studio<'_> {
+impl Simulations<'_> {
     fn run(
         &mut self,
         cells: &BTreeSet<Cell>,

@@ -43,8 +43,8 @@ impl Owner {
     pub(crate) fn exempt(&mut self, key: Key) {
         for seat in self.seats_of(key) {
             if seat.tier == Tier::Background {
-                let hurried = self.groups.hurry(seat.vcpu, seat.slot);
-                self.note(hurried);
+                let boosted = self.groups.boost(seat.vcpu, seat.slot);
+                self.note(boosted);
             }
             match Arc::clone(&self.groups).lift_quota_of(seat.vcpu, seat.slot) {
                 Ok(lifted) => {

@@ -178,7 +178,7 @@ fn dump(
 ) -> Leaving {
     // In the background, CRIU's code inside the ranks would wait for the foreground.
     for seat in seats {
-        if let Err(error) = groups.hurry(seat.vcpu, seat.slot) {
+        if let Err(error) = groups.boost(seat.vcpu, seat.slot) {
             tracing::warn!(why = explain(&error), job = %name, "its dump may be slow");
         }
     }
