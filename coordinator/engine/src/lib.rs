@@ -19,6 +19,7 @@ mod run;
 mod seating;
 mod setup;
 mod step;
+mod stuck;
 mod supply;
 mod tasks;
 mod tenants;

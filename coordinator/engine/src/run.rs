@@ -14,8 +14,6 @@ use crate::tenants::{Tenant, Work, addressee, owner};
 use crate::timers::{Timer, Timers};
 use crate::{Command, Counts, DecisionDigest, Effect, Event, Setup, Step, VmEnd};
 
-mod stuck;
-
 /// What the engine remembers of a VM beside what the provider does.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct VmRecord {
@@ -87,8 +85,8 @@ pub struct Run {
     /// Of those who want one.
     digest: Option<DecisionDigest>,
     next_seq: u64,
-    begun: bool,
-    over: Option<Time>,
+    pub(crate) begun: bool,
+    pub(crate) over: Option<Time>,
     cancelled: Option<String>,
 }
 

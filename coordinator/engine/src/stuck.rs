@@ -2,7 +2,7 @@
 
 use dormouse_cloud::Market;
 
-use super::Run;
+use crate::run::Run;
 use crate::timers::Timer;
 
 impl Run {
