@@ -65,7 +65,7 @@ impl v1::observe_server::Observe for ObserveApi {
         let Progress { now, tasks, completed, running, vms, workers, cost, over, .. } = progress;
         Ok(Response::new(v1::StatusReply {
             experiment: self.experiment.clone(),
-            now_us: now.as_micros(),
+            emulated_now_us: now.as_micros(),
             tasks,
             completed,
             running,

@@ -35,7 +35,8 @@ impl Asked {
     ///
     /// It can't be: what is wrong with it.
     pub(crate) fn of(request: v1::SubmitRequest) -> Result<Self, String> {
-        let v1::SubmitRequest { key, processes, runtime_us, estimate_us, usage_ppm } = request;
+        let v1::SubmitRequest { key, processes, usage_ppm, .. } = request;
+        let (runtime_us, estimate_us) = (request.emulated_runtime_us, request.emulated_estimate_us);
         if key.is_empty() || key.len() > LONGEST_KEY || key.chars().any(char::is_control) {
             return Err(format!(
                 "a key has 1 to {LONGEST_KEY} bytes and no control characters: it names the job, so \
@@ -134,7 +135,7 @@ impl Door {
 
 /// What is said of a job that was taken.
 pub(crate) fn reply(job: &Submission, known: bool) -> v1::SubmitReply {
-    v1::SubmitReply { number: job.number, at_us: job.submitted.as_micros(), known }
+    v1::SubmitReply { number: job.number, emulated_at_us: job.submitted.as_micros(), known }
 }
 
 /// An answer that is given once what it says is durable.
@@ -159,8 +160,8 @@ mod tests {
         v1::SubmitRequest {
             key: "k".to_owned(),
             processes: 2,
-            runtime_us: 5,
-            estimate_us: 0,
+            emulated_runtime_us: 5,
+            emulated_estimate_us: 0,
             usage_ppm: Vec::new(),
         }
     }
@@ -172,9 +173,9 @@ mod tests {
             (|it| it.key = "x".repeat(256), "1 to 255 bytes"),
             (|it| it.key = "a\nb".to_owned(), "control characters"),
             (|it| it.processes = 0, "no processor"),
-            (|it| it.runtime_us = 0, "run time of 0"),
-            (|it| it.runtime_us = u64::MAX, "run time of"),
-            (|it| it.estimate_us = u64::MAX, "estimate of"),
+            (|it| it.emulated_runtime_us = 0, "run time of 0"),
+            (|it| it.emulated_runtime_us = u64::MAX, "run time of"),
+            (|it| it.emulated_estimate_us = u64::MAX, "estimate of"),
             (|it| it.usage_ppm = vec![500_000; 3], "the usage of 3"),
             (|it| it.usage_ppm = vec![0], "usage of"),
             (|it| it.usage_ppm = vec![1_000_001], "usage of"),
@@ -198,7 +199,7 @@ mod tests {
         door.submitted(None, &job);
         assert_eq!((door.own, door.outside()), (1, 1));
         let known = door.known(&asked).expect("the same").expect("it was taken");
-        assert_eq!((known.number, known.at_us, known.known), (7, 3_000_000, true));
+        assert_eq!((known.number, known.emulated_at_us, known.known), (7, 3_000_000, true));
         let other = Asked::of(v1::SubmitRequest { processes: 1, ..request() }).expect("a job");
         let no = door.known(&other).expect_err("another job");
         assert!(no.contains("'k' is the key of job 7"), "{no}");

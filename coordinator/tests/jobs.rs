@@ -388,8 +388,14 @@ async fn particulars_that_cannot_be_are_refused() {
 }
 
 fn asked(key: &str, processes: u32) -> v1::SubmitRequest {
-    let (runtime_us, usage_ppm) = (40_000_000, vec![500_000]);
-    v1::SubmitRequest { key: key.to_owned(), processes, runtime_us, estimate_us: 0, usage_ppm }
+    let (emulated_runtime_us, usage_ppm) = (40_000_000, vec![500_000]);
+    v1::SubmitRequest {
+        key: key.to_owned(),
+        processes,
+        emulated_runtime_us,
+        emulated_estimate_us: 0,
+        usage_ppm,
+    }
 }
 
 async fn remote(under: &Under) -> Remote {
@@ -421,7 +427,7 @@ async fn an_open_run_takes_jobs_once_each_and_ends_when_it_is_told_to() {
         (asked("large", MACHINE + 1), "wants 5 processors; the machine has 4"),
         (asked("mine", 1), "is the key of job 3, which is another one"),
         (asked("none", 0), "no processor"),
-        (v1::SubmitRequest { runtime_us: 0, ..asked("short", 1) }, "run time of 0"),
+        (v1::SubmitRequest { emulated_runtime_us: 0, ..asked("short", 1) }, "run time of 0"),
     ] {
         let no = user.submit(request).await.unwrap_err().to_string();
         assert!(no.contains(word), "{no}");

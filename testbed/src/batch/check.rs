@@ -93,7 +93,7 @@ impl Checker {
         }
         self.now = step.at;
         self.found.steps += 1;
-        self.is_cut |= step.effects.contains(&Effect::Over { complete: false });
+        self.is_cut |= matches!(step.event, Event::Cancel { .. });
         match &step.event {
             Event::Machine { report: Report::TaskFinished { task, attempt, .. }, .. } => {
                 self.reported(*task, *attempt, step.effects.contains(&Effect::Stale));
@@ -389,8 +389,15 @@ mod tests {
         let steps = log.steps.as_mut().unwrap();
         steps.truncate(steps.len() / 2);
         assert!(found(&log).iter().any(|line| line.contains("never ended")));
+        // That it is over says nothing of why.
+        let last = log.steps.as_mut().unwrap().last_mut().unwrap();
+        last.effects.push(Effect::Over { complete: false });
+        assert!(found(&log).iter().any(|line| line.contains("never ended")));
         let steps = log.steps.as_mut().unwrap();
-        steps.last_mut().unwrap().effects.push(Effect::Over { complete: false });
+        let mut told = steps.last().unwrap().clone();
+        (told.event, told.notices) = (Event::Cancel { why: "late".to_owned() }, Vec::new());
+        (told.seq, told.decisions) = (told.seq + 1, Vec::new());
+        steps.push(told);
         assert_eq!(found(&log), Vec::<String>::new());
     }
 }

@@ -70,7 +70,7 @@ pub(crate) fn status(at: &RunningArgs, as_json: bool) -> Result<(), Failure> {
         ..
     } = status;
     let age_s = real_age_us as f64 / 1e6;
-    let (now_s, cost_usd) = (status.now_us as f64 / 1e6, status.cost_nanos as f64 / 1e9);
+    let (now_s, cost_usd) = (status.emulated_now_us as f64 / 1e6, status.cost_nanos as f64 / 1e9);
     if as_json {
         let status = json!({
             "experiment": experiment, "now_s": now_s, "tasks": tasks, "completed": completed,

@@ -17,8 +17,8 @@ pub(crate) fn submit(args: &SubmitArgs) -> Result<(), Failure> {
     let request = v1::SubmitRequest {
         key: key.clone(),
         processes: *processors,
-        runtime_us: takes.as_micros(),
-        estimate_us: estimate.unwrap_or(*takes).as_micros(),
+        emulated_runtime_us: takes.as_micros(),
+        emulated_estimate_us: estimate.unwrap_or(*takes).as_micros(),
         usage_ppm: usage.iter().map(|part| part.get()).collect(),
     };
     let taken = runtime()?.block_on(async {
@@ -32,7 +32,7 @@ pub(crate) fn submit(args: &SubmitArgs) -> Result<(), Failure> {
             error => failed(&error),
         })
     })?;
-    let v1::SubmitReply { number, at_us, known } = taken;
+    let v1::SubmitReply { number, emulated_at_us: at_us, known } = taken;
     let before = if known { "was submitted before" } else { "is submitted" };
     print(&format!("job {number} {before}, at {:.1} s", at_us as f64 / 1e6))
 }

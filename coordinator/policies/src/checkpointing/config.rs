@@ -45,9 +45,9 @@ pub enum Scheme {
     /// Every so often.
     #[serde(rename = "every")]
     Every {
-        /// How often.
+        /// From one to the next: emulated time or work at full speed, at least a microsecond.
         period: Span,
-        /// Counted in what.
+        /// Whether that is time or work.
         of: Period,
     },
     /// At these parts of their work, ascending.
@@ -61,7 +61,7 @@ pub enum Scheme {
 /// When tasks are checkpointed, where, and what that costs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckpointConfig {
-    /// When.
+    /// What decides when a task is checkpointed.
     #[serde(flatten)]
     pub scheme: Scheme,
     /// What any checkpoint costs.

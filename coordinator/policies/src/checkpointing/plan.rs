@@ -16,7 +16,7 @@ pub enum Due {
 /// The checkpoints of one task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckpointPlan {
-    /// When.
+    /// The parts of its work at which they are due.
     pub due: Due,
     /// How long the task stands still for each.
     pub cost: Span,

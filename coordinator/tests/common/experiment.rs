@@ -1,0 +1,176 @@
+//! A tiny experiment, its scheduler, and its live run.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use dormouse_cloud::{Catalogue, InstanceType, Limits, Market, Terms};
+use dormouse_coordinator::admission::Demand;
+use dormouse_coordinator::{LiveRun, Observer, Speedup};
+use dormouse_engine::{Run, Setup, Work};
+use dormouse_policies::{
+    Bag, CheckpointConfig, Decision, Notice, Policy, Scheme, StartReason, Task,
+};
+use dormouse_units::{Bytes, Mode, Ppm, Price, Seats, Span, TaskId, Time, TypeName, VmId};
+use tokio_util::sync::CancellationToken;
+
+pub const KIND: &str = "only";
+
+pub fn setup(tasks: usize, vcpus: u32) -> Setup {
+    let kind = InstanceType {
+        name: KIND.into(),
+        vcpus,
+        memory: Bytes::new(1 << 40),
+        disk: Bytes::ZERO,
+        mflops: 1,
+        on_demand: Some(Price::from_nanos_per_hour(1_000_000)),
+        spot: None,
+        limits: Limits { spot: 0, on_demand: 8 },
+        burstable: None,
+    };
+    let task = Task {
+        name: "t".to_owned(),
+        memory: Bytes::new(1 << 20),
+        runtime: BTreeMap::from([(TypeName::from(KIND), Span::from_secs(100))]),
+    };
+    Setup {
+        seed: 1,
+        catalogue: Catalogue {
+            types: BTreeMap::from([(KIND.into(), kind)]),
+            boot: Span::ZERO,
+            hibernation: Span::ZERO,
+        },
+        bag: Bag { tasks: vec![task; tasks], deadline: Span::from_secs(1_000_000) },
+        checkpoint: CheckpointConfig {
+            scheme: Scheme::Budget(Ppm::ZERO),
+            fixed: Span::ZERO,
+            per_megabyte: Span::ZERO,
+            on: dormouse_policies::CheckpointOn::All,
+        },
+        interruptions: Vec::new(),
+        preemption_notice: Span::ZERO,
+        terms: Terms::default(),
+        jobs: None,
+    }
+}
+
+/// First come, first served, on one VM at a time; another when that is lost.
+#[derive(Debug)]
+pub struct Fifo {
+    waiting: VecDeque<TaskId>,
+    on_vm: Vec<TaskId>,
+    vm: VmId,
+    vcpus: usize,
+    ready: bool,
+    panics_at: Option<TaskId>,
+}
+
+impl Fifo {
+    pub fn new(tasks: usize, vcpus: u32) -> Self {
+        Self {
+            waiting: (0..u32::try_from(tasks).unwrap()).map(TaskId::new).collect(),
+            on_vm: Vec::new(),
+            vm: VmId::new(0),
+            vcpus: vcpus as usize,
+            ready: false,
+            panics_at: None,
+        }
+    }
+
+    pub fn panicking_at(mut self, task: u32) -> Self {
+        self.panics_at = Some(TaskId::new(task));
+        self
+    }
+
+    fn launch(&mut self, out: &mut Vec<Decision>) {
+        self.vm = self.vm.next();
+        self.ready = false;
+        out.push(Decision::Launch {
+            vm: self.vm,
+            kind: KIND.into(),
+            market: Market::OnDemand,
+            bid: None,
+        });
+    }
+
+    fn fill(&mut self, out: &mut Vec<Decision>) {
+        while self.ready && self.on_vm.len() < self.vcpus {
+            let Some(task) = self.waiting.pop_front() else { return };
+            self.on_vm.push(task);
+            let (vm, mode, reason) = (self.vm, Mode::Burst, StartReason::Planned);
+            out.push(Decision::Start { task, on: Seats::first_free(vm), mode, reason });
+        }
+    }
+}
+
+impl Policy for Fifo {
+    fn handle(&mut self, _: Time, heard: &[Notice], out: &mut Vec<Decision>) {
+        for notice in heard {
+            self.hear(notice, out);
+        }
+    }
+}
+
+impl Fifo {
+    fn hear(&mut self, notice: &Notice, out: &mut Vec<Decision>) {
+        match *notice {
+            Notice::Begin => self.launch(out),
+            Notice::VmReady { .. } => self.ready = true,
+            Notice::VmLost { .. } => {
+                self.waiting.extend(self.on_vm.drain(..));
+                self.launch(out);
+            }
+            Notice::TaskFinished { task, .. } => {
+                assert_ne!(self.panics_at, Some(task), "the scheduler has a bug");
+                self.on_vm.retain(|&t| t != task);
+            }
+            Notice::TaskFailed { task, .. } => {
+                self.on_vm.retain(|&t| t != task);
+                self.waiting.push_back(task);
+            }
+            _ => {}
+        }
+        self.fill(out);
+    }
+}
+
+pub fn header() -> serde_json::Value {
+    serde_json::json!({"format": dormouse_log::FORMAT, "experiment": "test"})
+}
+
+/// A no-op run of so many tasks on `vcpus` vCPUs.
+pub fn live(tasks: usize, vcpus: u32, out: &Path) -> LiveRun {
+    LiveRun {
+        setup: setup(tasks, vcpus),
+        policies: vec![(Work::All, Box::new(Fifo::new(tasks, vcpus)))],
+        submissions: Vec::new(),
+        open: false,
+        phase: Duration::from_millis(100),
+        experiment: "test".to_owned(),
+        header: header(),
+        listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+        workers: 1,
+        speedup: Speedup::from_f64(30.0).unwrap(),
+        demand: Demand { vms: vec![vcpus], kinds: [KIND.into()].into(), most: None },
+        reserve: Ppm::new(250_000),
+        share: None,
+        programs: vec![vec!["vector".to_owned()]; tasks],
+        needs_criu: false,
+        hold_checkpoints: false,
+        noop: true,
+        out: out.to_owned(),
+        lost_after: Duration::from_secs(30),
+        answer_within: dormouse_coordinator::ANSWER_WITHIN,
+        limit: Time::from_secs(1_000_000),
+        observer: Observer::default(),
+        cancel: CancellationToken::new(),
+        pause: CancellationToken::new(),
+        resume: false,
+    }
+}
+
+/// The run that a test's log is of.
+pub fn run_again(tasks: usize, vcpus: u32) -> Run {
+    Run::new(setup(tasks, vcpus), Box::new(Fifo::new(tasks, vcpus)))
+}

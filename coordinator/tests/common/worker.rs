@@ -1,0 +1,429 @@
+//! A coordinator under way, and a worker of it that only says what it is told to say.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use dormouse_coordinator::{Conducted, CoordinatorError, LiveRun};
+use dormouse_proto::{HOST_KEY, Protocols, SECRET_KEY, Secret, v1};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio_stream::wrappers::ReceiverStream;
+use tokio_util::sync::CancellationToken;
+
+/// How long anything may take before a test says what it waited for.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Where a coordinator listens, and what it wants to hear.
+#[derive(Clone, Debug)]
+pub struct At {
+    pub address: SocketAddr,
+    pub secret: Secret,
+}
+
+impl At {
+    pub fn new(address: SocketAddr, secret_file: &Path) -> Self {
+        let secret = std::fs::read_to_string(secret_file).unwrap().parse().unwrap();
+        Self { address, secret }
+    }
+}
+
+/// What a client adds to its calls: the secret, and the host it says it is.
+#[derive(Clone, Debug, Default)]
+pub struct Says {
+    pub secret: Option<Secret>,
+    pub host: Option<u32>,
+}
+
+impl tonic::service::Interceptor for Says {
+    fn call(
+        &mut self,
+        mut request: tonic::Request<()>,
+    ) -> Result<tonic::Request<()>, tonic::Status> {
+        if let Some(secret) = &self.secret {
+            request.metadata_mut().insert(SECRET_KEY, secret.header().unwrap());
+        }
+        if let Some(host) = self.host {
+            request.metadata_mut().insert(HOST_KEY, host.into());
+        }
+        Ok(request)
+    }
+}
+
+pub type Client = v1::coordinator_client::CoordinatorClient<
+    tonic::service::interceptor::InterceptedService<tonic::transport::Channel, Says>,
+>;
+
+/// A client that says this.
+pub async fn client(address: SocketAddr, says: Says) -> Client {
+    let channel = tonic::transport::Endpoint::from_shared(format!("http://{address}"))
+        .unwrap()
+        .tcp_nodelay(true)
+        .connect()
+        .await
+        .unwrap();
+    v1::coordinator_client::CoordinatorClient::with_interceptor(channel, says)
+}
+
+/// A coordinator under way.
+pub struct Under {
+    pub at: At,
+    pub conducting: JoinHandle<Result<Conducted, CoordinatorError>>,
+    pub cancel: CancellationToken,
+}
+
+impl Under {
+    pub async fn start(live: LiveRun) -> Self {
+        let cancel = live.cancel.clone();
+        let bound = live.bind().await.unwrap();
+        let at = At::new(bound.address(), &bound.secret_file());
+        Self { at, conducting: tokio::spawn(bound.conduct()), cancel }
+    }
+
+    pub async fn outcome(self) -> Result<Conducted, CoordinatorError> {
+        within("the run's end", self.conducting).await.unwrap()
+    }
+}
+
+pub async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
+    let Ok(done) = tokio::time::timeout(PATIENCE, future).await else {
+        panic!("{what} did not come within {PATIENCE:?}")
+    };
+    done
+}
+
+/// A worker's end of the protocol: numbers and resends as an honest one does, unless told not to.
+#[derive(Debug)]
+pub struct FakeWorker {
+    pub name: String,
+    pub incarnation: u64,
+    pub millicores: u32,
+    /// What it can do, by name.
+    pub capabilities: Vec<String>,
+    pub protocols: Protocols,
+    at: At,
+    up: Option<mpsc::Sender<v1::FromWorker>>,
+    down: Option<tonic::Streaming<v1::ToWorker>>,
+    /// All reports ever made, the first being number 1.
+    pub reports: Vec<v1::Report>,
+    /// Up to which report they were put on the present connection.
+    sent: usize,
+    /// The last report the coordinator has acknowledged.
+    pub acked: u64,
+    /// Commands taken.
+    pub taken: u64,
+}
+
+/// What came from the coordinator.
+#[derive(Debug)]
+pub enum Said {
+    Welcome(v1::Welcome),
+    /// New ones only.
+    Commands(Vec<v1::command::Command>),
+    Goodbye(v1::Goodbye),
+    /// The connection has ended, without a goodbye.
+    Ended(Option<tonic::Status>),
+}
+
+impl FakeWorker {
+    pub fn new(name: &str, incarnation: u64, at: &At) -> Self {
+        Self {
+            name: name.to_owned(),
+            incarnation,
+            millicores: 2_000,
+            capabilities: vec![dormouse_proto::TIERS.to_owned()],
+            protocols: dormouse_proto::PROTOCOLS,
+            at: at.clone(),
+            up: None,
+            down: None,
+            reports: Vec::new(),
+            sent: 0,
+            acked: 0,
+            taken: 0,
+        }
+    }
+
+    fn hello(&self) -> v1::Hello {
+        v1::Hello {
+            worker: self.name.clone(),
+            incarnation: self.incarnation,
+            millicores: self.millicores,
+            memory_bytes: 1 << 40,
+            newest_protocol: self.protocols.newest,
+            oldest_protocol: self.protocols.oldest,
+            capabilities: self.capabilities.clone(),
+        }
+    }
+
+    /// Dials and says hello; what is not acknowledged is sent again.
+    pub async fn connect(&mut self) -> Result<(), tonic::Status> {
+        let hello = v1::from_worker::Body::Hello(self.hello());
+        self.open(v1::FromWorker { ack: self.taken, body: Some(hello) }).await?;
+        self.sent = usize::try_from(self.acked).unwrap();
+        self.flush().await;
+        Ok(())
+    }
+
+    /// Dials and says this first.
+    pub async fn open(&mut self, first: v1::FromWorker) -> Result<(), tonic::Status> {
+        let (up, outgoing) = mpsc::channel(64);
+        up.send(first).await.unwrap();
+        let says = Says { secret: Some(self.at.secret.clone()), host: None };
+        let mut client = client(self.at.address, says).await;
+        let down = within("a session", client.session(ReceiverStream::new(outgoing))).await?;
+        self.down = Some(down.into_inner());
+        self.up = Some(up);
+        Ok(())
+    }
+
+    /// The cable is pulled.
+    pub fn disconnect(&mut self) {
+        self.up = None;
+        self.down = None;
+    }
+
+    /// Says something as it is; whether anybody listens is seen by what comes back.
+    pub async fn say(&mut self, body: v1::from_worker::Body) {
+        let message = v1::FromWorker { ack: self.taken, body: Some(body) };
+        self.say_raw(message).await;
+    }
+
+    pub async fn say_raw(&mut self, message: v1::FromWorker) {
+        if let Some(up) = &self.up {
+            let _ = up.send(message).await;
+        }
+    }
+
+    pub async fn beat(&mut self) {
+        self.say(v1::from_worker::Body::Heartbeat(v1::Heartbeat {})).await;
+    }
+
+    pub fn make(&mut self, report: v1::report::Report) {
+        self.reports.push(v1::Report { report: Some(report) });
+    }
+
+    pub async fn flush(&mut self) {
+        if self.sent < self.reports.len() {
+            let first = self.sent as u64 + 1;
+            let reports = self.reports[self.sent..].to_vec();
+            self.sent = self.reports.len();
+            self.say(v1::from_worker::Body::Reports(v1::Reports { first, reports })).await;
+        }
+    }
+
+    pub async fn report(&mut self, report: v1::report::Report) {
+        self.make(report);
+        self.flush().await;
+    }
+
+    /// What the coordinator says next, heartbeats and bare acknowledgements left out.
+    pub async fn hear(&mut self) -> Said {
+        loop {
+            if let Some(said) = self.hear_message().await {
+                return said;
+            }
+        }
+    }
+
+    /// The next message; `None` for a heartbeat, an acknowledgement or what is known.
+    pub async fn hear_message(&mut self) -> Option<Said> {
+        use v1::to_worker::Body;
+        let Some(down) = &mut self.down else { return Some(Said::Ended(None)) };
+        let message = match within("a word of the coordinator", down.message()).await {
+            Ok(Some(message)) => message,
+            Ok(None) => return Some(Said::Ended(None)),
+            Err(status) => return Some(Said::Ended(Some(status))),
+        };
+        self.acked = self.acked.max(message.ack);
+        match message.body? {
+            Body::Welcome(welcome) => Some(Said::Welcome(welcome)),
+            Body::Goodbye(goodbye) => Some(Said::Goodbye(goodbye)),
+            Body::Heartbeat(_) => None,
+            Body::Commands(commands) => {
+                assert!(commands.first <= self.taken + 1, "commands are missing");
+                let known = usize::try_from(self.taken + 1 - commands.first).unwrap();
+                let new: Vec<_> =
+                    commands.commands.into_iter().skip(known).map(|c| c.command.unwrap()).collect();
+                self.taken += new.len() as u64;
+                (!new.is_empty()).then_some(Said::Commands(new))
+            }
+        }
+    }
+
+    pub async fn welcome(&mut self) -> v1::Welcome {
+        match self.hear().await {
+            Said::Welcome(welcome) => welcome,
+            other => panic!("expected Welcome, got {other:?}"),
+        }
+    }
+
+    pub async fn commands(&mut self) -> Vec<v1::command::Command> {
+        match self.hear().await {
+            Said::Commands(commands) => commands,
+            other => panic!("expected commands, got {other:?}"),
+        }
+    }
+
+    /// So many commands, however they are grouped.
+    pub async fn take(&mut self, n: usize) -> Vec<v1::command::Command> {
+        let mut commands = Vec::new();
+        while commands.len() < n {
+            commands.extend(self.commands().await);
+        }
+        commands
+    }
+
+    /// Waits until all it has reported is on record.
+    pub async fn on_record(&mut self) {
+        while self.acked < self.reports.len() as u64 {
+            let said = self.hear_message().await;
+            assert!(said.is_none(), "expected an acknowledgement, got {said:?}");
+        }
+    }
+
+    pub async fn goodbye(&mut self) -> v1::Goodbye {
+        match self.hear().await {
+            Said::Goodbye(goodbye) => goodbye,
+            other => panic!("expected Goodbye, got {other:?}"),
+        }
+    }
+
+    /// Connects and is ready.
+    pub async fn join(&mut self) -> v1::Welcome {
+        self.connect().await.unwrap();
+        let welcome = self.welcome().await;
+        let real_repetition_us = vec![0; welcome.programs.len()];
+        self.report(v1::report::Report::Ready(v1::Ready { real_repetition_us })).await;
+        welcome
+    }
+
+    /// Joins in the place of a worker of its name whose connection has broken, once that is known.
+    pub async fn take_over(&mut self) -> v1::Welcome {
+        let there = async {
+            while let Err(no) = self.connect().await {
+                assert_eq!(no.code(), tonic::Code::AlreadyExists, "{no}");
+            }
+        };
+        within("a former life's end", there).await;
+        let welcome = self.welcome().await;
+        let real_repetition_us = vec![0; welcome.programs.len()];
+        self.report(v1::report::Report::Ready(v1::Ready { real_repetition_us })).await;
+        welcome
+    }
+
+    /// Does what it is told, without delay, until it is told goodbye or the connection ends.
+    pub async fn obey(&mut self) -> Said {
+        loop {
+            match self.hear().await {
+                Said::Commands(commands) => {
+                    for command in commands {
+                        self.carry_out(command);
+                    }
+                    self.flush().await;
+                }
+                Said::Welcome(_) => {}
+                end => return end,
+            }
+        }
+    }
+
+    /// Does what it is told, without delay, until the run is over.
+    pub async fn obey_to_the_end(&mut self) {
+        let end = self.obey().await;
+        assert!(matches!(end, Said::Goodbye(v1::Goodbye { over: true, .. })), "{end:?}");
+    }
+
+    /// Reports of a command that is carried out at once.
+    pub fn carry_out(&mut self, command: v1::command::Command) {
+        use v1::command::Command as C;
+        use v1::report::Report as R;
+        match command {
+            C::CreateVm(c) => self.make(R::VmCreated(v1::VmRef { vm: c.vm })),
+            C::DestroyVm(c) => self.make(R::VmDestroyed(c)),
+            C::FreezeVm(c) => self.make(R::VmFrozen(v1::VmTook { vm: c.vm, real_took_us: 7 })),
+            C::ThawVm(c) => self.make(R::VmThawed(v1::VmTook { vm: c.vm, real_took_us: 7 })),
+            C::StartTask(c) => {
+                let task = c.task;
+                let done_ppm = c.from.map_or(0, |kept| kept.done_ppm);
+                let started = v1::TaskStarted { task, done_ppm, real_took_us: 7 };
+                self.make(R::TaskStarted(started));
+                let account = c.plan.map(|_| v1::JobAccount::default());
+                self.make(R::TaskFinished(v1::TaskFinished { job: account, ..end(task) }));
+            }
+            // Its tasks end as soon as they start: none is there to be promoted, moved or stopped.
+            C::StopTask(_)
+            | C::SetMode(_)
+            | C::SetSupply(_)
+            | C::PromoteTask(_)
+            | C::MoveTask(_)
+            | C::CheckpointNow(_) => {}
+        }
+    }
+}
+
+pub fn finished(vm: u32, task: u32, attempt: u32) -> v1::report::Report {
+    v1::report::Report::TaskFinished(end(Some(v1::TaskRef { vm, task, attempt })))
+}
+
+fn end(task: Option<v1::TaskRef>) -> v1::TaskFinished {
+    v1::TaskFinished { task, verified: true, real_cpu_us: 11, ..v1::TaskFinished::default() }
+}
+
+/// A run on one worker of this name, which has joined it, and what that was told.
+pub async fn joined(name: &str, live: LiveRun) -> (Under, FakeWorker, v1::Welcome) {
+    let coordinator = Under::start(live).await;
+    let mut worker = FakeWorker::new(name, 1, &coordinator.at);
+    let welcome = worker.join().await;
+    (coordinator, worker, welcome)
+}
+
+/// Such a run that has begun: the VM that the worker has been told to make.
+pub async fn begun(name: &str, live: LiveRun) -> (Under, FakeWorker, u32) {
+    let (coordinator, mut worker, _) = joined(name, live).await;
+    let vm = created(&worker.commands().await);
+    (coordinator, worker, vm)
+}
+
+/// The one VM a command makes.
+pub fn created(commands: &[v1::command::Command]) -> u32 {
+    match commands {
+        [v1::command::Command::CreateVm(c)] => c.vm,
+        other => panic!("expected one CreateVm, got {other:?}"),
+    }
+}
+
+/// The one task a command starts: VM, task, attempt.
+pub fn started(commands: &[v1::command::Command]) -> (u32, u32, u32) {
+    match commands {
+        [v1::command::Command::StartTask(c)] => {
+            let v1::TaskRef { vm, task, attempt } = c.task.unwrap();
+            (vm, task, attempt)
+        }
+        other => panic!("expected one StartTask, got {other:?}"),
+    }
+}
+
+pub fn vm_created(vm: u32) -> v1::report::Report {
+    v1::report::Report::VmCreated(v1::VmRef { vm })
+}
+
+pub fn checkpoint_taken(vm: u32, task: u32, attempt: u32, checkpoint: u32) -> v1::report::Report {
+    v1::report::Report::CheckpointTaken(v1::CheckpointTaken {
+        task: Some(v1::TaskRef { vm, task, attempt }),
+        checkpoint,
+        done_ppm: 400_000,
+        ..v1::CheckpointTaken::default()
+    })
+}
+
+pub fn task_failed(vm: u32, task: u32, attempt: u32) -> v1::report::Report {
+    let task = Some(v1::TaskRef { vm, task, attempt });
+    v1::report::Report::TaskFailed(v1::TaskFailed { task, ..v1::TaskFailed::default() })
+}
+
+/// It had its checkpoint, and could not restore it.
+pub fn could_not_restore(vm: u32, task: u32, attempt: u32) -> v1::report::Report {
+    let task = Some(v1::TaskRef { vm, task, attempt });
+    let failed = v1::TaskFailed { task, could_not_restore: true, ..v1::TaskFailed::default() };
+    v1::report::Report::TaskFailed(failed)
+}
