@@ -288,11 +288,12 @@ fn owed(
     let runtime = *spec.runtime.get(&vm.kind)?;
     let done = attempt.from.map_or(Ppm::ZERO, |(_, done)| done);
     let plan = setup.checkpoint.known_on(vm.market, spec.memory, runtime);
-    // Those that were asked for while it ran it is owed as well.
-    let asked = attempt.checkpoints.iter().map(|mark| mark.done);
-    let mut points: Vec<_> = plan.points().into_iter().chain(asked).collect();
+    let mut points = plan.points();
+    // Those that were asked for while it ran it is owed as well; what else its worker took it is not.
+    let kept = attempt.checkpoints.iter().map(|mark| mark.done);
+    let others: Vec<_> = kept.filter(|done| !points.contains(done)).collect();
+    points.extend(others.into_iter().take(attempt.asked.len()));
     points.sort_unstable();
-    points.dedup();
     points.retain(|point| *point > done);
     if vm.is_background {
         return background::owed((runtime, done), (points, plan.cost), attempt, vm);
@@ -432,6 +433,40 @@ mod tests {
         // Four slices and a twentieth of its work ahead, and no more.
         let slices = only(7, |ledger| ledger.real_ahead_us = 36_000);
         assert_eq!(notes(slices, false), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_checkpoint_that_nobody_asked_for_is_owed_by_nobody() {
+        let source = Source { experiment: Some("j60"), ..Source::default() };
+        let experiment = load(&source).unwrap().experiment;
+        let mut record = Record::new(&experiment.setup);
+        let scheduler = experiment.scheduler().unwrap();
+        virtual_run(&experiment, scheduler, |step| record.see(step)).unwrap();
+        let attempts = (0..).map(TaskId::new).zip(&record.tasks);
+        let mut owing = attempts.filter_map(|(task, history)| {
+            let attempt = history.attempts.first()?;
+            let vm = &record.vms[&attempt.vm];
+            Some((task, attempt.clone(), vm, owed(&experiment, task, attempt, vm)?))
+        });
+        let (task, mut attempt, vm, before) = owing.next().expect("a VM that is always as fast");
+        let done = Ppm::new(123_457);
+        let (seq, bytes) = (dormouse_units::CheckpointSeq::new(9), dormouse_units::Bytes::ZERO);
+        let (real_held_us, real_owed_us) = (0, 0);
+        let at = Time::ZERO;
+        attempt.checkpoints.push(crate::record::CheckpointMark {
+            at,
+            seq,
+            done,
+            bytes,
+            real_held_us,
+            real_owed_us,
+        });
+        assert_eq!(owed(&experiment, task, &attempt, vm), Some(before));
+        attempt.asked.push((at, true));
+        let memory = experiment.setup.bag.tasks[task.get() as usize].memory;
+        let cost = experiment.setup.checkpoint.cost(memory);
+        assert!(cost > Span::ZERO);
+        assert_eq!(owed(&experiment, task, &attempt, vm), Some(before + cost));
     }
 
     #[test]
