@@ -160,7 +160,7 @@ pub enum AdmissionError {
     /// The tasks' memory does not fit.
     #[error(
         "{demand} tasks at once, the largest of {largest}, may need {need}, but the hosts have \
-         {have}: add memory or limit the number of VMs"
+         {have} for them: add memory or limit the number of VMs"
     )]
     Memory {
         /// vCPUs that may be busy at once.
@@ -169,8 +169,19 @@ pub enum AdmissionError {
         largest: Bytes,
         /// What they need together.
         need: Bytes,
-        /// The memory that all hosts have together.
+        /// The memory that all hosts have together, less that of the machine for parallel jobs.
         have: Bytes,
+    },
+    /// The machine for parallel jobs has more memory than any host.
+    #[error(
+        "the machine for parallel jobs has {need} of memory, but no host has more than {most}: give \
+         a host more, or its processors less (memory-per-processor)"
+    )]
+    MachineMemory {
+        /// The machine's memory.
+        need: Bytes,
+        /// Most that a host has.
+        most: Bytes,
     },
     /// A task without run times.
     #[error("{task} has no run time on any type")]
@@ -192,6 +203,7 @@ impl Request<'_> {
     /// The hosts cannot hold it; see [`AdmissionError`].
     pub fn admit(&self) -> Result<Admission, AdmissionError> {
         let share = self.find_share()?;
+        self.check_jobs(share)?;
         let mut cpu_us = Vec::with_capacity(self.setup.bag.tasks.len());
         for index in 0..self.setup.bag.tasks.len() {
             cpu_us.push(self.check_task(index, share)?);
@@ -214,7 +226,9 @@ impl Request<'_> {
             }
             Ppm::new(low)
         });
-        let possible = share > Ppm::ZERO && share <= Ppm::ONE;
+        let has_memory =
+            self.setup.memory_of_machine() == Bytes::ZERO || self.memory_refusal().is_none();
+        let possible = share > Ppm::ZERO && share <= Ppm::ONE && has_memory;
         if possible && self.fits(&self.offers(share)) {
             Ok(share)
         } else {
@@ -223,8 +237,8 @@ impl Request<'_> {
     }
 
     fn offers(&self, share: Ppm) -> Vec<Host> {
-        let bag = (!self.noop).then_some(&self.setup.bag);
-        let offers = self.hosts.iter().map(|host| offer(host, self.reserve, share, bag));
+        let setup = (!self.noop).then_some(self.setup);
+        let offers = self.hosts.iter().map(|host| offer(host, self.reserve, share, setup));
         offers.map(|host| self.demand.offered(host)).collect()
     }
 
@@ -236,9 +250,13 @@ impl Request<'_> {
 
     /// A type that may be launched and has more vCPUs than any host holds; the largest of them.
     fn homeless(&self, offers: &[Host]) -> Option<(&TypeName, u32)> {
-        let most = most(offers);
         let kinds = self.demand.kinds.iter().filter_map(|kind| self.setup.catalogue.get(kind));
-        let homeless = kinds.filter(|kind| kind.vcpus > most);
+        let homeless = kinds.filter(|kind| {
+            let is_machine = self.setup.is_two_tier(&kind.name) && !self.noop;
+            let memory = if is_machine { kind.memory } else { Bytes::ZERO };
+            let has_room = |offer: &Host| offer.vcpus >= kind.vcpus && offer.memory >= memory;
+            !offers.iter().any(has_room)
+        });
         homeless.max_by_key(|kind| kind.vcpus).map(|kind| (&kind.name, kind.vcpus))
     }
 
@@ -320,6 +338,26 @@ impl Request<'_> {
             percent(self.reserve),
             self.demand.vcpus()
         )
+    }
+
+    /// Whether the quotas of parallel jobs can be kept to once their machine has no credits.
+    fn check_jobs(&self, share: Ppm) -> Result<(), AdmissionError> {
+        let Some(burstable) = self.setup.credits_of_jobs().filter(|_| !self.noop) else {
+            return Ok(());
+        };
+        let factor = burstable.baseline;
+        let quota = Ppm::new(clamp(factor.of(u64::from(share.get()))));
+        if quota >= LEAST_QUOTA {
+            return Ok(());
+        }
+        let sums = format!(
+            "{} of a core × {}; {}",
+            share.as_f64(),
+            factor.as_f64(),
+            self.describe_hosts()
+        );
+        let task = "a processor of the parallel jobs at its baseline".to_owned();
+        Err(AdmissionError::Quota { task, quota, sums, remedy: self.quota_remedy(factor) })
     }
 
     /// The CPU time of a task, if that and its quotas can be kept to.
@@ -404,9 +442,16 @@ impl Request<'_> {
         let (demand, largest) = (self.demand.vcpus(), largest(&self.setup.bag));
         let at_once = u64::from(demand).min(self.setup.bag.tasks.len() as u64);
         let need = Bytes::new(largest.get().saturating_mul(at_once));
+        let machine = self.setup.memory_of_machine();
+        let most = self.hosts.iter().map(|host| host.memory).max().unwrap_or_default();
         let have: Bytes = self.hosts.iter().map(|h| h.memory).sum();
-        let refused = need > have && !self.noop;
-        refused.then_some(AdmissionError::Memory { demand, largest, need, have })
+        let have = have.saturating_sub(machine);
+        match () {
+            () if self.noop => None,
+            () if machine > most => Some(AdmissionError::MachineMemory { need: machine, most }),
+            () if need > have => Some(AdmissionError::Memory { demand, largest, need, have }),
+            () => None,
+        }
     }
 }
 
@@ -436,12 +481,19 @@ pub fn vcpus_of(millicores: u32, reserve: Ppm, share: Ppm) -> u32 {
     clamp(usable.checked_div(u64::from(share.get())).unwrap_or(0))
 }
 
-/// What a host offers to VMs at this share, with memory for a task of this bag on every vCPU,
-/// where there is one: what VMs are said to have is not taken from the host's.
-pub(crate) fn offer(host: &Room, reserve: Ppm, share: Ppm, bag: Option<&Bag>) -> Host {
-    let most = bag.map_or(u32::MAX, |bag| memory_vcpus(host, bag));
+/// What a host offers to VMs at this share in a run that is made of this and computes something,
+/// with memory for a task of its bag on every vCPU: what VMs are said to have is not taken from the
+/// host's. Only that of the machine for parallel jobs is, where there is no bag.
+pub(crate) fn offer(host: &Room, reserve: Ppm, share: Ppm, setup: Option<&Setup>) -> Host {
+    let most = setup.map_or(u32::MAX, |setup| memory_vcpus(host, &setup.bag));
     let vcpus = vcpus_of(host.millicores, reserve, share).min(most);
-    Host::new(vcpus, Bytes::new(u64::MAX))
+    let machine_alone =
+        |setup: &&Setup| setup.bag.tasks.is_empty() && setup.memory_of_machine() > Bytes::ZERO;
+    let memory = match setup.filter(machine_alone) {
+        Some(_) => host.memory,
+        None => Bytes::new(u64::MAX),
+    };
+    Host::new(vcpus, memory)
 }
 
 /// The CPU time that a task of this shortest run time is given for all its work.

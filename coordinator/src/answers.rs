@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use dormouse_engine::{Command, Report};
-use dormouse_units::{Attempt, Bytes, HostId, TaskId, VmId};
+use dormouse_units::{Attempt, Bytes, Cpus, HostId, Seats, TaskId, Tier, VmId};
 
 /// How long a worker may take to answer a command, real time, if it has no tasks. By itself it
 /// gives up a program's birth, a kill and a freeze after 10 s each, and waits for a checkpoint's
@@ -57,6 +57,8 @@ struct Owed {
     number: u64,
     /// For how long it has had no answer.
     waited: Duration,
+    /// Of a move: to these vCPUs.
+    to: Option<Cpus>,
 }
 
 /// One worker.
@@ -82,6 +84,20 @@ impl Worker {
             self.owed.remove(&(vm, asked(task, attempt)));
         }
         self.attempts.remove(&(vm, task, attempt));
+    }
+
+    /// An attempt that was promoted, or moved, before it began has begun there. One that has begun
+    /// elsewhere owes it yet.
+    fn began(&mut self, vm: VmId, (task, attempt): (TaskId, Attempt), at: Option<&Seats>) {
+        let is_up = at.is_none_or(|at| at.tier == Tier::Foreground);
+        let (promoted, moved) = (Asked::Promote(task, attempt), Asked::Move(task, attempt));
+        if is_up {
+            self.owed.remove(&(vm, promoted));
+        }
+        let to = self.owed.get(&(vm, moved)).and_then(|owed| owed.to.as_ref());
+        if is_up && at.is_none_or(|at| Some(&at.cpus) == to) {
+            self.owed.remove(&(vm, moved));
+        }
     }
 
     /// How long it may take.
@@ -147,20 +163,22 @@ impl Answers {
                 return;
             }
         };
-        worker.owed.insert(asked, Owed { number: worker.told, waited: Duration::ZERO });
+        let to = match command {
+            Command::MoveTask { on, .. } => Some(on.clone()),
+            _ => None,
+        };
+        worker.owed.insert(asked, Owed { number: worker.told, waited: Duration::ZERO, to });
     }
 
-    /// A worker has said this.
-    pub(crate) fn heard(&mut self, host: HostId, report: &Report) {
+    /// A worker has said this; of an attempt that has begun, where, if it says so.
+    pub(crate) fn heard(&mut self, host: HostId, report: &Report, began: Option<&Seats>) {
         let Some(worker) = self.workers.get_mut(&host) else { return };
         let answered = match *report {
             Report::VmCreated { vm } => (vm, Asked::Create),
             Report::VmFrozen { vm, .. } => (vm, Asked::Freeze),
             Report::VmThawed { vm, .. } => (vm, Asked::Thaw),
             Report::TaskStarted { vm, task, attempt, .. } => {
-                // A job that was promoted, or moved, before it began has begun there.
-                worker.owed.remove(&(vm, Asked::Promote(task, attempt)));
-                worker.owed.remove(&(vm, Asked::Move(task, attempt)));
+                worker.began(vm, (task, attempt), began);
                 (vm, Asked::Start(task, attempt))
             }
             Report::TaskPromoted { vm, task, attempt, .. } => (vm, Asked::Promote(task, attempt)),
@@ -246,7 +264,7 @@ impl Answers {
 
 #[cfg(test)]
 mod tests {
-    use dormouse_units::{Mode, Ppm, Seats, Span};
+    use dormouse_units::{Mode, Ppm, Span};
 
     use super::*;
 
@@ -311,7 +329,7 @@ mod tests {
         let mut answers = Answers::default();
         answers.told(&freeze);
         assert_eq!(given_up(&mut answers, 8), None);
-        answers.heard(HOST, &Report::VmFrozen { vm: VM, real_took_us: 1 });
+        answers.heard(HOST, &Report::VmFrozen { vm: VM, real_took_us: 1 }, None);
         assert_eq!(given_up(&mut answers, 99), None);
         // Nor what a host that is gone was told.
         answers.told(&freeze);
@@ -323,16 +341,16 @@ mod tests {
     fn a_start_may_take_as_long_as_all_tasks_of_its_worker_take_at_criu() {
         let mut answers = Answers::default();
         answers.told(&start(1, 0));
-        answers.heard(HOST, &started(1));
+        answers.heard(HOST, &started(1), None);
         answers.told(&start(2, 100 << 20));
         // Ten seconds, a minute for either task, a second for each of 100 MiB.
         let (after, why) = given_up(&mut answers, 999).expect("it never starts");
         assert_eq!(after, 231);
         assert!(why.contains("start task2"), "{why}");
         // What comes to an end unasked is an answer, too, and takes no turn any more.
-        answers.heard(HOST, &failed(2));
+        answers.heard(HOST, &failed(2), None);
         assert_eq!(given_up(&mut answers, 999), None);
-        answers.heard(HOST, &failed(1));
+        answers.heard(HOST, &failed(1), None);
         answers.told(&Command::FreezeVm { host: HOST, vm: VM });
         assert_eq!(given_up(&mut answers, 99).map(|(after, _)| after), Some(11));
     }
@@ -342,10 +360,10 @@ mod tests {
         let mut answers = Answers::default();
         answers.told(&start(1, 0));
         answers.told(&Command::FreezeVm { host: HOST, vm: VM });
-        answers.heard(HOST, &Report::VmFrozen { vm: VM, real_took_us: 1 });
+        answers.heard(HOST, &Report::VmFrozen { vm: VM, real_took_us: 1 }, None);
         assert_eq!(given_up(&mut answers, 9_999), None);
         answers.told(&Command::ThawVm { host: HOST, vm: VM });
-        answers.heard(HOST, &Report::VmThawed { vm: VM, real_took_us: 1 });
+        answers.heard(HOST, &Report::VmThawed { vm: VM, real_took_us: 1 }, None);
         assert_eq!(given_up(&mut answers, 999).map(|(after, _)| after), Some(71));
     }
 
@@ -360,11 +378,11 @@ mod tests {
         };
         let mut answers = Answers::default();
         answers.told(&start(1, 0));
-        answers.heard(HOST, &started(1));
+        answers.heard(HOST, &started(1), None);
         answers.told(&stop);
         let (after, why) = given_up(&mut answers, 999).expect("it never stops");
         assert!(after == 71 && why.contains("stop task1"), "{after}: {why}");
-        answers.heard(HOST, &failed(1));
+        answers.heard(HOST, &failed(1), None);
         assert_eq!(given_up(&mut answers, 999), None);
         // It crossed with that.
         answers.told(&stop);
@@ -372,11 +390,37 @@ mod tests {
     }
 
     #[test]
+    fn a_move_that_overtakes_a_start_is_owed_until_it_is_done() {
+        let (task, attempt) = (TaskId::new(1), Attempt::new(1));
+        let to: Cpus = [2, 3].into_iter().collect();
+        let seats = |tier, cpus: [u32; 2]| Seats { vm: VM, tier, cpus: cpus.into_iter().collect() };
+        let orders = [
+            Command::MoveTask { host: HOST, vm: VM, task, attempt, on: to },
+            Command::PromoteTask { host: HOST, vm: VM, task, attempt },
+        ];
+        // Where it has begun, and whether that is where it was told to go.
+        for (began, order, is_done) in [
+            (None, 0, true),
+            (Some(seats(Tier::Foreground, [2, 3])), 0, true),
+            (Some(seats(Tier::Foreground, [0, 1])), 0, false),
+            (Some(seats(Tier::Background, [2, 3])), 0, false),
+            (Some(seats(Tier::Foreground, [0, 1])), 1, true),
+            (Some(seats(Tier::Background, [0, 1])), 1, false),
+        ] {
+            let mut answers = Answers::default();
+            answers.told(&start(1, 0));
+            answers.told(&orders[order]);
+            answers.heard(HOST, &started(1), began.as_ref());
+            assert_eq!(given_up(&mut answers, 999).is_none(), is_done, "{began:?} {order}");
+        }
+    }
+
+    #[test]
     fn of_a_vm_that_is_destroyed_only_that_is_waited_for() {
         let mut answers = Answers::default();
         answers.told(&start(1, 0));
         answers.told(&Command::DestroyVm { host: HOST, vm: VM });
-        answers.heard(HOST, &Report::VmDestroyed { vm: VM });
+        answers.heard(HOST, &Report::VmDestroyed { vm: VM }, None);
         assert_eq!(given_up(&mut answers, 999), None);
     }
 }

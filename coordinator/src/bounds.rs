@@ -15,7 +15,7 @@ const MOST_EMULATED: u64 = 1 << 62;
 ///
 /// # Errors
 ///
-/// Which, and how much it may be.
+/// The number that is too large, and how much it may be.
 pub(crate) fn check(report: &v1::Report) -> Result<(), String> {
     let Some(report) = &report.report else { return Ok(()) };
     let most = |most: u64, numbers: &[u64]| match numbers.iter().find(|n| **n > most) {
@@ -44,7 +44,7 @@ fn numbers(report: &R) -> Vec<u64> {
             vec![it.real_took_us, it.real_dump_us, it.real_restore_us, it.bytes]
         }
         R::TaskFinished(it) => of_end(it.real_cpu_us, it.ledger.as_ref(), it.job.as_ref()),
-        R::TaskFailed(it) => of_end(it.real_cpu_us, it.ledger.as_ref(), None),
+        R::TaskFailed(it) => of_end(it.real_cpu_us, it.ledger.as_ref(), it.job.as_ref()),
         R::TaskStopped(it) => of_end(it.real_cpu_us, it.ledger.as_ref(), it.job.as_ref()),
         R::CheckpointTaken(it) => {
             let of_criu = [it.real_dump_us, it.real_criu_us];

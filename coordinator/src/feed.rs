@@ -118,8 +118,10 @@ impl Reader {
 
     /// Sends a line; false where the reader has left.
     async fn line(&mut self, seq: Option<u64>, line: Vec<u8>) -> Result<bool, Status> {
-        let line = String::from_utf8(line)
-            .map_err(|_| Status::data_loss(format!("event {seq:?} of the log is no text")))?;
+        let line = String::from_utf8(line).map_err(|_| {
+            let which = seq.map_or("a line".to_owned(), |seq| format!("event {seq}"));
+            Status::data_loss(format!("{which} of the log is no text"))
+        })?;
         let sending = self.lines.send(v1::EventLine { seq, line });
         tokio::pin!(sending);
         let sent = tokio::select! {

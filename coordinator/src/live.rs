@@ -145,6 +145,9 @@ impl LiveRun {
             phase: self.setup.jobs.is_some().then_some(self.phase),
             is_open: self.open,
             needs_criu: self.needs_criu,
+            checkpoints_jobs: self.setup.checkpoint_of_jobs().is_some(),
+            jobs_have_memory: self.setup.space_of_jobs().memory.is_some(),
+            jobs_have_credits: self.setup.credits_of_jobs().is_some(),
             supplies: self.setup.terms.spot == SpotPlaces::Background,
             hold_checkpoints: self.hold_checkpoints,
             noop: self.noop,
@@ -213,7 +216,8 @@ impl LiveRun {
         } else if self.reserve >= Ppm::ONE {
             "the reserve must leave something of the hosts: it must be below 1".to_owned()
         } else if self.lost_after < Duration::from_millis(100) {
-            format!("a worker silent for {:?} can't be lost: 100 ms is the least", self.lost_after)
+            let ms = self.lost_after.as_millis();
+            format!("a worker silent for {ms} ms can't be lost: 100 ms is the least")
         } else if let Some(why) = self.wrong_job() {
             why
         } else if !self.header.is_object() {
@@ -229,7 +233,7 @@ impl LiveRun {
     /// What is wrong with its parallel jobs.
     fn wrong_job(&self) -> Option<String> {
         let machine = match &self.setup.jobs {
-            Some(_) => self.setup.machine_vcpus(),
+            Some(_) => self.setup.space_of_jobs(),
             None if self.open => {
                 return Some("only parallel jobs can come from outside".to_owned());
             }

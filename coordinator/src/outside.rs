@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use dormouse_policies::batch::Submission;
 use dormouse_proto::v1;
-use dormouse_units::{Ppm, Span, Time, Usage};
+use dormouse_units::{Bytes, Ppm, Span, Time, Usage};
 use ractor::RpcReplyPort;
 
 use crate::journal::OnceDurable;
@@ -26,6 +26,7 @@ pub(crate) struct Asked {
     runtime: Span,
     estimate: Span,
     usage: Usage,
+    memory: Bytes,
 }
 
 impl Asked {
@@ -72,7 +73,8 @@ impl Asked {
             return Err(format!("a usage of {no} of a processor can't be: 0.01 to 1 is possible"));
         }
         let (runtime, estimate) = (Span::from_micros(runtime_us), Span::from_micros(estimate_us));
-        Ok(Self { key: key.into(), processes, runtime, estimate, usage })
+        let memory = Bytes::new(request.memory_bytes_each);
+        Ok(Self { key: key.into(), processes, runtime, estimate, usage, memory })
     }
 
     /// The job, submitted at this time under this number.
@@ -84,6 +86,7 @@ impl Asked {
             runtime: self.runtime,
             estimate: self.estimate,
             usage: self.usage.clone(),
+            memory: self.memory,
         }
     }
 }
@@ -158,6 +161,7 @@ mod tests {
 
     fn request() -> v1::SubmitRequest {
         v1::SubmitRequest {
+            memory_bytes_each: 0,
             key: "k".to_owned(),
             processes: 2,
             emulated_runtime_us: 5,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use dormouse_engine::{JobAccount, JobLedger, ProcessUse, Report};
 use dormouse_policies::batch::Submission;
 use dormouse_proto::v1;
-use dormouse_units::{Attempt, Ppm, TaskId, Tier, VmId};
+use dormouse_units::{Attempt, Bytes, Ppm, TaskId, Tier, VmId};
 
 use crate::Speedup;
 
@@ -43,7 +43,10 @@ impl Programs {
             "--cpu-time".to_owned(),
             format!("{cpu_us}us"),
         ];
-        words.to_vec()
+        let fills = filled(job.memory);
+        let memory = ["--memory".to_owned(), format!("{}B", fills.get())];
+        let memory = (fills > Bytes::ZERO).then_some(memory);
+        words.into_iter().chain(memory.into_iter().flatten()).collect()
     }
 
     /// The same for the worker, which sees to it.
@@ -55,6 +58,13 @@ impl Programs {
             usage_ppm: (0..job.processes as usize).map(|n| job.usage.of(n).get()).collect(),
         }
     }
+}
+
+/// How much memory of its own a process has to fill for it to have so much in all, with its program,
+/// its page tables and its part of the parent.
+fn filled(memory: Bytes) -> Bytes {
+    const PROGRAM: Bytes = Bytes::new(1 << 20);
+    memory.saturating_sub(PROGRAM).saturating_sub(Bytes::new(memory.get() / 256))
 }
 
 /// How many phases of about this length a job has that takes so long on processors of its own, in
@@ -126,12 +136,15 @@ mod tests {
             runtime: Span::from_secs(300),
             estimate: Span::from_secs(300),
             usage: Usage::each(vec![Ppm::new(400_000), Ppm::new(900_000)]),
+            memory: Bytes::ZERO,
         };
         let program = programs.arguments(&job).join(" ");
         // 300 s at speed-up 30 are 10 s, of which a processor does 1.125 s on a core.
         let expected = "parallel --processes 2 --phases 20 --usage 0.900000,0.400000 \
                         --speed 0.112500 --seed 7 --cpu-time 1125000us";
         assert_eq!(program, expected);
+        let fat = Submission { memory: Bytes::new(3 << 20), ..job.clone() };
+        assert_eq!(programs.arguments(&fat).join(" "), format!("{expected} --memory 2084864B"));
         let usage_ppm = vec![900_000, 400_000];
         let planned = v1::Plan { real_runtime_us: 10_000_000, phases: 20, usage_ppm };
         assert_eq!(programs.plan(&job), planned);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dormouse_proto::{CRIU, SUPPLY, TIERS, v1};
+use dormouse_proto::{CRIU, JOB_CHECKPOINTS, JOB_CREDITS, JOB_MEMORY, SUPPLY, TIERS, v1};
 use dormouse_units::{Ppm, Time};
 
 use crate::Speedup;
@@ -25,6 +25,12 @@ pub(crate) struct Plan {
     /// Jobs may come from outside.
     pub(crate) is_open: bool,
     pub(crate) needs_criu: bool,
+    /// Parallel jobs are checkpointed.
+    pub(crate) checkpoints_jobs: bool,
+    /// The processes of parallel jobs have memory.
+    pub(crate) jobs_have_memory: bool,
+    /// Their machine is burstable.
+    pub(crate) jobs_have_credits: bool,
     /// Spot VMs are in the background of others.
     pub(crate) supplies: bool,
     pub(crate) hold_checkpoints: bool,
@@ -47,8 +53,12 @@ impl Plan {
     /// What every worker must be able to do, by name.
     pub(crate) fn needs(&self) -> Vec<&'static str> {
         let criu = self.needs_criu.then_some(CRIU);
+        let checkpoints = self.checkpoints_jobs.then_some(JOB_CHECKPOINTS);
+        let memory = self.jobs_have_memory.then_some(JOB_MEMORY);
+        let credits = self.jobs_have_credits.then_some(JOB_CREDITS);
         let supply = self.supplies.then_some(SUPPLY);
-        criu.into_iter().chain(self.phase.map(|_| TIERS)).chain(supply).collect()
+        let tiers = self.phase.map(|_| TIERS);
+        [criu, tiers, checkpoints, memory, credits, supply].into_iter().flatten().collect()
     }
 
     /// The programs every worker measures.

@@ -119,7 +119,8 @@ pub(crate) fn restore(
                 report: Report::Ledger { .. } | Report::JobAccount { .. }, ..
             } => {}
             Event::Machine { host, number, report, .. } => {
-                answers.heard(*host, report);
+                // Where an attempt began is not in the log.
+                answers.heard(*host, report, None);
                 if let Some(host) = hosts.get_mut(host) {
                     host.heard.insert(*number);
                 }

@@ -142,8 +142,15 @@ pub(crate) enum Heard {
     /// The worker has measured the programs.
     Ready { repetition_us: Vec<u64> },
     /// Something the run must hear; before it, of an attempt that is over, its account; a
-    /// finished task's own result; and when what it reports happened.
-    Report { report: Report, ledger: Option<Report>, result: Option<String>, due: Option<Due> },
+    /// finished task's own result; when what it reports happened; and of an attempt that begins,
+    /// where.
+    Report {
+        report: Report,
+        ledger: Option<Report>,
+        result: Option<String>,
+        due: Option<Due>,
+        began: Option<Seats>,
+    },
     /// What else the worker's host does.
     Load(v1::HostLoad),
     /// The worker does not know the command of this number.
@@ -158,7 +165,7 @@ pub(crate) enum Heard {
 pub(crate) fn heard(report: v1::Report) -> Result<Heard, String> {
     use v1::report::Report as Wire;
     let wire = report.report.ok_or("it is empty, or of a kind that this version doesn't know")?;
-    let (mut result, mut ledger, mut due) = (None, None, None);
+    let (mut result, mut ledger, mut due, mut began) = (None, None, None, None);
     let report = match wire {
         Wire::Ready(ready) => {
             return Ok(Heard::Ready { repetition_us: ready.real_repetition_us });
@@ -179,6 +186,7 @@ pub(crate) fn heard(report: v1::Report) -> Result<Heard, String> {
         Wire::TaskStarted(it) => {
             let (vm, task, attempt) = of_task(it.task)?;
             let done = part(it.done_ppm)?;
+            began = it.seats.map(|seats| seats_of(vm, &seats));
             Report::TaskStarted { vm, task, attempt, done, real_took_us: it.real_took_us }
         }
         Wire::TaskPromoted(it) => {
@@ -213,7 +221,8 @@ pub(crate) fn heard(report: v1::Report) -> Result<Heard, String> {
         }
         Wire::TaskFailed(it) => {
             let of @ (vm, task, attempt) = of_task(it.task)?;
-            ledger = account(of, it.ledger, None);
+            let done = part(it.done_ppm)?;
+            ledger = account(of, it.ledger, it.job.map(|job| (done, job)));
             let v1::TaskFailed { why, real_cpu_us, could_not_restore, .. } = it;
             Report::TaskFailed { vm, task, attempt, why, real_cpu_us, could_not_restore }
         }
@@ -254,7 +263,7 @@ pub(crate) fn heard(report: v1::Report) -> Result<Heard, String> {
             real_received_us: it.real_received_us,
         },
     };
-    Ok(Heard::Report { report, ledger, result, due })
+    Ok(Heard::Report { report, ledger, result, due, began })
 }
 
 /// The account that comes before the end of an attempt: of a parallel job with what of its work was
@@ -289,6 +298,14 @@ fn of_ledger((vm, task, attempt): (VmId, TaskId, Attempt), of: &v1::Ledger) -> R
     Report::Ledger { vm, task, attempt, ledger: Box::new(ledger) }
 }
 
+fn seats_of(vm: VmId, of: &v1::Seats) -> Seats {
+    let tier = match of.tier() {
+        v1::Tier::Foreground => Tier::Foreground,
+        v1::Tier::Background => Tier::Background,
+    };
+    Seats { vm, tier, cpus: of.vcpus.iter().copied().collect() }
+}
+
 fn of_task(of: Option<v1::TaskRef>) -> Result<(VmId, TaskId, Attempt), String> {
     let of = of.ok_or("it does not say of which task it is")?;
     Ok((VmId::new(of.vm), TaskId::new(of.task), Attempt::new(of.attempt)))
@@ -319,7 +336,7 @@ mod tests {
         let no_task = Wire::TaskFinished(v1::TaskFinished::default());
         let task = Some(v1::TaskRef { vm: 1, task: 2, attempt: 3 });
         let too_much =
-            Wire::TaskStarted(v1::TaskStarted { task, done_ppm: 1_000_001, real_took_us: 0 });
+            Wire::TaskStarted(v1::TaskStarted { task, done_ppm: 1_000_001, ..Default::default() });
         let zeroth = Wire::CheckpointTaken(v1::CheckpointTaken { task, ..Default::default() });
         let moved_too_much =
             Wire::TaskMoved(v1::TaskMoved { task, done_ppm: 1_000_001, ..Default::default() });
@@ -356,7 +373,8 @@ mod tests {
                 },
                 ledger: None,
                 result: None,
-                due: None
+                due: None,
+                began: None,
             })
         );
     }
@@ -374,5 +392,18 @@ mod tests {
         assert_eq!(due, Some(Due::Ahead(Time::ZERO)), "zero is a time, and not none");
         let Some(Report::JobAccount { account, .. }) = ledger else { panic!("no account") };
         assert_eq!((account.done, account.real_late_us), (Ppm::ONE, -7));
+    }
+
+    #[test]
+    fn a_job_that_failed_has_an_account() {
+        let task = Some(v1::TaskRef { vm: 4, task: 2, attempt: 3 });
+        let job = Some(v1::JobAccount { real_late_us: 5, ..Default::default() });
+        let failed = v1::TaskFailed { task, job, done_ppm: 250_000, ..Default::default() };
+        let report = Some(v1::report::Report::TaskFailed(failed));
+        let Ok(Heard::Report { ledger, .. }) = heard(v1::Report { report }) else {
+            panic!("it is sound");
+        };
+        let Some(Report::JobAccount { account, .. }) = ledger else { panic!("no account") };
+        assert_eq!((account.done, account.real_late_us), (Ppm::new(250_000), 5));
     }
 }

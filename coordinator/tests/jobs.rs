@@ -14,7 +14,7 @@ use dormouse_engine::{Event, Run, Setup, Work};
 use dormouse_policies::Decision;
 use dormouse_policies::batch::{Algorithm, BatchScheduler, Config, Submission, UsageInformation};
 use dormouse_proto::v1;
-use dormouse_units::{Ppm, Span, Time, Usage};
+use dormouse_units::{Bytes, Ppm, Span, Time, Usage};
 use v1::{command::Command as C, report::Report as R};
 
 /// Processors of the machine.
@@ -29,6 +29,7 @@ fn submissions(n: u64) -> Vec<Submission> {
             runtime: Span::from_secs(50),
             estimate: Span::from_secs(60),
             usage: Usage::Uniform(Ppm::new(500_000)),
+            memory: Bytes::ZERO,
         })
         .collect()
 }
@@ -117,7 +118,12 @@ async fn obey_slowly(worker: &mut FakeWorker) -> Told {
                         C::StartTask(v1::StartTask { task: Some(job), .. }) => {
                             held.push(job);
                             let task = Some(job);
-                            let started = v1::TaskStarted { task, done_ppm: 0, real_took_us: 7 };
+                            let started = v1::TaskStarted {
+                                task,
+                                done_ppm: 0,
+                                real_took_us: 7,
+                                ..Default::default()
+                            };
                             worker.make(R::TaskStarted(started));
                         }
                         C::PromoteTask(job) => {
@@ -390,6 +396,7 @@ async fn particulars_that_cannot_be_are_refused() {
 fn asked(key: &str, processes: u32) -> v1::SubmitRequest {
     let (emulated_runtime_us, usage_ppm) = (40_000_000, vec![500_000]);
     v1::SubmitRequest {
+        memory_bytes_each: 0,
         key: key.to_owned(),
         processes,
         emulated_runtime_us,
@@ -428,6 +435,10 @@ async fn an_open_run_takes_jobs_once_each_and_ends_when_it_is_told_to() {
         (asked("mine", 1), "is the key of job 3, which is another one"),
         (asked("none", 0), "no processor"),
         (v1::SubmitRequest { emulated_runtime_us: 0, ..asked("short", 1) }, "run time of 0"),
+        (
+            v1::SubmitRequest { memory_bytes_each: 1 << 20, ..asked("fat", 1) },
+            "wants 1 MiB for each process, and how much its machine has was not said",
+        ),
     ] {
         let no = user.submit(request).await.unwrap_err().to_string();
         assert!(no.contains(word), "{no}");

@@ -43,7 +43,12 @@ async fn run(
     worker.report(vm_created(vm)).await;
     let (vm, task, attempt) = started(&worker.commands().await);
     let of = Some(v1::TaskRef { vm, task, attempt });
-    worker.make(R::TaskStarted(v1::TaskStarted { task: of, done_ppm: 0, real_took_us: 1 }));
+    worker.make(R::TaskStarted(v1::TaskStarted {
+        task: of,
+        done_ppm: 0,
+        real_took_us: 1,
+        ..Default::default()
+    }));
     for checkpoint in [1, 2] {
         worker.make(R::CheckpointTaken(v1::CheckpointTaken {
             task: of,
@@ -130,7 +135,12 @@ async fn a_checkpoint_that_its_worker_could_not_have_is_not_offered_again() {
     worker.report(task_failed(vm, task, attempt)).await;
     let (vm, task, attempt) = started(&worker.commands().await);
     let of = Some(v1::TaskRef { vm, task, attempt });
-    worker.make(R::TaskStarted(v1::TaskStarted { task: of, done_ppm: 0, real_took_us: 1 }));
+    worker.make(R::TaskStarted(v1::TaskStarted {
+        task: of,
+        done_ppm: 0,
+        real_took_us: 1,
+        ..Default::default()
+    }));
     worker.report(task_failed(vm, task, attempt)).await;
     let commands = worker.commands().await;
     let [C::StartTask(start)] = &commands[..] else { panic!("{commands:?}") };

@@ -6,7 +6,10 @@ mod protocol;
 mod secret;
 
 pub use deadline::Deadline;
-pub use protocol::{CGROUP_V1, CGROUP_V2, CRIU, NoProtocol, PROTOCOLS, Protocols, SUPPLY, TIERS};
+pub use protocol::{
+    CGROUP_V1, CGROUP_V2, CRIU, JOB_CHECKPOINTS, JOB_CREDITS, JOB_MEMORY, NoProtocol, PROTOCOLS,
+    Protocols, SUPPLY, TIERS,
+};
 pub use secret::{HOST_KEY, SECRET_KEY, Secret, SecretError};
 
 /// Version 1 of the wire.

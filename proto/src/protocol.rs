@@ -6,6 +6,12 @@ use crate::v1;
 
 /// Tasks can be checkpointed and restored.
 pub const CRIU: &str = "criu";
+/// Parallel jobs, too, go on after their checkpoints and can begin with them.
+pub const JOB_CHECKPOINTS: &str = "job-checkpoints";
+/// Parallel jobs can have memory: their processes fill it.
+pub const JOB_MEMORY: &str = "job-memory";
+/// Parallel jobs slow down when their VM is out of CPU credits.
+pub const JOB_CREDITS: &str = "job-credits";
 /// vCPUs have a background slot beside their foreground: parallel jobs can run.
 pub const TIERS: &str = "tiers";
 /// vCPUs can have a share of what they are, as those of VMs in the background of others have.

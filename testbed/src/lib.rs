@@ -1,20 +1,22 @@
 //! The `dormouse` command: experiment files, virtual time, live runs, reports.
 
-pub mod batch;
 pub mod calibrate;
 pub mod calibration;
 mod chain;
 pub mod check;
 pub mod cli;
+mod command_line;
 pub mod doctor;
 pub mod experiment;
 pub mod explain;
 pub mod fidelity;
+pub mod jobs;
 pub mod live;
 pub mod output;
 pub mod record;
 pub mod replay;
 pub mod reproduce;
+pub mod results;
 pub mod sweep;
 pub mod twin;
 pub mod two_tier;

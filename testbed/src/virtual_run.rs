@@ -1,15 +1,16 @@
 //! An experiment in virtual time.
 
-use dormouse_engine::drive::{BOUNDLESS, Modelled, PlayError, beginning, play};
+use dormouse_engine::drive::{BOUNDLESS, Modelled, PlayError, World, beginning, play};
 use dormouse_engine::jobs::Submissions;
 use dormouse_engine::{Run, Step};
 use dormouse_policies::Policy;
+use dormouse_policies::batch::Submission;
 use dormouse_units::{Span, Time};
 
-use crate::batch::{BatchError, Jobs};
 use crate::experiment::Experiment;
+use crate::jobs::{Jobs, JobsError};
 
-/// Runs an experiment to its end; `see` is shown every step.
+/// Runs an experiment to its end, its bag under this scheduler; `see` is shown every step.
 ///
 /// # Errors
 ///
@@ -17,32 +18,47 @@ use crate::experiment::Experiment;
 /// jobs can't be had.
 pub fn virtual_run(
     experiment: &Experiment,
-    policy: Box<dyn Policy>,
+    bag: Option<Box<dyn Policy>>,
     mut see: impl FnMut(&Step),
-) -> Result<Run, PlayError<BatchError>> {
-    let mut run = experiment.run(policy);
-    let hosts = match experiment.hosts.as_slice() {
-        [] => &[BOUNDLESS],
-        hosts => hosts,
-    };
-    let jobs = experiment.jobs.as_deref();
-    let submissions = jobs.map(|jobs| {
-        let stream = Jobs::open(jobs).map_err(PlayError::Outside)?;
-        Ok(Submissions::new(stream, jobs.processors(), run.next_task()))
-    });
-    let submissions = submissions.transpose()?.into_iter().flatten();
-    let submissions = submissions.map(|event| event.map_err(BatchError::from));
-    let outside = beginning(hosts).into_iter().map(Ok).chain(submissions);
+) -> Result<Run, PlayError<JobsError>> {
+    let jobs = Jobs::of(experiment).map_err(PlayError::Outside)?;
+    let mut run = experiment.run(bag);
     let see = |step: &Step| {
         see(step);
         Ok(())
     };
-    let mut world = match jobs {
-        None => Modelled::default(),
-        Some(jobs) => Modelled::new(jobs.simulation(jobs.processors()).law()),
-    };
-    play(&mut run, &mut world, outside, limit(experiment), see)?;
+    play_out(experiment, &mut run, &mut model(experiment), jobs, see)?;
     Ok(run)
+}
+
+/// The machines of an experiment as virtual time has them.
+pub(crate) fn model(experiment: &Experiment) -> Modelled {
+    experiment.simulation().map_or_else(Modelled::default, |jobs| Modelled::new(jobs.law()))
+}
+
+/// Plays a run of an experiment to its end on machines that are given, with these parallel jobs
+/// if it has any; `see` is shown every step, and ends the run if it fails.
+///
+/// # Errors
+///
+/// As of [`virtual_run`], and those of `see`.
+pub(crate) fn play_out(
+    experiment: &Experiment,
+    run: &mut Run,
+    world: &mut impl World,
+    jobs: Option<impl Iterator<Item = Result<Submission, JobsError>>>,
+    see: impl FnMut(&Step) -> Result<(), JobsError>,
+) -> Result<(), PlayError<JobsError>> {
+    let hosts = match experiment.hosts.as_slice() {
+        [] => &[BOUNDLESS],
+        hosts => hosts,
+    };
+    let (machine, first) = (run.setup().space_of_jobs(), run.next_task());
+    let submissions = jobs.map(|jobs| Submissions::new(jobs, machine, first));
+    let submissions = submissions.into_iter().flatten();
+    let submissions = submissions.map(|event| event.map_err(JobsError::from));
+    let outside = beginning(hosts).into_iter().map(Ok).chain(submissions);
+    play(run, world, outside, limit(experiment), see)
 }
 
 /// A hundred deadlines and a day: a run that takes longer goes nowhere. Where there are parallel

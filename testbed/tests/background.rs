@@ -2,7 +2,7 @@
 #![cfg(test)]
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
-use dormouse::check::check;
+use dormouse::check::check_bag;
 use dormouse::experiment::{Experiment, Override, Source, load};
 use dormouse::record::Record;
 use dormouse::virtual_run::virtual_run;
@@ -29,7 +29,7 @@ fn of_bag(steps: &[Step]) -> Vec<Step> {
 }
 
 fn violations(experiment: &Experiment, steps: &[Step]) -> Vec<String> {
-    let found = check(&experiment.setup, steps, Span::ZERO, false);
+    let found = check_bag(&experiment.setup, steps, Span::ZERO, false);
     found.into_iter().map(|violation| violation.what).collect()
 }
 
@@ -56,7 +56,7 @@ fn what_no_background_can_be_is_found() {
             *processors = on.to_vec();
         }
     };
-    damaged(&|effect| placed(effect, [0, 1]), "has the Background");
+    damaged(&|effect| placed(effect, [0, 1]), "has the background");
     damaged(&|effect| placed(effect, [9, 10]), "no processor 10");
     let swapped = |effect: &mut Effect| {
         if let Effect::Placed { tier, .. } = effect {
@@ -66,7 +66,7 @@ fn what_no_background_can_be_is_found() {
             };
         }
     };
-    damaged(&swapped, "is in the Foreground of its processors");
+    damaged(&swapped, "is in the foreground of its processors");
 }
 
 #[test]

@@ -3,11 +3,11 @@
 #![cfg(test)]
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
-use dormouse::check::check;
-use dormouse::experiment::{Builtin, Experiment, Kind, Override, Source, load};
+use dormouse::check::check_bag;
+use dormouse::experiment::{Builtin, Experiment, Override, Source, load};
 use dormouse::record::Record;
 use dormouse::virtual_run::virtual_run;
-use dormouse_engine::{Effect, Event, Report, Run, Step};
+use dormouse_engine::{Effect, Event, Report, Run, Step, Work};
 use dormouse_units::{Money, Ppm, Span, TaskId, Time, VmId};
 
 const SCHEDULERS: [&str; 3] = ["burst-hads", "hads", "ils-on-demand"];
@@ -39,8 +39,8 @@ fn record(experiment: &Experiment, steps: &[Step]) -> Record {
 
 fn assert_sound(experiment: &Experiment, steps: &[Step], run: &Run) {
     let what =
-        format!("{} {} {}", experiment.name, experiment.scheduler.name, experiment.setup.seed);
-    let violations = check(&experiment.setup, steps, Span::ZERO, true);
+        format!("{} {} {}", experiment.name, experiment.scheduler_name(), experiment.setup.seed);
+    let violations = check_bag(&experiment.setup, steps, Span::ZERO, true);
     assert!(violations.is_empty(), "{what}: {}", violations[0]);
     let record = record(experiment, steps);
     assert_eq!(record.counts, *run.counts(), "{what}");
@@ -55,8 +55,7 @@ fn assert_sound(experiment: &Experiment, steps: &[Step], run: &Run) {
 #[test]
 fn every_builtin_is_sound_under_every_scheduler() {
     // Where there are tenants, the schedulers are theirs.
-    let is_alone = |b: &Builtin| !b.text().contains("[[tenant]]");
-    let jobs: Vec<_> = Builtin::all().filter(|b| b.kind() == Kind::Bag).filter(is_alone).collect();
+    let jobs: Vec<_> = Builtin::all().filter(|b| b.work() == Work::Bag).collect();
     std::thread::scope(|scope| {
         for half in jobs.chunks(jobs.len().div_ceil(2)) {
             scope.spawn(move || {
@@ -110,7 +109,7 @@ fn damage_is_found() {
     let violated = |what: &str, damage: &dyn Fn(&mut Vec<Step>)| {
         let mut bad = good.clone();
         damage(&mut bad);
-        let found = check(&experiment.setup, &bad, Span::ZERO, true);
+        let found = check_bag(&experiment.setup, &bad, Span::ZERO, true);
         assert!(!found.is_empty(), "{what}");
     };
     violated("a step is missing", &|log| drop(log.remove(10)));
@@ -204,7 +203,7 @@ fn a_task_may_begin_with_an_older_image_if_there_was_one() {
             panic!("a start")
         };
         *done = begins_at;
-        let violations = check(&experiment.setup, &log, lateness, true);
+        let violations = check_bag(&experiment.setup, &log, lateness, true);
         violations.iter().any(|it| it.what.contains("it starts at"))
     };
     let late = Span::from_secs(30);

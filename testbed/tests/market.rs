@@ -3,7 +3,7 @@
 #![cfg(test)]
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
-use dormouse::check::check;
+use dormouse::check::check_bag;
 use dormouse::experiment::{Experiment, Source, load};
 use dormouse::record::Record;
 use dormouse::virtual_run::virtual_run;
@@ -53,7 +53,7 @@ fn run(experiment: &Experiment) -> (Vec<Step>, Record) {
     let run: Run =
         virtual_run(experiment, experiment.scheduler().unwrap(), |s| steps.push(s.clone()))
             .unwrap();
-    let violations = check(&experiment.setup, &steps, Span::ZERO, true);
+    let violations = check_bag(&experiment.setup, &steps, Span::ZERO, true);
     assert!(violations.is_empty(), "{}", violations[0]);
     let mut record = Record::new(&experiment.setup);
     steps.iter().for_each(|step| record.see(step));

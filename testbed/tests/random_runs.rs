@@ -7,9 +7,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use dormouse::check::{Violation, check};
+use dormouse::check::{Violation, check_bag};
 use dormouse::experiment::{Experiment, Override, Source, load};
-use dormouse::output::{Header, Mode, begin_log};
+use dormouse::output::{Header, Mode, RunLogWriter};
 use dormouse::virtual_run::virtual_run;
 use dormouse_cloud::{Action, Interruption, InterruptionModel, Scope, Target};
 use dormouse_engine::Step;
@@ -35,7 +35,7 @@ fn experiment(n: u64) -> Experiment {
     e.name = format!("random-{n}");
     e.setup.seed = n;
 
-    let s = &mut e.scheduler;
+    let s = e.scheduler.as_mut().unwrap();
     let names =
         [BagSchedulerName::BurstHads, BagSchedulerName::Hads, BagSchedulerName::IlsOnDemand];
     s.name = names[r.below(3)];
@@ -131,7 +131,7 @@ fn outcome(e: &Experiment) -> Option<(Vec<Step>, Vec<Violation>, Option<String>)
     let mut steps = Vec::new();
     // A run may end with tasks left, where everything was preempted for good; that is said.
     let stuck = virtual_run(e, scheduler, |s| steps.push(s.clone())).err().map(|s| s.to_string());
-    let wrong = check(&e.setup, &steps, Span::ZERO, true);
+    let wrong = check_bag(&e.setup, &steps, Span::ZERO, true);
     Some((steps, wrong, stuck))
 }
 
@@ -176,9 +176,9 @@ fn shrunk(mut e: Experiment) -> Experiment {
 fn leave_log(e: &Experiment) -> String {
     let dir = tempfile::Builder::new().prefix("dormouse-violation-").tempdir().unwrap().keep();
     let header = Header::new(Mode::Virtual, "a random run, shrunk".to_owned(), e.clone());
-    let mut log = begin_log(&dir, &header).unwrap();
+    let mut log = RunLogWriter::begin(&dir, &header).unwrap();
     for step in outcome(e).unwrap().0 {
-        log.line(&step).unwrap();
+        log.step(&step).unwrap();
     }
     log.finish().unwrap();
     dir.display().to_string()

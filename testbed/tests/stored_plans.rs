@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use dormouse::output::Style;
-use dormouse::reproduce::stored_plans;
+use dormouse::reproduce::burst_hads::stored_plans;
 use dormouse_policies::BagSchedulerName;
 
 fn data() -> Option<PathBuf> {

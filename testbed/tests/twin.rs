@@ -7,12 +7,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use dormouse::experiment::{Experiment, Override, Source, load};
-use dormouse::output::{Header, Mode, begin_log};
+use dormouse::output::{Header, Mode, RunLogWriter};
 use dormouse::twin::{Both, Standing, Twin, TwinError, twin_of};
 use dormouse::virtual_run::virtual_run;
 use dormouse_cloud::Host;
 use dormouse_engine::drive::{Modelled, beginning, play};
-use dormouse_engine::{Effect, Event, Report, Run, Step};
+use dormouse_engine::{Effect, Event, Report, Step};
 use dormouse_policies::{Decision, Notice};
 use dormouse_units::{Bytes, HostId, Span, Time};
 
@@ -40,8 +40,8 @@ impl Folder {
     fn of(experiment: &Experiment, mode: Mode, steps: &[Step]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let header = Header::new(mode, "a test".to_owned(), experiment.clone());
-        let mut log = begin_log(folder.path(), &header).unwrap();
-        steps.iter().for_each(|step| log.line(step).unwrap());
+        let mut log = RunLogWriter::begin(folder.path(), &header).unwrap();
+        steps.iter().for_each(|step| log.step(step).unwrap());
         log.finish().unwrap();
         Self(folder)
     }
@@ -61,7 +61,7 @@ impl Folder {
 
 /// To the microsecond and the billionth of a dollar.
 fn assert_identical(twin: &Twin, what: &str) {
-    assert_eq!(twin.parting, None, "{what}");
+    assert_eq!(twin.divergence, None, "{what}");
     for row in &twin.tasks {
         assert_eq!(row.sides.live, row.sides.twin, "{what}: task {}", row.number);
     }
@@ -107,7 +107,8 @@ fn a_run_of_virtual_time_is_its_own_twin() {
 #[test]
 fn the_interruptions_are_those_of_the_log_and_not_of_the_seed() {
     let mut experiment = experiment("j60-sc5", "burst-hads", 3, &[]);
-    experiment.scheduler.plan = experiment.plan().unwrap();
+    let plan = experiment.plan().unwrap();
+    experiment.scheduler.as_mut().unwrap().plan = plan;
     let steps = played(&experiment);
     let acts = |steps: &[Step]| {
         let effects = steps.iter().flat_map(|step| &step.effects);
@@ -133,7 +134,7 @@ fn troubled(experiment: &Experiment, troubles: Vec<(Time, Event)>) -> Vec<Step> 
     let host = Host::new(40, Bytes::new(1 << 40));
     let mut outside = beginning(&[host, host]);
     outside.extend(troubles);
-    let mut run = Run::new(experiment.setup.clone(), experiment.scheduler().unwrap());
+    let mut run = experiment.run(experiment.scheduler().unwrap());
     let (mut steps, limit) = (Vec::new(), Time::from_secs(1_000_000));
     let see = |step: &Step| {
         steps.push(step.clone());
@@ -215,7 +216,7 @@ fn with_a_late_task(
 ) -> Vec<Step> {
     let mut order: Vec<_> = (0..good.len()).filter(|n| *n != late).collect();
     order.insert(after, late);
-    let mut run = Run::new(experiment.setup.clone(), experiment.scheduler().unwrap());
+    let mut run = experiment.run(experiment.scheduler().unwrap());
     let until = good[after].at + Span::from_micros(1);
     let mut steps = Vec::new();
     for n in order.into_iter().take(after + 1) {
@@ -226,7 +227,7 @@ fn with_a_late_task(
 }
 
 #[test]
-fn a_planted_parting_is_found_with_its_cause_and_both_times() {
+fn a_planted_divergence_is_found_with_its_cause_and_both_times() {
     let experiment = experiment("j60", "burst-hads", 1, &[]);
     let good = played(&experiment);
     let starts = |step: &Step| step.decisions.iter().any(|d| matches!(d, Decision::Start { .. }));
@@ -248,9 +249,9 @@ fn a_planted_parting_is_found_with_its_cause_and_both_times() {
         let decisions = steps.iter().flat_map(|step| &step.decisions);
         decisions.filter(|d| !matches!(d, Decision::Wake { .. })).count()
     };
-    let parting = twin.parting.as_ref().unwrap();
-    assert_eq!(parting.same, counted(&good[..late]));
-    let Both { live: Some(live), twin: Some(other) } = &parting.decided else { panic!() };
+    let divergence = twin.divergence.as_ref().unwrap();
+    assert_eq!(divergence.same, counted(&good[..late]));
+    let Both { live: Some(live), twin: Some(other) } = &divergence.decided else { panic!() };
     let end_of = |n: usize| {
         let Some(Notice::TaskFinished { task, vm }) = good[n].notices.first() else { panic!() };
         format!("{task} finished on {vm}")

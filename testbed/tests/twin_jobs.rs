@@ -5,39 +5,34 @@
 use std::fs;
 use std::path::Path;
 
-use dormouse::batch::{BatchHeader, Jobs, virtual_run};
-use dormouse::experiment::BatchExperiment;
-use dormouse::experiment::{Opened, Override, Source, open};
-use dormouse::output::Mode;
+use dormouse::experiment::{Experiment, Override, Source, open};
+use dormouse::output::{Header, Mode};
+use dormouse::results::virtual_results;
 use dormouse::twin::{Standing, Twin, TwinError, twin_of};
 use dormouse_policies::batch::Algorithm;
 use serde_json::{Value, json};
 
-fn experiment(scheduler: Algorithm, seed: u64) -> BatchExperiment {
+fn experiment(scheduler: Algorithm, seed: u64) -> Experiment {
     let overrides = vec![
         Override::text("--scheduler", "scheduler.name", scheduler.name()),
         Override::set(&format!("seed={seed}")).unwrap(),
     ];
     let source = Source { experiment: Some("batch-small"), overrides, ..Source::default() };
-    match open(&source).unwrap() {
-        Opened::Batch(batch) => *batch,
-        Opened::Bag(_) => panic!("batch-small is no batch"),
-    }
+    open(&source).unwrap().experiment
 }
 
-fn header(mode: Mode, experiment: &BatchExperiment) -> BatchHeader {
-    let machine = Jobs::open(experiment).unwrap().machine();
-    BatchHeader::new(mode, "a test".to_owned(), machine, experiment.clone())
+fn header(mode: Mode, experiment: &Experiment) -> Header {
+    Header::new(mode, "a test".to_owned(), experiment.clone())
 }
 
 /// A run in virtual time in this folder.
-fn run(experiment: &BatchExperiment, folder: &Path) {
-    let jobs = Jobs::open(experiment).unwrap();
-    virtual_run(&header(Mode::Virtual, experiment), jobs, folder).unwrap();
+fn run(experiment: &Experiment, folder: &Path) {
+    let header = header(Mode::Virtual, experiment);
+    virtual_results(&header, (None, None), folder, |_| {}).unwrap();
 }
 
 /// Makes its log say that it was a live run of this experiment.
-fn call_live(experiment: &BatchExperiment, folder: &Path) {
+fn call_live(experiment: &Experiment, folder: &Path) {
     let path = folder.join("events.jsonl");
     let log = fs::read_to_string(&path).unwrap();
     let (_, steps) = log.split_once('\n').unwrap();
@@ -46,7 +41,7 @@ fn call_live(experiment: &BatchExperiment, folder: &Path) {
 }
 
 fn assert_identical(twin: &Twin, what: &str) {
-    assert_eq!(twin.parting, None, "{what}");
+    assert_eq!(twin.divergence, None, "{what}");
     for row in &twin.tasks {
         assert_eq!(row.sides.live, row.sides.twin, "{what}: job {}", row.number);
         assert!(row.sides.live.finished.is_some(), "{what}: job {}", row.number);
@@ -104,7 +99,7 @@ fn the_twin_of_a_live_run_has_its_phases_and_no_chance() {
     let alone = short.tasks.iter().filter(|row| row.standing == Standing::Undisturbed);
     assert!(alone.clone().count() > 3 && alone.clone().any(|row| row.difference == Some(0.0)));
     // The chance of the model made the run that was called live; the twin has none.
-    assert_ne!(short.parting, None);
+    assert_ne!(short.divergence, None);
 }
 
 #[test]

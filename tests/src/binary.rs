@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// The `dormouse` binary of this workspace in the profile of this test, built if it has to be.
+/// The `dormouse` binary of this workspace in the profile of this test, with `dormouse-task` beside it,
+/// both built if they have to be: a live run without its tasks' program would be skipped.
 ///
 /// # Panics
 ///
@@ -18,7 +19,8 @@ pub fn dormouse() -> &'static PathBuf {
         let profile = test.ancestors().nth(2).map(PathBuf::from).unwrap_or_default();
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut build = Command::new(cargo);
-        build.args(["build", "--quiet", "-p", "dormouse", "--manifest-path"]);
+        build.args(["build", "--quiet", "--bin", "dormouse", "--bin", "dormouse-task"]);
+        build.arg("--manifest-path");
         build.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml"));
         if profile.ends_with("release") {
             build.arg("--release");

@@ -76,8 +76,8 @@ pub fn wait_for_report(out: &Path, report: &str, after: usize) {
     });
 }
 
-/// What a whole run of any kind must stand: nothing is in it that must not be, and the same
-/// decisions come out of its log.
+/// What a whole run of any kind must stand: no rule is broken in it, and the same decisions come out
+/// of its log.
 ///
 /// # Panics
 ///

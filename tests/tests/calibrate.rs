@@ -102,7 +102,7 @@ fn a_live_run_takes_its_speedup_from_what_was_measured() {
     let mut other = table;
     other["host"]["kernel"] = json!("5.0.0-other");
     fs::write(at.join("other.json"), other.to_string()).unwrap();
-    let fast = ["run", "tiny.toml", "--live", "--calibration", "other.json", "--out", "run"];
+    let fast = ["run", "tiny.toml", "--live", "--calibration", "other.json", "--out", "other"];
     let ended = ended_once(at, &fast, |said| said.contains("speed-up 30, the standard one"));
     assert!(ended.contains("stale (kernel 5.0.0-other then"), "{ended}");
 }

@@ -162,6 +162,90 @@ fn a_machine_whose_worker_is_lost_is_made_again_on_the_one_that_stood_by() {
     nothing_is_left_but(&before);
 }
 
+/// Every job keeps what it has done, once a second of real time.
+const CHECKPOINT: &str =
+    "[checkpoint]\npolicy = \"every\"\nperiod = \"60s\"\nof = \"work\"\nfixed = \"20s\"\n";
+
+/// What of its work each start of a job was sent with, in ppm, by job and attempt.
+fn sent_with(log: &[Value]) -> Vec<(u64, u64, u64)> {
+    let effects = log.iter().filter_map(|event| event["effects"].as_array()).flatten();
+    let sent = effects.filter(|effect| effect["effect"] == "task-sent");
+    let of = |effect: &Value, key: &str| effect[key].as_u64().unwrap();
+    sent.map(|e| (of(e, "task"), of(e, "attempt"), e["from"][1].as_u64().unwrap_or(0))).collect()
+}
+
+/// What the jobs that were lost had kept is what they went on from, and nothing that was kept was
+/// done again; they came to the right answers.
+fn jobs_went_on_from_their_checkpoints(out: &Path) {
+    let of_run = summary(out);
+    assert_eq!(of_run["tasks"]["verified"], 5, "{of_run:#}");
+    assert!(of_run["counts"]["checkpoints"].as_u64() > Some(0), "{of_run:#}");
+    assert!(of_run["counts"]["restores"].as_u64() > Some(0), "{of_run:#}");
+    checks_and_replays(out);
+    let log = events(out);
+    let lost = log.iter().position(|e| e["event"] == "host-lost").unwrap();
+    let (before, after) = log.split_at(lost);
+    let kept = |task: u64| {
+        let of = before.iter().rfind(|e| e["report"] == "checkpoint-taken" && e["task"] == task);
+        of.map_or(0, |e| e["done"].as_u64().unwrap())
+    };
+    let again = sent_with(after).into_iter().filter(|(_, attempt, _)| *attempt == 2);
+    let mut restored = 0;
+    for (task, attempt, from) in again {
+        assert_eq!(from, kept(task), "job {task} goes on from what it had kept");
+        let started = after.iter().find(|e| {
+            e["report"] == "task-started" && e["task"] == task && e["attempt"] == attempt
+        });
+        let done = started.unwrap()["done"].as_u64().unwrap();
+        assert_eq!(done, from, "it did not begin anew: {started:?}");
+        restored += u32::from(from > 0);
+    }
+    assert!(restored > 0, "none had kept anything: {:?}", sent_with(&log));
+}
+
+/// Such a run, once a job has kept something.
+fn keeping(folder: &Path, options: &[&str]) -> UnderWay {
+    let file = folder.join("experiment.toml");
+    fs::write(&file, jobs_experiment("keeps", "easy", &JOBS) + CHECKPOINT).unwrap();
+    let options = [&["--scheduler", "measy"], options].concat();
+    let run = UnderWay::live(&folder.join("out"), &file, &options);
+    wait_for_report(run.out(), "checkpoint-taken", 0);
+    run
+}
+
+#[test]
+fn jobs_whose_worker_is_lost_go_on_from_their_checkpoints_on_the_one_that_stood_by() {
+    let Some(_turn) = live_turn() else { return };
+    let before = traces();
+    let folder = tempfile::tempdir().unwrap();
+    let run = keeping(folder.path(), &["--workers", "2"]);
+    let out = run.out().to_owned();
+    let workers = workers_of(run.id());
+    assert_eq!(workers.len(), 2, "{workers:?}");
+    kill(with_the_machine(&out, &workers), Signal::SIGKILL).unwrap();
+    let ended = run.ended();
+    assert!(ended.status.success(), "{}", text(&ended));
+    jobs_went_on_from_their_checkpoints(&out);
+    let twin = says(&["twin", out.to_str().unwrap()]);
+    assert!(twin.status.success(), "{}", text(&twin));
+    nothing_is_left_but(&before);
+}
+
+#[test]
+fn jobs_whose_coordinator_and_workers_are_killed_go_on_from_their_checkpoints() {
+    let Some(_turn) = live_turn() else { return };
+    let before = traces();
+    let folder = tempfile::tempdir().unwrap();
+    let run = keeping(folder.path(), &[]);
+    let out = run.out().to_owned();
+    let _ = run.told(Signal::SIGKILL);
+    let in_memory = traces().into_iter().filter(|t| t.starts_with("/dev/shm"));
+    nothing_is_left_but(&before.iter().cloned().chain(in_memory).collect::<Vec<_>>());
+    goes_on(&out);
+    jobs_went_on_from_their_checkpoints(&out);
+    nothing_is_left_but(&before);
+}
+
 /// What `dormouse` says to these words about a run that goes.
 fn says(words: &[&str]) -> Output {
     Command::new(dormouse()).args(words).output().unwrap()
@@ -201,6 +285,9 @@ fn an_open_run_takes_jobs_over_a_kill_and_ends_when_it_is_closed() {
     let large = says(&["submit", dir, "--processors", "5", "--runtime", "60s"]);
     let said = text(&large);
     assert!(large.status.code() == Some(1) && said.contains("the machine has 4"), "{said}");
+    let fat = says(&[&job[..], &["--memory", "1 MiB"]].concat());
+    let said = text(&fat);
+    assert!(fat.status.code() == Some(1) && said.contains("1 MiB for each process"), "{said}");
     assert!(text(&says(&job)).contains("job 7 is submitted"));
     let closed = says(&["close", dir]);
     assert!(closed.status.success(), "{}", text(&closed));

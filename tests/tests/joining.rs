@@ -7,10 +7,10 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use dormouse_tests::{dormouse, live_turn};
 use nix::sys::signal::{Signal, kill};
@@ -66,6 +66,41 @@ impl Waiting {
         let reading = std::thread::spawn(move || self.says.lines().count());
         self.coordinator.wait().unwrap();
         reading.join().unwrap();
+    }
+}
+
+#[test]
+fn a_worker_that_has_not_joined_ends_with_who_started_it() {
+    let Some(_turn) = live_turn() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let secret = folder.path().join("secret");
+    fs::write(&secret, "0".repeat(64)).unwrap();
+    fs::set_permissions(&secret, fs::Permissions::from_mode(0o600)).unwrap();
+    // Nobody listens there.
+    let worker = "\"$0\" worker --coordinator 127.0.0.1:1 --name w --parent $$ --root \"$1\" \
+                  --secret-file \"$2\" 2>&1 & echo $!; wait";
+    let mut shell = Command::new("sh")
+        .args(["-c", worker])
+        .args([dormouse(), &folder.path().join("root"), &secret])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut says = BufReader::new(shell.stdout.take().unwrap());
+    let mut line = String::new();
+    says.read_line(&mut line).unwrap();
+    let worker = Pid::from_raw(line.trim().parse().unwrap());
+    // It says so once it dials in vain.
+    let mut said = String::new();
+    while !said.contains("no coordinator there yet") {
+        assert!(says.read_line(&mut said).unwrap() > 0, "{said}");
+    }
+    let begun = Instant::now();
+    shell.kill().unwrap();
+    shell.wait().unwrap();
+    while kill(worker, None).is_ok() {
+        assert!(begun.elapsed() < Duration::from_secs(10), "it is still there: {said}");
+        std::thread::sleep(Duration::from_millis(10));
     }
 }
 

@@ -316,11 +316,12 @@ fn runs_without_a_twin() {
         ("header-of-jobs", first(&jobs), &["header-of-jobs: the run ended before it began"]),
         ("damaged", damaged(&bag), &["damaged/events.jsonl:2:", "left whole"]),
         ("damaged-jobs", damaged(&jobs), &["damaged-jobs/events.jsonl:2:", "left whole"]),
-        ("future", bag.replacen("\"format\":1", "\"format\":9", 1), &["its format is 9"]),
-        ("future-jobs", jobs.replacen("\"format\":1", "\"format\":9", 1), &["its format is 9"]),
+        ("future", bag.replacen("\"format\":2", "\"format\":9", 1), &["its format is 9"]),
+        ("future-jobs", jobs.replacen("\"format\":2", "\"format\":9", 1), &["its format is 9"]),
+        ("older", bag.replacen("\"format\":2", "\"format\":1", 1), &["its format is 1"]),
         ("unknown", unknown(&bag), &["unknown/events.jsonl:3:", "no 'surprise'"]),
         ("unknown-jobs", unknown(&jobs), &["unknown-jobs/events.jsonl:3:", "no 'surprise'"]),
-        ("no-format", bag.replacen("\"format\":1,", "", 1), &["no-format/events.jsonl:1:"]),
+        ("no-format", bag.replacen("\"format\":2,", "", 1), &["no-format/events.jsonl:1:"]),
     ];
     for (name, text, words) in cases {
         fs::create_dir(at.join(name)).unwrap();
@@ -348,12 +349,12 @@ fn runs_without_a_twin() {
     let output = run_in(at, &["twin", "torn"]);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    assert!(text.contains("its log ends here") && text.contains("they part"), "{text}");
+    assert!(text.contains("its log ends here") && text.contains("they diverge"), "{text}");
     assert_eq!(tree(at), before);
     let output = run_in(at, &["twin", "bag", "--json", "--out", "beside"]);
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(
-        (json["tasks"].as_array().unwrap().len(), &json["parting"]),
+        (json["tasks"].as_array().unwrap().len(), &json["divergence"]),
         (60, &serde_json::Value::Null)
     );
     let csv = fs::read_to_string(at.join("beside/twin.csv")).unwrap();
@@ -381,6 +382,23 @@ fn bad_options() {
         (&["run", "j60", "--set", "live.worst-error=2"], &["live.worst-error", "out of range"]),
         (&["run", "j60", "--set", "live.mean-error=x"], &["live.mean-error", "number"]),
         (&["run", "j60", "--calibration", "table.json"], &["--live"]),
+        (
+            &["run", "batch-small", "--set", "workload.memory-per-processor=lots"],
+            &["workload.memory-per-processor", "'lots' is not an amount of memory"],
+        ),
+        (
+            &["run", "batch-small", "--set", "workload.memory-per-processor=0 B"],
+            &["workload.memory-per-processor", "0 B hold no process"],
+        ),
+        (
+            &["run", "batch-small", "--set", "workload.job.0.memory=1 GiB"],
+            &["workload.memory-per-processor", "1 GiB for each process", "nobody says how much"],
+        ),
+        (
+            &["run", "batch-small", "--set", "workload.burstable={ baseline = 0.2 }"],
+            &["workload.burstable", "credits-per-hour"],
+        ),
+        (&["submit", "x", "--processors", "1", "--runtime", "9s", "--memory", "9"], &["--memory"]),
         // 200,000 jobs of two years.
         (&["run", "fw-like", "--live"], &["it would take at least", "days", "--allow-long"]),
         (&["coordinator", "fw-like"], &["it would take at least", "--speedup", "fewer jobs"]),

@@ -118,6 +118,12 @@ fn background_is_done(out: &Path) {
     assert!(share.as_f64().is_some_and(|share| (0.2..0.95).contains(&share)), "{summary:#}");
     let report = fs::read_to_string(out.join("report.html")).unwrap();
     assert!(report.contains("in the background of others"));
+    let vms = summary["vms"].as_array().unwrap();
+    let spot = vms.iter().find(|vm| vm["market"] == "spot").unwrap();
+    let story = dormouse_says(&["explain", out.to_str().unwrap(), &format!("vm{}", spot["id"])]);
+    for words in ["% of vCPU 0", "by the foreground", "the VMs in the foreground left them"] {
+        assert!(story.contains(words), "no '{words}' in {story}");
+    }
 }
 
 #[test]
@@ -205,6 +211,13 @@ fn a_live_run_of_both_that_is_ended_counts_the_jobs_that_came_to_their_end() {
     nothing_is_left_but(&before);
 }
 
+/// The same bag beside the jobs of `some.swf`.
+fn of_a_log() -> String {
+    let (first, _) = SHARED.split_once("[tenant.workload]\nkind = \"jobs\"").unwrap();
+    let jobs = "kind = \"swf\"\nprocessors = 4\non-malformed = \"skip\"\nlog = \"some.swf\"\n";
+    format!("{first}[tenant.workload]\n{jobs}")
+}
+
 #[test]
 fn what_is_left_out_of_a_log_of_jobs_is_said_of_a_shared_run_too() {
     let folder = tempfile::tempdir().unwrap();
@@ -212,18 +225,42 @@ fn what_is_left_out_of_a_log_of_jobs_is_said_of_a_shared_run_too() {
     let log = [job(1), "2 what".to_owned(), job(3)].join("\n");
     let swf = folder.path().join("some.swf");
     fs::write(&swf, log).unwrap();
-    let (first, _) = SHARED.split_once("[tenant.workload]\nkind = \"jobs\"").unwrap();
-    let text = format!(
-        "{first}[tenant.workload]\nkind = \"swf\"\nprocessors = 4\non-malformed = \"skip\"\n\
-         log = \"{}\"\n",
-        swf.display()
-    );
-    let (file, out) = (file_in(folder.path(), &text), folder.path().join("out"));
+    let (file, out) = (file_in(folder.path(), &of_a_log()), folder.path().join("out"));
     let said = dormouse_says(&["run", &file, "--out", out.to_str().unwrap()]);
     assert!(said.contains("of their log: "), "{said}");
     let summary = summary(&out);
     assert!(summary["tenants"][1]["left_out"].is_object(), "{summary:#}");
     assert_eq!(summary["tenants"][1]["tasks"]["verified"], 2, "{summary:#}");
+}
+
+/// The steps of a run with very many jobs are left out of its log, whoever shares it with them; it
+/// is asked about by making it again.
+#[test]
+fn a_shared_run_too_long_for_its_log_is_made_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let (swf, file) = (folder.path().join("some.swf"), file_in(folder.path(), &of_a_log()));
+    let runs = [100, 60_000].map(|jobs| {
+        let line = |n: u64| {
+            let (at, runtime, size) = (n * 60, 30 + n * 37 % 900, 1 + n % 4);
+            format!("{n} {at} -1 {runtime} {size} -1 -1 {size} 1000 -1 1 1 1 1 1 1 -1 -1\n")
+        };
+        let header = format!("; MaxProcs: 4\n; MaxJobs: {jobs}\n");
+        fs::write(&swf, header + &(1..=100).map(line).collect::<String>()).unwrap();
+        let out = folder.path().join(jobs.to_string());
+        let _ = dormouse_says(&["run", &file, "--out", out.to_str().unwrap()]);
+        out
+    });
+    let [whole, left_out] = &runs;
+    assert!(lines(whole, "events.jsonl") > 100);
+    assert_eq!(lines(left_out, "events.jsonl"), 1);
+    for args in [["check"].as_slice(), &["replay"], &["explain", "77"], &["explain", "task1"]] {
+        let [one, other] = [whole, left_out].map(|run| {
+            let all = [&args[..1], &[run.to_str().unwrap()], &args[1..]].concat();
+            dormouse_says(&all)
+        });
+        assert_eq!(one, other, "{args:?}");
+    }
+    assert!(dormouse_says(&["check", left_out.to_str().unwrap()]).contains("events of 100 jobs"));
 }
 
 #[test]

@@ -104,7 +104,7 @@ fn two_tiers_are_measured_and_feed_the_model() {
     let log = read(&batch.join("events.jsonl"));
     let head: Value = serde_json::from_str(log.lines().next().unwrap()).unwrap();
     let measured: Value = serde_json::from_str(&read(&file)).unwrap();
-    assert_eq!(head["experiment"]["sharing"], measured["sharing"], "{head:#}");
+    assert_eq!(head["experiment"]["jobs"]["sharing"], measured["sharing"], "{head:#}");
     assert!(measured["sharing"]["single"][1].as_f64().unwrap() > 0.0, "{measured:#}");
 
     let figures = |sharing: &Path| {

@@ -1,5 +1,7 @@
 //! One VM, as its provider sees it.
 
+use std::fmt;
+
 use dormouse_units::{HostId, Money, Price, Time, TypeName};
 
 use crate::{Charge, Host, Market, Meter, TariffName};
@@ -25,6 +27,19 @@ pub enum VmState {
         /// The emulated time at which it was gone.
         at: Time,
     },
+}
+
+impl fmt::Display for VmState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Booting => f.write_str("booting"),
+            Self::Running => f.write_str("running"),
+            Self::Hibernating => f.write_str("about to hibernate"),
+            Self::Hibernated { since } => write!(f, "hibernated since {since}"),
+            Self::Resuming => f.write_str("resuming"),
+            Self::Terminated { at } => write!(f, "gone since {at}"),
+        }
+    }
 }
 
 /// One VM as its provider sees it.

@@ -171,19 +171,19 @@ impl Run {
         // Told to hibernate but not heard of yet by the scheduler: the task waits there frozen.
         let freezing = machine.state == VmState::Hibernating;
         if !freezing && machine.state != VmState::Running {
-            return Err(Wrong(format!("{vm} is not running: {:?}", machine.state)));
+            return Err(Wrong(format!("{vm} is not running: it is {}", machine.state)));
         }
         let kind = machine.kind.clone();
         let record = self.tasks.get(task).ok_or_else(|| Wrong(format!("there is no {task}")))?;
         if record.state != TaskState::Waiting {
-            return Err(Wrong(format!("{task} is not waiting: {:?}", record.state)));
+            return Err(Wrong(format!("{task} is not waiting: it is {}", record.state)));
         }
         let needs = self.needs(task, record.job.as_deref(), &kind)?;
         let seats = self.seats(task, on, &needs)?;
-        let (room, burstable) = match record.job {
-            // Parallel jobs have no memory of their own, and their machines no credits.
-            Some(_) => (Bytes::ZERO, None),
-            None => self.room(vm, &kind)?,
+        let (room, burstable) = match &record.job {
+            // Where no memory is spoken of, none has to be counted.
+            Some(job) if job.memory == Bytes::ZERO => (Bytes::ZERO, None),
+            _ => self.room(vm, &kind)?,
         };
         if needs.memory > room {
             return Err(Wrong(format!("{task} needs {}, {vm} has {room} free", needs.memory)));
@@ -210,6 +210,7 @@ impl Run {
         let vcpu = self.provider.tiers().and_then(|_| seats.cpus.first().copied());
         self.effects.push(Effect::TaskSent { task, attempt, vm, reason, from, vcpu });
         let checkpoints = self.checkpoints_of_attempt(now, task, vm);
+        let checkpoint_cost = self.checkpoint_cost(job.is_some(), memory);
         let start = StartTask {
             host,
             seats,
@@ -220,7 +221,7 @@ impl Run {
             from,
             from_attempt,
             checkpoints,
-            checkpoint_cost: self.setup.checkpoint.cost(memory),
+            checkpoint_cost,
             mode,
             job,
         };
@@ -240,8 +241,8 @@ impl Run {
     ) -> Result<Needs, Refused> {
         if let Some(job) = job {
             let Submission { processes, runtime, .. } = *job;
-            let (is_job, processes) = (true, processes as usize);
-            return Ok(Needs { is_job, processes, memory: Bytes::ZERO, runtime });
+            let (is_job, processes, memory) = (true, processes as usize, job.memory_of_all());
+            return Ok(Needs { is_job, processes, memory, runtime });
         }
         let spec = self.setup.bag.tasks.get(task.get() as usize);
         let spec = spec.ok_or_else(|| Wrong(format!("there is no {task}")))?;
@@ -334,11 +335,13 @@ impl Run {
             .catalogue
             .get(kind)
             .ok_or_else(|| Wrong(format!("there is no type {kind}")))?;
-        let mut taken = Bytes::ZERO;
-        for task in self.vms.get(&vm).into_iter().flat_map(|r| r.seating.taken()) {
-            let spec = self.setup.bag.tasks.get(task.get() as usize);
-            taken = taken + spec.map_or(Bytes::ZERO, |t| t.memory);
-        }
+        // Whoever has a seat has it once for each of its processes.
+        let of_process = |task: TaskId| match self.tasks.get(task).map(|record| &record.job) {
+            Some(Some(job)) => job.memory,
+            _ => self.setup.bag.tasks.get(task.get() as usize).map_or(Bytes::ZERO, |t| t.memory),
+        };
+        let seated = self.vms.get(&vm).into_iter().flat_map(|record| record.seating.taken());
+        let taken = seated.map(of_process).sum();
         Ok((offer.memory.saturating_sub(taken), offer.burstable))
     }
 
@@ -383,7 +386,7 @@ impl Run {
             TaskState::Waiting | TaskState::Finished if record.attempt > Attempt::default() => {
                 Err(Moot(format!("{task} is no longer on {vm}")))
             }
-            other => Err(Wrong(format!("{task} is not on {vm}: {other:?}"))),
+            other => Err(Wrong(format!("{task} is not on {vm}: it is {other}"))),
         }
     }
 }

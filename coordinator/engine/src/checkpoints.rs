@@ -2,7 +2,7 @@
 
 use dormouse_cloud::{Market, VmState};
 use dormouse_policies::{Checkpointing, Moment, Quote, TaskView, When};
-use dormouse_units::{Attempt, Ppm, TaskId, Time, TypeName, VmId};
+use dormouse_units::{Attempt, Bytes, Ppm, Span, TaskId, Time, TypeName, VmId};
 
 use crate::carry_out::Refused::{self, Moot, Wrong};
 use crate::run::Run;
@@ -27,7 +27,7 @@ pub(crate) struct Asked {
 
 impl Run {
     /// The same run with another scheme for the tasks of its bag than the setup's. What a checkpoint
-    /// costs is what the setup says.
+    /// costs is what the setup says. That of parallel jobs stays.
     #[must_use]
     pub fn with_checkpointing(mut self, scheme: Box<dyn Checkpointing>) -> Self {
         if let Some(tenant) = self.tenants.iter_mut().find(|tenant| tenant.work().has_bag()) {
@@ -38,10 +38,21 @@ impl Run {
 
     /// An attempt begins on a VM: the points of its work at which it is checkpointed there.
     pub(crate) fn checkpoints_of_attempt(&mut self, now: Time, task: TaskId, vm: VmId) -> Vec<Ppm> {
-        if let Some(record) = self.task(task) {
-            record.asked = Asked { since: now, ..Asked::default() };
+        let Some(record) = self.tasks.get_mut(task) else { return Vec::new() };
+        if record.job.is_some() && self.job_checkpointing.is_none() {
+            return Vec::new();
         }
+        record.asked = Asked { since: now, ..Asked::default() };
         self.ask_scheme(now, task, vm, Moment::Begins)
+    }
+
+    /// How long a task with this memory stands still for a checkpoint; a parallel job has none of
+    /// its own. Zero where nobody asks for one.
+    pub(crate) fn checkpoint_cost(&self, is_job: bool, memory: Bytes) -> Span {
+        match is_job {
+            false => self.setup.checkpoint.cost(memory),
+            true => self.setup.checkpoint_of_jobs().map_or(Span::ZERO, |of| of.cost(memory)),
+        }
     }
 
     /// A checkpoint of a task on a VM was kept, or could not be: its scheme says what is next.
@@ -82,19 +93,26 @@ impl Run {
         vm: VmId,
         moment: Moment,
     ) -> Option<When> {
-        let spec = self.setup.bag.tasks.get(task.get() as usize)?;
         let machine = self.provider.vm(vm)?;
         let record = self.tasks.get(task)?;
+        let (memory, runtime) = match &record.job {
+            Some(job) => (job.memory_of_all(), job.runtime),
+            None => {
+                let spec = self.setup.bag.tasks.get(task.get() as usize)?;
+                (spec.memory, *spec.runtime.get(&machine.kind)?)
+            }
+        };
+        let is_job = record.job.is_some();
         let view = TaskView {
             task,
             attempt: record.attempt,
             moment,
-            memory: spec.memory,
-            runtime: *spec.runtime.get(&machine.kind)?,
+            memory,
+            runtime,
             kept: record.kept().map(|(_, done)| done).unwrap_or_default(),
             begun: record.sent,
             since: record.asked.since,
-            cost: self.setup.checkpoint.cost(spec.memory),
+            cost: self.checkpoint_cost(is_job, memory),
         };
         let quote = Quote {
             kind: &machine.kind,
@@ -105,6 +123,9 @@ impl Run {
             bid: machine.bid,
             change: self.provider.next_price(now, &machine.kind, machine.market),
         };
+        if is_job {
+            return self.job_checkpointing.as_mut()?.next(now, &view, &quote);
+        }
         let tenant = self.tenants.iter_mut().find(|tenant| tenant.work().has_bag())?;
         tenant.checkpointing.next(now, &view, &quote)
     }
@@ -167,7 +188,8 @@ impl Run {
     /// A run goes on after its coordinator was away: machines may not have heard what they were
     /// told, or it of the answer.
     pub(crate) fn ask_again(&mut self) {
-        for id in (0..).map(TaskId::new).take(self.setup.bag.tasks.len()) {
+        let ids: Vec<_> = self.tasks.ids().collect();
+        for id in ids {
             if let Some(record) = self.tasks.get_mut(id)
                 && std::mem::take(&mut record.asked.told)
             {
@@ -181,17 +203,21 @@ impl Run {
     ///
     /// # Errors
     ///
-    /// It is a parallel job, it is not there, or its VM does not run.
+    /// It is a parallel job and these have none, it is not there, or its VM does not run.
     pub(crate) fn checkpoint_now(&mut self, task: TaskId, vm: VmId) -> Result<(), Refused> {
         self.alive(vm)?;
-        if self.on_vm(task, vm)?.job.is_some() {
-            return Err(Wrong(format!("{task} is a parallel job, which has no checkpoints")));
+        let has_none = self.job_checkpointing.is_none();
+        if self.on_vm(task, vm)?.job.is_some() && has_none {
+            return Err(Wrong(format!(
+                "{task} is a parallel job, and these have no checkpoints here"
+            )));
         }
         match self.provider.vm(vm).map(|v| v.state) {
             Some(VmState::Running) => {}
             // It has yet to hear of that.
             Some(VmState::Hibernating) => return Err(Moot(format!("{vm} hibernates"))),
-            other => return Err(Wrong(format!("{vm} is not running: {other:?}"))),
+            Some(other) => return Err(Wrong(format!("{vm} is not running: it is {other}"))),
+            None => return Err(Wrong(format!("there is no {vm}"))),
         }
         if let Some(record) = self.task(task) {
             record.asked.due = true;

@@ -17,6 +17,8 @@ impl DecisionDigest {
     /// Takes in one decision.
     pub fn add(&mut self, at: Time, decision: &Decision) {
         self.bytes.clear();
+        // The length of what follows, once that is known.
+        self.long(0);
         self.long(at.as_micros());
         match decision {
             Decision::Launch { vm, kind, market, bid } => {
@@ -74,7 +76,9 @@ impl DecisionDigest {
                 self.long(*token);
             }
         }
-        self.sha.update((self.bytes.len() as u64).to_le_bytes());
+        if let Some((length, rest)) = self.bytes.split_first_chunk_mut() {
+            *length = (rest.len() as u64).to_le_bytes();
+        }
         self.sha.update(&self.bytes);
     }
 
@@ -91,7 +95,12 @@ impl DecisionDigest {
     }
 
     fn numbers(&mut self, all: &[u32]) {
-        all.iter().for_each(|&number| self.number(number));
+        let from = self.bytes.len();
+        self.bytes.resize(from + size_of_val(all), 0);
+        let (places, _) = self.bytes[from..].as_chunks_mut();
+        for (place, number) in places.iter_mut().zip(all) {
+            *place = number.to_le_bytes();
+        }
     }
 
     /// The digest so far, in hexadecimal.

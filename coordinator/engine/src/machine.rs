@@ -107,7 +107,7 @@ pub enum Command {
         host: HostId,
         /// The VM.
         vm: VmId,
-        /// Which of its vCPUs.
+        /// The number of the vCPU on it.
         vcpu: u32,
         /// What the VM in the foreground leaves.
         share: Ppm,
@@ -148,7 +148,8 @@ pub struct StartTask {
     pub from_attempt: Attempt,
     /// At which parts of the work it is checkpointed, ascending.
     pub checkpoints: Vec<Ppm>,
-    /// How long it stands still for each.
+    /// How long it stands still for each, and for one that is asked for; zero for a parallel job of
+    /// which nobody asks for any.
     pub checkpoint_cost: Span,
     /// Burst or baseline.
     pub mode: Mode,
@@ -305,14 +306,14 @@ pub enum Report {
     },
     /// The balance of a burstable VM when its use changed.
     Credits {
-        /// Which VM.
+        /// The VM.
         vm: VmId,
         /// Its balance.
         balance: Credits,
     },
     /// CPU time a VM was promised and got so far, real microseconds.
     Share {
-        /// Which VM.
+        /// The VM.
         vm: VmId,
         /// CPU time that it should have had, real microseconds.
         real_promised_us: u64,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use dormouse_cloud::{Interruptions, Market, Provider};
-use dormouse_policies::{Decision, Notice, Policy};
+use dormouse_policies::{CheckpointConfig, Checkpointing, Decision, Notice, Policy};
 use dormouse_units::{Cpus, HostId, Money, Ppm, Seats, TaskId, Tier, Time, TypeName, VmId};
 
 use crate::carry_out::Refused;
@@ -42,16 +42,7 @@ pub(crate) struct VmRecord {
 struct Spare {
     notices: VecDeque<Notice>,
     wanted: Vec<Decision>,
-    heard: Vec<Notice>,
-    decisions: Vec<Decision>,
     unheard: Vec<Notice>,
-}
-
-impl Spare {
-    /// What a step heard and decided, empty.
-    fn step(&mut self) -> (Vec<Notice>, Vec<Decision>) {
-        (std::mem::take(&mut self.heard), std::mem::take(&mut self.decisions))
-    }
 }
 
 /// CPU time a VM was promised and got, real microseconds; zeros in virtual time.
@@ -69,12 +60,16 @@ pub struct Run {
     pub(crate) setup: Setup,
     pub(crate) provider: Provider,
     pub(crate) tenants: Vec<Tenant>,
+    /// When parallel jobs are checkpointed, if they are.
+    pub(crate) job_checkpointing: Option<Box<dyn Checkpointing>>,
     pub(crate) interruptions: Interruptions,
     pub(crate) timers: Timers,
     pub(crate) tasks: Tasks,
     pub(crate) vms: BTreeMap<VmId, VmRecord>,
     /// VMs asked for and not granted.
     pub(crate) refused: BTreeSet<VmId>,
+    /// A tenant's VM has ended, and another tenant was refused one.
+    gave_back: bool,
     /// Nothing more will be submitted.
     pub(crate) all_submitted: bool,
     pub(crate) counts: Counts,
@@ -113,10 +108,12 @@ impl Run {
             tasks: Tasks::waiting(setup.bag.tasks.len()),
             all_submitted: setup.jobs.is_none(),
             tenants: Tenant::all(policies, &setup.checkpoint),
+            job_checkpointing: setup.checkpoint_of_jobs().map(CheckpointConfig::build),
             setup,
             timers: Timers::default(),
             vms: BTreeMap::new(),
             refused: BTreeSet::new(),
+            gave_back: false,
             counts: Counts::default(),
             effects: Vec::new(),
             commands: Vec::new(),
@@ -139,39 +136,54 @@ impl Run {
     /// Takes one event and gives the step it makes and the commands to send once
     /// the step is durable. `now` never runs backwards.
     pub fn handle(&mut self, now: Time, event: Event) -> (Step, Vec<Command>) {
+        let (mut step, mut commands) = (Step::blank(), Vec::new());
+        self.handle_into(now, event, &mut step, &mut commands);
+        (step, commands)
+    }
+
+    /// As [`Self::handle`], in place of a step and commands that nobody keeps: their memory is used
+    /// again.
+    pub fn handle_into(
+        &mut self,
+        now: Time,
+        event: Event,
+        step: &mut Step,
+        commands: &mut Vec<Command>,
+    ) {
+        step.begin(self.next_seq, now, event);
+        self.next_seq += 1;
+        commands.clear();
+        let Step { event, notices: heard, decisions, .. } = step;
+
         let mut notices = std::mem::take(&mut self.spare.notices);
         if matches!(event, Event::Begin) && !self.begun {
             self.begun = true;
             notices.push_back(Notice::Begin);
         }
-        if let Event::Cancel { why } = &event {
+        if let Event::Cancel { why } = event {
             self.cancelled.get_or_insert_with(|| why.clone());
         }
-        self.hear(now, &event, &mut notices);
+        self.hear(now, event, &mut notices);
 
-        let (mut heard, mut decisions) = self.spare.step();
-        self.tell(now, &mut notices, &mut heard, &mut decisions);
+        self.tell(now, &mut notices, heard, decisions);
         if matches!(event, Event::InstantOver) {
             for tenant in 0..self.tenants.len() {
-                self.tell_instant(now, tenant, &mut notices, (&mut heard, &mut decisions));
+                self.tell_instant(now, tenant, &mut notices, (&mut *heard, &mut *decisions));
             }
         }
-        if self.end_what_is_done(now) && !self.refused.is_empty() {
+        self.end_what_is_done(now);
+        if std::mem::take(&mut self.gave_back) && self.over.is_none() {
             // Whoever was refused hears that there is room, as when a host comes.
             notices.push_back(Notice::HostJoined);
-            self.tell(now, &mut notices, &mut heard, &mut decisions);
+            self.tell(now, &mut notices, heard, decisions);
         }
         self.spare.notices = notices;
         for vm in self.provider.placed() {
             self.boot(now, vm);
         }
         self.supply();
-
-        let seq = self.next_seq;
-        self.next_seq += 1;
-        let effects = std::mem::take(&mut self.effects);
-        let step = Step { seq, at: now, event, notices: heard, decisions, effects };
-        (step, std::mem::take(&mut self.commands))
+        std::mem::swap(&mut self.effects, &mut step.effects);
+        std::mem::swap(&mut self.commands, commands);
     }
 
     /// Tells whom it concerns one thing after the other: what comes of it is told next. Tenants that
@@ -252,22 +264,6 @@ impl Run {
         }
     }
 
-    /// Takes back a step and its commands that nobody keeps, so that their memory is used again.
-    pub fn take_back(&mut self, step: Step, mut commands: Vec<Command>) {
-        let Step { notices: mut heard, mut decisions, mut effects, .. } = step;
-        heard.clear();
-        decisions.clear();
-        effects.clear();
-        commands.clear();
-        (self.spare.heard, self.spare.decisions) = (heard, decisions);
-        if self.effects.capacity() < effects.capacity() {
-            self.effects = effects;
-        }
-        if self.commands.capacity() < commands.capacity() {
-            self.commands = commands;
-        }
-    }
-
     fn is_going_on(&self, tenant: usize) -> bool {
         self.over.is_none() && self.cancelled.is_none() && !self.tenants[tenant].is_done
     }
@@ -290,10 +286,10 @@ impl Run {
     }
 
     /// Ends the run if all work is done, or it was cancelled. Where others go on, a tenant whose work
-    /// is done gives its VMs back: nobody is charged for what others do. Whether one did.
-    fn end_what_is_done(&mut self, now: Time) -> bool {
+    /// is done gives its VMs back: nobody is charged for what others do.
+    fn end_what_is_done(&mut self, now: Time) {
         if self.over.is_some() {
-            return false;
+            return;
         }
         // What has happened is heard of before the end.
         let done = |run: &Self, t: &Tenant| {
@@ -304,18 +300,15 @@ impl Run {
             self.end_vms(now, VmEnd::RunOver, |_| true);
             self.over = Some(now);
             self.effects.push(Effect::Over { complete });
-            return false;
+            return;
         }
         let tenants = self.tenants.len();
-        let mut gave_back = false;
         for tenant in (0..tenants).filter(|_| tenants > 1) {
             if !self.tenants[tenant].is_done && done(self, &self.tenants[tenant]) {
                 self.tenants[tenant].is_done = true;
                 self.end_vms(now, VmEnd::WorkDone, |vm| owner(vm, tenants) == tenant);
-                gave_back = true;
             }
         }
-        gave_back
     }
 
     /// Whether all of this work is there and has finished.
@@ -342,6 +335,9 @@ impl Run {
     pub(crate) fn vm_ended(&mut self, now: Time, vm: VmId, why: VmEnd) {
         self.interruptions.vm_ended(vm);
         self.there_is_room();
+        let tenants = self.tenants.len();
+        let is_anothers = |refused: &VmId| owner(*refused, tenants) != owner(vm, tenants);
+        self.gave_back |= tenants > 1 && self.refused.iter().any(is_anothers);
         if let Some(record) = self.vms.get_mut(&vm) {
             record.frozen_starts.clear();
         }

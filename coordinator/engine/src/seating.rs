@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use dormouse_units::{Cpus, Named, Seats, TaskId, Tier};
+use dormouse_units::{Cpus, Seats, TaskId, Tier, twice};
 
 /// The seats of one VM: of every vCPU one in the foreground, and in the background if it has two
 /// tiers.
@@ -42,9 +42,6 @@ impl Seating {
     ///
     /// One of them is another task's, not there, or named twice.
     pub(crate) fn free(&self, tier: Tier, cpus: &[u32], own: TaskId) -> Result<(), Taken> {
-        let are_sorted = cpus.windows(2).all(|pair| pair[0] < pair[1]);
-        // A list of hundreds that MEASY matched is in no order.
-        let mut named = (!are_sorted).then(|| Named::below(self.cpus.len()));
         for &cpu in cpus {
             let Some(slots) = self.cpus.get(cpu as usize) else {
                 return Err(Taken(format!("vCPU {cpu} is not there")));
@@ -52,11 +49,11 @@ impl Seating {
             if let Some(other) = slots[tier as usize].filter(|other| *other != own) {
                 return Err(Taken(format!("vCPU {cpu} is {other}'s")));
             }
-            if named.as_mut().is_some_and(|named| !named.is_new(cpu)) {
-                return Err(Taken(format!("vCPU {cpu} is named twice")));
-            }
         }
-        Ok(())
+        match twice(cpus, self.cpus.len()) {
+            None => Ok(()),
+            Some(cpu) => Err(Taken(format!("vCPU {cpu} is named twice"))),
+        }
     }
 
     /// A task takes its seats.

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_cloud::{Catalogue, InstanceType, InterruptionModel, Limits, Terms};
-use dormouse_policies::batch::UsageInformation;
+use dormouse_cloud::{Burstable, Catalogue, InstanceType, InterruptionModel, Limits, Terms};
+use dormouse_policies::batch::{Space, UsageInformation};
 use dormouse_policies::{Bag, CheckpointConfig};
 use dormouse_units::{Bytes, Price, Span, TypeName};
 use serde::{Deserialize, Serialize};
@@ -39,6 +39,14 @@ pub struct ParallelJobs {
     pub machine: TypeName,
     /// What their scheduler is told of their CPU usage.
     pub information: UsageInformation,
+    /// When they are checkpointed, and what that costs, which is more than nothing; `None`: they
+    /// never are, and what interrupts them has them begin anew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkpoint: Option<CheckpointConfig>,
+    /// Memory that a process of theirs may have on a processor, whoever else is there; `None`:
+    /// nobody says, and none of them asks for any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Bytes>,
 }
 
 impl Setup {
@@ -78,15 +86,74 @@ impl Setup {
             burstable: None,
         };
         self.catalogue.types.insert(machine.clone(), kind);
-        self.jobs = Some(ParallelJobs { machine, information });
+        self.jobs = Some(ParallelJobs { machine, information, checkpoint: None, memory: None });
         self
     }
 
-    /// Processors of the machine for parallel jobs; none where there are no such jobs.
+    /// The same with its parallel jobs, if there are any, checkpointed so.
     #[must_use]
-    pub fn machine_vcpus(&self) -> u32 {
+    pub fn checkpointing_jobs(mut self, checkpoint: Option<CheckpointConfig>) -> Self {
+        if let Some(jobs) = &mut self.jobs {
+            jobs.checkpoint = checkpoint;
+        }
+        self
+    }
+
+    /// The same with so much memory for each processor of the machine of its parallel jobs, of which
+    /// a process can have an equal part for each of so many; `None`: nobody says.
+    #[must_use]
+    pub fn with_memory_of_jobs(mut self, processor: Option<Bytes>, processes: u64) -> Self {
+        if let (Some(jobs), Some(memory)) = (&mut self.jobs, processor) {
+            jobs.memory = Some(Bytes::new(memory.get() / processes.max(1)));
+            if let Some(kind) = self.catalogue.types.get_mut(&jobs.machine) {
+                kind.memory = Bytes::new(memory.get().saturating_mul(kind.vcpus.into()));
+            }
+        }
+        self
+    }
+
+    /// The same with a burstable machine for its parallel jobs; `None`: it always has full speed.
+    ///
+    /// Such a machine has credits as other burstable VMs have. A processor drains them while a
+    /// process on it computes or is checkpointed. Jobs burst: only where all credits are spent does
+    /// every processor slow down to the baseline, for both tiers, until a whole credit is earned.
+    /// Only the time in which no process of a job computes, as all wait for the network, takes no
+    /// longer then.
+    #[must_use]
+    pub fn with_credits_of_jobs(mut self, burstable: Option<Burstable>) -> Self {
+        if let (Some(jobs), Some(burstable)) = (&self.jobs, burstable)
+            && let Some(kind) = self.catalogue.types.get_mut(&jobs.machine)
+        {
+            kind.burstable = Some(burstable);
+        }
+        self
+    }
+
+    /// How the machine for parallel jobs earns credits, if it is burstable.
+    #[must_use]
+    pub fn credits_of_jobs(&self) -> Option<Burstable> {
+        self.catalogue.get(&self.jobs.as_ref()?.machine)?.burstable
+    }
+
+    /// How parallel jobs are checkpointed, if they are.
+    #[must_use]
+    pub fn checkpoint_of_jobs(&self) -> Option<&CheckpointConfig> {
+        self.jobs.as_ref()?.checkpoint.as_ref()
+    }
+
+    /// What the machine for parallel jobs has for one; nothing where there are no such jobs.
+    #[must_use]
+    pub fn space_of_jobs(&self) -> Space {
+        let Some(jobs) = &self.jobs else { return Space { processors: 0, memory: None } };
+        let processors = self.catalogue.get(&jobs.machine).map_or(0, |kind| kind.vcpus);
+        Space { processors, memory: jobs.memory }
+    }
+
+    /// Memory of the machine for parallel jobs, as far as somebody says.
+    #[must_use]
+    pub fn memory_of_machine(&self) -> Bytes {
         let machine = self.jobs.as_ref().and_then(|jobs| self.catalogue.get(&jobs.machine));
-        machine.map_or(0, |kind| kind.vcpus)
+        machine.map_or(Bytes::ZERO, |kind| kind.memory)
     }
 
     /// Whether VMs of this type have a seat in both tiers of every vCPU.

@@ -30,6 +30,22 @@ pub struct Step {
     pub effects: Vec<Effect>,
 }
 
+impl Step {
+    /// Memory for a step.
+    pub(crate) fn blank() -> Self {
+        let (notices, decisions, effects) = (Vec::new(), Vec::new(), Vec::new());
+        Self { seq: 0, at: Time::ZERO, event: Event::Begin, notices, decisions, effects }
+    }
+
+    /// Makes it one of which nothing but the event is known.
+    pub(crate) fn begin(&mut self, seq: u64, at: Time, event: Event) {
+        (self.seq, self.at, self.event) = (seq, at, event);
+        self.notices.clear();
+        self.decisions.clear();
+        self.effects.clear();
+    }
+}
+
 /// What a step did to the world, for whoever reads the log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "effect", rename_all = "kebab-case")]
@@ -146,7 +162,7 @@ pub enum Effect {
     Supplied {
         /// The VM.
         vm: VmId,
-        /// Which of its vCPUs.
+        /// The number of the vCPU on it.
         vcpu: u32,
         /// What the VM in the foreground leaves.
         share: Ppm,

@@ -1,6 +1,7 @@
 //! Where every task is.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::sync::Arc;
 
 use dormouse_policies::batch::Submission;
@@ -23,6 +24,18 @@ pub enum TaskState {
     Stopping(VmId),
     /// Done and verified.
     Finished,
+}
+
+impl fmt::Display for TaskState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Waiting => f.write_str("waiting"),
+            Self::Sent(vm) => write!(f, "sent to {vm}"),
+            Self::Running(vm) => write!(f, "running on {vm}"),
+            Self::Stopping(vm) => write!(f, "being stopped on {vm}"),
+            Self::Finished => f.write_str("finished"),
+        }
+    }
 }
 
 /// What is known of a task.
@@ -122,6 +135,13 @@ impl Tasks {
     /// Those that have not been forgotten, in order.
     pub fn iter(&self) -> impl Iterator<Item = &TaskRecord> {
         self.bag.iter().chain(&self.jobs)
+    }
+
+    /// Their ids.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = TaskId> + use<> {
+        let bag = u32::try_from(self.bag.len()).unwrap_or(u32::MAX);
+        let jobs = bag.saturating_add(self.forgotten)..self.next_id().get();
+        (0..bag).chain(jobs).map(TaskId::new)
     }
 
     /// Whether it is a task of the bag.

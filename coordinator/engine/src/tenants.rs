@@ -6,7 +6,7 @@
 
 use dormouse_cloud::{Action, Target};
 use dormouse_policies::{CheckpointConfig, Checkpointing, Decision, Hearing, Notice, Policy};
-use dormouse_units::{Time, VmId};
+use dormouse_units::{TaskId, Time, VmId};
 
 use crate::{Effect, Event, Step};
 
@@ -325,8 +325,7 @@ fn told_to(step: &Step, of: &[Work], tenant: usize, numbers: Numbers) -> Step {
                 }
                 true
             }
-            // Jobs have no checkpoints to fall back from.
-            Effect::RestoreFellBack { .. } => of.get(tenant).is_some_and(|work| work.has_bag()),
+            Effect::RestoreFellBack { task, .. } => vm_of(step, *task).is_some_and(is_own),
             Effect::Outbid { vm } => {
                 let is_its = is_own(*vm);
                 *vm = numbers.own(*vm);
@@ -353,6 +352,20 @@ fn told_to(step: &Step, of: &[Work], tenant: usize, numbers: Numbers) -> Step {
         effects: step.effects.iter().filter_map(effect).collect(),
         decisions,
     }
+}
+
+/// The VM of a task that begins with another checkpoint than it was to: its attempt there failed or
+/// begins, and the step says so.
+fn vm_of(step: &Step, task: TaskId) -> Option<VmId> {
+    let sent = step.effects.iter().find_map(|effect| match effect {
+        Effect::TaskSent { task: of, vm, .. } if *of == task => Some(*vm),
+        _ => None,
+    });
+    let reported = || match &step.event {
+        Event::Machine { report, .. } => Some(report.vm()),
+        _ => None,
+    };
+    sent.or_else(reported)
 }
 
 /// The provider takes a VM away.

@@ -5,7 +5,7 @@
 use dormouse_engine::jobs::{Observer, Record, Simulation, simulate};
 use dormouse_policies::batch::{Algorithm, Config, Submission};
 use dormouse_policies::{Decision, Promotion};
-use dormouse_units::{Ppm, Span, Tier, Time, Usage};
+use dormouse_units::{Bytes, Ppm, Span, Tier, Time, Usage};
 use dormouse_vm::Sharing;
 
 /// Sees all decisions and ends as lines, jobs by their number in the trace.
@@ -46,6 +46,7 @@ fn job(number: u64, processes: u32, runtime: u64, estimate: u64, usage: u32) -> 
         runtime: Span::from_secs(runtime),
         estimate: Span::from_secs(estimate),
         usage,
+        memory: Bytes::ZERO,
     }
 }
 

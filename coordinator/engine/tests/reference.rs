@@ -4,7 +4,7 @@
 use dormouse_engine::jobs::{Observer, Record, Simulation, simulate};
 use dormouse_policies::Decision;
 use dormouse_policies::batch::{Algorithm, Config, Submission};
-use dormouse_units::{Span, Stream, Time, Usage};
+use dormouse_units::{Bytes, Span, Stream, Time, Usage};
 use proptest::prelude::*;
 
 /// A job of a small workload, in whole seconds.
@@ -133,6 +133,7 @@ fn ours(machine: u32, jobs: &[Plain], algorithm: Algorithm) -> Starts {
             runtime: Span::from_secs(job.runtime),
             estimate: Span::from_secs(job.estimate),
             usage: Usage::FULL,
+            memory: Bytes::ZERO,
         })
     });
     let mut starts = Starts::default();

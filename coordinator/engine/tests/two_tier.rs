@@ -9,7 +9,7 @@ use dormouse_policies::batch::{
     Algorithm, BatchScheduler, Config, Noted, Submission, UsageInformation,
 };
 use dormouse_policies::{Decision, Policy, Promotion};
-use dormouse_units::{Ppm, Seats, Span, Stream, TaskId, Tier, Time, Usage};
+use dormouse_units::{Bytes, Ppm, Seats, Span, Stream, TaskId, Tier, Time, Usage};
 
 type Vm = (u32, Tier);
 
@@ -90,6 +90,7 @@ fn workload(seed: u64, count: u64, machine: u32) -> Vec<Submission> {
                 runtime: Span::from_secs(runtime),
                 estimate: Span::from_secs(1 + runtime + stream.below(200) as u64),
                 usage: if processes == 1 { Usage::FULL } else { Usage::each(usage) },
+                memory: Bytes::ZERO,
             }
         })
         .collect()
@@ -132,8 +133,8 @@ fn no_vm_is_taken_twice_and_every_job_ends() {
 fn the_same_seed_gives_the_same_records_and_another_does_not() {
     let jobs = workload(7, 200, 16);
     let setup = Simulation::new(Config::new(Algorithm::Measy, 16), 1);
-    let records = play(7, &jobs, setup).records;
-    assert_eq!(records, play(7, &jobs, setup).records);
+    let records = play(7, &jobs, setup.clone()).records;
+    assert_eq!(records, play(7, &jobs, setup.clone()).records);
     assert_ne!(records, play(8, &jobs, setup).records);
 }
 

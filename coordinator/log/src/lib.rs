@@ -22,4 +22,4 @@ pub const FILE: &str = "events.jsonl";
 
 /// The version of the format: the `format` of a header. Lines of the same version may have more
 /// keys, and what is new in them is left out by older programs.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;

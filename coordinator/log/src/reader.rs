@@ -239,7 +239,7 @@ mod tests {
             ("{}\n", "no format"),
             ("{\"format\":\"1\"}\n", "no format"),
             ("what\n", "not the header"),
-            ("{\"format\":2}\n", "its format is 2, this program reads 1"),
+            ("{\"format\":1}\n", "its format is 1, this program reads 2"),
         ] {
             std::fs::write(&path, text).expect("room");
             let no = LogReader::open(&path).expect_err("no header");

@@ -240,3 +240,60 @@ fn a_host_offers_no_more_than_it_may() {
         |demand: &Demand| Request { demand, ..request }.admit().expect("it fits").offers[0].vcpus;
     assert_eq!((offered(&demand), offered(&Demand { most: None, ..demand.clone() })), (3, 6));
 }
+
+#[test]
+fn the_memory_of_a_machine_for_parallel_jobs_is_on_one_host() {
+    use dormouse_policies::batch::UsageInformation;
+    let mib = |n: u64| Bytes::new(n << 20);
+    let of_jobs =
+        |each| Setup::of_jobs(4, UsageInformation::Exact, 1).with_memory_of_jobs(Some(each), 2);
+    let hosts = [room(1_000), Room { memory: mib(100), ..room(4_000) }];
+    let kinds = [dormouse_engine::MACHINE.into()].into();
+    let demand = Demand { vms: vec![4], kinds, ..Demand::default() };
+    let admit = |setup: &Setup, hosts: &[Room]| {
+        Request { demand: &demand, ..request(hosts, setup, 0, 30.0) }.admit()
+    };
+    // The small one has the memory: its vCPUs are what the machine's are made of.
+    let fits = admit(&of_jobs(mib(200)), &hosts).expect("the first host has room");
+    assert_eq!((fits.share, fits.offers[0].memory), (Ppm::new(187_500), mib(1_024)));
+    assert_eq!(fits.offers[1].memory, mib(100));
+    let large = admit(&of_jobs(mib(25)), &hosts).expect("the second has, too");
+    assert_eq!(large.share, Ppm::new(750_000));
+    let no = admit(&of_jobs(mib(257)), &hosts).expect_err("no host has it").to_string();
+    assert!(no.contains("1 GiB of memory, but no host has more than 1 GiB"), "{no}");
+    // Beside it a bag's tasks have the rest.
+    let beside = setup(4).with_jobs(4, UsageInformation::Exact);
+    let beside = beside.with_memory_of_jobs(Some(mib(250)), 2);
+    let text = request(&hosts[..1], &beside, 12, 30.0).admit().expect_err("24 MiB are left");
+    let text = text.to_string();
+    assert!(text.contains("may need 38.15 MiB"), "{text}");
+    assert!(text.contains("the hosts have 24 MiB for them"), "{text}");
+    // Where nobody says, it is as before.
+    let silent = Setup::of_jobs(4, UsageInformation::Exact, 1);
+    let offers = admit(&silent, &hosts).expect("nothing is asked for").offers;
+    assert!(offers.iter().all(|offer| offer.memory == Bytes::new(u64::MAX)), "{offers:?}");
+}
+
+#[test]
+fn processors_of_jobs_have_a_quota_that_can_be_kept_at_their_baseline() {
+    use dormouse_policies::batch::UsageInformation;
+    let credits = Credits::whole(1);
+    let admit = |baseline: u32, noop: bool| {
+        let baseline = Ppm::new(baseline);
+        let burstable =
+            Burstable { baseline, earned_per_hour: credits, initial: credits, cap: credits };
+        let setup = Setup::of_jobs(4, UsageInformation::Exact, 1);
+        let setup = setup.with_credits_of_jobs(Some(burstable));
+        let kinds = [dormouse_engine::MACHINE.into()].into();
+        let demand = Demand { vms: vec![4], kinds, ..Demand::default() };
+        let hosts = [room(1_000)];
+        let request = Request { demand: &demand, noop, ..request(&hosts, &setup, 0, 30.0) };
+        request.admit().map_err(|no| no.to_string())
+    };
+    // 0.1875 of a core each.
+    assert!(admit(20_000, false).is_ok());
+    let no = admit(10_000, false).expect_err("less than a millisecond in 400");
+    assert!(no.contains("a processor of the parallel jobs at its baseline"), "{no}");
+    assert!(no.contains("0.1875 of a core × 0.01"), "{no}");
+    assert!(admit(10_000, true).is_ok(), "nothing is computed");
+}

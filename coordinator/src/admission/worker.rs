@@ -61,8 +61,16 @@ impl Late<'_> {
                 task.name
             ));
         }
-        let bag = (!self.noop).then_some(&setup.bag);
-        let offer = self.demand.offered(offer(room, self.reserve, share, bag));
+        let offer = offer(room, self.reserve, share, (!self.noop).then_some(setup));
+        let offer = self.demand.offered(offer);
+        let machine = setup.memory_of_machine();
+        if machine > offer.memory {
+            return Err(format!(
+                "it has {} of memory, but the machine for parallel jobs has {machine}; offer a host \
+                 with more",
+                room.memory
+            ));
+        }
         let kinds = self.demand.kinds.iter().filter_map(|kind| setup.catalogue.get(kind));
         let least = kinds.map(|kind| kind.vcpus).min().unwrap_or(1);
         if offer.vcpus < least {

@@ -40,7 +40,7 @@ impl ConductorState {
         let number = own.saturating_add(self.door.outside() as u64 + 1);
         let at = self.last.max(now);
         let job = Arc::new(asked.job(number, at));
-        job.fits(self.run.setup().machine_vcpus())
+        job.fits(self.run.setup().space_of_jobs())
             .map_err(|why| format!("the job can't be run: {why}"))?;
         let (task, key) = (self.run.next_task(), Arc::clone(&asked.key));
         self.door.submitted(Some(&key), &job);

@@ -24,7 +24,7 @@ pub(super) fn left(run: &Run, facts: &LiveFacts) -> String {
             TaskState::Waiting => format!("waits to be started on one of {alive} VMs"),
             TaskState::Sent(vm) => format!("was sent to {vm} and not heard of"),
             TaskState::Running(vm) => match run.provider().vm(vm) {
-                Some(on) => format!("is on {vm}, which is {:?}", on.state),
+                Some(on) => format!("is on {vm}, which is {}", on.state),
                 None => format!("is on {vm}"),
             },
             TaskState::Stopping(vm) => format!("is being stopped on {vm}"),

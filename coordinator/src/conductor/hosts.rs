@@ -139,9 +139,13 @@ impl ConductorState {
             let heard = match heard {
                 Heard::Unsupported { command, what } => {
                     match self.answers.unsupported(host, command, &what) {
-                        Some(Ok(report)) => {
-                            Heard::Report { report, ledger: None, result: None, due: None }
-                        }
+                        Some(Ok(report)) => Heard::Report {
+                            report,
+                            ledger: None,
+                            result: None,
+                            due: None,
+                            began: None,
+                        },
                         Some(Err(why)) => return self.lose(host, why),
                         None => {
                             tracing::warn!(%host, command, what, "a worker does not know a command");
@@ -158,8 +162,8 @@ impl ConductorState {
                 Heard::Load(load) => {
                     self.facts.loads.insert(host, HostLoad::of(load));
                 }
-                Heard::Report { report, ledger, result, due } => {
-                    self.answers.heard(host, &report);
+                Heard::Report { report, ledger, result, due, began } => {
+                    self.answers.heard(host, &report, began.as_ref());
                     if let Some(entry) = self.roster.get_mut(host) {
                         entry.numbers.waits(number);
                     }
@@ -254,8 +258,8 @@ impl ConductorState {
         let Some(entry) = self.roster.get_mut(host) else { return };
         entry.standing = Standing::Joined;
         let name = host_name(&entry.worker, entry.incarnation);
-        let bag = (!self.plan.noop).then_some(&self.run.setup().bag);
-        let offer = admission::offer(&entry.room, self.plan.reserve, self.facts.share, bag);
+        let setup = (!self.plan.noop).then_some(self.run.setup());
+        let offer = admission::offer(&entry.room, self.plan.reserve, self.facts.share, setup);
         // Its Ready is what this event stands for.
         entry.numbers.come(1);
         self.feed_now(Event::HostJoined { host, name, offer });

@@ -62,7 +62,7 @@ enum Act {
 }
 
 impl Act {
-    /// Which it is that a report is of.
+    /// The act whose end a report tells; `None`: of none.
     const fn of(report: &Report) -> Option<Self> {
         match *report {
             Report::VmFrozen { vm, .. } => Some(Self::Freeze(vm)),

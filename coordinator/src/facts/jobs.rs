@@ -92,6 +92,11 @@ impl JobFacts {
                     self.uses.extend(account.uses.into_iter().map(|of| (*task, of)));
                 }
             }
+            Report::TaskFailed { task, attempt, .. } => {
+                if let Some(account) = self.account_of(*task, *attempt) {
+                    self.uses.extend(account.uses.into_iter().map(|of| (*task, of)));
+                }
+            }
             Report::TaskFinished { task, attempt, verified, .. } => {
                 if let Some(account) = self.account_of(*task, *attempt) {
                     self.uses.extend(account.uses.into_iter().map(|of| (*task, of)));

@@ -345,7 +345,8 @@ impl FakeWorker {
             C::StartTask(c) => {
                 let task = c.task;
                 let done_ppm = c.from.map_or(0, |kept| kept.done_ppm);
-                let started = v1::TaskStarted { task, done_ppm, real_took_us: 7 };
+                let started =
+                    v1::TaskStarted { task, done_ppm, real_took_us: 7, ..Default::default() };
                 self.make(R::TaskStarted(started));
                 let account = c.plan.map(|_| v1::JobAccount::default());
                 self.make(R::TaskFinished(v1::TaskFinished { job: account, ..end(task) }));

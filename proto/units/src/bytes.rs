@@ -31,6 +31,12 @@ impl Bytes {
         self.0
     }
 
+    /// Whether it is none.
+    #[must_use]
+    pub const fn is_zero(&self) -> bool {
+        self.0 == 0
+    }
+
     /// Mebibytes, for people and plots only.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "display only")]

@@ -13,14 +13,16 @@ mod share;
 mod stream;
 mod time;
 mod usage;
+mod window;
 
 pub use bytes::{Bytes, ParseBytesError};
 pub use credits::Credits;
 pub use ids::{Attempt, CheckpointSeq, HostId, Incarnation, TaskId, TypeName, VmId};
 pub use money::{Money, ParsePriceError, Price};
-pub use named::Named;
+pub use named::twice;
 pub use seat::{Cpus, Mode, Seats, Tier};
 pub use share::Ppm;
 pub use stream::Stream;
 pub use time::{ParseSpanError, Span, Time};
 pub use usage::Usage;
+pub use window::Window;

@@ -1,26 +1,22 @@
 //! Whether a list names a number twice.
 
-/// The numbers below a bound that were named so far.
-#[derive(Clone, Debug)]
-pub struct Named {
-    words: Vec<u64>,
-}
-
-impl Named {
-    /// None yet, of those below `bound`.
-    #[must_use]
-    pub fn below(bound: usize) -> Self {
-        Self { words: vec![0; bound.div_ceil(64)] }
+/// The first number that a list of numbers below `bound` names for the second time.
+#[must_use]
+pub fn twice(list: &[u32], bound: usize) -> Option<u32> {
+    // Most lists ascend; one of hundreds that MEASY matched is in no order.
+    if list.windows(2).fold(true, |ascends, pair| ascends & (pair[0] < pair[1])) {
+        return None;
     }
-
-    /// Names one; whether it is the first time. One past the bound never is.
-    pub fn is_new(&mut self, number: u32) -> bool {
-        let Some(word) = self.words.get_mut(number as usize / 64) else { return false };
+    let mut words = vec![0_u64; bound.div_ceil(64)];
+    let is_new = |number: &u32| {
+        let Some(word) = words.get_mut(*number as usize / 64) else { return true };
         let bit = 1 << (number % 64);
         let is_new = *word & bit == 0;
         *word |= bit;
         is_new
-    }
+    };
+    let mut rest = list.iter().copied().skip_while(is_new);
+    rest.next()
 }
 
 #[cfg(test)]
@@ -28,11 +24,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_is_new_once() {
-        let mut named = Named::below(130);
-        let all = [129, 0, 63, 64, 1];
-        assert!(all.iter().all(|&n| named.is_new(n)));
-        assert!(!all.iter().any(|&n| named.is_new(n)));
-        assert!(!named.is_new(4_000_000_000));
+    fn a_list_names_a_number_once_or_twice() {
+        for once in [&[][..], &[7], &[0, 1, 63, 64, 129], &[129, 0, 63, 64, 1]] {
+            assert_eq!(twice(once, 130), None, "{once:?}");
+        }
+        for (list, number) in [
+            (&[5, 5][..], 5),
+            (&[129, 0, 63, 64, 0, 129], 0),
+            (&[1, 2, 3, 3, 2], 3),
+            (&[64, 0, 128, 64], 64),
+        ] {
+            assert_eq!(twice(list, 130), Some(number), "{list:?}");
+        }
     }
 }

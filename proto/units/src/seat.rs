@@ -1,5 +1,6 @@
 //! Where on a VM a task sits, and how it runs there.
 
+use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -17,7 +18,7 @@ pub enum Mode {
     Baseline,
 }
 
-/// Which of a vCPU's two slots (two-tier VMs, MEASY section 2).
+/// One of a vCPU's two slots (two-tier VMs, MEASY section 2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tier {
@@ -33,6 +34,15 @@ impl Tier {
     #[must_use]
     pub const fn is_foreground(&self) -> bool {
         matches!(self, Self::Foreground)
+    }
+}
+
+impl fmt::Display for Tier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Foreground => "foreground",
+            Self::Background => "background",
+        })
     }
 }
 

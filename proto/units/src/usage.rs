@@ -28,6 +28,15 @@ impl Usage {
         Self::Each(of.into())
     }
 
+    /// What every process uses, where they need not be told apart.
+    #[must_use]
+    pub const fn uniform(&self) -> Option<Ppm> {
+        match self {
+            Self::Uniform(usage) => Some(*usage),
+            Self::Each(_) => None,
+        }
+    }
+
     /// Usage of process `n`; a whole processor where nothing is known of it.
     #[must_use]
     #[inline]

@@ -186,7 +186,7 @@ pub(super) mod tests {
             let experiment = plan.experiment(1).unwrap();
             assert!((load_at(experiment.live.share.unwrap()) - load).abs() < 0.01 * load);
             let held = vcpus_of(CORES, experiment.live.reserve, experiment.live.share.unwrap());
-            let wanted = rehearse(&experiment, experiment.scheduler().unwrap()).demand.vcpus();
+            let wanted = rehearse(&experiment, experiment.scheduler().unwrap(), &[]).demand.vcpus();
             assert!(wanted <= held && vcpus * 115 / 100 <= wanted, "{wanted} of {held}");
 
             let record = record(&plan);

@@ -32,7 +32,7 @@ pub enum CalibrateError {
     Plan(#[from] dormouse_policies::PlanError),
     /// The virtual run of a cell got stuck.
     #[error("the virtual run of a cell got stuck: {0}")]
-    Stuck(#[from] PlayError<crate::batch::BatchError>),
+    Stuck(#[from] PlayError<crate::jobs::JobsError>),
     /// The live run of a cell broke.
     #[error(transparent)]
     Live(#[from] LiveError),

@@ -93,7 +93,7 @@ impl Bench {
         for seed in 1..=u64::from(self.repeat) {
             let experiment = plan.experiment(seed)?;
             let twin = twin(&experiment)?;
-            let rehearsal = rehearse(&experiment, experiment.scheduler()?);
+            let rehearsal = rehearse(&experiment, experiment.scheduler()?, &[]);
             // The run would end as well, but only once its workers are started.
             if let Some(why) = told() {
                 return Ok(Measured::Ended(why));
@@ -118,7 +118,7 @@ impl Bench {
         experiment: Experiment,
         rehearsal: Rehearsal,
         show: &mut dyn FnMut(&Progress),
-    ) -> Result<Outcome, CalibrateError> {
+    ) -> Result<Outcome<'static>, CalibrateError> {
         let scheduler = experiment.scheduler()?;
         let place = self.folder.path();
         let out = tempfile::tempdir_in(place).map_err(CalibrationError::io(
@@ -127,7 +127,7 @@ impl Bench {
             "--out",
         ))?;
         let header = Header::new(Mode::Live, "dormouse calibrate".to_owned(), experiment);
-        let outcome = conduct(
+        let Outcome { record, fidelity, facts, .. } = conduct(
             Conduct {
                 header: &header,
                 scheduler,
@@ -141,7 +141,8 @@ impl Bench {
             },
             show,
         )?;
-        Ok(outcome)
+        // It has no parallel jobs.
+        Ok(Outcome { record, fidelity, facts, jobs: None })
     }
 }
 
@@ -166,7 +167,7 @@ struct Sum {
 }
 
 impl Sum {
-    fn add(&mut self, outcome: &Outcome, twin: &Record) {
+    fn add(&mut self, outcome: &Outcome<'_>, twin: &Record) {
         let Outcome { record, fidelity, facts, .. } = outcome;
         self.errors.extend(errors(record, twin));
         self.checkpoints += record.counts.checkpoints;

@@ -1,7 +1,6 @@
-//! The invariants, step by step.
+//! The invariants of a bag and its VMs, step by step.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::sync::Arc;
 
 use dormouse_cloud::{Action, Market, Meter, Prices};
@@ -11,27 +10,11 @@ use dormouse_units::{
     Attempt, Credits, HostId, Money, Ppm, Price, Span, TaskId, Time, TypeName, VmId,
 };
 
+use super::Violation;
 use super::bounds::Bounds;
 use super::vm::{Followed, Life};
 
 mod places;
-
-/// Something that must not be.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Violation {
-    /// In which step.
-    pub seq: u64,
-    /// The emulated time of the step.
-    pub at: Time,
-    /// What is wrong, in words.
-    pub what: String,
-}
-
-impl fmt::Display for Violation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "step {} at {}: {}", self.seq, self.at, self.what)
-    }
-}
 
 /// Every state of a VM that is there.
 const ALIVE: [Life; 4] = [Life::Booting, Life::Running, Life::Freezing, Life::Frozen];
@@ -58,7 +41,7 @@ struct Task {
     finished: bool,
 }
 
-/// Follows a run and notes what must not be:
+/// Follows a run and notes every rule that is broken. There must not be:
 ///
 /// - a task on two VMs, or started after it was finished;
 /// - more tasks on a VM than vCPUs, or than its memory holds;
@@ -87,19 +70,9 @@ pub struct Checker<'a> {
     violations: Vec<Violation>,
 }
 
-/// Checks a log, in which a machine's report may be late by up to `lateness` of emulated time: zero
-/// for a log of virtual time. Where the run came to its end, as `ended` says, so must its log.
-#[must_use]
-pub fn check(setup: &Setup, steps: &[Step], lateness: Span, ended: bool) -> Vec<Violation> {
-    let mut checker = Checker::new(setup, lateness);
-    for step in steps {
-        checker.see(step);
-    }
-    if ended { checker.finish() } else { checker.violations }
-}
-
 impl<'a> Checker<'a> {
-    /// Nothing seen yet; `lateness` as for [`check`].
+    /// Nothing seen yet of a run in which a machine's report may be late by up to `lateness` of
+    /// emulated time: zero in virtual time.
     #[must_use]
     pub fn new(setup: &'a Setup, lateness: Span) -> Self {
         Self {
@@ -117,10 +90,10 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// What was wrong, with the end of the log.
+    /// What was wrong; where the run came to its end, as `ended` says, so must its log.
     #[must_use]
-    pub fn finish(mut self) -> Vec<Violation> {
-        if !self.over {
+    pub fn finish(mut self, ended: bool) -> Vec<Violation> {
+        if ended && !self.over {
             self.wrong("the log ends before the run is over".to_owned());
         }
         self.violations
@@ -283,7 +256,11 @@ impl<'a> Checker<'a> {
             Effect::Outbid { vm } => self.preempted(*vm, |vm| {
                 let price = vm.meter.price();
                 let below = vm.bid.is_none_or(|bid| price <= bid);
-                below.then(|| format!("it is outbid at {price}, its bid is {:?}", vm.bid))
+                below.then(|| {
+                    let bid =
+                        vm.bid.map_or("it has no bid".to_owned(), |b| format!("its bid is {b}"));
+                    format!("it is outbid at {price}, {bid}")
+                })
             }),
             Effect::Displaced { vm, by } => {
                 let for_on_demand =
@@ -313,7 +290,7 @@ impl<'a> Checker<'a> {
         };
         if !fit.contains(&vm.life) {
             let life = vm.life;
-            return self.wrong(format!("{id} {what} though it is {life:?}"));
+            return self.wrong(format!("{id} {what} though it is {life}"));
         }
         if let Some(wrong) = change(vm) {
             self.wrong(format!("{id}: {wrong}"));

@@ -2,6 +2,12 @@
 
 mod bounds;
 mod checker;
+mod jobs;
+mod violation;
 mod vm;
+mod whole;
 
-pub use checker::{Checker, Violation, check};
+pub use checker::Checker;
+pub use jobs::JobsChecker;
+pub use violation::Violation;
+pub use whole::{Checked, check, check_bag};

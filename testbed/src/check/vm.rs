@@ -1,6 +1,7 @@
 //! A VM as the checker follows it.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use dormouse_cloud::{EndedBy, InstanceType, Market, Meter};
 use dormouse_units::{Bytes, Credits, HostId, Price, Span, TaskId, Tier, Time};
@@ -14,6 +15,18 @@ pub(super) enum Life {
     Freezing,
     Frozen,
     Ended,
+}
+
+impl fmt::Display for Life {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Booting => "booting",
+            Self::Running => "running",
+            Self::Freezing => "about to hibernate",
+            Self::Frozen => "hibernated",
+            Self::Ended => "gone",
+        })
+    }
 }
 
 /// What is known of it from the log alone.

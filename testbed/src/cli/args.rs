@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use dormouse_units::{Ppm, Span};
+use dormouse_units::{Bytes, Ppm, Span};
 
 use super::reproduce::{MergeArgs, ReproduceArgs, SweepArgs};
 
@@ -80,10 +80,10 @@ pub(crate) enum Command {
     Explain {
         /// The folder of the run
         dir: PathBuf,
-        /// Such as task7 or vm3; of a batch run, a job's number
+        /// Such as task7 or vm3; of parallel jobs, a job's number
         what: String,
     },
-    /// Look for what must not be in a run: a task on two VMs, a bill that does not add up, …
+    /// Check a run against the rules: no task on two VMs, no bill that does not add up, …
     Check {
         /// The folder of the run
         dir: PathBuf,
@@ -255,6 +255,9 @@ pub(crate) struct SubmitArgs {
     /// What of a processor its processes use: one for all of them, or a list with one each
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1", value_parser = usage)]
     pub(crate) usage: Vec<Ppm>,
+    /// Memory that each of its processes needs, such as "512 MiB" [default: nobody says]
+    #[arg(long, value_name = "SIZE", value_parser = memory)]
+    pub(crate) memory: Option<Bytes>,
     /// A name of the submission: sent again under the same, it is the same job [default: a new one]
     #[arg(long)]
     pub(crate) key: Option<String>,
@@ -262,6 +265,10 @@ pub(crate) struct SubmitArgs {
 
 fn time(text: &str) -> Result<Span, String> {
     text.parse::<Span>().map_err(|error| error.to_string())
+}
+
+fn memory(text: &str) -> Result<Bytes, String> {
+    text.parse::<Bytes>().map_err(|error| error.to_string())
 }
 
 fn usage(text: &str) -> Result<Ppm, String> {
@@ -312,13 +319,13 @@ pub(crate) struct WhatArgs {
     /// at most the experiment's; of others, and without a calibration, the experiment's]
     #[arg(long, value_name = "X", allow_hyphen_values = true)]
     pub(crate) speedup: Option<String>,
-    /// Where the results go [default: runs/NAME-SCHEDULER-sSEED]
+    /// Where the results go [default: runs/NAME-SCHEDULER-sSEED, and what was set]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Begin even a live run that takes more than 12 hours of real time
     #[arg(long)]
     pub(crate) allow_long: bool,
-    /// Write into a folder that holds other things
+    /// Replace another run, or write into a folder that holds other things
     #[arg(long)]
     pub(crate) force: bool,
     /// burst-hads, hads, ils-on-demand or fifo; of parallel jobs fcfs, easy, keasy, reasy or measy
@@ -368,4 +375,7 @@ pub(crate) struct WorkerArgs {
     /// How many workers share this host's cores evenly
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) of: u32,
+    /// The process that starts it, with which it ends unless it has joined the run before
+    #[arg(long, value_name = "PID", hide = true)]
+    pub(crate) parent: Option<i32>,
 }

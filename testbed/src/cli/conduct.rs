@@ -10,16 +10,15 @@ use dormouse_policies::batch::Submission;
 use dormouse_workload::Skipped;
 
 use super::args::ResumeArgs;
-use super::batch;
 use super::failure::Failure;
 use super::preflight;
 use super::run::{Say, end};
-use crate::batch::{BatchError, BatchHeader, Jobs};
-use crate::experiment::{Kind, Live};
-use crate::live::{
-    self, BatchConduct, Conduct, LiveError, Rehearsal, conduct, conduct_batch, rehearse,
-};
-use crate::output::{Header, Mode, Outcome, Staging, is_unfinished, read_header};
+use crate::command_line::command_line;
+use crate::experiment::{Experiment, Live};
+use crate::jobs::{Jobs, JobsError};
+use crate::live::{self, Conduct, LiveError, Rehearsal, conduct, rehearse};
+use crate::output::{Header, Mode, Staging, is_unfinished, read_header};
+use crate::results::Results;
 
 /// Where to listen for workers of this host.
 const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
@@ -28,6 +27,23 @@ const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0)
 #[expect(clippy::needless_pass_by_value, reason = "for map_err")]
 pub(super) fn cannot(error: dormouse_policies::PlanError) -> Failure {
     Failure::BadInput(error.to_string())
+}
+
+/// Parallel jobs of a run that is made live.
+pub(super) struct LiveJobs {
+    /// In order of submission.
+    pub(super) submissions: Vec<Submission>,
+    /// What was left out of the log that they are of.
+    pub(super) skipped: Option<Skipped>,
+}
+
+impl LiveJobs {
+    /// Those of an experiment; none, if it has none.
+    pub(super) fn of(experiment: &Experiment) -> Result<Self, JobsError> {
+        let mut jobs = Jobs::of(experiment)?;
+        let submissions = jobs.iter_mut().flatten().collect::<Result<_, _>>()?;
+        Ok(Self { submissions, skipped: jobs.and_then(|jobs| jobs.skipped()) })
+    }
 }
 
 /// Conducts a run to its end and writes what came of it; without `listen`, on workers of its own;
@@ -41,16 +57,19 @@ pub(super) fn conduct_live(
     say: Say,
 ) -> Result<(), Failure> {
     let (experiment, began, resume) = (&header.experiment, Instant::now(), takes.is_none());
-    let scheduler = experiment.scheduler().map_err(cannot)?;
-    let plan = experiment.plan().map_err(cannot)?;
+    let (scheduler, plan) = experiment.planned().map_err(cannot)?;
     super::log::begin(listen.is_some() && !say.quiet);
     let folder = staging.path().to_path_buf();
-    let progress = say.progress(experiment.setup.bag.tasks.len(), "tasks");
+    let has_bag = experiment.scheduler.is_some();
+    let progress = match has_bag {
+        true => say.progress(experiment.setup.bag.tasks.len(), "tasks"),
+        false => say.progress(submissions.len(), "jobs"),
+    };
     // Said once the hosts hold it: what is refused has one line.
     let speedup = header.speedup.as_ref().map(ToString::to_string);
-    let open = open_at(&experiment.live, &folder);
+    let notes = standing_by(experiment).into_iter().chain(open_at(&experiment.live, &folder));
     let mut news =
-        takes.filter(|_| !say.quiet).map(|takes| speedup.into_iter().chain([takes]).chain(open));
+        takes.filter(|_| !say.quiet).map(|takes| speedup.into_iter().chain([takes]).chain(notes));
     let conducted = conduct(
         Conduct {
             header,
@@ -67,86 +86,23 @@ pub(super) fn conduct_live(
             for line in news.take_if(|_| now.begun).into_iter().flatten() {
                 progress.suspend(|| eprintln!("dormouse: {line}"));
             }
-            show(&progress, now);
+            show(&progress, now, has_bag);
         },
     );
     progress.finish_and_clear();
     let live::Outcome { record, fidelity, jobs, .. } =
         unless_broken(conducted, &mut staging, resume)?;
-    let broke = record.cancelled.clone();
-    let wall_s = began.elapsed().as_secs_f64();
-    let fidelity = Some(&fidelity);
-    let (plan, jobs) = (plan.as_ref(), jobs.as_ref());
-    let outcome = Outcome { header, record: &record, plan, fidelity, jobs, wall_s };
-    end(say, &outcome, staging, broke)
-}
-
-/// Parallel jobs of a run that is made live.
-#[derive(Default)]
-pub(super) struct LiveJobs {
-    /// In order of submission.
-    pub(super) submissions: Vec<Submission>,
-    /// What was left out of the log that they are of.
-    pub(super) skipped: Option<Skipped>,
-}
-
-impl LiveJobs {
-    pub(super) fn of(mut jobs: Jobs) -> Result<Self, BatchError> {
-        let submissions = jobs.by_ref().collect::<Result<Vec<_>, _>>()?;
-        Ok(Self { submissions, skipped: jobs.skipped() })
-    }
-}
-
-/// The same of a run of parallel jobs.
-pub(super) fn conduct_jobs(
-    header: &BatchHeader,
-    LiveJobs { submissions, skipped }: LiveJobs,
-    takes: Option<String>,
-    listen: Option<SocketAddr>,
-    mut staging: Staging,
-    say: Say,
-) -> Result<(), Failure> {
-    let (began, resume) = (Instant::now(), takes.is_none());
-    super::log::begin(listen.is_some() && !say.quiet);
-    let progress = say.progress(submissions.len(), "jobs");
-    let conduct = BatchConduct {
-        header,
-        submissions,
-        listen: listen.unwrap_or(ANY_PORT),
-        local_workers: if listen.is_none() { header.experiment.live.workers } else { 0 },
-        out: staging.path().to_path_buf(),
-        resume,
-    };
-    let (live, folder) = (&header.experiment.live, staging.path().to_path_buf());
-    let notes = standing_by(live, header.machine).into_iter().chain(open_at(live, &folder));
-    let mut news = (!say.quiet).then(|| takes.into_iter().chain(notes));
-    let conducted = conduct_batch(conduct, |now| {
-        for line in news.take_if(|_| now.begun).into_iter().flatten() {
-            progress.suspend(|| eprintln!("dormouse: {line}"));
-        }
-        progress.set_length(u64::from(now.tasks));
-        progress.set_position(u64::from(now.completed));
-        progress.set_message(match now.begun {
-            true => format!("{:.0} s, {} in the machine", now.now.as_secs_f64(), now.running),
-            false => waiting(now),
-        });
-    });
-    progress.finish_and_clear();
-    let (mut outcome, broke) = unless_broken(conducted, &mut staging, resume)?;
-    outcome.skipped = skipped;
-    outcome.wall_s = began.elapsed().as_secs_f64();
-    let folder = batch::end(say, &outcome, staging)?;
-    match broke {
-        None => Ok(()),
-        Some(why) => {
-            Err(Failure::Broken(format!("the run broke: {why}; see {}", folder.display())))
-        }
-    }
+    let record = has_bag.then_some(record);
+    let results = Results::of(header, record, plan, Some(fidelity), jobs);
+    end(say, &results.after(began.elapsed().as_secs_f64()), staging)
 }
 
 /// That only one of several workers has work at a time.
-fn standing_by(live: &Live, machine: u32) -> Option<String> {
-    let others = live.workers.saturating_sub(1);
+fn standing_by(experiment: &Experiment) -> Option<String> {
+    let Experiment { scheduler: None, jobs: Some(jobs), live, .. } = experiment else {
+        return None;
+    };
+    let (machine, others) = (jobs.workload.processors, live.workers.saturating_sub(1));
     let stand = if others == 1 { "the other stands" } else { "the others stand" };
     (others > 0).then(|| {
         format!(
@@ -159,17 +115,13 @@ fn standing_by(live: &Live, machine: u32) -> Option<String> {
 
 /// How jobs are given to a run that takes them.
 fn open_at(live: &Live, dir: &Path) -> Option<String> {
-    let dir = dir.display();
+    let dir = dir.to_string_lossy();
     live.open.then(|| {
-        format!(
-            "it takes jobs: `dormouse submit {dir} --processors 1 --runtime 60s`; it ends after \
-             `dormouse close {dir}`"
-        )
+        let submit =
+            command_line(["dormouse", "submit", &dir, "--processors", "1", "--runtime", "60s"]);
+        let close = command_line(["dormouse", "close", &dir]);
+        format!("it takes jobs: `{submit}`; it ends after `{close}`")
     })
-}
-
-fn waiting(now: &Progress) -> String {
-    format!("{} of {} workers are here", now.workers, now.workers_wanted)
 }
 
 /// What was conducted. A run that broke off after it had begun stays where it is, to be gone on
@@ -185,8 +137,8 @@ fn unless_broken<T>(
             return error.into();
         }
         staging.settle();
-        let dir = staging.path().display();
-        Failure::Broken(format!("{error}; `dormouse resume {dir}` goes on with the run"))
+        let resume = command_line(["dormouse", "resume", &staging.path().to_string_lossy()]);
+        Failure::Broken(format!("{error}; `{resume}` goes on with the run"))
     })
 }
 
@@ -196,31 +148,16 @@ fn unless_broken<T>(
 pub(crate) fn resume(args: &ResumeArgs) -> Result<(), Failure> {
     let ResumeArgs { dir, listen, quiet, json } = args;
     let (listen, say) = (*listen, Say { quiet: *quiet, json: *json });
-    match crate::output::kind_of(dir)? {
-        Kind::Bag => {
-            let header = read_header(dir)?;
-            check(dir, header.mode)?;
-            let experiment = &header.experiment;
-            if listen.is_none() {
-                preflight::check(&experiment.name, experiment.needs_criu())?;
-            }
-            let rehearsal = rehearse(experiment, experiment.scheduler().map_err(cannot)?);
-            let jobs = experiment.jobs.as_deref();
-            let jobs = jobs.map(|jobs| LiveJobs::of(Jobs::open(jobs)?)).transpose()?;
-            let begun = (rehearsal, jobs.unwrap_or_default());
-            conduct_live(&header, begun, None, listen, Staging::go_on(dir)?, say)
-        }
-        Kind::Batch => {
-            let header = BatchHeader::read(dir)?;
-            check(dir, header.mode)?;
-            let experiment = &header.experiment;
-            if listen.is_none() {
-                preflight::check(&experiment.name, experiment.needs_criu())?;
-            }
-            let jobs = LiveJobs::of(Jobs::open(experiment)?)?;
-            conduct_jobs(&header, jobs, None, listen, Staging::go_on(dir)?, say)
-        }
+    let header = read_header(dir)?;
+    check(dir, header.mode)?;
+    let experiment = &header.experiment;
+    if listen.is_none() {
+        preflight::check(&experiment.name, experiment.needs_criu())?;
     }
+    let jobs = LiveJobs::of(experiment)?;
+    let scheduler = experiment.scheduler().map_err(cannot)?;
+    let rehearsal = rehearse(experiment, scheduler, &jobs.submissions);
+    conduct_live(&header, (rehearsal, jobs), None, listen, Staging::go_on(dir)?, say)
 }
 
 fn check(dir: &Path, mode: Mode) -> Result<(), Failure> {
@@ -235,10 +172,16 @@ fn check(dir: &Path, mode: Mode) -> Result<(), Failure> {
 }
 
 /// One line of how a live run goes.
-fn show(bar: &indicatif::ProgressBar, now: &Progress) {
+fn show(bar: &indicatif::ProgressBar, now: &Progress, has_bag: bool) {
     bar.set_position(u64::from(now.completed));
-    bar.set_message(if now.begun {
-        format!(
+    if !has_bag {
+        // More may be submitted while it runs.
+        bar.set_length(u64::from(now.tasks));
+    }
+    bar.set_message(match (now.begun, has_bag) {
+        (false, _) => format!("{} of {} workers are here", now.workers, now.workers_wanted),
+        (true, false) => format!("{:.0} s, {} in the machine", now.now.as_secs_f64(), now.running),
+        (true, true) => format!(
             "{:.0} s, {} running on {} VMs, {} hibernations, {} migrations, ${:.4}",
             now.now.as_secs_f64(),
             now.running,
@@ -246,8 +189,6 @@ fn show(bar: &indicatif::ProgressBar, now: &Progress) {
             now.counts.hibernations,
             now.counts.migrations,
             now.cost.as_usd()
-        )
-    } else {
-        waiting(now)
+        ),
     });
 }

@@ -1,8 +1,7 @@
 //! How long a live run takes, said as it begins. One that takes for ever is refused, unless that is
 //! meant.
 
-use dormouse_policies::batch::Submission;
-use dormouse_units::{Span, Time};
+use dormouse_units::Span;
 
 use super::failure::Failure;
 
@@ -39,15 +38,6 @@ impl Duration {
     }
 }
 
-/// How long so many jobs take at least on so many processors.
-pub(super) fn of_jobs(jobs: &[Submission], processors: u32) -> Span {
-    let alone = jobs.iter().map(|job| (job.submitted + job.runtime).since(Time::ZERO)).max();
-    let work = |job: &Submission| u128::from(job.runtime.as_micros()) * u128::from(job.processes);
-    let together = jobs.iter().map(work).sum::<u128>() / u128::from(processors.max(1));
-    let together = Span::from_micros(u64::try_from(together).unwrap_or(u64::MAX));
-    alone.unwrap_or_default().max(together)
-}
-
 /// A length of time in the unit that fits it.
 fn words(s: f64) -> String {
     match s {
@@ -60,23 +50,7 @@ fn words(s: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use dormouse_units::{Ppm, Usage};
-
     use super::*;
-
-    fn job(submitted_s: u64, processes: u32, runtime_s: u64) -> Submission {
-        let runtime = Span::from_secs(runtime_s);
-        let (submitted, usage) = (Time::from_secs(submitted_s), Usage::each(vec![Ppm::ONE]));
-        Submission { number: 1, submitted, processes, runtime, estimate: runtime, usage }
-    }
-
-    #[test]
-    fn jobs_take_until_the_last_has_run_and_as_long_as_all_their_work() {
-        assert_eq!(of_jobs(&[], 4), Span::ZERO);
-        assert_eq!(of_jobs(&[job(0, 1, 500), job(100, 2, 50)], 4), Span::from_secs(500));
-        assert_eq!(of_jobs(&[job(0, 1, 500), job(900, 2, 50)], 4), Span::from_secs(950));
-        assert_eq!(of_jobs(&[job(0, 4, 500), job(0, 2, 400)], 4), Span::from_secs(700));
-    }
 
     #[test]
     fn what_takes_days_has_to_be_meant() {

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use crate::experiment::InputError;
+use crate::jobs::JobsError;
 use crate::live::LiveError;
 use crate::output::OutputError;
 
@@ -50,5 +51,12 @@ impl From<LiveError> for Failure {
         } else {
             Self::Broken(error.to_string())
         }
+    }
+}
+
+impl From<JobsError> for Failure {
+    fn from(error: JobsError) -> Self {
+        let text = crate::chain::chain(&error);
+        if error.is_bad_input() { Self::BadInput(text) } else { Self::Broken(text) }
     }
 }

@@ -5,16 +5,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use clap::Args;
-use dormouse_measy::read_sharing;
-use dormouse_measy::reproduce::{Evaluation, Figure, Options, ReproduceError, evaluate};
 
 use super::failure::Failure;
 use super::print::print;
 use super::ranking;
 use super::reproduce::{Bar, ReproduceArgs};
 use super::two_tier;
+use crate::command_line::command_line;
+use crate::experiment::read_sharing;
 use crate::output::OutputError;
-use crate::reproduce::measy_page;
+use crate::reproduce::measy::{Evaluation, Figure, Options, ReproduceError, evaluate, page};
 
 /// What only this paper takes.
 #[derive(Debug, Args)]
@@ -126,7 +126,7 @@ fn write(done: &Evaluation, out: &Path, command: &str) -> Result<(), OutputError
         fs::write(&path, text).map_err(|error| OutputError::io("write", &path, error))
     };
     write("table.csv", &done.csv())?;
-    write("report.html", &measy_page(done, command))?;
+    write("report.html", &page(done, command))?;
     for figure in &done.figures {
         write(&format!("{}.svg", figure.name()), &figure.chart(&done.results).to_svg())?;
     }
@@ -136,20 +136,16 @@ fn write(done: &Evaluation, out: &Path, command: &str) -> Result<(), OutputError
 /// The command that makes the same again, wherever its results go.
 fn command(args: &ReproduceArgs) -> String {
     let MeasyArgs { kth, jobs, seed, two_tier, no_causes, usages: _ } = &args.measy;
-    let mut text = format!("dormouse reproduce {}", args.paper);
+    let mut words = ["dormouse", "reproduce", &args.paper].map(str::to_owned).to_vec();
     let mut option = |name: &str, value: Option<String>| {
-        if let Some(value) = value {
-            text += &format!(" {name} {value}");
-        }
+        words.extend(value.into_iter().flat_map(|value| [name.to_owned(), value]));
     };
     option("--kth", kth.as_ref().map(|path| path.display().to_string()));
     option("--jobs", jobs.map(|n| n.to_string()));
     option("--seed", seed.map(|n| n.to_string()));
     option("--two-tier", two_tier.as_ref().map(|path| path.display().to_string()));
-    if *no_causes {
-        text += " --no-causes";
-    }
-    text
+    words.extend(no_causes.then(|| "--no-causes".to_owned()));
+    command_line(&words)
 }
 
 /// Where the results go.

@@ -1,7 +1,6 @@
 //! The command line.
 
 mod args;
-mod batch;
 mod calibrate;
 mod check;
 mod conduct;
@@ -17,12 +16,12 @@ mod observe;
 mod preflight;
 mod print;
 mod ranking;
+mod recorded;
 mod replay;
 mod reproduce;
 mod run;
 mod speedup;
 mod submit;
-mod torn;
 mod twin;
 mod two_tier;
 mod worker;

@@ -13,6 +13,8 @@ use super::args::{EventsArgs, RunningArgs};
 use super::failure::Failure;
 use super::print::print;
 
+use crate::command_line::command_line;
+
 /// The file of the secret in a run's folder.
 const SECRET: &str = "secret";
 
@@ -45,9 +47,11 @@ async fn dial(at: &RunningArgs) -> Result<Option<Remote>, Failure> {
 pub(super) async fn must_dial(at: &RunningArgs) -> Result<Remote, Failure> {
     dial(at).await?.ok_or_else(|| {
         let dir = &at.run;
+        let resume = command_line(["dormouse", "resume", dir]);
+        let events = command_line(["dormouse", "events", dir]);
         Failure::Broken(format!(
-            "{dir}: no coordinator serves this run: it is over, or was stopped (`dormouse resume \
-             {dir}` goes on with one that was); `dormouse events {dir}` prints its events"
+            "{dir}: no coordinator serves this run: it is over, or was stopped (`{resume}` goes on \
+             with one that was); `{events}` prints its events"
         ))
     })
 }

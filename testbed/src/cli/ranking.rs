@@ -10,15 +10,17 @@ use dormouse_units::Span;
 use dormouse_vm::Sharing;
 use indicatif::ProgressBar;
 
+use super::conduct::LiveJobs;
 use super::failure::Failure;
 use super::print::print;
 use super::reproduce::ReproduceArgs;
-use crate::batch::{self, BatchHeader, BatchOutcome, Jobs};
-use crate::experiment::BatchExperiment;
-use crate::experiment::{Opened, Override, Source, open};
+use crate::command_line::command_line;
+use crate::experiment::{Experiment, Override, Source, open};
 use crate::fidelity::{Consolidation, measured_sharing};
-use crate::live::{BatchConduct, conduct_batch};
-use crate::output::{Mode, OutputError, Staging};
+use crate::jobs::JobsOutcome;
+use crate::live::{Conduct, conduct, rehearse};
+use crate::output::{Header, Mode, OutputError, Replaces, Staging};
+use crate::results::{Results, virtual_results};
 
 /// The experiment, and who schedules it.
 const EXPERIMENT: &str = "batch-small";
@@ -38,7 +40,7 @@ struct Figures {
 }
 
 impl Figures {
-    fn of(outcome: &BatchOutcome<'_>) -> Self {
+    fn of(outcome: &JobsOutcome<'_>) -> Self {
         let figures = &outcome.figures;
         let faithful = outcome.fidelity.as_ref().is_some_and(|f| f.faithful);
         Self {
@@ -67,14 +69,14 @@ pub(super) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
         let experiment = experiment(scheduler, args.measy.seed())?;
         let modelled = virtually(&experiment, &folder(&out, &experiment, "virtual"))?;
         let real = live(&experiment, &folder(&out, &experiment, "live"), args.common.quiet)?;
-        runs.push((experiment, modelled, real));
+        runs.push((scheduler, experiment, modelled, real));
     }
     let measured = Measured::of(&runs);
     let mut rows = Vec::new();
-    for (mut experiment, modelled, real) in runs {
+    for (scheduler, mut experiment, modelled, real) in runs {
         measured.put_into(&mut experiment);
         let measured = virtually(&experiment, &folder(&out, &experiment, "measured"))?;
-        rows.push(Row { scheduler: experiment.scheduler.name, modelled, real, measured });
+        rows.push(Row { scheduler, modelled, real, measured });
     }
     let path = out.join("table.csv");
     std::fs::write(&path, table(&rows)).map_err(|e| OutputError::io("write", &path, e))?;
@@ -85,66 +87,73 @@ pub(super) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     print(&format!("\n  results in {}", out.display()))
 }
 
-fn experiment(scheduler: Algorithm, seed: Option<u64>) -> Result<BatchExperiment, Failure> {
+fn experiment(scheduler: Algorithm, seed: Option<u64>) -> Result<Experiment, Failure> {
     let mut overrides = vec![Override::text("--scheduler", "scheduler.name", scheduler.name())];
     let seed = seed.map(|seed| seed.to_string());
     overrides.extend(seed.map(|value| Override { option: "--seed", path: "seed".into(), value }));
     let source =
         Source { experiment: Some(EXPERIMENT), overrides, plan: None, replaces_workload: false };
-    match open(&source)? {
-        Opened::Batch(batch) => Ok(*batch),
-        Opened::Bag(_) => Err(Failure::Broken(format!("{EXPERIMENT} is no batch of jobs"))),
-    }
+    Ok(open(&source)?.experiment)
 }
 
 /// The command that makes one of the runs by itself, its header, and where it goes.
-fn header(experiment: &BatchExperiment, mode: Mode, machine: u32) -> BatchHeader {
-    let live = if mode == Mode::Live { " --live" } else { "" };
-    let (scheduler, seed) = (experiment.scheduler.name, experiment.seed);
-    let command = format!("dormouse run{live} {EXPERIMENT} --seed {seed} --scheduler {scheduler}");
-    BatchHeader::new(mode, command, machine, experiment.clone())
+fn header(experiment: &Experiment, mode: Mode) -> Header {
+    let (scheduler, seed) =
+        (experiment.scheduler_name().to_string(), experiment.setup.seed.to_string());
+    let mut words = vec!["dormouse", "run"];
+    words.extend((mode == Mode::Live).then_some("--live"));
+    words.extend([EXPERIMENT, "--seed", &seed, "--scheduler", &scheduler]);
+    Header::new(mode, command_line(words), experiment.clone())
 }
 
-fn folder(out: &Path, experiment: &BatchExperiment, how: &str) -> PathBuf {
-    out.join(format!("{}-{how}", experiment.scheduler.name))
+fn folder(out: &Path, experiment: &Experiment, how: &str) -> PathBuf {
+    out.join(format!("{}-{how}", experiment.scheduler_name()))
 }
 
-fn virtually(experiment: &BatchExperiment, folder: &Path) -> Result<Figures, Failure> {
-    let jobs = Jobs::open(experiment)?;
-    let header = header(experiment, Mode::Virtual, jobs.machine());
-    let staging = Staging::begin(folder, true)?;
-    let outcome = batch::virtual_run(&header, jobs, staging.path())?;
-    outcome.write(staging)?;
-    Ok(Figures::of(&outcome))
+/// Writes the results and gives what is compared of them.
+fn written(results: &Results<'_>, staging: Staging) -> Result<Figures, Failure> {
+    let folder = results.write(staging)?;
+    let broken = |why: &str| Failure::Broken(format!("{why}; see {}", folder.display()));
+    match results {
+        Results::Jobs(outcome) => match results.broke() {
+            None => Ok(Figures::of(outcome)),
+            Some(why) => Err(broken(&format!("the run broke: {why}"))),
+        },
+        Results::Bag(_) => Err(broken(&format!("{EXPERIMENT} has a bag of tasks"))),
+    }
 }
 
-fn live(experiment: &BatchExperiment, folder: &Path, quiet: bool) -> Result<Figures, Failure> {
+fn virtually(experiment: &Experiment, folder: &Path) -> Result<Figures, Failure> {
+    let header = header(experiment, Mode::Virtual);
+    let staging = Staging::begin(folder, Replaces::Anything)?;
+    let results = virtual_results(&header, (None, None), staging.path(), |_| {})?;
+    written(&results, staging)
+}
+
+fn live(experiment: &Experiment, folder: &Path, quiet: bool) -> Result<Figures, Failure> {
     let began = Instant::now();
-    let mut jobs = Jobs::open(experiment)?;
-    let header = header(experiment, Mode::Live, jobs.machine());
-    let submissions = jobs.by_ref().collect::<Result<Vec<_>, _>>()?;
-    let staging = Staging::begin(folder, true)?;
+    let header = header(experiment, Mode::Live);
+    let LiveJobs { submissions, skipped } = LiveJobs::of(experiment)?;
+    let staging = Staging::begin(folder, Replaces::Anything)?;
     let bar =
         if quiet { ProgressBar::hidden() } else { ProgressBar::new(submissions.len() as u64) };
-    let conduct = BatchConduct {
-        header: &header,
-        submissions,
-        listen: SocketAddr::from(([127, 0, 0, 1], 0)),
-        local_workers: 1,
-        out: staging.path().to_path_buf(),
-        resume: false,
-    };
-    let conducted = conduct_batch(conduct, |now| bar.set_position(u64::from(now.completed)));
+    let conduct = conduct(
+        Conduct {
+            header: &header,
+            scheduler: None,
+            rehearsal: rehearse(experiment, None, &submissions),
+            submissions,
+            skipped,
+            listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+            local_workers: 1,
+            out: staging.path().to_path_buf(),
+            resume: false,
+        },
+        |now| bar.set_position(u64::from(now.completed)),
+    );
     bar.finish_and_clear();
-    let (mut outcome, broke) = conducted?;
-    outcome.wall_s = began.elapsed().as_secs_f64();
-    let folder = outcome.write(staging)?;
-    match broke {
-        None => Ok(Figures::of(&outcome)),
-        Some(why) => {
-            Err(Failure::Broken(format!("the run broke: {why}; see {}", folder.display())))
-        }
-    }
+    let results = Results::of(&header, None, None, None, conduct?.jobs);
+    written(&results.after(began.elapsed().as_secs_f64()), staging)
 }
 
 /// One scheduler: in virtual time as the paper's model has it, live, and in virtual time with
@@ -164,21 +173,22 @@ struct Measured {
 }
 
 impl Measured {
-    fn of(runs: &[(BatchExperiment, Figures, Figures)]) -> Self {
-        let live = runs.iter().filter_map(|(e, _, real)| Some((e, &real.live.as_ref()?.0)));
+    fn of(runs: &[(Algorithm, Experiment, Figures, Figures)]) -> Self {
+        let live = runs.iter().filter_map(|(s, e, _, real)| Some((s, e, &real.live.as_ref()?.0)));
         let (two_tier, moves): (Vec<_>, Vec<_>) = live
-            .filter(|(e, _)| e.scheduler.name.promotion().is_some())
-            .map(|(e, of)| (of, of.migration_mean_s * e.live.speedup))
+            .filter(|(scheduler, ..)| scheduler.promotion().is_some())
+            .map(|(_, e, of)| (of, of.migration_mean_s * e.live.speedup))
             .unzip();
         let longest = moves.into_iter().fold(0.0, f64::max);
         let migration = Span::from_secs_f64(longest).filter(|_| longest > 0.0);
         Self { sharing: measured_sharing(&two_tier), migration }
     }
 
-    fn put_into(&self, experiment: &mut BatchExperiment) {
-        experiment.sharing = self.sharing;
+    fn put_into(&self, experiment: &mut Experiment) {
+        let Some(jobs) = &mut experiment.jobs else { return };
+        jobs.sharing = self.sharing;
         if let Some(cost) = self.migration {
-            experiment.scheduler.migration_cost = cost;
+            jobs.scheduler.migration_cost = cost;
         }
     }
 }

@@ -9,7 +9,7 @@ use super::failure::Failure;
 use super::measy::{self, MeasyArgs};
 use super::print::print;
 use crate::output::Style;
-use crate::reproduce::{MakeLive, Request, stored_plans};
+use crate::reproduce::burst_hads::{MakeLive, Request, stored_plans};
 use crate::sweep::{
     AnySweep, Folder, Plans, Reported, Seeded, Shard, Spec, Sweep, SweepError, Swept, Work,
     sweep_cells,

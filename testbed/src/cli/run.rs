@@ -5,21 +5,20 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use dormouse_engine::drive::PlayError;
+use sha2::{Digest as _, Sha256};
 
 use super::args::{CoordinatorArgs, RunArgs, WhatArgs};
-use super::batch;
 use super::conduct::{LiveJobs, cannot, conduct_live};
 use super::duration::Duration;
 use super::failure::Failure;
 use super::preflight;
 use super::print::print;
 use super::speedup::settle;
-use crate::batch::{BatchError, Jobs, SharedJobs};
-use crate::experiment::{Loaded, Opened, Override, Source, SpeedupSaid, open};
+use crate::command_line::command_line;
+use crate::experiment::{Loaded, Override, Source, SpeedupSaid, open};
 use crate::live::rehearse;
-use crate::output::{Header, Mode, Outcome, OutputError, Staging, Style, begin_log};
-use crate::virtual_run::virtual_run;
+use crate::output::{Header, Mode, Replaces, Staging, Style};
+use crate::results::{Results, virtual_results};
 
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let kind = if args.live { " --live" } else { "" };
@@ -29,11 +28,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         open: args.open,
         verb: format!("run{kind}"),
     };
-    match (opened(&what)?, args.live) {
-        (Opened::Bag(loaded), true) => here(&what, *loaded, args.calibration.as_deref()),
-        (Opened::Bag(loaded), false) => virtually(&what, *loaded),
-        (Opened::Batch(batch), false) => batch::run(&args.what, command(&what), *batch),
-        (Opened::Batch(batch), true) => batch::live(&args.what, command(&what), *batch, None),
+    let loaded = opened(&what)?;
+    match args.live {
+        true => here(&what, loaded, args.calibration.as_deref()),
+        false => virtually(&what, loaded),
     }
 }
 
@@ -41,14 +39,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
 pub(crate) fn coordinator(args: &CoordinatorArgs) -> Result<(), Failure> {
     let verb = "coordinator".to_owned();
     let what = Asked { args: &args.what, workers: args.workers.as_ref(), open: args.open, verb };
-    match opened(&what)? {
-        Opened::Bag(loaded) => {
-            loaded.scheduler()?;
-            let header = Header::new(Mode::Live, command(&what), loaded.experiment);
-            live(&what, &header, Some(args.listen))
-        }
-        Opened::Batch(batch) => batch::live(&args.what, command(&what), *batch, Some(args.listen)),
-    }
+    let loaded = opened(&what)?;
+    loaded.scheduler()?;
+    let header = Header::new(Mode::Live, command(&what), loaded.experiment);
+    live(&what, &header, Some(args.listen))
 }
 
 /// What was asked for, by whichever command.
@@ -62,93 +56,60 @@ struct Asked<'a> {
 
 fn virtually(asked: &Asked<'_>, loaded: Loaded) -> Result<(), Failure> {
     let (args, began) = (asked.args, Instant::now());
-    let plan = loaded.plan()?;
-    let scheduler = loaded.scheduler()?;
+    let planned = loaded.planned()?;
     let header = Header::new(Mode::Virtual, command(asked), loaded.experiment);
-    let staging = Staging::begin(&bag_folder(args, &header), args.force)?;
-
-    let mut jobs = SharedJobs::begin(staging.path(), &header)?;
-    let (mut log, mut written) = (begin_log(staging.path(), &header)?, Ok::<_, BatchError>(()));
-    let mut record = header.record();
+    let staging = Staging::begin(&folder(args, &header), Replaces::by(&header, args.force))?;
     let say = Say::of(args);
-    let progress = say.progress(record.tasks.len(), "tasks");
-    let stuck = virtual_run(&header.experiment, scheduler, |step| {
-        if written.is_ok() {
-            written = log.line(step).map_err(|error| OutputError::from(error).into());
-        }
-        if let (true, Some(jobs)) = (written.is_ok(), &mut jobs) {
-            written = jobs.see(step);
-        }
-        record.see(step);
-        progress.set_position(record.finished() as u64);
-    })
-    .err();
+    let progress = say.progress(header.experiment.setup.bag.tasks.len(), "tasks");
+    let show = |finished| progress.set_position(finished as u64);
+    let results = virtual_results(&header, planned, staging.path(), show);
     progress.finish_and_clear();
-    written?;
-    log.finish().map_err(OutputError::from)?;
-    let stuck = match stuck {
-        // Its jobs can't be had: there is nothing to show.
-        Some(PlayError::Outside(error)) => return Err(error.into()),
-        stuck => stuck.map(|stuck| stuck.to_string()),
-    };
-
-    if let (Some(jobs), Some(own)) = (&mut jobs, &header.experiment.jobs) {
-        jobs.left_out(Jobs::left_out(own)?);
-    }
-    let jobs = jobs.map(SharedJobs::finish).transpose()?;
-    let wall_s = began.elapsed().as_secs_f64();
-    let (plan, jobs) = (plan.as_ref(), jobs.as_ref());
-    let outcome = Outcome { header: &header, record: &record, plan, fidelity: None, jobs, wall_s };
-    end(say, &outcome, staging, stuck)
+    end(say, &results?.after(began.elapsed().as_secs_f64()), staging)
 }
 
 /// A live run on workers of this host, at a speed-up that it can do.
 fn here(asked: &Asked<'_>, mut loaded: Loaded, calibration: Option<&Path>) -> Result<(), Failure> {
     // What is wrong with it is said with its place before anything is made.
     loaded.scheduler()?;
-    let choice = settle(&mut loaded, calibration)?;
+    // Parallel jobs alone run at the speed-up of their experiment.
+    let has_bag = loaded.experiment.scheduler.is_some();
+    let choice = has_bag.then(|| settle(&mut loaded, calibration)).transpose()?;
     let mut command = command(asked);
-    if loaded.speedup != SpeedupSaid::CommandLine {
+    if let (Some(choice), SpeedupSaid::Nobody | SpeedupSaid::Experiment) = (&choice, loaded.speedup)
+    {
         let _ = write!(command, " --speedup {}", choice.speedup);
     }
-    let mut header = Header::new(Mode::Live, command, loaded.experiment);
-    header.speedup = Some(choice);
-    live(asked, &header, None)
+    let header = Header::new(Mode::Live, command, loaded.experiment);
+    live(asked, &Header { speedup: choice, ..header }, None)
 }
 
 /// A live run, with workers of its own, or listening for some from elsewhere.
 fn live(asked: &Asked<'_>, header: &Header, listen: Option<SocketAddr>) -> Result<(), Failure> {
     let (args, experiment) = (asked.args, &header.experiment);
+    let jobs = LiveJobs::of(experiment)?;
     let scheduler = experiment.scheduler().map_err(cannot)?;
-    let rehearsal = rehearse(experiment, scheduler);
+    let rehearsal = rehearse(experiment, scheduler, &jobs.submissions);
     let (emulated, speedup) = (rehearsal.takes, experiment.live.speedup);
-    let takes = Duration { how: "about", emulated, speedup };
-    let takes = takes.check(&experiment.name, "tasks", args.allow_long)?;
+    let takes = Duration { how: rehearsal.how, emulated, speedup };
+    let what = if experiment.scheduler.is_some() { "tasks" } else { "jobs" };
+    let takes = takes.check(&experiment.name, what, args.allow_long)?;
     if listen.is_none() {
         preflight::check(&experiment.name, experiment.needs_criu())?;
     }
-    let staging = Staging::begin_in_place(&bag_folder(args, header), args.force)?;
-    let jobs =
-        experiment.jobs.as_deref().map(|jobs| LiveJobs::of(Jobs::open(jobs)?)).transpose()?;
-    let jobs = jobs.unwrap_or_default();
+    let staging = Staging::begin_in_place(&folder(args, header), Replaces::by(header, args.force))?;
     conduct_live(header, (rehearsal, jobs), Some(takes), listen, staging, Say::of(args))
 }
 
-/// Writes the results and says what came out; `broke`: why the run was ended with tasks left.
-pub(super) fn end(
-    say: Say,
-    outcome: &Outcome<'_>,
-    staging: Staging,
-    broke: Option<String>,
-) -> Result<(), Failure> {
-    let folder = outcome.write(staging)?;
+/// Writes the results and says what came out.
+pub(super) fn end(say: Say, results: &Results<'_>, staging: Staging) -> Result<(), Failure> {
+    let folder = results.write(staging)?;
     if say.json {
-        print(&format!("{:#}", outcome.summary()))?;
+        print(&format!("{:#}", results.summary()))?;
     } else if !say.quiet {
-        print(&outcome.table(Style::of_stdout()))?;
+        print(&results.table(Style::of_stdout()))?;
         print(&format!("  {:<13} {}", "results", folder.display()))?;
     }
-    match broke {
+    match results.broke() {
         None => Ok(()),
         Some(why) => {
             Err(Failure::Broken(format!("the run broke: {why}; see {}", folder.display())))
@@ -157,7 +118,7 @@ pub(super) fn end(
 }
 
 /// The experiment that was asked for, with everything set that was asked for.
-fn opened(asked: &Asked<'_>) -> Result<Opened, Failure> {
+fn opened(asked: &Asked<'_>) -> Result<Loaded, Failure> {
     let args = asked.args;
     let mut overrides = Vec::new();
     let mut given = |option, path: &str, value: Option<&str>| {
@@ -185,11 +146,11 @@ fn opened(asked: &Asked<'_>) -> Result<Opened, Failure> {
         plan: args.plan.as_deref(),
         replaces_workload: args.job.is_some(),
     };
-    let opened = open(&source)?;
-    if let (Opened::Bag(loaded), false) = (&opened, args.quiet) {
+    let loaded = open(&source)?;
+    if !args.quiet {
         loaded.notes.iter().for_each(|note| eprintln!("dormouse: {note}"));
     }
-    Ok(opened)
+    Ok(loaded)
 }
 
 /// The command that makes the same run again, wherever its results go.
@@ -216,37 +177,36 @@ fn command(asked: &Asked<'_>) -> String {
     }
     words.extend(asked.open.then(|| "--open".to_owned()));
     words.extend(args.allow_long.then(|| "--allow-long".to_owned()));
-    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
-}
-
-/// As a shell wants it.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
-    }
-}
-
-fn bag_folder(args: &WhatArgs, header: &Header) -> PathBuf {
-    let experiment = &header.experiment;
-    let scheduler = experiment.scheduler.name.to_string();
-    folder(args, &experiment.name, &scheduler, experiment.setup.seed, header.mode)
+    command_line(&words)
 }
 
 /// Where the results of a run go.
-pub(crate) fn folder(
-    args: &WhatArgs,
-    name: &str,
-    scheduler: &str,
-    seed: u64,
-    mode: Mode,
-) -> PathBuf {
-    let live = if mode == Mode::Live { "-live" } else { "" };
-    args.out
-        .clone()
-        .unwrap_or_else(|| PathBuf::from("runs").join(format!("{name}-{scheduler}-s{seed}{live}")))
+fn folder(args: &WhatArgs, header: &Header) -> PathBuf {
+    let experiment = &header.experiment;
+    let (name, scheduler) = (&experiment.name, experiment.scheduler_name());
+    let (seed, mode) =
+        (experiment.setup.seed, if header.mode == Mode::Live { "-live" } else { "" });
+    let settings = settings_in_a_name(args);
+    let name = format!("{name}-{scheduler}-s{seed}{mode}{settings}");
+    args.out.clone().unwrap_or_else(|| PathBuf::from("runs").join(name))
+}
+
+/// What was set, as the end of a folder's name: two runs that differ in it have folders of their own.
+fn settings_in_a_name(args: &WhatArgs) -> String {
+    const LONGEST: usize = 80;
+    let files = [&args.job, &args.env, &args.plan].into_iter().flatten();
+    let files = files.map(|path| path.to_string_lossy().into_owned());
+    let speedup = args.speedup.iter().map(|speedup| format!("speedup={speedup}"));
+    let all: Vec<String> = speedup.chain(files).chain(args.set.iter().cloned()).collect();
+    let plain = |c: char| if c.is_alphanumeric() || "=.-_".contains(c) { c } else { '_' };
+    let name: String = all.iter().map(|set| format!("-{set}")).collect();
+    let short: String = name.chars().map(plain).collect();
+    if short == name && name.len() <= LONGEST {
+        return name;
+    }
+    let digest = Sha256::digest(all.join("\n"));
+    let digest: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+    short.chars().take(LONGEST).chain(['-']).chain(digest.chars()).collect()
 }
 
 /// How much a run says.

@@ -13,6 +13,7 @@ use crate::calibration::{
     Choice, Demand, Found, HostIdentity, SpeedupChoice, Wanted, choose, default_path, find,
     load_at, read,
 };
+use crate::command_line::command_line;
 use crate::experiment::{Experiment, Loaded, Program};
 use crate::live;
 
@@ -40,9 +41,9 @@ fn found(named: Option<&Path>) -> Result<Found, Failure> {
     match read(path)? {
         Some(_) => Ok(find(path, HostIdentity::of_this)),
         None => Err(Failure::BadInput(format!(
-            "--calibration {}: no such file; `dormouse calibrate --out {}` makes it",
+            "--calibration {}: no such file; `{}` makes it",
             path.display(),
-            path.display()
+            command_line(["dormouse", "calibrate", "--out", &path.to_string_lossy()])
         ))),
     }
 }
@@ -52,7 +53,8 @@ fn found(named: Option<&Path>) -> Result<Found, Failure> {
 fn demand(loaded: &Loaded) -> Option<Demand> {
     let Experiment { setup, live, .. } = &loaded.experiment;
     // That it can be scheduled was seen before.
-    let wanted = live::rehearse(&loaded.experiment, loaded.experiment.scheduler().ok()?).demand;
+    let wanted =
+        live::rehearse(&loaded.experiment, loaded.experiment.scheduler().ok()?, &[]).demand;
     let millicores = available_millicores() / live.workers.max(1);
     let room = Room { name: "this host".to_owned(), millicores, memory: Bytes::new(u64::MAX) };
     let hosts = vec![room; live.workers as usize];

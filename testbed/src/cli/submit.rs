@@ -12,7 +12,7 @@ use super::print::print;
 
 /// Gives a run a job more.
 pub(crate) fn submit(args: &SubmitArgs) -> Result<(), Failure> {
-    let SubmitArgs { at, processors, runtime: takes, estimate, usage, key } = args;
+    let SubmitArgs { at, processors, runtime: takes, estimate, usage, memory, key } = args;
     let key = key.clone().unwrap_or_else(new_key);
     let request = v1::SubmitRequest {
         key: key.clone(),
@@ -20,6 +20,7 @@ pub(crate) fn submit(args: &SubmitArgs) -> Result<(), Failure> {
         emulated_runtime_us: takes.as_micros(),
         emulated_estimate_us: estimate.unwrap_or(*takes).as_micros(),
         usage_ppm: usage.iter().map(|part| part.get()).collect(),
+        memory_bytes_each: memory.unwrap_or_default().get(),
     };
     let taken = runtime()?.block_on(async {
         let mut remote = must_dial(at).await?;

@@ -5,6 +5,7 @@ use super::measy::folder;
 use super::print::print;
 use super::reproduce::{Bar, ReproduceArgs};
 use super::worker::task_program;
+use crate::command_line::command_line;
 use crate::two_tier::{self, Host, PAIRS, TwoTierError, USAGES};
 
 /// Measures, writes and prints. Called with one thread only, because a process that has control
@@ -36,5 +37,7 @@ pub(super) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
 /// The command that measures the same again.
 fn command(usages: &[u32], seeds: u64) -> String {
     let list: Vec<String> = usages.iter().map(ToString::to_string).collect();
-    format!("dormouse reproduce measy/two-tier --seeds {seeds} --usages {}", list.join(","))
+    let (seeds, list) = (seeds.to_string(), list.join(","));
+    let what = ["dormouse", "reproduce", "measy/two-tier"];
+    command_line(what.into_iter().chain(["--seeds", &seeds, "--usages", &list]))
 }

@@ -16,6 +16,7 @@ pub(crate) fn worker(args: &WorkerArgs) -> Result<(), Failure> {
     let name = args.name.clone().unwrap_or_else(host_name);
     let mut config = Config::new(&args.coordinator, secret, name, &args.root, program);
     config.millicores /= args.of;
+    config.parent = args.parent;
     if args.criu.is_some() {
         config.criu.clone_from(&args.criu);
     }

@@ -1,12 +1,12 @@
 //! The experiments that come with the program: a job of the Burst-HADS paper, plain or in a
-//! scenario, or a batch of parallel jobs.
+//! scenario, parallel jobs, or both.
 
-use super::Kind;
+use dormouse_engine::Work;
 
 /// A built-in experiment, such as `j60-sc2`.
 #[derive(Clone, Copy, Debug)]
 pub struct Builtin {
-    kind: Kind,
+    work: Work,
     workload: Part,
     scenario: Option<Part>,
 }
@@ -49,17 +49,17 @@ impl Builtin {
             JOBS.into_iter().flat_map(|workload| {
                 std::iter::once(None)
                     .chain(SCENARIOS.into_iter().map(Some))
-                    .map(move |scenario| Self { kind: Kind::Bag, workload, scenario })
+                    .map(move |scenario| Self { work: Work::Bag, workload, scenario })
             });
-        let batch = |workload| Self { kind: Kind::Batch, workload, scenario: None };
-        let shared = |workload| Self { kind: Kind::Bag, workload, scenario: None };
+        let batch = |workload| Self { work: Work::Jobs, workload, scenario: None };
+        let shared = |workload| Self { work: Work::All, workload, scenario: None };
         bags.chain(BATCHES.into_iter().map(batch)).chain(SHARED.into_iter().map(shared))
     }
 
-    /// Which kind of experiment it is.
+    /// What it has: a bag of tasks, parallel jobs, or both.
     #[must_use]
-    pub const fn kind(&self) -> Kind {
-        self.kind
+    pub const fn work(&self) -> Work {
+        self.work
     }
 
     /// The one of this name.
@@ -81,11 +81,11 @@ impl Builtin {
     #[must_use]
     pub fn description(&self) -> String {
         let (about, _) = self.workload.split();
-        match (self.kind, self.scenario) {
-            (Kind::Batch, _) => about.to_owned(),
-            (Kind::Bag, None) if self.workload.body_has_scenario() => about.to_owned(),
-            (Kind::Bag, None) => format!("{about}; no hibernations"),
-            (Kind::Bag, Some(scenario)) => format!("{about}; {}", scenario.split().0),
+        match (self.work, self.scenario) {
+            (Work::Jobs, _) => about.to_owned(),
+            (_, None) if self.workload.body_has_scenario() => about.to_owned(),
+            (_, None) => format!("{about}; no hibernations"),
+            (_, Some(scenario)) => format!("{about}; {}", scenario.split().0),
         }
     }
 

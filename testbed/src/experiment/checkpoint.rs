@@ -51,6 +51,25 @@ pub(crate) fn read(mut section: Section<'_>) -> Result<CheckpointConfig, InputEr
     Ok(CheckpointConfig { scheme, fixed, per_megabyte, on: on.unwrap_or_default() })
 }
 
+/// Reads the `[checkpoint]` of parallel jobs: theirs is one machine that nobody takes away, so there is
+/// no `on`, and they say nothing of their memory. `None`: never.
+pub(crate) fn read_of_jobs(
+    mut section: Section<'_>,
+) -> Result<Option<CheckpointConfig>, InputError> {
+    for (key, why) in [
+        ("on", "the machine of parallel jobs is on demand, and there is no other"),
+        ("per-megabyte", "parallel jobs don't say what memory they have"),
+    ] {
+        if section.get(key).is_some() {
+            let remedy = "take it out; a checkpoint of a job costs 'fixed'";
+            return Err(InputError::new(&section.place_of(key), why, remedy));
+        }
+    }
+    let config = read(section)?;
+    let config = CheckpointConfig { per_megabyte: Span::ZERO, on: CheckpointOn::All, ..config };
+    Ok((config.scheme != Scheme::None {}).then_some(config))
+}
+
 fn scheme(section: &mut Section<'_>, name: Name, fixed: Span) -> Result<Scheme, InputError> {
     let overhead = section.fraction("overhead", 0.0..=10.0)?;
     let period = section.span("period")?;
@@ -109,6 +128,25 @@ mod tests {
         assert_eq!(scheme(work), every(Period::Work));
         let points = Scheme::Points([250_000, 500_000].map(Ppm::new).into());
         assert_eq!(scheme("policy = \"points\"\npoints = [0.25, 0.5]"), Ok(points));
+    }
+
+    #[test]
+    fn those_of_jobs_are_taken_on_their_machine_and_cost_what_is_fixed() {
+        let said = |text: &str| {
+            let node = document::from_toml("x.toml", text).unwrap();
+            read_of_jobs(Section::of(&node).unwrap()).map_err(|error| error.to_string())
+        };
+        assert_eq!(said("policy = \"none\""), Ok(None));
+        let every = said("policy = \"every\"\nperiod = \"5m\"\nfixed = \"2s\"").unwrap().unwrap();
+        let cost = every.cost(dormouse_units::Bytes::new(1 << 40));
+        assert_eq!((every.on, cost), (CheckpointOn::All, Span::from_secs(2)));
+        for (text, part) in [
+            ("on = \"spot\"", "x.toml:1:6: on: the machine of parallel jobs is on demand"),
+            ("per-megabyte = \"1s\"", "don't say what memory"),
+        ] {
+            let error = said(text).unwrap_err();
+            assert!(error.contains(part) && error.contains("take it out"), "{text}: {error}");
+        }
     }
 
     #[test]

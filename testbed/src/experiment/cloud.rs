@@ -165,7 +165,7 @@ fn read_limits(mut section: Section<'_>) -> Result<(Option<u32>, Option<u32>), I
     Ok(limits)
 }
 
-fn read_burstable(mut section: Section<'_>) -> Result<Burstable, InputError> {
+pub(super) fn read_burstable(mut section: Section<'_>) -> Result<Burstable, InputError> {
     let baseline = section.fraction("baseline", 0.01..=1.0)?;
     let baseline = section.need("baseline", baseline, "0.2")?;
     let rate = credits(&mut section, "credits-per-hour")?;

@@ -10,7 +10,6 @@ mod error;
 pub(crate) mod import;
 mod interruption;
 mod jobs;
-mod kind;
 pub(crate) mod live;
 mod load;
 mod overrides;
@@ -18,19 +17,19 @@ mod plan;
 mod prices;
 pub(crate) mod reader;
 mod scheduler;
+mod sharing;
 mod suggest;
 mod tenants;
 mod workload;
 
 pub use batch::{
-    BatchExperiment, BatchScheduler, BatchWorkload, Estimates, Information, JobSource, JobSpec,
-    UsageKind,
+    Batch, BatchScheduler, BatchWorkload, Estimates, Information, JobSource, JobSpec, UsageKind,
 };
 pub use builtin::Builtin;
 pub use error::{InputError, Place};
-pub use kind::{Kind, Opened, open};
 pub use live::{Class, Hibernate, Kernel, Live, Program, SpeedupSaid};
-pub use load::{Experiment, Loaded, Source, load};
+pub use load::{Experiment, Loaded, Planned, Source, load, open};
 pub use overrides::Override;
+pub use sharing::{SharingError, SharingFile, read_sharing};
 
-pub(crate) use load::{preamble, read_bag};
+pub(crate) use load::read_bag;

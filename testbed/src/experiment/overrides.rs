@@ -1,6 +1,7 @@
 //! `--set key=value`: a key of the document, by its path, from the command line.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use super::document::{Node, Value, from_toml};
 use super::{InputError, Place};
@@ -119,6 +120,13 @@ impl Override {
             }
             _ => Ok(Value::Text(self.value.clone())),
         }
+    }
+}
+
+/// As `--set` takes it.
+impl fmt::Display for Override {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}", self.path, self.value)
     }
 }
 

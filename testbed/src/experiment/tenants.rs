@@ -1,6 +1,7 @@
-//! `[[tenant]]`: who shares the provider of one experiment.
+//! What work an experiment has: parallel jobs alone, a bag of tasks, or `[[tenant]]`s who share
+//! its provider.
 //!
-//! Each has a workload and a scheduler of its own; the cloud, what it takes away, the seed and how
+//! Each tenant has a workload and a scheduler of its own; the cloud, what it takes away, the seed and how
 //! it is run live are the experiment's. One tenant has a bag of tasks and one has parallel jobs.
 
 use std::collections::BTreeMap;
@@ -9,20 +10,19 @@ use super::InputError;
 use super::batch::KINDS;
 use super::document::{Node, Value};
 use super::reader::text;
+use super::suggest::instead;
 
-/// An experiment of tenants as one of a bag and one of parallel jobs.
+/// An experiment of tenants as one of a bag, and the parallel jobs.
 #[derive(Debug)]
 pub(crate) struct Shared {
     /// The bag's, with the cloud.
     pub(crate) bag: Node,
-    /// The jobs'.
+    /// What stands of the jobs, and nothing else.
     pub(crate) jobs: Node,
 }
 
 /// The keys that belong to a tenant where there are some.
 const OWN: [&str; 4] = ["workload", "scheduler", "checkpoint", "sharing"];
-/// The keys of the experiment that parallel jobs have, too.
-const COMMON: [&str; 4] = ["name", "description", "seed", "live"];
 
 /// Takes an experiment with tenants apart; `None` if it has none.
 ///
@@ -66,18 +66,35 @@ pub(crate) fn apart(root: &Node) -> Result<Option<Shared>, InputError> {
                       \"swf\" or \"model\"; or leave [[tenant]] out";
         return Err(InputError::new(&list.place, what, remedy));
     };
-    let of_experiment = |keep: &dyn Fn(&str) -> bool| {
-        let kept = table.iter().filter(|(key, _)| key.as_str() != "tenant" && keep(key));
-        kept.map(|(key, node)| (key.clone(), node.clone())).collect::<BTreeMap<_, _>>()
+    let node = |table| Node { place: root.place.clone(), value: Value::Table(table) };
+    let of_all = table.iter().filter(|(key, _)| key.as_str() != "tenant");
+    let of_bag = of_all.chain(bag).map(|(key, node)| (key.clone(), node.clone()));
+    Ok(Some(Shared { bag: node(of_bag.collect()), jobs: node(jobs.clone()) }))
+}
+
+/// Whether an experiment is one of parallel jobs alone, by its `workload.kind`: where nothing is
+/// said, or there are tenants, it has a bag.
+///
+/// # Errors
+///
+/// There is no such kind.
+pub(crate) fn are_jobs_alone(root: &Node) -> Result<bool, InputError> {
+    let inside = |node: &'_ Node, key: &str| match &node.value {
+        Value::Table(table) => table.get(key).cloned(),
+        _ => None,
     };
-    let joined = |mut all: BTreeMap<String, Node>, own: &BTreeMap<String, Node>| {
-        all.extend(own.iter().map(|(key, node)| (key.clone(), node.clone())));
-        Node { place: root.place.clone(), value: Value::Table(all) }
+    let Some(kind) = inside(root, "workload").and_then(|w| inside(&w, "kind")) else {
+        return Ok(false);
     };
-    Ok(Some(Shared {
-        bag: joined(of_experiment(&|_| true), bag),
-        jobs: joined(of_experiment(&|key| COMMON.contains(&key)), jobs),
-    }))
+    match text(&kind)? {
+        "bag" => Ok(false),
+        word if KINDS.contains(&word) => Ok(true),
+        word => {
+            let what = format!("there is no kind '{word}'");
+            let known: Vec<_> = ["bag"].into_iter().chain(KINDS).collect();
+            Err(InputError::new(&kind.place, what, instead(word, &known)))
+        }
+    }
 }
 
 /// Whether a tenant has parallel jobs, by its `workload.kind`.

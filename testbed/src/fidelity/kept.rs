@@ -2,11 +2,12 @@
 
 use dormouse_coordinator::LiveFacts;
 use dormouse_engine::JobLedger;
-use dormouse_units::TaskId;
+use dormouse_units::{Span, TaskId};
 use serde::Serialize;
 
 use super::promises::{Life, Promise};
 use crate::experiment::Live;
+use crate::record::cut_short;
 
 /// A process makes a run unfaithful that had this many seconds of CPU time more than it was due, though it
 /// stood still for it afterwards. A quota is paid out in slices, and the kernel sees that it is
@@ -66,10 +67,16 @@ pub struct Kept {
     /// The job with the process that was furthest ahead, and by how many seconds of CPU time.
     #[serde(skip)]
     beyond: Option<(u64, f64)>,
+    /// Checkpoints for which a job stood still too short, a sentence each.
+    #[serde(skip)]
+    short: Vec<String>,
 }
 
 impl Kept {
-    pub(crate) fn of(promises: &[Promise], facts: &LiveFacts, live: &Live) -> Self {
+    /// `hold` is what the experiment has a job stand still for a checkpoint, in emulated time: what
+    /// the worker says of that may be more, and is not taken for less.
+    pub(crate) fn of(promises: &[Promise], facts: &LiveFacts, live: &Live, hold: Span) -> Self {
+        let hold_us = (hold.as_secs_f64() / live.speedup * 1e6) as u64;
         let ledgers = &facts.jobs.ledgers;
         let worst = furthest(promises.iter());
         let errors = || promises.iter().map(Promise::error);
@@ -79,6 +86,10 @@ impl Kept {
         let beyond = ledgers.iter().filter_map(|(job, ledger)| {
             let cpu_s = seconds(ledger.ahead_us) * facts.share.as_f64();
             (cpu_s > WORST_AHEAD_S).then_some((number(*job)?, cpu_s))
+        });
+        let short = facts.checkpoints.iter().filter_map(|of| {
+            let how = cut_short(of.real_held_us, of.real_owed_us.max(hold_us))?;
+            Some(format!("job {} {how}", number(of.task)?))
         });
         let sum =
             |of: fn(&JobLedger) -> u64| seconds(ledgers.iter().map(|(_, ledger)| of(ledger)).sum());
@@ -103,6 +114,7 @@ impl Kept {
             beside_s: sum(|ledger| ledger.beside_us),
             lifted_s: sum(|ledger| ledger.lifted_us),
             beyond: beyond.max_by(|a, b| a.1.total_cmp(&b.1)),
+            short: short.collect(),
         }
     }
 
@@ -136,6 +148,13 @@ impl Kept {
                 ahead_s * 1e3,
                 WORST_AHEAD_S * 1e3
             ));
+        }
+        if let Some(first) = self.short.first() {
+            let more = match self.short.len() {
+                1 => String::new(),
+                n => format!(" (and {} more checkpoints)", n - 1),
+            };
+            notes.push(format!("{first}{more}"));
         }
         notes
     }
@@ -227,7 +246,8 @@ fn mean(of: impl Iterator<Item = f64>) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use dormouse_units::{Ppm, Span};
+    use dormouse_coordinator::CheckpointCost;
+    use dormouse_units::{Bytes, CheckpointSeq, Ppm, Span};
 
     use super::*;
 
@@ -251,7 +271,7 @@ mod tests {
             promise(1, Life::Background, 1000, 1004),
             promise(2, Life::Background, 1000, 986),
         ];
-        let kept = Kept::of(&promises, &ahead(0, 300), &Live::default());
+        let kept = Kept::of(&promises, &ahead(0, 300), &Live::default(), Span::ZERO);
         assert_eq!(kept.notes(), Vec::<String>::new());
         assert_eq!((kept.jobs, kept.within, kept.worst_job), (3, [2, 3, 3], Some(3)));
         let lives: Vec<_> = kept.lives.iter().map(|of| (of.jobs, of.life)).collect();
@@ -262,7 +282,8 @@ mod tests {
     #[test]
     fn one_job_past_its_time_is_named() {
         let promises = [promise(0, Life::Moved, 1000, 940), promise(1, Life::Alone, 1000, 1060)];
-        let notes = Kept::of(&promises, &LiveFacts::default(), &Live::default()).notes();
+        let notes =
+            Kept::of(&promises, &LiveFacts::default(), &Live::default(), Span::ZERO).notes();
         assert!(
             matches!(&notes[..], [one] if one.contains("2 of 2") && one.ends_with("jobs 1, 2"))
         );
@@ -271,7 +292,8 @@ mod tests {
     #[test]
     fn many_jobs_that_are_a_little_slow_are_biased() {
         let promises = [0, 1, 2].map(|job| promise(job, Life::Shared, 1000, 1008));
-        let notes = Kept::of(&promises, &LiveFacts::default(), &Live::default()).notes();
+        let notes =
+            Kept::of(&promises, &LiveFacts::default(), &Live::default(), Span::ZERO).notes();
         assert!(matches!(&notes[..], [one] if one.contains("+0.80 %")), "{notes:?}");
     }
 
@@ -280,8 +302,33 @@ mod tests {
         let promises = [promise(0, Life::Alone, 1000, 1000)];
         // On a tenth of a core.
         for (ms, notes) in [(990, 0), (1_010, 1)] {
-            let found = Kept::of(&promises, &ahead(0, ms), &Live::default()).notes();
+            let found = Kept::of(&promises, &ahead(0, ms), &Live::default(), Span::ZERO).notes();
             assert_eq!(found.len(), notes, "{found:?}");
+        }
+    }
+
+    #[test]
+    fn a_worker_that_owes_less_than_the_experiment_says_is_not_believed() {
+        let promises = [promise(0, Life::Alone, 1000, 1000)];
+        let live = Live { speedup: 20.0, ..Live::default() };
+        let notes = |held_ms: u64, owed_ms: u64| {
+            let cost = CheckpointCost {
+                task: TaskId::new(0),
+                checkpoint: CheckpointSeq::new(1),
+                bytes: Bytes::ZERO,
+                real_held_us: held_ms * 1000,
+                real_dump_us: 0,
+                real_owed_us: owed_ms * 1000,
+                real_criu_us: 0,
+            };
+            let facts = LiveFacts { checkpoints: vec![cost], ..LiveFacts::default() };
+            Kept::of(&promises, &facts, &live, Span::from_secs(10)).notes()
+        };
+        assert_eq!(notes(500, 500), Vec::<String>::new());
+        for (held, owed) in [(300, 500), (0, 0), (100, 100)] {
+            let found = notes(held, owed);
+            let words = format!("job 1 stood still for {held} ms of 500 ms");
+            assert!(found.iter().any(|note| note.contains(&words)), "{words}: {found:?}");
         }
     }
 }

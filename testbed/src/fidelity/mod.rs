@@ -19,6 +19,6 @@ pub use utilisation::measured_sharing;
 pub(crate) use faithful::{notes, troubles};
 pub(crate) use host_load::other_load;
 pub(crate) use pace::{PHASE, Pace};
-pub(crate) use promises::{Promise, promises};
+pub(crate) use promises::promises;
 pub(crate) use submitted::{Submitted, expected, jobs_in};
 pub(crate) use utilisation::utilisations;

@@ -3,7 +3,8 @@
 //! The promise is made of the decisions alone, at the times at which they were made: what
 //! processors of just the right speed make of them, whose foreground computes whenever it wants to
 //! and whose background computes in the rest ([`dormouse_tasks::ideal`]). Nothing that a job
-//! received is in it. What a move takes is promised to nobody: it is taken from the log.
+//! received is in it, and nothing that a worker said of credits: those of a burstable machine are
+//! reckoned from its launch on. What a move takes is promised to nobody: it is taken from the log.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -13,7 +14,7 @@ use dormouse_engine::{Effect, Event, Report, Step};
 use dormouse_policies::batch::Submission;
 use dormouse_policies::{Decision, Notice, Promotion};
 use dormouse_tasks::ideal::{Change, Machine};
-use dormouse_units::{Cpus, Seats, Span, TaskId, Tier, Time};
+use dormouse_units::{Cpus, Ppm, Seats, Span, TaskId, Tier, Time};
 
 use super::pace::Pace;
 use super::submitted::Submitted;
@@ -55,15 +56,19 @@ impl Promise {
     }
 }
 
-/// Of every job that ended, in order of submission.
+/// Of every job that ended, in order of submission, on such a machine.
 pub(crate) fn promises(
     steps: &[Step],
     submissions: Submitted<'_>,
     facts: &JobFacts,
     pace: Pace,
+    machine: Machine<TaskId>,
 ) -> Vec<Promise> {
     let mut story = Story::new(submissions, facts, pace);
     for step in steps {
+        if step.effects.iter().any(|effect| matches!(effect, Effect::VmLaunched { .. })) {
+            story.changes.push((pace.real(step.at.as_micros()), Change::Made));
+        }
         match &step.event {
             Event::InstantOver => story.see(step),
             Event::Machine {
@@ -71,10 +76,20 @@ pub(crate) fn promises(
             } if !step.effects.contains(&Effect::Stale) => {
                 story.moved(*task, !lost.is_empty(), *real_took_us);
             }
+            Event::Machine {
+                report: Report::CheckpointTaken { task, real_owed_us, .. }, ..
+            } if !step.effects.contains(&Effect::Stale) => {
+                story.kept(step.at, *task, *real_owed_us);
+            }
+            Event::Machine { report: Report::TaskStarted { task, done, .. }, .. }
+                if !step.effects.contains(&Effect::Stale) =>
+            {
+                story.began(step.at, *task, *done);
+            }
             _ => {}
         }
     }
-    story.told()
+    story.told(machine)
 }
 
 /// What is known of a job that has started.
@@ -87,6 +102,10 @@ struct Known {
     place: Option<(Tier, Cpus)>,
     /// When it was told to move, while that has not been reported.
     leaves: Option<Duration>,
+    /// What of its work its last start began with.
+    began_with: Ppm,
+    /// Its last checkpoint, among the changes.
+    last_hold: Option<usize>,
 }
 
 struct Story<'a> {
@@ -118,6 +137,12 @@ impl<'a> Story<'a> {
                 Notice::TaskFinished { task, .. } => {
                     if let Some(known) = self.known.get_mut(task) {
                         (known.ended, known.place) = (Some(step.at), None);
+                        // A checkpoint that was long on its way to the coordinator was taken before.
+                        if let Some(last) = known.last_hold
+                            && let Some((begun, Change::Hold(_, owed))) = self.changes.get_mut(last)
+                        {
+                            *begun = (*begun).min(at.saturating_sub(*owed));
+                        }
                     }
                 }
                 Notice::TaskFailed { task, .. } => self.lost(at, |job| job == *task),
@@ -127,7 +152,7 @@ impl<'a> Story<'a> {
             }
         }
         for decision in carried_out(step) {
-            self.decided(step.at, at, decision);
+            self.decided(step, at, decision);
         }
         self.note_neighbours();
     }
@@ -142,14 +167,51 @@ impl<'a> Story<'a> {
         }
     }
 
-    fn decided(&mut self, now: Time, at: Duration, decision: &Decision) {
+    fn decided(&mut self, step: &Step, at: Duration, decision: &Decision) {
+        let now = step.at;
         match decision {
             Decision::Start { task, on: Seats { tier, cpus, .. }, .. } => {
                 self.changes.extend(self.start(*task, *tier, cpus).map(|start| (at, start)));
                 self.started(now, *task, *tier, cpus);
+                self.goes_on_from(step, at, *task);
             }
-            Decision::Promote { task, by, .. } => self.promoted(at, *task, by),
+            Decision::Promote { task, by, .. } => {
+                self.promoted(at, *task, by);
+                if matches!(by, Promotion::Kill { .. }) {
+                    self.goes_on_from(step, at, *task);
+                }
+            }
             _ => {}
+        }
+    }
+
+    /// A job that is sent with a checkpoint has what that holds done.
+    fn goes_on_from(&mut self, step: &Step, at: Duration, job: TaskId) {
+        let from = step.effects.iter().find_map(|effect| match effect {
+            Effect::TaskSent { task, from: Some((_, done)), .. } if *task == job => Some(*done),
+            _ => None,
+        });
+        let Some(known) = self.known.get_mut(&job) else { return };
+        known.began_with = from.unwrap_or_default();
+        if known.began_with > Ppm::ZERO {
+            self.changes.push((at, Change::HasDone(job, known.began_with.get())));
+        }
+    }
+
+    /// It has come to life: with an older checkpoint than it was sent with, where that was damaged.
+    fn began(&mut self, at: Time, job: TaskId, done: Ppm) {
+        let at = self.pace.real(at.as_micros());
+        if self.known.get(&job).is_some_and(|known| known.began_with != done) {
+            self.changes.push((at, Change::HasDone(job, done.get())));
+        }
+    }
+
+    /// A checkpoint is kept, for which it had to stand still: as far as is known, just before.
+    fn kept(&mut self, at: Time, job: TaskId, owed_us: u64) {
+        let (at, owed) = (self.pace.real(at.as_micros()), Duration::from_micros(owed_us));
+        if let Some(known) = self.known.get_mut(&job).filter(|known| known.place.is_some()) {
+            known.last_hold = Some(self.changes.len());
+            self.changes.push((at.saturating_sub(owed), Change::Hold(job, owed)));
         }
     }
 
@@ -163,8 +225,17 @@ impl<'a> Story<'a> {
             Tier::Foreground => Life::Alone,
             Tier::Background => Life::Background,
         };
-        let (ended, moving_us, leaves) = (None, 0, None);
-        self.known.insert(job, Known { begun: now, ended, life, moving_us, place, leaves });
+        let known = Known {
+            begun: now,
+            ended: None,
+            life,
+            moving_us: 0,
+            place,
+            leaves: None,
+            began_with: Ppm::ZERO,
+            last_hold: None,
+        };
+        self.known.insert(job, known);
     }
 
     fn promoted(&mut self, at: Duration, job: TaskId, by: &Promotion) {
@@ -233,10 +304,9 @@ impl<'a> Story<'a> {
         }
     }
 
-    fn told(mut self) -> Vec<Promise> {
+    fn told(mut self, mut machine: Machine<TaskId>) -> Vec<Promise> {
         // Those of the same time stay in their order.
         self.changes.sort_by_key(|(at, _)| *at);
-        let mut machine = Machine::default();
         for (at, change) in std::mem::take(&mut self.changes) {
             machine.advance(at);
             machine.apply(change);
@@ -268,7 +338,7 @@ impl<'a> Story<'a> {
 #[cfg(test)]
 mod tests {
     use dormouse_policies::StartReason;
-    use dormouse_units::{Attempt, Bytes, HostId, Ppm, Usage, VmId};
+    use dormouse_units::{Attempt, Bytes, HostId, Usage, VmId};
 
     use super::super::testing::{instant, start};
     use super::*;
@@ -279,8 +349,9 @@ mod tests {
     fn submission(number: u64, runtime: u64, usage: u32) -> Submission {
         let runtime = Span::from_secs(runtime);
         let usage = Usage::Uniform(Ppm::new(usage));
-        let submitted = Time::ZERO;
-        Submission { number, submitted, processes: 1, runtime, estimate: runtime, usage }
+        let (submitted, memory) = (Time::ZERO, Bytes::ZERO);
+        let estimate = runtime;
+        Submission { number, submitted, processes: 1, runtime, estimate, usage, memory }
     }
 
     fn promote(job: u32, by: Promotion) -> Decision {
@@ -310,8 +381,13 @@ mod tests {
                 instant(5 + took, vec![finished(1)], vec![]),
                 instant(405, vec![finished(0)], vec![]),
             ];
-            let promises =
-                promises(&steps, Submitted::alone(&submissions), &JobFacts::default(), PACE);
+            let promises = promises(
+                &steps,
+                Submitted::alone(&submissions),
+                &JobFacts::default(),
+                PACE,
+                Machine::default(),
+            );
             let took = Span::from_secs(took).as_secs_f64();
             let expected = [(7, Life::Shared, 100.0, 400.0), (8, Life::Background, 100.0, took)];
             assert_eq!(told(&promises), expected);
@@ -347,12 +423,24 @@ mod tests {
         let event = Event::Machine { host: HostId::new(0), number: 3, report };
         let mut reported = steps.to_vec();
         reported.insert(2, Step { event, ..instant(45, vec![], vec![]) });
-        let found = promises(&reported, Submitted::alone(&submissions), &JobFacts::default(), PACE);
+        let found = promises(
+            &reported,
+            Submitted::alone(&submissions),
+            &JobFacts::default(),
+            PACE,
+            Machine::default(),
+        );
         let expected = [(1, Life::Killed, 140.0, 140.0), (2, Life::Moved, 105.0, 140.0)];
         assert_eq!(told(&found), expected);
         assert_eq!(found[1].moving, Span::from_secs(5));
         // It ended before it could be moved.
-        let found = promises(&steps, Submitted::alone(&submissions), &JobFacts::default(), PACE);
+        let found = promises(
+            &steps,
+            Submitted::alone(&submissions),
+            &JobFacts::default(),
+            PACE,
+            Machine::default(),
+        );
         assert_eq!(told(&found)[1], (2, Life::Moved, 100.0, 140.0));
     }
 
@@ -369,7 +457,13 @@ mod tests {
             instant(90, vec![finished(1)], vec![]),
             instant(135, vec![finished(0)], vec![]),
         ];
-        let found = promises(&steps, Submitted::alone(&submissions), &JobFacts::default(), PACE);
+        let found = promises(
+            &steps,
+            Submitted::alone(&submissions),
+            &JobFacts::default(),
+            PACE,
+            Machine::default(),
+        );
         assert_eq!(told(&found), [(1, Life::Killed, 135.0, 135.0), (2, Life::Alone, 50.0, 50.0)]);
     }
 }

@@ -29,6 +29,7 @@ pub(crate) struct Submitted<'a> {
 
 impl<'a> Submitted<'a> {
     /// Of a run that has nothing else.
+    #[cfg(test)]
     pub(crate) const fn alone(jobs: &'a [Submission]) -> Self {
         Self::after(TaskId::new(0), jobs)
     }

@@ -150,7 +150,7 @@ pub fn measured_sharing(of: &[&Consolidation]) -> Sharing {
 #[cfg(test)]
 mod tests {
     use dormouse_engine::ProcessUse;
-    use dormouse_units::{Ppm, Span, Usage, VmId};
+    use dormouse_units::{Bytes, Ppm, Span, Usage, VmId};
 
     use super::super::testing::{instant, start};
     use super::*;
@@ -164,6 +164,7 @@ mod tests {
             runtime: Span::from_secs(1000),
             estimate: Span::from_secs(1000),
             usage: Usage::Uniform(Ppm::new(usage)),
+            memory: Bytes::ZERO,
         }
     }
 

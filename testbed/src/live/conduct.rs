@@ -4,29 +4,27 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use dormouse_coordinator::admission::Demand;
 use dormouse_coordinator::{
     ANSWER_WITHIN, Conducted, CoordinatorError, JobFacts, LiveFacts, LiveRun, Observer, Progress,
     Speedup,
 };
-use dormouse_engine::{Setup, Step, Work};
+use dormouse_engine::Step;
+use dormouse_engine::drive::credit_spec;
 use dormouse_policies::Policy;
 use dormouse_policies::batch::Submission;
-use dormouse_units::{Span, TaskId, Time};
+use dormouse_tasks::ideal::Machine;
+use dormouse_units::{Bytes, Span, TaskId, Time};
 use dormouse_workload::Skipped;
-use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
-use super::attend::to_the_end;
-use super::batch::limit;
 use super::rehearsal::Rehearsal;
-use crate::batch::{BatchError, SharedJobs};
-use crate::experiment::Live;
+use super::supervise::to_the_end;
 use crate::fidelity::{
     Consolidation, Kept, PHASE, Pace, Submitted, expected, jobs_in, notes, other_load, promises,
-    utilisations,
+    troubles, utilisations,
 };
-use crate::output::{Fidelity, Header, JobsOutcome, RunLog};
+use crate::jobs::{JobsError, JobsOutcome, JobsRecording, SeenByJobs};
+use crate::output::{Fidelity, Header, RunLog};
 use crate::record::Record;
 
 /// How a live run is to be conducted.
@@ -34,11 +32,11 @@ use crate::record::Record;
 pub struct Conduct<'a> {
     /// The first line of its log.
     pub header: &'a Header,
-    /// The policy.
-    pub scheduler: Box<dyn Policy>,
-    /// What the policy wanted in virtual time.
+    /// The scheduler of its bag, if it has one.
+    pub scheduler: Option<Box<dyn Policy>>,
+    /// What its schedulers want.
     pub rehearsal: Rehearsal,
-    /// Parallel jobs that share the run, in order of submission.
+    /// Its parallel jobs, in order of submission.
     pub submissions: Vec<Submission>,
     /// What was left out of the log that these are of.
     pub skipped: Option<Skipped>,
@@ -75,7 +73,7 @@ pub enum LiveError {
     Log(#[from] crate::output::OutputError),
     /// What became of the jobs can't be written.
     #[error(transparent)]
-    Batch(Box<crate::batch::BatchError>),
+    Jobs(Box<JobsError>),
 }
 
 impl LiveError {
@@ -90,13 +88,13 @@ impl LiveError {
 
 /// What came of a live run.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct Outcome<'a> {
     /// What happened, read back from its log.
     pub record: Record,
-    /// How true it was.
+    /// How true it was: its bag, its jobs, or both.
     pub fidelity: Fidelity,
-    /// What came of the parallel jobs that share it, if any do.
-    pub jobs: Option<JobsOutcome>,
+    /// What came of its parallel jobs, if it has any.
+    pub jobs: Option<JobsOutcome<'a>>,
     /// What was measured.
     pub facts: LiveFacts,
 }
@@ -106,148 +104,126 @@ pub struct Outcome {
 /// # Errors
 ///
 /// The hosts can't hold it, or it broke. A run that was cancelled is no error: its record says so.
-pub fn conduct(conduct: Conduct<'_>, show: impl FnMut(&Progress)) -> Result<Outcome, LiveError> {
-    let Conduct {
-        header,
-        scheduler,
-        rehearsal,
-        submissions,
-        skipped,
-        listen,
-        local_workers,
-        out,
-        resume,
-    } = conduct;
-    let experiment = &header.experiment;
-    let (live, setup) = (&experiment.live, &experiment.setup);
-    let named = (experiment.name.as_str(), header);
-    let of_any = live_run(
-        named,
-        live,
-        experiment.whole_setup(),
-        experiment.policies(scheduler),
-        Place { listen, out, resume },
-    )?;
-    let run = LiveRun {
-        demand: rehearsal.demand,
-        needs_criu: experiment.needs_criu(),
-        submissions: submissions.clone(),
-        programs: live.tasks.all(&setup.bag),
-        hold_checkpoints: true,
-        limit: limit(&submissions)
-            .max(Time::ZERO + setup.bag.deadline.times(10) + Span::from_secs(3_600)),
-        ..of_any
-    };
+pub fn conduct<'a>(
+    conduct: Conduct<'a>,
+    show: impl FnMut(&Progress),
+) -> Result<Outcome<'a>, LiveError> {
+    let (header, skipped, local_workers) = (conduct.header, conduct.skipped, conduct.local_workers);
+    let (experiment, submissions) = (&header.experiment, conduct.submissions.clone());
+    let run = live_run(conduct)?;
     let conducted = to_the_end(run, local_workers, show)?;
     let folder = conducted.log.parent().unwrap_or(Path::new("."));
-    let steps = RunLog::read(folder)?.steps;
-    let (record, fidelity) = judge(header, &steps, &conducted);
-    let (fidelity, jobs) = match SharedJobs::begin(folder, header).map_err(of_jobs)? {
-        None => (fidelity, None),
-        Some(mut shared) => {
-            shared.left_out(skipped);
-            let (jobs, theirs) = judge_jobs(header, shared, &steps, &submissions, &conducted)?;
-            (fidelity.and(theirs), Some(jobs))
-        }
+    let steps = RunLog::read(folder)?.steps.unwrap_or_default();
+    let mut record = header.record();
+    steps.iter().for_each(|step| record.see(step));
+    let of_bag = experiment.scheduler.as_ref().map(|_| judge(header, &record, &conducted.facts));
+    let jobs = JobsRecording::begin(folder, header).map_err(of_jobs)?;
+    let jobs = jobs.map(|jobs| judge_jobs(header, jobs, &steps, &submissions, &conducted));
+    let jobs = jobs.transpose()?.map(|outcome| JobsOutcome { skipped, ..outcome });
+    let theirs = jobs.as_ref().and_then(|jobs| jobs.fidelity.clone());
+    let fidelity = match (of_bag, theirs) {
+        (Some(of_bag), Some(theirs)) => of_bag.and(theirs),
+        (one, other) => one.or(other).unwrap_or_default(),
     };
     Ok(Outcome { record, fidelity, jobs, facts: conducted.facts })
 }
 
-fn judge(header: &Header, steps: &[Step], conducted: &Conducted) -> (Record, Fidelity) {
-    let mut record = header.record();
-    for step in steps {
-        record.see(step);
-    }
-    let (experiment, facts) = (&header.experiment, &conducted.facts);
-    let noticed = notes(experiment, &record, facts);
-    let fidelity = Fidelity::of(experiment, &record, noticed, other_load(facts.loads.values()));
-    (record, fidelity)
+/// Ten times what the jobs take one after the other: by then something is wrong.
+fn limit(submissions: &[Submission]) -> Time {
+    let work = submissions.iter().fold(Span::ZERO, |sum, job| sum + job.runtime);
+    let last = submissions.last().map_or(Time::ZERO, |job| job.submitted);
+    last + work.times(10) + Span::from_secs(3_600)
 }
 
-/// What came of the jobs of a shared run, and how true it was.
-fn judge_jobs(
+/// How true a run was to its bag.
+fn judge(header: &Header, record: &Record, facts: &LiveFacts) -> Fidelity {
+    let experiment = &header.experiment;
+    let noticed = notes(experiment, record, facts);
+    Fidelity::of(experiment, record, noticed, other_load(facts.loads.values()))
+}
+
+/// What came of the parallel jobs of a run, and how true it was to them.
+fn judge_jobs<'a>(
     header: &Header,
-    mut shared: SharedJobs,
+    mut recording: JobsRecording<'a>,
     steps: &[Step],
     submissions: &[Submission],
-    conducted: &Conducted,
-) -> Result<(JobsOutcome, Fidelity), LiveError> {
-    let live = &header.experiment.live;
-    let own = shared.seen(steps);
-    // The facts of the run count its tasks with its jobs.
+    Conducted { run, facts, .. }: &Conducted,
+) -> Result<JobsOutcome<'a>, LiveError> {
+    let experiment = &header.experiment;
+    let live = &experiment.live;
+    let by_jobs = SeenByJobs::of(experiment);
+    let own: Vec<Step> = steps.iter().map(|step| by_jobs.see(step).into_owned()).collect();
+    // The facts of a run count tasks of its bag with its jobs.
     let mut of_jobs_alone = JobFacts::default();
     own.iter().for_each(|step| of_jobs_alone.see(step));
-    let facts = &LiveFacts { jobs: of_jobs_alone, ..conducted.facts.clone() };
+    let facts = &LiveFacts { jobs: of_jobs_alone, ..facts.clone() };
     let pace = Pace::at(live.speedup).ok_or(LiveError::Speedup(live.speedup))?;
-    let first = header.experiment.setup.bag.tasks.len();
+    let first = experiment.setup.bag.tasks.len();
     let first = TaskId::new(u32::try_from(first).unwrap_or(u32::MAX));
     let all = jobs_in(&own);
     let submitted = Submitted::after(first, &all);
-    let promises = promises(&own, submitted, &facts.jobs, pace);
-    shared.promise(promises.iter().map(|promise| (promise.job, promise.promised)));
+    let setup = experiment.whole_setup();
+    let credits = setup.credits_of_jobs().map(credit_spec);
+    let hold = setup.checkpoint_of_jobs().map_or(Span::ZERO, |of| of.cost(Bytes::ZERO));
+    let machine = Machine::with_credits(credits, pace.emulated_us_per_second);
+    let promises = promises(&own, submitted, &facts.jobs, pace, machine);
+    recording.promise(promises.iter().map(|promise| (promise.job, promise.promised)));
     for step in steps {
-        shared.see(step).map_err(of_jobs)?;
+        recording.see(step).map_err(of_jobs)?;
     }
     let utilisations = utilisations(&own, submitted, facts, live.speedup);
-    let kept = Kept::of(&promises, facts, live);
+    let kept = Kept::of(&promises, facts, live, hold);
     let consolidation = Consolidation::of(facts, utilisations, kept);
-    // What else went wrong is said of the whole run.
-    let fidelity = consolidation.fidelity(facts, Vec::new());
-    let left = expected(&own, submissions).saturating_sub(facts.jobs.verified);
-    let jobs = shared.finish_live(&consolidation, left).map_err(of_jobs)?;
-    Ok((jobs, fidelity))
+    let noticed = match experiment.scheduler {
+        None => troubles(run.cancelled(), run.counts(), facts),
+        // It is said of the whole run.
+        Some(_) => Vec::new(),
+    };
+    let outcome = recording.finish(run.digest()).map_err(of_jobs)?;
+    Ok(JobsOutcome {
+        verified: facts.jobs.verified,
+        failed: expected(&own, submissions).saturating_sub(outcome.figures.jobs()),
+        cancelled: run.cancelled().map(str::to_owned),
+        fidelity: Some(consolidation.fidelity(facts, noticed)),
+        consolidation: Some(consolidation),
+        ..outcome
+    })
 }
 
-fn of_jobs(error: BatchError) -> LiveError {
-    LiveError::Batch(Box::new(error))
+fn of_jobs(error: JobsError) -> LiveError {
+    LiveError::Jobs(Box::new(error))
 }
 
-/// Where a run is made.
-#[derive(Debug)]
-pub(super) struct Place {
-    /// Where to listen.
-    pub(super) listen: SocketAddr,
-    /// The folder for the log and the checkpoints.
-    pub(super) out: PathBuf,
-    /// Go on with the run whose log is in that folder.
-    pub(super) resume: bool,
-}
-
-/// What the live runs of all kinds have in common; the rest is that of a run without any work.
-///
-/// # Errors
-///
-/// Its speed-up is none.
-pub(super) fn live_run(
-    (name, header): (&str, &impl Serialize),
-    live: &Live,
-    setup: Setup,
-    policies: Vec<(Work, Box<dyn Policy>)>,
-    Place { listen, out, resume }: Place,
-) -> Result<LiveRun, LiveError> {
+/// What the coordinator is told of a run.
+fn live_run(conduct: Conduct<'_>) -> Result<LiveRun, LiveError> {
+    let Conduct { header, scheduler, rehearsal, submissions, listen, out, resume, .. } = conduct;
+    let experiment = &header.experiment;
+    let (live, setup) = (&experiment.live, &experiment.setup);
     Ok(LiveRun {
-        setup,
-        policies,
-        submissions: Vec::new(),
+        setup: experiment.whole_setup(),
+        policies: experiment.policies(scheduler),
+        limit: limit(&submissions)
+            .max(Time::ZERO + setup.bag.deadline.times(10) + Span::from_secs(3_600)),
+        submissions,
         open: live.open,
         phase: PHASE,
-        experiment: name.to_owned(),
+        experiment: experiment.name.clone(),
         // A header holds only text and numbers: this can't fail.
         header: serde_json::to_value(header).unwrap_or_default(),
         listen,
         workers: live.workers,
         speedup: Speedup::from_f64(live.speedup).ok_or(LiveError::Speedup(live.speedup))?,
-        demand: Demand::default(),
+        demand: rehearsal.demand,
         reserve: live.reserve,
         share: live.share,
-        programs: Vec::new(),
-        needs_criu: false,
-        hold_checkpoints: false,
+        programs: live.tasks.all(&setup.bag),
+        needs_criu: experiment.needs_criu(),
+        hold_checkpoints: true,
         noop: false,
         out,
         lost_after: Duration::from_micros(live.lost_after.as_micros()),
         answer_within: ANSWER_WITHIN,
-        limit: Time::ZERO,
         observer: Observer::default(),
         cancel: CancellationToken::new(),
         pause: CancellationToken::new(),

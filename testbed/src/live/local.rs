@@ -89,7 +89,8 @@ impl LocalWorkers {
                 .arg("worker")
                 .args(["--coordinator", &coordinator.to_string(), "--name", &name, "--root"])
                 .arg(all._roots.path().join(&name))
-                .args(["--of", &count.to_string(), "--secret-file"])
+                .args(["--of", &count.to_string()])
+                .args(["--parent", &std::process::id().to_string(), "--secret-file"])
                 .arg(secret)
                 // The one that doctor has looked at.
                 .arg("--criu")

@@ -1,14 +1,12 @@
 //! Live runs: the coordinator in this process, workers as processes of their own,
 //! here or on other hosts.
 
-mod attend;
-mod batch;
 mod conduct;
 mod local;
 mod rehearsal;
 mod signals;
+mod supervise;
 
-pub use batch::{BatchConduct, conduct_batch};
 pub use conduct::{Conduct, LiveError, Outcome, conduct};
 pub use rehearsal::{Rehearsal, rehearse};
 

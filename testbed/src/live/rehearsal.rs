@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use dormouse_cloud::{Market, SpotPlaces};
 use dormouse_coordinator::admission::Demand;
 use dormouse_engine::{Effect, Step};
+use dormouse_policies::batch::Submission;
 use dormouse_policies::{BagSchedulerName, Policy};
 use dormouse_units::{Span, Time, TypeName, VmId};
 
@@ -24,11 +25,24 @@ pub struct Rehearsal {
     pub demand: Demand,
     /// How long it takes.
     pub takes: Span,
+    /// How exactly that is known.
+    pub how: &'static str,
 }
 
-/// Rehearses an experiment: a virtual run under the same seed.
+/// Rehearses an experiment with these parallel jobs, if it has any: a virtual run under the same
+/// seed, its bag under this scheduler. Parallel jobs alone have one machine, and need none.
 #[must_use]
-pub fn rehearse(experiment: &Experiment, scheduler: Box<dyn Policy>) -> Rehearsal {
+pub fn rehearse(
+    experiment: &Experiment,
+    scheduler: Option<Box<dyn Policy>>,
+    submissions: &[Submission],
+) -> Rehearsal {
+    let processors = experiment.jobs.as_ref().map(|jobs| jobs.workload.processors);
+    if let (None, Some(processors)) = (&scheduler, processors) {
+        let (vms, kinds) = (vec![processors], kinds(experiment));
+        let demand = Demand { vms, kinds, ..Demand::default() };
+        return Rehearsal { demand, takes: least(submissions, processors), how: "at least" };
+    }
     let (mut alive, mut peak, mut last) = (Alive::default(), Vec::new(), Time::ZERO);
     // A rehearsal that gets stuck has still shown what it needed until then.
     let _ = virtual_run(experiment, scheduler, |step| {
@@ -48,7 +62,16 @@ pub fn rehearse(experiment: &Experiment, scheduler: Box<dyn Policy>) -> Rehearsa
             Demand { most: vms.iter().max().copied(), vms, kinds: kinds(experiment) }
         }
     };
-    Rehearsal { demand, takes: last.since(Time::ZERO) }
+    Rehearsal { demand, takes: last.since(Time::ZERO), how: "about" }
+}
+
+/// How long so many jobs take at least on so many processors.
+fn least(jobs: &[Submission], processors: u32) -> Span {
+    let alone = jobs.iter().map(|job| (job.submitted + job.runtime).since(Time::ZERO)).max();
+    let work = |job: &Submission| u128::from(job.runtime.as_micros()) * u128::from(job.processes);
+    let together = jobs.iter().map(work).sum::<u128>() / u128::from(processors.max(1));
+    let together = Span::from_micros(u64::try_from(together).unwrap_or(u64::MAX));
+    alone.unwrap_or_default().max(together)
 }
 
 /// With room for more of the same VMs, the largest that fit into it first; what is left of it is
@@ -72,7 +95,8 @@ fn kinds(experiment: &Experiment) -> BTreeSet<TypeName> {
 }
 
 fn of_bag(experiment: &Experiment) -> BTreeSet<TypeName> {
-    let (config, setup) = (&experiment.scheduler, &experiment.setup);
+    let setup = &experiment.setup;
+    let Some(config) = &experiment.scheduler else { return BTreeSet::new() };
     if config.name == BagSchedulerName::Fifo {
         return config.fleet.iter().map(|fleet| fleet.kind.clone()).collect();
     }
@@ -119,7 +143,24 @@ impl Alive {
 
 #[cfg(test)]
 mod tests {
+    use dormouse_units::{Bytes, Ppm, Usage};
+
     use super::*;
+
+    fn job(submitted_s: u64, processes: u32, runtime_s: u64) -> Submission {
+        let runtime = Span::from_secs(runtime_s);
+        let (submitted, usage) = (Time::from_secs(submitted_s), Usage::each(vec![Ppm::ONE]));
+        let (number, estimate, memory) = (1, runtime, Bytes::ZERO);
+        Submission { number, submitted, processes, runtime, estimate, usage, memory }
+    }
+
+    #[test]
+    fn jobs_take_until_the_last_has_run_and_as_long_as_all_their_work() {
+        assert_eq!(least(&[], 4), Span::ZERO);
+        assert_eq!(least(&[job(0, 1, 500), job(100, 2, 50)], 4), Span::from_secs(500));
+        assert_eq!(least(&[job(0, 1, 500), job(900, 2, 50)], 4), Span::from_secs(950));
+        assert_eq!(least(&[job(0, 4, 500), job(0, 2, 400)], 4), Span::from_secs(700));
+    }
 
     #[test]
     fn the_room_is_for_more_of_the_same_vms() {

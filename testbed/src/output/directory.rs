@@ -7,7 +7,28 @@ use std::path::{Path, PathBuf};
 use dormouse_log::LogError;
 use dormouse_worker::workspace::{self, Roots, remove_abandoned};
 
-use super::OutputError;
+use super::{Header, Mode, OutputError, read_header};
+
+/// What of a folder that is not empty a run may replace.
+#[derive(Clone, Copy, Debug)]
+pub enum Replaces<'a> {
+    /// Whatever is there (`--force`).
+    Anything,
+    /// A run in virtual time with the same header: it comes out the same again.
+    TheSame(&'a Header),
+}
+
+impl<'a> Replaces<'a> {
+    /// What a run with this header may replace.
+    #[must_use]
+    pub const fn by(header: &'a Header, force: bool) -> Self {
+        if force { Self::Anything } else { Self::TheSame(header) }
+    }
+
+    const fn is_forced(self) -> bool {
+        matches!(self, Self::Anything)
+    }
+}
 
 /// What a run leaves. A folder that holds the first two is a former run's.
 pub const FILES: [&str; 7] = [
@@ -51,9 +72,9 @@ impl Staging {
     /// # Errors
     ///
     /// There is something else, or the system refuses.
-    pub fn begin(target: &Path, force: bool) -> Result<Self, OutputError> {
-        check(target, force)?;
-        let mut staging = Self::of(target, force)?;
+    pub fn begin(target: &Path, replaces: Replaces<'_>) -> Result<Self, OutputError> {
+        check(target, replaces)?;
+        let mut staging = Self::of(target, replaces.is_forced())?;
         let (parent, prefix) = staging.beside("part")?;
         staging.make(&parent)?;
         let part = held(&parent, &prefix)?;
@@ -69,8 +90,9 @@ impl Staging {
     /// # Errors
     ///
     /// There is something else, or the system refuses.
-    pub fn begin_in_place(target: &Path, force: bool) -> Result<Self, OutputError> {
-        check(target, force)?;
+    pub fn begin_in_place(target: &Path, replaces: Replaces<'_>) -> Result<Self, OutputError> {
+        check(target, replaces)?;
+        let force = replaces.is_forced();
         let mut staging = Self::of(target, force)?;
         let (parent, prefix) = staging.beside("former")?;
         let target = staging.target.clone();
@@ -232,16 +254,32 @@ fn held(parent: &Path, prefix: &str) -> Result<Roots, OutputError> {
     Roots::create(parent, prefix).map_err(refused)
 }
 
-fn check(target: &Path, force: bool) -> Result<(), OutputError> {
+fn check(target: &Path, replaces: Replaces<'_>) -> Result<(), OutputError> {
     under_way(target)?;
     match fs::metadata(target) {
         Ok(found) if !found.is_dir() => Err(OutputError::IsAFile(target.to_path_buf())),
-        Ok(_) if force || is_a_run(target) || !holds_something(target) => Ok(()),
+        Ok(_) if replaces.is_forced() || !holds_something(target) => Ok(()),
+        Ok(_) if is_a_run(target) => is_the_same(target, replaces),
         Ok(_) if is_unfinished(target) => Err(OutputError::Unfinished(target.to_path_buf())),
         Ok(_) => Err(OutputError::NotARun(target.to_path_buf())),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(OutputError::io("look at", target, error)),
     }
+}
+
+/// Refuses a folder with a run that would be lost.
+fn is_the_same(target: &Path, replaces: Replaces<'_>) -> Result<(), OutputError> {
+    let former = read_header(target).ok();
+    if let (Replaces::TheSame(header), Some(former)) = (replaces, &former) {
+        // However it was typed.
+        let command = header.command.clone();
+        let is_same = Header { command, ..former.clone() } == *header;
+        if is_same && header.mode == Mode::Virtual {
+            return Ok(());
+        }
+    }
+    let command = former.map(|former| former.command);
+    Err(OutputError::AnotherRun { path: target.to_path_buf(), command })
 }
 
 /// Refuses a folder in which a run is under way, whatever the user forces.
@@ -267,6 +305,8 @@ fn holds_something(folder: &Path) -> bool {
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
+    use crate::experiment::{Override, Source, open};
+    use crate::output::RunLogWriter;
 
     /// Above every process id: in another PID namespace a run may have one that is nobody's here.
     const NOBODY: u32 = 1 << 30;
@@ -289,7 +329,7 @@ mod tests {
             let dead = folder.path().join(format!(".out.{what}-{}-9", std::process::id()));
             fs::create_dir_all(dead.join(INSIDE)).unwrap();
             let begin = if what == "part" { Staging::begin } else { Staging::begin_in_place };
-            let staging = begin(&target, false).unwrap();
+            let staging = begin(&target, Replaces::Anything).unwrap();
             assert!(elsewhere.path().exists() && !dead.exists(), "{what}");
             drop((staging, elsewhere));
             assert!(names(folder.path()).is_empty(), "{what}: {:?}", names(folder.path()));
@@ -301,7 +341,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let target = folder.path().join("in/out");
         let stagings = ["one", "two", "three"].map(|text| {
-            let staging = Staging::begin(&target, false).unwrap();
+            let staging = Staging::begin(&target, Replaces::Anything).unwrap();
             for name in FILES {
                 staging.write(name, text).unwrap();
             }
@@ -323,14 +363,14 @@ mod tests {
         for name in FILES {
             fs::write(target.join(name), "former").unwrap();
         }
-        let staging = Staging::begin_in_place(&target, false).unwrap();
+        let staging = Staging::begin_in_place(&target, Replaces::Anything).unwrap();
         staging.write(FILES[1], "new").unwrap();
         assert_eq!(names(folder.path()).len(), 2);
         drop(staging);
         assert_eq!(fs::read_to_string(target.join(FILES[1])).unwrap(), "former");
         assert_eq!(names(folder.path()), ["out"]);
 
-        let mut staging = Staging::begin_in_place(&target, false).unwrap();
+        let mut staging = Staging::begin_in_place(&target, Replaces::Anything).unwrap();
         staging.write(FILES[1], "new").unwrap();
         staging.settle();
         staging.commit().unwrap();
@@ -338,5 +378,43 @@ mod tests {
             (names(&target), names(folder.path())),
             (vec![FILES[1].into()], vec!["out".into()])
         );
+    }
+
+    #[test]
+    fn only_the_same_run_in_virtual_time_is_replaced() {
+        let header = |mode, seed: &str| {
+            let mut source = Source { experiment: Some("j60-sc2"), ..Source::default() };
+            source.overrides.push(Override::set(&format!("seed={seed}")).unwrap());
+            let experiment = open(&source).unwrap().experiment;
+            Header::new(mode, format!("dormouse run j60-sc2 --seed {seed}"), experiment)
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("out");
+        let make = |former: &Header| {
+            let staging = Staging::begin(&target, Replaces::Anything).unwrap();
+            RunLogWriter::begin(staging.path(), former).unwrap().finish().unwrap();
+            staging.write(FILES[0], "former").unwrap();
+            staging.commit().unwrap();
+        };
+        let begin = |header: &Header| Staging::begin(&target, Replaces::by(header, false));
+        let (one, other) = (header(Mode::Virtual, "1"), header(Mode::Virtual, "2"));
+        make(&one);
+        let again = Header { command: "typed otherwise".to_owned(), ..one.clone() };
+        drop(begin(&again).unwrap());
+        let said = begin(&other).unwrap_err().to_string();
+        assert!(
+            said.contains("dormouse run j60-sc2 --seed 1") && said.contains("--force"),
+            "{said}"
+        );
+        assert!(Staging::begin(&target, Replaces::by(&other, true)).is_ok());
+
+        let live = header(Mode::Live, "1");
+        make(&live);
+        assert!(begin(&live).unwrap_err().is_bad_input());
+        let staging = Staging::begin_in_place(&target, Replaces::by(&live, false));
+        assert!(matches!(staging, Err(OutputError::AnotherRun { .. })), "{staging:?}");
+        fs::write(target.join(FILES[1]), "no log").unwrap();
+        let said = begin(&one).unwrap_err().to_string();
+        assert!(said.contains("a run that can't be read"), "{said}");
     }
 }

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use dormouse_log::LogError;
 
+use crate::command_line::command_line;
+
 /// Why outputs can't be written, or a log not read.
 #[derive(Debug, thiserror::Error)]
 pub enum OutputError {
@@ -14,10 +16,23 @@ pub enum OutputError {
          into it", .0.display()
     )]
     NotARun(PathBuf),
+    /// The folder holds a run that would be lost.
+    #[error(
+        "--out {}: it holds {}; give another folder, or --force to replace that", .path.display(),
+        another(.command.as_deref())
+    )]
+    AnotherRun {
+        /// The folder.
+        path: PathBuf,
+        /// The command of the run in it; `None`: its log can't be read.
+        command: Option<String>,
+    },
     /// The folder holds a live run that was ended half-way.
     #[error(
-        "--out {}: it holds a live run that did not come to its end; `dormouse resume {}` goes on \
-         with it, --force replaces it", .0.display(), .0.display()
+        "--out {}: it holds a live run that did not come to its end; `{}` goes on with it, \
+         --force replaces it",
+        .0.display(),
+        command_line(["dormouse", "resume", &.0.to_string_lossy()])
     )]
     Unfinished(PathBuf),
     /// It is no folder.
@@ -55,7 +70,11 @@ impl OutputError {
     #[must_use]
     pub fn is_bad_input(&self) -> bool {
         match self {
-            Self::NotARun(_) | Self::Unfinished(_) | Self::IsAFile(_) | Self::NoKey { .. } => true,
+            Self::NotARun(_)
+            | Self::AnotherRun { .. }
+            | Self::Unfinished(_)
+            | Self::IsAFile(_)
+            | Self::NoKey { .. } => true,
             Self::Log(error) => error.is_bad_input(),
             Self::Io { source, .. } => matches!(
                 source.kind(),
@@ -65,6 +84,13 @@ impl OutputError {
                     | io::ErrorKind::ReadOnlyFilesystem
             ),
         }
+    }
+}
+
+fn another(command: Option<&str>) -> String {
+    match command {
+        Some(command) => format!("the run of `{command}`"),
+        None => "a run that can't be read".to_owned(),
     }
 }
 

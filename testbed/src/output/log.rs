@@ -3,14 +3,14 @@
 use std::path::Path;
 
 use dormouse_coordinator::Speedup;
-use dormouse_engine::Step;
+use dormouse_engine::{Event, Step};
 use dormouse_log::{FORMAT, LogReader, LogWriter};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use super::OutputError;
 use crate::calibration::SpeedupChoice;
-use crate::experiment::{Experiment, Kind};
+use crate::experiment::Experiment;
 use crate::record::Record;
 
 /// Where the machines of a run are.
@@ -21,6 +21,17 @@ pub enum Mode {
     Virtual,
     /// Real, under a dilated clock.
     Live,
+}
+
+impl Mode {
+    /// What is said of work that is done: in virtual time there is no answer to be verified.
+    #[must_use]
+    pub const fn completed(self) -> &'static str {
+        match self {
+            Self::Virtual => "completed",
+            Self::Live => "completed and verified",
+        }
+    }
 }
 
 impl std::fmt::Display for Mode {
@@ -49,17 +60,40 @@ pub struct Header {
     /// Why a live run has its speed-up, and what its host was known to do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub speedup: Option<SpeedupChoice>,
+    /// What is not in the log, and why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_out: Option<String>,
 }
+
+/// The log of a run in virtual time holds so many parallel jobs at most: it can be made again from
+/// its header, and a trace of millions would leave gigabytes.
+pub const MOST_LOGGED: u64 = 50_000;
 
 impl Header {
     /// The header of a run made by this version.
     #[must_use]
     pub fn new(mode: Mode, command: String, experiment: Experiment) -> Self {
         let dormouse = env!("CARGO_PKG_VERSION").to_owned();
-        Self { format: FORMAT, dormouse, mode, command, experiment, speedup: None }
+        let (format, speedup, left_out) = (FORMAT, None, None);
+        Self { format, dormouse, mode, command, experiment, speedup, left_out }
     }
 
-    /// A record of such a run, with nothing in it yet.
+    /// Emulated seconds per real second; `None` in virtual time.
+    #[must_use]
+    pub fn live_speedup(&self) -> Option<f64> {
+        (self.mode == Mode::Live).then_some(self.experiment.live.speedup)
+    }
+
+    /// What was run and how, for the first row of a table.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        let Self { experiment, mode, .. } = self;
+        let speed = self.live_speedup().map(|x| format!(", {x}x")).unwrap_or_default();
+        let (name, scheduler) = (&experiment.name, experiment.scheduler_name());
+        format!("{name} under {scheduler}, {mode}{speed}, seed {}", experiment.setup.seed)
+    }
+
+    /// A record of its bag, with nothing in it yet.
     #[must_use]
     pub fn record(&self) -> Record {
         let record = Record::new(&self.experiment.setup);
@@ -73,15 +107,68 @@ impl Header {
     }
 }
 
-/// Begins a log in a run's folder with its header.
-///
-/// # Errors
-///
-/// The system refuses.
-pub fn begin_log(folder: &Path, header: &impl Serialize) -> Result<LogWriter, OutputError> {
-    let mut log = LogWriter::create(&folder.join(dormouse_log::FILE))?;
-    log.line(header)?;
-    Ok(log)
+/// The log of a run in virtual time, being written.
+#[derive(Debug)]
+pub struct RunLogWriter {
+    log: LogWriter,
+    header: Header,
+    submitted: u64,
+}
+
+impl RunLogWriter {
+    /// Begins a log in a run's folder with its header.
+    ///
+    /// # Errors
+    ///
+    /// The system refuses.
+    pub fn begin(folder: &Path, header: &Header) -> Result<Self, OutputError> {
+        let mut log = LogWriter::create(&folder.join(dormouse_log::FILE))?;
+        log.line(header)?;
+        Ok(Self { log, header: header.clone(), submitted: 0 })
+    }
+
+    /// Leaves all steps out if so many parallel jobs are to come that there will be too many.
+    ///
+    /// # Errors
+    ///
+    /// The system refuses.
+    pub fn expect(&mut self, jobs: u64) -> Result<(), OutputError> {
+        if jobs > MOST_LOGGED { self.leave_out() } else { Ok(()) }
+    }
+
+    /// Adds a step, unless there are too many; with the first job that is one too many, all that
+    /// were added are taken back.
+    ///
+    /// # Errors
+    ///
+    /// The system refuses.
+    pub fn step(&mut self, step: &Step) -> Result<(), OutputError> {
+        if self.header.left_out.is_some() {
+            return Ok(());
+        }
+        self.submitted += u64::from(matches!(step.event, Event::Submitted { .. }));
+        if self.submitted > MOST_LOGGED {
+            return self.leave_out();
+        }
+        Ok(self.log.line(step)?)
+    }
+
+    fn leave_out(&mut self) -> Result<(), OutputError> {
+        self.header.left_out = Some(format!(
+            "the steps: more than {MOST_LOGGED} jobs; replay, explain and check make the run again"
+        ));
+        self.log.cut(0)?;
+        Ok(self.log.line(&self.header)?)
+    }
+
+    /// Writes out what is left.
+    ///
+    /// # Errors
+    ///
+    /// The system refuses.
+    pub fn finish(self) -> Result<(), OutputError> {
+        Ok(self.log.finish()?)
+    }
 }
 
 /// Opens the log in a run's folder.
@@ -93,22 +180,7 @@ pub fn open_log(folder: &Path) -> Result<LogReader, OutputError> {
     Ok(LogReader::open(&folder.join(dormouse_log::FILE))?)
 }
 
-/// Of what kind a run is, by the first line of its log.
-///
-/// # Errors
-///
-/// There is no log, or it does not begin as one.
-pub fn kind_of(folder: &Path) -> Result<Kind, OutputError> {
-    #[derive(Deserialize)]
-    struct First {
-        #[serde(default)]
-        kind: Kind,
-    }
-    let First { kind } = open_log(folder)?.header_as()?;
-    Ok(kind)
-}
-
-/// Reads the first line of the log of a bag's run.
+/// Reads the first line of the log in a run's folder.
 ///
 /// # Errors
 ///
@@ -123,13 +195,13 @@ pub(crate) fn has_steps(folder: &Path) -> bool {
     open_log(folder).is_ok_and(|mut log| log.next_step::<IgnoredAny>().is_ok_and(|s| s.is_some()))
 }
 
-/// The log of a bag's run.
+/// The log of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunLog {
     /// Its first line.
     pub header: Header,
-    /// All others.
-    pub steps: Vec<Step>,
+    /// All others; `None` if they were too many to be kept: they can be made again.
+    pub steps: Option<Vec<Step>>,
     /// The last line was torn, as a kill leaves it, and is left out.
     pub torn: bool,
 }
@@ -142,17 +214,16 @@ impl RunLog {
     /// It can't be read, or a line before the last is damaged.
     pub fn read(folder: &Path) -> Result<Self, OutputError> {
         let mut log = open_log(folder)?;
-        let (header, steps) = (log.header_as()?, read_steps(&mut log)?);
-        Ok(Self { header, steps, torn: log.torn() })
+        let header: Header = log.header_as()?;
+        if header.left_out.is_some() {
+            return Ok(Self { header, steps: None, torn: false });
+        }
+        let steps = read_steps(&mut log)?;
+        Ok(Self { header, steps: Some(steps), torn: log.torn() })
     }
 }
 
-/// Reads all steps of a log.
-///
-/// # Errors
-///
-/// It can't be read, or a line before the last is damaged.
-pub(crate) fn read_steps(log: &mut LogReader) -> Result<Vec<Step>, OutputError> {
+fn read_steps(log: &mut LogReader) -> Result<Vec<Step>, OutputError> {
     let mut steps = Vec::<Step>::new();
     while let Some(step) = log.next_known_step::<Step>()? {
         if step.seq != steps.len() as u64 {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::background::Background;
 use super::csv::{self, end_word, finished_on};
-use super::{Fidelity, Header, JobsOutcome, Mode, OutputError, Staging, gantt, report};
+use super::{Fidelity, Header, JobsPart, OutputError, Staging, gantt, report};
 use crate::calibration::SpeedupChoice;
 use crate::record::{Record, VmHistory};
 
@@ -25,7 +25,7 @@ pub struct Outcome<'a> {
     /// How faithful the emulation was; `None` in virtual time.
     pub fidelity: Option<&'a Fidelity>,
     /// What came of the parallel jobs that share the run, if there are any.
-    pub jobs: Option<&'a JobsOutcome>,
+    pub jobs: Option<&'a JobsPart>,
     /// Real seconds it took: the one thing that differs between equal runs.
     pub wall_s: f64,
 }
@@ -41,12 +41,6 @@ impl Outcome<'_> {
     #[must_use]
     pub fn deadline_met(&self) -> bool {
         self.record.makespan().is_some_and(|end| end <= Time::ZERO + self.deadline())
-    }
-
-    /// Emulated seconds per real second; `None` in virtual time.
-    #[must_use]
-    pub fn speedup(&self) -> Option<f64> {
-        (self.header.mode == Mode::Live).then_some(self.header.experiment.live.speedup)
     }
 
     /// Time computed for nothing, over all attempts.
@@ -115,10 +109,10 @@ impl Outcome<'_> {
             .collect();
         let mut summary = json!({
             "experiment": experiment.name,
-            "scheduler": experiment.scheduler.name,
+            "scheduler": experiment.scheduler_name(),
             "mode": header.mode,
             "seed": experiment.setup.seed,
-            "speedup": self.speedup(),
+            "speedup": header.live_speedup(),
             "makespan_s": record.makespan().map(Time::as_secs_f64),
             "cost_usd": record.cost().as_usd(),
             "deadline_s": self.deadline().as_secs_f64(),
@@ -171,7 +165,7 @@ impl Outcome<'_> {
         let (total, finished) = (record.tasks.len(), record.finished());
         json!({
             "work": Work::Bag.name(),
-            "scheduler": experiment.scheduler.name,
+            "scheduler": experiment.scheduler_name(),
             "makespan_s": record.makespan().map(Time::as_secs_f64),
             "cost_usd": self.bag_cost().as_usd(),
             "tasks": {

@@ -38,24 +38,50 @@ impl Style {
     }
 }
 
+/// A table of names and values, a line each.
+#[derive(Debug)]
+pub(crate) struct Rows {
+    style: Style,
+    text: String,
+}
+
+impl Rows {
+    pub(crate) const fn new(style: Style) -> Self {
+        Self { style, text: String::new() }
+    }
+
+    /// A value, or a further line of the one before where it has no name.
+    pub(crate) fn row(&mut self, name: &str, value: &str) {
+        let name = self.style.dim(&format!("{name:<13}"));
+        // Writing to a String can't fail.
+        let _ = writeln!(self.text, "  {name} {value}");
+    }
+
+    /// How faithful a live run was: the verdict, the errors in words, and what is to be noted.
+    pub(crate) fn emulation(&mut self, fidelity: &Fidelity, errors: &str) {
+        let word = if fidelity.faithful { "faithful" } else { "NOT FAITHFUL" };
+        let verdict = self.style.verdict(fidelity.faithful, word);
+        let share = fidelity.worst_share_error * 100.0;
+        self.row("emulation", &format!("{verdict}, {errors}worst share error {share:.1} %"));
+        for note in &fidelity.notes {
+            self.row("", note);
+        }
+    }
+
+    /// The whole text, without its last line break.
+    pub(crate) fn into_text(self) -> String {
+        self.text.trim_end().to_owned()
+    }
+}
+
 impl Outcome<'_> {
     /// The table.
     #[must_use]
     pub fn table(&self, style: Style) -> String {
         let Self { header, record, .. } = self;
-        let experiment = &header.experiment;
-        let mut text = String::new();
-        let mut row = |name: &str, value: String| {
-            let _ = writeln!(text, "  {} {value}", style.dim(&format!("{name:<13}")));
-        };
-        let speed = self.speedup().map(|x| format!(", {x}x")).unwrap_or_default();
-        row(
-            "experiment",
-            format!(
-                "{} under {}, {}{speed}, seed {}",
-                experiment.name, experiment.scheduler.name, header.mode, experiment.setup.seed
-            ),
-        );
+        let mut rows = Rows::new(style);
+        let mut row = |name: &str, value: String| rows.row(name, &value);
+        row("experiment", header.in_words());
         let met = if self.deadline_met() { "deadline met" } else { "DEADLINE MISSED" };
         let makespan = record.makespan().map_or_else(
             || "not all tasks finished".to_owned(),
@@ -70,7 +96,7 @@ impl Outcome<'_> {
             format!("${:.4}  {}", record.cost().as_usd(), style.dim(&planned.unwrap_or_default())),
         );
         let (finished, total) = (record.finished(), record.tasks.len());
-        let tasks = format!("{finished} of {total} completed and verified");
+        let tasks = format!("{finished} of {total} {}", self.header.mode.completed());
         row("tasks", style.verdict(finished == total, &tasks));
         if let Some(jobs) = self.jobs {
             row("jobs", style.verdict(jobs.complete, &jobs.line));
@@ -104,19 +130,14 @@ impl Outcome<'_> {
                 row("", style.verdict(false, &format!("{count} {what}")));
             }
         }
-        if let Some(Fidelity { faithful, worst_share_error, notes, tasks, .. }) = self.fidelity {
-            let word = if *faithful { "faithful" } else { "NOT FAITHFUL" };
-            let worst = format!(
-                "tasks {:+.1} % on average, {:+.1} % at worst; worst share error {:.1} %",
-                tasks.mean_task_error * 100.0,
-                tasks.worst_task_error * 100.0,
-                worst_share_error * 100.0
+        if let Some(fidelity) = self.fidelity {
+            let errors = format!(
+                "tasks {:+.1} % on average, {:+.1} % at worst; ",
+                fidelity.tasks.mean_task_error * 100.0,
+                fidelity.tasks.worst_task_error * 100.0
             );
-            row("emulation", format!("{}, {worst}", style.verdict(*faithful, word)));
-            for note in notes {
-                row("", note.clone());
-            }
+            rows.emulation(fidelity, &errors);
         }
-        text.trim_end().to_owned()
+        rows.into_text()
     }
 }

@@ -6,18 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use super::background;
 use crate::experiment::Experiment;
-use crate::record::{AttemptEnd, AttemptHistory, Record, VmHistory};
+use crate::record::{AttemptEnd, AttemptHistory, Record, VmHistory, cut_short};
 
 /// What the worker promised may differ from what the experiment says, and what it measured from
 /// what the log has, by this part …
 const PROMISE_TOLERANCE: f64 = 0.01;
 /// … and this much real time, for what passes between two looks at a clock, in seconds.
 const PROMISE_SLACK_S: f64 = 0.02;
-
-/// How long a task has to stand still for a checkpoint may be missed by this part …
-const HOLD_TOLERANCE: f64 = 0.25;
-/// … and this much real time, in microseconds.
-const HOLD_SLACK_US: u64 = 20_000;
 
 /// A task may be ahead of its promise, or behind it where it is interrupted, by what its VM may
 /// miss it by and this many slices of its quota: it is kept two ahead.
@@ -311,15 +306,8 @@ fn short_holds(record: &Record, notes: &mut Vec<String>) {
     let mut short = Vec::new();
     for (task, attempt, _) in attempts(record) {
         for mark in &attempt.checkpoints {
-            let missing = mark.real_owed_us.saturating_sub(mark.real_held_us);
-            if missing as f64 > mark.real_owed_us as f64 * HOLD_TOLERANCE && missing > HOLD_SLACK_US
-            {
-                short.push(format!(
-                    "{task} stood still for {} ms of {} ms for a checkpoint",
-                    mark.real_held_us / 1000,
-                    mark.real_owed_us / 1000
-                ));
-            }
+            let (held_us, owed_us) = (mark.real_held_us, mark.real_owed_us);
+            short.extend(cut_short(held_us, owed_us).map(|how| format!("{task} {how}")));
         }
     }
     few(&short, "checkpoints", notes);

@@ -1,5 +1,6 @@
 //! What became of every VM and task of a run, from its event log.
 
+mod holds;
 mod task;
 mod timeline;
 mod vm;
@@ -8,4 +9,5 @@ pub use task::{AttemptEnd, AttemptHistory, CheckpointMark, FallBack, TaskHistory
 pub use timeline::{HostHistory, Interrupted, Record};
 pub use vm::{Hibernation, VmHistory};
 
+pub(crate) use holds::cut_short;
 pub(crate) use timeline::carried_out;

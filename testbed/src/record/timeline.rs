@@ -42,6 +42,8 @@ pub struct Record {
     pub emulated_us_per_second: u64,
     tariff: TariffName,
     digest: DecisionDigest,
+    /// Tasks that are finished: asked for after every step.
+    finished: usize,
 }
 
 /// A host.
@@ -169,8 +171,8 @@ impl Record {
 
     /// How many tasks are finished.
     #[must_use]
-    pub fn finished(&self) -> usize {
-        self.tasks.iter().filter(|t| t.finished.is_some()).count()
+    pub const fn finished(&self) -> usize {
+        self.finished
     }
 
     /// The digest of all decisions, in hexadecimal.
@@ -317,9 +319,9 @@ impl Record {
             }
             Report::TaskFinished { task, verified: true, .. } => {
                 self.end_attempt(now, *task, AttemptEnd::Finished);
-                if let Some(task) = self.task(*task) {
-                    task.finished = Some(now);
-                }
+                let task = self.tasks.get_mut(task.get() as usize);
+                let before = task.map(|task| task.finished.replace(now));
+                self.finished += usize::from(before == Some(None));
             }
             Report::TaskFinished { task, verified: false, .. } => {
                 self.counts.attempts_failed += 1;

@@ -1,31 +1,8 @@
-//! The papers' tables again: ours beside theirs, with intervals, claims and causes.
-//!
-//! MEASY's experiments are in `dormouse-measy`; its page is here. Burst-HADS: Teylo, Arantes, Sens, Drummond, "Scheduling Bag-of-Tasks in Clouds using
-//! Spot and Burstable Virtual Machines", Tables IV and VI and the claims of its section IV.
+//! The papers' evaluations again, ours beside theirs, with intervals, claims and causes: a folder for
+//! each paper, and what both use beside them.
 
-mod causes;
-mod claims;
-mod compare;
-mod factors;
-mod live;
-mod make_live;
-mod measy;
-mod page;
-mod paper;
-mod plans;
-mod plots;
-mod readings;
-mod run;
-mod targets;
-mod text;
+pub mod burst_hads;
+mod compared;
+pub mod measy;
 
-pub use causes::{Cause, Move, Overall, Verdict};
-pub use claims::Claim;
-pub use compare::{DEVIATION, Row};
-pub use live::LiveRun;
-pub use make_live::MakeLive;
-pub use measy::measy_page;
-pub use plans::{StoredPlan, StoredPlans, stored_plans};
-pub use readings::Reading;
-pub use run::{Finished, Request};
-pub use targets::{Results, Target};
+pub use compared::DEVIATION;

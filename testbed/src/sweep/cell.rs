@@ -73,7 +73,9 @@ impl Cell {
     pub(super) fn of(case: &str, loaded: Loaded) -> Result<Self, InputError> {
         // What can't be scheduled is known before anything runs: a plan without a search says so.
         let mut probe = loaded.clone();
-        (probe.experiment.scheduler.max_iteration, probe.experiment.scheduler.max_attempt) = (0, 0);
+        if let Some(config) = &mut probe.experiment.scheduler {
+            (config.max_iteration, config.max_attempt) = (0, 0);
+        }
         probe.plan()?;
         Ok(Self::new(case, loaded.experiment))
     }
@@ -93,11 +95,10 @@ impl Cell {
     fn seeded(&self, seed: u64, plans: &Plans) -> Result<Experiment, SweepError> {
         let mut experiment = self.experiment.clone();
         experiment.setup.seed = seed;
-        if let Some(jobs) = &mut experiment.jobs {
-            jobs.seed = seed;
+        let plan = plans.of(&experiment).map_err(|source| self.unschedulable(seed, source))?;
+        if let Some(config) = &mut experiment.scheduler {
+            config.plan = plan;
         }
-        experiment.scheduler.plan =
-            plans.of(&experiment).map_err(|source| self.unschedulable(seed, source))?;
         Ok(experiment)
     }
 
@@ -117,7 +118,7 @@ impl Cell {
         let mut record = Record::new(&experiment.setup);
         virtual_run(&experiment, scheduler, |step| record.see(step))
             .map_err(|source| SweepError::Stuck { case: self.case.clone(), seed, source })?;
-        let plan = experiment.scheduler.plan.clone();
+        let plan = experiment.scheduler.as_ref().and_then(|config| config.plan.clone());
         let header =
             crate::output::Header::new(crate::output::Mode::Virtual, String::new(), experiment);
         let outcome = Outcome {

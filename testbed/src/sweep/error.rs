@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use dormouse_engine::drive::PlayError;
 use dormouse_policies::PlanError;
 
-use crate::batch::BatchError;
+use crate::jobs::JobsError;
 
 /// Why a sweep can't be made.
 #[derive(Debug, thiserror::Error)]
@@ -28,7 +28,7 @@ pub enum SweepError {
         /// The seed.
         seed: u64,
         /// What it got stuck on.
-        source: PlayError<BatchError>,
+        source: PlayError<JobsError>,
     },
     /// Parallel jobs that can't be run.
     #[error("{case}, seed {seed}")]
@@ -38,7 +38,7 @@ pub enum SweepError {
         /// The seed.
         seed: u64,
         /// What kept its jobs from being run.
-        source: Box<BatchError>,
+        source: Box<JobsError>,
     },
     /// The system refused.
     #[error("cannot {doing} {}; check the path and the disk, or give another --out", .path.display())]

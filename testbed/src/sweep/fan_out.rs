@@ -16,7 +16,7 @@ pub struct Work<'a> {
     pub seeds: u64,
     /// On so many threads.
     pub threads: usize,
-    /// Which of the runs to make; `None`: all have to be there.
+    /// The runs to make; `None`: all have to be there.
     pub compute: Option<Shard>,
     /// Plans already made.
     pub plans: &'a Plans,

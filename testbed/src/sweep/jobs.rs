@@ -3,20 +3,22 @@
 use std::fs::File;
 use std::sync::OnceLock;
 
-use dormouse_engine::drive::Modelled;
-use dormouse_engine::jobs::{Observer, Record, Told, simulate_on};
+use dormouse_engine::Step;
+use dormouse_engine::drive::PlayError;
+use dormouse_engine::jobs::{Observer, Record, Told};
 use serde::{Deserialize, Serialize};
 
 use super::cell::{Seeded, digest_of};
 use super::{Plans, SweepError};
-use crate::batch::{BatchError, Figures, Jobs};
-use crate::experiment::{BatchExperiment, JobSource};
+use crate::experiment::{Batch, Experiment, JobSource};
+use crate::jobs::{Figures, Jobs, JobsError};
+use crate::virtual_run::{model, play_out};
 
 /// Parallel jobs under the name they have in tables.
 #[derive(Clone, Debug)]
 pub struct JobsCell {
     case: String,
-    experiment: BatchExperiment,
+    experiment: Experiment,
     seed: Option<u64>,
     digest: OnceLock<String>,
 }
@@ -52,15 +54,15 @@ impl JobsCell {
     /// # Errors
     ///
     /// They can't be read or made.
-    pub(super) fn of(case: &str, experiment: BatchExperiment) -> Result<Self, BatchError> {
-        Jobs::open(&experiment)?;
+    pub(super) fn of(case: &str, experiment: Experiment) -> Result<Self, JobsError> {
+        Jobs::of(&experiment)?;
         Ok(Self { case: case.to_owned(), experiment, seed: None, digest: OnceLock::new() })
     }
 
     /// The same, run under the experiment's own seed only.
     #[must_use]
     pub(super) fn under_its_seed(self) -> Self {
-        Self { seed: Some(self.experiment.seed), ..self }
+        Self { seed: Some(self.experiment.setup.seed), ..self }
     }
 }
 
@@ -73,8 +75,8 @@ impl Seeded for JobsCell {
 
     fn digest(&self) -> &str {
         self.digest.get_or_init(|| {
-            let log = digest_of_log(&self.experiment);
-            digest_of(&(BatchExperiment { seed: 0, ..self.experiment.clone() }, log))
+            let log = self.experiment.jobs.as_deref().and_then(digest_of_log);
+            digest_of(&(under(&self.experiment, 0), log))
         })
     }
 
@@ -85,17 +87,20 @@ impl Seeded for JobsCell {
     fn run(&self, seed: u64, _: &Plans) -> Result<JobsSample, SweepError> {
         let wrong =
             |source| SweepError::Jobs { case: self.case.clone(), seed, source: Box::new(source) };
-        let experiment = BatchExperiment { seed, ..self.experiment.clone() };
-        let mut jobs = Jobs::open(&experiment).map_err(wrong)?;
-        let machine = jobs.machine();
-        let simulation = experiment.simulation(machine);
-        let mut world = Modelled::new(simulation.law());
+        let experiment = under(&self.experiment, seed);
+        let jobs = Jobs::of(&experiment).map_err(wrong)?;
+        let machine = experiment.jobs.as_ref().map_or(0, |jobs| jobs.workload.processors);
+        let mut run = experiment.run(None);
         let (mut told, mut ended, mut steps) = (Told::default(), Ended::default(), 0);
-        let run = simulate_on(&mut world, jobs.by_ref(), &simulation, |step| {
+        let see = |step: &Step| {
             steps += 1;
             told.see(step, &mut ended)
-        });
-        let run = run.map_err(BatchError::from).map_err(wrong)?;
+        };
+        let played = play_out(&experiment, &mut run, &mut model(&experiment), jobs, see);
+        played.map_err(|error| match error {
+            PlayError::Outside(error) => wrong(error),
+            stuck => wrong(JobsError::Schedule(stuck.to_string())),
+        })?;
         let Ended(figures) = ended;
         Ok(JobsSample {
             jobs: figures.jobs(),
@@ -112,10 +117,17 @@ impl Seeded for JobsCell {
     }
 }
 
-/// A digest of the log that an experiment's jobs are of, if they are of one. What can't be read is said
+/// An experiment under another seed.
+fn under(experiment: &Experiment, seed: u64) -> Experiment {
+    let mut experiment = experiment.clone();
+    experiment.setup.seed = seed;
+    experiment
+}
+
+/// A digest of the log that a batch's jobs are of, if they are of one. What can't be read is said
 /// when it is run.
-pub(super) fn digest_of_log(experiment: &BatchExperiment) -> Option<String> {
-    let JobSource::Swf { log, .. } = &experiment.workload.source else { return None };
+pub(super) fn digest_of_log(batch: &Batch) -> Option<String> {
+    let JobSource::Swf { log, .. } = &batch.workload.source else { return None };
     let hash = |file| blake3::Hasher::new().update_reader(file).map(|h| h.finalize());
     File::open(log).and_then(hash).ok().map(|hash| hash.to_hex().to_string())
 }
@@ -125,9 +137,9 @@ pub(super) fn digest_of_log(experiment: &BatchExperiment) -> Option<String> {
 struct Ended(Figures);
 
 impl Observer for Ended {
-    type Error = BatchError;
+    type Error = JobsError;
 
-    fn ended(&mut self, record: Record) -> Result<(), BatchError> {
+    fn ended(&mut self, record: Record) -> Result<(), JobsError> {
         self.0.add(&record);
         Ok(())
     }

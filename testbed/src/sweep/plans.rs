@@ -22,20 +22,21 @@ impl Plans {
     ///
     /// No plan can be made.
     pub fn of(&self, experiment: &Experiment) -> Result<Option<Plan>, PlanError> {
-        if let Some(given) = &experiment.scheduler.plan {
+        let Some(config) = &experiment.scheduler else { return Ok(None) };
+        if let Some(given) = &config.plan {
             return Ok(Some(given.clone()));
         }
-        if experiment.scheduler.name == BagSchedulerName::Fifo {
+        if config.name == BagSchedulerName::Fifo {
             return Ok(None);
         }
         let made = {
             let mut all = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-            all.entry(key(experiment)).or_default().clone()
+            all.entry(key(config, experiment)).or_default().clone()
         };
         let setup = &experiment.setup;
         made.get_or_init(|| {
             dormouse_policies::plan(
-                &experiment.scheduler,
+                config,
                 &setup.catalogue,
                 &setup.bag,
                 &setup.checkpoint,
@@ -48,7 +49,7 @@ impl Plans {
 }
 
 /// A digest of all that a plan depends on.
-fn key(experiment: &Experiment) -> blake3::Hash {
+fn key(config: &BagSchedulerConfig, experiment: &Experiment) -> blake3::Hash {
     let setup = &experiment.setup;
     // What only matters once the run is under way.
     let standard = BagSchedulerConfig::default();
@@ -57,7 +58,7 @@ fn key(experiment: &Experiment) -> blake3::Hash {
         steal: standard.steal,
         burst_on: standard.burst_on,
         migrate: standard.migrate,
-        ..experiment.scheduler.clone()
+        ..config.clone()
     };
     let parts =
         serde_json::json!([scheduler, setup.catalogue, setup.bag, setup.checkpoint, setup.seed]);

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::{
     Cell, Column, Dots, Frame, JobsCell, Mark, Metric, Plot, Reported, Seeded, SweepError, dots,
 };
-use crate::experiment::{Opened, Override, Source, open};
+use crate::experiment::{Override, Source, open};
 use dormouse_workload::Estimate;
 
 /// The key whose values are not run under seeds, but are seeds.
@@ -82,10 +82,11 @@ pub fn sweep_cells(
         let mut overrides = fixed.clone();
         overrides.push(Override::set(&setting)?);
         let source = Source { experiment: Some(experiment), overrides, ..Source::default() };
-        match open(&source)? {
-            Opened::Bag(loaded) => bags.push(Cell::of(&setting, *loaded)?),
-            Opened::Batch(batch) => jobs.push(
-                JobsCell::of(&setting, *batch)
+        let loaded = open(&source)?;
+        match loaded.experiment.scheduler {
+            Some(_) => bags.push(Cell::of(&setting, loaded)?),
+            None => jobs.push(
+                JobsCell::of(&setting, loaded.experiment)
                     .map_err(|error| SweepError::BadInput(error.to_string()))?,
             ),
         }

@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use std::path::Path;
 
 use dormouse_engine::drive::{Modelled, play};
-use dormouse_engine::{Event, Run, Setup, Step};
+use dormouse_engine::{Event, Run, Setup, Step, Work};
 use dormouse_policies::StartReason;
 use dormouse_units::{Span, TaskId, Time, TypeName};
 
@@ -14,9 +14,8 @@ use super::given::Given;
 use super::value::relative;
 use super::words::moments;
 use super::{
-    Both, Count, Parting, Side, Spread, Standing, TaskRow, Twin, TwinError, VmRow, VmSide,
+    Both, Count, Divergence, Side, Spread, Standing, TaskRow, Twin, TwinError, VmRow, VmSide,
 };
-use crate::experiment::Kind;
 use crate::output::{Header, Mode, RunLog, span_of};
 use crate::record::{Record, TaskHistory, VmHistory};
 use crate::virtual_run::limit;
@@ -24,9 +23,11 @@ use crate::virtual_run::limit;
 /// Why a run ended of which the log says no end.
 const CUT: &str = "its log ends here";
 
-/// Plays the run in this folder again and compares the two.
-pub(super) fn compared(dir: &Path) -> Result<Twin, TwinError> {
-    let RunLog { header, mut steps, .. } = RunLog::read(dir)?;
+/// Plays the run of this log, which is in this folder, again and compares the two.
+pub(super) fn compared(log: RunLog, dir: &Path) -> Result<Twin, TwinError> {
+    let RunLog { header, steps: Some(mut steps), .. } = log else {
+        return Err(TwinError::NoSteps(dir.to_owned()));
+    };
     let mut given = Given::of(&steps);
     if !given.began() {
         return Err(TwinError::NeverBegan(dir.to_owned()));
@@ -45,7 +46,8 @@ pub(super) fn compared(dir: &Path) -> Result<Twin, TwinError> {
         let (path, made_by) = (dir.to_owned(), header.dormouse.clone());
         TwinError::OtherVersion { path, step, made_by }
     };
-    let again = Run::new(setup.clone(), scheduler()?);
+    let run = |setup| Ok::<_, TwinError>(Run::of_tenants(setup, experiment.policies(scheduler()?)));
+    let again = run(setup.clone())?;
     let mut again = decided_again(again, &steps).map_err(other_version)?;
     // A log that says no end is that of a run that was killed: its twin ends where it does.
     if again.over().is_none() {
@@ -55,7 +57,7 @@ pub(super) fn compared(dir: &Path) -> Result<Twin, TwinError> {
         steps.push(again.handle(last, end).0);
     }
     let mut played = Vec::new();
-    let mut run = Run::new(setup, scheduler()?);
+    let mut run = run(setup)?;
     let Given { outside, acts } = given;
     let outside = outside.into_iter().map(Ok::<_, Infallible>);
     let see = |step: &Step| {
@@ -89,9 +91,9 @@ fn side_by_side(header: &Header, steps: &Both<Vec<Step>>) -> Twin {
         .collect();
     let undisturbed = tasks.iter().filter(|row| row.standing == Standing::Undisturbed);
     Twin {
-        kind: Kind::Bag,
+        work: Work::Bag,
         experiment: experiment.name.clone(),
-        scheduler: experiment.scheduler.name.to_string(),
+        scheduler: experiment.scheduler_name().to_owned(),
         seed: experiment.setup.seed,
         mode: header.mode,
         speedup: (header.mode == Mode::Live).then_some(experiment.live.speedup),
@@ -105,7 +107,7 @@ fn side_by_side(header: &Header, steps: &Both<Vec<Step>>) -> Twin {
         tasks,
         vms: vms(&live, &twin),
         counts: counts(&live, &twin),
-        parting: Parting::of(&moments(&steps.live), &moments(&steps.twin)),
+        divergence: Divergence::of(&moments(&steps.live), &moments(&steps.twin)),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{Twin, TwinError, bag, jobs};
-use crate::experiment::Kind;
+use crate::output::RunLog;
 
 /// Plays the run in this folder again in virtual time and compares the two.
 ///
@@ -14,8 +14,9 @@ use crate::experiment::Kind;
 ///
 /// There is no run there, or none that can be played again: see [`TwinError`].
 pub fn twin_of(dir: &Path) -> Result<Twin, TwinError> {
-    match crate::output::kind_of(dir)? {
-        Kind::Bag => bag::compared(dir),
-        Kind::Batch => jobs::compared(dir),
+    let log = RunLog::read(dir)?;
+    match log.header.experiment.scheduler {
+        Some(_) => bag::compared(log, dir),
+        None => jobs::compared(log, dir),
     }
 }

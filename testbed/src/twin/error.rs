@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use dormouse_policies::PlanError;
 
-use crate::batch::BatchError;
+use crate::jobs::JobsError;
 use crate::output::OutputError;
 
 /// Why a run has no twin.
@@ -15,7 +15,7 @@ pub enum TwinError {
     Log(#[from] OutputError),
     /// Its jobs can't be read or played again.
     #[error("{}", crate::chain::chain(.0))]
-    Jobs(#[from] BatchError),
+    Jobs(#[from] JobsError),
     /// No scheduler can be made of its header.
     #[error(
         "{}: {source}; give the folder of a run", .path.join(dormouse_log::FILE).display()

@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use dormouse_engine::drive::{Modelled, World};
-use dormouse_engine::jobs::simulate_on;
-use dormouse_engine::{Event, Step};
+use dormouse_engine::drive::{PlayError, World};
+use dormouse_engine::{Event, Step, Work};
 use dormouse_policies::batch::Submission;
 use dormouse_policies::{Decision, Notice, Promotion};
 use dormouse_units::{Cpus, Seats, Span, TaskId, Tier, Time};
@@ -15,60 +14,64 @@ use super::measured::Measured;
 use super::two_tier::TwoTier;
 use super::value::relative;
 use super::words::why;
-use super::{Both, Count, Moment, Parting, Side, Spread, Standing, TaskRow, Twin, TwinError};
-use crate::batch::{BatchError, BatchHeader, BatchLog, Jobs};
-use crate::experiment::Kind;
+use super::{Both, Count, Divergence, Moment, Side, Spread, Standing, TaskRow, Twin, TwinError};
+use crate::experiment::Experiment;
 use crate::fidelity::{expected, jobs_in};
-use crate::output::Mode;
+use crate::jobs::{Jobs, JobsError};
+use crate::output::{Header, Mode, RunLog};
 use crate::record::carried_out;
+use crate::virtual_run::{model, play_out};
 
-/// Plays the run in this folder again and compares the two: a live one on the processors by which
-/// its jobs are judged, one of virtual time by its own model.
-pub(super) fn compared(dir: &Path) -> Result<Twin, TwinError> {
-    let log = BatchLog::read(dir)?;
-    let Some(live) = &log.steps else { return Err(TwinError::NoSteps(dir.to_owned())) };
-    if !instants(live).any(|step| step.notices.iter().any(is_of_a_job)) {
+/// Plays the run of this log, which is in this folder, again and compares the two: a live one on the
+/// processors by which its jobs are judged, one of virtual time by its own model.
+pub(super) fn compared(log: RunLog, dir: &Path) -> Result<Twin, TwinError> {
+    let RunLog { header, steps: Some(live), .. } = log else {
+        return Err(TwinError::NoSteps(dir.to_owned()));
+    };
+    if !instants(&live).any(|step| step.notices.iter().any(is_of_a_job)) {
         return Err(TwinError::NeverBegan(dir.to_owned()));
     }
-    let simulation = log.header.experiment.simulation(log.header.machine);
-    decided_again(simulation.run(), live).map_err(|step| {
-        let (path, made_by) = (dir.to_owned(), log.header.dormouse.clone());
+    let experiment = &header.experiment;
+    decided_again(experiment.run(None), &live).map_err(|step| {
+        let (path, made_by) = (dir.to_owned(), header.dormouse.clone());
         TwinError::OtherVersion { path, step, made_by }
     })?;
-    let (twin, migration) = match log.header.mode {
-        Mode::Virtual => (played(&log.header, &mut Modelled::new(simulation.law()), live)?, None),
+    let (twin, migration) = match header.mode {
+        Mode::Virtual => (played(experiment, &mut model(experiment), &live)?, None),
         Mode::Live => {
-            let Measured { pace, migration, moves } = Measured::of(&log, dir)?;
-            let cost = migration.unwrap_or(simulation.migration_cost);
-            (played(&log.header, &mut TwoTier::new(pace, moves, cost), live)?, migration)
+            let Measured { pace, migration, moves } = Measured::of(&header, &live, dir)?;
+            let modelled = experiment.simulation().map(|jobs| jobs.migration_cost);
+            let cost = migration.or(modelled).unwrap_or_default();
+            (played(experiment, &mut TwoTier::new(pace, moves, cost), &live)?, migration)
         }
     };
-    let live = log.steps.unwrap_or_default();
-    Ok(side_by_side(&log.header, &Both { live, twin }, migration))
+    Ok(side_by_side(&header, &Both { live, twin }, migration))
 }
 
 /// The steps of this run in virtual time, on these machines, with the jobs that came to it from
 /// outside as it went.
 fn played(
-    header: &BatchHeader,
+    experiment: &Experiment,
     on: &mut impl World,
     live: &[Step],
-) -> Result<Vec<Step>, BatchError> {
-    let experiment = &header.experiment;
-    let (own, simulation) = (Jobs::open(experiment)?, experiment.simulation(header.machine));
+) -> Result<Vec<Step>, JobsError> {
     let came = jobs_in(live);
     let is_open = expected(live, &[]) > 0;
     // What the log has is all of it: an open run ends once all have come.
-    let jobs: Box<dyn Iterator<Item = Result<Submission, BatchError>>> = match is_open {
+    let jobs: Box<dyn Iterator<Item = Result<Submission, JobsError>>> = match is_open {
         true => Box::new(came.into_iter().map(Ok)),
-        false => Box::new(own),
+        false => Box::new(Jobs::of(experiment)?.into_iter().flatten()),
     };
-    let mut steps = Vec::new();
-    simulate_on(on, jobs, &simulation, |step| {
+    let (mut run, mut steps) = (experiment.run(None), Vec::new());
+    let see = |step: &Step| {
         steps.push(step.clone());
         Ok(())
-    })?;
-    Ok(steps)
+    };
+    match play_out(experiment, &mut run, on, Some(jobs), see) {
+        Err(PlayError::Outside(error)) => Err(error),
+        Err(stuck) => Err(JobsError::Schedule(stuck.to_string())),
+        Ok(()) => Ok(steps),
+    }
 }
 
 /// The steps in which the scheduler heard and decided something.
@@ -182,7 +185,7 @@ fn fates(steps: &[Step]) -> BTreeMap<TaskId, Fate> {
     fates
 }
 
-fn side_by_side(header: &BatchHeader, steps: &Both<Vec<Step>>, migration: Option<Span>) -> Twin {
+fn side_by_side(header: &Header, steps: &Both<Vec<Step>>, migration: Option<Span>) -> Twin {
     let experiment = &header.experiment;
     let (live, twin) = (fates(&steps.live), fates(&steps.twin));
     // The same submissions in the same order: the same ids. One may not have come to all of them.
@@ -204,10 +207,10 @@ fn side_by_side(header: &BatchHeader, steps: &Both<Vec<Step>>, migration: Option
     };
     let (undisturbed, background) = (spread(&Standing::Undisturbed), spread(&Standing::Background));
     Twin {
-        kind: Kind::Batch,
+        work: Work::Jobs,
         experiment: experiment.name.clone(),
-        scheduler: experiment.scheduler.name.to_string(),
-        seed: experiment.seed,
+        scheduler: experiment.scheduler_name().to_owned(),
+        seed: experiment.setup.seed,
         mode: header.mode,
         speedup: (header.mode == Mode::Live).then_some(experiment.live.speedup),
         interruptions: 0,
@@ -223,7 +226,7 @@ fn side_by_side(header: &BatchHeader, steps: &Both<Vec<Step>>, migration: Option
         counts: counts(&live, &twin),
         undisturbed,
         background,
-        parting: Parting::of(&moments(&steps.live), &moments(&steps.twin)),
+        divergence: Divergence::of(&moments(&steps.live), &moments(&steps.twin)),
     }
 }
 
@@ -334,32 +337,28 @@ fn decided(decision: &Decision, number: impl Fn(TaskId) -> u64) -> Option<String
 mod tests {
     use dormouse_coordinator::JobFacts;
     use dormouse_engine::Report;
+    use dormouse_engine::drive::credit_spec;
     use dormouse_policies::batch::Algorithm;
-    use dormouse_units::{Bytes, HostId, Ppm, VmId};
+    use dormouse_tasks::ideal;
+    use dormouse_units::{Bytes, Credits, HostId, Ppm, VmId};
 
     use super::super::measured::Moves;
     use super::*;
-    use crate::batch::BatchLogWriter;
-    use crate::experiment::BatchExperiment;
-    use crate::experiment::{Opened, Override, Source, open};
+    use crate::experiment::{Override, Source, open};
     use crate::fidelity::{Pace, Submitted, promises};
+    use crate::output::RunLogWriter;
 
     /// At speed-up 60.
     const MOVE_US: u64 = 400_000;
 
-    fn header(scheduler: Algorithm) -> BatchHeader {
+    fn header(scheduler: Algorithm) -> Header {
         let overrides = vec![
             Override::text("--scheduler", "scheduler.name", scheduler.name()),
             Override::set("live.speedup=60").unwrap(),
             Override::set("scheduler.migration-cost='24s'").unwrap(),
         ];
         let source = Source { experiment: Some("batch-small"), overrides, ..Source::default() };
-        let experiment: BatchExperiment = match open(&source).unwrap() {
-            Opened::Batch(batch) => *batch,
-            Opened::Bag(_) => panic!("batch-small is no batch"),
-        };
-        let machine = Jobs::open(&experiment).unwrap().machine();
-        BatchHeader::new(Mode::Live, "a test".to_owned(), machine, experiment)
+        Header::new(Mode::Live, "a test".to_owned(), open(&source).unwrap().experiment)
     }
 
     fn pace() -> Pace {
@@ -367,12 +366,12 @@ mod tests {
     }
 
     /// What a live run would have come to on processors that are exact: with a report of each move.
-    fn exact(header: &BatchHeader) -> Vec<Step> {
-        let simulation = header.experiment.simulation(header.machine);
+    fn exact(header: &Header) -> Vec<Step> {
+        let simulation = header.experiment.simulation().unwrap();
         let mut on = TwoTier::new(pace(), Moves::new(), simulation.migration_cost);
         let mut run = simulation.run();
         let mut steps = Vec::new();
-        for step in played(header, &mut on, &[]).unwrap() {
+        for step in played(&header.experiment, &mut on, &[]).unwrap() {
             steps.push(run.handle(step.at, step.event.clone()).0);
             for (task, vm) in moved(std::slice::from_ref(&step)) {
                 let report = Report::TaskMoved {
@@ -403,22 +402,23 @@ mod tests {
         .collect()
     }
 
-    fn write(header: &BatchHeader, steps: &[Step], to: &Path) {
-        let mut log = BatchLogWriter::begin(to, header).unwrap();
+    fn compared_of(header: &Header, steps: &[Step]) -> Twin {
+        let folder = tempfile::tempdir().unwrap();
+        let mut log = RunLogWriter::begin(folder.path(), header).unwrap();
         for step in steps {
             log.step(step).unwrap();
         }
         log.finish().unwrap();
+        compared(RunLog::read(folder.path()).unwrap(), folder.path()).unwrap()
     }
 
     #[test]
     fn a_live_run_on_exact_processors_is_its_own_twin() {
         for scheduler in Algorithm::ALL {
-            let (header, folder) = (header(scheduler), tempfile::tempdir().unwrap());
+            let header = header(scheduler);
             let steps = exact(&header);
-            write(&header, &steps, folder.path());
-            let twin = compared(folder.path()).unwrap();
-            assert_eq!(twin.parting, None, "{scheduler}");
+            let twin = compared_of(&header, &steps);
+            assert_eq!(twin.divergence, None, "{scheduler}");
             for row in &twin.tasks {
                 assert_eq!(row.sides.live, row.sides.twin, "{scheduler}: job {}", row.number);
                 assert_eq!(row.difference, Some(0.0), "{scheduler}: job {}", row.number);
@@ -432,12 +432,27 @@ mod tests {
     /// The twin's decisions, judged as those of a live run: every job took what it is promised.
     #[test]
     fn every_job_of_a_twin_takes_what_its_decisions_promise_it() {
-        for scheduler in Algorithm::ALL {
-            let header = header(scheduler);
+        let burstable = dormouse_cloud::Burstable {
+            baseline: Ppm::new(250_000),
+            earned_per_hour: Credits::whole(90),
+            initial: Credits::whole(10),
+            cap: Credits::whole(100),
+        };
+        let machines = [None, Some(burstable)];
+        for (scheduler, burstable) in
+            Algorithm::ALL.into_iter().flat_map(|it| machines.map(|b| (it, b)))
+        {
+            let mut header = header(scheduler);
+            if let Some(batch) = &mut header.experiment.jobs {
+                batch.workload.burstable = burstable;
+            }
             let steps = exact(&header);
-            let jobs: Vec<_> =
-                Jobs::open(&header.experiment).unwrap().collect::<Result<_, _>>().unwrap();
-            let promises = promises(&steps, Submitted::alone(&jobs), &JobFacts::default(), pace());
+            let credits = burstable.map(credit_spec);
+            let machine = ideal::Machine::with_credits(credits, pace().emulated_us_per_second);
+            let jobs = Jobs::of(&header.experiment).unwrap().unwrap();
+            let jobs: Vec<_> = jobs.collect::<Result<_, _>>().unwrap();
+            let promises =
+                promises(&steps, Submitted::alone(&jobs), &JobFacts::default(), pace(), machine);
             assert_eq!(promises.len(), 40, "{scheduler}");
             for promise in promises {
                 assert!(promise.error().abs() < 1e-4, "{scheduler}: {promise:?}");
@@ -448,7 +463,7 @@ mod tests {
     /// Planted: a job that ends late. All that it holds up is late live, and the twin is not.
     #[test]
     fn what_is_late_live_differs_from_the_twin_and_no_other() {
-        let (header, folder) = (header(Algorithm::Easy), tempfile::tempdir().unwrap());
+        let header = header(Algorithm::Easy);
         let mut steps = exact(&header);
         let last = instants(&steps).last().unwrap();
         let [Notice::TaskFinished { task: late, .. }] = last.notices[..] else {
@@ -458,8 +473,7 @@ mod tests {
         for step in steps.iter_mut().filter(|step| step.at == end) {
             step.at += Span::from_secs(50);
         }
-        write(&header, &steps, folder.path());
-        let twin = compared(folder.path()).unwrap();
+        let twin = compared_of(&header, &steps);
         let Both { live: Some(live), twin: Some(exact) } = twin.makespan else { panic!() };
         assert_eq!(live.as_micros() - exact.as_micros(), 50_000_000);
         for (n, row) in twin.tasks.iter().enumerate() {

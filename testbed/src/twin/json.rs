@@ -1,9 +1,10 @@
 //! The comparison for programs.
 
+use dormouse_engine::Work;
 use dormouse_units::{Span, Time};
 use serde_json::{Map, Value, json};
 
-use super::{Both, Decided, Parting, Side, Spread, Standing, TaskRow, Twin, VmSide};
+use super::{Both, Decided, Divergence, Side, Spread, Standing, TaskRow, Twin, VmSide};
 
 impl Twin {
     /// Everything, with times in seconds, money in dollars, differences as parts of the twin's.
@@ -12,7 +13,7 @@ impl Twin {
         let counts: Map<_, _> =
             self.counts.iter().map(|count| (count.name.clone(), json!(count.sides))).collect();
         json!({
-            "kind": self.kind,
+            "kind": if self.work == Work::Jobs { "batch" } else { "bag" },
             "experiment": self.experiment,
             "scheduler": self.scheduler,
             "mode": self.mode,
@@ -34,7 +35,7 @@ impl Twin {
             "undisturbed": self.undisturbed.as_ref().map(spread),
             "background": self.background.as_ref().map(spread),
             "counts": counts,
-            "parting": self.parting.as_ref().map(parting),
+            "divergence": self.divergence.as_ref().map(divergence),
             "tasks": self.tasks.iter().map(task).collect::<Vec<_>>(),
             "vms": self.vms.iter().map(|row| json!({
                 "id": row.vm.get(),
@@ -55,7 +56,7 @@ fn spread(of: &Spread) -> Value {
     })
 }
 
-fn parting(of: &Parting) -> Value {
+fn divergence(of: &Divergence) -> Value {
     let side = |decided: &Decided| {
         json!({
             "at_s": decided.at.as_secs_f64(),

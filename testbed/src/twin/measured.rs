@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 use std::time::Duration;
 
-use dormouse_engine::{Event, Report};
+use dormouse_engine::{Event, Report, Step};
 use dormouse_units::{Span, TaskId};
 use serde::Deserialize;
 
-use crate::batch::{BatchError, BatchLog};
 use crate::fidelity::Pace;
-use crate::output::{OutputError, open_log};
+use crate::jobs::JobsError;
+use crate::output::{Header, OutputError, open_log};
 
 /// What a run's twin is given of it.
 #[derive(Clone, Debug)]
@@ -37,21 +37,21 @@ struct Live {
 }
 
 impl Measured {
-    /// Reads it from a log, of which this is the folder.
+    /// Reads it from the header and the steps of a log, of which this is the folder.
     ///
     /// # Errors
     ///
     /// Its header can't be read.
-    pub(super) fn of(log: &BatchLog, dir: &Path) -> Result<Self, BatchError> {
+    pub(super) fn of(header: &Header, steps: &[Step], dir: &Path) -> Result<Self, JobsError> {
         let First { live } = open_log(dir)?.header_as().map_err(OutputError::from)?;
-        let speedup = log.header.experiment.live.speedup;
+        let speedup = header.experiment.live.speedup;
         let mut pace = Pace::at(speedup)
-            .ok_or_else(|| BatchError::Schedule(format!("{speedup} is no speed-up")))?;
+            .ok_or_else(|| JobsError::Schedule(format!("{speedup} is no speed-up")))?;
         if let Some(us) = live.and_then(|live| live.phase_us) {
             pace.phase = Duration::from_micros(us);
         }
         let (mut moves, mut all_us) = (Moves::new(), Vec::new());
-        for step in log.steps.iter().flatten() {
+        for step in steps {
             if let Event::Machine { report: Report::TaskMoved { task, real_took_us, .. }, .. } =
                 &step.event
             {

@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
+use dormouse_engine::Work;
 use dormouse_units::{Span, Time};
 
-use super::{Both, Count, Decided, Parting, Spread, Standing, TaskRow, Twin, VmRow, VmSide};
-use crate::experiment::Kind;
+use super::{Both, Count, Decided, Divergence, Spread, Standing, TaskRow, Twin, VmRow, VmSide};
 use crate::output::{Mode, Style};
 
 /// So many of the tasks that differ most stand in the short table.
@@ -26,17 +26,17 @@ impl Twin {
             text += &heading(style, &format!("the {} that differ most", self.unit(WORST)));
             text += &rows(style, worst.take(WORST));
         }
-        text += &parting(style, self.parting.as_ref());
+        text += &divergence(style, self.divergence.as_ref());
         text.trim_end().to_owned()
     }
 
     /// Tasks or jobs.
     fn unit(&self, n: usize) -> &'static str {
-        match (self.kind, n) {
-            (Kind::Bag, 1) => "task",
-            (Kind::Bag, _) => "tasks",
-            (Kind::Batch, 1) => "job",
-            (Kind::Batch, _) => "jobs",
+        match (self.work, n) {
+            (Work::Jobs, 1) => "job",
+            (Work::Jobs, _) => "jobs",
+            (_, 1) => "task",
+            (_, _) => "tasks",
         }
     }
 
@@ -44,9 +44,9 @@ impl Twin {
         let speed = self.speedup.map(|x| format!(" at {x}x")).unwrap_or_default();
         let Self { experiment, scheduler, seed, mode, .. } = self;
         let run = format!("{experiment} under {scheduler}, {mode}{speed}, seed {seed}");
-        let twin = match (self.mode, self.kind) {
+        let twin = match (self.mode, self.work) {
             (Mode::Virtual, _) => "a run of virtual time is its own twin".to_owned(),
-            (Mode::Live, Kind::Batch) => {
+            (Mode::Live, Work::Jobs) => {
                 let moving = self.migration.map(|span| {
                     format!(
                         "; moving a job takes as long as it did here, {} on average",
@@ -55,7 +55,7 @@ impl Twin {
                 });
                 format!("in virtual time, on exact processors{}", moving.unwrap_or_default())
             }
-            (Mode::Live, Kind::Bag) => {
+            (Mode::Live, _) => {
                 let n = self.interruptions;
                 format!("in virtual time, with the {n} interruptions that this run had")
             }
@@ -99,9 +99,9 @@ impl Twin {
     }
 
     fn spreads(&self, style: Style) -> String {
-        let (alone, below) = match self.kind {
-            Kind::Bag => ("undisturbed", ""),
-            Kind::Batch => ("foreground", "background"),
+        let (alone, below) = match self.work {
+            Work::Jobs => ("foreground", "background"),
+            _ => ("undisturbed", ""),
         };
         let mut text = String::from("\n");
         match &self.undisturbed {
@@ -209,10 +209,10 @@ fn vms(style: Style, of: &[VmRow]) -> String {
     text
 }
 
-fn parting(style: Style, of: Option<&Parting>) -> String {
+fn divergence(style: Style, of: Option<&Divergence>) -> String {
     let Some(of) = of else {
         let same = "nowhere: the same decisions in the same order";
-        return format!("\n{}", row(style, "they part", same));
+        return format!("\n{}", row(style, "they diverge", same));
     };
     let side = |which: &str, other: &str, decided: &Option<Decided>, none: &str| match decided {
         None => format!("{which}, {none}"),
@@ -228,7 +228,7 @@ fn parting(style: Style, of: Option<&Parting>) -> String {
             + &row(style, "", &side("in the twin", "live", twin, none))
     };
     let first = format!("after {} equal decisions", of.same);
-    let mut text = format!("\n{}", row(style, "they part", &first));
+    let mut text = format!("\n{}", row(style, "they diverge", &first));
     text += &both(&of.decided, "nothing is left to decide");
     if of.alone.live.is_none() && of.alone.twin.is_none() {
         return text + &row(style, "", "they decide the same, in another order");

@@ -4,11 +4,13 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use dormouse_engine::drive::{Reports, World};
+use dormouse_engine::drive::{Reports, World, credit_spec};
 use dormouse_engine::{Command, Report, StartTask};
 use dormouse_policies::batch::Submission;
 use dormouse_tasks::ideal::{self, Change, Program};
-use dormouse_units::{Attempt, Cpus, HostId, Ppm, Seats, Span, TaskId, Tier, Time, VmId};
+use dormouse_units::{
+    Attempt, Bytes, CheckpointSeq, Cpus, HostId, Ppm, Seats, Span, TaskId, Tier, Time, VmId,
+};
 
 use super::measured::Moves;
 use crate::fidelity::Pace;
@@ -63,6 +65,10 @@ pub(super) struct TwoTier {
     moves: Moves,
     /// How long the others take.
     migration_cost: Span,
+    /// How long a job stands still for a checkpoint.
+    checkpoint_cost: Duration,
+    /// The last checkpoint of every job that is there.
+    checkpoints: BTreeMap<TaskId, CheckpointSeq>,
     /// The VM, and the host that has it.
     vm: Option<(HostId, VmId)>,
     machine: Machine,
@@ -75,8 +81,17 @@ pub(super) struct TwoTier {
 impl TwoTier {
     /// Idle ones, for jobs with phases as long as this run's, and migrations that take as long.
     pub(super) fn new(pace: Pace, moves: Moves, migration_cost: Span) -> Self {
-        let (machine, running) = (Machine::default(), BTreeMap::new());
-        Self { pace, moves, migration_cost, vm: None, machine, running, next: None }
+        Self {
+            pace,
+            moves,
+            migration_cost,
+            checkpoint_cost: Duration::ZERO,
+            checkpoints: BTreeMap::new(),
+            vm: None,
+            machine: Machine::default(),
+            running: BTreeMap::new(),
+            next: None,
+        }
     }
 
     fn program(&self, job: &Submission) -> Program {
@@ -105,8 +120,18 @@ impl TwoTier {
         let (on, foreground) = (cpus.to_vec(), tier == Tier::Foreground);
         let program = self.program(&job);
         self.apply(now, Change::Start { key: task, program, on, foreground });
+        let done = start.from.map_or(Ppm::ZERO, |(_, done)| done);
+        if done > Ppm::ZERO {
+            self.apply(now, Change::HasDone(task, done.get()));
+        }
+        let cost = Duration::from_micros(start.checkpoint_cost.as_micros());
+        let points: Vec<u32> = start.checkpoints.iter().map(|due| due.get()).collect();
+        if !points.is_empty() {
+            self.apply(now, Change::HoldAt(task, points, cost));
+        }
+        self.checkpoint_cost = cost;
         self.running.insert(task, attempt);
-        let (done, real_took_us) = (Ppm::ZERO, 0);
+        let real_took_us = 0;
         out.push_back((host, Report::TaskStarted { vm, task, attempt, done, real_took_us }));
     }
 
@@ -132,6 +157,9 @@ impl TwoTier {
     /// The next ends, if nothing else happens before.
     fn foreseen(&self) -> Option<Next> {
         let mut machine = self.machine.clone();
+        if machine.ideal.has_kept() {
+            return Some(Next { at: rounded(machine.ideal.now()), machine });
+        }
         if !machine.advance_to_an_end(Duration::MAX) {
             return None;
         }
@@ -149,8 +177,12 @@ impl TwoTier {
 impl World for TwoTier {
     fn obey(&mut self, now: Time, command: Command, out: &mut Reports) {
         match command {
-            Command::CreateVm { host, vm, .. } => {
+            Command::CreateVm { host, vm, burstable, .. } => {
                 self.vm = Some((host, vm));
+                // A second of its clock is one of emulated time.
+                let ideal = ideal::Machine::with_credits(burstable.map(credit_spec), 1_000_000);
+                self.machine = Machine { ideal, ..Machine::default() };
+                self.apply(now, Change::Made);
                 out.push_back((host, Report::VmCreated { vm }));
             }
             Command::DestroyVm { host, vm } => {
@@ -178,10 +210,16 @@ impl World for TwoTier {
                     self.migrate(now, task, on);
                 }
             }
-            // Machines of parallel jobs are neither burstable nor taken away, nor in the background.
+            Command::CheckpointNow { task, attempt, .. } => {
+                let ideal = &self.machine.ideal;
+                // One that is being taken will do.
+                if self.is_running(task, attempt) && ideal.held_until(task).is_none() {
+                    self.apply(now, Change::Hold(task, self.checkpoint_cost));
+                }
+            }
+            // Machines of parallel jobs have no modes, are not taken away, and not in the background.
             Command::FreezeVm { .. }
             | Command::ThawVm { .. }
-            | Command::CheckpointNow { .. }
             | Command::SetMode { .. }
             | Command::SetSupply { .. } => {}
         }
@@ -202,6 +240,24 @@ impl World for TwoTier {
         };
         self.machine = next.machine;
         let ideal = &mut self.machine.ideal;
+        for (task, done) in ideal.take_kept() {
+            let Some(&attempt) = self.running.get(&task) else { continue };
+            let checkpoint = self.checkpoints.entry(task).or_default();
+            *checkpoint = checkpoint.next();
+            let taken = Report::CheckpointTaken {
+                vm,
+                task,
+                attempt,
+                checkpoint: *checkpoint,
+                done: Ppm::new(done),
+                bytes: Bytes::ZERO,
+                real_held_us: 0,
+                real_dump_us: 0,
+                real_owed_us: 0,
+                real_criu_us: 0,
+            };
+            out.push_back((host, taken));
+        }
         self.running.retain(|&task, &mut attempt| {
             if ideal.ended(task).is_none() {
                 return true;
@@ -237,7 +293,7 @@ fn rounded(at: Duration) -> Time {
 mod tests {
     use std::sync::Arc;
 
-    use dormouse_units::{Bytes, Mode, Usage};
+    use dormouse_units::{Mode, Usage};
 
     use super::*;
 
@@ -279,6 +335,7 @@ mod tests {
             runtime,
             estimate: runtime,
             usage: Usage::Uniform(Ppm::new((of.1 * 1e6) as u32)),
+            memory: Bytes::ZERO,
         };
         Command::StartTask(StartTask {
             host: HOST,

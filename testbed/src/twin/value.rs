@@ -1,11 +1,11 @@
 //! A run and its twin, side by side.
 
 use dormouse_cloud::Market;
+use dormouse_engine::Work;
 use dormouse_units::{Money, Span, Time, TypeName, VmId};
 use serde::Serialize;
 
-use super::{Parting, Spread};
-use crate::experiment::Kind;
+use super::{Divergence, Spread};
 use crate::output::Mode;
 
 /// The same of a run and of its twin.
@@ -21,7 +21,7 @@ pub struct Both<T> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Twin {
     /// Tasks on VMs or parallel jobs on processors.
-    pub kind: Kind,
+    pub work: Work,
     /// The experiment's name.
     pub experiment: String,
     /// The scheduler's.
@@ -55,8 +55,8 @@ pub struct Twin {
     /// Over the jobs that were in the background from their start to their end in both; `None`
     /// if there are none.
     pub background: Option<Spread>,
-    /// Where the two part first; `None` if they decided the same.
-    pub parting: Option<Parting>,
+    /// Where the two diverge first; `None` if they decided the same.
+    pub divergence: Option<Divergence>,
 }
 
 impl Twin {

@@ -3,14 +3,14 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use dormouse_measy::SharingFile;
 use dormouse_workload::{Chart, Line, Panel, PanelKind};
 use serde_json::{Value, json};
 
 use super::TwoTierError;
 use super::case::{Case, Pair};
 use super::results::{LOSS, LOST, Measured, Metric, Row, SHARE, UTILISATION, utilisation};
-use crate::output::html::{STYLE, card, paragraph, section, table};
+use crate::experiment::SharingFile;
+use crate::output::html::{card, page, paragraph, section, table};
 
 /// From this part of the processors' time on, others disturb what is measured: it is as much as
 /// the largest loss that the paper found.
@@ -207,11 +207,7 @@ impl Measured {
             section("Reproduce", &format!("<pre>{}</pre>\n", crate::output::escaped(command))),
         ]
         .concat();
-        format!(
-            "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
-             <meta name=\"viewport\" content=\"width=device-width\"><title>{title}</title>\
-             <style>{STYLE}</style></head>\n<body>\n{body}</body></html>\n"
-        )
+        page(title, &body)
     }
 }
 
@@ -264,7 +260,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         write(&measured(), "dormouse reproduce measy/two-tier <1>", folder.path())
             .expect("written");
-        let sharing = dormouse_measy::read_sharing(&folder.path().join(SHARING)).expect("read");
+        let sharing = crate::experiment::read_sharing(&folder.path().join(SHARING)).expect("read");
         let ours = measured().sharing();
         assert_eq!((sharing.loss, sharing.single), (ours.loss, ours.single));
         assert_eq!(sharing.several_normal, ours.several_normal);

@@ -17,23 +17,37 @@ const fn pair(n: u64) -> &'static [u8; 2] {
     &PAIRS[n as usize]
 }
 
+/// The digits of the longest number.
+const MOST: usize = 20;
+
 /// Appends a whole number.
 pub fn whole(to: &mut Vec<u8>, mut n: u64) {
-    let mut digits = [0; 20];
-    let mut at = digits.len();
+    // Most are short.
+    match n {
+        0..10 => return to.push(b'0' + n as u8),
+        10..100 => return to.extend_from_slice(pair(n)),
+        100..1_000 => {
+            let [tens, ones] = *pair(n % 100);
+            return to.extend_from_slice(&[b'0' + (n / 100) as u8, tens, ones]);
+        }
+        _ => {}
+    }
+    // Room of one length, whatever the number's, is no call; the digits are written where they stay.
+    let start = to.len();
+    to.extend_from_slice(&[b'0'; MOST]);
+    let mut at = n.ilog10() as usize + 1;
+    to.truncate(start + at);
+    let digits = &mut to[start..];
     while n >= 100 {
         at -= 2;
         digits[at..at + 2].copy_from_slice(pair(n % 100));
         n /= 100;
     }
     if n >= 10 {
-        at -= 2;
-        digits[at..at + 2].copy_from_slice(pair(n));
+        digits[..2].copy_from_slice(pair(n));
     } else {
-        at -= 1;
-        digits[at] = b'0' + n as u8;
+        digits[0] = b'0' + n as u8;
     }
-    to.extend_from_slice(&digits[at..]);
 }
 
 /// Appends millionths as a decimal number, without trailing zeros.
@@ -68,6 +82,8 @@ mod tests {
             (1, "0.000001"),
             (10_000_000, "10"),
             (12_345_600, "12.3456"),
+            (999_000_000, "999"),
+            (1_000_000_000, "1000"),
             (u64::MAX, "18446744073709.551615"),
             (100_000_000, "100"),
             (109_000_010, "109.00001"),

@@ -4,6 +4,7 @@ use std::io::Cursor;
 use std::path::Path;
 
 use dormouse_policies::batch::Submission;
+use dormouse_units::Bytes;
 use dormouse_workload::{Header, OnMalformed, SwfError, SwfJob, SwfReader, SwfWriter, Trace};
 use proptest::prelude::*;
 
@@ -45,6 +46,28 @@ fn each_kind_of_bad_line_is_named_or_counted() {
         assert_eq!(jobs.iter().map(|j| j.number).collect::<Vec<_>>(), [1, 3], "{says}");
         assert_eq!(trace.skipped().malformed(), 1, "{says}");
     }
+}
+
+/// Field 10 counts where the machine's memory is known, in kilobytes a processor.
+#[test]
+fn jobs_that_want_more_memory_than_there_is_are_named_or_counted() {
+    let asks = |number, kilobytes| {
+        format!("{number} 10 -1 5 4 -1 999999 4 60 {kilobytes} 1 1 1 1 1 1 -1 -1\n")
+    };
+    let text = asks(1, 512) + &asks(2, 1536) + &asks(3, -1) + &asks(4, 1024);
+    let of = |memory: Option<u64>, on_malformed| {
+        let memory = memory.map(Bytes::new);
+        let mut trace = trace(text.as_bytes(), on_malformed).expect("opens").with_memory(memory);
+        let jobs: Result<Vec<_>, _> = trace.by_ref().collect();
+        let memory = |job: &Submission| job.memory.get();
+        jobs.map(|jobs| (jobs.iter().map(memory).collect::<Vec<_>>(), trace.skipped().too_large))
+    };
+    let skipped = of(Some(1 << 20), OnMalformed::Skip).expect("skipped");
+    assert_eq!(skipped, (vec![512 << 10, 0, 1 << 20], 1));
+    let error = of(Some(1 << 20), OnMalformed::Fail).expect_err("too large").to_string();
+    let says = "some.swf, line 2: it wants 1.5 MiB for each process; a process can have 1 MiB";
+    assert!(error.contains(says), "{error}");
+    assert_eq!(of(None, OnMalformed::Fail).expect("nobody says"), (vec![0; 4], 0));
 }
 
 #[test]

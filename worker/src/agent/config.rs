@@ -29,6 +29,9 @@ pub struct Config {
     pub criu: Option<PathBuf>,
     /// How long to try to reach the coordinator at first.
     pub patience: Duration,
+    /// The process that starts it, if it is to end with that one until its first welcome: nobody else
+    /// knows of it by then.
+    pub parent: Option<i32>,
     /// How long to hold the VMs without a connection; `None`: for the silence after
     /// which the coordinator takes a worker for lost.
     pub hold: Option<Duration>,
@@ -53,6 +56,7 @@ impl Config {
             millicores: available_millicores(),
             criu: find_criu(),
             patience: Duration::from_secs(30),
+            parent: None,
             hold: None,
         }
     }

@@ -1,8 +1,11 @@
-//! Faults for tests of the verdict: a run in which one happens must not be called faithful.
+//! Faults for tests of the verdict (a run in which one happens must not be called faithful) and of
+//! what is left of a VM whose owner fails.
 //!
 //! They exist in builds with debug assertions only, and happen once in a worker's life where the
 //! environment variable `DORMOUSE_FAULT` names them: `lift-200ms`, a task's quota is lifted for
-//! that long; `skip-hold`, a task does not stand still after its checkpoint.
+//! that long; `skip-hold`, a task or a job does not stand still after
+//! its checkpoint; `panic-at-freeze`, the
+//! owner of a VM that is to freeze panics.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
@@ -19,6 +22,15 @@ pub(crate) fn lifts_quota_for() -> Option<Duration> {
 pub(crate) fn skips_hold() -> bool {
     static DONE: AtomicBool = AtomicBool::new(false);
     once("skip-hold", &DONE)
+}
+
+/// Panics where the owner of a VM should.
+///
+/// # Panics
+/// That is what it is for.
+pub(crate) fn panics_at_freeze() {
+    static DONE: AtomicBool = AtomicBool::new(false);
+    assert!(!once("panic-at-freeze", &DONE), "a fault that a test has asked for");
 }
 
 fn once(fault: &str, done: &AtomicBool) -> bool {

@@ -45,7 +45,7 @@ pub(crate) struct Place {
 /// A task that has come to life.
 #[derive(Debug)]
 pub(crate) struct Birth {
-    pub(crate) process: Task,
+    pub(crate) process: Arc<Task>,
     /// None for programs that say nothing.
     pub(crate) page: Option<ProgressReader>,
     /// What of its work counts: what its checkpoint was due to hold.
@@ -191,7 +191,7 @@ pub(crate) async fn bring_to_life<T: Send + 'static>(
 }
 
 /// Sees to it that the newest sound checkpoint is here, if there is one.
-async fn bring_checkpoint(
+pub(crate) async fn bring_checkpoint(
     host: &Arc<Host>,
     pass: &Pass,
     name: &TaskName,
@@ -355,6 +355,7 @@ fn without_words(host: &Host, place: &Place, order: &StartTask) -> Result<Birth,
     let at = Instant::now();
     let ended = process.wait(AT_ONCE).map_err(|e| explain(&e))?;
     let (done_ppm, came_with, born_ns) = (0, Ppm::ZERO, base_ns);
+    let process = Arc::new(process);
     Ok(Birth { process, page: None, done_ppm, came_with, base_ns, born_ns, at, ended })
 }
 
@@ -387,6 +388,7 @@ fn settled(
     match seen {
         Ok(Seen { page, born: born_ns, came_with }) => {
             let page = Some(page);
+            let process = Arc::new(process);
             Ok(Birth { process, page, done_ppm, came_with, base_ns, born_ns, at, ended: None })
         }
         Err(why) => {
@@ -441,7 +443,7 @@ fn first_instruction(
         }
     }
     Err(format!(
-        "it did nothing within {} ms; its progress page last said {last:?}",
+        "it did nothing within {} ms; its progress page last said that it {last}",
         Duration::as_millis(&limit::BIRTH)
     ))
 }

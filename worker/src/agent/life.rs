@@ -1,12 +1,12 @@
 //! One incarnation: from the first welcome to the end, commands to VMs.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use dormouse_proto::v1::{
-    CheckpointFailed, Command, CreateVm, Ready, Report, StartTask, TaskFailed, TaskRef,
-    TaskStopped, Unsupported, Welcome, command, report,
+    Command, Ready, Report, StartTask, TaskFailed, TaskRef, Unsupported, Welcome, command, report,
 };
-use tokio::{sync::mpsc, task::JoinSet, time::timeout};
+use ractor::{Actor, ActorRef, rpc::CallResult};
+use tokio::{sync::mpsc, task::JoinHandle};
 use tonic::transport::Endpoint;
 
 use super::{
@@ -15,10 +15,12 @@ use super::{
     load::Load,
     measure,
     noop::Noop,
-    report::{report, vm_destroyed, vm_failed},
+    parent,
+    report::report,
     run::Signals,
     session::{Credentials, Heard, Trusted},
-    vm::{self, Ask, Asked},
+    vm::{Ask, Asked},
+    vms::{Vms, VmsMsg},
 };
 
 /// How often it is said what the host does beside the VMs.
@@ -51,6 +53,8 @@ pub(crate) struct Dialled {
     pub(crate) address: String,
     pub(crate) endpoint: Endpoint,
     pub(crate) credentials: Credentials,
+    /// With which it ends as long as nobody has welcomed it.
+    pub(crate) parent: Option<i32>,
 }
 
 /// Lives until the session, a signal or an error ends it. No VM is left then.
@@ -63,6 +67,11 @@ pub(crate) async fn live(
 ) -> Result<End> {
     let welcome = tokio::select! {
         () = signals.come() => return Ok(End::Terminated),
+        ended = parent::ended(dialled.parent) => {
+            let what = "the process that started it";
+            ended.map_err(|source| AgentError::Runtime { what, source })?;
+            return Ok(End::Over { why: "it had not begun when its coordinator ended".to_owned() });
+        }
         first = heard.recv() => match first {
             Some(Heard::Welcome(welcome)) => welcome,
             Some(other) => return Ok(ended(other)),
@@ -82,13 +91,10 @@ pub(crate) async fn live(
     let host = Arc::new(Host::new(prepared, &welcome, Trusted::new(channel, credentials), reports));
     host.task_name(dormouse_units::TaskId::new(0))
         .map_err(|e| AgentError::Protocol { what: e.to_string() })?;
-    let mut life = Life {
-        noop: welcome.noop.then(Noop::default),
-        host,
-        vms: BTreeMap::new(),
-        owners: JoinSet::new(),
-        welcome,
-    };
+    let (vms, ended) = Actor::spawn(None, Vms, Arc::clone(&host))
+        .await
+        .map_err(|error| AgentError::Bug { what: error.to_string() })?;
+    let mut life = Life { noop: welcome.noop.then(Noop::default), host, vms, ended, welcome };
     let end = life.go_on(&mut heard, signals).await;
     life.clean_up().await;
     end
@@ -97,9 +103,9 @@ pub(crate) async fn live(
 struct Life {
     host: Arc<Host>,
     welcome: Welcome,
-    vms: BTreeMap<u32, mpsc::UnboundedSender<vm::Message>>,
-    /// Those of VMs that are being destroyed included.
-    owners: JoinSet<()>,
+    vms: ActorRef<VmsMsg>,
+    /// Of that actor.
+    ended: JoinHandle<()>,
     noop: Option<Noop>,
 }
 
@@ -133,9 +139,10 @@ impl Life {
                     let real_repetition_us = found?;
                     self.host.report(report(report::Report::Ready(Ready { real_repetition_us })));
                 }
-                Some(ended) = self.owners.join_next(), if !self.owners.is_empty() => {
-                    // Never go on with a VM that nobody owns.
-                    ended.map_err(|panic| AgentError::Bug { what: panic.to_string() })?;
+                _ = &mut self.ended => {
+                    // Never go on with VMs that nobody owns.
+                    let what = "who supervises the VMs has ended".to_owned();
+                    return Err(AgentError::Bug { what });
                 }
                 said = heard.recv() => match said {
                     Some(Heard::Commands(first, commands)) => {
@@ -178,81 +185,37 @@ impl Life {
             noop.obey(command, |report| self.host.report(report));
             return Ok(());
         }
-        match command {
-            command::Command::CreateVm(create) => self.create(create, asked),
-            command::Command::DestroyVm(at) => match self.vms.remove(&at.vm) {
-                Some(owner) => {
-                    // It ends before this message only by a bug, which ends this life.
-                    let _ = owner.send(vm::Message::ask(Ask::Destroy));
-                }
-                None => self.host.report(vm_destroyed(at.vm)),
-            },
-            command::Command::FreezeVm(at) => self.ask(at.vm, Ask::Freeze, asked),
-            command::Command::ThawVm(at) => self.ask(at.vm, Ask::Thaw, asked),
-            command::Command::StartTask(start) => {
-                self.ask(vm_of(start.task)?, Ask::Start(Box::new(start)), asked);
+        let (vm, ask) = match command {
+            command::Command::CreateVm(create) => {
+                return self.tell(VmsMsg::Create(Box::new(create), asked));
             }
-            command::Command::StopTask(stop) => {
-                self.ask(vm_of(stop.task)?, Ask::Stop(stop), asked);
-            }
-            command::Command::SetMode(set) => self.ask(vm_of(set.task)?, Ask::SetMode(set), asked),
-            command::Command::SetSupply(set) => self.ask(set.vm, Ask::SetSupply(set), asked),
-            command::Command::PromoteTask(of) => self.ask(of.vm, Ask::Promote(of), asked),
-            command::Command::CheckpointNow(of) => self.ask(of.vm, Ask::CheckpointNow(of), asked),
-            command::Command::MoveTask(to) => self.ask(vm_of(to.task)?, Ask::Move(to), asked),
-        }
-        Ok(())
-    }
-
-    fn create(&mut self, create: CreateVm, asked: Asked) {
-        let id = create.vm;
-        if self.vms.contains_key(&id) {
-            self.host.report(vm_failed(id, "there is a VM of that number already"));
-            return;
-        }
-        let (tell, inbox) = mpsc::unbounded_channel();
-        self.owners.spawn(vm::own(Arc::clone(&self.host), create, asked, tell.clone(), inbox));
-        self.vms.insert(id, tell);
-    }
-
-    fn ask(&self, vm: u32, ask: Ask, asked: Asked) {
-        let unasked = match self.vms.get(&vm) {
-            Some(owner) => match owner.send(vm::Message::Ask(ask, asked)) {
-                Ok(()) => return,
-                Err(mpsc::error::SendError(vm::Message::Ask(ask, _))) => ask,
-                Err(_) => return,
-            },
-            None => ask,
+            command::Command::DestroyVm(at) => (at.vm, Ask::Destroy),
+            command::Command::FreezeVm(at) => (at.vm, Ask::Freeze),
+            command::Command::ThawVm(at) => (at.vm, Ask::Thaw),
+            command::Command::StartTask(start) => (vm_of(start.task)?, Ask::Start(Box::new(start))),
+            command::Command::StopTask(stop) => (vm_of(stop.task)?, Ask::Stop(stop)),
+            command::Command::SetMode(set) => (vm_of(set.task)?, Ask::SetMode(set)),
+            command::Command::SetSupply(set) => (set.vm, Ask::SetSupply(set)),
+            command::Command::PromoteTask(of) => (of.vm, Ask::Promote(of)),
+            command::Command::CheckpointNow(of) => (of.vm, Ask::CheckpointNow(of)),
+            command::Command::MoveTask(to) => (vm_of(to.task)?, Ask::Move(to)),
         };
-        let why = format!("there is no VM {vm} on this worker");
-        self.host.report(match unasked {
-            Ask::Start(start) => refused(&start, why),
-            Ask::Stop(stop) => report(report::Report::TaskStopped(TaskStopped {
-                task: stop.task,
-                ..TaskStopped::default()
-            })),
-            // The answer to which nothing follows.
-            Ask::SetMode(_) | Ask::SetSupply(_) => return,
-            Ask::CheckpointNow(of) => {
-                let failed = CheckpointFailed { task: Some(of), why };
-                report(report::Report::CheckpointFailed(failed))
-            }
-            Ask::Freeze | Ask::Thaw | Ask::Promote(_) | Ask::Move(_) => vm_failed(vm, why),
-            Ask::Destroy => vm_destroyed(vm),
-        });
+        self.tell(VmsMsg::Ask(vm, ask, asked))
+    }
+
+    fn tell(&self, message: VmsMsg) -> Result<()> {
+        self.vms.cast(message).map_err(|error| AgentError::Bug { what: error.to_string() })
     }
 
     /// Destroys all VMs and what is left of their tasks.
     async fn clean_up(&mut self) {
-        for owner in std::mem::take(&mut self.vms).into_values() {
-            let _ = owner.send(vm::Message::ask(Ask::Destroy));
-        }
         let patience = 2 * limit::KILL;
-        let all = async { while self.owners.join_next().await.is_some() {} };
-        if timeout(patience, all).await.is_err() {
+        let gone = self.vms.call(VmsMsg::DestroyAll, Some(patience)).await;
+        if !matches!(gone, Ok(CallResult::Success(()))) {
             // The whole tree is killed and removed next.
             tracing::error!("VMs are still there after {} ms", patience.as_millis());
         }
+        self.vms.stop(None);
         self.host.deletions.done().await;
         let checkpoints = self.host.workspace().checkpoints().join(&self.host.run);
         let tasks = self.host.workspace().tasks().join(&self.host.run);

@@ -40,7 +40,7 @@ enum Error {
     Result(#[from] dormouse_tasks::result::ResultError),
     #[error("it did not finish one repetition within {} s", .0.as_secs())]
     Late(Duration),
-    #[error("it ended wrongly: {0:?}")]
+    #[error("it ended wrongly: {0}")]
     Ended(Ended),
 }
 

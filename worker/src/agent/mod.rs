@@ -2,19 +2,23 @@
 //!
 //! ```text
 //! session thread                       main runtime
-//!   dial, number, acknowledge, beat      life: one incarnation, routes commands
-//!        │  Heard ────────────────────▶    │ Ask
+//!   dial, number, acknowledge, beat      life: one incarnation
+//!        │  Heard ────────────────────▶    │ commands
 //!        │                                 ▼
-//!        ◀──────────────────── Report    vm: one owner per VM
+//!        │                               vms: routes them, supervises
+//!        │                                 │ Ask
+//!        │                                 ▼
+//!        ◀──────────────────── Report    vm: one actor per VM
 //!                                          │ blocking threads
 //!                                          ▼
 //!                                        cgroup, process, checkpointer
 //! ```
 //!
 //! The session has a thread and a runtime of its own, so that nothing the VMs do delays a
-//! heartbeat. Each VM has one owner, a task that takes commands in their order; nobody else
-//! touches its control groups or processes. What takes long (a process being born, CRIU, a
-//! transfer) runs in a thread and reports back as a message.
+//! heartbeat. Each VM has one owner, an actor that takes commands in their order; nobody else
+//! touches its control groups or processes while it lives. What takes long (a process being born,
+//! CRIU, a transfer) runs in a thread and reports back as a message. An owner that fails is the end
+//! of its VM and of nothing else: all there is of a VM is known beside it (`vm/remains.rs`).
 //!
 //! What a VM *should* do is decided by [`dormouse_vm::Model`]; here it is made so.
 
@@ -23,7 +27,6 @@ pub const NEWS: &str = "news";
 
 mod config;
 mod cores;
-mod destroy;
 mod error;
 mod fault;
 mod gate;
@@ -34,6 +37,7 @@ mod load;
 mod measure;
 mod memory;
 mod noop;
+mod parent;
 mod places;
 mod prepare;
 mod report;
@@ -45,6 +49,7 @@ mod threads;
 mod transfer;
 mod verdict;
 mod vm;
+mod vms;
 mod watch;
 
 pub use config::{Config, available_millicores, find_criu};

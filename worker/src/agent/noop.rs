@@ -40,7 +40,7 @@ impl Noop {
                     return say(vm_failed(vm, "there is no such VM"));
                 }
                 let done_ppm = start.from.map_or(0, |kept| kept.done_ppm);
-                let started = TaskStarted { task, done_ppm, real_took_us: 0 };
+                let started = TaskStarted { task, done_ppm, real_took_us: 0, ..Default::default() };
                 say(report(report::Report::TaskStarted(started)));
                 let finished = TaskFinished { task, verified: true, ..TaskFinished::default() };
                 say(report(report::Report::TaskFinished(finished)));

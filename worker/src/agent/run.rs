@@ -6,7 +6,10 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use dormouse_proto::{CGROUP_V1, CGROUP_V2, CRIU, PROTOCOLS, SUPPLY, TIERS, v1::Hello};
+use dormouse_proto::{
+    CGROUP_V1, CGROUP_V2, CRIU, JOB_CHECKPOINTS, JOB_CREDITS, JOB_MEMORY, PROTOCOLS, SUPPLY, TIERS,
+    v1::Hello,
+};
 use tokio::{
     runtime::{Builder, Runtime},
     signal::unix::{Signal, SignalKind, signal},
@@ -85,9 +88,12 @@ fn lives(
         Signals::new()?
     };
     let mut pause = FIRST_PAUSE;
+    let mut parent = config.parent;
     loop {
         let born = Instant::now();
-        let end = one_life(config, endpoint, prepared, runtime, &mut signals)?;
+        // In a later life it has been welcomed before.
+        let whom = (endpoint, parent.take());
+        let end = one_life(config, whom, prepared, runtime, &mut signals)?;
         match end {
             End::Over { why } => return Ok(Ended::Over { why }),
             End::Terminated => return Ok(Ended::Terminated),
@@ -114,7 +120,7 @@ fn lives(
 
 fn one_life(
     config: &Config,
-    endpoint: &Endpoint,
+    (endpoint, parent): (&Endpoint, Option<i32>),
     prepared: &Arc<Prepared>,
     runtime: &Runtime,
     signals: &mut Signals,
@@ -133,6 +139,7 @@ fn one_life(
         address: config.coordinator.clone(),
         endpoint: endpoint.clone(),
         credentials,
+        parent,
     };
     let stop = CancellationToken::new();
     let session = {
@@ -156,8 +163,8 @@ fn one_life(
 fn hello(config: &Config, prepared: &Prepared) -> Result<Hello> {
     let hierarchy = prepared.tree.hierarchy();
     let groups = if hierarchy.is_v2() { CGROUP_V2 } else { CGROUP_V1 };
-    let criu = prepared.criu.as_ref().map(|_| CRIU);
-    let capabilities = [groups, TIERS, SUPPLY].into_iter().chain(criu);
+    let criu = prepared.criu.iter().flat_map(|_| [CRIU, JOB_CHECKPOINTS]);
+    let capabilities = [groups, TIERS, SUPPLY, JOB_MEMORY, JOB_CREDITS].into_iter().chain(criu);
     Ok(Hello {
         worker: config.name.clone(),
         incarnation: incarnation(),

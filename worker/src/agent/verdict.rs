@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use dormouse_tasks::result::TaskResult;
+use dormouse_tasks::{cli::NO_TEAM, result::TaskResult};
 use dormouse_units::Bytes;
 
 use super::{host::Host, launch::RESULT, report::explain};
@@ -30,12 +30,14 @@ pub(crate) fn verdict(
         (Ended::Exited(0), Err(error)) => {
             return Err(format!("it left no result: {}", explain(&error)));
         }
+        // The parent of a job's processes lives on when one of them is killed.
+        (Ended::Exited(status), _) if status == i32::from(NO_TEAM) => {
+            for_want_of_memory(groups).unwrap_or_else(|| format!("it ended with status {status}"))
+        }
         (Ended::Exited(status), _) => format!("it ended with status {status}"),
         (Ended::Killed(signal), _) => {
-            // Where the kernel does not count such kills, the signal is all that is known.
-            let for_memory =
-                signal == libc::SIGKILL && groups.has_lost_one_for_memory().unwrap_or(false);
-            killed(signal, for_memory, groups.memory_limit())
+            let memory = (signal == libc::SIGKILL).then(|| for_want_of_memory(groups)).flatten();
+            memory.unwrap_or_else(|| format!("it was killed by signal {signal}"))
         }
     };
     let words = fs::read(directory.join("stderr")).unwrap_or_default();
@@ -43,13 +45,19 @@ pub(crate) fn verdict(
     Err(format!("{how}: {}", String::from_utf8_lossy(tail).trim()))
 }
 
-fn killed(signal: i32, for_memory: bool, limit: Option<u64>) -> String {
-    match (for_memory, limit) {
-        (false, _) => format!("it was killed by signal {signal}"),
-        (true, Some(limit)) => {
+/// In words, that the kernel has killed a process of a VM for want of memory of which nobody was told
+/// yet. Where the kernel does not count such kills, what is seen of the process is all that is known.
+pub(crate) fn for_want_of_memory(groups: &cgroup::Vm) -> Option<String> {
+    let lost = groups.has_lost_one_for_memory().unwrap_or(false);
+    lost.then(|| killed_for_memory(groups.memory_limit()))
+}
+
+fn killed_for_memory(limit: Option<u64>) -> String {
+    match limit {
+        Some(limit) => {
             format!("it was killed for want of memory: its VM has {}", Bytes::new(limit))
         }
-        (true, None) => "it was killed for want of memory: the host has no more".to_owned(),
+        None => "it was killed for want of memory: the host has no more".to_owned(),
     }
 }
 
@@ -59,9 +67,8 @@ mod tests {
 
     #[test]
     fn want_of_memory_is_no_signal() {
-        assert_eq!(killed(9, false, Some(1 << 30)), "it was killed by signal 9");
         let short = "it was killed for want of memory: its VM has 512 MiB";
-        assert_eq!(killed(9, true, Some(512 << 20)), short);
-        assert!(killed(9, true, None).ends_with("the host has no more"));
+        assert_eq!(killed_for_memory(Some(512 << 20)), short);
+        assert!(killed_for_memory(None).ends_with("the host has no more"));
     }
 }

@@ -23,8 +23,9 @@ pub(crate) fn watch(process: &Task, ended: impl FnOnce() + Send + 'static) -> io
     Ok(())
 }
 
+/// A process's descriptor to wait for its end with.
 #[expect(unsafe_code, reason = "registering a descriptor is a promise about its lifetime")]
-fn readable(pidfd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+pub(crate) fn readable(pidfd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     // SAFETY: an OwnedFd is open and the same for as long as it lives, and it moves in here.
     let watched = unsafe { AsyncFd::register_with_interest(pidfd, Interest::READABLE) };
     watched.map_err(Into::into)

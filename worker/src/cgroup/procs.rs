@@ -74,7 +74,10 @@ pub(crate) fn kill_all(
         |left, after| Error::Late {
             path: group.to_owned(),
             wanted: "empty",
-            last: format!("processes {left:?} are still there"),
+            last: {
+                let left = left.iter().map(ToString::to_string).collect::<Vec<_>>();
+                format!("processes {} are still there", left.join(", "))
+            },
             after,
         },
     )?;

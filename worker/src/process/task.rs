@@ -1,7 +1,7 @@
 //! A running task as seen by the worker, freshly started or restored alike.
 
 use std::{
-    io,
+    fmt, io,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
     time::{Duration, Instant},
 };
@@ -20,6 +20,15 @@ pub enum Ended {
     Exited(i32),
     /// This signal killed it.
     Killed(i32),
+}
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exited(status) => write!(f, "it returned status {status}"),
+            Self::Killed(signal) => write!(f, "signal {signal} killed it"),
+        }
+    }
 }
 
 /// A child process of the worker, held by its pidfd. Dropping it neither kills nor reaps.

@@ -25,7 +25,8 @@ const NOT_VERIFIED: u8 = 1;
 const BAD_USAGE: u8 = 2;
 const NO_REFERENCE: u8 = 3;
 const NO_FILE: u8 = 4;
-const NO_TEAM: u8 = 5;
+/// The status with which a parallel job ends that has lost a process.
+pub const NO_TEAM: u8 = 5;
 
 /// Runs one task as the arguments (without the program's name) say.
 #[must_use]

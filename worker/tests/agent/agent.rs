@@ -61,12 +61,23 @@ impl Agent {
         Self::start_both(address, name, None, program)
     }
 
-    fn start_both(address: &str, name: &str, criu: Option<&Path>, program: &Path) -> Self {
-        let root = tempfile::tempdir().unwrap();
+    /// One in which this goes wrong, once.
+    pub(crate) fn start_faulty(address: &str, name: &str, fault: &str) -> Self {
         let mut command = Command::new(env::current_exe().unwrap());
+        command.env("DORMOUSE_FAULT", fault);
+        Self::start_as(command, address, name, &task_program())
+    }
+
+    fn start_both(address: &str, name: &str, criu: Option<&Path>, program: &Path) -> Self {
+        let mut command = Command::new(env::current_exe().unwrap());
+        command.envs(criu.map(|criu| ("DORMOUSE_TEST_CRIU", criu)));
+        Self::start_as(command, address, name, program)
+    }
+
+    fn start_as(mut command: Command, address: &str, name: &str, program: &Path) -> Self {
+        let root = tempfile::tempdir().unwrap();
         command.args(["agent", address, name]).arg(root.path());
         command.env("DORMOUSE_TASK", program).stdin(Stdio::null());
-        command.envs(criu.map(|criu| ("DORMOUSE_TEST_CRIU", criu)));
         Self { child: command.spawn().unwrap(), root }
     }
 
@@ -81,6 +92,14 @@ impl Agent {
             status.is_some()
         });
         status.unwrap()
+    }
+
+    /// Its children that have ended and were not reaped.
+    pub(crate) fn zombies(&self) -> Vec<String> {
+        let parent = format!(" Z {} ", self.child.id());
+        let processes = fs::read_dir("/proc").unwrap().flatten();
+        let stats = processes.filter_map(|p| fs::read_to_string(p.path().join("stat")).ok());
+        stats.filter(|stat| stat.contains(&parent)).collect()
     }
 
     /// CPU time used in one slot of one vCPU, whichever version of control groups there is.

@@ -193,6 +193,49 @@ pub(crate) fn kill_9_leaves_nothing() {
     assert_eq!(std::fs::read_to_string("/proc/mounts").unwrap(), mounts);
 }
 
+pub(crate) fn an_owner_that_panics() {
+    let fake = Fake::start();
+    let mut seat = fake.seat("w1", welcome());
+    let agent = Agent::start_faulty(&fake.address.to_string(), "w1", "panic-at-freeze");
+    seat.ready();
+    seat.commands(vec![
+        create(1, 2),
+        create(2, 1),
+        Command::StartTask(vector(1, 7, 1, 3_000)),
+        Command::StartTask(vector(1, 8, 1, 3_000)),
+        Command::StartTask(vector(2, 9, 1, 3_000)),
+    ]);
+    for task in [7, 8, 9] {
+        await_report!(seat, TaskStarted, s => of(s.task, task));
+    }
+    assert_eq!(tasks_of(&agent).len(), 3);
+    seat.command(Command::FreezeVm(VmRef { vm: 1 }));
+    let failed = await_report!(seat, VmFailed);
+    assert_eq!(failed.vm, 1);
+    assert!(failed.why.contains("a fault that a test has asked for"), "{failed:?}");
+    // Nothing of it is left, and the other one has noticed nothing.
+    assert_eq!(tasks_of(&agent).len(), 1, "it was reported before its tasks were killed");
+    let groups = || agent.groups().into_iter().map(|group| group.join("vm1"));
+    until("the end of its groups", SECONDS(5), || !groups().any(|group| group.exists()));
+    until("the end of its processes", SECONDS(5), || agent.zombies().is_empty());
+    let tasks = agent.root.path().join("tasks/test");
+    let directories = || [7, 8].map(|task| tasks.join(task.to_string()));
+    until("the end of its directories", SECONDS(5), || !directories().iter().any(|d| d.exists()));
+    seat.command(Command::DestroyVm(VmRef { vm: 1 }));
+    await_report!(seat, VmDestroyed, r => r.vm == 1);
+    seat.command(Command::StopTask(stop(2, 9, 1, false)));
+    let stopped = await_report!(seat, TaskStopped);
+    assert!(of(stopped.task, 9) && stopped.real_cpu_us > 0, "{stopped:?}");
+    // Its tasks can go on elsewhere, and VMs freeze.
+    seat.commands(vec![Command::StartTask(vector(2, 7, 2, 30))]);
+    await_report!(seat, TaskStarted, s => of(s.task, 7));
+    seat.commands(vec![Command::FreezeVm(VmRef { vm: 2 }), Command::ThawVm(VmRef { vm: 2 })]);
+    await_report!(seat, VmThawed);
+    let finished: TaskFinished = await_report!(seat, TaskFinished);
+    assert!(finished.verified && of(finished.task, 7), "{finished:?}");
+    over(agent, &seat);
+}
+
 /// A running task, a restored one, and a frozen one.
 fn occupy(seat: &mut crate::coordinator::Seat<'_>) {
     seat.commands(vec![create(2, 1), Command::StartTask(vector(1, 7, 1, 3_000))]);

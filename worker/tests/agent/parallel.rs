@@ -3,8 +3,9 @@
 use std::time::{Duration, Instant};
 
 use dormouse_proto::v1::{
-    CreateVm, MoveTask, Plan, ProcessUse, Program, Seats, StartTask, StopTask, TaskFinished,
-    TaskMoved, TaskRef, TaskStopped, Tier, VmRef, command::Command, report::Report,
+    Burstable, CheckpointTaken, CreateVm, Kept, MoveTask, Plan, ProcessUse, Program, Seats,
+    StartTask, StopTask, TaskFailed, TaskFinished, TaskMoved, TaskRef, TaskStarted, TaskStopped,
+    Tier, VmRef, command::Command, report::Report,
 };
 use nix::{sys::signal::Signal, unistd::Pid};
 
@@ -52,13 +53,17 @@ fn with_machine(fake: &Fake, processors: u32) -> (Agent, Seat<'_>) {
 }
 
 pub(crate) fn create_machine(seat: &mut Seat<'_>, processors: u32) {
+    create_machine_with(seat, processors, CreateVm::default());
+}
+
+fn create_machine_with(seat: &mut Seat<'_>, processors: u32, more: CreateVm) {
     assert!(seat.ready().is_empty());
     seat.command(Command::CreateVm(CreateVm {
         vm: MACHINE,
         vcpus: processors,
         two_tier: true,
         core_ppm: Some(200_000),
-        ..CreateVm::default()
+        ..more
     }));
     await_report!(seat, VmCreated);
 }
@@ -81,6 +86,96 @@ fn cpu_us(uses: &[ProcessUse], tier: Tier, on: &[u32]) -> u64 {
     uses.iter().filter(there).map(|u| u.real_cpu_us).sum()
 }
 
+/// Two processes that compute for .6 of these milliseconds on a fifth of a core have used what they
+/// need, wherever they were: all but what they had of that fifth since they were looked at last, as
+/// is done every quarter of a second.
+fn has_used(uses: &[ProcessUse], ms: u64) {
+    const UNSEEN_US: u64 = 60_000;
+    for process in [0, 1] {
+        let its = uses.iter().filter(|u| u.process == process);
+        let (used_us, needs_us) =
+            (its.map(|u| u.real_cpu_us).sum::<u64>(), ms * 1_000 / 5 * 6 / 10);
+        let bounds = needs_us - UNSEEN_US..=needs_us * 11 / 10;
+        assert!(bounds.contains(&used_us), "{process}: {used_us} of {needs_us}: {uses:?}");
+    }
+}
+
+/// A process that the kernel kills because its machine has no more memory: the report says so, and
+/// how much there is. Another job on that machine, which has room, is none the worse.
+pub(crate) fn a_job_without_memory_is_told_so() {
+    let fake = Fake::start();
+    let mut seat = fake.seat("w1", welcome());
+    let agent = Agent::start(&fake.address.to_string(), "w1");
+    let memory_bytes = Some(48 << 20);
+    create_machine_with(&mut seat, 2, CreateVm { memory_bytes, ..CreateVm::default() });
+    let (fits, does_not) = (job(1, 1), job(2, 1));
+    seat.command(needing("16MiB", start(fits, &[0], Tier::Foreground, "1", 1_500)));
+    await_report!(seat, TaskStarted, r => r.task == Some(fits));
+    seat.command(needing("64MiB", start(does_not, &[1], Tier::Foreground, "1", 1_000)));
+    let lost: TaskFailed = await_report!(seat, TaskFailed, r => r.task == Some(does_not));
+    assert!(lost.why.contains("killed for want of memory: its VM has 48 MiB"), "{lost:?}");
+    finished(&mut seat, fits);
+    end(agent, seat);
+}
+
+/// Without credits a job goes on at the baseline of its processors, its account has that as its due,
+/// and a freeze takes none of them.
+pub(crate) fn a_job_s_credits_run_out() {
+    let fake = Fake::start();
+    let mut seat = fake.seat("w1", welcome());
+    let agent = Agent::start(&fake.address.to_string(), "w1");
+    // At a speed-up of 30, for a second of one processor.
+    let burstable = Some(Burstable {
+        baseline_ppm: 250_000,
+        emulated_earned_us_per_hour: 0,
+        emulated_initial_us: 30_000_000,
+        emulated_cap_us: 60_000_000,
+    });
+    create_machine_with(&mut seat, 2, CreateVm { burstable, ..CreateVm::default() });
+    let one = job(1, 1);
+    let asked = Instant::now();
+    // Half a second of two processors, and what is left of its second four times as slowly.
+    seat.command(start(one, &[0, 1], Tier::Foreground, "1", 1_000));
+    await_report!(seat, TaskStarted, r => r.task == Some(one));
+    seat.command(Command::FreezeVm(VmRef { vm: MACHINE }));
+    await_report!(seat, VmFrozen);
+    // Longer than it has credits.
+    seat.listen(Duration::from_millis(1_200));
+    seat.command(Command::ThawVm(VmRef { vm: MACHINE }));
+    let had = await_report!(seat, Credits, c => c.emulated_us < 30_000_000);
+    assert!(had.emulated_us > 0 && had.emulated_at_us.is_some(), "{had:?}");
+    await_report!(seat, Credits, c => c.emulated_us == 0);
+    let end: TaskFinished = await_report!(seat, TaskFinished, r => r.task == Some(one));
+    assert!(asked.elapsed() > Duration::from_millis(1_200 + 2_300), "it was not slowed down");
+    let account = end.job.unwrap();
+    let ledger = account.ledger.unwrap();
+    assert!(end.verified, "{account:?}");
+    // Two processes, a second each of a fifth of a core.
+    let all = 370_000..=430_000;
+    assert!(all.contains(&ledger.real_due_us) && all.contains(&ledger.real_received_us));
+    // It took as long as it should: .5 s, and 2 s at the baseline.
+    assert!(account.real_late_us.abs() < 1_000_000, "{account:?}");
+    // The processors were at both speeds: what they promised is a fifth of a core, and a quarter of that.
+    let promised =
+        |u: &ProcessUse| u.real_promised_us.saturating_mul(100) / u.real_wanted_us.max(1);
+    let long = account.uses.iter().filter(|u| u.real_wanted_us > 300_000);
+    let parts: Vec<u64> = long.map(promised).collect();
+    assert!(
+        parts.iter().any(|part| *part < 10) && parts.iter().any(|part| *part >= 18),
+        "{account:?}"
+    );
+    self::end(agent, seat);
+}
+
+/// The same job, each of whose processes fills so much memory.
+fn needing(memory: &str, start: Command) -> Command {
+    let Command::StartTask(mut start) = start else { unreachable!("it is a start") };
+    if let Some(program) = &mut start.program {
+        program.args.extend(["--memory", memory].map(str::to_owned));
+    }
+    Command::StartTask(start)
+}
+
 pub(crate) fn a_job_swaps_and_moves() {
     let fake = Fake::start();
     let (agent, mut seat) = with_machine(&fake, 4);
@@ -90,9 +185,12 @@ pub(crate) fn a_job_swaps_and_moves() {
         start(two, &[1, 0], Tier::Background, ".6", 2_500),
     ]);
     await_report!(seat, TaskStarted, r => r.task == Some(one));
-    await_report!(seat, TaskStarted, r => r.task == Some(two));
+    let began: TaskStarted = await_report!(seat, TaskStarted, r => r.task == Some(two));
+    let told = Seats { tier: Tier::Background.into(), vcpus: vec![1, 0] };
+    assert_eq!(began.seats, Some(told));
     let uses = finished(&mut seat, one);
     assert!(cpu_us(&uses, Tier::Foreground, &[0, 1]) > 100_000, "{uses:?}");
+    has_used(&uses, 1_000);
     // Its foreground is free: who was below it comes up, and another one goes below that.
     seat.commands(vec![
         Command::PromoteTask(two),
@@ -110,12 +208,96 @@ pub(crate) fn a_job_swaps_and_moves() {
     for tier in [Tier::Background, Tier::Foreground] {
         assert!(cpu_us(&uses, tier, &[0, 1]) > 0, "{tier:?} {uses:?}");
     }
-    assert!(uses.iter().all(|u| u.real_cpu_us <= u.real_wanted_us && u.process < 2), "{uses:?}");
+    assert!(uses.iter().all(|u| u.process < 2), "{uses:?}");
+    has_used(&uses, 2_500);
     let uses = finished(&mut seat, three);
     assert!(cpu_us(&uses, Tier::Background, &[0, 1]) > 0, "{uses:?}");
     let (before, after) = (cpu_us(&uses, Tier::Background, &[0, 1, 2, 3]), 4_000_000 / 5);
     let there = cpu_us(&uses, Tier::Foreground, &[2, 3]);
     assert!(there > 0 && before + there < 2 * after, "it went on and did not begin anew: {uses:?}");
+    end(agent, seat);
+}
+
+/// In the background and in the foreground: both run on after each checkpoint, and go on with the
+/// last whole one on another worker.
+pub(crate) fn jobs_are_checkpointed_and_go_on_elsewhere() {
+    let fake = Fake::start();
+    let (agent, mut seat) = with_machine(&fake, 2);
+    let (one, two) = (job(1, 1), job(2, 1));
+    let checkpointed = |command, points: &[u32], from| match command {
+        Command::StartTask(start) => Command::StartTask(StartTask {
+            checkpoints_ppm: points.to_vec(),
+            // .3 s at a speed-up of 30.
+            emulated_checkpoint_cost_us: 9_000_000,
+            from,
+            ..start
+        }),
+        other => other,
+    };
+    let points = [200_000, 400_000];
+    seat.commands(vec![
+        checkpointed(start(one, &[0, 1], Tier::Foreground, ".6", 5_000), &points, None),
+        checkpointed(start(two, &[1, 0], Tier::Background, ".6", 5_000), &points[..1], None),
+    ]);
+    let mut last = [None; 2];
+    let mut older = 0;
+    for _ in 0..3 {
+        let taken: CheckpointTaken = await_report!(seat, CheckpointTaken);
+        let place = usize::from(taken.task == Some(two));
+        let number = last[place].map_or(0, |before: CheckpointTaken| before.checkpoint) + 1;
+        assert_eq!(taken.checkpoint, number, "{taken:?}");
+        // A busy host has done less by then, and never more.
+        let due = points[number as usize - 1];
+        let before = last[place].map_or(0, |before| before.done_ppm);
+        assert!(before < taken.done_ppm && taken.done_ppm <= due, "due {due}: {taken:?}");
+        // It begins a little after it was due, and ends when it was to.
+        assert!(taken.real_owed_us == 300_000 && taken.real_held_us > 200_000, "{taken:?}");
+        assert!(taken.real_dump_us > 1_000 && taken.bytes > 0, "{taken:?}");
+        if place == 0 && number == 1 {
+            older = taken.done_ppm;
+        }
+        last[place] = Some(taken);
+    }
+    // The foreground's runs to its end here, and not before the time of its work and of two
+    // checkpoints: they are .6 s.
+    let first: TaskFinished = await_report!(seat, TaskFinished, r => r.task == Some(one));
+    let account = first.job.unwrap();
+    assert!(first.verified && account.real_late_us > -300_000, "{account:?}");
+    let mut agent = agent;
+    agent.signal(Signal::SIGKILL);
+    agent.wait(Duration::from_secs(10));
+
+    let mut seat = fake.seat("w2", welcome());
+    let agent = Agent::start(&fake.address.to_string(), "w2");
+    create_machine(&mut seat, 2);
+    let [above_kept, below_kept] = last.map(Option::unwrap);
+    let from = |kept: CheckpointTaken| {
+        Some(Kept { checkpoint: kept.checkpoint, attempt: 1, done_ppm: kept.done_ppm })
+    };
+    let again = [job(1, 2), job(2, 2)];
+    // The image of the foreground's last is not what was stored: the one before serves.
+    fake.damage(1, 2);
+    // A point that lies behind what was kept.
+    let behind = |which, seats, tier, kept| {
+        checkpointed(start(which, seats, tier, ".6", 5_000), &[100_000], from(kept))
+    };
+    seat.commands(vec![
+        behind(again[0], &[0, 1], Tier::Foreground, above_kept),
+        behind(again[1], &[1, 0], Tier::Background, below_kept),
+    ]);
+    for (which, done_ppm) in again.into_iter().zip([older, below_kept.done_ppm]) {
+        let started: TaskStarted = await_report!(seat, TaskStarted, r => r.task == Some(which));
+        assert_eq!(started.done_ppm, done_ppm);
+    }
+    for which in again {
+        let end: TaskFinished = await_report!(seat, TaskFinished, r => r.task == Some(which));
+        assert!(end.verified, "{end:?}");
+        let ledger = end.job.unwrap().ledger.unwrap();
+        println!("  job {}: {ledger:?}", which.task);
+    }
+    // It is not taken again.
+    let taken = |r: &&Report| matches!(r, Report::CheckpointTaken(_) | Report::CheckpointFailed(_));
+    assert_eq!(seat.heard().iter().filter(taken).count(), 0);
     end(agent, seat);
 }
 
@@ -234,6 +416,9 @@ pub(crate) fn a_job_that_hangs_is_noticed() {
     let failed = await_report!(seat, TaskFailed);
     println!("  within {:?}: {}", begun.elapsed(), failed.why);
     assert!(failed.why.contains("it hangs"), "{failed:?}");
+    // What it used until then is not forgotten.
+    let account = failed.job.unwrap();
+    assert!(failed.real_cpu_us > 0 && cpu_us(&account.uses, Tier::Foreground, &[0, 1]) > 0);
     // Nobody is left in its slots.
     let again = job(1, 2);
     seat.command(start(again, &[1, 0], Tier::Foreground, "1", 200));

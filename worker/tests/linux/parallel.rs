@@ -9,7 +9,7 @@ use dormouse_tasks::{
 use dormouse_worker::{
     cgroup::{Slot, Vm},
     criu::AfterDump,
-    process::{Ended, Task, ranks},
+    process::{Ended, Task, ask_to_stop, await_stop, ranks, resume},
     store::Progress,
 };
 
@@ -96,12 +96,21 @@ pub(crate) fn ranks_have_processors() {
     assert!(vm.pids().unwrap().is_empty());
 }
 
+/// Ranks that stand still: their job does not end before CRIU comes, however long that takes.
+fn stop(ranks: &[i32]) {
+    ranks.iter().for_each(|rank| ask_to_stop(*rank).unwrap());
+    ranks.iter().for_each(|rank| await_stop(*rank, SOON).unwrap());
+}
+
+fn go_on(ranks: &[i32]) {
+    ranks.iter().for_each(|rank| resume(*rank).unwrap());
+}
+
 pub(crate) fn a_parallel_job_moves() {
     let (mut worker, _directory) = Worker::temporary();
     let (one, two) = (worker.vm(2), worker.vm(2));
-    // Long enough that it is still at work when CRIU comes, also where all is emulated.
     let job = Job::start_held(&worker, &one, "t", 10);
-    job.place(&one, Slot::A);
+    let mut ranks = job.place(&one, Slot::A);
     progress::let_go(&job.page).unwrap();
     job.await_ppm(150_000);
     let checkpointer = worker.checkpointer();
@@ -117,13 +126,16 @@ pub(crate) fn a_parallel_job_moves() {
             )
             .unwrap();
     };
-    // It goes on after a dump that leaves it running …
+    // It goes on after a dump that leaves it there …
+    stop(&ranks);
     take(&job.process, &one, Slot::A, AfterDump::Continue);
+    go_on(&ranks);
     job.await_ppm(300_000);
     // … and elsewhere after one that does not; twice, since what is restored is dumped again.
     let mut process = None;
     let moves = [(450_000, &one, Slot::A, &two), (600_000, &two, Slot::B, &one)];
     for (ppm, from, slot, to) in moves {
+        stop(&ranks);
         take(process.as_ref().unwrap_or(&job.process), from, slot, AfterDump::Kill);
         let ended = process.as_ref().unwrap_or(&job.process).wait(SOON).unwrap();
         assert_eq!(ended, Some(Ended::Killed(9)));
@@ -131,7 +143,8 @@ pub(crate) fn a_parallel_job_moves() {
         let restored = checkpointer.restore(&name("t"), to, 0, Slot::B, SOON).unwrap();
         let (page, result) = (job.page.clone(), job.result.clone());
         let job = Job { process: restored.task, page, result, ..job };
-        assert_eq!(job.place(to, Slot::B).len(), 2);
+        ranks = job.place(to, Slot::B);
+        go_on(&ranks);
         job.await_ppm(ppm);
         process = Some(job.process);
     }

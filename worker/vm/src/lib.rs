@@ -4,6 +4,7 @@
 //! [`Model`] is the VM itself in virtual time, and beside a real VM what that is held to.
 //! [`Ledger`] is the difference. [`life`] is how attempts begin, stop and end there.
 
+mod allowance;
 mod bucket;
 mod ledger;
 pub mod life;
@@ -14,6 +15,7 @@ mod running;
 mod sharing;
 mod work;
 
+pub use allowance::Allowance;
 pub use bucket::{Bucket, CreditSpec};
 pub use ledger::{Ledger, Pace, Quota};
 pub use machine::{Machine, MachineSpec};

@@ -2,7 +2,7 @@
 
 use dormouse_units::{Bytes, Credits, Mode, Ppm, Span};
 
-use crate::{Bucket, CreditSpec};
+use crate::{Allowance, CreditSpec};
 
 /// What a VM is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,17 +19,14 @@ pub struct MachineSpec {
 #[derive(Clone, Debug)]
 pub struct Machine {
     spec: MachineSpec,
-    bucket: Option<Bucket>,
+    allowance: Option<Allowance>,
     frozen: bool,
-    /// Out of credits: everything runs at the baseline until a whole credit is earned.
-    throttled: bool,
 }
 
 impl Machine {
     pub(crate) fn new(spec: MachineSpec) -> Self {
-        let bucket = spec.credits.map(Bucket::new);
-        let throttled = bucket.as_ref().is_some_and(Bucket::is_empty);
-        Self { spec, bucket, frozen: false, throttled }
+        let allowance = spec.credits.map(Allowance::new);
+        Self { spec, allowance, frozen: false }
     }
 
     /// Its vCPUs, its memory and, if it is burstable, how it earns credits.
@@ -41,7 +38,7 @@ impl Machine {
     /// The credit balance, if burstable.
     #[must_use]
     pub fn credits(&self) -> Option<Credits> {
-        self.bucket.as_ref().map(Bucket::balance)
+        self.allowance.as_ref().map(Allowance::balance)
     }
 
     /// Frozen by a hibernation.
@@ -52,13 +49,13 @@ impl Machine {
 
     /// Out of credits: at the baseline until a whole one is earned.
     #[must_use]
-    pub const fn is_throttled(&self) -> bool {
-        self.throttled
+    pub fn is_throttled(&self) -> bool {
+        self.allowance.as_ref().is_some_and(Allowance::is_throttled)
     }
 
     /// Whether it has credits at all.
     pub(crate) const fn is_burstable(&self) -> bool {
-        self.bucket.is_some()
+        self.allowance.is_some()
     }
 
     /// Hibernates, or runs again.
@@ -68,35 +65,23 @@ impl Machine {
 
     /// What share of its vCPU a process in this mode may have at most while the VM runs.
     pub(crate) fn ceiling(&self, mode: Mode) -> Ppm {
-        match &self.bucket {
-            Some(bucket) if self.throttled || mode == Mode::Baseline => bucket.spec().baseline,
-            _ => Ppm::ONE,
+        match &self.allowance {
+            Some(allowance) if mode == Mode::Baseline => allowance.spec().baseline,
+            Some(allowance) => allowance.ceiling(),
+            None => Ppm::ONE,
         }
     }
 
     /// `span` passes at a constant use of `used` vCPUs (their sum, in ppm of one vCPU); whether
     /// the credits changed how fast it runs.
     pub(crate) fn pass(&mut self, span: Span, used: u64) -> bool {
-        let Some(bucket) = self.bucket.as_mut().filter(|_| !self.frozen) else { return false };
-        bucket.pass(span, used);
-        let throttled = if bucket.is_empty() {
-            true
-        } else if bucket.balance() >= Credits::ONE.min(bucket.spec().cap) {
-            false
-        } else {
-            self.throttled
-        };
-        std::mem::replace(&mut self.throttled, throttled) != throttled
+        let running = self.allowance.as_mut().filter(|_| !self.frozen);
+        running.is_some_and(|allowance| allowance.pass(span, used))
     }
 
     /// From now until the credits change how fast it runs, at this use: they run out, or a whole
     /// one is earned again. `None`: never.
     pub(crate) fn credits_turn_after(&self, used: u64) -> Option<Span> {
-        let bucket = self.bucket.as_ref().filter(|_| !self.frozen)?;
-        if self.throttled {
-            bucket.reaches_after(Credits::ONE, used).filter(|_| bucket.spec().cap > Credits::ZERO)
-        } else {
-            bucket.empty_after(used)
-        }
+        self.allowance.as_ref().filter(|_| !self.frozen)?.turn_after(used)
     }
 }

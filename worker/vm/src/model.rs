@@ -9,15 +9,16 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use dormouse_units::{Attempt, Bytes, Cpus, Mode, Ppm, Span, Stream, TaskId, Tier, Time};
+use dormouse_units::{Attempt, Bytes, Cpus, Mode, Ppm, Span, TaskId, Time};
 
-use crate::processors::{Processors, Seat};
+use crate::processors::Processors;
 use crate::running::{Come, Running};
 use crate::sharing::times;
 use crate::{Machine, MachineSpec, Progress, SeatError, Sharing, Work, WorkEvent};
 
 mod checkpoint;
 mod rates;
+mod seats;
 
 /// Slots to look at again, each once.
 #[derive(Clone, Debug, Default)]
@@ -455,36 +456,6 @@ impl Model {
         true
     }
 
-    /// A task goes to the foreground of these vCPUs and stands still for so long.
-    fn reseat(
-        &mut self,
-        now: Time,
-        task: TaskId,
-        attempt: Attempt,
-        on: Cpus,
-        stands: Span,
-    ) -> bool {
-        self.pass(now);
-        let Some(slot) = self.slot(task, attempt) else { return false };
-        let Some(running) = &self.slots[slot as usize] else { return false };
-        let is_free = self.processors.free(&on, Tier::Foreground, Some(slot)).is_ok();
-        if on.len() != running.on.len() || !is_free {
-            return false;
-        }
-        self.leave(slot);
-        let (frozen, now) = (self.machine.is_frozen(), self.now);
-        if let Some(running) = self.slots[slot as usize].as_mut() {
-            bring(running, now, frozen);
-            (running.on, running.tier) = (on, Tier::Foreground);
-            if stands > Span::ZERO && !running.is_finished() {
-                running.stand(stands, false);
-            }
-        }
-        self.sit(slot);
-        self.changed = true;
-        true
-    }
-
     fn set_frozen(&mut self, now: Time, frozen: bool) {
         self.pass(now);
         let was = self.machine.is_frozen();
@@ -499,39 +470,6 @@ impl Model {
     /// Its end is not to be told: it has not come after all.
     fn untell_end(&mut self, task: TaskId, attempt: Attempt) {
         self.untold.retain(|event| *event != WorkEvent::Finished { task, attempt });
-    }
-
-    /// Writes down what the task in `slot` uses of its seats; it and its neighbours are touched.
-    fn sit(&mut self, slot: u32) {
-        let Some(running) = self.slots[slot as usize].as_mut() else { return };
-        if running.tier == Tier::Background
-            && running.utilisation.is_none()
-            && let Some((sharing, seed)) = &self.sharing
-        {
-            let stream = &mut Stream::new(*seed, "utilisation", u64::from(running.task.get()));
-            running.utilisation = Some(sharing.draw_utilisations(running.on.len(), stream));
-        }
-        let (tier, is_idle) = (running.tier, running.is_finished());
-        for (n, &cpu) in running.on.iter().enumerate() {
-            let seat = Seat { slot, usage: running.usage_now(n), is_idle };
-            if let Some(other) = self.processors.put(cpu, tier, Some(seat)) {
-                self.touched.add(other);
-            }
-        }
-        self.touched.add(slot);
-    }
-
-    /// Takes the task in `slot` off its seats; the neighbours of one that used them are touched.
-    fn leave(&mut self, slot: u32) {
-        let Some(running) = &self.slots[slot as usize] else { return };
-        let is_idle = running.is_finished();
-        for &cpu in running.on.iter() {
-            if let Some(other) = self.processors.put(cpu, running.tier, None)
-                && !is_idle
-            {
-                self.touched.add(other);
-            }
-        }
     }
 
     fn touch_all(&mut self) {

@@ -1,6 +1,6 @@
 //! The vCPUs of a VM: who has which of their two slots.
 
-use dormouse_units::{Cpus, Named, Ppm, Tier};
+use dormouse_units::{Cpus, Ppm, Tier, twice};
 
 use crate::SeatError;
 
@@ -58,16 +58,30 @@ impl Processors {
         &self.all[cpu as usize]
     }
 
-    /// Puts somebody into the slot of this tier there, or nobody; the slot in the model of who uses
-    /// the other.
-    pub(crate) fn put(&mut self, cpu: u32, tier: Tier, seat: Option<Seat>) -> Option<u32> {
-        let processor = &mut self.all[cpu as usize];
-        if tier == Tier::Background {
-            self.shared -= usize::from(processor.seats[tier as usize].is_some());
-            self.shared += usize::from(seat.is_some());
+    /// Puts a task into the slots of this tier on these vCPUs, `seat(n)` on the n-th, or nobody;
+    /// `beside` gets the slots in the model of those who use the other tier there.
+    pub(crate) fn put(
+        &mut self,
+        on: &[u32],
+        tier: Tier,
+        seat: impl Fn(usize) -> Option<Seat>,
+        mut beside: impl FnMut(u32),
+    ) {
+        let other = other(tier);
+        let (mut before, mut after) = (0, 0);
+        for (n, &cpu) in on.iter().enumerate() {
+            let processor = &mut self.all[cpu as usize];
+            let seat = seat(n);
+            let had = std::mem::replace(&mut processor.seats[tier as usize], seat);
+            before += usize::from(had.is_some());
+            after += usize::from(seat.is_some());
+            if let Some(user) = processor.user(other) {
+                beside(user.slot);
+            }
         }
-        processor.seats[tier as usize] = seat;
-        processor.user(other(tier)).map(|seat| seat.slot)
+        if tier == Tier::Background {
+            self.shared = self.shared + after - before;
+        }
     }
 
     /// Gives one, if there is one of this number, this share of a real processor; the slots in the
@@ -102,18 +116,15 @@ impl Processors {
     ///
     /// The first that it can't have.
     pub(crate) fn free(&self, on: &[u32], tier: Tier, own: Option<u32>) -> Result<(), SeatError> {
-        let are_sorted = on.windows(2).all(|pair| pair[0] < pair[1]);
-        // A list of hundreds that MEASY matched is in no order.
-        let mut named = (!are_sorted).then(|| Named::below(self.all.len()));
-        for &cpu in on {
-            let is_free = self.all.get(cpu as usize).is_some_and(|processor| {
-                processor.seats[tier as usize].is_none_or(|seat| Some(seat.slot) == own)
-            });
-            if !is_free || named.as_mut().is_some_and(|named| !named.is_new(cpu)) {
-                return Err(SeatError::Taken(cpu));
-            }
+        let is_taken = |cpu: &u32| {
+            self.all.get(*cpu as usize).is_none_or(|processor| {
+                processor.seats[tier as usize].is_some_and(|seat| Some(seat.slot) != own)
+            })
+        };
+        if let Some(&cpu) = on.iter().find(|cpu| is_taken(cpu)) {
+            return Err(SeatError::Taken(cpu));
         }
-        Ok(())
+        twice(on, self.all.len()).map_or(Ok(()), |cpu| Err(SeatError::Taken(cpu)))
     }
 
     /// The seats that a new task may have: those it names or, of one process, the first that is

@@ -252,8 +252,13 @@ impl Running {
     /// What process `n` uses of what it gets: all of it for a checkpoint, below a foreground what it
     /// would.
     pub(crate) fn usage_now(&self, n: usize) -> Ppm {
+        self.uniform_now().unwrap_or_else(|| self.usage.of(n))
+    }
+
+    /// The same where every process uses as much.
+    pub(crate) fn uniform_now(&self) -> Option<Ppm> {
         let is_all = self.dumped && self.tier == Tier::Foreground;
-        if is_all { Ppm::ONE } else { self.usage.of(n) }
+        if is_all { Some(Ppm::ONE) } else { self.usage.uniform() }
     }
 
     /// What all of it uses now, in ppm of a vCPU, on a VM that runs. A provider charges for

@@ -97,10 +97,23 @@ impl Sharing {
     }
 }
 
-/// What a background process gets below a foreground that uses `before` of a vCPU with this supply,
-/// in 10^-12 of one: x · (1 − f).
-pub(crate) fn background_share(utilisation: Ppm, before: Ppm, supply: Ppm) -> u64 {
-    let share = u64::from(utilisation.get()) * u64::from(before.rest().get());
+/// How fast a task goes on that computes for this part of its time and waits for the network in the
+/// rest, on a vCPU that gives it this much at most: c / (u + c · (1 − u)), as the wait takes no longer.
+pub(crate) fn paced(most: Ppm, usage: Ppm) -> Ppm {
+    let (c, u) = (u64::from(most.get()), u64::from(usage.get()));
+    let one = u64::from(Ppm::ONE.get());
+    match u64::from(usage.rest().get()) {
+        0 => most,
+        waits => Ppm::new(
+            u32::try_from(c * one * one / (u * one + c * waits).max(1)).unwrap_or(u32::MAX),
+        ),
+    }
+}
+
+/// What a background process gets of a vCPU with this supply of which its foreground leaves this
+/// much, in 10^-12 of one: x · (1 − f).
+pub(crate) fn background_share(utilisation: Ppm, left: Ppm, supply: Ppm) -> u64 {
+    let share = u64::from(utilisation.get()) * u64::from(left.get());
     if supply == Ppm::ONE { share } else { supply.of(share) }
 }
 
@@ -172,7 +185,7 @@ mod tests {
     #[test]
     fn the_background_gets_what_the_foreground_leaves() {
         let rate = |c, x, before, usage| {
-            let share = background_share(Ppm::new(x), Ppm::new(before), Ppm::ONE);
+            let share = background_share(Ppm::new(x), Ppm::new(before).rest(), Ppm::ONE);
             background_rate(Ppm::new(c), share, usage).get()
         };
         assert_eq!(rate(1_000_000, 860_000, 400_000, 1_000_000), 516_000);
@@ -180,5 +193,16 @@ mod tests {
         assert_eq!(rate(1_000_000, 1_000_000, 100_000, 500_000), 1_000_000);
         assert_eq!(rate(1_000_000, 860_000, 1_000_000, 500_000), 0);
         assert_eq!(rate(200_000, 860_000, 400_000, 1_000_000), 200_000);
+    }
+
+    #[test]
+    fn who_waits_is_slowed_only_while_it_computes() {
+        let rate = |most, usage| paced(Ppm::new(most), Ppm::new(usage)).get();
+        for usage in [1, 400_000, 999_999, 1_000_000] {
+            assert_eq!(rate(1_000_000, usage), 1_000_000);
+        }
+        assert_eq!(rate(250_000, 1_000_000), 250_000);
+        // Half a second of each takes two, and the other half one half.
+        assert_eq!(rate(250_000, 500_000), 400_000);
     }
 }

@@ -4,6 +4,6 @@ mod modelled;
 mod play;
 mod world;
 
-pub use modelled::{Modelled, TwoTierLaw};
+pub use modelled::{Modelled, TwoTierLaw, credit_spec};
 pub use play::{BOUNDLESS, PlayError, beginning, play};
 pub use world::{Reports, World};

@@ -231,8 +231,9 @@ impl Modelled {
             hold: Hold::WhenDue,
         };
         match model.start(now, work) {
-            // That a parallel job runs at once is not worth a word.
-            Ok(_) if start.job.is_some() => {}
+            // That a parallel job runs at once is not worth a word, unless it is checkpointed: with
+            // which checkpoint it began, and that others can be taken.
+            Ok(_) if start.job.is_some() && start.checkpoint_cost == Span::ZERO => {}
             Ok(_) => {
                 let report = Report::TaskStarted { vm, task, attempt, done, real_took_us: 0 };
                 out.push_back((host, report));
@@ -279,7 +280,9 @@ fn next_of(checkpoints: &mut BTreeMap<TaskId, CheckpointSeq>, task: TaskId) -> C
     *seq
 }
 
-fn credit_spec(b: Burstable) -> CreditSpec {
+/// What a bucket of such a type's credits is.
+#[must_use]
+pub const fn credit_spec(b: Burstable) -> CreditSpec {
     CreditSpec {
         baseline: b.baseline,
         earned_per_hour: b.earned_per_hour,

@@ -4,7 +4,7 @@ use dormouse_cloud::Host;
 use dormouse_units::{Bytes, HostId, Time};
 
 use super::world::{Reports, World};
-use crate::{Event, Run, Step};
+use crate::{Command, Event, Run, Step};
 
 /// A host that holds whatever the provider's limits allow.
 pub const BOUNDLESS: Host = Host::new(u32::MAX, Bytes::new(u64::MAX));
@@ -58,7 +58,8 @@ pub fn play<E>(
     limit: Time,
     see: impl FnMut(&Step) -> Result<(), E>,
 ) -> Result<(), PlayError<E>> {
-    let mut player = Player { run, world, reports: Reports::new(), now: Time::ZERO, see };
+    let (reports, step, commands) = (Reports::new(), Step::blank(), Vec::new());
+    let mut player = Player { run, world, reports, now: Time::ZERO, step, commands, see };
     let mut outside = outside.into_iter();
     let mut first = outside.next().transpose().map_err(PlayError::Outside)?;
     loop {
@@ -130,6 +131,9 @@ struct Player<'a, W, S> {
     world: &'a mut W,
     reports: Reports,
     now: Time,
+    /// The last one, and what was to be done then.
+    step: Step,
+    commands: Vec<Command>,
     see: S,
 }
 
@@ -142,12 +146,11 @@ impl<W: World, S> Player<'_, W, S> {
         if let Event::HostLost { host, .. } = &event {
             self.world.host_lost(*host);
         }
-        let (step, mut commands) = self.run.handle(now, event);
-        (self.see)(&step).map_err(PlayError::Outside)?;
-        for command in commands.drain(..) {
+        self.run.handle_into(now, event, &mut self.step, &mut self.commands);
+        (self.see)(&self.step).map_err(PlayError::Outside)?;
+        for command in self.commands.drain(..) {
             self.world.obey(now, command, &mut self.reports);
         }
-        self.run.take_back(step, commands);
         Ok(())
     }
 

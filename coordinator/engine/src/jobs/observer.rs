@@ -1,11 +1,10 @@
 //! Parallel jobs as the steps of a run tell of them, to whoever looks on.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use dormouse_policies::batch::Submission;
 use dormouse_policies::{Decision, Notice};
-use dormouse_units::{Seats, TaskId, Tier, Time};
+use dormouse_units::{Seats, TaskId, Tier, Time, Window};
 
 use super::record::{Record, Totals};
 use crate::{Event, Step};
@@ -79,7 +78,7 @@ impl Inside {
 /// Puts together from steps what became of every job. What is held is the jobs in the system.
 #[derive(Clone, Debug, Default)]
 pub struct Told {
-    inside: BTreeMap<TaskId, Inside>,
+    inside: Window<Inside>,
     totals: Totals,
 }
 
@@ -98,7 +97,11 @@ impl Told {
     pub fn see<O: Observer>(&mut self, step: &Step, observer: &mut O) -> Result<(), O::Error> {
         match &step.event {
             Event::Submitted { task, job, .. } => {
-                self.inside.insert(*task, Inside { submission: job.clone(), record: None });
+                // Jobs come one after the other: a log in which they don't is damaged.
+                if self.inside.end().is_none_or(|end| *task <= end) {
+                    let inside = Inside { submission: job.clone(), record: None };
+                    self.inside.insert(*task, inside);
+                }
                 Ok(())
             }
             Event::InstantOver => self.instant(step, observer),
@@ -127,7 +130,7 @@ impl Told {
             if step.effects.iter().any(|effect| effect.refuses(n)) {
                 continue;
             }
-            let inside = self.inside.get_mut(&task);
+            let inside = self.inside.get_mut(task);
             let number = inside.as_ref().map_or(0, |inside| inside.submission.number);
             observer.decided(now, number, decision)?;
             if let Some(inside) = inside {
@@ -140,7 +143,7 @@ impl Told {
 
     /// A job leaves the system.
     fn leave(&mut self, now: Time, task: TaskId) -> Option<Record> {
-        let record = Record { ended: now, ..self.inside.remove(&task)?.record? };
+        let record = Record { ended: now, ..self.inside.remove(task)?.record? };
         self.totals.in_system = self.totals.in_system.saturating_sub(1);
         self.totals.jobs += 1;
         self.totals.swaps += u64::from(record.swaps);

@@ -5,8 +5,12 @@
 
 use std::sync::Arc;
 
-use dormouse_policies::batch::{BatchScheduler, Config, Refusal, Submission, UsageInformation};
-use dormouse_units::{Span, TaskId, Time};
+use dormouse_cloud::Burstable;
+use dormouse_policies::CheckpointConfig;
+use dormouse_policies::batch::{
+    BatchScheduler, Config, Refusal, Space, Submission, UsageInformation,
+};
+use dormouse_units::{Bytes, Span, TaskId, Time};
 use dormouse_vm::Sharing;
 
 use super::observer::{Observer, Told};
@@ -16,7 +20,7 @@ use crate::setup::MACHINE;
 use crate::{Event, Run, Setup, Step};
 
 /// A simulation.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Simulation {
     /// The scheduler and the size of the machine.
     pub config: Config,
@@ -26,6 +30,12 @@ pub struct Simulation {
     pub migration_cost: Span,
     /// What the scheduler knows of CPU usage.
     pub information: UsageInformation,
+    /// When jobs are checkpointed, if they are.
+    pub checkpoint: Option<CheckpointConfig>,
+    /// Memory of each processor, for the processes that are on it; `None`: nobody says.
+    pub memory: Option<Bytes>,
+    /// How its machine earns credits, if it is burstable.
+    pub burstable: Option<Burstable>,
     /// For all chance in the model.
     pub seed: u64,
 }
@@ -39,6 +49,9 @@ impl Simulation {
             sharing: Sharing::default(),
             migration_cost: Span::from_secs(20),
             information: UsageInformation::Exact,
+            checkpoint: None,
+            memory: None,
+            burstable: None,
             seed,
         }
     }
@@ -46,7 +59,31 @@ impl Simulation {
     /// What its run is made of.
     #[must_use]
     pub fn setup(&self) -> Setup {
-        Setup::of_jobs(self.config.processors, self.information, self.seed)
+        self.completed(Setup::of_jobs(self.config.processors, self.information, self.seed))
+    }
+
+    /// What a run is made of that has a bag and these jobs.
+    #[must_use]
+    pub fn setup_beside(&self, bag: Setup) -> Setup {
+        self.completed(bag.with_jobs(self.config.processors, self.information))
+    }
+
+    fn completed(&self, setup: Setup) -> Setup {
+        setup
+            .checkpointing_jobs(self.checkpoint.clone())
+            .with_memory_of_jobs(self.memory, self.processes())
+            .with_credits_of_jobs(self.burstable)
+    }
+
+    /// Processes that are on a processor at most.
+    const fn processes(&self) -> u64 {
+        if self.config.algorithm.promotion().is_some() { 2 } else { 1 }
+    }
+
+    /// What its machine has for a job.
+    #[must_use]
+    pub fn space(&self) -> Space {
+        self.setup().space_of_jobs()
     }
 
     /// Its scheduler, before anything has happened.
@@ -108,17 +145,16 @@ pub enum SimulationError<E> {
 #[derive(Debug)]
 pub struct Submissions<I> {
     jobs: I,
-    machine: u32,
+    machine: Space,
     next: TaskId,
     last: Time,
     is_over: bool,
 }
 
 impl<I> Submissions<I> {
-    /// Of these jobs, in order of submission, to a machine of so many processors; the first gets
-    /// this id.
+    /// Of these jobs, in order of submission, to a machine with this space; the first gets this id.
     #[must_use]
-    pub const fn new(jobs: I, machine: u32, first: TaskId) -> Self {
+    pub const fn new(jobs: I, machine: Space, first: TaskId) -> Self {
         Self { jobs, machine, next: first, last: Time::ZERO, is_over: false }
     }
 }
@@ -189,7 +225,7 @@ fn play_jobs<E>(
     simulation: &Simulation,
     mut see: impl FnMut(&Step) -> Result<(), E>,
 ) -> Result<Run, SimulationError<E>> {
-    let machine = simulation.config.processors;
+    let machine = simulation.space();
     let events = Submissions::new(submissions.into_iter(), machine, run.next_task());
     let begin = beginning(&[BOUNDLESS]).into_iter().map(Ok);
     let limit = Time::from_micros(u64::MAX);

@@ -48,7 +48,7 @@ mod queue;
 mod reservation;
 mod scheduler;
 
-pub use crate::job::{Job, Refusal, Submission, UsageInformation};
+pub use crate::job::{Job, Refusal, Space, Submission, UsageInformation};
 pub use algorithm::{Algorithm, Config, Fill, OnPromotion, UnknownAlgorithmError};
 pub use explain::{Note, Noted};
 pub use scheduler::BatchScheduler;

@@ -24,6 +24,8 @@ pub(crate) struct Processors {
     idle_count: u32,
     /// One bit a processor: somebody is in its background.
     shared: Vec<u64>,
+    /// What is being chosen; empty between choices.
+    chosen: Vec<u32>,
 }
 
 /// Background VMs that jobs may have.
@@ -69,6 +71,7 @@ impl Processors {
             idle: vec![0; (count as usize).div_ceil(64)],
             idle_count: count,
             shared: vec![0; (count as usize).div_ceil(64)],
+            chosen: Vec::new(),
         };
         for p in 0..count {
             all_idle.idle[p as usize / 64] |= 1 << (p % 64);
@@ -81,35 +84,43 @@ impl Processors {
         self.idle_count
     }
 
-    /// Numbers of the processors whose foreground VM is idle, in order.
-    fn each_idle(&self) -> impl Iterator<Item = u32> {
-        bits(self.idle.iter().copied())
-    }
-
     /// Idle foregrounds for `count` processes, least used background first (Dispatch in
     /// Algorithm 2), none of those with a background process of `avoid`; `None` if there
     /// are not enough.
-    pub(crate) fn choose_foreground(&self, count: u32, avoid: Option<TaskId>) -> Option<Cpus> {
-        let count = count as usize;
-        let mut chosen = Vec::with_capacity(count);
-        let mut shared = Vec::new();
-        for p in self.each_idle() {
-            match self.all[p as usize].background {
-                None => chosen.push(p),
-                Some(seat) if Some(seat.job) == avoid => {}
-                Some(seat) => shared.push((seat.usage, p)),
-            }
-            if chosen.len() == count {
-                return Some(chosen.into());
+    pub(crate) fn choose_foreground(&mut self, count: u32, avoid: Option<TaskId>) -> Option<Cpus> {
+        let mut chosen = std::mem::take(&mut self.chosen);
+        let found = self.choose(count as usize, avoid, &mut chosen);
+        let on = found.then(|| Cpus::from(&*chosen));
+        chosen.clear();
+        self.chosen = chosen;
+        on
+    }
+
+    fn choose(&self, count: usize, avoid: Option<TaskId>, chosen: &mut Vec<u32>) -> bool {
+        let words = || self.idle.iter().zip(&self.shared);
+        for ((idle, shared), base) in words().zip((0..).step_by(64)) {
+            let mut left = idle & !shared;
+            while left != 0 && chosen.len() < count {
+                chosen.push(base + left.trailing_zeros());
+                left &= left - 1;
             }
         }
         let missing = count - chosen.len();
-        if shared.len() < missing {
-            return None;
+        if missing == 0 {
+            return true;
         }
-        shared.sort_unstable();
-        chosen.extend(shared[..missing].iter().map(|&(_, p)| p));
-        Some(chosen.into())
+        let mut beside = Vec::new();
+        for p in bits(words().map(|(idle, shared)| idle & shared)) {
+            if let Some(seat) = self.all[p as usize].background.filter(|s| Some(s.job) != avoid) {
+                beside.push((seat.usage, p));
+            }
+        }
+        if beside.len() < missing {
+            return false;
+        }
+        beside.sort_unstable();
+        chosen.extend(beside[..missing].iter().map(|&(_, p)| p));
+        true
     }
 
     /// Background VMs that are idle and of use.
@@ -134,8 +145,11 @@ impl Processors {
     }
 
     pub(crate) fn sit_foreground(&mut self, job: TaskId, usage: &Usage, on: &[u32]) {
+        // One that is every process's is looked up once.
+        let uniform = usage.uniform();
         for (n, &p) in on.iter().enumerate() {
-            self.all[p as usize].foreground = Some(Seat { job, usage: usage.of(n) });
+            let usage = uniform.unwrap_or_else(|| usage.of(n));
+            self.all[p as usize].foreground = Some(Seat { job, usage });
             self.idle[p as usize / 64] &= !(1 << (p % 64));
         }
         self.idle_count -= len(on);

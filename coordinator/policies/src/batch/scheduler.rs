@@ -1,9 +1,7 @@
 //! The scheduler: one queue, passes over it, and decisions.
 
-use std::collections::BTreeMap;
-
 use dormouse_cloud::Market;
-use dormouse_units::{Cpus, Mode, Seats, Span, TaskId, Tier, Time, TypeName, VmId};
+use dormouse_units::{Cpus, Mode, Seats, Span, TaskId, Tier, Time, TypeName, VmId, Window};
 
 use super::algorithm::{Config, Fill, OnPromotion};
 use super::explain::{Note, Noted, Watch};
@@ -54,7 +52,7 @@ pub struct BatchScheduler {
     machine: Machine,
     next_vm: VmId,
     promotion: Option<OnPromotion>,
-    jobs: BTreeMap<TaskId, Known>,
+    jobs: Window<Known>,
     /// Jobs without a foreground, waiting or in the background, in order of submission.
     queue: Vec<Candidate>,
     /// The waiting ones among them; kept only on two tiers.
@@ -89,7 +87,7 @@ impl BatchScheduler {
             machine: Machine::None,
             next_vm: VmId::new(0),
             promotion: config.algorithm.promotion(),
-            jobs: BTreeMap::new(),
+            jobs: Window::default(),
             queue: Vec::new(),
             shortest: Shortest::default(),
             endings: Endings::default(),
@@ -123,7 +121,7 @@ impl BatchScheduler {
     fn submitted(&mut self, job: &Job, failures: u32) {
         let candidate = Candidate { id: job.id, processes: job.processes, estimate: job.estimate };
         let fits = (1..=self.config.processors).contains(&job.processes);
-        if !fits || self.jobs.contains_key(&job.id) {
+        if !fits || self.jobs.get(job.id).is_some() {
             return;
         }
         let known = Known { job: job.clone(), state: State::Waiting, failures };
@@ -149,10 +147,10 @@ impl BatchScheduler {
 
     /// A job leaves its processors.
     fn leaves(&mut self, id: TaskId) -> Option<(Job, u32)> {
-        if matches!(self.jobs.get(&id)?.state, State::Waiting) {
+        if matches!(self.jobs.get(id)?.state, State::Waiting) {
             return None;
         }
-        let known = self.jobs.remove(&id)?;
+        let known = self.jobs.remove(id)?;
         self.scanned = None;
         match known.state {
             State::Waiting => {}
@@ -184,9 +182,8 @@ impl BatchScheduler {
 
     /// Its machine is gone: all jobs wait again.
     fn machine_lost(&mut self, out: &mut Vec<Decision>) {
-        let running = |(id, known): (&TaskId, &Known)| {
-            (!matches!(known.state, State::Waiting)).then_some(*id)
-        };
+        let running =
+            |(id, known): (TaskId, &Known)| (!matches!(known.state, State::Waiting)).then_some(id);
         let lost: Vec<_> = self.jobs.iter().filter_map(running).collect();
         for id in lost {
             if let Some((job, failures)) = self.leaves(id) {
@@ -322,12 +319,12 @@ impl BatchScheduler {
     fn reserve(&self, now: Time, head: &Candidate) -> (Reservation, Option<TaskId>) {
         let idle = self.processors.idle_foregrounds();
         if self.promotion == Some(OnPromotion::Wait)
-            && let Some(Known { state: State::Background { on, .. }, .. }) = self.jobs.get(&head.id)
+            && let Some(Known { state: State::Background { on, .. }, .. }) = self.jobs.get(head.id)
         {
             let shadow = self
                 .processors
                 .foreground_jobs(on)
-                .filter_map(|job| match self.jobs.get(&job)?.state {
+                .filter_map(|job| match self.jobs.get(job)?.state {
                     State::Foreground { expected_end, .. } => Some(expected_end),
                     State::Waiting | State::Background { .. } => None,
                 })
@@ -349,7 +346,7 @@ impl BatchScheduler {
         out: &mut Vec<Decision>,
     ) -> bool {
         let id = candidate.id;
-        let Some(known) = self.jobs.get_mut(&id) else { return false };
+        let Some(known) = self.jobs.get_mut(id) else { return false };
         let (on, decision) = match &known.state {
             State::Foreground { .. } => return false,
             State::Waiting => {
@@ -422,7 +419,7 @@ impl BatchScheduler {
         for (id, processes) in chosen {
             let (on, rest) = room.split_at(processes as usize);
             room = rest;
-            let Some(known) = self.jobs.get_mut(&id) else { continue };
+            let Some(known) = self.jobs.get_mut(id) else { continue };
             let on = Cpus::from(on);
             self.processors.sit_background(id, &known.job.usage, &on);
             known.state = State::Background { on: on.clone() };

@@ -151,7 +151,7 @@ impl Floor {
             machine.running.iter().find(|r| r.task == task).map(|r| turn.now.since(r.since));
         let keep = keep && unkept.is_some_and(|unkept| unkept > cost);
         machine.queue.retain(|q| q.task != task);
-        let stopped = machine.clear(task);
+        let stopped = machine.clear(turn.now, task, &self.problem.kinds[machine.kind]);
         if stopped {
             turn.out.push(Decision::Stop { task, vm, keep });
             if keep {

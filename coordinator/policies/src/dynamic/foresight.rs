@@ -160,7 +160,8 @@ impl<'a> Foresight<'a> {
     /// Whether, once those that wait were migrated at `at`, the other spot VMs can hibernate too.
     pub(crate) fn others_after(&self, at: Time) -> bool {
         let mut sites: Vec<_> = self.rescuers.iter().map(|s| later(self.floor, s, at)).collect();
-        let Some(placed) = self.place(at, &sites, Whose::Waiting) else { return false };
+        let placed = self.places::<_, Vec<Placed>>(at, &sites, Whose::Waiting, |placed| placed);
+        let Some(placed) = placed else { return false };
         for Placed { site, task, length } in placed {
             if let Some(site) = sites.get_mut(site) {
                 site.packing.push(length, self.floor.problem.memory(task));
@@ -183,7 +184,7 @@ impl<'a> Foresight<'a> {
                 (i, step) = (last + 1, step.saturating_mul(2));
             } else if last > i {
                 step = (last - i).div_ceil(2);
-            } else if self.place(moments[i], sites, whose).is_some() {
+            } else if self.fit(moments[i], sites, whose) {
                 i += 1;
             } else {
                 found = Some(i);
@@ -195,12 +196,23 @@ impl<'a> Foresight<'a> {
     }
 
     fn holds(&self, at: Time, sites: &[Site], whose: Whose) -> bool {
-        self.certain(at, at, sites, whose) || self.place(at, sites, whose).is_some()
+        self.certain(at, at, sites, whose) || self.fit(at, sites, whose)
+    }
+
+    /// Whether Algorithm 4 finds all tasks left at `at` a place in time.
+    fn fit(&self, at: Time, sites: &[Site], whose: Whose) -> bool {
+        self.places::<(), ()>(at, sites, whose, |_| ()).is_some()
     }
 
     /// Puts the tasks left at `at` where Algorithm 4 would or, if one then ends after D, each
-    /// where it ends first. `None` if one still does.
-    fn place(&self, at: Time, sites: &[Site], whose: Whose) -> Option<Vec<Placed>> {
+    /// where it ends first: what is `kept` of it. `None` if one still does.
+    fn places<K, All: FromIterator<K>>(
+        &self,
+        at: Time,
+        sites: &[Site],
+        whose: Whose,
+        kept: impl Fn(Placed) -> K,
+    ) -> Option<All> {
         if self.work_left(at, whose).least > self.room(&self.free_at(at, sites, false)) {
             return None;
         }
@@ -208,17 +220,17 @@ impl<'a> Foresight<'a> {
         let attempts = || {
             let mut rescue = Rescue::new(self.floor, sites, at);
             // Those with a checkpoint that run till then go first.
-            let kept = |b: &Burden| b.kept && b.start < at;
+            let is_kept = |b: &Burden| b.kept && b.start < at;
             let (first, then) = (self.tasks.iter(), self.tasks.iter());
-            let all = first.filter(|b| kept(b)).chain(then.filter(|b| !kept(b)));
+            let all = first.filter(|b| is_kept(b)).chain(then.filter(|b| !is_kept(b)));
             all.filter(|b| b.is_left(at, whose))
-                .map(|b| rescue.place(b.task, Order::Attempts))
+                .map(|b| rescue.place(b.task, Order::Attempts).map(&kept))
                 .collect::<Option<_>>()
         };
         let soonest = || {
             let mut rescue = Rescue::new(self.floor, sites, at);
             let left = self.by_left.iter().filter(|b| b.is_left(at, whose));
-            left.map(|b| rescue.place(b.task, Order::Soonest)).collect()
+            left.map(|b| rescue.place(b.task, Order::Soonest).map(&kept)).collect()
         };
         attempts().or_else(soonest)
     }

@@ -101,11 +101,13 @@ impl Machine {
         running.chain(self.queue.iter().map(|q| q.task))
     }
 
-    /// Takes a task off a vCPU. False if it isn't on one.
-    pub(crate) fn clear(&mut self, task: TaskId) -> bool {
-        let before = self.running.len();
-        self.running.retain(|r| r.task != task);
-        self.running.len() < before
+    /// Takes a task off a vCPU, and what it spent off the credits: they are heard of later. False
+    /// if it isn't on one.
+    pub(crate) fn clear(&mut self, now: Time, task: TaskId, kind: &Kind) -> bool {
+        let Some(place) = self.running.iter().position(|r| r.task == task) else { return false };
+        self.credits = (self.balance(now, kind), now);
+        self.running.remove(place);
+        true
     }
 
     /// The credits it should have at `now`: earned and, by what runs, spent since last heard of.

@@ -3,7 +3,7 @@
 use dormouse_units::{Credits, Ppm, Span, TaskId, Time, VmId};
 
 use super::floor::{Floor, Turn};
-use super::machine::{Phase, Queued, Running};
+use super::machine::{Machine, Phase, Queued, Running};
 use super::migration::Affected;
 use super::stealing::Stealing;
 use super::token::Purpose;
@@ -224,7 +224,9 @@ impl BagScheduler {
         if let Some(held) = self.floor.task(task).held {
             self.floor.release(turn, task, held);
         }
-        let cleared = self.floor.machines.get_mut(&vm).is_some_and(|m| m.clear(task));
+        let Floor { machines, problem, .. } = &mut self.floor;
+        let clear = |m: &mut Machine| m.clear(turn.now, task, &problem.kinds[m.kind]);
+        let cleared = machines.get_mut(&vm).is_some_and(clear);
         // It finished while it was being stopped: the attempt elsewhere isn't needed any more.
         if let Some(on) = on.filter(|&on| on != vm || !cleared) {
             self.floor.withdraw(turn, on, task, false);
@@ -246,8 +248,9 @@ impl BagScheduler {
         let Some(mode) = machine.running.iter().find(|r| r.task == task).map(|r| r.mode) else {
             return;
         };
-        machine.clear(task);
-        let burstable = self.floor.problem.kinds[machine.kind].burstable.is_some();
+        let kind = &self.floor.problem.kinds[machine.kind];
+        machine.clear(turn.now, task, kind);
+        let burstable = kind.burstable.is_some();
         let Some(progress) = self.floor.task_mut(task) else { return };
         progress.failures += 1;
         if progress.failures >= self.max_failures {

@@ -25,7 +25,8 @@ pub(crate) enum Stealing {
 }
 
 /// A task that could be stolen: the last in its VM's queue.
-struct Loot {
+#[derive(Clone, Copy)]
+struct Stealable {
     victim: VmId,
     market: Market,
     task: TaskId,
@@ -48,29 +49,45 @@ impl BagScheduler {
             return;
         }
         let mode = if burstable { Mode::Baseline } else { Mode::Burst };
-        while let Some(loot) = self.loot(turn.now, thief, &site, mode) {
-            let Some((_, length)) = self.floor.at_all(&site, loot.task, mode) else { break };
-            let memory = self.floor.problem.memory(loot.task);
+        let mut all = self.stealable(turn.now, thief);
+        while let Some(stealable) = self.worth(&all, turn.now, thief, &site, mode) {
+            let Some((_, length)) = self.floor.at_all(&site, stealable.task, mode) else { break };
+            let memory = self.floor.problem.memory(stealable.task);
             site.packing.push(length, memory);
-            site.longest = site.longest.max(self.floor.problem.longest(loot.task));
-            self.floor.withdraw(turn, loot.victim, loot.task, false);
+            site.longest = site.longest.max(self.floor.problem.longest(stealable.task));
+            self.floor.withdraw(turn, stealable.victim, stealable.task, false);
             let reason = StartReason::Stolen;
-            self.floor.enqueue(thief, Queued { task: loot.task, mode, reason });
-            self.robbed(turn, loot.victim);
+            self.floor.enqueue(thief, Queued { task: stealable.task, mode, reason });
+            self.robbed(turn, stealable.victim);
             if burstable {
                 break;
             }
+            // Nothing has changed for the other victims.
+            all.retain(|other| other.victim != stealable.victim);
+            all.extend(self.last(turn.now, stealable.victim));
+            sort(&mut all);
         }
         self.floor.dispatch(turn, thief);
     }
 
-    /// The first task worth stealing: on-demand victims first, of those what would end last.
-    fn loot(&self, now: Time, thief: VmId, site: &Site, mode: Mode) -> Option<Loot> {
-        let victims =
-            self.floor.machines.iter().filter(|(vm, m)| **vm != thief && self.is_victim(m));
-        let mut loot: Vec<Loot> = victims.filter_map(|(&vm, m)| self.last(now, vm, m)).collect();
-        loot.sort_by_key(|l| (l.market == Market::Spot, Reverse(l.end), l.victim));
-        loot.into_iter().find(|l| {
+    /// What could be stolen: of on-demand victims first, of those what would end last.
+    fn stealable(&self, now: Time, thief: VmId) -> Vec<Stealable> {
+        let victims = self.floor.machines.keys().filter(|vm| **vm != thief);
+        let mut stealable: Vec<_> = victims.filter_map(|&vm| self.last(now, vm)).collect();
+        sort(&mut stealable);
+        stealable
+    }
+
+    /// The first task worth stealing.
+    fn worth(
+        &self,
+        stealable: &[Stealable],
+        now: Time,
+        thief: VmId,
+        site: &Site,
+        mode: Mode,
+    ) -> Option<Stealable> {
+        let is_worth = |l: &&Stealable| {
             self.floor.at_all(site, l.task, mode).is_some_and(|(slot, _)| {
                 self.floor.safe(site, l.task, slot)
                     && match self.parts.stealing {
@@ -82,7 +99,8 @@ impl BagScheduler {
                         }
                     }
             })
-        })
+        };
+        stealable.iter().find(is_worth).copied()
     }
 
     fn is_victim(&self, machine: &Machine) -> bool {
@@ -91,7 +109,9 @@ impl BagScheduler {
         market && machine.takes_work() && self.floor.kind(machine).burstable.is_none()
     }
 
-    fn last(&self, now: Time, vm: VmId, machine: &Machine) -> Option<Loot> {
+    /// What could be stolen off a VM.
+    fn last(&self, now: Time, vm: VmId) -> Option<Stealable> {
+        let machine = self.floor.machines.get(&vm).filter(|machine| self.is_victim(machine))?;
         let task = machine.queue.back()?.task;
         let mut packing = self.floor.running_only(now, machine);
         let mut end = now;
@@ -99,7 +119,7 @@ impl BagScheduler {
             let length = self.floor.remaining(q.task, machine.kind, q.mode)?;
             end = packing.push(length, self.floor.problem.memory(q.task)).end;
         }
-        Some(Loot { victim: vm, market: machine.market, task, end })
+        Some(Stealable { victim: vm, market: machine.market, task, end })
     }
 
     /// A VM that boots for nothing any more is given back before it costs anything.
@@ -109,4 +129,8 @@ impl BagScheduler {
             self.floor.terminate(turn, vm);
         }
     }
+}
+
+fn sort(stealable: &mut [Stealable]) {
+    stealable.sort_by_key(|l| (l.market == Market::Spot, Reverse(l.end), l.victim));
 }

@@ -82,6 +82,16 @@ impl Pool {
         packing.last_end().since(Time::ZERO)
     }
 
+    /// Whether memory can keep a vCPU of a candidate idle.
+    pub(crate) fn is_packed(&self, vm: usize) -> bool {
+        self.candidates[vm].memory.is_some()
+    }
+
+    /// How long so much work takes at least, all vCPUs of a candidate at once.
+    pub(crate) fn spread(&self, vm: usize, work: Span) -> Span {
+        Span::from_micros(work.as_micros() / self.candidates[vm].vcpus.max(1) as u64)
+    }
+
     pub(crate) const fn boot(&self) -> Span {
         self.boot
     }
@@ -128,6 +138,29 @@ fn without_memory<const VCPUS: usize>(lengths: &[Span], words: &[u64]) -> Span {
         }
     }
     Span::from_micros(free.into_iter().max().unwrap_or(0))
+}
+
+#[cfg(test)]
+impl Pool {
+    /// A candidate with each of these numbers of vCPUs, and tasks of any lengths; on every other
+    /// candidate memory binds.
+    pub(crate) fn random(random: &mut dormouse_units::Stream, vcpus: &[usize], tasks: u32) -> Self {
+        let candidate = |(kind, &vcpus): (usize, &usize)| Candidate {
+            kind,
+            market: Market::Spot,
+            vcpus,
+            memory: (kind % 2 == 1).then_some(Bytes::new(20)),
+            price: 1 + random.bits() % 9,
+        };
+        let candidates: Vec<_> = vcpus.iter().enumerate().map(candidate).collect();
+        let mut below = |n| random.bits() % n;
+        let lengths = (0..candidates.len() * tasks as usize)
+            .map(|_| if below(20) == 0 { NEVER } else { Span::from_micros(1 + below(100)) })
+            .collect();
+        let memory = (0..tasks).map(|_| Bytes::new(1 + below(15))).collect();
+        let tasks = (0..tasks).map(TaskId::new).collect();
+        Self { candidates, tasks, memory, lengths, boot: Span::ZERO }
+    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use dormouse_units::Stream;
 use dormouse_units::{Ppm, Span};
 
 use super::pool::Pool;
-use super::solution::{Limits, Scale, Solution};
+use super::solution::{Scale, Solution};
 use crate::assignment::{Assignment, Vm};
 use crate::packing::Packing;
 use crate::problem::Problem;
@@ -49,10 +49,11 @@ pub(crate) fn iterate(
     for (vm, &candidate) in initial.vms.iter().zip(&selected) {
         for &task in &vm.tasks {
             if let Some(position) = pool.tasks.iter().position(|&t| t == task) {
-                start.place(&pool, &mut packing, position, candidate);
+                start.place(&pool, position, candidate);
             }
         }
     }
+    while start.work_out(&pool, &mut packing) {}
     let mut unselected: Vec<usize> =
         (0..pool.candidates.len()).filter(|c| !selected.contains(c)).collect();
     let makespan = if spot_limit > problem.boot { spot_limit } else { problem.deadline };
@@ -67,9 +68,12 @@ pub(crate) fn iterate(
         pool,
     };
 
-    let limits = |spot: Span| Limits {
-        spot: spot.saturating_sub(problem.boot),
-        on_demand: problem.deadline.saturating_sub(problem.boot),
+    // When each candidate has to be done, from boot: those that may be taken away by `D_spot`,
+    // relaxed or not, the others by D.
+    let markets: Vec<Market> = search.pool.candidates.iter().map(|c| c.market).collect();
+    let limits = |spot: Span| -> Vec<Span> {
+        let by = |market: &Market| if *market == Market::Spot { spot } else { problem.deadline };
+        markets.iter().map(|market| by(market).saturating_sub(problem.boot)).collect()
     };
     let mut best = start.clone();
     let mut current = start;
@@ -118,7 +122,7 @@ impl Search<'_> {
         scratch: &mut Solution,
         mut fitness: f64,
         selected: &[usize],
-        limits: &Limits,
+        latest: &[Span],
     ) -> f64 {
         let tasks = self.pool.tasks.len();
         let restart = self.config.local_search == LocalSearchRule::Restart;
@@ -131,14 +135,21 @@ impl Search<'_> {
             }
             for _ in 0..self.moves {
                 let position = self.random.below(tasks);
-                if !scratch.place(&self.pool, &mut self.packing, position, destination) {
+                if !scratch.place(&self.pool, position, destination) {
                     continue;
                 }
                 self.evaluations += 1;
-                let new = scratch.fitness(&self.pool, &self.scale, limits);
-                if new < fitness {
-                    fitness = new;
-                    best.copy(scratch);
+                // It is worked out as far as it takes to see that it is no better.
+                loop {
+                    let new = scratch.fitness(&self.pool, &self.scale, latest);
+                    if new >= fitness {
+                        break;
+                    }
+                    if !scratch.work_out(&self.pool, &mut self.packing) {
+                        fitness = new;
+                        best.copy(scratch);
+                        break;
+                    }
                 }
             }
         }

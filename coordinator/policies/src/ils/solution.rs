@@ -1,4 +1,8 @@
 //! A map of tasks to VMs, and its fitness kept up to date by moves.
+//!
+//! A move costs next to nothing: what is known of its two VMs at once is that they are done no
+//! sooner than this. Nearly all moves are no good even so; only of the others the VMs' ends are
+//! worked out.
 
 use dormouse_units::Span;
 
@@ -10,17 +14,8 @@ use crate::packing::Packing;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scale {
     pub(crate) alpha: f64,
-    pub(crate) cost: u128,
+    pub(crate) cost: f64,
     pub(crate) makespan: Span,
-}
-
-/// Latest ends, from boot.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Limits {
-    /// Of VMs that may be taken away: `D_spot`, relaxed or not.
-    pub(crate) spot: Span,
-    /// Of the others: D.
-    pub(crate) on_demand: Span,
 }
 
 /// A solution: the allocation vector and, derived from it, per VM the set of its tasks, its last
@@ -31,19 +26,25 @@ pub(crate) struct Solution {
     /// Per VM, a bit for each position.
     sets: Vec<u64>,
     words: usize,
+    /// Per VM, the lengths of its tasks together.
+    work: Vec<Span>,
+    /// Per VM, when it is done; of those in `rough`, no later than it is.
     ends: Vec<Span>,
+    rough: Vec<usize>,
     /// Σ price × time used, in nano-dollars per hour × microseconds.
     cost: u128,
 }
 
 impl Solution {
-    /// No task anywhere; `place` each before use.
+    /// No task anywhere; `place` each before use, and work it out.
     pub(crate) fn new(pool: &Pool) -> Self {
         let words = pool.tasks.len().div_ceil(64);
         Self {
             vm_of: vec![usize::MAX; pool.tasks.len()],
             sets: vec![0; words * pool.candidates.len()],
             words,
+            work: vec![Span::ZERO; pool.candidates.len()],
+            rough: Vec::new(),
             ends: vec![Span::ZERO; pool.candidates.len()],
             cost: 0,
         }
@@ -53,41 +54,62 @@ impl Solution {
     pub(crate) fn copy(&mut self, other: &Self) {
         self.vm_of.copy_from_slice(&other.vm_of);
         self.sets.copy_from_slice(&other.sets);
+        self.work.copy_from_slice(&other.work);
         self.ends.copy_from_slice(&other.ends);
+        self.rough.clone_from(&other.rough);
         self.cost = other.cost;
     }
 
     /// Moves the task at `position` to `vm`. False, and nothing has changed, if it is there or
     /// can't run there.
-    pub(crate) fn place(
-        &mut self,
-        pool: &Pool,
-        packing: &mut Packing,
-        position: usize,
-        vm: usize,
-    ) -> bool {
-        let from = self.vm_of[position];
-        if from == vm || pool.length(vm, position) == NEVER {
+    pub(crate) fn place(&mut self, pool: &Pool, position: usize, vm: usize) -> bool {
+        let (from, length) = (self.vm_of[position], pool.length(vm, position));
+        if from == vm || length == NEVER {
             return false;
         }
         let (word, bit) = (position / 64, 1_u64 << (position % 64));
         self.vm_of[position] = vm;
-        self.sets[vm * self.words + word] |= bit;
-        self.refresh(pool, packing, vm);
         if let Some(old) = self.sets.get_mut(from.saturating_mul(self.words).saturating_add(word)) {
             *old &= !bit;
-            self.refresh(pool, packing, from);
+            let shorter = pool.length(from, position);
+            self.work[from] = self.work[from].saturating_sub(shorter);
+            self.bound(pool, from, self.ends[from].saturating_sub(shorter));
         }
+        self.sets[vm * self.words + word] |= bit;
+        self.work[vm] += length;
+        self.bound(pool, vm, self.ends[vm].max(length));
         true
     }
 
-    fn refresh(&mut self, pool: &Pool, packing: &mut Packing, vm: usize) {
+    /// A VM has got or lost a task. It is done no sooner than if its work were spread evenly; nor,
+    /// where memory never binds, than `least`. There no vCPU, in the order in which they are free,
+    /// is free sooner with a task more, and all of them together are busy longer by its length.
+    fn bound(&mut self, pool: &Pool, vm: usize, least: Span) {
+        let spread = pool.spread(vm, self.work[vm]);
+        self.set_end(pool, vm, if pool.is_packed(vm) { spread } else { spread.max(least) });
+        if !self.rough.contains(&vm) {
+            self.rough.push(vm);
+        }
+    }
+
+    /// Works out when one more VM is done, of those of which that is not known; false if it is known
+    /// of all.
+    pub(crate) fn work_out(&mut self, pool: &Pool, packing: &mut Packing) -> bool {
+        let Some(vm) = self.rough.pop() else { return false };
         let words = &self.sets[vm * self.words..][..self.words];
         let end = pool.last_end(packing, vm, words);
+        self.set_end(pool, vm, end);
+        true
+    }
+
+    fn set_end(&mut self, pool: &Pool, vm: usize, end: Span) {
         let price = u128::from(pool.candidates[vm].price);
-        let cost = |end: Span| price * u128::from(end.as_micros());
-        self.cost = self.cost + cost(end) - cost(self.ends[vm]);
-        self.ends[vm] = end;
+        let cost = |span: Span| price * u128::from(span.as_micros());
+        let before = std::mem::replace(&mut self.ends[vm], end);
+        self.cost = match before < end {
+            true => self.cost + cost(end.saturating_sub(before)),
+            false => self.cost - cost(before.saturating_sub(end)),
+        };
     }
 
     /// The positions of the tasks of a VM, ascending.
@@ -95,23 +117,74 @@ impl Solution {
         positions(&self.sets[vm * self.words..][..self.words])
     }
 
-    pub(crate) const fn cost(&self) -> u128 {
-        self.cost
+    /// What it costs, for a scale: at least one.
+    #[expect(clippy::cast_precision_loss, reason = "a weight, not an amount")]
+    pub(crate) fn cost(&self) -> f64 {
+        self.cost.max(1) as f64
     }
 
-    /// Eq. 8; infinite if a VM is done too late.
+    /// Eq. 8; infinite if a VM is done later than the `latest` of it, from boot. Of a solution that
+    /// is not worked out it is no more than that: it grows with cost and makespan, in floating
+    /// point too.
     #[expect(clippy::cast_precision_loss, reason = "a weight, not an amount")]
-    pub(crate) fn fitness(&self, pool: &Pool, scale: &Scale, limits: &Limits) -> f64 {
-        let mut makespan = Span::ZERO;
-        for (&end, candidate) in self.ends.iter().zip(&pool.candidates) {
-            let spot = candidate.market == dormouse_cloud::Market::Spot;
-            if end > if spot { limits.spot } else { limits.on_demand } {
-                return f64::INFINITY;
-            }
+    pub(crate) fn fitness(&self, pool: &Pool, scale: &Scale, latest: &[Span]) -> f64 {
+        let (mut makespan, mut is_late) = (Span::ZERO, false);
+        for (&end, &latest) in self.ends.iter().zip(latest) {
             makespan = makespan.max(end);
+            is_late |= end > latest;
+        }
+        if is_late {
+            return f64::INFINITY;
         }
         let makespan = (makespan + pool.boot()).as_micros() as f64;
-        scale.alpha * (self.cost as f64 / scale.cost.max(1) as f64)
+        // The same, where it fits, by a conversion that the processor has.
+        let cost = match u64::try_from(self.cost) {
+            Ok(cost) => cost as f64,
+            Err(_) => self.cost as f64,
+        };
+        scale.alpha * (cost / scale.cost)
             + (1.0 - scale.alpha) * (makespan / scale.makespan.as_micros().max(1) as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is known of a solution at once is never more than what comes out once it is worked out,
+    /// and that is what comes out if it is made from nothing.
+    #[test]
+    fn a_rough_solution_is_never_worse_than_it_is() {
+        let mut random = dormouse_units::Stream::new(1, "test", 0);
+        let scale = Scale { alpha: 0.5, cost: 100.0, makespan: Span::from_micros(100) };
+        let mut packing = Packing::default();
+        for _ in 0..50 {
+            let pool = Pool::random(&mut random, &[1, 2, 2, 3, 4, 4], 70);
+            let latest = [Span::from_micros(700); 6];
+            let mut solution = Solution::new(&pool);
+            for moved in 0..300 {
+                solution.place(&pool, random.below(70), random.below(6));
+                if moved % 7 != 0 {
+                    continue;
+                }
+                let mut before = 0.0;
+                loop {
+                    let fitness = solution.fitness(&pool, &scale, &latest);
+                    assert!(fitness >= before, "{fitness} after {before}");
+                    before = fitness;
+                    if !solution.work_out(&pool, &mut packing) {
+                        break;
+                    }
+                }
+                let mut anew = Solution::new(&pool);
+                for (position, &vm) in solution.vm_of.iter().enumerate() {
+                    if vm < 6 {
+                        anew.place(&pool, position, vm);
+                    }
+                }
+                while anew.work_out(&pool, &mut packing) {}
+                assert_eq!((&anew.ends, anew.cost), (&solution.ends, solution.cost));
+            }
+        }
     }
 }

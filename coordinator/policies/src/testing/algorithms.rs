@@ -163,11 +163,11 @@ fn late_tasks_go_to_burstable_then_on_demand_vms() {
 }
 
 /// A scheduler with a plan given: per VM its type, market and tasks, one after the other.
-struct Stage {
+struct Fixture {
     scheduler: Box<dyn Policy>,
 }
 
-impl Stage {
+impl Fixture {
     fn new(
         name: BagSchedulerName,
         cloud: &Catalogue,
@@ -202,12 +202,12 @@ impl Stage {
         };
         let config = BagSchedulerConfig { plan: Some(plan), ..config.clone() };
         let scheduler = build(&config, cloud, bag, &no_budget(), 1).expect("a scheduler");
-        let mut stage = Self { scheduler };
-        stage.tell(0, &Notice::Begin);
+        let mut fixture = Self { scheduler };
+        fixture.tell(0, &Notice::Begin);
         for vm in (0_u32..).take(vms.len()) {
-            stage.tell(10, &Notice::VmReady { vm: VmId::new(vm) });
+            fixture.tell(10, &Notice::VmReady { vm: VmId::new(vm) });
         }
-        stage
+        fixture
     }
 
     fn tell(&mut self, at: u64, notice: &Notice) -> Vec<Decision> {
@@ -237,10 +237,10 @@ fn hibernated(vm: u32) -> Notice {
 fn migration_bursts_first_and_launches_last() {
     let (cloud, bag) = (cloud(2), tens(2, 100));
     let vms = [("a", Market::Spot, &[0, 1][..]), ("t", Market::OnDemand, &[])];
-    let mut stage = Stage::new(BagSchedulerName::BurstHads, &cloud, &bag, &vms);
+    let mut fixture = Fixture::new(BagSchedulerName::BurstHads, &cloud, &bag, &vms);
     let (task, vm) = (TaskId::new(0), VmId::new(0));
     assert_eq!(
-        stage.tell(15, &hibernated(0)),
+        fixture.tell(15, &hibernated(0)),
         [
             Decision::Stop { task, vm, keep: false },
             Decision::Launch {
@@ -253,7 +253,7 @@ fn migration_bursts_first_and_launches_last() {
         ]
     );
     assert_eq!(
-        stage.tell(25, &Notice::VmReady { vm: VmId::new(2) }),
+        fixture.tell(25, &Notice::VmReady { vm: VmId::new(2) }),
         [start(1, 2, Mode::Burst, StartReason::Migrated)]
     );
 }
@@ -268,15 +268,15 @@ fn tasks_do_not_go_to_a_vm_that_hibernates_at_the_same_instant() {
             migrate: MigrateMoment::AtOnce,
             ..BagSchedulerConfig::paper(name)
         };
-        let mut stage = Stage::with(&config, &cloud(2), &tens(3, 200), vms);
+        let mut fixture = Fixture::with(&config, &cloud(2), &tens(3, 200), vms);
         for vm in [0, 1] {
-            assert_eq!(stage.tell(15, &Notice::VmHibernating { vm: VmId::new(vm) }), []);
+            assert_eq!(fixture.tell(15, &Notice::VmHibernating { vm: VmId::new(vm) }), []);
         }
         let launches = |decisions: Vec<Decision>| {
             let launch = |d: &Decision| matches!(d, Decision::Launch { .. });
             decisions.iter().filter(|d| launch(d)).count()
         };
-        assert!(launches(stage.tell(15, &hibernated(0))) > 0, "{name}");
+        assert!(launches(fixture.tell(15, &hibernated(0))) > 0, "{name}");
     }
 }
 
@@ -290,8 +290,8 @@ fn a_busy_burstable_vm_bursts_where_that_is_said() {
     for burst_on in [BurstOn::Idle, BurstOn::FreeVcpu] {
         let name = BagSchedulerName::BurstHads;
         let config = BagSchedulerConfig { burst_on, ..BagSchedulerConfig::paper(name) };
-        let mut stage = Stage::with(&config, &cloud, &bag, &vms);
-        let starts = stage.tell(15, &hibernated(0)).into_iter();
+        let mut fixture = Fixture::with(&config, &cloud, &bag, &vms);
+        let starts = fixture.tell(15, &hibernated(0)).into_iter();
         let starts: Vec<_> = starts.filter(|d| matches!(d, Decision::Start { .. })).collect();
         let bursts = start(0, 1, Mode::Burst, StartReason::Migrated);
         let wanted = if burst_on == BurstOn::Idle { vec![] } else { vec![bursts] };
@@ -306,12 +306,12 @@ fn a_busy_burstable_vm_bursts_where_that_is_said() {
 fn hads_waits_for_a_resume_as_long_as_it_can() {
     let (cloud, bag) = (cloud(1), tens(2, 100));
     let vms = [("a", Market::Spot, &[0, 1][..])];
-    let mut stage = Stage::new(BagSchedulerName::Hads, &cloud, &bag, &vms);
-    let decisions = stage.tell(15, &hibernated(0));
+    let mut fixture = Fixture::new(BagSchedulerName::Hads, &cloud, &bag, &vms);
+    let decisions = fixture.tell(15, &hibernated(0));
     let [Decision::Wake { at, .. }] = decisions[..] else { panic!("{decisions:?}") };
     assert!(at > Time::from_secs(79) - Span::from_secs(1) && at <= Time::from_secs(80), "{at}");
-    assert_eq!(stage.tell(50, &Notice::VmResumed { vm: VmId::new(0) }), []);
-    assert_eq!(stage.tell(55, &finished(0, 0)), [start(1, 0, Mode::Burst, StartReason::Planned)]);
+    assert_eq!(fixture.tell(50, &Notice::VmResumed { vm: VmId::new(0) }), []);
+    assert_eq!(fixture.tell(55, &finished(0, 0)), [start(1, 0, Mode::Burst, StartReason::Planned)]);
 }
 
 /// A spot VM that will be killed hibernates and resumes: it takes no work all the same.
@@ -320,12 +320,12 @@ fn a_resume_does_not_make_a_doomed_vm_fit_for_work() {
     for name in [BagSchedulerName::BurstHads, BagSchedulerName::Hads] {
         let (cloud, bag) = (cloud(2), tens(3, 200));
         let vms = [("a", Market::Spot, &[0][..]), ("a", Market::OnDemand, &[1, 2])];
-        let mut stage = Stage::new(name, &cloud, &bag, &vms);
+        let mut fixture = Fixture::new(name, &cloud, &bag, &vms);
         let (vm, at) = (VmId::new(0), Time::from_secs(130));
-        stage.tell(12, &Notice::VmPreempting { vm, at });
-        stage.tell(13, &hibernated(0));
-        let mut after = stage.tell(14, &Notice::VmResumed { vm });
-        after.extend(stage.tell(40, &finished(1, 1)));
+        fixture.tell(12, &Notice::VmPreempting { vm, at });
+        fixture.tell(13, &hibernated(0));
+        let mut after = fixture.tell(14, &Notice::VmResumed { vm });
+        after.extend(fixture.tell(40, &finished(1, 1)));
         let starts_there = |d: &&Decision| matches!(d, Decision::Start { on, .. } if on.vm == vm);
         assert_eq!(after.iter().find(starts_there), None, "{name}: {after:?}");
     }
@@ -337,8 +337,8 @@ fn a_resume_does_not_make_a_doomed_vm_fit_for_work() {
 fn an_idle_vm_steals_what_ends_sooner_with_it() {
     let (cloud, bag) = (cloud(2), tens(4, 200));
     let vms = [("a", Market::Spot, &[0, 1, 2][..]), ("a", Market::Spot, &[3])];
-    let mut stage = Stage::new(BagSchedulerName::BurstHads, &cloud, &bag, &vms);
-    assert_eq!(stage.tell(20, &finished(3, 1)), [start(2, 1, Mode::Burst, StartReason::Stolen)]);
+    let mut fixture = Fixture::new(BagSchedulerName::BurstHads, &cloud, &bag, &vms);
+    assert_eq!(fixture.tell(20, &finished(3, 1)), [start(2, 1, Mode::Burst, StartReason::Stolen)]);
 }
 
 /// Idle from 20 on with nothing to steal, it is kept until its cycle ends, 900 s after it was
@@ -347,28 +347,29 @@ fn an_idle_vm_steals_what_ends_sooner_with_it() {
 fn an_idle_vm_is_kept_until_its_cycle_ends() {
     let (cloud, bag) = (cloud(2), tens(2, 2_000));
     let vms = [("a", Market::Spot, &[0][..]), ("a", Market::Spot, &[1])];
-    let mut stage = Stage::new(BagSchedulerName::BurstHads, &cloud, &bag, &vms);
-    let decisions = stage.tell(20, &finished(1, 1));
+    let mut fixture = Fixture::new(BagSchedulerName::BurstHads, &cloud, &bag, &vms);
+    let decisions = fixture.tell(20, &finished(1, 1));
     let [Decision::Wake { at, token }] = decisions[..] else { panic!("{decisions:?}") };
     assert_eq!(at, Time::from_secs(910));
     assert_eq!(
-        stage.tell(910, &Notice::Wake { token }),
+        fixture.tell(910, &Notice::Wake { token }),
         [Decision::Terminate { vm: VmId::new(1) }]
     );
-    assert_eq!(stage.tell(920, &finished(0, 0)), [Decision::Terminate { vm: VmId::new(0) }]);
+    assert_eq!(fixture.tell(920, &finished(0, 0)), [Decision::Terminate { vm: VmId::new(0) }]);
 }
 
 #[test]
 fn a_failing_task_is_retried_and_given_up() {
     let (cloud, bag) = (cloud(2), tens(1, 2_000));
-    let mut stage = Stage::new(BagSchedulerName::Hads, &cloud, &bag, &[("a", Market::Spot, &[0])]);
+    let mut fixture =
+        Fixture::new(BagSchedulerName::Hads, &cloud, &bag, &[("a", Market::Spot, &[0])]);
     let (task, vm) = (TaskId::new(0), VmId::new(0));
     let failed = Notice::TaskFailed { task, vm, why: "no".into() };
     for at in 11..15 {
         let again = [start(0, 0, Mode::Burst, StartReason::Retried)];
-        assert_eq!(stage.tell(at, &failed), again);
+        assert_eq!(fixture.tell(at, &failed), again);
     }
-    assert_eq!(stage.tell(15, &failed), [Decision::Terminate { vm }]);
+    assert_eq!(fixture.tell(15, &failed), [Decision::Terminate { vm }]);
 }
 
 #[test]

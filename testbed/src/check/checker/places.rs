@@ -14,7 +14,7 @@ impl Checker<'_> {
         };
         let right = self.setup.terms.spot == SpotPlaces::Background
             && is_spot == (tier == Tier::Background);
-        self.require(right, || format!("{id} is in the {tier:?} of its processors"));
+        self.require(right, || format!("{id} is in the {tier} of its processors"));
         let count = self.hosts.get(&host).copied().unwrap_or_default();
         for processor in processors {
             self.require(*processor < count, || format!("{host} has no processor {processor}"));
@@ -24,7 +24,7 @@ impl Checker<'_> {
             **other != id && there
         });
         if let Some(other) = taken.map(|(other, _)| *other) {
-            self.wrong(format!("{id} has a processor of {host} of which {other} has the {tier:?}"));
+            self.wrong(format!("{id} has a processor of {host} of which {other} has the {tier}"));
         }
         if let Some(vm) = self.vms.get_mut(&id) {
             let right = vm.kind.vcpus as usize == processors.len();

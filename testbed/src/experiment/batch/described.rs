@@ -1,35 +1,29 @@
-//! A batch experiment with everything resolved.
+//! The parallel jobs of an experiment with everything resolved.
 
 use std::path::PathBuf;
 
+use dormouse_cloud::Burstable;
 use dormouse_engine::jobs::Simulation;
+use dormouse_policies::CheckpointConfig;
 use dormouse_policies::batch::{Algorithm, Config, OnPromotion, UsageInformation};
-use dormouse_units::{Ppm, Span};
+use dormouse_units::{Bytes, Ppm, Span};
 use dormouse_vm::Sharing;
 use dormouse_workload::{Model, OnMalformed};
 use serde::{Deserialize, Serialize};
 
-use super::super::Live;
-
-/// Parallel jobs, who schedules them on which machine, and how its processors are shared. It
-/// goes into the first line of the event log, so that a log can be replayed by itself.
+/// A batch: parallel jobs, who schedules them on which machine, and how its processors are shared.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct BatchExperiment {
-    /// Its name.
-    pub name: String,
-    /// A sentence about the experiment, for people.
-    pub description: String,
-    /// For all chance.
-    pub seed: u64,
+pub struct Batch {
     /// The jobs.
     pub workload: BatchWorkload,
     /// The scheduler and its parameters.
     pub scheduler: BatchScheduler,
+    /// When its jobs are checkpointed; `None`: never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkpoint: Option<CheckpointConfig>,
     /// How the two VMs of a processor share it, in virtual time.
     pub sharing: Sharing,
-    /// How it is run live.
-    pub live: Live,
 }
 
 /// `[workload]`.
@@ -39,8 +33,14 @@ pub struct BatchWorkload {
     /// Where the jobs come from.
     #[serde(flatten)]
     pub source: JobSource,
-    /// Processors of the machine; `None`: as the log says, else 320.
-    pub processors: Option<u32>,
+    /// Processors of the machine.
+    pub processors: u32,
+    /// Memory of each processor, for the processes that are on it; `None`: nobody says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_per_processor: Option<Bytes>,
+    /// How the machine earns credits; `None`: its processors always have full speed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub burstable: Option<Burstable>,
     /// The offered load, by scaling the times between submissions; `None`: as it is.
     pub load: Option<f64>,
     /// CPU usage where a job does not say.
@@ -88,6 +88,9 @@ pub struct JobSpec {
     pub estimate: Span,
     /// CPU usage of each process; `None`: as `workload.usage` says.
     pub usage: Option<Ppm>,
+    /// Memory that each process needs; none where nobody says.
+    #[serde(default, skip_serializing_if = "Bytes::is_zero")]
+    pub memory: Bytes,
 }
 
 /// How CPU usage is assigned.
@@ -126,7 +129,7 @@ pub struct BatchScheduler {
 }
 
 /// What the scheduler knows of CPU usage.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Information {
     /// The truth.
@@ -136,45 +139,32 @@ pub enum Information {
     Absent,
 }
 
-/// Processors of a machine that nobody describes: those of the MEASY paper's.
-const PROCESSORS: u32 = 320;
-
 /// What an unknown process is taken for: the mean of the range.
 const TAKEN_FOR: Ppm = Ppm::new(700_000);
 
-impl BatchExperiment {
-    /// The scheduler's configuration on a machine of this many processors.
-    #[must_use]
-    pub const fn config(&self, machine: u32) -> Config {
-        Config::new(self.scheduler.name, machine)
-    }
-
-    /// Processors of its machine, where no log says otherwise: as the experiment has it, else the
-    /// paper's.
-    #[must_use]
-    pub fn processors(&self) -> u32 {
-        self.workload.processors.unwrap_or(PROCESSORS)
-    }
-
-    /// Whether its scheduler migrates jobs: CRIU does that in a live run.
+impl Batch {
+    /// Whether its scheduler migrates jobs, or they are checkpointed: CRIU does that in a live run.
     #[must_use]
     pub fn needs_criu(&self) -> bool {
-        self.scheduler.name.promotion() == Some(OnPromotion::Migrate)
+        self.checkpoint.is_some() || self.scheduler.name.promotion() == Some(OnPromotion::Migrate)
     }
 
-    /// Its simulation on a machine of this many processors; a live run of it is the same
-    /// [`Run`](dormouse_engine::Run) on real ones.
+    /// Its scheduler's configuration, and the model of its machine under this seed. A live run of
+    /// it is the same [`Run`](dormouse_engine::Run) on real processors.
     #[must_use]
-    pub fn simulation(&self, machine: u32) -> Simulation {
+    pub fn simulation(&self, seed: u64) -> Simulation {
         Simulation {
-            config: self.config(machine),
+            config: Config::new(self.scheduler.name, self.workload.processors),
             sharing: self.sharing,
             migration_cost: self.scheduler.migration_cost,
             information: match self.scheduler.usage_information {
                 Information::Exact => UsageInformation::Exact,
                 Information::Absent => UsageInformation::Absent(TAKEN_FOR),
             },
-            seed: self.seed,
+            checkpoint: self.checkpoint.clone(),
+            memory: self.workload.memory_per_processor,
+            burstable: self.workload.burstable,
+            seed,
         }
     }
 }

@@ -1,11 +1,10 @@
-//! Experiments of parallel jobs: what stands in their files.
+//! The parallel jobs of an experiment: what stands in its file of them.
 
 mod described;
 mod read;
 
 pub use described::{
-    BatchExperiment, BatchScheduler, BatchWorkload, Estimates, Information, JobSource, JobSpec,
-    UsageKind,
+    Batch, BatchScheduler, BatchWorkload, Estimates, Information, JobSource, JobSpec, UsageKind,
 };
 
 pub(in crate::experiment) use read::{KINDS, read};

@@ -9,11 +9,11 @@ use dormouse_policies::StartReason;
 use dormouse_units::Mode;
 use dormouse_units::{Credits, TaskId, Time};
 
-use super::layout::{LEFT, Layout, RIGHT, TOP, WIDTH, grid_label};
+use super::layout::{LEFT, Layout, RIGHT, TOP, WIDTH};
 use super::style::{COLOURS, HEAD};
 use super::svg::{Rect, Svg};
-use crate::output::Outcome;
-use crate::output::csv::finished_on;
+use crate::output::csv::{end_word, finished_on};
+use crate::output::{self, Outcome};
 use crate::record::{AttemptEnd, AttemptHistory, TaskHistory, VmHistory};
 
 /// Kinds of tasks, by the part of their name before the number, and their colours.
@@ -66,11 +66,11 @@ impl Chart<'_> {
     /// Background, title, legend, grid.
     fn frame(&mut self) {
         let outcome = self.outcome;
-        let (bottom, step, end) = (self.layout.bottom, self.layout.grid_s(), self.layout.end);
+        let bottom = self.layout.bottom;
         let all = Rect { x: 0.0, y: 0.0, w: WIDTH, h: bottom + 34.0 };
         self.svg.rect(all, "bg", "");
         let experiment = &outcome.header.experiment;
-        let title = format!("{} · {}", experiment.name, experiment.scheduler.name);
+        let title = format!("{} · {}", experiment.name, experiment.scheduler_name());
         self.svg.text(14.0, 24.0, "title", &title);
         let record = outcome.record;
         let made = record
@@ -86,12 +86,7 @@ impl Chart<'_> {
         );
         self.svg.text(14.0, 42.0, "sub", &sub);
         self.legend();
-        for at in (0..=end.as_micros() / 1_000_000 / step).map(|n| Time::from_secs(n * step)) {
-            let x = self.layout.x(at);
-            self.svg.line((x, TOP - 6.0), (x, bottom), "grid", "");
-            let text = grid_label(at.as_micros() / 1_000_000, step);
-            self.svg.text(x, bottom + 16.0, "mid sub", &text);
-        }
+        self.layout.axis().grid(&mut self.svg, TOP - 6.0, bottom);
     }
 
     fn legend(&mut self) {
@@ -145,7 +140,11 @@ impl Chart<'_> {
             vm.kind,
             vm.price,
             s(vm.launched),
-            vm.ended.map_or("still there".to_owned(), |(at, why, _)| format!("{why:?} {}", s(at))),
+            vm.ended.map_or("still there".to_owned(), |(at, why, _)| format!(
+                "{} {}",
+                end_word(why),
+                s(at)
+            )),
             vm.cost()
         );
         self.svg.rect(life, "life", &title);
@@ -168,7 +167,7 @@ impl Chart<'_> {
                 (x, row - 2.0),
                 (x, row + life.h + 2.0),
                 "gone",
-                &format!("{} {why:?}", vm.id),
+                &format!("{} {}", vm.id, end_word(why)),
             );
         }
         self.credits(vm, end);
@@ -241,7 +240,7 @@ impl Chart<'_> {
                 attempt.vm,
                 s(from),
                 s(until),
-                story(attempt)
+                story(attempt, self.outcome.header.mode)
             );
             self.svg.rect(rect, &format!("task c{colour}"), &title);
             self.slow(attempt, until);
@@ -360,7 +359,7 @@ impl Chart<'_> {
 }
 
 /// What became of an attempt, in words.
-fn story(attempt: &AttemptHistory) -> String {
+fn story(attempt: &AttemptHistory, run: output::Mode) -> String {
     let from = attempt.from.map_or(String::new(), |(_, done)| format!(" from {done}"));
     let mode = match attempt.first_mode() {
         Mode::Baseline => ", in baseline mode",
@@ -368,15 +367,28 @@ fn story(attempt: &AttemptHistory) -> String {
     };
     let end = match &attempt.ended {
         None => "still running".to_owned(),
-        Some((_, AttemptEnd::Finished)) => "finished, verified".to_owned(),
+        Some((_, AttemptEnd::Finished)) => run.completed().to_owned(),
         Some((_, AttemptEnd::Failed(why))) => format!("failed: {why}"),
         Some((_, AttemptEnd::Stopped(done))) => format!("stopped, {done} kept"),
         Some((_, AttemptEnd::Dropped)) => format!("left there, {} kept", attempt.kept()),
         Some((_, AttemptEnd::VmGone(why))) => {
-            format!("its VM was gone ({why:?}), {} kept", attempt.kept())
+            format!("its VM was gone ({}), {} kept", end_word(*why), attempt.kept())
         }
     };
-    format!("{:?}{from}{mode}; {end}", attempt.reason)
+    format!("{}{from}{mode}; {end}", started(&attempt.reason))
+}
+
+/// Why an attempt was started, in a word or two.
+const fn started(why: &StartReason) -> &'static str {
+    match why {
+        StartReason::Planned => "planned",
+        StartReason::Migrated => "migrated",
+        StartReason::Stolen => "stolen",
+        StartReason::Retried => "retried",
+        StartReason::FirstInLine => "first in line",
+        StartReason::EndsBeforeShadow { .. } | StartReason::OnExtra { .. } => "backfilled",
+        StartReason::ShortestWaiting => "shortest waiting",
+    }
 }
 
 fn diamond(x: f64, y: f64) -> String {

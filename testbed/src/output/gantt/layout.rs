@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use dormouse_units::{Time, VmId};
 
+use super::axis::TimeAxis;
 use super::svg::Rect;
 use crate::output::Outcome;
 
@@ -58,9 +59,13 @@ impl Layout {
         Self { rows, bottom: y, end }
     }
 
+    /// From the beginning of the run to its end.
+    pub(crate) const fn axis(&self) -> TimeAxis {
+        TimeAxis { window: (Time::ZERO, self.end), left: LEFT, right: WIDTH - RIGHT }
+    }
+
     pub(crate) fn x(&self, at: Time) -> f64 {
-        let share = at.as_secs_f64() / self.end.as_secs_f64();
-        LEFT + share * (WIDTH - LEFT - RIGHT)
+        self.axis().x(at)
     }
 
     /// The whole row of a VM from one time to another.
@@ -85,31 +90,5 @@ impl Layout {
         #[expect(clippy::cast_precision_loss, reason = "a few lanes")]
         let top = row.y + row.lanes as f64 * LANE + 2.0;
         Some((top, row.y + row.height - 1.0))
-    }
-
-    /// Seconds between grid lines.
-    pub(crate) fn grid_s(&self) -> u64 {
-        grid_s(self.end.as_micros() / 1_000_000)
-    }
-}
-
-/// Seconds between the grid lines of so many seconds: about twelve lines; steps that people
-/// count in.
-pub(crate) fn grid_s(length_s: u64) -> u64 {
-    let steps =
-        [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1_200, 1_800, 3_600, 7_200, 14_400, 43_200];
-    let wanted = length_s / 12;
-    steps.into_iter().find(|&s| s >= wanted).unwrap_or_else(|| (wanted / 86_400 + 1) * 86_400)
-}
-
-/// The label of a grid line, at so many seconds, where lines are `step_s` apart.
-pub(crate) fn grid_label(at_s: u64, step_s: u64) -> String {
-    #[expect(clippy::cast_precision_loss, reason = "a label")]
-    let hours = at_s as f64 / 3_600.0;
-    match step_s {
-        0..60 => format!("{at_s} s"),
-        60..3_600 => format!("{} min", at_s / 60),
-        3_600..43_200 => format!("{hours:.1} h"),
-        _ => format!("{:.1} d", hours / 24.0),
     }
 }

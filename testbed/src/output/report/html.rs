@@ -1,6 +1,28 @@
 //! Small pieces of HTML.
 
+use crate::output::Header;
 use crate::output::gantt::escaped;
+
+/// A whole page.
+pub(crate) fn page(title: &str, body: &str) -> String {
+    format!(
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width\"><title>{}</title>\
+         <style>{STYLE}</style></head>\n<body>\n{body}</body></html>\n",
+        escaped(title)
+    )
+}
+
+/// What a run is: its title, what its experiment is about, and how it was run.
+pub(crate) fn heading(run: &Header, title: &str) -> String {
+    let experiment = &run.experiment;
+    let how = match run.live_speedup() {
+        None => "in virtual time".to_owned(),
+        Some(x) => format!("live, {x} emulated seconds a second"),
+    };
+    let about = format!("{}. Run {how}, seed {}.", experiment.description, experiment.setup.seed);
+    format!("<header><h1>{}</h1>{}</header>\n", escaped(title), paragraph(&about))
+}
 
 /// A table; the first `left` columns are text, the others numbers.
 pub(crate) fn table(head: &[&str], left: usize, rows: &[Vec<String>]) -> String {
@@ -33,6 +55,22 @@ pub(crate) fn paragraph(text: &str) -> String {
     format!("<p>{}</p>\n", escaped(text))
 }
 
+/// How a run is made again: its command, what made it and how, and the digest of its decisions.
+pub(crate) fn reproduce(run: &Header, how: &str, digest: &str) -> String {
+    let version = format!(
+        "Made by dormouse {}{how}. Digest of the decisions, equal for equal runs:",
+        run.dormouse
+    );
+    let (command, version) = (escaped(&run.command), paragraph(&version));
+    format!("<pre>{command}</pre>\n{version}<pre>{digest}</pre>\n")
+}
+
+/// Whether a live run was faithful, with its worst error.
+pub(crate) fn emulation_card(faithful: bool, worst: &str) -> String {
+    let (word, class) = if faithful { ("faithful", "good") } else { ("not faithful", "bad") };
+    card("Emulation", word, worst, class)
+}
+
 /// A figure with its name and a remark.
 pub(crate) fn card(name: &str, value: &str, remark: &str, class: &str) -> String {
     format!(
@@ -44,7 +82,7 @@ pub(crate) fn card(name: &str, value: &str, remark: &str, class: &str) -> String
 }
 
 /// The style of the page: light or dark as the reader prefers, and fit for paper.
-pub(crate) const STYLE: &str = r"
+const STYLE: &str = r"
 :root{color-scheme:light dark;--bg:#fff;--fg:#1d2433;--dim:#5b6577;--line:#d9dee7;--soft:#f4f6fa;--good:#1b7f4b;--bad:#b3261e}
 @media(prefers-color-scheme:dark){:root{--bg:#12161f;--fg:#e4e8f0;--dim:#9aa5b8;--line:#2a3242;--soft:#1a2130;--good:#56d08f;--bad:#ff7b72}}
 *{box-sizing:border-box}

@@ -4,23 +4,22 @@ use dormouse_cloud::{Market, TariffName};
 use dormouse_policies::Plan;
 use dormouse_units::{Money, Time};
 
-use super::super::JobsOutcome;
+use super::super::JobsPart;
 use super::calibration::speedup;
 use super::fidelity::fidelity;
 use super::happened;
-use super::html::{STYLE, card, paragraph, section, table};
+use super::html::{self, card, emulation_card, heading, page, paragraph, section, table};
 use crate::output::Outcome;
 use crate::output::background::Background;
 use crate::output::csv::{end_word, finished_on, planned};
-use crate::output::gantt::escaped;
 
 /// The content of `report.html`.
 pub(crate) fn report(outcome: &Outcome<'_>) -> String {
     let experiment = &outcome.header.experiment;
-    let title = format!("{} · {}", experiment.name, experiment.scheduler.name);
+    let title = format!("{} · {}", experiment.name, experiment.scheduler_name());
     let gantt = format!("<div class=\"wide\">{}</div>", outcome.gantt());
     let body = [
-        header(outcome, &title),
+        heading(outcome.header, &title),
         cards(outcome),
         section("Where everything ran", &gantt),
         outcome
@@ -35,28 +34,13 @@ pub(crate) fn report(outcome: &Outcome<'_>) -> String {
         section("Reproduce", &reproduce(outcome)),
     ]
     .concat();
-    format!(
-        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
-         <meta name=\"viewport\" content=\"width=device-width\"><title>{}</title>\
-         <style>{STYLE}</style></head>\n<body>\n{body}</body></html>\n",
-        escaped(&title)
-    )
+    page(&title, &body)
 }
 
-fn parallel(outcome: &Outcome<'_>, jobs: &JobsOutcome) -> String {
+fn parallel(outcome: &Outcome<'_>, jobs: &JobsPart) -> String {
     let gantt = format!("<div class=\"wide\">{}</div>", jobs.gantt);
     let background = Background::of(outcome.record).map(|it| paragraph(&it.sentence()));
     paragraph(&format!("{}.", jobs.line)) + &background.unwrap_or_default() + &gantt
-}
-
-fn header(outcome: &Outcome<'_>, title: &str) -> String {
-    let experiment = &outcome.header.experiment;
-    let how = match outcome.speedup() {
-        None => "in virtual time".to_owned(),
-        Some(x) => format!("live, {x} emulated seconds a second"),
-    };
-    let about = format!("{}. Run {how}, seed {}.", experiment.description, experiment.setup.seed);
-    format!("<header><h1>{}</h1>{}</header>\n", escaped(title), paragraph(&about))
 }
 
 fn cards(outcome: &Outcome<'_>) -> String {
@@ -74,8 +58,8 @@ fn cards(outcome: &Outcome<'_>) -> String {
     let c = &record.counts;
     let mut cards = card("Makespan", &makespan, &due, class(met));
     cards += &card("Cost", &record.cost().to_string(), &format!("{} VMs", record.vms.len()), "");
-    cards +=
-        &card("Tasks", &format!("{done} / {total}"), "completed, verified", class(done == total));
+    let completed = outcome.header.mode.completed();
+    cards += &card("Tasks", &format!("{done} / {total}"), completed, class(done == total));
     cards +=
         &card("Hibernations", &c.hibernations.to_string(), &format!("{} resumes", c.resumes), "");
     let restores = format!("{} from checkpoints", c.restores);
@@ -84,8 +68,7 @@ fn cards(outcome: &Outcome<'_>) -> String {
     cards += &card("Work lost", &lost, &format!("{} checkpoints", c.checkpoints), "");
     if let Some(f) = outcome.fidelity {
         let worst = format!("tasks within {:.1} %", f.tasks.worst_task_error.abs() * 100.0);
-        let word = if f.faithful { "faithful" } else { "not faithful" };
-        cards += &card("Emulation", word, &worst, class(f.faithful));
+        cards += &emulation_card(f.faithful, &worst);
     }
     format!("<div class=\"cards\">{cards}</div>\n")
 }
@@ -215,13 +198,9 @@ fn planned_tasks(outcome: &Outcome<'_>, plan: &Plan) -> String {
 }
 
 fn reproduce(outcome: &Outcome<'_>) -> String {
-    let header = outcome.header;
-    let digest = outcome.record.digest();
-    let version = format!(
-        "Made by dormouse {} in {} steps with {} decisions. Digest of the decisions, equal for equal runs:",
-        header.dormouse, outcome.record.steps, outcome.record.decisions
-    );
-    format!("<pre>{}</pre>\n{}<pre>{digest}</pre>\n", escaped(&header.command), paragraph(&version))
+    let record = outcome.record;
+    let how = format!(" in {} steps with {} decisions", record.steps, record.decisions);
+    html::reproduce(outcome.header, &how, &record.digest())
 }
 
 #[cfg(test)]

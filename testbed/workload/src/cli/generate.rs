@@ -31,9 +31,9 @@ pub struct GenerateArgs {
     /// Estimates by the model of Tsafrir 2005, up to --longest; else exact.
     #[arg(long)]
     pub tsafrir: bool,
-    /// Longest estimate allowed, such as 36h.
-    #[arg(long, default_value = "48h")]
-    pub longest: Span,
+    /// Longest estimate allowed, such as 36h [default: 18h for fw-like and jw-like, else 48h].
+    #[arg(long)]
+    pub longest: Option<Span>,
     /// For all chance.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
@@ -53,7 +53,8 @@ impl GenerateArgs {
             jobs = jobs.into_iter().map(|job| scale_arrivals(job, factor)).collect();
         }
         if self.tsafrir {
-            tsafrir_estimates(&mut jobs, self.longest, self.seed)?;
+            let longest = self.longest.unwrap_or_else(|| self.model.longest());
+            tsafrir_estimates(&mut jobs, longest, self.seed)?;
         }
         let mut statistics = Statistics::new(self.procs);
         jobs.iter().for_each(|job| statistics.add(job));

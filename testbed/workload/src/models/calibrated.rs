@@ -6,7 +6,7 @@
 //! or not (JW), arrivals that are Poisson (FW) or bursty (JW).
 
 use dormouse_policies::batch::Submission;
-use dormouse_units::{Span, Stream, Time, Usage};
+use dormouse_units::{Bytes, Span, Stream, Time, Usage};
 
 use super::ModelError;
 use crate::sampling::exponential;
@@ -28,8 +28,8 @@ pub struct Targets {
     pub long_over_short: f64,
     /// Stages of the Erlang distributions of run times.
     pub stages: u32,
-    /// Longest run, in seconds: longer ones are cut, as by a queue's limit.
-    pub longest_s: f64,
+    /// Longest run: longer ones are cut, as by a queue's limit. No estimate is longer.
+    pub longest: Span,
     /// Arrivals: a gap is long with the first probability, and then this many times as long.
     pub bursts: Option<(f64, f64)>,
 }
@@ -44,7 +44,7 @@ pub(super) const FW: Targets = Targets {
     long: (0.10, 0.30),
     long_over_short: 15.0,
     stages: 1,
-    longest_s: 64_800.0,
+    longest: Span::from_secs(64_800),
     bursts: None,
 };
 
@@ -58,7 +58,7 @@ pub(super) const JW: Targets = Targets {
     long: (0.40, 0.0),
     long_over_short: 15.0,
     stages: 2,
-    longest_s: 64_800.0,
+    longest: Span::from_secs(64_800),
     bursts: Some((0.15, 12.0)),
 };
 
@@ -101,11 +101,12 @@ fn generate(targets: &Targets, count: usize, machine: u32, seed: u64) -> Vec<Sub
         .zip(drawn)
         .map(|(number, (processes, unscaled))| {
             at += gap(targets, &mut gap_stream);
-            let seconds = (unscaled * scale).min(targets.longest_s).round().max(1.0);
+            let seconds = (unscaled * scale).min(targets.longest.as_secs_f64()).round().max(1.0);
             let runtime = Span::from_secs_f64(seconds).unwrap_or(Span::from_secs(1));
             let submitted = Time::ZERO + Span::from_secs_f64(at.floor()).unwrap_or_default();
             let usage = Usage::FULL;
-            Submission { number, submitted, processes, runtime, estimate: runtime, usage }
+            let (estimate, memory) = (runtime, Bytes::ZERO);
+            Submission { number, submitted, processes, runtime, estimate, usage, memory }
         })
         .collect()
 }
@@ -173,12 +174,13 @@ fn unscaled_runtime(targets: &Targets, size: u32, machine: u32, stream: &mut Str
 /// The scale at which the run times, cut at the longest, have the mean they should.
 fn runtime_scale(targets: &Targets, drawn: &[(u32, f64)]) -> f64 {
     let mean_at = |scale: f64| {
-        let total: f64 = drawn.iter().map(|(_, x)| (x * scale).min(targets.longest_s)).sum();
+        let total: f64 =
+            drawn.iter().map(|(_, x)| (x * scale).min(targets.longest.as_secs_f64())).sum();
         #[expect(clippy::cast_precision_loss, reason = "a mean")]
         let count = drawn.len() as f64;
         total / count
     };
-    let (mut low, mut high) = (0.0, targets.longest_s);
+    let (mut low, mut high) = (0.0, targets.longest.as_secs_f64());
     for _ in 0..60 {
         let middle = f64::midpoint(low, high);
         if mean_at(middle) < targets.mean_runtime_s {

@@ -2,7 +2,7 @@
 //! the characteristics of rigid jobs" (1999, 2003), with its published parameters.
 
 use dormouse_policies::batch::Submission;
-use dormouse_units::{Span, Stream, Time, Usage};
+use dormouse_units::{Bytes, Span, Stream, Time, Usage};
 
 use crate::sampling::{gamma, gamma_cdf};
 
@@ -179,8 +179,8 @@ impl<'a> Jobs<'a> {
         let processes = self.size(machine);
         let runtime = self.runtime(processes);
         let submitted = Time::ZERO + Span::from_secs_f64(at.floor()).unwrap_or_default();
-        let usage = Usage::FULL;
-        Submission { number, submitted, processes, runtime, estimate: runtime, usage }
+        let (estimate, usage, memory) = (runtime, Usage::FULL, Bytes::ZERO);
+        Submission { number, submitted, processes, runtime, estimate, usage, memory }
     }
 
     fn size(&mut self, machine: u32) -> u32 {

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use dormouse_policies::batch::Submission;
+use dormouse_units::Span;
 use serde::{Deserialize, Serialize};
 
 use super::{Targets, calibrated, lublin};
@@ -87,6 +88,14 @@ impl Model {
             Self::LublinTypeless => lublin::generate_typeless(jobs, machine, seed),
             _ => lublin::generate(jobs, machine, seed),
         })
+    }
+
+    /// The longest estimate that its users may give: as long as a run of fw-like and jw-like may be,
+    /// 18 h (the MEASY paper names no limit; it was the longest queue of the machine that JWload
+    /// fits), and 48 h for Lublin's models, whose runs go up to e^12 s, which is 45.2 h.
+    #[must_use]
+    pub fn longest(self) -> Span {
+        self.targets().map_or(Span::from_secs(172_800), |targets| targets.longest)
     }
 
     /// What the model was calibrated to, if it was.

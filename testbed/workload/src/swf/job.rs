@@ -107,16 +107,24 @@ impl SwfJob {
     /// What is wrong with it.
     pub fn parse(line: &[u8]) -> Result<Self, Problem> {
         let mut fields = [-1; 18];
-        let mut count = 0;
-        for word in line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()) {
+        let (mut count, mut rest) = (0, line.trim_ascii_start());
+        while !rest.is_empty() {
             let Some(field) = fields.get_mut(count) else {
                 return Err(Problem::TooManyFields);
             };
             count += 1;
-            *field = number(word).ok_or(Problem::NotANumber { field: count })?;
+            (*field, rest) = match short(rest) {
+                Some(read) => read,
+                None => {
+                    let end = rest.iter().position(u8::is_ascii_whitespace);
+                    let (word, rest) = rest.split_at(end.unwrap_or(rest.len()));
+                    (number(word).ok_or(Problem::NotANumber { field: count })?, rest)
+                }
+            };
             if *field < -1 {
                 return Err(Problem::Negative { field: count, value: *field });
             }
+            rest = rest.trim_ascii_start();
         }
         if count < 18 {
             return Err(Problem::TooFewFields { found: count });
@@ -136,10 +144,35 @@ impl From<&Submission> for SwfJob {
             allocated: i64::from(job.processes),
             requested: i64::from(job.processes),
             requested_time: seconds(job.estimate.as_micros()),
+            requested_memory: match job.memory.get() {
+                0 => -1,
+                bytes => i64::try_from(bytes.div_ceil(1024)).unwrap_or(i64::MAX),
+            },
             status: 1,
             ..Self::UNKNOWN
         }
     }
+}
+
+/// The word ahead, and what follows it, if it is a number as almost all are: nothing but digits, and
+/// few enough that it can't be too large, or a minus ahead of them. One pass over it instead of three.
+fn short(text: &[u8]) -> Option<(i64, &[u8])> {
+    const MOST: usize = 18;
+    let (sign, digits) = match text {
+        [b'-', rest @ ..] => (-1, rest),
+        rest => (1, rest),
+    };
+    let (mut value, mut length) = (0, 0);
+    while let Some(byte @ b'0'..=b'9') = digits.get(length) {
+        if length == MOST {
+            return None;
+        }
+        value = value * 10 + i64::from(byte - b'0');
+        length += 1;
+    }
+    let rest = &digits[length..];
+    let is_whole = length > 0 && rest.first().is_none_or(u8::is_ascii_whitespace);
+    is_whole.then_some((sign * value, rest))
 }
 
 /// A decimal number with an optional fraction, which is cut off.
@@ -173,6 +206,15 @@ mod tests {
     fn numbers_are_read_as_logs_write_them() {
         for (text, value) in [("12", 12), ("-1", -1), ("+3", 3), ("7.9", 7), (".5", 0), ("8.", 8)] {
             assert_eq!(number(text.as_bytes()), Some(value), "{text}");
+        }
+        for text in ["0", "-1", "-0", "7", "000123", "999999999999999999", "-999999999999999999"] {
+            let read = short(text.as_bytes());
+            assert_eq!(read, number(text.as_bytes()).map(|n| (n, &[][..])), "{text}");
+            assert!(read.is_some(), "{text}");
+        }
+        assert_eq!(short(b"12\t-1"), Some((12, &b"\t-1"[..])));
+        for text in ["", "-", " 1", "+3", "7.9", "1e3", "--1", "9223372036854775807"] {
+            assert_eq!(short(text.as_bytes()), None, "{text}");
         }
         for text in ["", "-", ".", "1e3", "0x1", "1.2.3", "99999999999999999999"] {
             assert_eq!(number(text.as_bytes()), None, "{text}");

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
+use dormouse_units::Bytes;
 use flate2::bufread::MultiGzDecoder;
 use serde::{Deserialize, Serialize};
 
@@ -40,13 +41,13 @@ pub enum Problem {
     /// Not a number.
     #[error("its field {field} is no number")]
     NotANumber {
-        /// Which, from 1.
+        /// The number of the field, from 1.
         field: usize,
     },
     /// Below −1, which stands for "not known".
     #[error("its field {field} is {value}: below -1, which stands for not known")]
     Negative {
-        /// Which, from 1.
+        /// The number of the field, from 1.
         field: usize,
         /// The value that stands there.
         value: i64,
@@ -64,6 +65,14 @@ pub enum Problem {
         processes: i64,
         /// Processors there are.
         machine: u32,
+    },
+    /// None of its processes could ever run.
+    #[error("it wants {memory} for each process; a process can have {most}")]
+    MoreThanMemory {
+        /// Memory that each of its processes wants.
+        memory: Bytes,
+        /// Memory that a process can have.
+        most: Bytes,
     },
     /// It goes back in time.
     #[error(
@@ -87,7 +96,7 @@ pub struct Skipped {
     pub unreadable: u64,
     /// Values below −1, times that are too large, no submission time.
     pub impossible: u64,
-    /// Jobs that are larger than the machine.
+    /// Jobs that are larger than the machine, or their processes than its memory.
     pub too_large: u64,
     /// Jobs that go back in time.
     pub unsorted: u64,
@@ -111,7 +120,9 @@ impl Skipped {
             Problem::Negative { .. } | Problem::NoSubmission | Problem::TooLate => {
                 &mut self.impossible
             }
-            Problem::LargerThanMachine { .. } => &mut self.too_large,
+            Problem::LargerThanMachine { .. } | Problem::MoreThanMemory { .. } => {
+                &mut self.too_large
+            }
             Problem::Unsorted { .. } => &mut self.unsorted,
         } += 1;
     }
@@ -146,7 +157,7 @@ pub enum SwfError {
     Malformed {
         /// The file of the log.
         path: PathBuf,
-        /// Which line, from 1.
+        /// The number of the line, from 1.
         line: u64,
         /// What is wrong with the job's line.
         problem: Problem,

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use dormouse_policies::batch::Submission;
-use dormouse_units::{Span, Time, Usage};
+use dormouse_units::{Bytes, Span, Time, Usage};
 
 use super::job::SwfJob;
 use super::reader::{OnMalformed, Problem, Skipped, SwfError, SwfReader};
@@ -16,11 +16,14 @@ const LAST: i64 = 1_000_000_000_000;
 /// Size: processors requested, else those allocated. Estimate: time requested, else the
 /// run time. A job whose run time or size is not known (−1, or size 0) never ran: it is
 /// counted and left out in any case, since archives keep cancelled jobs in their logs.
-/// Submission times are the log's; CPU usage is a whole processor until assigned.
+/// Submission times are the log's; CPU usage is a whole processor until assigned. Memory: that
+/// requested for each processor, where it is said how much there is of it.
 #[derive(Debug)]
 pub struct Trace {
     reader: SwfReader,
     machine: u32,
+    /// Memory that a process may have on a processor, if somebody says.
+    memory: Option<Bytes>,
     last: i64,
 }
 
@@ -46,7 +49,14 @@ impl Trace {
     pub fn new(reader: SwfReader, machine: Option<u32>) -> Result<Self, SwfError> {
         let no_machine = || SwfError::NoMachine { path: reader.path().to_owned() };
         let machine = machine.or_else(|| reader.header().processors()).ok_or_else(no_machine)?;
-        Ok(Self { reader, machine, last: 0 })
+        Ok(Self { reader, machine, memory: None, last: 0 })
+    }
+
+    /// The same for a machine of which a process may have so much memory on a processor; `None`:
+    /// nobody says, and none is asked for.
+    #[must_use]
+    pub fn with_memory(self, memory: Option<Bytes>) -> Self {
+        Self { memory, ..self }
     }
 
     /// Processors of the machine.
@@ -80,6 +90,17 @@ impl Trace {
         let Some(size) = u32::try_from(processes).ok().filter(|&n| n <= machine) else {
             return Err(Problem::LargerThanMachine { processes, machine });
         };
+        let memory = match self.memory {
+            Some(most) => {
+                let kilobytes = u64::try_from(job.requested_memory).unwrap_or_default();
+                let memory = Bytes::new(kilobytes.saturating_mul(1024));
+                if memory > most {
+                    return Err(Problem::MoreThanMemory { memory, most });
+                }
+                memory
+            }
+            None => Bytes::ZERO,
+        };
         if job.submitted > LAST || job.run_time > LAST || job.requested_time > LAST {
             return Err(Problem::TooLate);
         }
@@ -95,6 +116,7 @@ impl Trace {
             runtime: Span::from_secs(job.run_time.unsigned_abs()),
             estimate: Span::from_secs(estimate.unsigned_abs()),
             usage: Usage::FULL,
+            memory,
         }))
     }
 }

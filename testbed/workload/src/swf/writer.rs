@@ -35,6 +35,11 @@ impl<W: Write> SwfWriter<W> {
         let line = &mut self.line;
         line.clear();
         for field in job.fields() {
+            // More than half are not known.
+            if field == -1 {
+                line.extend_from_slice(b"-1 ");
+                continue;
+            }
             if field < 0 {
                 line.push(b'-');
             }

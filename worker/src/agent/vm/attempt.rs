@@ -160,8 +160,26 @@ impl Attempt {
         if let Some(pending) = self.pending.as_mut().filter(|p| p.held.is_none()) {
             pending.stopped_at += span;
         }
-        if let Some(moving) = self.job_mut().and_then(|job| job.moving.as_mut()) {
+        let Some(job) = self.job_mut() else { return };
+        if let Some(moving) = &mut job.moving {
             moving.asked += span;
+        }
+        if let Some(at) = &mut job.goes_on_at {
+            *at += span;
+        }
+    }
+
+    /// It stands still for its checkpoint no longer, whatever becomes of it.
+    pub(crate) fn ends_hold(&mut self, now: Instant) {
+        if self.is_kept() {
+            self.owe(Duration::ZERO);
+            if let Some(pending) = &mut self.pending {
+                pending.held = Some(now.saturating_duration_since(pending.stopped_at));
+            }
+        }
+        self.stands_no_longer(now);
+        if let Some(job) = self.job_mut() {
+            job.goes_on_at = None;
         }
     }
 

@@ -9,7 +9,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::owner::{Message, Owner};
 use crate::agent::{
     host::limit,
-    report::{Key, micros, report, task},
+    report::{Key, micros, report, task, vm_destroyed},
     threads::urgent,
 };
 
@@ -58,7 +58,7 @@ impl Owner {
                 Effect::Thaw => self.thaw().await,
                 Effect::Turn { key, slots } => self.turn(key, slots).await,
                 Effect::KillAll => self.kill_all().await,
-                Effect::Remove => self.remove_all().await,
+                Effect::Remove => self.remains.remove(&self.host).await,
                 other => self.carry_out(other),
             }
             self.do_at_once();
@@ -126,7 +126,7 @@ impl Owner {
                 }
             }
             Effect::IsFrozen => self.say_frozen(),
-            Effect::Forget(key) => self.clear_up(key),
+            Effect::Forget(key) => self.attempts.retain(|attempt| attempt.key != key),
             // These take time.
             Effect::Freeze
             | Effect::Thaw
@@ -142,7 +142,7 @@ impl Owner {
         tokio::spawn(async move {
             // It is never closed.
             if let Ok(permit) = criu.acquire_owned().await {
-                let _ = tell.send(Message::DumpTurn(key, permit));
+                let _ = tell.cast(Message::DumpTurn(key, permit));
             }
         });
     }
@@ -169,6 +169,14 @@ impl Owner {
         let took = self.commanded.decided().elapsed();
         let (task, real_took_us) = (task(self.id, key), micros(took));
         self.host.report(report(report::Report::TaskPromoted(TaskPromoted { task, real_took_us })));
+    }
+
+    /// Kills all that runs, whatever is being done to it, and says so; what is left behind is
+    /// cleared up after that.
+    async fn kill_all(&mut self) {
+        self.report_share();
+        self.remains.kill().await;
+        self.host.report(vm_destroyed(self.id));
     }
 
     /// When the attempts have something to do by themselves.

@@ -124,7 +124,7 @@ impl Owner {
             End::Finished => self.say_finished(attempt, of),
             End::Failed { why, image } => {
                 self.forget_job(&attempt);
-                self.say_failed(key, (why, image), of);
+                self.say_failed(key, (why, image), attempt.done_ppm(), of);
             }
             End::Stopped(kept) => self.say_stopped(key, Self::kept_of(&attempt, kept), of),
             End::Refused | End::Silent => {}
@@ -139,7 +139,9 @@ impl Owner {
         let Some(attempt) = self.seen(key) else { return };
         let of = self.account_of(attempt, false);
         match end {
-            End::Failed { why, image } => self.say_failed(key, (why, image), of),
+            End::Failed { why, image } => {
+                self.say_failed(key, (why, image), attempt.done_ppm(), of);
+            }
             End::Stopped(kept) => self.say_stopped(key, Self::kept_of(attempt, kept), of),
             End::Finished | End::Refused | End::Silent => {}
         }
@@ -162,13 +164,21 @@ impl Owner {
         })));
     }
 
-    fn say_failed(&self, key: Key, (why, could_not_restore): (String, bool), of: Account) {
+    fn say_failed(
+        &self,
+        key: Key,
+        (why, could_not_restore): (String, bool),
+        done_ppm: u32,
+        of: Account,
+    ) {
         self.host.report(report(report::Report::TaskFailed(TaskFailed {
             task: task(self.id, key),
             why,
             real_cpu_us: of.cpu_us,
             ledger: of.ledger,
             could_not_restore,
+            job: of.job,
+            done_ppm,
         })));
     }
 
@@ -238,6 +248,7 @@ impl Owner {
         let place = self.attempts.iter().position(|a| a.key == key)?;
         let mut attempt = self.attempts.remove(place);
         attempt.exempt.clear();
+        self.remains.forget(key);
         Some(attempt)
     }
 }

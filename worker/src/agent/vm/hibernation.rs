@@ -72,8 +72,8 @@ impl Owner {
                 self.look_again();
                 let took = took(self.id, asked.came.elapsed());
                 self.host.report(report(report::Report::VmThawed(took)));
-                self.report_credits();
                 self.jobs_thaw(asked);
+                self.report_credits();
                 self.happen(Event::Thawed);
             }
             Ok(Err(error)) => self.not_thawed(&error),

@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
-use dormouse_proto::v1::{TaskStarted, report};
-use dormouse_units::Ppm;
+use dormouse_proto::v1::{Seats, TaskStarted, Tier as WireTier, report};
+use dormouse_units::{Ppm, Tier};
 use dormouse_vm::life::{Came, Event, LaunchError, Seat};
+use ractor::ActorRef;
 
 use super::{
     attempt::Nature,
     job,
     owner::{Message, Owner},
+    remains::Remains,
 };
 use crate::{
     agent::{
@@ -29,10 +31,10 @@ pub(crate) enum Born {
 }
 
 impl Born {
-    pub(crate) fn process(self) -> Task {
+    pub(crate) const fn process(&self) -> &Arc<Task> {
         match self {
-            Self::Task(birth) => birth.process,
-            Self::Job(birth) => birth.process,
+            Self::Task(birth) => &birth.process,
+            Self::Job(birth) => &birth.process,
         }
     }
 
@@ -47,9 +49,10 @@ impl Born {
 
 impl Owner {
     /// Begins a launch.
-    pub(crate) fn launch(&mut self, key: Key, seats: Vec<Seat>, restore: bool) {
+    pub(crate) fn launch(&mut self, key: Key, seats: Vec<Seat>, moving: bool) {
         let (groups, gate) = (Arc::clone(&self.groups), Arc::clone(&self.gate));
         let (host, tell) = (Arc::clone(&self.host), self.tell.clone());
+        let remains = Arc::clone(&self.remains);
         let lane = self.vcpus();
         let Some(attempt) = self.attempt(key) else { return };
         let (pass, name) = (attempt.pass.clone(), attempt.name.clone());
@@ -63,18 +66,16 @@ impl Owner {
                 let launching = launch::launch(host, place, pass, name, order);
                 tokio::spawn(async move {
                     let born = outcome(launching).await.map(Born::Task);
-                    // The owner is gone only when the VM is.
-                    let _ = tell.send(Message::Launched(key, born));
+                    come(&remains, &tell, key, born);
                 });
             }
             Nature::Job(job) => {
                 job.ledger.come(job::charged_ns(&groups, &seats));
-                let args = order.program.unwrap_or_default().args;
-                let order = job::Order { key, name, args, groups, lane, seats, restore };
+                let order = job::Order { key, name, start: order, groups, lane, seats, moving };
                 let launching = job::launch(host, pass, order);
                 tokio::spawn(async move {
                     let born = outcome(launching).await.map(Born::Job);
-                    let _ = tell.send(Message::Launched(key, born.map_err(LaunchError::from)));
+                    come(&remains, &tell, key, born);
                 });
             }
         }
@@ -106,7 +107,7 @@ impl Owner {
     pub(crate) fn bury(&mut self, key: Key) {
         let Some(attempt) = self.attempt(key) else { return };
         let Some(born) = attempt.born.take() else { return };
-        let process = Arc::new(born.process());
+        let process = Arc::clone(born.process());
         attempt.process = Some(Arc::clone(&process));
         self.watch(key, &process);
     }
@@ -139,13 +140,14 @@ impl Owner {
         let older = std::mem::replace(&mut attempt.from_ppm, birth.done_ppm) != birth.done_ppm;
         attempt.page = birth.page.map(Arc::new);
         let took = birth.at.saturating_duration_since(attempt.asked);
-        let process = Arc::new(birth.process);
+        let process = birth.process;
         attempt.process = Some(Arc::clone(&process));
         let cpu = attempt.cpu();
         self.host.report(report(report::Report::TaskStarted(TaskStarted {
             task: task(id, key),
             done_ppm: birth.done_ppm,
             real_took_us: micros(took),
+            seats: Some(self.told_seats(key)),
         })));
         if birth.ended.is_some() {
             return;
@@ -160,15 +162,34 @@ impl Owner {
         self.look(key);
     }
 
+    /// Where it is, by its processes, in the words of the wire.
+    pub(crate) fn told_seats(&self, key: Key) -> Seats {
+        let vcpus = self.seen(key).map(|attempt| attempt.on.clone()).unwrap_or_default();
+        let tier = match self.seats_of(key).first().map(|seat| seat.tier) {
+            Some(Tier::Background) => WireTier::Background,
+            Some(Tier::Foreground) | None => WireTier::Foreground,
+        };
+        Seats { tier: tier.into(), vcpus }
+    }
+
     /// Says when the process has ended.
     pub(crate) fn watch(&mut self, key: Key, process: &Arc<Task>) {
         let tell = self.tell.clone();
         let watched = watch(process, move || {
-            let _ = tell.send(Message::Ended(key));
+            // The owner is gone only when the VM is.
+            let _ = tell.cast(Message::Ended(key));
         });
         if let Err(error) = watched {
             // Out of descriptors: nobody would notice its end.
             self.fail(&error);
         }
     }
+}
+
+/// Tells the owner what came of a launch, who may be gone by now.
+fn come(remains: &Remains, tell: &ActorRef<Message>, key: Key, result: Result<Born, LaunchError>) {
+    if let Ok(born) = &result {
+        remains.born(key, born.process());
+    }
+    let _ = tell.cast(Message::Launched(key, result));
 }

@@ -6,19 +6,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use dormouse_proto::v1::{
-    CreateVm, MoveTask, SetMode, SetSupply, StartTask, StopTask, TaskRef, VmRef, report,
-};
+use dormouse_proto::v1::{CreateVm, MoveTask, SetMode, SetSupply, StartTask, StopTask, TaskRef};
 use dormouse_units::{Bytes, Credits, Ppm, Time};
 use dormouse_vm::{
     CreditSpec, MachineSpec, Model,
     life::{Effect, Event, LaunchError, Limits, Lives, Seat},
 };
-use tokio::{
-    sync::{OwnedSemaphorePermit, mpsc},
-    task::spawn_blocking,
-    time::sleep_until,
-};
+use ractor::ActorRef;
+use tokio::{sync::OwnedSemaphorePermit, task::spawn_blocking};
 
 use super::{
     attempt::Attempt,
@@ -26,17 +21,17 @@ use super::{
     job::{self, Leaving, Pace},
     lane::Lane,
     launches::Born,
+    remains::Remains,
     task::Share,
 };
 use crate::{
     agent::{
         gate::Gate,
         host::{Host, limit},
-        report::{Key, explain, report, vm_destroyed, vm_failed},
+        report::{Key, explain, vm_failed},
         snapshot::{Snapshot, SnapshotError},
     },
     cgroup,
-    process::Task,
 };
 
 /// What a VM is asked to do.
@@ -54,9 +49,11 @@ pub(crate) enum Ask {
     CheckpointNow(TaskRef),
 }
 
-/// What comes to an owner: commands, and what its threads have done.
+/// What comes to an owner: commands, what its threads have done, and its own alarm.
 #[derive(Debug)]
 pub(crate) enum Message {
+    /// Make the VM: the first.
+    Create(Box<CreateVm>, Asked),
     Ask(Ask, Asked),
     Launched(Key, Result<Born, LaunchError>),
     /// The process has ended.
@@ -68,12 +65,10 @@ pub(crate) enum Message {
     Stored(Key, u32, Result<u64, String>),
     /// A job is to go on elsewhere.
     Left(Key, Leaving),
-}
-
-impl Message {
-    pub(crate) fn ask(ask: Ask) -> Self {
-        Self::Ask(ask, Asked::now())
-    }
+    /// Something is due by itself.
+    Due,
+    /// It was, and all that had come by then has been heard.
+    Wake,
 }
 
 /// One VM.
@@ -90,6 +85,8 @@ pub(crate) struct Owner {
     /// What should be of jobs.
     pub(crate) pace: Pace,
     pub(crate) clock: VmClock,
+    /// All there is of it, whatever becomes of its owner.
+    pub(crate) remains: Arc<Remains>,
     pub(crate) groups: Arc<cgroup::Vm>,
     pub(crate) lanes: Vec<Lane>,
     /// Where each attempt is in its life, and who really is where.
@@ -109,10 +106,8 @@ pub(crate) struct Owner {
     queue: VecDeque<(Ask, Asked)>,
     /// When what is obeyed was asked.
     pub(crate) commanded: Asked,
-    /// Processes that were killed with the VM.
-    pub(crate) dead: Vec<Arc<Task>>,
     /// To itself.
-    pub(crate) tell: mpsc::UnboundedSender<Message>,
+    pub(crate) tell: ActorRef<Message>,
     /// Of the attempts that are over.
     pub(crate) share: Share,
     pub(crate) frozen_at: Option<Instant>,
@@ -120,44 +115,14 @@ pub(crate) struct Owner {
     is_destroyed: bool,
 }
 
-/// Creates the VM and owns it until it is destroyed.
-pub(crate) async fn own(
-    host: Arc<Host>,
-    create: CreateVm,
-    asked: Asked,
-    tell: mpsc::UnboundedSender<Message>,
-    mut inbox: mpsc::UnboundedReceiver<Message>,
-) {
-    let id = create.vm;
-    match Owner::create(&host, &create, &asked, tell).await {
-        Ok(mut owner) => {
-            host.report(report(report::Report::VmCreated(VmRef { vm: id })));
-            owner.live(&mut inbox).await;
-        }
-        Err(why) => {
-            host.report(vm_failed(id, why));
-            // Until it is destroyed there is nobody to run anything.
-            while let Some(message) = inbox.recv().await {
-                match message {
-                    Message::Ask(Ask::Destroy, _) => break,
-                    Message::Ask(Ask::Start(start), _) => {
-                        let why = "the VM could not be created".to_owned();
-                        host.report(crate::agent::life::refused(&start, why));
-                    }
-                    _ => {}
-                }
-            }
-            host.report(vm_destroyed(id));
-        }
-    }
-}
-
 impl Owner {
-    async fn create(
+    /// Makes the VM; why it can't be made.
+    pub(crate) async fn create(
         host: &Arc<Host>,
         create: &CreateVm,
         asked: &Asked,
-        tell: mpsc::UnboundedSender<Message>,
+        remains: &Arc<Remains>,
+        tell: &ActorRef<Message>,
     ) -> Result<Self, String> {
         let (id, vcpus, memory) = (create.vm, create.vcpus, create.memory_bytes);
         let core_ppm = create.core_ppm;
@@ -175,23 +140,33 @@ impl Owner {
             })
             .await
         };
-        let groups = made.map_err(|e| explain(&e))?.map_err(|e| explain(&e))?;
+        let groups = Arc::new(made.map_err(|e| explain(&e))?.map_err(|e| explain(&e))?);
+        remains.made(&groups);
         let credits = create.burstable.map(|b| CreditSpec {
             baseline: Ppm::new(b.baseline_ppm),
             earned_per_hour: Credits::from_vcpu_micros(b.emulated_earned_us_per_hour),
             initial: Credits::from_vcpu_micros(b.emulated_initial_us),
             cap: Credits::from_vcpu_micros(b.emulated_cap_us),
         });
-        let spec = MachineSpec { vcpus, memory: Bytes::new(memory.unwrap_or(u64::MAX)), credits };
+        // There is one account of a VM's credits: that of whatever it is for.
+        let (of_tasks, of_jobs) = match core_ppm {
+            None => (credits, None),
+            Some(_) => (None, credits),
+        };
+        let memory = Bytes::new(memory.unwrap_or(u64::MAX));
+        let spec = MachineSpec { vcpus, memory, credits: of_tasks };
+        let mut pace = Pace::new(host.dilation.emulated_us_per_second(), of_jobs);
+        pace.begin(asked);
         Ok(Self {
             host: Arc::clone(host),
             id,
             two_tier: create.two_tier,
             core_ppm,
             model: Model::new(Time::ZERO, spec),
-            pace: Pace::new(host.dilation.emulated_us_per_second()),
+            pace,
             clock: VmClock::new(host.dilation, asked),
-            groups: Arc::new(groups),
+            remains: Arc::clone(remains),
+            groups,
             lanes: (0..vcpus).map(|_| Lane::default()).collect(),
             lives: Lives::new(
                 vcpus,
@@ -202,11 +177,10 @@ impl Owner {
             fresh: Vec::new(),
             is_doing: false,
             attempts: Vec::new(),
-            gate: Gate::new(),
+            gate: Arc::clone(remains.gate()),
             queue: VecDeque::new(),
             commanded: *asked,
-            dead: Vec::new(),
-            tell,
+            tell: tell.clone(),
             share: Share::default(),
             frozen_at: None,
             failed: false,
@@ -214,39 +188,27 @@ impl Owner {
         })
     }
 
-    /// Lives until it has been destroyed and nothing is left of it.
-    async fn live(&mut self, inbox: &mut mpsc::UnboundedReceiver<Message>) {
-        while !self.lives.is_over() {
-            let wake = self.next_wake().map(tokio::time::Instant::from_std);
-            let message = tokio::select! {
-                // What should be is not to go on past a command that has come.
-                biased;
-                message = inbox.recv() => message,
-                () = async { sleep_until(wake.unwrap_or_else(tokio::time::Instant::now)).await },
-                    if wake.is_some() =>
-                {
-                    self.on_time();
-                    continue;
-                }
-            };
-            match message {
-                None if self.is_destroyed => return,
-                Some(Message::Ask(Ask::Destroy, _)) | None => {
-                    self.is_destroyed = true;
-                    self.queue.clear();
-                    self.happen(Event::Destroy);
-                }
-                Some(Message::Ask(..)) if self.is_destroyed => {}
-                Some(Message::Ask(ask, asked)) => self.queue.push_back((ask, asked)),
-                Some(Message::Launched(key, result)) => self.hear_launched(key, result),
-                Some(Message::Ended(key)) => self.happen(Event::ProcessEnded(key)),
-                Some(Message::DumpTurn(key, permit)) => self.take_turn(key, permit),
-                Some(Message::Dumped(key, result)) => self.hear_dumped(key, result),
-                Some(Message::Stored(key, number, result)) => self.hear_stored(key, number, result),
-                Some(Message::Left(key, left)) => self.hear_left(key, left),
+    /// Does what this says, as far as that can be done now.
+    pub(crate) async fn hear(&mut self, message: Message) {
+        match message {
+            Message::Ask(Ask::Destroy, _) if !self.is_destroyed => {
+                self.is_destroyed = true;
+                self.queue.clear();
+                self.happen(Event::Destroy);
             }
-            self.work_off().await;
+            Message::Ask(..) if self.is_destroyed => {}
+            Message::Ask(ask, asked) => self.queue.push_back((ask, asked)),
+            Message::Launched(key, result) => self.hear_launched(key, result),
+            Message::Ended(key) => self.happen(Event::ProcessEnded(key)),
+            Message::DumpTurn(key, permit) => self.take_turn(key, permit),
+            Message::Dumped(key, result) => self.hear_dumped(key, result),
+            Message::Stored(key, number, result) => self.hear_stored(key, number, result),
+            Message::Left(key, left) => self.hear_left(key, left),
+            Message::Wake => self.on_time(),
+            // The actor's own.
+            Message::Create(..) | Message::Due => {}
         }
+        self.work_off().await;
     }
 
     pub(crate) fn is_frozen(&self) -> bool {
@@ -281,7 +243,7 @@ impl Owner {
     }
 
     /// The next moment at which something is due by itself.
-    fn next_wake(&mut self) -> Option<Instant> {
+    pub(crate) fn next_wake(&mut self) -> Option<Instant> {
         if self.is_frozen() || self.is_destroyed {
             return None;
         }

@@ -13,6 +13,7 @@ use dormouse_vm::{
 use super::{
     attempt::{Attempt, Nature},
     clock::Asked,
+    job::Job,
     liveness::Liveness,
     owner::Owner,
     task::{Charges, Promise},
@@ -52,10 +53,11 @@ impl Owner {
                 (vec![cpu], Nature::Task(promise), Kind::Task)
             }
             Some(plan) => {
-                self.seat_job(key, plan, (&seats, tier), asked)?;
-                (seats.vcpus, Nature::Job(Box::default()), Kind::Job)
+                let job = self.seat_job(key, order, plan, (&seats, tier), asked)?;
+                (seats.vcpus, Nature::Job(Box::new(job)), Kind::Job)
             }
         };
+        self.remains.begins(key, name.clone());
         self.attempts.push(Attempt {
             key,
             name,
@@ -140,14 +142,15 @@ impl Owner {
         Ok((cpu, promise))
     }
 
-    /// Has the reference begin with a job.
+    /// Has the reference begin with a job; what is particular to it.
     fn seat_job(
         &mut self,
         key: Key,
+        order: &StartTask,
         plan: &Plan,
         (seats, tier): (&Seats, Tier),
         asked: &Asked,
-    ) -> Result<(), String> {
+    ) -> Result<Job, String> {
         let on = &seats.vcpus;
         if self.core_ppm.is_none() {
             return Err(
@@ -165,8 +168,18 @@ impl Owner {
         self.others_on(on, true)?;
         let (at, on) = (self.pace.decided(asked), on.clone());
         let foreground = tier == Tier::Foreground;
+        let mut points = match &self.host.checkpointer {
+            Some(_) => points(&order.checkpoints_ppm)?,
+            None => Vec::new(),
+        };
         self.pace.change(at, Change::Start { key, program, on, foreground });
-        Ok(())
+        let done = Ppm::new(order.from.map_or(0, |kept| kept.done_ppm));
+        if done > Ppm::ZERO {
+            self.pace.change(at, Change::HasDone(key, done.get()));
+        }
+        points.retain(|point| *point > done);
+        points.reverse();
+        Ok(Job { points, ..Job::default() })
     }
 
     /// Refuses vCPUs on which there are tasks of the other kind: what one of these makes of a vCPU
@@ -188,8 +201,14 @@ impl Owner {
     /// Why a job can't be on these vCPUs.
     pub(crate) fn no_place(&self, on: &[u32]) -> String {
         let last = self.vcpus().saturating_sub(1);
-        format!("{on:?} are no vCPUs for a job: there are 0 to {last}, each of them once")
+        let on = numbers(on);
+        format!("[{on}] are no vCPUs for a job: there are 0 to {last}, each of them once")
     }
+}
+
+/// Numbers in a row, for a message.
+fn numbers(all: &[u32]) -> String {
+    all.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// A plan in the words of the reference, if it is one for so many processes.
@@ -204,7 +223,8 @@ fn program(plan: &Plan, processes: usize) -> Option<ideal::Program> {
 fn points(ppm: &[u32]) -> Result<Vec<Ppm>, String> {
     if !ppm.is_sorted() || ppm.iter().any(|&due| due > Ppm::ONE.get()) {
         return Err(format!(
-            "these are no parts of its work in their order, in millionths: {ppm:?}"
+            "these are no parts of its work in their order, in millionths: {}",
+            numbers(ppm)
         ));
     }
     Ok(ppm.iter().map(|&due| Ppm::new(due)).collect())

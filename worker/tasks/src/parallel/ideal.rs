@@ -5,9 +5,15 @@
 //! process at all other times, at full speed and without any cost of changing over. What a process
 //! wants is known: its share of every phase, after which it waits for the others.
 
+mod credits;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use dormouse_units::Credits as Balance;
+use dormouse_vm::CreditSpec;
+
+use self::credits::{Credits, does, takes};
 use super::PPM;
 use super::shares::{self, Shares};
 
@@ -16,6 +22,10 @@ use super::shares::{self, Shares};
 pub fn real(at_us: u64, emulated_us_per_second: u64) -> Duration {
     let ns = u128::from(at_us) * 1_000_000_000 / u128::from(emulated_us_per_second.max(1));
     Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX))
+}
+
+fn nanos(span: Duration) -> u64 {
+    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// What a job has to do.
@@ -39,6 +49,14 @@ struct Start {
     foreground: bool,
     /// It is kept from running, because it is being moved.
     stands: bool,
+    /// Until when it stands still for a checkpoint, on its processors.
+    held: Option<u64>,
+    /// At which parts of its work, in ppm, it does so by itself, the last first; for how long.
+    points: Vec<u32>,
+    hold: u64,
+    /// What the checkpoint that it stands still for holds, and the one that was kept last.
+    taking: Option<u32>,
+    kept: Option<u32>,
     /// Phases that have begun.
     begun: u32,
     /// Of each process, the millionths of phases that it computes up to the end of this one.
@@ -59,6 +77,11 @@ impl Start {
             on: on.to_vec(),
             foreground,
             stands: false,
+            held: None,
+            points: Vec::new(),
+            hold: 0,
+            taking: None,
+            kept: None,
             begun: 0,
             share: vec![0; ranks],
             due: vec![0; ranks],
@@ -88,7 +111,80 @@ impl Start {
     }
 
     fn runs(&self) -> bool {
-        !self.stands && self.ended.is_none()
+        !self.stands && self.held.is_none() && self.ended.is_none()
+    }
+
+    /// All that its processes compute.
+    fn whole(&self) -> u128 {
+        let usage: u128 = self.program.usage.iter().map(|usage| u128::from(*usage)).sum();
+        self.program.runtime.as_nanos() * usage / u128::from(PPM)
+    }
+
+    /// What they have.
+    fn done_of_all(&self) -> u128 {
+        self.done.iter().map(|ns| u128::from(*ns)).sum()
+    }
+
+    /// What it has computed, as a part of all that it computes.
+    fn part_done(&self) -> u32 {
+        let part = self.done_of_all() * u128::from(PPM) / self.whole().max(1);
+        u32::try_from(part).unwrap_or(PPM).min(PPM)
+    }
+
+    /// What its processes have yet to compute until it stands still by itself.
+    fn to_next_point(&self) -> Option<u64> {
+        let due = self.whole() * u128::from(*self.points.last()?);
+        let left = due.div_ceil(u128::from(PPM)).saturating_sub(self.done_of_all());
+        u64::try_from(left).ok()
+    }
+
+    /// It stands still from now on, for a checkpoint of what it has done.
+    fn hold(&mut self, now: u64, span: u64, done_ppm: u32) {
+        if self.ended.is_none() {
+            let from = self.held.unwrap_or(now);
+            (self.held, self.taking) = (Some(from.saturating_add(span)), Some(done_ppm));
+        }
+    }
+
+    /// Stands still where it is to, and goes on where it has done so.
+    fn turn_hold(&mut self, now: u64) {
+        if self.held.is_some_and(|until| until <= now) {
+            self.held = None;
+            self.kept = self.taking.take();
+        }
+        if self.to_next_point() == Some(0)
+            && self.runs()
+            && let Some(point) = self.points.pop()
+        {
+            self.hold(now, self.hold, point);
+        }
+    }
+
+    /// It goes to where it would be alone once it had done this part of its work, in ppm.
+    fn come_to(&mut self, done_ppm: u32) {
+        let start = Self::new(self.program.clone(), &self.on, true);
+        let jobs = BTreeMap::from([((), start)]);
+        let mut before = Machine { now: 0, jobs, credits: None };
+        let is_there = |machine: &Machine<()>| machine.part_done(()).is_none_or(|p| p >= done_ppm);
+        let mut after = before.clone();
+        while !is_there(&after) {
+            before.clone_from(&after);
+            after.step(u64::MAX);
+        }
+        // Within a step nothing changes but how much has been done.
+        let (mut low, mut high) = (before.now, after.now);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let mut machine = before.clone();
+            machine.advance(Duration::from_nanos(middle));
+            if is_there(&machine) { high = middle } else { low = middle + 1 }
+        }
+        before.advance(Duration::from_nanos(high));
+        if let Some(there) = before.jobs.remove(&()) {
+            // What is through is so at the next step.
+            let (points, hold) = (std::mem::take(&mut self.points), self.hold);
+            *self = Self { foreground: self.foreground, ended: None, points, hold, ..there };
+        }
     }
 
     fn is_at_barrier(&self) -> bool {
@@ -120,17 +216,21 @@ impl Start {
 pub struct Machine<K> {
     now: u64,
     jobs: BTreeMap<K, Start>,
+    /// None where its processors always have full speed.
+    credits: Option<Credits>,
 }
 
 impl<K> Default for Machine<K> {
     fn default() -> Self {
-        Self { now: 0, jobs: BTreeMap::new() }
+        Self { now: 0, jobs: BTreeMap::new(), credits: None }
     }
 }
 
 /// What happens to a job of key `K`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change<K> {
+    /// The machine is made: it has the credits of a new one.
+    Made,
     /// It begins, process by process on the processors `on`.
     Start {
         /// The job that it is about.
@@ -155,14 +255,51 @@ pub enum Change<K> {
         /// All that it has done is lost.
         anew: bool,
     },
+    /// It has this part of its work done, in ppm, no more and no less.
+    HasDone(K, u32),
+    /// It stands still for so long, for a checkpoint, and keeps its processors.
+    Hold(K, Duration),
+    /// It does so by itself when it has done these parts of its work, in ppm, ascending.
+    HoldAt(K, Vec<u32>, Duration),
+    /// It does not any more.
+    Release(K),
     /// It is killed.
     Kill(K),
 }
 
 impl<K: Ord + Copy> Machine<K> {
+    /// A burstable one, where so many microseconds of emulated time, in which credits are earned and
+    /// spent, pass in a second of its clock; `None`: its processors always have full speed.
+    #[must_use]
+    pub fn with_credits(spec: Option<CreditSpec>, emulated_us_per_second: u64) -> Self {
+        let credits = spec.map(|spec| Credits::new(spec, emulated_us_per_second));
+        Self { credits, ..Self::default() }
+    }
+
+    /// Its credits, and whether they have run out, so that its processors are at their baseline until
+    /// a whole one is earned; `None` if it is not burstable.
+    #[must_use]
+    pub fn credits(&self) -> Option<(Balance, bool)> {
+        let allowance = &self.credits.as_ref()?.allowance;
+        Some((allowance.balance(), allowance.is_throttled()))
+    }
+
+    /// How fast its processors are, in ppm of their full speed.
+    #[must_use]
+    pub fn speed_ppm(&self) -> u32 {
+        u32::try_from(self.speed()).unwrap_or(PPM)
+    }
+
+    fn speed(&self) -> u64 {
+        self.credits.as_ref().map_or(PPM.into(), Credits::speed)
+    }
+
     /// Something happens to a job now. To one that isn't there, only a start can.
     pub fn apply(&mut self, change: Change<K>) {
         match change {
+            Change::Made => {
+                self.credits = self.credits.as_ref().map(|credits| credits.anew(self.now));
+            }
             Change::Start { key, program, on, foreground } => {
                 self.jobs.insert(key, Start::new(program, &on, foreground));
             }
@@ -172,8 +309,22 @@ impl<K: Ord + Copy> Machine<K> {
                 if anew {
                     *start = Start::new(start.program.clone(), &start.on, true);
                 }
-                (start.stands, start.foreground, start.on) = (false, true, on);
+                // Nothing is left of a checkpoint of before, either.
+                (start.stands, start.held, start.taking) = (false, None, None);
+                (start.foreground, start.on) = (true, on);
             }),
+            Change::HasDone(key, ppm) => self.of(key, |start| start.come_to(ppm)),
+            Change::Release(key) => {
+                self.of(key, |start| (start.held, start.taking) = (None, None));
+            }
+            Change::Hold(key, span) => {
+                let (now, span) = (self.now, nanos(span));
+                self.of(key, |start| start.hold(now, span, start.part_done()));
+            }
+            Change::HoldAt(key, mut points, span) => {
+                points.reverse();
+                self.of(key, |start| (start.points, start.hold) = (points, nanos(span)));
+            }
             Change::Kill(key) => {
                 self.jobs.remove(&key);
             }
@@ -191,12 +342,37 @@ impl<K: Ord + Copy> Machine<K> {
         self.jobs.retain(|key, start| start.runs() || !is_gone(*key));
     }
 
+    /// What of its work a job has done, in ppm, if it is there and not through.
+    #[must_use]
+    pub fn part_done(&self, key: K) -> Option<u32> {
+        self.jobs.get(&key).filter(|start| start.ended.is_none()).map(Start::part_done)
+    }
+
+    /// Whether a checkpoint was kept that was not asked for yet.
+    #[must_use]
+    pub fn has_kept(&self) -> bool {
+        self.jobs.values().any(|start| start.kept.is_some())
+    }
+
+    /// What of its work the checkpoints hold that were kept since this was asked, by job, in ppm.
+    pub fn take_kept(&mut self) -> Vec<(K, u32)> {
+        let kept = self.jobs.iter_mut();
+        kept.filter_map(|(key, start)| Some((*key, start.kept.take()?))).collect()
+    }
+
+    /// Until when a job stands still for its checkpoint, since the machine was made, if it does.
+    #[must_use]
+    pub fn held_until(&self, key: K) -> Option<Duration> {
+        self.jobs.get(&key)?.held.map(Duration::from_nanos)
+    }
+
     /// How long the job `key` would still take if nothing were in its way; none if it is through.
     #[must_use]
     pub fn left_alone(&self, key: K) -> Option<Duration> {
         let start = self.jobs.get(&key).filter(|start| start.ended.is_none())?;
-        let start = Start { stands: false, foreground: true, ..start.clone() };
-        let mut machine = Self { now: self.now, jobs: BTreeMap::from([(key, start)]) };
+        let start = Start { stands: false, held: None, foreground: true, ..start.clone() };
+        let (jobs, credits) = (BTreeMap::from([(key, start)]), self.credits.clone());
+        let mut machine = Self { now: self.now, jobs, credits };
         machine.advance_to_end(key, Duration::from_nanos(u64::MAX));
         machine.ended(key).map(|end| end.saturating_sub(self.now()))
     }
@@ -226,8 +402,8 @@ impl<K: Ord + Copy> Machine<K> {
         }
     }
 
-    /// Lets time pass until one more job is through, or until `limit`, since the machine was made;
-    /// whether one is.
+    /// Lets time pass until one more job is through, or a checkpoint of one is kept, or until
+    /// `limit`, since the machine was made; whether one is.
     pub fn advance_to_an_end(&mut self, limit: Duration) -> bool {
         let limit = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
         let before = self.through();
@@ -237,9 +413,10 @@ impl<K: Ord + Copy> Machine<K> {
         self.through() > before
     }
 
-    /// How many of its jobs are through.
+    /// How many of its jobs are through, and how many checkpoints of them were kept and not told.
     fn through(&self) -> usize {
-        self.jobs.values().filter(|start| start.ended.is_some()).count()
+        let ended = self.jobs.values().filter(|start| start.ended.is_some()).count();
+        ended + self.jobs.values().filter(|start| start.kept.is_some()).count()
     }
 
     /// What each process of a job has computed, in time of its processor.
@@ -258,7 +435,11 @@ impl<K: Ord + Copy> Machine<K> {
     /// Lets time pass up to the next change or `to`.
     fn step(&mut self, to: u64) {
         let mut computing = Vec::new();
-        let mut busy = BTreeSet::new();
+        // What stands in the foreground for its checkpoint has its processors to itself.
+        let held = self.jobs.values().filter(|start| start.held.is_some() && start.foreground);
+        let mut busy: BTreeSet<u32> = held.flat_map(|start| start.on.iter().copied()).collect();
+        // It uses them for that.
+        let dumped = busy.len();
         for tier in [true, false] {
             for (key, start) in self.jobs.iter().filter(|(_, start)| start.foreground == tier) {
                 for (rank, on, left) in start.wants() {
@@ -271,129 +452,45 @@ impl<K: Ord + Copy> Machine<K> {
                 }
             }
         }
-        let waits = |start: &&mut Start| start.runs() && start.is_at_barrier();
-        let least = computing.iter().map(|(.., left)| *left);
-        let network = self.jobs.values_mut().filter(waits).map(|start| start.network);
-        let span = least.chain(network).chain([to - self.now]).min().unwrap_or(0);
+        let (speed, at_work) = (self.speed(), computing.len() + dumped);
+        let waits = |start: &Start| start.runs() && start.is_at_barrier();
+        let least = computing.iter().map(|(.., left)| takes(*left, speed));
+        let network = self.jobs.values().filter(|start| waits(start)).map(|start| start.network);
+        let held = self.jobs.values().filter_map(|start| start.held);
+        let held = held.map(|until| until.saturating_sub(self.now));
+        let points = self.jobs.iter().filter(|(_, start)| !start.points.is_empty());
+        let points = points.filter_map(|(key, start)| {
+            let at_work = computing.iter().filter(|(of, ..)| of == key).count() as u64;
+            let left = start.to_next_point().filter(|_| at_work > 0)?.div_ceil(at_work);
+            Some(takes(left, speed).max(1))
+        });
+        let turn = self.credits.as_ref().and_then(|of| of.turn_after(self.now, at_work));
+        let span = least
+            .chain(network)
+            .chain(held)
+            .chain(points)
+            .chain(turn)
+            .chain([to - self.now])
+            .min()
+            .unwrap_or(0);
         self.now += span;
-        for start in self.jobs.values_mut().filter(waits) {
+        for start in self.jobs.values_mut().filter(|start| waits(start)) {
             start.network -= span;
         }
         for (key, rank, _) in computing {
             if let Some(done) = self.jobs.get_mut(&key).and_then(|start| start.done.get_mut(rank)) {
-                *done += span;
+                *done += does(span, speed);
             }
         }
+        if let Some(credits) = &mut self.credits {
+            credits.pass(self.now, at_work);
+        }
         for start in self.jobs.values_mut() {
+            start.turn_hold(self.now);
             start.turn(self.now);
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const fn secs(s: u64) -> Duration {
-        Duration::from_secs(s)
-    }
-
-    fn program(runtime: u64, phases: u32, usage: &[f64]) -> Program {
-        let usage = usage.iter().map(|u| (u * 1e6) as u32).collect();
-        Program { runtime: secs(runtime), phases, usage }
-    }
-
-    /// When the job of key 1 is through.
-    fn end(machine: &mut Machine<u32>) -> f64 {
-        machine.advance_to_end(1, secs(10_000));
-        machine.ended(1).map_or(f64::NAN, |end| end.as_secs_f64())
-    }
-
-    fn start(machine: &mut Machine<u32>, key: u32, program: Program, on: &[u32], foreground: bool) {
-        machine.apply(Change::Start { key, program, on: on.to_vec(), foreground });
-    }
-
-    #[test]
-    fn a_job_alone_takes_its_run_time_whatever_its_usage() {
-        for usage in [&[1.0][..], &[0.3], &[0.6; 5], &[1.0, 0.4], &[0.1, 0.2]] {
-            for tier in [true, false] {
-                let mut machine = Machine::default();
-                let on = &[0, 1, 2, 3, 4][..usage.len()];
-                start(&mut machine, 1, program(10, 7, usage), on, tier);
-                assert!((end(&mut machine) - 10.0).abs() < 1e-5, "{usage:?}");
-            }
-        }
-    }
-
-    #[test]
-    fn the_background_has_what_the_foreground_leaves() {
-        let mut machine = Machine::default();
-        start(&mut machine, 2, program(10, 10, &[0.4]), &[0], true);
-        start(&mut machine, 1, program(6, 6, &[1.0]), &[0], false);
-        // .6 s of each second, of which the last is the end of a phase of the foreground.
-        assert!((end(&mut machine) - 10.0).abs() < 1e-5);
-        assert!(machine.ended(2).is_some_and(|end| end == secs(10)));
-        assert_eq!(machine.done(2), [secs(4)]);
-    }
-
-    #[test]
-    fn a_busy_foreground_leaves_nothing_until_it_is_gone() {
-        let mut machine = Machine::default();
-        start(&mut machine, 2, program(100, 1, &[1.0]), &[0], true);
-        start(&mut machine, 1, program(4, 2, &[1.0, 1.0]), &[0, 1], false);
-        machine.advance(secs(5));
-        assert_eq!(machine.done(1), [Duration::ZERO, secs(2)], "the barrier holds the other one");
-        machine.apply(Change::Kill(2));
-        machine.apply(Change::Promote(1));
-        assert!((end(&mut machine) - 9.0).abs() < 1e-5);
-    }
-
-    #[test]
-    fn what_is_left_of_a_job_does_not_count_its_neighbours() {
-        let mut machine = Machine::default();
-        start(&mut machine, 2, program(100, 1, &[1.0]), &[0], true);
-        start(&mut machine, 1, program(4, 2, &[1.0, 1.0]), &[0, 1], false);
-        machine.advance(secs(5));
-        assert_eq!(machine.left_alone(1), Some(secs(4)));
-        assert_eq!(machine.left_alone(2), Some(secs(95)));
-        machine.apply(Change::Stand(1));
-        assert_eq!(machine.left_alone(1), Some(secs(4)));
-        machine.advance(secs(100));
-        assert_eq!(machine.left_alone(2), None);
-        machine.forget(|_| true);
-        assert_eq!((machine.left_alone(1), machine.ended(2)), (None, None));
-    }
-
-    #[test]
-    fn time_stops_at_the_first_end_and_again_at_the_next() {
-        let mut machine = Machine::default();
-        start(&mut machine, 2, program(10, 10, &[0.4]), &[0], true);
-        start(&mut machine, 1, program(3, 3, &[1.0]), &[0], false);
-        assert!(!machine.advance_to_an_end(secs(4)));
-        assert_eq!(machine.now(), secs(4));
-        // .6 s of each second.
-        assert!(machine.advance_to_an_end(secs(100)));
-        assert_eq!((machine.now(), machine.ended(1)), (secs(5), Some(secs(5))));
-        assert!(machine.advance_to_an_end(secs(100)));
-        assert_eq!((machine.now(), machine.ended(2)), (secs(10), Some(secs(10))));
-        assert!(!machine.advance_to_an_end(secs(100)));
-    }
-
-    #[test]
-    fn a_job_that_is_moved_loses_the_time_that_takes_and_no_work() {
-        let mut machine = Machine::default();
-        start(&mut machine, 1, program(10, 4, &[1.0]), &[0], false);
-        machine.advance(secs(3));
-        machine.apply(Change::Stand(1));
-        machine.advance(secs(5));
-        assert_eq!(machine.done(1), [secs(3)]);
-        machine.apply(Change::GoOn { key: 1, on: vec![4], anew: false });
-        assert!((end(&mut machine) - 12.0).abs() < 1e-5);
-        machine.advance(secs(1));
-        assert_eq!(machine.ended(1), Some(secs(12)), "time does not go back");
-        machine.apply(Change::Stand(1));
-        machine.advance(secs(20));
-        machine.apply(Change::GoOn { key: 1, on: vec![2], anew: true });
-        assert!((end(&mut machine) - 30.0).abs() < 1e-5);
-    }
-}
+mod tests;

@@ -1,5 +1,6 @@
 //! What a page says.
 
+use std::fmt;
 use std::time::Duration;
 
 /// Where a task is in its life.
@@ -14,6 +15,17 @@ pub enum State {
     Done,
     /// The work is done and its answer is wrong.
     Failed,
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Starting => "is starting",
+            Self::Running => "is running",
+            Self::Done => "is done",
+            Self::Failed => "has failed",
+        })
+    }
 }
 
 impl State {

@@ -10,9 +10,9 @@ pub type Key = (TaskId, Attempt);
 /// What an attempt is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A task of one process: its checkpoints are stored, and it runs on.
+    /// A task of one process.
     Task,
-    /// A parallel job: it is checkpointed only to go on elsewhere on its VM.
+    /// A parallel job: it can go elsewhere on its VM, too.
     Job,
 }
 

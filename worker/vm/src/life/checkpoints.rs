@@ -1,9 +1,6 @@
 //! Checkpoints of tasks that go on, or are killed with them.
 
-use super::{
-    Dumped, Effect, End, Key, Lives, Phase,
-    attempt::{Kind, Pending},
-};
+use super::{Dumped, Effect, End, Key, Lives, Phase, attempt::Pending};
 
 impl Lives {
     pub(super) fn checkpoint_is_due(&mut self, key: Key) {
@@ -39,8 +36,13 @@ impl Lives {
     pub(super) fn turn(&mut self, key: Key) {
         let is_open = self.is_open();
         let Some(life) = self.life(key) else { return self.push_effect(Effect::GiveBack(key)) };
-        let is_wanted = std::mem::take(&mut life.asked) && life.phase == Phase::Running;
+        let was_asked = std::mem::take(&mut life.asked);
+        let is_wanted = was_asked && life.phase == Phase::Running;
         let kill = life.stop.is_some();
+        let goes_elsewhere =
+            matches!(life.phase, Phase::Dumping | Phase::Waiting { .. } | Phase::Launching);
+        // Once it is where it goes.
+        life.again |= was_asked && goes_elsewhere;
         if is_wanted && is_open {
             life.phase = Phase::Dumping;
             return self.push_effect(Effect::Dump { key, kill });
@@ -91,8 +93,9 @@ impl Lives {
                 }
             }
         }
-        // Its end, if it came meanwhile, was put off.
+        // Its end, if it came meanwhile, was put off, and so was its move.
         self.process_ended(key);
+        self.perhaps_leave(key);
         self.ask_again(key);
         self.perhaps_let_go();
     }
@@ -111,6 +114,9 @@ impl Lives {
         pending.stored = Some(ok);
         if matches!(life.phase, Phase::Dying { .. } | Phase::Gone) {
             self.settle_stop(key);
+            if self.is_frozen() {
+                self.is_as_good_as_gone(key);
+            }
         } else {
             self.settle_checkpoint(key);
         }
@@ -132,7 +138,7 @@ impl Lives {
         life.phase = Phase::Early;
         // It came too late for a checkpoint, and stands still for it all the same.
         let (asked, again) = (std::mem::take(&mut life.asked), std::mem::take(&mut life.again));
-        if life.kind == Kind::Task && (asked || again) {
+        if asked || again {
             self.push_effect(Effect::Missed(key));
         }
         self.push_effect(Effect::AwaitTime(key));

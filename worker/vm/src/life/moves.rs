@@ -32,6 +32,8 @@ impl Lives {
                 life.later = Some(on);
                 self.perhaps_leave(key);
             }
+            // After its checkpoint.
+            Phase::Dumping if life.later.is_none() && life.stop.is_none() => life.later = Some(on),
             // It is under way, or nothing is left to be moved.
             Phase::Dumping | Phase::Dying { .. } | Phase::Gone => {}
             Phase::Early => {
@@ -79,6 +81,8 @@ impl Lives {
     /// A job whose processes are gone is to go on where it was told to.
     fn goes_elsewhere(&mut self, key: Key, kept: bool) {
         self.vacate(key);
+        // It does not stand still for its last checkpoint any more.
+        self.goes_on(key);
         let Some(life) = self.life(key) else { return };
         let on = life.later.take().unwrap_or_default();
         (life.phase, life.tier) = (Phase::Waiting { until: None }, Tier::Foreground);

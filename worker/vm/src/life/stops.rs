@@ -29,7 +29,7 @@ impl Lives {
                 self.end(key, End::Stopped(Kept::Begun));
             }
             Phase::Running => {
-                // What is kept of a job is moved, and not stored.
+                // A job that is stopped is killed: nobody asks for more.
                 let keep = keep && can_keep && life.kind == Kind::Task;
                 life.stop = Some(keep);
                 // One that stands since its checkpoint has done nothing since.
@@ -59,9 +59,15 @@ impl Lives {
     /// that may never come: its task can go on elsewhere.
     pub(super) fn is_as_good_as_gone(&mut self, key: Key) {
         let Some(life) = self.seen(key) else { return };
-        let waits = life.stop == Some(true) && life.pending.is_some();
-        if matches!(life.phase, Phase::Dying { .. }) && life.stop.is_some() && !waits {
-            self.report(key, End::Stopped(Kept::Done));
+        if !matches!(life.phase, Phase::Dying { .. }) || life.stop.is_none() {
+            return;
+        }
+        let pending = life.pending.filter(|_| life.stop == Some(true));
+        match pending.map(|pending| (pending.number, pending.stored)) {
+            // The coordinator has yet to say whether it has its checkpoint.
+            Some((_, None)) => {}
+            Some((number, Some(true))) => self.report(key, End::Stopped(Kept::Checkpoint(number))),
+            Some((_, Some(false))) | None => self.report(key, End::Stopped(Kept::Done)),
         }
     }
 

@@ -4,7 +4,12 @@ use dormouse_units::{Mode, Ppm, Stream, Tier};
 
 use super::Model;
 use crate::running::Running;
-use crate::sharing::{background_rate, background_share, times};
+use crate::sharing::{background_rate, background_share, paced, times};
+
+/// What is left of this much of a vCPU once so much of it is used.
+fn left_of(whole: Ppm, used: Ppm) -> Ppm {
+    Ppm::new(whole.get().saturating_sub(used.get()))
+}
 
 impl Model {
     /// Draws the loss of the task in `slot`, if it has one and that has not been.
@@ -32,33 +37,47 @@ impl Model {
     /// How fast a task goes on if nothing holds it: as its slowest process does.
     pub(super) fn rate(&self, running: &Running) -> Ppm {
         let Running { on, usage, utilisation, tier, mode, .. } = running;
-        let most = times(self.machine.ceiling(*mode), self.processors.supply(on));
+        let most = times(self.unhindered(running, *mode), self.processors.supply(on));
         if *tier == Tier::Foreground {
             return self.loss(running).map_or(most, |loss| times(most, loss.rest()));
         }
         // The least of what processes get, as a fraction: one division for all of them.
         // Where nobody says more, one in nothing: any is less.
-        let ((mut least, mut of), is_burstable) = ((1, 0), self.machine.is_burstable());
+        let (mut least, mut of) = (1, 0);
+        let whole = self.machine.ceiling(Mode::Burst);
         for (n, &cpu) in on.iter().enumerate() {
             let processor = self.processors.at(cpu);
             let Some(before) = processor.user(Tier::Foreground) else { continue };
-            let used = match is_burstable {
-                true => times(before.usage, self.ceiling_of(before.slot)),
-                false => before.usage,
-            };
+            let used = times(before.usage, self.pace_of(before.slot));
             let utilisation = utilisation.as_ref().map_or(Ppm::ONE, |x| x.of(n));
-            let gets = background_share(utilisation, used, processor.supply);
+            let gets = background_share(utilisation, left_of(whole, used), processor.supply);
             let wants = u64::from(usage.of(n).get());
             if gets * of < least * wants {
                 (least, of) = (gets, wants);
+                if gets == 0 {
+                    break;
+                }
             }
         }
         background_rate(most, least, of)
     }
 
-    /// What the credits let the task in `slot` have of a burstable VM.
-    fn ceiling_of(&self, slot: u32) -> Ppm {
-        let mode = self.slots[slot as usize].as_ref().map_or(Mode::Burst, |r| r.mode);
-        self.machine.ceiling(mode)
+    /// How fast the credits let a task go on, of which some process or other computes for as much of
+    /// its time as their usage is together, at most all of it.
+    fn unhindered(&self, running: &Running, mode: Mode) -> Ppm {
+        match self.machine.ceiling(mode) {
+            Ppm::ONE => Ppm::ONE,
+            most => {
+                let each = (0..running.on.len()).map(|n| u64::from(running.usage.of(n).get()));
+                let usage = each.sum::<u64>().min(Ppm::ONE.get().into());
+                paced(most, Ppm::new(u32::try_from(usage).unwrap_or(u32::MAX)))
+            }
+        }
+    }
+
+    /// The same of the task in `slot`.
+    fn pace_of(&self, slot: u32) -> Ppm {
+        let running = self.slots[slot as usize].as_ref();
+        running.map_or(Ppm::ONE, |running| self.unhindered(running, running.mode))
     }
 }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::{CreditSpec, Hold};
-use dormouse_units::{Credits, Usage};
+use dormouse_units::{Credits, Tier, Usage};
 
 fn work(task: u32, secs: u64, checkpoints: &[u32]) -> Work {
     Work {

@@ -172,9 +172,8 @@ impl Backend {
             }
             Event::CheckpointDue(key) => {
                 let key = *key;
-                // And only tasks checkpointed to go on.
-                let is_task = self.all.get(&key).is_some_and(|of| !of.is_job);
-                let can = is_task
+                let is_there = self.all.contains_key(&key);
+                let can = is_there
                     && matches!(self.lives.phase(key), Some(Phase::Running | Phase::Dumping));
                 if can && self.checkpoints && !self.lives.is_stopped(key) {
                     self.of(key).wished = true;
@@ -336,6 +335,11 @@ impl Backend {
             Process::Alive | Process::Still => return None,
         };
         Some(Event::Exited(key, result))
+    }
+
+    /// One is wanted of it, and it does not wait for somebody else's place.
+    fn is_owed_a_checkpoint(&self, key: Key) -> bool {
+        self.all[&key].wished && !matches!(self.lives.phase(key), Some(Phase::Waiting { .. }))
     }
 
     fn is_alive(&self, key: Key) -> bool {
@@ -556,7 +560,7 @@ impl Backend {
                 .any(|key| self.all[key].process == Some(Process::Still) && !self.all[key].killed)
             {
                 keys.iter().for_each(|key| self.go_on(*key));
-            } else if let Some(key) = keys.iter().find(|key| self.all[*key].wished) {
+            } else if let Some(key) = keys.iter().find(|key| self.is_owed_a_checkpoint(**key)) {
                 assert!(self.destroyed, "{key:?} is not answered");
                 break;
             } else if keys.iter().any(|key| self.all[key].process == Some(Process::Alive))

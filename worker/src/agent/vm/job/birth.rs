@@ -6,8 +6,9 @@ use std::{
     time::{Duration, Instant},
 };
 
+use dormouse_proto::v1::StartTask;
 use dormouse_tasks::progress::{self, ProgressReader};
-use dormouse_vm::life::Seat;
+use dormouse_vm::life::{LaunchError, Seat};
 
 use super::{
     ranks::{self, Rank},
@@ -17,10 +18,12 @@ use crate::{
     agent::{
         gate::Pass,
         host::{Host, limit},
-        launch::{PROGRESS, RESULT, bring_to_life, put_down, turn_at_criu},
+        launch::{PROGRESS, RESULT, bring_checkpoint, bring_to_life, put_down, turn_at_criu},
         report::{Key, explain},
+        verdict::for_want_of_memory,
     },
     cgroup::{self, Slot},
+    checkpointer,
     process::{self, Program, Task},
     workspace::TaskName,
 };
@@ -30,23 +33,26 @@ use crate::{
 pub(crate) struct Order {
     pub(crate) key: Key,
     pub(crate) name: TaskName,
-    pub(crate) args: Vec<String>,
+    pub(crate) start: StartTask,
     pub(crate) groups: Arc<cgroup::Vm>,
     /// The lane of the jobs' parents.
     pub(crate) lane: u32,
     /// By rank.
     pub(crate) seats: Vec<Seat>,
-    /// From its newest checkpoint.
-    pub(crate) restore: bool,
+    /// From the checkpoint with which it left its former places, which is the newest here.
+    pub(crate) moving: bool,
 }
 
 /// A job that has come to life.
 #[derive(Debug)]
 pub(crate) struct Birth {
-    pub(crate) process: Task,
+    pub(crate) process: Arc<Task>,
     pub(crate) page: ProgressReader,
     pub(crate) ranks: Vec<Rank>,
     pub(crate) at: Instant,
+    /// What of its work counts: what its checkpoint was due to hold. Of one that was moved, what it
+    /// had before.
+    pub(crate) done_ppm: Option<u32>,
     /// What CRIU took of it.
     pub(crate) restore: Duration,
 }
@@ -54,11 +60,20 @@ pub(crate) struct Birth {
 /// Starts or restores a job; what went wrong, in words, otherwise. Nothing runs then.
 ///
 /// Where the VM freezes meanwhile it goes on with the thaw, and what failed for that is tried
-/// again.
-pub(crate) async fn launch(host: Arc<Host>, pass: Pass, order: Order) -> Result<Birth, String> {
+/// again. A checkpoint is fetched all the same: that is the worker's doing, not the VM's.
+pub(crate) async fn launch(
+    host: Arc<Host>,
+    pass: Pass,
+    order: Order,
+) -> Result<Birth, LaunchError> {
+    let kept = order.start.from.filter(|_| !order.moving && host.checkpointer.is_some());
+    if let Some(from) = kept {
+        bring_checkpoint(&host, &pass, &order.name, (&order.start, from)).await?;
+    }
+    let mut restores = order.moving || kept.is_some();
     loop {
         pass.thawed().await.map_err(|e| explain(&e))?;
-        let permit = match order.restore {
+        let permit = match restores {
             true => Some(turn_at_criu(&host, &pass).await?),
             false => None,
         };
@@ -66,18 +81,43 @@ pub(crate) async fn launch(host: Arc<Host>, pass: Pass, order: Order) -> Result<
         let meanwhile = pass.stopwatch();
         let work = {
             let (host, pass, order) = (Arc::clone(&host), pass.clone(), order.clone());
-            move || match order.restore {
+            move || match restores {
                 true => restore(&host, &pass, &order),
-                false => start(&host, &pass, &order),
+                false => start(&host, &pass, &order).map(Born::Alive),
             }
         };
-        match bring_to_life(&pass, inside, permit, work).await {
-            Err(why) if pass.check().is_ok() && !meanwhile.stood().is_zero() => {
-                tracing::warn!(why, job = %order.name, "a freeze was in the way of its start");
+        let error = match bring_to_life(&pass, inside, permit, work).await {
+            Ok(Born::Alive(birth)) => return Ok(birth),
+            Ok(Born::NoImage { .. }) if kept.is_some() => {
+                tracing::warn!(job = %order.name, "no checkpoint can be restored: from scratch");
+                restores = false;
+                continue;
             }
-            born => return born,
+            Ok(Born::NoImage { why }) => LaunchError::from(why),
+            Ok(Born::Refused { why }) => {
+                LaunchError { why, image: kept.is_some() && pass.check().is_ok() }
+            }
+            Err(why) => LaunchError::from(why),
+        };
+        if pass.check().is_err() || meanwhile.stood().is_zero() {
+            return Err(error);
         }
+        let why = error.why;
+        tracing::warn!(why, job = %order.name, "a freeze was in the way of its start");
     }
+}
+
+/// What came of bringing a job to life.
+enum Born {
+    Alive(Birth),
+    /// There is no checkpoint to be restored.
+    NoImage {
+        why: String,
+    },
+    /// There is, and it could not be restored. Nothing runs.
+    Refused {
+        why: String,
+    },
 }
 
 fn start(host: &Host, pass: &Pass, order: &Order) -> Result<Birth, String> {
@@ -89,7 +129,7 @@ fn start(host: &Host, pass: &Pass, order: &Order) -> Result<Birth, String> {
     let page = ProgressReader::open(&progress).map_err(|e| explain(&e))?;
     let entry = order.groups.entry(order.lane, Slot::A).map_err(|e| explain(&e))?;
     let process = Program::new(host.program(), &directory)
-        .args(&order.args)
+        .args(order.start.program.iter().flat_map(|program| &program.args))
         .arg("--progress")
         .arg(&progress)
         .arg("--result")
@@ -100,15 +140,18 @@ fn start(host: &Host, pass: &Pass, order: &Order) -> Result<Birth, String> {
         .and_then(|ranks| {
             ranks::place(&order.groups, host.cores.all(), &ranks, &order.seats).map(|()| ranks)
         })
-        .map_err(|e| match last_words(host, order) {
-            Some(words) => format!("{}; it said: {words}", explain(&e)),
-            None => explain(&e),
+        .map_err(|e| match (for_want_of_memory(&order.groups), last_words(host, order)) {
+            (Some(why), _) => why,
+            (None, Some(words)) => format!("{}; it said: {words}", explain(&e)),
+            (None, None) => explain(&e),
         });
     let going = placed
         .and_then(|ranks| progress::let_go(&progress).map(|()| ranks).map_err(|e| explain(&e)));
     match going {
         Ok(ranks) => {
-            Ok(Birth { process, page, ranks, at: Instant::now(), restore: Duration::ZERO })
+            let process = Arc::new(process);
+            let (at, restore) = (Instant::now(), Duration::ZERO);
+            Ok(Birth { process, page, ranks, at, done_ppm: Some(0), restore })
         }
         Err(why) => {
             put_down(&process, pass);
@@ -123,15 +166,21 @@ fn last_words(host: &Host, order: &Order) -> Option<String> {
     words.lines().rfind(|line| !line.trim().is_empty()).map(str::to_owned)
 }
 
-fn restore(host: &Host, pass: &Pass, order: &Order) -> Result<Birth, String> {
+fn restore(host: &Host, pass: &Pass, order: &Order) -> Result<Born, String> {
     let Some(checkpointer) = &host.checkpointer else {
-        return Err("this worker has no CRIU that works".to_owned());
+        let why = "this worker has no CRIU that works".to_owned();
+        return Ok(Born::NoImage { why });
     };
     claim(host, order)?;
     let progress = host.workspace().task(&order.name).join(PROGRESS);
     let mut found = Vec::new();
-    let restored = checkpointer
-        .restore_with(&order.name, &order.groups, order.lane, Slot::A, limit::RESTORE, &mut || {
+    let restored = checkpointer.restore_with(
+        &order.name,
+        &order.groups,
+        order.lane,
+        Slot::A,
+        limit::RESTORE,
+        &mut || {
             pass.check()?;
             // Beside it this thread has only CRIU, which has made all that it will.
             let parent = process::init_among_children()?.ok_or("its parent is not there")?;
@@ -140,13 +189,36 @@ fn restore(host: &Host, pass: &Pass, order: &Order) -> Result<Birth, String> {
             ranks::place(&order.groups, host.cores.all(), &ranks, &order.seats)?;
             found = ranks;
             Ok(())
-        })
-        .map_err(|e| explain(&e))?;
-    let page = ProgressReader::open(&progress).map_err(|e| explain(&e))?;
+        },
+    );
+    let restored = match restored {
+        Ok(restored) => restored,
+        Err(error @ checkpointer::Error::NoCheckpoint { .. }) => {
+            return Ok(Born::NoImage { why: explain(&error) });
+        }
+        Err(error) => return Ok(Born::Refused { why: explain(&error) }),
+    };
+    let process = restored.task;
     // They were dumped as stopped, and come back so.
-    signals::go_on(&found).map_err(|e| explain(&e))?;
-    let (at, restore) = (Instant::now(), restored.took);
-    Ok(Birth { process: restored.task, page, ranks: found, at, restore })
+    let going = ProgressReader::open(&progress)
+        .map_err(|e| explain(&e))
+        .and_then(|page| signals::go_on(&found).map(|()| page).map_err(|e| explain(&e)));
+    let page = match going {
+        Ok(page) => page,
+        Err(why) => {
+            put_down(&process, pass);
+            return Ok(Born::Refused { why });
+        }
+    };
+    let done = restored.checkpoint.manifest().progress.progress_ppm;
+    Ok(Born::Alive(Birth {
+        process: Arc::new(process),
+        page,
+        ranks: found,
+        at: Instant::now(),
+        done_ppm: (!order.moving).then_some(done),
+        restore: restored.took,
+    }))
 }
 
 fn claim(host: &Host, order: &Order) -> Result<(), String> {

@@ -7,6 +7,7 @@ use std::{
 
 use dormouse_proto::v1::{JobAccount, TaskMoved, TaskRef, TaskStarted, report};
 use dormouse_tasks::ideal::Change;
+use dormouse_units::Ppm;
 use dormouse_vm::life::{Event, Phase};
 
 use super::{
@@ -38,6 +39,10 @@ pub(crate) struct Job {
     pub(crate) asked_to_leave: Option<Instant>,
     /// When it should be over, once it is.
     pub(crate) due: Option<Due>,
+    /// At which parts of its work it is yet to be checkpointed, the last first.
+    pub(crate) points: Vec<Ppm>,
+    /// When it goes on, while it stands still for a checkpoint.
+    pub(crate) goes_on_at: Option<Instant>,
     /// When it was looked at last, and what it was due by then, in nanoseconds of CPU time.
     pub(crate) seen: Option<(Instant, u64)>,
 }
@@ -62,9 +67,14 @@ impl Owner {
         let Some(attempt) = self.attempt(key) else { return };
         attempt.page = Some(Arc::new(birth.page));
         attempt.liveness = Liveness::default();
-        let process = Arc::new(birth.process);
+        let process = birth.process;
         attempt.process = Some(Arc::clone(&process));
         let (asked, on, done_ppm) = (attempt.asked, attempt.on.clone(), attempt.done_ppm());
+        // An older checkpoint than the one that was wanted, or none: there is more to do.
+        let began_with = birth.done_ppm;
+        let other = began_with.filter(|done| *done != attempt.from_ppm);
+        attempt.from_ppm = began_with.unwrap_or(attempt.from_ppm);
+        let from_ppm = attempt.from_ppm;
         let Some(job) = attempt.job_mut() else { return };
         job.ranks = birth.ranks;
         job.seen = None;
@@ -88,7 +98,12 @@ impl Owner {
             }
             None => {
                 let real_took_us = micros(birth.at.saturating_duration_since(asked));
-                let started = TaskStarted { task: whose, done_ppm: 0, real_took_us };
+                if let Some(done) = other {
+                    let at = self.pace.decided(&Asked::now());
+                    self.pace.change(at, Change::HasDone(key, done));
+                }
+                let seats = Some(self.told_seats(key));
+                let started = TaskStarted { task: whose, done_ppm: from_ppm, real_took_us, seats };
                 self.host.report(report(report::Report::TaskStarted(started)));
             }
         }
@@ -154,7 +169,11 @@ impl Owner {
 
     /// What a job was due and got.
     pub(crate) fn job_account(&self, job: &Job) -> JobAccount {
-        let quota = CpuQuota::from_ppm(self.core_ppm.unwrap_or(1_000_000), PERIOD_US);
+        let core_ppm = u64::from(self.core_ppm.unwrap_or(1_000_000));
+        let quota = |speed_ppm: u32| {
+            let ppm = core_ppm * u64::from(speed_ppm) / 1_000_000;
+            CpuQuota::from_ppm(u32::try_from(ppm).unwrap_or(u32::MAX), PERIOD_US)
+        };
         JobAccount {
             uses: job.meter.uses(quota, self.host.tick),
             ledger: Some(job.ledger.told()),

@@ -12,8 +12,9 @@ use dormouse_vm::life::Seat;
 use super::ranks::{Ran, Rank};
 use crate::{agent::report::micros, cgroup::CpuQuota};
 
-/// A rank, its vCPU, its tier, and whether the other slot was taken.
-type Situation = (u32, u32, Tier, bool);
+/// A rank, its vCPU, its tier, whether the other slot was taken, and how fast the vCPU was, in ppm
+/// of its full speed.
+type Situation = (u32, u32, Tier, bool, u32);
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Use {
@@ -34,12 +35,13 @@ pub(crate) struct Meter {
 
 impl Meter {
     /// Counts up to now under the situation so far, and from now on under this one.
-    pub(crate) fn turn(&mut self, ranks: &[Rank], seats: &[Seat]) {
+    pub(crate) fn turn(&mut self, ranks: &[Rank], seats: &[Seat], speed_ppm: u32) {
         let before: Vec<_> = self.open.iter().map(|(situation, _, _)| *situation).collect();
         self.stop(ranks);
         let now = Instant::now();
         for ((rank, seat), number) in ranks.iter().zip(seats).zip(0..) {
-            let situation = (number, seat.vcpu, seat.tier, seat.neighbour.is_some());
+            let shared = seat.neighbour.is_some();
+            let situation = (number, seat.vcpu, seat.tier, shared, speed_ppm);
             if let Some(ran) = rank.ran() {
                 let begins = u64::from(!before.contains(&situation));
                 self.uses.entry(situation).or_default().begins += begins;
@@ -63,34 +65,37 @@ impl Meter {
         }
     }
 
-    /// All that was counted, for a report, on vCPUs with this quota, under a kernel whose
-    /// clock ticks this often.
+    /// All that was counted, for a report, on vCPUs with the quota that `quota` has for each speed,
+    /// under a kernel whose clock ticks this often.
     ///
     /// What is promised is the quota's part of the time in which a process wanted to compute,
     /// and once more the quota of a period whenever it wakes: that is there at once, unless a
     /// neighbour has just used it up. It then waits for the next period, and for as long as the
     /// quota takes to make up for what the neighbour had beyond it, which the kernel sees when
     /// its clock ticks.
-    pub(crate) fn uses(&self, quota: CpuQuota, tick: Duration) -> Vec<v1::ProcessUse> {
-        let CpuQuota { quota_us, period_us } = quota;
-        let wait_us = period_us + micros(tick) * period_us / quota_us.max(1);
-        let promised = |wanted_us: u64, wakes: u64| {
-            let spread = wanted_us * quota_us / period_us.max(1);
-            spread + wakes * quota_us
-        };
-        let of = |(&(process, vcpu, tier, shared), sum): (&Situation, &Use)| v1::ProcessUse {
-            process,
-            vcpu,
-            tier: match tier {
-                Tier::Foreground => v1::Tier::Foreground.into(),
-                Tier::Background => v1::Tier::Background.into(),
-            },
-            shared,
-            real_wall_us: micros(sum.wall),
-            real_wanted_us: (sum.ran_ns + sum.delayed_ns) / 1000,
-            real_promised_us: promised((sum.ran_ns + sum.delayed_ns) / 1000, sum.wakes),
-            real_cpu_us: sum.ran_ns / 1000,
-            real_may_wait_us: if shared { (sum.wakes + sum.begins) * wait_us } else { 0 },
+    pub(crate) fn uses(
+        &self,
+        quota: impl Fn(u32) -> CpuQuota,
+        tick: Duration,
+    ) -> Vec<v1::ProcessUse> {
+        let of = |(&(process, vcpu, tier, shared, speed_ppm), sum): (&Situation, &Use)| {
+            let CpuQuota { quota_us, period_us } = quota(speed_ppm);
+            let wait_us = period_us + micros(tick) * period_us / quota_us.max(1);
+            let wanted_us = (sum.ran_ns + sum.delayed_ns) / 1000;
+            v1::ProcessUse {
+                process,
+                vcpu,
+                tier: match tier {
+                    Tier::Foreground => v1::Tier::Foreground.into(),
+                    Tier::Background => v1::Tier::Background.into(),
+                },
+                shared,
+                real_wall_us: micros(sum.wall),
+                real_wanted_us: wanted_us,
+                real_promised_us: wanted_us * quota_us / period_us.max(1) + sum.wakes * quota_us,
+                real_cpu_us: sum.ran_ns / 1000,
+                real_may_wait_us: if shared { (sum.wakes + sum.begins) * wait_us } else { 0 },
+            }
         };
         self.uses.iter().map(of).collect()
     }
@@ -110,16 +115,16 @@ mod tests {
         let dead = Rank { pid: i32::MAX };
         let seat = Seat { vcpu: 3, slot: Slot::A, tier: Tier::Background, neighbour: None };
         let mut meter = Meter::default();
-        meter.turn(&[me, dead], &[seat, seat]);
-        meter.turn(&[me, dead], &[seat, seat]);
+        meter.turn(&[me, dead], &[seat, seat], 1_000_000);
+        meter.turn(&[me, dead], &[seat, seat], 1_000_000);
         assert_eq!(meter.uses.values().map(|sum| sum.begins).collect::<Vec<_>>(), [1]);
-        meter.turn(&[me, dead], &[Seat { tier: Tier::Foreground, ..seat }, seat]);
+        meter.turn(&[me, dead], &[Seat { tier: Tier::Foreground, ..seat }, seat], 1_000_000);
         meter.stop(&[me, dead]);
         let shared = Seat { neighbour: Some((TaskId::new(9), Attempt::new(1))), ..seat };
-        meter.turn(&[me, dead], &[shared, seat]);
+        meter.turn(&[me, dead], &[shared, seat], 1_000_000);
         meter.stop(&[me, dead]);
         let tick = Duration::from_millis(4);
-        let mut uses = meter.uses(CpuQuota::from_ppm(100_000, 20_000), tick);
+        let mut uses = meter.uses(|_| CpuQuota::from_ppm(100_000, 20_000), tick);
         let with: Vec<_> = uses.extract_if(.., |u| u.shared).map(|u| u.real_may_wait_us).collect();
         // A period, and a tenth of a core for a tick; and as much again if it slept meanwhile.
         assert!(matches!(with[..], [wait] if wait >= 60_000 && wait % 60_000 == 0), "{with:?}");
@@ -131,6 +136,7 @@ mod tests {
     /// On a tenth of a core in periods of 20 ms, so that 2 ms of each are a process's.
     #[test]
     fn what_is_promised_is_the_quotas_part_and_a_period_at_every_wake() {
+        let quota = |speed_ppm: u32| CpuQuota::from_ppm(speed_ppm / 10, 20_000);
         let of = |ran_ms: u64, delayed_ms: u64, wakes: u64, begins: u64, shared: bool| {
             let sum = Use {
                 wall: Duration::from_secs(1),
@@ -139,9 +145,9 @@ mod tests {
                 wakes,
                 begins,
             };
-            let uses = BTreeMap::from([((0, 3, Tier::Background, shared), sum)]);
+            let uses = BTreeMap::from([((0, 3, Tier::Background, shared, 1_000_000), sum)]);
             let meter = Meter { uses, ..Meter::default() };
-            let uses = meter.uses(CpuQuota::from_ppm(100_000, 20_000), Duration::from_millis(4));
+            let uses = meter.uses(quota, Duration::from_millis(4));
             let [it] = &uses[..] else { panic!("{uses:?}") };
             (
                 it.real_wall_us,

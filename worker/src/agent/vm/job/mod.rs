@@ -5,6 +5,7 @@
 //! is, its [`ledger`]'s business; and [`pace`] makes the one follow the other.
 
 mod birth;
+mod checkpoints;
 mod ledger;
 mod life;
 mod meter;

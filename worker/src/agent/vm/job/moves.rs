@@ -91,6 +91,7 @@ impl Owner {
         let Some(attempt) = self.attempt(key) else { return };
         let Some(process) = attempt.process.clone() else { return };
         attempt.liveness.pause();
+        attempt.ends_hold(Instant::now());
         let (name, progress_ppm) = (attempt.name.clone(), attempt.done_ppm());
         let progress = Progress { attempt: key.1.get(), progress_ppm, cpu_ns: 0 };
         let Some(job) = attempt.job_mut() else { return };
@@ -113,7 +114,7 @@ impl Owner {
                 }
             };
             // The owner is gone only when the VM is.
-            let _ = tell.send(Message::Left(key, left));
+            let _ = tell.cast(Message::Left(key, left));
         });
     }
 
@@ -164,6 +165,10 @@ impl Owner {
         let moving = self.attempt(key).and_then(|a| a.job_mut()).and_then(|j| j.moving.as_mut());
         if let Some(moving) = moving {
             moving.lost = Some(why);
+        }
+        // All of it: the reference begins anew, too.
+        if let Some(attempt) = self.attempt(key) {
+            (attempt.order.from, attempt.from_ppm) = (None, 0);
         }
     }
 }

@@ -11,6 +11,8 @@ use std::{
 };
 
 use dormouse_tasks::ideal::{self, Change};
+use dormouse_units::{Credits, Time};
+use dormouse_vm::CreditSpec;
 
 use crate::agent::{report::Key, vm::Asked};
 
@@ -106,6 +108,8 @@ pub(crate) struct Pace {
     /// stands still meanwhile.
     skipped: Duration,
     frozen: Option<Duration>,
+    /// The speed, in ppm, that was told of last.
+    pub(crate) told_ppm: u32,
     /// When all jobs are compared with it next, and their doings counted.
     pub(crate) pay_at: Instant,
     pub(crate) count_at: Instant,
@@ -119,19 +123,53 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    pub(crate) fn new(emulated_us_per_second: u64) -> Self {
+    /// Of a VM that is burstable where it has credits.
+    pub(crate) fn new(emulated_us_per_second: u64, credits: Option<CreditSpec>) -> Self {
+        let machine = ideal::Machine::with_credits(credits, emulated_us_per_second);
         Self {
             emulated_us: emulated_us_per_second.max(1),
             zero: None,
             skipped: Duration::ZERO,
             frozen: None,
+            told_ppm: machine.speed_ppm(),
             pay_at: Instant::now(),
             count_at: Instant::now(),
-            settled: ideal::Machine::default(),
+            settled: machine.clone(),
             pending: BTreeMap::new(),
             changes: 0,
-            ideal: ideal::Machine::default(),
+            ideal: machine,
         }
+    }
+
+    /// The VM is made, and has its first credits.
+    pub(crate) fn begin(&mut self, asked: &Asked) {
+        let at = self.decided(asked);
+        self.change(at, Change::Made);
+    }
+
+    /// What its processors are now, in millionths of a core, of which each is `core_ppm` at full
+    /// speed.
+    pub(crate) fn core_ppm(&self, core_ppm: u32) -> u32 {
+        let ppm = u64::from(core_ppm) * u64::from(self.ideal.speed_ppm()) / 1_000_000;
+        u32::try_from(ppm).unwrap_or(core_ppm).max(1)
+    }
+
+    /// The credits up to which time has gone on, and when that is on the run's clock; `None` if the
+    /// VM is not burstable.
+    pub(crate) fn credits(&self) -> Option<(Credits, Time)> {
+        let (balance, _) = self.ideal.credits()?;
+        Some((balance, Time::from_micros(self.on_run_s_clock(self.ideal.now()))))
+    }
+
+    /// Its credits have run out.
+    pub(crate) fn is_throttled(&self) -> bool {
+        self.ideal.credits().is_some_and(|(_, throttled)| throttled)
+    }
+
+    fn on_run_s_clock(&self, at: Duration) -> u64 {
+        let us = ((at + self.skipped).as_nanos() * u128::from(self.emulated_us) + 500_000_000)
+            / 1_000_000_000;
+        u64::try_from(us).unwrap_or(u64::MAX)
     }
 
     /// When a command was decided, in the reference's time: as it says, or when it came.
@@ -207,6 +245,13 @@ impl Pace {
         self.ideal.advance(now);
     }
 
+    /// For how much longer a job has to stand still for its checkpoint. Time must have gone on to
+    /// now.
+    pub(crate) fn held_for(&mut self, key: Key, now: Instant) -> Duration {
+        let now = self.time(now);
+        self.ideal.held_until(key).map_or(Duration::ZERO, |until| until.saturating_sub(now))
+    }
+
     /// When a job that is over here should be; `None` where nobody says.
     pub(crate) fn due(&mut self, key: Key, now: Instant) -> Option<Due> {
         self.advance(now, |_| false);
@@ -214,14 +259,11 @@ impl Pace {
         let mut machine = self.ideal.clone();
         machine.advance_to_end(key, machine.now() + FAR);
         let at = machine.ended(key)?;
-        let emulated_us = ((at + self.skipped).as_nanos() * u128::from(self.emulated_us)
-            + 500_000_000)
-            / 1_000_000_000;
         let early = at.saturating_sub(now);
         let ahead = self.ideal.left_alone(key).unwrap_or_default().min(early);
         let us = |span: Duration| i64::try_from(span.as_micros()).unwrap_or(i64::MAX);
         Some(Due {
-            at_us: u64::try_from(emulated_us).unwrap_or(u64::MAX),
+            at_us: self.on_run_s_clock(at),
             late_us: us(now.saturating_sub(at)) - us(ahead),
             is_near: early <= FORESEEN,
         })
@@ -241,7 +283,7 @@ impl Pace {
 
 #[cfg(test)]
 mod tests {
-    use dormouse_units::{Attempt, TaskId, Time};
+    use dormouse_units::{Attempt, Ppm, TaskId};
 
     use super::*;
 
@@ -284,7 +326,7 @@ mod tests {
             let (program, on) = (program(ms), vec![0]);
             Change::Start { key, program, on, foreground: key == above }
         };
-        let mut pace = Pace::new(10_000_000);
+        let mut pace = Pace::new(10_000_000, None);
         let zero = pace.decided(&begun);
         pace.change(zero, start(below, 1000));
         pace.change(Duration::from_millis(990), start(above, 5000));
@@ -293,7 +335,7 @@ mod tests {
         assert_eq!(due, Due { at_us: 60_000_000, late_us: -10_000, is_near: false });
         assert!(pace.due(below, at(5945)).is_some_and(|due| due.is_near));
         // What is in its way is killed.
-        let mut pace = Pace::new(10_000_000);
+        let mut pace = Pace::new(10_000_000, None);
         let zero = pace.decided(&begun);
         pace.change(zero, start(below, 1000));
         pace.change(Duration::from_millis(990), start(above, 5000));
@@ -306,6 +348,41 @@ mod tests {
     }
 
     #[test]
+    fn credits_stand_still_with_their_vm_and_slow_down_what_runs() {
+        let base = Instant::now();
+        let asked = |s: u64| Asked::at(base + Duration::from_millis(s * 100), Time::from_secs(s));
+        let second = |n: u64| Credits::from_vcpu_micros(n * 1_000_000);
+        let spec = CreditSpec {
+            baseline: Ppm::new(200_000),
+            earned_per_hour: Credits::ZERO,
+            initial: second(10),
+            cap: second(10),
+        };
+        let key = (TaskId::new(1), Attempt::new(1));
+        let mut pace = Pace::new(10_000_000, Some(spec));
+        pace.begin(&asked(5));
+        let begun = pace.decided(&asked(10));
+        let program =
+            ideal::Program { runtime: Duration::from_secs(2), phases: 1, usage: vec![1_000_000] };
+        pace.change(begun, Change::Start { key, program, on: vec![0], foreground: true });
+        pace.freeze(&asked(16));
+        pace.advance(base + Duration::from_secs(4), |_| false);
+        assert_eq!(
+            (pace.credits(), pace.core_ppm(1_000)),
+            (Some((second(4), Time::from_secs(16))), 1_000)
+        );
+        pace.thaw(&asked(50));
+        // 6 s of it are done, 4 more are in bursts, and 10 take 50.
+        let due = pace.due(key, base + Duration::from_secs(5)).expect("it will be through");
+        assert_eq!(due.at_us, 104_000_000);
+        assert!(!pace.is_throttled());
+        pace.advance(base + Duration::from_secs(6), |_| false);
+        assert_eq!(pace.credits(), Some((Credits::ZERO, Time::from_secs(60))));
+        assert!(pace.is_throttled());
+        assert_eq!(pace.core_ppm(1_000), 200);
+    }
+
+    #[test]
     fn the_reference_stands_still_with_its_vm() {
         let base = Instant::now();
         // At speed-up 10, the run's clock showing zero at the base.
@@ -314,7 +391,7 @@ mod tests {
             Asked::at(came, Time::from_secs(s))
         };
         let key = (TaskId::new(1), Attempt::new(1));
-        let mut pace = Pace::new(10_000_000);
+        let mut pace = Pace::new(10_000_000, None);
         let begun = pace.decided(&asked(10));
         let program =
             ideal::Program { runtime: Duration::from_secs(2), phases: 1, usage: vec![1_000_000] };

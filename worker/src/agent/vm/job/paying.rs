@@ -10,7 +10,11 @@ use super::{
     pace::{Owed, Quotas},
 };
 use crate::{
-    agent::{fault, report::Key, vm::owner::Owner},
+    agent::{
+        fault,
+        report::Key,
+        vm::{attempt::Attempt, owner::Owner},
+    },
     cgroup,
 };
 
@@ -30,8 +34,11 @@ pub(crate) fn charged_ns(groups: &cgroup::Vm, seats: &[Seat]) -> u64 {
 impl Owner {
     /// When jobs are to be looked at, if there are any.
     pub(crate) fn jobs_wake_at(&self) -> Option<Instant> {
-        let has_jobs = self.attempts.iter().any(|a| a.job().is_some());
-        has_jobs.then(|| self.pace.pay_at.min(self.pace.count_at))
+        // Without jobs, too, it is told when there are credits again.
+        let has_jobs = self.attempts.iter().any(|a| a.job().is_some()) || self.pace.is_throttled();
+        let of_checkpoints = self.attempts.iter().filter_map(|a| a.job()?.goes_on_at).min();
+        let always = self.pace.pay_at.min(self.pace.count_at);
+        has_jobs.then(|| of_checkpoints.map_or(always, |at| at.min(always)))
     }
 
     /// Does for jobs what is due by now.
@@ -39,8 +46,10 @@ impl Owner {
         if self.jobs_wake_at().is_none() {
             return;
         }
+        self.jobs_go_on(now);
         if now >= self.pace.pay_at {
             self.pay(now);
+            self.checkpoint_jobs_that_are_due();
             self.conclude_early(now);
             self.pace.pay_at = now + PAY_EVERY;
         }
@@ -51,16 +60,30 @@ impl Owner {
         }
     }
 
+    /// The reference goes on to now, and with it the credits: what is counted from here on is at the
+    /// speed that they allow.
+    pub(crate) fn pace_to(&mut self, now: Instant) {
+        let attempts = &self.attempts;
+        self.pace.advance(now, |key| attempts.iter().all(|a| a.key != key));
+        let speed_ppm = self.pace.ideal.speed_ppm();
+        if std::mem::replace(&mut self.pace.told_ppm, speed_ppm) != speed_ppm {
+            self.turn_meters();
+            self.say_credits();
+        }
+    }
+
     /// Counts up to now what all processes of jobs did, and from now on in the situations of now.
     pub(crate) fn turn_meters(&mut self) {
         if self.is_frozen() {
             return;
         }
         let lives = &self.lives;
-        for attempt in self.attempts.iter_mut().filter(|a| lives.is_running(a.key)) {
+        let speed_ppm = self.pace.ideal.speed_ppm();
+        let works = |a: &&mut Attempt| lives.is_running(a.key) && a.standing.is_none();
+        for attempt in self.attempts.iter_mut().filter(works) {
             let seats = lives.slots().of(attempt.key, &attempt.on);
             if let Some(job) = attempt.job_mut() {
-                job.meter.turn(&job.ranks, &seats);
+                job.meter.turn(&job.ranks, &seats, speed_ppm);
             }
         }
     }
@@ -86,7 +109,7 @@ impl Owner {
     /// a vCPU.
     pub(crate) fn job_share(&self, key: Key, job: &Job, now: Instant) -> u32 {
         if self.pace.ideal.ended(key).is_some() {
-            return self.core_ppm.unwrap_or(0);
+            return self.pace.core_ppm(self.core_ppm.unwrap_or(0));
         }
         let Some((then, before)) = job.seen else { return 0 };
         let due = u128::from(job.ledger.due_ns().saturating_sub(before));
@@ -98,8 +121,8 @@ impl Owner {
     /// difference.
     pub(crate) fn pay(&mut self, now: Instant) {
         let Some(core_ppm) = self.core_ppm else { return };
-        let attempts = &self.attempts;
-        self.pace.advance(now, |key| attempts.iter().all(|a| a.key != key));
+        self.pace_to(now);
+        let speed_ppm = self.pace.core_ppm(core_ppm);
         let mut owed = vec![Owed::default(); self.lanes.len()];
         let lives = &self.lives;
         for attempt in self.attempts.iter_mut().filter(|a| lives.is_running(a.key)) {
@@ -115,7 +138,7 @@ impl Owner {
             job.ledger.see(work);
             let behind = job.ledger.owed(&done, core_ppm);
             for (seat, ns) in seats.iter().zip(behind) {
-                let ns = self.pace.early(key, ns, core_ppm);
+                let ns = self.pace.early(key, ns, speed_ppm);
                 if let Some(owed) = owed.get_mut(seat.vcpu as usize) {
                     match seat.tier {
                         Tier::Foreground => owed.foreground = Some(ns),
@@ -128,7 +151,7 @@ impl Owner {
         for (vcpu, owed) in (0..).zip(owed) {
             // What tasks of one process are given is seen to there.
             if self.others_on(&[vcpu], true).is_ok() {
-                let set = self.set_quotas(vcpu, Quotas::paying(owed, core_ppm));
+                let set = self.set_quotas(vcpu, Quotas::paying(owed, speed_ppm));
                 self.note(set);
             }
         }

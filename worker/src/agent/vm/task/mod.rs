@@ -1,7 +1,6 @@
 //! A task of one process: what it is promised by the model of its VM, and how it is kept to that.
 
 mod accounts;
-mod checkpoints;
 mod pacing;
 mod promise;
 mod reference;

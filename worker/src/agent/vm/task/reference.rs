@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use dormouse_proto::v1::{CreditBalance, report};
-use dormouse_units::{Span, Time};
+use dormouse_units::{Credits, Span, Time};
 use dormouse_vm::{WorkEvent, life::Event};
 
 use super::Promise;
@@ -111,15 +111,25 @@ impl Owner {
     /// The use has changed: says what is left.
     pub(crate) fn report_credits(&mut self) {
         self.pass();
+        if self.pace.credits().is_some() {
+            self.pace_now();
+        }
         self.say_credits();
     }
 
-    fn say_credits(&self) {
-        if let Some(balance) = self.model.machine().credits() {
+    /// Says what there is as of the time that was passed.
+    pub(crate) fn say_credits(&self) {
+        let of_tasks =
+            |balance| (balance, self.clock.of_run(self.model.now()).map(Time::as_micros));
+        let of_jobs = |(balance, at): (Credits, Time)| (balance, Some(at.as_micros()));
+        let credits = self.model.machine().credits().map(of_tasks);
+        if let Some((balance, emulated_at_us)) =
+            credits.or_else(|| self.pace.credits().map(of_jobs))
+        {
             self.host.report(report(report::Report::Credits(CreditBalance {
                 vm: self.id,
                 emulated_us: balance.as_vcpu_micros(),
-                emulated_at_us: self.clock.of_run(self.model.now()).map(Time::as_micros),
+                emulated_at_us,
             })));
         }
     }

@@ -1,0 +1,155 @@
+//! The experiment that both tests vary, and a run of it.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use dormouse_cloud::{Catalogue, Host, InstanceType, Limits, Market, Terms};
+use dormouse_engine::drive::{Modelled, PlayError, TwoTierLaw, beginning, play};
+use dormouse_engine::{Event, Run, Setup, Step, Work};
+use dormouse_policies::batch::{Algorithm, BatchScheduler, Config, Submission, UsageInformation};
+use dormouse_policies::{
+    Bag, BagSchedulerConfig, BagSchedulerName, CheckpointConfig, Fleet, Notice, Policy, Task, build,
+};
+use dormouse_units::{Bytes, Ppm, Price, Span, Stream, TaskId, Time, Usage};
+
+/// Of the jobs' machine.
+pub(crate) const PROCESSORS: u32 = 8;
+
+/// The one type of the catalogue: two vCPUs.
+pub(crate) const KIND: &str = "small";
+
+/// A bag of tasks that run so long, in s, on the one type, which boots for `boot` and of which the
+/// cloud gives five in each market.
+pub(crate) fn setup(seed: u64, runtimes: impl IntoIterator<Item = u64>, boot: Span) -> Setup {
+    let kind = InstanceType {
+        name: KIND.into(),
+        vcpus: 2,
+        memory: Bytes::new(100),
+        disk: Bytes::ZERO,
+        mflops: 1,
+        on_demand: Some(Price::from_nanos_per_hour(9_600_000)),
+        spot: Some(Price::from_nanos_per_hour(3_600_000)),
+        limits: Limits { spot: 5, on_demand: 5 },
+        burstable: None,
+    };
+    let task = |(n, runtime)| Task {
+        name: format!("t{n}"),
+        memory: Bytes::new(10),
+        runtime: BTreeMap::from([(KIND.into(), Span::from_secs(runtime))]),
+    };
+    Setup {
+        seed,
+        bag: Bag {
+            tasks: runtimes.into_iter().enumerate().map(task).collect(),
+            deadline: Span::from_secs(10_000),
+        },
+        catalogue: Catalogue {
+            types: [(kind.name.clone(), kind)].into(),
+            boot,
+            hibernation: Span::from_secs(30),
+        },
+        jobs: None,
+        checkpoint: CheckpointConfig::NONE,
+        interruptions: Vec::new(),
+        preemption_notice: Span::from_secs(120),
+        terms: Terms::default(),
+    }
+}
+
+/// The bag's scheduler of this name, with so many VMs of each type and market.
+pub(crate) fn bag_policy(
+    setup: &Setup,
+    name: BagSchedulerName,
+    fleet: &[(&str, Market, u32)],
+) -> Box<dyn Policy> {
+    let fleet = fleet.iter().map(|&(kind, market, count)| Fleet {
+        kind: kind.into(),
+        market,
+        count,
+        bid: None,
+    });
+    let config = BagSchedulerConfig { name, fleet: fleet.collect(), ..Default::default() };
+    build(&config, &setup.catalogue, &setup.bag, &setup.checkpoint, setup.seed).expect("a policy")
+}
+
+/// MEASY on a machine of [`PROCESSORS`].
+pub(crate) fn jobs_policy() -> Box<dyn Policy> {
+    let config = Config::new(Algorithm::Measy, PROCESSORS);
+    Box::new(BatchScheduler::new(config, "processors".into()))
+}
+
+/// A run of both, in the order in which they are given.
+pub(crate) fn shared(setup: &Setup, policies: Vec<(Work, Box<dyn Policy>)>) -> Run {
+    let both = setup.clone().with_jobs(PROCESSORS, UsageInformation::Exact);
+    Run::of_tenants(both, policies)
+}
+
+/// A job: submitted at, processes, run time, all in s, and percent of a processor that it uses.
+pub(crate) type Job = (u64, u32, u64, u32);
+
+/// Jobs drawn for a seed, of any use of their processors.
+pub(crate) fn drawn(seed: u64, count: usize) -> Vec<Job> {
+    let (mut chance, mut at) = (Stream::new(seed, "jobs", 0), 0);
+    let mut draw = |_| {
+        at += chance.below(60) as u64;
+        let processes = 1 + chance.below(PROCESSORS as usize) as u32;
+        (at, processes, 1 + chance.below(200) as u64, 10 + chance.below(91) as u32)
+    };
+    (0..count).map(&mut draw).collect()
+}
+
+/// Their submissions; the first job is the task `first`.
+pub(crate) fn submissions(first: u32, jobs: &[Job]) -> Vec<(Time, Event)> {
+    let submitted = |(number, &(at, processes, runtime, percent)): (u32, &Job)| {
+        let job = Submission {
+            number: u64::from(number),
+            submitted: Time::from_secs(at),
+            processes,
+            runtime: Span::from_secs(runtime),
+            estimate: Span::from_secs(2 * runtime),
+            usage: Usage::Uniform(Ppm::new(percent * 10_000)),
+            memory: Bytes::ZERO,
+        };
+        let task = TaskId::new(first + number);
+        (Time::from_secs(at), Event::Submitted { task, key: None, job: Arc::new(job) })
+    };
+    let mut all: Vec<_> = (0..).zip(jobs).map(submitted).collect();
+    all.push((jobs.last().map_or(Time::ZERO, |job| Time::from_secs(job.0)), Event::AllSubmitted));
+    all
+}
+
+/// A run that was played, its steps, and how it ended.
+pub(crate) type Played = (Run, Vec<Step>, Result<(), PlayError<Infallible>>);
+
+/// Plays a run on one host, where the two VMs of a processor share it as `sharing` says.
+pub(crate) fn played(
+    mut run: Run,
+    host: Host,
+    submissions: Vec<(Time, Event)>,
+    sharing: dormouse_vm::Sharing,
+) -> Played {
+    let (migration_cost, seed) = (Span::from_secs(20), run.setup().seed);
+    let mut world = Modelled::new(TwoTierLaw { sharing, migration_cost, seed });
+    let mut steps = Vec::new();
+    let outside = beginning(&[host]).into_iter().chain(submissions).map(Ok::<_, Infallible>);
+    let see = |step: &Step| {
+        steps.push(step.clone());
+        Ok(())
+    };
+    let end = play(&mut run, &mut world, outside, Time::from_secs(10_000_000), see);
+    (run, steps, end)
+}
+
+/// When each task finished: of its id less `first`.
+pub(crate) fn finishes(steps: &[Step], first: u32) -> BTreeMap<u32, Time> {
+    let of_step = |step: &Step| {
+        let at = step.at;
+        let of_notice = move |notice: &Notice| match notice {
+            Notice::TaskFinished { task, .. } => Some((task.get().checked_sub(first)?, at)),
+            _ => None,
+        };
+        step.notices.iter().filter_map(of_notice).collect::<Vec<_>>()
+    };
+    steps.iter().flat_map(of_step).collect()
+}

@@ -1,0 +1,394 @@
+//! The rules of parallel jobs, each by what breaks it: two of them in one seat, a job on the wrong number of processors,
+//! a move that its scheduler does not make, a decision that can't be carried out, a job that never
+//! ended, …
+
+use std::collections::BTreeMap;
+
+use dormouse_engine::{Effect, Event, Report, Step};
+use dormouse_policies::batch::{Config, Job, OnPromotion, Space};
+use dormouse_policies::{Decision, Notice, Promotion};
+use dormouse_units::{Attempt, Cpus, Ppm, Seats, TaskId, Tier, Time};
+
+use super::Violation;
+use crate::experiment::Batch;
+
+/// A job in the system, and where it sits.
+#[derive(Debug)]
+struct Inside {
+    job: Job,
+    /// Its last start; zero before the first.
+    attempt: Attempt,
+    seats: Option<(Tier, Cpus)>,
+}
+
+/// Follows the parallel jobs of a run, in steps as their scheduler saw them.
+#[derive(Debug)]
+pub struct JobsChecker {
+    promotion: Option<OnPromotion>,
+    usable_below: Ppm,
+    space: Space,
+    /// Who has the two seats of each processor.
+    processors: Vec<[Option<TaskId>; 2]>,
+    inside: BTreeMap<TaskId, Inside>,
+    /// How many were submitted.
+    jobs: u64,
+    found: Vec<Violation>,
+    now: Time,
+    seq: u64,
+    /// It was ended before its time.
+    is_cut: bool,
+}
+
+impl JobsChecker {
+    /// Nothing seen yet of these jobs.
+    #[must_use]
+    pub fn new(batch: &Batch) -> Self {
+        // No rule depends on chance.
+        let simulation = batch.simulation(0);
+        let Config { processors, usable_below, .. } = simulation.config;
+        Self {
+            promotion: batch.scheduler.name.promotion(),
+            usable_below,
+            space: simulation.space(),
+            processors: vec![[None; 2]; processors as usize],
+            inside: BTreeMap::new(),
+            jobs: 0,
+            found: Vec::new(),
+            now: Time::ZERO,
+            seq: 0,
+            is_cut: false,
+        }
+    }
+
+    /// How many jobs were followed.
+    #[must_use]
+    pub const fn jobs(&self) -> u64 {
+        self.jobs
+    }
+
+    fn bad(&mut self, what: String) {
+        self.found.push(Violation { seq: self.seq, at: self.now, what });
+    }
+
+    /// Takes in the next step.
+    pub fn see(&mut self, step: &Step) {
+        self.seq = step.seq;
+        if step.at < self.now {
+            self.bad(format!("the step of {} comes after that of {}", step.at, self.now));
+        }
+        self.now = step.at;
+        self.is_cut |= matches!(step.event, Event::Cancel { .. });
+        match &step.event {
+            Event::Machine { report: Report::TaskFinished { task, attempt, .. }, .. } => {
+                self.reported(*task, *attempt, step.effects.contains(&Effect::Stale));
+            }
+            Event::Submitted { job, .. } if !step.effects.contains(&Effect::Stale) => {
+                if let Err(why) = job.fits(self.space) {
+                    self.bad(format!("job {} is taken and can't be run: {why}", job.number));
+                }
+            }
+            Event::InstantOver => self.instant(step),
+            _ => {}
+        }
+    }
+
+    /// Whether a machine's word that a job ended is of the job's present start.
+    fn reported(&mut self, id: TaskId, attempt: Attempt, is_dropped: bool) {
+        let Some(Inside { attempt: current, .. }) = self.inside.get(&id) else { return };
+        if !is_dropped && *current != attempt {
+            self.bad(format!("{id} ended in a former life and was heard of"));
+        }
+    }
+
+    /// What the scheduler heard of an instant, and what it decided.
+    fn instant(&mut self, step: &Step) {
+        for notice in &step.notices {
+            match notice {
+                Notice::Submitted { job } => self.submitted(job),
+                Notice::TaskFinished { task, .. } => self.finished(*task),
+                Notice::TaskFailed { task, .. } => self.stand(*task),
+                Notice::VmLost { .. } => self.machine_lost(),
+                _ => {}
+            }
+        }
+        let mut sent = step.effects.iter().filter_map(|effect| match effect {
+            Effect::TaskSent { task, attempt, .. } => Some((*task, *attempt)),
+            _ => None,
+        });
+        for (n, decision) in step.decisions.iter().enumerate() {
+            // It has heard of all there was: none of its decisions can have been overtaken.
+            match step.effects.iter().find_map(|effect| refusal(effect, n)) {
+                Some(why) => self.bad(format!("a decision can't be carried out: {why}")),
+                None => self.decided(decision, &mut sent),
+            }
+        }
+        if let Some((id, _)) = sent.next() {
+            self.bad(format!("{id} is sent to a machine and nobody decided that"));
+        }
+    }
+
+    fn submitted(&mut self, job: &Job) {
+        self.jobs += 1;
+        let inside = Inside { job: job.clone(), attempt: Attempt::default(), seats: None };
+        if self.inside.insert(job.id, inside).is_some() {
+            self.bad(format!("job {} is submitted twice", job.number));
+        }
+    }
+
+    fn finished(&mut self, id: TaskId) {
+        match self.inside.get(&id).map(|inside| inside.seats.is_some()) {
+            None => self.bad(format!("{id} ended and was not there")),
+            Some(false) => self.bad(format!("{id} ended and was never started")),
+            Some(true) => {
+                self.stand(id);
+                self.inside.remove(&id);
+            }
+        }
+    }
+
+    /// A job leaves its seats.
+    fn stand(&mut self, id: TaskId) {
+        let seats = self.inside.get_mut(&id).and_then(|inside| inside.seats.take());
+        let Some((tier, on)) = seats else { return };
+        for &p in &*on {
+            if let Some(seats) = self.processors.get_mut(p as usize) {
+                seats[tier as usize] = None;
+            }
+        }
+    }
+
+    /// All jobs are on one machine.
+    fn machine_lost(&mut self) {
+        self.processors.fill([None; 2]);
+        self.inside.values_mut().for_each(|inside| inside.seats = None);
+    }
+
+    fn decided(&mut self, decision: &Decision, sent: &mut dyn Iterator<Item = (TaskId, Attempt)>) {
+        let Some(id) = decision.task() else { return };
+        let Some(seats) = self.inside.get(&id).map(|inside| inside.seats.clone()) else {
+            return self.bad(format!("a decision about {id}, which is not there"));
+        };
+        match (decision, seats) {
+            (Decision::Start { .. }, Some(_)) => self.bad(format!("{id} is started twice")),
+            (Decision::Start { on: Seats { tier, cpus, .. }, .. }, None) => {
+                if *tier == Tier::Background && self.promotion.is_none() {
+                    self.bad(format!("{id} is put in the background by a one-tier scheduler"));
+                }
+                self.sent(id, sent.next());
+                self.sit(id, *tier, cpus);
+            }
+            (Decision::Promote { .. }, None | Some((Tier::Foreground, _))) => {
+                self.bad(format!("{id} is promoted and is not in the background"));
+            }
+            (Decision::Promote { by, .. }, Some((Tier::Background, old))) => {
+                self.stand(id);
+                self.promoted(id, by);
+                match by {
+                    Promotion::Swap => self.sit(id, Tier::Foreground, &old),
+                    Promotion::Migrate { on } => self.sit(id, Tier::Foreground, on),
+                    Promotion::Kill { on } => {
+                        self.sent(id, sent.next());
+                        self.sit(id, Tier::Foreground, on);
+                    }
+                }
+            }
+            _ => self.bad(format!("{id} is treated in a way that no scheduler of jobs has")),
+        }
+    }
+
+    /// A job is sent to the machine, under a number of its own.
+    fn sent(&mut self, id: TaskId, sent: Option<(TaskId, Attempt)>) {
+        let Some(inside) = self.inside.get_mut(&id) else { return };
+        inside.attempt = inside.attempt.next();
+        if sent != Some((id, inside.attempt)) {
+            self.bad(format!("{id} is not sent under the next number of its starts"));
+        }
+    }
+
+    /// Whether this scheduler moves jobs like that.
+    fn promoted(&mut self, id: TaskId, by: &Promotion) {
+        let allowed = match by {
+            Promotion::Swap => self.promotion.is_some(),
+            Promotion::Kill { .. } => self.promotion == Some(OnPromotion::Kill),
+            Promotion::Migrate { .. } => self.promotion == Some(OnPromotion::Migrate),
+        };
+        if !allowed {
+            self.bad(format!("{id} is moved in a way that its scheduler does not have"));
+        }
+    }
+
+    fn sit(&mut self, id: TaskId, tier: Tier, on: &Cpus) {
+        let Some(inside) = self.inside.get_mut(&id) else { return };
+        inside.seats = Some((tier, on.clone()));
+        let processes = inside.job.processes;
+        if on.len() != processes as usize {
+            self.bad(format!("{id} has {processes} processes and {} processors", on.len()));
+        }
+        for &p in &**on {
+            let Some(seats) = self.processors.get_mut(p as usize) else {
+                self.bad(format!("{id} is on processor {p}, which the machine does not have"));
+                continue;
+            };
+            let other = seats[tier as usize].replace(id);
+            let foreground = seats[Tier::Foreground as usize];
+            if let Some(other) = other {
+                self.bad(format!("{id} and {other} are in one seat of processor {p}"));
+            }
+            if tier == Tier::Background
+                && foreground.is_some_and(|f| self.usage_on(f, p) >= self.usable_below)
+            {
+                self.bad(format!("{id} is below a foreground that leaves nothing on {p}"));
+            }
+        }
+    }
+
+    fn usage_on(&self, id: TaskId, p: u32) -> Ppm {
+        let Some(Inside { job, seats: Some((_, on)), .. }) = self.inside.get(&id) else {
+            return Ppm::ZERO;
+        };
+        on.iter().position(|&q| q == p).map_or(Ppm::ZERO, |n| job.usage.of(n))
+    }
+
+    /// What was wrong; where the run came to its end, as `ended` says, so must all jobs have.
+    #[must_use]
+    pub fn finish(mut self, ended: bool) -> Vec<Violation> {
+        let left: Vec<_> = self.inside.values().map(|inside| inside.job.number).take(5).collect();
+        if ended && !self.is_cut && !left.is_empty() {
+            let numbers: Vec<_> = left.iter().map(u64::to_string).collect();
+            let count = self.inside.len();
+            self.bad(format!("{count} jobs never ended, such as {}", numbers.join(", ")));
+        }
+        self.found
+    }
+}
+
+/// Why the decision at this place of its step was not carried out, if this says so.
+fn refusal(effect: &Effect, place: usize) -> Option<&str> {
+    match effect {
+        Effect::Moot { index, why } | Effect::Rejected { index, why } if *index == place => {
+            Some(why)
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail by it")]
+mod tests {
+    use super::super::check;
+    use super::*;
+    use crate::experiment::{Override, Source, open};
+    use crate::output::{Header, Mode, RunLog};
+    use crate::replay::replay;
+    use crate::virtual_run::virtual_run;
+
+    fn log(scheduler: &str) -> RunLog {
+        let overrides = vec![Override::text("--scheduler", "scheduler.name", scheduler)];
+        let source = Source { experiment: Some("batch-small"), overrides, ..Source::default() };
+        let experiment = open(&source).unwrap().experiment;
+        let mut steps = Vec::new();
+        virtual_run(&experiment, None, |step| steps.push(step.clone())).unwrap();
+        let header = Header::new(Mode::Virtual, "a test".to_owned(), experiment);
+        RunLog { header, steps: Some(steps), torn: false }
+    }
+
+    fn found(log: &RunLog) -> Vec<String> {
+        check(log, true).unwrap().violations.iter().map(ToString::to_string).collect()
+    }
+
+    /// A run that was left out of its log is as one that was not.
+    #[test]
+    fn every_scheduler_keeps_the_rules_and_decides_the_same_again() {
+        for scheduler in ["fcfs", "easy", "keasy", "reasy", "measy"] {
+            let mut log = log(scheduler);
+            let (checked, replayed) = (check(&log, true).unwrap(), replay(&log).unwrap());
+            assert_eq!((checked.jobs, &checked.violations), (Some(40), &Vec::new()), "{scheduler}");
+            assert_eq!((replayed.steps, &replayed.difference), (checked.steps, &None));
+            log.steps = None;
+            assert_eq!(check(&log, true).unwrap(), checked, "{scheduler}");
+            assert_eq!(replay(&log).unwrap(), replayed, "{scheduler}");
+        }
+    }
+
+    /// Changes the first effect that is a job sent to the machine for the second time.
+    fn sent_again(steps: &mut [Step], change: impl FnOnce(&mut Vec<Effect>, usize)) {
+        let again = |effect: &Effect| matches!(effect, Effect::TaskSent { attempt, .. } if attempt.get() == 2);
+        let mut places = steps.iter_mut().filter_map(|step| {
+            let place = step.effects.iter().position(again)?;
+            Some((&mut step.effects, place))
+        });
+        let (effects, place) = places.next().expect("a job is killed");
+        change(effects, place);
+    }
+
+    #[test]
+    fn what_must_not_be_is_found() {
+        type Damage = fn(&mut Vec<Step>);
+        let damages: [(Damage, &str); 5] = [
+            (
+                |steps| sent_again(steps, |effects, n| drop(effects.remove(n))),
+                "number of its starts",
+            ),
+            (
+                |steps| sent_again(steps, |effects, n| effects.push(effects[n].clone())),
+                "and nobody decided that",
+            ),
+            (
+                |steps| {
+                    let is_start = |d: &Decision| matches!(d, Decision::Start { .. });
+                    let step = steps.iter_mut().find(|s| s.decisions.iter().any(is_start)).unwrap();
+                    step.effects.push(Effect::Rejected { index: 0, why: "no room".to_owned() });
+                },
+                "a decision can't be carried out: no room",
+            ),
+            (
+                |steps| {
+                    let report = steps.iter_mut().find_map(|step| match &mut step.event {
+                        Event::Machine { report: Report::TaskFinished { attempt, .. }, .. } => {
+                            Some(attempt)
+                        }
+                        _ => None,
+                    });
+                    let attempt = report.unwrap();
+                    *attempt = attempt.next();
+                },
+                "ended in a former life",
+            ),
+            (
+                |steps| {
+                    let finishes = |n: &Notice| matches!(n, Notice::TaskFinished { .. });
+                    let last = steps.iter().rposition(|s| s.notices.iter().any(finishes)).unwrap();
+                    steps.truncate(last);
+                },
+                "never ended",
+            ),
+        ];
+        let log = log("keasy");
+        let steps = log.steps.clone().unwrap();
+        for (damage, says) in damages {
+            let mut steps = steps.clone();
+            damage(&mut steps);
+            let found = found(&RunLog { header: log.header.clone(), steps: Some(steps), ..log });
+            assert!(found.iter().any(|line| line.contains(says)), "{says}: {found:?}");
+        }
+    }
+
+    /// Jobs are left of a run that its user ended: that is no fault of it.
+    #[test]
+    fn jobs_of_a_run_that_was_ended_need_not_end() {
+        let mut log = log("measy");
+        let steps = log.steps.as_mut().unwrap();
+        steps.truncate(steps.len() / 2);
+        assert!(found(&log).iter().any(|line| line.contains("never ended")));
+        // That it is over says nothing of why.
+        let last = log.steps.as_mut().unwrap().last_mut().unwrap();
+        last.effects.push(Effect::Over { complete: false });
+        assert!(found(&log).iter().any(|line| line.contains("never ended")));
+        let steps = log.steps.as_mut().unwrap();
+        let mut told = steps.last().unwrap().clone();
+        (told.event, told.notices) = (Event::Cancel { why: "late".to_owned() }, Vec::new());
+        (told.seq, told.decisions) = (told.seq + 1, Vec::new());
+        steps.push(told);
+        assert_eq!(found(&log), Vec::<String>::new());
+    }
+}

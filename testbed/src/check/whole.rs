@@ -1,0 +1,69 @@
+//! The rules of every kind of work in a run, on its log.
+
+use dormouse_engine::{Setup, Step, part_of};
+use dormouse_units::Span;
+
+use super::{Checker, JobsChecker, Violation};
+use crate::jobs::SeenByJobs;
+use crate::output::{Mode, RunLog};
+use crate::replay::{ReplayError, play};
+
+/// How late, in seconds of real time, a worker's report may reach the log of a live run. Far more
+/// than any was seen to be, and too little for a worker that earns credits at a wrong rate.
+const LATENESS_S: f64 = 1.0;
+
+/// What was looked at, and what was found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Checked {
+    /// The number of steps in the log.
+    pub steps: u64,
+    /// The number of parallel jobs that were followed; `None`: the run has none.
+    pub jobs: Option<u64>,
+    /// What is wrong with the bag and its VMs, then with the jobs, each in order.
+    pub violations: Vec<Violation>,
+}
+
+/// Looks through every step of a run, which came to its end or, if `ended` is false, was killed.
+///
+/// # Errors
+///
+/// Its steps were left out of its log, and it can't be made again.
+pub fn check(log: &RunLog, ended: bool) -> Result<Checked, ReplayError> {
+    let experiment = &log.header.experiment;
+    let (of, setup) = (experiment.tenants(), experiment.whole_setup());
+    let lateness = match log.header.mode {
+        Mode::Virtual => Span::ZERO,
+        Mode::Live => {
+            Span::from_secs_f64(LATENESS_S * experiment.live.speedup).unwrap_or(Span::ZERO)
+        }
+    };
+    let mut bag = experiment.scheduler.as_ref().map(|_| Checker::new(&setup, lateness));
+    let mut jobs = experiment.jobs.as_deref().map(JobsChecker::new);
+    let (seen, mut steps) = (SeenByJobs::of(experiment), 0);
+    play(log, |step| {
+        steps += 1;
+        match &mut bag {
+            // What is wrong is said with the numbers that the run's files have.
+            Some(bag) if of.len() > 1 => bag.see(&part_of(step, &of, 0)),
+            Some(bag) => bag.see(step),
+            None => {}
+        }
+        if let Some(jobs) = &mut jobs {
+            jobs.see(&seen.see(step));
+        }
+    })?;
+    let mut violations = bag.map(|bag| bag.finish(ended)).unwrap_or_default();
+    let followed = jobs.as_ref().map(JobsChecker::jobs);
+    violations.extend(jobs.into_iter().flat_map(|jobs| jobs.finish(ended)));
+    Ok(Checked { steps, jobs: followed, violations })
+}
+
+/// Checks the steps of a bag alone, in which a machine's report may be late by up to `lateness` of
+/// emulated time: zero for those of virtual time. Where the run came to its end, as `ended` says, so
+/// must they.
+#[must_use]
+pub fn check_bag(setup: &Setup, steps: &[Step], lateness: Span, ended: bool) -> Vec<Violation> {
+    let mut checker = Checker::new(setup, lateness);
+    steps.iter().for_each(|step| checker.see(step));
+    checker.finish(ended)
+}

@@ -1,0 +1,109 @@
+//! Writes down the parallel jobs of a run while it goes: every job as it ends, and what reports are made of.
+//! Memory does not grow with the trace.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
+
+use dormouse_engine::jobs::{Observer, Record};
+use dormouse_policies::{Decision, Notice};
+use dormouse_units::{Span, TaskId, Time};
+
+use super::figures::Figures;
+use super::history::History;
+use super::schedule::Schedule;
+use super::{JobsCsv, JobsError};
+use crate::output::{Header, Mode, OutputError};
+
+/// An observer that leaves `jobs.csv` and `schedule.swf`; give it to
+/// [`Told::see`](dormouse_engine::jobs::Told::see) with every step.
+#[derive(Debug)]
+pub(super) struct Recorder {
+    folder: PathBuf,
+    csv: JobsCsv<BufWriter<File>>,
+    swf: Schedule,
+    figures: Figures,
+    history: History,
+    /// Of a live run, what each job was promised.
+    promises: BTreeMap<TaskId, Span>,
+}
+
+impl Recorder {
+    /// Begins the files in `folder`.
+    ///
+    /// # Errors
+    ///
+    /// The system refuses.
+    pub(super) fn begin(folder: &Path, header: &Header, machine: u32) -> Result<Self, OutputError> {
+        let create = |name: &str| {
+            let path = folder.join(name);
+            File::create(&path).map_err(|error| OutputError::io("write", &path, error))
+        };
+        let refused =
+            |name: &'static str| move |error| OutputError::io("write", &folder.join(name), error);
+        let name = &header.experiment.name;
+        let csv = BufWriter::with_capacity(1 << 16, create("jobs.csv")?);
+        let csv = match header.mode {
+            Mode::Virtual => JobsCsv::new(csv, name),
+            Mode::Live => JobsCsv::with_promises(csv, name),
+        };
+        let csv = csv.map_err(refused("jobs.csv"))?;
+        let swf = Schedule::new(create("schedule.swf")?, machine, name)
+            .map_err(refused("schedule.swf"))?;
+        Ok(Self {
+            folder: folder.to_owned(),
+            csv,
+            swf,
+            figures: Figures::default(),
+            history: History::default(),
+            promises: BTreeMap::new(),
+        })
+    }
+
+    /// What jobs are promised, from their first start to their end; for those that end from now
+    /// on.
+    pub(super) fn promise(&mut self, promises: impl Iterator<Item = (TaskId, Span)>) {
+        self.promises = promises.collect();
+    }
+
+    /// Ends the files and gives what reports are made of.
+    ///
+    /// # Errors
+    ///
+    /// The system refuses.
+    pub(super) fn finish(self) -> Result<(Figures, History), OutputError> {
+        let Self { folder, csv, swf, figures, history, .. } = self;
+        let refused = |name: &str, error| OutputError::io("write", &folder.join(name), error);
+        csv.finish().map_err(|error| refused("jobs.csv", error))?;
+        swf.finish().map_err(|error| refused("schedule.swf", error))?;
+        Ok((figures, history))
+    }
+
+    fn refused(&self, name: &str, error: io::Error) -> JobsError {
+        OutputError::io("write", &self.folder.join(name), error).into()
+    }
+}
+
+impl Observer for Recorder {
+    type Error = JobsError;
+
+    fn heard(&mut self, now: Time, heard: &[Notice]) -> Result<(), JobsError> {
+        self.history.heard(now, heard);
+        Ok(())
+    }
+
+    fn decided(&mut self, now: Time, _: u64, decision: &Decision) -> Result<(), JobsError> {
+        self.history.decided(now, decision);
+        Ok(())
+    }
+
+    fn ended(&mut self, record: Record) -> Result<(), JobsError> {
+        self.figures.add(&record);
+        let promised = self.promises.get(&record.id).copied();
+        self.csv
+            .write_promised(&record, promised)
+            .map_err(|error| self.refused("jobs.csv", error))?;
+        self.swf.add(&record).map_err(|error| self.refused("schedule.swf", error))
+    }
+}

@@ -1,0 +1,105 @@
+//! Supervises a live run: starts its workers, ends it by signal, shows how it goes.
+
+use std::time::Duration;
+
+use dormouse_coordinator::{Conducted, CoordinatorError, LiveRun, Progress};
+use tokio::runtime::Runtime;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::LiveError;
+use super::local::LocalWorkers;
+use super::signals::Signals;
+
+/// How often the run is looked at from outside: progress, workers that have ended.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Conducts a run to its end with this many workers on this host; the others dial from elsewhere.
+/// The first signal stops it, to be gone on with; the next one ends it.
+///
+/// # Errors
+///
+/// It broke, its workers could not run here, or they did not come or stay.
+pub(super) fn to_the_end(
+    live: LiveRun,
+    local_workers: u32,
+    show: impl FnMut(&Progress),
+) -> Result<Conducted, LiveError> {
+    runtime()?.block_on(supervised(live, local_workers, show))
+}
+
+/// The runtime of a coordinator.
+fn runtime() -> Result<Runtime, LiveError> {
+    if nix::unistd::geteuid().is_root() {
+        dormouse_worker::agent::raise_priority();
+    }
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(LiveError::Runtime)
+}
+
+async fn supervised(
+    mut live: LiveRun,
+    local_workers: u32,
+    mut show: impl FnMut(&Progress),
+) -> Result<Conducted, LiveError> {
+    // From the first on: what comes while its workers are started is heard, too.
+    let mut signals = Signals::of_this_process().map_err(LiveError::Runtime)?;
+    let (progress, seen) = watch::channel(Progress::default());
+    live.observer.progress = Some(progress);
+    let (pause, cancel, out) = (live.pause.clone(), live.cancel.clone(), live.out.clone());
+    let bound = live.bind().await?;
+    let (address, secret) = (bound.address(), bound.secret_file());
+    let running = bound.conduct();
+    let mut workers = match local_workers {
+        0 => {
+            let secret = secret.display();
+            eprintln!(
+                "listening on {address}; waiting for workers with --secret-file and a copy of {secret}"
+            );
+            None
+        }
+        n => Some(LocalWorkers::start(n, address, &secret, &out).map_err(LiveError::Start)?),
+    };
+    let mut look = tokio::time::interval(LOOK);
+    let mut deserted = None;
+    tokio::pin!(running);
+    let done = loop {
+        tokio::select! {
+            done = &mut running => break done,
+            () = signals.next() => stop(&pause, &cancel),
+            _ = look.tick() => {
+                let now = *seen.borrow();
+                show(&now);
+                if now.begun && !now.over
+                    && let Some(workers) = &mut workers
+                {
+                    workers.revive();
+                }
+                if !now.over && deserted.is_none()
+                    && let Some(why) = workers.as_mut().and_then(LocalWorkers::all_gone)
+                {
+                    deserted = Some(why);
+                    pause.cancel();
+                }
+            }
+        }
+    };
+    if let Some(workers) = workers {
+        // Those that had come were told that it is over; joining them blocks.
+        let _ = tokio::task::spawn_blocking(move || workers.leave()).await;
+    }
+    match (done, deserted) {
+        // It was stopped because nobody was left; a run that was refused sends its workers away
+        // itself.
+        (Ok(_) | Err(CoordinatorError::Paused { .. }), Some(why)) => Err(LiveError::NoWorkers(why)),
+        (done, _) => Ok(done?),
+    }
+}
+
+/// What a signal does: the first one stops the run, to be gone on with; the next one ends it.
+fn stop(pause: &CancellationToken, cancel: &CancellationToken) {
+    if pause.is_cancelled() { cancel.cancel() } else { pause.cancel() }
+}

@@ -1,0 +1,71 @@
+//! Parallel jobs on a burstable machine, as an experiment says it.
+#![cfg(test)]
+#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+
+use dormouse::check::check;
+use dormouse::experiment::{Experiment, Override, Source, open};
+use dormouse::output::{Header, Mode, RunLog};
+use dormouse::replay::replay;
+use dormouse::virtual_run::virtual_run;
+use dormouse_engine::{Event, Report, Step};
+use dormouse_units::{Credits, Span, Time};
+
+const BURSTABLE: &str = "burstable={ baseline = 0.25, credits-per-hour = 60, initial-credits = 5 }";
+
+fn opened(name: &str, set: &[&str]) -> Experiment {
+    let overrides = set.iter().map(|text| Override::set(text).unwrap()).collect();
+    let source = Source { experiment: Some(name), overrides, ..Source::default() };
+    open(&source).unwrap().experiment
+}
+
+fn steps(experiment: &Experiment) -> Vec<Step> {
+    let mut steps = Vec::new();
+    let scheduler = experiment.scheduler().unwrap();
+    virtual_run(experiment, scheduler, |step| steps.push(step.clone())).unwrap();
+    steps
+}
+
+/// What of credits was reported, and when the last job ended.
+fn credits_and_end(steps: &[Step]) -> (Vec<Credits>, Time) {
+    let (mut credits, mut end) = (Vec::new(), Time::ZERO);
+    for step in steps {
+        match &step.event {
+            Event::Machine { report: Report::Credits { balance, .. }, .. } => {
+                credits.push(*balance);
+            }
+            Event::Machine { report: Report::TaskFinished { .. }, .. } => end = step.at,
+            _ => {}
+        }
+    }
+    (credits, end)
+}
+
+#[test]
+fn a_burstable_machine_slows_its_jobs_down_and_its_run_is_checked_and_replayed() {
+    for scheduler in ["easy", "measy"] {
+        let scheduler = format!("scheduler.name={scheduler}");
+        let plain = steps(&opened("batch-small", &[&scheduler]));
+        let said = format!("workload.{BURSTABLE}");
+        let experiment = opened("batch-small", &[&scheduler, &said]);
+        let slow = steps(&experiment);
+        let ((none, soon), (credits, late)) = (credits_and_end(&plain), credits_and_end(&slow));
+        assert_eq!(none, [], "{scheduler}");
+        assert!(credits.contains(&Credits::ZERO) && credits.contains(&Credits::whole(5)));
+        assert!(late.since(soon) > Span::from_secs(60), "{scheduler}: {soon} {late}");
+        let header = Header::new(Mode::Virtual, "a test".to_owned(), experiment);
+        let log = RunLog { header, steps: Some(slow), torn: false };
+        assert_eq!(check(&log, true).unwrap().violations, []);
+        assert_eq!(replay(&log).unwrap().difference, None);
+    }
+}
+
+#[test]
+fn the_machine_of_a_tenant_s_jobs_may_be_burstable() {
+    let said = format!("tenant.1.workload.{BURSTABLE}");
+    let experiment = opened("shared-small", &[&said]);
+    let setup = experiment.whole_setup();
+    assert_eq!(setup.credits_of_jobs().map(|it| it.initial), Some(Credits::whole(5)));
+    // The VMs of the other tenant have credits, too.
+    let reports = |experiment: &Experiment| credits_and_end(&steps(experiment)).0.len();
+    assert!(reports(&experiment) > reports(&opened("shared-small", &[])));
+}

@@ -1,0 +1,51 @@
+//! The process that started this one, for as long as nobody else knows of it.
+
+use std::{future::pending, io, os::fd::OwnedFd};
+
+use nix::unistd::getppid;
+
+use super::watch::readable;
+use crate::process::pidfd;
+
+/// Waits until `parent`, whose child this process was to be, has ended; for ever where there is none.
+///
+/// # Errors
+/// Nobody can say.
+pub(crate) async fn ended(parent: Option<i32>) -> io::Result<()> {
+    let Some(parent) = parent else { return pending().await };
+    let watched = open(parent)?;
+    // It may have ended before, and its number be another's.
+    if let (Some(watched), true) = (watched, getppid().as_raw() == parent) {
+        readable(watched)?.readable().await?.retain_ready();
+    }
+    Ok(())
+}
+
+/// `None` where it has ended.
+fn open(process: i32) -> io::Result<Option<OwnedFd>> {
+    match pidfd::open(process) {
+        Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Ok(None),
+        opened => opened.map(Some),
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::time::timeout;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_parent_that_lives_is_waited_for_and_one_that_is_none_is_not() {
+        let soon = Duration::from_millis(50);
+        let own = getppid().as_raw();
+        assert!(timeout(soon, ended(Some(own))).await.is_err(), "it lives");
+        assert!(timeout(soon, ended(None)).await.is_err(), "there is none");
+        timeout(10 * soon, ended(Some(i32::MAX))).await.unwrap().unwrap();
+        let other = i32::try_from(std::process::id()).unwrap();
+        timeout(10 * soon, ended(Some(other))).await.unwrap().unwrap();
+    }
+}

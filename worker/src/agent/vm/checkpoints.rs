@@ -1,0 +1,256 @@
+//! Checkpoints of attempts that run: when, and what follows.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use dormouse_proto::v1::{CheckpointFailed, CheckpointRef, CheckpointTaken, TaskRef, report};
+use dormouse_units::{Ppm, Span, Time};
+use dormouse_vm::life::{Dumped, Event, Phase};
+use ractor::ActorRef;
+use tokio::task::{JoinHandle, spawn_blocking};
+
+use crate::{
+    agent::{
+        launch::Place,
+        report::{Key, key, micros, report, task},
+        snapshot::{self, Snapshot, SnapshotError},
+        threads::outcome,
+        vm::{
+            attempt::{Attempt, Pending},
+            owner::{Message, Owner},
+        },
+    },
+    criu::AfterDump,
+    store::Checkpoint,
+};
+
+impl Owner {
+    /// The model says that a checkpoint is due.
+    pub(crate) fn checkpoint_is_due(&mut self, key: Key, done: Ppm) {
+        if let Some(attempt) = self.attempt(key) {
+            attempt.due = Some(done);
+            self.happen(Event::CheckpointDue(key));
+        }
+    }
+
+    /// A checkpoint is wanted now, whatever was planned.
+    pub(crate) fn checkpoint_now(&mut self, of: TaskRef) {
+        let key = key(Some(of));
+        self.pass();
+        self.pace_now();
+        let done = match self.what_is_done(key) {
+            Ok(done) => done,
+            Err(why) => return self.say_no_checkpoint(key, why.to_owned()),
+        };
+        // The one that is being taken, or waits for CRIU's turn, will do.
+        if self.lives.is_being_checkpointed(key) {
+            return;
+        }
+        self.checkpoint_is_due(key, done);
+    }
+
+    /// What of its work a checkpoint of an attempt is due to hold now; why there can be none.
+    fn what_is_done(&self, key: Key) -> Result<Ppm, &'static str> {
+        let attempt = self.seen(key).ok_or("this attempt is not here")?;
+        if self.host.checkpointer.is_none() {
+            return Err("this worker has no CRIU that works");
+        }
+        let runs = matches!(self.lives.phase(key), Some(Phase::Running | Phase::Dumping))
+            && !self.lives.is_stopped(key);
+        if attempt.job().is_some() {
+            return self.job_done(key).filter(|_| runs).ok_or("it does not run");
+        }
+        let progress = self.model.progress(key.0, key.1).filter(|_| runs);
+        progress.map(|p| p.done.fraction_of(p.runtime)).ok_or("it does not run")
+    }
+
+    /// A checkpoint that is not taken any more costs its time all the same.
+    pub(crate) fn miss_checkpoint(&mut self, now: Time, key: Key) {
+        let Some(attempt) = self.attempt(key) else { return };
+        attempt.missed_checkpoints += 1;
+        let cost = Span::from_micros(attempt.order.emulated_checkpoint_cost_us);
+        if self.host.hold_checkpoints {
+            self.model.hold(now, key.0, key.1, cost);
+        }
+    }
+
+    /// Takes a checkpoint at the place at CRIU that it has.
+    pub(crate) fn dump(&mut self, key: Key, stopping: bool) {
+        if self.seen(key).is_some_and(|attempt| attempt.job().is_some()) {
+            return self.dump_job(key, stopping);
+        }
+        let (groups, gate) = (Arc::clone(&self.groups), Arc::clone(&self.gate));
+        let Some(attempt) = self.attempt(key) else { return };
+        let permit = attempt.permit.take();
+        let Some(process) = attempt.process.clone() else { return };
+        let (page, name) = (attempt.page.clone(), attempt.name.clone());
+        let cpu = attempt.cpu();
+        let Some(slot) = attempt.promise().map(|promise| promise.slot) else { return };
+        let place = Place { groups, gate, cpu, slot };
+        let cost = Span::from_micros(attempt.order.emulated_checkpoint_cost_us);
+        attempt.liveness.pause();
+        // What it will hold beyond what was due is its wait for CRIU's turn: restored, the task
+        // stands still for that. One that is stopped keeps all it has.
+        let due = attempt.due.filter(|_| !stopping);
+        let now = self.pass();
+        if self.host.hold_checkpoints && !stopping {
+            // From now on, whenever it was due: a busy host makes a checkpoint later, never longer.
+            self.model.hold(now, key.0, key.1, cost);
+        }
+        self.refresh(cpu);
+        let after = if stopping { AfterDump::Kill } else { AfterDump::Continue };
+        let (host, tell) = (Arc::clone(&self.host), self.tell.clone());
+        let taking = spawn_blocking(move || {
+            let pages = (&*process, page.as_deref());
+            let result = snapshot::take(&host, &place, &name, key.1, pages, due, after);
+            drop(permit);
+            result
+        });
+        tokio::spawn(told_of(key, taking, tell));
+    }
+
+    pub(crate) fn hear_dumped(&mut self, key: Key, result: Result<Snapshot, SnapshotError>) {
+        self.job_is_as_it_was(key);
+        let dumped = match result {
+            Ok(snapshot) => {
+                let number = number_of(&snapshot);
+                if let Some(attempt) = self.attempt(key) {
+                    attempt.snapshot = Some(snapshot);
+                }
+                Dumped::Kept { number }
+            }
+            Err(error) if error.overtaken && !error.ended => Dumped::Overtaken,
+            Err(SnapshotError { why, damaging, ended, .. }) => {
+                Dumped::Failed { why, damaged: damaging, ended }
+            }
+        };
+        self.happen(Event::Dumped(key, dumped));
+    }
+
+    /// Sends a checkpoint to the coordinator.
+    pub(crate) fn store(&mut self, key: Key) {
+        let Some(attempt) = self.attempt(key) else { return };
+        let Some(snapshot) = attempt.snapshot.take() else { return };
+        let number = number_of(&snapshot);
+        let Snapshot { checkpoint, ppm, stopped_at, dump, foreign_ns } = snapshot;
+        attempt.pending = Some(Pending {
+            number,
+            ppm,
+            stopped_at,
+            dump,
+            criu: Duration::from_nanos(foreign_ns),
+            owed: None,
+            held: None,
+            stored: Err("it is not known whether it is stored".to_owned()),
+        });
+        if let Some(promise) = attempt.promise_mut() {
+            promise.charges.criu += foreign_ns;
+        }
+        attempt.standing.get_or_insert(stopped_at);
+        self.upload(key, number, checkpoint);
+    }
+
+    /// The task goes on after its dump as it is promised.
+    pub(crate) fn go_on_after_dump(&mut self, key: Key) {
+        if let Some(cpu) = self.seen(key).map(Attempt::cpu) {
+            self.refresh(cpu);
+            self.look(key);
+            self.job_stands(key);
+        }
+    }
+
+    /// A freeze came before CRIU did. The thaw asks for it again, if it is to be kept by then.
+    pub(crate) fn release(&mut self, key: Key) {
+        let now = self.pass();
+        self.model.release(now, key.0, key.1);
+        self.release_job(key);
+        let Some(attempt) = self.attempt(key) else { return };
+        attempt.stands_no_longer(Instant::now());
+        attempt.look = Some(Instant::now());
+        let cpu = attempt.cpu();
+        self.refresh(cpu);
+    }
+
+    /// There is no checkpoint. Nothing is missing where the task had ended before.
+    pub(crate) fn not_kept(&mut self, key: Key, why: Option<String>) {
+        let now = self.pass();
+        let stopping = self.lives.is_stopped(key);
+        let ended = why.is_none();
+        if let Some(why) = why {
+            self.say_no_checkpoint(key, why);
+            self.model.release(now, key.0, key.1);
+            self.release_job(key);
+        }
+        let Some(attempt) = self.attempt(key) else { return };
+        attempt.missed_checkpoints += u32::from(ended && !stopping);
+        attempt.stands_no_longer(Instant::now());
+    }
+
+    fn say_no_checkpoint(&self, key: Key, why: String) {
+        let failed = CheckpointFailed { task: task(self.id, key), why };
+        self.host.report(report(report::Report::CheckpointFailed(failed)));
+    }
+
+    fn upload(&self, key: Key, number: u32, checkpoint: Checkpoint) {
+        let (host, tell) = (Arc::clone(&self.host), self.tell.clone());
+        let (run, task, attempt) = (host.run.clone(), key.0.get(), key.1.get());
+        tokio::spawn(async move {
+            let reference = CheckpointRef { run, task, checkpoint: number, attempt };
+            let put = async move { host.transfers.put(reference, checkpoint).await };
+            let result = outcome(put).await;
+            let _ = tell.cast(Message::Stored(key, number, result));
+        });
+    }
+
+    pub(crate) fn hear_stored(&mut self, key: Key, number: u32, result: Result<u64, String>) {
+        let Some(attempt) = self.attempt(key) else { return };
+        let Some(pending) = attempt.pending.as_mut().filter(|p| p.number == number) else { return };
+        let ok = result.is_ok();
+        pending.stored = result;
+        if let Err(why) = &pending.stored {
+            tracing::warn!(why, task = %attempt.name, number, "a checkpoint is lost");
+        }
+        self.happen(Event::Stored { key, number, ok });
+    }
+
+    /// Reports a checkpoint that is stored, or is not, and whose task runs again.
+    pub(crate) fn settled(&mut self, key: Key) {
+        let whose = task(self.id, key);
+        let Some(pending) = self.attempt(key).and_then(|attempt| attempt.pending.take()) else {
+            return;
+        };
+        let Pending { number, ppm, dump, criu, owed, held, stored, .. } = pending;
+        self.host.report(report(match stored {
+            Ok(bytes) => report::Report::CheckpointTaken(CheckpointTaken {
+                task: whose,
+                checkpoint: number,
+                done_ppm: ppm,
+                bytes,
+                real_held_us: micros(held.unwrap_or_default()),
+                real_dump_us: micros(dump),
+                real_owed_us: micros(owed.unwrap_or_default()),
+                real_criu_us: micros(criu),
+            }),
+            Err(why) => report::Report::CheckpointFailed(CheckpointFailed { task: whose, why }),
+        }));
+    }
+}
+
+/// Tells the owner what came of a dump.
+pub(crate) async fn told_of(
+    key: Key,
+    taking: JoinHandle<Result<Snapshot, SnapshotError>>,
+    tell: ActorRef<Message>,
+) {
+    let result = taking.await.unwrap_or_else(|panic| {
+        Err(SnapshotError { damaging: true, ..SnapshotError::new(panic.to_string()) })
+    });
+    // The owner is gone only when the VM is.
+    let _ = tell.cast(Message::Dumped(key, result));
+}
+
+fn number_of(snapshot: &Snapshot) -> u32 {
+    u32::try_from(snapshot.checkpoint.manifest().sequence).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,228 @@
+//! Checkpoints of jobs that go on: of all their processes together, which stand still for it for as
+//! long as the reference does, on their processors.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use dormouse_tasks::{ideal::Change, progress::ProgressReader};
+use dormouse_units::{Ppm, Span, Tier};
+use dormouse_vm::life::{Event, Seat};
+use tokio::task::spawn_blocking;
+
+use super::{paying::charged_ns, ranks::Rank, signals};
+use crate::{
+    agent::{
+        fault,
+        gate::Gate,
+        host::{Host, limit},
+        report::{Key, explain},
+        snapshot::{Snapshot, SnapshotError},
+        vm::{Asked, checkpoints::told_of, owner::Owner},
+    },
+    cgroup,
+    criu::AfterDump,
+    process::{Identity, Task},
+    store::Progress,
+    workspace::TaskName,
+};
+
+impl Owner {
+    /// The reference goes on to now.
+    pub(crate) fn pace_now(&mut self) {
+        self.pace_to(Instant::now());
+    }
+
+    /// What of its work a job should have done by now, if it is not through.
+    pub(crate) fn job_done(&self, key: Key) -> Option<Ppm> {
+        self.pace.ideal.part_done(key).map(Ppm::new)
+    }
+
+    /// Has the jobs checkpointed that are where they are to be.
+    pub(crate) fn checkpoint_jobs_that_are_due(&mut self) {
+        let mut due = Vec::new();
+        let ideal = &self.pace.ideal;
+        for attempt in &mut self.attempts {
+            let key = attempt.key;
+            let Some(job) = attempt.job_mut().filter(|job| !job.points.is_empty()) else {
+                continue;
+            };
+            // One that is through has passed them all.
+            let done = ideal.part_done(key).map_or(Ppm::ONE, Ppm::new);
+            while let Some(point) = job.points.pop_if(|point| *point <= done) {
+                due.push((key, point));
+            }
+        }
+        for (key, point) in due {
+            self.checkpoint_is_due(key, point);
+        }
+    }
+
+    /// From now on a job should stand still, for what a checkpoint costs.
+    pub(crate) fn hold_job(&mut self, key: Key) {
+        let Some(attempt) = self.seen(key).filter(|a| a.job().is_some()) else { return };
+        let cost = Span::from_micros(attempt.order.emulated_checkpoint_cost_us);
+        let cost = self.host.dilation.real(cost);
+        let at = self.pace.decided(&Asked::now());
+        self.pace.change(at, Change::Hold(key, cost));
+    }
+
+    /// It should not any more.
+    pub(crate) fn release_job(&mut self, key: Key) {
+        if self.seen(key).is_some_and(|attempt| attempt.job().is_some()) {
+            let at = self.pace.decided(&Asked::now());
+            self.pace.change(at, Change::Release(key));
+        }
+    }
+
+    /// Takes a checkpoint of a job at the place at CRIU that it has.
+    pub(crate) fn dump_job(&mut self, key: Key, stopping: bool) {
+        if self.host.hold_checkpoints && !stopping {
+            // From now on, whenever it was due: a busy host makes a checkpoint later, never longer.
+            self.hold_job(key);
+        }
+        let (groups, gate) = (Arc::clone(&self.groups), Arc::clone(&self.gate));
+        let seats = self.seats_of(key);
+        let (host, tell) = (Arc::clone(&self.host), self.tell.clone());
+        let Some(attempt) = self.attempt(key) else { return };
+        let permit = attempt.permit.take();
+        let Some(process) = attempt.process.clone() else { return };
+        let (page, name) = (attempt.page.clone(), attempt.name.clone());
+        let due = attempt.due.filter(|_| !stopping);
+        attempt.liveness.pause();
+        let Some(job) = attempt.job_mut() else { return };
+        job.meter.stop(&job.ranks);
+        let ranks = job.ranks.clone();
+        let after = if stopping { AfterDump::Kill } else { AfterDump::Continue };
+        let taking = spawn_blocking(move || {
+            let of = Dump { host: &host, groups: &groups, gate: &gate, seats: &seats, name: &name };
+            let result = of.take(key, (&process, &ranks), (page.as_deref(), due), after);
+            drop(permit);
+            result
+        });
+        tokio::spawn(told_of(key, taking, tell));
+    }
+
+    /// What a dump changed of a job's slots is as it was.
+    pub(crate) fn job_is_as_it_was(&mut self, key: Key) {
+        if self.seen(key).is_none_or(|attempt| attempt.job().is_none()) {
+            return;
+        }
+        for seat in self.seats_of(key).iter().filter(|seat| seat.tier == Tier::Background) {
+            let demoted = self.groups.demote(seat.vcpu, seat.slot);
+            self.note(demoted);
+        }
+    }
+
+    /// After its dump a job stands still for as long as it has to.
+    pub(crate) fn job_stands(&mut self, key: Key) {
+        if self.seen(key).is_none_or(|attempt| attempt.job().is_none()) {
+            return;
+        }
+        let now = Instant::now();
+        self.pace_now();
+        let left = self.pace.held_for(key, now);
+        let dilation = self.host.dilation;
+        let Some(attempt) = self.attempt(key) else { return };
+        let cost = Span::from_micros(attempt.order.emulated_checkpoint_cost_us);
+        let cost = dilation.real(cost);
+        if attempt.is_kept() {
+            if let Some(pending) = &mut attempt.pending {
+                // Of a dump that took longer, no more.
+                pending.owed.get_or_insert(cost);
+            }
+            let left = if fault::skips_hold() { Duration::ZERO } else { left };
+            if let Some(job) = attempt.job_mut() {
+                job.goes_on_at = Some(now + left);
+            }
+            self.jobs_go_on(now);
+        }
+        self.turn_meters();
+    }
+
+    /// Lets the jobs go on that have stood still for long enough.
+    pub(crate) fn jobs_go_on(&mut self, now: Instant) {
+        let is_due = |at: Instant| at <= now;
+        let due = self.attempts.iter().filter(|a| {
+            self.lives.is_running(a.key) && a.job().and_then(|j| j.goes_on_at).is_some_and(is_due)
+        });
+        let due: Vec<Key> = due.map(|attempt| attempt.key).collect();
+        let any = !due.is_empty();
+        for key in due {
+            let Some(attempt) = self.attempt(key) else { continue };
+            attempt.ends_hold(now);
+            let going = attempt.job().map(|job| signals::go_on(&job.ranks));
+            if let Some(Err(error)) = going {
+                tracing::error!(why = explain(&error), job = %attempt.name, "it stands still");
+            }
+            self.happen(Event::GoesOn(key));
+        }
+        if any {
+            self.turn_meters();
+        }
+    }
+}
+
+/// A dump of a job after which it goes on.
+struct Dump<'a> {
+    host: &'a Host,
+    groups: &'a cgroup::Vm,
+    gate: &'a Arc<Gate>,
+    seats: &'a [Seat],
+    name: &'a TaskName,
+}
+
+impl Dump<'_> {
+    /// Stops the processes and dumps the tree, which stands still then. Where that fails they go
+    /// on, unless they may be damaged.
+    fn take(
+        &self,
+        key: Key,
+        (process, ranks): (&Task, &[Rank]),
+        (page, due): (Option<&ProgressReader>, Option<Ppm>),
+        after: AfterDump,
+    ) -> Result<Snapshot, SnapshotError> {
+        let stopped_at = Instant::now();
+        let Some(checkpointer) = &self.host.checkpointer else {
+            return Err(SnapshotError::new("this worker has no CRIU that works"));
+        };
+        // Until CRIU is through: its code in a frozen process would not answer.
+        let Some(_inside) = self.gate.dump() else {
+            return Err(SnapshotError { overtaken: true, ..SnapshotError::new("its VM freezes") });
+        };
+        // In the background, CRIU's code inside the ranks would wait for the foreground.
+        for seat in self.seats {
+            if let Err(error) = self.groups.boost(seat.vcpu, seat.slot) {
+                tracing::warn!(why = explain(&error), job = %self.name, "its dump may be slow");
+            }
+        }
+        let failed = |why: String, damaging: bool| {
+            if !damaging {
+                // Those that have ended need it no more.
+                let _ = signals::go_on(ranks);
+            }
+            let ended = !Identity::of(process.pid()).is_ok_and(|process| process.is_alive());
+            SnapshotError { damaging, ended, ..SnapshotError::new(why) }
+        };
+        let before = charged_ns(self.groups, self.seats);
+        signals::stop(ranks, limit::KILL).map_err(|e| failed(explain(&e), false))?;
+        let mut dump = Duration::ZERO;
+        let progress = || {
+            dump = stopped_at.elapsed();
+            let done = page.and_then(|page| page.read().ok()).unwrap_or_default().ppm;
+            let done = Ppm::new(u32::try_from(done).unwrap_or(0));
+            // What it will hold beyond what was due is its wait for CRIU's turn.
+            let progress_ppm = due.map_or(done, |due| due.min(done)).get();
+            Progress { attempt: key.1.get(), progress_ppm, cpu_ns: 0 }
+        };
+        let on: Vec<_> = self.seats.iter().map(|seat| (seat.vcpu, seat.slot)).collect();
+        let place = (self.groups, &on[..]);
+        let taken = checkpointer
+            .take_tree(self.name, process.pid(), place, after, limit::DUMP, progress)
+            .map_err(|e| failed(explain(&e), e.may_have_damaged()))?;
+        let foreign_ns = charged_ns(self.groups, self.seats).saturating_sub(before);
+        let ppm = taken.checkpoint.manifest().progress.progress_ppm;
+        Ok(Snapshot { checkpoint: taken.checkpoint, ppm, stopped_at, dump, foreign_ns })
+    }
+}

@@ -1,0 +1,238 @@
+//! The VMs of one life: takes commands to them, and sees to what is left of one whose owner fails.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use dormouse_proto::v1::{CheckpointFailed, CreateVm, TaskStopped, report};
+use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
+
+use super::{
+    host::Host,
+    life::refused,
+    report::{report, vm_destroyed, vm_failed},
+    vm::{self, Ask, Asked, Remains, Vm, VmArgs},
+};
+
+/// Supervises the owners of all VMs. One that fails ends its VM, and nothing else.
+#[derive(Debug)]
+pub(crate) struct Vms;
+
+#[derive(Debug)]
+pub(crate) enum VmsMsg {
+    Create(Box<CreateVm>, Asked),
+    Ask(u32, Ask, Asked),
+    /// Nothing runs any more on a VM whose owner failed, for this reason.
+    Killed(u32, String),
+    /// Nothing is left of it.
+    Cleared(u32),
+    /// Destroy all there are. Answered once nothing is left of them.
+    DestroyAll(RpcReplyPort<()>),
+}
+
+#[derive(Debug)]
+pub(crate) struct VmsState {
+    host: Arc<Host>,
+    vms: BTreeMap<u32, Place>,
+    /// Who waits until none is left.
+    waiting: Option<RpcReplyPort<()>>,
+}
+
+/// One VM.
+#[derive(Debug)]
+struct Place {
+    owner: ActorRef<vm::Message>,
+    remains: Arc<Remains>,
+    standing: Standing,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    /// Its owner takes commands.
+    Up,
+    /// Its owner is to destroy it.
+    Ending,
+    /// Its owner has failed, and what is left of it is being removed.
+    Failed {
+        /// It is to be said when nothing runs any more.
+        is_asked: bool,
+    },
+}
+
+impl VmsState {
+    async fn create(&mut self, myself: &ActorRef<VmsMsg>, create: Box<CreateVm>, asked: Asked) {
+        let id = create.vm;
+        if self.vms.contains_key(&id) {
+            let why = "there is a VM of that number already";
+            return self.host.report(vm_failed(id, why));
+        }
+        let remains = Remains::new(id);
+        let args = VmArgs { host: Arc::clone(&self.host), id, remains: Arc::clone(&remains) };
+        match Actor::spawn_linked(None, Vm, args, myself.get_cell()).await {
+            Ok((owner, _)) => {
+                let _ = owner.cast(vm::Message::Create(create, asked));
+                self.vms.insert(id, Place { owner, remains, standing: Standing::Up });
+            }
+            Err(error) => {
+                let why = format!("it has no owner: {error}");
+                self.host.report(vm_failed(id, why));
+            }
+        }
+    }
+
+    fn ask(&mut self, id: u32, ask: Ask, asked: Asked) {
+        let unasked = match self.vms.get_mut(&id) {
+            Some(place) => match place.ask(ask, asked) {
+                None => return,
+                Some(ask) => ask,
+            },
+            None => ask,
+        };
+        let why = format!("there is no VM {id} on this worker");
+        self.host.report(match unasked {
+            Ask::Start(start) => refused(&start, why),
+            Ask::Stop(stop) => report(report::Report::TaskStopped(TaskStopped {
+                task: stop.task,
+                ..TaskStopped::default()
+            })),
+            // The answer to which nothing follows.
+            Ask::SetMode(_) | Ask::SetSupply(_) => return,
+            Ask::CheckpointNow(of) => {
+                let failed = CheckpointFailed { task: Some(of), why };
+                report(report::Report::CheckpointFailed(failed))
+            }
+            Ask::Freeze | Ask::Thaw | Ask::Promote(_) | Ask::Move(_) => vm_failed(id, why),
+            Ask::Destroy => vm_destroyed(id),
+        });
+    }
+
+    fn id_of(&self, owner: &ActorCell) -> Option<u32> {
+        let mut vms = self.vms.iter();
+        vms.find(|(_, place)| place.owner.get_id() == owner.get_id()).map(|(id, _)| *id)
+    }
+
+    /// An owner has ended: nothing is left of its VM, unless it should not have.
+    fn ended(&mut self, myself: &ActorRef<VmsMsg>, owner: &ActorCell) {
+        let Some(id) = self.id_of(owner) else { return };
+        match self.vms.get(&id).map(|place| place.standing) {
+            Some(Standing::Up) => self.failed(myself, owner, "it ended".to_owned()),
+            _ => self.cleared(id),
+        }
+    }
+
+    /// The owner of a VM is gone, for this reason.
+    fn failed(&mut self, myself: &ActorRef<VmsMsg>, owner: &ActorCell, why: String) {
+        let Some(id) = self.id_of(owner) else { return };
+        let Some(place) = self.vms.get_mut(&id) else { return };
+        tracing::error!(vm = id, why, "the owner of a VM has failed");
+        place.standing = Standing::Failed { is_asked: place.standing == Standing::Ending };
+        let (host, remains) = (Arc::clone(&self.host), Arc::clone(&place.remains));
+        let myself = myself.clone();
+        tokio::spawn(async move {
+            remains.kill().await;
+            let _ = myself.cast(VmsMsg::Killed(id, why));
+            remains.remove(&host).await;
+            let _ = myself.cast(VmsMsg::Cleared(id));
+        });
+    }
+
+    fn killed(&mut self, id: u32, why: &str) {
+        let Some(place) = self.vms.get_mut(&id) else { return };
+        let Standing::Failed { is_asked } = &mut place.standing else { return };
+        self.host.report(match std::mem::take(is_asked) {
+            true => vm_destroyed(id),
+            false => vm_failed(id, format!("its owner in the worker has failed: {why}")),
+        });
+    }
+
+    fn cleared(&mut self, id: u32) {
+        let Some(place) = self.vms.remove(&id) else { return };
+        if place.standing == (Standing::Failed { is_asked: true }) {
+            self.host.report(vm_destroyed(id));
+        }
+        self.perhaps_answer();
+    }
+
+    fn destroy_all(&mut self, reply: RpcReplyPort<()>) {
+        self.waiting = Some(reply);
+        for place in self.vms.values_mut() {
+            // One that is gone, or going, needs nothing.
+            let _ = place.ask(Ask::Destroy, Asked::now());
+        }
+        self.perhaps_answer();
+    }
+
+    fn perhaps_answer(&mut self) {
+        if self.vms.is_empty()
+            && let Some(waiting) = self.waiting.take()
+        {
+            let _ = waiting.send(());
+        }
+    }
+}
+
+impl Place {
+    /// Has the owner do this; gives it back where there is none to do it.
+    fn ask(&mut self, ask: Ask, asked: Asked) -> Option<Ask> {
+        match (&mut self.standing, ask) {
+            (Standing::Up, ask) => {
+                if matches!(ask, Ask::Destroy) {
+                    self.standing = Standing::Ending;
+                }
+                // Where it has just failed, of which is heard next, it was asked before that.
+                let _ = self.owner.cast(vm::Message::Ask(ask, asked));
+                None
+            }
+            (Standing::Failed { is_asked }, Ask::Destroy) => {
+                *is_asked = true;
+                None
+            }
+            (Standing::Ending, Ask::Destroy) => None,
+            (Standing::Ending | Standing::Failed { .. }, ask) => Some(ask),
+        }
+    }
+}
+
+impl Actor for Vms {
+    type Msg = VmsMsg;
+    type State = VmsState;
+    type Arguments = Arc<Host>;
+
+    async fn pre_start(
+        &self,
+        _: ActorRef<VmsMsg>,
+        host: Arc<Host>,
+    ) -> Result<VmsState, ActorProcessingErr> {
+        Ok(VmsState { host, vms: BTreeMap::new(), waiting: None })
+    }
+
+    async fn handle(
+        &self,
+        myself: ActorRef<VmsMsg>,
+        message: VmsMsg,
+        state: &mut VmsState,
+    ) -> Result<(), ActorProcessingErr> {
+        match message {
+            VmsMsg::Create(create, asked) => state.create(&myself, create, asked).await,
+            VmsMsg::Ask(vm, ask, asked) => state.ask(vm, ask, asked),
+            VmsMsg::Killed(vm, why) => state.killed(vm, &why),
+            VmsMsg::Cleared(vm) => state.cleared(vm),
+            VmsMsg::DestroyAll(reply) => state.destroy_all(reply),
+        }
+        Ok(())
+    }
+
+    async fn handle_supervisor_evt(
+        &self,
+        myself: ActorRef<VmsMsg>,
+        event: SupervisionEvent,
+        state: &mut VmsState,
+    ) -> Result<(), ActorProcessingErr> {
+        match event {
+            SupervisionEvent::ActorFailed(owner, why) => {
+                state.failed(&myself, &owner, why.to_string());
+            }
+            SupervisionEvent::ActorTerminated(owner, ..) => state.ended(&myself, &owner),
+            _ => {}
+        }
+        Ok(())
+    }
+}

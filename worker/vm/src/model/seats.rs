@@ -1,0 +1,77 @@
+//! Who sits where: tasks take their seats, leave them, or go to others.
+
+use dormouse_units::{Attempt, Cpus, Span, Stream, TaskId, Tier, Time};
+
+use super::{Model, bring};
+use crate::processors::Seat;
+
+impl Model {
+    /// A task goes to the foreground of these vCPUs and stands still for so long.
+    pub(super) fn reseat(
+        &mut self,
+        now: Time,
+        task: TaskId,
+        attempt: Attempt,
+        on: Cpus,
+        stands: Span,
+    ) -> bool {
+        self.pass(now);
+        let Some(slot) = self.slot(task, attempt) else { return false };
+        let Some(running) = &self.slots[slot as usize] else { return false };
+        let is_free = self.processors.free(&on, Tier::Foreground, Some(slot)).is_ok();
+        if on.len() != running.on.len() || !is_free {
+            return false;
+        }
+        self.leave(slot);
+        let (frozen, now) = (self.machine.is_frozen(), self.now);
+        if let Some(running) = self.slots[slot as usize].as_mut() {
+            bring(running, now, frozen);
+            (running.on, running.tier) = (on, Tier::Foreground);
+            if stands > Span::ZERO && !running.is_finished() {
+                running.stand(stands, false);
+            }
+        }
+        self.sit(slot);
+        self.changed = true;
+        true
+    }
+
+    /// Writes down what the task in `slot` uses of its seats; it and its neighbours are touched.
+    pub(super) fn sit(&mut self, slot: u32) {
+        let Some(running) = self.slots[slot as usize].as_mut() else { return };
+        if running.tier == Tier::Background
+            && running.utilisation.is_none()
+            && let Some((sharing, seed)) = &self.sharing
+        {
+            let stream = &mut Stream::new(*seed, "utilisation", u64::from(running.task.get()));
+            running.utilisation = Some(sharing.draw_utilisations(running.on.len(), stream));
+        }
+        let is_idle = running.is_finished();
+        let seat = |usage| Some(Seat { slot, usage, is_idle });
+        let (on, tier, touched) = (&running.on, running.tier, &mut self.touched);
+        match running.uniform_now().map(seat) {
+            Some(all) => self.processors.put(on, tier, |_| all, |other| touched.add(other)),
+            None => {
+                let seat = |n| seat(running.usage_now(n));
+                self.processors.put(on, tier, seat, |other| touched.add(other));
+            }
+        }
+        touched.add(slot);
+    }
+
+    /// Takes the task in `slot` off its seats; the neighbours of one that used them are touched.
+    pub(super) fn leave(&mut self, slot: u32) {
+        let Some(running) = &self.slots[slot as usize] else { return };
+        let (is_idle, touched) = (running.is_finished(), &mut self.touched);
+        self.processors.put(
+            &running.on,
+            running.tier,
+            |_| None,
+            |other| {
+                if !is_idle {
+                    touched.add(other);
+                }
+            },
+        );
+    }
+}
