@@ -3,12 +3,17 @@
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
 use crate::LogError;
 
 const BUFFER: usize = 1 << 18;
+
+/// Who was killed, or only asks whether somebody writes it, has a lock for a moment longer.
+const LOCKED_FOR: Duration = Duration::from_secs(1);
+const ASK_AGAIN: Duration = Duration::from_millis(10);
 
 /// Appends lines. They are in the file after [`Self::finish`], and durable after [`Self::sync`].
 ///
@@ -52,7 +57,7 @@ impl LogWriter {
             Ok(file) => file,
             Err(source) => return Err(LogError::Write { path, source }),
         };
-        match file.try_lock() {
+        match patiently(|| file.try_lock()) {
             Ok(()) => Ok(Self { path, file: BufWriter::with_capacity(BUFFER, file) }),
             Err(TryLockError::WouldBlock) => Err(LogError::UnderWay { path }),
             // Some file systems have no locks: there it is as if nobody else were.
@@ -109,10 +114,50 @@ impl LogWriter {
     }
 }
 
+/// Asks for a lock until it is free.
+fn patiently(lock: impl Fn() -> Result<(), TryLockError>) -> Result<(), TryLockError> {
+    let until = Instant::now() + LOCKED_FOR;
+    loop {
+        match lock() {
+            Err(TryLockError::WouldBlock) if Instant::now() < until => {
+                std::thread::sleep(ASK_AGAIN);
+            }
+            outcome => return outcome,
+        }
+    }
+}
+
 /// Whether somebody writes the log at `path`.
 #[must_use]
 pub fn is_under_way(path: &Path) -> bool {
     // Shared, so that two who ask do not see each other.
-    let locked = |file: File| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
-    File::open(path).is_ok_and(locked)
+    let lock = |file: File| patiently(|| file.try_lock_shared());
+    File::open(path).is_ok_and(|file| matches!(lock(file), Err(TryLockError::WouldBlock)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    /// Its writer was killed a moment ago, for example.
+    #[test]
+    fn a_log_that_is_free_in_a_moment_is_waited_for() {
+        let asked = Cell::new(0);
+        let free_at_the_third = || {
+            asked.set(asked.get() + 1);
+            if asked.get() < 3 { Err(TryLockError::WouldBlock) } else { Ok(()) }
+        };
+        assert!(patiently(free_at_the_third).is_ok());
+        let never = || Err(TryLockError::WouldBlock);
+        assert!(matches!(patiently(never), Err(TryLockError::WouldBlock)));
+        asked.set(0);
+        let broken = || {
+            asked.set(asked.get() + 1);
+            Err(TryLockError::Error(io::ErrorKind::Unsupported.into()))
+        };
+        assert!(patiently(broken).is_err());
+        assert_eq!(asked.get(), 1, "another error is no lock");
+    }
 }

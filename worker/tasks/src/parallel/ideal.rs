@@ -337,9 +337,11 @@ impl<K: Ord + Copy> Machine<K> {
         }
     }
 
-    /// Forgets jobs that are gone and through, or would stand for ever.
+    /// Forgets jobs that are gone and through, or would stand for ever. One that only stands still
+    /// for its checkpoint is in the way of others until it is through.
     pub fn forget(&mut self, is_gone: impl Fn(K) -> bool) {
-        self.jobs.retain(|key, start| start.runs() || !is_gone(*key));
+        let is_over = |start: &Start| start.ended.is_some() || start.stands;
+        self.jobs.retain(|key, start| !is_over(start) || !is_gone(*key));
     }
 
     /// What of its work a job has done, in ppm, if it is there and not through.

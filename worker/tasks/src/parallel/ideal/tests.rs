@@ -73,6 +73,22 @@ fn what_is_left_of_a_job_does_not_count_its_neighbours() {
     assert_eq!((machine.left_alone(1), machine.ended(2)), (None, None));
 }
 
+/// What uses the reference may know that a job has ended while the reference is still at its
+/// checkpoint.
+#[test]
+fn who_stands_still_for_a_checkpoint_is_in_the_way_of_others_even_when_it_is_gone() {
+    let mut machine = Machine::default();
+    start(&mut machine, 2, program(10, 10, &[1.0]), &[0], true);
+    start(&mut machine, 1, program(3, 3, &[1.0]), &[0], false);
+    machine.advance(secs(4));
+    machine.apply(Change::Hold(2, secs(2)));
+    machine.advance(secs(5));
+    machine.forget(|key| key == 2);
+    assert!((end(&mut machine) - 15.0).abs() < 1e-5);
+    machine.forget(|key| key == 2);
+    assert_eq!(machine.ended(2), None, "it is through, and gone");
+}
+
 #[test]
 fn time_stops_at_the_first_end_and_again_at_the_next() {
     let mut machine = Machine::default();
