@@ -28,6 +28,9 @@ pub(crate) fn check(report: &v1::Report) -> Result<(), String> {
             most(MOST_EMULATED, &[*us])?;
         }
         R::Credits(it) => most(MOST_EMULATED, &[it.emulated_at_us.unwrap_or_default()])?,
+        R::CheckpointTaken(it) => {
+            most(MOST_EMULATED, &[it.emulated_held_at_us.unwrap_or_default()])?;
+        }
         _ => {}
     }
     most(MOST, &numbers(report))

@@ -246,6 +246,7 @@ pub(crate) fn heard(report: v1::Report) -> Result<Heard, String> {
                 real_dump_us: it.real_dump_us,
                 real_owed_us: it.real_owed_us,
                 real_criu_us: it.real_criu_us,
+                held_at: it.emulated_held_at_us.map(Time::from_micros),
             }
         }
         Wire::CheckpointFailed(it) => {

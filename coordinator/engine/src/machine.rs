@@ -6,7 +6,7 @@ use dormouse_cloud::Burstable;
 use dormouse_policies::batch::Submission;
 use dormouse_units::{
     Attempt, Bytes, CheckpointSeq, Cpus, Credits, HostId, Mode, Ppm, Seats, Span, TaskId, Tier,
-    TypeName, VmId,
+    Time, TypeName, VmId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -292,6 +292,9 @@ pub enum Report {
         /// CPU time that CRIU used inside the task, real microseconds.
         #[serde(default)]
         real_criu_us: u64,
+        /// Since when a parallel job stood still, as its worker's clock has it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        held_at: Option<Time>,
     },
     /// A checkpoint failed; the task runs on.
     CheckpointFailed {

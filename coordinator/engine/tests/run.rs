@@ -150,6 +150,7 @@ fn taken(n: u32, task: TaskId, attempt: Attempt, done: u32) -> Report {
         real_held_us: 0,
         real_dump_us: 0,
         real_owed_us: 0,
+        held_at: None,
         real_criu_us: 0,
     }
 }

@@ -77,9 +77,10 @@ pub(crate) fn promises(
                 story.moved(*task, !lost.is_empty(), *real_took_us);
             }
             Event::Machine {
-                report: Report::CheckpointTaken { task, real_owed_us, .. }, ..
+                report: Report::CheckpointTaken { task, real_owed_us, held_at, .. },
+                ..
             } if !step.effects.contains(&Effect::Stale) => {
-                story.kept(step.at, *task, *real_owed_us);
+                story.kept(step.at, *task, *real_owed_us, *held_at);
             }
             Event::Machine { report: Report::TaskStarted { task, done, .. }, .. }
                 if !step.effects.contains(&Effect::Stale) =>
@@ -206,12 +207,17 @@ impl<'a> Story<'a> {
         }
     }
 
-    /// A checkpoint is kept, for which it had to stand still: as far as is known, just before.
-    fn kept(&mut self, at: Time, job: TaskId, owed_us: u64) {
+    /// A checkpoint is kept, for which it had to stand still: from when its worker says, which can't
+    /// be later than just before; else just before.
+    fn kept(&mut self, at: Time, job: TaskId, owed_us: u64, held_at: Option<Time>) {
         let (at, owed) = (self.pace.real(at.as_micros()), Duration::from_micros(owed_us));
+        let just_before = at.saturating_sub(owed);
+        let pace = self.pace;
         if let Some(known) = self.known.get_mut(&job).filter(|known| known.place.is_some()) {
+            let told = held_at.map(|held_at| pace.real(held_at.max(known.begun).as_micros()));
             known.last_hold = Some(self.changes.len());
-            self.changes.push((at.saturating_sub(owed), Change::Hold(job, owed)));
+            let since = told.unwrap_or(just_before).min(just_before);
+            self.changes.push((since, Change::Hold(job, owed)));
         }
     }
 
@@ -338,7 +344,7 @@ impl<'a> Story<'a> {
 #[cfg(test)]
 mod tests {
     use dormouse_policies::StartReason;
-    use dormouse_units::{Attempt, Bytes, HostId, Usage, VmId};
+    use dormouse_units::{Attempt, Bytes, CheckpointSeq, HostId, Usage, VmId};
 
     use super::super::testing::{instant, start};
     use super::*;
@@ -442,6 +448,48 @@ mod tests {
             Machine::default(),
         );
         assert_eq!(told(&found)[1], (2, Life::Moved, 100.0, 140.0));
+    }
+
+    /// It costs nothing while the foreground is in the way of the job anyway.
+    #[test]
+    fn a_checkpoint_is_reckoned_from_when_its_worker_says_but_not_after_its_report() {
+        let submissions = [submission(1, 100, 500_000), submission(2, 10, 600_000)];
+        let promised = |held_at: Option<u64>, reported: u64| {
+            let [held_at, reported] =
+                [held_at, Some(reported)].map(|ms| ms.map(|ms| Time::from_micros(ms * 1000)));
+            let report = Report::CheckpointTaken {
+                vm: VmId::new(0),
+                task: TaskId::new(1),
+                attempt: Attempt::new(1),
+                checkpoint: CheckpointSeq::new(1),
+                done: Ppm::new(300_000),
+                bytes: Bytes::new(1),
+                real_held_us: 10_000,
+                real_dump_us: 5_000,
+                real_owed_us: 10_000,
+                real_criu_us: 0,
+                held_at,
+            };
+            let (host, number) = (HostId::new(0), 1);
+            let event = Event::Machine { host, number, report };
+            let starts = vec![start(0, Tier::Foreground, &[0]), start(1, Tier::Background, &[0])];
+            let steps = [
+                instant(0, vec![], starts),
+                Step { event, at: reported.unwrap_or_default(), ..instant(0, vec![], vec![]) },
+                instant(50, vec![finished(1)], vec![]),
+            ];
+            let found = promises(
+                &steps,
+                Submitted::alone(&submissions),
+                &JobFacts::default(),
+                PACE,
+                Machine::default(),
+            );
+            found[0].promised.as_micros() / 10_000
+        };
+        assert_eq!((promised(None, 19_300), promised(None, 19_800)), (2_000, 2_010));
+        assert_eq!(promised(Some(19_200), 19_800), 2_000);
+        assert_eq!(promised(Some(30_000), 19_800), 2_010);
     }
 
     /// A job that is started again has its promise from its first start on, with the time for which

@@ -254,6 +254,7 @@ impl World for TwoTier {
                 real_held_us: 0,
                 real_dump_us: 0,
                 real_owed_us: 0,
+                held_at: None,
                 real_criu_us: 0,
             };
             out.push_back((host, taken));

@@ -252,6 +252,7 @@ pub(crate) fn jobs_are_checkpointed_and_go_on_elsewhere() {
         assert!(before < taken.done_ppm && taken.done_ppm <= due, "due {due}: {taken:?}");
         // It begins a little after it was due, and ends when it was to.
         assert!(taken.real_owed_us == 300_000 && taken.real_held_us > 200_000, "{taken:?}");
+        assert!(taken.emulated_held_at_us.is_some(), "{taken:?}");
         assert!(taken.real_dump_us > 1_000 && taken.bytes > 0, "{taken:?}");
         if place == 0 && number == 1 {
             older = taken.done_ppm;

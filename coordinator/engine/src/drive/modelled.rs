@@ -122,6 +122,7 @@ impl World for Modelled {
                     real_held_us: 0,
                     real_dump_us: 0,
                     real_owed_us: 0,
+                    held_at: None,
                     real_criu_us: 0,
                 },
                 // They may have turned before now, on a VM that nobody had used: what is said is

@@ -7,7 +7,7 @@ use std::{
 
 use dormouse_proto::v1::StartTask;
 use dormouse_tasks::progress::{Progress, ProgressReader};
-use dormouse_units::Ppm;
+use dormouse_units::{Ppm, Time};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::{job::Job, launches::Born, liveness::Liveness, task::Promise};
@@ -24,6 +24,8 @@ pub(crate) struct Pending {
     pub(crate) number: u32,
     pub(crate) ppm: u32,
     pub(crate) stopped_at: Instant,
+    /// Since when a job stands still in the reference, on the run's clock.
+    pub(crate) held_at: Option<Time>,
     pub(crate) dump: Duration,
     pub(crate) criu: Duration,
     /// How long the task has to stand still for it, in all.

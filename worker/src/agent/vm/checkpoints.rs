@@ -135,10 +135,12 @@ impl Owner {
         let Some(snapshot) = attempt.snapshot.take() else { return };
         let number = number_of(&snapshot);
         let Snapshot { checkpoint, ppm, stopped_at, dump, foreign_ns } = snapshot;
+        let held_at = attempt.job_mut().and_then(|job| job.held_at.take());
         attempt.pending = Some(Pending {
             number,
             ppm,
             stopped_at,
+            held_at,
             dump,
             criu: Duration::from_nanos(foreign_ns),
             owed: None,
@@ -221,7 +223,7 @@ impl Owner {
         let Some(pending) = self.attempt(key).and_then(|attempt| attempt.pending.take()) else {
             return;
         };
-        let Pending { number, ppm, dump, criu, owed, held, stored, .. } = pending;
+        let Pending { number, ppm, dump, criu, owed, held, held_at, stored, .. } = pending;
         self.host.report(report(match stored {
             Ok(bytes) => report::Report::CheckpointTaken(CheckpointTaken {
                 task: whose,
@@ -232,6 +234,7 @@ impl Owner {
                 real_dump_us: micros(dump),
                 real_owed_us: micros(owed.unwrap_or_default()),
                 real_criu_us: micros(criu),
+                emulated_held_at_us: held_at.map(Time::as_micros),
             }),
             Err(why) => report::Report::CheckpointFailed(CheckpointFailed { task: whose, why }),
         }));

@@ -17,9 +17,9 @@ use crate::{
         fault,
         gate::Gate,
         host::{Host, limit},
-        report::{Key, explain},
+        report::{Key, explain, micros},
         snapshot::{Snapshot, SnapshotError},
-        vm::{Asked, checkpoints::told_of, owner::Owner},
+        vm::{Asked, attempt::Attempt, checkpoints::told_of, owner::Owner},
     },
     cgroup,
     criu::AfterDump,
@@ -62,10 +62,18 @@ impl Owner {
     /// From now on a job should stand still, for what a checkpoint costs.
     pub(crate) fn hold_job(&mut self, key: Key) {
         let Some(attempt) = self.seen(key).filter(|a| a.job().is_some()) else { return };
-        let cost = Span::from_micros(attempt.order.emulated_checkpoint_cost_us);
-        let cost = self.host.dilation.real(cost);
-        let at = self.pace.decided(&Asked::now());
+        let cost = self.real_cost(attempt);
+        let (at, on_run_s_clock) = self.pace.told(Instant::now());
         self.pace.change(at, Change::Hold(key, cost));
+        if let Some(job) = self.attempt(key).and_then(Attempt::job_mut) {
+            job.held_at = Some(on_run_s_clock);
+        }
+    }
+
+    /// What a checkpoint costs, in the whole microseconds in which it is reported.
+    fn real_cost(&self, attempt: &Attempt) -> Duration {
+        let cost = Span::from_micros(attempt.order.emulated_checkpoint_cost_us);
+        Duration::from_micros(micros(self.host.dilation.real(cost)))
     }
 
     /// It should not any more.
@@ -73,6 +81,9 @@ impl Owner {
         if self.seen(key).is_some_and(|attempt| attempt.job().is_some()) {
             let at = self.pace.decided(&Asked::now());
             self.pace.change(at, Change::Release(key));
+        }
+        if let Some(job) = self.attempt(key).and_then(Attempt::job_mut) {
+            job.held_at = None;
         }
     }
 
@@ -123,10 +134,8 @@ impl Owner {
         let now = Instant::now();
         self.pace_now();
         let left = self.pace.held_for(key, now);
-        let dilation = self.host.dilation;
+        let Some(cost) = self.seen(key).map(|attempt| self.real_cost(attempt)) else { return };
         let Some(attempt) = self.attempt(key) else { return };
-        let cost = Span::from_micros(attempt.order.emulated_checkpoint_cost_us);
-        let cost = dilation.real(cost);
         if attempt.is_kept() {
             if let Some(pending) = &mut attempt.pending {
                 // Of a dump that took longer, no more.

@@ -7,7 +7,7 @@ use std::{
 
 use dormouse_proto::v1::{JobAccount, TaskMoved, TaskRef, TaskStarted, report};
 use dormouse_tasks::ideal::Change;
-use dormouse_units::Ppm;
+use dormouse_units::{Ppm, Time};
 use dormouse_vm::life::{Event, Phase};
 
 use super::{
@@ -41,6 +41,8 @@ pub(crate) struct Job {
     pub(crate) due: Option<Due>,
     /// At which parts of its work it is yet to be checkpointed, the last first.
     pub(crate) points: Vec<Ppm>,
+    /// Since when it stands still for one in the reference, on the run's clock.
+    pub(crate) held_at: Option<Time>,
     /// When it goes on, while it stands still for a checkpoint.
     pub(crate) goes_on_at: Option<Instant>,
     /// When it was looked at last, and what it was due by then, in nanoseconds of CPU time.

@@ -178,6 +178,17 @@ impl Pace {
         self.without_freezes(at)
     }
 
+    /// A time in the reference, and the same on the run's clock: who counts from what is told of the
+    /// second comes to the first, to the nanosecond. A little earlier or later a job may be a
+    /// whole phase behind or not, where its foreground leaves it just enough.
+    pub(crate) fn told(&mut self, now: Instant) -> (Duration, Time) {
+        let since_zero = now.saturating_duration_since(*self.zero.get_or_insert(now));
+        let us = since_zero.as_nanos() * u128::from(self.emulated_us) / 1_000_000_000;
+        let on_run_s_clock = Time::from_micros(u64::try_from(us).unwrap_or(u64::MAX));
+        let at = ideal::real(on_run_s_clock.as_micros(), self.emulated_us);
+        (self.without_freezes(at), on_run_s_clock)
+    }
+
     /// When a command was decided, on the run's clock.
     fn of_run(&mut self, asked: &Asked) -> Duration {
         let came = asked.decided();
@@ -380,6 +391,22 @@ mod tests {
         assert_eq!(pace.credits(), Some((Credits::ZERO, Time::from_secs(60))));
         assert!(pace.is_throttled());
         assert_eq!(pace.core_ppm(1_000), 200);
+    }
+
+    #[test]
+    fn who_is_told_when_something_happened_comes_to_the_same_time() {
+        for emulated_us in [1_000_000, 10_000_000, 59_999_999, 1_000_000_007] {
+            let mut pace = Pace::new(emulated_us, None);
+            let zero = Instant::now();
+            assert_eq!(pace.told(zero), (Duration::ZERO, Time::ZERO));
+            for ns in [1, 999, 16_667, 123_456_789, 98_765_432_101] {
+                let (at, told) = pace.told(zero + Duration::from_nanos(ns));
+                assert_eq!(at, ideal::real(told.as_micros(), emulated_us));
+                let real = Duration::from_nanos(ns);
+                let least = Duration::from_nanos(1_000_000_000 / emulated_us + 1);
+                assert!(at <= real && real - at <= least + Duration::from_nanos(1), "{at:?}");
+            }
+        }
     }
 
     #[test]
