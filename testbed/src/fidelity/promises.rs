@@ -208,15 +208,16 @@ impl<'a> Story<'a> {
     }
 
     /// A checkpoint is kept, for which it had to stand still: from when its worker says, which can't
-    /// be later than just before; else just before.
+    /// be later than its report; where it does not, just before.
     fn kept(&mut self, at: Time, job: TaskId, owed_us: u64, held_at: Option<Time>) {
-        let (at, owed) = (self.pace.real(at.as_micros()), Duration::from_micros(owed_us));
-        let just_before = at.saturating_sub(owed);
+        let owed = Duration::from_micros(owed_us);
         let pace = self.pace;
         if let Some(known) = self.known.get_mut(&job).filter(|known| known.place.is_some()) {
-            let told = held_at.map(|held_at| pace.real(held_at.max(known.begun).as_micros()));
             known.last_hold = Some(self.changes.len());
-            let since = told.unwrap_or(just_before).min(just_before);
+            let since = match held_at {
+                Some(held_at) => pace.real(held_at.max(known.begun).min(at).as_micros()),
+                None => pace.real(at.as_micros()).saturating_sub(owed),
+            };
             self.changes.push((since, Change::Hold(job, owed)));
         }
     }
@@ -314,6 +315,8 @@ impl<'a> Story<'a> {
         // Those of the same time stay in their order.
         self.changes.sort_by_key(|(at, _)| *at);
         for (at, change) in std::mem::take(&mut self.changes) {
+            // As its worker's reference says it, so that the two can be compared.
+            tracing::trace!(?at, ?change, "the promise hears");
             machine.advance(at);
             machine.apply(change);
         }
@@ -489,7 +492,7 @@ mod tests {
         };
         assert_eq!((promised(None, 19_300), promised(None, 19_800)), (2_000, 2_010));
         assert_eq!(promised(Some(19_200), 19_800), 2_000);
-        assert_eq!(promised(Some(30_000), 19_800), 2_010);
+        assert_eq!(promised(Some(30_000), 19_800), promised(Some(19_800), 19_800));
     }
 
     /// A job that is started again has its promise from its first start on, with the time for which

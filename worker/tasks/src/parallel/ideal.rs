@@ -267,6 +267,25 @@ pub enum Change<K> {
     Kill(K),
 }
 
+impl<K: Copy> Change<K> {
+    /// The job that it is about, if it is about one.
+    #[must_use]
+    pub const fn key(&self) -> Option<K> {
+        match self {
+            Self::Made => None,
+            Self::Start { key, .. }
+            | Self::GoOn { key, .. }
+            | Self::Promote(key)
+            | Self::Stand(key)
+            | Self::HasDone(key, _)
+            | Self::Hold(key, _)
+            | Self::HoldAt(key, ..)
+            | Self::Release(key)
+            | Self::Kill(key) => Some(*key),
+        }
+    }
+}
+
 impl<K: Ord + Copy> Machine<K> {
     /// A burstable one, where so many microseconds of emulated time, in which credits are earned and
     /// spent, pass in a second of its clock; `None`: its processors always have full speed.

@@ -231,6 +231,7 @@ impl Pace {
             let late = settled.saturating_sub(at);
             tracing::warn!(?late, "a command came too late for the reference");
         }
+        tracing::trace!(?at, ?change, "the reference hears");
         self.changes += 1;
         self.pending.insert((at, self.changes), change);
     }
@@ -247,7 +248,10 @@ impl Pace {
             self.settled.apply(change);
         }
         self.settled.advance(settled);
-        self.settled.forget(is_gone);
+        // Who ended within the time that is not final yet may still be on a move there.
+        let pending = &self.pending;
+        let is_awaited = |key| pending.values().any(|change| change.key() == Some(key));
+        self.settled.forget(|key| is_gone(key) && !is_awaited(key));
         self.ideal = self.settled.clone();
         for ((at, _), change) in self.pending.range(..=(now, u64::MAX)) {
             self.ideal.advance(*at);
@@ -391,6 +395,33 @@ mod tests {
         assert_eq!(pace.credits(), Some((Credits::ZERO, Time::from_secs(60))));
         assert!(pace.is_throttled());
         assert_eq!(pace.core_ppm(1_000), 200);
+    }
+
+    /// Its neighbours are promised what it leaves them until it is through.
+    #[test]
+    fn who_ends_soon_after_a_move_is_in_the_way_of_others_until_then() {
+        let begun = Asked::now();
+        let at = |ms| begun.came + Duration::from_millis(ms);
+        let real = Duration::from_millis;
+        let key = |job| (TaskId::new(job), Attempt::new(1));
+        let [moved, below] = [1, 2].map(key);
+        let start = |key, ms, on: u32, foreground| {
+            let (runtime, phases, usage) = (real(ms), 1, vec![1_000_000]);
+            let program = ideal::Program { runtime, phases, usage };
+            Change::Start { key, program, on: vec![on], foreground }
+        };
+        let mut pace = Pace::new(1_000_000, None);
+        let zero = pace.decided(&begun);
+        pace.change(zero, start(moved, 1_500, 0, false));
+        pace.change(zero, start(below, 1_200, 1, false));
+        pace.change(real(900), Change::Stand(moved));
+        pace.change(real(1_000), Change::GoOn { key: moved, on: vec![1], anew: false });
+        // It was reported at 1.6 s, and is gone by the time at which that of its move is final.
+        for ms in [1_590, 1_950, 2_700] {
+            pace.advance(at(ms), |key| key == moved && ms > 1_600);
+        }
+        let due = pace.due(below, at(2_700)).expect("it is through");
+        assert_eq!(due.at_us, 1_800_000);
     }
 
     #[test]
