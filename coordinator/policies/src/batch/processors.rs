@@ -64,6 +64,15 @@ fn bits(words: impl Iterator<Item = u64>) -> impl Iterator<Item = u32> {
     })
 }
 
+/// The bits of these numbers, as words and the places of these: one for each run of numbers that
+/// share a word, since a word that is read again just after it was written is waited for.
+fn words(on: &[u32]) -> impl Iterator<Item = (usize, u64)> {
+    on.chunk_by(|a, b| a / 64 == b / 64).map(|run| {
+        let word = run.iter().fold(0, |word, p| word | 1 << (p % 64));
+        (run[0] as usize / 64, word)
+    })
+}
+
 impl Processors {
     pub(crate) fn new(count: u32) -> Self {
         let mut all_idle = Self {
@@ -150,31 +159,31 @@ impl Processors {
         for (n, &p) in on.iter().enumerate() {
             let usage = uniform.unwrap_or_else(|| usage.of(n));
             self.all[p as usize].foreground = Some(Seat { job, usage });
-            self.idle[p as usize / 64] &= !(1 << (p % 64));
         }
+        words(on).for_each(|(at, word)| self.idle[at] &= !word);
         self.idle_count -= len(on);
     }
 
     pub(crate) fn leave_foreground(&mut self, on: &[u32]) {
         for &p in on {
             self.all[p as usize].foreground = None;
-            self.idle[p as usize / 64] |= 1 << (p % 64);
         }
+        words(on).for_each(|(at, word)| self.idle[at] |= word);
         self.idle_count += len(on);
     }
 
     pub(crate) fn sit_background(&mut self, job: TaskId, usage: &Usage, on: &[u32]) {
         for (n, &p) in on.iter().enumerate() {
             self.all[p as usize].background = Some(Seat { job, usage: usage.of(n) });
-            self.shared[p as usize / 64] |= 1 << (p % 64);
         }
+        words(on).for_each(|(at, word)| self.shared[at] |= word);
     }
 
     pub(crate) fn leave_background(&mut self, on: &[u32]) {
         for &p in on {
             self.all[p as usize].background = None;
-            self.shared[p as usize / 64] &= !(1 << (p % 64));
         }
+        words(on).for_each(|(at, word)| self.shared[at] &= !word);
     }
 
     /// Whether the foreground VMs of all these processors are idle.

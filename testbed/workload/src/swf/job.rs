@@ -162,16 +162,13 @@ fn short(text: &[u8]) -> Option<(i64, &[u8])> {
         [b'-', rest @ ..] => (-1, rest),
         rest => (1, rest),
     };
-    let (mut value, mut length) = (0, 0);
-    while let Some(byte @ b'0'..=b'9') = digits.get(length) {
-        if length == MOST {
-            return None;
-        }
-        value = value * 10 + i64::from(byte - b'0');
+    let (mut value, mut length) = (0_i64, 0);
+    for byte in digits.iter().take_while(|byte| byte.is_ascii_digit()) {
+        value = value.wrapping_mul(10).wrapping_add(i64::from(byte - b'0'));
         length += 1;
     }
     let rest = &digits[length..];
-    let is_whole = length > 0 && rest.first().is_none_or(u8::is_ascii_whitespace);
+    let is_whole = (1..=MOST).contains(&length) && rest.first().is_none_or(u8::is_ascii_whitespace);
     is_whole.then_some((sign * value, rest))
 }
 
