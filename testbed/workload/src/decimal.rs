@@ -4,12 +4,12 @@ use dormouse_units::Span;
 
 /// The digits of a number below 10^8, one a byte, the first in the lowest byte: halves, then pairs,
 /// then single digits of all of it at once, each division a multiplication and a shift.
-const fn eight(n: u64) -> u64 {
-    let halves = (n / 10_000) | ((n % 10_000) << 32);
+const fn eight(n: u32) -> u64 {
+    let halves = (n / 10_000) as u64 | (((n % 10_000) as u64) << 32);
     let hundreds = ((halves * 10_486) >> 20) & 0x0000_007f_0000_007f;
-    let pairs = hundreds | ((halves - hundreds * 100) << 16);
+    let pairs = hundreds + ((halves - hundreds * 100) << 16);
     let tens = ((pairs * 103) >> 10) & 0x000f_000f_000f_000f;
-    tens | ((pairs - tens * 10) << 8)
+    tens + ((pairs - tens * 10) << 8)
 }
 
 /// What makes digits text.
@@ -28,19 +28,25 @@ fn first(to: &mut Vec<u8>, text: u64, count: u32) {
 /// Appends a whole number.
 pub fn whole(to: &mut Vec<u8>, n: u64) {
     if n >= NINE {
-        whole(to, n / NINE);
-        return first(to, eight(n % NINE) | TEXT, 8);
+        return long(to, n);
     }
-    let digits = eight(n);
+    let digits = eight(n as u32);
     // Zero is a digit.
     let zeros = (digits.trailing_zeros() / 8).min(7);
     first(to, (digits | TEXT) >> (8 * zeros), 8 - zeros);
 }
 
+/// The same of one with more than eight digits.
+#[cold]
+fn long(to: &mut Vec<u8>, n: u64) {
+    whole(to, n / NINE);
+    first(to, eight((n % NINE) as u32) | TEXT, 8);
+}
+
 /// Appends millionths as a decimal number, without trailing zeros.
 pub fn millionths(to: &mut Vec<u8>, n: u64) {
     whole(to, n / 1_000_000);
-    let rest = n % 1_000_000;
+    let rest = (n % 1_000_000) as u32;
     if rest > 0 {
         to.push(b'.');
         // Below a million the first two of eight digits are zeros.

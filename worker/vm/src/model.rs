@@ -242,11 +242,14 @@ impl Model {
     pub fn stop(&mut self, now: Time, task: TaskId, attempt: Attempt) -> Option<Ppm> {
         self.pass(now);
         let slot = self.slot(task, attempt)?;
-        let mut gone = self.take_off(slot)?;
+        let (frozen, now) = (self.machine.is_frozen(), self.now);
+        let running = self.slots[slot as usize].as_mut()?;
+        bring(running, now, frozen);
+        let done = running.part_done(now);
+        self.vacate(slot);
         self.untold.retain(|event| event.about() != Some((task, attempt)));
         self.changed = true;
-        bring(&mut gone, self.now, self.machine.is_frozen());
-        Some(gone.part_done(self.now))
+        Some(done)
     }
 
     /// A task stands still for `span` from now on, for a checkpoint; one that already does, for
@@ -421,7 +424,7 @@ impl Model {
         let come = running.come();
         match come {
             Come::Due(_) => self.touched.add(slot),
-            Come::Finished if self.leaving => drop(self.take_off(slot)),
+            Come::Finished if self.leaving => self.vacate(slot),
             // What it uses of its vCPUs has changed.
             Come::Finished | Come::Held | Come::Checkpointed(_) | Come::WentOn => self.sit(slot),
         }
@@ -530,12 +533,11 @@ impl Model {
     }
 
     /// The task in `slot` leaves its seats and its place.
-    fn take_off(&mut self, slot: u32) -> Option<Running> {
+    fn vacate(&mut self, slot: u32) {
         self.leave(slot);
-        let gone = self.slots[slot as usize].take()?;
+        self.slots[slot as usize] = None;
         self.keys[slot as usize] = None;
         self.free_slots.push(slot);
-        Some(gone)
     }
 
     fn is_current(&self, slot: u32, turn: u64) -> bool {

@@ -58,7 +58,8 @@ impl Processors {
         &self.all[cpu as usize]
     }
 
-    /// Puts a task into the slots of this tier on these vCPUs, `seat(n)` on the n-th, or nobody;
+    /// Puts a task into the slots of this tier on these vCPUs, which it has or nobody, `seat(n)` on
+    /// the n-th; or nobody, in its place;
     /// `beside` gets the slots in the model of those who use the other tier where this one was used
     /// or is now.
     pub(crate) fn put(
@@ -68,21 +69,27 @@ impl Processors {
         seat: impl Fn(usize) -> Option<Seat>,
         mut beside: impl FnMut(u32),
     ) {
-        let other = other(tier);
-        let (mut before, mut after) = (0, 0);
+        if tier == Tier::Foreground && self.shared == 0 {
+            // Nobody is beside.
+            for (n, &cpu) in on.iter().enumerate() {
+                self.all[cpu as usize].seats[tier as usize] = seat(n);
+            }
+            return;
+        }
+        // All seats of a task are alike in it.
+        let had = on.first().and_then(|&cpu| self.at(cpu).seats[tier as usize]);
+        let (has, other) = (on.first().and_then(|_| seat(0)), other(tier));
+        let is_used = [had, has].iter().flatten().any(|seat| !seat.is_idle);
         for (n, &cpu) in on.iter().enumerate() {
             let processor = &mut self.all[cpu as usize];
-            let seat = seat(n);
-            let had = std::mem::replace(&mut processor.seats[tier as usize], seat);
-            before += usize::from(had.is_some());
-            after += usize::from(seat.is_some());
-            let is_used = [had, seat].iter().flatten().any(|seat| !seat.is_idle);
+            processor.seats[tier as usize] = seat(n);
             if let Some(user) = processor.user(other).filter(|_| is_used) {
                 beside(user.slot);
             }
         }
         if tier == Tier::Background {
-            self.shared = self.shared + after - before;
+            let count = |seat: Option<Seat>| if seat.is_some() { on.len() } else { 0 };
+            self.shared = self.shared + count(has) - count(had);
         }
     }
 

@@ -64,13 +64,20 @@ fn bits(words: impl Iterator<Item = u64>) -> impl Iterator<Item = u32> {
     })
 }
 
-/// The bits of these numbers, as words and the places of these: one for each run of numbers that
-/// share a word, since a word that is read again just after it was written is waited for.
-fn words(on: &[u32]) -> impl Iterator<Item = (usize, u64)> {
-    on.chunk_by(|a, b| a / 64 == b / 64).map(|run| {
-        let word = run.iter().fold(0, |word, p| word | 1 << (p % 64));
-        (run[0] as usize / 64, word)
-    })
+/// Changes the words that have the bits of these numbers, by `change(word, bits)`: each once for all
+/// numbers in a row that it has, since a word just written is waited for when it is read again.
+fn mark(words: &mut [u64], on: &[u32], change: impl Fn(&mut u64, u64)) {
+    let (mut at, mut bits) = (0, 0);
+    for &p in on {
+        if p / 64 != at {
+            change(&mut words[at as usize], bits);
+            (at, bits) = (p / 64, 0);
+        }
+        bits |= 1_u64 << (p % 64);
+    }
+    if let Some(word) = words.get_mut(at as usize) {
+        change(word, bits);
+    }
 }
 
 impl Processors {
@@ -160,7 +167,7 @@ impl Processors {
             let usage = uniform.unwrap_or_else(|| usage.of(n));
             self.all[p as usize].foreground = Some(Seat { job, usage });
         }
-        words(on).for_each(|(at, word)| self.idle[at] &= !word);
+        mark(&mut self.idle, on, |word, bits| *word &= !bits);
         self.idle_count -= len(on);
     }
 
@@ -168,7 +175,7 @@ impl Processors {
         for &p in on {
             self.all[p as usize].foreground = None;
         }
-        words(on).for_each(|(at, word)| self.idle[at] |= word);
+        mark(&mut self.idle, on, |word, bits| *word |= bits);
         self.idle_count += len(on);
     }
 
@@ -176,14 +183,14 @@ impl Processors {
         for (n, &p) in on.iter().enumerate() {
             self.all[p as usize].background = Some(Seat { job, usage: usage.of(n) });
         }
-        words(on).for_each(|(at, word)| self.shared[at] |= word);
+        mark(&mut self.shared, on, |word, bits| *word |= bits);
     }
 
     pub(crate) fn leave_background(&mut self, on: &[u32]) {
         for &p in on {
             self.all[p as usize].background = None;
         }
-        words(on).for_each(|(at, word)| self.shared[at] &= !word);
+        mark(&mut self.shared, on, |word, bits| *word &= !bits);
     }
 
     /// Whether the foreground VMs of all these processors are idle.

@@ -45,11 +45,14 @@ impl Model {
         // The least of what processes get, as a fraction: one division for all of them.
         // Where nobody says more, one in nothing: any is less.
         let (mut least, mut of) = (1, 0);
-        let whole = self.machine.ceiling(Mode::Burst);
+        let (whole, has_credits) = (self.machine.ceiling(Mode::Burst), self.machine.is_burstable());
         for (n, &cpu) in on.iter().enumerate() {
             let processor = self.processors.at(cpu);
             let Some(before) = processor.user(Tier::Foreground) else { continue };
-            let used = times(before.usage, self.pace_of(before.slot));
+            let used = match has_credits {
+                true => times(before.usage, self.pace_of(before.slot)),
+                false => before.usage,
+            };
             let utilisation = utilisation.as_ref().map_or(Ppm::ONE, |x| x.of(n));
             let gets = background_share(utilisation, left_of(whole, used), processor.supply);
             let wants = u64::from(usage.of(n).get());
