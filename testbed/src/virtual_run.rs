@@ -54,10 +54,13 @@ pub(crate) fn play_out(
         hosts => hosts,
     };
     let (machine, first) = (run.setup().space_of_jobs(), run.next_task());
-    let submissions = jobs.map(|jobs| Submissions::new(jobs, machine, first));
-    let submissions = submissions.into_iter().flatten();
-    let submissions = submissions.map(|event| event.map_err(JobsError::from));
-    let outside = beginning(hosts).into_iter().map(Ok).chain(submissions);
+    let mut submissions = jobs.map(|jobs| Submissions::new(jobs, machine, first));
+    let mut beginning = beginning(hosts).into_iter();
+    // An event is large: no more adapters than needed move it on.
+    let outside = std::iter::from_fn(|| match beginning.next() {
+        Some(event) => Some(Ok(event)),
+        None => Some(submissions.as_mut()?.next()?.map_err(JobsError::from)),
+    });
     play(run, world, outside, limit(experiment), see)
 }
 

@@ -173,17 +173,17 @@ impl Run {
         if !freezing && machine.state != VmState::Running {
             return Err(Wrong(format!("{vm} is not running: it is {}", machine.state)));
         }
-        let kind = machine.kind.clone();
+        let kind = &machine.kind;
         let record = self.tasks.get(task).ok_or_else(|| Wrong(format!("there is no {task}")))?;
         if record.state != TaskState::Waiting {
             return Err(Wrong(format!("{task} is not waiting: it is {}", record.state)));
         }
-        let needs = self.needs(task, record.job.as_deref(), &kind)?;
+        let needs = self.needs(task, record.job.as_deref(), kind)?;
         let seats = self.seats(task, on, &needs)?;
         let (room, burstable) = match &record.job {
             // Where no memory is spoken of, none has to be counted.
             Some(job) if job.memory == Bytes::ZERO => (Bytes::ZERO, None),
-            _ => self.room(vm, &kind)?,
+            _ => self.room(vm, kind)?,
         };
         if needs.memory > room {
             return Err(Wrong(format!("{task} needs {}, {vm} has {room} free", needs.memory)));

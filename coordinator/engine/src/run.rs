@@ -143,6 +143,7 @@ impl Run {
 
     /// As [`Self::handle`], in place of a step and commands that nobody keeps: their memory is used
     /// again.
+    #[inline]
     pub fn handle_into(
         &mut self,
         now: Time,
@@ -150,7 +151,13 @@ impl Run {
         step: &mut Step,
         commands: &mut Vec<Command>,
     ) {
+        // Where the event is made: it need not be handed on.
         step.begin(self.next_seq, now, event);
+        self.take_in(now, step, commands);
+    }
+
+    /// Takes in the event of a step of which no more is known.
+    fn take_in(&mut self, now: Time, step: &mut Step, commands: &mut Vec<Command>) {
         self.next_seq += 1;
         commands.clear();
         let Step { event, notices: heard, decisions, .. } = step;

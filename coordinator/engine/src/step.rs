@@ -38,6 +38,7 @@ impl Step {
     }
 
     /// Makes it one of which nothing but the event is known.
+    #[inline]
     pub(crate) fn begin(&mut self, seq: u64, at: Time, event: Event) {
         (self.seq, self.at, self.event) = (seq, at, event);
         self.notices.clear();

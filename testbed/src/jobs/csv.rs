@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use dormouse_engine::jobs::Record;
 use dormouse_units::{Span, Time};
+use dormouse_workload::Lines;
 use dormouse_workload::decimal::{millionths, seconds, whole};
 
 /// Columns, in Batsim's order; times in seconds.
@@ -21,15 +22,14 @@ const PROMISES: &str = ",promised_s,took_s";
 /// killed and restarted has not waited until its restart. The metadata counts what happened
 /// on the way: `swaps=1;kills=0;migrations=0`.
 #[derive(Debug)]
-pub struct JobsCsv<W> {
-    to: W,
+pub struct JobsCsv<W: Write> {
+    lines: Lines<W>,
     workload: String,
-    line: Vec<u8>,
     has_promises: bool,
 }
 
 impl<W: Write> JobsCsv<W> {
-    /// Begins a file; `to` should buffer. Commas and line breaks in the workload's name
+    /// Begins a file; `to` need not buffer. Commas and line breaks in the workload's name
     /// become blanks.
     ///
     /// # Errors
@@ -50,10 +50,14 @@ impl<W: Write> JobsCsv<W> {
         Self::begin(to, workload, true)
     }
 
-    fn begin(mut to: W, workload: &str, has_promises: bool) -> io::Result<Self> {
-        writeln!(to, "{COLUMNS}{}", if has_promises { PROMISES } else { "" })?;
+    fn begin(to: W, workload: &str, has_promises: bool) -> io::Result<Self> {
+        let mut lines = Lines::new(to);
+        lines.add(|line| {
+            line.extend_from_slice(COLUMNS.as_bytes());
+            line.extend_from_slice(if has_promises { PROMISES.as_bytes() } else { b"" });
+        })?;
         let workload = workload.replace([',', '\n', '\r', '"'], " ");
-        Ok(Self { to, workload, line: Vec::with_capacity(512), has_promises })
+        Ok(Self { lines, workload, has_promises })
     }
 
     /// Writes a job.
@@ -71,66 +75,63 @@ impl<W: Write> JobsCsv<W> {
     ///
     /// Writing failed.
     pub fn write_promised(&mut self, record: &Record, promised: Option<Span>) -> io::Result<()> {
-        let line = &mut self.line;
-        line.clear();
-        let name = self.workload.as_bytes();
+        let Self { lines, workload, has_promises } = self;
         let executed = record.ended.since(record.started);
-        whole(line, record.number);
-        line.push(b',');
-        line.extend_from_slice(name);
-        line.push(b',');
-        whole(line, record.number);
-        line.push(b',');
-        seconds(line, record.submitted.since(Time::ZERO));
-        line.push(b',');
-        whole(line, u64::from(record.processes));
-        line.push(b',');
-        seconds(line, record.estimate);
-        line.extend_from_slice(b",1,COMPLETED_SUCCESSFULLY,");
-        seconds(line, record.started.since(Time::ZERO));
-        line.push(b',');
-        seconds(line, executed);
-        line.push(b',');
-        seconds(line, record.ended.since(Time::ZERO));
-        line.push(b',');
-        seconds(line, record.started.since(record.submitted));
-        line.push(b',');
-        seconds(line, record.response());
-        line.push(b',');
-        stretch(line, record.response(), executed);
-        line.push(b',');
-        intervals(line, &record.on);
-        line.extend_from_slice(b",-1,");
-        if record.swaps + record.kills + record.migrations > 0 {
-            for (name, n) in [
-                (&b"swaps="[..], record.swaps),
-                (b";kills=", record.kills),
-                (b";migrations=", record.migrations),
-            ] {
-                line.extend_from_slice(name);
-                whole(line, u64::from(n));
-            }
-        }
-        if self.has_promises {
+        lines.add(|line| {
+            whole(line, record.number);
             line.push(b',');
-            if let Some(promised) = promised {
-                seconds(line, promised);
-            }
+            line.extend_from_slice(workload.as_bytes());
+            line.push(b',');
+            whole(line, record.number);
+            line.push(b',');
+            seconds(line, record.submitted.since(Time::ZERO));
+            line.push(b',');
+            whole(line, u64::from(record.processes));
+            line.push(b',');
+            seconds(line, record.estimate);
+            line.extend_from_slice(b",1,COMPLETED_SUCCESSFULLY,");
+            seconds(line, record.started.since(Time::ZERO));
             line.push(b',');
             seconds(line, executed);
-        }
-        line.push(b'\n');
-        self.to.write_all(line)
+            line.push(b',');
+            seconds(line, record.ended.since(Time::ZERO));
+            line.push(b',');
+            seconds(line, record.started.since(record.submitted));
+            line.push(b',');
+            seconds(line, record.response());
+            line.push(b',');
+            stretch(line, record.response(), executed);
+            line.push(b',');
+            intervals(line, &record.on);
+            line.extend_from_slice(b",-1,");
+            if record.swaps + record.kills + record.migrations > 0 {
+                for (name, n) in [
+                    (&b"swaps="[..], record.swaps),
+                    (b";kills=", record.kills),
+                    (b";migrations=", record.migrations),
+                ] {
+                    line.extend_from_slice(name);
+                    whole(line, u64::from(n));
+                }
+            }
+            if *has_promises {
+                line.push(b',');
+                if let Some(promised) = promised {
+                    seconds(line, promised);
+                }
+                line.push(b',');
+                seconds(line, executed);
+            }
+        })
     }
 
-    /// Ends the file and gives back what it was written to.
+    /// Ends the file.
     ///
     /// # Errors
     ///
-    /// Flushing failed.
-    pub fn finish(mut self) -> io::Result<W> {
-        self.to.flush()?;
-        Ok(self.to)
+    /// Writing or flushing failed.
+    pub fn finish(self) -> io::Result<()> {
+        self.lines.finish()
     }
 }
 
@@ -140,8 +141,16 @@ fn stretch(line: &mut Vec<u8>, response: Span, executed: Span) {
         line.extend_from_slice(if response == Span::ZERO { b"1" } else { b"inf" });
         return;
     }
-    let ratio = u128::from(response.as_micros()) * 1_000_000 / u128::from(executed.as_micros());
-    millionths(line, u64::try_from(ratio).unwrap_or(u64::MAX));
+    let (response, executed) = (response.as_micros(), executed.as_micros());
+    // Up to half a year it fits in 64 bits, whose division is a machine's own.
+    let ratio = match response.checked_mul(1_000_000) {
+        Some(fine) => fine / executed,
+        None => {
+            let ratio = u128::from(response) * 1_000_000 / u128::from(executed);
+            u64::try_from(ratio).unwrap_or(u64::MAX)
+        }
+    };
+    millionths(line, ratio);
 }
 
 /// Processors as Batsim's interval sets: `0-3 7`.
@@ -201,9 +210,10 @@ mod tests {
             kills: 0,
             migrations: 1,
         };
-        let mut csv = JobsCsv::new(Vec::new(), "a,b").expect("to memory");
+        let mut bytes = Vec::new();
+        let mut csv = JobsCsv::new(&mut bytes, "a,b").expect("to memory");
         csv.write(&record).expect("to memory");
-        let bytes = csv.finish().expect("to memory");
+        csv.finish().expect("to memory");
         let text = String::from_utf8(bytes).expect("text");
         let mut lines = text.lines();
         let columns = lines.next().expect("a header").split(',').count();

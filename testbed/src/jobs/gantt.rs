@@ -26,6 +26,8 @@ struct Chart<'a> {
     rows: u32,
     row: f64,
     window: (Time, Time),
+    /// Tops of the foregrounds and of the backgrounds of the rows, as text: most of what is written.
+    tops: [Vec<String>; 2],
     svg: Svg,
 }
 
@@ -35,7 +37,10 @@ pub(crate) fn gantt(outcome: &JobsOutcome<'_>) -> String {
     let row = (HEIGHT / f64::from(rows.max(1))).clamp(ROW.0, ROW.1);
     let (from, until) = outcome.history.window();
     let window = (from, until.max(from + dormouse_units::Span::from_secs(1)));
-    let mut chart = Chart { outcome, rows, row, window, svg: Svg::default() };
+    let (tops, svg) = ([Vec::new(), Vec::new()], Svg::default());
+    let mut chart = Chart { outcome, rows, row, window, tops, svg };
+    chart.tops = [Tier::Foreground, Tier::Background]
+        .map(|tier| (0..rows).map(|p| format!("{:.1}", chart.lane(p, tier).0)).collect());
     chart.frame();
     for job in outcome.history.jobs() {
         for spell in &job.spells {
@@ -150,11 +155,12 @@ impl Chart<'_> {
         let mut on: Vec<u32> = spell.on.iter().copied().filter(|&p| p < self.rows).collect();
         on.sort_unstable();
         let mut d = String::new();
-        // The same for each, and most of a chart's numbers.
-        let (left, wide) = (format!("{x:.1}"), format!("{w:.1}"));
+        let (_, h) = self.lane(0, spell.tier);
+        let (before, after) = (format!("M{x:.1} "), format!("h{w:.1}v{h:.1}h-{w:.1}z"));
         for &p in &on {
-            let (y, h) = self.lane(p, spell.tier);
-            let _ = write!(d, "M{left} {y:.1}h{wide}v{h:.1}h-{wide}z");
+            d.extend(
+                [&before, &self.tops[spell.tier as usize][p as usize], &after].map(String::as_str),
+            );
         }
         let colour = job.number % COLOURS as u64;
         let tier = if spell.tier == Tier::Background { " below" } else { "" };

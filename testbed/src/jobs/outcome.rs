@@ -60,8 +60,9 @@ impl JobsOutcome<'_> {
     ///
     /// The system refuses; nothing is left then.
     pub fn write(&self, staging: Staging) -> Result<PathBuf, OutputError> {
-        staging.write("gantt.svg", &gantt::gantt(self))?;
-        staging.write("report.html", &report::report(self))?;
+        let gantt = gantt::gantt(self);
+        staging.write("gantt.svg", &gantt)?;
+        staging.write("report.html", &report::report(self, gantt))?;
         staging.write("summary.json", &format!("{:#}\n", self.summary()))?;
         staging.commit()
     }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, BufWriter};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use dormouse_engine::jobs::{Observer, Record};
@@ -21,7 +21,7 @@ use crate::output::{Header, Mode, OutputError};
 #[derive(Debug)]
 pub(super) struct Recorder {
     folder: PathBuf,
-    csv: JobsCsv<BufWriter<File>>,
+    csv: JobsCsv<File>,
     swf: Schedule,
     figures: Figures,
     history: History,
@@ -43,7 +43,7 @@ impl Recorder {
         let refused =
             |name: &'static str| move |error| OutputError::io("write", &folder.join(name), error);
         let name = &header.experiment.name;
-        let csv = BufWriter::with_capacity(1 << 16, create("jobs.csv")?);
+        let csv = create("jobs.csv")?;
         let csv = match header.mode {
             Mode::Virtual => JobsCsv::new(csv, name),
             Mode::Live => JobsCsv::with_promises(csv, name),

@@ -3,17 +3,17 @@
 use dormouse_units::Span;
 use dormouse_workload::{Chart, Line, Panel};
 
-use super::gantt;
 use super::outcome::JobsOutcome;
 use super::series::Quantity;
 use crate::fidelity::Consolidation;
 use crate::output::html::{self, card, emulation_card, heading, page, paragraph, section, table};
 
-/// The content of `report.html`.
-pub(crate) fn report(outcome: &JobsOutcome<'_>) -> String {
+/// The content of `report.html`, with this Gantt chart.
+pub(crate) fn report(outcome: &JobsOutcome<'_>, mut gantt: String) -> String {
     let experiment = &outcome.header.experiment;
     let title = format!("{} · {}", experiment.name, outcome.batch.scheduler.name);
-    let gantt = format!("<div class=\"wide\">{}</div>", gantt::gantt(outcome));
+    gantt.insert_str(0, "<div class=\"wide\">");
+    gantt.push_str("</div>");
     let body = [
         heading(outcome.header, &title),
         cards(outcome),

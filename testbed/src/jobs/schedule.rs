@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{self, BufWriter};
+use std::io;
 
 use dormouse_engine::jobs::Record;
 use dormouse_units::{Span, TaskId, Time};
@@ -12,11 +12,11 @@ use dormouse_workload::{Header, SwfJob, SwfWriter};
 /// while the longest is in the system.
 #[derive(Debug)]
 pub struct Schedule {
-    to: SwfWriter<BufWriter<File>>,
+    to: SwfWriter<File>,
     /// The job that is to be written next.
     next: TaskId,
     /// The jobs from that one on, as far as they have ended.
-    early: VecDeque<Option<SwfJob>>,
+    early: VecDeque<Option<Scheduled>>,
 }
 
 impl Schedule {
@@ -30,7 +30,7 @@ impl Schedule {
         header.set("Version", "2.2");
         header.set("MaxProcs", machine);
         header.set("Note", format!("schedule of {name}"));
-        let to = SwfWriter::new(BufWriter::with_capacity(1 << 16, file), &header)?;
+        let to = SwfWriter::new(file, &header)?;
         Ok(Self { to, next: TaskId::new(0), early: VecDeque::new() })
     }
 
@@ -46,9 +46,9 @@ impl Schedule {
         if self.early.len() <= place {
             self.early.resize(place + 1, None);
         }
-        self.early[place] = Some(swf_job(record));
+        self.early[place] = Some(Scheduled::of(record));
         while let Some(Some(job)) = self.early.front() {
-            self.to.write(job)?;
+            self.to.write(&job.line())?;
             self.early.pop_front();
             self.next = TaskId::new(self.next.get() + 1);
         }
@@ -62,26 +62,50 @@ impl Schedule {
     /// Writing failed.
     pub fn finish(mut self) -> io::Result<()> {
         for job in self.early.iter().flatten() {
-            self.to.write(job)?;
+            self.to.write(&job.line())?;
         }
-        self.to.finish()?;
-        Ok(())
+        self.to.finish()
     }
 }
 
-/// A scheduled job as a line of an SWF log, in whole seconds.
-fn swf_job(record: &Record) -> SwfJob {
-    let seconds = |span: Span| i64::try_from(span.as_micros() / 1_000_000).unwrap_or(i64::MAX);
-    let size = i64::from(record.processes);
-    SwfJob {
-        number: i64::try_from(record.number).unwrap_or(-1),
-        submitted: seconds(record.submitted.since(Time::ZERO)),
-        wait: seconds(record.started.since(record.submitted)),
-        run_time: seconds(record.ended.since(record.started)),
-        allocated: size,
-        requested: size,
-        requested_time: seconds(record.estimate),
-        status: 1,
-        ..SwfJob::UNKNOWN
+/// What a schedule says of a job, in whole seconds: a third of a line of an SWF log, in which most
+/// is not known.
+#[derive(Clone, Copy, Debug)]
+struct Scheduled {
+    number: i64,
+    submitted: i64,
+    wait: i64,
+    run_time: i64,
+    requested_time: i64,
+    processes: u32,
+}
+
+impl Scheduled {
+    fn of(record: &Record) -> Self {
+        let seconds = |span: Span| i64::try_from(span.as_micros() / 1_000_000).unwrap_or(i64::MAX);
+        Self {
+            number: i64::try_from(record.number).unwrap_or(-1),
+            submitted: seconds(record.submitted.since(Time::ZERO)),
+            wait: seconds(record.started.since(record.submitted)),
+            run_time: seconds(record.ended.since(record.started)),
+            requested_time: seconds(record.estimate),
+            processes: record.processes,
+        }
+    }
+
+    fn line(&self) -> SwfJob {
+        let Self { number, submitted, wait, run_time, requested_time, processes } = *self;
+        let size = i64::from(processes);
+        SwfJob {
+            number,
+            submitted,
+            wait,
+            run_time,
+            allocated: size,
+            requested: size,
+            requested_time,
+            status: 1,
+            ..SwfJob::UNKNOWN
+        }
     }
 }

@@ -2,67 +2,56 @@
 
 use dormouse_units::Span;
 
-/// 00 to 99: two digits a division.
-const PAIRS: [[u8; 2]; 100] = {
-    let mut pairs = [[b'0'; 2]; 100];
-    let mut n = 0;
-    while n < 100 {
-        pairs[n] = [b'0' + (n / 10) as u8, b'0' + (n % 10) as u8];
-        n += 1;
-    }
-    pairs
-};
-
-const fn pair(n: u64) -> &'static [u8; 2] {
-    &PAIRS[n as usize]
+/// The digits of a number below 10^8, one a byte, the first in the lowest byte: halves, then pairs,
+/// then single digits of all of it at once, each division a multiplication and a shift.
+const fn eight(n: u32) -> u64 {
+    let halves = (n / 10_000) as u64 | (((n % 10_000) as u64) << 32);
+    let hundreds = ((halves * 10_486) >> 20) & 0x0000_007f_0000_007f;
+    let pairs = hundreds + ((halves - hundreds * 100) << 16);
+    let tens = ((pairs * 103) >> 10) & 0x000f_000f_000f_000f;
+    tens + ((pairs - tens * 10) << 8)
 }
 
-/// The digits of the longest number.
-const MOST: usize = 20;
+/// What makes digits text.
+const TEXT: u64 = u64::from_le_bytes(*b"00000000");
+
+/// The first number with more digits than [`eight`] has.
+const NINE: u64 = 100_000_000;
+
+/// Appends the first of these bytes. Room for all of them, however many stay, is no call.
+fn first(to: &mut Vec<u8>, text: u64, count: u32) {
+    let end = to.len() + count as usize;
+    to.extend_from_slice(&text.to_le_bytes());
+    to.truncate(end);
+}
 
 /// Appends a whole number.
-pub fn whole(to: &mut Vec<u8>, mut n: u64) {
-    // Most are short.
-    match n {
-        0..10 => return to.push(b'0' + n as u8),
-        10..100 => return to.extend_from_slice(pair(n)),
-        100..1_000 => {
-            let [tens, ones] = *pair(n % 100);
-            return to.extend_from_slice(&[b'0' + (n / 100) as u8, tens, ones]);
-        }
-        _ => {}
+pub fn whole(to: &mut Vec<u8>, n: u64) {
+    if n >= NINE {
+        return long(to, n);
     }
-    // Room of one length, whatever the number's, is no call; the digits are written where they stay.
-    let start = to.len();
-    to.extend_from_slice(&[b'0'; MOST]);
-    let mut at = n.ilog10() as usize + 1;
-    to.truncate(start + at);
-    let digits = &mut to[start..];
-    while n >= 100 {
-        at -= 2;
-        digits[at..at + 2].copy_from_slice(pair(n % 100));
-        n /= 100;
-    }
-    if n >= 10 {
-        digits[..2].copy_from_slice(pair(n));
-    } else {
-        digits[0] = b'0' + n as u8;
-    }
+    let digits = eight(n as u32);
+    // Zero is a digit.
+    let zeros = (digits.trailing_zeros() / 8).min(7);
+    first(to, (digits | TEXT) >> (8 * zeros), 8 - zeros);
+}
+
+/// The same of one with more than eight digits.
+#[cold]
+fn long(to: &mut Vec<u8>, n: u64) {
+    whole(to, n / NINE);
+    first(to, eight((n % NINE) as u32) | TEXT, 8);
 }
 
 /// Appends millionths as a decimal number, without trailing zeros.
 pub fn millionths(to: &mut Vec<u8>, n: u64) {
     whole(to, n / 1_000_000);
-    let mut rest = n % 1_000_000;
-    if rest == 0 {
-        return;
-    }
-    to.push(b'.');
-    let mut place = 100_000;
-    while rest > 0 {
-        to.push(b'0' + (rest / place) as u8);
-        rest %= place;
-        place /= 10;
+    let rest = (n % 1_000_000) as u32;
+    if rest > 0 {
+        to.push(b'.');
+        // Below a million the first two of eight digits are zeros.
+        let digits = eight(rest) >> 16;
+        first(to, digits | TEXT, 8 - digits.leading_zeros() / 8);
     }
 }
 
@@ -74,6 +63,18 @@ pub fn seconds(to: &mut Vec<u8>, span: Span) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn whole_numbers_are_written_as_the_library_writes_them() {
+        let powers = (0..20).map(|n| 10_u64.pow(n));
+        let near = powers.flat_map(|n| [n - 1, n, n + 1, n.saturating_mul(7) / 3]);
+        let high = (0..10_000).map(|n| n * 10_000);
+        for n in (0..20_000).chain(high).chain(near).chain((0..64).map(|n| u64::MAX >> n)) {
+            let mut to = b"=".to_vec();
+            whole(&mut to, n);
+            assert_eq!(String::from_utf8_lossy(&to), format!("={n}"));
+        }
+    }
 
     #[test]
     fn numbers_are_exact_and_short() {

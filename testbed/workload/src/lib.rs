@@ -9,6 +9,7 @@ mod arrivals;
 pub mod cli;
 pub mod decimal;
 mod estimate;
+mod lines;
 mod models;
 mod plot;
 mod sampling;
@@ -18,6 +19,7 @@ mod usage;
 
 pub use arrivals::{offered_load, scale_arrivals};
 pub use estimate::{Estimate, normal};
+pub use lines::Lines;
 pub use models::{EstimatesError, Model, ModelError, Targets, tsafrir_estimates};
 pub use plot::{Chart, Kind as PanelKind, Line, Panel};
 pub use statistics::{Histogram, Moments, Statistics};

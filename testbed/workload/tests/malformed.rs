@@ -128,11 +128,12 @@ proptest! {
         let jobs: Vec<_> = fields.into_iter().map(SwfJob::from_fields).collect();
         let mut header = Header::default();
         header.set("MaxProcs", 77);
-        let mut writer = SwfWriter::new(Vec::new(), &header).expect("to memory");
+        let mut bytes = Vec::new();
+        let mut writer = SwfWriter::new(&mut bytes, &header).expect("to memory");
         for job in &jobs {
             writer.write(job).expect("to memory");
         }
-        let bytes = writer.finish().expect("to memory");
+        writer.finish().expect("to memory");
         let input = Box::new(Cursor::new(bytes));
         let reader = SwfReader::new(Path::new("x"), input, OnMalformed::Fail).expect("opens");
         prop_assert_eq!(reader.header().processors(), Some(77));

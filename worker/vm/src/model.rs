@@ -47,6 +47,8 @@ pub struct Model {
     machine: Machine,
     /// What two tasks do to each other on a vCPU, and the seed of its chance.
     sharing: Option<(Sharing, u64)>,
+    /// Tasks leave as soon as their work is done.
+    leaving: bool,
     processors: Processors,
     /// The tasks, each at a place of its own while it is here.
     slots: Vec<Option<Running>>,
@@ -78,6 +80,7 @@ impl Model {
         Self {
             machine: Machine::new(spec),
             sharing: None,
+            leaving: false,
             processors,
             slots: Vec::new(),
             keys: Vec::new(),
@@ -98,6 +101,13 @@ impl Model {
     #[must_use]
     pub fn sharing(mut self, sharing: Sharing, seed: u64) -> Self {
         self.sharing = Some((sharing, seed));
+        self
+    }
+
+    /// Tasks leave their seats as soon as their work is done, and need not be stopped.
+    #[must_use]
+    pub fn leaving(mut self) -> Self {
+        self.leaving = true;
         self
     }
 
@@ -128,10 +138,10 @@ impl Model {
         Some(Progress { finished: progress.finished.filter(|_| is_told), ..progress })
     }
 
-    /// Memory that a task has.
+    /// The vCPUs of a task.
     #[must_use]
-    pub fn memory(&self, task: TaskId, attempt: Attempt) -> Option<Bytes> {
-        self.running(task, attempt).map(|r| r.memory)
+    pub fn on(&self, task: TaskId, attempt: Attempt) -> Option<&Cpus> {
+        self.running(task, attempt).map(|running| &running.on)
     }
 
     /// How fast a task goes on now if nothing holds it: the share of its vCPUs that it gets where
@@ -193,12 +203,12 @@ impl Model {
 
 /// What is done to it. All of it passes time up to `now` first.
 impl Model {
-    /// A task starts; its vCPUs.
+    /// A task starts.
     ///
     /// # Errors
     ///
     /// There are no seats for it, or not enough memory; nothing has changed then.
-    pub fn start(&mut self, now: Time, work: Work) -> Result<Cpus, SeatError> {
+    pub fn start(&mut self, now: Time, mut work: Work) -> Result<(), SeatError> {
         self.pass(now);
         if work.memory > Bytes::ZERO {
             let taken = self.slots.iter().flatten().map(|r| r.memory).sum();
@@ -207,9 +217,11 @@ impl Model {
                 return Err(SeatError::NoMemory { need: work.memory, free });
             }
         }
-        let on = self.processors.seats(&work.on, work.tier)?;
+        if let Some(on) = self.processors.instead_of(&work.on, work.tier)? {
+            work.on = on;
+        }
         let key = (work.task, work.attempt);
-        let running = Running::new(self.now, work, on.clone());
+        let running = Running::new(self.now, work);
         let slot = match self.free_slots.pop() {
             Some(slot) => slot,
             None => {
@@ -219,25 +231,25 @@ impl Model {
                 u32::try_from(self.slots.len() - 1).unwrap_or(u32::MAX)
             }
         };
-        self.slots[slot as usize] = Some(running);
         self.keys[slot as usize] = Some(key);
+        self.slots[slot as usize] = Some(running);
         self.sit(slot);
         self.changed = true;
-        Ok(on)
+        Ok(())
     }
 
     /// A task is taken off; what of its work is done, if it was there.
     pub fn stop(&mut self, now: Time, task: TaskId, attempt: Attempt) -> Option<Ppm> {
         self.pass(now);
         let slot = self.slot(task, attempt)?;
-        self.leave(slot);
-        let mut gone = self.slots[slot as usize].take()?;
-        self.keys[slot as usize] = None;
-        self.free_slots.push(slot);
+        let (frozen, now) = (self.machine.is_frozen(), self.now);
+        let running = self.slots[slot as usize].as_mut()?;
+        bring(running, now, frozen);
+        let done = running.part_done(now);
+        self.vacate(slot);
         self.untold.retain(|event| event.about() != Some((task, attempt)));
         self.changed = true;
-        bring(&mut gone, self.now, self.machine.is_frozen());
-        Some(gone.part_done(self.now))
+        Some(done)
     }
 
     /// A task stands still for `span` from now on, for a checkpoint; one that already does, for
@@ -408,17 +420,20 @@ impl Model {
     fn come(&mut self, slot: u32) -> Option<WorkEvent> {
         let running = self.slots[slot as usize].as_mut()?;
         running.bring_to(self.now);
-        let (task, attempt) = (running.task, running.attempt);
+        let (task, attempt, memory) = (running.task, running.attempt, running.memory);
         let come = running.come();
         match come {
             Come::Due(_) => self.touched.add(slot),
+            Come::Finished if self.leaving => self.vacate(slot),
             // What it uses of its vCPUs has changed.
             Come::Finished | Come::Held | Come::Checkpointed(_) | Come::WentOn => self.sit(slot),
         }
         match come {
             Come::Finished => Some(WorkEvent::Finished { task, attempt }),
             Come::Due(done) => Some(WorkEvent::Due { task, attempt, done }),
-            Come::Checkpointed(done) => Some(WorkEvent::Checkpointed { task, attempt, done }),
+            Come::Checkpointed(done) => {
+                Some(WorkEvent::Checkpointed { task, attempt, done, memory })
+            }
             Come::Held | Come::WentOn => None,
         }
     }
@@ -486,9 +501,9 @@ impl Model {
         }
         let (now, frozen) = (self.now, self.machine.is_frozen());
         while let Some(slot) = self.touched.next() {
-            self.draw_loss(slot);
+            let loss = self.draw_loss(slot);
             let Some(running) = &self.slots[slot as usize] else { continue };
-            let rate = self.rate(running);
+            let rate = self.rate_at(running, loss);
             if rate == running.rate && running.planned {
                 continue;
             }
@@ -515,6 +530,14 @@ impl Model {
             self.used = if frozen { 0 } else { running.map(Running::in_use).sum() };
             self.credits_turn = self.machine.credits_turn_after(self.used).map(|span| now + span);
         }
+    }
+
+    /// The task in `slot` leaves its seats and its place.
+    fn vacate(&mut self, slot: u32) {
+        self.leave(slot);
+        self.slots[slot as usize] = None;
+        self.keys[slot as usize] = None;
+        self.free_slots.push(slot);
     }
 
     fn is_current(&self, slot: u32, turn: u64) -> bool {

@@ -58,8 +58,10 @@ impl Processors {
         &self.all[cpu as usize]
     }
 
-    /// Puts a task into the slots of this tier on these vCPUs, `seat(n)` on the n-th, or nobody;
-    /// `beside` gets the slots in the model of those who use the other tier there.
+    /// Puts a task into the slots of this tier on these vCPUs, which it has or nobody, `seat(n)` on
+    /// the n-th; or nobody, in its place;
+    /// `beside` gets the slots in the model of those who use the other tier where this one was used
+    /// or is now.
     pub(crate) fn put(
         &mut self,
         on: &[u32],
@@ -67,20 +69,27 @@ impl Processors {
         seat: impl Fn(usize) -> Option<Seat>,
         mut beside: impl FnMut(u32),
     ) {
-        let other = other(tier);
-        let (mut before, mut after) = (0, 0);
+        if tier == Tier::Foreground && self.shared == 0 {
+            // Nobody is beside.
+            for (n, &cpu) in on.iter().enumerate() {
+                self.all[cpu as usize].seats[tier as usize] = seat(n);
+            }
+            return;
+        }
+        // All seats of a task are alike in it.
+        let had = on.first().and_then(|&cpu| self.at(cpu).seats[tier as usize]);
+        let (has, other) = (on.first().and_then(|_| seat(0)), other(tier));
+        let is_used = [had, has].iter().flatten().any(|seat| !seat.is_idle);
         for (n, &cpu) in on.iter().enumerate() {
             let processor = &mut self.all[cpu as usize];
-            let seat = seat(n);
-            let had = std::mem::replace(&mut processor.seats[tier as usize], seat);
-            before += usize::from(had.is_some());
-            after += usize::from(seat.is_some());
-            if let Some(user) = processor.user(other) {
+            processor.seats[tier as usize] = seat(n);
+            if let Some(user) = processor.user(other).filter(|_| is_used) {
                 beside(user.slot);
             }
         }
         if tier == Tier::Background {
-            self.shared = self.shared + after - before;
+            let count = |seat: Option<Seat>| if seat.is_some() { on.len() } else { 0 };
+            self.shared = self.shared + count(has) - count(had);
         }
     }
 
@@ -127,20 +136,21 @@ impl Processors {
         twice(on, self.all.len()).map_or(Ok(()), |cpu| Err(SeatError::Taken(cpu)))
     }
 
-    /// The seats that a new task may have: those it names or, of one process, the first that is
-    /// free where the one that it names is not (it may still be left by another).
+    /// The seats that a new task may have instead of those it names: none, as it may have these,
+    /// or, of one process, the first that is free where the one that it names is not (it may still be
+    /// left by another).
     ///
     /// # Errors
     ///
     /// They are not free, or none is.
-    pub(crate) fn seats(&self, on: &Cpus, tier: Tier) -> Result<Cpus, SeatError> {
+    pub(crate) fn instead_of(&self, on: &[u32], tier: Tier) -> Result<Option<Cpus>, SeatError> {
         match self.free(on, tier, None) {
-            Ok(()) if !on.is_empty() => Ok(on.clone()),
+            Ok(()) if !on.is_empty() => Ok(None),
             Err(taken) if on.len() > 1 => Err(taken),
             _ => {
                 let is_free = |cpu: &u32| self.free(&[*cpu], tier, None).is_ok();
                 let vcpus = u32::try_from(self.all.len()).unwrap_or(u32::MAX);
-                Ok([(0..vcpus).find(is_free).ok_or(SeatError::NoCpu(vcpus))?].into())
+                Ok(Some([(0..vcpus).find(is_free).ok_or(SeatError::NoCpu(vcpus))?].into()))
             }
         }
     }

@@ -65,8 +65,8 @@ pub(crate) enum Come {
 }
 
 impl Running {
-    pub(crate) fn new(now: Time, work: Work, on: Cpus) -> Self {
-        let Work { task, attempt, memory, runtime, done, mode, tier, usage, .. } = work;
+    pub(crate) fn new(now: Time, work: Work) -> Self {
+        let Work { task, attempt, memory, runtime, done, mode, on, tier, usage, .. } = work;
         let mut checkpoints = work.checkpoints;
         checkpoints.retain(|&due| due > done);
         Self {
@@ -288,6 +288,8 @@ fn takes(work: Fine, rate: Ppm) -> Option<Span> {
     let us = match (u64::try_from(work), rate.get()) {
         (Ok(0), _) => 0,
         (_, 0) => return None,
+        // By a number that the compiler knows it is no division.
+        (Ok(work), 1_000_000) => work.div_ceil(1_000_000),
         (Ok(work), rate) => work.div_ceil(u64::from(rate)),
         (Err(_), rate) => u64::try_from(work.div_ceil(Fine::from(rate))).ok()?,
     };

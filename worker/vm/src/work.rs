@@ -45,7 +45,8 @@ pub enum Hold {
 /// Something that happens on a modelled VM by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WorkEvent {
-    /// A task has done its work. It keeps its seats until it is stopped, and uses nothing.
+    /// A task has done its work. It keeps its seats until it is stopped, and uses nothing, unless
+    /// tasks leave by themselves ([`Model::leaving`](crate::Model::leaving)).
     Finished {
         /// The task that is done.
         task: TaskId,
@@ -69,6 +70,8 @@ pub enum WorkEvent {
         attempt: Attempt,
         /// What of the work it holds.
         done: Ppm,
+        /// Memory of the task.
+        memory: Bytes,
     },
     /// Credits changed how fast it runs.
     CreditsTurned(Credits),

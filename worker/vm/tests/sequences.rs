@@ -128,8 +128,9 @@ impl Bench {
                     checkpoint_cost: Span::from_micros(12_345_678),
                     hold: *hold,
                 };
-                if let Ok(on) = self.vm.start(now, work) {
-                    let (on, done) = (on.to_vec(), Span::ZERO);
+                if self.vm.start(now, work).is_ok() {
+                    let on = self.vm.on(task, ATTEMPT).expect("it is there").to_vec();
+                    let done = Span::ZERO;
                     self.tasks.insert(task, Known { on, tier, usage, done });
                 }
             }

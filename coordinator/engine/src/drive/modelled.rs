@@ -22,15 +22,26 @@ pub struct TwoTierLaw {
     pub seed: u64,
 }
 
+/// A modelled machine.
+#[derive(Debug)]
+struct Machine {
+    host: HostId,
+    vm: VmId,
+    model: Model,
+}
+
 /// All modelled machines.
 #[derive(Debug)]
 pub struct Modelled {
     law: TwoTierLaw,
-    vms: BTreeMap<VmId, (HostId, Model)>,
-    /// When each VM has something to do; entries may be out of date.
-    agenda: BinaryHeap<Reverse<(Time, VmId)>>,
-    /// VMs whose agenda has to be looked at again.
-    touched: Vec<VmId>,
+    /// Those that there were so far; `None`: it is gone.
+    machines: Vec<Option<Machine>>,
+    /// The place of each VM that is there.
+    places: BTreeMap<VmId, usize>,
+    /// When each VM, at its place, has something to do; entries may be out of date.
+    agenda: BinaryHeap<Reverse<(Time, VmId, usize)>>,
+    /// Places of VMs whose agenda has to be looked at again.
+    touched: Vec<usize>,
     checkpoints: BTreeMap<TaskId, CheckpointSeq>,
     /// What a VM tells of a step, to be filled again.
     told: Vec<WorkEvent>,
@@ -42,7 +53,8 @@ impl Modelled {
     pub fn new(law: TwoTierLaw) -> Self {
         Self {
             law,
-            vms: BTreeMap::new(),
+            machines: Vec::new(),
+            places: BTreeMap::new(),
             agenda: BinaryHeap::new(),
             touched: Vec::new(),
             checkpoints: BTreeMap::new(),
@@ -60,22 +72,29 @@ impl Default for Modelled {
 
 impl World for Modelled {
     fn is_idle(&self) -> bool {
-        self.vms.values().all(|(_, model)| model.is_empty())
+        self.machines.iter().flatten().all(|machine| machine.model.is_empty())
     }
 
     fn host_lost(&mut self, lost: HostId) {
-        self.vms.retain(|_, (host, _)| *host != lost);
+        let is_lost = |machine: &Machine| machine.host == lost;
+        self.places.retain(|_, place| !self.machines[*place].as_ref().is_some_and(is_lost));
+        for machine in &mut self.machines {
+            machine.take_if(|machine| is_lost(machine));
+        }
     }
 
     fn next_at(&mut self) -> Option<Time> {
-        while let Some(vm) = self.touched.pop() {
-            if let Some(at) = self.vms.get_mut(&vm).and_then(|(_, model)| model.next_at()) {
-                self.agenda.push(Reverse((at, vm)));
+        while let Some(place) = self.touched.pop() {
+            if let Some(Machine { vm, model, .. }) = &mut self.machines[place]
+                && let Some(at) = model.next_at()
+            {
+                self.agenda.push(Reverse((at, *vm, place)));
             }
         }
         loop {
-            let &Reverse((at, vm)) = self.agenda.peek()?;
-            if self.vms.get_mut(&vm).and_then(|(_, model)| model.next_at()) == Some(at) {
+            let &Reverse((at, _, place)) = self.agenda.peek()?;
+            let machine = self.machines[place].as_mut();
+            if machine.and_then(|machine| machine.model.next_at()) == Some(at) {
                 return Some(at);
             }
             self.agenda.pop();
@@ -83,16 +102,17 @@ impl World for Modelled {
     }
 
     fn is_due(&mut self, now: Time) -> bool {
-        for vm in &self.touched {
-            if self.vms.get(vm).is_some_and(|(_, model)| model.may_be_due()) {
+        for place in &self.touched {
+            let machine = self.machines[*place].as_ref();
+            if machine.is_some_and(|machine| machine.model.may_be_due()) {
                 return self.next_at().is_some_and(|at| at <= now);
             }
         }
-        while let Some(&Reverse((at, vm))) = self.agenda.peek()
+        while let Some(&Reverse((at, _, place))) = self.agenda.peek()
             && at <= now
         {
             // A VM that was touched gets another entry.
-            if !self.touched.contains(&vm) {
+            if !self.touched.contains(&place) {
                 return self.next_at().is_some_and(|at| at <= now);
             }
             self.agenda.pop();
@@ -101,30 +121,31 @@ impl World for Modelled {
     }
 
     fn step(&mut self, now: Time, out: &mut Reports) {
-        let Some(&Reverse((_, vm))) = self.agenda.peek() else { return };
-        let Some((host, model)) = self.vms.get_mut(&vm) else { return };
+        let Some(&Reverse((_, vm, place))) = self.agenda.peek() else { return };
+        let Some(Machine { host, model, .. }) = &mut self.machines[place] else { return };
         model.step(now, &mut self.told);
         for event in self.told.drain(..) {
             let report = match event {
                 // Nobody tells a modelled task when to stand still.
                 WorkEvent::Due { .. } => continue,
                 WorkEvent::Finished { task, attempt } => {
-                    model.stop(now, task, attempt);
                     Report::TaskFinished { vm, task, attempt, verified: true, real_cpu_us: 0 }
                 }
-                WorkEvent::Checkpointed { task, attempt, done } => Report::CheckpointTaken {
-                    vm,
-                    task,
-                    attempt,
-                    checkpoint: next_of(&mut self.checkpoints, task),
-                    done,
-                    bytes: model.memory(task, attempt).unwrap_or_default(),
-                    real_held_us: 0,
-                    real_dump_us: 0,
-                    real_owed_us: 0,
-                    held_at: None,
-                    real_criu_us: 0,
-                },
+                WorkEvent::Checkpointed { task, attempt, done, memory } => {
+                    Report::CheckpointTaken {
+                        vm,
+                        task,
+                        attempt,
+                        checkpoint: next_of(&mut self.checkpoints, task),
+                        done,
+                        bytes: memory,
+                        real_held_us: 0,
+                        real_dump_us: 0,
+                        real_owed_us: 0,
+                        held_at: None,
+                        real_criu_us: 0,
+                    }
+                }
                 // They may have turned before now, on a VM that nobody had used: what is said is
                 // what it has.
                 WorkEvent::CreditsTurned(then) => {
@@ -134,34 +155,37 @@ impl World for Modelled {
             };
             out.push_back((*host, report));
         }
-        self.after_change(vm, out);
+        self.after_change(place, out);
     }
 
     fn obey(&mut self, now: Time, command: Command, out: &mut Reports) {
         match command {
             Command::CreateVm { host, vm, vcpus, memory, burstable, two_tier, .. } => {
                 let credits = burstable.map(credit_spec);
-                let model = Model::new(now, MachineSpec { vcpus, memory, credits });
+                let model = Model::new(now, MachineSpec { vcpus, memory, credits }).leaving();
                 let TwoTierLaw { sharing, seed, .. } = self.law;
                 let model = if two_tier { model.sharing(sharing, seed) } else { model };
-                self.vms.insert(vm, (host, model));
+                self.places.insert(vm, self.machines.len());
+                self.machines.push(Some(Machine { host, vm, model }));
                 out.push_back((host, Report::VmCreated { vm }));
             }
             Command::DestroyVm { host, vm } => {
-                self.vms.remove(&vm);
+                if let Some(place) = self.places.remove(&vm) {
+                    self.machines[place] = None;
+                }
                 out.push_back((host, Report::VmDestroyed { vm }));
             }
             Command::FreezeVm { host, vm } => {
-                if let Some((_, model)) = self.vms.get_mut(&vm) {
+                if let Some((_, model)) = self.of(vm) {
                     model.freeze(now);
                     out.push_back((host, Report::VmFrozen { vm, real_took_us: 0 }));
                 }
             }
             Command::ThawVm { host, vm } => {
-                if let Some((_, model)) = self.vms.get_mut(&vm) {
+                if let Some((place, model)) = self.of(vm) {
                     model.thaw(now);
                     out.push_back((host, Report::VmThawed { vm, real_took_us: 0 }));
-                    self.after_change(vm, out);
+                    self.after_change(place, out);
                 }
             }
             Command::StartTask(start) => self.start(now, start, out),
@@ -195,27 +219,33 @@ impl World for Modelled {
 }
 
 impl Modelled {
+    /// The place and the model of a VM that is there.
+    fn of(&mut self, vm: VmId) -> Option<(usize, &mut Model)> {
+        let place = *self.places.get(&vm)?;
+        Some((place, &mut self.machines[place].as_mut()?.model))
+    }
+
     /// Changes a VM.
     fn change(&mut self, vm: VmId, out: &mut Reports, change: impl FnOnce(&mut Model) -> bool) {
-        if let Some((_, model)) = self.vms.get_mut(&vm) {
+        if let Some((place, model)) = self.of(vm) {
             change(model);
-            self.after_change(vm, out);
+            self.after_change(place, out);
         }
     }
 
     /// Reports the credits of a burstable VM whose use changed, and looks at what it does next.
-    fn after_change(&mut self, vm: VmId, out: &mut Reports) {
-        let Some((host, model)) = self.vms.get(&vm) else { return };
+    fn after_change(&mut self, place: usize, out: &mut Reports) {
+        let Some(Machine { host, vm, model }) = &self.machines[place] else { return };
         if let Some(balance) = model.machine().credits() {
-            out.push_back((*host, Report::Credits { vm, balance }));
+            out.push_back((*host, Report::Credits { vm: *vm, balance }));
         }
-        self.touched.push(vm);
+        self.touched.push(place);
     }
 
     fn start(&mut self, now: Time, start: StartTask, out: &mut Reports) {
         let StartTask { host, task, attempt, .. } = start;
         let Seats { vm, tier, cpus } = start.seats;
-        let Some((_, model)) = self.vms.get_mut(&vm) else { return };
+        let Some((place, model)) = self.of(vm) else { return };
         let done = start.from.map(|(_, done)| done).unwrap_or_default();
         let work = Work {
             task,
@@ -234,8 +264,8 @@ impl Modelled {
         match model.start(now, work) {
             // That a parallel job runs at once is not worth a word, unless it is checkpointed: with
             // which checkpoint it began, and that others can be taken.
-            Ok(_) if start.job.is_some() && start.checkpoint_cost == Span::ZERO => {}
-            Ok(_) => {
+            Ok(()) if start.job.is_some() && start.checkpoint_cost == Span::ZERO => {}
+            Ok(()) => {
                 let report = Report::TaskStarted { vm, task, attempt, done, real_took_us: 0 };
                 out.push_back((host, report));
             }
@@ -252,7 +282,7 @@ impl Modelled {
                 out.push_back((host, report));
             }
         }
-        self.after_change(vm, out);
+        self.after_change(place, out);
     }
 
     /// A model stops a task without taking time for a checkpoint: the policies that are
@@ -266,11 +296,11 @@ impl Modelled {
         keep: bool,
         out: &mut Reports,
     ) {
-        let model = self.vms.get_mut(&vm).map(|(_, model)| model);
-        let Some(done) = model.and_then(|model| model.stop(now, task, attempt)) else { return };
+        let Some((place, model)) = self.of(vm) else { return };
+        let Some(done) = model.stop(now, task, attempt) else { return };
         let kept = keep.then(|| (next_of(&mut self.checkpoints, task), done));
         out.push_back((host, Report::TaskStopped { vm, task, attempt, kept, real_cpu_us: 0 }));
-        self.after_change(vm, out);
+        self.after_change(place, out);
     }
 }
 

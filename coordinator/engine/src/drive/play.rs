@@ -138,15 +138,25 @@ struct Player<'a, W, S> {
 }
 
 impl<W: World, S> Player<'_, W, S> {
+    // Where it is called the event is made, and need not be moved on from there.
+    #[inline(always)]
     fn feed<E>(&mut self, now: Time, event: Event) -> Result<(), PlayError<E>>
     where
         S: FnMut(&Step) -> Result<(), E>,
     {
-        self.now = now;
         if let Event::HostLost { host, .. } = &event {
             self.world.host_lost(*host);
         }
         self.run.handle_into(now, event, &mut self.step, &mut self.commands);
+        self.fed(now)
+    }
+
+    /// The run has taken in what happened: it is shown, and what the run commands is done.
+    fn fed<E>(&mut self, now: Time) -> Result<(), PlayError<E>>
+    where
+        S: FnMut(&Step) -> Result<(), E>,
+    {
+        self.now = now;
         (self.see)(&self.step).map_err(PlayError::Outside)?;
         for command in self.commands.drain(..) {
             self.world.obey(now, command, &mut self.reports);
@@ -158,14 +168,15 @@ impl<W: World, S> Player<'_, W, S> {
     /// instant last.
     fn next(&mut self) -> Option<(Time, Next)> {
         let own = self.run.next_wakeup().map(|at| (at.max(self.now), Next::Tick));
-        if self.run.instant().is_some_and(|at| at <= self.now)
+        let instant = self.run.instant();
+        if instant.is_some_and(|at| at <= self.now)
             && own.is_none_or(|(at, _)| at > self.now)
             && !self.world.is_due(self.now)
         {
             return Some((self.now, Next::InstantOver));
         }
         let world = self.world.next_at().map(|at| (at, Next::World));
-        let over = self.run.instant().map(|at| (at.max(self.now), Next::InstantOver));
+        let over = instant.map(|at| (at.max(self.now), Next::InstantOver));
         // The first of those that are least.
         [own, world, over].into_iter().flatten().min_by_key(|(at, _)| *at)
     }

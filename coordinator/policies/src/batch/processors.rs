@@ -64,6 +64,22 @@ fn bits(words: impl Iterator<Item = u64>) -> impl Iterator<Item = u32> {
     })
 }
 
+/// Changes the words that have the bits of these numbers, by `change(word, bits)`: each once for all
+/// numbers in a row that it has, since a word just written is waited for when it is read again.
+fn mark(words: &mut [u64], on: &[u32], change: impl Fn(&mut u64, u64)) {
+    let (mut at, mut bits) = (0, 0);
+    for &p in on {
+        if p / 64 != at {
+            change(&mut words[at as usize], bits);
+            (at, bits) = (p / 64, 0);
+        }
+        bits |= 1_u64 << (p % 64);
+    }
+    if let Some(word) = words.get_mut(at as usize) {
+        change(word, bits);
+    }
+}
+
 impl Processors {
     pub(crate) fn new(count: u32) -> Self {
         let mut all_idle = Self {
@@ -150,31 +166,31 @@ impl Processors {
         for (n, &p) in on.iter().enumerate() {
             let usage = uniform.unwrap_or_else(|| usage.of(n));
             self.all[p as usize].foreground = Some(Seat { job, usage });
-            self.idle[p as usize / 64] &= !(1 << (p % 64));
         }
+        mark(&mut self.idle, on, |word, bits| *word &= !bits);
         self.idle_count -= len(on);
     }
 
     pub(crate) fn leave_foreground(&mut self, on: &[u32]) {
         for &p in on {
             self.all[p as usize].foreground = None;
-            self.idle[p as usize / 64] |= 1 << (p % 64);
         }
+        mark(&mut self.idle, on, |word, bits| *word |= bits);
         self.idle_count += len(on);
     }
 
     pub(crate) fn sit_background(&mut self, job: TaskId, usage: &Usage, on: &[u32]) {
         for (n, &p) in on.iter().enumerate() {
             self.all[p as usize].background = Some(Seat { job, usage: usage.of(n) });
-            self.shared[p as usize / 64] |= 1 << (p % 64);
         }
+        mark(&mut self.shared, on, |word, bits| *word |= bits);
     }
 
     pub(crate) fn leave_background(&mut self, on: &[u32]) {
         for &p in on {
             self.all[p as usize].background = None;
-            self.shared[p as usize / 64] &= !(1 << (p % 64));
         }
+        mark(&mut self.shared, on, |word, bits| *word &= !bits);
     }
 
     /// Whether the foreground VMs of all these processors are idle.

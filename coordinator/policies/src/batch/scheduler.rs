@@ -277,12 +277,18 @@ impl BatchScheduler {
         });
         let from = scanned.upto;
         let (mut at, mut kept) = (from, from);
-        while at < self.queue.len() && self.processors.idle_foregrounds() > 0 {
-            let candidate = self.queue[at];
+        while self.processors.idle_foregrounds() > 0 {
+            let idle = self.processors.idle_foregrounds();
+            let fits = |c: &Candidate| c.processes <= idle;
+            let rest = self.queue.get(at..).unwrap_or_default();
+            let passed = rest.iter().position(fits).unwrap_or(rest.len());
+            if kept < at {
+                self.queue.copy_within(at..at + passed, kept);
+            }
+            (at, kept) = (at + passed, kept + passed);
+            let Some(&candidate) = self.queue.get(at) else { break };
             at += 1;
-            if self.processors.idle_foregrounds() < candidate.processes
-                || !self.try_backfill((now, vm), head.id, &candidate, &mut scanned, out)
-            {
+            if !self.try_backfill((now, vm), head.id, &candidate, &mut scanned, out) {
                 self.queue[kept] = candidate;
                 kept += 1;
             }

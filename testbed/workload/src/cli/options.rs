@@ -83,6 +83,5 @@ where
     for job in jobs {
         log.write(&SwfJob::from(&job?)).map_err(write_error(path))?;
     }
-    log.finish().map_err(write_error(path))?;
-    Ok(())
+    log.finish().map_err(write_error(path))
 }

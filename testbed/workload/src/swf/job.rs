@@ -106,6 +106,9 @@ impl SwfJob {
     ///
     /// What is wrong with it.
     pub fn parse(line: &[u8]) -> Result<Self, Problem> {
+        if let Some(fields) = plain(line) {
+            return Ok(Self::from_fields(fields));
+        }
         let mut fields = [-1; 18];
         let (mut count, mut rest) = (0, line.trim_ascii_start());
         while !rest.is_empty() {
@@ -113,14 +116,9 @@ impl SwfJob {
                 return Err(Problem::TooManyFields);
             };
             count += 1;
-            (*field, rest) = match short(rest) {
-                Some(read) => read,
-                None => {
-                    let end = rest.iter().position(u8::is_ascii_whitespace);
-                    let (word, rest) = rest.split_at(end.unwrap_or(rest.len()));
-                    (number(word).ok_or(Problem::NotANumber { field: count })?, rest)
-                }
-            };
+            let end = rest.iter().position(u8::is_ascii_whitespace);
+            let (word, after) = rest.split_at(end.unwrap_or(rest.len()));
+            (*field, rest) = (number(word).ok_or(Problem::NotANumber { field: count })?, after);
             if *field < -1 {
                 return Err(Problem::Negative { field: count, value: *field });
             }
@@ -154,25 +152,31 @@ impl From<&Submission> for SwfJob {
     }
 }
 
-/// The word ahead, and what follows it, if it is a number as almost all are: nothing but digits, and
-/// few enough that it can't be too large, or a minus ahead of them. One pass over it instead of three.
-fn short(text: &[u8]) -> Option<(i64, &[u8])> {
+/// The fields of a line that is as almost all are: eighteen whole numbers with few enough digits that
+/// none can be too large, or −1, with blanks between them. One pass over it.
+fn plain(line: &[u8]) -> Option<[i64; 18]> {
     const MOST: usize = 18;
-    let (sign, digits) = match text {
-        [b'-', rest @ ..] => (-1, rest),
-        rest => (1, rest),
-    };
-    let (mut value, mut length) = (0, 0);
-    while let Some(byte @ b'0'..=b'9') = digits.get(length) {
-        if length == MOST {
-            return None;
+    let mut fields = [-1; 18];
+    let mut rest = line;
+    for (n, field) in fields.iter_mut().enumerate() {
+        if let [b'-', b'1', after @ ..] = rest {
+            rest = after;
+        } else {
+            let (mut value, mut length) = (0_i64, 0);
+            while let Some(byte @ b'0'..=b'9') = rest.get(length) {
+                value = value.wrapping_mul(10).wrapping_add(i64::from(byte - b'0'));
+                length += 1;
+            }
+            if !(1..=MOST).contains(&length) {
+                return None;
+            }
+            (*field, rest) = (value, &rest[length..]);
         }
-        value = value * 10 + i64::from(byte - b'0');
-        length += 1;
+        if n < 17 {
+            rest = rest.strip_prefix(b" ")?.trim_ascii_start();
+        }
     }
-    let rest = &digits[length..];
-    let is_whole = length > 0 && rest.first().is_none_or(u8::is_ascii_whitespace);
-    is_whole.then_some((sign * value, rest))
+    rest.is_empty().then_some(fields)
 }
 
 /// A decimal number with an optional fraction, which is cut off.
@@ -202,19 +206,33 @@ fn number(word: &[u8]) -> Option<i64> {
 mod tests {
     use super::*;
 
+    /// A line is read the same whichever way it is read.
+    #[test]
+    fn plain_lines_are_read_as_all_are() {
+        let rest = " 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 -1";
+        for first in ["1", "0", "-1", "000123", "999999999999999999"] {
+            let line = format!("{first}{rest}");
+            let fields = plain(line.as_bytes()).expect("it is plain");
+            assert_eq!(Some(fields[0]), number(first.as_bytes()));
+            assert_eq!((&fields[1..4], fields[17]), (&[2, 3, 4][..], -1));
+            assert_eq!(plain(line.replace(' ', "   ").as_bytes()), Some(fields));
+            // A tab makes it one that is not.
+            let wide = line.replace(' ', "\t ");
+            assert_eq!(plain(wide.as_bytes()), None);
+            assert_eq!(SwfJob::parse(wide.as_bytes()), Ok(SwfJob::from_fields(fields)));
+        }
+        for first in ["", "-", "-0", "-12", "+3", "7.9", "1e3", "--1", "9223372036854775807"] {
+            assert_eq!(plain(format!("{first}{rest}").as_bytes()), None, "{first}");
+        }
+        for line in [&rest[1..], &format!("1{rest} 19"), &format!("1{rest}0"), "1", ""] {
+            assert_eq!(plain(line.as_bytes()), None, "{line}");
+        }
+    }
+
     #[test]
     fn numbers_are_read_as_logs_write_them() {
         for (text, value) in [("12", 12), ("-1", -1), ("+3", 3), ("7.9", 7), (".5", 0), ("8.", 8)] {
             assert_eq!(number(text.as_bytes()), Some(value), "{text}");
-        }
-        for text in ["0", "-1", "-0", "7", "000123", "999999999999999999", "-999999999999999999"] {
-            let read = short(text.as_bytes());
-            assert_eq!(read, number(text.as_bytes()).map(|n| (n, &[][..])), "{text}");
-            assert!(read.is_some(), "{text}");
-        }
-        assert_eq!(short(b"12\t-1"), Some((12, &b"\t-1"[..])));
-        for text in ["", "-", " 1", "+3", "7.9", "1e3", "--1", "9223372036854775807"] {
-            assert_eq!(short(text.as_bytes()), None, "{text}");
         }
         for text in ["", "-", ".", "1e3", "0x1", "1.2.3", "99999999999999999999"] {
             assert_eq!(number(text.as_bytes()), None, "{text}");

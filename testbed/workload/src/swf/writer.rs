@@ -5,13 +5,11 @@ use std::io::{self, Write};
 use super::header::Header;
 use super::job::SwfJob;
 use crate::decimal::whole;
+use crate::lines::Lines;
 
-/// Writes a log to `W`, which should buffer.
+/// Writes a log to `W`, which need not buffer.
 #[derive(Debug)]
-pub struct SwfWriter<W> {
-    to: W,
-    line: Vec<u8>,
-}
+pub struct SwfWriter<W: Write>(Lines<W>);
 
 impl<W: Write> SwfWriter<W> {
     /// A log that begins with `header`.
@@ -19,11 +17,12 @@ impl<W: Write> SwfWriter<W> {
     /// # Errors
     ///
     /// Writing failed.
-    pub fn new(mut to: W, header: &Header) -> io::Result<Self> {
+    pub fn new(to: W, header: &Header) -> io::Result<Self> {
+        let mut lines = Lines::new(to);
         for (name, value) in header.directives() {
-            writeln!(to, "; {name}: {value}")?;
+            lines.add(|line| line.extend_from_slice(format!("; {name}: {value}").as_bytes()))?;
         }
-        Ok(Self { to, line: Vec::with_capacity(256) })
+        Ok(Self(lines))
     }
 
     /// Writes a job.
@@ -32,33 +31,30 @@ impl<W: Write> SwfWriter<W> {
     ///
     /// Writing failed.
     pub fn write(&mut self, job: &SwfJob) -> io::Result<()> {
-        let line = &mut self.line;
-        line.clear();
-        for field in job.fields() {
-            // More than half are not known.
-            if field == -1 {
-                line.extend_from_slice(b"-1 ");
-                continue;
+        self.0.add(|line| {
+            for field in job.fields() {
+                // More than half are not known.
+                if field == -1 {
+                    line.extend_from_slice(b"-1 ");
+                    continue;
+                }
+                if field < 0 {
+                    line.push(b'-');
+                }
+                whole(line, field.unsigned_abs());
+                line.push(b' ');
             }
-            if field < 0 {
-                line.push(b'-');
-            }
-            whole(line, field.unsigned_abs());
-            line.push(b' ');
-        }
-        // The blank after the last field.
-        line.pop();
-        line.push(b'\n');
-        self.to.write_all(line)
+            // The blank after the last field.
+            line.pop();
+        })
     }
 
-    /// Ends the log and gives back what it was written to.
+    /// Ends the log.
     ///
     /// # Errors
     ///
-    /// Flushing failed.
-    pub fn finish(mut self) -> io::Result<W> {
-        self.to.flush()?;
-        Ok(self.to)
+    /// Writing or flushing failed.
+    pub fn finish(self) -> io::Result<()> {
+        self.0.finish()
     }
 }

@@ -118,8 +118,9 @@ impl Owner {
         let now = self.pass();
         let began = self.clock.decided(asked);
         // It may be due to begin some microseconds from now, as far as this clock can tell.
-        let on = self.model.start(now.max(began), work).map_err(|e| explain(&e))?;
-        let cpu = on.first().copied().unwrap_or_default();
+        self.model.start(now.max(began), work).map_err(|e| explain(&e))?;
+        let on = self.model.on(key.0, key.1).and_then(|on| on.first());
+        let cpu = on.copied().unwrap_or_default();
         if let Err(why) = self.others_on(&[cpu], false) {
             self.model.stop(now, key.0, key.1);
             return Err(why);

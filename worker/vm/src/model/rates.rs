@@ -12,21 +12,17 @@ fn left_of(whole: Ppm, used: Ppm) -> Ppm {
 }
 
 impl Model {
-    /// Draws the loss of the task in `slot`, if it has one and that has not been.
-    pub(super) fn draw_loss(&mut self, slot: u32) {
-        let Some(running) = &self.slots[slot as usize] else { return };
-        if running.tier == Tier::Foreground && running.loss.is_none() {
-            let loss = self.loss(running);
-            if let Some(running) = self.slots[slot as usize].as_mut() {
-                running.loss = loss;
-            }
-        }
+    /// What the task in `slot` loses to its neighbours, which is drawn once.
+    pub(super) fn draw_loss(&mut self, slot: u32) -> Option<Ppm> {
+        let loss = self.loss(self.slots[slot as usize].as_ref()?)?;
+        self.slots[slot as usize].as_mut()?.loss = Some(loss);
+        Some(loss)
     }
 
     /// What a foreground task loses to its neighbours, if it has any.
     fn loss(&self, running: &Running) -> Option<Ppm> {
         let (sharing, seed) = self.sharing.as_ref()?;
-        if !self.processors.have_background(&running.on) {
+        if running.tier == Tier::Background || !self.processors.have_background(&running.on) {
             return None;
         }
         let job = u64::from(running.task.get());
@@ -36,19 +32,27 @@ impl Model {
 
     /// How fast a task goes on if nothing holds it: as its slowest process does.
     pub(super) fn rate(&self, running: &Running) -> Ppm {
+        self.rate_at(running, self.loss(running))
+    }
+
+    /// The same of one that loses this to its neighbours.
+    pub(super) fn rate_at(&self, running: &Running, loss: Option<Ppm>) -> Ppm {
         let Running { on, usage, utilisation, tier, mode, .. } = running;
         let most = times(self.unhindered(running, *mode), self.processors.supply(on));
         if *tier == Tier::Foreground {
-            return self.loss(running).map_or(most, |loss| times(most, loss.rest()));
+            return loss.map_or(most, |loss| times(most, loss.rest()));
         }
         // The least of what processes get, as a fraction: one division for all of them.
         // Where nobody says more, one in nothing: any is less.
         let (mut least, mut of) = (1, 0);
-        let whole = self.machine.ceiling(Mode::Burst);
+        let (whole, has_credits) = (self.machine.ceiling(Mode::Burst), self.machine.is_burstable());
         for (n, &cpu) in on.iter().enumerate() {
             let processor = self.processors.at(cpu);
             let Some(before) = processor.user(Tier::Foreground) else { continue };
-            let used = times(before.usage, self.pace_of(before.slot));
+            let used = match has_credits {
+                true => times(before.usage, self.pace_of(before.slot)),
+                false => before.usage,
+            };
             let utilisation = utilisation.as_ref().map_or(Ppm::ONE, |x| x.of(n));
             let gets = background_share(utilisation, left_of(whole, used), processor.supply);
             let wants = u64::from(usage.of(n).get());

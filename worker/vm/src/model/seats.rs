@@ -62,16 +62,7 @@ impl Model {
     /// Takes the task in `slot` off its seats; the neighbours of one that used them are touched.
     pub(super) fn leave(&mut self, slot: u32) {
         let Some(running) = &self.slots[slot as usize] else { return };
-        let (is_idle, touched) = (running.is_finished(), &mut self.touched);
-        self.processors.put(
-            &running.on,
-            running.tier,
-            |_| None,
-            |other| {
-                if !is_idle {
-                    touched.add(other);
-                }
-            },
-        );
+        let touched = &mut self.touched;
+        self.processors.put(&running.on, running.tier, |_| None, |other| touched.add(other));
     }
 }

@@ -37,13 +37,13 @@ fn regular() -> Model {
 fn a_task_takes_its_time_and_its_checkpoints() {
     let mut vm = regular();
     vm.start(Time::ZERO, work(1, 100, &[250_000, 500_000])).expect("room");
-    let (task, attempt) = (TaskId::new(1), Attempt::new(1));
+    let (task, attempt, memory) = (TaskId::new(1), Attempt::new(1), Bytes::new(10));
     let events = run(&mut vm, Time::from_secs(1_000));
     assert_eq!(
         events,
         [
-            (35, WorkEvent::Checkpointed { task, attempt, done: Ppm::new(250_000) }),
-            (70, WorkEvent::Checkpointed { task, attempt, done: Ppm::new(500_000) }),
+            (35, WorkEvent::Checkpointed { task, attempt, done: Ppm::new(250_000), memory }),
+            (70, WorkEvent::Checkpointed { task, attempt, done: Ppm::new(500_000), memory }),
             (120, WorkEvent::Finished { task, attempt }),
         ]
     );
@@ -60,7 +60,7 @@ fn a_task_takes_its_time_and_its_checkpoints() {
 fn a_checkpoint_is_taken_when_it_is_asked_for() {
     let mut vm = regular();
     vm.start(Time::ZERO, work(1, 100, &[500_000])).expect("room");
-    let (task, attempt) = (TaskId::new(1), Attempt::new(1));
+    let (task, attempt, memory) = (TaskId::new(1), Attempt::new(1), Bytes::new(10));
     assert!(!vm.checkpoint(Time::from_secs(1), task, Attempt::new(2)), "a former life's");
     assert!(vm.checkpoint(Time::from_secs(20), task, attempt));
     assert!(vm.checkpoint(Time::from_secs(25), task, attempt), "it is that one");
@@ -77,8 +77,8 @@ fn a_checkpoint_is_taken_when_it_is_asked_for() {
     assert_eq!(
         events,
         [
-            (130, WorkEvent::Checkpointed { task, attempt, done: Ppm::new(200_000) }),
-            (170, WorkEvent::Checkpointed { task, attempt, done: Ppm::new(500_000) }),
+            (130, WorkEvent::Checkpointed { task, attempt, done: Ppm::new(200_000), memory }),
+            (170, WorkEvent::Checkpointed { task, attempt, done: Ppm::new(500_000), memory }),
             (220, WorkEvent::Finished { task, attempt }),
         ]
     );
@@ -215,7 +215,11 @@ fn back(work: Work) -> Work {
 fn one_process_a_slot_and_memory_for_all() {
     let mut vm = burstable(1);
     let first = |task| Work { memory: Bytes::new(30), ..work(task, 10, &[]) };
-    let start = |vm: &mut Model, work: Work| vm.start(Time::ZERO, work).map(|on| on.to_vec());
+    let start = |vm: &mut Model, work: Work| {
+        let (task, attempt) = (work.task, work.attempt);
+        vm.start(Time::ZERO, work)?;
+        Ok(vm.on(task, attempt).expect("it is there").to_vec())
+    };
     assert_eq!(start(&mut vm, first(1)), Ok(vec![0]));
     // Its vCPU is still being left.
     assert_eq!(start(&mut vm, Work { on: [0].into(), ..first(2) }), Ok(vec![1]));
@@ -229,6 +233,30 @@ fn one_process_a_slot_and_memory_for_all() {
     assert_eq!(start(&mut vm, gang(4, 10, &[0, 2])), Err(SeatError::Taken(2)));
     assert_eq!(start(&mut vm, gang(4, 10, &[0, 0])), Err(SeatError::Taken(0)));
     assert_eq!(start(&mut vm, first(4)), Ok(vec![0]));
+}
+
+/// Whether tasks that are done go by themselves or are stopped at once is the same to all others.
+#[test]
+fn who_leaves_by_itself_is_as_one_that_is_stopped() {
+    let mut stays = regular().sharing(Sharing::default(), 7);
+    let mut leaves = stays.clone().leaving();
+    for vm in [&mut stays, &mut leaves] {
+        vm.start(Time::ZERO, gang(1, 50, &[0, 1])).expect("room");
+        vm.start(Time::ZERO, back(gang(2, 100, &[1]))).expect("room");
+        vm.start(Time::ZERO, back(gang(3, 90, &[0]))).expect("room");
+    }
+    for _ in 0..3 {
+        let at = stays.next_at().expect("one is left");
+        assert_eq!(leaves.next_at(), Some(at));
+        let (mut told, mut told_too) = (Vec::new(), Vec::new());
+        stays.step(at, &mut told);
+        leaves.step(at, &mut told_too);
+        assert_eq!(told, told_too);
+        let [WorkEvent::Finished { task, attempt }] = told[..] else { panic!("{told:?}") };
+        assert!(leaves.progress(task, attempt).is_none());
+        assert_eq!(stays.stop(at, task, attempt), Some(Ppm::ONE));
+    }
+    assert!(stays.is_empty() && leaves.is_empty());
 }
 
 #[test]
@@ -327,8 +355,8 @@ fn a_gang_is_checkpointed() {
     let checkpoints = vec![Ppm::new(500_000)];
     vm.start(Time::ZERO, Work { checkpoints, ..gang(1, 40, &[0, 1]) }).expect("room");
     vm.start(Time::ZERO, back(gang(2, 10, &[1]))).expect("room");
-    let (task, attempt) = (TaskId::new(1), ATTEMPT);
-    let checkpointed = WorkEvent::Checkpointed { task, attempt, done: Ppm::new(500_000) };
+    let (task, attempt, memory) = (TaskId::new(1), ATTEMPT, Bytes::ZERO);
+    let checkpointed = WorkEvent::Checkpointed { task, attempt, done: Ppm::new(500_000), memory };
     assert_eq!(run(&mut vm, Time::from_secs(29)), []);
     assert_eq!(speed(&vm, 2), Some(0));
     let events = run(&mut vm, Time::from_secs(70));
