@@ -5,7 +5,9 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use dormouse_cloud::Burstable;
-use dormouse_units::{Attempt, CheckpointSeq, HostId, Ppm, Seats, Span, TaskId, Time, Usage, VmId};
+use dormouse_units::{
+    Attempt, ById, CheckpointSeq, HostId, Ppm, Seats, Span, TaskId, Time, Usage, VmId,
+};
 use dormouse_vm::{CreditSpec, Hold, MachineSpec, Model, Sharing, Work, WorkEvent};
 
 use super::world::{Reports, World};
@@ -26,7 +28,7 @@ pub struct TwoTierLaw {
 #[derive(Debug)]
 pub struct Modelled {
     law: TwoTierLaw,
-    vms: BTreeMap<VmId, (HostId, Model)>,
+    vms: ById<VmId, (HostId, Model)>,
     /// When each VM has something to do; entries may be out of date.
     agenda: BinaryHeap<Reverse<(Time, VmId)>>,
     /// VMs whose agenda has to be looked at again.
@@ -42,7 +44,7 @@ impl Modelled {
     pub fn new(law: TwoTierLaw) -> Self {
         Self {
             law,
-            vms: BTreeMap::new(),
+            vms: ById::new(),
             agenda: BinaryHeap::new(),
             touched: Vec::new(),
             checkpoints: BTreeMap::new(),
@@ -208,7 +210,10 @@ impl Modelled {
         if let Some(balance) = model.machine().credits() {
             out.push_back((*host, Report::Credits { vm, balance }));
         }
-        self.touched.push(vm);
+        // A task that ends has another begin on its VM at once.
+        if self.touched.last() != Some(&vm) {
+            self.touched.push(vm);
+        }
     }
 
     fn start(&mut self, now: Time, start: StartTask, out: &mut Reports) {
