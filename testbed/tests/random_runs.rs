@@ -5,6 +5,7 @@
 #![cfg(test)]
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use dormouse::check::{Violation, check_bag};
@@ -66,8 +67,8 @@ fn experiment(n: u64) -> Experiment {
         }
     }
     let tasks = between(r, 1, 70) as usize;
-    e.setup.bag.tasks.truncate(tasks);
-    for task in &mut e.setup.bag.tasks {
+    e.setup.bag.tasks = e.setup.bag.tasks.iter().take(tasks).cloned().collect();
+    for task in Arc::make_mut(&mut e.setup.bag.tasks) {
         task.memory = Bytes::new(between(r, 1, 1 << 30));
         for runtime in task.runtime.values_mut() {
             *runtime = Span::from_micros(between(r, 1, 400_000_000));
@@ -147,7 +148,9 @@ fn shrunk(mut e: Experiment) -> Experiment {
         for size in [tasks / 2, tasks / 4, 1].into_iter().filter(|&s| s > 0 && s < tasks) {
             for from in (0..tasks).step_by(size) {
                 let mut less = e.clone();
-                less.setup.bag.tasks.drain(from..(from + size).min(tasks));
+                let (before, rest) = e.setup.bag.tasks.split_at(from);
+                let after = rest.iter().skip(size);
+                less.setup.bag.tasks = before.iter().chain(after).cloned().collect();
                 smaller.push(less);
             }
         }

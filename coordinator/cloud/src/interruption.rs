@@ -189,7 +189,7 @@ impl Interruptions {
     pub fn next_at(&self) -> Option<Time> {
         let processes = self.processes.iter().map(|p| p.next.at).min();
         let (schedule, ends) = (self.schedule.front(), self.ends.first());
-        [processes, schedule.map(|i| i.at), ends.map(|i| i.at)].into_iter().flatten().min()
+        Time::sooner(Time::sooner(processes, schedule.map(|i| i.at)), ends.map(|i| i.at))
     }
 
     /// The next one, if it is due by `now`. Among equals, the least target first.

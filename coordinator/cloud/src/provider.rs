@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use dormouse_units::{Bytes, HostId, Money, Price, Tier, Time, TypeName, VmId};
+use dormouse_units::{ById, Bytes, HostId, Money, Price, Tier, Time, TypeName, VmId};
 
 use crate::{
     Action, Catalogue, EndedBy, Fleet, Host, Interruption, LaunchError, Launched, Market, Meter,
@@ -20,7 +20,7 @@ pub struct Provider {
     fleet: Fleet,
     /// Who has which processor, where spot VMs are in the background.
     tiers: Option<Tiers>,
-    vms: BTreeMap<VmId, Vm>,
+    vms: ById<VmId, Vm>,
     alive: BTreeSet<VmId>,
     /// Those alive by type and market; none of them empty.
     alike: BTreeMap<(TypeName, Market), BTreeSet<VmId>>,
@@ -52,7 +52,7 @@ impl Provider {
             tariff: terms.tariff,
             fleet: Fleet::default(),
             tiers: (terms.spot == SpotPlaces::Background).then(Tiers::default),
-            vms: BTreeMap::new(),
+            vms: ById::new(),
             alive: BTreeSet::new(),
             alike: BTreeMap::new(),
             settled: Money::ZERO,

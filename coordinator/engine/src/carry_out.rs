@@ -103,7 +103,9 @@ impl Run {
         self.counts.vms_launched += 1;
         let (seating, two_tier) = (Seating::new(offer.vcpus), self.setup.is_two_tier(kind));
         let supply = vec![Ppm::ONE; offer.vcpus as usize];
-        self.vms.insert(vm, VmRecord { seating, two_tier, supply, ..VmRecord::default() });
+        let (memory, burstable) = (offer.memory, offer.burstable);
+        let made = VmRecord { seating, two_tier, supply, memory, burstable, ..VmRecord::default() };
+        self.vms.insert(vm, made);
         self.effects.push(Effect::VmLaunched {
             vm,
             kind: kind.clone(),
@@ -183,7 +185,7 @@ impl Run {
         let (room, burstable) = match &record.job {
             // Where no memory is spoken of, none has to be counted.
             Some(job) if job.memory == Bytes::ZERO => (Bytes::ZERO, None),
-            _ => self.room(vm, kind)?,
+            _ => self.room(vm)?,
         };
         if needs.memory > room {
             return Err(Wrong(format!("{task} needs {}, {vm} has {room} free", needs.memory)));
@@ -194,7 +196,7 @@ impl Run {
         let Needs { memory, runtime, .. } = needs;
         let Some(record) = self.tasks.get_mut(task) else { return Ok(()) };
         (record.attempt, record.sent) = (record.attempt.next(), now);
-        record.mode = mode;
+        (record.mode, record.runtime) = (mode, runtime);
         let from_scratch = record.images.begin_on(host);
         let image = record.images.newest();
         let (attempt, from) = (record.attempt, image.map(Image::what));
@@ -329,20 +331,15 @@ impl Run {
     }
 
     /// Free memory of a VM, and how it earns credits.
-    fn room(&self, vm: VmId, kind: &TypeName) -> Result<(Bytes, Option<Burstable>), Refused> {
-        let offer = self
-            .setup
-            .catalogue
-            .get(kind)
-            .ok_or_else(|| Wrong(format!("there is no type {kind}")))?;
+    fn room(&self, vm: VmId) -> Result<(Bytes, Option<Burstable>), Refused> {
+        let record = self.vms.get(&vm).ok_or_else(|| Wrong(format!("there is no {vm}")))?;
         // Whoever has a seat has it once for each of its processes.
         let of_process = |task: TaskId| match self.tasks.get(task).map(|record| &record.job) {
             Some(Some(job)) => job.memory,
             _ => self.setup.bag.tasks.get(task.get() as usize).map_or(Bytes::ZERO, |t| t.memory),
         };
-        let seated = self.vms.get(&vm).into_iter().flat_map(|record| record.seating.taken());
-        let taken = seated.map(of_process).sum();
-        Ok((offer.memory.saturating_sub(taken), offer.burstable))
+        let taken = record.seating.taken().map(of_process).sum();
+        Ok((record.memory.saturating_sub(taken), record.burstable))
     }
 
     fn stop(

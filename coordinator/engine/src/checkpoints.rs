@@ -95,12 +95,9 @@ impl Run {
     ) -> Option<When> {
         let machine = self.provider.vm(vm)?;
         let record = self.tasks.get(task)?;
-        let (memory, runtime) = match &record.job {
-            Some(job) => (job.memory_of_all(), job.runtime),
-            None => {
-                let spec = self.setup.bag.tasks.get(task.get() as usize)?;
-                (spec.memory, *spec.runtime.get(&machine.kind)?)
-            }
+        let memory = match &record.job {
+            Some(job) => job.memory_of_all(),
+            None => self.setup.bag.tasks.get(task.get() as usize)?.memory,
         };
         let is_job = record.job.is_some();
         let view = TaskView {
@@ -108,7 +105,7 @@ impl Run {
             attempt: record.attempt,
             moment,
             memory,
-            runtime,
+            runtime: record.runtime,
             kept: record.kept().map(|(_, done)| done).unwrap_or_default(),
             begun: record.sent,
             since: record.asked.since,

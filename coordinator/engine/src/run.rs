@@ -1,10 +1,12 @@
 //! The state machine itself: events in, steps and commands out.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 
-use dormouse_cloud::{Interruptions, Market, Provider};
+use dormouse_cloud::{Burstable, Interruptions, Market, Provider};
 use dormouse_policies::{CheckpointConfig, Checkpointing, Decision, Notice, Policy};
-use dormouse_units::{Cpus, HostId, Money, Ppm, Seats, TaskId, Tier, Time, TypeName, VmId};
+use dormouse_units::{
+    ById, Bytes, Cpus, HostId, Money, Ppm, Seats, TaskId, Tier, Time, TypeName, VmId,
+};
 
 use crate::carry_out::Refused;
 use crate::machine::StartTask;
@@ -27,6 +29,10 @@ pub(crate) struct VmRecord {
     pub(crate) seating: Seating,
     /// Its vCPUs have a background seat, too, and it runs parallel jobs.
     pub(crate) two_tier: bool,
+    /// Memory of its type.
+    pub(crate) memory: Bytes,
+    /// How VMs of its type earn credits, if they do.
+    pub(crate) burstable: Option<Burstable>,
     /// Tasks sent to it between a hibernation's asking and its effect: they start at the resume.
     pub(crate) frozen_starts: Vec<StartTask>,
     /// What it was promised and got of the processor.
@@ -65,7 +71,7 @@ pub struct Run {
     pub(crate) interruptions: Interruptions,
     pub(crate) timers: Timers,
     pub(crate) tasks: Tasks,
-    pub(crate) vms: BTreeMap<VmId, VmRecord>,
+    pub(crate) vms: ById<VmId, VmRecord>,
     /// VMs asked for and not granted.
     pub(crate) refused: BTreeSet<VmId>,
     /// A tenant's VM has ended, and another tenant was refused one.
@@ -111,7 +117,7 @@ impl Run {
             job_checkpointing: setup.checkpoint_of_jobs().map(CheckpointConfig::build),
             setup,
             timers: Timers::default(),
-            vms: BTreeMap::new(),
+            vms: ById::new(),
             refused: BTreeSet::new(),
             gave_back: false,
             counts: Counts::default(),
@@ -367,8 +373,8 @@ impl Run {
         if !self.begun || self.over.is_some() {
             return None;
         }
-        let prices = self.provider.next_price_change();
-        [prices, self.timers.next_at(), self.interruptions.next_at()].into_iter().flatten().min()
+        let own = Time::sooner(self.timers.next_at(), self.interruptions.next_at());
+        Time::sooner(own, self.provider.next_price_change())
     }
 
     /// The instant of which a policy has yet to hear: it is told by [`Event::InstantOver`], once
@@ -385,7 +391,7 @@ impl Run {
     /// happens when a price changes costs the new one.
     pub(crate) fn next_due(&mut self, now: Time) -> Option<Due> {
         let (timer, interruption) = (self.timers.next_at(), self.interruptions.next_at());
-        let first = [timer, interruption].into_iter().flatten().min().unwrap_or(now);
+        let first = Time::sooner(timer, interruption).unwrap_or(now);
         if self.provider.next_price_change().is_some_and(|at| at <= now.min(first)) {
             return Some(Due::Prices);
         }

@@ -59,7 +59,7 @@ impl Setup {
         let nothing = Self {
             seed,
             catalogue,
-            bag: Bag { tasks: Vec::new(), deadline: Span::ZERO },
+            bag: Bag { tasks: [].into(), deadline: Span::ZERO },
             jobs: None,
             checkpoint: CheckpointConfig::NONE,
             interruptions: Vec::new(),

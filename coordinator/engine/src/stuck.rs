@@ -20,10 +20,10 @@ impl Run {
         };
         self.begun
             && self.over.is_none()
+            && self.tasks.on_vms() == 0
             && self.only_asks_again()
             && self.instant().is_none()
             && self.all_submitted
-            && self.tasks.on_vms() == 0
             && !self.provider.alive().any(|(_, vm)| changing(vm))
     }
 

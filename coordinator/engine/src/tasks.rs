@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use dormouse_policies::batch::Submission;
-use dormouse_units::{Attempt, CheckpointSeq, Mode, Ppm, Seats, TaskId, Tier, Time, VmId};
+use dormouse_units::{Attempt, CheckpointSeq, Mode, Ppm, Seats, Span, TaskId, Tier, Time, VmId};
 
 use crate::checkpoints::Asked;
 use crate::images::{Image, Images};
@@ -49,10 +49,12 @@ pub struct TaskRecord {
     pub attempt: Attempt,
     /// Its complete checkpoints that it can go on from.
     pub(crate) images: Images,
-    /// What checkpoints were asked for in that.
+    /// What checkpoints were asked for in the latest attempt.
     pub(crate) asked: Asked,
     /// Burst or baseline.
     pub(crate) mode: Mode,
+    /// How long the whole of its work takes at full speed where that runs.
+    pub(crate) runtime: Span,
     /// When that was sent to its VM.
     pub sent: Time,
     /// The emulated time at which it was done and verified.

@@ -83,7 +83,7 @@ fn setup(interruptions: Vec<InterruptionModel>) -> Setup {
             boot: Span::from_secs(60),
             hibernation: Span::from_secs(30),
         },
-        bag: Bag { tasks: vec![task("a", 40), task("b", 80)], deadline: Span::from_secs(1_000) },
+        bag: Bag { tasks: [task("a", 40), task("b", 80)].into(), deadline: Span::from_secs(1_000) },
         checkpoint: CheckpointConfig {
             scheme: Scheme::Budget(Ppm::new(100_000)),
             fixed: Span::from_secs(10),

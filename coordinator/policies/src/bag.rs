@@ -1,6 +1,7 @@
 //! A bag of tasks: independent, single-core, of known length on every type.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use dormouse_units::{Bytes, Span, TypeName};
 use serde::{Deserialize, Serialize};
@@ -19,8 +20,8 @@ pub struct Task {
 /// Independent tasks with one deadline.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bag {
-    /// The tasks, by id.
-    pub tasks: Vec<Task>,
+    /// The tasks, by id: shared by all runs of them.
+    pub tasks: Arc<[Task]>,
     /// When all must be done, from the beginning (D).
     pub deadline: Span,
 }

@@ -107,7 +107,7 @@ pub(crate) fn check(
 }
 
 fn tasks(bag: &Bag) -> impl Iterator<Item = (TaskId, &crate::Task)> {
-    (0_u32..).map(TaskId::new).zip(&bag.tasks)
+    (0_u32..).map(TaskId::new).zip(bag.tasks.iter())
 }
 
 /// Every task has to fit one of the types and have a runtime there.

@@ -57,12 +57,10 @@ impl PlannedVm {
     /// Its tasks in the order in which they start.
     #[must_use]
     pub fn in_order(&self) -> Vec<PlannedTask> {
-        let mut tasks: Vec<_> = self
-            .vcpus
-            .iter()
-            .enumerate()
-            .flat_map(|(lane, tasks)| tasks.iter().map(move |&task| (lane, task)))
-            .collect();
+        let mut tasks = Vec::with_capacity(self.vcpus.iter().map(Vec::len).sum());
+        for (lane, of_lane) in self.vcpus.iter().enumerate() {
+            tasks.extend(of_lane.iter().map(|&task| (lane, task)));
+        }
         tasks.sort_by_key(|&(lane, task)| (task.start, lane));
         tasks.into_iter().map(|(_, task)| task).collect()
     }

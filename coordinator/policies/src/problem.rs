@@ -26,12 +26,11 @@ pub(crate) struct Kind {
 }
 
 /// A task on a type.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Work {
     runtime: Span,
-    checkpoints: CheckpointPlan,
-    /// All of it at full speed, checkpoints included.
-    whole: Span,
+    /// Its checkpoints, by their place in [`Problem::checkpoints`].
+    checkpoints: usize,
 }
 
 /// Who runs what for how long.
@@ -47,6 +46,11 @@ pub(crate) struct Problem {
     memory: Vec<Bytes>,
     most_memory: Bytes,
     work: Vec<Option<Work>>,
+    /// The plans of checkpoints: a task that has the same as the one before it shares that.
+    checkpoints: Vec<CheckpointPlan>,
+    /// All of a task at full speed, checkpoints included, as `work` has it: that is asked for most,
+    /// and takes a quarter of the memory.
+    whole: Vec<Option<Span>>,
     longest: Vec<Span>,
     /// All tasks, the longest first.
     by_length: Vec<TaskId>,
@@ -102,22 +106,32 @@ impl Problem {
                 }
             })
             .collect();
-        let work: Vec<Option<Work>> = bag
-            .tasks
-            .iter()
-            .flat_map(|task| {
-                kinds.iter().map(|kind| {
-                    let runtime = *task.runtime.get(&kind.name)?;
-                    let fits = task.memory <= kind.memory && kind.vcpus > 0;
-                    let checkpoints = checkpoints.plan(task.memory, runtime);
-                    let written = u64::from(checkpoints.left_after(Ppm::ZERO));
-                    let writing = checkpoints.cost.times(written);
-                    fits.then_some(Work { runtime, checkpoints, whole: runtime + writing })
-                })
-            })
-            .collect();
-        let of_task = work.chunks(kinds.len().max(1));
-        let longest_of = |of: &[Option<Work>]| of.iter().flatten().map(|w| w.whole).max();
+        let mut plans = Vec::new();
+        let mut work: Vec<Option<Work>> = Vec::with_capacity(bag.tasks.len() * kinds.len());
+        for task in bag.tasks.iter() {
+            for kind in &kinds {
+                let fits = task.memory <= kind.memory && kind.vcpus > 0;
+                let runtime = task.runtime.get(&kind.name).copied().filter(|_| fits);
+                let before = work.len().checked_sub(kinds.len()).and_then(|place| work[place]);
+                work.push(runtime.map(|runtime| {
+                    let plan = checkpoints.plan(task.memory, runtime);
+                    let shared = before.map(|before| before.checkpoints);
+                    let checkpoints = shared.filter(|&place| plans[place] == plan);
+                    let checkpoints = checkpoints.unwrap_or_else(|| {
+                        plans.push(plan);
+                        plans.len() - 1
+                    });
+                    Work { runtime, checkpoints }
+                }));
+            }
+        }
+        let whole = |Work { runtime, checkpoints }: Work| {
+            let CheckpointPlan { cost, .. } = plans[checkpoints];
+            runtime + cost.times(u64::from(plans[checkpoints].left_after(Ppm::ZERO)))
+        };
+        let whole: Vec<_> = work.iter().map(|work| work.map(whole)).collect();
+        let of_task = whole.chunks(kinds.len().max(1));
+        let longest_of = |of: &[Option<Span>]| of.iter().flatten().max().copied();
         let mut longest: Vec<_> = of_task.map(|of| longest_of(of).unwrap_or_default()).collect();
         longest.resize(bag.tasks.len(), Span::ZERO);
         let mut by_length: Vec<_> = (0_u32..).map(TaskId::new).zip(&longest).collect();
@@ -129,6 +143,8 @@ impl Problem {
             memory: bag.tasks.iter().map(|t| t.memory).collect(),
             most_memory: largest,
             work,
+            checkpoints: plans,
+            whole,
             by_length: by_length.into_iter().map(|(task, _)| task).collect(),
             longest,
             kinds,
@@ -163,11 +179,12 @@ impl Problem {
         done: Ppm,
         speed: Ppm,
     ) -> Option<Span> {
-        let Work { runtime, checkpoints, whole } =
-            self.work.get(task.get() as usize * self.kinds.len() + kind)?.as_ref()?;
+        let place = task.get() as usize * self.kinds.len() + kind;
         if (done, speed) == (Ppm::ZERO, Ppm::ONE) {
-            return Some(*whole);
+            return *self.whole.get(place)?;
         }
+        let Work { runtime, checkpoints } = (*self.work.get(place)?)?;
+        let checkpoints = self.checkpoints.get(checkpoints)?;
         let computing = runtime.saturating_sub(runtime.part(done)).at_speed(speed)?;
         let writing = checkpoints.cost.times(u64::from(checkpoints.left_after(done)));
         let restoring = if done == Ppm::ZERO { Span::ZERO } else { self.restore };
@@ -176,8 +193,9 @@ impl Problem {
 
     /// How long a checkpoint of a task takes.
     pub(crate) fn checkpoint(&self, task: TaskId, kind: KindId) -> Span {
-        let work = self.work.get(task.get() as usize * self.kinds.len() + kind);
-        work.and_then(Option::as_ref).map_or(Span::ZERO, |work| work.checkpoints.cost)
+        let work = self.work.get(task.get() as usize * self.kinds.len() + kind).copied().flatten();
+        let plan = work.and_then(|work| self.checkpoints.get(work.checkpoints));
+        plan.map_or(Span::ZERO, |plan| plan.cost)
     }
 
     /// The longest a task may take on any type at full speed.

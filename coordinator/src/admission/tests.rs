@@ -1,6 +1,7 @@
 //! What fits is admitted, what doesn't is refused with numbers that do fit.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use dormouse_cloud::{Burstable, Catalogue, InstanceType, Limits, Terms};
 use dormouse_policies::{Bag, CheckpointConfig, Scheme, Task};
@@ -46,7 +47,7 @@ fn setup(tasks: usize) -> Setup {
             boot: Span::ZERO,
             hibernation: Span::ZERO,
         },
-        bag: Bag { tasks: vec![task; tasks], deadline: Span::from_secs(2_700) },
+        bag: Bag { tasks: vec![task; tasks].into(), deadline: Span::from_secs(2_700) },
         checkpoint: CheckpointConfig {
             scheme: Scheme::Budget(Ppm::ZERO),
             fixed: Span::ZERO,
@@ -147,7 +148,7 @@ fn a_given_share_that_does_not_fit_is_refused() {
 #[test]
 fn memory_that_is_not_there_is_refused() {
     let (hosts, mut setup) = ([room(2_000)], setup(12));
-    for task in &mut setup.bag.tasks {
+    for task in Arc::make_mut(&mut setup.bag.tasks) {
         task.memory = Bytes::new(1 << 27);
     }
     let no = request(&hosts, &setup, 12, 30.0).admit().expect_err("1.5 GiB of 1 GiB");
@@ -180,7 +181,7 @@ fn a_vm_that_fits_on_no_host_is_refused_however_many_hosts_there_are() {
 #[test]
 fn a_vm_whose_tasks_find_no_memory_on_any_host_is_refused() {
     let mut setup = setup(3);
-    for task in &mut setup.bag.tasks {
+    for task in Arc::make_mut(&mut setup.bag.tasks) {
         task.memory = Bytes::new(600 << 20);
     }
     let (hosts, demand) =

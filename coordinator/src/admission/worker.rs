@@ -52,7 +52,7 @@ impl Late<'_> {
     /// It is too slow for a task, or holds no VM: with the arithmetic.
     pub(crate) fn admit(&self) -> Result<Host, String> {
         let Self { room, share, setup, .. } = *self;
-        let times = self.repetition_us.iter().zip(self.cpu_us).zip(&setup.bag.tasks);
+        let times = self.repetition_us.iter().zip(self.cpu_us).zip(setup.bag.tasks.iter());
         let mut too_slow = times.filter(|((takes, given), _)| takes > given && !self.noop);
         if let Some(((takes, given), task)) = too_slow.next() {
             return Err(format!(

@@ -41,7 +41,7 @@ pub fn setup(tasks: usize, vcpus: u32) -> Setup {
             boot: Span::ZERO,
             hibernation: Span::ZERO,
         },
-        bag: Bag { tasks: vec![task; tasks], deadline: Span::from_secs(1_000_000) },
+        bag: Bag { tasks: vec![task; tasks].into(), deadline: Span::from_secs(1_000_000) },
         checkpoint: CheckpointConfig {
             scheme: Scheme::Budget(Ppm::ZERO),
             fixed: Span::ZERO,

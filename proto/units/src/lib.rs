@@ -3,7 +3,9 @@
 //! Everything here is an integer in a small unit: no float is a key, a time or
 //! a ledger entry. This crate knows nobody and does nothing.
 
+mod by_id;
 mod bytes;
+mod cpus;
 mod credits;
 mod ids;
 mod money;
@@ -15,12 +17,14 @@ mod time;
 mod usage;
 mod window;
 
+pub use by_id::ById;
 pub use bytes::{Bytes, ParseBytesError};
+pub use cpus::Cpus;
 pub use credits::Credits;
 pub use ids::{Attempt, CheckpointSeq, HostId, Incarnation, TaskId, TypeName, VmId};
 pub use money::{Money, ParsePriceError, Price};
 pub use named::twice;
-pub use seat::{Cpus, Mode, Seats, Tier};
+pub use seat::{Mode, Seats, Tier};
 pub use share::Ppm;
 pub use stream::Stream;
 pub use time::{ParseSpanError, Span, Time};

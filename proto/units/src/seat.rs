@@ -1,11 +1,10 @@
 //! Where on a VM a task sits, and how it runs there.
 
 use std::fmt;
-use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::VmId;
+use crate::{Cpus, VmId};
 
 /// How a task runs on a burstable VM; elsewhere always `Burst`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -46,9 +45,6 @@ impl fmt::Display for Tier {
     }
 }
 
-/// The vCPU of each process of a task, in the order of its processes; cheap to clone.
-pub type Cpus = Arc<[u32]>;
-
 /// The seats of a task: one slot of one tier on a vCPU of a VM for each of its processes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seats {
@@ -70,6 +66,6 @@ impl Seats {
     }
 }
 
-fn none(cpus: &Cpus) -> bool {
+fn none(cpus: &[u32]) -> bool {
     cpus.is_empty()
 }

@@ -55,6 +55,15 @@ impl Time {
     pub const fn since(self, earlier: Self) -> Span {
         Span(self.0.saturating_sub(earlier.0))
     }
+
+    /// The sooner of two times, either of which may never come.
+    #[must_use]
+    pub fn sooner(one: Option<Self>, other: Option<Self>) -> Option<Self> {
+        match (one, other) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        }
+    }
 }
 
 impl Span {
@@ -127,7 +136,11 @@ impl Span {
         if whole.0 == 0 {
             return Ppm::ONE;
         }
-        let ppm = u128::from(self.0) * 1_000_000 / u128::from(whole.0);
+        // A division of 128 bits takes ten times as long.
+        let ppm = match self.0.checked_mul(1_000_000) {
+            Some(product) => u128::from(product / whole.0),
+            None => u128::from(self.0) * 1_000_000 / u128::from(whole.0),
+        };
         Ppm::new(u32::try_from(ppm.min(1_000_000)).unwrap_or(1_000_000))
     }
 

@@ -227,7 +227,7 @@ pub(super) mod tests {
     fn what_is_said_of_the_tasks_is_so() {
         let experiment = CellPlan::new(10.0, 1.0, CORES, false).unwrap().experiment(1).unwrap();
         let conditions = conditions();
-        for task in &experiment.setup.bag.tasks {
+        for task in experiment.setup.bag.tasks.iter() {
             assert_eq!(task.memory, conditions.memory);
             let runtime = *task.runtime.values().min().unwrap();
             let (least, most) = conditions.task_s;

@@ -88,7 +88,7 @@ impl Workload<'_> {
         for task in &mut tasks {
             task.runtime.retain(|kind, _| types.contains_key(kind));
         }
-        Ok(Bag { tasks, deadline: self.deadline })
+        Ok(Bag { tasks: tasks.into(), deadline: self.deadline })
     }
 }
 

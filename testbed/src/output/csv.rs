@@ -27,7 +27,8 @@ pub fn tasks(experiment: &Experiment, record: &Record, plan: Option<&Plan>) -> S
     let mut text = format!("{TASK_COLUMNS}\n");
     let planned = plan.map(|plan| planned(experiment, plan)).unwrap_or_default();
     let times = task_times(record);
-    for (n, (task, spec)) in record.tasks.iter().zip(&experiment.setup.bag.tasks).enumerate() {
+    for (n, (task, spec)) in record.tasks.iter().zip(experiment.setup.bag.tasks.iter()).enumerate()
+    {
         let time = times.iter().find(|time| time.task.get() as usize == n);
         let last = task.last().and_then(|a| record.vms.get(&a.vm));
         let count =

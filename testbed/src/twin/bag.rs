@@ -81,7 +81,7 @@ fn side_by_side(header: &Header, steps: &Both<Vec<Step>>) -> Twin {
     let twin = seen(Record::new(&experiment.setup), &steps.twin);
     let makespan = |of: &Record| of.makespan().map(|end| end.since(Time::ZERO));
     let tasks: Vec<_> = (0..)
-        .zip(bag)
+        .zip(bag.iter())
         .zip(live.tasks.iter().zip(&twin.tasks))
         .map(|((number, task), (one, other))| {
             let id = TaskId::new(number);

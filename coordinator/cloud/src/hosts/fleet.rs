@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dormouse_units::{HostId, VmId};
+use dormouse_units::{ById, HostId, VmId};
 
 use crate::{Host, Market};
 
@@ -20,7 +20,7 @@ pub struct Fleet {
 #[derive(Clone, Debug)]
 struct Carrier {
     free: Host,
-    vms: BTreeMap<VmId, Held>,
+    vms: ById<VmId, Held>,
     /// What VMs that wait for others to end still lack, first come first.
     waiting: Vec<(VmId, Host)>,
 }
@@ -37,7 +37,7 @@ impl Fleet {
     /// A host joins, or comes back empty.
     pub fn join(&mut self, id: HostId, host: Host) {
         self.leave(id);
-        self.hosts.insert(id, Carrier { free: host, vms: BTreeMap::new(), waiting: Vec::new() });
+        self.hosts.insert(id, Carrier { free: host, vms: ById::new(), waiting: Vec::new() });
         self.by_vcpus.entry(host.vcpus).or_default().insert(id);
     }
 
@@ -45,7 +45,7 @@ impl Fleet {
     pub fn leave(&mut self, id: HostId) -> Vec<VmId> {
         let Some(gone) = self.hosts.remove(&id) else { return Vec::new() };
         self.unlist(id, gone.free.vcpus);
-        gone.vms.into_keys().collect()
+        gone.vms.keys().copied().collect()
     }
 
     /// All hosts, in order.

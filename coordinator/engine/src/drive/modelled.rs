@@ -5,7 +5,9 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use dormouse_cloud::Burstable;
-use dormouse_units::{Attempt, CheckpointSeq, HostId, Ppm, Seats, Span, TaskId, Time, Usage, VmId};
+use dormouse_units::{
+    Attempt, ById, CheckpointSeq, HostId, Ppm, Seats, Span, TaskId, Time, Usage, VmId,
+};
 use dormouse_vm::{CreditSpec, Hold, MachineSpec, Model, Sharing, Work, WorkEvent};
 
 use super::world::{Reports, World};
@@ -22,26 +24,15 @@ pub struct TwoTierLaw {
     pub seed: u64,
 }
 
-/// A modelled machine.
-#[derive(Debug)]
-struct Machine {
-    host: HostId,
-    vm: VmId,
-    model: Model,
-}
-
 /// All modelled machines.
 #[derive(Debug)]
 pub struct Modelled {
     law: TwoTierLaw,
-    /// Those that there were so far; `None`: it is gone.
-    machines: Vec<Option<Machine>>,
-    /// The place of each VM that is there.
-    places: BTreeMap<VmId, usize>,
-    /// When each VM, at its place, has something to do; entries may be out of date.
-    agenda: BinaryHeap<Reverse<(Time, VmId, usize)>>,
-    /// Places of VMs whose agenda has to be looked at again.
-    touched: Vec<usize>,
+    vms: ById<VmId, (HostId, Model)>,
+    /// When each VM has something to do; entries may be out of date.
+    agenda: BinaryHeap<Reverse<(Time, VmId)>>,
+    /// VMs whose agenda has to be looked at again.
+    touched: Vec<VmId>,
     checkpoints: BTreeMap<TaskId, CheckpointSeq>,
     /// What a VM tells of a step, to be filled again.
     told: Vec<WorkEvent>,
@@ -53,8 +44,7 @@ impl Modelled {
     pub fn new(law: TwoTierLaw) -> Self {
         Self {
             law,
-            machines: Vec::new(),
-            places: BTreeMap::new(),
+            vms: ById::new(),
             agenda: BinaryHeap::new(),
             touched: Vec::new(),
             checkpoints: BTreeMap::new(),
@@ -72,29 +62,22 @@ impl Default for Modelled {
 
 impl World for Modelled {
     fn is_idle(&self) -> bool {
-        self.machines.iter().flatten().all(|machine| machine.model.is_empty())
+        self.vms.values().all(|(_, model)| model.is_empty())
     }
 
     fn host_lost(&mut self, lost: HostId) {
-        let is_lost = |machine: &Machine| machine.host == lost;
-        self.places.retain(|_, place| !self.machines[*place].as_ref().is_some_and(is_lost));
-        for machine in &mut self.machines {
-            machine.take_if(|machine| is_lost(machine));
-        }
+        self.vms.retain(|_, (host, _)| *host != lost);
     }
 
     fn next_at(&mut self) -> Option<Time> {
-        while let Some(place) = self.touched.pop() {
-            if let Some(Machine { vm, model, .. }) = &mut self.machines[place]
-                && let Some(at) = model.next_at()
-            {
-                self.agenda.push(Reverse((at, *vm, place)));
+        while let Some(vm) = self.touched.pop() {
+            if let Some(at) = self.vms.get_mut(&vm).and_then(|(_, model)| model.next_at()) {
+                self.agenda.push(Reverse((at, vm)));
             }
         }
         loop {
-            let &Reverse((at, _, place)) = self.agenda.peek()?;
-            let machine = self.machines[place].as_mut();
-            if machine.and_then(|machine| machine.model.next_at()) == Some(at) {
+            let &Reverse((at, vm)) = self.agenda.peek()?;
+            if self.vms.get_mut(&vm).and_then(|(_, model)| model.next_at()) == Some(at) {
                 return Some(at);
             }
             self.agenda.pop();
@@ -102,17 +85,16 @@ impl World for Modelled {
     }
 
     fn is_due(&mut self, now: Time) -> bool {
-        for place in &self.touched {
-            let machine = self.machines[*place].as_ref();
-            if machine.is_some_and(|machine| machine.model.may_be_due()) {
+        for vm in &self.touched {
+            if self.vms.get(vm).is_some_and(|(_, model)| model.may_be_due()) {
                 return self.next_at().is_some_and(|at| at <= now);
             }
         }
-        while let Some(&Reverse((at, _, place))) = self.agenda.peek()
+        while let Some(&Reverse((at, vm))) = self.agenda.peek()
             && at <= now
         {
             // A VM that was touched gets another entry.
-            if !self.touched.contains(&place) {
+            if !self.touched.contains(&vm) {
                 return self.next_at().is_some_and(|at| at <= now);
             }
             self.agenda.pop();
@@ -121,8 +103,8 @@ impl World for Modelled {
     }
 
     fn step(&mut self, now: Time, out: &mut Reports) {
-        let Some(&Reverse((_, vm, place))) = self.agenda.peek() else { return };
-        let Some(Machine { host, model, .. }) = &mut self.machines[place] else { return };
+        let Some(&Reverse((_, vm))) = self.agenda.peek() else { return };
+        let Some((host, model)) = self.vms.get_mut(&vm) else { return };
         model.step(now, &mut self.told);
         for event in self.told.drain(..) {
             let report = match event {
@@ -155,7 +137,7 @@ impl World for Modelled {
             };
             out.push_back((*host, report));
         }
-        self.after_change(place, out);
+        self.after_change(vm, out);
     }
 
     fn obey(&mut self, now: Time, command: Command, out: &mut Reports) {
@@ -165,27 +147,24 @@ impl World for Modelled {
                 let model = Model::new(now, MachineSpec { vcpus, memory, credits }).leaving();
                 let TwoTierLaw { sharing, seed, .. } = self.law;
                 let model = if two_tier { model.sharing(sharing, seed) } else { model };
-                self.places.insert(vm, self.machines.len());
-                self.machines.push(Some(Machine { host, vm, model }));
+                self.vms.insert(vm, (host, model));
                 out.push_back((host, Report::VmCreated { vm }));
             }
             Command::DestroyVm { host, vm } => {
-                if let Some(place) = self.places.remove(&vm) {
-                    self.machines[place] = None;
-                }
+                self.vms.remove(&vm);
                 out.push_back((host, Report::VmDestroyed { vm }));
             }
             Command::FreezeVm { host, vm } => {
-                if let Some((_, model)) = self.of(vm) {
+                if let Some((_, model)) = self.vms.get_mut(&vm) {
                     model.freeze(now);
                     out.push_back((host, Report::VmFrozen { vm, real_took_us: 0 }));
                 }
             }
             Command::ThawVm { host, vm } => {
-                if let Some((place, model)) = self.of(vm) {
+                if let Some((_, model)) = self.vms.get_mut(&vm) {
                     model.thaw(now);
                     out.push_back((host, Report::VmThawed { vm, real_took_us: 0 }));
-                    self.after_change(place, out);
+                    self.after_change(vm, out);
                 }
             }
             Command::StartTask(start) => self.start(now, start, out),
@@ -219,33 +198,30 @@ impl World for Modelled {
 }
 
 impl Modelled {
-    /// The place and the model of a VM that is there.
-    fn of(&mut self, vm: VmId) -> Option<(usize, &mut Model)> {
-        let place = *self.places.get(&vm)?;
-        Some((place, &mut self.machines[place].as_mut()?.model))
-    }
-
     /// Changes a VM.
     fn change(&mut self, vm: VmId, out: &mut Reports, change: impl FnOnce(&mut Model) -> bool) {
-        if let Some((place, model)) = self.of(vm) {
+        if let Some((_, model)) = self.vms.get_mut(&vm) {
             change(model);
-            self.after_change(place, out);
+            self.after_change(vm, out);
         }
     }
 
     /// Reports the credits of a burstable VM whose use changed, and looks at what it does next.
-    fn after_change(&mut self, place: usize, out: &mut Reports) {
-        let Some(Machine { host, vm, model }) = &self.machines[place] else { return };
+    fn after_change(&mut self, vm: VmId, out: &mut Reports) {
+        let Some((host, model)) = self.vms.get(&vm) else { return };
         if let Some(balance) = model.machine().credits() {
-            out.push_back((*host, Report::Credits { vm: *vm, balance }));
+            out.push_back((*host, Report::Credits { vm, balance }));
         }
-        self.touched.push(place);
+        // A task that ends has another begin on its VM at once.
+        if self.touched.last() != Some(&vm) {
+            self.touched.push(vm);
+        }
     }
 
     fn start(&mut self, now: Time, start: StartTask, out: &mut Reports) {
         let StartTask { host, task, attempt, .. } = start;
         let Seats { vm, tier, cpus } = start.seats;
-        let Some((place, model)) = self.of(vm) else { return };
+        let Some((_, model)) = self.vms.get_mut(&vm) else { return };
         let done = start.from.map(|(_, done)| done).unwrap_or_default();
         let work = Work {
             task,
@@ -282,7 +258,7 @@ impl Modelled {
                 out.push_back((host, report));
             }
         }
-        self.after_change(place, out);
+        self.after_change(vm, out);
     }
 
     /// A model stops a task without taking time for a checkpoint: the policies that are
@@ -296,11 +272,11 @@ impl Modelled {
         keep: bool,
         out: &mut Reports,
     ) {
-        let Some((place, model)) = self.of(vm) else { return };
-        let Some(done) = model.stop(now, task, attempt) else { return };
+        let model = self.vms.get_mut(&vm).map(|(_, model)| model);
+        let Some(done) = model.and_then(|model| model.stop(now, task, attempt)) else { return };
         let kept = keep.then(|| (next_of(&mut self.checkpoints, task), done));
         out.push_back((host, Report::TaskStopped { vm, task, attempt, kept, real_cpu_us: 0 }));
-        self.after_change(place, out);
+        self.after_change(vm, out);
     }
 }
 

@@ -177,7 +177,10 @@ impl<W: World, S> Player<'_, W, S> {
         }
         let world = self.world.next_at().map(|at| (at, Next::World));
         let over = instant.map(|at| (at.max(self.now), Next::InstantOver));
-        // The first of those that are least.
-        [own, world, over].into_iter().flatten().min_by_key(|(at, _)| *at)
+        let first = |one: Option<(Time, Next)>, other: Option<(Time, Next)>| match (one, other) {
+            (Some(one), Some(other)) => Some(if other.0 < one.0 { other } else { one }),
+            (one, other) => one.or(other),
+        };
+        first(first(own, world), over)
     }
 }

@@ -21,7 +21,7 @@ const COST: u64 = 10;
 fn bag(tasks: usize) -> Bag {
     let runtime = [("c3.large".into(), Span::from_secs(1_000))];
     let task = Task { name: "t".into(), memory: Bytes::new(1), runtime: runtime.into() };
-    Bag { tasks: vec![task; tasks], deadline: Span::from_secs(6_000) }
+    Bag { tasks: vec![task; tasks].into(), deadline: Span::from_secs(6_000) }
 }
 
 fn checkpoints(scheme: Scheme) -> CheckpointConfig {

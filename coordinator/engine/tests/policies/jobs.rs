@@ -28,7 +28,7 @@ pub(crate) fn job(mut counts: [usize; 3]) -> Bag {
             }
         }
     }
-    Bag { tasks, deadline: Span::from_secs(2_700) }
+    Bag { tasks: tasks.into(), deadline: Span::from_secs(2_700) }
 }
 
 /// 200 runs of NAS SP, class B.

@@ -125,8 +125,11 @@ fn case() -> impl Strategy<Value = Case> {
         boot: Span::from_secs(boot),
         hibernation: Span::from_secs(60),
     });
-    let bag = (prop::collection::vec(task(), 1..40), 900_u64..6_000)
-        .prop_map(|(tasks, deadline)| Bag { tasks, deadline: Span::from_secs(deadline) });
+    let bag =
+        (prop::collection::vec(task(), 1..40), 900_u64..6_000).prop_map(|(tasks, deadline)| Bag {
+            tasks: tasks.into(),
+            deadline: Span::from_secs(deadline),
+        });
     let name = prop::sample::select(vec![
         BagSchedulerName::BurstHads,
         BagSchedulerName::Hads,

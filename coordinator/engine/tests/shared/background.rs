@@ -1,5 +1,7 @@
 //! Spot VMs in the background of the processors of others.
 
+use std::sync::Arc;
+
 use dormouse_cloud::{Host, InstanceType, InterruptionModel, Market, Scope, SpotPlaces, Terms};
 use dormouse_engine::drive::PlayError;
 use dormouse_engine::{Effect, Setup, Work};
@@ -112,7 +114,7 @@ fn a_machine_that_never_finds_room_ends_the_run() {
     let small = setup.catalogue.types[KIND].clone();
     let large = InstanceType { name: "large".into(), vcpus: 9, ..small };
     setup.catalogue.types.insert("large".into(), large);
-    setup.bag.tasks[1].runtime = [("large".into(), Span::from_secs(1))].into();
+    Arc::make_mut(&mut setup.bag.tasks)[1].runtime = [("large".into(), Span::from_secs(1))].into();
     let fleet = [KIND, "large"].map(|kind| (kind, Market::OnDemand, 1));
     let bag = bag_policy(&setup, BagSchedulerName::Fifo, &fleet);
     let run = shared(&setup, vec![(Work::Bag, bag), (Work::Jobs, jobs_policy())]);

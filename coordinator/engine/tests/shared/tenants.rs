@@ -45,7 +45,7 @@ fn with_room_for_both_each_does_as_if_it_were_alone() {
         let alone = Run::new(bag.clone(), bag_policy(&bag));
         let (bag_run, bag_steps) = played(alone, BOUNDLESS, Vec::new());
 
-        let no_bag = Setup { bag: Bag { tasks: Vec::new(), ..bag.bag.clone() }, ..bag.clone() };
+        let no_bag = Setup { bag: Bag { tasks: [].into(), ..bag.bag.clone() }, ..bag.clone() };
         let of_jobs = no_bag.with_jobs(PROCESSORS, UsageInformation::Exact);
         let alone = Run::new(of_jobs, jobs_policy());
         let drawn = drawn(seed, jobs);

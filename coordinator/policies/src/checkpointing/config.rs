@@ -89,9 +89,15 @@ impl CheckpointConfig {
     /// How long a task stands still for a checkpoint.
     #[must_use]
     pub fn cost(&self, memory: Bytes) -> Span {
-        let per_memory =
-            u128::from(self.per_megabyte.as_micros()) * u128::from(memory.get()) / 1_000_000;
-        self.fixed + Span::from_micros(u64::try_from(per_memory).unwrap_or(u64::MAX))
+        let (each, memory) = (self.per_megabyte.as_micros(), memory.get());
+        // A division of 128 bits takes ten times as long.
+        let per_memory = match each.checked_mul(memory) {
+            Some(product) => product / 1_000_000,
+            None => {
+                u64::try_from(u128::from(each) * u128::from(memory) / 1_000_000).unwrap_or(u64::MAX)
+            }
+        };
+        self.fixed + Span::from_micros(per_memory)
     }
 
     /// The scheme itself.

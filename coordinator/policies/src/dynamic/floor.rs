@@ -1,10 +1,10 @@
 //! The books: which VMs there are, which tasks are where, and the decisions that change it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use dormouse_cloud::Market;
-use dormouse_units::{Bytes, Credits, Ppm, Span, TaskId, Time, VmId};
+use dormouse_units::{ById, Bytes, Credits, Ppm, Span, TaskId, Time, VmId};
 
 use super::machine::{Machine, Phase, Queued, Running, needed, speed};
 use super::token::Purpose;
@@ -45,7 +45,7 @@ pub(crate) struct Floor {
     /// Shared by all that are tried out in thought.
     pub(crate) problem: Arc<Problem>,
     pub(crate) burst_on: BurstOn,
-    pub(crate) machines: BTreeMap<VmId, Machine>,
+    pub(crate) machines: ById<VmId, Machine>,
     /// Launches of these were refused and no VM has ended since.
     pub(crate) refused: BTreeSet<(KindId, Market)>,
     tasks: Vec<Progress>,
@@ -59,7 +59,7 @@ impl Floor {
         Self {
             problem: Arc::new(problem),
             burst_on,
-            machines: BTreeMap::new(),
+            machines: ById::new(),
             refused: BTreeSet::new(),
             tasks: vec![Progress::default(); n],
             unsettled: n,
@@ -150,7 +150,10 @@ impl Floor {
         let unkept =
             machine.running.iter().find(|r| r.task == task).map(|r| turn.now.since(r.since));
         let keep = keep && unkept.is_some_and(|unkept| unkept > cost);
-        machine.queue.retain(|q| q.task != task);
+        // It is there once at most, and most often first.
+        if let Some(place) = machine.queue.iter().position(|q| q.task == task) {
+            machine.queue.remove(place);
+        }
         let stopped = machine.clear(turn.now, task, &self.problem.kinds[machine.kind]);
         if stopped {
             turn.out.push(Decision::Stop { task, vm, keep });
@@ -224,17 +227,26 @@ impl Floor {
 
     /// What a VM's vCPUs will do if no task that waits is started.
     pub(crate) fn running_only(&self, now: Time, machine: &Machine) -> Packing {
+        let mut packing = Packing::default();
+        self.run_only(&mut packing, now, machine);
+        packing
+    }
+
+    /// As [`Floor::running_only`], in place of another VM's.
+    pub(crate) fn run_only(&self, packing: &mut Packing, now: Time, machine: &Machine) {
         let kind = self.kind(machine);
         let from = if machine.phase == Phase::Booting { now.max(machine.ready_at) } else { now };
-        let mut packing = Packing::new(kind.vcpus, from, kind.memory_limit);
+        packing.reset(kind.vcpus, from, kind.memory_limit);
         for r in &machine.running {
             packing.occupy(r.ends.max(from), self.problem.memory(r.task));
         }
-        packing
     }
 
     /// The credits of a VM that no task has been promised.
     pub(crate) fn credits(&self, now: Time, machine: &Machine) -> Credits {
+        if self.kind(machine).burstable.is_none() {
+            return Credits::ZERO;
+        }
         let running = machine.running.iter().map(|r| (r.mode, Some(r.ends.since(now))));
         let waiting =
             machine.queue.iter().map(|q| (q.mode, self.remaining(q.task, machine.kind, q.mode)));

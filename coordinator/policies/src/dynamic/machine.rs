@@ -74,7 +74,7 @@ impl Machine {
             cycle_from: ready_at,
             cycle_wake: None,
             queue: VecDeque::new(),
-            running: Vec::new(),
+            running: Vec::with_capacity(offer.vcpus),
             leaving: Vec::new(),
             credits: (credits, ready_at),
         }

@@ -54,6 +54,9 @@ impl BagScheduler {
         way: Attempts,
         avoid: &BTreeSet<VmId>,
     ) {
+        if affected.is_empty() {
+            return self.retry_later(turn);
+        }
         let mut order: Vec<_> = affected.iter().map(|a| (a.task, a.ran)).collect();
         self.floor.sort_affected(&mut order, way);
         let mut sites = self.floor.sites(turn.now);
@@ -70,8 +73,8 @@ impl BagScheduler {
             };
             let Site { kind, market, vm, .. } = sites[choice.site];
             let vm = vm.unwrap_or_else(|| self.floor.launch(turn, kind, market));
-            sites[choice.site].vm = Some(vm);
             self.floor.settle_in(&mut sites, task, &choice);
+            sites[choice.site].vm = Some(vm);
             self.floor.enqueue(vm, Queued { task, mode: choice.mode, reason });
             touched.insert(vm);
         }

@@ -90,7 +90,11 @@ impl BagScheduler {
             let kinds = &self.floor.problem.kinds;
             let Some(kind) = kinds.iter().position(|k| k.name == planned.kind) else { continue };
             let vm = self.floor.launch(turn, kind, planned.market);
-            for task in planned.in_order() {
+            let tasks = planned.in_order();
+            if let Some(machine) = self.floor.machines.get_mut(&vm) {
+                machine.queue.reserve(tasks.len());
+            }
+            for task in tasks {
                 let (task, mode, reason) = (task.task, task.mode, StartReason::Planned);
                 self.floor.enqueue(vm, Queued { task, mode, reason });
             }

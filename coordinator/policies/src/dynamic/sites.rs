@@ -51,6 +51,8 @@ pub(crate) struct Site {
     pub(crate) credits: Credits,
     /// vCPUs that no task runs on or waits for.
     pub(crate) free: usize,
+    /// How many more just like it could be launched: each would be a place as good, behind it.
+    pub(crate) more: usize,
 }
 
 /// Where a task should go.
@@ -63,7 +65,7 @@ pub(crate) struct Choice {
 }
 
 impl Floor {
-    /// Every VM that takes work and every VM that could be launched.
+    /// Every VM that takes work and every VM that could be launched, those just alike as one.
     pub(crate) fn sites(&self, now: Time) -> Vec<Site> {
         let there = self.machines.iter().filter(|(_, m)| m.takes_work());
         let mut sites: Vec<Site> = there.map(|(&vm, m)| self.site(now, vm, m)).collect();
@@ -71,9 +73,9 @@ impl Floor {
             for market in [Market::OnDemand, Market::Spot] {
                 let regular = market == Market::OnDemand && kind.burstable.is_none();
                 let class = if regular { Class::New } else { Class::Other };
-                let new = self.new_site(now, id, market, class);
                 let n = self.launchable(id, market).min(self.problem.tasks());
-                sites.extend(std::iter::repeat_n(new, n));
+                let Some(more) = n.checked_sub(1) else { continue };
+                sites.push(Site { more, ..self.new_site(now, id, market, class) });
             }
         }
         sites
@@ -100,6 +102,7 @@ impl Floor {
             longest: machine.tasks().map(|t| self.problem.longest(t)).max().unwrap_or(Span::ZERO),
             credits: self.credits(now, machine),
             free,
+            more: 0,
         }
     }
 
@@ -123,6 +126,7 @@ impl Floor {
             longest: Span::ZERO,
             credits: kind.burstable.map_or(Credits::ZERO, |b| b.initial),
             free: kind.vcpus,
+            more: 0,
         }
     }
 
@@ -199,8 +203,14 @@ impl Floor {
         })
     }
 
-    /// Puts a task where it was decided to go: later choices see it there.
-    pub(crate) fn settle_in(&self, sites: &mut [Site], task: TaskId, choice: &Choice) {
+    /// Puts a task where it was decided to go: later choices see it there. Of VMs just alike the
+    /// first has it then.
+    pub(crate) fn settle_in(&self, sites: &mut Vec<Site>, task: TaskId, choice: &Choice) {
+        let Some(site) = sites.get_mut(choice.site) else { return };
+        if let Some(more) = std::mem::take(&mut site.more).checked_sub(1) {
+            let next = Site { more, ..site.clone() };
+            sites.insert(choice.site + 1, next);
+        }
         let Some(site) = sites.get_mut(choice.site) else { return };
         site.packing.push(choice.length, self.problem.memory(task));
         site.longest = site.longest.max(self.problem.longest(task));

@@ -11,6 +11,7 @@ use super::postponement::survives_theft;
 use super::scheduler::BagScheduler;
 use super::sites::Site;
 use crate::StartReason;
+use crate::packing::Packing;
 use dormouse_units::Mode;
 
 /// Whether and what idle VMs steal.
@@ -49,7 +50,8 @@ impl BagScheduler {
             return;
         }
         let mode = if burstable { Mode::Baseline } else { Mode::Burst };
-        let mut all = self.stealable(turn.now, thief);
+        let mut packing = Packing::default();
+        let mut all = self.stealable(turn.now, thief, &mut packing);
         while let Some(stealable) = self.worth(&all, turn.now, thief, &site, mode) {
             let Some((_, length)) = self.floor.at_all(&site, stealable.task, mode) else { break };
             let memory = self.floor.problem.memory(stealable.task);
@@ -64,16 +66,16 @@ impl BagScheduler {
             }
             // Nothing has changed for the other victims.
             all.retain(|other| other.victim != stealable.victim);
-            all.extend(self.last(turn.now, stealable.victim));
+            all.extend(self.last(turn.now, stealable.victim, &mut packing));
             sort(&mut all);
         }
         self.floor.dispatch(turn, thief);
     }
 
     /// What could be stolen: of on-demand victims first, of those what would end last.
-    fn stealable(&self, now: Time, thief: VmId) -> Vec<Stealable> {
+    fn stealable(&self, now: Time, thief: VmId, packing: &mut Packing) -> Vec<Stealable> {
         let victims = self.floor.machines.keys().filter(|vm| **vm != thief);
-        let mut stealable: Vec<_> = victims.filter_map(|&vm| self.last(now, vm)).collect();
+        let mut stealable: Vec<_> = victims.filter_map(|&vm| self.last(now, vm, packing)).collect();
         sort(&mut stealable);
         stealable
     }
@@ -109,11 +111,11 @@ impl BagScheduler {
         market && machine.takes_work() && self.floor.kind(machine).burstable.is_none()
     }
 
-    /// What could be stolen off a VM.
-    fn last(&self, now: Time, vm: VmId) -> Option<Stealable> {
+    /// What could be stolen off a VM; `packing` is room to find out when that ends.
+    fn last(&self, now: Time, vm: VmId, packing: &mut Packing) -> Option<Stealable> {
         let machine = self.floor.machines.get(&vm).filter(|machine| self.is_victim(machine))?;
         let task = machine.queue.back()?.task;
-        let mut packing = self.floor.running_only(now, machine);
+        self.floor.run_only(packing, now, machine);
         let mut end = now;
         for q in &machine.queue {
             let length = self.floor.remaining(q.task, machine.kind, q.mode)?;

@@ -1,5 +1,7 @@
 //! Each algorithm on a case small enough to work out by hand. All times in seconds; boot takes 10.
 
+use std::sync::Arc;
+
 use dormouse_cloud::{Burstable, Catalogue, InstanceType, Limits, Market};
 use dormouse_units::{Bytes, Credits, Money, Ppm, Price, Span, TaskId, Time, VmId};
 
@@ -50,7 +52,7 @@ fn cloud(limit: u32) -> Catalogue {
 fn tens(n: usize, deadline: u64) -> Bag {
     let runtime = ["a", "b", "t"].map(|kind| (kind.into(), Span::from_secs(10)));
     let task = Task { name: "ten".into(), memory: Bytes::new(1), runtime: runtime.into() };
-    Bag { tasks: vec![task; n], deadline: Span::from_secs(deadline) }
+    Bag { tasks: vec![task; n].into(), deadline: Span::from_secs(deadline) }
 }
 
 fn problem(cloud: &Catalogue, bag: &Bag) -> Problem {
@@ -380,11 +382,11 @@ fn what_cannot_be_planned_is_said_with_the_arithmetic() {
     };
     let config = BagSchedulerConfig::default();
     let mut large = tens(2, 100);
-    large.tasks[1].memory = Bytes::new(11);
+    Arc::make_mut(&mut large.tasks)[1].memory = Bytes::new(11);
     let message = ask(&large, &config, &cloud);
     assert!(message.contains("task1") && message.contains("'ten'"), "{message}");
     let mut unknown = tens(1, 100);
-    unknown.tasks[0].runtime.retain(|kind, _| kind.as_str() == "t");
+    Arc::make_mut(&mut unknown.tasks)[0].runtime.retain(|kind, _| kind.as_str() == "t");
     let message = ask(&unknown, &config, &cloud);
     assert!(message.contains("runtimes for t, but") && message.contains("a, b"), "{message}");
     let message = ask(&tens(1, 15), &config, &cloud);

@@ -30,7 +30,7 @@ struct Chart<'a> {
 pub(crate) fn gantt(outcome: &Outcome<'_>) -> String {
     let tasks = &outcome.header.experiment.setup.bag.tasks;
     let mut kinds = Kinds::new();
-    for task in tasks {
+    for task in tasks.iter() {
         let next = kinds.len() % COLOURS;
         kinds.entry(kind_of(&task.name)).or_insert(next);
     }

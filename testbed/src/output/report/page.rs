@@ -164,7 +164,7 @@ fn plan(outcome: &Outcome<'_>) -> String {
 fn planned_tasks(outcome: &Outcome<'_>, plan: &Plan) -> String {
     let secs = |t: Time| format!("{:.0} s", t.as_secs_f64());
     let planned = planned(&outcome.header.experiment, plan);
-    let tasks = outcome.record.tasks.iter().zip(&outcome.header.experiment.setup.bag.tasks);
+    let tasks = outcome.record.tasks.iter().zip(outcome.header.experiment.setup.bag.tasks.iter());
     let rows: Vec<_> = tasks
         .enumerate()
         .filter_map(|(n, (task, spec))| {

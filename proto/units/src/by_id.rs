@@ -1,0 +1,174 @@
+//! A map from ids, for the few things of a run that are asked for again and again.
+
+use std::ops::Index;
+
+/// What is known of things by their ids, in the order of these.
+///
+/// The entries ascend and no id is there twice, so that an id is never behind the place of its
+/// number: where ids are given out from zero and none is taken away, it is right there, and where
+/// some are it is searched for in what comes before. However large an id is, it takes the room of
+/// one entry.
+#[derive(Clone, Debug)]
+pub struct ById<K, V>(Vec<(K, V)>);
+
+impl<K, V> Default for ById<K, V> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<K: Copy + Ord + Into<u32>, V> ById<K, V> {
+    /// Nothing.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// Where an id is, or would have to be.
+    #[inline]
+    fn place(&self, id: K) -> Result<usize, usize> {
+        let number = id.into() as usize;
+        if self.0.get(number).is_some_and(|(there, _)| *there == id) {
+            return Ok(number);
+        }
+        let before = &self.0[..number.min(self.0.len())];
+        before.binary_search_by_key(&id, |(there, _)| *there)
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// What is known of one.
+    #[must_use]
+    #[inline]
+    pub fn get(&self, id: &K) -> Option<&V> {
+        self.place(*id).ok().map(|place| &self.0[place].1)
+    }
+
+    /// The same, to be changed.
+    #[inline]
+    pub fn get_mut(&mut self, id: &K) -> Option<&mut V> {
+        self.place(*id).ok().map(|place| &mut self.0[place].1)
+    }
+
+    /// Whether there is such an id.
+    #[must_use]
+    pub fn contains_key(&self, id: &K) -> bool {
+        self.place(*id).is_ok()
+    }
+
+    /// Puts one in, in the place of one with its id; that one, if there was one.
+    pub fn insert(&mut self, id: K, value: V) -> Option<V> {
+        match self.place(id) {
+            Ok(place) => Some(std::mem::replace(&mut self.0[place].1, value)),
+            Err(place) => {
+                self.0.insert(place, (id, value));
+                None
+            }
+        }
+    }
+
+    /// Takes one away.
+    pub fn remove(&mut self, id: &K) -> Option<V> {
+        self.place(*id).ok().map(|place| self.0.remove(place).1)
+    }
+
+    /// Takes away all that are not to be kept.
+    pub fn retain(&mut self, mut keep: impl FnMut(&K, &mut V) -> bool) {
+        self.0.retain_mut(|(id, value)| keep(id, value));
+    }
+
+    /// All, in the order of their ids.
+    pub fn iter(&self) -> Iter<'_, K, V> {
+        self.0.iter().map(|(id, value)| (id, value))
+    }
+
+    /// All ids, in order.
+    pub fn keys(&self) -> impl ExactSizeIterator<Item = &K> {
+        self.0.iter().map(|(id, _)| id)
+    }
+
+    /// All without their ids, in the order of these.
+    pub fn values(&self) -> impl ExactSizeIterator<Item = &V> {
+        self.0.iter().map(|(_, value)| value)
+    }
+}
+
+/// All of a [`ById`], in order.
+type Iter<'a, K, V> =
+    std::iter::Map<std::slice::Iter<'a, (K, V)>, fn(&'a (K, V)) -> (&'a K, &'a V)>;
+
+impl<'a, K: Copy + Ord + Into<u32>, V> IntoIterator for &'a ById<K, V> {
+    type Item = (&'a K, &'a V);
+    type IntoIter = Iter<'a, K, V>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl<K: Copy + Ord + Into<u32>, V> Index<&K> for ById<K, V> {
+    type Output = V;
+
+    /// One that is there.
+    ///
+    /// # Panics
+    ///
+    /// It isn't.
+    fn index(&self, id: &K) -> &V {
+        self.get(id).expect("only what is there is asked for so")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::VmId;
+
+    fn id() -> impl Strategy<Value = u32> {
+        prop_oneof![0_u32..12, 0_u32..60, Just(u32::MAX), Just(u32::MAX - 1)]
+    }
+
+    proptest! {
+        /// Whatever is done to it, it is what a plain map is.
+        #[test]
+        fn it_is_a_plain_map(done in prop::collection::vec((0_u8..5, id()), 0..80)) {
+            let mut map: ById<VmId, usize> = ById::new();
+            let mut plain: BTreeMap<VmId, usize> = BTreeMap::new();
+            for (n, (what, id)) in done.into_iter().enumerate() {
+                let id = VmId::new(id);
+                match what {
+                    0 => prop_assert_eq!(map.remove(&id), plain.remove(&id)),
+                    1 if n.is_multiple_of(9) => {
+                        map.retain(|other, _| other.get() % 3 != id.get() % 3);
+                        plain.retain(|other, _| other.get() % 3 != id.get() % 3);
+                    }
+                    2 => {
+                        map.get_mut(&id).into_iter().for_each(|value| *value += 1_000);
+                        plain.get_mut(&id).into_iter().for_each(|value| *value += 1_000);
+                    }
+                    _ => prop_assert_eq!(map.insert(id, n), plain.insert(id, n)),
+                }
+                prop_assert_eq!(map.get(&id), plain.get(&id));
+                prop_assert_eq!(map.contains_key(&id), plain.contains_key(&id));
+                prop_assert_eq!((map.len(), map.is_empty()), (plain.len(), plain.is_empty()));
+                prop_assert!(map.iter().eq(&plain) && (&map).into_iter().eq(&plain));
+                prop_assert!(map.keys().eq(plain.keys()) && map.values().eq(plain.values()));
+                prop_assert!(plain.iter().all(|(id, value)| map[id] == *value));
+            }
+        }
+    }
+}
