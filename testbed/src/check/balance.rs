@@ -41,19 +41,19 @@ impl Balance {
         self.used.1 += us * u128::from(of.most);
     }
 
-    /// What is wrong with a balance that is said now, by when use is accounted for. The report before
-    /// may have been `lateness` late and this one on time, or the other way round, while the VM used
-    /// up to `most` vCPUs in millionths of one: what can have been earned and used is that of a span
-    /// so much longer, and nothing has to have been used.
+    /// What is wrong with a balance that is said now, by when use is accounted for. In a live run the
+    /// report before may have been `lateness` late and this one on time: what can have been earned is
+    /// that of a span so much longer, and of use nothing is known, as a report that a lost connection
+    /// held up tells of a time before.
     pub(super) fn error_in(
         &mut self,
         now: Time,
         balance: Credits,
-        (lateness, most): (Span, u64),
+        lateness: Span,
     ) -> Option<String> {
         let Burstable { earned_per_hour, cap, .. } = self.burstable;
         let (since, had) = std::mem::replace(&mut self.said, (now, balance));
-        let (least, used) = std::mem::take(&mut self.used);
+        let (least, most) = std::mem::take(&mut self.used);
         if balance > cap {
             return Some(format!("it holds {balance}, more than {cap}"));
         }
@@ -61,23 +61,23 @@ impl Balance {
             (u128::from(now.since(since).as_micros()), u128::from(lateness.as_micros()));
         let earned = |us: u128| u128::from(earned_per_hour.as_vcpu_micros()) * us / 3_600_000_000;
         let (had_us, cap) = (u128::from(had.as_vcpu_micros()), u128::from(cap.as_vcpu_micros()));
-        let balance_us = u128::from(balance.as_vcpu_micros());
-
-        let used = (used + late * u128::from(most)).div_ceil(1_000_000);
+        let balance = u128::from(balance.as_vcpu_micros());
+        let (is_live, most) = (late > 0, most.div_ceil(1_000_000));
+        let rounding = rounding(most);
         // What is earned above the cap is lost, whenever that was.
-        let fewest = (had_us + earned(us.saturating_sub(late))).min(cap).saturating_sub(used);
-        let rounding = rounding(used);
-        if balance_us + rounding < fewest {
-            return Some(format!(
-                "it holds {balance} after {had} at {since}: less than it can have used leaves"
-            ));
-        }
+        let fewest = (had_us + earned(us)).min(cap).saturating_sub(most);
         // Where there may have been none for a while, less was used than would have been.
-        let ran_out = had_us + earned(us) <= used;
-        let least = if ran_out || late > 0 { 0 } else { least / 1_000_000 };
+        let ran_out = had_us + earned(us) <= most;
+        let least = if is_live || ran_out { 0 } else { least / 1_000_000 };
         let highest = (had_us + earned(us + late)).saturating_sub(least);
-        (balance_us > highest + rounding).then(|| {
-            format!("it holds {balance} after {had} at {since}: more than it can have earned")
-        })
+        let wrong = if balance > highest + rounding {
+            "more than it can have earned"
+        } else if balance + rounding < fewest && !is_live {
+            "less than it can have used leaves"
+        } else {
+            return None;
+        };
+        let balance = self.said.1;
+        Some(format!("it holds {balance} after {had} at {since}: {wrong}"))
     }
 }

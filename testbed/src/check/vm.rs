@@ -87,6 +87,6 @@ impl Followed {
         let launched = self.launched;
         let credits = self.credits.get_or_insert_with(|| Balance::new(burstable, launched));
         credits.pass(now, Use { least: 0, most });
-        credits.error_in(now, balance, (lateness, most))
+        credits.error_in(now, balance, lateness)
     }
 }

@@ -13,7 +13,6 @@ use crate::experiment::BatchWorkload;
 #[derive(Debug)]
 pub(super) struct MachineCredits {
     burstable: Option<Burstable>,
-    processors: u32,
     /// A checkpoint uses all of the processors that it is taken on.
     checkpoints: bool,
     lateness: Span,
@@ -28,7 +27,6 @@ impl MachineCredits {
     pub(super) fn of(workload: &BatchWorkload, checkpoints: bool, lateness: Span) -> Self {
         Self {
             burstable: workload.burstable,
-            processors: workload.processors,
             checkpoints,
             lateness,
             machine: None,
@@ -58,13 +56,12 @@ impl MachineCredits {
             return Some("it has credits, and the jobs' machine is not burstable".to_owned());
         };
         let (_, balance) = self.machine.as_mut().filter(|(vm, _)| *vm == of)?;
-        let most = u64::from(self.processors) * u64::from(Ppm::ONE.get());
         if credits == Credits::ZERO {
             self.is_throttled = true;
         } else if credits >= Credits::ONE.min(burstable.cap) {
             self.is_throttled = false;
         }
-        balance.error_in(now, credits, (self.lateness, most))
+        balance.error_in(now, credits, self.lateness)
     }
 }
 
