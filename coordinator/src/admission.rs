@@ -183,6 +183,23 @@ pub enum AdmissionError {
         /// Most that a host has.
         most: Bytes,
     },
+    /// Some hosts have the processors of the machine for parallel jobs and others its memory, but none
+    /// has both.
+    #[error(
+        "the machine for parallel jobs has {vcpus} processors and {need} of memory, but no host holds \
+         both at a share of {} of a core for each processor ({hosts}): give one of them more of what \
+         it lacks, or the processors less memory (memory-per-processor)", .share.as_f64()
+    )]
+    MachineRoom {
+        /// The machine's processors.
+        vcpus: u32,
+        /// The machine's memory.
+        need: Bytes,
+        /// The share.
+        share: Ppm,
+        /// The hosts and what is kept free of them.
+        hosts: String,
+    },
     /// A task without run times.
     #[error("{task} has no run time on any type")]
     NoRuntime {
@@ -245,7 +262,7 @@ impl Request<'_> {
     fn fits(&self, offers: &[Host]) -> bool {
         held(offers) >= u64::from(self.demand.vcpus())
             && self.homeless(offers).is_none()
-            && self.demand.placed(offers, self.setup.terms.placement) == self.demand.vms.len()
+            && self.demand.placed(offers, self.setup) == self.demand.vms.len()
     }
 
     /// A type that may be launched and has more vCPUs than any host holds; the largest of them.
@@ -254,8 +271,8 @@ impl Request<'_> {
         let homeless = kinds.filter(|kind| {
             let is_machine = self.setup.is_two_tier(&kind.name) && !self.noop;
             let memory = if is_machine { kind.memory } else { Bytes::ZERO };
-            let has_room = |offer: &Host| offer.vcpus >= kind.vcpus && offer.memory >= memory;
-            !offers.iter().any(has_room)
+            let room = Host { memory, filled: memory, ..Host::of_vcpus(kind.vcpus) };
+            !offers.iter().any(|offer| offer.holds(&room))
         });
         homeless.max_by_key(|kind| kind.vcpus).map(|kind| (&kind.name, kind.vcpus))
     }
@@ -281,14 +298,17 @@ impl Request<'_> {
         }
         if let Some((kind, vcpus)) = self.homeless(&offers) {
             let (kind, most) = (kind.clone(), most(&offers));
+            if most >= vcpus {
+                let need = self.setup.memory_of_machine();
+                return AdmissionError::MachineRoom { vcpus, need, share, hosts };
+            }
             let (sums, remedy) = self.sums_of_the_largest(share);
             return AdmissionError::Kind { kind, vcpus, most, sums, remedy };
         }
         if held < u64::from(demand) {
             return cores(format!("{} are missing, or give a smaller share", self.missing(share)));
         }
-        let (vms, placed) =
-            (self.demand.vms.len(), self.demand.placed(&offers, self.setup.terms.placement));
+        let (vms, placed) = (self.demand.vms.len(), self.demand.placed(&offers, self.setup));
         let vcpus = self.demand.vms.get(placed).copied().unwrap_or_default();
         let held = offers.iter().map(|offer| offer.vcpus.to_string()).collect::<Vec<_>>();
         let held = held.join(", ");
@@ -482,18 +502,18 @@ pub fn vcpus_of(millicores: u32, reserve: Ppm, share: Ppm) -> u32 {
 }
 
 /// What a host offers to VMs at this share in a run that is made of this and computes something,
-/// with memory for a task of its bag on every vCPU: what VMs are said to have is not taken from the
-/// host's. Only that of the machine for parallel jobs is, where there is no bag.
+/// with memory for a task of its bag on every vCPU. What VMs of a bag are said to have is not taken from
+/// the host's memory. Where it is said what the machine for parallel jobs has, that is taken, and beside
+/// it what tasks of a bag need.
 pub(crate) fn offer(host: &Room, reserve: Ppm, share: Ppm, setup: Option<&Setup>) -> Host {
     let most = setup.map_or(u32::MAX, |setup| memory_vcpus(host, &setup.bag));
     let vcpus = vcpus_of(host.millicores, reserve, share).min(most);
-    let machine_alone =
-        |setup: &&Setup| setup.bag.tasks.is_empty() && setup.memory_of_machine() > Bytes::ZERO;
-    let memory = match setup.filter(machine_alone) {
-        Some(_) => host.memory,
-        None => Bytes::new(u64::MAX),
-    };
-    Host::new(vcpus, memory)
+    let endless = Host::new(vcpus, Bytes::new(u64::MAX));
+    match setup.filter(|setup| setup.memory_of_machine() > Bytes::ZERO) {
+        Some(setup) if setup.bag.tasks.is_empty() => Host { memory: host.memory, ..endless },
+        Some(_) => Host { filled: host.memory, ..endless },
+        None => endless,
+    }
 }
 
 /// The CPU time that a task of this shortest run time is given for all its work.

@@ -259,8 +259,9 @@ fn a_run_too_long_for_its_log_is_made_again() {
     write(folder.path(), "some.toml", OF_LOG);
     write(folder.path(), "some.swf", &log("; MaxProcs: 12\n; MaxJobs: 100\n", 100));
     run(folder.path(), &["some.toml", "--out", "short"]);
-    write(folder.path(), "some.swf", &log("; MaxProcs: 12\n; MaxJobs: 60000\n", 100));
-    run(folder.path(), &["some.toml", "--out", "long"]);
+    write(folder.path(), "long.toml", &OF_LOG.replace("some.swf", "long.swf"));
+    write(folder.path(), "long.swf", &log("; MaxProcs: 12\n; MaxJobs: 60000\n", 100));
+    run(folder.path(), &["long.toml", "--out", "long"]);
     let lines = |run: &str| {
         fs::read_to_string(folder.path().join(run).join("events.jsonl")).unwrap().lines().count()
     };
@@ -272,9 +273,21 @@ fn a_run_too_long_for_its_log_is_made_again() {
         };
         assert_eq!(ask("short"), ask("long"), "{args:?}");
     }
-    // Other jobs, other decisions.
-    write(folder.path(), "some.swf", &log("; MaxProcs: 12\n; MaxJobs: 60000\n", 99));
+    // Other jobs, other decisions: that is seen where the header does not say what the log held.
+    write(folder.path(), "long.swf", &log("; MaxProcs: 12\n; MaxJobs: 60000\n", 99));
+    let said = refused(folder.path(), &["replay", "long"], 2);
+    assert!(said.contains("long.swf: it has changed since"), "{said}");
+    let events = fs::read_to_string(folder.path().join("long/events.jsonl")).unwrap();
+    write(folder.path(), "long/events.jsonl", &without_inputs(&events));
     refused(folder.path(), &["replay", "long"], 1);
+}
+
+/// A log as a version made it that said nothing of what its files held.
+fn without_inputs(events: &str) -> String {
+    let (header, steps) = events.split_once('\n').unwrap();
+    let mut header: serde_json::Map<_, _> = serde_json::from_str(header).unwrap();
+    assert!(header.shift_remove("inputs").is_some());
+    format!("{}\n{steps}", Value::Object(header))
 }
 
 #[test]
@@ -361,4 +374,59 @@ fn malformed_logs_stop_the_run_or_are_counted() {
     fs::remove_file(folder.path().join("some.swf")).unwrap();
     let error = refused(folder.path(), &["run", "some.toml"], 2);
     assert!(error.contains("some.swf"), "{error}");
+}
+
+/// A log is a path in a run's header, and what it held then: once it has changed, the run is not made
+/// again over what came of it, nor asked about, nor gone on with, unless the log is put back.
+#[test]
+fn a_run_whose_log_was_changed_is_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    write(at, "logged.toml", OF_LOG);
+    let text = log("; MaxProcs: 16\n", 30);
+    write(at, "some.swf", &text);
+    let again = ["run", "logged.toml", "--quiet", "--out", "out"];
+    let asked =
+        [&["replay", "out"][..], &["check", "out"], &["explain", "out", "7"], &["twin", "out"]];
+    let all_do = |why: &str| {
+        for words in [&again[..]].iter().chain(&asked) {
+            let output = command(at, words);
+            let error = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{why}: {words:?}: {error}");
+        }
+    };
+    done(at, &again);
+    all_do("nothing has changed");
+    let summary = fs::read_to_string(at.join("out/summary.json")).unwrap();
+
+    // As long as before.
+    write(at, "some.swf", &text.replacen(" 67 ", " 76 ", 1));
+    let said = refused(at, &again, 2);
+    for words in ["--out out", "some.swf has changed since", "--force"] {
+        assert!(said.contains(words), "no '{words}' in: {said}");
+    }
+    assert_eq!(fs::read_to_string(at.join("out/summary.json")).unwrap(), summary);
+    for words in asked {
+        let said = refused(at, words, 2);
+        assert!(said.contains("some.swf: it has changed since the run was made"), "{said}");
+        assert!(said.contains("put back what it held"), "{said}");
+    }
+    // A live run that was killed has the same header.
+    let events = fs::read_to_string(at.join("out/events.jsonl")).unwrap();
+    fs::create_dir(at.join("killed")).unwrap();
+    let live = events.replacen("\"mode\":\"virtual\"", "\"mode\":\"live\"", 1);
+    write(at, "killed/events.jsonl", &live);
+    let said = refused(at, &["resume", "killed"], 2);
+    assert!(said.contains("some.swf: it has changed since"), "{said}");
+
+    // An older version said nothing of what the log held.
+    write(at, "out/events.jsonl", &without_inputs(&events));
+    for words in asked {
+        done(at, words);
+    }
+    done(at, &again);
+    // What is not there any more may not be needed.
+    fs::remove_file(at.join("some.swf")).unwrap();
+    done(at, &["replay", "out"]);
+    assert!(refused(at, &again, 2).contains("can't read"));
 }

@@ -238,8 +238,11 @@ fn what_is_left_out_of_a_log_of_jobs_is_said_of_a_shared_run_too() {
 #[test]
 fn a_shared_run_too_long_for_its_log_is_made_again() {
     let folder = tempfile::tempdir().unwrap();
-    let (swf, file) = (folder.path().join("some.swf"), file_in(folder.path(), &of_a_log()));
     let runs = [100, 60_000].map(|jobs| {
+        // Each has a log of its own: one that was changed makes another run.
+        let home = folder.path().join(format!("of-{jobs}"));
+        fs::create_dir(&home).unwrap();
+        let (swf, file) = (home.join("some.swf"), file_in(&home, &of_a_log()));
         let line = |n: u64| {
             let (at, runtime, size) = (n * 60, 30 + n * 37 % 900, 1 + n % 4);
             format!("{n} {at} -1 {runtime} {size} -1 -1 {size} 1000 -1 1 1 1 1 1 1 -1 -1\n")

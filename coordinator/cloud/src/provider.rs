@@ -14,6 +14,8 @@ use crate::{
 #[derive(Debug)]
 pub struct Provider {
     catalogue: Catalogue,
+    /// Memory that VMs of a type really fill, where that counts.
+    filled: BTreeMap<TypeName, Bytes>,
     placer: &'static dyn Placer,
     prices: Arc<dyn Prices>,
     tariff: TariffName,
@@ -47,6 +49,7 @@ impl Provider {
     pub fn new(catalogue: Catalogue, terms: &Terms) -> Self {
         Self {
             catalogue,
+            filled: BTreeMap::new(),
             placer: terms.placement.placer(),
             prices: terms.prices(),
             tariff: terms.tariff,
@@ -58,6 +61,13 @@ impl Provider {
             settled: Money::ZERO,
             changes: BTreeSet::new(),
         }
+    }
+
+    /// The same where VMs of these types really fill so much memory each, whatever they are said to
+    /// have: they go only on hosts that have that much left to be filled.
+    #[must_use]
+    pub fn filling(self, filled: BTreeMap<TypeName, Bytes>) -> Self {
+        Self { filled, ..self }
     }
 
     /// What is offered.
@@ -140,7 +150,8 @@ impl Provider {
         if self.alike.get(&like).map_or(0, BTreeSet::len) >= limit as usize {
             return Err(LaunchError::Limit { kind: kind.clone(), market, limit });
         }
-        let room = Host { vcpus: offer.vcpus, memory: offer.memory, disk: offer.disk };
+        let filled = self.filled.get(kind).copied().unwrap_or_default();
+        let room = Host { vcpus: offer.vcpus, memory: offer.memory, disk: offer.disk, filled };
         let (vcpus, whole) = (room.vcpus, room);
         // What is in the background takes nothing of the foreground.
         let is_background = self.tiers.is_some() && market == Market::Spot;
@@ -391,7 +402,7 @@ impl Provider {
 
 /// What a VM leaves to others while it is hibernated.
 const fn vcpus_of(size: &Host) -> Host {
-    Host { vcpus: size.vcpus, memory: Bytes::ZERO, disk: Bytes::ZERO }
+    Host::of_vcpus(size.vcpus)
 }
 
 #[cfg(test)]

@@ -109,7 +109,8 @@ impl Run {
             .map(|t| t.name.clone())
             .collect();
         Self {
-            provider: Provider::new(setup.catalogue.clone(), &setup.terms),
+            provider: Provider::new(setup.catalogue.clone(), &setup.terms)
+                .filling(setup.memory_filled()),
             interruptions: Interruptions::new(&setup.interruptions, &spot, setup.seed),
             tasks: Tasks::waiting(setup.bag.tasks.len()),
             all_submitted: setup.jobs.is_none(),

@@ -156,6 +156,25 @@ impl Setup {
         machine.map_or(Bytes::ZERO, |kind| kind.memory)
     }
 
+    /// Memory that the processes on VMs of each type may fill together, where the machine for parallel
+    /// jobs has as much as somebody says: the machine's, and on other VMs a task of the largest on
+    /// every vCPU. Nothing where nobody says.
+    #[must_use]
+    pub fn memory_filled(&self) -> BTreeMap<TypeName, Bytes> {
+        let machine = self.memory_of_machine();
+        if machine == Bytes::ZERO {
+            return BTreeMap::new();
+        }
+        let tasks = &self.bag.tasks;
+        let largest = tasks.iter().map(|task| task.memory).max().unwrap_or_default();
+        let most = |vcpus: u32| u64::from(vcpus).min(tasks.len() as u64);
+        let of = |kind: &InstanceType| match self.is_two_tier(&kind.name) {
+            true => machine,
+            false => Bytes::new(largest.get().saturating_mul(most(kind.vcpus))),
+        };
+        self.catalogue.types.values().map(|kind| (kind.name.clone(), of(kind))).collect()
+    }
+
     /// Whether VMs of this type have a seat in both tiers of every vCPU.
     #[must_use]
     pub fn is_two_tier(&self, kind: &TypeName) -> bool {

@@ -275,6 +275,59 @@ fn the_memory_of_a_machine_for_parallel_jobs_is_on_one_host() {
     assert!(offers.iter().all(|offer| offer.memory == Bytes::new(u64::MAX)), "{offers:?}");
 }
 
+/// A bag's VMs are said to have more memory than any host: what is really filled decides where the
+/// machine goes, and what goes beside it.
+#[test]
+fn a_machine_beside_a_bag_goes_where_its_memory_is() {
+    use dormouse_cloud::{Market, Provider};
+    use dormouse_policies::batch::UsageInformation;
+    use dormouse_units::{HostId, Time, VmId};
+    let mib = |n: u64| Bytes::new(n << 20);
+    let shared = |each| {
+        let mut setup = setup(4).with_jobs(4, UsageInformation::Exact);
+        for kind in setup.catalogue.types.values_mut() {
+            kind.on_demand = kind.on_demand.or(Some(dormouse_units::Price::default()));
+            kind.limits.on_demand = 9;
+        }
+        setup.bag.tasks.iter_mut().for_each(|task| task.memory = mib(50));
+        setup.with_memory_of_jobs(Some(mib(each)), 2)
+    };
+    let kinds = ["fast".into(), dormouse_engine::MACHINE.into()].into();
+    let demand = Demand { vms: vec![2, 4, 2], kinds, ..Demand::default() };
+    let hosts = [Room { memory: mib(300), ..room(4_000) }, room(2_000)];
+    let admit = |setup: &Setup, hosts: &[Room]| {
+        let share = Some(Ppm::new(250_000));
+        Request { demand: &demand, share, ..request(hosts, setup, 0, 30.0) }.admit()
+    };
+    for (each, on) in [(50, 0), (200, 1)] {
+        let setup = shared(each);
+        let offers = admit(&setup, &hosts).expect("there is room").offers;
+        let mut provider =
+            Provider::new(setup.catalogue.clone(), &setup.terms).filling(setup.memory_filled());
+        for (host, offer) in (0..).map(HostId::new).zip(offers) {
+            provider.host_joined(host, offer);
+        }
+        let mut launch = |vm, kind: &str| {
+            let id = VmId::new(vm);
+            provider.launch(Time::ZERO, id, &kind.into(), Market::OnDemand, None).map(|it| it.host)
+        };
+        // The larger host by its processors is the smaller one by its memory.
+        assert_eq!(launch(0, dormouse_engine::MACHINE), Ok(HostId::new(on)), "{each}");
+        assert_eq!(launch(1, "fast"), Ok(HostId::new(0)), "{each}");
+    }
+    let no = |each, hosts: &[Room]| admit(&shared(each), hosts).expect_err("no room").to_string();
+    let none = no(257, &hosts);
+    assert!(none.contains("1 GiB of memory, but no host has more than 1 GiB"), "{none}");
+    // Who has the memory has no processors.
+    let small = [hosts[0].clone(), room(500)];
+    let none = no(200, &small);
+    assert!(none.contains("4 processors and 800 MiB of memory, but no host holds both"), "{none}");
+    // Beside a VM of the bag there is too little for the machine, whatever all hosts have together.
+    let tight = [Room { memory: mib(850), ..room(4_000) }, Room { memory: mib(200), ..room(300) }];
+    let none = no(200, &tight);
+    assert!(none.contains("only 1 of them find a host"), "{none}");
+}
+
 #[test]
 fn processors_of_jobs_have_a_quota_that_can_be_kept_at_their_baseline() {
     use dormouse_policies::batch::UsageInformation;

@@ -48,7 +48,8 @@ struct Task {
 /// - a hibernated, booting or ended VM that does something;
 /// - an effect before its cause, or time that runs backwards;
 /// - a bill that is not the sum of its intervals;
-/// - credits above the cap, or more of them than can have been earned;
+/// - credits above the cap, more of them than can have been earned or, in virtual time, fewer than use
+///   can have left;
 /// - more VMs of a type than its limit; interruptions of VMs that are not spot; a VM that costs more
 ///   than its bid, or is outbid while it doesn't;
 /// - in virtual time: a task finished sooner than its work takes;

@@ -1,16 +1,19 @@
-//! The rules of parallel jobs, each by what breaks it: two of them in one seat, a job on the wrong number of processors,
-//! a move that its scheduler does not make, a decision that can't be carried out, a job that never
-//! ended, …
+//! The rules of parallel jobs, each by what breaks it: two of them in one seat, a job on the wrong
+//! number of processors, a move that its scheduler does not make, a decision that can't be carried
+//! out, a job that never ended, credits of their machine that nobody can have earned or used, …
 
 use std::collections::BTreeMap;
 
 use dormouse_engine::{Effect, Event, Report, Step};
 use dormouse_policies::batch::{Config, Job, OnPromotion, Space};
 use dormouse_policies::{Decision, Notice, Promotion};
-use dormouse_units::{Attempt, Cpus, Ppm, Seats, TaskId, Tier, Time};
+use dormouse_units::{Attempt, Cpus, Ppm, Seats, Span, TaskId, Tier, Time};
 
+use self::credits::MachineCredits;
 use super::Violation;
 use crate::experiment::Batch;
+
+mod credits;
 
 /// A job in the system, and where it sits.
 #[derive(Debug)]
@@ -19,6 +22,8 @@ struct Inside {
     /// Its last start; zero before the first.
     attempt: Attempt,
     seats: Option<(Tier, Cpus)>,
+    /// It stood still for a move, for how long is not followed.
+    was_moved: bool,
 }
 
 /// Follows the parallel jobs of a run, in steps as their scheduler saw them.
@@ -30,6 +35,8 @@ pub struct JobsChecker {
     /// Who has the two seats of each processor.
     processors: Vec<[Option<TaskId>; 2]>,
     inside: BTreeMap<TaskId, Inside>,
+    /// Those of their machine.
+    credits: MachineCredits,
     /// How many were submitted.
     jobs: u64,
     found: Vec<Violation>,
@@ -40,9 +47,10 @@ pub struct JobsChecker {
 }
 
 impl JobsChecker {
-    /// Nothing seen yet of these jobs.
+    /// Nothing seen yet of these jobs, whose machine may say up to `lateness` of emulated time late
+    /// what credits it has: zero in virtual time.
     #[must_use]
-    pub fn new(batch: &Batch) -> Self {
+    pub fn new(batch: &Batch, lateness: Span) -> Self {
         // No rule depends on chance.
         let simulation = batch.simulation(0);
         let Config { processors, usable_below, .. } = simulation.config;
@@ -52,6 +60,7 @@ impl JobsChecker {
             space: simulation.space(),
             processors: vec![[None; 2]; processors as usize],
             inside: BTreeMap::new(),
+            credits: MachineCredits::of(&batch.workload, batch.checkpoint.is_some(), lateness),
             jobs: 0,
             found: Vec::new(),
             now: Time::ZERO,
@@ -77,6 +86,7 @@ impl JobsChecker {
             self.bad(format!("the step of {} comes after that of {}", step.at, self.now));
         }
         self.now = step.at;
+        self.credits.pass(step.at);
         self.is_cut |= matches!(step.event, Event::Cancel { .. });
         match &step.event {
             Event::Machine { report: Report::TaskFinished { task, attempt, .. }, .. } => {
@@ -87,8 +97,21 @@ impl JobsChecker {
                     self.bad(format!("job {} is taken and can't be run: {why}", job.number));
                 }
             }
+            Event::Machine { report: Report::Credits { vm, balance }, .. } => {
+                if !step.effects.contains(&Effect::Stale)
+                    && let Some(wrong) = self.credits.said(step.at, *vm, *balance)
+                {
+                    self.bad(format!("{vm}: {wrong}"));
+                }
+                self.look_at_use();
+            }
             Event::InstantOver => self.instant(step),
             _ => {}
+        }
+        for effect in &step.effects {
+            if let Effect::VmLaunched { vm, kind, .. } = effect {
+                self.credits.launched(step.at, *vm, kind);
+            }
         }
     }
 
@@ -125,11 +148,13 @@ impl JobsChecker {
         if let Some((id, _)) = sent.next() {
             self.bad(format!("{id} is sent to a machine and nobody decided that"));
         }
+        self.look_at_use();
     }
 
     fn submitted(&mut self, job: &Job) {
         self.jobs += 1;
-        let inside = Inside { job: job.clone(), attempt: Attempt::default(), seats: None };
+        let (attempt, seats, was_moved) = (Attempt::default(), None, false);
+        let inside = Inside { job: job.clone(), attempt, seats, was_moved };
         if self.inside.insert(job.id, inside).is_some() {
             self.bad(format!("job {} is submitted twice", job.number));
         }
@@ -185,7 +210,12 @@ impl JobsChecker {
                 self.promoted(id, by);
                 match by {
                     Promotion::Swap => self.sit(id, Tier::Foreground, &old),
-                    Promotion::Migrate { on } => self.sit(id, Tier::Foreground, on),
+                    Promotion::Migrate { on } => {
+                        self.sit(id, Tier::Foreground, on);
+                        if let Some(inside) = self.inside.get_mut(&id) {
+                            inside.was_moved = true;
+                        }
+                    }
                     Promotion::Kill { on } => {
                         self.sent(id, sent.next());
                         self.sit(id, Tier::Foreground, on);

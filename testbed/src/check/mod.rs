@@ -1,5 +1,6 @@
 //! What has to hold in every run, checked on its event log.
 
+mod balance;
 mod bounds;
 mod checker;
 mod jobs;

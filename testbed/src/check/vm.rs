@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use dormouse_cloud::{EndedBy, InstanceType, Market, Meter};
-use dormouse_units::{Bytes, Credits, HostId, Price, Span, TaskId, Tier, Time};
+use dormouse_units::{Bytes, Credits, HostId, Ppm, Price, Span, TaskId, Tier, Time};
+
+use super::balance::{Balance, Use};
 
 /// Where it is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +49,7 @@ pub(super) struct Followed {
     pub(super) frozen_since: Option<Time>,
     /// The tasks on it and their memory.
     pub(super) tasks: BTreeMap<TaskId, Bytes>,
-    pub(super) credits: Option<(Time, Credits)>,
+    pub(super) credits: Option<Balance>,
 }
 
 impl Followed {
@@ -70,8 +72,8 @@ impl Followed {
         self.frozen + self.frozen_since.map_or(Span::ZERO, |since| now.since(since))
     }
 
-    /// What is wrong with a balance reported now. The report before may have been `lateness` late
-    /// and this one on time: what was earned meanwhile is that of a span so much longer.
+    /// What is wrong with a balance reported now, where the report before or this one may have been
+    /// `lateness` late.
     pub(super) fn credit_error(
         &mut self,
         now: Time,
@@ -81,18 +83,10 @@ impl Followed {
         let Some(burstable) = self.kind.burstable else {
             return Some(format!("{} has credits but is not burstable", self.kind.name));
         };
-        let cap = burstable.cap.max(burstable.initial);
-        let before = self.credits.replace((now, balance));
-        if balance > cap {
-            return Some(format!("it holds {balance}, more than {cap}"));
-        }
-        let (since, had) = before.unwrap_or((self.launched, burstable.initial));
-        let rate = u128::from(burstable.earned_per_hour.as_vcpu_micros());
-        let earned =
-            rate * u128::from((now.since(since) + lateness).as_micros()) / 3_600_000_000 + 1;
-        let most = u128::from(had.as_vcpu_micros()) + earned;
-        (u128::from(balance.as_vcpu_micros()) > most).then(|| {
-            format!("it holds {balance} after {had} at {since}: more than it can have earned")
-        })
+        let most = u64::from(self.kind.vcpus) * u64::from(Ppm::ONE.get());
+        let launched = self.launched;
+        let credits = self.credits.get_or_insert_with(|| Balance::new(burstable, launched));
+        credits.pass(now, Use { least: 0, most });
+        credits.error_in(now, balance, lateness)
     }
 }

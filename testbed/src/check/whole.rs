@@ -38,7 +38,7 @@ pub fn check(log: &RunLog, ended: bool) -> Result<Checked, ReplayError> {
         }
     };
     let mut bag = experiment.scheduler.as_ref().map(|_| Checker::new(&setup, lateness));
-    let mut jobs = experiment.jobs.as_deref().map(JobsChecker::new);
+    let mut jobs = experiment.jobs.as_deref().map(|jobs| JobsChecker::new(jobs, lateness));
     let (seen, mut steps) = (SeenByJobs::of(experiment), 0);
     play(log, |step| {
         steps += 1;

@@ -150,6 +150,7 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<(), Failure> {
     let (listen, say) = (*listen, Say { quiet: *quiet, json: *json });
     let header = read_header(dir)?;
     check(dir, header.mode)?;
+    header.check_inputs()?;
     let experiment = &header.experiment;
     if listen.is_none() {
         preflight::check(&experiment.name, experiment.needs_criu())?;

@@ -10,9 +10,10 @@ use crate::replay::ReplayError;
 ///
 /// # Errors
 ///
-/// It can't be read, or it was whole once.
+/// It can't be read, it was whole once, or a file that the run was made of has changed since.
 pub(crate) fn read_log(dir: &Path) -> Result<RunLog, Failure> {
     let log = RunLog::read(dir)?;
+    log.header.check_inputs()?;
     say_torn(dir, log.torn)?;
     Ok(log)
 }

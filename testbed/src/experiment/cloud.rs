@@ -201,9 +201,10 @@ fn read_hosts(
         let disk = section.bytes("disk")?.unwrap_or(Bytes::new(u64::MAX));
         let count = section.count("count", 1..=100_000)?.unwrap_or(1);
         section.finish()?;
-        hosts.extend((0..count).map(|_| Host { vcpus, memory, disk }));
+        hosts.extend((0..count).map(|_| Host { disk, ..Host::new(vcpus, memory) }));
     }
-    let room = |t: &InstanceType| Host { vcpus: t.vcpus, memory: t.memory, disk: t.disk };
+    let room =
+        |t: &InstanceType| Host { memory: t.memory, disk: t.disk, ..Host::of_vcpus(t.vcpus) };
     let fits = |t: &InstanceType| hosts.iter().any(|host| host.holds(&room(t)));
     match list.first() {
         Some(node) if !types.values().any(fits) => {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use dormouse_log::LogError;
 use dormouse_worker::workspace::{self, Roots, remove_abandoned};
 
-use super::{Header, Mode, OutputError, read_header};
+use super::{Header, Input, Mode, OutputError, read_header};
 
 /// What of a folder that is not empty a run may replace.
 #[derive(Clone, Copy, Debug)]
@@ -270,16 +270,22 @@ fn check(target: &Path, replaces: Replaces<'_>) -> Result<(), OutputError> {
 /// Refuses a folder with a run that would be lost.
 fn is_the_same(target: &Path, replaces: Replaces<'_>) -> Result<(), OutputError> {
     let former = read_header(target).ok();
+    let mut changed = None;
     if let (Replaces::TheSame(header), Some(former)) = (replaces, &former) {
-        // However it was typed.
-        let command = header.command.clone();
-        let is_same = Header { command, ..former.clone() } == *header;
-        if is_same && header.mode == Mode::Virtual {
-            return Ok(());
+        // However it was typed, and made of the same files.
+        let (command, inputs) = (header.command.clone(), header.inputs.clone());
+        let is_alike = Header { command, inputs, ..former.clone() } == *header;
+        if is_alike && header.mode == Mode::Virtual {
+            let of = |file: &Path| former.inputs.iter().find(|then| then.file == *file);
+            let is_changed = |now: &&Input| of(&now.file).is_some_and(|then| then != *now);
+            match header.inputs.iter().find(is_changed) {
+                Some(input) => changed = Some(input.file.clone()),
+                None => return Ok(()),
+            }
         }
     }
     let command = former.map(|former| former.command);
-    Err(OutputError::AnotherRun { path: target.to_path_buf(), command })
+    Err(OutputError::AnotherRun { path: target.to_path_buf(), command, changed })
 }
 
 /// Refuses a folder in which a run is under way, whatever the user forces.

@@ -19,13 +19,26 @@ pub enum OutputError {
     /// The folder holds a run that would be lost.
     #[error(
         "--out {}: it holds {}; give another folder, or --force to replace that", .path.display(),
-        another(.command.as_deref())
+        another(.command.as_deref(), .changed.as_deref())
     )]
     AnotherRun {
         /// The folder.
         path: PathBuf,
         /// The command of the run in it; `None`: its log can't be read.
         command: Option<String>,
+        /// That run is the same but for this file, which has changed since.
+        changed: Option<PathBuf>,
+    },
+    /// A file that a run was made of holds something else by now.
+    #[error(
+        "{}: it has changed since the run was made of it; put back what it held, or make the run \
+         again, into another folder or with --force: `{command}`", .file.display()
+    )]
+    Changed {
+        /// The file.
+        file: PathBuf,
+        /// The command of the run.
+        command: String,
     },
     /// The folder holds a live run that was ended half-way.
     #[error(
@@ -72,6 +85,7 @@ impl OutputError {
         match self {
             Self::NotARun(_)
             | Self::AnotherRun { .. }
+            | Self::Changed { .. }
             | Self::Unfinished(_)
             | Self::IsAFile(_)
             | Self::NoKey { .. } => true,
@@ -87,10 +101,13 @@ impl OutputError {
     }
 }
 
-fn another(command: Option<&str>) -> String {
-    match command {
-        Some(command) => format!("the run of `{command}`"),
-        None => "a run that can't be read".to_owned(),
+fn another(command: Option<&str>, changed: Option<&Path>) -> String {
+    match (command, changed) {
+        (Some(command), Some(file)) => {
+            format!("the run of `{command}`, and {} has changed since", file.display())
+        }
+        (Some(command), None) => format!("the run of `{command}`"),
+        (None, _) => "a run that can't be read".to_owned(),
     }
 }
 

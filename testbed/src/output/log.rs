@@ -8,7 +8,7 @@ use dormouse_log::{FORMAT, LogReader, LogWriter};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
-use super::OutputError;
+use super::{Input, OutputError};
 use crate::calibration::SpeedupChoice;
 use crate::experiment::Experiment;
 use crate::record::Record;
@@ -60,6 +60,10 @@ pub struct Header {
     /// Why a live run has its speed-up, and what its host was known to do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub speedup: Option<SpeedupChoice>,
+    /// What the files held that it was made of, and that are not in the log; none of a log that an
+    /// older version made.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<Input>,
     /// What is not in the log, and why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_out: Option<String>,
@@ -70,12 +74,24 @@ pub struct Header {
 pub const MOST_LOGGED: u64 = 50_000;
 
 impl Header {
-    /// The header of a run made by this version.
+    /// The header of a run that this version makes now: the files that it is made of are read for what
+    /// they hold.
     #[must_use]
     pub fn new(mode: Mode, command: String, experiment: Experiment) -> Self {
         let dormouse = env!("CARGO_PKG_VERSION").to_owned();
         let (format, speedup, left_out) = (FORMAT, None, None);
-        Self { format, dormouse, mode, command, experiment, speedup, left_out }
+        let inputs = Input::all_of(&experiment);
+        Self { format, dormouse, mode, command, experiment, speedup, inputs, left_out }
+    }
+
+    /// Refuses a run of which a file holds something else by now than it was made of: what would be
+    /// made again or gone on with is not that run.
+    ///
+    /// # Errors
+    ///
+    /// Which file that is, and what to do.
+    pub fn check_inputs(&self) -> Result<(), OutputError> {
+        self.inputs.iter().try_for_each(|input| input.is_unchanged(&self.command))
     }
 
     /// Emulated seconds per real second; `None` in virtual time.

@@ -15,6 +15,7 @@ use crate::output::RunLog;
 /// There is no run there, or none that can be played again: see [`TwinError`].
 pub fn twin_of(dir: &Path) -> Result<Twin, TwinError> {
     let log = RunLog::read(dir)?;
+    log.header.check_inputs()?;
     match log.header.experiment.scheduler {
         Some(_) => bag::compared(log, dir),
         None => jobs::compared(log, dir),

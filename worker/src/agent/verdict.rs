@@ -11,7 +11,8 @@ use crate::{cgroup, process::Ended, workspace::TaskName};
 /// How much of what a failed program wrote goes into a report, in bytes.
 const LAST_WORDS: usize = 400;
 
-/// Whether its answer is right, and the answer as JSON.
+/// Whether its answer is right, and the answer as JSON. When it began, so many processes of its VM had
+/// been killed for want of memory.
 ///
 /// # Errors
 /// Why there is none, with its last words.
@@ -19,7 +20,7 @@ pub(crate) fn verdict(
     host: &Host,
     name: &TaskName,
     ended: Ended,
-    groups: &cgroup::Vm,
+    (groups, killed_before): (&cgroup::Vm, u64),
 ) -> Result<(bool, String), String> {
     let directory = host.workspace().task(name);
     let how = match (ended, TaskResult::read(&directory.join(RESULT))) {
@@ -32,11 +33,13 @@ pub(crate) fn verdict(
         }
         // The parent of a job's processes lives on when one of them is killed.
         (Ended::Exited(status), _) if status == i32::from(NO_TEAM) => {
-            for_want_of_memory(groups).unwrap_or_else(|| format!("it ended with status {status}"))
+            for_want_of_memory(groups, killed_before)
+                .unwrap_or_else(|| format!("it ended with status {status}"))
         }
         (Ended::Exited(status), _) => format!("it ended with status {status}"),
         (Ended::Killed(signal), _) => {
-            let memory = (signal == libc::SIGKILL).then(|| for_want_of_memory(groups)).flatten();
+            let memory = || for_want_of_memory(groups, killed_before);
+            let memory = (signal == libc::SIGKILL).then(memory).flatten();
             memory.unwrap_or_else(|| format!("it was killed by signal {signal}"))
         }
     };
@@ -45,10 +48,11 @@ pub(crate) fn verdict(
     Err(format!("{how}: {}", String::from_utf8_lossy(tail).trim()))
 }
 
-/// In words, that the kernel has killed a process of a VM for want of memory of which nobody was told
-/// yet. Where the kernel does not count such kills, what is seen of the process is all that is known.
-pub(crate) fn for_want_of_memory(groups: &cgroup::Vm) -> Option<String> {
-    let lost = groups.has_lost_one_for_memory().unwrap_or(false);
+/// In words, that the kernel has killed a process of a VM for want of memory since it had killed so
+/// many of them, of which nobody was told yet. Where the kernel does not count such kills, what is seen
+/// of the process is all that is known.
+pub(crate) fn for_want_of_memory(groups: &cgroup::Vm, killed_before: u64) -> Option<String> {
+    let lost = groups.has_lost_one_for_memory(killed_before).unwrap_or(false);
     lost.then(|| killed_for_memory(groups.memory_limit()))
 }
 

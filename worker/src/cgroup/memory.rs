@@ -29,15 +29,27 @@ impl Vm {
         }))
     }
 
-    /// Whether the kernel has killed a process of the VM for want of memory, other than those for
-    /// which this has been said before.
+    /// How many processes of the VM the kernel has killed for want of memory.
     ///
     /// # Errors
     /// Where the kernel does not say.
-    pub fn has_lost_one_for_memory(&self) -> Result<bool> {
+    pub fn kills_for_memory(&self) -> Result<u64> {
         let file = if self.hierarchy.is_v2() { "memory.events" } else { "memory.oom_control" };
-        let lost = file::read_key(&self.group(Controller::Memory).join(file), "oom_kill")?;
-        let one_more = |said| (said < lost).then_some(said + 1);
+        file::read_key(&self.group(Controller::Memory).join(file), "oom_kill")
+    }
+
+    /// Whether there was such a kill since there were `before` of them, other than those for which
+    /// this has been said: of several processes of a job that were killed one is told, and those that
+    /// begin after them are not told of the others.
+    ///
+    /// # Errors
+    /// Where the kernel does not say.
+    pub fn has_lost_one_for_memory(&self, before: u64) -> Result<bool> {
+        let kills = self.kills_for_memory()?;
+        let one_more = |said: u64| {
+            let said = said.max(before);
+            (said < kills).then_some(said + 1)
+        };
         let said = self.oom_kills_said.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more);
         Ok(said.is_ok())
     }

@@ -381,10 +381,15 @@ mod tests {
 
         let oom = at("memory/dormouse-1-2-3/vm7/memory.oom_control");
         fs::write(&oom, "oom_kill_disable 0\nunder_oom 0\noom_kill 0\n").unwrap();
-        assert!(!vm.has_lost_one_for_memory().unwrap());
-        fs::write(&oom, "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n").unwrap();
-        let lost = [(); 3].map(|()| vm.has_lost_one_for_memory().unwrap());
+        let kills = |n: u64| {
+            fs::write(&oom, format!("oom_kill_disable 0\nunder_oom 0\noom_kill {n}\n")).unwrap();
+        };
+        kills(0);
+        assert!(!vm.has_lost_one_for_memory(0).unwrap());
+        kills(2);
+        let lost = [(); 3].map(|()| vm.has_lost_one_for_memory(0).unwrap());
         assert_eq!(lost, [true, true, false]);
+        kill_is_told_of_who_was_there(&vm, 2, kills);
 
         vm.freeze(Duration::from_secs(1)).unwrap();
         assert!(vm.is_frozen().unwrap());
@@ -392,6 +397,19 @@ mod tests {
 
         let error = vm.set_quota(1, None).unwrap_err().to_string();
         assert!(error.ends_with("has 1 vCPUs, there is no vCPU 1"), "{error}");
+    }
+
+    /// Three processes of one job are killed, of which one is told: whoever begins after that is told of
+    /// none of them, and of each that is killed in its own life.
+    fn kill_is_told_of_who_was_there(vm: &Vm, told: u64, kills: impl Fn(u64)) {
+        let lost = |before| vm.has_lost_one_for_memory(before).unwrap();
+        kills(told + 3);
+        assert!(lost(told));
+        let before = vm.kills_for_memory().unwrap();
+        assert_eq!(before, told + 3);
+        assert!(!lost(before), "it was killed before this one began");
+        kills(before + 1);
+        assert_eq!([lost(before), lost(before)], [true, false]);
     }
 
     /// Has a file refuse what is written to it, until it is removed again.
@@ -488,9 +506,13 @@ mod tests {
         assert_eq!(text(vm_dir.join("cgroup.freeze")), "1");
         assert_eq!(text(vm_dir.join("cpu0/cpu.max")), "5000 20000");
         assert_eq!(vm.memory_bytes().unwrap(), 4096);
-        let events = "low 0\nhigh 0\nmax 9\noom 1\noom_kill 1\noom_group_kill 0\n";
-        fs::write(vm_dir.join("memory.events"), events).unwrap();
-        assert!(vm.has_lost_one_for_memory().unwrap());
-        assert!(!vm.has_lost_one_for_memory().unwrap());
+        let kills = |n: u64| {
+            let events = format!("low 0\nhigh 0\nmax 9\noom 1\noom_kill {n}\noom_group_kill 0\n");
+            fs::write(vm_dir.join("memory.events"), events).unwrap();
+        };
+        kills(1);
+        assert!(vm.has_lost_one_for_memory(0).unwrap());
+        assert!(!vm.has_lost_one_for_memory(0).unwrap());
+        kill_is_told_of_who_was_there(&vm, 1, kills);
     }
 }

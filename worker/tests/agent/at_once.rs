@@ -8,8 +8,8 @@ use std::{
 };
 
 use dormouse_proto::v1::{
-    CheckpointTaken, Kept, MoveTask, StartTask, StopTask, TaskStarted, TaskStopped, Tier, VmRef,
-    command::Command, report::Report,
+    Burstable, CheckpointTaken, CreateVm, Kept, Mode, MoveTask, StartTask, StopTask, TaskStarted,
+    TaskStopped, Tier, VmRef, command::Command, report::Report,
 };
 
 use crate::{
@@ -246,6 +246,61 @@ pub(crate) fn freeze_waits_for_no_restore() {
     let started: TaskStarted = await_report!(seat, TaskStarted);
     assert_eq!(started.done_ppm, kept.done_ppm);
     assert!(await_report!(seat, TaskFinished).verified);
+    over(agent, &seat);
+}
+
+/// What a task is promised while it is restored it catches up on: it uses the credits for that then, as
+/// in virtual time, where a restore takes no time. What CRIU uses of the processor is nobody's.
+pub(crate) fn a_restore_uses_credits_as_its_work_would() {
+    let (fake, criu) = (Fake::start(), SlowCriu::new());
+    let mut seat = fake.seat("w1", welcome());
+    let agent = Agent::start_with(&fake.address.to_string(), "w1", Some(&criu.path("criu")));
+    seat.ready();
+    let burstable = Burstable {
+        baseline_ppm: 200_000,
+        emulated_earned_us_per_hour: 0,
+        emulated_initial_us: 600_000_000,
+        emulated_cap_us: 600_000_000,
+    };
+    let Command::CreateVm(create) = create(1, 2) else { unreachable!("it is one") };
+    seat.command(Command::CreateVm(CreateVm { burstable: Some(burstable), ..create }));
+    await_report!(seat, VmCreated);
+    let burst = |start| StartTask { mode: Mode::Burst.into(), ..start };
+    seat.command(Command::StartTask(burst(vector(1, 7, 1, 600))));
+    await_report!(seat, TaskStarted);
+    seat.command(Command::StopTask(KEEP));
+    let stopped = await_report!(seat, TaskStopped);
+    // All that it has said before this is read with it.
+    seat.listen(Duration::from_millis(200));
+    let said = |seat: &mut Seat<'_>| {
+        let of = |r: Report| match r {
+            Report::Credits(credits) => Some(credits.emulated_us),
+            _ => None,
+        };
+        seat.take_all().into_iter().filter_map(of).next_back().unwrap()
+    };
+    let had = said(&mut seat);
+    criu.hold();
+    let (asked, from) = (Instant::now(), restored(1, 2, stopped.done_ppm).from);
+    seat.command(Command::StartTask(burst(StartTask { from, ..vector(1, 7, 2, 600) })));
+    criu.await_held();
+    let held = Instant::now();
+    seat.listen(Duration::from_millis(500));
+    let held = held.elapsed();
+    criu.let_go();
+    until("the restored task to say what credits are left", SOON, || {
+        seat.listen(Duration::from_millis(50));
+        let has = |r: &Report| matches!(r, Report::TaskStarted(_));
+        seat.heard().iter().any(has)
+    });
+    seat.listen(Duration::from_millis(100));
+    let (used, since) = (had - said(&mut seat), asked.elapsed());
+    // At a speed-up of 30, of one vCPU.
+    let emulated = |real: Duration| u64::try_from(real.as_micros()).unwrap() * 30;
+    assert!(
+        (emulated(held)..=emulated(since)).contains(&used),
+        "{used} µs of credits were used in {since:?}, of which CRIU was held for {held:?}"
+    );
     over(agent, &seat);
 }
 

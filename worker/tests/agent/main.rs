@@ -70,6 +70,11 @@ const TESTS: &[Test] = &[
     Test("freeze_waits_for_no_fetch", &[Cgroup, Criu], at_once::freeze_waits_for_no_fetch),
     Test("freeze_waits_for_no_dump", &[Cgroup, Criu], at_once::freeze_waits_for_no_dump),
     Test("freeze_waits_for_no_restore", &[Cgroup, Criu], at_once::freeze_waits_for_no_restore),
+    Test(
+        "a_restore_uses_credits_as_its_work_would",
+        &[Cgroup, Criu],
+        at_once::a_restore_uses_credits_as_its_work_would,
+    ),
     Test("a_birth_is_frozen", &[Cgroup], at_once::a_birth_is_frozen),
     Test("a_stop_of_a_frozen_launch", &[Cgroup, Criu], at_once::a_stop_of_a_frozen_launch),
     Test(

@@ -17,16 +17,11 @@ use nix::{
     unistd::Pid,
 };
 
-use crate::worker::{self, SOON, Worker, name, wait_for};
+use crate::worker::{self, SOON, Worker, is_emulated, name, wait_for};
 
-/// What takes so long on a machine takes ten times as long on one that is emulated, as
-/// `scripts/test-v2` says of its own.
+/// What takes so long on a machine takes ten times as long on one that is emulated.
 fn within(span: Duration) -> Duration {
-    if std::env::var("EMULATED").is_ok_and(|emulated| emulated == "true") {
-        10 * span
-    } else {
-        span
-    }
+    if is_emulated() { 10 * span } else { span }
 }
 
 fn identities(pids: &[i32]) -> Vec<Identity> {

@@ -192,8 +192,8 @@ pub(crate) fn memory_counts_against_the_vm() {
     let large = worker.start_task(&name("large"), &vm, &["count", "64", "1"]);
     assert_eq!(large.wait(SOON).unwrap(), KILLED, "the limit is enforced");
     // The other was killed too, but not for that.
-    assert!(vm.has_lost_one_for_memory().unwrap());
-    assert!(!vm.has_lost_one_for_memory().unwrap());
+    assert!(vm.has_lost_one_for_memory(0).unwrap());
+    assert!(!vm.has_lost_one_for_memory(0).unwrap());
     let _ = worker.vm(1);
 }
 

@@ -13,7 +13,7 @@ use dormouse_worker::{
     store::Progress,
 };
 
-use crate::worker::{SOON, Worker, name, wait_for};
+use crate::worker::{SOON, Worker, is_emulated, name, wait_for};
 
 /// A job of two ranks that use .9 and .5 of their processors, held.
 const JOB: [&str; 7] = ["parallel", "--usage", ".9,.5", "--phases", "200", "--memory", "6MB"];
@@ -87,11 +87,12 @@ pub(crate) fn ranks_have_processors() {
     progress::let_go(&job.page).unwrap();
     let result = job.finish(&job.process);
     // What the kernel charged to a rank's processor is what the rank says it used, and a
-    // little for what is not work: a fifth of slack.
+    // little for what is not work: a fifth of slack, and half where the machine is emulated.
+    let most = if is_emulated() { 1.5 } else { 1.2 };
     for (vcpu, seconds) in (0..).zip(&result.rank_cpu_seconds) {
         let charged = vm.slot_cpu_ns(vcpu, Slot::A).unwrap() - before[vcpu as usize];
         let charged = charged as f64 / 1e9;
-        assert!((0.99 * seconds..1.2 * seconds).contains(&charged), "{charged}: {result:?}");
+        assert!((0.99 * seconds..most * seconds).contains(&charged), "{charged}: {result:?}");
     }
     assert!(vm.pids().unwrap().is_empty());
 }

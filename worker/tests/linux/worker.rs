@@ -23,6 +23,12 @@ use crate::{harness, task::HELD};
 
 pub(crate) const SOON: Duration = Duration::from_secs(120);
 
+/// Whether this machine is emulated, as `scripts/test-v2` says of its own: all takes ten times as long,
+/// and what is no work of a task more of its processor.
+pub(crate) fn is_emulated() -> bool {
+    env::var("EMULATED").is_ok_and(|emulated| emulated == "true")
+}
+
 pub(crate) struct Worker {
     pub(crate) guardian: Guardian,
     pub(crate) workspace: Workspace,

@@ -48,8 +48,19 @@ impl Allowance {
     /// `span` passes at a constant use of `used` vCPUs (their sum, in ppm of one vCPU); whether
     /// that changed what is allowed.
     pub fn pass(&mut self, span: Span, used: u64) -> bool {
-        let bucket = &mut self.bucket;
-        bucket.pass(span, used);
+        self.bucket.pass(span, used);
+        self.turn()
+    }
+
+    /// As [`Self::pass`] of a use that is heard of after its time has passed.
+    pub fn spend(&mut self, span: Span, used: u64) -> bool {
+        self.bucket.spend(span, used);
+        self.turn()
+    }
+
+    /// Sees what is allowed now; whether that changed.
+    fn turn(&mut self) -> bool {
+        let bucket = &self.bucket;
         let throttled = if bucket.is_empty() {
             true
         } else if bucket.balance() >= Credits::ONE.min(bucket.spec().cap) {

@@ -58,6 +58,11 @@ impl Bucket {
         self.settle(us * self.earned(), us * Self::spent(used));
     }
 
+    /// What `span` of this use takes, of which all that was earned is in it already.
+    pub fn spend(&mut self, span: Span, used: u64) {
+        self.settle(0, u128::from(span.as_micros()) * Self::spent(used));
+    }
+
     fn settle(&mut self, earned: u128, spent: u128) {
         let cap = u128::from(self.spec.cap.as_vcpu_micros()) * FINE;
         self.fine = (self.fine + earned).saturating_sub(spent).min(cap);

@@ -79,6 +79,12 @@ impl Machine {
         running.is_some_and(|allowance| allowance.pass(span, used))
     }
 
+    /// As [`Self::pass`] of a use that is heard of after its time has passed.
+    pub(crate) fn spend(&mut self, span: Span, used: u64) -> bool {
+        let running = self.allowance.as_mut().filter(|_| !self.frozen);
+        running.is_some_and(|allowance| allowance.spend(span, used))
+    }
+
     /// From now until the credits change how fast it runs, at this use: they run out, or a whole
     /// one is earned again. `None`: never.
     pub(crate) fn credits_turn_after(&self, used: u64) -> Option<Span> {

@@ -270,10 +270,18 @@ impl Model {
         self.change(now, task, attempt, |running| running.mode = mode)
     }
 
-    /// A task should have started this much earlier: it is promised what it would have done.
+    /// A task should have started this much earlier: it is promised what it would have done, and has
+    /// used the credits for that.
     pub fn head_start(&mut self, task: TaskId, attempt: Attempt, span: Span) {
-        if !self.machine.is_frozen() {
-            self.change(self.now, task, attempt, |running| running.head_start(span));
+        if self.machine.is_frozen() {
+            return;
+        }
+        // Its rate has to be known.
+        self.settle();
+        let used = self.running(task, attempt).map_or(0, Running::in_use);
+        self.change(self.now, task, attempt, |running| running.head_start(span));
+        if self.machine.spend(span, used) {
+            self.credits_turned();
         }
     }
 
@@ -446,10 +454,14 @@ impl Model {
             return;
         }
         if self.machine.pass(span, self.used) {
-            self.untold.extend(self.machine.credits().map(WorkEvent::CreditsTurned));
-            self.touch_all();
+            self.credits_turned();
             self.settle();
         }
+    }
+
+    fn credits_turned(&mut self) {
+        self.untold.extend(self.machine.credits().map(WorkEvent::CreditsTurned));
+        self.touch_all();
     }
 
     /// Changes a task; whether it was there.

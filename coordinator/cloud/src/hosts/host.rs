@@ -15,30 +15,43 @@ pub struct Host {
     /// Disk; `u64::MAX`, which is not written down, for more than all VMs need.
     #[serde(default = "endless", skip_serializing_if = "is_endless")]
     pub disk: Bytes,
+    /// Memory that processes really fill; `u64::MAX`, which is not written down, where it is enough for
+    /// all VMs. VMs that are played may be said to have more memory than their host.
+    #[serde(default = "endless", skip_serializing_if = "is_endless")]
+    pub filled: Bytes,
 }
 
 const fn endless() -> Bytes {
     Bytes::new(u64::MAX)
 }
 
-fn is_endless(disk: &Bytes) -> bool {
-    *disk == endless()
+fn is_endless(bytes: &Bytes) -> bool {
+    *bytes == endless()
 }
 
 impl Host {
     /// No room at all.
-    pub(super) const NONE: Self = Self { vcpus: 0, memory: Bytes::ZERO, disk: Bytes::ZERO };
+    pub(super) const NONE: Self = Self::of_vcpus(0);
 
-    /// A host whose disk is never short.
+    /// A host whose disk is never short, nor the memory that is filled.
     #[must_use]
     pub const fn new(vcpus: u32, memory: Bytes) -> Self {
-        Self { vcpus, memory, disk: endless() }
+        Self { vcpus, memory, disk: endless(), filled: endless() }
+    }
+
+    /// Room for so many vCPUs and nothing else.
+    #[must_use]
+    pub const fn of_vcpus(vcpus: u32) -> Self {
+        Self { vcpus, memory: Bytes::ZERO, disk: Bytes::ZERO, filled: Bytes::ZERO }
     }
 
     /// Whether there is room for `want` in every dimension.
     #[must_use]
     pub fn holds(&self, want: &Self) -> bool {
-        self.vcpus >= want.vcpus && self.memory >= want.memory && self.disk >= want.disk
+        self.vcpus >= want.vcpus
+            && self.memory >= want.memory
+            && self.disk >= want.disk
+            && self.filled >= want.filled
     }
 
     /// What is left without `other`, at least nothing in every dimension.
@@ -48,6 +61,7 @@ impl Host {
             vcpus: self.vcpus.saturating_sub(other.vcpus),
             memory: self.memory.saturating_sub(other.memory),
             disk: self.disk.saturating_sub(other.disk),
+            filled: self.filled.saturating_sub(other.filled),
         }
     }
 
@@ -58,6 +72,7 @@ impl Host {
             vcpus: self.vcpus.saturating_add(other.vcpus),
             memory: self.memory + other.memory,
             disk: self.disk + other.disk,
+            filled: self.filled + other.filled,
         }
     }
 
@@ -65,8 +80,12 @@ impl Host {
     #[must_use]
     pub(super) fn times(&self, n: u32) -> Self {
         let bytes = |b: Bytes| Bytes::new(b.get().saturating_mul(u64::from(n)));
-        let (memory, disk) = (bytes(self.memory), bytes(self.disk));
-        Self { vcpus: self.vcpus.saturating_mul(n), memory, disk }
+        Self {
+            vcpus: self.vcpus.saturating_mul(n),
+            memory: bytes(self.memory),
+            disk: bytes(self.disk),
+            filled: bytes(self.filled),
+        }
     }
 
     /// The smaller of the two in every dimension.
@@ -76,6 +95,7 @@ impl Host {
             vcpus: self.vcpus.min(other.vcpus),
             memory: self.memory.min(other.memory),
             disk: self.disk.min(other.disk),
+            filled: self.filled.min(other.filled),
         }
     }
 
@@ -86,6 +106,7 @@ impl Host {
             vcpus: self.vcpus.max(other.vcpus),
             memory: self.memory.max(other.memory),
             disk: self.disk.max(other.disk),
+            filled: self.filled.max(other.filled),
         }
     }
 }

@@ -6,7 +6,8 @@ use dormouse_units::{Bytes, HostId, Stream, VmId};
 use crate::{Fleet, Host, Market, PlacerName, Want};
 
 fn room(vcpus: u32, memory: u64, disk: u64) -> Host {
-    Host { vcpus, memory: Bytes::new(memory), disk: Bytes::new(disk) }
+    let (memory, disk) = (Bytes::new(memory), Bytes::new(disk));
+    Host { memory, disk, ..Host::of_vcpus(vcpus) }
 }
 
 fn drawn(chance: &mut Stream, most: usize) -> Host {

@@ -98,7 +98,7 @@ fn at_prices(prices: &[(u64, u64)], tariff: TariffName) -> Provider {
         catalogue,
         &Terms { placement: PlacerName::Preempting, tariff, prices, ..Terms::default() },
     );
-    let offer = Host { vcpus: 4, memory: Bytes::new(1 << 34), disk: Bytes::new(20) };
+    let offer = Host { disk: Bytes::new(20), ..Host::new(4, Bytes::new(1 << 34)) };
     provider.host_joined(HostId::new(0), offer);
     provider
 }
@@ -208,4 +208,26 @@ fn spot_vms_in_the_background_take_nothing_of_the_foreground() {
     assert_eq!(on(&p, 1), Some((Tier::Background, vec![2, 3])));
     assert_eq!(p.host_lost(s(50), host).len(), 4);
     assert_eq!(on(&p, 2), None);
+}
+
+#[test]
+fn a_vm_goes_where_there_is_the_memory_that_it_fills() {
+    let mut catalogue = provider().catalogue().clone();
+    for kind in catalogue.types.values_mut() {
+        kind.limits.spot = 9;
+    }
+    let kind = TypeName::from("c3.large");
+    let filled = [(kind.clone(), Bytes::new(600))].into();
+    let mut p = Provider::new(catalogue, &Terms::default()).filling(filled);
+    let plenty = Bytes::new(u64::MAX);
+    let host = |vcpus, filled| Host { filled: Bytes::new(filled), ..Host::new(vcpus, plenty) };
+    p.host_joined(HostId::new(0), host(64, 599));
+    p.host_joined(HostId::new(1), host(8, 1_300));
+    let mut launch = |vm| {
+        let launched = p.launch(Time::ZERO, VmId::new(vm), &kind, Market::Spot, None);
+        launched.map(|launched| launched.host)
+    };
+    assert_eq!(launch(0), Ok(HostId::new(1)), "though the other has more vCPUs");
+    assert_eq!(launch(1), Ok(HostId::new(1)));
+    assert!(matches!(launch(2), Err(LaunchError::NoCapacity { .. })));
 }

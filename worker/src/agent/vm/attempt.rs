@@ -87,6 +87,8 @@ pub(crate) struct Attempt {
     /// Whether its answer is right, and its result, if its program gives one.
     pub(crate) answer: Option<(bool, Option<String>)>,
     pub(crate) is_killed: bool,
+    /// How many processes of its VM had been killed for want of memory when its launch began.
+    pub(crate) killed_before: u64,
     /// Of its launch.
     pub(crate) pass: Pass,
 }

@@ -84,7 +84,8 @@ impl Owner {
         if is_silent(&attempt.order) && ended == Ended::Exited(0) {
             return Some(Ok((true, None)));
         }
-        let verdict = verdict(&self.host, &attempt.name, ended, &self.groups);
+        let groups = (&*self.groups, attempt.killed_before);
+        let verdict = verdict(&self.host, &attempt.name, ended, groups);
         Some(verdict.map(|(verified, result)| (verified, Some(result))))
     }
 

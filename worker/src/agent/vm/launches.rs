@@ -54,7 +54,10 @@ impl Owner {
         let (host, tell) = (Arc::clone(&self.host), self.tell.clone());
         let remains = Arc::clone(&self.remains);
         let lane = self.vcpus();
+        // Where the kernel does not count them, none is ever told.
+        let killed_before = self.groups.kills_for_memory().unwrap_or(0);
         let Some(attempt) = self.attempt(key) else { return };
+        attempt.killed_before = killed_before;
         let (pass, name) = (attempt.pass.clone(), attempt.name.clone());
         let (cpu, order) = (attempt.cpu(), attempt.order.clone());
         match &mut attempt.nature {
@@ -71,7 +74,9 @@ impl Owner {
             }
             Nature::Job(job) => {
                 job.ledger.come(job::charged_ns(&groups, &seats));
-                let order = job::Order { key, name, start: order, groups, lane, seats, moving };
+                let start = order;
+                let order =
+                    job::Order { key, name, start, groups, lane, seats, moving, killed_before };
                 let launching = job::launch(host, pass, order);
                 tokio::spawn(async move {
                     let born = outcome(launching).await.map(Born::Job);

@@ -82,6 +82,7 @@ impl Owner {
             snapshot: None,
             answer: None,
             is_killed: false,
+            killed_before: 0,
             pass: self.gate.pass(),
         });
         self.happen(Event::Start(Start { key, kind, on, tier }));

@@ -153,6 +153,48 @@ fn a_late_start_is_promised_what_it_missed() {
     assert_eq!(run(&mut vm, Time::from_secs(200)), [(100, finished)]);
 }
 
+/// A task that begins with a checkpoint works, by its promise, from when that was decided on, however
+/// long its restore takes: it uses credits from then on, as in virtual time, where a restore takes none.
+#[test]
+fn a_restored_task_uses_credits_from_its_decision_on() {
+    let spec = |initial: u64| MachineSpec {
+        vcpus: 2,
+        memory: Bytes::new(100),
+        credits: Some(CreditSpec {
+            baseline: Ppm::new(250_000),
+            earned_per_hour: Credits::ZERO,
+            initial: Credits::from_vcpu_micros(initial * 1_000_000),
+            cap: Credits::whole(100),
+        }),
+    };
+    let (task, attempt) = (TaskId::new(1), Attempt::new(1));
+    let restored = || Work { done: Ppm::new(400_000), ..work(1, 100, &[]) };
+    let finished = WorkEvent::Finished { task, attempt };
+    let seconds = |vm: &Model| vm.machine().credits().map(|c| c.as_vcpu_micros() / 1_000_000);
+    // 60 s of work are left: with credits for more, for less, and for none of it.
+    for (initial, end, left) in [(90, 80, 30), (30, 170, 0), (0, 260, 0)] {
+        let mut modelled = Model::new(Time::ZERO, spec(initial));
+        modelled.start(Time::from_secs(20), restored()).expect("room");
+        // The worker hears of it 7 s late.
+        let mut beside = Model::new(Time::ZERO, spec(initial));
+        beside.start(Time::from_secs(27), restored()).expect("room");
+        beside.head_start(task, attempt, Span::from_secs(7));
+        for at in [27, 40, 300] {
+            for vm in [&mut modelled, &mut beside] {
+                let told = run(vm, Time::from_secs(at));
+                let has_ended = told.iter().any(|(_, event)| *event == finished);
+                assert_eq!(has_ended, at == 300, "{initial}: {told:?}");
+                vm.pass(Time::from_secs(at));
+            }
+            assert_eq!(seconds(&modelled), seconds(&beside), "{initial} at {at}");
+        }
+        for vm in [&modelled, &beside] {
+            let ended = vm.progress(task, attempt).and_then(|p| p.finished);
+            assert_eq!((ended, seconds(vm)), (Some(Time::from_secs(end)), Some(left)));
+        }
+    }
+}
+
 #[test]
 fn nothing_moves_while_hibernated() {
     let mut vm = regular();

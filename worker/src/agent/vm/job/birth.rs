@@ -41,6 +41,8 @@ pub(crate) struct Order {
     pub(crate) seats: Vec<Seat>,
     /// From the checkpoint with which it left its former places, which is the newest here.
     pub(crate) moving: bool,
+    /// How many processes of its VM had been killed for want of memory before it.
+    pub(crate) killed_before: u64,
 }
 
 /// A job that has come to life.
@@ -140,10 +142,13 @@ fn start(host: &Host, pass: &Pass, order: &Order) -> Result<Birth, String> {
         .and_then(|ranks| {
             ranks::place(&order.groups, host.cores.all(), &ranks, &order.seats).map(|()| ranks)
         })
-        .map_err(|e| match (for_want_of_memory(&order.groups), last_words(host, order)) {
-            (Some(why), _) => why,
-            (None, Some(words)) => format!("{}; it said: {words}", explain(&e)),
-            (None, None) => explain(&e),
+        .map_err(|e| {
+            let memory = for_want_of_memory(&order.groups, order.killed_before);
+            match (memory, last_words(host, order)) {
+                (Some(why), _) => why,
+                (None, Some(words)) => format!("{}; it said: {words}", explain(&e)),
+                (None, None) => explain(&e),
+            }
         });
     let going = placed
         .and_then(|ranks| progress::let_go(&progress).map(|()| ranks).map_err(|e| explain(&e)));

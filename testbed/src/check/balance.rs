@@ -1,0 +1,83 @@
+//! What credits a burstable VM can have, by what it has earned and can have used since it last said.
+
+use dormouse_cloud::Burstable;
+use dormouse_units::{Credits, Span, Time};
+
+/// What a VM may use of its vCPUs, as a sum over them in millionths of one: the least and the most.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Use {
+    pub(super) least: u64,
+    pub(super) most: u64,
+}
+
+/// The credits of a VM as it said them last, and what it can have used since.
+#[derive(Clone, Debug)]
+pub(super) struct Balance {
+    burstable: Burstable,
+    said: (Time, Credits),
+    /// Up to when use is accounted for; what was used at least and at most, in vCPU-microseconds ×
+    /// millionths.
+    until: Time,
+    used: (u128, u128),
+}
+
+/// What rates in whole millionths are off by in so much use, and times in whole microseconds.
+const fn rounding(used: u128) -> u128 {
+    4 + used / 100_000
+}
+
+impl Balance {
+    /// Of a VM launched at this time.
+    pub(super) fn new(burstable: Burstable, launched: Time) -> Self {
+        let initial = burstable.initial.min(burstable.cap);
+        Self { burstable, said: (launched, initial), until: launched, used: (0, 0) }
+    }
+
+    /// Time passes up to `now` at this use.
+    pub(super) fn pass(&mut self, now: Time, of: Use) {
+        let us = u128::from(now.since(self.until).as_micros());
+        self.until = now;
+        self.used.0 += us * u128::from(of.least);
+        self.used.1 += us * u128::from(of.most);
+    }
+
+    /// What is wrong with a balance that is said now, by when use is accounted for. In a live run the
+    /// report before may have been `lateness` late and this one on time: what can have been earned is
+    /// that of a span so much longer, and of use nothing is known, as a report that a lost connection
+    /// held up tells of a time before.
+    pub(super) fn error_in(
+        &mut self,
+        now: Time,
+        balance: Credits,
+        lateness: Span,
+    ) -> Option<String> {
+        let Burstable { earned_per_hour, cap, .. } = self.burstable;
+        let (since, had) = std::mem::replace(&mut self.said, (now, balance));
+        let (least, most) = std::mem::take(&mut self.used);
+        if balance > cap {
+            return Some(format!("it holds {balance}, more than {cap}"));
+        }
+        let (us, late) =
+            (u128::from(now.since(since).as_micros()), u128::from(lateness.as_micros()));
+        let earned = |us: u128| u128::from(earned_per_hour.as_vcpu_micros()) * us / 3_600_000_000;
+        let (had_us, cap) = (u128::from(had.as_vcpu_micros()), u128::from(cap.as_vcpu_micros()));
+        let balance = u128::from(balance.as_vcpu_micros());
+        let (is_live, most) = (late > 0, most.div_ceil(1_000_000));
+        let rounding = rounding(most);
+        // What is earned above the cap is lost, whenever that was.
+        let fewest = (had_us + earned(us)).min(cap).saturating_sub(most);
+        // Where there may have been none for a while, less was used than would have been.
+        let ran_out = had_us + earned(us) <= most;
+        let least = if is_live || ran_out { 0 } else { least / 1_000_000 };
+        let highest = (had_us + earned(us + late)).saturating_sub(least);
+        let wrong = if balance > highest + rounding {
+            "more than it can have earned"
+        } else if balance + rounding < fewest && !is_live {
+            "less than it can have used leaves"
+        } else {
+            return None;
+        };
+        let balance = self.said.1;
+        Some(format!("it holds {balance} after {had} at {since}: {wrong}"))
+    }
+}
