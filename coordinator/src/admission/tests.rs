@@ -289,7 +289,7 @@ fn a_machine_beside_a_bag_goes_where_its_memory_is() {
             kind.on_demand = kind.on_demand.or(Some(dormouse_units::Price::default()));
             kind.limits.on_demand = 9;
         }
-        setup.bag.tasks.iter_mut().for_each(|task| task.memory = mib(50));
+        Arc::make_mut(&mut setup.bag.tasks).iter_mut().for_each(|task| task.memory = mib(50));
         setup.with_memory_of_jobs(Some(mib(each)), 2)
     };
     let kinds = ["fast".into(), dormouse_engine::MACHINE.into()].into();
