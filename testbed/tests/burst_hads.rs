@@ -82,12 +82,12 @@ fn the_same_bytes_on_any_number_of_threads_in_parts_and_after_a_kill() {
         let none = request(2, Some(shard)).run(&spec(), part, &mut |_, _, _| {}).unwrap();
         assert!(none.is_none());
     }
-    let (mut folder, merged) = Folder::merge(&at("merged"), &parts).unwrap();
+    let (mut folder, merged) = Folder::merge(&at("merged"), &parts, false).unwrap();
     assert_eq!(merged, spec());
     request(2, None).run_in(&merged, &mut folder, &mut |_, _, _| {}).unwrap();
     assert_eq!(content(&at("merged")), wanted);
 
-    let (mut folder, _) = Folder::merge(&at("incomplete"), &parts[..2]).unwrap();
+    let (mut folder, _) = Folder::merge(&at("incomplete"), &parts[..2], false).unwrap();
     let error = request(2, None).run_in(&merged, &mut folder, &mut |_, _, _| {}).unwrap_err();
     assert!(matches!(error, SweepError::Incomplete { missing: 12, total: 36, .. }), "{error}");
 }
@@ -208,7 +208,9 @@ fn live_runs_are_made_once_and_judged() {
     let out = dir.path().join("out");
     let make = |seeds, set: &[&str]| {
         let make_live = Some(MakeLive { seeds, program: program.clone() });
-        let request = Request { make_live, ..request(2, Some(Shard::ALL)) };
+        // That of another command is replaced.
+        let force = !set.is_empty();
+        let request = Request { make_live, force, ..request(2, Some(Shard::ALL)) };
         let mut spec = spec();
         if let Spec::Reproduce { set: all, .. } = &mut spec {
             all.extend(set.iter().map(|&s| s.to_owned()));

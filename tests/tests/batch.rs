@@ -252,6 +252,44 @@ fn a_sweep_over_seeds_runs_each_of_them() {
     }
 }
 
+/// Nothing of another sweep is lost unless that is wanted; more seeds are no other sweep.
+#[test]
+fn a_sweep_over_two_keys_and_the_folder_of_another() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "small.toml", MODEL);
+    let sweep = |set: &[&'static str], more: &[&'static str]| {
+        let sets = set.iter().flat_map(|set| ["--set", set]);
+        let args = ["sweep", "small.toml", "--out", "out"].into_iter().chain(sets);
+        args.chain(more.iter().copied()).collect::<Vec<_>>()
+    };
+    let both = ["scheduler.name=easy,measy", "workload.load=0.5,0.9"];
+    let said = done(folder.path(), &sweep(&both, &["--seeds", "1"]));
+    assert!(said.contains("scheduler.name") && said.contains("workload.load"), "{said}");
+    let rows = swept(folder.path(), "out");
+    let mean = |value: &str| rows[&(value.to_owned(), "mean_response_s".to_owned())].0;
+    for scheduler in ["easy", "measy"] {
+        let of = |load: &str| {
+            let load = format!("workload.load={load}");
+            let alone = ["small.toml", "--scheduler", scheduler, "--set", &load, "--seed", "1"];
+            run(folder.path(), &[&alone[..], &["--force"]].concat())["mean_response_s"].clone()
+        };
+        for load in ["0.5", "0.9"] {
+            let wanted = of(load).as_f64().unwrap();
+            let mean = mean(&format!("{scheduler};{load}"));
+            assert!((mean - wanted).abs() < 1e-5 * wanted.max(1.0), "{mean}, {wanted}");
+        }
+    }
+    // More seeds.
+    done(folder.path(), &sweep(&both, &["--seeds", "2"]));
+    let before = tree(folder.path());
+    let other = sweep(&both[..1], &["--seeds", "2"]);
+    let error = refused(folder.path(), &other, 2);
+    assert!(error.contains("another command") && error.contains("--force"), "{error}");
+    assert_eq!(tree(folder.path()), before, "nothing was changed");
+    done(folder.path(), &sweep(&both[..1], &["--seeds", "2", "--force"]));
+    assert_eq!(swept(folder.path(), "out").len(), 16);
+}
+
 /// The log of a long run holds no steps; it is asked about by making the run again.
 #[test]
 fn a_run_too_long_for_its_log_is_made_again() {

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 
 use dormouse_tests::dormouse;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 fn run(folder: &Path, args: &[&str]) {
     let output = Command::new(dormouse()).args(args).current_dir(folder).output().unwrap();
@@ -163,9 +163,59 @@ fn a_run_can_be_checked_and_asked_about() {
         about.contains("it had to leave vm") && about.contains("It was completed at"),
         "{about}"
     );
+    // Its number and its name are as good.
+    let (number, name) = (&task["task".len()..], migrated.split(',').nth(1).unwrap());
+    for of in [number, name] {
+        assert_eq!(text_of(folder.path(), &["explain", "out", of]), (Some(0), about.clone()));
+    }
     // A model has no answer that could be verified.
     assert!(!about.contains("verified"), "{about}");
     assert_eq!(text_of(folder.path(), &["explain", "out", "vm99"]).0, Some(2));
+}
+
+#[test]
+fn what_is_wrong_with_a_run_is_told_to_programs_too() {
+    let folder = tempfile::tempdir().unwrap();
+    run(folder.path(), &["run", "j60-sc4", "-q", "--out", "out"]);
+    let told = |command: &str| {
+        let (status, text) = text_of(folder.path(), &[command, "out", "--json"]);
+        (status, serde_json::from_str::<Value>(&text).expect("it is JSON"))
+    };
+    let (status, checked) = told("check");
+    assert_eq!(
+        (status, &checked["violations"], &checked["ended"]),
+        (Some(0), &json!([]), &json!(true))
+    );
+    let (status, replayed) = told("replay");
+    assert_eq!((status, &replayed["difference"]), (Some(0), &Value::Null));
+    assert_eq!(replayed["digest"], replayed["recorded_digest"]);
+    let log = folder.path().join("out/events.jsonl");
+    let text = fs::read_to_string(&log).unwrap();
+    fs::write(&log, text.replacen("\"mode\":\"baseline\"", "\"mode\":\"burst\"", 1)).unwrap();
+    let (status, replayed) = told("replay");
+    let of = |side: usize| &replayed["difference"][side]["seq"];
+    assert_eq!((status, of(0)), (Some(1), of(1)));
+    // More credits than anybody can have.
+    fs::write(&log, text.replacen("\"balance\":", "\"balance\":99999", 1)).unwrap();
+    let (status, checked) = told("check");
+    let first = &checked["violations"][0];
+    assert_eq!(status, Some(1), "{checked:#}");
+    assert!(first["step"].is_u64() && first["at_s"].is_f64() && first["what"].is_string());
+}
+
+#[test]
+fn a_shell_and_a_reader_are_told_every_command() {
+    let folder = tempfile::tempdir().unwrap();
+    for shell in ["bash", "zsh", "fish"] {
+        let (status, text) = text_of(folder.path(), &["completions", shell]);
+        assert_eq!(status, Some(0));
+        assert!(text.contains("calibrate") && text.contains("allow-long"), "{shell}");
+    }
+    assert_eq!(text_of(folder.path(), &["man", "pages"]).0, Some(0));
+    let page = |name: &str| fs::read_to_string(folder.path().join("pages").join(name)).unwrap();
+    assert!(page("dormouse.1").contains("dormouse"));
+    assert!(page("dormouse-sweep.1").contains("seeds"));
+    assert_eq!(text_of(folder.path(), &["man", "pages/dormouse.1"]).0, Some(2));
 }
 
 #[test]

@@ -40,7 +40,7 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Make a paper's tables again, beside the printed ones
     Reproduce(ReproduceArgs),
-    /// Run an experiment over a list of values of one key
+    /// Run an experiment over lists of values of one key or several
     Sweep(SweepArgs),
     /// Join the parts of a reproduction or sweep that was made in shards
     Merge(MergeArgs),
@@ -80,18 +80,24 @@ pub(crate) enum Command {
     Explain {
         /// The folder of the run
         dir: PathBuf,
-        /// Such as task7 or vm3; of parallel jobs, a job's number
+        /// Such as task7, its name, 7 where there are no parallel jobs, or vm3; of those, a job's number
         what: String,
     },
     /// Check a run against the rules: no task on two VMs, no bill that does not add up, …
     Check {
         /// The folder of the run
         dir: PathBuf,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
     },
     /// Feed a run's events to its scheduler again, and compare every decision
     Replay {
         /// The folder of the run
         dir: PathBuf,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
     },
     /// Play a live run again in virtual time with the interruptions that it had, and compare them
     Twin(TwinArgs),
@@ -108,6 +114,16 @@ pub(crate) enum Command {
     Show {
         /// Its name, such as j60-sc2
         name: String,
+    },
+    /// Print what completes this command line in a shell
+    Completions {
+        /// Which shell
+        shell: clap_complete::Shell,
+    },
+    /// Write the manual's pages, one of each command
+    Man {
+        /// Into this folder, which is made
+        dir: PathBuf,
     },
 }
 

@@ -6,8 +6,8 @@ use clap::Parser as _;
 
 use super::args::{Cli, Command};
 use super::{
-    calibrate, check, conduct, doctor, explain, list, observe, replay, reproduce, run, submit,
-    twin, worker, workload,
+    calibrate, check, conduct, doctor, explain, list, manual, observe, replay, reproduce, run,
+    submit, twin, worker, workload,
 };
 
 /// Runs the command line. Status 0: a result; 1: something broke; 2: bad input.
@@ -29,12 +29,14 @@ pub fn main() -> ExitCode {
         Command::Close { at } => submit::close(at),
         Command::Cancel { at, why } => observe::cancel(at, why.as_deref()),
         Command::Explain { dir, what } => explain::run(dir, what),
-        Command::Check { dir } => check::run(dir),
-        Command::Replay { dir } => replay::run(dir),
+        Command::Check { dir, json } => check::run(dir, *json),
+        Command::Replay { dir, json } => replay::run(dir, *json),
         Command::Twin(args) => twin::run(args),
         Command::Workload(command) => workload::workload(command),
         Command::List { json } => list::list(*json),
         Command::Show { name } => list::show(name),
+        Command::Completions { shell } => manual::completions(*shell),
+        Command::Man { dir } => manual::pages(dir),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

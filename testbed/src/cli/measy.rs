@@ -1,20 +1,19 @@
 //! `dormouse reproduce measy`.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::path::PathBuf;
 
 use clap::Args;
 
 use super::failure::Failure;
-use super::print::print;
 use super::ranking;
-use super::reproduce::{Bar, ReproduceArgs};
+use super::reproduce::{Bar, Common, ReproduceArgs, folder, report};
 use super::two_tier;
 use crate::command_line::command_line;
 use crate::experiment::read_sharing;
-use crate::output::OutputError;
-use crate::reproduce::measy::{Evaluation, Figure, Options, ReproduceError, evaluate, page};
+use crate::reproduce::measy::{
+    Evaluation, Figure, Options, Outcome, ReproduceError, evaluate, page,
+};
+use crate::sweep::{Folder, Shard, Spec, SweepError};
 
 /// What only this paper takes.
 #[derive(Debug, Args)]
@@ -74,7 +73,9 @@ pub(super) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     let measures = args.paper == "measy/two-tier";
     let only_figures = args.measy.of_figures().filter(|_| measures);
     let only_measures = (!measures && !args.measy.usages.is_empty()).then_some("--usages");
-    if let Some(option) = args.of_burst_hads(measures).or(only_figures).or(only_measures) {
+    let only_virtual = args.of_virtual_runs().filter(|_| measures || args.paper == "measy/live");
+    let without = args.of_burst_hads(measures).or(only_figures).or(only_measures).or(only_virtual);
+    if let Some(option) = without {
         let text = format!("{option}: {} has no such option; leave it out", args.paper);
         return Err(Failure::BadInput(text));
     }
@@ -84,79 +85,96 @@ pub(super) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     if args.paper == "measy/live" {
         return ranking::reproduce(args);
     }
-    let figures = match args.paper.split_once('/') {
+    let MeasyArgs { kth, jobs, seed, two_tier, no_causes, usages: _ } = &args.measy;
+    let spec = Spec::ReproduceMeasy {
+        what: args.paper.clone(),
+        kth: kth.clone(),
+        jobs: *jobs,
+        seed: seed.unwrap_or(1),
+        two_tier: two_tier.clone(),
+        causes: !no_causes,
+    };
+    // Nothing is made before what is asked for is known to be there.
+    options(&spec, &args.common)?.cells()?;
+    let name = format!("reproduce-{}", args.paper.replace('/', "-"));
+    let out = folder(&args.common, &name, args.shard);
+    let mut results = Folder::open(&out, &spec, args.force)?;
+    let compute = Some(args.shard.unwrap_or(Shard::ALL));
+    let table = evaluated(&args.common, &spec, &mut results, compute)?;
+    report(&args.common, &out, table)
+}
+
+/// What is to be evaluated.
+fn options(spec: &Spec, common: &Common) -> Result<Options, Failure> {
+    let Spec::ReproduceMeasy { what, kth, jobs, seed, two_tier, causes } = spec else {
+        return Err(Failure::BadInput("not a reproduction of measy".to_owned()));
+    };
+    let figures = match what.split_once('/') {
         None => Figure::all(),
         Some((_, name)) => vec![Figure::named(name)?],
     };
-    let out = folder(args);
-    let sharing = args.measy.two_tier.as_deref().map(read_sharing).transpose();
+    let sharing = two_tier.as_deref().map(read_sharing).transpose();
     let sharing = sharing.map_err(|error| Failure::BadInput(crate::chain::chain(&error)))?;
-    let options = Options {
+    Ok(Options {
         figures,
-        kth: args.measy.kth.clone(),
-        most_jobs: args.measy.jobs,
+        kth: kth.clone(),
+        most_jobs: *jobs,
         sharing: sharing.unwrap_or_default(),
-        seed: args.measy.seed.unwrap_or(1),
-        threads: args.common.threads(),
-        causes: !args.measy.no_causes,
-    };
-    let bar = Mutex::new(Bar::new(args.common.quiet));
-    let done = evaluate(&options, |stage, n, of| {
-        if let Ok(mut bar) = bar.lock() {
-            bar.show(stage, n, of);
-        }
-    });
-    if let Ok(bar) = bar.lock() {
-        bar.finish();
-    }
-    let done = done?;
-    write(&done, &out, &command(args))?;
-    if args.common.quiet {
-        return Ok(());
-    }
-    print(&done.table())?;
-    print(&format!("\n  results in {}", out.display()))
+        seed: *seed,
+        threads: common.threads(),
+        causes: *causes,
+    })
+}
+
+/// Makes what is missing of the results and, unless it is a part, the files of the evaluation.
+pub(super) fn evaluated(
+    common: &Common,
+    spec: &Spec,
+    results: &mut Folder<Outcome>,
+    compute: Option<Shard>,
+) -> Result<Option<String>, Failure> {
+    let options = options(spec, common)?;
+    let mut bar = Bar::new(common.quiet);
+    let done = evaluate(&options, results, compute, &mut |stage, n, of| bar.show(stage, n, of));
+    bar.finish();
+    let Some(done) = done? else { return Ok(None) };
+    write(&done, results, &command(spec))?;
+    Ok(Some(done.table()))
 }
 
 /// The files of an evaluation.
-fn write(done: &Evaluation, out: &Path, command: &str) -> Result<(), OutputError> {
-    fs::create_dir_all(out).map_err(|error| OutputError::io("make", out, error))?;
-    let write = |name: &str, text: &str| {
-        let path = out.join(name);
-        fs::write(&path, text).map_err(|error| OutputError::io("write", &path, error))
-    };
-    write("table.csv", &done.csv())?;
-    write("report.html", &page(done, command))?;
+fn write(done: &Evaluation, folder: &Folder<Outcome>, command: &str) -> Result<(), SweepError> {
+    folder.write("table.csv", &done.csv())?;
+    folder.write("report.html", &page(done, command))?;
     for figure in &done.figures {
-        write(&format!("{}.svg", figure.name()), &figure.chart(&done.results).to_svg())?;
+        folder.write(&format!("{}.svg", figure.name()), &figure.chart(&done.results).to_svg())?;
     }
     Ok(())
 }
 
 /// The command that makes the same again, wherever its results go.
-fn command(args: &ReproduceArgs) -> String {
-    let MeasyArgs { kth, jobs, seed, two_tier, no_causes, usages: _ } = &args.measy;
-    let mut words = ["dormouse", "reproduce", &args.paper].map(str::to_owned).to_vec();
+fn command(spec: &Spec) -> String {
+    let Spec::ReproduceMeasy { what, kth, jobs, seed, two_tier, causes } = spec else {
+        return String::new();
+    };
+    let mut words = ["dormouse", "reproduce", what].map(str::to_owned).to_vec();
     let mut option = |name: &str, value: Option<String>| {
         words.extend(value.into_iter().flat_map(|value| [name.to_owned(), value]));
     };
     option("--kth", kth.as_ref().map(|path| path.display().to_string()));
     option("--jobs", jobs.map(|n| n.to_string()));
-    option("--seed", seed.map(|n| n.to_string()));
+    option("--seed", Some(*seed).filter(|seed| *seed != 1).map(|n| n.to_string()));
     option("--two-tier", two_tier.as_ref().map(|path| path.display().to_string()));
-    words.extend(no_causes.then(|| "--no-causes".to_owned()));
+    words.extend((!causes).then(|| "--no-causes".to_owned()));
     command_line(&words)
-}
-
-/// Where the results go.
-pub(super) fn folder(args: &ReproduceArgs) -> PathBuf {
-    let name = format!("reproduce-{}", args.paper.replace('/', "-"));
-    args.common.out.clone().unwrap_or_else(|| PathBuf::from("runs").join(name))
 }
 
 impl From<ReproduceError> for Failure {
     fn from(error: ReproduceError) -> Self {
-        // Each of them is about what was asked for or given.
-        Self::BadInput(crate::chain::chain(&error))
+        match error {
+            ReproduceError::Sweep(error) => error.into(),
+            // Each of the others is about what was asked for or given.
+            error => Self::BadInput(crate::chain::chain(&error)),
+        }
     }
 }

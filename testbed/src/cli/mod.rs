@@ -11,6 +11,7 @@ mod failure;
 mod list;
 mod log;
 mod main;
+mod manual;
 mod measy;
 mod observe;
 mod preflight;

@@ -55,9 +55,9 @@ pub(crate) struct ReproduceArgs {
     /// for none [default: 10]
     #[arg(long, value_name = "N")]
     cause_seeds: Option<u64>,
-    /// Of burst-hads: make part I of N only; `dormouse merge` joins the parts
+    /// Make part I of N only; `dormouse merge` joins the parts
     #[arg(long, value_name = "I/N")]
-    shard: Option<Shard>,
+    pub(super) shard: Option<Shard>,
     /// Of burst-hads: folders of finished live runs, to be drawn beside
     #[arg(long, value_name = "DIR", num_args = 1..)]
     live_runs: Vec<PathBuf>,
@@ -67,6 +67,9 @@ pub(crate) struct ReproduceArgs {
     /// Of burst-hads/plans: the folder of the artifact's inputs
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
+    /// Replace the results of another command in the folder; what both need is kept
+    #[arg(long)]
+    pub(super) force: bool,
     #[command(flatten)]
     pub(super) measy: MeasyArgs,
     #[command(flatten)]
@@ -74,6 +77,13 @@ pub(crate) struct ReproduceArgs {
 }
 
 impl ReproduceArgs {
+    /// The first of the options given that many runs in virtual time have and a measurement has not.
+    pub(super) fn of_virtual_runs(&self) -> Option<&'static str> {
+        [("--shard", self.shard.is_some()), ("--force", self.force)]
+            .into_iter()
+            .find_map(|(option, given)| given.then_some(option))
+    }
+
     /// The first of the options given that only Burst-HADS has, and with `--seeds` others that
     /// have seeds.
     pub(super) fn of_burst_hads(&self, has_seeds: bool) -> Option<&'static str> {
@@ -83,7 +93,6 @@ impl ReproduceArgs {
             ("--events", self.events.is_some()),
             ("--set", !self.set.is_empty()),
             ("--cause-seeds", self.cause_seeds.is_some()),
-            ("--shard", self.shard.is_some()),
             ("--live-runs", !self.live_runs.is_empty()),
             ("--live", self.live.is_some()),
             ("--data", self.data.is_some()),
@@ -97,8 +106,8 @@ impl ReproduceArgs {
 pub(crate) struct SweepArgs {
     /// A TOML file, or the name of a built-in experiment
     experiment: String,
-    /// Set a key by its path; one has a list of values, such as scheduler.alpha=0.1,0.3,0.5 or
-    /// scheduler.name=easy,measy
+    /// Set a key by its path; one or more have lists of values, such as scheduler.alpha=0.1,0.3,0.5 or
+    /// scheduler.name=easy,measy: each value of the one is run with each of the others
     #[arg(long, value_name = "KEY=VALUES", allow_hyphen_values = true, required = true)]
     set: Vec<String>,
     /// Run every value under seeds 1 to N; the values of seed are seeds themselves [default: 10]
@@ -107,6 +116,9 @@ pub(crate) struct SweepArgs {
     /// Make part I of N only; `dormouse merge` joins the parts
     #[arg(long, value_name = "I/N")]
     shard: Option<Shard>,
+    /// Replace the results of another command in the folder; what both need is kept
+    #[arg(long)]
+    force: bool,
     #[command(flatten)]
     common: Common,
 }
@@ -116,6 +128,9 @@ pub(crate) struct MergeArgs {
     /// The folders of all shards
     #[arg(required = true)]
     parts: Vec<PathBuf>,
+    /// Replace the results of another command in the folder; what both need is kept
+    #[arg(long)]
+    force: bool,
     #[command(flatten)]
     common: Common,
 }
@@ -156,6 +171,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
         compute: Some(args.shard.unwrap_or(Shard::ALL)),
         live: args.live_runs.clone(),
         make_live: args.live.map(make_live).transpose()?,
+        force: args.force,
     };
     let mut bar = Bar::new(args.common.quiet);
     let done = request.run(&spec, &out, &mut |stage, n, of| bar.show(stage, n, of));
@@ -194,12 +210,20 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<(), Failure> {
     let out = folder(&args.common, &format!("sweep-{name}"), args.shard);
     let compute = Some(args.shard.unwrap_or(Shard::ALL));
     let table = match &sweep {
-        AnySweep::Bags(sweep) => {
-            run_sweep(&args.common, sweep, seeds, compute, &mut Folder::open(&out, &spec)?)
-        }
-        AnySweep::Jobs(sweep) => {
-            run_sweep(&args.common, sweep, seeds, compute, &mut Folder::open(&out, &spec)?)
-        }
+        AnySweep::Bags(sweep) => run_sweep(
+            &args.common,
+            sweep,
+            seeds,
+            compute,
+            &mut Folder::open(&out, &spec, args.force)?,
+        ),
+        AnySweep::Jobs(sweep) => run_sweep(
+            &args.common,
+            sweep,
+            seeds,
+            compute,
+            &mut Folder::open(&out, &spec, args.force)?,
+        ),
     }?;
     report(&args.common, &out, table)
 }
@@ -210,7 +234,7 @@ pub(crate) fn merge(args: &MergeArgs) -> Result<(), Failure> {
     let spec = Spec::of_parts(parts)?;
     let table = match &spec {
         Spec::Reproduce { .. } => {
-            let (mut folder, _) = Folder::merge(&out, parts)?;
+            let (mut folder, _) = Folder::merge(&out, parts, args.force)?;
             let request = Request { compute: None, ..Request::new(common.threads()) };
             let mut bar = Bar::new(common.quiet);
             let done =
@@ -218,13 +242,24 @@ pub(crate) fn merge(args: &MergeArgs) -> Result<(), Failure> {
             bar.finish();
             done?.map(|done| done.table(Style::of_stdout()))
         }
+        Spec::ReproduceMeasy { .. } => {
+            measy::evaluated(common, &spec, &mut Folder::merge(&out, parts, args.force)?.0, None)?
+        }
         Spec::Sweep { experiment, set, seeds } => match &sweep_cells(experiment, set, None)? {
-            AnySweep::Bags(sweep) => {
-                run_sweep(common, sweep, *seeds, None, &mut Folder::merge(&out, parts)?.0)?
-            }
-            AnySweep::Jobs(sweep) => {
-                run_sweep(common, sweep, *seeds, None, &mut Folder::merge(&out, parts)?.0)?
-            }
+            AnySweep::Bags(sweep) => run_sweep(
+                common,
+                sweep,
+                *seeds,
+                None,
+                &mut Folder::merge(&out, parts, args.force)?.0,
+            )?,
+            AnySweep::Jobs(sweep) => run_sweep(
+                common,
+                sweep,
+                *seeds,
+                None,
+                &mut Folder::merge(&out, parts, args.force)?.0,
+            )?,
         },
     };
     report(common, &out, table)
@@ -257,14 +292,15 @@ where
     Ok(Some(swept.table()))
 }
 
-fn folder(common: &Common, name: &str, shard: Option<Shard>) -> PathBuf {
+/// Where the results go.
+pub(super) fn folder(common: &Common, name: &str, shard: Option<Shard>) -> PathBuf {
     common.out.clone().unwrap_or_else(|| {
         let part = shard.map(|s| format!("-{}", s.to_string().replace('/', "-of-")));
         PathBuf::from("runs").join(format!("{name}{}", part.unwrap_or_default()))
     })
 }
 
-fn report(common: &Common, out: &Path, table: Option<String>) -> Result<(), Failure> {
+pub(super) fn report(common: &Common, out: &Path, table: Option<String>) -> Result<(), Failure> {
     if common.quiet {
         return Ok(());
     }

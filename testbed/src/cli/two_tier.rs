@@ -1,9 +1,8 @@
 //! `dormouse reproduce measy/two-tier`.
 
 use super::failure::Failure;
-use super::measy::folder;
 use super::print::print;
-use super::reproduce::{Bar, ReproduceArgs};
+use super::reproduce::{Bar, ReproduceArgs, folder};
 use super::worker::task_program;
 use crate::command_line::command_line;
 use crate::two_tier::{self, Host, PAIRS, TwoTierError, USAGES};
@@ -15,7 +14,7 @@ pub(super) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     let (asked, quiet) = (&args.measy.usages, args.common.quiet);
     let usages = if asked.is_empty() { &USAGES[..] } else { asked };
     let seeds = args.seeds.unwrap_or(PAIRS);
-    let out = folder(args);
+    let out = folder(&args.common, "reproduce-measy-two-tier", None);
 
     let host = Host::prepare(&task_program()?).map_err(broken)?;
     if host.cores() < 2 && !quiet {

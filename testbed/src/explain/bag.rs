@@ -40,7 +40,8 @@ impl<'a> Explainer<'a> {
         Self { header, steps, record }
     }
 
-    /// What there is to say of `task7`, `vm3`, or a task by its name; `None` if there is no such.
+    /// What there is to say of `task7`, `vm3`, a task by its name, or, where there are no parallel jobs,
+    /// by its number alone; `None` if there is no such.
     #[must_use]
     pub fn explain(&self, what: &str) -> Option<String> {
         let tasks = &self.header.experiment.setup.bag.tasks;
@@ -50,7 +51,10 @@ impl<'a> Explainer<'a> {
         }
         let by_name =
             || tasks.iter().position(|t| t.name == what).and_then(|n| u32::try_from(n).ok());
-        let id = TaskId::new(number("task").or_else(by_name)?);
+        // Beside a bag a number is a job's.
+        let is_alone = self.header.experiment.jobs.is_none();
+        let by_number = || number("").filter(|_| is_alone);
+        let id = TaskId::new(number("task").or_else(by_name).or_else(by_number)?);
         let task = self.record.tasks.get(id.get() as usize)?;
         Some(self.task(id, task))
     }

@@ -167,7 +167,7 @@ impl Seeded for Cell {
 }
 
 /// A digest of an experiment and this program.
-pub(super) fn digest_of(experiment: &impl Serialize) -> String {
+pub(crate) fn digest_of(experiment: &impl Serialize) -> String {
     let mut hasher = blake3::Hasher::new();
     hasher.update(program().as_bytes());
     hasher.update(serde_json::json!(experiment).to_string().as_bytes());

@@ -53,6 +53,18 @@ pub enum SweepError {
     /// The folder holds something else.
     #[error("--out {}: it is not empty and no sweep's folder; give another", .0.display())]
     Foreign(PathBuf),
+    /// The folder holds the results of another command.
+    #[error(
+        "--out {}: it holds the results of another command, {there}; give another folder, or --force \
+         to replace them",
+        .folder.display()
+    )]
+    Other {
+        /// The folder.
+        folder: PathBuf,
+        /// What it holds.
+        there: String,
+    },
     /// A file of a sweep is damaged.
     #[error("{}: {why}; give the folder of a sweep that was left whole", .path.display())]
     Damaged {
@@ -117,6 +129,7 @@ impl SweepError {
         match self {
             Self::Unschedulable { .. }
             | Self::Foreign(_)
+            | Self::Other { .. }
             | Self::Damaged { .. }
             | Self::Mismatch { .. }
             | Self::Incomplete { .. }

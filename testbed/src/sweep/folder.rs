@@ -34,12 +34,13 @@ pub struct Folder<S = Sample> {
 }
 
 impl<S: Clone + Serialize + DeserializeOwned> Folder<S> {
-    /// Opens a sweep's folder or makes one; samples that are there will be used.
+    /// Opens a sweep's folder or makes one; samples that are there will be used. That of another
+    /// sweep, which this one will replace, wants `force`.
     ///
     /// # Errors
     ///
     /// It holds something else, or the system refuses.
-    pub fn open(path: &Path, spec: &Spec) -> Result<Self, SweepError> {
+    pub fn open(path: &Path, spec: &Spec, force: bool) -> Result<Self, SweepError> {
         let mut entries = match fs::read_dir(path) {
             Ok(entries) => entries,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -51,20 +52,27 @@ impl<S: Clone + Serialize + DeserializeOwned> Folder<S> {
         if entries.next().is_some() && !path.join(SPEC).is_file() {
             return Err(SweepError::Foreign(path.to_path_buf()));
         }
+        if path.join(SPEC).is_file() && !force {
+            let there = Spec::read(path)?;
+            if !spec.continues(&there) {
+                let (folder, there) = (path.to_path_buf(), there.subject());
+                return Err(SweepError::Other { folder, there });
+            }
+        }
         let mut folder = Self { path: path.to_path_buf(), known: HashMap::new(), part: None };
         folder.write(SPEC, &format!("{:#}\n", serde_json::json!(spec)))?;
         folder.read_samples(path)?;
         Ok(folder)
     }
 
-    /// Opens a folder and takes in the samples of all parts of its sweep.
+    /// Opens a folder, as [`Self::open`] does, and takes in the samples of all parts of its sweep.
     ///
     /// # Errors
     ///
     /// The parts are of different sweeps or damaged, or the system refuses.
-    pub fn merge(path: &Path, parts: &[PathBuf]) -> Result<(Self, Spec), SweepError> {
+    pub fn merge(path: &Path, parts: &[PathBuf], force: bool) -> Result<(Self, Spec), SweepError> {
         let spec = Spec::of_parts(parts)?;
-        let mut folder = Self::open(path, &spec)?;
+        let mut folder = Self::open(path, &spec, force)?;
         for part in parts {
             folder.read_samples(part)?;
         }

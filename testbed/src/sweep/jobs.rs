@@ -126,7 +126,7 @@ fn under(experiment: &Experiment, seed: u64) -> Experiment {
 
 /// A digest of the log that a batch's jobs are of, if they are of one. What can't be read is said
 /// when it is run.
-pub(super) fn digest_of_log(batch: &Batch) -> Option<String> {
+pub(crate) fn digest_of_log(batch: &Batch) -> Option<String> {
     let JobSource::Swf { log, .. } = &batch.workload.source else { return None };
     let hash = |file| blake3::Hasher::new().update_reader(file).map(|h| h.finalize());
     File::open(log).and_then(hash).ok().map(|hash| hash.to_hex().to_string())

@@ -25,4 +25,7 @@ pub use shard::Shard;
 pub use spec::Spec;
 pub use values::{AnySweep, Sweep, Swept, sweep_cells};
 
+pub(crate) use cell::digest_of;
+pub(crate) use jobs::digest_of_log;
+
 pub(crate) use chart::{Dots, Frame, Mark, Strip, Tie, dots, strips};

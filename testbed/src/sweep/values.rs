@@ -1,9 +1,10 @@
-//! `dormouse sweep`: one experiment over a list of values of one key.
+//! `dormouse sweep`: one experiment over lists of values of one key or several.
 
 use std::fmt::Write as _;
 
 use super::{
-    Cell, Column, Dots, Frame, JobsCell, Mark, Metric, Plot, Reported, Seeded, SweepError, dots,
+    Cell, Column, Dots, Frame, JobsCell, Mark, Metric, Plot, Reported, Seeded, SweepError, Tie,
+    dots,
 };
 use crate::experiment::{Override, Source, open};
 use dormouse_workload::Estimate;
@@ -11,14 +12,14 @@ use dormouse_workload::Estimate;
 /// The key whose values are not run under seeds, but are seeds.
 const SEED: &str = "seed";
 
-/// An experiment over the values of one key.
+/// An experiment over the values of keys: each of the one with each of the others.
 #[derive(Clone, Debug)]
 pub struct Sweep<C> {
-    /// The key, such as `scheduler.alpha`.
-    pub key: String,
-    /// The values, in the order given.
-    pub values: Vec<String>,
-    /// A cell per value.
+    /// The keys, such as `scheduler.alpha`.
+    pub keys: Vec<String>,
+    /// The values of the keys in each cell; those of the last key change first.
+    pub values: Vec<Vec<String>>,
+    /// A cell for each.
     pub cells: Vec<C>,
 }
 
@@ -40,19 +41,19 @@ pub struct Swept<'a, C: Seeded> {
     pub samples: &'a [Vec<C::Sample>],
 }
 
-/// The cells of a sweep of `experiment`: of the settings one has to name a list of values. A list
-/// of seeds is run under these; else `seeds` says how many, if anybody does.
+/// The cells of a sweep of `experiment`: of the settings one or more have to name a list of values. A
+/// list of seeds is run under these; else `seeds` says how many, if anybody does.
 ///
 /// # Errors
 ///
-/// No setting or more than one is a list, seeds are said twice, or an experiment is wrong.
+/// No setting is a list or a key has two, there are more than [`MOST`] cells, seeds are said twice, or
+/// an experiment is wrong.
 pub fn sweep_cells(
     experiment: &str,
     set: &[String],
     seeds: Option<u64>,
 ) -> Result<AnySweep, SweepError> {
-    let mut list = None;
-    let mut fixed = Vec::new();
+    let (mut lists, mut fixed) = (Vec::<(String, Vec<String>)>::new(), Vec::new());
     for text in set {
         let (key, value) = text.split_once('=').unwrap_or((text, ""));
         let (key, values) = (key.trim(), split(value));
@@ -63,50 +64,75 @@ pub fn sweep_cells(
                 return Err(SweepError::BadInput(format!("--set {text}: {what}")));
             }
             fixed.push(Override::set(text)?);
-        } else if list.replace((key.to_owned(), values)).is_some() {
-            let what = "two settings have lists of values; sweep one key at a time";
+        } else if lists.iter().any(|(other, _)| other == key) {
+            let what = "there are two lists of values for it; join them";
             return Err(SweepError::BadInput(format!("--set {text}: {what}")));
+        } else {
+            lists.push((key.to_owned(), values));
         }
     }
-    let Some((key, values)) = list else {
+    if lists.is_empty() {
         let what = "no setting has a list of values; write one like scheduler.alpha=0.1,0.3,0.5";
         return Err(SweepError::BadInput(format!("--set: {what}")));
-    };
-    if let (SEED, Some(n)) = (key.as_str(), seeds) {
+    }
+    let own = lists.iter().any(|(key, _)| key == SEED);
+    if let Some(n) = seeds.filter(|_| own) {
         let what = "the values of seed are the seeds; leave it out";
         return Err(SweepError::BadInput(format!("--seeds {n}: {what}")));
     }
+    let count = lists.iter().try_fold(1_usize, |n, (_, values)| n.checked_mul(values.len()));
+    if count.is_none_or(|count| count > MOST) {
+        let what = format!("the lists come to more than {MOST} experiments; shorten one");
+        return Err(SweepError::BadInput(format!("--set: {what}")));
+    }
+    let keys: Vec<String> = lists.iter().map(|(key, _)| key.clone()).collect();
+    let values = each_with_each(&lists);
     let (mut bags, mut jobs) = (Vec::new(), Vec::new());
-    for value in &values {
-        let setting = format!("{key}={value}");
+    for values in &values {
+        let settings: Vec<String> =
+            keys.iter().zip(values).map(|(key, value)| format!("{key}={value}")).collect();
         let mut overrides = fixed.clone();
-        overrides.push(Override::set(&setting)?);
+        for setting in &settings {
+            overrides.push(Override::set(setting)?);
+        }
         let source = Source { experiment: Some(experiment), overrides, ..Source::default() };
-        let loaded = open(&source)?;
+        let (case, loaded) = (settings.join(" "), open(&source)?);
         match loaded.experiment.scheduler {
-            Some(_) => bags.push(Cell::of(&setting, loaded)?),
+            Some(_) => bags.push(Cell::of(&case, loaded)?),
             None => jobs.push(
-                JobsCell::of(&setting, loaded.experiment)
+                JobsCell::of(&case, loaded.experiment)
                     .map_err(|error| SweepError::BadInput(error.to_string()))?,
             ),
         }
     }
-    let own = key == SEED;
     match (bags.is_empty(), jobs.is_empty()) {
         (_, true) => {
             let cells = bags.into_iter().map(|cell| if own { cell.under_its_seed() } else { cell });
-            Ok(AnySweep::Bags(Sweep { cells: cells.collect(), key, values }))
+            Ok(AnySweep::Bags(Sweep { cells: cells.collect(), keys, values }))
         }
         (true, false) => {
             let cells = jobs.into_iter().map(|cell| if own { cell.under_its_seed() } else { cell });
-            Ok(AnySweep::Jobs(Sweep { cells: cells.collect(), key, values }))
+            Ok(AnySweep::Jobs(Sweep { cells: cells.collect(), keys, values }))
         }
         (false, false) => {
             let what = "some of the values are of bags of tasks, others of parallel jobs; sweep \
                         one kind at a time";
-            Err(SweepError::BadInput(format!("--set {key}: {what}")))
+            Err(SweepError::BadInput(format!("--set {}: {what}", keys.join(", "))))
         }
     }
+}
+
+/// The most experiments of a sweep.
+const MOST: usize = 10_000;
+
+/// Every choice of a value from each list; those of the last change first.
+fn each_with_each(lists: &[(String, Vec<String>)]) -> Vec<Vec<String>> {
+    lists.iter().fold(vec![Vec::new()], |chosen, (_, values)| {
+        let with = |before: &Vec<String>, value: &String| {
+            [&before[..], std::slice::from_ref(value)].concat()
+        };
+        chosen.iter().flat_map(|before| values.iter().map(move |v| with(before, v))).collect()
+    })
 }
 
 /// At the commas outside brackets and quotes.
@@ -132,14 +158,31 @@ impl<C: Seeded> Swept<'_, C>
 where
     C::Sample: Reported,
 {
-    fn rows(&self) -> impl Iterator<Item = (&str, &[C::Sample])> {
-        self.sweep.values.iter().map(String::as_str).zip(self.samples.iter().map(Vec::as_slice))
+    fn rows(&self) -> impl Iterator<Item = (&[String], &[C::Sample])> {
+        let values = self.sweep.values.iter().map(Vec::as_slice);
+        values.zip(self.samples.iter().map(Vec::as_slice))
     }
 
     /// The table for people.
     #[must_use]
     pub fn table(&self) -> String {
-        let mut text = format!("{:>24}", self.sweep.key);
+        let widths: Vec<usize> = match &self.sweep.keys[..] {
+            [_] => vec![24],
+            keys => {
+                let longest = |(n, key): (usize, &String)| {
+                    let values = self.sweep.values.iter().filter_map(|values| values.get(n));
+                    values.chain([key]).map(|text| text.chars().count()).max().unwrap_or(0) + 2
+                };
+                keys.iter().enumerate().map(longest).collect()
+            }
+        };
+        let mut text = String::new();
+        let start = |text: &mut String, cells: &[String]| {
+            for (cell, width) in cells.iter().zip(&widths) {
+                let _ = write!(text, "{cell:>width$}");
+            }
+        };
+        start(&mut text, &self.sweep.keys);
         for Metric { column, .. } in C::Sample::METRICS {
             let _ = match column {
                 Some(Column::Mean { heading, width, .. }) => write!(text, "  {heading:>width$}"),
@@ -147,8 +190,9 @@ where
                 None => Ok(()),
             };
         }
-        for (value, samples) in self.rows() {
-            let _ = write!(text, "\n{value:>24}");
+        for (values, samples) in self.rows() {
+            text.push('\n');
+            start(&mut text, values);
             for Metric { of, column, .. } in C::Sample::METRICS {
                 let _ = match *column {
                     Some(Column::Mean { width, digits, .. }) => {
@@ -165,28 +209,27 @@ where
         text.trim_end().to_owned()
     }
 
-    /// `table.csv`.
+    /// `table.csv`. Several keys, and their values in the same order, are joined by semicolons.
     #[must_use]
     pub fn csv(&self) -> String {
         let mut text = "key,value,metric,mean,ci95_low,ci95_high,n\n".to_owned();
-        for (value, samples) in self.rows() {
+        let key = self.sweep.keys.join(";");
+        for (values, samples) in self.rows() {
+            let value = values.join(";").replace('"', "\"\"");
             for Metric { name, of, .. } in C::Sample::METRICS {
                 let Some(e) = estimate(samples, *of) else { continue };
                 let (low, high) = e.ci95.map_or((String::new(), String::new()), |(l, h)| {
                     (format!("{l:.6}"), format!("{h:.6}"))
                 });
-                let value = value.replace('"', "\"\"");
-                let _ = writeln!(
-                    text,
-                    "{},\"{value}\",{name},{:.6},{low},{high},{}",
-                    self.sweep.key, e.mean, e.n
-                );
+                let _ =
+                    writeln!(text, "{key},\"{value}\",{name},{:.6},{low},{high},{}", e.mean, e.n);
             }
         }
         text
     }
 
-    /// `plot.svg`: one figure against another, a joined mean per value.
+    /// `plot.svg`: one figure against another, and of each value the means with their confidence
+    /// intervals; joined where the values are numbers of one key.
     #[must_use]
     pub fn plot(&self) -> String {
         let Plot { title, x: (x, x_of), y: (y, y_of) } = C::Sample::PLOT;
@@ -196,8 +239,8 @@ where
         let mut series: Vec<_> = self
             .rows()
             .enumerate()
-            .map(|(n, (value, samples))| Dots {
-                name: value.to_owned(),
+            .map(|(n, (values, samples))| Dots {
+                name: values.join(", "),
                 colour: n,
                 mark: Mark::Dot,
                 points: pairs(samples),
@@ -205,24 +248,47 @@ where
                 joined: false,
             })
             .collect();
-        let mean = |samples| Some((estimate(samples, x_of)?.mean, estimate(samples, y_of)?.mean));
+        let (mut means, mut labels, mut ties) = (Vec::new(), Vec::new(), Vec::new());
+        for (values, samples) in self.rows() {
+            let (Some(x), Some(y)) = (estimate(samples, x_of), estimate(samples, y_of)) else {
+                continue;
+            };
+            means.push((x.mean, y.mean));
+            labels.push(format!("mean of {}", values.join(", ")));
+            let across = x.ci95.map(|(low, high)| ((low, y.mean), (high, y.mean)));
+            let up = y.ci95.map(|(low, high)| ((x.mean, low), (x.mean, high)));
+            ties.extend(across.into_iter().chain(up).map(|ends| Tie { colour: MEANS, ends }));
+        }
+        let joined = self.is_over_numbers();
         series.push(Dots {
-            name: "means, in order".to_owned(),
-            colour: 7,
+            name: if joined { "means, in order" } else { "means" }.to_owned(),
+            colour: MEANS,
             mark: Mark::Mean,
-            points: self.rows().filter_map(|(_, samples)| mean(samples)).collect(),
-            labels: Vec::new(),
-            joined: true,
+            points: means,
+            labels,
+            joined,
         });
+        let note =
+            if ties.is_empty() { "" } else { "crosses: 95 % confidence intervals of the means" };
         let frame = Frame {
-            title: format!("{title}, over {}", self.sweep.key),
+            title: format!("{title}, over {}", self.sweep.keys.join(" and ")),
+            note: note.to_owned(),
             x: x.to_owned(),
             y: y.to_owned(),
             ..Frame::default()
         };
-        dots(&frame, &series, &[])
+        dots(&frame, &series, &ties)
+    }
+
+    /// Whether its values are on a scale: between names there is nothing.
+    fn is_over_numbers(&self) -> bool {
+        let is_number = |value: &String| value.parse::<f64>().is_ok();
+        self.sweep.keys.len() == 1 && self.sweep.values.iter().flatten().all(is_number)
     }
 }
+
+/// The colour of means.
+const MEANS: usize = 7;
 
 fn estimate<S>(samples: &[S], of: fn(&S) -> Option<f64>) -> Option<Estimate> {
     Estimate::of(&samples.iter().filter_map(of).collect::<Vec<_>>())
@@ -256,14 +322,28 @@ mod tests {
     }
 
     #[test]
-    fn one_list_and_only_one() {
+    fn each_value_of_a_list_with_each_of_the_others() {
         assert!(cells("j60", &["scheduler.alpha=0.5"], None).is_err());
-        assert!(cells("j60", &["scheduler.alpha=0.1,0.2", "seed=1,2"], None).is_err());
+        let twice = ["scheduler.alpha=0.1,0.2", "scheduler.alpha=0.3,0.4"];
+        let twice = cells("j60", &twice, None).unwrap_err().to_string();
+        assert!(twice.contains("two lists"), "{twice}");
+        let many = (0..101).map(|n| n.to_string()).collect::<Vec<_>>().join(",");
+        let many = [format!("seed={many}"), format!("live.speedup={many}")];
+        let many = cells("j60", &[&many[0], &many[1]], None).unwrap_err().to_string();
+        assert!(many.contains("more than 10000 experiments"), "{many}");
+        let set = ["scheduler.alpha=0.1,0.2,0.3", "seed=1,2"];
+        let AnySweep::Bags(both) = cells("j60", &set, None).unwrap() else {
+            panic!("j60 is a bag")
+        };
+        assert_eq!(both.keys, ["scheduler.alpha", "seed"]);
+        assert_eq!(both.values[..3], [["0.1", "1"], ["0.1", "2"], ["0.2", "1"]]);
+        assert_eq!(both.cells[3].case(), "scheduler.alpha=0.2 seed=2");
+        assert_eq!((both.cells.len(), both.cells[3].seeds(10)), (6, 2..=2));
         let set = ["policy.alpha=0.1,0.9", "scheduler.max-iteration=2"];
         let AnySweep::Bags(sweep) = cells("j60", &set, Some(3)).unwrap() else {
             panic!("j60 is a bag")
         };
-        assert_eq!((sweep.key.as_str(), sweep.cells.len()), ("policy.alpha", 2));
+        assert_eq!((&sweep.keys[..], sweep.cells.len()), (&["policy.alpha".to_owned()][..], 2));
         assert_ne!(sweep.cells[0].digest(), sweep.cells[1].digest());
         assert_eq!(sweep.cells[0].seeds(3), 1..=3);
     }

@@ -3,6 +3,7 @@
 use dormouse_policies::Promotion;
 use dormouse_policies::batch::Submission;
 use dormouse_units::{Cpus, Span, TaskId, Tier, Time};
+use serde::{Deserialize, Serialize};
 
 /// What became of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,7 +88,7 @@ impl Record {
 }
 
 /// What a simulation came to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
     /// Jobs that ended.
     pub jobs: u64,

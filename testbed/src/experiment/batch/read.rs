@@ -135,7 +135,9 @@ fn said_by(log: &Path, on_malformed: OnMalformed, place: &Place) -> Result<u32, 
             InputError::new(place, what, "add workload.processors")
         }
         error => {
-            let remedy = "give the path of a log in the Standard Workload Format";
+            let remedy = "give the path of a log in the Standard Workload Format, such as with --set \
+                          workload.log=FILE; the Parallel Workloads Archive has them, \
+                          https://www.cs.huji.ac.il/labs/parallel/workload/";
             InputError::new(place, crate::chain::chain(&error), remedy)
         }
     })?;

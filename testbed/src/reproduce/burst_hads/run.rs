@@ -26,6 +26,8 @@ pub struct Request {
     pub live: Vec<PathBuf>,
     /// Live runs to make, into the folder, and to compare with.
     pub make_live: Option<MakeLive>,
+    /// Replace the results of another command in the folder.
+    pub force: bool,
 }
 
 /// Everything that came out.
@@ -134,7 +136,7 @@ impl Request {
     /// All runs, on so many threads, nothing live.
     #[must_use]
     pub const fn new(threads: usize) -> Self {
-        Self { threads, compute: Some(Shard::ALL), live: Vec::new(), make_live: None }
+        Self { threads, compute: Some(Shard::ALL), live: Vec::new(), make_live: None, force: false }
     }
 
     /// Makes the runs that `spec` wants into `folder` and, unless it is a shard, everything that
@@ -150,7 +152,7 @@ impl Request {
         progress: &mut dyn FnMut(&str, usize, usize),
     ) -> Result<Option<Finished>, SweepError> {
         self.check(spec)?;
-        self.run_in(spec, &mut Folder::open(folder, spec)?, progress)
+        self.run_in(spec, &mut Folder::open(folder, spec, self.force)?, progress)
     }
 
     /// Whether it makes sense, before anything is made.

@@ -2,6 +2,7 @@
 
 use dormouse_engine::jobs::Record;
 use dormouse_workload::Estimate;
+use serde::{Deserialize, Serialize};
 
 /// Batches after the warm-up.
 pub const BATCHES: usize = 20;
@@ -9,7 +10,7 @@ pub const BATCHES: usize = 20;
 const WARM_UP: usize = 10;
 
 /// Sums of one metric by batch.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BatchMeans {
     jobs: usize,
     sums: [f64; BATCHES],

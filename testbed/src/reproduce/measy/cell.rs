@@ -6,6 +6,7 @@ use dormouse_engine::jobs::{Observer, Record, SimulationError, Totals, simulate}
 use dormouse_policies::batch::Algorithm;
 use dormouse_vm::Sharing;
 use dormouse_workload::scale_arrivals;
+use serde::{Deserialize, Serialize};
 
 use super::batch_means::BatchMeans;
 use super::setting::Setting;
@@ -48,7 +49,7 @@ impl Cell {
 }
 
 /// What is kept of a simulation.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// Response times in seconds.
     pub response: BatchMeans,

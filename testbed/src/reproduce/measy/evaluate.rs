@@ -2,22 +2,21 @@
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
-use std::convert::Infallible;
 use std::path::PathBuf;
 
-use dormouse_engine::jobs::SimulationError;
 use dormouse_vm::Sharing;
 use dormouse_workload::{Estimate, SwfError};
 
 use super::causes::{self, Cause};
 use super::cell::{Cell, Outcome};
 use super::figures::Figure;
-use super::parallel;
 use super::setting::Shape;
+use super::simulated::Simulated;
 use super::statements::{Statement, View};
 use super::workloads::{Source, Workload};
 use crate::experiment::InputError;
 use crate::jobs::JobsError;
+use crate::sweep::{Folder, Plans, Shard, SweepError, Work};
 
 /// What to reproduce, and how.
 #[derive(Clone, Debug)]
@@ -64,15 +63,9 @@ pub enum ReproduceError {
     /// The log is not there.
     #[error("the log of KTH-SP2 is not given: give it with --kth KTH-SP2-1996-2.1-cln.swf.gz")]
     NoKth,
-    /// A simulation that can't be.
-    #[error("{cell}: {source}")]
-    Simulation {
-        /// The cell that was simulated.
-        cell: String,
-        /// The simulation's error.
-        #[source]
-        source: SimulationError<Infallible>,
-    },
+    /// The folder of its simulations, or one that can't be made.
+    #[error(transparent)]
+    Sweep(#[from] SweepError),
 }
 
 /// A statement of the paper, and ours.
@@ -105,26 +98,25 @@ pub struct Evaluation {
     pub causes: Vec<Cause>,
 }
 
-/// Runs all simulations of the figures, and those that look for causes. `progress` is told the
-/// stage and how many of how many of its simulations are done.
+/// Runs all simulations of the figures, and those that look for causes, but for what `folder` knows;
+/// `compute` says which of the figures': `None`: all have to be there, and of a part comes no
+/// evaluation. `progress` is told the stage and how many of how many of its simulations are done.
 ///
 /// # Errors
 ///
 /// See [`ReproduceError`].
 pub fn evaluate(
     options: &Options,
-    progress: impl Fn(&str, usize, usize) + Sync,
-) -> Result<Evaluation, ReproduceError> {
-    // KTH's part of a figure of all workloads may be missing; its own figures say so.
-    let has_kth = options.kth.is_some();
-    let of_figures = options.figures.iter().flat_map(|figure| figure.cells());
-    let cells: BTreeSet<Cell> =
-        of_figures.filter(|cell| has_kth || cell.source != Source::Kth).collect();
-    if cells.is_empty() {
-        return Err(ReproduceError::NoKth);
+    folder: &mut Folder<Outcome>,
+    compute: Option<Shard>,
+    progress: &mut dyn FnMut(&str, usize, usize),
+) -> Result<Option<Evaluation>, ReproduceError> {
+    let cells = options.cells()?;
+    let mut simulations = Simulations { options, folder, workloads: BTreeMap::new() };
+    let mut results = simulations.run(&cells, compute, &mut |n, of| progress("runs", n, of))?;
+    if compute.is_some_and(Shard::is_part) {
+        return Ok(None);
     }
-    let mut simulations = Simulations { options, workloads: BTreeMap::new() };
-    let mut results = simulations.run(&cells, |n, of| progress("runs", n, of))?;
     let claims: Vec<Claim> = Statement::all()
         .into_iter()
         .filter_map(|statement| {
@@ -134,30 +126,51 @@ pub fn evaluate(
             Some(Claim { statement, paper, ours, holds })
         })
         .collect();
-    let mut causes = Vec::new();
+    let (mut causes, mut made) = (Vec::new(), cells);
     if options.causes {
         let open = claims.iter().filter(|claim| claim.holds == Some(false));
         let open: Vec<_> = open.map(|claim| claim.statement).collect();
         let wanted: BTreeSet<Cell> =
             causes::cells(&open).into_iter().filter(|cell| !results.contains_key(cell)).collect();
-        let more = simulations.run(&wanted, |n, of| progress("causes", n, of))?;
+        // They are looked for where everything comes together, whatever the shards.
+        let all = Some(Shard::ALL);
+        let more = simulations.run(&wanted, all, &mut |n, of| progress("causes", n, of))?;
         let figures = results.clone();
         results.extend(more);
         causes = causes::causes(&open, &results);
         results = figures;
+        made.extend(wanted);
     }
+    simulations.settle(&made)?;
     let standard =
         simulations.workloads.into_iter().filter(|((_, shape), _)| *shape == Shape::Standard);
     let workloads = standard.map(|((source, _), workload)| (source, workload)).collect();
     let figures = options.figures.clone();
     let command = |cell: &Cell| Some((*cell, cell.command(options)?));
     let commands = results.keys().filter_map(command).collect();
-    Ok(Evaluation { figures, workloads, results, commands, claims, causes })
+    Ok(Some(Evaluation { figures, workloads, results, commands, claims, causes }))
 }
 
-/// Where simulations are made: the workloads that they need.
+impl Options {
+    /// The simulations that its figures need.
+    ///
+    /// # Errors
+    ///
+    /// There are none without the log of KTH-SP2.
+    pub fn cells(&self) -> Result<BTreeSet<Cell>, ReproduceError> {
+        // KTH's part of a figure of all workloads may be missing; its own figures say so.
+        let has_kth = self.kth.is_some();
+        let of_figures = self.figures.iter().flat_map(|figure| figure.cells());
+        let cells: BTreeSet<Cell> =
+            of_figures.filter(|cell| has_kth || cell.source != Source::Kth).collect();
+        if cells.is_empty() { Err(ReproduceError::NoKth) } else { Ok(cells) }
+    }
+}
+
+/// Where simulations are made and kept: the workloads that they need.
 struct Simulations<'a> {
     options: &'a Options,
+    folder: &'a mut Folder<Outcome>,
     workloads: BTreeMap<(Source, Shape), Workload>,
 }
 
@@ -165,7 +178,8 @@ impl Simulations<'_> {
     fn run(
         &mut self,
         cells: &BTreeSet<Cell>,
-        progress: impl Fn(usize, usize) + Sync,
+        compute: Option<Shard>,
+        progress: &mut dyn FnMut(usize, usize),
     ) -> Result<Results, ReproduceError> {
         let options = self.options;
         for cell in cells {
@@ -175,16 +189,34 @@ impl Simulations<'_> {
                 empty.insert(Workload::make(key, kth, most, options.seed)?);
             }
         }
-        let workloads = &self.workloads;
-        let run = |cell: &Cell| {
-            let workload = &workloads[&(cell.source, cell.setting.shape)];
-            let simulated = cell.run(workload, options.sharing, options.seed);
-            simulated.map_err(|source| ReproduceError::Simulation { cell: cell.name(), source })
-        };
         // The longest first, so that the last cells to be done are short ones.
         let mut order: Vec<Cell> = cells.iter().copied().collect();
         order.sort_by_key(|cell| (std::cmp::Reverse((cell.load, cell.algorithm)), *cell));
-        let outcomes = parallel::each(&order, options.threads, run, |n| progress(n, order.len()));
-        order.iter().zip(outcomes).map(|(cell, outcome)| Ok((*cell, outcome?))).collect()
+        let simulated = simulated(&self.workloads, options, &order);
+        // Each has a seed of its own.
+        let (seeds, plans) = (1, &Plans::default());
+        let work = Work { seeds, threads: options.threads, compute, plans };
+        let outcomes = work.run(&simulated, self.folder, progress)?;
+        let of = |(cell, mut outcomes): (Cell, Vec<Outcome>)| Some((cell, outcomes.pop()?));
+        Ok(order.into_iter().zip(outcomes).filter_map(of).collect())
     }
+
+    /// Keeps those, and no others that a folder may have had.
+    fn settle(&mut self, cells: &BTreeSet<Cell>) -> Result<(), ReproduceError> {
+        let cells: Vec<Cell> = cells.iter().copied().collect();
+        let all = simulated(&self.workloads, self.options, &cells);
+        Ok(self.folder.settle(all.iter().map(|simulated| (simulated, self.options.seed)))?)
+    }
+}
+
+fn simulated<'a>(
+    workloads: &'a BTreeMap<(Source, Shape), Workload>,
+    options: &Options,
+    cells: &[Cell],
+) -> Vec<Simulated<'a>> {
+    let of = |cell: &Cell| {
+        let workload = &workloads[&(cell.source, cell.setting.shape)];
+        Simulated::of(*cell, workload, options.sharing, options.seed)
+    };
+    cells.iter().map(of).collect()
 }

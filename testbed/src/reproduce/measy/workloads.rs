@@ -11,6 +11,7 @@ use super::evaluate::ReproduceError;
 use super::setting::Shape;
 use crate::experiment::{Batch, JobSource, Override, Source as File, open};
 use crate::jobs::{JobsError, generated};
+use crate::sweep::{digest_of, digest_of_log};
 
 /// Where a workload comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -66,6 +67,8 @@ pub struct Workload {
     pub load: f64,
     /// The built-in experiment.
     pub(super) batch: Arc<Batch>,
+    /// Of all that its jobs depend on, the program aside.
+    pub(super) digest: String,
 }
 
 impl Workload {
@@ -92,7 +95,9 @@ impl Workload {
             JobSource::Jobs { .. } => return Err(no_jobs(source)),
         };
         let load = offered_load(&jobs, machine);
-        Ok(Self { source, jobs: jobs.into(), machine, load, batch: Arc::new(batch) })
+        let log = digest_of_log(&batch);
+        let digest = digest_of(&(source.name(), format!("{shape:?}"), most, seed, log));
+        Ok(Self { source, jobs: jobs.into(), machine, load, batch: Arc::new(batch), digest })
     }
 }
 
