@@ -372,6 +372,11 @@ mod tests {
         Notice::TaskFinished { task: TaskId::new(job), vm: VmId::new(0) }
     }
 
+    fn of(steps: &[Step], submissions: &[Submission]) -> Vec<Promise> {
+        let (of, facts) = (Submitted::alone(submissions), JobFacts::default());
+        promises(steps, of, &facts, PACE, Machine::default())
+    }
+
     fn told(promises: &[Promise]) -> Vec<(u64, Life, f64, f64)> {
         let round = |span: Span| span.as_secs_f64().round();
         promises.iter().map(|p| (p.number, p.life, round(p.promised), round(p.took))).collect()
@@ -390,13 +395,7 @@ mod tests {
                 instant(5 + took, vec![finished(1)], vec![]),
                 instant(405, vec![finished(0)], vec![]),
             ];
-            let promises = promises(
-                &steps,
-                Submitted::alone(&submissions),
-                &JobFacts::default(),
-                PACE,
-                Machine::default(),
-            );
+            let promises = of(&steps, &submissions);
             let took = Span::from_secs(took).as_secs_f64();
             let expected = [(7, Life::Shared, 100.0, 400.0), (8, Life::Background, 100.0, took)];
             assert_eq!(told(&promises), expected);
@@ -432,24 +431,12 @@ mod tests {
         let event = Event::Machine { host: HostId::new(0), number: 3, report };
         let mut reported = steps.to_vec();
         reported.insert(2, Step { event, ..instant(45, vec![], vec![]) });
-        let found = promises(
-            &reported,
-            Submitted::alone(&submissions),
-            &JobFacts::default(),
-            PACE,
-            Machine::default(),
-        );
+        let found = of(&reported, &submissions);
         let expected = [(1, Life::Killed, 140.0, 140.0), (2, Life::Moved, 105.0, 140.0)];
         assert_eq!(told(&found), expected);
         assert_eq!(found[1].moving, Span::from_secs(5));
         // It ended before it could be moved.
-        let found = promises(
-            &steps,
-            Submitted::alone(&submissions),
-            &JobFacts::default(),
-            PACE,
-            Machine::default(),
-        );
+        let found = of(&steps, &submissions);
         assert_eq!(told(&found)[1], (2, Life::Moved, 100.0, 140.0));
     }
 
@@ -481,13 +468,7 @@ mod tests {
                 Step { event, at: reported.unwrap_or_default(), ..instant(0, vec![], vec![]) },
                 instant(50, vec![finished(1)], vec![]),
             ];
-            let found = promises(
-                &steps,
-                Submitted::alone(&submissions),
-                &JobFacts::default(),
-                PACE,
-                Machine::default(),
-            );
+            let found = of(&steps, &submissions);
             found[0].promised.as_micros() / 10_000
         };
         assert_eq!((promised(None, 19_300), promised(None, 19_800)), (2_000, 2_010));
@@ -508,13 +489,7 @@ mod tests {
             instant(90, vec![finished(1)], vec![]),
             instant(135, vec![finished(0)], vec![]),
         ];
-        let found = promises(
-            &steps,
-            Submitted::alone(&submissions),
-            &JobFacts::default(),
-            PACE,
-            Machine::default(),
-        );
+        let found = of(&steps, &submissions);
         assert_eq!(told(&found), [(1, Life::Killed, 135.0, 135.0), (2, Life::Alone, 50.0, 50.0)]);
     }
 }
