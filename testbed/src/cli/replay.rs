@@ -20,9 +20,15 @@ pub(crate) fn run(dir: &Path, as_json: bool) -> Result<(), Failure> {
             env!("CARGO_PKG_VERSION")
         ))
     };
-    let recorded_digest = recorded_digest(dir)?;
-    if as_json {
-        let difference = difference.as_deref();
+    let (difference, recorded_digest) = (difference.as_deref(), recorded_digest(dir)?);
+    let wrong = match (difference, &recorded_digest) {
+        (Some((recorded, _)), _) => Some(format!("step {} comes out otherwise", recorded.seq)),
+        (None, Some(recorded)) if *recorded != digest => {
+            Some("the decisions come out otherwise".to_owned())
+        }
+        (None, _) => None,
+    };
+    print(&if as_json {
         let all = json!({
             "steps": steps,
             "decisions": decisions,
@@ -30,28 +36,14 @@ pub(crate) fn run(dir: &Path, as_json: bool) -> Result<(), Failure> {
             "recorded_digest": recorded_digest,
             "difference": difference.map(|(recorded, again)| json!([recorded, again])),
         });
-        print(&format!("{all:#}"))?;
-        return match difference {
-            Some((recorded, _)) => {
-                Err(broken(format!("step {} comes out otherwise", recorded.seq)))
-            }
-            None if recorded_digest.is_some_and(|recorded| recorded != digest) => {
-                Err(broken("the decisions come out otherwise".to_owned()))
-            }
-            None => Ok(()),
-        };
-    }
-    if let Some(difference) = difference {
-        let (recorded, again) = &*difference;
+        format!("{all:#}")
+    } else if let Some((recorded, again)) = difference {
         let json = |step| serde_json::to_string(step).unwrap_or_default();
-        print(&format!("recorded: {}\nreplayed: {}", json(recorded), json(again)))?;
-        return Err(broken(format!("step {} comes out otherwise", recorded.seq)));
-    }
-    if let Some(recorded) = recorded_digest
-        && recorded != digest
-    {
-        print(&format!("recorded: {recorded}\nreplayed: {digest}"))?;
-        return Err(broken("the decisions come out otherwise".to_owned()));
-    }
-    print(&format!("{steps} steps, {decisions} decisions: all as recorded\n{digest}"))
+        format!("recorded: {}\nreplayed: {}", json(recorded), json(again))
+    } else if let Some(recorded) = recorded_digest.filter(|_| wrong.is_some()) {
+        format!("recorded: {recorded}\nreplayed: {digest}")
+    } else {
+        format!("{steps} steps, {decisions} decisions: all as recorded\n{digest}")
+    })?;
+    wrong.map_or(Ok(()), |what| Err(broken(what)))
 }
