@@ -78,8 +78,11 @@ fn make_log(folder: &Path, count: usize) -> Outcome<PathBuf> {
 
 fn one_case(case: &str, log: &Path, out: &Path) -> Outcome<()> {
     let began = Instant::now();
-    let jobs =
-        if case == "counting" { counting(log, out)? } else { scheduled(case.parse()?, log, out)? };
+    let jobs = if case == "counting" {
+        counting(log, out)?
+    } else {
+        scheduled(Algorithm::named(case).ok_or("no scheduler has this name")?, log, out)?
+    };
     let seconds = began.elapsed().as_secs_f64();
     let rate = jobs as f64 / seconds;
     println!("{case:>10} {jobs:>9} {seconds:>9.3} {rate:>11.0} {:>9.1}", peak_mb()?);

@@ -5,7 +5,7 @@
 use std::time::Instant;
 
 use dormouse::experiment::{Override, Source, load};
-use dormouse::reproduce::burst_hads::Request;
+use dormouse::papers::Request;
 use dormouse::sweep::Spec;
 use dormouse::virtual_run::virtual_run;
 
@@ -99,18 +99,22 @@ fn one_run(scheduler: &str) -> Result<(), Failure> {
 fn tables() -> Result<(), Failure> {
     let spec = Spec::Reproduce {
         what: "burst-hads".to_owned(),
-        preset: "paper".to_owned(),
+        first_seed: 1,
         seeds: 30,
-        cause_seeds: 0,
-        events: "type".to_owned(),
+        trial_seeds: 0,
+        trial_set: Vec::new(),
+        readings: Vec::new(),
         set: Vec::new(),
+        of_cells: Vec::new(),
+        without: Vec::new(),
+        words: Vec::new(),
     };
     let threads = std::thread::available_parallelism()?.get();
     let request = Request::new(threads);
     let folder = tempfile::tempdir()?;
     let began = Instant::now();
-    let done = request.run(&spec, folder.path(), &mut |_, _, _| {})?;
-    let runs: usize = done.iter().flat_map(|d| &d.results.all).map(|(_, s)| s.len()).sum();
+    let done = request.run(&spec, (folder.path(), true), &mut |_, _, _| {})?;
+    let runs: usize = done.iter().map(|done| done.results.all().count()).sum();
     println!(
         "Tables IV and VI, 30 seeds: {runs} runs in {:.1} s on {threads} threads",
         began.elapsed().as_secs_f64()

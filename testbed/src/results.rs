@@ -1,123 +1,59 @@
 //! What came of a run, whatever work it has.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use dormouse_engine::Step;
 use dormouse_engine::drive::PlayError;
 use dormouse_policies::Plan;
-use serde_json::Value;
+use dormouse_units::Time;
 
 use crate::experiment::Planned;
-use crate::jobs::{Jobs, JobsError, JobsOutcome, JobsRecording};
-use crate::output::{
-    Fidelity, Header, JobsPart, Outcome, OutputError, RunLogWriter, Staging, Style,
-};
-use crate::record::Record;
+use crate::jobs::{History, Jobs, JobsError, JobsOutcome, JobsRecording};
+use crate::output::{Fidelity, Header, OutputError, RunLog, RunLogWriter};
+use crate::replay::{ReplayError, play};
+use crate::run_view::{Outcome, RunView};
 use crate::virtual_run::{model, play_out};
+use dormouse_tell::Record;
 
 /// What came of a run.
 #[derive(Debug)]
-pub enum Results<'a> {
-    /// Of one with a bag.
-    Bag(Box<BagResults<'a>>),
-    /// Of one of parallel jobs alone.
-    Jobs(Box<JobsOutcome<'a>>),
-}
-
-/// What came of a run with a bag.
-#[derive(Debug)]
-pub struct BagResults<'a> {
+pub struct Results<'a> {
     /// The first line of the log.
     pub header: &'a Header,
-    /// Its tasks, VMs and hosts.
-    pub record: Record,
-    /// What the scheduler had planned, if it plans.
+    /// Its tasks, VMs and hosts, if it has a bag.
+    pub record: Option<Record>,
+    /// What the scheduler of the bag had planned, if it plans.
     pub plan: Option<Plan>,
     /// How faithful the emulation was; `None` in virtual time.
     pub fidelity: Option<Fidelity>,
-    /// What came of the parallel jobs that share the run, if there are any.
-    pub jobs: Option<JobsPart>,
+    /// What came of its parallel jobs, if it has any.
+    pub jobs: Option<JobsOutcome<'a>>,
     /// Real seconds it took.
     pub wall_s: f64,
 }
 
-impl BagResults<'_> {
-    fn outcome(&self) -> Outcome<'_> {
-        let Self { header, record, plan, fidelity, jobs, wall_s } = self;
-        let (plan, fidelity, jobs) = (plan.as_ref(), fidelity.as_ref(), jobs.as_ref());
-        Outcome { header, record, plan, fidelity, jobs, wall_s: *wall_s }
-    }
-}
-
 impl<'a> Results<'a> {
-    /// From the record of its bag, if it has one, how true it was, and what came of its parallel
-    /// jobs, if it has any.
+    /// Of a run in virtual time.
     #[must_use]
-    pub fn of(
-        header: &'a Header,
-        record: Option<Record>,
-        plan: Option<Plan>,
-        fidelity: Option<Fidelity>,
-        jobs: Option<JobsOutcome<'a>>,
-    ) -> Self {
-        match (record, jobs) {
-            (None, Some(jobs)) => Self::Jobs(Box::new(jobs)),
-            (record, jobs) => {
-                let record = record.unwrap_or_else(|| header.record());
-                let jobs = jobs.as_ref().map(JobsOutcome::part);
-                let wall_s = 0.0;
-                Self::Bag(Box::new(BagResults { header, record, plan, fidelity, jobs, wall_s }))
-            }
-        }
-    }
-
-    /// The same after so many real seconds.
-    #[must_use]
-    pub fn after(mut self, seconds: f64) -> Self {
-        match &mut self {
-            Self::Bag(bag) => bag.wall_s = seconds,
-            Self::Jobs(jobs) => jobs.wall_s = seconds,
-        }
-        self
+    pub const fn of(header: &'a Header) -> Self {
+        let (record, plan, fidelity, jobs) = (None, None, None, None);
+        Self { header, record, plan, fidelity, jobs, wall_s: 0.0 }
     }
 
     /// Why the run was ended with work left, if it was.
     #[must_use]
     pub fn broke(&self) -> Option<&str> {
-        match self {
-            Self::Bag(bag) => bag.record.cancelled.as_deref(),
-            Self::Jobs(jobs) => jobs.cancelled.as_deref(),
-        }
+        let of_bag = self.record.as_ref().and_then(|record| record.cancelled.as_deref());
+        of_bag.or_else(|| self.jobs.as_ref().and_then(|jobs| jobs.cancelled.as_deref()))
     }
 
-    /// Writes everything that was not written on the way, and puts the folder in place.
-    ///
-    /// # Errors
-    ///
-    /// The system refuses; nothing is left then.
-    pub fn write(&self, staging: Staging) -> Result<PathBuf, OutputError> {
-        match self {
-            Self::Bag(bag) => bag.outcome().write(staging),
-            Self::Jobs(jobs) => jobs.write(staging),
-        }
-    }
-
-    /// The content of `summary.json`.
+    /// The view of the run.
     #[must_use]
-    pub fn summary(&self) -> Value {
-        match self {
-            Self::Bag(bag) => bag.outcome().summary(),
-            Self::Jobs(jobs) => jobs.summary(),
-        }
-    }
-
-    /// The table for people.
-    #[must_use]
-    pub fn table(&self, style: Style) -> String {
-        match self {
-            Self::Bag(bag) => bag.outcome().table(style),
-            Self::Jobs(jobs) => jobs.table(style),
-        }
+    pub fn view(&self) -> RunView {
+        let Self { header, record, plan, fidelity, jobs, wall_s } = self;
+        let (record, plan) = (record.as_ref(), plan.as_ref());
+        let (fidelity, jobs) = (fidelity.as_ref(), jobs.as_ref());
+        Outcome { header, record, plan, fidelity, jobs, wall_s: *wall_s }.view()
     }
 }
 
@@ -137,7 +73,7 @@ pub fn virtual_results<'a>(
     let experiment = &header.experiment;
     let mut jobs = Jobs::of(experiment)?;
     let mut log = RunLogWriter::begin(folder, header)?;
-    log.expect(jobs.as_ref().and_then(Jobs::expected).unwrap_or(0))?;
+    log.expect(jobs.as_ref().and_then(Jobs::known).unwrap_or(0))?;
     let mut recording = JobsRecording::begin(folder, header)?;
     let mut record = bag.as_ref().map(|_| header.record());
     let run = experiment.run(bag);
@@ -163,10 +99,43 @@ pub fn virtual_results<'a>(
     }
     log.finish()?;
     let recording = recording.map(|jobs| jobs.finish(run.digest())).transpose()?;
-    let of_jobs = recording.map(|outcome| JobsOutcome {
+    let jobs = recording.map(|outcome| JobsOutcome {
         skipped: jobs.as_ref().and_then(Jobs::skipped),
         cancelled: run.cancelled().map(str::to_owned),
         ..outcome
     });
-    Ok(Results::of(header, record, plan, None, of_jobs))
+    Ok(Results { record, plan, jobs, ..Results::of(header) })
+}
+
+/// What came of a recorded run, as far as its log says, with the jobs in a window of time; where
+/// the log was too long to be kept, the run is made again. How true a live one was, its summary says.
+///
+/// # Errors
+///
+/// It can't be made again, or the system refuses.
+pub fn stored_results(log: &RunLog, window: (Time, Time)) -> Result<Results<'_>, ReplayError> {
+    let header = &log.header;
+    // Its files are there already.
+    let scratch = tempfile::tempdir();
+    let scratch = scratch.map_err(|error| {
+        let folder = std::env::temp_dir();
+        ReplayError::Jobs(OutputError::io("make a folder in", &folder, error).into())
+    })?;
+    let history = History::within(window);
+    let mut recording = JobsRecording::begin_within(scratch.path(), header, history)?;
+    let mut record = header.experiment.scheduler.as_ref().map(|_| header.record());
+    let mut failed = Ok(());
+    play(log, |step| {
+        if let Some(record) = &mut record {
+            record.see(step);
+        }
+        if let (Some(jobs), Ok(())) = (&mut recording, &failed) {
+            failed = jobs.see(step);
+        }
+    })?;
+    failed?;
+    let (_, plan) = header.experiment.planned()?;
+    let digest = record.as_ref().map(Record::digest).unwrap_or_default();
+    let jobs = recording.map(|jobs| jobs.finish(digest)).transpose()?;
+    Ok(Results { record, plan, jobs, ..Results::of(header) })
 }

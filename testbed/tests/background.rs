@@ -2,12 +2,12 @@
 #![cfg(test)]
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
-use dormouse::check::check_bag;
 use dormouse::experiment::{Experiment, Override, Source, load};
-use dormouse::record::Record;
 use dormouse::virtual_run::virtual_run;
 use dormouse_cloud::{Action, Target};
 use dormouse_engine::{Effect, Event, Step, Work, seen_by};
+use dormouse_tell::Record;
+use dormouse_tell::check_bag;
 use dormouse_units::{Ppm, Span, Time, VmId};
 
 fn experiment(set: &[&str]) -> Experiment {

@@ -53,6 +53,7 @@ const NONE: CheckpointConfig = CheckpointConfig {
     fixed: Span::from_micros(13_000_000),
     per_megabyte: Span::ZERO,
     on: dormouse_policies::CheckpointOn::All,
+    at_hibernation: false,
 };
 
 impl Instance {
@@ -63,7 +64,7 @@ impl Instance {
             swap_rate,
             ..BagSchedulerConfig::paper(BagSchedulerName::IlsOnDemand)
         };
-        plan(&config, &self.catalogue, &self.bag, &NONE, seed).unwrap()
+        plan(&config, &self.catalogue, &self.bag, &NONE, seed).unwrap().unwrap()
     }
 
     /// Eq. 8 with α = ½, scaled as the ILS scales it: by the greedy map's cost and by D_spot.

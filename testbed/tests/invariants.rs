@@ -3,11 +3,11 @@
 #![cfg(test)]
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
-use dormouse::check::check_bag;
 use dormouse::experiment::{Builtin, Experiment, Override, Source, load};
-use dormouse::record::Record;
 use dormouse::virtual_run::virtual_run;
 use dormouse_engine::{Effect, Event, Report, Run, Step, Work};
+use dormouse_tell::Record;
+use dormouse_tell::check_bag;
 use dormouse_units::{Money, Ppm, Span, TaskId, Time, VmId};
 
 const SCHEDULERS: [&str; 3] = ["burst-hads", "hads", "ils-on-demand"];

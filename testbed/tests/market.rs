@@ -3,12 +3,12 @@
 #![cfg(test)]
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
-use dormouse::check::check_bag;
 use dormouse::experiment::{Experiment, Source, load};
-use dormouse::record::Record;
 use dormouse::virtual_run::virtual_run;
 use dormouse_cloud::Market;
 use dormouse_engine::{Effect, Run, Step, VmEnd};
+use dormouse_tell::Record;
+use dormouse_tell::check_bag;
 use dormouse_units::{Money, Span, Time, VmId};
 
 /// One type of 2 vCPUs at 36 and 72 cents an hour, tasks of 1000 s each.

@@ -8,13 +8,15 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use dormouse::check::{Violation, check_bag};
 use dormouse::experiment::{Experiment, Override, Source, load};
 use dormouse::output::{Header, Mode, RunLogWriter};
 use dormouse::virtual_run::virtual_run;
-use dormouse_cloud::{Action, Interruption, InterruptionModel, Scope, Target};
-use dormouse_engine::Step;
-use dormouse_policies::{BagSchedulerName, BurstOn, CheckpointOn, OnNotice, Period, Scheme};
+use dormouse_cloud::{Action, Billing, Interruption, InterruptionModel, Scope, Target};
+use dormouse_engine::{Noise, Step};
+use dormouse_policies::{
+    BagSchedulerConfig, BagSchedulerName, BurstOn, CheckpointOn, OnNotice, Period, Scheme,
+};
+use dormouse_tell::{Violation, check_bag};
 use dormouse_units::Stream;
 use dormouse_units::{Bytes, Ppm, Price, Span, Time, VmId};
 
@@ -44,7 +46,21 @@ fn experiment(n: u64) -> Experiment {
     s.burst_rate = r.unit();
     s.alpha = r.unit();
     s.allocation_cycle = Span::from_secs(between(r, 1, 2_000));
-    s.burst_on = if n.is_multiple_of(2) { BurstOn::Idle } else { BurstOn::FreeVcpu };
+    s.burst_on = [BurstOn::Idle, BurstOn::FreeVcpu, BurstOn::IdleVcpus][(n % 3) as usize];
+    // Of a stream of their own: what was drawn before they were there stays as it was.
+    let own = &mut Stream::new(n, "random-run-readings", 0);
+    if one_in(own, 3) {
+        *s = artifact(s);
+    }
+    e.setup.checkpoint.at_hibernation = one_in(own, 3);
+    let (boot, frozen) = (one_in(own, 3), one_in(own, 3));
+    e.setup.terms.billing = Billing { boot, frozen };
+    e.setup.noise = [
+        None,
+        Some(Noise::Lognormal(Ppm::new(between(own, 0, 500_000) as u32))),
+        Some(Noise::Uniform(Ppm::new(between(own, 0, 900_000) as u32))),
+    ][own.below(3)];
+    let s = e.scheduler.as_mut().unwrap();
     if one_in(r, 2) {
         s.on_notice = OnNotice::Checkpoint;
     }
@@ -81,6 +97,16 @@ fn experiment(n: u64) -> Experiment {
         if n.is_multiple_of(3) { CheckpointOn::All } else { CheckpointOn::Spot };
     e.setup.interruptions = troubles(r, e.setup.bag.deadline);
     e
+}
+
+/// The same with the artifact's rules.
+fn artifact(config: &BagSchedulerConfig) -> BagSchedulerConfig {
+    let BagSchedulerConfig { cost_scale, spot_limit, relax, steal_if, keep_idle, migrate, .. } =
+        BagSchedulerConfig::artifact(config.name);
+    let mut own = config.clone();
+    (own.cost_scale, own.spot_limit, own.relax) = (cost_scale, spot_limit, relax);
+    (own.steal_if, own.keep_idle, own.migrate) = (steal_if, keep_idle, migrate);
+    own
 }
 
 /// Any scheme of checkpoints.

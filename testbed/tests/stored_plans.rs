@@ -5,9 +5,9 @@
 
 use std::path::{Path, PathBuf};
 
-use dormouse::output::Style;
-use dormouse::reproduce::burst_hads::stored_plans;
+use dormouse::papers::burst_hads::stored_plans;
 use dormouse_policies::BagSchedulerName;
+use dormouse_view::Terminal;
 
 fn data() -> Option<PathBuf> {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data");
@@ -33,7 +33,7 @@ fn the_authors_plans_run_beside_ours() {
         ("J80/map_ondemand.json", "ils-on-demand"),
     ];
     assert_eq!(names, wanted);
-    println!("{}", all.table(Style::PLAIN));
+    println!("{}", all.table().to_text(Terminal::PLAIN));
     for plan in &all.plans {
         // They know no boot and no checkpoints: without either they come out as planned, or
         // sooner where idle VMs steal; HADS takes tasks off its on-demand VM, which is cheaper
@@ -44,7 +44,7 @@ fn the_authors_plans_run_beside_ours() {
         let (stored, ours) = (plan.run, plan.ours_run);
         assert!(ours.0 <= stored.0.max(2_700.0), "{}: ours {} s", plan.name, ours.0);
     }
-    assert_eq!(all.csv().lines().count(), 7);
+    assert_eq!(all.table().to_csv().lines().count(), 7);
 
     // One job's folder by itself does too.
     assert_eq!(stored_plans(&data.join("J80"), &[]).unwrap().plans.len(), 3);

@@ -271,7 +271,7 @@ fn a_planted_divergence_is_found_with_its_cause_and_both_times() {
     let spread = twin.undisturbed.as_ref().unwrap();
     assert!((spread.longest() - part).abs() < 1e-9 && spread.shortest().abs() < 1e-9);
     assert_eq!(spread.past_5_percent(), usize::from(part > 0.05));
-    let table = twin.table(dormouse::output::Style::PLAIN, false);
+    let table = twin.table(dormouse_view::Terminal::PLAIN, false);
     assert!(table.contains(&format!("in the twin, {}", end_of(late))), "{table}");
 }
 

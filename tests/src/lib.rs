@@ -1,6 +1,7 @@
 //! Whole-system tests: real processes, real kernel, real network.
 
 mod binary;
+mod experiments;
 mod jobs;
 mod live;
 mod outcome;
@@ -10,6 +11,7 @@ mod tree;
 mod wait;
 
 pub use binary::dormouse;
+pub use experiments::BAG;
 pub use jobs::{JOBS, Job, jobs_experiment};
 pub use live::live_turn;
 pub use outcome::{

@@ -99,14 +99,16 @@ fn a_run_leaves_its_files_and_the_same_bytes_every_time() {
         assert!(summary.as_object_mut().unwrap().remove("wall_s").is_some());
     }
     assert_eq!(first, second);
-    for name in ["jobs.csv", "schedule.swf", "events.jsonl", "gantt.svg", "report.html"] {
+    for name in
+        ["jobs.csv", "allocations.csv", "schedule.swf", "events.jsonl", "gantt.svg", "report.html"]
+    {
         let read = |run: &str| fs::read(folder.path().join(run).join(name)).unwrap();
         assert!(read("1") == read("2"), "{name} differs");
     }
     let csv = fs::read_to_string(folder.path().join("1/jobs.csv")).unwrap();
     assert_eq!(csv.lines().count(), 401);
     let svg = fs::read_to_string(folder.path().join("1/gantt.svg")).unwrap();
-    assert!(svg.matches("class=\"job ").count() >= 400);
+    assert!(svg.matches("class=\"item bar ").count() >= 400);
 }
 
 #[test]
@@ -121,6 +123,62 @@ fn a_schedule_reads_back_as_a_log_in_order() {
         (&summary["tasks"]["completed"], &summary["scheduler"]),
         (&400.into(), &"easy".into())
     );
+}
+
+/// On two tiers too: a job's own run time is in it, and not the time for which it shared processors.
+#[test]
+fn a_schedule_has_the_load_that_was_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let jobs = ["--model", "fw-like", "--jobs", "300", "--procs", "64", "--seed", "3"];
+    let all = [&["workload", "generate"], &jobs[..], &["--out", "some.swf"]].concat();
+    let _ = done(folder.path(), &all);
+    write(folder.path(), "logged.toml", OF_LOG);
+    let summary = run(folder.path(), &["logged.toml", "--out", "out"]);
+    assert!(summary["counts"]["migrations"].as_u64() > Some(0), "{summary:#}");
+    let load = |log: &str| -> f64 {
+        let text = done(folder.path(), &["workload", "stats", log]);
+        let line = text.lines().find(|line| line.starts_with("offered load")).unwrap();
+        line.split_whitespace().next_back().unwrap().parse().unwrap()
+    };
+    let (given, left) = (load("some.swf"), load("out/schedule.swf"));
+    assert!((left / given - 1.0).abs() < 1e-3, "{left} of {given}");
+}
+
+/// A job is on a processor of a tier alone, and ends where `jobs.csv` has it.
+#[test]
+fn allocations_of_a_tier_never_overlap() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "small.toml", MODEL);
+    let summary = run(folder.path(), &["small.toml", "--out", "out"]);
+    let read = |name: &str| fs::read_to_string(folder.path().join("out").join(name)).unwrap();
+    let rows = |text: &str| -> Vec<Vec<String>> {
+        text.lines().skip(1).map(|l| l.split(',').map(str::to_owned).collect()).collect()
+    };
+    let (jobs, all) = (rows(&read("jobs.csv")), rows(&read("allocations.csv")));
+    let moved: u64 = ["swaps", "kills", "migrations"]
+        .iter()
+        .map(|n| summary["counts"][n].as_u64().unwrap())
+        .sum();
+    assert_eq!(all.len() as u64, jobs.len() as u64 + moved, "an allocation more each time");
+    let mut on = BTreeMap::<(String, u32), Vec<(f64, f64)>>::new();
+    for row in &all {
+        let number = |n: usize| row[n].parse::<f64>().unwrap();
+        for block in row[14].split(' ') {
+            let (first, last) = block.split_once('-').unwrap_or((block, block));
+            for cpu in first.parse().unwrap()..=last.parse::<u32>().unwrap() {
+                on.entry((row[17].clone(), cpu)).or_default().push((number(8), number(10)));
+            }
+        }
+    }
+    assert!(on.keys().any(|(tier, _)| tier == "background"));
+    for (place, mut spans) in on {
+        spans.sort_by(|a, b| a.0.total_cmp(&b.0));
+        assert!(spans.windows(2).all(|pair| pair[0].1 <= pair[1].0), "{place:?}: {spans:?}");
+    }
+    let end = |rows: &[Vec<String>], job: &str| {
+        rows.iter().filter(|row| row[0] == job).map(|row| row[10].clone()).next_back()
+    };
+    assert!(jobs.iter().all(|row| end(&all, &row[0]).as_ref() == Some(&row[10])));
 }
 
 #[test]
@@ -192,7 +250,7 @@ fn a_sweep_reports_what_its_runs_do() {
     assert!(said.contains("mean response") && said.contains("promotions"), "{said}");
     let whole = swept(folder.path(), "whole");
     let count = |name: &str| whole.keys().filter(|(value, _)| value == name).count();
-    assert_eq!((count("easy"), count("measy"), whole.len()), (8, 8, 16));
+    assert_eq!((count("easy"), count("measy"), whole.len()), (11, 11, 22));
     for scheduler in ["easy", "measy"] {
         let runs = ["1", "2"].map(|seed| {
             let of = ["small.toml", "--scheduler", scheduler, "--seed", seed, "--force"];
@@ -287,7 +345,7 @@ fn a_sweep_over_two_keys_and_the_folder_of_another() {
     assert!(error.contains("another command") && error.contains("--force"), "{error}");
     assert_eq!(tree(folder.path()), before, "nothing was changed");
     done(folder.path(), &sweep(&both[..1], &["--seeds", "2", "--force"]));
-    assert_eq!(swept(folder.path(), "out").len(), 16);
+    assert_eq!(swept(folder.path(), "out").len(), 22);
 }
 
 /// The log of a long run holds no steps; it is asked about by making the run again.
@@ -303,7 +361,10 @@ fn a_run_too_long_for_its_log_is_made_again() {
     let lines = |run: &str| {
         fs::read_to_string(folder.path().join(run).join("events.jsonl")).unwrap().lines().count()
     };
-    assert!(lines("short") > 100 && lines("long") == 1);
+    // The jobs that there are count, and not those that the log says it has.
+    assert_eq!(lines("short"), lines("long"));
+    let events = fs::read_to_string(folder.path().join("long/events.jsonl")).unwrap();
+    write(folder.path(), "long/events.jsonl", &without_steps(&events));
     for args in [["replay"].as_slice(), &["check"], &["explain", "77"]] {
         let ask = |run: &str| {
             let all = [&args[..1], &[run], &args[1..]].concat();
@@ -320,6 +381,27 @@ fn a_run_too_long_for_its_log_is_made_again() {
     refused(folder.path(), &["replay", "long"], 1);
 }
 
+#[test]
+fn a_log_holds_no_steps_of_very_many_jobs() {
+    let folder = tempfile::tempdir().unwrap();
+    let line = |n: u64| format!("{n} {} -1 1 1 -1 -1 1 9 -1 1 1 1 1 1 1 -1 -1\n", n * 60);
+    let jobs: String = (1..=50_001).map(line).collect();
+    write(folder.path(), "some.toml", OF_LOG);
+    write(folder.path(), "some.swf", &format!("; MaxProcs: 12\n; MaxJobs: 100\n{jobs}"));
+    run(folder.path(), &["some.toml", "--out", "long"]);
+    let events = fs::read_to_string(folder.path().join("long/events.jsonl")).unwrap();
+    assert_eq!(events.lines().count(), 1);
+    assert!(events.contains("more than 50000 jobs"), "{events}");
+}
+
+/// A log as one of very many jobs is.
+fn without_steps(events: &str) -> String {
+    let header = events.lines().next().unwrap();
+    let mut header: serde_json::Map<_, _> = serde_json::from_str(header).unwrap();
+    header.insert("left-out".to_owned(), "the steps: there were too many".into());
+    format!("{}\n", Value::Object(header))
+}
+
 /// A log as a version made it that said nothing of what its files held.
 fn without_inputs(events: &str) -> String {
     let (header, steps) = events.split_once('\n').unwrap();
@@ -334,7 +416,7 @@ fn bad_experiments_are_named_with_file_and_place() {
     for (from, to, says) in [
         ("\"measy\"", "\"meazy\"", "did you mean 'measy'?"),
         ("\"model\"", "\"modle\"", "did you mean 'model'?"),
-        ("jobs = 400", "jobs = -4", "bad.toml:7:8: workload.jobs"),
+        ("jobs = 400", "jobs = -4", "bad.toml:7:1: workload.jobs"),
         ("load = 0.9", "load = 0.0", "workload.load"),
         ("seed = 3", "sede = 3", "did you mean 'seed'?"),
         ("model = \"fw-like\"", "model = \"fw\"", "there is no model 'fw'"),
@@ -343,8 +425,11 @@ fn bad_experiments_are_named_with_file_and_place() {
         ("processors = 64", "processors = 0", "workload.processors"),
         ("processors = 64", "processors = 7", "at least 8 processors"),
         ("[scheduler]", "[sharing]\nloss = [0.5, 0.1]\n[scheduler]", "sharing.loss"),
-        ("[scheduler]", "[cloud]\ncatalogue = \"ec2-2020\"\n[scheduler]", "no key 'cloud'"),
-        ("kind = \"model\"", "kind = \"swf\"\nlog = \"no.swf\"", "no key 'jobs' here"),
+        (
+            "[scheduler]",
+            "[cloud]\ncatalogue = \"ec2-2020\"\n[scheduler]",
+            "parallel jobs alone have a machine of their own",
+        ),
     ] {
         assert!(MODEL.contains(from), "{from}");
         write(folder.path(), "bad.toml", &MODEL.replacen(from, to, 1));
@@ -356,16 +441,28 @@ fn bad_experiments_are_named_with_file_and_place() {
     write(folder.path(), "good.toml", MODEL);
     for (args, says) in [
         (["run", "good.toml", "--plan", "x.json"].as_slice(), "no plan"),
-        (&["run", "good.toml", "--set", "scheduler.alpha=0.5"], "no key 'alpha'"),
+        (
+            &["run", "good.toml", "--set", "scheduler.alpha=0.5"],
+            "'alpha' is of name = \"burst-hads\"",
+        ),
         (&["sweep", "good.toml", "--set", "seed=1,2", "--seeds", "3"], "--seeds 3"),
         (&["sweep", "good.toml", "--set", "scheduler.name=easy,meazy"], "did you mean 'measy'?"),
         (&["sweep", "good.toml", "--set", "workload.load=0.5,-1"], "workload.load"),
-        (&["reproduce", "measy/figure-5"], "figure-6"),
         (&["reproduce", "measy/kth-cost"], "--kth"),
+        (&["reproduce", "burst-hads/readings", "--shard", "1/2"], "leave out --shard"),
+    ] {
+        let error = refused(folder.path(), args, 2);
+        assert!(error.contains(says), "'{says}' is not in {error}");
+    }
+    // What a paper does not have its command line says, with what is like it.
+    for (args, says) in [
+        (["reproduce", "measy/figure-5"].as_slice(), "figure-6"),
         (&["reproduce", "measy", "--seeds", "3"], "--seeds"),
         (&["reproduce", "burst-hads", "--kth", "x.swf"], "--kth"),
     ] {
-        let error = refused(folder.path(), args, 2);
+        let output = command(folder.path(), args);
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {error}");
         assert!(error.contains(says), "'{says}' is not in {error}");
     }
 }

@@ -6,24 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use dormouse_tests::{dormouse, tree};
-
-/// A good experiment; cases damage it.
-const GOOD: &str = r#"name = "good"
-seed = 1
-[cloud]
-catalogue = "ec2-2020"
-[workload]
-kind = "bag"
-deadline = "45m"
-[[workload.task]]
-name = "small"
-count = 4
-memory = "10 MB"
-runtime = "200s"
-[scheduler]
-name = "burst-hads"
-"#;
+use dormouse_tests::{BAG, dormouse, tree};
 
 fn run_in(folder: &Path, args: &[&str]) -> Output {
     Command::new(dormouse())
@@ -34,7 +17,7 @@ fn run_in(folder: &Path, args: &[&str]) -> Output {
         .unwrap()
 }
 
-/// One error, on one line, with these words and this status; the folder is as it was.
+/// Errors of a line each with these words and this status; the folder is as it was.
 fn refused(folder: &Path, args: &[&str], status: i32, words: &[&str]) {
     let before = tree(folder);
     let output = run_in(folder, args);
@@ -47,22 +30,22 @@ fn refused(folder: &Path, args: &[&str], status: i32, words: &[&str]) {
     assert!(output.stdout.is_empty(), "something was printed: {case}");
     let ours = error.lines().filter(|line| line.starts_with("dormouse: ")).count();
     let claps = error.lines().filter(|line| line.starts_with("error: ")).count();
-    assert_eq!(ours + claps, 1, "not one error: {case}");
-    assert!(ours == 0 || error.lines().count() == 1, "more than one line: {case}");
+    assert!(ours + claps >= 1 && claps <= 1, "no error, or several of the options: {case}");
+    assert!(ours == 0 || error.lines().count() == ours, "more than a line for a mistake: {case}");
     assert_eq!(tree(folder), before, "something was left behind by {case}");
 }
 
 /// The good experiment with one text replaced, in a file.
 fn with(folder: &Path, from: &str, to: &str) -> String {
-    assert!(GOOD.contains(from), "'{from}' is not in the good experiment");
-    fs::write(folder.join("bad.toml"), GOOD.replacen(from, to, 1)).unwrap();
+    assert!(BAG.contains(from), "'{from}' is not in the good experiment");
+    fs::write(folder.join("bad.toml"), BAG.replacen(from, to, 1)).unwrap();
     "bad.toml".to_owned()
 }
 
 #[test]
 fn the_good_experiment_is_good() {
     let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("good.toml"), GOOD).unwrap();
+    fs::write(folder.path().join("good.toml"), BAG).unwrap();
     let output = run_in(folder.path(), &["run", "good.toml"]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     for file in ["summary.json", "events.jsonl", "tasks.csv", "vms.csv", "gantt.svg", "report.html"]
@@ -80,16 +63,16 @@ fn bad_experiment_files() {
         ("seed = 1", "seed = 1\nseed = 2", &["bad.toml:3:1", "duplicate"]),
         ("count = 4", "count = 4\ncount = 5", &["bad.toml:11:1", "duplicate"]),
         // Unknown keys and names.
-        ("seed = 1", "sede = 1", &["bad.toml:2:8: sede", "did you mean 'seed'"]),
+        ("seed = 1", "sede = 1", &["bad.toml:2:1: sede", "did you mean 'seed'"]),
         ("[scheduler]", "[shceduler]", &["bad.toml:13:", "did you mean 'scheduler'"]),
-        ("kind = \"bag\"", "kind = \"bug\"", &["bad.toml:6:8", "did you mean 'bag'"]),
-        ("ec2-2020", "ec2-2021", &["bad.toml:4:13: cloud.catalogue", "did you mean 'ec2-2020'"]),
-        ("burst-hads", "brust-hads", &["bad.toml:14:8", "did you mean 'burst-hads'"]),
+        ("kind = \"bag\"", "kind = \"bug\"", &["bad.toml:6:1", "did you mean 'bag'"]),
+        ("ec2-2020", "ec2-2021", &["bad.toml:4:1: cloud.catalogue", "did you mean 'ec2-2020'"]),
+        ("burst-hads", "brust-hads", &["bad.toml:14:1", "did you mean 'burst-hads'"]),
         ("count = 4", "cuont = 4", &["workload.task.0.cuont", "did you mean 'count'"]),
         ("\"200s\"", "{ \"c4.lrage\" = \"200s\" }", &["c4.lrage", "did you mean 'c4.large'"]),
         // Numbers.
-        ("seed = 1", "seed = -1", &["bad.toml:2:8: seed", "-1 is out of range"]),
-        ("seed = 1", "seed = 99999999999999999999", &["bad.toml:2:8: seed", "too large"]),
+        ("seed = 1", "seed = -1", &["bad.toml:2:1: seed", "-1 is out of range"]),
+        ("seed = 1", "seed = 99999999999999999999", &["bad.toml:2:1: seed", "too large"]),
         ("seed = 1", "seed = \"one\"", &["seed", "not a whole number"]),
         ("count = 4", "count = 0", &["workload.task.0.count", "0 is out of range"]),
         ("count = 4", "count = 4.5", &["workload.task.0.count", "not a whole number"]),
@@ -100,13 +83,13 @@ fn bad_experiment_files() {
         // Quantities.
         ("\"45m\"", "\"-45m\"", &["workload.deadline", "it is negative"]),
         ("\"45m\"", "\"45\"", &["workload.deadline", "lacks its unit"]),
-        ("\"45m\"", "\"0s\"", &["workload.deadline", "no deadline"]),
+        ("\"45m\"", "\"0s\"", &["workload.deadline", "more than nothing"]),
         ("\"45m\"", "45", &["workload.deadline", "write a text with its unit"]),
         ("\"45m\"", "2020-09-01", &["workload.deadline", "a date"]),
         ("\"45m\"", "\"99999999999999d\"", &["workload.deadline", "too large"]),
         ("\"10 MB\"", "\"ten MB\"", &["workload.task.0.memory", "its unit is none of"]),
         ("\"10 MB\"", "\"10 MX\"", &["workload.task.0.memory", "its unit is none of"]),
-        ("\"200s\"", "\"0s\"", &["workload.task.0.runtime", "no run time"]),
+        ("\"200s\"", "\"0s\"", &["workload.task.0.runtime", "more than nothing"]),
         // Sense.
         ("\"10 MB\"", "\"64 GiB\"", &["bad.toml:5:", "small-0", "64 GiB", "the largest VM"]),
         ("\"45m\"", "\"5m\"", &["bad.toml:5:", "the deadline 5m can't be met"]),
@@ -131,7 +114,7 @@ fn bad_experiment_files() {
         (
             "[scheduler]",
             "[[interruption]]\nmodel = \"poisson\"\nk-hibernate = -5\n[scheduler]",
-            &["bad.toml:15:15: interruption.0.k-hibernate", "out of range"],
+            &["bad.toml:15:1: interruption.0.k-hibernate", "out of range"],
         ),
         ("ec2-2020\"", "ec2-2020\"\nplacement = \"pakc\"", &["cloud.placement", "'pack'"]),
         ("ec2-2020\"", "ec2-2020\"\ntariff = \"minute\"", &["cloud.tariff", "second, hour"]),
@@ -170,7 +153,7 @@ fn bad_experiment_files() {
         (
             "[scheduler]",
             "[[interruption]]\nmodel = \"lifetime\"\nmean = \"0s\"\n[scheduler]",
-            &["bad.toml:15:8: interruption.0.mean", "can't be had"],
+            &["bad.toml:15:1: interruption.0.mean", "more than nothing"],
         ),
         (
             "[scheduler]",
@@ -243,7 +226,7 @@ fn files_that_are_none() {
     fs::create_dir(at.join("folder.toml")).unwrap();
     fs::write(at.join("empty.toml"), "").unwrap();
     fs::write(at.join("junk.toml"), b"\x7fELF\x02\x01\x01\x00\xff\xfe\x80").unwrap();
-    fs::write(at.join("cut.toml"), &GOOD[..GOOD.len() / 2]).unwrap();
+    fs::write(at.join("cut.toml"), &BAG[..BAG.len() / 2]).unwrap();
     refused(at, &["run", "missing.toml"], 2, &["missing.toml", "No such file"]);
     refused(at, &["run", "folder.toml"], 2, &["folder.toml", "not a directory"]);
     refused(at, &["run", "empty.toml"], 2, &["empty.toml", "'name' is missing"]);
@@ -388,7 +371,7 @@ fn bad_options() {
         ),
         (
             &["run", "batch-small", "--set", "workload.memory-per-processor=0 B"],
-            &["workload.memory-per-processor", "0 B hold no process"],
+            &["workload.memory-per-processor", "more than nothing"],
         ),
         (
             &["run", "batch-small", "--set", "workload.job.0.memory=1 GiB"],

@@ -76,14 +76,53 @@ fn keys_and_columns() {
          frozen_s,charged_s,cost_usd,tasks,cpu_promised_real_s,cpu_received_real_s"
     );
     assert_eq!(tasks.lines().count(), 61);
+    // Nothing is computed in virtual time: no answer is verified.
+    assert_eq!(
+        (&summary["tasks"]["completed"], &summary["tasks"]["verified"]),
+        (&60.into(), &0.into())
+    );
+    assert!(!tasks.contains("verified"), "{tasks}");
     assert_eq!(vms.lines().count(), 1 + summary["vms"].as_array().unwrap().len());
 
     let report = csv("report.html");
-    for outside in ["<script", "<link", "<img", "src=", "@import"] {
+    for outside in ["<link", "<img", "src=", "@import", "url(http", "fetch("] {
         assert!(!report.contains(outside), "the report asks for something: {outside}");
     }
     let header: Value = serde_json::from_str(csv("events.jsonl").lines().next().unwrap()).unwrap();
     assert_eq!((&header["format"], &header["mode"]), (&2.into(), &"virtual".into()));
+}
+
+/// A run that was made before is written for other programs; nothing that is there is replaced.
+#[test]
+fn a_run_is_exported() {
+    let folder = tempfile::tempdir().unwrap();
+    run(folder.path(), &["run", "j60-sc2", "-q", "--out", "out"]);
+    run(folder.path(), &["export", "out", "--as", "perfetto"]);
+    let text = fs::read_to_string(folder.path().join("out/trace.json")).unwrap();
+    let trace: Value = serde_json::from_str(&text).unwrap();
+    let events = trace["traceEvents"].as_array().unwrap();
+    let finished =
+        |e: &&Value| e["args"]["about"].as_str().is_some_and(|s| s.ends_with("completed"));
+    assert_eq!(events.iter().filter(finished).count(), 60, "a slice a task");
+    run(folder.path(), &["export", "out", "--as", "parquet", "--out", "tables"]);
+    for name in ["tasks.parquet", "vms.parquet"] {
+        let file = fs::read(folder.path().join("tables").join(name)).unwrap();
+        assert!(file.starts_with(b"PAR1") && file.ends_with(b"PAR1"), "{name}");
+    }
+    let window = ["export", "out", "--as", "svg", "--from", "5m", "--until", "10m"];
+    run(folder.path(), &[&window[..], &["--out", "window"]].concat());
+    let svg = fs::read_to_string(folder.path().join("window/gantt.svg")).unwrap();
+    assert!(svg.contains("7 min") && !svg.contains("12 min"), "{svg}");
+    for (wrong, said) in [
+        (&window[..], "it is there already"),
+        (&["export", "out", "--as", "svg", "--from", "9h", "--out", "none"], "nothing ran"),
+        (&["export", "out", "--as", "svg", "--from", "2m", "--until", "1m"], "a later time"),
+    ] {
+        let output =
+            Command::new(dormouse()).args(wrong).current_dir(folder.path()).output().unwrap();
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), error.contains(said)), (Some(2), true), "{error}");
+    }
 }
 
 #[test]

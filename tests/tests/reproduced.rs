@@ -1,4 +1,4 @@
-//! What a reproduction says of a point, the point's command says too when it is typed by hand.
+//! What a reproduction says of a cell, the cell's command says too when it is typed by hand.
 #![cfg(test)]
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
@@ -9,8 +9,6 @@ use std::process::Command;
 
 use dormouse_tests::dormouse;
 
-const JOBS: usize = 300;
-
 fn shell(folder: &Path, line: &str) {
     let path = dormouse().parent().unwrap().display().to_string();
     let mut command = Command::new("/bin/sh");
@@ -18,63 +16,58 @@ fn shell(folder: &Path, line: &str) {
     assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// The commands of a report by the names of their points.
+/// The commands of a report by the names of their cells.
 fn commands(report: &str) -> BTreeMap<String, String> {
     let rows = report.split("<tr>").filter_map(|row| {
         let (name, rest) = row.strip_prefix("<td>")?.split_once("</td><td>")?;
         let (command, _) = rest.split_once("</td>")?;
-        let is_command = command.starts_with("dormouse run ");
-        is_command.then(|| (name.to_owned(), command.replace("&quot;", "\"")))
+        let is_command = command.starts_with("dormouse sweep ");
+        is_command.then(|| (name.to_owned(), command.replace("&quot;", "\"").replace("&#39;", "'")))
     });
     rows.collect()
 }
 
-/// The mean response of a run's jobs as a reproduction takes it: a tenth is warm-up, the rest are
-/// twenty batches.
-fn response(jobs_csv: &str) -> f64 {
-    let mut lines = jobs_csv.lines();
-    let column = lines.next().unwrap().split(',').position(|c| c == "turnaround_time").unwrap();
-    let mut batches = vec![(0.0, 0.0); 20];
-    for line in lines {
-        let fields: Vec<&str> = line.split(',').collect();
-        let number: usize = fields[0].parse().unwrap();
-        if let Some(at) = (number - 1).checked_sub(JOBS / 10) {
-            let batch = &mut batches[at * 20 / (JOBS - JOBS / 10)];
-            batch.0 += fields[column].parse::<f64>().unwrap();
-            batch.1 += 1.0;
-        }
-    }
-    batches.iter().map(|(sum, count)| sum / count).sum::<f64>() / 20.0
-}
-
-/// All settings that an experiment file has words for: exact estimates, utilisation by the process,
-/// no usage information, full usage, migration costs.
+/// Bags and parallel jobs, each with all settings that their cells have: the figures of a reproduction
+/// are those that the printed command of a cell makes, to the last digit.
 #[test]
-fn a_points_command_typed_by_hand_gives_the_point() {
+fn a_cells_command_typed_by_hand_gives_the_cell() {
     let folder = tempfile::tempdir().unwrap();
-    for (figure, least) in
-        [("fw-sensitivity", 8), ("figure-10", 3), ("figure-12", 3), ("figure-14", 9)]
-    {
-        shell(
-            folder.path(),
-            &format!(
-                "dormouse reproduce measy/{figure} --jobs {JOBS} --seed 5 --no-causes --quiet \
-                 --out {figure}"
-            ),
-        );
-        let read = |name: &str| fs::read_to_string(folder.path().join(figure).join(name)).unwrap();
-        let (table, commands) = (read("table.csv"), commands(&read("report.html")));
-        let mut points = 0;
-        for (name, command) in commands.iter().filter(|(name, _)| name.contains("/load-0.9/")) {
-            shell(folder.path(), &format!("{command} --quiet --force --out run"));
-            let by_hand =
-                response(&fs::read_to_string(folder.path().join("run/jobs.csv")).unwrap());
-            let row = table.lines().find(|row| row.starts_with(&format!("{name},response_s,")));
-            let reproduced: f64 = row.unwrap().split(',').nth(3).unwrap().parse().unwrap();
-            assert!((by_hand - reproduced).abs() < 1e-5, "{command}: {by_hand}, {reproduced}");
-            points += 1;
+    let of_jobs = "--jobs 300 --seed 5 --no-causes";
+    let of_bags = "--seeds 3 --cause-seeds 0 --set scheduler.max-iteration=3";
+    for (part, options, only, least) in [
+        ("measy/fw-sensitivity", of_jobs, "/load-0.9/", 8),
+        ("measy/figure-10", of_jobs, "/load-0.9/", 3),
+        ("measy/figure-12", of_jobs, "/load-0.9/", 3),
+        ("measy/figure-14", of_jobs, "/load-0.9/", 9),
+        ("burst-hads/table-4", of_bags, "j60/", 3),
+        ("burst-hads/table-6", of_bags, "j60-sc4/", 2),
+    ] {
+        shell(folder.path(), &format!("dormouse reproduce {part} {options} --quiet --out all"));
+        let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+        let (table, commands) = (read("all/table.csv"), commands(&read("all/report.html")));
+        let mut cells = 0;
+        for (case, command) in commands.iter().filter(|(case, _)| case.contains(only)) {
+            shell(folder.path(), &format!("{command} --quiet --force --out one"));
+            let by_hand = read("one/table.csv");
+            let rows = table.lines().filter_map(|row| row.strip_prefix(&format!("{case},")));
+            let mut figures = 0;
+            for row in rows {
+                // metric, paper, mean, low, high, n beside key, value, metric, mean, low, high, n.
+                let row: Vec<&str> = row.split(',').collect();
+                let (metric, ours) = (row[0], &row[2..6]);
+                let same = by_hand.lines().find(|line| line.contains(&format!(",{metric},")));
+                let same: Vec<&str> = same.unwrap().rsplit(',').take(4).collect();
+                let saturated = row.last() == Some(&"saturated");
+                let wanted: Vec<&str> = ours.iter().rev().copied().collect();
+                assert_eq!(same[3], wanted[3], "{command}: {metric}");
+                assert!(saturated || same == wanted, "{command}: {metric}: {same:?}, {wanted:?}");
+                figures += 1;
+            }
+            assert!(figures >= 2, "{case}: {figures} figures");
+            cells += 1;
         }
-        assert!(points >= least, "{figure}: {points} commands of {commands:?}");
+        assert!(cells >= least, "{part}: {cells} commands of {commands:?}");
+        fs::remove_dir_all(folder.path().join("all")).unwrap();
     }
 }
 

@@ -30,20 +30,39 @@ impl Charge {
     }
 }
 
+/// What a VM is charged for besides the time in which its user can use it (Burst-HADS, III-A: not
+/// for its boot; the text says nothing of frozen VMs).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Billing {
+    /// Its boot, from the launch on.
+    pub boot: bool,
+    /// The time since it froze, where it ends without having resumed.
+    pub frozen: bool,
+}
+
+impl Billing {
+    pub(crate) fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// The meter of one VM.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Meter {
     price: Price,
+    billing: Billing,
     running_since: Option<Time>,
+    frozen_since: Option<Time>,
     charges: Vec<Charge>,
     ended: EndedBy,
 }
 
 impl Meter {
-    /// A stopped meter at this price.
+    /// The meter of a VM that is launched now at this price.
     #[must_use]
-    pub const fn new(price: Price) -> Self {
-        Self { price, running_since: None, charges: Vec::new(), ended: EndedBy::User }
+    pub fn launched(now: Time, price: Price, billing: Billing) -> Self {
+        let (running_since, charges) = (billing.boot.then_some(now), Vec::new());
+        Self { price, billing, running_since, frozen_since: None, charges, ended: EndedBy::User }
     }
 
     /// The price now.
@@ -52,15 +71,28 @@ impl Meter {
         self.price
     }
 
-    /// Charging begins, if it hadn't.
+    /// The VM can be used: charging begins, if it hadn't.
     pub fn start(&mut self, now: Time) {
+        self.frozen_since = None;
         if self.running_since.is_none() {
             (self.running_since, self.ended) = (Some(now), EndedBy::User);
         }
     }
 
-    /// Charging ends, if it had begun, and who ended it.
-    pub fn stop(&mut self, now: Time, by: EndedBy) {
+    /// The VM is hibernated: charging ends, perhaps for now.
+    pub fn freeze(&mut self, now: Time) {
+        self.stop(now, EndedBy::Provider);
+        self.frozen_since = Some(now);
+    }
+
+    /// The VM is gone, and who ended it: charging ends.
+    pub fn end(&mut self, now: Time, by: EndedBy) {
+        let unpaid = self.frozen_since.take().filter(|_| self.billing.frozen);
+        self.running_since = self.running_since.or(unpaid);
+        self.stop(now, by);
+    }
+
+    fn stop(&mut self, now: Time, by: EndedBy) {
         if let Some(from) = self.running_since.take() {
             self.charges.push(Charge { from, until: now.max(from), price: self.price });
             self.ended = by;
@@ -101,5 +133,36 @@ impl Meter {
         let mut used = self.charges.clone();
         used.push(Charge { from, until: now.max(from), price: self.price });
         tariff.rule().owed(&used, EndedBy::User)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Launched at 0, ready at 10, frozen at 30 and at 50, resumed between at 40, gone at 90.
+    fn charged(billing: Billing, resumes_at_last: bool) -> Vec<(u64, u64)> {
+        let at = Time::from_secs;
+        let mut meter = Meter::launched(at(0), Price::from_nanos_per_hour(3_600), billing);
+        meter.start(at(10));
+        meter.freeze(at(30));
+        meter.start(at(40));
+        meter.freeze(at(50));
+        if resumes_at_last {
+            meter.start(at(80));
+        }
+        meter.end(at(90), EndedBy::User);
+        let secs = |t: Time| t.as_micros() / 1_000_000;
+        meter.charges().iter().map(|c| (secs(c.from), secs(c.until))).collect()
+    }
+
+    #[test]
+    fn boot_and_frozen_time_are_charged_where_the_provider_says_so() {
+        let (boot, frozen) = (true, true);
+        let of = |boot, frozen| charged(Billing { boot, frozen }, false);
+        assert_eq!(of(false, false), [(10, 30), (40, 50)]);
+        assert_eq!(of(boot, false), [(0, 30), (40, 50)]);
+        assert_eq!(of(false, frozen), [(10, 30), (40, 50), (50, 90)]);
+        assert_eq!(charged(Billing { boot, frozen }, true), [(0, 30), (40, 50), (80, 90)]);
     }
 }

@@ -3,10 +3,13 @@
 use std::collections::BTreeMap;
 
 use dormouse_units::{Bytes, Credits, Ppm, Price, Span, TypeName};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How a VM is bought.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Market {
     /// Cheap, and the provider may take it away.
@@ -100,7 +103,8 @@ impl InstanceType {
 pub struct Catalogue {
     /// The instance types by name.
     pub types: BTreeMap<TypeName, InstanceType>,
-    /// From the request for a VM until it is usable; charging starts then (Burst-HADS, III-A).
+    /// From the request for a VM until it is usable; charging starts then (Burst-HADS, III-A), if
+    /// not before ([`crate::Billing`]).
     pub boot: Span,
     /// From a hibernation until the VM can be resumed at the earliest.
     pub hibernation: Span,

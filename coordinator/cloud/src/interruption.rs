@@ -3,13 +3,16 @@
 use std::collections::BTreeSet;
 
 use dormouse_units::{Span, Time, TypeName, VmId};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Lifetimes;
 use dormouse_units::Stream;
 
 /// What the provider does to spot VMs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Action {
     /// Freeze at once, keep the memory.
@@ -42,7 +45,7 @@ pub struct Interruption {
 }
 
 /// What an interruption event hits.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scope {
     /// All spot VMs of a type at once.

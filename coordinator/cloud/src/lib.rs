@@ -16,7 +16,7 @@ mod tariff;
 mod terms;
 mod vm;
 
-pub use billing::{Charge, Meter};
+pub use billing::{Billing, Charge, Meter};
 pub use catalogue::{Burstable, Catalogue, InstanceType, Limits, Market};
 pub use hosts::{Fleet, Host, Pack, Placed, Placer, PlacerName, Preempting, Spread, Tiers, Want};
 pub use interruption::{Action, Interruption, InterruptionModel, Interruptions, Scope, Target};

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use dormouse_units::{ById, Bytes, HostId, Money, Price, Tier, Time, TypeName, VmId};
 
 use crate::{
-    Action, Catalogue, EndedBy, Fleet, Host, Interruption, LaunchError, Launched, Market, Meter,
-    Placer, Prices, SpotPlaces, Target, TariffName, Terms, Tiers, Vm, VmState, Want,
+    Action, Billing, Catalogue, EndedBy, Fleet, Host, Interruption, LaunchError, Launched, Market,
+    Meter, Placer, Prices, SpotPlaces, Target, TariffName, Terms, Tiers, Vm, VmState, Want,
 };
 
 /// The provider.
@@ -19,6 +19,7 @@ pub struct Provider {
     placer: &'static dyn Placer,
     prices: Arc<dyn Prices>,
     tariff: TariffName,
+    billing: Billing,
     fleet: Fleet,
     /// Who has which processor, where spot VMs are in the background.
     tiers: Option<Tiers>,
@@ -53,6 +54,7 @@ impl Provider {
             placer: terms.placement.placer(),
             prices: terms.prices(),
             tariff: terms.tariff,
+            billing: terms.billing,
             fleet: Fleet::default(),
             tiers: (terms.spot == SpotPlaces::Background).then(Tiers::default),
             vms: ById::new(),
@@ -183,7 +185,7 @@ impl Provider {
             size: room,
             has_notice: false,
             tariff: self.tariff,
-            meter: Meter::new(price),
+            meter: Meter::launched(now, price, self.billing),
         };
         self.vms.insert(id, vm);
         self.alive.insert(id);
@@ -323,7 +325,7 @@ impl Provider {
             (state == VmState::Hibernating).then_some(VmState::Hibernated { since: now })
         });
         let Some(vm) = frozen else { return false };
-        vm.meter.stop(now, EndedBy::Provider);
+        vm.meter.freeze(now);
         let (host, vcpus) = (vm.host, vcpus_of(&vm.size));
         self.fleet.release(host, id, vcpus);
         if let Some(tiers) = &mut self.tiers {
@@ -363,7 +365,7 @@ impl Provider {
     pub fn terminated(&mut self, now: Time, id: VmId, by: EndedBy) -> bool {
         let Some(vm) = self.vms.get_mut(&id).filter(|vm| vm.is_alive()) else { return false };
         vm.state = VmState::Terminated { at: now };
-        vm.meter.stop(now, by);
+        vm.meter.end(now, by);
         self.settled += vm.owed(now);
         self.fleet.remove(vm.host, id);
         if let Some(tiers) = &mut self.tiers {

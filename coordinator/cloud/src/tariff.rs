@@ -1,6 +1,7 @@
 //! What the intervals of a VM cost.
 
 use dormouse_units::{Money, Span};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Charge;
@@ -23,13 +24,14 @@ pub trait Tariff: std::fmt::Debug + Sync {
 }
 
 /// The tariffs there are, by name.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TariffName {
-    /// [`ByTheSecond`].
+    /// Every interval at its price.
     #[default]
     Second,
-    /// [`ByTheHour`].
+    /// Every hour at the price at its beginning; a last partial one is free where the provider ends the VM
+    /// or hibernates it, and costs a whole one where the user does.
     Hour,
 }
 

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use dormouse_units::TypeName;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Listed, PlacerName, PriceTrace, Prices, Recorded, TariffName};
+use crate::{Billing, Listed, PlacerName, PriceTrace, Prices, Recorded, TariffName};
 
 /// Which places of its hosts' processors a provider sells as spot VMs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SpotPlaces {
     /// Those of which other VMs have as many: a VM has its processors for itself.
@@ -38,6 +39,9 @@ pub struct Terms {
     /// What its intervals cost.
     #[serde(default)]
     pub tariff: TariffName,
+    /// Whether VMs are charged for more than the time in which they can be used.
+    #[serde(default, skip_serializing_if = "Billing::is_default")]
+    pub billing: Billing,
     /// The spot prices of types whose price changes.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub prices: BTreeMap<TypeName, PriceTrace>,

@@ -9,13 +9,13 @@ use crate::{Charge, Host, Market, Meter, TariffName};
 /// Where a VM is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VmState {
-    /// Requested, not usable yet, not charged.
+    /// Requested, not usable yet; not charged unless [`crate::Billing`] says so.
     Booting,
     /// Usable and charged.
     Running,
     /// Told to hibernate; charged until it has.
     Hibernating,
-    /// Frozen, its memory kept, not charged.
+    /// Frozen, its memory kept; not charged unless [`crate::Billing`] says so.
     Hibernated {
         /// When it took effect.
         since: Time,

@@ -34,7 +34,9 @@ struct Needs {
     is_job: bool,
     processes: usize,
     memory: Bytes,
+    /// At full speed, in truth and as its bag says.
     runtime: Span,
+    said: Span,
 }
 
 impl Run {
@@ -193,10 +195,10 @@ impl Run {
         if mode == Mode::Baseline && burstable.is_none() {
             return Err(Wrong(format!("{vm} is not burstable: it has no baseline mode")));
         }
-        let Needs { memory, runtime, .. } = needs;
+        let Needs { memory, runtime, said, .. } = needs;
         let Some(record) = self.tasks.get_mut(task) else { return Ok(()) };
         (record.attempt, record.sent) = (record.attempt.next(), now);
-        (record.mode, record.runtime) = (mode, runtime);
+        (record.mode, record.runtime) = (mode, said);
         let from_scratch = record.images.begin_on(host);
         let image = record.images.newest();
         let (attempt, from) = (record.attempt, image.map(Image::what));
@@ -244,13 +246,14 @@ impl Run {
         if let Some(job) = job {
             let Submission { processes, runtime, .. } = *job;
             let (is_job, processes, memory) = (true, processes as usize, job.memory_of_all());
-            return Ok(Needs { is_job, processes, memory, runtime });
+            return Ok(Needs { is_job, processes, memory, runtime, said: runtime });
         }
         let spec = self.setup.bag.tasks.get(task.get() as usize);
         let spec = spec.ok_or_else(|| Wrong(format!("there is no {task}")))?;
         let no_runtime = || Wrong(format!("{task} has no run time on {kind}"));
-        let runtime = *spec.runtime.get(kind).ok_or_else(no_runtime)?;
-        Ok(Needs { is_job: false, processes: 1, memory: spec.memory, runtime })
+        let said = *spec.runtime.get(kind).ok_or_else(no_runtime)?;
+        let runtime = self.setup.runtime(task, kind).unwrap_or(said);
+        Ok(Needs { is_job: false, processes: 1, memory: spec.memory, runtime, said })
     }
 
     /// The seats that a decision names, if they are free.

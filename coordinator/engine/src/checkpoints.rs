@@ -161,7 +161,8 @@ impl Run {
         let Some(record) = self.tasks.get(task).filter(|record| record.asked.due) else { return };
         let TaskState::Running(vm) = record.state else { return };
         let attempt = record.attempt;
-        let is_awake = self.provider.vm(vm).is_some_and(|v| v.state == VmState::Running);
+        let freezes = self.vms.get(&vm).is_some_and(|record| record.freezes);
+        let is_awake = freezes || self.provider.vm(vm).is_some_and(|v| v.state == VmState::Running);
         let Some(host) = self.host_of(vm).filter(|_| is_awake) else { return };
         let Some(record) = self.tasks.get_mut(task) else { return };
         record.asked.due = false;
@@ -179,6 +180,37 @@ impl Run {
         let tasks: Vec<_> = record.seating.taken().collect();
         for task in tasks {
             self.take_if_due(task);
+        }
+    }
+
+    /// A VM hibernates: it takes a checkpoint of each task of a bag that runs there, where that is
+    /// wanted, and then freezes.
+    pub(crate) fn freeze(&mut self, vm: VmId) {
+        let (Some(host), Some(record)) = (self.host_of(vm), self.vms.get_mut(&vm)) else { return };
+        if !self.setup.checkpoint.at_hibernation {
+            return self.commands.push(Command::FreezeVm { host, vm });
+        }
+        record.freezes = true;
+        let runs = |record: &&mut TaskRecord| matches!(record.state, TaskState::Running(_));
+        for task in record.seating.taken().collect::<Vec<_>>() {
+            if let Some(record) = self.tasks.get_mut(task).filter(runs) {
+                record.asked.due = true;
+                self.take_if_due(task);
+            }
+        }
+        self.freeze_once_kept(vm);
+    }
+
+    /// Tells a VM that is to freeze to do so if it takes no checkpoint that it was told to take.
+    pub(crate) fn freeze_once_kept(&mut self, vm: VmId) {
+        let Some(record) = self.vms.get(&vm).filter(|record| record.freezes) else { return };
+        let is_told = |task| self.tasks.get(task).is_some_and(|record| record.asked.told);
+        if record.seating.taken().any(is_told) {
+            return;
+        }
+        if let (Some(host), Some(record)) = (self.host_of(vm), self.vms.get_mut(&vm)) {
+            record.freezes = false;
+            self.commands.push(Command::FreezeVm { host, vm });
         }
     }
 

@@ -112,7 +112,7 @@ impl Run {
             match action {
                 // It hears of all that are hit before it decides what becomes of one's tasks.
                 Action::Hibernate => {
-                    self.commands.push(Command::FreezeVm { host, vm });
+                    self.freeze(vm);
                     notices.push_back(Notice::VmHibernating { vm });
                 }
                 Action::Resume => self.commands.push(Command::ThawVm { host, vm }),
@@ -218,7 +218,10 @@ impl Run {
             | Report::Share { .. }
             | Report::Ledger { .. }
             | Report::JobAccount { .. } => {}
-            _ => self.task_report(now, vm, report, notices),
+            _ => {
+                self.task_report(now, vm, report, notices);
+                self.freeze_once_kept(vm);
+            }
         }
     }
 

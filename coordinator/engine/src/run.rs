@@ -25,6 +25,8 @@ pub(crate) struct VmRecord {
     pub(crate) boot_over: bool,
     /// When its current hibernation or resume was asked for.
     pub(crate) asked: Time,
+    /// It is told to freeze once the checkpoints are taken that it was told to take.
+    pub(crate) freezes: bool,
     /// The tasks sent to it that haven't ended.
     pub(crate) seating: Seating,
     /// Its vCPUs have a background seat, too, and it runs parallel jobs.

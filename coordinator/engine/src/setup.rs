@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use dormouse_cloud::{Burstable, Catalogue, InstanceType, InterruptionModel, Limits, Terms};
 use dormouse_policies::batch::{Space, UsageInformation};
 use dormouse_policies::{Bag, CheckpointConfig};
-use dormouse_units::{Bytes, Price, Span, TypeName};
+use dormouse_units::{Bytes, Price, Span, TaskId, TypeName};
 use serde::{Deserialize, Serialize};
+
+use crate::Noise;
 
 /// The particulars of a run. It is the first line of the event log, so a log
 /// can be replayed by itself.
@@ -18,6 +20,9 @@ pub struct Setup {
     pub catalogue: Catalogue,
     /// What is to be run from the beginning; no tasks where all work is submitted later.
     pub bag: Bag,
+    /// By how much its tasks' real run times differ from those that it says; `None`: not at all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub noise: Option<Noise>,
     /// Parallel jobs that are submitted while it runs, if any are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jobs: Option<ParallelJobs>,
@@ -50,6 +55,13 @@ pub struct ParallelJobs {
 }
 
 impl Setup {
+    /// How long a task of its bag really takes at full speed on a type; `None` if it can't run there.
+    #[must_use]
+    pub fn runtime(&self, task: TaskId, kind: &TypeName) -> Option<Span> {
+        let said = *self.bag.tasks.get(task.get() as usize)?.runtime.get(kind)?;
+        Some(self.noise.map_or(said, |noise| noise.real(self.seed, task, said)))
+    }
+
     /// A run of parallel jobs and nothing else, on one machine of so many processors that costs
     /// nothing and is there at once.
     #[must_use]
@@ -60,6 +72,7 @@ impl Setup {
             seed,
             catalogue,
             bag: Bag { tasks: [].into(), deadline: Span::ZERO },
+            noise: None,
             jobs: None,
             checkpoint: CheckpointConfig::NONE,
             interruptions: Vec::new(),

@@ -53,7 +53,7 @@ pub struct TaskRecord {
     pub(crate) asked: Asked,
     /// Burst or baseline.
     pub(crate) mode: Mode,
-    /// How long the whole of its work takes at full speed where that runs.
+    /// How long the whole of its work takes at full speed where that runs, as its bag says.
     pub(crate) runtime: Span,
     /// When that was sent to its VM.
     pub sent: Time,

@@ -14,7 +14,8 @@ const MACHINE: u32 = 4;
 
 fn checkpoint(scheme: Scheme) -> CheckpointConfig {
     let (fixed, per_megabyte) = (Span::from_secs(10), Span::ZERO);
-    CheckpointConfig { scheme, fixed, per_megabyte, on: CheckpointOn::All }
+    let on = CheckpointOn::All;
+    CheckpointConfig { scheme, fixed, per_megabyte, on, at_hibernation: false }
 }
 
 fn every(period: u64, of: Period) -> CheckpointConfig {

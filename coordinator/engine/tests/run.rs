@@ -89,10 +89,12 @@ fn setup(interruptions: Vec<InterruptionModel>) -> Setup {
             fixed: Span::from_secs(10),
             per_megabyte: Span::ZERO,
             on: dormouse_policies::CheckpointOn::All,
+            at_hibernation: false,
         },
         interruptions,
         preemption_notice: Span::from_secs(120),
         terms: Terms::default(),
+        noise: None,
         jobs: None,
     }
 }

@@ -6,7 +6,7 @@ use dormouse_engine::Event;
 use dormouse_engine::drive::Modelled;
 use dormouse_engine::jobs::{Observer, Record, Simulation, Told, simulate, simulate_on};
 use dormouse_policies::batch::{
-    Algorithm, BatchScheduler, Config, Noted, Submission, UsageInformation,
+    Algorithm, BatchPolicy, BatchScheduler, Config, Noted, Submission, UsageInformation,
 };
 use dormouse_policies::{Decision, Policy, Promotion};
 use dormouse_units::{Bytes, Ppm, Seats, Span, Stream, TaskId, Tier, Time, Usage};

@@ -21,6 +21,7 @@ fn main() {
         fixed: Span::from_micros(12_995_000),
         per_megabyte: Span::from_micros(40_000),
         on: dormouse_policies::CheckpointOn::All,
+        at_hibernation: false,
     };
     let config = BagSchedulerConfig::paper(BagSchedulerName::BurstHads);
     let solve = |seed| plan(&config, &catalogue, &bag, &budget, seed);
@@ -28,7 +29,10 @@ fn main() {
         return eprintln!("{error}");
     }
     let (solves, begin) = (50, Instant::now());
-    let evaluations: u64 = (0..solves).flat_map(solve).map(|plan| plan.evaluations).sum();
+    let evaluations: u64 = (0..solves)
+        .filter_map(|seed| solve(seed).ok().flatten())
+        .map(|plan| plan.evaluations)
+        .sum();
     let seconds = begin.elapsed().as_secs_f64();
     println!(
         "J100: {:.2} ms a solve, {:.0} evaluations each, {:.2} million evaluations/s",

@@ -1,52 +1,14 @@
 //! What can be set about the bag-of-tasks schedulers.
 
 use dormouse_units::{Price, Span, TypeName};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Plan, PlanError};
+use crate::{BagSchedulerName, Own, Plan, PlanError};
 use dormouse_cloud::Market;
 
-/// The bag-of-tasks schedulers.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum BagSchedulerName {
-    /// ILS over spot VMs plus burstable VMs; migrates and steals work at once (Burst-HADS).
-    #[default]
-    BurstHads,
-    /// Greedy plan over spot VMs; puts migrations off as long as the deadline allows (HADS).
-    Hads,
-    /// ILS over regular on-demand VMs (the paper's yardstick).
-    IlsOnDemand,
-    /// A given list of VMs that take the tasks in order.
-    Fifo,
-}
-
-impl BagSchedulerName {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::BurstHads, Self::Hads, Self::IlsOnDemand, Self::Fifo];
-
-    /// As it is written in experiment files.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::BurstHads => "burst-hads",
-            Self::Hads => "hads",
-            Self::IlsOnDemand => "ils-on-demand",
-            Self::Fifo => "fifo",
-        }
-    }
-}
-
-impl std::fmt::Display for BagSchedulerName {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(self.as_str())
-    }
-}
-
 /// Which tasks one VM may have to take over after `D_spot`: `D_spot` = D − boot − their time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SpotLimitRule {
     /// Those that run last, one per vCPU: the time of the longest task on the slowest regular
@@ -57,24 +19,40 @@ pub enum SpotLimitRule {
     /// The ceil(|B| / on-demand limit) longest tasks, packed on one VM of the regular on-demand
     /// type with the longest runtimes.
     Longest,
-    /// As many of the shortest tasks, on the cheapest regular on-demand type (the artifact).
+    /// The ceil(|B| / on-demand limit) shortest tasks, packed on one VM of the cheapest of all
+    /// on-demand types, burstable ones too; the limit is counted from the end of the boot. What the
+    /// authors' code does (`schedulers.py`, `compute_dspot`): 1750 s for ED200, by which the spot
+    /// VMs of its stored plan are done.
     Artifact,
 }
 
 /// How the limit of the ILS's second perturbation behaves (Algorithm 1, lines 14 to 17).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RelaxRule {
     /// It grows while more than `max-failed` iterations brought nothing, up to D, and returns to
     /// `D_spot` at the next improvement.
     #[default]
     UntilImproved,
-    /// It grows in every iteration, up to D, and stays (the artifact).
+    /// It grows likewise, and never returns (the authors' code: `IPDPS.py`, `__pertubation`).
     Always,
 }
 
+/// In what the ILS weighs a cost against the makespan over `D_spot` (Eq. 1: "have to be first
+/// normalized").
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CostScale {
+    /// In costs of the initial solution.
+    #[default]
+    Initial,
+    /// In dollars: where a bag costs some cents the makespan decides nearly alone (the authors'
+    /// code: `IPDPS.py`, `__compute_fitness`).
+    Dollars,
+}
+
 /// What the local search does with moves that did not improve (Algorithm 3).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LocalSearchRule {
     /// Each attempt begins at the best solution so far and draws its own destination.
@@ -85,7 +63,7 @@ pub enum LocalSearchRule {
 }
 
 /// When an idle VM looks for work to steal.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StealMoment {
     /// As soon as it is idle (III-F), and when its allocation cycle ends.
@@ -95,8 +73,32 @@ pub enum StealMoment {
     CycleEnd,
 }
 
+/// Which tasks an idle VM of Burst-HADS steals (Algorithm 5).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum StealIf {
+    /// Those that end sooner there: stealing balances.
+    #[default]
+    Sooner,
+    /// All that it is done with by D, as printed (line 6, `check_migration`); so does the authors'
+    /// code (`schedule_manager.py`, `__work_stealing`).
+    InTime,
+}
+
+/// How long an idle VM is kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum KeepIdle {
+    /// To the end of its allocation cycle; a burstable VM as long as there are tasks (III-D).
+    #[default]
+    Cycle,
+    /// Likewise, but no idle VM, burstable or not, once no spot VM has tasks and runs (the authors'
+    /// code: `schedule_manager.py`, `__check_idle_dispatchers`).
+    WhileSpotWorks,
+}
+
 /// Which burstable VMs a migration may burst on (Algorithm 4, attempt 1).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BurstOn {
     /// Idle ones, as Algorithm 4 is printed. One that runs a stolen task in baseline mode, as they
@@ -106,10 +108,13 @@ pub enum BurstOn {
     /// Those with a vCPU free: III-C calls a VM with its one task in baseline mode "the best
     /// candidate to receive tasks in case of hibernations".
     FreeVcpu,
+    /// Those that were idle when the migration began, with a task on each vCPU (the authors' code:
+    /// `IPDPS.py`, `migrate`).
+    IdleVcpus,
 }
 
 /// When HADS migrates the tasks of a hibernated VM.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MigrateMoment {
     /// As late as the deadline allows: the VM may resume before (the text, section IV).
@@ -120,7 +125,7 @@ pub enum MigrateMoment {
 }
 
 /// What becomes of the tasks of a VM that is given notice of its end and won't be done by then.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnNotice {
     /// They leave at once, with a checkpoint if that loses less than it saves.
@@ -131,14 +136,13 @@ pub enum OnNotice {
     Checkpoint,
 }
 
-impl OnNotice {
-    const fn is_leave(&self) -> bool {
-        matches!(self, Self::Leave)
-    }
+/// Whether it is what holds where nothing is said: then it is not written.
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// VMs for `fifo` to launch.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Fleet {
     /// Their type.
@@ -147,36 +151,53 @@ pub struct Fleet {
     /// How they are bought.
     pub market: Market,
     /// The number of VMs.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1, max = 100_000))]
     pub count: u32,
     /// Most to be paid for one; `None`: whatever it costs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bid: Option<Price>,
 }
 
+const fn one() -> u32 {
+    1
+}
+
 /// Everything that can be set about a bag-of-tasks scheduler. Lengths of time are microseconds
 /// of emulated time when serialised.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
 pub struct BagSchedulerConfig {
     /// The scheduler's name.
     pub name: BagSchedulerName,
     /// Weight of the cost against the makespan in the ILS, 0 to 1 (α, Eq. 1 and 8).
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub alpha: f64,
     /// Perturbations of the ILS (Algorithm 1).
+    #[schemars(range(min = 0, max = 10_000_000))]
     pub max_iteration: u32,
     /// Attempts of one local search (Algorithm 3).
+    #[schemars(range(min = 0, max = 10_000_000))]
     pub max_attempt: u32,
     /// Share of the tasks that an attempt moves, above 0 to 1 (Algorithm 3).
+    #[schemars(range(min = 0.0001, max = 1.0))]
     pub swap_rate: f64,
     /// Iterations without improvement before the limit is relaxed.
+    #[schemars(range(min = 0, max = 10_000_000))]
     pub max_failed: u32,
     /// By how much it is relaxed, above 0 to 1.
+    #[schemars(range(min = 0.0001, max = 1.0))]
     pub relax_rate: f64,
     /// Burstable VMs per spot VM used, 0 to 1.
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub burst_rate: f64,
     /// How long an idle VM is kept: until the end of the cycle it is in, counted from when it was
     /// ready or resumed (AC).
+    #[schemars(extend("least" = "1us"))]
     pub allocation_cycle: Span,
+    /// In what the ILS weighs costs.
+    #[serde(skip_serializing_if = "is_default")]
+    pub cost_scale: CostScale,
     /// How `D_spot` is found.
     pub spot_limit: SpotLimitRule,
     /// How the ILS relaxes it.
@@ -185,27 +206,41 @@ pub struct BagSchedulerConfig {
     pub local_search: LocalSearchRule,
     /// When idle VMs steal.
     pub steal: StealMoment,
+    /// Which tasks they steal.
+    #[serde(skip_serializing_if = "is_default")]
+    pub steal_if: StealIf,
+    /// How long they are kept.
+    #[serde(skip_serializing_if = "is_default")]
+    pub keep_idle: KeepIdle,
     /// Which burstable VMs migrations burst on.
     pub burst_on: BurstOn,
     /// When HADS migrates.
     pub migrate: MigrateMoment,
     /// What tasks do whose VM is given notice.
-    #[serde(skip_serializing_if = "OnNotice::is_leave")]
+    #[serde(skip_serializing_if = "is_default")]
     pub on_notice: OnNotice,
     /// Time a restart from a checkpoint is expected to take.
     pub restore: Span,
     /// Time to keep free before the deadline.
     pub margin: Span,
     /// Failed attempts after which a task is given up.
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub max_failures: u32,
     /// First wait before refused launches are tried again; each next is twice as long.
+    #[schemars(extend("least" = "1us"))]
     pub retry_after: Span,
     /// Such waits in a row before the tasks without a VM are given up.
+    #[schemars(range(min = 0, max = 1_000_000))]
     pub max_retries: u32,
     /// What `fifo` launches.
     pub fleet: Vec<Fleet>,
     /// Run this plan and don't make one.
+    #[schemars(skip)]
     pub plan: Option<Plan>,
+    /// Parameters that only this scheduler has.
+    #[serde(skip_serializing_if = "Own::is_empty")]
+    #[schemars(skip)]
+    pub own: Own,
 }
 
 impl Default for BagSchedulerConfig {
@@ -220,10 +255,13 @@ impl Default for BagSchedulerConfig {
             relax_rate: 0.25,
             burst_rate: 0.2,
             allocation_cycle: Span::from_secs(900),
+            cost_scale: CostScale::Initial,
             spot_limit: SpotLimitRule::LastRound,
             relax: RelaxRule::UntilImproved,
             local_search: LocalSearchRule::Restart,
             steal: StealMoment::WhenIdle,
+            steal_if: StealIf::Sooner,
+            keep_idle: KeepIdle::Cycle,
             burst_on: BurstOn::Idle,
             migrate: MigrateMoment::Late,
             on_notice: OnNotice::Leave,
@@ -234,6 +272,7 @@ impl Default for BagSchedulerConfig {
             max_retries: 12,
             fleet: Vec::new(),
             plan: None,
+            own: Own::default(),
         }
     }
 }
@@ -245,13 +284,21 @@ impl BagSchedulerConfig {
         Self { name, ..Self::default() }
     }
 
-    /// The rules of the authors' published code where they differ from the text.
+    /// The rules of the authors' published code (`luanteylo/hads_`, aac5f65) where they differ from
+    /// the text, each a setting of its own. Its slips are left out: a migrated task is not started on
+    /// every VM that would do, the test of spare time on a spot VM is not turned round, and VMs that
+    /// are idle stay to the end of their cycle although its clock for that stands still.
     #[must_use]
     pub fn artifact(name: BagSchedulerName) -> Self {
         Self {
             name,
+            cost_scale: CostScale::Dollars,
             spot_limit: SpotLimitRule::Artifact,
             relax: RelaxRule::Always,
+            steal_if: StealIf::InTime,
+            keep_idle: KeepIdle::WhileSpotWorks,
+            burst_on: BurstOn::IdleVcpus,
+            migrate: MigrateMoment::AtOnce,
             ..Self::default()
         }
     }

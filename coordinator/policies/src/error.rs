@@ -15,6 +15,9 @@ pub enum PlanError {
         /// What it has to be.
         want: &'static str,
     },
+    /// A parameter that only the scheduler has can't be read.
+    #[error("a parameter of the scheduler: {0}")]
+    Parameters(String),
     /// The catalogue doesn't sell what the scheduler runs on.
     #[error("no {what} in the catalogue (it has {known}); {scheduler} needs at least one")]
     NothingOffered {

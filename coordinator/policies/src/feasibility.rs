@@ -1,10 +1,12 @@
 //! What can be said before any search: what can't be done at all, with the arithmetic.
 
-use dormouse_cloud::{Catalogue, Market};
+use dormouse_cloud::Market;
 use dormouse_units::{Span, TaskId};
 
+use crate::given::Given;
+use crate::planner::Primary;
 use crate::problem::{KindId, Problem};
-use crate::{Bag, BagSchedulerConfig, BagSchedulerName, PlanError};
+use crate::{Bag, PlanError};
 
 /// A bound from below on the end of any schedule.
 pub(crate) struct Bound {
@@ -21,24 +23,22 @@ impl Bound {
     }
 }
 
-/// The types a scheduler can run a task on at full speed, and how many VMs of each it may have.
-fn usable(problem: &Problem, name: BagSchedulerName) -> Vec<(KindId, u64)> {
+/// The types a scheduler can run a task on at full speed, and how many VMs of each it may have: one
+/// that plans spot VMs can fall back on on-demand ones.
+fn usable(problem: &Problem, market: Market) -> Vec<(KindId, u64)> {
     let of = |market: Market| {
         problem.regular(market).map(move |(id, kind)| (id, u64::from(kind.limit(market))))
     };
-    match name {
-        BagSchedulerName::BurstHads | BagSchedulerName::Hads => {
-            of(Market::Spot).chain(of(Market::OnDemand)).collect()
-        }
-        BagSchedulerName::IlsOnDemand => of(Market::OnDemand).collect(),
-        BagSchedulerName::Fifo => Vec::new(),
+    match market {
+        Market::Spot => of(Market::Spot).chain(of(Market::OnDemand)).collect(),
+        Market::OnDemand => of(Market::OnDemand).collect(),
     }
 }
 
 /// The work of all tasks, each where it is shortest, spread evenly over every vCPU to be had.
-pub(crate) fn bound(problem: &Problem, name: BagSchedulerName) -> Bound {
-    let usable = usable(problem, name);
-    let burstable = name == BagSchedulerName::BurstHads;
+pub(crate) fn bound(problem: &Problem, how: Primary) -> Bound {
+    let Primary { market, burstable, .. } = how;
+    let usable = usable(problem, market);
     let bursting = || problem.burstable().filter(move |_| burstable).map(|(kind, _)| kind);
     let shortest = |task| {
         let kinds = usable.iter().map(|u| u.0).chain(bursting());
@@ -56,29 +56,18 @@ pub(crate) fn bound(problem: &Problem, name: BagSchedulerName) -> Bound {
 
 /// # Errors
 ///
-/// The first reason found why there can't be a schedule.
-pub(crate) fn check(
-    config: &BagSchedulerConfig,
-    problem: &Problem,
-    catalogue: &Catalogue,
-    bag: &Bag,
-) -> Result<(), PlanError> {
-    let missing = |what| {
-        let scheduler = config.name.as_str();
-        Err(PlanError::NothingOffered { scheduler, what, known: catalogue.names() })
-    };
-    let runs_on: Vec<KindId> = match config.name {
-        BagSchedulerName::Fifo => return check_fleet(config, problem, catalogue, bag),
-        BagSchedulerName::IlsOnDemand if problem.regular(Market::OnDemand).next().is_none() => {
-            return missing("non-burstable on-demand type");
-        }
-        BagSchedulerName::BurstHads | BagSchedulerName::Hads
-            if problem.regular(Market::Spot).next().is_none() =>
-        {
-            return missing("non-burstable spot type");
-        }
-        name => usable(problem, name).into_iter().map(|u| u.0).collect(),
-    };
+/// The first reason found why there can't be a schedule that is made so.
+pub(crate) fn check(given: &Given<'_>, how: Primary) -> Result<(), PlanError> {
+    let Given { config, problem, catalogue, bag, .. } = given;
+    if problem.regular(how.market).next().is_none() {
+        let what = match how.market {
+            Market::OnDemand => "non-burstable on-demand type",
+            Market::Spot => "non-burstable spot type",
+        };
+        let (scheduler, known) = (config.name.as_str(), catalogue.names());
+        return Err(PlanError::NothingOffered { scheduler, what, known });
+    }
+    let runs_on: Vec<KindId> = usable(problem, how.market).into_iter().map(|u| u.0).collect();
     check_tasks(problem, bag, &runs_on)?;
     for (id, task) in tasks(bag) {
         let fastest =
@@ -97,7 +86,7 @@ pub(crate) fn check(
             });
         }
     }
-    let bound = bound(problem, config.name);
+    let bound = bound(problem, how);
     if bound.end() > problem.deadline {
         let (deadline, shortest) = (problem.deadline, bound.end());
         let Bound { boot, work, vcpus } = bound;
@@ -134,12 +123,11 @@ fn check_tasks(problem: &Problem, bag: &Bag, runs_on: &[KindId]) -> Result<(), P
     Ok(())
 }
 
-fn check_fleet(
-    config: &BagSchedulerConfig,
-    problem: &Problem,
-    catalogue: &Catalogue,
-    bag: &Bag,
-) -> Result<(), PlanError> {
+/// # Errors
+///
+/// The VMs of `scheduler.fleet` can't be had, or can't run some task.
+pub(crate) fn check_fleet(given: &Given<'_>) -> Result<(), PlanError> {
+    let Given { config, problem, catalogue, bag, .. } = given;
     let mut runs_on = Vec::new();
     for fleet in config.fleet.iter().filter(|fleet| fleet.count > 0) {
         let found = problem.kinds.iter().position(|kind| kind.name == fleet.kind);

@@ -10,36 +10,39 @@
 mod assignment;
 mod bag;
 pub mod batch;
-mod build;
 mod burst_allocation;
 mod checkpointing;
 mod config;
 mod dynamic;
 mod error;
 mod feasibility;
-mod fifo;
+mod given;
 mod hads;
 mod ils;
 mod job;
+mod name;
 mod packing;
+mod parameters;
 mod plan;
 mod planner;
 mod policy;
 mod problem;
+mod schedulers;
 #[cfg(test)]
 mod testing;
 
 pub use bag::{Bag, Task};
-pub use build::build;
 pub use checkpointing::{
     CheckpointConfig, CheckpointOn, CheckpointPlan, Checkpointing, Due, Moment, Period, Quote,
     Scheme, TaskView, When,
 };
 pub use config::{
-    BagSchedulerConfig, BagSchedulerName, BurstOn, Fleet, LocalSearchRule, MigrateMoment, OnNotice,
-    RelaxRule, SpotLimitRule, StealMoment,
+    BagSchedulerConfig, BurstOn, CostScale, Fleet, KeepIdle, LocalSearchRule, MigrateMoment,
+    OnNotice, RelaxRule, SpotLimitRule, StealIf, StealMoment,
 };
 pub use error::PlanError;
+pub use parameters::{Own, Parameters};
 pub use plan::{Plan, PlannedTask, PlannedVm};
-pub use planner::plan;
+pub use planner::{build, plan};
 pub use policy::{Decision, Hearing, Notice, Policy, Promotion, StartReason};
+pub use schedulers::BagSchedulerName;

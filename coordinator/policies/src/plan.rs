@@ -4,7 +4,8 @@ use dormouse_cloud::{Catalogue, Market};
 use dormouse_units::{Money, Span, TaskId, Time, TypeName};
 use serde::{Deserialize, Serialize};
 
-use crate::{Bag, BagSchedulerName, PlanError};
+use crate::problem::Problem;
+use crate::{Bag, BagSchedulerConfig, BagSchedulerName, CheckpointConfig, PlanError};
 use dormouse_units::Mode;
 
 /// Which task runs where, in what order, and what that is expected to take and cost.
@@ -67,6 +68,60 @@ impl PlannedVm {
 }
 
 impl Plan {
+    /// Whether a task is planned to take less than it does, or more than with its checkpoints.
+    fn contradicts(&self, problem: &Problem) -> bool {
+        self.vms.iter().any(|vm| {
+            let kind = problem.kinds.iter().position(|kind| kind.name == vm.kind);
+            kind.is_some_and(|kind| {
+                vm.vcpus.iter().flatten().any(|planned| {
+                    let takes = planned.end.since(planned.start);
+                    problem.takes(planned, kind).is_some_and(|(least, most)| {
+                        takes < least || takes > most + Span::from_secs(1)
+                    })
+                })
+            })
+        })
+    }
+
+    /// The plan as it comes to be: where a task's time contradicts the bag (less than it takes, or more than
+    /// with its checkpoints), every vCPU's tasks one after the other from the end of the boot, each with the
+    /// time that it takes; its makespan and cost in any case, of which it may have been stored with another
+    /// plan's. `true`: times were made again.
+    #[must_use]
+    pub fn reckoned(
+        mut self,
+        config: &BagSchedulerConfig,
+        catalogue: &Catalogue,
+        bag: &Bag,
+        checkpoints: &CheckpointConfig,
+    ) -> (Self, bool) {
+        let problem = Problem::new(catalogue, bag, checkpoints, config.restore, config.margin);
+        let again = self.contradicts(&problem);
+        let (mut makespan, mut cost) = (Span::ZERO, Money::ZERO);
+        for vm in &mut self.vms {
+            let found = problem.kinds.iter().position(|kind| kind.name == vm.kind);
+            let Some(kind) = found else { continue };
+            for lane in vm.vcpus.iter_mut().filter(|_| again) {
+                let mut at = Time::ZERO + problem.boot;
+                for planned in lane {
+                    let takes = problem.takes(planned, kind).map_or(Span::ZERO, |(_, most)| most);
+                    (planned.start, planned.end) = (at, at + takes);
+                    at = planned.end;
+                }
+            }
+            let tasks = || vm.vcpus.iter().flatten();
+            let (first, last) =
+                (tasks().map(|task| task.start).min(), tasks().map(|task| task.end).max());
+            let (Some(first), Some(last)) = (first, last) else { continue };
+            makespan = makespan.max(last.since(Time::ZERO));
+            if let Some(price) = problem.kinds[kind].price(vm.market) {
+                cost += price.for_span(last.since(first));
+            }
+        }
+        (self.makespan, self.cost) = (makespan, cost);
+        (self, again)
+    }
+
     /// Whether it can be run: each task of the bag once, on types that are sold and have room.
     ///
     /// # Errors

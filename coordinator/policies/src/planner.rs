@@ -1,18 +1,39 @@
 //! From a bag and a catalogue to a plan, or to the reason why there is none.
 
 use dormouse_cloud::{Catalogue, Market};
-use dormouse_units::{Span, TaskId, Time};
+use dormouse_units::{Span, Time};
 
 use crate::assignment::{Assignment, Vm};
 use crate::burst_allocation::burst_allocation;
+use crate::given::Given;
 use crate::packing::Packing;
-use crate::problem::{KindId, Problem};
+use crate::problem::Problem;
 use crate::{
-    Bag, BagSchedulerConfig, BagSchedulerName, CheckpointConfig, Plan, PlanError, feasibility,
-    hads, ils,
+    Bag, BagSchedulerConfig, CheckpointConfig, Plan, PlanError, Policy, feasibility, hads, ils,
 };
 
-/// Makes the primary schedule of `config.name`, or checks the one in `config.plan`.
+/// The scheduler that `config` describes, its primary schedule made.
+///
+/// The same arguments give the same scheduler, always. `checkpoints` says which the
+/// tasks are expected to take; finish estimates contain what they cost.
+///
+/// # Errors
+///
+/// See [`PlanError`].
+pub fn build(
+    config: &BagSchedulerConfig,
+    catalogue: &Catalogue,
+    bag: &Bag,
+    checkpoints: &CheckpointConfig,
+    seed: u64,
+) -> Result<Box<dyn Policy>, PlanError> {
+    let given = given(config, catalogue, bag, checkpoints, seed)?;
+    let plan = planned(&given)?;
+    config.name.scheduling().build(given, plan)
+}
+
+/// The primary schedule that such a scheduler begins with: the one that it is given, or one that it
+/// makes. `None`: it makes none, and decides as it goes.
 ///
 /// # Errors
 ///
@@ -23,49 +44,65 @@ pub fn plan(
     bag: &Bag,
     checkpoints: &CheckpointConfig,
     seed: u64,
-) -> Result<Plan, PlanError> {
-    let problem = Problem::new(catalogue, bag, checkpoints, config.restore, config.margin);
-    make(config, &problem, catalogue, bag, seed)
+) -> Result<Option<Plan>, PlanError> {
+    planned(&given(config, catalogue, bag, checkpoints, seed)?)
 }
 
-/// As [`plan`], for a problem already made.
-pub(crate) fn make(
-    config: &BagSchedulerConfig,
-    problem: &Problem,
-    catalogue: &Catalogue,
-    bag: &Bag,
+fn given<'a>(
+    config: &'a BagSchedulerConfig,
+    catalogue: &'a Catalogue,
+    bag: &'a Bag,
+    checkpoints: &CheckpointConfig,
     seed: u64,
-) -> Result<Plan, PlanError> {
+) -> Result<Given<'a>, PlanError> {
+    let problem = Problem::new(catalogue, bag, checkpoints, config.restore, config.margin);
     config.check()?;
-    if let Some(given) = &config.plan {
-        given.check(catalogue, bag)?;
-        return Ok(given.clone());
-    }
-    feasibility::check(config, problem, catalogue, bag)?;
+    Ok(Given { config, problem, catalogue, bag, seed })
+}
+
+fn planned(given: &Given<'_>) -> Result<Option<Plan>, PlanError> {
+    let Some(plan) = &given.config.plan else { return given.config.name.scheduling().plan(given) };
+    plan.check(given.catalogue, given.bag)?;
+    Ok(Some(plan.clone()))
+}
+
+/// How a primary schedule of the papers is made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Primary {
+    /// How the VMs that it plans are bought.
+    pub(crate) market: Market,
+    /// The greedy map is improved by the ILS (Algorithm 1, part 1).
+    pub(crate) search: bool,
+    /// Burstable VMs stand beside the others (Algorithm 1, part 2).
+    pub(crate) burstable: bool,
+}
+
+/// Makes a primary schedule.
+///
+/// # Errors
+///
+/// See [`PlanError`].
+pub(crate) fn primary(given: &Given<'_>, how: Primary) -> Result<Plan, PlanError> {
+    let Given { config, problem, seed, .. } = given;
+    feasibility::check(given, how)?;
+    let market = how.market;
     let spot_limit = hads::spot_limit(problem, config.spot_limit);
-    let market = match config.name {
-        BagSchedulerName::BurstHads | BagSchedulerName::Hads => Market::Spot,
-        BagSchedulerName::IlsOnDemand => Market::OnDemand,
-        BagSchedulerName::Fifo => {
-            return Ok(in_order(problem, config).into_plan(problem, config.name, spot_limit, 0));
-        }
-    };
     let limit = if market == Market::Spot { spot_limit } else { problem.deadline };
     let (mut map, homeless) = hads::greedy(problem, market, limit);
     if !homeless.is_empty() {
         map = earliest(problem, market, limit);
         if map.makespan(problem) > problem.deadline {
             let best = map.makespan(problem);
-            let shortest = feasibility::bound(problem, config.name).end();
+            let shortest = feasibility::bound(problem, how).end();
             return Err(PlanError::NoneFound { deadline: problem.deadline, best, shortest });
         }
     }
     let mut evaluations = 0;
-    if config.name != BagSchedulerName::Hads {
-        let found = ils::iterate(problem, config, market, &map, spot_limit, seed);
+    if how.search {
+        let found = ils::iterate(problem, config, market, &map, spot_limit, *seed);
         (map, evaluations) = (found.best, found.evaluations);
     }
-    if config.name == BagSchedulerName::BurstHads {
+    if how.burstable {
         map = burst_allocation(problem, map, config.burst_rate, spot_limit);
     }
     Ok(map.into_plan(problem, config.name, spot_limit, evaluations))
@@ -108,31 +145,4 @@ fn earliest(problem: &Problem, market: Market, limit: Span) -> Assignment {
         }
     }
     Assignment { vms: vms.into_iter().map(|v| v.0).filter(|vm| !vm.tasks.is_empty()).collect() }
-}
-
-/// What `fifo` comes to: each task, in the order of the bag, on the VM that can start it first.
-fn in_order(problem: &Problem, config: &BagSchedulerConfig) -> Assignment {
-    let ready = Time::ZERO + problem.boot;
-    let mut vms: Vec<(Vm, Packing)> = Vec::new();
-    for fleet in &config.fleet {
-        let found: Option<KindId> = problem.kinds.iter().position(|k| k.name == fleet.kind);
-        if let Some(id) = found {
-            let kind = &problem.kinds[id];
-            let packing = Packing::new(kind.vcpus, ready, kind.memory_limit);
-            let n = fleet.count as usize;
-            vms.extend(std::iter::repeat_n((Vm::new(id, fleet.market), packing), n));
-        }
-    }
-    for task in (0_u32..).take(problem.tasks()).map(TaskId::new) {
-        let memory = problem.memory(task);
-        let able = vms.iter_mut().filter_map(|(vm, packing)| {
-            let length = problem.whole(task, vm.kind)?;
-            Some((packing.peek(length, memory).start, length, vm, packing))
-        });
-        if let Some((_, length, vm, packing)) = able.min_by_key(|(start, ..)| *start) {
-            packing.push(length, memory);
-            vm.tasks.push(task);
-        }
-    }
-    Assignment { vms: vms.into_iter().map(|v| v.0).collect() }
 }

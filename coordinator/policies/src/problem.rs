@@ -3,9 +3,9 @@
 use std::cmp::Reverse;
 
 use dormouse_cloud::{Burstable, Catalogue, Limits, Market};
-use dormouse_units::{Bytes, Ppm, Price, Span, TaskId, TypeName};
+use dormouse_units::{Bytes, Mode, Ppm, Price, Span, TaskId, TypeName};
 
-use crate::{Bag, CheckpointConfig, CheckpointPlan};
+use crate::{Bag, CheckpointConfig, CheckpointPlan, PlannedTask};
 
 /// An instance type, by its index in [`Problem::kinds`].
 pub(crate) type KindId = usize;
@@ -206,6 +206,19 @@ impl Problem {
     /// All tasks, the longest first.
     pub(crate) fn by_length(&self) -> &[TaskId] {
         &self.by_length
+    }
+
+    /// What a planned task takes on a type in its mode: without checkpoints, and with them. `None`: it has no
+    /// run time there.
+    pub(crate) fn takes(&self, planned: &PlannedTask, kind: KindId) -> Option<(Span, Span)> {
+        let speed = match planned.mode {
+            Mode::Burst => Ppm::ONE,
+            Mode::Baseline => self.kinds[kind].baseline(),
+        };
+        let with = self.remaining(planned.task, kind, Ppm::ZERO, speed)?;
+        let place = planned.task.get() as usize * self.kinds.len() + kind;
+        let bare = (*self.work.get(place)?)?.runtime.at_speed(speed)?;
+        Some((bare.min(with), with))
     }
 
     /// All tasks, those that need most memory first (Algorithm 2, line 2), then the longest.

@@ -47,10 +47,12 @@ pub fn setup(tasks: usize, vcpus: u32) -> Setup {
             fixed: Span::ZERO,
             per_megabyte: Span::ZERO,
             on: dormouse_policies::CheckpointOn::All,
+            at_hibernation: false,
         },
         interruptions: Vec::new(),
         preemption_notice: Span::ZERO,
         terms: Terms::default(),
+        noise: None,
         jobs: None,
     }
 }

@@ -12,7 +12,6 @@ use crate::time::decimal_times;
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
-#[serde(transparent)]
 pub struct Bytes(u64);
 
 impl Bytes {

@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
-#[serde(transparent)]
 pub struct Credits(u64);
 
 impl Credits {
@@ -35,6 +34,17 @@ impl Credits {
     #[must_use]
     pub const fn as_vcpu_micros(self) -> u64 {
         self.0
+    }
+
+    /// The nearest to `credits`; `None` if negative, not finite or past a million.
+    #[must_use]
+    pub fn from_f64(credits: f64) -> Option<Self> {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "the range is checked in the same expression"
+        )]
+        (0.0..=1e6).contains(&credits).then_some(Self((credits * 60e6).round() as u64))
     }
 
     /// Credits as a number, for people and plots only.

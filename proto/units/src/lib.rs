@@ -16,6 +16,7 @@ mod stream;
 mod time;
 mod usage;
 mod window;
+pub mod written;
 
 pub use by_id::ById;
 pub use bytes::{Bytes, ParseBytesError};

@@ -19,7 +19,6 @@ pub struct Money(i64);
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
-#[serde(transparent)]
 pub struct Price(u64);
 
 impl Money {

@@ -6,7 +6,7 @@ use rand_core::{Rng, SeedableRng};
 
 /// A stream of random draws that depends only on (seed, purpose, entity), so
 /// that one more draw in one place moves nothing elsewhere. The same on every
-/// machine: ChaCha8 for the bits, `libm` for the one transcendental function.
+/// machine: ChaCha8 for the bits, `libm` for transcendental functions.
 #[derive(Clone, Debug)]
 pub struct Stream(ChaCha8Rng);
 
@@ -51,6 +51,15 @@ impl Stream {
         let x = -libm::log(1.0 - self.unit()) * mean.as_secs_f64();
         Span::from_secs_f64(x).unwrap_or(mean).max(Span::from_micros(1))
     }
+
+    /// A log-normally distributed factor of mean 1 and this coefficient of variation (Box and
+    /// Muller's normal draw).
+    pub fn lognormal(&mut self, variation: f64) -> f64 {
+        let variance = libm::log1p(variation * variation);
+        let radius = libm::sqrt(-2.0 * libm::log(1.0 - self.unit()));
+        let normal = radius * libm::cos(std::f64::consts::TAU * self.unit());
+        libm::exp(normal * libm::sqrt(variance) - variance / 2.0)
+    }
 }
 
 fn fnv1a(bytes: &[u8]) -> u64 {
@@ -89,6 +98,18 @@ mod tests {
         let total: Span = (0..20_000).map(|_| stream.exponential(mean)).sum();
         let ratio = total.as_secs_f64() / 20_000.0 / mean.as_secs_f64();
         assert!((0.97..1.03).contains(&ratio), "{ratio}");
+    }
+
+    #[test]
+    fn lognormal_factors_have_mean_one_and_their_variation() {
+        let mut stream = Stream::new(1, "test", 0);
+        let all: Vec<f64> = (0..20_000).map(|_| stream.lognormal(0.3)).collect();
+        let mean = all.iter().sum::<f64>() / 20_000.0;
+        let variance = all.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / 20_000.0;
+        assert!((0.99..1.01).contains(&mean), "{mean}");
+        assert!((0.28..0.32).contains(&variance.sqrt()), "{variance}");
+        assert!(all.iter().all(|x| *x > 0.0));
+        assert!((stream.lognormal(0.0) - 1.0).abs() < 1e-12);
     }
 
     #[test]

@@ -19,7 +19,6 @@ pub struct Time(u64);
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
-#[serde(transparent)]
 pub struct Span(u64);
 
 impl Time {

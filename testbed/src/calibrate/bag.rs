@@ -7,8 +7,7 @@ use dormouse_units::Bytes;
 
 use super::CalibrateError;
 use crate::calibration::{Conditions, share_at};
-use crate::experiment::document::from_toml;
-use crate::experiment::{Experiment, Live, read_bag};
+use crate::experiment::{Experiment, Live, of_text};
 
 /// Run times in turn, emulated seconds: no two neighbours come to their checkpoint at once.
 const TASKS_S: [u32; 5] = [110, 133, 118, 140, 125];
@@ -95,8 +94,7 @@ impl CellPlan {
     ///
     /// It can't be made.
     pub fn experiment(&self, seed: u64) -> Result<Experiment, CalibrateError> {
-        let root = from_toml("calibration", &self.text(seed))?;
-        Ok(read_bag(&root, None)?.experiment)
+        Ok(of_text("calibration", &self.text(seed))?)
     }
 
     /// It as a file.
@@ -160,8 +158,8 @@ pub(super) mod tests {
     use super::*;
     use crate::calibration::load_at;
     use crate::live::rehearse;
-    use crate::record::Record;
     use crate::virtual_run::virtual_run;
+    use dormouse_tell::Record;
 
     const CORES: u32 = 2_000;
 

@@ -3,7 +3,7 @@
 use dormouse_units::TaskId;
 
 use crate::output::span_of;
-use crate::record::Record;
+use dormouse_tell::Record;
 
 /// For every task that was disturbed in neither, (live − virtual) / virtual of the time from its
 /// start to its end, live as the worker measured it. Undisturbed is one that came to its end in
@@ -25,7 +25,7 @@ mod tests {
 
     use super::*;
     use crate::calibrate::bag::tests::played;
-    use crate::record::TaskHistory;
+    use dormouse_tell::TaskHistory;
 
     #[test]
     fn only_what_was_disturbed_in_neither_is_compared() {

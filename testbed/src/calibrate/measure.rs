@@ -18,8 +18,8 @@ use crate::calibration::{
 use crate::experiment::Experiment;
 use crate::live::{Conduct, LiveError, Outcome, Rehearsal, conduct, rehearse};
 use crate::output::{Header, Mode};
-use crate::record::Record;
 use crate::virtual_run::virtual_run;
+use dormouse_tell::Record;
 
 /// Real seconds that a worker takes to come and to leave.
 const AROUND_S: f64 = 2.0;

@@ -6,7 +6,11 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use dormouse_units::{Bytes, Ppm, Span};
 
-use super::reproduce::{MergeArgs, ReproduceArgs, SweepArgs};
+use super::compare::CompareArgs;
+use super::export::ExportArgs;
+use super::reproduce::Reproduce;
+use super::scheduler_name::SchedulerName;
+use super::sweep::{MergeArgs, SweepArgs};
 
 /// A cloud on a bench: emulates spot, burstable and on-demand VMs, and runs schedulers on them.
 #[derive(Debug, Parser)]
@@ -39,9 +43,12 @@ pub(crate) enum Command {
     /// Run an experiment
     Run(RunArgs),
     /// Make a paper's tables again, beside the printed ones
-    Reproduce(ReproduceArgs),
+    #[command(subcommand)]
+    Reproduce(Reproduce),
     /// Run an experiment over lists of values of one key or several
     Sweep(SweepArgs),
+    /// Compare schedulers on the same experiments under the same seeds
+    Compare(CompareArgs),
     /// Join the parts of a reproduction or sweep that was made in shards
     Merge(MergeArgs),
     /// Run an experiment live on workers of other hosts, which dial this process
@@ -83,6 +90,8 @@ pub(crate) enum Command {
         /// Such as task7, its name, 7 where there are no parallel jobs, or vm3; of those, a job's number
         what: String,
     },
+    /// Write a run for other programs: a trace, Parquet tables, a chart of a window of time
+    Export(ExportArgs),
     /// Check a run against the rules: no task on two VMs, no bill that does not add up, …
     Check {
         /// The folder of the run
@@ -103,7 +112,7 @@ pub(crate) enum Command {
     Twin(TwinArgs),
     /// Workloads of parallel jobs: generate, describe, scale
     #[command(subcommand)]
-    Workload(dormouse_workload::cli::Command),
+    Workload(super::workload::WorkloadCommand),
     /// List the built-in experiments
     List {
         /// As JSON
@@ -115,6 +124,10 @@ pub(crate) enum Command {
         /// Its name, such as j60-sc2
         name: String,
     },
+    /// Print the keys of experiment files with their units, ranges and defaults, as Markdown
+    Reference,
+    /// Print the JSON schema of experiment files, from which editors complete
+    Schema,
     /// Print what completes this command line in a shell
     Completions {
         /// Which shell
@@ -344,8 +357,8 @@ pub(crate) struct WhatArgs {
     /// Replace another run, or write into a folder that holds other things
     #[arg(long)]
     pub(crate) force: bool,
-    /// burst-hads, hads, ils-on-demand or fifo; of parallel jobs fcfs, easy, keasy, reasy or measy
-    #[arg(long, value_name = "NAME")]
+    /// Who schedules: a scheduler that `dormouse list` has
+    #[arg(long, value_name = "NAME", value_parser = SchedulerName)]
     pub(crate) scheduler: Option<String>,
     /// Set any key of the experiment by its path, such as scheduler.alpha=0.7
     #[arg(long, value_name = "KEY=VALUE", allow_hyphen_values = true)]

@@ -98,7 +98,7 @@ fn measure(
     let stop = Stop::listen()
         .map_err(|error| Failure::Broken(format!("cannot listen for signals: {error}")))?;
     let say = super::run::Say { quiet: args.quiet, json: args.json };
-    let progress = say.progress(plans.len(), "cells");
+    let mut progress = say.progress(plans.len(), "cells");
     let mut ended = None;
     for (n, plan) in plans.iter().enumerate() {
         if stop.told() {
@@ -106,11 +106,12 @@ fn measure(
             break;
         }
         let CellPlan { speedup, load, .. } = *plan;
-        progress.set_position(n as u64);
+        let (cell, cells) = (n as u64, plans.len() as u64);
         let told = || stop.told().then(|| TOLD.to_owned());
         let measured = bench.measure(plan, &told, &mut |now| {
             let (done, of) = (now.completed, now.tasks);
-            progress.set_message(format!("speed-up {speedup}, load {load}: {done}/{of} tasks"));
+            let how = format!("speed-up {speedup}, load {load}: {done}/{of} tasks");
+            progress.show(cell, cells, &how, None);
         });
         match measured {
             Ok(Measured::Cell(cell)) => {
@@ -126,7 +127,7 @@ fn measure(
             break;
         }
     }
-    progress.finish_and_clear();
+    progress.finish();
     Ok((calibration, ended))
 }
 

@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use dormouse_coordinator::Progress;
 use dormouse_policies::batch::Submission;
+use dormouse_units::Time;
 use dormouse_workload::Skipped;
 
 use super::args::ResumeArgs;
@@ -61,7 +62,9 @@ pub(super) fn conduct_live(
     super::log::begin(listen.is_some() && !say.quiet);
     let folder = staging.path().to_path_buf();
     let has_bag = experiment.scheduler.is_some();
-    let progress = match has_bag {
+    let ends = Time::ZERO + rehearsal.takes;
+    let left_s = |now: Time| ends.since(now).as_secs_f64() / experiment.live.speedup;
+    let mut progress = match has_bag {
         true => say.progress(experiment.setup.bag.tasks.len(), "tasks"),
         false => say.progress(submissions.len(), "jobs"),
     };
@@ -84,17 +87,18 @@ pub(super) fn conduct_live(
         },
         |now| {
             for line in news.take_if(|_| now.begun).into_iter().flatten() {
-                progress.suspend(|| eprintln!("dormouse: {line}"));
+                progress.say(&line);
             }
-            show(&progress, now, has_bag);
+            let left_s = (now.begun && now.now < ends).then(|| left_s(now.now));
+            progress.show(now.completed.into(), now.tasks.into(), &how(now, has_bag), left_s);
         },
     );
-    progress.finish_and_clear();
+    progress.finish();
     let live::Outcome { record, fidelity, jobs, .. } =
         unless_broken(conducted, &mut staging, resume)?;
-    let record = has_bag.then_some(record);
-    let results = Results::of(header, record, plan, Some(fidelity), jobs);
-    end(say, &results.after(began.elapsed().as_secs_f64()), staging)
+    let (record, fidelity) = (has_bag.then_some(record), Some(fidelity));
+    let wall_s = began.elapsed().as_secs_f64();
+    end(say, &Results { header, record, plan, fidelity, jobs, wall_s }, staging)
 }
 
 /// That only one of several workers has work at a time.
@@ -172,14 +176,9 @@ fn check(dir: &Path, mode: Mode) -> Result<(), Failure> {
     Ok(())
 }
 
-/// One line of how a live run goes.
-fn show(bar: &indicatif::ProgressBar, now: &Progress, has_bag: bool) {
-    bar.set_position(u64::from(now.completed));
-    if !has_bag {
-        // More may be submitted while it runs.
-        bar.set_length(u64::from(now.tasks));
-    }
-    bar.set_message(match (now.begun, has_bag) {
+/// How a live run goes, in some words.
+fn how(now: &Progress, has_bag: bool) -> String {
+    match (now.begun, has_bag) {
         (false, _) => format!("{} of {} workers are here", now.workers, now.workers_wanted),
         (true, false) => format!("{:.0} s, {} in the machine", now.now.as_secs_f64(), now.running),
         (true, true) => format!(
@@ -191,5 +190,5 @@ fn show(bar: &indicatif::ProgressBar, now: &Progress, has_bag: bool) {
             now.counts.migrations,
             now.cost.as_usd()
         ),
-    });
+    }
 }

@@ -2,8 +2,8 @@
 
 use super::failure::Failure;
 use super::print::print;
+use super::terminal;
 use crate::doctor::{Diagnosis, State, examine};
-use crate::output::Style;
 
 /// Status 0 if live runs are possible.
 pub(crate) fn run(as_json: bool) -> Result<(), Failure> {
@@ -11,7 +11,7 @@ pub(crate) fn run(as_json: bool) -> Result<(), Failure> {
     if as_json {
         print(&format!("{:#}", serde_json::json!(diagnosis)))?;
     } else {
-        print(&diagnosis.table(Style::of_stdout()))?;
+        print(&diagnosis.table(terminal::stdout()))?;
     }
     match missing(&diagnosis) {
         None => Ok(()),

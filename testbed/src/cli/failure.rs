@@ -1,5 +1,6 @@
 //! How a command fails, and its exit status.
 
+use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
 use crate::experiment::InputError;
@@ -17,10 +18,13 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// Says it, in one line.
+    /// Says it: a line for each thing that is wrong, and on a terminal what stands there.
     pub(crate) fn report(&self) -> ExitCode {
         let (Self::BadInput(text) | Self::Broken(text)) = self;
-        eprintln!("dormouse: {text}");
+        for line in text.lines() {
+            // What stands in a file is indented.
+            eprintln!("{}{line}", if line.starts_with(' ') { "" } else { "dormouse: " });
+        }
         ExitCode::from(match self {
             Self::BadInput(_) => 2,
             Self::Broken(_) => 1,
@@ -30,7 +34,8 @@ impl Failure {
 
 impl From<InputError> for Failure {
     fn from(error: InputError) -> Self {
-        Self::BadInput(error.to_string())
+        let for_people = std::io::stderr().is_terminal();
+        Self::BadInput(if for_people { error.with_lines() } else { error.to_string() })
     }
 }
 

@@ -1,10 +1,11 @@
-//! `dormouse list` and `dormouse show`.
+//! `dormouse list`, `show`, `reference` and `schema`: what there is to run, and how it is written.
 
 use serde_json::json;
 
 use super::failure::Failure;
 use super::print::print;
-use crate::experiment::{Builtin, Source, open};
+use super::scheduler_name::all as schedulers;
+use crate::experiment::{Builtin, Source, open, reference, schema};
 
 pub(crate) fn list(as_json: bool) -> Result<(), Failure> {
     let all: Vec<_> = Builtin::all().map(|b| (b.name(), b.description())).collect();
@@ -13,8 +14,21 @@ pub(crate) fn list(as_json: bool) -> Result<(), Failure> {
             all.iter().map(|(name, about)| json!({ "name": name, "description": about })).collect();
         return print(&format!("{:#}", json!(list)));
     }
-    let lines: Vec<_> = all.iter().map(|(name, about)| format!("{name:<11} {about}")).collect();
+    let mut lines = vec!["experiments".to_owned()];
+    lines.extend(all.iter().map(|(name, about)| format!("  {name:<17} {about}")));
+    lines.push("schedulers".to_owned());
+    lines.extend(schedulers().map(|(name, about)| format!("  {name:<17} {about}")));
     print(&lines.join("\n"))
+}
+
+/// The keys of experiment files.
+pub(crate) fn print_reference() -> Result<(), Failure> {
+    print(reference().trim_end())
+}
+
+/// The same for editors.
+pub(crate) fn print_schema() -> Result<(), Failure> {
+    print(&format!("{:#}", schema()))
 }
 
 pub(crate) fn show(name: &str) -> Result<(), Failure> {

@@ -6,8 +6,8 @@ use clap::Parser as _;
 
 use super::args::{Cli, Command};
 use super::{
-    calibrate, check, conduct, doctor, explain, list, manual, observe, replay, reproduce, run,
-    submit, twin, worker, workload,
+    calibrate, check, compare, conduct, doctor, explain, export, list, manual, observe, replay,
+    reproduce, run, submit, sweep, twin, worker, workload,
 };
 
 /// Runs the command line. Status 0: a result; 1: something broke; 2: bad input.
@@ -17,9 +17,10 @@ pub fn main() -> ExitCode {
         Command::Doctor { json } => doctor::run(*json),
         Command::Calibrate(args) => calibrate::run(args),
         Command::Run(args) => run::run(args),
-        Command::Reproduce(args) => reproduce::reproduce(args),
-        Command::Sweep(args) => reproduce::sweep(args),
-        Command::Merge(args) => reproduce::merge(args),
+        Command::Reproduce(what) => reproduce::reproduce(what),
+        Command::Sweep(args) => sweep::sweep(args),
+        Command::Compare(args) => compare::compare(args),
+        Command::Merge(args) => sweep::merge(args),
         Command::Coordinator(args) => run::coordinator(args),
         Command::Resume(args) => conduct::resume(args),
         Command::Worker(args) => worker::worker(args),
@@ -29,12 +30,15 @@ pub fn main() -> ExitCode {
         Command::Close { at } => submit::close(at),
         Command::Cancel { at, why } => observe::cancel(at, why.as_deref()),
         Command::Explain { dir, what } => explain::run(dir, what),
+        Command::Export(args) => export::run(args),
         Command::Check { dir, json } => check::run(dir, *json),
         Command::Replay { dir, json } => replay::run(dir, *json),
         Command::Twin(args) => twin::run(args),
         Command::Workload(command) => workload::workload(command),
         Command::List { json } => list::list(*json),
         Command::Show { name } => list::show(name),
+        Command::Reference => list::print_reference(),
+        Command::Schema => list::print_schema(),
         Command::Completions { shell } => manual::completions(*shell),
         Command::Man { dir } => manual::pages(dir),
     };

@@ -8,12 +8,12 @@ use std::time::Instant;
 use dormouse_policies::batch::Algorithm;
 use dormouse_units::Span;
 use dormouse_vm::Sharing;
-use indicatif::ProgressBar;
 
 use super::conduct::LiveJobs;
 use super::failure::Failure;
 use super::print::print;
-use super::reproduce::ReproduceArgs;
+use super::progress::Progress;
+use super::reproduce::MeasyLiveArgs;
 use crate::command_line::command_line;
 use crate::experiment::{Experiment, Override, Source, open};
 use crate::fidelity::{Consolidation, measured_sharing};
@@ -55,18 +55,14 @@ impl Figures {
 }
 
 /// Runs all four both ways, one after the other.
-pub(super) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
-    if let Some(option) = args.measy.not_of_live() {
-        let text = format!("{option}: {} has no such option; leave it out", args.paper);
-        return Err(Failure::BadInput(text));
-    }
+pub(super) fn reproduce(args: &MeasyLiveArgs) -> Result<(), Failure> {
     let out = args.common.out.clone();
     let out = out.unwrap_or_else(|| PathBuf::from("runs").join("reproduce-measy-live"));
     std::fs::create_dir_all(&out).map_err(|e| OutputError::io("make", &out, e))?;
     super::log::begin(false);
     let mut runs = Vec::new();
     for scheduler in SCHEDULERS {
-        let experiment = experiment(scheduler, args.measy.seed())?;
+        let experiment = experiment(scheduler, args.seed)?;
         let modelled = virtually(&experiment, &folder(&out, &experiment, "virtual"))?;
         let real = live(&experiment, &folder(&out, &experiment, "live"), args.common.quiet)?;
         runs.push((scheduler, experiment, modelled, real));
@@ -112,14 +108,12 @@ fn folder(out: &Path, experiment: &Experiment, how: &str) -> PathBuf {
 
 /// Writes the results and gives what is compared of them.
 fn written(results: &Results<'_>, staging: Staging) -> Result<Figures, Failure> {
-    let folder = results.write(staging)?;
+    let folder = results.view().write(staging)?;
     let broken = |why: &str| Failure::Broken(format!("{why}; see {}", folder.display()));
-    match results {
-        Results::Jobs(outcome) => match results.broke() {
-            None => Ok(Figures::of(outcome)),
-            Some(why) => Err(broken(&format!("the run broke: {why}"))),
-        },
-        Results::Bag(_) => Err(broken(&format!("{EXPERIMENT} has a bag of tasks"))),
+    match (&results.jobs, results.broke()) {
+        (_, Some(why)) => Err(broken(&format!("the run broke: {why}"))),
+        (Some(outcome), None) => Ok(Figures::of(outcome)),
+        (None, None) => Err(broken(&format!("{EXPERIMENT} has no parallel jobs"))),
     }
 }
 
@@ -135,8 +129,7 @@ fn live(experiment: &Experiment, folder: &Path, quiet: bool) -> Result<Figures, 
     let header = header(experiment, Mode::Live);
     let LiveJobs { submissions, skipped } = LiveJobs::of(experiment)?;
     let staging = Staging::begin(folder, Replaces::Anything)?;
-    let bar =
-        if quiet { ProgressBar::hidden() } else { ProgressBar::new(submissions.len() as u64) };
+    let mut progress = Progress::new(quiet, submissions.len(), "jobs");
     let conduct = conduct(
         Conduct {
             header: &header,
@@ -149,11 +142,11 @@ fn live(experiment: &Experiment, folder: &Path, quiet: bool) -> Result<Figures, 
             out: staging.path().to_path_buf(),
             resume: false,
         },
-        |now| bar.set_position(u64::from(now.completed)),
+        |now| progress.show(now.completed.into(), now.tasks.into(), "", None),
     );
-    bar.finish_and_clear();
-    let results = Results::of(&header, None, None, None, conduct?.jobs);
-    written(&results.after(began.elapsed().as_secs_f64()), staging)
+    progress.finish();
+    let (jobs, wall_s) = (conduct?.jobs, began.elapsed().as_secs_f64());
+    written(&Results { jobs, wall_s, ..Results::of(&header) }, staging)
 }
 
 /// One scheduler: in virtual time as the paper's model has it, live, and in virtual time with

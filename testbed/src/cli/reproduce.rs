@@ -1,197 +1,335 @@
-//! `dormouse reproduce`, `dormouse sweep` and `dormouse merge`.
+//! `dormouse reproduce`: a subcommand for each paper, with its own options.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
+use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 
 use super::failure::Failure;
-use super::measy::{self, MeasyArgs};
-use super::print::print;
-use crate::output::Style;
-use crate::reproduce::burst_hads::{MakeLive, Request, stored_plans};
-use crate::sweep::{
-    AnySweep, Folder, Plans, Reported, Seeded, Shard, Spec, Sweep, SweepError, Swept, Work,
-    sweep_cells,
-};
+use super::many::{Bar, Common, Shards, folder, report};
+use super::{ranking, terminal, two_tier};
+use crate::experiment::{Override, read_sharing};
+use crate::papers::burst_hads::stored_plans;
+use crate::papers::{Finished, MakeLive, Request, named, table};
+use crate::sweep::{Shard, Spec, SweepError};
 
-/// What all of them take.
+/// What is reproduced: a paper, or a part of one.
+#[derive(Debug)]
+pub(crate) enum Reproduce {
+    /// Burst-HADS, or a table of it.
+    BurstHads(String, BurstHadsArgs),
+    /// The plans that its authors stored.
+    Plans(PlansArgs),
+    /// MEASY, or a figure of it.
+    Measy(String, MeasyArgs),
+    /// How two VMs share a processor of this host.
+    TwoTier(TwoTierArgs),
+    /// The four schedulers of MEASY, live.
+    MeasyLive(MeasyLiveArgs),
+}
+
+const BURST_HADS: &str = "burst-hads";
+const MEASY: &str = "measy";
+
+/// Subcommands that are measurements or of other files, not parts of a paper's data.
+const PLANS: &str = "burst-hads/plans";
+const TWO_TIER: &str = "measy/two-tier";
+const LIVE: &str = "measy/live";
+
 #[derive(Debug, Args)]
-pub(crate) struct Common {
-    /// Where the results go; a killed command goes on from there
-    #[arg(long, value_name = "DIR")]
-    pub(super) out: Option<PathBuf>,
-    /// Threads [default: as many as there are processors]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    threads: Option<u16>,
-    /// Print nothing but errors
-    #[arg(long, short)]
-    pub(super) quiet: bool,
+pub(crate) struct BurstHadsArgs {
+    /// Run every cell under seeds 1 to N
+    #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    seeds: u64,
+    /// Whose rules where text and authors' code differ
+    #[arg(long, value_name = "paper|artifact", default_value = "paper", value_parser = ["paper", "artifact"])]
+    preset: String,
+    /// What k_h and k_r of Table V count: the events of each spot type, or of the whole market;
+    /// emulated: of each type, but half as often, fitted to Table VI's counts
+    #[arg(long, value_name = "type|market|emulated", default_value = "type", value_parser = ["type", "market", "emulated"])]
+    events: String,
+    /// Set any key of every experiment by its path
+    #[arg(long, value_name = "KEY=VALUE", allow_hyphen_values = true)]
+    set: Vec<String>,
+    /// Seeds of each experiment that tries what could explain a difference; 0: try nothing
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    cause_seeds: u64,
+    /// Folders of finished live runs, to be drawn beside
+    #[arg(long, value_name = "DIR", num_args = 1..)]
+    live_runs: Vec<PathBuf>,
+    /// Make N live runs of j60 and of j60-sc2, one after the other, to be drawn beside; needs root
+    #[arg(long, value_name = "N", conflicts_with = "shard", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    live: Option<u64>,
+    #[command(flatten)]
+    shards: Shards,
+    #[command(flatten)]
+    common: Common,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct ReproduceArgs {
-    /// burst-hads, burst-hads/table-4, burst-hads/table-6, burst-hads/plans (with --data), measy,
-    /// measy/figure-6 to figure-14; as root, on this host: measy/two-tier, which measures, and
-    /// measy/live, the schedulers on real processors
-    pub(super) paper: String,
-    /// Of burst-hads: run every cell under seeds 1 to N [default: 30]; of measy/two-tier: draw so
-    /// many pairs of jobs [default: 7]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
-    pub(super) seeds: Option<u64>,
-    /// Of burst-hads: whose rules where text and authors' code differ, paper or artifact
-    /// [default: paper]
-    #[arg(long)]
-    preset: Option<String>,
-    /// Of burst-hads: what k_h and k_r of Table V count: the events of each spot type, or of the
-    /// whole market; emulated: of each type, but half as often, fitted to Table VI's counts
-    /// [default: type]
-    #[arg(long, value_name = "type|market|emulated")]
-    events: Option<String>,
-    /// Of burst-hads: set any key of every experiment by its path
+pub(crate) struct PlansArgs {
+    /// The folder of the artifact's inputs: folders with job.json, env.json and map….json
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+    /// Set any key of every experiment by its path
     #[arg(long, value_name = "KEY=VALUE", allow_hyphen_values = true)]
     set: Vec<String>,
-    /// Of burst-hads: seeds of each experiment that looks for the cause of a difference; 0: look
-    /// for none [default: 10]
-    #[arg(long, value_name = "N")]
-    cause_seeds: Option<u64>,
-    /// Make part I of N only; `dormouse merge` joins the parts
-    #[arg(long, value_name = "I/N")]
-    pub(super) shard: Option<Shard>,
-    /// Of burst-hads: folders of finished live runs, to be drawn beside
-    #[arg(long, value_name = "DIR", num_args = 1..)]
-    live_runs: Vec<PathBuf>,
-    /// Of burst-hads: make N live runs of j60 and of j60-sc2, one after the other, to be drawn beside; needs root
-    #[arg(long, value_name = "N", conflicts_with = "shard", value_parser = clap::value_parser!(u64).range(1..=1000))]
-    live: Option<u64>,
-    /// Of burst-hads/plans: the folder of the artifact's inputs
-    #[arg(long, value_name = "DIR")]
-    data: Option<PathBuf>,
-    /// Replace the results of another command in the folder; what both need is kept
-    #[arg(long)]
-    pub(super) force: bool,
     #[command(flatten)]
-    pub(super) measy: MeasyArgs,
+    common: Common,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MeasyArgs {
+    /// The log of KTH-SP2; without it what needs it is left out
+    #[arg(long, value_name = "FILE")]
+    kth: Option<PathBuf>,
+    /// Only this many jobs of each workload, for a quick look
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(2..))]
+    jobs: Option<u64>,
+    /// The seed of all chance
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// The two-tier.json that measy/two-tier left: loss and utilisation as measured, and not as the
+    /// paper has them
+    #[arg(long, value_name = "FILE")]
+    two_tier: Option<PathBuf>,
+    /// Jobs of each experiment that tries what could explain a difference; 0: try nothing
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    cause_jobs: u64,
+    /// Do not try what could explain a difference
+    #[arg(long, conflicts_with = "cause_jobs")]
+    no_causes: bool,
+    #[command(flatten)]
+    shards: Shards,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TwoTierArgs {
+    /// Draw so many pairs of jobs [default: 7]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub(super) seeds: Option<u64>,
+    /// Foreground CPU usages in per cent [default: 40,50,60,70,80,90,100]
+    #[arg(long, value_name = "PERCENT,…", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub(super) usages: Vec<u32>,
     #[command(flatten)]
     pub(super) common: Common,
 }
 
-impl ReproduceArgs {
-    /// The first of the options given that many runs in virtual time have and a measurement has not.
-    pub(super) fn of_virtual_runs(&self) -> Option<&'static str> {
-        [("--shard", self.shard.is_some()), ("--force", self.force)]
-            .into_iter()
-            .find_map(|(option, given)| given.then_some(option))
-    }
-
-    /// The first of the options given that only Burst-HADS has, and with `--seeds` others that
-    /// have seeds.
-    pub(super) fn of_burst_hads(&self, has_seeds: bool) -> Option<&'static str> {
-        [
-            ("--seeds", self.seeds.is_some() && !has_seeds),
-            ("--preset", self.preset.is_some()),
-            ("--events", self.events.is_some()),
-            ("--set", !self.set.is_empty()),
-            ("--cause-seeds", self.cause_seeds.is_some()),
-            ("--live-runs", !self.live_runs.is_empty()),
-            ("--live", self.live.is_some()),
-            ("--data", self.data.is_some()),
-        ]
-        .into_iter()
-        .find_map(|(option, given)| given.then_some(option))
-    }
-}
-
 #[derive(Debug, Args)]
-pub(crate) struct SweepArgs {
-    /// A TOML file, or the name of a built-in experiment
-    experiment: String,
-    /// Set a key by its path; one or more have lists of values, such as scheduler.alpha=0.1,0.3,0.5 or
-    /// scheduler.name=easy,measy: each value of the one is run with each of the others
-    #[arg(long, value_name = "KEY=VALUES", allow_hyphen_values = true, required = true)]
-    set: Vec<String>,
-    /// Run every value under seeds 1 to N; the values of seed are seeds themselves [default: 10]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
-    seeds: Option<u64>,
-    /// Make part I of N only; `dormouse merge` joins the parts
-    #[arg(long, value_name = "I/N")]
-    shard: Option<Shard>,
-    /// Replace the results of another command in the folder; what both need is kept
-    #[arg(long)]
-    force: bool,
+pub(crate) struct MeasyLiveArgs {
+    /// The seed of all chance
+    #[arg(long, value_name = "N")]
+    pub(super) seed: Option<u64>,
     #[command(flatten)]
-    common: Common,
+    pub(super) common: Common,
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct MergeArgs {
-    /// The folders of all shards
-    #[arg(required = true)]
-    parts: Vec<PathBuf>,
-    /// Replace the results of another command in the folder; what both need is kept
-    #[arg(long)]
-    force: bool,
-    #[command(flatten)]
-    common: Common,
+impl Subcommand for Reproduce {
+    fn augment_subcommands(command: Command) -> Command {
+        let about = [
+            (
+                BURST_HADS,
+                "Tables IV and VI of Burst-HADS; a part: burst-hads/table-4, …/table-6, …/readings",
+            ),
+            (PLANS, "The plans that the authors of Burst-HADS stored, beside ours"),
+            (MEASY, "Figures 6 to 14 of MEASY; a part: measy/figure-6 to measy/figure-14"),
+            (TWO_TIER, "Measure what two VMs on one core cost each other on this host, as root"),
+            (LIVE, "The four schedulers of MEASY on real processors and in virtual time, as root"),
+        ];
+        let all = about.map(|(name, about)| with_args(name, Command::new(name), about.to_owned()));
+        let parts = [BURST_HADS, MEASY].into_iter().flat_map(|paper| {
+            // What is wrong with a data file its paper's own command says.
+            let parts = named(paper).map_or(Vec::new(), |(paper, _)| paper.parts);
+            let part = move |part: crate::papers::Part| {
+                let hidden = Command::new(format!("{paper}/{}", part.name)).hide(true);
+                with_args(paper, hidden, part.title)
+            };
+            parts.into_iter().map(part)
+        });
+        command.subcommand_required(true).subcommands(all.into_iter().chain(parts))
+    }
+
+    fn augment_subcommands_for_update(command: Command) -> Command {
+        Self::augment_subcommands(command)
+    }
+
+    fn has_subcommand(name: &str) -> bool {
+        let paper = name.split('/').next().unwrap_or(name);
+        [BURST_HADS, MEASY].contains(&paper)
+    }
 }
 
-impl Common {
-    pub(super) fn threads(&self) -> usize {
-        self.threads.map_or_else(
-            || std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
-            usize::from,
-        )
+fn with_args(name: &str, command: Command, about: String) -> Command {
+    let command = match name {
+        BURST_HADS => BurstHadsArgs::augment_args(command),
+        PLANS => PlansArgs::augment_args(command),
+        TWO_TIER => TwoTierArgs::augment_args(command),
+        LIVE => MeasyLiveArgs::augment_args(command),
+        _ => MeasyArgs::augment_args(command),
+    };
+    // Its page of the manual is a file of this name.
+    let page = format!("dormouse-reproduce-{}", command.get_name().replace('/', "-"));
+    command.about(about).long_about(None).display_name(page)
+}
+
+impl FromArgMatches for Reproduce {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let missing = || clap::Error::new(clap::error::ErrorKind::MissingSubcommand);
+        let (name, args) = matches.subcommand().ok_or_else(missing)?;
+        let of_burst_hads = name.split('/').next() == Some(BURST_HADS);
+        Ok(match name {
+            PLANS => Self::Plans(PlansArgs::from_arg_matches(args)?),
+            TWO_TIER => Self::TwoTier(TwoTierArgs::from_arg_matches(args)?),
+            LIVE => Self::MeasyLive(MeasyLiveArgs::from_arg_matches(args)?),
+            _ if of_burst_hads => {
+                Self::BurstHads(name.to_owned(), BurstHadsArgs::from_arg_matches(args)?)
+            }
+            _ => Self::Measy(name.to_owned(), MeasyArgs::from_arg_matches(args)?),
+        })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
     }
 }
 
-pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
-    if args.paper.split('/').next() == Some("measy") {
-        return measy::reproduce(args);
+pub(crate) fn reproduce(what: &Reproduce) -> Result<(), Failure> {
+    match what {
+        Reproduce::BurstHads(what, args) => burst_hads(what, args),
+        Reproduce::Plans(args) => plans(args),
+        Reproduce::Measy(what, args) => measy(what, args),
+        Reproduce::TwoTier(args) => two_tier::reproduce(args),
+        Reproduce::MeasyLive(args) => ranking::reproduce(args),
     }
-    if let Some(option) = args.measy.given() {
-        let text = format!("{option}: {} has no such option; leave it out", args.paper);
-        return Err(Failure::BadInput(text));
-    }
-    if args.paper == PLANS {
-        return plans(args);
-    }
-    let or = |given: &Option<String>, standard: &str| given.as_deref().unwrap_or(standard).into();
+}
+
+fn burst_hads(what: &str, args: &BurstHadsArgs) -> Result<(), Failure> {
+    let preset = (args.preset == "artifact").then_some("artifact");
+    let events = match args.events.as_str() {
+        "market" => Some("events-of-the-market"),
+        "emulated" => Some("events-as-emulated"),
+        _ => None,
+    };
+    let (seeds, cause_seeds) = (args.seeds.to_string(), args.cause_seeds.to_string());
+    let mut words = vec!["dormouse", "reproduce", what, "--seeds", &seeds];
+    words.extend(["--preset", &args.preset, "--events", &args.events]);
+    words.extend(["--cause-seeds", &cause_seeds]);
+    words.extend(args.set.iter().flat_map(|set| ["--set", set]));
     let spec = Spec::Reproduce {
-        what: args.paper.clone(),
-        preset: or(&args.preset, "paper"),
-        seeds: args.seeds.unwrap_or(30),
-        cause_seeds: args.cause_seeds.unwrap_or(10),
-        events: or(&args.events, "type"),
+        what: what.to_owned(),
+        first_seed: 1,
+        seeds: args.seeds,
+        trial_seeds: args.cause_seeds,
+        trial_set: Vec::new(),
+        readings: preset.into_iter().chain(events).map(str::to_owned).collect(),
         set: args.set.clone(),
+        of_cells: Vec::new(),
+        without: Vec::new(),
+        words: words.into_iter().map(str::to_owned).collect(),
     };
-    let name = format!("reproduce-{}", args.paper.replace('/', "-"));
-    let out = folder(&args.common, &name, args.shard);
-    let request = Request {
-        threads: args.common.threads(),
-        compute: Some(args.shard.unwrap_or(Shard::ALL)),
-        live: args.live_runs.clone(),
-        make_live: args.live.map(make_live).transpose()?,
-        force: args.force,
-    };
-    let mut bar = Bar::new(args.common.quiet);
-    let done = request.run(&spec, &out, &mut |stage, n, of| bar.show(stage, n, of));
-    bar.finish();
-    report(&args.common, &out, done?.map(|done| done.table(Style::of_stdout())))
+    let make_live = args.live.map(make_live).transpose()?;
+    let request = Request { live: args.live_runs.clone(), make_live, ..Request::new(1) };
+    run(&spec, request, (&args.shards, &args.common))
 }
 
-const PLANS: &str = "burst-hads/plans";
+/// What needs the log of KTH-SP2, and where that is to be had.
+const NEEDS_KTH: &str = "what needs the log of KTH-SP2, which is not given: get \
+    KTH-SP2-1996-2.1-cln.swf.gz from the Parallel Workloads Archive, \
+    https://www.cs.huji.ac.il/labs/parallel/workload/l_kth_sp2/, and give it with --kth FILE";
+
+fn measy(what: &str, args: &MeasyArgs) -> Result<(), Failure> {
+    let tries = !args.no_causes && args.cause_jobs > 0;
+    let jobs = |n: u64| ("{papers}/*".to_owned(), format!("workload.jobs={n}"));
+    let mut of_cells: Vec<(String, String)> = args.jobs.map(jobs).into_iter().collect();
+    of_cells.extend(args.jobs.map(|n| ("kth-sp2/*".to_owned(), format!("workload.first={n}"))));
+    let mut file = |cells: &str, option, key, path: &Option<PathBuf>| {
+        let set = |path: &PathBuf| Override::text(option, key, &path.to_string_lossy()).to_string();
+        of_cells.extend(path.as_ref().map(|path| (cells.to_owned(), set(path))));
+    };
+    file("kth-sp2/*", "--kth", "workload.log", &args.kth);
+    if let Some(path) = &args.two_tier {
+        read_sharing(path).map_err(|error| Failure::BadInput(crate::chain::chain(&error)))?;
+    }
+    file("*/{keasy,reasy,measy}", "--two-tier", "sharing.measured", &args.two_tier);
+    let mut words = ["dormouse", "reproduce", what].map(str::to_owned).to_vec();
+    let mut option = |name: &str, value: Option<String>| {
+        words.extend(value.into_iter().flat_map(|value| [name.to_owned(), value]));
+    };
+    option("--kth", args.kth.as_ref().map(|path| path.display().to_string()));
+    option("--jobs", args.jobs.map(|n| n.to_string()));
+    option("--seed", Some(args.seed).filter(|seed| *seed != 1).map(|n| n.to_string()));
+    option("--two-tier", args.two_tier.as_ref().map(|path| path.display().to_string()));
+    option("--cause-jobs", tries.then(|| args.cause_jobs.to_string()));
+    words.extend((!tries).then(|| "--no-causes".to_owned()));
+    let trial_jobs = args.jobs.unwrap_or(u64::MAX).min(args.cause_jobs.max(2));
+    let spec = Spec::Reproduce {
+        what: what.to_owned(),
+        first_seed: args.seed,
+        seeds: 1,
+        trial_seeds: u64::from(tries),
+        trial_set: vec![jobs(trial_jobs)],
+        readings: Vec::new(),
+        set: Vec::new(),
+        of_cells,
+        without: match args.kth {
+            None => vec![("kth-sp2/*".to_owned(), NEEDS_KTH.to_owned())],
+            Some(_) => Vec::new(),
+        },
+        words,
+    };
+    run(&spec, Request::new(1), (&args.shards, &args.common))
+}
+
+/// Makes what is asked for, and says what came out.
+fn run(spec: &Spec, request: Request, (shards, common): (&Shards, &Common)) -> Result<(), Failure> {
+    let Spec::Reproduce { what, .. } = spec else { return Ok(()) };
+    let name = format!("reproduce-{}", what.replace('/', "-"));
+    let out = folder(common, &name, shards.shard);
+    let compute = Some(shards.shard.unwrap_or(Shard::ALL));
+    let request = Request { threads: common.threads(), compute, ..request };
+    let done = with_bar(common, |progress| request.run(spec, (&out, shards.force), progress))?;
+    say(common, &out, done.as_ref())
+}
+
+/// Takes parts together.
+pub(super) fn merge(
+    parts: &[PathBuf],
+    (out, force): (&std::path::Path, bool),
+    common: &Common,
+) -> Result<(), Failure> {
+    let request = Request::new(common.threads());
+    let done = with_bar(common, |progress| request.merge(parts, (out, force), progress))?;
+    say(common, out, done.as_ref())
+}
+
+type Progress<'a> = &'a mut dyn FnMut(&str, usize, usize);
+
+fn with_bar(
+    common: &Common,
+    run: impl FnOnce(Progress<'_>) -> Result<Option<Finished>, SweepError>,
+) -> Result<Option<Finished>, Failure> {
+    let mut bar = Bar::new(common.quiet || common.json);
+    let done = run(&mut |stage, n, of| bar.show(stage, n, of));
+    bar.finish();
+    Ok(done?)
+}
+
+fn say(common: &Common, out: &std::path::Path, done: Option<&Finished>) -> Result<(), Failure> {
+    report(common, out, done.map(|d| table(d, terminal::stdout())), done.map(Finished::json))
+}
 
 /// The stored plans beside ours.
-fn plans(args: &ReproduceArgs) -> Result<(), Failure> {
-    let need = "burst-hads/plans needs --data DIR, the folder of the artifact's inputs (folders \
-                with job.json, env.json and map….json)";
-    let data = args.data.as_ref().ok_or_else(|| Failure::BadInput(need.to_owned()))?;
-    let plans = stored_plans(data, &args.set)?;
+fn plans(args: &PlansArgs) -> Result<(), Failure> {
+    let plans = stored_plans(&args.data, &args.set)?;
     let out = folder(&args.common, "reproduce-burst-hads-plans", None);
     let refused = |error| Failure::Broken(format!("cannot write {}: {error}", out.display()));
     std::fs::create_dir_all(&out).map_err(refused)?;
-    std::fs::write(out.join("table.csv"), plans.csv()).map_err(refused)?;
-    report(&args.common, &out, Some(plans.table(Style::of_stdout())))
+    let table = plans.table();
+    std::fs::write(out.join("table.csv"), table.to_csv()).map_err(refused)?;
+    let text = format!("{}\n{}", table.to_text(terminal::stdout()), plans.note());
+    report(&args.common, &out, Some(text), Some(table.to_json()))
 }
 
 fn make_live(seeds: u64) -> Result<MakeLive, Failure> {
@@ -201,156 +339,33 @@ fn make_live(seeds: u64) -> Result<MakeLive, Failure> {
     Ok(MakeLive { seeds, program })
 }
 
-pub(crate) fn sweep(args: &SweepArgs) -> Result<(), Failure> {
-    // Nothing is made before the experiment is known to be right.
-    let sweep = sweep_cells(&args.experiment, &args.set, args.seeds)?;
-    let seeds = args.seeds.unwrap_or(10);
-    let spec = Spec::Sweep { experiment: args.experiment.clone(), set: args.set.clone(), seeds };
-    let name = args.experiment.replace(['/', '\\'], "-");
-    let out = folder(&args.common, &format!("sweep-{name}"), args.shard);
-    let compute = Some(args.shard.unwrap_or(Shard::ALL));
-    let table = match &sweep {
-        AnySweep::Bags(sweep) => run_sweep(
-            &args.common,
-            sweep,
-            seeds,
-            compute,
-            &mut Folder::open(&out, &spec, args.force)?,
-        ),
-        AnySweep::Jobs(sweep) => run_sweep(
-            &args.common,
-            sweep,
-            seeds,
-            compute,
-            &mut Folder::open(&out, &spec, args.force)?,
-        ),
-    }?;
-    report(&args.common, &out, table)
-}
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory as _, Parser as _};
 
-pub(crate) fn merge(args: &MergeArgs) -> Result<(), Failure> {
-    let (common, parts) = (&args.common, &args.parts);
-    let out = common.out.clone().unwrap_or_else(|| PathBuf::from("runs/merged"));
-    let spec = Spec::of_parts(parts)?;
-    let table = match &spec {
-        Spec::Reproduce { .. } => {
-            let (mut folder, _) = Folder::merge(&out, parts, args.force)?;
-            let request = Request { compute: None, ..Request::new(common.threads()) };
-            let mut bar = Bar::new(common.quiet);
-            let done =
-                request.run_in(&spec, &mut folder, &mut |stage, n, of| bar.show(stage, n, of));
-            bar.finish();
-            done?.map(|done| done.table(Style::of_stdout()))
+    use super::super::args::Cli;
+
+    #[test]
+    fn each_part_has_its_papers_options_and_each_command_a_page() {
+        let mut cli = Cli::command();
+        cli.build();
+        cli.clone().debug_assert();
+        let reproduce = cli.find_subcommand("reproduce").expect("it is there");
+        let pages = reproduce.get_subcommands().filter_map(|c| c.get_display_name());
+        assert!(pages.into_iter().all(|page| !page.contains('/')), "a page is a file");
+        for (line, is) in [
+            ("burst-hads/table-4 --seeds 3 --events market", true),
+            ("burst-hads --kth x.swf", false),
+            ("burst-hads/readings --seeds 3 --cause-seeds 2", true),
+            ("measy/figure-6 --jobs 300 --seed 5 --no-causes", true),
+            ("measy --seeds 3", false),
+            ("measy/two-tier --seeds 1 --usages 60", true),
+            ("measy/two-tier --jobs 5", false),
+            ("measy/live --seed 2", true),
+            ("measy/figure-5", false),
+        ] {
+            let words = ["dormouse", "reproduce"].into_iter().chain(line.split(' '));
+            assert_eq!(Cli::try_parse_from(words).is_ok(), is, "{line}");
         }
-        Spec::ReproduceMeasy { .. } => {
-            measy::evaluated(common, &spec, &mut Folder::merge(&out, parts, args.force)?.0, None)?
-        }
-        Spec::Sweep { experiment, set, seeds } => match &sweep_cells(experiment, set, None)? {
-            AnySweep::Bags(sweep) => run_sweep(
-                common,
-                sweep,
-                *seeds,
-                None,
-                &mut Folder::merge(&out, parts, args.force)?.0,
-            )?,
-            AnySweep::Jobs(sweep) => run_sweep(
-                common,
-                sweep,
-                *seeds,
-                None,
-                &mut Folder::merge(&out, parts, args.force)?.0,
-            )?,
-        },
-    };
-    report(common, &out, table)
-}
-
-fn run_sweep<C: Seeded>(
-    common: &Common,
-    sweep: &Sweep<C>,
-    seeds: u64,
-    compute: Option<Shard>,
-    folder: &mut Folder<C::Sample>,
-) -> Result<Option<String>, Failure>
-where
-    C::Sample: Reported,
-{
-    let plans = Plans::default();
-    let work = Work { seeds, threads: common.threads(), compute, plans: &plans };
-    let mut bar = Bar::new(common.quiet);
-    let samples = work.run(&sweep.cells, folder, &mut |n, of| bar.show("runs", n, of));
-    bar.finish();
-    let samples = samples?;
-    if compute.is_some_and(Shard::is_part) {
-        return Ok(None);
-    }
-    let swept = Swept { sweep, samples: &samples };
-    folder.write("table.csv", &swept.csv())?;
-    folder.write("plot.svg", &swept.plot())?;
-    let cells = &sweep.cells;
-    folder.settle(cells.iter().flat_map(|cell| cell.seeds(seeds).map(move |seed| (cell, seed))))?;
-    Ok(Some(swept.table()))
-}
-
-/// Where the results go.
-pub(super) fn folder(common: &Common, name: &str, shard: Option<Shard>) -> PathBuf {
-    common.out.clone().unwrap_or_else(|| {
-        let part = shard.map(|s| format!("-{}", s.to_string().replace('/', "-of-")));
-        PathBuf::from("runs").join(format!("{name}{}", part.unwrap_or_default()))
-    })
-}
-
-pub(super) fn report(common: &Common, out: &Path, table: Option<String>) -> Result<(), Failure> {
-    if common.quiet {
-        return Ok(());
-    }
-    let table =
-        table.unwrap_or_else(|| "  this part is made; join the parts with merge".to_owned());
-    print(&table)?;
-    print(&format!("\n  results in {}", out.display()))
-}
-
-/// Progress on standard error, where that is a terminal.
-pub(super) struct Bar {
-    bar: ProgressBar,
-    quiet: bool,
-    stage: String,
-}
-
-impl Bar {
-    pub(super) fn new(quiet: bool) -> Self {
-        Self { bar: ProgressBar::hidden(), quiet, stage: String::new() }
-    }
-
-    pub(super) fn show(&mut self, stage: &str, n: usize, of: usize) {
-        if self.quiet {
-            return;
-        }
-        if self.stage != stage {
-            self.bar.finish_and_clear();
-            stage.clone_into(&mut self.stage);
-            let style = ProgressStyle::with_template("{msg:>8} {wide_bar} {pos}/{len} {eta} left");
-            self.bar = ProgressBar::new(of as u64).with_message(stage.to_owned());
-            if let Ok(style) = style {
-                self.bar.set_style(style);
-            }
-        }
-        self.bar.set_position(n as u64);
-    }
-
-    pub(super) fn finish(&self) {
-        self.bar.finish_and_clear();
-    }
-}
-
-impl From<SweepError> for Failure {
-    fn from(error: SweepError) -> Self {
-        let mut text = error.to_string();
-        let mut source = std::error::Error::source(&error);
-        while let Some(inner) = source {
-            text += &format!(": {inner}");
-            source = inner.source();
-        }
-        if error.is_bad_input() { Self::BadInput(text) } else { Self::Broken(text) }
     }
 }

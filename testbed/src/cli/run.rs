@@ -13,11 +13,13 @@ use super::duration::Duration;
 use super::failure::Failure;
 use super::preflight;
 use super::print::print;
+use super::progress::Progress;
 use super::speedup::settle;
+use super::terminal;
 use crate::command_line::command_line;
 use crate::experiment::{Loaded, Override, Source, SpeedupSaid, open};
 use crate::live::rehearse;
-use crate::output::{Header, Mode, Replaces, Staging, Style};
+use crate::output::{Header, Mode, Replaces, Staging};
 use crate::results::{Results, virtual_results};
 
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
@@ -60,11 +62,13 @@ fn virtually(asked: &Asked<'_>, loaded: Loaded) -> Result<(), Failure> {
     let header = Header::new(Mode::Virtual, command(asked), loaded.experiment);
     let staging = Staging::begin(&folder(args, &header), Replaces::by(&header, args.force))?;
     let say = Say::of(args);
-    let progress = say.progress(header.experiment.setup.bag.tasks.len(), "tasks");
-    let show = |finished| progress.set_position(finished as u64);
+    let count = header.experiment.setup.bag.tasks.len();
+    let mut progress = say.progress(count, "tasks");
+    let show = |finished| progress.show(finished as u64, count as u64, "", None);
     let results = virtual_results(&header, planned, staging.path(), show);
-    progress.finish_and_clear();
-    end(say, &results?.after(began.elapsed().as_secs_f64()), staging)
+    progress.finish();
+    let wall_s = began.elapsed().as_secs_f64();
+    end(say, &Results { wall_s, ..results? }, staging)
 }
 
 /// A live run on workers of this host, at a speed-up that it can do.
@@ -102,11 +106,12 @@ fn live(asked: &Asked<'_>, header: &Header, listen: Option<SocketAddr>) -> Resul
 
 /// Writes the results and says what came out.
 pub(super) fn end(say: Say, results: &Results<'_>, staging: Staging) -> Result<(), Failure> {
-    let folder = results.write(staging)?;
+    let view = results.view();
+    let folder = view.write(staging)?;
     if say.json {
-        print(&format!("{:#}", results.summary()))?;
+        print(&format!("{:#}", view.summary))?;
     } else if !say.quiet {
-        print(&results.table(Style::of_stdout()))?;
+        print(&view.to_text(terminal::stdout()))?;
         print(&format!("  {:<13} {}", "results", folder.display()))?;
     }
     match results.broke() {
@@ -221,15 +226,8 @@ impl Say {
         Self { quiet: args.quiet, json: args.json }
     }
 
-    /// A line on standard error, where that is a terminal.
-    pub(super) fn progress(self, count: usize, what: &str) -> indicatif::ProgressBar {
-        if self.quiet || self.json {
-            return indicatif::ProgressBar::hidden();
-        }
-        let style = indicatif::ProgressStyle::with_template(&format!(
-            "{{pos}}/{{len}} {what} {{bar:24}} {{msg}}"
-        ));
-        indicatif::ProgressBar::new(count as u64)
-            .with_style(style.unwrap_or_else(|_| indicatif::ProgressStyle::default_bar()))
+    /// How far it has come: so many of these.
+    pub(super) fn progress(self, count: usize, what: &str) -> Progress {
+        Progress::new(self.quiet || self.json, count, what)
     }
 }

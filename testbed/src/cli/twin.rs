@@ -6,7 +6,8 @@ use std::path::Path;
 use super::args::TwinArgs;
 use super::failure::Failure;
 use super::print::print;
-use crate::output::{OutputError, Style};
+use super::terminal;
+use crate::output::OutputError;
 use crate::twin::{Twin, TwinError, twin_of};
 
 /// Status 0 once the two were compared, whatever came out.
@@ -18,7 +19,7 @@ pub(crate) fn run(args: &TwinArgs) -> Result<(), Failure> {
     if args.json {
         print(&format!("{:#}", twin.json()))
     } else {
-        print(&twin.table(Style::of_stdout(), args.all))
+        print(&twin.table(terminal::stdout(), args.all))
     }
 }
 

@@ -1,17 +1,18 @@
 //! `dormouse reproduce measy/two-tier`.
 
 use super::failure::Failure;
+use super::many::{Bar, folder};
 use super::print::print;
-use super::reproduce::{Bar, ReproduceArgs, folder};
+use super::reproduce::TwoTierArgs;
 use super::worker::task_program;
 use crate::command_line::command_line;
 use crate::two_tier::{self, Host, PAIRS, TwoTierError, USAGES};
 
 /// Measures, writes and prints. Called with one thread only, because a process that has control
 /// groups needs a guardian first.
-pub(super) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
+pub(super) fn reproduce(args: &TwoTierArgs) -> Result<(), Failure> {
     let broken = |error: TwoTierError| Failure::Broken(crate::chain::chain(&error));
-    let (asked, quiet) = (&args.measy.usages, args.common.quiet);
+    let (asked, quiet) = (&args.usages, args.common.quiet);
     let usages = if asked.is_empty() { &USAGES[..] } else { asked };
     let seeds = args.seeds.unwrap_or(PAIRS);
     let out = folder(&args.common, "reproduce-measy-two-tier", None);
@@ -29,7 +30,7 @@ pub(super) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     if quiet {
         return Ok(());
     }
-    print(&measured.table())?;
+    print(&measured.table(super::terminal::stdout()))?;
     print(&format!("\n  results in {}", out.display()))
 }
 

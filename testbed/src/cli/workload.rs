@@ -1,12 +1,238 @@
-//! `dormouse workload`.
+//! `dormouse workload generate | stats | scale`: SWF logs of parallel jobs.
 
-use std::io::stdout;
+use std::error::Error;
+use std::fs::{self, File};
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use dormouse_policies::batch::Submission;
+use dormouse_units::Span;
+use dormouse_view::plot::{Axis, Chart, Look, Panel, Point, Scale, Series};
+use dormouse_workload::{
+    Header, Histogram, Model, OnMalformed, Statistics, SwfJob, SwfWriter, Trace, offered_load,
+    scale_arrivals, tsafrir_estimates,
+};
 
 use super::failure::Failure;
+use super::print::print;
+use crate::chain::chain;
 
-pub(crate) fn workload(command: &dormouse_workload::cli::Command) -> Result<(), Failure> {
-    dormouse_workload::cli::run(command, &mut stdout().lock()).map_err(|error| {
-        let text = crate::chain::chain(&error);
-        if error.exit_status() == 2 { Failure::BadInput(text) } else { Failure::Broken(text) }
-    })
+#[derive(Debug, Subcommand)]
+pub(crate) enum WorkloadCommand {
+    /// Make a workload from a model, as an SWF log
+    Generate(GenerateArgs),
+    /// Say what is in an SWF log: a table, and a plot if asked
+    Stats(StatsArgs),
+    /// Change the load of an SWF log by multiplying the times between submissions
+    Scale(ScaleArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GenerateArgs {
+    /// The model: fw-like, jw-like, lublin or lublin-typeless
+    #[arg(long)]
+    model: Model,
+    /// The number of jobs
+    #[arg(long, default_value_t = 10_000)]
+    jobs: usize,
+    /// Processors of the machine
+    #[arg(long, default_value_t = 320)]
+    procs: u32,
+    /// Offered load; the model's own if not given
+    #[arg(long)]
+    load: Option<f64>,
+    /// Estimates by the model of Tsafrir 2005, up to --longest; else exact
+    #[arg(long)]
+    tsafrir: bool,
+    /// Longest estimate allowed, such as 36h [default: 18h for fw-like and jw-like, else 48h]
+    #[arg(long)]
+    longest: Option<Span>,
+    /// For all chance
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Where to write the log
+    #[arg(short, long)]
+    out: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StatsArgs {
+    #[command(flatten)]
+    input: Input,
+    /// Plot the distributions of sizes and run times into this SVG file
+    #[arg(long)]
+    plot: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ScaleArgs {
+    #[command(flatten)]
+    input: Input,
+    /// Offered load that is wanted
+    #[arg(long, conflicts_with = "factor", required_unless_present = "factor")]
+    load: Option<f64>,
+    /// What to multiply the times between submissions by
+    #[arg(long)]
+    factor: Option<f64>,
+    /// Where to write the scaled log
+    #[arg(short, long)]
+    out: PathBuf,
+}
+
+/// An SWF log on the command line.
+#[derive(Debug, Args)]
+struct Input {
+    /// The log, plain or gzipped
+    log: PathBuf,
+    /// Processors of the machine, where the log does not say or is wrong
+    #[arg(long)]
+    procs: Option<u32>,
+    /// Leave malformed jobs out and count them, instead of stopping at the first
+    #[arg(long)]
+    skip_malformed: bool,
+}
+
+pub(crate) fn workload(command: &WorkloadCommand) -> Result<(), Failure> {
+    match command {
+        WorkloadCommand::Generate(args) => args.run(),
+        WorkloadCommand::Stats(args) => args.run(),
+        WorkloadCommand::Scale(args) => args.run(),
+    }
+}
+
+impl GenerateArgs {
+    fn run(&self) -> Result<(), Failure> {
+        let mut jobs = self.model.generate(self.jobs, self.procs, self.seed).map_err(bad)?;
+        if let Some(load) = self.load {
+            let factor = offered_load(&jobs, self.procs) / positive("load", load)?;
+            jobs = jobs.into_iter().map(|job| scale_arrivals(job, factor)).collect();
+        }
+        if self.tsafrir {
+            let longest = self.longest.unwrap_or_else(|| self.model.longest());
+            tsafrir_estimates(&mut jobs, longest, self.seed).map_err(bad)?;
+        }
+        let mut statistics = Statistics::new(self.procs);
+        jobs.iter().for_each(|job| statistics.add(job));
+        let mut header = Header::default();
+        header.set("Version", "2.2");
+        header.set("Computer", format!("model {}", self.model));
+        header.set("MaxJobs", self.jobs);
+        header.set("MaxRecords", self.jobs);
+        header.set("UnixStartTime", 0);
+        header.set("MaxNodes", self.procs);
+        header.set("MaxProcs", self.procs);
+        let estimates = if self.tsafrir { "Tsafrir 2005" } else { "exact" };
+        header.set("Note", format!("seed {}, estimates: {estimates}", self.seed));
+        write_log(&self.out, &header, jobs.into_iter().map(Ok))?;
+        print(statistics.to_string().trim_end())
+    }
+}
+
+impl StatsArgs {
+    fn run(&self) -> Result<(), Failure> {
+        let mut trace = self.input.open()?;
+        let mut statistics = Statistics::new(trace.machine());
+        for job in trace.by_ref() {
+            statistics.add(&job.map_err(bad)?);
+        }
+        print(&format!("{statistics}{}", trace.skipped()))?;
+        let Some(path) = &self.plot else { return Ok(()) };
+        let title = self.input.log.file_name().map(|n| n.to_string_lossy().into_owned());
+        let chart = Chart {
+            title: title.unwrap_or_default(),
+            panels: vec![
+                panel("Sizes", "processes, at most", &statistics.sizes),
+                panel("Run times", "seconds, at most", &statistics.runtimes),
+            ],
+        };
+        fs::write(path, chart.to_svg()).map_err(refused(path))?;
+        print(&format!("plot in {}", path.display()))
+    }
+}
+
+/// Percent of all jobs by powers of two.
+fn panel(title: &str, x: &str, histogram: &Histogram) -> Panel {
+    #[expect(clippy::cast_precision_loss, reason = "a plot")]
+    let to_f64 = |n: u64| n as f64;
+    let total = to_f64(histogram.buckets().map(|b| b.1).sum::<u64>()).max(1.0);
+    let points = (0_u32..)
+        .zip(histogram.buckets())
+        .map(|(n, (_, count))| Point::new(f64::from(n), 100.0 * to_f64(count) / total))
+        .collect();
+    Panel {
+        title: title.to_owned(),
+        x: Axis::new(x, Scale::PowersOfTwo),
+        y: Axis::new("% of jobs", Scale::FromZero),
+        series: vec![Series { name: "jobs".to_owned(), colour: 0, look: Look::Column, points }],
+        ..Panel::default()
+    }
+}
+
+impl ScaleArgs {
+    fn run(&self) -> Result<(), Failure> {
+        let factor = match (self.load, self.factor) {
+            (Some(load), _) => {
+                let load = positive("load", load)?;
+                let mut before = Statistics::new(self.input.open()?.machine());
+                for job in self.input.open()? {
+                    before.add(&job.map_err(bad)?);
+                }
+                if before.offered_load() <= 0.0 {
+                    let what =
+                        "has no load to scale: it needs two jobs submitted at different times";
+                    return Err(Failure::BadInput(format!("{} {what}", self.input.log.display())));
+                }
+                before.offered_load() / load
+            }
+            (None, factor) => positive("factor", factor.unwrap_or_default())?,
+        };
+        let mut trace = self.input.open()?;
+        let mut header = trace.reader().header().clone();
+        header.set("Note", format!("times between submissions multiplied by {factor}"));
+        let mut after = Statistics::new(trace.machine());
+        let scaled = trace.by_ref().map(|job| {
+            let job = scale_arrivals(job.map_err(bad)?, factor);
+            after.add(&job);
+            Ok(job)
+        });
+        write_log(&self.out, &header, scaled)?;
+        print(&format!("{after}{}", trace.skipped()))
+    }
+}
+
+impl Input {
+    fn open(&self) -> Result<Trace, Failure> {
+        let on_malformed = if self.skip_malformed { OnMalformed::Skip } else { OnMalformed::Fail };
+        Trace::open(&self.log, self.procs, on_malformed).map_err(bad)
+    }
+}
+
+/// Writes `jobs` as a log.
+fn write_log(
+    path: &Path,
+    header: &Header,
+    jobs: impl Iterator<Item = Result<Submission, Failure>>,
+) -> Result<(), Failure> {
+    let file = File::create(path).map_err(refused(path))?;
+    let mut log = SwfWriter::new(BufWriter::new(file), header).map_err(refused(path))?;
+    for job in jobs {
+        log.write(&SwfJob::from(&job?)).map_err(refused(path))?;
+    }
+    log.finish().map_err(refused(path))
+}
+
+fn positive(option: &str, value: f64) -> Result<f64, Failure> {
+    if value > 0.0 && value.is_finite() {
+        return Ok(value);
+    }
+    Err(Failure::BadInput(format!("--{option} {value}: write a number above 0")))
+}
+
+fn bad(error: impl Error) -> Failure {
+    Failure::BadInput(chain(&error))
+}
+
+fn refused(path: &Path) -> impl Fn(io::Error) -> Failure + '_ {
+    |error| Failure::Broken(format!("cannot write {}: {error}", path.display()))
 }

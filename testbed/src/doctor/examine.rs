@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde::{Deserialize, Serialize};
 
 use super::{Finding, State, criu, groups, kernel, resources};
-use crate::output::Style;
+use dormouse_view::Terminal;
 
 /// Every precondition of live runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,14 +41,14 @@ pub fn examine() -> Diagnosis {
 impl Diagnosis {
     /// As a table, with a verdict.
     #[must_use]
-    pub fn table(&self, style: Style) -> String {
+    pub fn table(&self, terminal: Terminal) -> String {
         let width = self.findings.iter().map(|f| f.name.chars().count()).max().unwrap_or(0);
         let mut text = String::new();
         for Finding { name, state, found, fix } in &self.findings {
             let word = match state {
-                State::Found => style.verdict(true, "found  "),
-                State::Doubtful => style.verdict(false, "doubt  "),
-                State::Missing => style.verdict(false, "missing"),
+                State::Found => terminal.verdict(true, "found  "),
+                State::Doubtful => terminal.verdict(false, "doubt  "),
+                State::Missing => terminal.verdict(false, "missing"),
             };
             let _ = writeln!(text, "  {word}  {name:<width$}  {found}");
             if let Some(fix) = fix {

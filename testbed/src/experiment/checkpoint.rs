@@ -1,118 +1,124 @@
-//! `[checkpoint]`: when tasks are checkpointed, and what that costs.
+//! When tasks and jobs are checkpointed, of `[checkpoint]`.
 
-use dormouse_policies::{CheckpointConfig, CheckpointOn, Period, Scheme};
+use dormouse_policies::{CheckpointConfig, CheckpointOn, Scheme};
 use dormouse_units::{Ppm, Span};
 
-use super::InputError;
-use super::reader::{Section, fractions};
+use super::conform::missing;
+use super::document::Node;
+use super::error::Mistakes;
+use super::sections::{CheckpointSection, Policy};
 
-/// Ten per cent of a task's run time (the paper) …
+/// Ten per cent of a task's run time (the Burst-HADS paper).
 const OVERHEAD: Ppm = Ppm::new(100_000);
-/// … at 12.995 s + 0.04 s a megabyte (its artifact).
-const FIXED: Span = Span::from_micros(12_995_000);
-const PER_MEGABYTE: Span = Span::from_micros(40_000);
 
-/// The schemes, by their names in the file.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Name {
-    Budget,
-    Every,
-    Points,
-    None,
-}
-
-const NAMES: [(&str, Name); 4] = [
-    ("budget", Name::Budget),
-    ("every", Name::Every),
-    ("points", Name::Points),
-    ("none", Name::None),
-];
-
-/// Which scheme each key is of.
-const KEYS: [(&str, Name, &str); 4] = [
-    ("overhead", Name::Budget, "budget"),
-    ("period", Name::Every, "every"),
-    ("of", Name::Every, "every"),
-    ("points", Name::Points, "points"),
-];
-
-/// Reads `[checkpoint]`.
-pub(crate) fn read(mut section: Section<'_>) -> Result<CheckpointConfig, InputError> {
-    let name = section.choice("policy", &NAMES)?.unwrap_or(Name::Budget);
-    let fixed = section.span("fixed")?.unwrap_or(FIXED);
-    let per_megabyte = section.span("per-megabyte")?.unwrap_or(PER_MEGABYTE);
-    let on = section.choice("on", &[("spot", CheckpointOn::Spot), ("all", CheckpointOn::All)])?;
-    if fixed < Span::from_micros(1_000) {
-        let what = format!("a checkpoint that costs {fixed} would be taken all the time");
-        return Err(InputError::new(&section.place_of("fixed"), what, "write at least \"1ms\""));
+/// What `section`, which stands at `node`, comes to.
+pub(crate) fn check(
+    section: CheckpointSection,
+    node: &Node,
+    found: &mut Mistakes,
+) -> Option<CheckpointConfig> {
+    let CheckpointSection { policy, fixed, per_megabyte, on, at_hibernation, .. } = section;
+    for (key, own, word) in [
+        ("overhead", Policy::Budget, "budget"),
+        ("period", Policy::Every, "every"),
+        ("of", Policy::Every, "every"),
+        ("points", Policy::Points, "points"),
+    ] {
+        // A budget beside "none" is one that was set aside for a while.
+        let set_aside = (own, policy) == (Policy::Budget, Policy::None);
+        if own != policy && !set_aside && node.get(key).is_some() {
+            let what = format!("'{key}' is of policy \"{word}\", which is not this one");
+            let remedy = format!("take it out, or write policy = \"{word}\"");
+            found.add(node.place_of(key), what, remedy);
+        }
     }
-    let scheme = scheme(&mut section, name, fixed)?;
-    section.finish()?;
-    Ok(CheckpointConfig { scheme, fixed, per_megabyte, on: on.unwrap_or_default() })
+    let scheme = scheme(section, node, found)?;
+    let on = on.unwrap_or_default();
+    Some(CheckpointConfig { scheme, fixed, per_megabyte, on, at_hibernation })
 }
 
-/// Reads the `[checkpoint]` of parallel jobs: theirs is one machine that nobody takes away, so there is
-/// no `on`, and they say nothing of their memory. `None`: never.
-pub(crate) fn read_of_jobs(
-    mut section: Section<'_>,
-) -> Result<Option<CheckpointConfig>, InputError> {
+/// That of parallel jobs: theirs is one machine that nobody takes away, so there is no `on`, and they say
+/// nothing of their memory. `None`: never.
+pub(crate) fn check_of_jobs(
+    section: CheckpointSection,
+    node: &Node,
+    found: &mut Mistakes,
+) -> Option<CheckpointConfig> {
     for (key, why) in [
         ("on", "the machine of parallel jobs is on demand, and there is no other"),
         ("per-megabyte", "parallel jobs don't say what memory they have"),
+        ("at-hibernation", "the machine of parallel jobs is on demand, and never hibernates"),
     ] {
-        if section.get(key).is_some() {
+        if node.get(key).is_some() {
             let remedy = "take it out; a checkpoint of a job costs 'fixed'";
-            return Err(InputError::new(&section.place_of(key), why, remedy));
+            found.add(node.place_of(key), why, remedy);
         }
     }
-    let config = read(section)?;
+    let config = check(section, node, found)?;
     let config = CheckpointConfig { per_megabyte: Span::ZERO, on: CheckpointOn::All, ..config };
-    Ok((config.scheme != Scheme::None {}).then_some(config))
+    (config.scheme != Scheme::None {}).then_some(config)
 }
 
-fn scheme(section: &mut Section<'_>, name: Name, fixed: Span) -> Result<Scheme, InputError> {
-    let overhead = section.fraction("overhead", 0.0..=10.0)?;
-    let period = section.span("period")?;
-    let of = section.choice("of", &[("time", Period::Time), ("work", Period::Work)])?;
-    let points = section.get("points");
-    let given = [overhead.is_some(), period.is_some(), of.is_some(), points.is_some()];
-    // A budget beside "none" is one that was set aside for a while.
-    let foreign = KEYS.iter().zip(given).find(|((_, of, _), given)| {
-        *given && *of != name && (*of, name) != (Name::Budget, Name::None)
-    });
-    if let Some((&(key, _, scheme), _)) = foreign {
-        let what = format!("'{key}' is of policy \"{scheme}\", which is not this one");
-        let remedy = format!("take it out, or write policy = \"{scheme}\"");
-        return Err(InputError::new(&section.place_of(key), what, remedy));
-    }
-    Ok(match name {
-        Name::Budget => Scheme::Budget(overhead.unwrap_or(OVERHEAD)),
-        Name::None => Scheme::None {},
-        Name::Every => {
-            let period = section.need("period", period, "\"10m\"")?;
-            if period < fixed {
-                let what = format!("a checkpoint every {period} that costs {fixed}");
-                let remedy = format!("write at least \"{fixed}\"");
-                return Err(InputError::new(&section.place_of("period"), what, remedy));
+fn scheme(section: CheckpointSection, node: &Node, found: &mut Mistakes) -> Option<Scheme> {
+    match section.policy {
+        Policy::Budget => Some(Scheme::Budget(section.overhead.unwrap_or(OVERHEAD))),
+        Policy::None => Some(Scheme::None {}),
+        Policy::Every => {
+            let Some(period) = section.period else {
+                missing(node, "period", "\"10m\"", found);
+                return None;
+            };
+            if period < section.fixed {
+                let what = format!("a checkpoint every {period} that costs {}", section.fixed);
+                let remedy = format!("write at least \"{}\"", section.fixed);
+                found.add(node.place_of("period"), what, remedy);
             }
-            Scheme::Every { period, of: of.unwrap_or_default() }
+            Some(Scheme::Every { period, of: section.of.unwrap_or_default() })
         }
-        Name::Points => {
-            let points = section.need("points", points, "[0.25, 0.5, 0.75]")?;
-            Scheme::Points(fractions(points)?.into())
+        Policy::Points => {
+            let Some(points) = section.points else {
+                missing(node, "points", "[0.25, 0.5, 0.75]", found);
+                return None;
+            };
+            let like = "write fractions of the work, ascending, each above 0 and below 1";
+            let mut last = Ppm::ZERO;
+            for (n, point) in points.iter().enumerate() {
+                let place = node.place_of(&format!("points.{n}"));
+                let x = point.as_f64();
+                if *point == Ppm::ZERO || *point >= Ppm::ONE {
+                    found.add(place, format!("{x} is out of range"), like);
+                } else if *point <= last {
+                    found.add(place, format!("{x} does not come after the one before it"), like);
+                }
+                last = *point;
+            }
+            Some(Scheme::Points(points.into()))
         }
-    })
+    }
 }
 
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 mod tests {
-    use super::super::document;
+    use dormouse_policies::Period;
+
+    use super::super::conform::{conform, read};
+    use super::super::{document, schema};
     use super::*;
 
-    fn said(text: &str) -> Result<CheckpointConfig, String> {
+    type Check = fn(CheckpointSection, &Node, &mut Mistakes) -> Option<CheckpointConfig>;
+
+    fn by(check: Check, text: &str) -> Result<Option<CheckpointConfig>, String> {
         let node = document::from_toml("x.toml", text).unwrap();
-        read(Section::of(&node).unwrap()).map_err(|error| error.to_string())
+        let mut found = Mistakes::default();
+        conform(&schema::of::<CheckpointSection>(), &node, &mut found);
+        let section = read(&node, &mut found);
+        let config = section.and_then(|section| check(section, &node, &mut found));
+        found.or(Some(config)).map_err(|error| error.to_string())
+    }
+
+    fn said(text: &str) -> Result<CheckpointConfig, String> {
+        by(check, text).map(Option::unwrap)
     }
 
     #[test]
@@ -132,16 +138,13 @@ mod tests {
 
     #[test]
     fn those_of_jobs_are_taken_on_their_machine_and_cost_what_is_fixed() {
-        let said = |text: &str| {
-            let node = document::from_toml("x.toml", text).unwrap();
-            read_of_jobs(Section::of(&node).unwrap()).map_err(|error| error.to_string())
-        };
+        let said = |text: &str| by(check_of_jobs, text);
         assert_eq!(said("policy = \"none\""), Ok(None));
         let every = said("policy = \"every\"\nperiod = \"5m\"\nfixed = \"2s\"").unwrap().unwrap();
         let cost = every.cost(dormouse_units::Bytes::new(1 << 40));
         assert_eq!((every.on, cost), (CheckpointOn::All, Span::from_secs(2)));
         for (text, part) in [
-            ("on = \"spot\"", "x.toml:1:6: on: the machine of parallel jobs is on demand"),
+            ("on = \"spot\"", "x.toml:1:1: on: the machine of parallel jobs is on demand"),
             ("per-megabyte = \"1s\"", "don't say what memory"),
         ] {
             let error = said(text).unwrap_err();
@@ -152,11 +155,11 @@ mod tests {
     #[test]
     fn what_makes_no_sense_is_refused_with_its_place_and_what_would_be_right() {
         for (text, part, remedy) in [
-            ("policy = \"evry\"", "x.toml:1:10: policy: there is no policy 'evry'", "every"),
+            ("policy = \"evry\"", "x.toml:1:1: policy: there is no policy 'evry'", "every"),
             ("policy = \"every\"", "'period' is missing", "period = \"10m\""),
-            ("policy = \"every\"\nperiod = \"5s\"", "x.toml:2:10: period: a checkpoint", "12.995s"),
+            ("policy = \"every\"\nperiod = \"5s\"", "x.toml:2:1: period: a checkpoint", "12.995s"),
             ("policy = \"points\"", "'points' is missing", "[0.25, 0.5, 0.75]"),
-            ("policy = \"points\"\npoints = 3", "is not a list", "[0.25, 0.5]"),
+            ("policy = \"points\"\npoints = 3", "is not a list", "[0.25, 0.5, 0.75]"),
             ("policy = \"points\"\npoints = [0.5, 0.5]", "0.5 does not come after", "ascending"),
             ("policy = \"points\"\npoints = [0.5, 1]", "1 is out of range", "below 1"),
             ("period = \"10m\"", "'period' is of policy \"every\"", "policy = \"every\""),

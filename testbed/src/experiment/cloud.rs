@@ -1,16 +1,17 @@
-//! `[cloud]`: what the provider offers.
+//! What the provider offers, of `[cloud]`.
 
 use std::collections::BTreeMap;
 
 use dormouse_cloud::{
-    Burstable, Catalogue, Host, InstanceType, Limits, PlacerName, SpotPlaces, TariffName, Terms,
+    Billing, Burstable, Catalogue, Host, InstanceType, Limits, Market, SpotPlaces, Terms,
 };
-use dormouse_units::{Bytes, Credits, Price, Span, TypeName};
+use dormouse_units::{Bytes, Price, Span, TypeName};
 
 use super::document::Node;
-use super::reader::{Section, text};
+use super::error::Mistakes;
+use super::sections::{BurstableSection, CloudSection, HostSection, LimitsSection, TypeSection};
 use super::suggest::instead;
-use super::{InputError, Place, catalogue, prices};
+use super::{Place, catalogue, prices};
 
 /// What `[cloud]` says.
 #[derive(Debug)]
@@ -23,194 +24,181 @@ pub(crate) struct Cloud {
     pub(crate) notes: Vec<String>,
 }
 
-const PLACERS: [(&str, PlacerName); 3] = [
-    ("spread", PlacerName::Spread),
-    ("pack", PlacerName::Pack),
-    ("preempting", PlacerName::Preempting),
-];
+/// The types on offer, by name.
+pub(crate) type Types = BTreeMap<TypeName, InstanceType>;
 
-const SPOT_PLACES: [(&str, SpotPlaces); 2] =
-    [("own", SpotPlaces::Own), ("background", SpotPlaces::Background)];
-
-const TARIFFS: [(&str, TariffName); 2] =
-    [("second", TariffName::Second), ("hour", TariffName::Hour)];
-
-/// Reads `[cloud]`; `imported` types, if any, take the place of a built-in catalogue.
-pub(crate) fn read(
-    mut section: Section<'_>,
-    imported: Option<BTreeMap<TypeName, InstanceType>>,
-) -> Result<Cloud, InputError> {
-    let place = section.place().clone();
-    let named = section.get("catalogue").map(named).transpose()?;
-    let own = section.list("type")?;
-    let mut types = match (imported, named) {
-        (Some(types), _) | (None, Some(types)) => types,
-        (None, None) if own.is_empty() => {
-            let names = catalogue::NAMES.join(", ");
-            let what = "neither a catalogue nor a type is given";
-            return Err(InputError::new(&place, what, format!("add catalogue = one of {names}")));
-        }
-        (None, None) => BTreeMap::new(),
-    };
-    for node in own {
-        let kind = instance_type(node)?;
-        types.insert(kind.name.clone(), kind);
-    }
-    if let Some(limits) = section.section("limits")? {
-        let limits = read_limits(limits)?;
-        for kind in types.values_mut() {
-            kind.limits = Limits {
-                spot: limits.0.unwrap_or(kind.limits.spot),
-                on_demand: limits.1.unwrap_or(kind.limits.on_demand),
-            };
-        }
-    }
-    for kind in types.values() {
-        if kind.limit(dormouse_cloud::Market::Spot) + kind.limit(dormouse_cloud::Market::OnDemand)
-            == 0
-        {
-            let what = format!("no {} can ever be had: its limits are 0", kind.name);
-            return Err(InputError::new(&place, what, "raise a limit, or leave the type out"));
-        }
-    }
-    let boot = section.span("boot")?.unwrap_or(Span::from_secs(180));
-    let hibernation = section.span("hibernation")?.unwrap_or(Span::from_secs(180));
-    let preemption_notice = section.span("preemption-notice")?.unwrap_or(Span::from_secs(120));
+/// What `section`, which stands at `node`, comes to; `imported` types, if any, take the place of a
+/// built-in catalogue.
+pub(crate) fn check(
+    section: CloudSection,
+    node: &Node,
+    imported: Option<Types>,
+    found: &mut Mistakes,
+) -> Option<Cloud> {
+    let types = offered(&section, node, imported, found)?;
     let mut notes = Vec::new();
     let terms = Terms {
-        placement: section.choice("placement", &PLACERS)?.unwrap_or_default(),
-        spot: section.choice("spot", &SPOT_PLACES)?.unwrap_or_default(),
-        tariff: section.choice("tariff", &TARIFFS)?.unwrap_or_default(),
-        prices: match section.section("prices")? {
-            Some(prices) => prices::read(&prices, &types, &mut notes)?,
-            None => BTreeMap::new(),
-        },
+        placement: section.placement,
+        spot: section.spot,
+        tariff: section.tariff,
+        billing: Billing { boot: section.bill_boot, frozen: section.bill_frozen },
+        prices: prices::check(&section.prices, node, &types, &mut notes, found),
     };
-    let hosts = read_hosts(section.list("hosts")?, &types)?;
+    let hosts = hosts(&section.hosts, node, &types, found);
     if terms.spot == SpotPlaces::Background && hosts.is_empty() {
         let what = "spot VMs are in the background of processors, and nobody says of which";
         let remedy = "say how many there are: hosts = [{ vcpus = 16 }]";
-        return Err(InputError::new(&section.place_of("spot"), what, remedy));
+        found.add(node.place_of("spot"), what, remedy);
     }
-    section.finish()?;
+    let (boot, hibernation) = (section.boot, section.hibernation);
     let catalogue = Catalogue { types, boot, hibernation };
-    Ok(Cloud { catalogue, hosts, preemption_notice, terms, notes })
+    Some(Cloud { catalogue, hosts, preemption_notice: section.preemption_notice, terms, notes })
 }
 
-fn named(node: &Node) -> Result<BTreeMap<TypeName, InstanceType>, InputError> {
-    let name = text(node)?;
-    catalogue::named(name).ok_or_else(|| {
-        let what = format!("there is no catalogue '{name}'");
-        InputError::new(&node.place, what, instead(name, &catalogue::NAMES))
-    })
+fn offered(
+    section: &CloudSection,
+    node: &Node,
+    imported: Option<Types>,
+    found: &mut Mistakes,
+) -> Option<Types> {
+    let before = found.count();
+    let named = section.catalogue.as_deref().map(|name| {
+        catalogue::named(name).unwrap_or_else(|| {
+            let what = format!("there is no catalogue '{name}'");
+            found.add(node.place_of("catalogue"), what, instead(name, &catalogue::NAMES));
+            Types::new()
+        })
+    });
+    if imported.is_none() && named.is_none() && section.types.is_empty() {
+        let names = catalogue::NAMES.join(", ");
+        let what = "neither a catalogue nor a type is given";
+        found.add(&node.place, what, format!("add catalogue = one of {names}"));
+    }
+    let mut types = imported.or(named).unwrap_or_default();
+    for (n, section) in section.types.iter().enumerate() {
+        let kind = instance_type(section, node.place_of(&format!("type.{n}")), found);
+        types.insert(kind.name.clone(), kind);
+    }
+    if let Some(limits) = section.limits {
+        for kind in types.values_mut() {
+            kind.limits = limits_of(limits, kind.limits);
+        }
+    }
+    for kind in types.values() {
+        if kind.limit(Market::Spot) + kind.limit(Market::OnDemand) == 0 {
+            let what = format!("no {} can ever be had: its limits are 0", kind.name);
+            let remedy = "raise a limit, or leave the type out";
+            found.add(node.place_of("limits"), what, remedy);
+        }
+    }
+    (found.count() == before).then_some(types)
 }
 
-fn instance_type(node: &Node) -> Result<InstanceType, InputError> {
-    let mut section = Section::of(node)?;
-    let name = section.text("name")?;
-    let name = section.need("name", name, "\"m5.large\"")?;
-    let vcpus = section.count("vcpus", 1..=4096)?;
-    let vcpus = section.need("vcpus", vcpus, "2")?;
-    let memory = section.bytes("memory")?;
-    let memory = section.need("memory", memory, "\"8 GiB\"")?;
-    let disk = section.bytes("disk")?.unwrap_or_default();
+fn instance_type(section: &TypeSection, place: &Place, found: &mut Mistakes) -> InstanceType {
+    let TypeSection { name, vcpus, memory, disk, gflops, on_demand, spot, limits, burstable } =
+        section;
+    sold(place, name, *on_demand, *spot, found);
     // Without a figure every vCPU counts the same.
-    let gflops = section.number("gflops", 0.001..=1e9)?.unwrap_or(10.0 * f64::from(vcpus));
-    let (on_demand, spot) = (section.price("on-demand")?, section.price("spot")?);
-    sold(section.place(), name, on_demand, spot)?;
-    let (spot_limit, on_demand_limit) = match section.section("limits")? {
-        Some(limits) => read_limits(limits)?,
-        None => (None, None),
-    };
-    let limits = Limits { spot: spot_limit.unwrap_or(3), on_demand: on_demand_limit.unwrap_or(3) };
-    let burstable = section.section("burstable")?.map(read_burstable).transpose()?;
-    section.finish()?;
-    let mflops = (gflops * 1e3).round();
+    let mflops = (gflops.unwrap_or(10.0 * f64::from(*vcpus)) * 1e3).round();
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "its range is checked above"
+        reason = "the schema has its range"
     )]
     let mflops = mflops as u64;
-    Ok(InstanceType {
-        name: name.into(),
-        vcpus,
-        memory,
-        disk,
+    InstanceType {
+        name: name.clone(),
+        vcpus: *vcpus,
+        memory: *memory,
+        disk: *disk,
         mflops,
-        on_demand,
-        spot,
-        limits,
-        burstable,
-    })
+        on_demand: *on_demand,
+        spot: *spot,
+        limits: limits_of(*limits, Limits { spot: 3, on_demand: 3 }),
+        burstable: burstable.map(burstable_of),
+    }
 }
 
 /// A type must be sold somewhere.
 pub(crate) fn sold(
     place: &Place,
-    name: &str,
+    name: &TypeName,
     on_demand: Option<Price>,
     spot: Option<Price>,
-) -> Result<(), InputError> {
-    if on_demand.is_some() || spot.is_some() {
-        return Ok(());
+    found: &mut Mistakes,
+) {
+    if on_demand.is_none() && spot.is_none() {
+        let what = format!("{name} has neither an on-demand nor a spot price");
+        found.add(place, what, "give one, in dollars an hour, such as: on-demand = 0.105");
     }
-    let what = format!("{name} has neither an on-demand nor a spot price");
-    Err(InputError::new(place, what, "give one, in dollars an hour, such as: on-demand = 0.105"))
 }
 
-fn read_limits(mut section: Section<'_>) -> Result<(Option<u32>, Option<u32>), InputError> {
-    let limits = (section.count("spot", 0..=100_000)?, section.count("on-demand", 0..=100_000)?);
-    section.finish()?;
-    Ok(limits)
+fn limits_of(said: LimitsSection, standard: Limits) -> Limits {
+    Limits {
+        spot: said.spot.unwrap_or(standard.spot),
+        on_demand: said.on_demand.unwrap_or(standard.on_demand),
+    }
 }
 
-pub(super) fn read_burstable(mut section: Section<'_>) -> Result<Burstable, InputError> {
-    let baseline = section.fraction("baseline", 0.01..=1.0)?;
-    let baseline = section.need("baseline", baseline, "0.2")?;
-    let rate = credits(&mut section, "credits-per-hour")?;
-    let rate = section.need("credits-per-hour", rate, "36")?;
-    let standard = catalogue::burstable(baseline, rate);
-    let initial = credits(&mut section, "initial-credits")?.unwrap_or(standard.initial);
-    let cap = credits(&mut section, "most-credits")?.unwrap_or(standard.cap);
-    section.finish()?;
-    Ok(Burstable { initial, cap, ..standard })
+pub(super) fn burstable_of(section: BurstableSection) -> Burstable {
+    let standard = catalogue::burstable(section.baseline, section.credits_per_hour);
+    Burstable {
+        initial: section.initial_credits.unwrap_or(standard.initial),
+        cap: section.most_credits.unwrap_or(standard.cap),
+        ..standard
+    }
 }
 
-fn credits(section: &mut Section<'_>, key: &'static str) -> Result<Option<Credits>, InputError> {
-    let number = section.number(key, 0.0..=1e6)?;
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "its range is checked above"
-    )]
-    let micros = number.map(|n| (n * 60e6).round() as u64);
-    Ok(micros.map(Credits::from_vcpu_micros))
-}
-
-fn read_hosts(
-    list: &[Node],
-    types: &BTreeMap<TypeName, InstanceType>,
-) -> Result<Vec<Host>, InputError> {
+fn hosts(list: &[HostSection], node: &Node, types: &Types, found: &mut Mistakes) -> Vec<Host> {
     let mut hosts = Vec::new();
-    for node in list {
-        let mut section = Section::of(node)?;
-        let vcpus = section.count("vcpus", 1..=1_000_000)?;
-        let vcpus = section.need("vcpus", vcpus, "16")?;
-        let memory = section.bytes("memory")?.unwrap_or(Bytes::new(u64::MAX));
-        let disk = section.bytes("disk")?.unwrap_or(Bytes::new(u64::MAX));
-        let count = section.count("count", 1..=100_000)?.unwrap_or(1);
-        section.finish()?;
+    let unlimited = Bytes::new(u64::MAX);
+    for &HostSection { vcpus, memory, disk, count } in list {
+        let (memory, disk) = (memory.unwrap_or(unlimited), disk.unwrap_or(unlimited));
         hosts.extend((0..count).map(|_| Host { disk, ..Host::new(vcpus, memory) }));
     }
     let room =
         |t: &InstanceType| Host { memory: t.memory, disk: t.disk, ..Host::of_vcpus(t.vcpus) };
     let fits = |t: &InstanceType| hosts.iter().any(|host| host.holds(&room(t)));
-    match list.first() {
-        Some(node) if !types.values().any(fits) => {
-            let what = "no host has room for a VM of any type";
-            Err(InputError::new(&node.place, what, "give hosts more vCPUs, memory or disk"))
-        }
-        _ => Ok(hosts),
+    if !hosts.is_empty() && !types.values().any(fits) {
+        let what = "no host has room for a VM of any type";
+        found.add(node.place_of("hosts"), what, "give hosts more vCPUs, memory or disk");
     }
+    hosts
+}
+
+/// Whether there is a type of this name; else it is said. Where the types are not known, any will do.
+pub(crate) fn is_type(
+    name: &str,
+    place: &Place,
+    types: Option<&Types>,
+    found: &mut Mistakes,
+) -> bool {
+    is_among(("instance type", name), place, types.map(|types| types.values()), found)
+}
+
+/// Whether a type of this name is sold as spot VMs; else it is said. Where the types are not known, any
+/// will do.
+pub(crate) fn is_spot_type(
+    name: &str,
+    place: &Place,
+    types: Option<&Types>,
+    found: &mut Mistakes,
+) -> bool {
+    let is_sold = |kind: &&InstanceType| kind.limit(Market::Spot) > 0;
+    is_among(("spot type", name), place, types.map(|types| types.values().filter(is_sold)), found)
+}
+
+fn is_among<'a>(
+    (what, name): (&str, &str),
+    place: &Place,
+    types: Option<impl Iterator<Item = &'a InstanceType>>,
+    found: &mut Mistakes,
+) -> bool {
+    let Some(types) = types else { return true };
+    let known: Vec<_> = types.map(|kind| kind.name.as_str()).collect();
+    let is_there = known.contains(&name);
+    if !is_there {
+        found.add(place, format!("there is no {what} '{name}'"), instead(name, &known));
+    }
+    is_there
 }

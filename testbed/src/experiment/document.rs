@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::error::Mistakes;
 use super::{InputError, Place};
 
 /// A value and where it stands.
@@ -44,107 +44,143 @@ impl Value {
     }
 }
 
+impl Node {
+    /// The value of this key, if it is a table that has it.
+    pub(crate) fn get(&self, key: &str) -> Option<&Self> {
+        match &self.value {
+            Value::Table(table) => table.get(key),
+            _ => None,
+        }
+    }
+
+    /// The place of a key inside, by its path, or where it would be: that of the innermost table or
+    /// list on the way.
+    pub(crate) fn place_of(&self, path: &str) -> &Place {
+        &self.innermost(path).place
+    }
+
+    /// The node of a path inside, or the last there is on the way to it.
+    pub(crate) fn innermost(&self, path: &str) -> &Self {
+        let mut at = self;
+        for key in path.split('.') {
+            let next = match &at.value {
+                Value::List(list) => key.parse().ok().and_then(|n: usize| list.get(n)),
+                _ => at.get(key),
+            };
+            let Some(next) = next else { break };
+            at = next;
+        }
+        at
+    }
+
+    /// The text of this key, if it is one.
+    pub(crate) fn text(&self, key: &str) -> Option<&str> {
+        match &self.get(key)?.value {
+            Value::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// It without its places.
+    pub(crate) fn json(&self) -> serde_json::Value {
+        use serde_json::Value as Json;
+        match &self.value {
+            Value::Text(text) => Json::from(text.as_str()),
+            Value::Integer(n) => Json::from(*n),
+            Value::Float(x) => Json::from(*x),
+            Value::Flag(flag) => Json::from(*flag),
+            Value::Other(_) => Json::Null,
+            Value::List(list) => list.iter().map(Self::json).collect(),
+            Value::Table(table) => {
+                table.iter().map(|(key, node)| (key.clone(), node.json())).collect()
+            }
+        }
+    }
+}
+
 /// Reads a text file.
 pub(crate) fn read(path: &Path) -> Result<String, InputError> {
     std::fs::read_to_string(path).map_err(|error| InputError::unreadable(path, &error))
 }
 
 /// Parses TOML; `source` names it in messages.
+///
+/// # Errors
+///
+/// All that is not TOML, or no value of an experiment.
 pub(crate) fn from_toml(source: &str, text: &str) -> Result<Node, InputError> {
-    let parser = TomlPlaces { source: source.into(), lines: Lines::of(text) };
-    match DeTable::parse(text) {
-        Ok(table) => {
-            let root = Place::of(source);
-            let span = table.span();
-            parser.node(&root, span, DeValue::Table(table.into_inner()))
-        }
-        Err(error) => {
-            let mut place = Place::of(source);
-            place.at = error.span().map(|span| parser.lines.at(span.start));
-            Err(InputError::new(&place, error.message(), "mend the TOML there"))
-        }
+    let (table, errors) = DeTable::parse_recoverable(text);
+    let mut reader = TomlPlaces { source: source.into(), text, mistakes: Mistakes::default() };
+    for error in &errors {
+        let place = match error.span() {
+            Some(span) => reader.place(String::new(), span.start),
+            None => Place::of(source),
+        };
+        reader.mistakes.add(&place, error.message(), "mend the TOML there");
     }
+    let place = Place::of(source);
+    let value = reader.value(&place, DeValue::Table(table.into_inner()));
+    reader.mistakes.or(Some(Node { place, value }))
 }
 
-struct TomlPlaces {
+struct TomlPlaces<'a> {
     source: Arc<str>,
-    lines: Lines,
+    text: &'a str,
+    mistakes: Mistakes,
 }
 
-impl TomlPlaces {
-    fn node(
-        &self,
-        place: &Place,
-        span: std::ops::Range<usize>,
-        value: DeValue<'_>,
-    ) -> Result<Node, InputError> {
-        let at = (!place.path.is_empty()).then(|| self.lines.at(span.start));
-        let place = Place { source: self.source.clone(), at, path: place.path.clone() };
-        let number = || "write a smaller, finite number";
-        let value = match value {
+impl TomlPlaces<'_> {
+    /// The place of the byte `at`.
+    fn place(&self, path: String, at: usize) -> Place {
+        let before = self.text.get(..at).unwrap_or(self.text);
+        let number = before.matches('\n').count() + 1;
+        let start = before.rfind('\n').map_or(0, |n| n + 1);
+        let column = before[start..].chars().count() + 1;
+        let line = self.text[start..].lines().next().unwrap_or_default();
+        let (at, line) = (Some((number, column)), Some(line.into()));
+        Place { source: self.source.clone(), at, path, line }
+    }
+
+    fn value(&mut self, place: &Place, value: DeValue<'_>) -> Value {
+        let remedy = "write a smaller, finite number";
+        match value {
             DeValue::String(text) => Value::Text(text.into_owned()),
             DeValue::Integer(n) => {
-                Value::Integer(i64::from_str_radix(n.as_str(), n.radix()).map_err(|_| {
-                    InputError::new(&place, format!("{} is too large", n.as_str()), number())
-                })?)
+                let read = i64::from_str_radix(n.as_str(), n.radix());
+                Value::Integer(read.unwrap_or_else(|_| {
+                    self.mistakes.add(place, format!("{} is too large", n.as_str()), remedy);
+                    0
+                }))
             }
-            DeValue::Float(x) => match x.as_str().parse::<f64>() {
-                Ok(x) if x.is_finite() => Value::Float(x),
-                _ => {
+            DeValue::Float(x) => {
+                let read = x.as_str().parse::<f64>().ok().filter(|x| x.is_finite());
+                Value::Float(read.unwrap_or_else(|| {
                     let what = format!("{} is not a finite number", x.as_str());
-                    return Err(InputError::new(&place, what, number()));
-                }
-            },
+                    self.mistakes.add(place, what, remedy);
+                    0.0
+                }))
+            }
             DeValue::Boolean(flag) => Value::Flag(flag),
             DeValue::Datetime(_) => Value::Other("a date"),
-            DeValue::Array(list) => Value::List(
-                list.into_iter()
-                    .enumerate()
-                    .map(|(n, item)| self.inner(&place.key(&n.to_string()), item))
-                    .collect::<Result<_, _>>()?,
-            ),
-            DeValue::Table(table) => Value::Table(
-                table
-                    .into_iter()
-                    .map(|(key, item)| {
-                        let mut inner = place.key(key.get_ref());
-                        let key_at = self.lines.at(key.span().start);
-                        inner.at = Some(key_at);
-                        let mut node = self.inner(&inner, item)?;
-                        // A key is the better place for what is wrong with its whole section.
-                        if matches!(node.value, Value::Table(_) | Value::List(_)) {
-                            node.place.at = Some(key_at);
-                        }
-                        Ok((key.into_inner().into_owned(), node))
-                    })
-                    .collect::<Result<_, InputError>>()?,
-            ),
-        };
-        Ok(Node { place, value })
-    }
-
-    fn inner(&self, place: &Place, item: Spanned<DeValue<'_>>) -> Result<Node, InputError> {
-        let span = item.span();
-        self.node(place, span, item.into_inner())
-    }
-}
-
-/// A document's text, to tell lines and columns of its bytes.
-struct Lines {
-    text: String,
-}
-
-impl Lines {
-    fn of(text: &str) -> Self {
-        Self { text: text.to_owned() }
-    }
-
-    /// Line and column (in characters) of a byte, from 1.
-    fn at(&self, byte: usize) -> (usize, usize) {
-        let before = self.text.get(..byte).unwrap_or(&self.text);
-        let line = before.matches('\n').count() + 1;
-        let start = before.rfind('\n').map_or(0, |n| n + 1);
-        (line, before[start..].chars().count() + 1)
+            DeValue::Array(list) => {
+                let items = list.into_iter().enumerate().map(|(n, item)| {
+                    let path = place.key(&n.to_string()).path;
+                    let place = self.place(path, item.span().start);
+                    let value = self.value(&place, item.into_inner());
+                    Node { place, value }
+                });
+                Value::List(items.collect())
+            }
+            // A key is the better place for what is wrong with its value, and for what is missing there.
+            DeValue::Table(table) => {
+                let entries = table.into_iter().map(|(key, item)| {
+                    let place = self.place(place.key(key.get_ref()).path, key.span().start);
+                    let value = self.value(&place, item.into_inner());
+                    (key.into_inner().into_owned(), Node { place, value })
+                });
+                Value::Table(entries.collect())
+            }
+        }
     }
 }
 
@@ -192,9 +228,13 @@ fn json_node(place: Place, value: serde_json::Value) -> Node {
     Node { place, value }
 }
 
-/// The folder that relative paths inside a document start from.
-pub(crate) fn folder_of(path: &Path) -> PathBuf {
-    path.parent().map(Path::to_path_buf).unwrap_or_default()
+/// The file that a text at `place` names: relative to the experiment file that it stands in. Options of
+/// the command line name paths from where one is.
+pub(crate) fn path_of(text: &str, place: &Place) -> PathBuf {
+    match (place.at, Path::new(&*place.source).parent()) {
+        (Some(_), Some(folder)) => folder.join(text),
+        _ => PathBuf::from(text),
+    }
 }
 
 #[cfg(test)]
@@ -207,14 +247,14 @@ mod tests {
         let node = from_toml("x.toml", "seed = 1\n[scheduler]\n  alpha = 0.5\n").unwrap();
         let Value::Table(root) = &node.value else { panic!("a table") };
         let Value::Table(scheduler) = &root["scheduler"].value else { panic!("a table") };
-        assert_eq!(scheduler["alpha"].place.to_string(), "x.toml:3:11: scheduler.alpha");
+        assert_eq!(scheduler["alpha"].place.to_string(), "x.toml:3:3: scheduler.alpha");
     }
 
     #[test]
     fn numbers_that_are_none_are_refused() {
         for text in ["x = nan", "x = inf", "x = 1e999", "x = 99999999999999999999"] {
             let error = from_toml("x.toml", text).unwrap_err().to_string();
-            assert!(error.starts_with("x.toml:1:5: x: "), "{error}");
+            assert!(error.starts_with("x.toml:1:1: x: "), "{error}");
         }
         let error = from_toml("x.toml", "a = 1\na = 2\n").unwrap_err().to_string();
         assert!(error.contains("x.toml:2:1: duplicate key"), "{error}");

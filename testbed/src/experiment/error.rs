@@ -9,17 +9,26 @@ use std::sync::Arc;
 pub struct Place {
     /// The file, or the option of the command line.
     pub source: Arc<str>,
-    /// Line and column in the file, from 1.
+    /// Line and column (in characters) in the file, from 1: of the key, where there is one.
     pub at: Option<(usize, usize)>,
     /// The key's path in the document, such as `scheduler.alpha`.
     pub path: String,
+    /// The text of that line.
+    pub line: Option<Arc<str>>,
 }
 
 impl Place {
     /// A whole file or option.
     #[must_use]
     pub fn of(source: &str) -> Self {
-        Self { source: source.into(), at: None, path: String::new() }
+        Self { source: source.into(), at: None, path: String::new(), line: None }
+    }
+
+    /// A line of a file, from its first column.
+    #[must_use]
+    pub fn line(path: &Path, number: usize, text: &str) -> Self {
+        let (at, line) = (Some((number, 1)), Some(text.into()));
+        Self { at, line, ..Self::of(&path.display().to_string()) }
     }
 
     /// The place of `key` inside this one.
@@ -43,10 +52,9 @@ impl fmt::Display for Place {
     }
 }
 
-/// Bad input: one line with the place, what is wrong and what would be right.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{place}: {what}; {remedy}")]
-pub struct InputError {
+/// One mistake.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mistake {
     /// The place in the input: file, line and key.
     pub place: Place,
     /// The mistake, in words.
@@ -55,11 +63,42 @@ pub struct InputError {
     pub remedy: String,
 }
 
-impl InputError {
-    /// Bad input at `place`.
+impl Mistake {
+    /// A mistake at `place`.
     pub fn new(place: &Place, what: impl Into<String>, remedy: impl Into<String>) -> Self {
         let one_line = |text: String| text.split('\n').collect::<Vec<_>>().join(" ");
         Self { place: place.clone(), what: one_line(what.into()), remedy: one_line(remedy.into()) }
+    }
+
+    /// The line that it is on, with a caret under the place; empty where it is on none.
+    fn excerpt(&self) -> String {
+        let (Some((line, column)), Some(text)) = (self.place.at, &self.place.line) else {
+            return String::new();
+        };
+        // Tabs stand above tabs, so that the caret is where it should be however wide they are.
+        let blank = |c: char| if c == '\t' { '\t' } else { ' ' };
+        let before: String = text.chars().take(column - 1).map(blank).collect();
+        let number = line.to_string();
+        let margin = " ".repeat(number.len());
+        format!("\n {margin} |\n {number} | {text}\n {margin} | {before}^")
+    }
+}
+
+/// In one line: the place, what is wrong and what would be right.
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}; {}", self.place, self.what, self.remedy)
+    }
+}
+
+/// Bad input: all that is wrong with it, in the order of its places; a line each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InputError(Vec<Mistake>);
+
+impl InputError {
+    /// Bad input at `place`.
+    pub fn new(place: &Place, what: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self(vec![Mistake::new(place, what, remedy)])
     }
 
     /// A file that can't be read.
@@ -73,5 +112,99 @@ impl InputError {
             _ => "check the path and the disk",
         };
         Self::new(&Place::of(&path.display().to_string()), error.to_string(), remedy)
+    }
+
+    /// All that is wrong.
+    #[must_use]
+    pub fn mistakes(&self) -> &[Mistake] {
+        &self.0
+    }
+
+    /// For a terminal: each with the line that it is on and a caret under the place.
+    #[must_use]
+    pub fn with_lines(&self) -> String {
+        let all: Vec<_> = self.0.iter().map(|one| format!("{one}{}", one.excerpt())).collect();
+        all.join("\n")
+    }
+}
+
+impl fmt::Display for InputError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all: Vec<_> = self.0.iter().map(Mistake::to_string).collect();
+        f.write_str(&all.join("\n"))
+    }
+}
+
+impl std::error::Error for InputError {}
+
+/// The mistakes found so far.
+#[derive(Debug, Default)]
+pub(crate) struct Mistakes(Vec<Mistake>);
+
+impl Mistakes {
+    /// One more.
+    pub(crate) fn add(
+        &mut self,
+        place: &Place,
+        what: impl Into<String>,
+        remedy: impl Into<String>,
+    ) {
+        self.0.push(Mistake::new(place, what, remedy));
+    }
+
+    /// The value, or what is wrong with it.
+    pub(crate) fn take<T>(&mut self, read: Result<T, InputError>) -> Option<T> {
+        read.map_err(|error| self.0.extend(error.0)).ok()
+    }
+
+    /// Whether there is one in the section of this path.
+    pub(crate) fn inside(&self, path: &str) -> bool {
+        let inside = |one: &Mistake| {
+            one.place
+                .path
+                .strip_prefix(path)
+                .is_some_and(|rest| rest.is_empty() || path.is_empty() || rest.starts_with('.'))
+        };
+        self.0.iter().any(inside)
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The value, if nothing is wrong.
+    pub(crate) fn or<T>(mut self, value: Option<T>) -> Result<T, InputError> {
+        self.0.sort_by_key(|one| one.place.at);
+        self.0.dedup();
+        match value {
+            Some(value) if self.0.is_empty() => Ok(value),
+            _ => Err(InputError(self.0)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_shows_the_line_and_a_caret_under_the_place() {
+        let place = Place {
+            at: Some((12, 3)),
+            path: "scheduler.alpha".into(),
+            line: Some("\t alpha = 2".into()),
+            ..Place::of("x.toml")
+        };
+        let mut found = Mistakes::default();
+        found.add(&place, "2 is out of range", "write a number from 0 to 1");
+        found.add(&Place::of("--set"), "nothing\nis set", "write KEY=VALUE");
+        let error = found.or(None::<()>).expect_err("two mistakes");
+        assert_eq!(
+            error.to_string(),
+            "--set: nothing is set; write KEY=VALUE\n\
+             x.toml:12:3: scheduler.alpha: 2 is out of range; write a number from 0 to 1"
+        );
+        assert!(error.with_lines().ends_with("\n    |\n 12 | \t alpha = 2\n    | \t ^"), "{error}");
     }
 }

@@ -2,48 +2,42 @@
 
 use dormouse_policies::Bag;
 use dormouse_units::{Ppm, Span, TaskId};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::InputError;
-use super::document::{Node, Value};
-use super::reader::Section;
+use super::document::Node;
 
-/// What a live run needs to know beside the setup.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+/// How an experiment is run on real processes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
 pub struct Live {
     /// Emulated seconds per real second.
+    #[schemars(range(min = 0.001, max = 1e6))]
     pub speedup: f64,
     /// What the tasks really run.
     pub tasks: Program,
     /// How a VM is hibernated.
     pub hibernate: Hibernate,
     /// How many workers to wait for.
+    #[schemars(range(min = 1, max = 10_000))]
     pub workers: u32,
     /// Parallel jobs may come from outside while it runs: it ends only when it is told to.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub open: bool,
     /// Share of the hosts' processors kept for agents and CRIU.
+    #[schemars(range(min = 0.0, max = 0.9))]
     pub reserve: Ppm,
-    /// Host cores per reference vCPU; `None`: as much as fits.
+    /// Host cores per reference vCPU; as much as fits where it is not given.
+    #[schemars(range(min = 0.001, max = 1.0))]
     pub share: Option<Ppm>,
     /// Real time of silence after which a worker counts as lost.
     pub lost_after: Span,
     /// The part of its time by which a task may miss what it was promised in a faithful run.
-    #[serde(default = "worst_error")]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub worst_error: f64,
     /// The same for the mean over all tasks.
-    #[serde(default = "mean_error")]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub mean_error: f64,
-}
-
-const fn worst_error() -> f64 {
-    0.05
-}
-
-/// As [`worst_error`].
-const fn mean_error() -> f64 {
-    0.005
 }
 
 /// Who said at what speed an experiment is run live.
@@ -61,11 +55,7 @@ pub enum SpeedupSaid {
 impl SpeedupSaid {
     /// Of a document with everything set that was asked for.
     pub(crate) fn of(root: &Node) -> Self {
-        let inside = |node: &'_ Node, key: &str| match &node.value {
-            Value::Table(table) => table.get(key).cloned(),
-            _ => None,
-        };
-        match inside(root, "live").and_then(|live| inside(&live, "speedup")) {
+        match root.get("live").and_then(|live| live.get("speedup")) {
             None => Self::Nobody,
             // What a file says stands on a line of it.
             Some(node) if node.place.at.is_none() => Self::CommandLine,
@@ -75,7 +65,7 @@ impl SpeedupSaid {
 }
 
 /// How a VM is hibernated.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Hibernate {
     /// Frozen in place.
@@ -85,7 +75,7 @@ pub enum Hibernate {
 
 /// The real program of the tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
+#[serde(tag = "kind", rename_all = "kebab-case", try_from = "Written")]
 pub enum Program {
     /// Vector operations over the task's memory.
     Vector,
@@ -103,8 +93,78 @@ pub enum Program {
     },
 }
 
+/// A program as people write it: a kernel is a `kind` of its own. In logs its kind is `nas`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct Written {
+    /// The program, by its name.
+    kind: Kind,
+    /// NAS class; all but `vector` need it.
+    class: Option<Class>,
+    #[schemars(skip)]
+    kernel: Option<Kernel>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+enum Kind {
+    /// Vector operations over the task's memory.
+    Vector,
+    /// GridNPB ED: the SP solver, each task with its own parameter.
+    Ed,
+    /// The NAS kernel EP.
+    Ep,
+    /// The NAS kernel IS.
+    Is,
+    /// The NAS kernel CG.
+    Cg,
+    /// The NAS kernel MG.
+    Mg,
+    /// The NAS kernel FT.
+    Ft,
+    /// The NAS kernel SP.
+    Sp,
+    #[schemars(skip)]
+    Nas,
+}
+
+impl TryFrom<Written> for Program {
+    type Error = &'static str;
+
+    fn try_from(written: Written) -> Result<Self, &'static str> {
+        let kernel = match written.kind {
+            Kind::Vector | Kind::Ed => None,
+            Kind::Ep => Some(Kernel::Ep),
+            Kind::Is => Some(Kernel::Is),
+            Kind::Cg => Some(Kernel::Cg),
+            Kind::Mg => Some(Kernel::Mg),
+            Kind::Ft => Some(Kernel::Ft),
+            Kind::Sp => Some(Kernel::Sp),
+            Kind::Nas => Some(written.kernel.ok_or("'kernel' is missing")?),
+        };
+        if matches!(written.kind, Kind::Vector) {
+            return match written.class {
+                None => Ok(Self::Vector),
+                Some(_) => Err("'class' is of NAS programs, not of vector"),
+            };
+        }
+        let class = written.class.ok_or("'class' is missing")?;
+        Ok(kernel.map_or(Self::Ed { class }, |kernel| Self::Nas { kernel, class }))
+    }
+}
+
+impl JsonSchema for Program {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Program".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        Written::json_schema(generator)
+    }
+}
+
 /// NAS problem classes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[expect(missing_docs, reason = "the classes have no other names")]
 pub enum Class {
     S,
@@ -126,27 +186,6 @@ pub enum Kernel {
     Sp,
 }
 
-const CLASSES: [(&str, Class); 4] =
-    [("S", Class::S), ("W", Class::W), ("A", Class::A), ("B", Class::B)];
-
-#[derive(Clone, Copy)]
-enum Kind {
-    Vector,
-    Ed,
-    Nas(Kernel),
-}
-
-const KINDS: [(&str, Kind); 8] = [
-    ("vector", Kind::Vector),
-    ("ed", Kind::Ed),
-    ("ep", Kind::Nas(Kernel::Ep)),
-    ("is", Kind::Nas(Kernel::Is)),
-    ("cg", Kind::Nas(Kernel::Cg)),
-    ("mg", Kind::Nas(Kernel::Mg)),
-    ("ft", Kind::Nas(Kernel::Ft)),
-    ("sp", Kind::Nas(Kernel::Sp)),
-];
-
 impl Default for Live {
     fn default() -> Self {
         Self {
@@ -158,50 +197,10 @@ impl Default for Live {
             reserve: Ppm::new(250_000),
             share: None,
             lost_after: Span::from_secs(5),
-            worst_error: worst_error(),
-            mean_error: mean_error(),
+            worst_error: 0.05,
+            mean_error: 0.005,
         }
     }
-}
-
-/// Reads `[live]`.
-pub(crate) fn read(mut section: Section<'_>) -> Result<Live, InputError> {
-    let standard = Live::default();
-    let live = Live {
-        speedup: section.number("speedup", 0.001..=1e6)?.unwrap_or(standard.speedup),
-        tasks: section.get("tasks").map(program).transpose()?.unwrap_or(standard.tasks),
-        hibernate: section
-            .choice("hibernate", &[("freeze", Hibernate::Freeze)])?
-            .unwrap_or_default(),
-        workers: section.count("workers", 1..=10_000)?.unwrap_or(standard.workers),
-        open: section.flag("open")?.unwrap_or(standard.open),
-        reserve: section.fraction("reserve", 0.0..=0.9)?.unwrap_or(standard.reserve),
-        share: section.fraction("share", 0.001..=1.0)?,
-        lost_after: section.span("lost-after")?.unwrap_or(standard.lost_after),
-        worst_error: section.number("worst-error", 0.0..=1.0)?.unwrap_or(standard.worst_error),
-        mean_error: section.number("mean-error", 0.0..=1.0)?.unwrap_or(standard.mean_error),
-    };
-    section.finish()?;
-    Ok(live)
-}
-
-fn program(node: &Node) -> Result<Program, InputError> {
-    let mut section = Section::of(node)?;
-    let kind = section.choice("kind", &KINDS)?;
-    let kind = section.need("kind", kind, "\"vector\"")?;
-    let class = match kind {
-        Kind::Vector => None,
-        Kind::Ed | Kind::Nas(_) => {
-            let class = section.choice("class", &CLASSES)?;
-            Some(section.need("class", class, "\"S\"")?)
-        }
-    };
-    section.finish()?;
-    Ok(match (kind, class) {
-        (Kind::Ed, Some(class)) => Program::Ed { class },
-        (Kind::Nas(kernel), Some(class)) => Program::Nas { kernel, class },
-        (_, _) => Program::Vector,
-    })
 }
 
 impl Class {

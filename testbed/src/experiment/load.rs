@@ -1,23 +1,26 @@
 //! From a name or a file and the options of the command line to an experiment.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use dormouse_cloud::{Host, Market};
 use dormouse_engine::jobs::Simulation;
-use dormouse_engine::{MACHINE, Run, Setup, Work};
-use dormouse_policies::{BagSchedulerConfig, BagSchedulerName, Plan, PlanError, Policy};
+use dormouse_engine::{MACHINE, Run, Setup, Work as Share};
+use dormouse_policies::{Bag, BagSchedulerConfig, Plan, PlanError, Policy};
 use dormouse_units::TypeName;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::batch::{self, Batch};
+use super::conform::{conform, read};
 use super::document::{self, Node, Value};
+use super::error::Mistakes;
 use super::overrides::Override;
-use super::reader::Section;
+use super::sections::{CheckpointSection, CloudSection, InterruptionSection, WorkloadSection};
 use super::suggest::instead;
+use super::tenants::{self, Work};
 use super::{
-    Builtin, InputError, Live, Place, SpeedupSaid, checkpoint, cloud, interruption, live, plan,
-    scheduler, tenants, workload,
+    Builtin, InputError, Live, Place, Program, SpeedupSaid, checkpoint, cloud, interruption, plan,
+    scheduler, schema, workload,
 };
 
 /// An experiment with everything resolved: all that a run is made of. It goes into the
@@ -153,10 +156,10 @@ impl Experiment {
 
     /// What of its work each of its tenants has, in their order.
     #[must_use]
-    pub fn tenants(&self) -> Vec<Work> {
+    pub fn tenants(&self) -> Vec<Share> {
         match (&self.scheduler, &self.jobs) {
-            (Some(_), Some(_)) => vec![Work::Bag, Work::Jobs],
-            _ => vec![Work::All],
+            (Some(_), Some(_)) => vec![Share::Bag, Share::Jobs],
+            _ => vec![Share::All],
         }
     }
 
@@ -171,7 +174,7 @@ impl Experiment {
 
     /// Who schedules its work: the bag's scheduler, as given, and that of its jobs if it has any.
     #[must_use]
-    pub fn policies(&self, bag: Option<Box<dyn Policy>>) -> Vec<(Work, Box<dyn Policy>)> {
+    pub fn policies(&self, bag: Option<Box<dyn Policy>>) -> Vec<(Share, Box<dyn Policy>)> {
         let jobs = self.simulation().map(|jobs| jobs.policy() as Box<dyn Policy>);
         self.tenants().into_iter().zip(bag.into_iter().chain(jobs)).collect()
     }
@@ -189,15 +192,12 @@ impl Experiment {
     }
 
     fn checkpoints_tasks(&self) -> bool {
-        use BagSchedulerName::{BurstHads, Fifo, Hads, IlsOnDemand};
         let Setup { bag, checkpoint, .. } = &self.setup;
         let Some(scheduler) = &self.scheduler else { return false };
-        let markets = match scheduler.name {
-            // They move tasks with what these have done.
-            BurstHads | Hads => return true,
-            IlsOnDemand => vec![Market::OnDemand],
-            Fifo => scheduler.fleet.iter().map(|fleet| fleet.market).collect(),
-        };
+        if scheduler.name.moves_tasks() {
+            return true;
+        }
+        let markets = scheduler.name.markets(scheduler);
         bag.tasks.iter().any(|task| {
             let longest = task.runtime.values().copied().max().unwrap_or_default();
             let on =
@@ -212,10 +212,9 @@ impl Experiment {
     ///
     /// No plan can be made.
     pub fn plan(&self) -> Result<Option<Plan>, PlanError> {
-        let planned = |config: &&BagSchedulerConfig| config.name != BagSchedulerName::Fifo;
         let Setup { catalogue, bag, checkpoint, seed, .. } = &self.setup;
         let plan = |config| dormouse_policies::plan(config, catalogue, bag, checkpoint, *seed);
-        self.scheduler.as_ref().filter(planned).map(plan).transpose()
+        Ok(self.scheduler.as_ref().map(plan).transpose()?.flatten())
     }
 }
 
@@ -237,21 +236,32 @@ fn plan_error(place: &Place, error: &PlanError) -> InputError {
 ///
 /// # Errors
 ///
-/// The first thing that is wrong with it.
+/// All that is wrong with it.
 pub fn open(source: &Source<'_>) -> Result<Loaded, InputError> {
-    let root = document(source)?;
-    if tenants::are_jobs_alone(&root)? {
-        read_jobs(&root, source.plan)
-    } else {
-        read_bag(&root, source.plan)
+    let mut root = root(source.experiment)?;
+    if source.replaces_workload {
+        drop_workload(&mut root);
     }
+    for change in &source.overrides {
+        change.apply(&mut root)?;
+    }
+    of_document(root, source.plan)
+}
+
+/// The experiment that a text is; `name` names it in messages.
+///
+/// # Errors
+///
+/// All that is wrong with it.
+pub(crate) fn of_text(name: &str, text: &str) -> Result<Experiment, InputError> {
+    Ok(of_document(document::from_toml(name, text)?, None)?.experiment)
 }
 
 /// Loads and checks an experiment with a bag of tasks.
 ///
 /// # Errors
 ///
-/// The first thing that is wrong with it, or it has no bag of tasks.
+/// All that is wrong with it, or it has no bag of tasks.
 pub fn load(source: &Source<'_>) -> Result<Loaded, InputError> {
     let loaded = open(source)?;
     if loaded.experiment.scheduler.is_some() {
@@ -262,145 +272,164 @@ pub fn load(source: &Source<'_>) -> Result<Loaded, InputError> {
     Err(InputError::new(&Place::of(source.experiment.unwrap_or("experiment")), what, remedy))
 }
 
-/// The document that is asked for, with everything set that was asked for.
-fn document(source: &Source<'_>) -> Result<Node, InputError> {
-    let mut root = root(source.experiment)?;
-    if source.replaces_workload {
-        drop_workload(&mut root);
-    }
-    for change in &source.overrides {
-        change.apply(&mut root)?;
-    }
-    Ok(root)
+/// First what each key says by itself, then what they mean together: in each section that is right so far.
+fn of_document(mut root: Node, plan: Option<&Path>) -> Result<Loaded, InputError> {
+    let mut found = Mistakes::default();
+    tenants::complete(&mut root);
+    conform(&schema::EXPERIMENT, &root, &mut found);
+    check_name(&root, &mut found);
+    let work = tenants::work(&root, &mut found);
+    let loaded = work.and_then(|work| checked(&root, &work, plan, &mut found));
+    found.or(loaded)
 }
 
-/// Name, description and seed, which every experiment has.
-fn preamble(section: &mut Section<'_>) -> Result<(String, String, u64), InputError> {
-    let name = section.text("name")?;
-    let name = section.need("name", name, "\"my-experiment\"")?.to_owned();
-    check_name(section, &name)?;
-    let description = section.text("description")?.unwrap_or_default().to_owned();
-    let seed = section.whole("seed", 0..=i64::MAX as u64)?.unwrap_or(1);
-    Ok((name, description, seed))
+/// What sections come to that is not of one work alone.
+struct Parts {
+    setup: Setup,
+    scheduler: Option<BagSchedulerConfig>,
+    hosts: Vec<Host>,
+    place: Place,
+    notes: Vec<String>,
 }
 
-/// Reads an experiment of parallel jobs alone.
-fn read_jobs(root: &Node, plan: Option<&Path>) -> Result<Loaded, InputError> {
-    if let Some(plan) = plan {
-        let place = Place::of(&format!("--plan {}", plan.display()));
-        return Err(InputError::new(&place, "jobs in a queue have no plan", "leave it out"));
+fn checked(root: &Node, work: &Work, plan: Option<&Path>, found: &mut Mistakes) -> Option<Loaded> {
+    let jobs = work.jobs.as_ref().map(|node| (node, batch::check(node, found)));
+    let seed = root.get("seed").and_then(|node| read(node, found)).unwrap_or(1);
+    // That a program lacks its class is said there.
+    root.get("live").and_then(|live| read::<Program>(live.get("tasks")?, found));
+    let live = section::<Live>(root, "live", found);
+    let of_bag = work.bag.as_ref().map(|node| bag(node, seed, plan, found));
+    let jobs = match jobs {
+        None => None,
+        Some((_, jobs)) => Some(Box::new(jobs?)),
+    };
+    let parts = match (of_bag, &jobs) {
+        (Some(parts), _) => parts?,
+        (None, Some(jobs)) => {
+            if let Some(plan) = plan {
+                let place = Place::of(&format!("--plan {}", plan.display()));
+                found.add(&place, "jobs in a queue have no plan", "leave it out");
+            }
+            Parts {
+                setup: jobs.simulation(seed).setup(),
+                scheduler: None,
+                hosts: Vec::new(),
+                place: root.place.clone(),
+                notes: Vec::new(),
+            }
+        }
+        (None, None) => return None,
+    };
+    let Parts { setup, scheduler, hosts, place, notes } = parts;
+    if let (Some(jobs), Some(_)) = (&jobs, &scheduler) {
+        beside(root, jobs, &setup, &hosts, found);
     }
-    let mut section = Section::of(root)?;
-    let (name, description, seed) = preamble(&mut section)?;
-    let jobs = batch::read(&mut section)?;
-    let live = section.section("live")?.map(live::read).transpose()?.unwrap_or_default();
-    let place = section.place().clone();
-    section.finish()?;
-    let setup = jobs.simulation(seed).setup();
-    let (scheduler, jobs, hosts) = (None, Some(Box::new(jobs)), Vec::new());
-    let experiment = Experiment { name, description, setup, scheduler, jobs, hosts, live };
+    let text = |key| root.text(key).unwrap_or_default().to_owned();
+    let (name, description) = (text("name"), text("description"));
+    let experiment = Experiment { name, description, setup, scheduler, jobs, hosts, live: live? };
     let speedup = SpeedupSaid::of(root);
-    Ok(Loaded { experiment, speedup, notes: Vec::new(), scheduler: place })
+    Some(Loaded { experiment, speedup, notes, scheduler: place })
 }
 
-/// Reads the parallel jobs that share an experiment.
-fn read_tenant(tenant: &Node) -> Result<Batch, InputError> {
-    let mut section = Section::of(tenant)?;
-    let jobs = batch::read(&mut section)?;
-    if section.section("workload")?.is_some_and(|workload| !workload.has("processors")) {
-        let what = "nobody says how many processors the jobs' machine has";
-        let remedy = "add processors to the tenant's workload, such as: processors = 16";
-        return Err(InputError::new(&tenant.place, what, remedy));
-    }
-    section.finish()?;
-    Ok(jobs)
+/// The section of this key, or what holds where it is not given.
+fn section<T: Default + DeserializeOwned>(
+    root: &Node,
+    key: &str,
+    found: &mut Mistakes,
+) -> Option<T> {
+    root.get(key).map_or_else(|| Some(T::default()), |node| read(node, found))
 }
 
-/// Reads an experiment with a bag of tasks.
-pub(crate) fn read_bag(root: &Node, plan: Option<&Path>) -> Result<Loaded, InputError> {
-    let shared = tenants::apart(root)?;
-    let jobs = shared.as_ref().map(|shared| read_tenant(&shared.jobs)).transpose()?.map(Box::new);
-    let mut section = Section::of(shared.as_ref().map_or(root, |shared| &shared.bag))?;
-    let (name, description, seed) = preamble(&mut section)?;
-
-    let workload = section.section("workload")?;
-    let workload = section.need("workload", workload, "{ kind = \"bag\", name = \"j60\" }")?;
-    let workload_place = workload.place().clone();
-    let mut workload = workload::read(workload)?;
-    let empty = empty_table();
-    let cloud = cloud::read(or_empty(section.section("cloud")?, &empty)?, workload.types.take())?;
-    let types = &cloud.catalogue.types;
-    if jobs.is_some() && types.contains_key(&TypeName::from(MACHINE)) {
-        let what = format!("a type is called '{MACHINE}', as the machine of the parallel jobs is");
-        return Err(InputError::new(
-            &section.place_of("cloud"),
-            what,
-            "give the type another name",
-        ));
+/// What the sections of a bag come to.
+fn bag(node: &Node, seed: u64, plan: Option<&Path>, found: &mut Mistakes) -> Option<Parts> {
+    let place = node.place_of("workload").clone();
+    let at = |key: &str| node.get(key).unwrap_or(node);
+    let workload = match node.get("workload").and_then(|inside| read(inside, found)) {
+        Some(WorkloadSection::Bag(section)) => Some(section),
+        _ => None,
+    };
+    let imported =
+        workload.as_ref().and_then(|section| workload::types(section, at("workload"), found));
+    let checkpoint = section::<CheckpointSection>(node, "checkpoint", found);
+    let checkpoint =
+        checkpoint.and_then(|section| checkpoint::check(section, at("checkpoint"), found));
+    let cloud = section::<CloudSection>(node, "cloud", found);
+    let cloud = cloud.and_then(|section| cloud::check(section, at("cloud"), imported, found));
+    // What is wrong elsewhere is said even where nobody knows which types there are.
+    let types = cloud.as_ref().map(|cloud| &cloud.catalogue.types);
+    let scheduler = scheduler::check(node.get("scheduler"), types, found);
+    let noise = workload
+        .as_ref()
+        .and_then(|section| workload::noise(section.noise?, at("workload"), found));
+    let bag = workload.and_then(|section| workload::check(&section, at("workload"), types, found));
+    let deadline = bag.as_ref().map(|bag| bag.deadline).unwrap_or_default();
+    let most_vms = match (&bag, types, &scheduler) {
+        (Some(bag), Some(types), Some(scheduler)) => most_vms(bag, types, scheduler),
+        _ => u32::MAX,
+    };
+    let mut interruptions = Vec::new();
+    if let Some(Node { value: Value::List(list), .. }) = node.get("interruption") {
+        for node in list {
+            let section: Option<InterruptionSection> = read(node, found);
+            interruptions.extend(section.and_then(|section| {
+                interruption::check(&section, node, (deadline, most_vms), types, found)
+            }));
+        }
     }
-    let bag = workload.bag(types)?;
-    let interruptions = section
-        .list("interruption")?
-        .iter()
-        .map(|node| interruption::read(node, bag.deadline, types))
-        .collect::<Result<_, _>>()?;
-    let scheduler_section = or_empty(section.section("scheduler")?, &empty)?;
-    let mut scheduler = scheduler::read(scheduler_section, types)?;
-    let checkpoint = checkpoint::read(or_empty(section.section("checkpoint")?, &empty)?)?;
-    let live = live::read(or_empty(section.section("live")?, &empty)?)?;
-    section.finish()?;
-
-    let mut place = workload_place;
+    let (mut cloud, bag, mut scheduler, checkpoint) = (cloud?, bag?, scheduler?, checkpoint?);
+    let mut begins_at = place;
     if let Some(path) = plan {
-        scheduler.plan = Some(plan::read(path, &scheduler, &cloud.catalogue, &bag)?);
-        place = Place::of(&path.display().to_string());
+        begins_at = Place::of(&path.display().to_string());
+        let given = plan::Given { catalogue: &cloud.catalogue, bag: &bag, checkpoint: &checkpoint };
+        scheduler.plan =
+            Some(found.take(plan::read(path, &scheduler, &given, &mut cloud.notes))?);
     }
     let setup = Setup {
         seed,
         catalogue: cloud.catalogue,
         bag,
+        noise,
         jobs: None,
         checkpoint,
         interruptions,
         preemption_notice: cloud.preemption_notice,
         terms: cloud.terms,
     };
-    let hosts = cloud.hosts;
-    if let Some(jobs) = &jobs
-        && !hosts.is_empty()
-        && hosts.iter().all(|host| host.vcpus < jobs.workload.processors)
-    {
+    let (scheduler, hosts, notes) = (Some(scheduler), cloud.hosts, cloud.notes);
+    Some(Parts { setup, scheduler, hosts, place: begins_at, notes })
+}
+
+/// A bound on the VMs that a bag's scheduler launches: those it may have at a time, and one more for each
+/// attempt of each task.
+fn most_vms(bag: &Bag, types: &cloud::Types, scheduler: &BagSchedulerConfig) -> u32 {
+    let at_once = types.values().map(|kind| kind.limits.spot.saturating_add(kind.limits.on_demand));
+    let at_once = at_once.fold(0_u32, u32::saturating_add);
+    let tasks = u32::try_from(bag.tasks.len()).unwrap_or(u32::MAX);
+    at_once.saturating_add(tasks.saturating_mul(scheduler.max_failures.saturating_add(1)))
+}
+
+/// Parallel jobs beside a bag have a machine on its hosts.
+fn beside(root: &Node, jobs: &Batch, setup: &Setup, hosts: &[Host], found: &mut Mistakes) {
+    if setup.catalogue.types.contains_key(&TypeName::from(MACHINE)) {
+        let what = format!("a type is called '{MACHINE}', as the machine of the parallel jobs is");
+        found.add(root.place_of("cloud"), what, "give the type another name");
+    }
+    if !hosts.is_empty() && hosts.iter().all(|host| host.vcpus < jobs.workload.processors) {
         let what =
             format!("no host can hold the machine of {} processors", jobs.workload.processors);
         let remedy = "give one of cloud.hosts as many vCPUs, or the jobs fewer processors";
-        return Err(InputError::new(&place, what, remedy));
+        found.add(root.place_of("cloud.hosts"), what, remedy);
     }
-    let scheduler = Some(scheduler);
-    let experiment = Experiment { name, description, setup, scheduler, jobs, hosts, live };
-    let (speedup, notes) = (SpeedupSaid::of(root), cloud.notes);
-    Ok(Loaded { experiment, speedup, notes, scheduler: place })
 }
 
 /// A name becomes part of a path.
-fn check_name(section: &Section<'_>, name: &str) -> Result<(), InputError> {
+fn check_name(root: &Node, found: &mut Mistakes) {
+    let Some(name) = root.text("name") else { return };
     let fine = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    if !name.is_empty() && name.len() <= 100 && name.chars().all(fine) && !name.starts_with('.') {
-        return Ok(());
+    if name.is_empty() || name.len() > 100 || !name.chars().all(fine) || name.starts_with('.') {
+        let remedy = "use letters, digits, '-', '_' and '.', at most 100";
+        found.add(root.place_of("name"), format!("'{name}' is not fit for a folder"), remedy);
     }
-    let remedy = "use letters, digits, '-', '_' and '.', at most 100";
-    Err(InputError::new(
-        &section.place_of("name"),
-        format!("'{name}' is not fit for a folder"),
-        remedy,
-    ))
-}
-
-fn or_empty<'a>(given: Option<Section<'a>>, empty: &'a Node) -> Result<Section<'a>, InputError> {
-    given.map_or_else(|| Section::of(empty), Ok)
-}
-
-fn empty_table() -> Node {
-    Node { place: Place::of("experiment"), value: Value::Table(BTreeMap::new()) }
 }
 
 /// What `--job` alone stands for.
@@ -411,6 +440,13 @@ fn root(experiment: Option<&str>) -> Result<Node, InputError> {
     let Some(name) = experiment else { return document::from_toml("command line", IMPORT) };
     let path = Path::new(name);
     let like_a_path = name.contains(['/', '\\']) || path.extension().is_some_and(|e| e == "toml");
+    let is_log = name.to_lowercase().ends_with(".swf") || name.to_lowercase().ends_with(".swf.gz");
+    if is_log && Builtin::named(name).is_none() {
+        let what = "this is a log of parallel jobs, not an experiment";
+        let remedy =
+            format!("run it with: dormouse run kth-sp2 --scheduler easy --set workload.log={name}");
+        return Err(InputError::new(&Place::of(name), what, remedy));
+    }
     match Builtin::named(name) {
         Some(builtin) => document::from_toml(&format!("{name} (built in)"), &builtin.text()),
         None if like_a_path || path.exists() => document::from_toml(name, &document::read(path)?),

@@ -5,31 +5,39 @@ mod builtin;
 mod catalogue;
 mod checkpoint;
 mod cloud;
-pub(crate) mod document;
+mod conform;
+mod document;
 mod error;
-pub(crate) mod import;
+mod import;
 mod interruption;
 mod jobs;
-pub(crate) mod live;
+mod live;
 mod load;
+#[cfg(test)]
+mod mutations;
 mod overrides;
 mod plan;
 mod prices;
-pub(crate) mod reader;
+mod reference;
 mod scheduler;
+mod schema;
+mod sections;
 mod sharing;
 mod suggest;
 mod tenants;
 mod workload;
 
 pub use batch::{
-    Batch, BatchScheduler, BatchWorkload, Estimates, Information, JobSource, JobSpec, UsageKind,
+    Batch, BatchScheduler, BatchWorkload, Estimates, Information, JobSource, JobSpec, Shape,
+    UsageKind,
 };
 pub use builtin::Builtin;
-pub use error::{InputError, Place};
+pub use error::{InputError, Mistake, Place};
 pub use live::{Class, Hibernate, Kernel, Live, Program, SpeedupSaid};
 pub use load::{Experiment, Loaded, Planned, Source, load, open};
 pub use overrides::Override;
 pub use sharing::{SharingError, SharingFile, read_sharing};
 
-pub(crate) use load::read_bag;
+pub(crate) use load::of_text;
+pub use reference::reference;
+pub use schema::schema;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::document::{Node, Value, from_toml};
+use super::error::Mistakes;
 use super::{InputError, Place};
 
 /// One override, and the option it was given with.
@@ -75,7 +76,7 @@ impl Override {
     }
 
     fn step<'a>(&self, at: &'a mut Node, key: &str) -> Result<&'a mut Node, InputError> {
-        let place = Place { source: self.option.into(), at: None, path: at.place.path.clone() };
+        let place = Place { path: at.place.path.clone(), ..Place::of(self.option) };
         let empty = |value| Node { place: place.key(key), value };
         if matches!(at.value, Value::Other("nothing")) {
             at.value = Value::Table(BTreeMap::new());
@@ -114,9 +115,14 @@ impl Override {
             Ok(Value::Table(mut table)) if table.len() == 1 => {
                 Ok(table.remove(VALUE).map_or(Value::Other("nothing"), |node| node.value))
             }
-            Err(error) if error.place.path == VALUE => {
+            // TOML, but a number that can't be.
+            Err(error) if error.mistakes().iter().all(|one| one.place.path == VALUE) => {
                 let place = Place { path: self.path.clone(), ..Place::of(self.option) };
-                Err(InputError { place, ..error })
+                let mut found = Mistakes::default();
+                for one in error.mistakes() {
+                    found.add(&place, &one.what, &one.remedy);
+                }
+                found.or(None)
             }
             _ => Ok(Value::Text(self.value.clone())),
         }

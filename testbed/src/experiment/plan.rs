@@ -4,98 +4,123 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use dormouse_cloud::{Catalogue, Market};
-use dormouse_policies::{Bag, BagSchedulerConfig, BagSchedulerName, Plan, PlannedTask, PlannedVm};
-use dormouse_units::Mode;
-use dormouse_units::{Money, Span, TaskId, Time};
+use dormouse_policies::{
+    Bag, BagSchedulerConfig, BagSchedulerName, CheckpointConfig, Plan, PlanError, PlannedTask,
+    PlannedVm,
+};
+use dormouse_units::{Mode, Money, Span, TaskId, Time, TypeName};
+use schemars::JsonSchema;
+use serde::Deserialize;
 
-use super::document::{self, Node};
-use super::reader::Section;
+use super::document;
+use super::import::file;
 use super::suggest::instead;
 use super::{InputError, Place};
 
-/// Reads a plan from a JSON file, and checks that it fits.
+/// What a plan is run on.
+pub(crate) struct Given<'a> {
+    pub(crate) catalogue: &'a Catalogue,
+    pub(crate) bag: &'a Bag,
+    pub(crate) checkpoint: &'a CheckpointConfig,
+}
+
+/// Reads a plan from a JSON file, and checks that it fits. What is odd about it is told in `notes`.
 pub(crate) fn read(
     path: &Path,
     scheduler: &BagSchedulerConfig,
-    catalogue: &Catalogue,
-    bag: &Bag,
+    given: &Given<'_>,
+    notes: &mut Vec<String>,
 ) -> Result<Plan, InputError> {
     let place = Place::of(&path.display().to_string());
-    let root = document::from_json(path)?;
-    let theirs = Section::of(&root)?.has("instances");
-    let plan = if theirs {
-        stored(&root, scheduler.name)?
+    let plan = if document::from_json(path)?.get("instances").is_some() {
+        stored(path, scheduler.name)?
     } else {
         let text = document::read(path)?;
         serde_json::from_str(&text).map_err(|error| {
             let what = format!("not a plan: {error}");
-            InputError::new(
-                &place,
-                what,
-                "give a plan.json of a run, or a stored plan of the artifact",
-            )
+            let remedy = "give a plan.json of a run, or a stored plan of the artifact";
+            InputError::new(&place, what, remedy)
         })?
     };
-    plan.check(catalogue, bag).map_err(|error| {
+    let unfit = |error: PlanError| {
         InputError::new(&place, error.to_string(), "give a plan made for this experiment")
-    })?;
+    };
+    plan.check(given.catalogue, given.bag).map_err(unfit)?;
+    let (plan, again) = plan.reckoned(scheduler, given.catalogue, given.bag, given.checkpoint);
+    if again {
+        let what = "its times contradict the bag's run times and were made again from these";
+        notes.push(format!("{place}: {what}"));
+    }
+    let (end, deadline) = (plan.makespan, given.bag.deadline);
+    if end > deadline {
+        notes.push(format!("{place}: this plan ends at {end}, after the deadline {deadline}"));
+    }
     Ok(plan)
 }
 
 /// A plan as the artifact stores it: instances by id, each a map of vCPUs to tasks.
-fn stored(root: &Node, scheduler: BagSchedulerName) -> Result<Plan, InputError> {
-    let mut section = Section::of(root)?;
-    let cost = section.number("expected_cost", 0.0..=1e9)?.unwrap_or(0.0);
-    let makespan = section.number("expected_makespan", 0.0..=1e9)?.unwrap_or(0.0);
-    let instances = section.section("instances")?;
-    let instances = section.need("instances", instances, "{ … }")?;
+#[derive(Deserialize, JsonSchema)]
+struct Stored {
+    instances: BTreeMap<String, StoredVm>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct StoredVm {
+    #[serde(rename = "type")]
+    kind: TypeName,
+    market: StoredMarket,
+    map: BTreeMap<String, BTreeMap<String, StoredTask>>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+enum StoredMarket {
+    Preemptible,
+    OnDemand,
+}
+
+/// Seconds from the beginning.
+#[derive(Deserialize, JsonSchema)]
+struct StoredTask {
+    #[schemars(range(min = 0.0, max = 1e9), example = 0.0)]
+    start: f64,
+    #[schemars(range(min = 0.0, max = 1e9), example = 0.0)]
+    end: f64,
+}
+
+fn stored(path: &Path, scheduler: BagSchedulerName) -> Result<Plan, InputError> {
+    let (file, root) = file::<Stored>(path)?;
+    let at = |s: f64| Time::ZERO + Span::from_secs_f64(s).unwrap_or_default();
     let mut vms = Vec::new();
-    for node in instances.entries().values() {
-        vms.push(stored_vm(node)?);
-    }
-    #[expect(clippy::cast_possible_truncation, reason = "its range is checked above")]
-    let cost = Money::from_nanos((cost * 1e9).round() as i64);
-    let makespan = Span::from_secs_f64(makespan).unwrap_or_default();
-    Ok(Plan { scheduler, spot_limit: makespan, makespan, cost, evaluations: 0, vms })
-}
-
-fn stored_vm(node: &Node) -> Result<PlannedVm, InputError> {
-    let mut section = Section::of(node)?;
-    let kind = section.text("type")?;
-    let kind = section.need("type", kind, "\"c3.large\"")?;
-    let markets = [("preemptible", Market::Spot), ("on-demand", Market::OnDemand)];
-    let market = section.choice("market", &markets)?;
-    let market = section.need("market", market, "\"preemptible\"")?;
-    let map = section.section("map")?;
-    let map = section.need("map", map, "{ \"vcpu_0\": { … } }")?;
-    let mut vcpus = BTreeMap::new();
-    for (lane, node) in map.entries() {
-        let number: u32 =
-            lane.strip_prefix("vcpu_").and_then(|n| n.parse().ok()).ok_or_else(|| {
+    for (id, vm) in &file.instances {
+        let place = root.place_of("instances").key(id).key("map");
+        let mut vcpus = BTreeMap::new();
+        for (lane, of_lane) in &vm.map {
+            let number = lane.strip_prefix("vcpu_").and_then(|n| n.parse::<u32>().ok());
+            let number = number.ok_or_else(|| {
                 let what = format!("'{lane}' is no vCPU");
-                InputError::new(&node.place, what, instead(lane, &["vcpu_0"]))
+                InputError::new(&place.key(lane), what, instead(lane, &["vcpu_0"]))
             })?;
-        let mut tasks = Vec::new();
-        for (task, node) in Section::of(node)?.entries() {
-            tasks.push(stored_task(task, node)?);
+            let mut tasks = Vec::new();
+            for (task, times) in of_lane {
+                let id = task.parse().map_err(|_| {
+                    let what = format!("'{task}' is no number of a task");
+                    InputError::new(&place.key(lane).key(task), what, "number the tasks from 0")
+                })?;
+                let (start, end) = (at(times.start), at(times.end));
+                tasks.push(PlannedTask { task: TaskId::new(id), start, end, mode: Mode::Burst });
+            }
+            tasks.sort_by_key(|t| (t.start, t.task));
+            vcpus.insert(number, tasks);
         }
-        tasks.sort_by_key(|t| (t.start, t.task));
-        vcpus.insert(number, tasks);
+        let market = match vm.market {
+            StoredMarket::Preemptible => Market::Spot,
+            StoredMarket::OnDemand => Market::OnDemand,
+        };
+        let kind = vm.kind.clone();
+        vms.push(PlannedVm { kind, market, vcpus: vcpus.into_values().collect() });
     }
-    Ok(PlannedVm { kind: kind.into(), market, vcpus: vcpus.into_values().collect() })
-}
-
-fn stored_task(task: &str, node: &Node) -> Result<PlannedTask, InputError> {
-    let id = task.parse().map_err(|_| {
-        let what = format!("'{task}' is no number of a task");
-        InputError::new(&node.place, what, "number the tasks from 0")
-    })?;
-    let mut section = Section::of(node)?;
-    let mut time = |key| -> Result<Time, InputError> {
-        let s = section.number(key, 0.0..=1e9)?;
-        let s = section.need(key, s, "0.0")?;
-        Ok(Time::ZERO + Span::from_secs_f64(s).unwrap_or_default())
-    };
-    let (start, end) = (time("start")?, time("end")?);
-    Ok(PlannedTask { task: TaskId::new(id), start, end, mode: Mode::Burst })
+    // Its header is often of another plan: what it takes and costs is reckoned from the tasks.
+    let (makespan, cost) = (Span::ZERO, Money::ZERO);
+    Ok(Plan { scheduler, spot_limit: makespan, makespan, cost, evaluations: 0, vms })
 }

@@ -1,49 +1,53 @@
-//! `[cloud.prices]`: files of spot prices that change.
+//! Spot prices that change, of `cloud.prices`: files of prices.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use dormouse_cloud::{InstanceType, PriceTrace};
+use dormouse_cloud::PriceTrace;
 use dormouse_units::{Price, Span, Time, TypeName};
 
-use super::document::{self, Node, Value};
-use super::import::path_of;
-use super::interruption::spot_type;
-use super::reader::Section;
+use super::cloud::{Types, is_spot_type};
+use super::document::{self, Node, path_of};
+use super::error::Mistakes;
+use super::sections::{PricesPart, PricesSection};
 use super::{InputError, Place};
 
 /// Most rows of a file: they become a part of the run's log.
 const MOST_ROWS: usize = 100_000;
 
-/// Reads `[cloud.prices]`: a file for each of some spot types, and where in it the run begins. What
-/// is odd about a file and was set right is told in `notes`.
-pub(crate) fn read(
-    section: &Section<'_>,
-    types: &BTreeMap<TypeName, InstanceType>,
+/// The prices of some spot types. What is odd about a file and was set right is told in `notes`.
+pub(crate) fn check(
+    prices: &BTreeMap<TypeName, PricesSection>,
+    cloud: &Node,
+    types: &Types,
     notes: &mut Vec<String>,
-) -> Result<BTreeMap<TypeName, PriceTrace>, InputError> {
+    found: &mut Mistakes,
+) -> BTreeMap<TypeName, PriceTrace> {
+    let node_of = |name: &TypeName| cloud.get("prices")?.get(name.as_str());
     let mut all = BTreeMap::new();
-    for (name, node) in section.entries() {
-        let kind = spot_type(&node.place, name, types)?;
-        all.insert(kind, of_type(node, notes)?);
+    for (name, section) in prices {
+        let Some(node) = node_of(name) else { continue };
+        if is_spot_type(name.as_str(), &node.place, Some(types), found)
+            && let Some(trace) = found.take(of_type(section, node, notes))
+        {
+            all.insert(name.clone(), trace);
+        }
     }
-    Ok(all)
+    all
 }
 
-/// `"prices.csv"`, or `{ file = "prices.csv", start = "30d" }`.
-fn of_type(node: &Node, notes: &mut Vec<String>) -> Result<PriceTrace, InputError> {
-    let (file, start) = match node.value {
-        Value::Table(_) => {
-            let mut section = Section::of(node)?;
-            let file = section.get("file");
-            let file = section.need("file", file, "\"prices.csv\"")?;
-            let start = section.span("start")?.unwrap_or_default();
-            section.finish()?;
-            (file, start)
+fn of_type(
+    section: &PricesSection,
+    node: &Node,
+    notes: &mut Vec<String>,
+) -> Result<PriceTrace, InputError> {
+    let (file, start) = match section {
+        PricesSection::Whole(file) => (file, Span::ZERO),
+        PricesSection::Part(PricesPart { file, start }) => {
+            (file, start.parse().unwrap_or_default())
         }
-        _ => (node, Span::ZERO),
     };
-    let path = path_of(file)?;
+    let path = path_of(file, &node.place);
     let rows = rows(&path, &document::read(&path)?)?;
     notes.extend(oddities(&rows).map(|what| format!("{}: {what}", path.display())));
     let times = || rows.iter().map(|(at, _)| *at);
@@ -92,11 +96,9 @@ fn length(seconds: i64) -> Span {
 
 /// The rows of a file, in its order: second and price.
 fn rows(path: &Path, text: &str) -> Result<Vec<(i64, Price)>, InputError> {
-    let place =
-        |line: usize| Place { at: Some((line, 1)), ..Place::of(&path.display().to_string()) };
     let mut rows = Vec::new();
-    for (line, row) in (1..).zip(text.lines()) {
-        let row = row.trim();
+    for (line, whole) in (1..).zip(text.lines()) {
+        let row = whole.trim();
         if row.is_empty() || (line == 1 && row == "time,price") {
             continue;
         }
@@ -107,12 +109,12 @@ fn rows(path: &Path, text: &str) -> Result<Vec<(i64, Price)>, InputError> {
             let what =
                 format!("'{}' is no time and price", row.chars().take(60).collect::<String>());
             let remedy = "write it like: 2009-12-01 01:43:17,0.425, or with seconds: 6000,0.425";
-            return Err(InputError::new(&place(line), what, remedy));
+            return Err(InputError::new(&Place::line(path, line, whole), what, remedy));
         };
         if rows.len() == MOST_ROWS {
             let what = format!("it has more than {MOST_ROWS} rows");
             return Err(InputError::new(
-                &place(line),
+                &Place::line(path, line, whole),
                 what,
                 "leave out what the run doesn't reach",
             ));
@@ -201,9 +203,10 @@ mod tests {
         let source = folder.path().join("x.toml").display().to_string();
         let of = |value: &str| {
             let root = document::from_toml(&source, &format!("p = {value}")).unwrap();
-            let Value::Table(table) = &root.value else { panic!("a table") };
-            let mut notes = Vec::new();
-            of_type(&table["p"], &mut notes).map(|trace| (trace, notes))
+            let (node, mut notes) = (root.get("p").unwrap(), Vec::new());
+            let json = node.json();
+            let section: PricesSection = dormouse_units::written::read(&json).unwrap();
+            of_type(&section, node, &mut notes).map(|trace| (trace, notes))
         };
         let price = |text: &str| text.parse::<Price>().unwrap();
         let s = Time::from_secs;

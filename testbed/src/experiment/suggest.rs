@@ -1,5 +1,7 @@
 //! "Did you mean …?"
 
+use strsim::damerau_levenshtein;
+
 /// The candidate nearest to `word`, if one is near enough to be a slip of the hand.
 pub(crate) fn nearest<'a>(
     word: &str,
@@ -7,9 +9,10 @@ pub(crate) fn nearest<'a>(
 ) -> Option<&'a str> {
     let length = word.chars().count();
     let limit = (length / 3).max(usize::from(length > 1));
+    let word = word.to_lowercase();
     candidates
         .into_iter()
-        .map(|candidate| (distance(word, candidate), candidate))
+        .map(|candidate| (damerau_levenshtein(&word, &candidate.to_lowercase()), candidate))
         .filter(|&(distance, _)| distance <= limit)
         .min_by_key(|&(distance, _)| distance)
         .map(|(_, candidate)| candidate)
@@ -21,26 +24,6 @@ pub(crate) fn instead(word: &str, candidates: &[&str]) -> String {
         Some(near) => format!("did you mean '{near}'?"),
         None => format!("there are {}", candidates.join(", ")),
     }
-}
-
-/// Edits (insert, delete, replace a character, swap two neighbours) from `a` to `b`.
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) =
-        (a.to_lowercase().chars().collect(), b.to_lowercase().chars().collect());
-    let mut rows = vec![(0..=b.len()).collect::<Vec<_>>()];
-    for i in 1..=a.len() {
-        let mut row = vec![i];
-        for j in 1..=b.len() {
-            let replaced = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            let mut best = replaced.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                best = best.min(rows[i - 2][j - 2] + 1);
-            }
-            row.push(best);
-        }
-        rows.push(row);
-    }
-    rows[a.len()][b.len()]
 }
 
 #[cfg(test)]

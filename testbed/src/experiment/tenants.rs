@@ -4,104 +4,117 @@
 //! Each tenant has a workload and a scheduler of its own; the cloud, what it takes away, the seed and how
 //! it is run live are the experiment's. One tenant has a bag of tasks and one has parallel jobs.
 
-use std::collections::BTreeMap;
-
-use super::InputError;
-use super::batch::KINDS;
+use super::conform::missing;
 use super::document::{Node, Value};
-use super::reader::text;
-use super::suggest::instead;
+use super::error::Mistakes;
 
-/// An experiment of tenants as one of a bag, and the parallel jobs.
+/// The sections of each work of an experiment.
 #[derive(Debug)]
-pub(crate) struct Shared {
-    /// The bag's, with the cloud.
-    pub(crate) bag: Node,
-    /// What stands of the jobs, and nothing else.
-    pub(crate) jobs: Node,
+pub(crate) struct Work {
+    /// Of the bag, with all that is the experiment's.
+    pub(crate) bag: Option<Node>,
+    /// Of the parallel jobs, and nothing else where they have a tenant of their own.
+    pub(crate) jobs: Option<Node>,
 }
 
 /// The keys that belong to a tenant where there are some.
 const OWN: [&str; 4] = ["workload", "scheduler", "checkpoint", "sharing"];
 
-/// Takes an experiment with tenants apart; `None` if it has none.
-///
-/// # Errors
-///
-/// There are others than a bag and parallel jobs, or a key stands outside of its tenant.
-pub(crate) fn apart(root: &Node) -> Result<Option<Shared>, InputError> {
-    let Value::Table(table) = &root.value else { return Ok(None) };
-    let Some(list) = table.get("tenant") else { return Ok(None) };
-    let Value::List(tenants) = &list.value else {
-        let what = format!("{} is no list of tenants", list.value.what());
-        return Err(InputError::new(&list.place, what, "write each as a [[tenant]]"));
-    };
-    if let Some((key, node)) = table.iter().find(|(key, _)| OWN.contains(&key.as_str())) {
+/// What is not said of an experiment and goes without saying: a workload is a bag, and its scheduler
+/// the first of the list.
+pub(crate) fn complete(root: &mut Node) {
+    let Value::Table(table) = &mut root.value else { return };
+    if let Some(Node { value: Value::List(tenants), .. }) = table.get_mut("tenant") {
+        tenants.iter_mut().for_each(complete);
+    }
+    let Some(workload) = table.get_mut("workload") else { return };
+    name(workload, "kind", "bag");
+    if workload.text("kind") == Some("bag")
+        && let Some(scheduler) = table.get_mut("scheduler")
+    {
+        let first = dormouse_policies::BagSchedulerName::default();
+        name(scheduler, "name", first.as_str());
+    }
+}
+
+fn name(section: &mut Node, key: &str, word: &str) {
+    let place = section.place.key(key);
+    let Value::Table(table) = &mut section.value else { return };
+    let word = || Node { place, value: Value::Text(word.to_owned()) };
+    table.entry(key.to_owned()).or_insert_with(word);
+}
+
+/// Takes an experiment apart.
+pub(crate) fn work(root: &Node, found: &mut Mistakes) -> Option<Work> {
+    let Value::Table(table) = &root.value else { return None };
+    let Some(list) = table.get("tenant") else { return alone(root, found) };
+    let Value::List(tenants) = &list.value else { return None };
+    for (key, node) in table.iter().filter(|(key, _)| OWN.contains(&key.as_str())) {
         let what = format!("whose {key} is this? The experiment has tenants");
-        return Err(InputError::new(&node.place, what, "move it into its [[tenant]]"));
+        found.add(&node.place, what, "move it into its [[tenant]]");
     }
     let (mut bag, mut jobs) = (None, None);
     for tenant in tenants {
-        let Value::Table(own) = &tenant.value else {
-            let what = format!("{} is no tenant", tenant.value.what());
-            return Err(InputError::new(&tenant.place, what, "write it as a [[tenant]]"));
-        };
-        if let Some((key, node)) = own.iter().find(|(key, _)| !OWN.contains(&key.as_str())) {
-            let what = format!("a tenant has no '{key}'");
-            let remedy = format!("it has {}; all else is the experiment's", OWN.join(", "));
-            return Err(InputError::new(&node.place, what, remedy));
-        }
-        let (place, is_jobs) = (&tenant.place, has_jobs(own)?);
+        let Value::Table(own) = &tenant.value else { return None };
+        let is_jobs = has_jobs(tenant)?;
         let slot = if is_jobs { &mut jobs } else { &mut bag };
-        if slot.replace(own).is_some() {
+        if slot.replace((tenant, own)).is_some() {
             let which = if is_jobs { "parallel jobs" } else { "a bag of tasks" };
             let what = format!("a second tenant has {which}");
             let remedy = "put both workloads into one tenant: an experiment has one of each kind";
-            return Err(InputError::new(place, what, remedy));
+            found.add(&tenant.place, what, remedy);
         }
     }
-    let (Some(bag), Some(jobs)) = (bag, jobs) else {
+    let (Some((bag, of_bag)), Some((jobs, _))) = (bag, jobs) else {
         let what = "there is a tenant for one kind of work only";
         let remedy = "write one [[tenant]] with workload.kind = \"bag\" and one with \"jobs\", \
                       \"swf\" or \"model\"; or leave [[tenant]] out";
-        return Err(InputError::new(&list.place, what, remedy));
+        found.add(&list.place, what, remedy);
+        return None;
     };
-    let node = |table| Node { place: root.place.clone(), value: Value::Table(table) };
+    not_with(bag, &["sharing"], "a bag of tasks has no machine whose processors are shared", found);
+    // Jobs that are written down need it anyway.
+    if jobs.get("workload").is_some_and(|workload| {
+        workload.get("processors").is_none() && workload.text("kind") != Some("jobs")
+    }) {
+        let what = "nobody says how many processors the jobs' machine has";
+        let remedy = "add processors to the tenant's workload, such as: processors = 16";
+        found.add(&jobs.place, what, remedy);
+    }
     let of_all = table.iter().filter(|(key, _)| key.as_str() != "tenant");
-    let of_bag = of_all.chain(bag).map(|(key, node)| (key.clone(), node.clone()));
-    Ok(Some(Shared { bag: node(of_bag.collect()), jobs: node(jobs.clone()) }))
+    let all = of_all.chain(of_bag).map(|(key, node)| (key.clone(), node.clone())).collect();
+    let bag = Node { place: root.place.clone(), value: Value::Table(all) };
+    Some(Work { bag: Some(bag), jobs: Some(jobs.clone()) })
 }
 
-/// Whether an experiment is one of parallel jobs alone, by its `workload.kind`: where nothing is
-/// said, or there are tenants, it has a bag.
-///
-/// # Errors
-///
-/// There is no such kind.
-pub(crate) fn are_jobs_alone(root: &Node) -> Result<bool, InputError> {
-    let inside = |node: &'_ Node, key: &str| match &node.value {
-        Value::Table(table) => table.get(key).cloned(),
-        _ => None,
-    };
-    let Some(kind) = inside(root, "workload").and_then(|w| inside(&w, "kind")) else {
-        return Ok(false);
-    };
-    match text(&kind)? {
-        "bag" => Ok(false),
-        word if KINDS.contains(&word) => Ok(true),
-        word => {
-            let what = format!("there is no kind '{word}'");
-            let known: Vec<_> = ["bag"].into_iter().chain(KINDS).collect();
-            Err(InputError::new(&kind.place, what, instead(word, &known)))
-        }
+/// An experiment that has one kind of work.
+fn alone(root: &Node, found: &mut Mistakes) -> Option<Work> {
+    if root.get("workload").is_none() {
+        missing(root, "workload", "{ kind = \"bag\", name = \"j60\" }", found);
+        return None;
+    }
+    if has_jobs(root)? {
+        let why = "parallel jobs alone have a machine of their own, which nobody takes away";
+        not_with(root, &["cloud", "interruption"], why, found);
+        return Some(Work { bag: None, jobs: Some(root.clone()) });
+    }
+    let why = "a bag of tasks has no machine whose processors are shared";
+    not_with(root, &["sharing"], why, found);
+    Some(Work { bag: Some(root.clone()), jobs: None })
+}
+
+/// Says of each of these keys that is given why it can't be.
+fn not_with(node: &Node, keys: &[&str], why: &str, found: &mut Mistakes) {
+    for given in keys.iter().filter_map(|key| node.get(key)) {
+        found.add(&given.place, why, "take it out");
     }
 }
 
-/// Whether a tenant has parallel jobs, by its `workload.kind`.
-fn has_jobs(tenant: &BTreeMap<String, Node>) -> Result<bool, InputError> {
-    let Some(Node { value: Value::Table(workload), .. }) = tenant.get("workload") else {
-        return Ok(false);
-    };
-    let kind = workload.get("kind").map(text).transpose()?;
-    Ok(kind.is_some_and(|kind| KINDS.contains(&kind)))
+/// Whether it has parallel jobs, by its `workload.kind`; `None` if there is no such kind.
+fn has_jobs(node: &Node) -> Option<bool> {
+    match node.get("workload")?.text("kind")? {
+        "bag" => Some(false),
+        "swf" | "model" | "jobs" => Some(true),
+        _ => None,
+    }
 }

@@ -1,148 +1,122 @@
-//! `[workload]`: what is to be run, by when.
+//! What is to be run, by when, of the `[workload]` of a bag.
 
 use std::collections::BTreeMap;
 
-use dormouse_cloud::InstanceType;
+use dormouse_engine::Noise;
 use dormouse_policies::{Bag, Task};
-use dormouse_units::{Bytes, Span, TypeName};
+use dormouse_units::{Span, TypeName};
 
-use super::document::{Node, Value};
-use super::reader::{Section, span};
+use super::cloud::{Types, is_type};
+use super::conform::missing;
+use super::document::{Node, path_of};
+use super::error::Mistakes;
+use super::sections::{BagSection, NoiseSection, Runtime, TaskSection};
 use super::suggest::instead;
-use super::{InputError, import, jobs};
+use super::{import, jobs};
 
 /// The paper's deadline for all its jobs.
 const DEADLINE: Span = Span::from_secs(2_700);
 
-/// `[workload]`, its tasks not yet matched with the types there are.
-#[derive(Debug)]
-pub(crate) struct Workload<'a> {
-    deadline: Span,
-    tasks: Tasks<'a>,
-    /// The types of `env`, if given.
-    pub(crate) types: Option<BTreeMap<TypeName, InstanceType>>,
-}
-
-#[derive(Debug)]
-enum Tasks<'a> {
-    Known(Vec<Task>),
-    Inline(&'a [Node]),
-}
-
 /// Most tasks of a bag: beyond it a slip of the hand is likelier than a wish.
-const MOST_TASKS: usize = 1_000_000;
+const MOST_TASKS: u64 = 1_000_000;
 
-/// Reads `[workload]`; `folder` is what paths in files are relative to.
-pub(crate) fn read<'a>(mut section: Section<'a>) -> Result<Workload<'a>, InputError> {
-    let place = section.place().clone();
-    section.choice("kind", &[("bag", ())])?;
-    let (name, job, env) = (section.get("name"), section.get("job"), section.get("env"));
-    let inline = section.list("task")?;
-    let deadline = section.span("deadline")?;
-    let tasks = match (name, job, inline) {
-        (Some(node), None, []) => {
-            let name = super::reader::text(node)?;
-            Tasks::Known(jobs::named(name).ok_or_else(|| {
+/// The types of `env`, if it is given.
+pub(crate) fn types(section: &BagSection, node: &Node, found: &mut Mistakes) -> Option<Types> {
+    let env = section.env.as_ref()?;
+    found.take(import::env(&path_of(env, node.place_of("env"))))
+}
+
+/// The bag that `section`, which stands at `node`, comes to, with run times on these types only.
+pub(crate) fn check(
+    section: &BagSection,
+    node: &Node,
+    types: Option<&Types>,
+    found: &mut Mistakes,
+) -> Option<Bag> {
+    let known = match (&section.name, &section.job, section.task.as_slice()) {
+        (Some(name), None, []) => match jobs::named(name) {
+            Some(tasks) => Some(tasks),
+            None => {
                 let what = format!("there is no bag '{name}'");
-                InputError::new(&node.place, what, instead(name, &jobs::NAMES))
-            })?)
+                found.add(node.place_of("name"), what, instead(name, &jobs::NAMES));
+                return None;
+            }
+        },
+        (None, Some(job), []) => {
+            Some(found.take(import::job(&path_of(job, node.place_of("job"))))?)
         }
-        (None, Some(node), []) => Tasks::Known(import::job(node)?),
-        (None, None, [_, ..]) => Tasks::Inline(inline),
+        (None, None, [_, ..]) => None,
         (None, None, []) => {
-            let remedy = format!(
-                "name a bag ({}), give job = a JSON file, or write [[workload.task]]",
-                jobs::NAMES.join(", ")
-            );
-            return Err(InputError::new(&place, "no tasks are given", remedy));
+            let names = jobs::NAMES.join(", ");
+            let remedy =
+                format!("name a bag ({names}), give job = a JSON file, or write [[workload.task]]");
+            found.add(&node.place, "no tasks are given", remedy);
+            return None;
         }
         _ => {
             let what = "more than one of name, job and task is given";
-            return Err(InputError::new(&place, what, "keep the one that is meant"));
+            found.add(&node.place, what, "keep the one that is meant");
+            return None;
         }
     };
-    let deadline = match (deadline, &tasks) {
-        (Some(Span::ZERO), _) => {
-            return Err(InputError::new(
-                &section.place_of("deadline"),
-                "0 s is no deadline",
-                "write one like \"45m\"",
-            ));
-        }
-        (Some(deadline), _) => deadline,
-        (None, Tasks::Known(_)) => DEADLINE,
-        (None, Tasks::Inline(_)) => section.need("deadline", None, "\"45m\"")?,
+    if known.is_none() && section.deadline.is_none() {
+        missing(node, "deadline", "\"45m\"", found);
+    }
+    let deadline = section.deadline.unwrap_or(DEADLINE);
+    let mut tasks = match known {
+        Some(tasks) => tasks,
+        None => written(&section.task, node, types, found)?,
     };
-    let types = env.map(import::env).transpose()?;
-    section.finish()?;
-    Ok(Workload { deadline, tasks, types })
-}
-
-impl Workload<'_> {
-    /// The bag, with run times on these types only.
-    pub(crate) fn bag(self, types: &BTreeMap<TypeName, InstanceType>) -> Result<Bag, InputError> {
-        let mut tasks = match self.tasks {
-            Tasks::Known(tasks) => tasks,
-            Tasks::Inline(list) => inline(list, types)?,
-        };
-        for task in &mut tasks {
-            task.runtime.retain(|kind, _| types.contains_key(kind));
-        }
-        Ok(Bag { tasks: tasks.into(), deadline: self.deadline })
+    for task in &mut tasks {
+        task.runtime.retain(|kind, _| types.is_none_or(|types| types.contains_key(kind)));
     }
+    Some(Bag { tasks: tasks.into(), deadline })
 }
 
-fn inline(
-    list: &[Node],
-    types: &BTreeMap<TypeName, InstanceType>,
-) -> Result<Vec<Task>, InputError> {
-    let mut tasks = Vec::new();
-    for node in list {
-        let mut section = Section::of(node)?;
-        let name = section.text("name")?.unwrap_or("task");
-        let count = section.whole("count", 1..=MOST_TASKS as u64)?.unwrap_or(1);
-        let memory = section.bytes("memory")?.unwrap_or(Bytes::ZERO);
-        let given = section.get("runtime");
-        let given = section.need("runtime", given, "\"200s\"")?;
-        let runtime = runtimes(given, types)?;
-        section.finish()?;
-        if tasks.len() as u64 + count > MOST_TASKS as u64 {
-            let what = format!("more than {MOST_TASKS} tasks");
-            return Err(InputError::new(&node.place, what, "run fewer at a time"));
-        }
-        for n in 0..count {
-            let name = if count == 1 { name.to_owned() } else { format!("{name}-{n}") };
-            tasks.push(Task { name, memory, runtime: runtime.clone() });
-        }
+/// By how much run times differ, of the `noise` of the section at `node`.
+pub(crate) fn noise(section: NoiseSection, node: &Node, found: &mut Mistakes) -> Option<Noise> {
+    let lognormal = section.lognormal.map(Noise::Lognormal);
+    let noise = lognormal.xor(section.uniform.map(Noise::Uniform));
+    if noise.is_none() {
+        let remedy = "write noise = { lognormal = 0.1 } or { uniform = 0.1 }";
+        found.add(node.place_of("noise"), "it needs one law of chance", remedy);
     }
-    Ok(tasks)
+    noise
 }
 
-/// One run time for all types, or one per type.
-fn runtimes(
+fn written(
+    list: &[TaskSection],
     node: &Node,
-    types: &BTreeMap<TypeName, InstanceType>,
-) -> Result<BTreeMap<TypeName, Span>, InputError> {
-    let Value::Table(_) = node.value else {
-        let length = positive(node)?;
-        return Ok(types.keys().map(|name| (name.clone(), length)).collect());
-    };
-    let mut all = BTreeMap::new();
-    for (name, node) in Section::of(node)?.entries() {
-        if !types.contains_key(name.as_str()) {
-            let known: Vec<_> = types.keys().map(TypeName::as_str).collect();
-            let what = format!("there is no instance type '{name}'");
-            return Err(InputError::new(&node.place, what, instead(name, &known)));
+    types: Option<&Types>,
+    found: &mut Mistakes,
+) -> Option<Vec<Task>> {
+    let count: u64 = list.iter().map(|task| u64::from(task.count)).sum();
+    if count > MOST_TASKS {
+        let what = format!("more than {MOST_TASKS} tasks");
+        found.add(node.place_of("task"), what, "run fewer at a time");
+        return None;
+    }
+    let mut tasks = Vec::new();
+    for (n, TaskSection { name, count, memory, runtime }) in list.iter().enumerate() {
+        let node = node.innermost(&format!("task.{n}.runtime"));
+        let runtime: BTreeMap<TypeName, Span> = match runtime {
+            Runtime::Everywhere(length) => {
+                let length = length.parse().unwrap_or_default();
+                let all = types.into_iter().flat_map(Types::keys);
+                all.map(|name| (name.clone(), length)).collect()
+            }
+            Runtime::ByType(all) => {
+                let place = |name: &TypeName| &node.get(name.as_str()).unwrap_or(node).place;
+                all.iter()
+                    .filter(|(name, _)| is_type(name.as_str(), place(name), types, found))
+                    .map(|(name, length)| (name.clone(), length.parse().unwrap_or_default()))
+                    .collect()
+            }
+        };
+        for n in 0..*count {
+            let name = if *count == 1 { name.clone() } else { format!("{name}-{n}") };
+            tasks.push(Task { name, memory: *memory, runtime: runtime.clone() });
         }
-        all.insert(name.as_str().into(), positive(node)?);
     }
-    Ok(all)
-}
-
-fn positive(node: &Node) -> Result<Span, InputError> {
-    let length = span(node)?;
-    if length == Span::ZERO {
-        return Err(InputError::new(&node.place, "0 s is no run time", "write one like \"200s\""));
-    }
-    Ok(length)
+    Some(tasks)
 }

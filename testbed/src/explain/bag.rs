@@ -8,10 +8,10 @@ use dormouse_units::Mode;
 use dormouse_units::{Span, TaskId, Time, VmId};
 
 use crate::output::Header;
-use crate::record::{
+use crate::twin::event_in_words;
+use dormouse_tell::{
     AttemptEnd, AttemptHistory, FallBack, Hibernation, Record, TaskHistory, VmHistory,
 };
-use crate::twin::event_in_words;
 
 /// A recorded run to ask about.
 #[derive(Debug)]
@@ -219,7 +219,7 @@ impl<'a> Explainer<'a> {
             let ended = decided(at, &|d| matches!(d, Decision::Terminate { vm: v } if *v == vm.id));
             let _ = writeln!(text, "  {}  ended: {}{}", s(at), because(why), on(ended));
         }
-        let finished = crate::output::finished_on(&self.record, vm.id);
+        let finished = crate::run_view::finished_on(&self.record, vm.id);
         let charged: Span = vm.charges().iter().map(dormouse_cloud::Charge::duration).sum();
         let _ = write!(
             text,

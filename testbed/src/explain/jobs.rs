@@ -6,13 +6,13 @@ use std::fmt::Write as _;
 
 use dormouse_engine::{Event, Step};
 use dormouse_policies::batch::{Job, Note, Noted};
-use dormouse_policies::{Decision, Notice, Policy, Promotion, StartReason};
+use dormouse_policies::{Decision, Notice, Promotion, StartReason};
 use dormouse_units::{Seats, TaskId, Tier, Time};
 
 use crate::jobs::SeenByJobs;
 use crate::output::RunLog;
-use crate::record::carried_out;
 use crate::replay::{ReplayError, play};
+use dormouse_tell::carried_out;
 
 /// Lines of the story by time; at an instant what happened comes first, then what was decided, then
 /// what was noted.

@@ -7,7 +7,7 @@ use dormouse_engine::Counts;
 use dormouse_units::Span;
 
 use crate::experiment::Experiment;
-use crate::record::Record;
+use dormouse_tell::Record;
 
 /// An injected event that takes effect later than this, in real time, is worth a note.
 const LATE: Duration = Duration::from_millis(500);

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::promises::{Life, Promise};
 use crate::experiment::Live;
-use crate::record::cut_short;
+use dormouse_tell::cut_short;
 
 /// A process makes a run unfaithful that had this many seconds of CPU time more than it was due, though it
 /// stood still for it afterwards. A quota is paid out in slices, and the kernel sees that it is

@@ -18,7 +18,7 @@ use dormouse_units::{Cpus, Ppm, Seats, Span, TaskId, Tier, Time};
 
 use super::pace::Pace;
 use super::submitted::Submitted;
-use crate::record::carried_out;
+use dormouse_tell::carried_out;
 
 /// How a job came through, for the report: the worst of what happened to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -12,7 +12,7 @@ use dormouse_vm::Sharing;
 
 use super::Consolidation;
 use super::submitted::Submitted;
-use crate::record::carried_out;
+use dormouse_tell::carried_out;
 use dormouse_workload::{Estimate, normal};
 
 /// A job that was below others for less emulated time than this says nothing: it takes some

@@ -1,17 +1,37 @@
-//! `jobs.csv`, as Batsim writes it and its tools and evalys read it.
+//! `jobs.csv` and `allocations.csv`, as Batsim writes jobs and its tools and evalys read them.
+//!
+//! Written by hand, a job at a time while the run goes: a trace has millions.
 
 use std::io::{self, Write};
 
 use dormouse_engine::jobs::Record;
-use dormouse_units::{Span, Time};
+use dormouse_units::{Span, Tier, Time};
+use dormouse_view::Column;
 use dormouse_workload::Lines;
 use dormouse_workload::decimal::{millionths, seconds, whole};
+
+use super::{JobHistory, SpellEnd};
 
 /// Columns, in Batsim's order; times in seconds.
 const COLUMNS: &str = "job_id,workload_name,profile,submission_time,\
 requested_number_of_resources,requested_time,success,final_state,starting_time,\
 execution_time,finish_time,waiting_time,turnaround_time,stretch,allocated_resources,\
 consumed_energy,metadata";
+
+/// The columns of a file of jobs or allocations with this first line, typed.
+pub(crate) fn columns(header: &str) -> Vec<Column> {
+    let column = |name: &str| match name {
+        "job_id" | "requested_number_of_resources" | "success" => Column::count(name),
+        "workload_name"
+        | "profile"
+        | "final_state"
+        | "allocated_resources"
+        | "metadata"
+        | "tier" => Column::text(name),
+        _ => Column::number(name),
+    };
+    header.trim_end().split(',').map(column).collect()
+}
 
 /// Those of a live run beside them.
 const PROMISES: &str = ",promised_s,took_s";
@@ -56,8 +76,7 @@ impl<W: Write> JobsCsv<W> {
             line.extend_from_slice(COLUMNS.as_bytes());
             line.extend_from_slice(if has_promises { PROMISES.as_bytes() } else { b"" });
         })?;
-        let workload = workload.replace([',', '\n', '\r', '"'], " ");
-        Ok(Self { lines, workload, has_promises })
+        Ok(Self { lines, workload: plain(workload), has_promises })
     }
 
     /// Writes a job.
@@ -78,32 +97,19 @@ impl<W: Write> JobsCsv<W> {
         let Self { lines, workload, has_promises } = self;
         let executed = record.ended.since(record.started);
         lines.add(|line| {
-            whole(line, record.number);
-            line.push(b',');
-            line.extend_from_slice(workload.as_bytes());
-            line.push(b',');
-            whole(line, record.number);
-            line.push(b',');
-            seconds(line, record.submitted.since(Time::ZERO));
-            line.push(b',');
-            whole(line, u64::from(record.processes));
-            line.push(b',');
-            seconds(line, record.estimate);
-            line.extend_from_slice(b",1,COMPLETED_SUCCESSFULLY,");
-            seconds(line, record.started.since(Time::ZERO));
-            line.push(b',');
-            seconds(line, executed);
-            line.push(b',');
-            seconds(line, record.ended.since(Time::ZERO));
-            line.push(b',');
-            seconds(line, record.started.since(record.submitted));
-            line.push(b',');
-            seconds(line, record.response());
-            line.push(b',');
-            stretch(line, record.response(), executed);
-            line.push(b',');
-            intervals(line, &record.on);
-            line.extend_from_slice(b",-1,");
+            row(
+                line,
+                workload,
+                &Row {
+                    number: record.number,
+                    submitted: record.submitted,
+                    processes: record.processes,
+                    estimate: record.estimate,
+                    state: b"1,COMPLETED_SUCCESSFULLY",
+                    during: (record.started, record.ended),
+                    on: &record.on,
+                },
+            );
             if record.swaps + record.kills + record.migrations > 0 {
                 for (name, n) in [
                     (&b"swaps="[..], record.swaps),
@@ -133,6 +139,131 @@ impl<W: Write> JobsCsv<W> {
     pub fn finish(self) -> io::Result<()> {
         self.lines.finish()
     }
+}
+
+/// Writes an allocation a line: the same columns, and the tier. A job that moved has several; those
+/// of one tier never overlap on a processor. The metadata says how it ended: `end=swapped`.
+#[derive(Debug)]
+pub struct AllocationsCsv<W: Write> {
+    lines: Lines<W>,
+    workload: String,
+}
+
+impl<W: Write> AllocationsCsv<W> {
+    /// Begins a file, as [`JobsCsv::new`].
+    ///
+    /// # Errors
+    ///
+    /// Writing failed.
+    pub fn new(to: W, workload: &str) -> io::Result<Self> {
+        let mut lines = Lines::new(to);
+        lines.add(|line| {
+            line.extend_from_slice(COLUMNS.as_bytes());
+            line.extend_from_slice(b",tier");
+        })?;
+        Ok(Self { lines, workload: plain(workload) })
+    }
+
+    /// Writes the allocations of a job that has ended.
+    ///
+    /// # Errors
+    ///
+    /// Writing failed.
+    pub fn write(&mut self, job: &JobHistory) -> io::Result<()> {
+        let Self { lines, workload } = self;
+        for spell in &job.spells {
+            let Some((until, end)) = spell.until else { continue };
+            let (state, end): (&[u8], &[u8]) = match end {
+                SpellEnd::Done => (b"1,COMPLETED_SUCCESSFULLY", b"end=done"),
+                SpellEnd::Swapped => (b"1,COMPLETED_SUCCESSFULLY", b"end=swapped"),
+                SpellEnd::Migrated => (b"1,COMPLETED_SUCCESSFULLY", b"end=migrated"),
+                SpellEnd::Killed => (b"0,COMPLETED_KILLED", b"end=killed"),
+                SpellEnd::Failed => (b"0,COMPLETED_FAILED", b"end=failed"),
+            };
+            let tier: &[u8] = match spell.tier {
+                Tier::Foreground => b",foreground",
+                Tier::Background => b",background",
+            };
+            lines.add(|line| {
+                row(
+                    line,
+                    workload,
+                    &Row {
+                        number: job.number,
+                        submitted: job.submitted,
+                        processes: job.processes,
+                        estimate: job.estimate,
+                        state,
+                        during: (spell.from, until),
+                        on: &spell.on,
+                    },
+                );
+                line.extend_from_slice(end);
+                line.extend_from_slice(tier);
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Ends the file.
+    ///
+    /// # Errors
+    ///
+    /// Writing or flushing failed.
+    pub fn finish(self) -> io::Result<()> {
+        self.lines.finish()
+    }
+}
+
+/// What both files say of a job, or of an allocation.
+struct Row<'a> {
+    number: u64,
+    submitted: Time,
+    processes: u32,
+    estimate: Span,
+    /// Success and final state.
+    state: &'a [u8],
+    during: (Time, Time),
+    on: &'a [u32],
+}
+
+/// A name without what would end a field.
+fn plain(workload: &str) -> String {
+    workload.replace([',', '\n', '\r', '"'], " ")
+}
+
+/// The columns up to the metadata.
+fn row(line: &mut Vec<u8>, workload: &str, of: &Row<'_>) {
+    let (started, ended) = of.during;
+    let (executed, turnaround) = (ended.since(started), ended.since(of.submitted));
+    whole(line, of.number);
+    line.push(b',');
+    line.extend_from_slice(workload.as_bytes());
+    line.push(b',');
+    whole(line, of.number);
+    line.push(b',');
+    seconds(line, of.submitted.since(Time::ZERO));
+    line.push(b',');
+    whole(line, u64::from(of.processes));
+    line.push(b',');
+    seconds(line, of.estimate);
+    line.push(b',');
+    line.extend_from_slice(of.state);
+    line.push(b',');
+    seconds(line, started.since(Time::ZERO));
+    line.push(b',');
+    seconds(line, executed);
+    line.push(b',');
+    seconds(line, ended.since(Time::ZERO));
+    line.push(b',');
+    seconds(line, started.since(of.submitted));
+    line.push(b',');
+    seconds(line, turnaround);
+    line.push(b',');
+    stretch(line, turnaround, executed);
+    line.push(b',');
+    intervals(line, of.on);
+    line.extend_from_slice(b",-1,");
 }
 
 /// Turnaround over execution, cut to a millionth; `inf` for a job that took no time.

@@ -1,27 +1,27 @@
-//! The one definition of generated workloads: what is run and what is reproduced have the same jobs.
+//! Generated workloads.
 
 use dormouse_policies::batch::Submission;
-use dormouse_workload::{Model, Targets, tsafrir_estimates};
+use dormouse_workload::{Model, tsafrir_estimates};
 
 use super::JobsError;
-use crate::experiment::Estimates;
+use crate::experiment::{Estimates, Shape};
 
 /// `jobs` jobs of a model for a machine of `machine` processors, as the model submits them: load and
-/// CPU usage are set by others. `shape` changes what a calibrated model aims at.
+/// CPU usage are set by others.
 ///
 /// Estimates end where runs end, as under a queue's limit: at 18 h for fw-like and jw-like.
 ///
 /// # Errors
 ///
 /// Sizes that the models don't do.
-pub(crate) fn generated(
+pub(super) fn generated(
     model: Model,
-    shape: impl FnOnce(Targets) -> Targets,
+    shape: Shape,
     (jobs, machine): (usize, u32),
     estimates: Estimates,
     seed: u64,
 ) -> Result<Vec<Submission>, JobsError> {
-    let (mut list, longest) = match model.targets().map(shape) {
+    let (mut list, longest) = match model.targets().map(|targets| shape.of(targets)) {
         Some(targets) => (targets.generate(jobs, machine, seed)?, targets.longest),
         None => (model.generate(jobs, machine, seed)?, model.longest()),
     };

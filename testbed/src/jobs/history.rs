@@ -1,5 +1,4 @@
-//! What became of the first jobs of a run, for the eye: where they ran, in which tier, and how
-//! they left it.
+//! Where jobs ran, in which tier, and how they left it.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +6,8 @@ use dormouse_policies::batch::Job;
 use dormouse_policies::{Decision, Notice, Promotion};
 use dormouse_units::{Cpus, Span, TaskId, Tier, Time};
 
-/// So many jobs are drawn at most: more can't be told apart.
-pub const MOST_DRAWN: usize = 400;
+/// So many jobs are kept at most for the chart: a page with more is too large to be looked at.
+pub const MOST_DRAWN: usize = 2_000;
 
 /// How a spell ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,107 +52,167 @@ pub struct JobHistory {
     pub spells: Vec<Spell>,
 }
 
-/// The first jobs of a run.
-#[derive(Clone, Debug, Default)]
+/// The jobs of a run: all that are in the system, and those that have ended in a window of time, the
+/// first of them if they are too many.
+#[derive(Clone, Debug)]
 pub struct History {
-    jobs: BTreeMap<TaskId, JobHistory>,
-    /// The largest id of those.
-    newest: Option<TaskId>,
-    /// When the first job was submitted that is not drawn.
-    cut: Option<Time>,
-    /// The last that was seen of those that are.
+    /// Jobs in the system.
+    current: BTreeMap<TaskId, JobHistory>,
+    /// Jobs that have ended.
+    ended: BTreeMap<TaskId, JobHistory>,
+    /// The window that was asked for.
+    wanted: (Time, Time),
+    /// When the first was submitted.
+    first: Option<Time>,
+    /// How many were submitted in the window.
+    seen: usize,
+    /// The first that is one too many, and when it was submitted.
+    cut: Option<(TaskId, Time)>,
+    /// The last that was seen of those that are kept.
     last: Time,
 }
 
+impl Default for History {
+    fn default() -> Self {
+        Self::within((Time::ZERO, Time::from_micros(u64::MAX)))
+    }
+}
+
 impl History {
-    /// Takes in what the scheduler hears.
-    pub fn heard(&mut self, now: Time, heard: &[Notice]) {
+    /// Of the jobs that are in the system at some time from one time to another.
+    #[must_use]
+    pub const fn within(wanted: (Time, Time)) -> Self {
+        Self {
+            current: BTreeMap::new(),
+            ended: BTreeMap::new(),
+            wanted,
+            first: None,
+            seen: 0,
+            cut: None,
+            last: Time::ZERO,
+        }
+    }
+
+    /// Takes in what the scheduler hears; `done` is shown every job that has ended.
+    ///
+    /// # Errors
+    ///
+    /// Those of `done`.
+    pub fn heard<E>(
+        &mut self,
+        now: Time,
+        heard: &[Notice],
+        mut done: impl FnMut(&JobHistory) -> Result<(), E>,
+    ) -> Result<(), E> {
         for notice in heard {
             match notice {
                 Notice::Submitted { job } => self.submitted(now, job),
-                Notice::TaskFinished { task, .. } => self.left(now, *task, SpellEnd::Done),
+                Notice::TaskFinished { task, .. } => {
+                    self.left(now, *task, SpellEnd::Done);
+                    if let Some(job) = self.current.remove(task) {
+                        done(&job)?;
+                        self.keep(*task, now, job);
+                    }
+                }
                 Notice::TaskFailed { task, .. } => self.left(now, *task, SpellEnd::Failed),
                 Notice::VmLost { .. } => self.machine_lost(now),
                 _ => {}
             }
         }
+        Ok(())
     }
 
     fn submitted(&mut self, now: Time, job: &Job) {
-        if self.cut.is_some() {
-            return;
-        }
-        if self.jobs.len() == MOST_DRAWN {
-            self.cut = Some(now);
-            return;
-        }
         let Job { id, number, processes, estimate, .. } = *job;
         let spells = Vec::new();
         let history = JobHistory { number, processes, estimate, submitted: now, spells };
-        self.jobs.insert(id, history);
-        self.newest = self.newest.max(Some(id));
-        self.last = now;
+        self.current.insert(id, history);
+        self.first.get_or_insert(now);
+        if now > self.wanted.1 {
+            return;
+        }
+        self.seen += 1;
+        if self.seen > MOST_DRAWN && self.cut.is_none() {
+            self.cut = Some((id, now));
+        }
+        if self.is_kept(id) {
+            self.last = self.last.max(now);
+        }
     }
 
-    /// The history of a job, if it is drawn: of a long run almost none is.
-    fn drawn(&mut self, id: TaskId) -> Option<&mut JobHistory> {
-        if Some(id) > self.newest { None } else { self.jobs.get_mut(&id) }
+    fn is_kept(&self, id: TaskId) -> bool {
+        self.cut.is_none_or(|(first_out, _)| id < first_out)
+    }
+
+    fn keep(&mut self, id: TaskId, now: Time, job: JobHistory) {
+        if job.submitted > self.wanted.1 || !self.is_kept(id) {
+            return;
+        }
+        if now < self.wanted.0 {
+            self.seen -= 1;
+        } else {
+            self.ended.insert(id, job);
+            self.last = self.last.max(now);
+        }
     }
 
     fn left(&mut self, now: Time, id: TaskId, why: SpellEnd) {
-        let Some(job) = self.drawn(id) else { return };
-        if let Some(spell) = job.spells.last_mut() {
+        let job = self.current.get_mut(&id);
+        if let Some(spell) = job.and_then(|job| job.spells.last_mut()) {
             spell.until = Some((now, why));
         }
-        self.last = self.last.max(now);
     }
 
     /// All jobs are on one machine.
     fn machine_lost(&mut self, now: Time) {
-        let spells = self.jobs.values_mut().filter_map(|job| job.spells.last_mut());
+        let spells = self.current.values_mut().filter_map(|job| job.spells.last_mut());
         for spell in spells.filter(|spell| spell.until.is_none()) {
             spell.until = Some((now, SpellEnd::Failed));
-            self.last = self.last.max(now);
         }
     }
 
     /// Takes in what it decides.
     pub fn decided(&mut self, now: Time, decision: &Decision) {
         let Some(id) = decision.task() else { return };
-        let Some(job) = self.drawn(id) else { return };
+        let Some(job) = self.current.get_mut(&id) else { return };
         let (tier, on) = match decision {
             Decision::Start { on, .. } => (on.tier, on.cpus.clone()),
             Decision::Promote { by, .. } => {
-                let Some(old) = job.spells.last().map(|spell| spell.on.clone()) else { return };
+                let Some(old) = job.spells.last_mut() else { return };
                 let (why, on) = match by {
-                    Promotion::Swap => (SpellEnd::Swapped, old),
+                    Promotion::Swap => (SpellEnd::Swapped, old.on.clone()),
                     Promotion::Kill { on } => (SpellEnd::Killed, on.clone()),
                     Promotion::Migrate { on } => (SpellEnd::Migrated, on.clone()),
                 };
-                self.left(now, id, why);
+                old.until = Some((now, why));
                 (Tier::Foreground, on)
             }
             _ => return,
         };
-        if let Some(job) = self.drawn(id) {
-            job.spells.push(Spell { tier, on, from: now, until: None });
-        }
+        job.spells.push(Spell { tier, on, from: now, until: None });
     }
 
     /// The jobs in order of submission.
     pub fn jobs(&self) -> impl Iterator<Item = &JobHistory> {
-        self.jobs.values()
+        let left = self
+            .current
+            .iter()
+            .filter(|(id, job)| job.submitted <= self.wanted.1 && self.is_kept(**id));
+        let mut all: Vec<_> = self.ended.iter().chain(left).collect();
+        all.sort_by_key(|(id, _)| **id);
+        all.into_iter().map(|(_, job)| job)
     }
 
-    /// The window in which they are all there is: from the first submission to the first of a job
-    /// that is not among them, else to their end.
+    /// The window in which they are all there is: from the first submission, or what was asked for,
+    /// to the submission of the first job that is one too many, else to their end.
     #[must_use]
     pub fn window(&self) -> (Time, Time) {
-        let from = self.jobs.values().next().map_or(Time::ZERO, |job| job.submitted);
-        (from, self.cut.unwrap_or(self.last))
+        let (from, until) = self.wanted;
+        let until = until.min(self.cut.map_or(self.last, |(_, at)| at));
+        (from.max(self.first.unwrap_or(Time::ZERO)), until)
     }
 
-    /// Whether there are jobs beside these.
+    /// Whether there are jobs in the window beside these.
     #[must_use]
     pub const fn is_cut(&self) -> bool {
         self.cut.is_some()

@@ -4,19 +4,17 @@
 mod csv;
 mod error;
 mod figures;
-mod gantt;
 mod generated;
 mod history;
 mod outcome;
 mod recorder;
 mod recording;
-mod report;
 mod schedule;
 mod seen;
 mod series;
 mod stream;
 
-pub use csv::JobsCsv;
+pub use csv::{AllocationsCsv, JobsCsv};
 pub use error::JobsError;
 pub use figures::{Figures, Waited};
 pub use history::{History, JobHistory, MOST_DRAWN, Spell, SpellEnd};
@@ -27,4 +25,5 @@ pub use seen::SeenByJobs;
 pub use series::{Quantity, Series};
 pub use stream::Jobs;
 
-pub(crate) use generated::generated;
+pub(crate) use csv::columns;
+pub(crate) use stream::Listed;

@@ -13,15 +13,18 @@ use dormouse_units::{Span, TaskId, Time};
 use super::figures::Figures;
 use super::history::History;
 use super::schedule::Schedule;
-use super::{JobsCsv, JobsError};
+use super::{AllocationsCsv, JobsCsv, JobsError};
 use crate::output::{Header, Mode, OutputError};
 
-/// An observer that leaves `jobs.csv` and `schedule.swf`; give it to
+const ALLOCATIONS: &str = "allocations.csv";
+
+/// An observer that leaves `jobs.csv`, `allocations.csv` and `schedule.swf`; give it to
 /// [`Told::see`](dormouse_engine::jobs::Told::see) with every step.
 #[derive(Debug)]
 pub(super) struct Recorder {
     folder: PathBuf,
     csv: JobsCsv<File>,
+    allocations: AllocationsCsv<File>,
     swf: Schedule,
     figures: Figures,
     history: History,
@@ -30,12 +33,17 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
-    /// Begins the files in `folder`.
+    /// Begins the files in `folder`; `history` is of nothing yet.
     ///
     /// # Errors
     ///
     /// The system refuses.
-    pub(super) fn begin(folder: &Path, header: &Header, machine: u32) -> Result<Self, OutputError> {
+    pub(super) fn begin(
+        folder: &Path,
+        header: &Header,
+        machine: u32,
+        history: History,
+    ) -> Result<Self, OutputError> {
         let create = |name: &str| {
             let path = folder.join(name);
             File::create(&path).map_err(|error| OutputError::io("write", &path, error))
@@ -49,14 +57,17 @@ impl Recorder {
             Mode::Live => JobsCsv::with_promises(csv, name),
         };
         let csv = csv.map_err(refused("jobs.csv"))?;
+        let allocations = AllocationsCsv::new(create(ALLOCATIONS)?, name);
+        let allocations = allocations.map_err(refused(ALLOCATIONS))?;
         let swf = Schedule::new(create("schedule.swf")?, machine, name)
             .map_err(refused("schedule.swf"))?;
         Ok(Self {
             folder: folder.to_owned(),
             csv,
+            allocations,
             swf,
             figures: Figures::default(),
-            history: History::default(),
+            history,
             promises: BTreeMap::new(),
         })
     }
@@ -73,9 +84,10 @@ impl Recorder {
     ///
     /// The system refuses.
     pub(super) fn finish(self) -> Result<(Figures, History), OutputError> {
-        let Self { folder, csv, swf, figures, history, .. } = self;
+        let Self { folder, csv, allocations, swf, figures, history, .. } = self;
         let refused = |name: &str, error| OutputError::io("write", &folder.join(name), error);
         csv.finish().map_err(|error| refused("jobs.csv", error))?;
+        allocations.finish().map_err(|error| refused(ALLOCATIONS, error))?;
         swf.finish().map_err(|error| refused("schedule.swf", error))?;
         Ok((figures, history))
     }
@@ -89,7 +101,9 @@ impl Observer for Recorder {
     type Error = JobsError;
 
     fn heard(&mut self, now: Time, heard: &[Notice]) -> Result<(), JobsError> {
-        self.history.heard(now, heard);
+        let Self { folder, allocations, history, .. } = self;
+        let refused = |error| OutputError::io("write", &folder.join(ALLOCATIONS), error);
+        history.heard(now, heard, |job| allocations.write(job).map_err(refused))?;
         Ok(())
     }
 

@@ -7,11 +7,12 @@ use dormouse_engine::{Effect, Event, Report, Step};
 use dormouse_units::{Ppm, Span, TaskId};
 
 use super::recorder::Recorder;
-use super::{JobsError, JobsOutcome, SeenByJobs};
+use super::{History, JobsError, JobsOutcome, SeenByJobs};
 use crate::experiment::Batch;
 use crate::output::Header;
 
-/// Follows the parallel jobs of a run, and leaves `jobs.csv` and `schedule.swf` in its folder.
+/// Follows the parallel jobs of a run, and leaves `jobs.csv`, `allocations.csv` and `schedule.swf` in its
+/// folder.
 /// Memory grows with the jobs in the system, and not with the trace.
 #[derive(Debug)]
 pub struct JobsRecording<'a> {
@@ -33,8 +34,21 @@ impl<'a> JobsRecording<'a> {
     ///
     /// The system refuses.
     pub fn begin(folder: &Path, header: &'a Header) -> Result<Option<Self>, JobsError> {
+        Self::begin_within(folder, header, History::default())
+    }
+
+    /// The same, with the window of time that the chart is to show: a history of nothing yet.
+    ///
+    /// # Errors
+    ///
+    /// The system refuses.
+    pub fn begin_within(
+        folder: &Path,
+        header: &'a Header,
+        history: History,
+    ) -> Result<Option<Self>, JobsError> {
         let Some(batch) = header.experiment.jobs.as_deref() else { return Ok(None) };
-        let recorder = Recorder::begin(folder, header, batch.workload.processors)?;
+        let recorder = Recorder::begin(folder, header, batch.workload.processors, history)?;
         let seen = SeenByJobs::of(&header.experiment);
         let (told, checkpoints, restores) = (Told::default(), 0, 0);
         Ok(Some(Self { header, batch, seen, recorder, told, checkpoints, restores }))
@@ -74,7 +88,7 @@ impl<'a> JobsRecording<'a> {
     pub fn finish(self, decisions_sha256: String) -> Result<JobsOutcome<'a>, JobsError> {
         let Self { header, batch, recorder, told, checkpoints, restores, .. } = self;
         let (figures, history) = recorder.finish()?;
-        let (totals, verified) = (told.totals(), figures.jobs());
+        let totals = told.totals();
         Ok(JobsOutcome {
             header,
             batch,
@@ -83,14 +97,13 @@ impl<'a> JobsRecording<'a> {
             decisions_sha256,
             most_in_system: totals.most_in_system,
             skipped: None,
-            verified,
+            verified: 0,
             failed: totals.in_system as u64,
             cancelled: None,
             checkpoints,
             restores,
             fidelity: None,
             consolidation: None,
-            wall_s: 0.0,
         })
     }
 }
@@ -119,7 +132,7 @@ mod tests {
         let kept = steps.iter().filter(|step| {
             serde_json::to_value(&step.event).unwrap()["report"] == "checkpoint-taken"
         });
-        let counts = &results.summary()["counts"];
+        let counts = &results.view().summary["counts"];
         assert_eq!(counts["checkpoints"], kept.count(), "{counts}");
         assert!(counts["checkpoints"].as_u64() > Some(10), "{counts}");
         // Nothing takes their machine away.

@@ -70,6 +70,9 @@ impl Schedule {
 
 /// What a schedule says of a job, in whole seconds: a third of a line of an SWF log, in which most
 /// is not known.
+///
+/// The run time is the job's own, so that the log has the load that was run: time for which it shared
+/// processors, or ran for nothing before it was killed, is in its wait. Both together are its response.
 #[derive(Clone, Copy, Debug)]
 struct Scheduled {
     number: i64,
@@ -82,13 +85,18 @@ struct Scheduled {
 
 impl Scheduled {
     fn of(record: &Record) -> Self {
-        let seconds = |span: Span| i64::try_from(span.as_micros() / 1_000_000).unwrap_or(i64::MAX);
+        let seconds = |span: Span| {
+            i64::try_from((span.as_micros() + 500_000) / 1_000_000).unwrap_or(i64::MAX)
+        };
+        // One of no time would not be read back.
+        let run_time = seconds(record.runtime).max(1);
+        let response = seconds(record.ended.since(record.submitted));
         Self {
             number: i64::try_from(record.number).unwrap_or(-1),
             submitted: seconds(record.submitted.since(Time::ZERO)),
-            wait: seconds(record.started.since(record.submitted)),
-            run_time: seconds(record.ended.since(record.started)),
-            requested_time: seconds(record.estimate),
+            wait: (response - run_time).max(0),
+            run_time,
+            requested_time: seconds(record.estimate).max(run_time),
             processes: record.processes,
         }
     }

@@ -25,7 +25,7 @@ use crate::fidelity::{
 };
 use crate::jobs::{JobsError, JobsOutcome, JobsRecording, SeenByJobs};
 use crate::output::{Fidelity, Header, RunLog};
-use crate::record::Record;
+use dormouse_tell::Record;
 
 /// How a live run is to be conducted.
 #[derive(Debug)]

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use dormouse_cloud::{Market, SpotPlaces};
 use dormouse_coordinator::admission::Demand;
 use dormouse_engine::{Effect, Step};
+use dormouse_policies::Policy;
 use dormouse_policies::batch::Submission;
-use dormouse_policies::{BagSchedulerName, Policy};
 use dormouse_units::{Span, Time, TypeName, VmId};
 
 use crate::experiment::Experiment;
@@ -97,8 +97,8 @@ fn kinds(experiment: &Experiment) -> BTreeSet<TypeName> {
 fn of_bag(experiment: &Experiment) -> BTreeSet<TypeName> {
     let setup = &experiment.setup;
     let Some(config) = &experiment.scheduler else { return BTreeSet::new() };
-    if config.name == BagSchedulerName::Fifo {
-        return config.fleet.iter().map(|fleet| fleet.kind.clone()).collect();
+    if let Some(fleet) = config.name.fleet(config) {
+        return fleet.iter().map(|fleet| fleet.kind.clone()).collect();
     }
     let offered = setup.catalogue.types.values().filter(|kind| {
         [Market::Spot, Market::OnDemand].into_iter().any(|market| kind.limit(market) > 0)

@@ -7,7 +7,7 @@ use dormouse_units::{Attempt, Bytes, Mode, Ppm, Span, TaskId, Tier, Time, Usage}
 use dormouse_vm::{Hold, MachineSpec, Model, Work, WorkEvent};
 use serde_json::{Value, json};
 
-use crate::record::{AttemptHistory, Record, VmHistory};
+use dormouse_tell::{AttemptHistory, Record, VmHistory};
 
 /// What became of all VMs in the background.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{TaskTimes, vm_slices_us};
 use crate::experiment::Experiment;
-use crate::record::Record;
+use dormouse_tell::Record;
 
 /// Share errors from here on make a run unfaithful.
 const WORST_SHARE_ERROR: f64 = 0.05;

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::{Input, OutputError};
 use crate::calibration::SpeedupChoice;
 use crate::experiment::Experiment;
-use crate::record::Record;
+use dormouse_tell::Record;
 
 /// Where the machines of a run are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -143,13 +143,13 @@ impl RunLogWriter {
         Ok(Self { log, header: header.clone(), submitted: 0 })
     }
 
-    /// Leaves all steps out if so many parallel jobs are to come that there will be too many.
+    /// Leaves all steps out if it is known that so many parallel jobs are to come.
     ///
     /// # Errors
     ///
     /// The system refuses.
-    pub fn expect(&mut self, jobs: u64) -> Result<(), OutputError> {
-        if jobs > MOST_LOGGED { self.leave_out() } else { Ok(()) }
+    pub fn expect(&mut self, jobs: usize) -> Result<(), OutputError> {
+        if jobs as u64 > MOST_LOGGED { self.leave_out() } else { Ok(()) }
     }
 
     /// Adds a step, unless there are too many; with the first job that is one too many, all that

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::background;
 use crate::experiment::Experiment;
-use crate::record::{AttemptEnd, AttemptHistory, Record, VmHistory, cut_short};
+use dormouse_tell::{AttemptEnd, AttemptHistory, Record, VmHistory, cut_short};
 
 /// What the worker promised may differ from what the experiment says, and what it measured from
 /// what the log has, by this part …
@@ -280,9 +280,9 @@ fn owed(
         return None;
     }
     let spec = setup.bag.tasks.get(task.get() as usize)?;
-    let runtime = *spec.runtime.get(&vm.kind)?;
+    let (said, runtime) = (*spec.runtime.get(&vm.kind)?, setup.runtime(task, &vm.kind)?);
     let done = attempt.from.map_or(Ppm::ZERO, |(_, done)| done);
-    let plan = setup.checkpoint.known_on(vm.market, spec.memory, runtime);
+    let plan = setup.checkpoint.known_on(vm.market, spec.memory, said);
     let mut points = plan.points();
     // Those that were asked for while it ran it is owed as well; what else its worker took it is not.
     let kept = attempt.checkpoints.iter().map(|mark| mark.done);
@@ -441,7 +441,7 @@ mod tests {
         let (seq, bytes) = (dormouse_units::CheckpointSeq::new(9), dormouse_units::Bytes::ZERO);
         let (real_held_us, real_owed_us) = (0, 0);
         let at = Time::ZERO;
-        attempt.checkpoints.push(crate::record::CheckpointMark {
+        attempt.checkpoints.push(dormouse_tell::CheckpointMark {
             at,
             seq,
             done,

@@ -1,52 +1,34 @@
-//! One experiment, to be run under many seeds.
+//! One experiment of any kind, to be run under one seed or many.
 
+use std::fs::File;
+use std::ops::RangeInclusive;
 use std::sync::OnceLock;
 
+use dormouse_engine::Step;
+use dormouse_engine::drive::PlayError;
+use dormouse_engine::jobs::Told;
+use dormouse_policies::PlanError;
+use dormouse_tell::Record;
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 
-use super::jobs::digest_of_log;
-use super::sample::{Sample, Tally};
-use super::{Plans, SweepError};
-use crate::experiment::{Experiment, InputError, Loaded, Override, Source, load};
-use crate::output::Outcome;
-use crate::record::Record;
-use crate::virtual_run::virtual_run;
+use super::sample::{BagTally, JobsTally};
+use super::{Sample, Shared, SweepError};
+use crate::command_line::command_line;
+use crate::experiment::{Batch, Experiment, InputError, JobSource, Override, Source, open};
+use crate::jobs::{Jobs, JobsError};
+use crate::output::{Header, Mode};
+use crate::results::Results;
+use crate::virtual_run::{model, play_out, virtual_run};
 
-/// An experiment, seed aside, that is run under many seeds.
-pub trait Seeded: Sync {
-    /// What is kept of a run.
-    type Sample: Clone + Send + Serialize + DeserializeOwned;
-
-    /// The name it has in tables.
-    fn case(&self) -> &str;
-
-    /// A digest of all that its runs depend on, besides the seed: the experiment and the program.
-    fn digest(&self) -> &str;
-
-    /// The one seed that it is run under; `None`: as many as are wanted.
-    fn seed(&self) -> Option<u64> {
-        None
-    }
-
-    /// Runs it under one seed.
-    ///
-    /// # Errors
-    ///
-    /// It can't be scheduled, or the run got stuck.
-    fn run(&self, seed: u64, plans: &Plans) -> Result<Self::Sample, SweepError>;
-
-    /// The seeds that it is run under where 1 to `n` are wanted.
-    fn seeds(&self, n: u64) -> std::ops::RangeInclusive<u64> {
-        self.seed().map_or(1..=n, |seed| seed..=seed)
-    }
-}
-
-/// A bag of tasks under the name it has in tables.
+/// An experiment with settings, seed aside, under the name it has in tables.
 #[derive(Clone, Debug)]
 pub struct Cell {
     /// Its name, such as `j60-sc2/burst-hads`.
     pub case: String,
+    /// The file or built-in experiment that it is of.
+    pub name: String,
+    /// What is set of it: the arguments of `--set`.
+    pub set: Vec<String>,
     /// What is run; its seed is replaced.
     pub experiment: Experiment,
     seed: Option<u64>,
@@ -61,29 +43,21 @@ impl Cell {
     /// The experiment is wrong.
     pub fn load(case: &str, name: &str, set: &[String]) -> Result<Self, InputError> {
         let overrides = set.iter().map(|text| Override::set(text)).collect::<Result<_, _>>()?;
-        let source = Source { experiment: Some(name), overrides, ..Source::default() };
-        Self::of(case, load(&source)?)
-    }
-
-    /// A cell of a loaded experiment.
-    ///
-    /// # Errors
-    ///
-    /// It can't be scheduled.
-    pub(super) fn of(case: &str, loaded: Loaded) -> Result<Self, InputError> {
-        // What can't be scheduled is known before anything runs: a plan without a search says so.
+        let loaded = open(&Source { experiment: Some(name), overrides, ..Source::default() })?;
+        // A bag that can't be scheduled is known before anything runs: a plan without a search says so.
         let mut probe = loaded.clone();
         if let Some(config) = &mut probe.experiment.scheduler {
             (config.max_iteration, config.max_attempt) = (0, 0);
         }
         probe.plan()?;
-        Ok(Self::new(case, loaded.experiment))
-    }
-
-    /// A cell of this experiment.
-    #[must_use]
-    pub fn new(case: &str, experiment: Experiment) -> Self {
-        Self { case: case.to_owned(), experiment, seed: None, digest: OnceLock::new() }
+        Ok(Self {
+            case: case.to_owned(),
+            name: name.to_owned(),
+            set: set.to_vec(),
+            experiment: loaded.experiment,
+            seed: None,
+            digest: OnceLock::new(),
+        })
     }
 
     /// The same, run under the experiment's own seed only.
@@ -92,86 +66,149 @@ impl Cell {
         Self { seed: Some(self.experiment.setup.seed), ..self }
     }
 
-    fn seeded(&self, seed: u64, plans: &Plans) -> Result<Experiment, SweepError> {
+    /// Reads or makes its parallel jobs, if it has any, so that what is wrong with them is known
+    /// before anything runs.
+    ///
+    /// # Errors
+    ///
+    /// They can't be had.
+    pub(crate) fn check(&self, seed: u64, shared: &Shared) -> Result<(), SweepError> {
+        let Some(batch) = &self.experiment.jobs else { return Ok(()) };
+        let listed = shared.jobs(batch, seed);
+        let jobs = listed.and_then(|listed| Jobs::listed(batch, &self.case, seed, &listed));
+        jobs.map(|_| ()).map_err(|error| self.of_jobs(seed, error))
+    }
+
+    /// The one seed that it is run under, or as many as are wanted of others.
+    #[must_use]
+    pub fn seeds(&self, wanted: &RangeInclusive<u64>) -> RangeInclusive<u64> {
+        self.seed.map_or_else(|| wanted.clone(), |seed| seed..=seed)
+    }
+
+    /// A digest of all that its runs depend on, besides the seed: the experiment and the program.
+    #[must_use]
+    pub fn digest(&self) -> &str {
+        self.digest.get_or_init(|| {
+            let mut experiment = self.experiment.clone();
+            experiment.setup.seed = 0;
+            let log = experiment.jobs.as_deref().and_then(digest_of_log);
+            digest_of(&(experiment, log))
+        })
+    }
+
+    /// The command that makes its figures by itself: its `table.csv` has them to the last digit.
+    #[must_use]
+    pub fn command(&self, seeds: &RangeInclusive<u64>) -> String {
+        let mut words = vec!["dormouse".to_owned(), "sweep".to_owned(), self.name.clone()];
+        words.extend(self.set.iter().flat_map(|set| ["--set".to_owned(), set.clone()]));
+        let seeds = self.seeds(seeds);
+        if seeds.start() == seeds.end() {
+            words.extend(["--set".to_owned(), format!("seed={}", seeds.start())]);
+        } else {
+            words.extend(["--seeds".to_owned(), seeds.end().to_string()]);
+        }
+        command_line(words)
+    }
+
+    /// Runs it under one seed.
+    ///
+    /// # Errors
+    ///
+    /// It can't be scheduled, or the run got stuck.
+    pub fn run(&self, seed: u64, shared: &Shared) -> Result<Sample, SweepError> {
+        let experiment = self.seeded(seed, shared)?;
+        if experiment.scheduler.is_none()
+            && let Some(batch) = &experiment.jobs
+        {
+            return self.run_jobs(&experiment, batch, shared);
+        }
+        let scheduler =
+            experiment.scheduler().map_err(|source| self.unschedulable(seed, source))?;
+        let mut tally = BagTally::default();
+        let run = virtual_run(&experiment, scheduler, |step| tally.see(step))
+            .map_err(|source| self.stuck(seed, source))?;
+        Ok(tally.sample(&run))
+    }
+
+    fn run_jobs(
+        &self,
+        experiment: &Experiment,
+        batch: &Batch,
+        shared: &Shared,
+    ) -> Result<Sample, SweepError> {
+        let seed = experiment.setup.seed;
+        let wrong = |error| self.of_jobs(seed, error);
+        let listed = shared.jobs(batch, seed).map_err(wrong)?;
+        let jobs = Jobs::listed(batch, &self.case, seed, &listed).map_err(wrong)?;
+        let mut run = experiment.run(None);
+        let (mut told, mut tally) = (Told::default(), JobsTally::of(listed.len()));
+        let see = |step: &Step| {
+            tally.steps += 1;
+            told.see(step, &mut tally)
+        };
+        let played = play_out(experiment, &mut run, &mut model(experiment), Some(jobs), see);
+        played.map_err(|error| match error {
+            PlayError::Outside(error) => wrong(error),
+            stuck => wrong(JobsError::Schedule(stuck.to_string())),
+        })?;
+        Ok(tally.sample(batch.workload.processors, run.digest()))
+    }
+
+    /// The Gantt chart of a bag's run under one seed, an SVG document.
+    ///
+    /// # Errors
+    ///
+    /// As [`Cell::run`].
+    pub fn gantt(&self, seed: u64, shared: &Shared) -> Result<String, SweepError> {
+        let experiment = self.seeded(seed, shared)?;
+        let scheduler =
+            experiment.scheduler().map_err(|source| self.unschedulable(seed, source))?;
+        let mut record = Record::new(&experiment.setup);
+        virtual_run(&experiment, scheduler, |step| record.see(step))
+            .map_err(|source| self.stuck(seed, source))?;
+        let plan = experiment.scheduler.as_ref().and_then(|config| config.plan.clone());
+        let header = Header::new(Mode::Virtual, String::new(), experiment);
+        let results = Results { record: Some(record), plan, ..Results::of(&header) };
+        Ok(results.view().gantt.to_svg())
+    }
+
+    fn seeded(&self, seed: u64, shared: &Shared) -> Result<Experiment, SweepError> {
         let mut experiment = self.experiment.clone();
         experiment.setup.seed = seed;
-        let plan = plans.of(&experiment).map_err(|source| self.unschedulable(seed, source))?;
+        let plan = shared.plan(&experiment).map_err(|source| self.unschedulable(seed, source))?;
         if let Some(config) = &mut experiment.scheduler {
             config.plan = plan;
         }
         Ok(experiment)
     }
 
-    fn unschedulable(&self, seed: u64, source: dormouse_policies::PlanError) -> SweepError {
+    fn unschedulable(&self, seed: u64, source: PlanError) -> SweepError {
         SweepError::Unschedulable { case: self.case.clone(), seed, source }
     }
 
-    /// The Gantt chart of its run under one seed, an SVG document.
-    ///
-    /// # Errors
-    ///
-    /// As [`Seeded::run`].
-    pub fn gantt(&self, seed: u64, plans: &Plans) -> Result<String, SweepError> {
-        let experiment = self.seeded(seed, plans)?;
-        let scheduler =
-            experiment.scheduler().map_err(|source| self.unschedulable(seed, source))?;
-        let mut record = Record::new(&experiment.setup);
-        virtual_run(&experiment, scheduler, |step| record.see(step))
-            .map_err(|source| SweepError::Stuck { case: self.case.clone(), seed, source })?;
-        let plan = experiment.scheduler.as_ref().and_then(|config| config.plan.clone());
-        let header =
-            crate::output::Header::new(crate::output::Mode::Virtual, String::new(), experiment);
-        let outcome = Outcome {
-            header: &header,
-            record: &record,
-            plan: plan.as_ref(),
-            fidelity: None,
-            jobs: None,
-            wall_s: 0.0,
-        };
-        Ok(outcome.gantt())
-    }
-}
-
-impl Seeded for Cell {
-    type Sample = Sample;
-
-    fn case(&self) -> &str {
-        &self.case
+    fn stuck(&self, seed: u64, source: PlayError<JobsError>) -> SweepError {
+        SweepError::Stuck { case: self.case.clone(), seed, source }
     }
 
-    fn digest(&self) -> &str {
-        self.digest.get_or_init(|| {
-            let mut experiment = self.experiment.clone();
-            experiment.setup.seed = 0;
-            match experiment.jobs.as_deref().and_then(digest_of_log) {
-                None => digest_of(&experiment),
-                Some(log) => digest_of(&(experiment, log)),
-            }
-        })
-    }
-
-    fn seed(&self) -> Option<u64> {
-        self.seed
-    }
-
-    fn run(&self, seed: u64, plans: &Plans) -> Result<Sample, SweepError> {
-        let experiment = self.seeded(seed, plans)?;
-        let scheduler =
-            experiment.scheduler().map_err(|source| self.unschedulable(seed, source))?;
-        let mut tally = Tally::default();
-        let run = virtual_run(&experiment, scheduler, |step| tally.see(step))
-            .map_err(|source| SweepError::Stuck { case: self.case.clone(), seed, source })?;
-        Ok(tally.sample(&run))
+    fn of_jobs(&self, seed: u64, source: JobsError) -> SweepError {
+        SweepError::Jobs { case: self.case.clone(), seed, source: Box::new(source) }
     }
 }
 
 /// A digest of an experiment and this program.
-pub(crate) fn digest_of(experiment: &impl Serialize) -> String {
+fn digest_of(experiment: &impl Serialize) -> String {
     let mut hasher = blake3::Hasher::new();
     hasher.update(program().as_bytes());
     hasher.update(serde_json::json!(experiment).to_string().as_bytes());
     hasher.finalize().to_hex()[..24].to_owned()
+}
+
+/// A digest of the log that a batch's jobs are of, if they are of one. What can't be read is said
+/// when it is run.
+fn digest_of_log(batch: &Batch) -> Option<String> {
+    let JobSource::Swf { log, .. } = &batch.workload.source else { return None };
+    let hash = |file| blake3::Hasher::new().update_reader(file).map(|h| h.finalize());
+    File::open(log).and_then(hash).ok().map(|hash| hash.to_hex().to_string())
 }
 
 /// What tells this build from others: results of another program are not reused.

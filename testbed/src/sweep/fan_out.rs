@@ -1,25 +1,26 @@
 //! Runs spread over threads. What comes out depends on nothing but what went in.
 
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 
-use super::{Folder, Plans, Sample, Seeded, Shard, SweepError};
+use super::{Cell, Folder, Sample, Shard, Shared, SweepError};
 
 /// The samples of every cell, in the order of cells and seeds. Under a shard, those there are.
-pub type Samples<S = Sample> = Vec<Vec<S>>;
+pub type Samples = Vec<Vec<Sample>>;
 
 /// How cells are run.
 #[derive(Debug)]
 pub struct Work<'a> {
-    /// Under seeds 1 to this, but for cells that have one of their own.
-    pub seeds: u64,
+    /// Under these seeds, but for cells that have one of their own.
+    pub seeds: RangeInclusive<u64>,
     /// On so many threads.
     pub threads: usize,
     /// The runs to make; `None`: all have to be there.
     pub compute: Option<Shard>,
-    /// Plans already made.
-    pub plans: &'a Plans,
+    /// What was made for other runs.
+    pub shared: &'a Shared,
 }
 
 impl Work<'_> {
@@ -29,12 +30,12 @@ impl Work<'_> {
     /// # Errors
     ///
     /// A run can't be made, or the folder can't be written.
-    pub fn run<C: Seeded>(
+    pub fn run(
         &self,
-        cells: &[C],
-        folder: &mut Folder<C::Sample>,
+        cells: &[Cell],
+        folder: &mut Folder,
         progress: &mut dyn FnMut(usize, usize),
-    ) -> Result<Samples<C::Sample>, SweepError> {
+    ) -> Result<Samples, SweepError> {
         let todo = self.todo(cells, folder)?;
         let total = todo.len();
         progress(0, total);
@@ -49,7 +50,7 @@ impl Work<'_> {
                         else {
                             break;
                         };
-                        if sender.send((cell, seed, cell.run(seed, self.plans))).is_err() {
+                        if sender.send((cell, seed, cell.run(seed, self.shared))).is_err() {
                             break;
                         }
                     }
@@ -69,26 +70,26 @@ impl Work<'_> {
         let sample = |cell, seed| folder.known(cell, seed).cloned();
         Ok(cells
             .iter()
-            .map(|cell| cell.seeds(self.seeds).filter_map(|seed| sample(cell, seed)).collect())
+            .map(|cell| cell.seeds(&self.seeds).filter_map(|seed| sample(cell, seed)).collect())
             .collect())
     }
 
-    fn todo<'c, C: Seeded>(
+    fn todo<'c>(
         &self,
-        cells: &'c [C],
-        folder: &Folder<C::Sample>,
-    ) -> Result<Vec<(&'c C, u64)>, SweepError> {
+        cells: &'c [Cell],
+        folder: &Folder,
+    ) -> Result<Vec<(&'c Cell, u64)>, SweepError> {
         let all =
-            || cells.iter().flat_map(|cell| cell.seeds(self.seeds).map(move |seed| (cell, seed)));
+            || cells.iter().flat_map(|cell| cell.seeds(&self.seeds).map(move |seed| (cell, seed)));
         let missing: Vec<_> =
-            all().filter(|(cell, seed)| folder.known(*cell, *seed).is_none()).collect();
+            all().filter(|(cell, seed)| folder.known(cell, *seed).is_none()).collect();
         let Some(shard) = self.compute else {
             return match missing.first() {
                 None => Ok(Vec::new()),
                 Some((cell, seed)) => Err(SweepError::Incomplete {
                     missing: missing.len(),
                     total: all().count(),
-                    first: format!("{} seed {seed}", cell.case()),
+                    first: format!("{} seed {seed}", cell.case),
                 }),
             };
         };

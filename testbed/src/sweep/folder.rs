@@ -5,10 +5,9 @@ use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::{Sample, Seeded, Spec, SweepError};
+use super::{Cell, Sample, Spec, SweepError};
 
 pub(super) const SPEC: &str = "sweep.json";
 /// All samples, in order.
@@ -18,22 +17,22 @@ const PART: &str = "samples.part.jsonl";
 
 /// A line of either.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Line<S> {
+struct Line {
     case: String,
     cell: String,
     seed: u64,
-    sample: S,
+    sample: Sample,
 }
 
 /// A folder and the samples in it.
 #[derive(Debug)]
-pub struct Folder<S = Sample> {
+pub struct Folder {
     path: PathBuf,
-    known: HashMap<(String, u64), S>,
+    known: HashMap<(String, u64), Sample>,
     part: Option<File>,
 }
 
-impl<S: Clone + Serialize + DeserializeOwned> Folder<S> {
+impl Folder {
     /// Opens a sweep's folder or makes one; samples that are there will be used. That of another
     /// sweep, which this one will replace, wants `force`.
     ///
@@ -55,7 +54,7 @@ impl<S: Clone + Serialize + DeserializeOwned> Folder<S> {
         if path.join(SPEC).is_file() && !force {
             let there = Spec::read(path)?;
             if !spec.continues(&there) {
-                let (folder, there) = (path.to_path_buf(), there.subject());
+                let (folder, there) = (path.to_path_buf(), there.command());
                 return Err(SweepError::Other { folder, there });
             }
         }
@@ -90,7 +89,7 @@ impl<S: Clone + Serialize + DeserializeOwned> Folder<S> {
             };
             let mut lines = text.lines().enumerate().peekable();
             while let Some((n, text)) = lines.next() {
-                match serde_json::from_str::<Line<S>>(text) {
+                match serde_json::from_str::<Line>(text) {
                     Ok(line) => {
                         self.known.insert((line.cell, line.seed), line.sample);
                     }
@@ -107,7 +106,7 @@ impl<S: Clone + Serialize + DeserializeOwned> Folder<S> {
 
     /// The sample of a cell under a seed, if it is known.
     #[must_use]
-    pub fn known(&self, cell: &impl Seeded<Sample = S>, seed: u64) -> Option<&S> {
+    pub fn known(&self, cell: &Cell, seed: u64) -> Option<&Sample> {
         self.known.get(&(cell.digest().to_owned(), seed))
     }
 
@@ -116,12 +115,7 @@ impl<S: Clone + Serialize + DeserializeOwned> Folder<S> {
     /// # Errors
     ///
     /// The system refuses.
-    pub fn keep(
-        &mut self,
-        cell: &impl Seeded<Sample = S>,
-        seed: u64,
-        sample: S,
-    ) -> Result<(), SweepError> {
+    pub fn keep(&mut self, cell: &Cell, seed: u64, sample: Sample) -> Result<(), SweepError> {
         let path = self.path.join(PART);
         let text = line(cell, seed, &sample);
         if self.part.is_none() {
@@ -158,9 +152,9 @@ impl<S: Clone + Serialize + DeserializeOwned> Folder<S> {
     /// # Errors
     ///
     /// The system refuses.
-    pub fn settle<'a, C: Seeded<Sample = S> + 'a>(
+    pub fn settle<'a>(
         &mut self,
-        wanted: impl Iterator<Item = (&'a C, u64)>,
+        wanted: impl Iterator<Item = (&'a Cell, u64)>,
     ) -> Result<(), SweepError> {
         let (mut text, mut there) = (String::new(), HashSet::new());
         for (cell, seed) in wanted {
@@ -205,8 +199,8 @@ impl<S: Clone + Serialize + DeserializeOwned> Folder<S> {
     }
 }
 
-fn line<C: Seeded>(cell: &C, seed: u64, sample: &C::Sample) -> String {
-    let (case, digest) = (cell.case().to_owned(), cell.digest().to_owned());
+fn line(cell: &Cell, seed: u64, sample: &Sample) -> String {
+    let (case, digest) = (cell.case.clone(), cell.digest().to_owned());
     let line = Line { case, cell: digest, seed, sample: sample.clone() };
     format!("{}\n", serde_json::json!(line))
 }

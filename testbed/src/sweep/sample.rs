@@ -1,53 +1,65 @@
 //! What is kept of one run.
 
+use std::collections::BTreeMap;
+
 use dormouse_cloud::{Action, Market};
+use dormouse_engine::jobs::{Observer, Record};
 use dormouse_engine::{Effect, Run, Step, Work};
 use dormouse_units::{Money, Time, TypeName};
+use dormouse_workload::{BatchMeans, Estimate};
 use serde::{Deserialize, Serialize};
 
-/// The figures of one run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+use crate::jobs::{Figures, JobsError};
+
+/// The figures of one run, whatever its kind.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
-    /// When the last task was finished; `None`: not all were.
-    pub makespan: Option<Time>,
-    /// Whether that was by the deadline.
-    pub deadline_met: bool,
-    /// What all VMs cost.
-    pub cost: Money,
-    /// What their boots would cost besides if they were charged.
-    pub boot_cost: Money,
-    /// What of the cost is the burstable VMs'.
-    pub burstable_cost: Money,
-    /// Acts of the provider that hibernated at least one VM.
-    pub hibernation_events: u32,
-    /// Acts that resumed at least one.
-    pub resume_events: u32,
-    /// VMs hibernated.
-    pub hibernations: u32,
-    /// VMs resumed.
-    pub resumes: u32,
-    /// Regular on-demand VMs launched after the beginning.
-    pub on_demand_later: u32,
-    /// Tasks that went on elsewhere.
-    pub migrations: u32,
-    /// Tasks that idle VMs took over.
-    pub steals: u32,
+    /// Of the run as a whole, by their names in `table.csv`; one that the run has not is not there.
+    pub figures: BTreeMap<String, f64>,
+    /// Of parallel jobs: the means of the batches after the warm-up.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub batches: BTreeMap<String, Vec<f64>>,
     /// Steps of the event log.
     pub steps: u64,
     /// The digest of the decisions.
     pub decisions: String,
 }
 
-/// Counts what only the steps say.
+impl Sample {
+    /// A figure of the run as a whole.
+    #[must_use]
+    pub fn figure(&self, metric: &str) -> Option<f64> {
+        self.figures.get(metric).copied()
+    }
+}
+
+/// A figure's values over the samples of a cell, and whether they are the batches of a single run that
+/// has them, and not one of each run. `None`: the run has no such figure, such as the makespan of one
+/// that was never done.
+#[must_use]
+pub fn values(samples: &[Sample], metric: &str) -> (Vec<Option<f64>>, bool) {
+    if let [one] = samples
+        && let Some(means) = one.batches.get(metric)
+    {
+        return (means.iter().copied().map(Some).collect(), true);
+    }
+    let of_run = |sample: &Sample| match sample.batches.get(metric) {
+        Some(means) => Estimate::of(means).map(|of| of.mean),
+        None => sample.figure(metric),
+    };
+    (samples.iter().map(of_run).collect(), false)
+}
+
+/// Counts of a run with a bag of tasks that only the steps say.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Tally {
+pub(super) struct BagTally {
     steps: u64,
     hibernation_events: u32,
     resume_events: u32,
 }
 
-impl Tally {
-    pub(crate) fn see(&mut self, step: &Step) {
+impl BagTally {
+    pub(super) fn see(&mut self, step: &Step) {
         self.steps += 1;
         for effect in &step.effects {
             if let Effect::Interrupted { action, vms, .. } = effect
@@ -62,43 +74,109 @@ impl Tally {
         }
     }
 
-    pub(crate) fn sample(self, run: &Run) -> Sample {
-        let setup = run.setup();
+    pub(super) fn sample(self, run: &Run) -> Sample {
+        let (setup, over) = (run.setup(), run.over().unwrap_or(Time::ZERO));
         // Of the bag, where parallel jobs share the run.
-        let mut tenants = run.tenants(run.over().unwrap_or(Time::ZERO));
+        let mut tenants = run.tenants(over);
         let makespan = tenants.find(|t| t.work != Work::Jobs).and_then(|bag| bag.makespan);
+        let met = makespan.is_some_and(|end| end <= Time::ZERO + setup.bag.deadline);
         let vms = || run.provider().vms().map(|(_, vm)| vm);
-        let boot_cost = vms()
-            .filter_map(|vm| {
-                let first = vm.charges().first()?;
-                Some(first.price.for_span(first.from.since(vm.launched)))
-            })
-            .sum();
         let burstable =
             |kind: &TypeName| setup.catalogue.get(kind).is_some_and(|t| t.burstable.is_some());
-        let burstable_cost = vms()
-            .filter(|vm| burstable(&vm.kind))
-            .map(|vm| vm.owed(run.over().unwrap_or(Time::ZERO)))
-            .sum();
+        let burstables: Money =
+            vms().filter(|vm| burstable(&vm.kind)).map(|vm| vm.owed(over)).sum();
         let later = vms().filter(|vm| {
             vm.market == Market::OnDemand && !burstable(&vm.kind) && vm.launched > Time::ZERO
         });
-        let counts = run.counts();
-        Sample {
-            makespan,
-            deadline_met: makespan.is_some_and(|end| end <= Time::ZERO + setup.bag.deadline),
-            cost: run.owed(run.over().unwrap_or(Time::ZERO)),
-            boot_cost,
-            burstable_cost,
-            hibernation_events: self.hibernation_events,
-            resume_events: self.resume_events,
-            hibernations: counts.hibernations,
-            resumes: counts.resumes,
-            on_demand_later: u32::try_from(later.count()).unwrap_or(u32::MAX),
-            migrations: counts.migrations,
-            steals: counts.steals,
-            steps: self.steps,
-            decisions: run.digest(),
+        let (cost, counts) = (run.owed(over), run.counts());
+        let others = Money::from_nanos(cost.as_nanos() - burstables.as_nanos());
+        let later = u32::try_from(later.count()).unwrap_or(u32::MAX);
+        let mut figures: BTreeMap<String, f64> = [
+            ("cost_usd", cost.as_usd()),
+            ("cost_without_burstables_usd", others.as_usd()),
+            ("deadline_met", f64::from(u8::from(met))),
+            ("hibernation_events", self.hibernation_events.into()),
+            ("resume_events", self.resume_events.into()),
+            ("hibernations", counts.hibernations.into()),
+            ("resumes", counts.resumes.into()),
+            ("on_demand_vms", later.into()),
+            ("migrations", counts.migrations.into()),
+            ("steals", counts.steals.into()),
+        ]
+        .map(|(name, figure)| (name.to_owned(), figure))
+        .into();
+        if let Some(makespan) = makespan.map(|end| end.as_secs_f64()) {
+            figures.insert("makespan_s".to_owned(), makespan);
+            if counts.hibernations > 0 {
+                figures.insert("makespan_after_hibernation_s".to_owned(), makespan);
+            }
         }
+        Sample { figures, batches: BTreeMap::new(), steps: self.steps, decisions: run.digest() }
+    }
+}
+
+/// The figures of parallel jobs as they end.
+#[derive(Debug)]
+pub(super) struct JobsTally {
+    figures: Figures,
+    response: BatchMeans,
+    slowdown: BatchMeans,
+    migrations: BatchMeans,
+    /// Steps seen.
+    pub(super) steps: u64,
+}
+
+impl JobsTally {
+    /// Of so many jobs.
+    pub(super) fn of(jobs: usize) -> Self {
+        let empty = BatchMeans::new(jobs);
+        Self {
+            figures: Figures::default(),
+            response: empty.clone(),
+            slowdown: empty.clone(),
+            migrations: empty,
+            steps: 0,
+        }
+    }
+
+    pub(super) fn sample(self, machine: u32, decisions: String) -> Sample {
+        let Self { figures, response, slowdown, migrations, steps } = self;
+        #[expect(clippy::cast_precision_loss, reason = "counts of promotions")]
+        let count = |n: u64| n as f64;
+        let promotions = figures.swaps + figures.kills + figures.migrations;
+        let all = [
+            ("mean_response_s", figures.response.mean()),
+            ("mean_bounded_slowdown", figures.slowdown.mean()),
+            ("utilisation", figures.utilisation(machine)),
+            ("makespan_s", figures.makespan().as_secs_f64()),
+            ("promotions", count(promotions)),
+            ("swaps", count(figures.swaps)),
+            ("kills", count(figures.kills)),
+            ("migrations", count(figures.migrations)),
+        ];
+        let batches = [
+            ("response_s", response),
+            ("bounded_slowdown", slowdown),
+            ("migrations_per_job", migrations),
+        ];
+        Sample {
+            figures: all.map(|(name, figure)| (name.to_owned(), figure)).into(),
+            batches: batches.map(|(name, of)| (name.to_owned(), of.means())).into(),
+            steps,
+            decisions,
+        }
+    }
+}
+
+impl Observer for JobsTally {
+    type Error = JobsError;
+
+    fn ended(&mut self, record: Record) -> Result<(), JobsError> {
+        let place = record.id.get() as usize;
+        self.response.add(place, record.response().as_secs_f64());
+        self.slowdown.add(place, record.bounded_slowdown());
+        self.migrations.add(place, record.migrations.into());
+        self.figures.add(&record);
+        Ok(())
     }
 }

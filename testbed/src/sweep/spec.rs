@@ -17,32 +17,35 @@ pub enum Spec {
     Reproduce {
         /// What of which paper, such as `burst-hads/table-4`.
         what: String,
-        /// `paper` or `artifact`.
-        preset: String,
-        /// Seeds 1 to this.
+        /// The first seed.
+        first_seed: u64,
+        /// So many seeds.
         seeds: u64,
-        /// Seeds of each experiment that looks for causes; 0: none.
-        cause_seeds: u64,
-        /// What k_h and k_r of Table V count: the events of each spot `type`, of the whole
-        /// `market`, or of each type as `emulated` by the authors.
-        events: String,
+        /// Seeds of each experiment that tries a factor; 0: none is tried.
+        trial_seeds: u64,
+        /// Settings of the experiments that try factors: the cells, and `key=value`.
+        trial_set: Vec<(String, String)>,
+        /// Names of readings that all cells have.
+        readings: Vec<String>,
         /// Settings of every cell, `key=value`.
         set: Vec<String>,
+        /// Settings of some: the cells, and `key=value`.
+        of_cells: Vec<(String, String)>,
+        /// Cells that are left out, each with what they need.
+        without: Vec<(String, String)>,
+        /// The words of the command that makes the same again.
+        words: Vec<String>,
     },
-    /// `dormouse reproduce measy`.
-    ReproduceMeasy {
-        /// `measy` or `measy/FIGURE`.
-        what: String,
-        /// The log of KTH-SP2.
-        kth: Option<PathBuf>,
-        /// Only so many jobs of each workload.
-        jobs: Option<usize>,
-        /// Of all chance.
-        seed: u64,
-        /// How two VMs share a processor, as measured.
-        two_tier: Option<PathBuf>,
-        /// Whether causes are looked for.
-        causes: bool,
+    /// `dormouse compare`.
+    Compare {
+        /// The schedulers.
+        schedulers: Vec<String>,
+        /// Files or built-in experiments.
+        on: Vec<String>,
+        /// Settings of every cell, `key=value`.
+        set: Vec<String>,
+        /// Seeds 1 to this.
+        seeds: u64,
     },
     /// `dormouse sweep`.
     Sweep {
@@ -79,37 +82,43 @@ impl Spec {
     /// seeds.
     #[must_use]
     pub fn continues(&self, before: &Self) -> bool {
-        match (self.clone(), before) {
+        let mut same = before.clone();
+        match (self, &mut same) {
             (
-                Self::Reproduce { what, preset, events, set, .. },
-                Self::Reproduce { seeds, cause_seeds, .. },
+                Self::Reproduce { seeds, trial_seeds, words, .. },
+                Self::Reproduce { seeds: s, trial_seeds: t, words: w, .. },
             ) => {
-                let (seeds, cause_seeds) = (*seeds, *cause_seeds);
-                *before == Self::Reproduce { what, preset, seeds, cause_seeds, events, set }
+                (*s, *t) = (*seeds, *trial_seeds);
+                w.clone_from(words);
             }
-            (Self::Sweep { experiment, set, .. }, Self::Sweep { seeds, .. }) => {
-                *before == Self::Sweep { experiment, set, seeds: *seeds }
-            }
-            (other, before) => other == *before,
+            (Self::Sweep { seeds, .. }, Self::Sweep { seeds: s, .. })
+            | (Self::Compare { seeds, .. }, Self::Compare { seeds: s, .. }) => *s = *seeds,
+            _ => {}
         }
+        *self == same
     }
 
-    /// The command without its seeds, in short.
-    pub(super) fn subject(&self) -> String {
-        let words = |before: &[&str], set: &[String]| {
-            let set = set.iter().flat_map(|set| ["--set", set]);
-            command_line(before.iter().copied().chain(set))
-        };
+    /// The command that makes the same again.
+    #[must_use]
+    pub fn command(&self) -> String {
         match self {
-            Self::Reproduce { what, preset, events, set, .. } => {
-                words(&["reproduce", what, "--preset", preset, "--events", events], set)
+            Self::Reproduce { words, .. } => command_line(words),
+            Self::Compare { schedulers, on, set, seeds } => {
+                let (schedulers, on, seeds) =
+                    (schedulers.join(","), on.join(","), seeds.to_string());
+                let words = ["dormouse", "compare", "--schedulers", &schedulers, "--on", &on];
+                let set = set.iter().flat_map(|set| ["--set", set]);
+                command_line(words.into_iter().chain(["--seeds", &seeds]).chain(set))
             }
-            Self::ReproduceMeasy { what, kth, jobs, seed, .. } => {
-                let log = kth.as_ref().map(|_| " with a log").unwrap_or_default();
-                let jobs = jobs.map(|n| format!(" of {n} jobs")).unwrap_or_default();
-                format!("reproduce {what}{jobs}{log}, seed {seed}")
+            Self::Sweep { experiment, set, seeds } => {
+                let seeds = seeds.to_string();
+                // The values of seed are the seeds.
+                let own = set.iter().any(|set| set.split('=').next() == Some("seed"));
+                let seeds = (!own).then_some(["--seeds", &seeds]);
+                let set = set.iter().flat_map(|set| ["--set", set]);
+                let words = ["dormouse", "sweep", experiment].into_iter().chain(set);
+                command_line(words.chain(seeds.into_iter().flatten()))
             }
-            Self::Sweep { experiment, set, .. } => words(&["sweep", experiment], set),
         }
     }
 

@@ -17,8 +17,8 @@ use super::{
     Both, Count, Divergence, Side, Spread, Standing, TaskRow, Twin, TwinError, VmRow, VmSide,
 };
 use crate::output::{Header, Mode, RunLog, span_of};
-use crate::record::{Record, TaskHistory, VmHistory};
 use crate::virtual_run::limit;
+use dormouse_tell::{Record, TaskHistory, VmHistory};
 
 /// Why a run ended of which the log says no end.
 const CUT: &str = "its log ends here";

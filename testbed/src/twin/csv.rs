@@ -1,52 +1,44 @@
 //! `twin.csv`: a task or job a line.
 
 use dormouse_units::Time;
+use dormouse_view::{Cell, Column, Table};
 
 use super::{Side, Standing, TaskRow, Twin};
-use crate::output::{quoted, secs_or_blank};
-
-/// The columns of `twin.csv`; times in seconds, `difference` as a part of the twin's.
-pub const COLUMNS: &str = "task,name,live_place,twin_place,live_attempts,twin_attempts,\
-    live_started_s,twin_started_s,live_finished_s,twin_finished_s,live_took_s,twin_took_s,\
-    difference,standing,disturbed_by";
 
 impl Twin {
-    /// The content of `twin.csv`.
+    /// The content of `twin.csv`; times in seconds, `difference` as a part of the twin's.
     #[must_use]
     pub fn csv(&self) -> String {
-        let mut text = format!("{COLUMNS}\n");
-        for row in &self.tasks {
-            text += &line(row);
-            text.push('\n');
-        }
-        text
+        let sides = |what: &str| ["live", "twin"].map(|side| format!("{side}_{what}"));
+        let times = ["started_s", "finished_s", "took_s"];
+        let columns = [Column::count("task"), Column::text("name")]
+            .into_iter()
+            .chain(sides("place").map(Column::text))
+            .chain(sides("attempts").map(Column::count))
+            .chain(times.into_iter().flat_map(|what| sides(what).map(Column::seconds)))
+            .chain([Column::number("difference")])
+            .chain(["standing", "disturbed_by"].map(Column::text));
+        let mut table = Table::new(columns);
+        table.extend(self.tasks.iter().map(row));
+        table.to_csv()
     }
 }
 
-fn line(row: &TaskRow) -> String {
-    let TaskRow { sides, .. } = row;
-    let took = |of: &Side| secs_or_blank(of.took().map(|took| Time::ZERO + took));
-    let (standing, by) = match &row.standing {
+fn row(of: &TaskRow) -> Vec<Cell> {
+    let sides = [&of.sides.live, &of.sides.twin];
+    let time = |at: Option<Time>| Cell::maybe(at, Cell::time);
+    let (standing, by) = match &of.standing {
         Standing::Undisturbed => ("undisturbed", ""),
         Standing::Background => ("background", ""),
         Standing::Disturbed(by) => ("disturbed", by.as_str()),
     };
-    [
-        row.number.to_string(),
-        quoted(&row.name),
-        quoted(&sides.live.place),
-        quoted(&sides.twin.place),
-        sides.live.attempts.to_string(),
-        sides.twin.attempts.to_string(),
-        secs_or_blank(sides.live.started),
-        secs_or_blank(sides.twin.started),
-        secs_or_blank(sides.live.finished),
-        secs_or_blank(sides.twin.finished),
-        took(&sides.live),
-        took(&sides.twin),
-        row.difference.map(|x| x.to_string()).unwrap_or_default(),
-        standing.to_owned(),
-        quoted(by),
-    ]
-    .join(",")
+    [Cell::count(of.number), Cell::text(&*of.name)]
+        .into_iter()
+        .chain(sides.map(|side| Cell::text(&*side.place)))
+        .chain(sides.map(|side| Cell::count(side.attempts)))
+        .chain(sides.map(|side| time(side.started)))
+        .chain(sides.map(|side| time(side.finished)))
+        .chain(sides.map(|side: &Side| Cell::maybe(side.took(), Cell::span)))
+        .chain([Cell::maybe(of.difference, Cell::number), Cell::text(standing), Cell::text(by)])
+        .collect()
 }

@@ -19,8 +19,8 @@ use crate::experiment::Experiment;
 use crate::fidelity::{expected, jobs_in};
 use crate::jobs::{Jobs, JobsError};
 use crate::output::{Header, Mode, RunLog};
-use crate::record::carried_out;
 use crate::virtual_run::{model, play_out};
+use dormouse_tell::carried_out;
 
 /// Plays the run of this log, which is in this folder, again and compares the two: a live one on the
 /// processors by which its jobs are judged, one of virtual time by its own model.

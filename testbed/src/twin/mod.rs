@@ -19,7 +19,6 @@ mod value;
 mod words;
 
 pub use compare::twin_of;
-pub use csv::COLUMNS;
 pub use divergence::{Decided, Divergence};
 pub use error::TwinError;
 pub use moment::Moment;

@@ -6,7 +6,8 @@ use dormouse_engine::Work;
 use dormouse_units::{Span, Time};
 
 use super::{Both, Count, Decided, Divergence, Spread, Standing, TaskRow, Twin, VmRow, VmSide};
-use crate::output::{Mode, Style};
+use crate::output::Mode;
+use dormouse_view::Terminal;
 
 /// So many of the tasks that differ most stand in the short table.
 const WORST: usize = 10;
@@ -14,19 +15,19 @@ const WORST: usize = 10;
 impl Twin {
     /// The table: what it comes to, or with `all` every task and VM, too.
     #[must_use]
-    pub fn table(&self, style: Style, all: bool) -> String {
-        let mut text = self.head(style) + &self.totals(style) + &self.spreads(style);
+    pub fn table(&self, terminal: Terminal, all: bool) -> String {
+        let mut text = self.head(terminal) + &self.totals(terminal) + &self.spreads(terminal);
         if all {
-            text += &heading(style, &format!("every {}", self.unit(1)));
-            text += &rows(style, self.tasks.iter());
-            text += &vms(style, &self.vms);
+            text += &heading(terminal, &format!("every {}", self.unit(1)));
+            text += &rows(terminal, self.tasks.iter());
+            text += &vms(terminal, &self.vms);
         } else {
             let differs = |row: &&TaskRow| row.difference != Some(0.0);
             let worst = self.worst().into_iter().filter(differs);
-            text += &heading(style, &format!("the {} that differ most", self.unit(WORST)));
-            text += &rows(style, worst.take(WORST));
+            text += &heading(terminal, &format!("the {} that differ most", self.unit(WORST)));
+            text += &rows(terminal, worst.take(WORST));
         }
-        text += &divergence(style, self.divergence.as_ref());
+        text += &divergence(terminal, self.divergence.as_ref());
         text.trim_end().to_owned()
     }
 
@@ -40,7 +41,7 @@ impl Twin {
         }
     }
 
-    fn head(&self, style: Style) -> String {
+    fn head(&self, terminal: Terminal) -> String {
         let speed = self.speedup.map(|x| format!(" at {x}x")).unwrap_or_default();
         let Self { experiment, scheduler, seed, mode, .. } = self;
         let run = format!("{experiment} under {scheduler}, {mode}{speed}, seed {seed}");
@@ -60,25 +61,25 @@ impl Twin {
                 format!("in virtual time, with the {n} interruptions that this run had")
             }
         };
-        let mut text = row(style, "run", &run) + &row(style, "twin", &twin);
+        let mut text = row(terminal, "run", &run) + &row(terminal, "twin", &twin);
         let Both { live, twin } = &self.ended_early;
         for (which, why) in [("the run", live), ("the twin", twin)] {
             if let Some(why) = why {
                 let early = format!("{which} ended with {} left: {why}", self.unit(2));
-                text += &row(style, "", &style.verdict(false, &early));
+                text += &row(terminal, "", &terminal.verdict(false, &early));
             }
         }
         text
     }
 
-    fn totals(&self, style: Style) -> String {
+    fn totals(&self, terminal: Terminal) -> String {
         let head = line("", &self.mode.to_string(), "twin", "difference");
-        let mut text = format!("\n{}\n", style.dim(head.trim_end()));
+        let mut text = format!("\n{}\n", terminal.dim(head.trim_end()));
         if self.mode == Mode::Live {
             let unit = self.unit(2);
             let by =
                 format!("  by the log, which has an end when it was due; the {unit} are measured");
-            text += &format!("{}\n", style.dim(&by));
+            text += &format!("{}\n", terminal.dim(&by));
         }
         let end = |span: Option<Span>| span.map_or_else(|| "-".to_owned(), seconds);
         let Both { live, twin } = self.makespan;
@@ -98,23 +99,23 @@ impl Twin {
         text
     }
 
-    fn spreads(&self, style: Style) -> String {
+    fn spreads(&self, terminal: Terminal) -> String {
         let (alone, below) = match self.work {
             Work::Jobs => ("foreground", "background"),
             _ => ("undisturbed", ""),
         };
         let mut text = String::from("\n");
         match &self.undisturbed {
-            Some(of) => text += &self.spread(style, alone, of),
-            None => text += &row(style, alone, &format!("no {} of these", self.unit(2))),
+            Some(of) => text += &self.spread(terminal, alone, of),
+            None => text += &row(terminal, alone, &format!("no {} of these", self.unit(2))),
         }
         if let Some(of) = &self.background {
-            text += &self.spread(style, below, of);
+            text += &self.spread(terminal, below, of);
         }
         text
     }
 
-    fn spread(&self, style: Style, name: &str, of: &Spread) -> String {
+    fn spread(&self, terminal: Terminal, name: &str, of: &Spread) -> String {
         let (n, all, past) = (of.tasks(), self.tasks.len(), of.past_5_percent());
         let figures = format!(
             "{n} of {all} {}: mean {}, shortest {}, longest {}",
@@ -124,18 +125,18 @@ impl Twin {
             percent(Some(of.longest())),
         );
         let bins: Vec<_> = of.bins().into_iter().map(|(name, n)| format!("{name}: {n}")).collect();
-        row(style, name, &figures)
-            + &row(style, "", &style.verdict(past == 0, &format!("{past} past 5 %")))
-            + &row(style, "", &bins.join("  "))
+        row(terminal, name, &figures)
+            + &row(terminal, "", &terminal.verdict(past == 0, &format!("{past} past 5 %")))
+            + &row(terminal, "", &bins.join("  "))
     }
 }
 
-fn heading(style: Style, text: &str) -> String {
-    format!("\n  {}\n", style.dim(text))
+fn heading(terminal: Terminal, text: &str) -> String {
+    format!("\n  {}\n", terminal.dim(text))
 }
 
-fn row(style: Style, name: &str, value: &str) -> String {
-    format!("  {} {value}\n", style.dim(&format!("{name:<13}")))
+fn row(terminal: Terminal, name: &str, value: &str) -> String {
+    format!("  {} {value}\n", terminal.dim(&format!("{name:<13}")))
 }
 
 fn line(name: &str, live: &str, twin: &str, difference: &str) -> String {
@@ -152,13 +153,13 @@ fn percent(part: Option<f64>) -> String {
     format!("{:+.1} %", part * 100.0).replace("-0.0 %", "+0.0 %")
 }
 
-fn rows<'a>(style: Style, of: impl Iterator<Item = &'a TaskRow>) -> String {
+fn rows<'a>(terminal: Terminal, of: impl Iterator<Item = &'a TaskRow>) -> String {
     let mut text = String::new();
     for row in of {
         if text.is_empty() {
             text = format!(
                 "  {}\n",
-                style.dim(&format!(
+                terminal.dim(&format!(
                     "{:>6}  {:<12} {:>10} {:>10} {:>9}  {:<32}",
                     "", "name", "live", "twin", "", "where, live / twin"
                 ))
@@ -189,11 +190,11 @@ fn rows<'a>(style: Style, of: impl Iterator<Item = &'a TaskRow>) -> String {
     if text.is_empty() { "  none\n".to_owned() } else { text }
 }
 
-fn vms(style: Style, of: &[VmRow]) -> String {
+fn vms(terminal: Terminal, of: &[VmRow]) -> String {
     if of.is_empty() {
         return String::new();
     }
-    let mut text = heading(style, "every VM: type, launched, ended, cost; live / twin");
+    let mut text = heading(terminal, "every VM: type, launched, ended, cost; live / twin");
     let side = |vm: &Option<VmSide>| {
         let Some(vm) = vm else { return "-".to_owned() };
         let ended = vm.ended.map_or_else(|| "-".to_owned(), |at| seconds(at.since(Time::ZERO)));
@@ -209,10 +210,10 @@ fn vms(style: Style, of: &[VmRow]) -> String {
     text
 }
 
-fn divergence(style: Style, of: Option<&Divergence>) -> String {
+fn divergence(terminal: Terminal, of: Option<&Divergence>) -> String {
     let Some(of) = of else {
         let same = "nowhere: the same decisions in the same order";
-        return format!("\n{}", row(style, "they diverge", same));
+        return format!("\n{}", row(terminal, "they diverge", same));
     };
     let side = |which: &str, other: &str, decided: &Option<Decided>, none: &str| match decided {
         None => format!("{which}, {none}"),
@@ -224,17 +225,17 @@ fn divergence(style: Style, of: Option<&Divergence>) -> String {
         }
     };
     let both = |Both { live, twin }: &Both<Option<Decided>>, none: &str| {
-        row(style, "", &side("live", "in the twin", live, none))
-            + &row(style, "", &side("in the twin", "live", twin, none))
+        row(terminal, "", &side("live", "in the twin", live, none))
+            + &row(terminal, "", &side("in the twin", "live", twin, none))
     };
     let first = format!("after {} equal decisions", of.same);
-    let mut text = format!("\n{}", row(style, "they diverge", &first));
+    let mut text = format!("\n{}", row(terminal, "they diverge", &first));
     text += &both(&of.decided, "nothing is left to decide");
     if of.alone.live.is_none() && of.alone.twin.is_none() {
-        return text + &row(style, "", "they decide the same, in another order");
+        return text + &row(terminal, "", "they decide the same, in another order");
     }
     if of.alone != of.decided {
-        text += &row(style, "", "what only one of them ever decides:");
+        text += &row(terminal, "", "what only one of them ever decides:");
         text += &both(&of.alone, "nothing that the other does not");
     }
     text

@@ -1,16 +1,15 @@
 //! What is written and printed.
 
-use std::fmt::Write as _;
 use std::path::Path;
 
-use dormouse_workload::{Chart, Line, Panel, PanelKind};
+use dormouse_view::plot::{Axis, Chart, Look, Panel, Point, Scale, Series};
+use dormouse_view::{Block, Card, Cell, Column, Page, Table, Terminal};
 use serde_json::{Value, json};
 
 use super::TwoTierError;
 use super::case::{Case, Pair};
 use super::results::{LOSS, LOST, Measured, Metric, Row, SHARE, UTILISATION, utilisation};
 use crate::experiment::SharingFile;
-use crate::output::html::{card, page, paragraph, section, table};
 
 /// From this part of the processors' time on, others disturb what is measured: it is as much as
 /// the largest loss that the paper found.
@@ -26,11 +25,10 @@ const SHARING: &str = "two-tier.json";
 /// The system refuses.
 pub fn write(measured: &Measured, command: &str, folder: &Path) -> Result<(), TwoTierError> {
     std::fs::create_dir_all(folder).map_err(TwoTierError::io("make", folder))?;
-    let plot = measured.chart().to_svg();
     for (name, text) in [
         ("table.csv", measured.csv()),
-        ("report.html", measured.page(command, &plot)),
-        ("plot.svg", plot),
+        ("report.html", measured.page(command)),
+        ("plot.svg", measured.chart().to_svg()),
         (SHARING, measured.json(command)),
     ] {
         let path = folder.join(name);
@@ -39,31 +37,33 @@ pub fn write(measured: &Measured, command: &str, folder: &Path) -> Result<(), Tw
     Ok(())
 }
 
-/// A figure's words: the paper's, ours, its interval, how many it is from.
-fn words(row: &Row) -> [String; 4] {
-    let interval = row.ours.ci95.map_or_else(String::new, |(l, h)| format!("{l:.2} … {h:.2}"));
-    let paper = row.paper.map_or_else(String::new, |paper| paper.to_string());
-    [paper, format!("{:.2}", row.ours.mean), interval, row.ours.n.to_string()]
+/// The cells of a figure: its case and name, the paper's, ours.
+fn cells(row: &Row) -> [Cell; 4] {
+    let ours = Cell::mean(row.ours.mean, row.ours.ci95, row.ours.n);
+    let paper = Cell::maybe(row.paper, Cell::number);
+    [Cell::text(&*row.case), Cell::text(row.metric), paper, ours]
+}
+
+/// A table of figures for people.
+fn figures<'a>(rows: impl Iterator<Item = &'a Row>) -> Table {
+    let mut table = Table::new([
+        Column::text("case"),
+        Column::text("figure"),
+        Column::number("paper").digits(1),
+        Column::mean("ours [95 % CI of the mean]"),
+        Column::count("n"),
+    ]);
+    let n = |row: &Row| Cell::count(row.ours.n);
+    table.extend(rows.map(|row| cells(row).into_iter().chain([n(row)]).collect()));
+    table
 }
 
 impl Measured {
     /// The figures as text.
     #[must_use]
-    pub fn table(&self) -> String {
-        let mut text = String::new();
-        let mut line = |cells: [&str; 6]| {
-            let [case, metric, paper, ours, interval, n] = cells;
-            // Writing to a String can't fail.
-            let _ =
-                writeln!(text, "  {case:<18}{metric:<34}{paper:>7}{ours:>9}  {interval:<20}{n:>3}");
-        };
-        line(["case", "figure", "paper", "ours", "95 % CI of the mean", "n"]);
-        for row in self.rows() {
-            let [paper, ours, interval, n] = words(&row);
-            line([&row.case, row.metric, &paper, &ours, &interval, &n]);
-        }
-        let _ = write!(text, "  {}", self.quiet());
-        text
+    pub fn table(&self, terminal: Terminal) -> String {
+        let table = figures(self.rows().iter()).to_text(terminal);
+        format!("{table}\n  {}", self.quiet())
     }
 
     /// How quiet the host was.
@@ -82,16 +82,14 @@ impl Measured {
     }
 
     fn csv(&self) -> String {
-        let mut text = "case,metric,paper,ours_mean,ours_ci95_low,ours_ci95_high,n\n".to_owned();
-        let number = |x: f64| format!("{x:.4}");
-        for Row { case, metric, paper, ours } in self.rows() {
-            let paper = paper.map_or_else(String::new, |paper| paper.to_string());
-            let (low, high) =
-                ours.ci95.map_or_else(Default::default, |(low, high)| (number(low), number(high)));
-            let (mean, n) = (number(ours.mean), ours.n);
-            let _ = writeln!(text, "{case},{metric},{paper},{mean},{low},{high},{n}");
-        }
-        text
+        let mut table = Table::new([
+            Column::text("case"),
+            Column::text("metric"),
+            Column::number("paper"),
+            Column::mean("ours").file_digits(4),
+        ]);
+        table.extend(self.rows().iter().map(|row| cells(row).into()));
+        table.to_csv()
     }
 
     fn json(&self, command: &str) -> String {
@@ -126,40 +124,37 @@ impl Measured {
     }
 
     fn chart(&self) -> Chart {
-        let line = |name: &str, case: Case, of: Metric| {
-            let at = |usage: u32| Some((f64::from(usage), self.at(case, usage, of)?));
-            let points: Vec<_> = self.usages(case).into_iter().filter_map(at).collect();
-            Line {
-                name: name.to_owned(),
-                bars: points.iter().map(|(_, y)| y.ci95.unwrap_or((y.mean, y.mean))).collect(),
-                points: points.into_iter().map(|(x, y)| (x, y.mean)).collect(),
-            }
+        let line = |name: &str, colour: usize, case: Case, of: Metric| {
+            let at = |usage: u32| {
+                let y = self.at(case, usage, of)?;
+                Some(Point { interval: y.ci95, ..Point::new(f64::from(usage), y.mean) })
+            };
+            let points = self.usages(case).into_iter().filter_map(at).collect();
+            Series { name: name.to_owned(), colour, look: Look::Line, points }
         };
-        let paper = |name: &str, y: f64| Line {
+        let paper = |name: &str, colour: usize, y: f64| Series {
             name: name.to_owned(),
-            points: vec![(40.0, y), (100.0, y)],
-            bars: Vec::new(),
+            colour,
+            look: Look::Line,
+            points: [40.0, 100.0].map(|x| Point::new(x, y)).into(),
         };
-        let panel = |title: &str, y_label: &str, lines: Vec<Line>| Panel {
+        let panel = |title: &str, y: &str, series: Vec<Series>| Panel {
             title: title.to_owned(),
-            x_label: "foreground CPU usage, %".to_owned(),
-            y_label: y_label.to_owned(),
-            kind: PanelKind::Linear,
-            lines: lines.into_iter().filter(|line| !line.points.is_empty()).collect(),
+            x: Axis::new("foreground CPU usage, %", Scale::Linear),
+            y: Axis::new(y, Scale::FromZero),
+            series: series.into_iter().filter(|series| !series.points.is_empty()).collect(),
+            ..Panel::default()
         };
-        let background = |case: Case| {
+        let background = |case: Case, processes: &str| {
             let (least, most) = utilisation(case);
             panel(
-                &format!(
-                    "Background, {} process",
-                    if case == Case::Single { "one" } else { "two" }
-                ),
+                &format!("Background, {processes}"),
                 "of the idle cycles, %",
                 vec![
-                    line("utilisation", case, UTILISATION),
-                    line("CPU share", case, SHARE),
-                    paper("the paper's least", least),
-                    paper("the paper's most", most),
+                    line("utilisation", 0, case, UTILISATION),
+                    line("CPU share", 1, case, SHARE),
+                    paper("the paper's least", 2, least),
+                    paper("the paper's most", 3, most),
                 ],
             )
         };
@@ -167,47 +162,43 @@ impl Measured {
             "Foreground loss",
             "of its speed, %",
             vec![
-                line("one process", Case::Single, LOST),
-                line("two processes", Case::Several, LOST),
-                paper("the paper's least", LOSS.0),
-                paper("the paper's most", LOSS.1),
+                line("one process", 0, Case::Single, LOST),
+                line("two processes", 1, Case::Several, LOST),
+                paper("the paper's least", 2, LOSS.0),
+                paper("the paper's most", 3, LOSS.1),
             ],
         );
+        let backgrounds =
+            [background(Case::Single, "one process"), background(Case::Several, "two processes")];
         Chart {
             title: "Two VMs on one processor".to_owned(),
-            panels: vec![loss, background(Case::Single), background(Case::Several)],
+            panels: [loss].into_iter().chain(backgrounds).collect(),
         }
     }
 
-    fn page(&self, command: &str, plot: &str) -> String {
-        let title = "Two VMs on one processor, ours beside the MEASY paper's";
-        let rows: Vec<Vec<String>> = self
-            .rows()
-            .iter()
-            .map(|row| {
-                let [paper, ours, interval, n] = words(row);
-                vec![row.case.clone(), row.metric.to_owned(), paper, ours, interval, n]
-            })
-            .collect();
-        let (summary, points): (Vec<_>, Vec<_>) =
-            rows.into_iter().partition(|row| !row[0].contains('/'));
-        let head = ["case", "figure", "paper", "ours", "95 % CI of the mean", "n"];
+    fn page(&self, command: &str) -> String {
+        let rows = self.rows();
+        let (points, summary): (Vec<_>, Vec<_>) =
+            rows.iter().partition(|row| row.case.contains('/'));
         let pairs = self.all.iter().map(|m| m.seed).max().unwrap_or(0);
-        let cards = card("Measurements", &self.all.len().to_string(), "each of about 2 s", "")
-            + &card("Pairs of jobs", &pairs.to_string(), "a case", "")
-            + &card("Elsewhere", &format!("{:.1} %", 100.0 * self.elsewhere()), &self.quiet(), "");
-        let body = [
-            format!("<header><h1>{title}</h1></header>\n<div class=\"cards\">{cards}</div>\n"),
-            section(
-                "What the paper gives",
-                &(DEFINITIONS.map(paragraph).concat() + &table(&head, 2, &summary)),
+        let title = "Two VMs on one processor, ours beside the MEASY paper's";
+        let mut page = Page::new(title, self.quiet());
+        page.cards = vec![
+            Card::new("Measurements", self.all.len().to_string(), "each of about 2 s"),
+            Card::new("Pairs of jobs", pairs.to_string(), "a case"),
+            Card::new(
+                "Elsewhere",
+                format!("{:.1} %", 100.0 * self.elsewhere()),
+                "of the processors' time",
             ),
-            section("Against foreground usage", &format!("<div class=\"wide\">{plot}</div>\n")),
-            section("Every usage", &table(&head, 2, &points)),
-            section("Reproduce", &format!("<pre>{}</pre>\n", crate::output::escaped(command))),
-        ]
-        .concat();
-        page(title, &body)
+        ];
+        let about = DEFINITIONS.map(Block::text).into_iter();
+        let table = Block::Table(figures(summary.into_iter()));
+        page.section("What the paper gives", about.chain([table]));
+        page.section("Against foreground usage", [Block::Plots(self.chart().to_markup())]);
+        page.section("Every usage", [Block::Table(figures(points.into_iter()))]);
+        page.section("Reproduce", [Block::Command(command.to_owned())]);
+        page.to_html()
     }
 }
 
@@ -246,13 +237,19 @@ mod tests {
     #[test]
     fn a_host_that_was_not_quiet_is_told_of() {
         assert!(
-            measured().table().ends_with("0.3 % of the processors' time went to others meanwhile")
+            measured()
+                .table(Terminal::PLAIN)
+                .ends_with("0.3 % of the processors' time went to others meanwhile")
         );
         let mut disturbed = measured();
         disturbed.all.iter_mut().for_each(|m| m.elsewhere = 0.3);
         disturbed.again = 8;
-        assert!(disturbed.table().contains("; 8 disturbed measurements were made again: too much"));
-        assert!(disturbed.table().ends_with("measure again on a quiet host"));
+        assert!(
+            disturbed
+                .table(Terminal::PLAIN)
+                .contains("; 8 disturbed measurements were made again: too much")
+        );
+        assert!(disturbed.table(Terminal::PLAIN).ends_with("measure again on a quiet host"));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The rules by which VMs go on hosts.
 
 use dormouse_units::{HostId, VmId};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Fleet, Host, Market, Pack, Preempting, Spread};
@@ -22,15 +23,16 @@ pub trait Placer: std::fmt::Debug + Sync {
 }
 
 /// The rules there are, by name.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PlacerName {
-    /// [`Spread`].
+    /// On the host with most free vCPUs.
     #[default]
     Spread,
-    /// [`Pack`].
+    /// On the host with fewest free vCPUs that has room.
     Pack,
-    /// [`Preempting`].
+    /// As `spread`, but an on-demand VM for which there is no room gets that of the fewest spot VMs, once
+    /// their notice has run out.
     Preempting,
 }
 

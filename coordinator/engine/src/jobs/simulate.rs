@@ -8,7 +8,7 @@ use std::sync::Arc;
 use dormouse_cloud::Burstable;
 use dormouse_policies::CheckpointConfig;
 use dormouse_policies::batch::{
-    BatchScheduler, Config, Refusal, Space, Submission, UsageInformation,
+    Algorithm, BatchPolicy, Config, Refusal, Space, Submission, UsageInformation,
 };
 use dormouse_units::{Bytes, Span, TaskId, Time};
 use dormouse_vm::Sharing;
@@ -76,7 +76,7 @@ impl Simulation {
     }
 
     /// Processes that are on a processor at most.
-    const fn processes(&self) -> u64 {
+    fn processes(&self) -> u64 {
         if self.config.algorithm.promotion().is_some() { 2 } else { 1 }
     }
 
@@ -88,8 +88,8 @@ impl Simulation {
 
     /// Its scheduler, before anything has happened.
     #[must_use]
-    pub fn policy(&self) -> Box<BatchScheduler> {
-        Box::new(BatchScheduler::new(self.config, MACHINE.into()))
+    pub fn policy(&self) -> Box<dyn BatchPolicy> {
+        Algorithm::build(self.config, MACHINE.into())
     }
 
     /// Its run, before anything has happened.

@@ -1,13 +1,13 @@
 //! Checkpointing schemes and checkpoints that a scheduler asks for, on whole runs.
 
 use dormouse_cloud::{Action, Interruption, InterruptionModel, Market, PriceTrace, Target};
-use dormouse_engine::{Effect, Event, Report, Run, Setup, Step};
+use dormouse_engine::{Effect, Event, Noise, Report, Run, Setup, Step};
 use dormouse_policies::{
     Bag, BagSchedulerConfig, BagSchedulerName, CheckpointConfig, CheckpointOn, Checkpointing,
     Decision, Fleet, Moment, Notice, OnNotice, Period, Policy, Quote, Scheme, Task, TaskView, When,
     build,
 };
-use dormouse_units::{Bytes, Ppm, Price, Span, Time, VmId};
+use dormouse_units::{Bytes, Ppm, Price, Span, TaskId, Time, VmId};
 
 use crate::jobs::ec2;
 use crate::played::{Outcome, play_out, played, setup};
@@ -30,6 +30,7 @@ fn checkpoints(scheme: Scheme) -> CheckpointConfig {
         fixed: Span::from_secs(COST),
         per_megabyte: Span::ZERO,
         on: CheckpointOn::All,
+        at_hibernation: false,
     }
 }
 
@@ -135,6 +136,55 @@ fn what_is_due_in_a_frozen_vm_is_taken_at_its_resume() {
     // 100 s done before; it is 10 s later that the checkpoint is kept, and then 300 s each.
     assert_eq!(kept(&steps), [(710, 100), (1_020, 400), (1_330, 700)]);
     assert_eq!(outcome.makespan, Time::from_secs(1_630));
+}
+
+/// The task has run for 340 s when its VM is told to hibernate; the VM freezes 10 s later.
+#[test]
+fn a_vm_that_hibernates_checkpoints_its_tasks_first_where_that_is_said() {
+    let mut setup = setup_of(1, Scheme::None {}, &[(400, Action::Hibernate)]);
+    setup.checkpoint.at_hibernation = true;
+    let burst = BagSchedulerConfig::paper(BagSchedulerName::BurstHads);
+    let (steps, outcome) = run(setup, &burst);
+    assert_eq!((outcome.finished, outcome.counts.rejected), (1, 0), "{:?}", outcome.counts);
+    assert_eq!((asked(&steps), outcome.counts.restores), (1, 1));
+    assert_eq!(kept(&steps), [(410, 340)]);
+    let effects = steps.iter().flat_map(|step| step.effects.iter().map(move |e| (step.at, e)));
+    let frozen = effects.clone().find(|(_, e)| matches!(e, Effect::VmHibernated { .. }));
+    assert_eq!(frozen.map(|(at, _)| at), Some(Time::from_secs(410)));
+    // It goes on with the 660 s that are left, on a VM that boots for 60 s.
+    assert_eq!(outcome.makespan, Time::from_secs(410 + BOOT + 660));
+}
+
+/// HADS waits for the resume, and knows that the task stood still for the checkpoint.
+#[test]
+fn a_checkpoint_at_a_hibernation_makes_the_task_that_much_later() {
+    let happens = [(160, Action::Hibernate), (700, Action::Resume)];
+    let mut setup = setup_of(1, Scheme::None {}, &happens);
+    setup.checkpoint.at_hibernation = true;
+    let (steps, outcome) = run(setup, &BagSchedulerConfig::paper(BagSchedulerName::Hads));
+    assert_eq!((outcome.counts.resumes, outcome.counts.migrations), (1, 0));
+    assert_eq!(kept(&steps), [(170, 100)]);
+    assert_eq!(outcome.makespan, Time::from_secs(700 + 900));
+}
+
+/// Ten tasks that are said to take 1,000 s: one after the other on one VM, each as long as it takes.
+#[test]
+fn tasks_take_their_real_run_times_and_schedulers_are_told_others() {
+    let (name, market) = (BagSchedulerName::Fifo, Market::OnDemand);
+    let mut setup = setup_of(10, Scheme::None {}, &[]);
+    setup.noise = Some(Noise::Lognormal(Ppm::new(300_000)));
+    setup.catalogue.types.values_mut().for_each(|kind| kind.vcpus = 1);
+    let kind = "c3.large".into();
+    let real = |n| setup.runtime(TaskId::new(n), &kind).expect("it runs there");
+    let ends: Vec<_> = (1..=10).map(|n| Time::from_secs(BOOT) + (0..n).map(real).sum()).collect();
+    let (steps, outcome) = run(setup.clone(), &config(name, market));
+    let finished = |step: &Step| match step.event {
+        Event::Machine { report: Report::TaskFinished { .. }, .. } => Some(step.at),
+        _ => None,
+    };
+    assert_eq!(steps.iter().filter_map(finished).collect::<Vec<_>>(), ends);
+    assert_eq!(outcome.finished, 10);
+    assert!(ends[9].since(Time::ZERO) != Span::from_secs(BOOT + 10_000));
 }
 
 /// A restart counts from what was kept, and from its own beginning.

@@ -43,6 +43,7 @@ pub(crate) fn setup(
         seed,
         catalogue: catalogue.clone(),
         bag: bag.clone(),
+        noise: None,
         jobs: None,
         checkpoint: checkpoint.clone(),
         interruptions: models.to_vec(),

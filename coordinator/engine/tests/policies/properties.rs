@@ -115,6 +115,7 @@ fn checkpoint() -> impl Strategy<Value = CheckpointConfig> {
         fixed: Span::from_micros(cost_ms * 1_000),
         per_megabyte: Span::ZERO,
         on,
+        at_hibernation: false,
     })
 }
 
@@ -217,7 +218,7 @@ proptest! {
         let budget = budget();
         let mut config = config(&case);
         let planned = plan(&config, &case.catalogue, &case.bag, &budget, case.seed);
-        let Ok(planned) = planned else { return Ok(()) };
+        let Ok(Some(planned)) = planned else { return Ok(()) };
         // Greedy fell back on on-demand VMs: those are not there to replace spot VMs any more.
         let regular = |vm: &PlannedVm| case.catalogue.types[&vm.kind].burstable.is_none();
         let on_demand = |vm: &PlannedVm| vm.market == dormouse_cloud::Market::OnDemand;

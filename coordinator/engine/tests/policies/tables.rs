@@ -38,7 +38,7 @@ impl<'a> Case<'a> {
     fn new(name: BagSchedulerName, bag: &'a Bag, baseline: u32) -> Self {
         let catalogue = ec2(180, Ppm::new(baseline));
         let mut config = BagSchedulerConfig::paper(name);
-        config.plan = Some(plan(&config, &catalogue, bag, &budget(), 1).expect("a plan"));
+        config.plan = plan(&config, &catalogue, bag, &budget(), 1).expect("a plan");
         Self { bag, catalogue, config }
     }
 
@@ -128,7 +128,7 @@ fn plans_are_the_same_every_time() {
         let config = BagSchedulerConfig::paper(name);
         let one = plan(&config, &catalogue, &bag, &budget(), 1).expect("a plan");
         assert_eq!(plan(&config, &catalogue, &bag, &budget(), 1), Ok(one.clone()));
-        one.check(&catalogue, &bag).expect("a plan that can be run");
+        one.expect("it plans").check(&catalogue, &bag).expect("a plan that can be run");
         let case = Case::new(name, &bag, 200_000);
         let runs = [(); 2].map(|()| case.run(&[scenario((5, 10))], 11));
         assert_eq!(runs[0], runs[1]);
@@ -142,7 +142,8 @@ fn static_plans_of_the_jobs_fit_their_limit() {
         for name in SCHEDULERS {
             let catalogue = ec2(180, Ppm::new(200_000));
             let config = BagSchedulerConfig::paper(name);
-            let plan = plan(&config, &catalogue, &bag, &budget(), 1).expect("a plan");
+            let plan =
+                plan(&config, &catalogue, &bag, &budget(), 1).expect("a plan").expect("it plans");
             println!(
                 "{label} {name}: ${:.3} {:.0} s, limit {}, {} VMs, {} evaluations",
                 plan.cost.as_usd(),

@@ -49,6 +49,7 @@ pub(crate) fn setup(seed: u64, runtimes: impl IntoIterator<Item = u64>, boot: Sp
             boot,
             hibernation: Span::from_secs(30),
         },
+        noise: None,
         jobs: None,
         checkpoint: CheckpointConfig::NONE,
         interruptions: Vec::new(),

@@ -41,14 +41,16 @@
 //! - A processor with both VMs idle has utilisation 0, so it is the first choice of a
 //!   background job; alone on its processor any process runs at full speed.
 
-mod algorithm;
+mod config;
 mod explain;
 mod processors;
 mod queue;
 mod reservation;
 mod scheduler;
+mod schedulers;
 
 pub use crate::job::{Job, Refusal, Space, Submission, UsageInformation};
-pub use algorithm::{Algorithm, Config, Fill, OnPromotion, UnknownAlgorithmError};
+pub use config::{Config, Fill};
 pub use explain::{Note, Noted};
 pub use scheduler::BatchScheduler;
+pub use schedulers::{Algorithm, BatchPolicy, OnPromotion};

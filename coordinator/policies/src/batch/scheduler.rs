@@ -3,11 +3,12 @@
 use dormouse_cloud::Market;
 use dormouse_units::{Cpus, Mode, Seats, Span, TaskId, Tier, Time, TypeName, VmId, Window};
 
-use super::algorithm::{Config, Fill, OnPromotion};
+use super::config::{Config, Fill};
 use super::explain::{Note, Noted, Watch};
 use super::processors::Processors;
 use super::queue::{Candidate, Ending, Endings, Shortest};
 use super::reservation::{Reservation, by_count};
+use super::schedulers::{BatchPolicy, OnPromotion};
 use crate::job::Job;
 use crate::{Decision, Hearing, Notice, Policy, Promotion, StartReason};
 
@@ -96,17 +97,6 @@ impl BatchScheduler {
             scanned: None,
             watch: None,
         }
-    }
-
-    /// From now on notes why this job has no foreground; one job at a time.
-    pub fn watch(&mut self, job: TaskId) {
-        self.watch = Some(Watch::new(job));
-    }
-
-    /// What was noted of the watched job.
-    #[must_use]
-    pub fn notes(&self) -> &[Note] {
-        self.watch.as_ref().map_or(&[], Watch::notes)
     }
 
     fn launch(&mut self, out: &mut Vec<Decision>) {
@@ -456,6 +446,16 @@ impl BatchScheduler {
             Some(_) => Noted::Pinned { ahead },
         };
         watch.note(now, what);
+    }
+}
+
+impl BatchPolicy for BatchScheduler {
+    fn watch(&mut self, job: TaskId) {
+        self.watch = Some(Watch::new(job));
+    }
+
+    fn notes(&self) -> &[Note] {
+        self.watch.as_ref().map_or(&[], Watch::notes)
     }
 }
 

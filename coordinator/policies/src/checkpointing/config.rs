@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use dormouse_cloud::Market;
 use dormouse_units::{Bytes, Ppm, Span};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::budget::Budget;
@@ -14,7 +15,7 @@ use super::spot_only::SpotOnly;
 use super::{CheckpointPlan, Checkpointing, Due};
 
 /// On which VMs tasks are checkpointed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CheckpointOn {
     /// On those that the provider can take away.
@@ -25,7 +26,7 @@ pub enum CheckpointOn {
 }
 
 /// What a period is counted in.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Period {
     /// Emulated time.
@@ -71,6 +72,11 @@ pub struct CheckpointConfig {
     /// On which VMs. A log that doesn't say was written when it was all.
     #[serde(default = "everywhere")]
     pub on: CheckpointOn,
+    /// Whether a VM that is told to hibernate first takes one of every task of a bag that runs there
+    /// (the authors of Burst-HADS, whose code plays the hibernation: `dispatcher.py`,
+    /// `__execution_loop`). It freezes once they are there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub at_hibernation: bool,
 }
 
 const fn everywhere() -> CheckpointOn {
@@ -84,6 +90,7 @@ impl CheckpointConfig {
         fixed: Span::ZERO,
         per_megabyte: Span::ZERO,
         on: CheckpointOn::Spot,
+        at_hibernation: false,
     };
 
     /// How long a task stands still for a checkpoint.
@@ -161,6 +168,7 @@ mod tests {
             fixed: Span::from_micros(12_995_000),
             per_megabyte: Span::from_micros(40_000),
             on: CheckpointOn::Spot,
+            at_hibernation: false,
         }
     }
 

@@ -3,7 +3,8 @@
 use dormouse_units::{Span, Time, VmId};
 
 use super::floor::Turn;
-use super::machine::Phase;
+use super::machine::{Machine, Phase};
+use super::postponement::is_busy_spot;
 use super::scheduler::BagScheduler;
 use super::token::Purpose;
 use crate::StealMoment;
@@ -48,6 +49,23 @@ impl BagScheduler {
             self.floor.terminate(turn, vm);
             self.place_unplaced(turn);
         }
+    }
+
+    /// Where idle VMs are kept beside working spot VMs only: all go once there is none.
+    pub(crate) fn end_idle_without_spot(&mut self, turn: &mut Turn<'_>) {
+        if !self.parts.only_beside_spot || self.floor.machines.values().any(is_busy_spot) {
+            return;
+        }
+        let is_free = |m: &Machine| m.is_idle() && m.leaving.is_empty();
+        let machines = self.floor.machines.iter();
+        let idle: Vec<VmId> = machines.filter(|(_, m)| is_free(m)).map(|(&vm, _)| vm).collect();
+        if idle.is_empty() {
+            return;
+        }
+        for vm in idle {
+            self.floor.terminate(turn, vm);
+        }
+        self.place_unplaced(turn);
     }
 
     fn is_idle(&self, vm: VmId) -> bool {

@@ -15,4 +15,5 @@ mod token;
 #[cfg(test)]
 pub(crate) use {foresight::Foresight, postponement::latest};
 
-pub(crate) use scheduler::BagScheduler;
+pub(crate) use scheduler::{BagScheduler, Parts};
+pub(crate) use stealing::Stealing;

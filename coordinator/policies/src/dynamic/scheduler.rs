@@ -7,10 +7,11 @@ use super::machine::{Machine, Phase, Queued, Running};
 use super::migration::Affected;
 use super::stealing::Stealing;
 use super::token::Purpose;
+use crate::given::Given;
 use crate::problem::Problem;
 use crate::{
-    BagSchedulerConfig, BagSchedulerName, Decision, MigrateMoment, Notice, OnNotice, Plan, Policy,
-    StartReason, StealMoment,
+    BagSchedulerConfig, Decision, Notice, OnNotice, Plan, PlanError, Policy, StartReason,
+    StealMoment,
 };
 use dormouse_units::Mode;
 
@@ -24,28 +25,19 @@ pub(crate) struct Parts {
     pub(crate) stealing: Stealing,
     /// Idle VMs are kept to the end of cycles this long; given back at once if `None`.
     pub(crate) keep_idle: Option<Span>,
+    /// No idle VM is kept once no spot VM works.
+    pub(crate) only_beside_spot: bool,
 }
 
 impl Parts {
-    fn of(config: &BagSchedulerConfig) -> Self {
-        let keep_idle = Some(config.allocation_cycle);
-        match config.name {
-            BagSchedulerName::BurstHads => {
-                let stealing = Stealing::IfSooner;
-                Self { burst: true, postpone: false, stealing, keep_idle }
-            }
-            BagSchedulerName::Hads => {
-                let stealing = Stealing::OffOnDemand;
-                let postpone = config.migrate == MigrateMoment::Late;
-                Self { burst: false, postpone, stealing, keep_idle }
-            }
-            // Nothing ever needs an idle VM where none hibernates.
-            BagSchedulerName::IlsOnDemand | BagSchedulerName::Fifo => {
-                let stealing = Stealing::Never;
-                Self { burst: false, postpone: false, stealing, keep_idle: None }
-            }
-        }
-    }
+    /// The plan is carried out as it is. Nothing ever needs an idle VM where none hibernates.
+    pub(crate) const NONE: Self = Self {
+        burst: false,
+        postpone: false,
+        stealing: Stealing::Never,
+        keep_idle: None,
+        only_beside_spot: false,
+    };
 }
 
 #[derive(Clone, Debug)]
@@ -67,10 +59,30 @@ pub(crate) struct BagScheduler {
 }
 
 impl BagScheduler {
-    pub(crate) fn new(config: &BagSchedulerConfig, problem: Problem, plan: Plan) -> Self {
+    /// One with these parts, which carries out a plan.
+    ///
+    /// # Errors
+    ///
+    /// There is none.
+    pub(crate) fn boxed(
+        given: Given<'_>,
+        plan: Option<Plan>,
+        parts: Parts,
+    ) -> Result<Box<dyn Policy>, PlanError> {
+        let name = given.config.name;
+        let plan = plan.ok_or_else(|| PlanError::BadPlan(format!("{name} needs one")))?;
+        Ok(Box::new(Self::new(given.config, given.problem, plan, parts)))
+    }
+
+    pub(crate) fn new(
+        config: &BagSchedulerConfig,
+        problem: Problem,
+        plan: Plan,
+        parts: Parts,
+    ) -> Self {
         Self {
             floor: Floor::new(problem, config.burst_on),
-            parts: Parts::of(config),
+            parts,
             steal_moment: config.steal,
             on_notice: config.on_notice,
             plan,
@@ -126,15 +138,19 @@ impl BagScheduler {
     }
 
     /// What becomes of its tasks is decided once it is frozen; till then no others go there.
+    /// From now on its tasks don't count on it: they may stand still for a checkpoint first.
     fn vm_hibernating(&mut self, now: Time, vm: VmId) {
-        if let Some(machine) = self.floor.machines.get_mut(&vm) {
+        let machine = self.floor.machines.get_mut(&vm);
+        if let Some(machine) = machine.filter(|m| !matches!(m.phase, Phase::Hibernated { .. })) {
             machine.phase = Phase::Hibernated { since: now };
         }
     }
 
     fn vm_hibernated(&mut self, turn: &mut Turn<'_>, vm: VmId) {
-        let Some(machine) = self.floor.machines.get_mut(&vm) else { return };
-        machine.phase = Phase::Hibernated { since: turn.now };
+        if !self.floor.machines.contains_key(&vm) {
+            return;
+        }
+        self.vm_hibernating(turn.now, vm);
         self.floor.cut_short(turn, vm);
         if self.parts.postpone {
             self.postpone(turn);
@@ -359,5 +375,6 @@ impl BagScheduler {
             }
             Notice::Submitted { .. } => {}
         }
+        self.end_idle_without_spot(turn);
     }
 }

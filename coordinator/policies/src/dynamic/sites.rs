@@ -15,7 +15,7 @@ use dormouse_units::Mode;
 /// What a place is, in the order in which they are tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Class {
-    /// Attempt 1: idle or, if [`BurstOn`] says so, with a vCPU free.
+    /// Attempt 1: one that [`BurstOn`] allows.
     Burstable,
     /// Attempt 2.
     Idle,
@@ -90,8 +90,10 @@ impl Floor {
             (true, true) => Class::Burstable,
             (true, false) => Class::Idle,
             (false, false) => Class::Busy,
-            (false, true) if machine.phase == Phase::Ready => self.burstable_with(free),
-            (false, true) => Class::Other,
+            (false, true) => match self.burst_on {
+                BurstOn::FreeVcpu if machine.phase == Phase::Ready && free > 0 => Class::Burstable,
+                _ => Class::Other,
+            },
         };
         Site {
             vm: Some(vm),
@@ -106,11 +108,11 @@ impl Floor {
         }
     }
 
-    /// What a burstable VM that has a task is to a migration.
+    /// What a burstable VM that has got a task in a migration is to the others of it.
     fn burstable_with(&self, free: usize) -> Class {
         match self.burst_on {
-            BurstOn::FreeVcpu if free > 0 => Class::Burstable,
-            BurstOn::FreeVcpu | BurstOn::Idle => Class::Other,
+            BurstOn::FreeVcpu | BurstOn::IdleVcpus if free > 0 => Class::Burstable,
+            _ => Class::Other,
         }
     }
 

@@ -23,6 +23,8 @@ pub(crate) enum Stealing {
     OffOnDemand,
     /// Any VM takes tasks off any non-burstable VM, on-demand ones first, if they end sooner.
     IfSooner,
+    /// Likewise, if they end by D.
+    IfInTime,
 }
 
 /// A task that could be stolen: the last in its VM's queue.
@@ -38,8 +40,7 @@ impl BagScheduler {
     /// An idle VM takes over tasks that wait for vCPUs of others.
     ///
     /// [choice] Tasks that run are left where they are: a move would cost them their work since
-    /// the last checkpoint. A task is stolen only where it ends sooner, so stealing balances
-    /// (Algorithm 5 as printed takes all that D allows).
+    /// the last checkpoint.
     pub(crate) fn steal(&mut self, turn: &mut Turn<'_>, thief: VmId) {
         let rule = self.parts.stealing;
         let Some(machine) = self.floor.machines.get(&thief).filter(|m| m.is_idle()) else { return };
@@ -95,6 +96,7 @@ impl BagScheduler {
                     && match self.parts.stealing {
                         Stealing::Never => false,
                         Stealing::IfSooner => slot.end < l.end,
+                        Stealing::IfInTime => true,
                         Stealing::OffOnDemand => {
                             let vms = (l.victim, thief);
                             survives_theft(&self.floor, now, vms, l.task)
@@ -107,7 +109,7 @@ impl BagScheduler {
 
     fn is_victim(&self, machine: &Machine) -> bool {
         let market =
-            machine.market == Market::OnDemand || self.parts.stealing == Stealing::IfSooner;
+            machine.market == Market::OnDemand || self.parts.stealing != Stealing::OffOnDemand;
         market && machine.takes_work() && self.floor.kind(machine).burstable.is_none()
     }
 

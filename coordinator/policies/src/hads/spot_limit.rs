@@ -9,36 +9,42 @@ use crate::SpotLimitRule;
 use crate::packing::Packing;
 use crate::problem::{Kind, KindId, Problem};
 
-/// `D_spot`, from the beginning: D − boot − the time to take over; zero if nothing is left.
+/// A type, and how it is bought.
+type Rescuer<'a> = (KindId, &'a Kind, Market);
+
+/// `D_spot`, from the beginning: D − boot − the time to take over; zero if nothing is left. The
+/// artifact's D − that time is counted from the end of the boot.
 pub(crate) fn spot_limit(problem: &Problem, rule: SpotLimitRule) -> Span {
     let rescuers = rescuers(problem);
     let takeover = match rule {
         SpotLimitRule::LastRound => last_round(problem, &rescuers),
         SpotLimitRule::Longest => longest(problem, &rescuers),
-        SpotLimitRule::Artifact => shortest(problem, &rescuers),
+        SpotLimitRule::Artifact => {
+            return problem.boot + problem.deadline.saturating_sub(shortest(problem, &rescuers));
+        }
     };
     problem.deadline.saturating_sub(problem.boot).saturating_sub(takeover)
 }
 
 /// The regular on-demand types, which take tasks over; all offered types where there are none.
-fn rescuers(problem: &Problem) -> Vec<(KindId, &Kind, Market)> {
+fn rescuers(problem: &Problem) -> Vec<Rescuer<'_>> {
     let with = |market| problem.regular(market).map(move |(id, kind)| (id, kind, market));
     let regular: Vec<_> = with(Market::OnDemand).collect();
     if regular.is_empty() { with(Market::Spot).collect() } else { regular }
 }
 
-fn last_round(problem: &Problem, rescuers: &[(KindId, &Kind, Market)]) -> Span {
+fn last_round(problem: &Problem, rescuers: &[Rescuer<'_>]) -> Span {
     let of = |&task: &TaskId| rescuers.iter().filter_map(move |r| problem.whole(task, r.0));
     problem.by_memory().iter().flat_map(of).max().unwrap_or(Span::ZERO)
 }
 
 /// ceil(|B| / on-demand limit).
-fn share(problem: &Problem, rescuers: &[(KindId, &Kind, Market)]) -> usize {
+fn share(problem: &Problem, rescuers: &[Rescuer<'_>]) -> usize {
     let limit: usize = rescuers.iter().map(|(_, kind, market)| kind.limit(*market) as usize).sum();
     problem.tasks().div_ceil(limit.max(1))
 }
 
-fn longest(problem: &Problem, rescuers: &[(KindId, &Kind, Market)]) -> Span {
+fn longest(problem: &Problem, rescuers: &[Rescuer<'_>]) -> Span {
     let lengths = |id| lengths(problem, id);
     let slowest =
         rescuers.iter().max_by_key(|r| (lengths(r.0).into_iter().sum::<Span>(), Reverse(r.0)));
@@ -49,12 +55,15 @@ fn longest(problem: &Problem, rescuers: &[(KindId, &Kind, Market)]) -> Span {
     })
 }
 
-fn shortest(problem: &Problem, rescuers: &[(KindId, &Kind, Market)]) -> Span {
-    let cheapest = rescuers.iter().min_by_key(|(id, kind, market)| (kind.price(*market), *id));
+/// Of the share of a VM if the burstable ones count, too, those that are done first.
+fn shortest(problem: &Problem, rescuers: &[Rescuer<'_>]) -> Span {
+    let burstable = problem.burstable().map(|(id, kind)| (id, kind, Market::OnDemand));
+    let all: Vec<_> = rescuers.iter().copied().chain(burstable).collect();
+    let cheapest = all.iter().min_by_key(|(id, kind, market)| (kind.price(*market), *id));
     cheapest.map_or(Span::ZERO, |&(id, kind, _)| {
         let mut lengths = lengths(problem, id);
         lengths.sort();
-        packed(kind, &lengths, share(problem, rescuers))
+        packed(kind, &lengths, share(problem, &all))
     })
 }
 

@@ -5,11 +5,11 @@ use dormouse_units::Stream;
 use dormouse_units::{Ppm, Span};
 
 use super::pool::Pool;
-use super::solution::{Scale, Solution};
+use super::solution::{DOLLAR, Scale, Solution};
 use crate::assignment::{Assignment, Vm};
 use crate::packing::Packing;
 use crate::problem::Problem;
-use crate::{BagSchedulerConfig, LocalSearchRule, RelaxRule};
+use crate::{BagSchedulerConfig, CostScale, LocalSearchRule, RelaxRule};
 
 /// What the search found.
 pub(crate) struct Found {
@@ -57,7 +57,11 @@ pub(crate) fn iterate(
     let mut unselected: Vec<usize> =
         (0..pool.candidates.len()).filter(|c| !selected.contains(c)).collect();
     let makespan = if spot_limit > problem.boot { spot_limit } else { problem.deadline };
-    let scale = Scale { alpha: config.alpha, cost: start.cost(), makespan };
+    let cost = match config.cost_scale {
+        CostScale::Initial => start.cost(),
+        CostScale::Dollars => DOLLAR,
+    };
+    let scale = Scale { alpha: config.alpha, cost, makespan };
     let mut search = Search {
         config,
         scale,
@@ -86,7 +90,7 @@ pub(crate) fn iterate(
             let chosen = search.random.below(unselected.len());
             selected.push(unselected.swap_remove(chosen));
         }
-        if config.relax == RelaxRule::Always || i - last_best > config.max_failed {
+        if i - last_best > config.max_failed {
             let more = Ppm::from_f64(config.relax_rate).unwrap_or(Ppm::ZERO);
             relaxed = (relaxed + relaxed.part(more)).min(problem.deadline);
         }

@@ -9,8 +9,11 @@ use dormouse_units::Span;
 use super::pool::{NEVER, Pool, positions};
 use crate::packing::Packing;
 
+/// A dollar as costs are counted here: in nano-dollars per hour × microseconds.
+pub(crate) const DOLLAR: f64 = 1e9 * 3.6e9;
+
 /// What makes solutions comparable (Eq. 1 and 8, normalised): the cost against the cost of the
-/// initial solution, the makespan against `D_spot`.
+/// initial solution or a dollar, the makespan against `D_spot`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scale {
     pub(crate) alpha: f64,

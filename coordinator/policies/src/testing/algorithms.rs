@@ -10,9 +10,9 @@ use crate::assignment::{Assignment, Vm};
 use crate::burst_allocation::burst_allocation;
 use crate::problem::Problem;
 use crate::{
-    Bag, BagSchedulerConfig, BagSchedulerName, BurstOn, Decision, Fleet, MigrateMoment, Notice,
-    Plan, PlanError, PlannedTask, PlannedVm, Policy, SpotLimitRule, StartReason, Task, build, hads,
-    ils, plan,
+    Bag, BagSchedulerConfig, BagSchedulerName, BurstOn, CostScale, Decision, Fleet, KeepIdle,
+    MigrateMoment, Notice, Plan, PlanError, PlannedTask, PlannedVm, Policy, SpotLimitRule,
+    StartReason, StealIf, StealMoment, Task, build, hads, ils, plan,
 };
 use dormouse_units::{Mode, Seats};
 
@@ -78,14 +78,15 @@ fn shape(problem: &Problem, map: &Assignment) -> Vec<(String, Market, Mode, Vec<
 }
 
 /// 100 − 10 boot − takeover. Last round: one task. Six tasks over 2 + 2 on-demand VMs are two a
-/// VM: 20 on one vCPU, whichever the tasks or the type.
+/// VM: 20 on one vCPU, whichever the tasks or the type. The artifact has the burstable type's two
+/// as well, so one a VM, and its 90 begin after the boot.
 #[test]
 fn spot_limits() {
     let (cloud, bag) = (cloud(2), tens(6, 100));
     let limit = |rule| hads::spot_limit(&problem(&cloud, &bag), rule);
     assert_eq!(limit(SpotLimitRule::LastRound), Span::from_secs(80));
     assert_eq!(limit(SpotLimitRule::Longest), Span::from_secs(70));
-    assert_eq!(limit(SpotLimitRule::Artifact), Span::from_secs(70));
+    assert_eq!(limit(SpotLimitRule::Artifact), Span::from_secs(10 + 90));
 }
 
 /// Done by 30, each VM takes two tasks from 10 on. Weights are 1000 and 500: first "a" (1000
@@ -133,6 +134,23 @@ fn ils_spreads_what_costs_the_same() {
         [(a, 1), (a, 1)]
     );
     assert!(found.evaluations > 0);
+}
+
+/// Two tasks cost 20 s at $1/h on one VM and 10 s at $1/h and 10 s at $2/h on two, which end at 20
+/// and not at 30: half as much more money is more than 10 of the 80 s; some thousandths of a dollar
+/// are not.
+#[test]
+fn ils_weighs_costs_by_the_initial_one_or_by_dollars() {
+    let (cloud, bag) = (cloud(1), tens(2, 100));
+    let problem = problem(&cloud, &bag);
+    let vm = Vm { tasks: tasks(&[0, 1]), ..Vm::new(kind(&problem, "a"), Market::Spot) };
+    let initial = Assignment { vms: vec![vm] };
+    for (cost_scale, vms) in [(CostScale::Initial, 1), (CostScale::Dollars, 2)] {
+        let config = BagSchedulerConfig { cost_scale, ..BagSchedulerConfig::default() };
+        let limit = Span::from_secs(80);
+        let found = ils::iterate(&problem, &config, Market::Spot, &initial, limit, 1);
+        assert_eq!(found.best.vms.len(), vms, "{cost_scale:?}");
+    }
 }
 
 /// On one spot VM tasks 0 to 3 end at 20, 30, 40, 50. By 30, 3 and 2 are late: 3 takes the one
@@ -301,6 +319,28 @@ fn a_busy_burstable_vm_bursts_where_that_is_said() {
     }
 }
 
+/// A burstable VM of two vCPUs stands by as three tasks lose theirs: it takes one of them
+/// (Algorithm 4), or one on each vCPU. It takes none where it has a task of its own.
+#[test]
+fn an_idle_burstable_vm_takes_a_task_on_each_vcpu_where_that_is_said() {
+    let mut cloud = cloud(2);
+    cloud.types.get_mut("t").unwrap().vcpus = 2;
+    for (burst_on, own, taken) in
+        [(BurstOn::Idle, &[][..], 1), (BurstOn::IdleVcpus, &[], 2), (BurstOn::IdleVcpus, &[3], 0)]
+    {
+        let bag = tens(3 + own.len(), 100);
+        let vms = [("a", Market::Spot, &[0, 1, 2][..]), ("t", Market::OnDemand, own)];
+        let name = BagSchedulerName::BurstHads;
+        // It steals nothing before.
+        let steal = StealMoment::CycleEnd;
+        let config = BagSchedulerConfig { burst_on, steal, ..BagSchedulerConfig::paper(name) };
+        let mut fixture = Fixture::with(&config, &cloud, &bag, &vms);
+        let starts = fixture.tell(15, &hibernated(0)).into_iter();
+        let starts = starts.filter(|d| matches!(d, Decision::Start { .. }));
+        assert_eq!(starts.count(), taken, "{burst_on:?}");
+    }
+}
+
 /// The spot VM's two tasks would end at 20 s after the boot of one on-demand VM; with two to be
 /// had, 10 s after, so they can wait until 100 − 20 (found to the second). A resume before that
 /// and they go on where they are.
@@ -341,6 +381,46 @@ fn an_idle_vm_steals_what_ends_sooner_with_it() {
     let vms = [("a", Market::Spot, &[0, 1, 2][..]), ("a", Market::Spot, &[3])];
     let mut fixture = Fixture::new(BagSchedulerName::BurstHads, &cloud, &bag, &vms);
     assert_eq!(fixture.tell(20, &finished(3, 1)), [start(2, 1, Mode::Burst, StartReason::Stolen)]);
+}
+
+/// As above; then VM 0 is idle at 20, too. Task 1, which waits on VM 1 if that stole all that ends
+/// in time, is stolen back.
+#[test]
+fn an_idle_vm_steals_all_that_ends_in_time_where_that_is_said() {
+    let (cloud, bag) = (cloud(2), tens(4, 200));
+    let vms = [("a", Market::Spot, &[0, 1, 2][..]), ("a", Market::Spot, &[3])];
+    for (steal_if, reason) in
+        [(StealIf::Sooner, StartReason::Planned), (StealIf::InTime, StartReason::Stolen)]
+    {
+        let name = BagSchedulerName::BurstHads;
+        let config = BagSchedulerConfig { steal_if, ..BagSchedulerConfig::paper(name) };
+        let mut fixture = Fixture::with(&config, &cloud, &bag, &vms);
+        let stolen = [start(2, 1, Mode::Burst, StartReason::Stolen)];
+        assert_eq!(fixture.tell(20, &finished(3, 1)), stolen);
+        assert_eq!(fixture.tell(20, &finished(0, 0)), [start(1, 0, Mode::Burst, reason)]);
+    }
+}
+
+/// VM 1 is idle from 20 on; at 25 the other spot VM hibernates, and its task bursts on VM 2.
+#[test]
+fn no_idle_vm_is_kept_once_no_spot_vm_works_where_that_is_said() {
+    let (cloud, bag) = (cloud(2), tens(2, 2_000));
+    let vms =
+        [("a", Market::Spot, &[0][..]), ("a", Market::Spot, &[1]), ("t", Market::OnDemand, &[])];
+    for keep_idle in [KeepIdle::Cycle, KeepIdle::WhileSpotWorks] {
+        let name = BagSchedulerName::BurstHads;
+        let config = BagSchedulerConfig { keep_idle, ..BagSchedulerConfig::paper(name) };
+        let mut fixture = Fixture::with(&config, &cloud, &bag, &vms);
+        let kept = fixture.tell(20, &finished(1, 1));
+        assert!(matches!(kept[..], [Decision::Wake { .. }]), "{kept:?}");
+        let decisions = fixture.tell(25, &hibernated(0));
+        let stop = Decision::Stop { task: TaskId::new(0), vm: VmId::new(0), keep: false };
+        let mut wanted = vec![stop, start(0, 2, Mode::Burst, StartReason::Migrated)];
+        if keep_idle == KeepIdle::WhileSpotWorks {
+            wanted.push(Decision::Terminate { vm: VmId::new(1) });
+        }
+        assert_eq!(decisions, wanted, "{keep_idle:?}");
+    }
 }
 
 /// Idle from 20 on with nothing to steal, it is kept until its cycle ends, 900 s after it was
@@ -407,7 +487,8 @@ fn configurations_and_plans_read_back() {
     let (cloud, bag) = (cloud(2), tens(5, 100));
     let config = BagSchedulerConfig::artifact(BagSchedulerName::Hads);
     let plan = plan(&config, &cloud, &bag, &no_budget(), 1).expect("a plan");
-    let config = BagSchedulerConfig { plan: Some(plan), ..config };
+    assert!(plan.is_some());
+    let config = BagSchedulerConfig { plan, ..config };
     let text = serde_json::to_string(&config).unwrap();
     assert_eq!(serde_json::from_str::<BagSchedulerConfig>(&text).unwrap(), config);
     let sparse: BagSchedulerConfig = serde_json::from_str(r#"{"name": "ils-on-demand"}"#).unwrap();

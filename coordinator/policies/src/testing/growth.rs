@@ -4,7 +4,7 @@ use dormouse_cloud::{Catalogue, InstanceType, Limits, Market};
 use dormouse_units::{Bytes, Money, Price, Span, TaskId, Time, VmId};
 
 use super::no_budget;
-use crate::dynamic::{BagScheduler, Foresight, latest};
+use crate::dynamic::{BagScheduler, Foresight, Parts, Stealing, latest};
 use crate::problem::Problem;
 use crate::{
     Bag, BagSchedulerConfig, BagSchedulerName, Notice, Plan, PlannedTask, PlannedVm, Policy, Task,
@@ -56,7 +56,14 @@ fn hads(vms: u32) -> BagScheduler {
     };
     let problem = Problem::new(&catalogue, &bag, &no_budget(), Span::ZERO, Span::ZERO);
     let config = BagSchedulerConfig::paper(BagSchedulerName::Hads);
-    BagScheduler::new(&config, problem, plan)
+    let parts = Parts {
+        burst: false,
+        postpone: true,
+        stealing: Stealing::OffOnDemand,
+        keep_idle: Some(config.allocation_cycle),
+        only_beside_spot: false,
+    };
+    BagScheduler::new(&config, problem, plan, parts)
 }
 
 /// How many tasks it looks at to find when to migrate those of a VM that hibernates.

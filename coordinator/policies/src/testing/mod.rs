@@ -22,5 +22,6 @@ fn no_budget() -> CheckpointConfig {
         fixed: Span::from_micros(12_995_000),
         per_megabyte: Span::from_micros(40_000),
         on: CheckpointOn::All,
+        at_hibernation: false,
     }
 }

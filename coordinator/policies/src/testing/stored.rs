@@ -111,7 +111,8 @@ fn our_plans_are_no_worse_than_the_stored_ones() {
         let bag = bag(&read(folder.join("job.json")));
         let catalogue = catalogue(&read(folder.join("env.json")));
         let config = BagSchedulerConfig::paper(name);
-        let ours = plan(&config, &catalogue, &bag, &no_budget(), 1).expect("a plan");
+        let ours =
+            plan(&config, &catalogue, &bag, &no_budget(), 1).expect("a plan").expect("it plans");
         ours.check(&catalogue, &bag).expect("a plan that can be run");
         let (cost, makespan) = (ours.cost.as_usd(), ours.makespan.as_secs_f64());
         let (their_cost, their_makespan) = stored(&read(folder.join(map)), &catalogue, true);
@@ -128,4 +129,29 @@ fn our_plans_are_no_worse_than_the_stored_ones() {
         }
     }
     assert_eq!(worse, [""; 0]);
+}
+
+/// D_spot of the authors' code is 2462 s for J80 and 1750 s for ED200: by then all spot VMs of their
+/// stored plans are done, and what is left of ED200 has an on-demand VM.
+#[test]
+fn the_artifacts_limit_is_that_of_the_stored_plans() {
+    let Some(folder) = data() else { return };
+    for (job, map, limit) in [("J80", "map.json", 2_462), ("ED200", "map_cc.json", 1_750)] {
+        let folder = folder.join(job);
+        let bag = bag(&read(folder.join("job.json")));
+        let catalogue = catalogue(&read(folder.join("env.json")));
+        let config = BagSchedulerConfig::artifact(BagSchedulerName::Hads);
+        let ours =
+            plan(&config, &catalogue, &bag, &no_budget(), 1).expect("it plans").expect("a plan");
+        assert_eq!(ours.spot_limit, Span::from_secs(limit), "{job}");
+        let map = read(folder.join(map));
+        let theirs = map["instances"].as_object().unwrap().values();
+        let has_on_demand = theirs.clone().any(|vm| vm["market"] == "on-demand");
+        assert_eq!(ours.vms.iter().any(|vm| vm.market == Market::OnDemand), has_on_demand, "{job}");
+        for vm in theirs.filter(|vm| vm["market"] != "on-demand") {
+            let lanes = vm["map"].as_object().unwrap().values();
+            let mut tasks = lanes.flat_map(|lane| lane.as_object().unwrap().values());
+            assert!(tasks.all(|task| task["end"].as_f64().unwrap() < limit as f64), "{job}");
+        }
+    }
 }

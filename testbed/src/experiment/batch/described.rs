@@ -5,10 +5,13 @@ use std::path::PathBuf;
 use dormouse_cloud::Burstable;
 use dormouse_engine::jobs::Simulation;
 use dormouse_policies::CheckpointConfig;
-use dormouse_policies::batch::{Algorithm, Config, OnPromotion, UsageInformation};
+use dormouse_policies::batch::{
+    Algorithm, Config, Fill, OnPromotion, Submission, UsageInformation,
+};
 use dormouse_units::{Bytes, Ppm, Span};
 use dormouse_vm::Sharing;
-use dormouse_workload::{Model, OnMalformed};
+use dormouse_workload::{LogRules, Model, Targets};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A batch: parallel jobs, who schedules them on which machine, and how its processors are shared.
@@ -55,8 +58,15 @@ pub enum JobSource {
     Swf {
         /// The file.
         log: PathBuf,
-        /// What to do with lines that can't be used.
-        on_malformed: OnMalformed,
+        /// What is made of what is odd in it.
+        #[serde(flatten)]
+        rules: LogRules,
+        /// What its users say of their jobs.
+        #[serde(default = "given", skip_serializing_if = "is_given")]
+        estimates: Estimates,
+        /// Only its first jobs, so many; `None`: all.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        first: Option<usize>,
     },
     /// A model.
     Model {
@@ -66,6 +76,9 @@ pub enum JobSource {
         jobs: usize,
         /// What their users say.
         estimates: Estimates,
+        /// What a calibrated model aims at.
+        #[serde(default, skip_serializing_if = "is_standard")]
+        shape: Shape,
     },
     /// The experiment itself.
     Jobs {
@@ -94,42 +107,126 @@ pub struct JobSpec {
 }
 
 /// How CPU usage is assigned.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum UsageKind {
     /// Drawn from 40 to 100 % for each process of a larger job; 100 % for a single one
     /// (section 3.1 of the MEASY paper).
     #[default]
     Drawn,
+    /// The same with one draw for all processes of a job: the text can be read so, too.
+    DrawnEachJob,
     /// 100 %.
     Full,
 }
 
-/// How users of a model estimate.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// How users estimate the run time of their jobs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Estimates {
-    /// As Tsafrir 2005 has it.
+    /// As Tsafrir 2005 has it: of models.
     #[default]
     Tsafrir,
+    /// As the log has them.
+    Given,
     /// The run time.
     Exact,
+    /// Twice the run time.
+    Double,
+}
+
+impl Estimates {
+    /// `job` as its user estimates it, who said so far what the log or Tsafrir's model has.
+    #[must_use]
+    pub fn of(self, job: Submission) -> Submission {
+        match self {
+            Self::Tsafrir | Self::Given => job,
+            Self::Exact => Submission { estimate: job.runtime, ..job },
+            Self::Double => Submission { estimate: job.runtime + job.runtime, ..job },
+        }
+    }
+}
+
+const fn given() -> Estimates {
+    Estimates::Given
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives references")]
+fn is_given(estimates: &Estimates) -> bool {
+    *estimates == Estimates::Given
+}
+
+/// The shape of a calibrated model, whose means are those of the MEASY paper in any case: what a
+/// generated workload can't know of the one it stands for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Shape {
+    /// As the model has it.
+    #[default]
+    Standard,
+    /// A long run is 150 times as long as a short one, not 15, and both are exponential: so more
+    /// jobs are short.
+    ManyShort,
+    /// No job runs for more than 6 h, not 18.
+    SixHours,
+    /// Poisson arrivals.
+    Steady,
+    /// The larger a job, the less likely it is a long one: so more jobs make the same load.
+    SmallRunLong,
+}
+
+impl Shape {
+    /// `targets` in this shape.
+    #[must_use]
+    pub fn of(self, targets: Targets) -> Targets {
+        match self {
+            Self::Standard => targets,
+            Self::ManyShort => Targets { long_over_short: 150.0, stages: 1, ..targets },
+            Self::SixHours => Targets { longest: Span::from_secs(21_600), ..targets },
+            Self::Steady => Targets { bursts: None, ..targets },
+            Self::SmallRunLong => Targets { long: (0.6, -0.6), ..targets },
+        }
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives references")]
+fn is_standard(shape: &Shape) -> bool {
+    *shape == Shape::Standard
 }
 
 /// `[scheduler]`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct BatchScheduler {
     /// The scheduler's algorithm.
     pub name: Algorithm,
     /// What a migration costs the job that is moved, in virtual time.
+    #[serde(default = "paper_migration")]
     pub migration_cost: Span,
     /// What it knows of CPU usage.
+    #[serde(default)]
     pub usage_information: Information,
+    /// A background VM is of use below a foreground that uses less than this; `None`: than the
+    /// paper's 96 %.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usable_below: Option<Ppm>,
+    /// Whether a background VM is of use where no foreground runs; `None`: it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usable_idle: Option<bool>,
+    /// When the background is filled; `None`: in every pass.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fill: Option<Fill>,
+}
+
+/// A migration of the MEASY paper: 20 s.
+const fn paper_migration() -> Span {
+    Span::from_secs(20)
 }
 
 /// What the scheduler knows of CPU usage.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Information {
     /// The truth.
@@ -153,8 +250,15 @@ impl Batch {
     /// it is the same [`Run`](dormouse_engine::Run) on real processors.
     #[must_use]
     pub fn simulation(&self, seed: u64) -> Simulation {
+        let scheduler = &self.scheduler;
+        let standard = Config::new(scheduler.name, self.workload.processors);
         Simulation {
-            config: Config::new(self.scheduler.name, self.workload.processors),
+            config: Config {
+                usable_below: scheduler.usable_below.unwrap_or(standard.usable_below),
+                usable_idle: scheduler.usable_idle.unwrap_or(standard.usable_idle),
+                fill: scheduler.fill.unwrap_or(standard.fill),
+                ..standard
+            },
             sharing: self.sharing,
             migration_cost: self.scheduler.migration_cost,
             information: match self.scheduler.usage_information {

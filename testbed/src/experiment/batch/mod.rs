@@ -4,7 +4,8 @@ mod described;
 mod read;
 
 pub use described::{
-    Batch, BatchScheduler, BatchWorkload, Estimates, Information, JobSource, JobSpec, UsageKind,
+    Batch, BatchScheduler, BatchWorkload, Estimates, Information, JobSource, JobSpec, Shape,
+    UsageKind,
 };
 
-pub(in crate::experiment) use read::{KINDS, read};
+pub(in crate::experiment) use read::check;

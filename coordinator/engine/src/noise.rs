@@ -1,0 +1,66 @@
+//! By how much real run times differ from those that schedulers are told.
+
+use dormouse_units::{Ppm, Span, Stream, TaskId};
+use serde::{Deserialize, Serialize};
+
+/// The law of the factor between a task's real run time and the one that its bag says. Each task has
+/// one factor, of a stream of its own, on every type and in every attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Noise {
+    /// Log-normal with mean 1 and this coefficient of variation.
+    Lognormal(Ppm),
+    /// Each from 1 − this to 1 + this as likely; this is below 1.
+    Uniform(Ppm),
+}
+
+impl Noise {
+    /// How long a task that is said to take `said` really takes; at least a microsecond.
+    #[must_use]
+    pub fn real(self, seed: u64, task: TaskId, said: Span) -> Span {
+        let mut chance = Stream::new(seed, "noise", task.get().into());
+        let factor = match self {
+            Self::Lognormal(variation) => chance.lognormal(variation.as_f64()),
+            Self::Uniform(within) => 1.0 + within.as_f64() * (2.0 * chance.unit() - 1.0),
+        };
+        said.part(Ppm::from_f64(factor).unwrap_or(Ppm::ONE)).max(Span::from_micros(1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn factors(noise: Noise, seed: u64) -> Vec<f64> {
+        let said = Span::from_secs(200);
+        let of = |n| noise.real(seed, TaskId::new(n), said).as_secs_f64() / 200.0;
+        (0..4_000).map(of).collect()
+    }
+
+    #[test]
+    fn run_times_scatter_around_what_is_said() {
+        let within = Ppm::new(100_000);
+        for (noise, limits) in
+            [(Noise::Uniform(within), 0.9..=1.1), (Noise::Lognormal(within), 0.5..=2.0)]
+        {
+            let all = factors(noise, 1);
+            let mean = all.iter().sum::<f64>() / 4_000.0;
+            assert!((0.995..1.005).contains(&mean), "{noise:?}: {mean}");
+            assert!(all.iter().all(|x| limits.contains(x)), "{noise:?}");
+            assert!(all.iter().any(|x| *x < 0.95) && all.iter().any(|x| *x > 1.05), "{noise:?}");
+        }
+    }
+
+    #[test]
+    fn a_task_is_as_much_longer_on_every_type_and_only_its_seed_moves_it() {
+        let noise = Noise::Lognormal(Ppm::new(300_000));
+        let real = |task, secs| noise.real(1, TaskId::new(task), Span::from_secs(secs));
+        assert_eq!(real(7, 200).as_micros(), 2 * real(7, 100).as_micros());
+        assert_ne!(real(7, 100), real(8, 100));
+        assert_ne!(factors(noise, 1), factors(noise, 2));
+        assert_eq!(
+            Noise::Uniform(Ppm::ZERO).real(1, TaskId::new(0), Span::from_secs(9)),
+            Span::from_secs(9)
+        );
+    }
+}

@@ -1,0 +1,135 @@
+//! The schedulers of parallel jobs there are: the one list of them, and what each says of itself.
+//!
+//! # A new scheduler
+//!
+//! 1. Write `schedulers/mine.rs`: an empty type `Mine` that is a [`Scheduling`]: its name and a line
+//!    about it.
+//! 2. If it is none of the passes of [`BatchScheduler`] with other rules, write the type that is a
+//!    [`Policy`] and a [`BatchPolicy`] there, and make it in [`Scheduling::build`].
+//! 3. Add `mine::Mine` to the list at the end of this file.
+//! 4. Format it: `rustfmt --edition 2024 coordinator/policies/src/batch/schedulers/*.rs` (`cargo fmt`
+//!    does not see modules that a macro declares; `scripts/check` does).
+//! 5. `dormouse run batch-small --scheduler mine`, then `dormouse check` on the run's folder.
+//!
+//! Experiment files, `--scheduler`, completions, `dormouse list`, the JSON schema, the reference and the
+//! tests that run every scheduler find it there.
+
+use dormouse_units::{TaskId, TypeName};
+
+use super::{BatchScheduler, Config, Note};
+use crate::Policy;
+
+/// A scheduler of parallel jobs, as the list knows it.
+pub(crate) trait Scheduling: Sync {
+    /// Its name in experiment files and logs: lower case, words joined by `-`.
+    fn name(&self) -> &'static str;
+
+    /// What it is, in a line.
+    fn about(&self) -> &'static str;
+
+    /// Whether jobs behind the head of the queue may start before it.
+    fn backfills(&self) -> bool {
+        false
+    }
+
+    /// How it brings background jobs to the foreground; `None`: it uses one tier only.
+    fn promotion(&self) -> Option<OnPromotion> {
+        None
+    }
+
+    /// The scheduler itself, for a machine that is a VM of the type `kind`.
+    fn build(&self, config: Config, kind: TypeName) -> Box<dyn BatchPolicy> {
+        Box::new(BatchScheduler::new(config, kind))
+    }
+}
+
+/// A scheduler that can say why a job waits.
+pub trait BatchPolicy: Policy {
+    /// From now on notes why this job has no foreground; one job at a time.
+    fn watch(&mut self, job: TaskId) {
+        let _ = job;
+    }
+
+    /// What was noted of the watched job.
+    fn notes(&self) -> &[Note] {
+        &[]
+    }
+}
+
+/// What happens to a background job that may run in the foreground, but not where it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnPromotion {
+    /// It is killed and starts again.
+    Kill,
+    /// It waits until its own processors are free.
+    Wait,
+    /// It moves with what it has done.
+    Migrate,
+}
+
+/// Declares the modules of `schedulers/` and a name for each.
+macro_rules! schedulers {
+    ($($module:ident::$Name:ident,)*) => {
+        $(mod $module;)*
+
+        /// The name of a scheduler of parallel jobs.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[expect(missing_docs, reason = "each says itself what it is: `about`")]
+        pub enum Algorithm {
+            $($Name,)*
+        }
+
+        impl Algorithm {
+            /// All of them, simplest first.
+            pub const ALL: [Self; [$(stringify!($Name),)*].len()] = [$(Self::$Name,)*];
+
+            fn scheduling(self) -> &'static dyn Scheduling {
+                match self {
+                    $(Self::$Name => &$module::$Name,)*
+                }
+            }
+        }
+    };
+}
+
+crate::name::names!(Algorithm, name, "scheduler of parallel jobs");
+
+impl Algorithm {
+    /// As it is written in experiment files.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        self.scheduling().name()
+    }
+
+    /// What it is, in a line.
+    #[must_use]
+    pub fn about(self) -> &'static str {
+        self.scheduling().about()
+    }
+
+    /// Whether jobs behind the head of the queue may start before it.
+    #[must_use]
+    pub fn backfills(self) -> bool {
+        self.scheduling().backfills()
+    }
+
+    /// How it brings background jobs to the foreground; `None`: it uses one tier only.
+    #[must_use]
+    pub fn promotion(self) -> Option<OnPromotion> {
+        self.scheduling().promotion()
+    }
+
+    /// The scheduler, for a machine that is a VM of the type `kind`.
+    #[must_use]
+    pub fn build(config: Config, kind: TypeName) -> Box<dyn BatchPolicy> {
+        config.algorithm.scheduling().build(config, kind)
+    }
+}
+
+schedulers! {
+    fcfs::Fcfs,
+    easy::Easy,
+    keasy::Keasy,
+    reasy::Reasy,
+    measy::Measy,
+}

@@ -1,0 +1,20 @@
+//! EASY, as `batch` says which.
+
+use super::Scheduling;
+
+/// FCFS with a reservation for the head of the queue and backfilling.
+pub(super) struct Easy;
+
+impl Scheduling for Easy {
+    fn name(&self) -> &'static str {
+        "easy"
+    }
+
+    fn about(&self) -> &'static str {
+        "FCFS with a reservation for the head of the queue, and backfilling"
+    }
+
+    fn backfills(&self) -> bool {
+        true
+    }
+}

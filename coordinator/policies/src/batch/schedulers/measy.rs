@@ -1,0 +1,24 @@
+//! MEASY (section 2.3.2 of its paper).
+
+use super::{OnPromotion, Scheduling};
+
+/// As KEASY, with migration instead of the kill.
+pub(super) struct Measy;
+
+impl Scheduling for Measy {
+    fn name(&self) -> &'static str {
+        "measy"
+    }
+
+    fn about(&self) -> &'static str {
+        "EASY on two tiers: a background job that moves to the foreground migrates (section 2.3.2)"
+    }
+
+    fn backfills(&self) -> bool {
+        true
+    }
+
+    fn promotion(&self) -> Option<OnPromotion> {
+        Some(OnPromotion::Migrate)
+    }
+}

@@ -1,0 +1,20 @@
+//! What a scheduler of a bag is built for.
+
+use dormouse_cloud::Catalogue;
+
+use crate::problem::Problem;
+use crate::{Bag, BagSchedulerConfig};
+
+/// A bag, what it may be run on, and what is set about its scheduler.
+pub(crate) struct Given<'a> {
+    /// What is set about it.
+    pub(crate) config: &'a BagSchedulerConfig,
+    /// The bag and the catalogue as numbers.
+    pub(crate) problem: Problem,
+    /// The types on offer.
+    pub(crate) catalogue: &'a Catalogue,
+    /// The tasks.
+    pub(crate) bag: &'a Bag,
+    /// Of all chance in it.
+    pub(crate) seed: u64,
+}

@@ -1,0 +1,149 @@
+//! The bag-of-tasks schedulers there are: the one list of them, and what each says of itself.
+//!
+//! # A new scheduler
+//!
+//! 1. Write `schedulers/mine.rs`: a type that is a [`Policy`] (what it hears and decides), and an
+//!    empty type `Mine` that is a [`Scheduling`]: its name, a line about it, and how it is built.
+//! 2. If it has parameters that [`BagSchedulerConfig`] lacks, give them a type that derives
+//!    `Deserialize` and `JsonSchema`, name it in [`Scheduling::parameters`], and read it with
+//!    [`BagSchedulerConfig::own`].
+//! 3. Add `mine::Mine` to the list at the end of this file.
+//! 4. Format it: `rustfmt --edition 2024 coordinator/policies/src/schedulers/*.rs` (`cargo fmt` does not
+//!    see modules that a macro declares; `scripts/check` does).
+//! 5. `dormouse run j60 --scheduler mine`, then `dormouse check` on the run's folder.
+//!
+//! Experiment files, `--scheduler`, completions, `dormouse list`, the JSON schema, the reference and the
+//! tests that run every scheduler find it there.
+
+use dormouse_cloud::Market;
+
+pub(crate) use crate::given::Given;
+use crate::parameters::Parameters;
+use crate::{BagSchedulerConfig, Fleet, Plan, PlanError, Policy};
+
+/// A bag-of-tasks scheduler, as the list knows it.
+pub(crate) trait Scheduling: Sync {
+    /// Its name in experiment files and logs: lower case, words joined by `-`.
+    fn name(&self) -> &'static str;
+
+    /// What it is, in a line.
+    fn about(&self) -> &'static str;
+
+    /// Those of its parameters that only it has.
+    fn parameters(&self) -> Parameters {
+        Parameters::NONE
+    }
+
+    /// Its primary schedule; `None`: it decides as it goes.
+    ///
+    /// # Errors
+    ///
+    /// There can't be one, or none was found.
+    fn plan(&self, given: &Given<'_>) -> Result<Option<Plan>, PlanError> {
+        let _ = given;
+        Ok(None)
+    }
+
+    /// The scheduler itself, with its primary schedule or the one that it was given.
+    ///
+    /// # Errors
+    ///
+    /// It can't run this bag.
+    fn build(&self, given: Given<'_>, plan: Option<Plan>) -> Result<Box<dyn Policy>, PlanError>;
+
+    /// Whether it moves tasks between VMs with what they have done, so that it needs checkpoints
+    /// whatever the experiment says of them.
+    fn moves_tasks(&self) -> bool {
+        false
+    }
+
+    /// The VMs that it launches and no others; `None`: of any type on offer.
+    fn fleet<'a>(&self, config: &'a BagSchedulerConfig) -> Option<&'a [Fleet]> {
+        let _ = config;
+        None
+    }
+
+    /// How the VMs that it launches are bought.
+    fn markets(&self, config: &BagSchedulerConfig) -> Vec<Market> {
+        let _ = config;
+        vec![Market::Spot, Market::OnDemand]
+    }
+}
+
+/// Declares the modules of `schedulers/` and a name for each; the first is an experiment's that names
+/// none.
+macro_rules! schedulers {
+    ($first:ident::$First:ident, $($module:ident::$Name:ident,)*) => {
+        mod $first;
+        $(mod $module;)*
+
+        /// The name of a bag-of-tasks scheduler.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[expect(missing_docs, reason = "each says itself what it is: `about`")]
+        pub enum BagSchedulerName {
+            #[default]
+            $First,
+            $($Name,)*
+        }
+
+        impl BagSchedulerName {
+            /// All of them.
+            pub const ALL: [Self; [stringify!($First), $(stringify!($Name),)*].len()] =
+                [Self::$First, $(Self::$Name,)*];
+
+            pub(crate) fn scheduling(self) -> &'static dyn Scheduling {
+                match self {
+                    Self::$First => &$first::$First,
+                    $(Self::$Name => &$module::$Name,)*
+                }
+            }
+        }
+    };
+}
+
+crate::name::names!(BagSchedulerName, as_str, "scheduler of bags");
+
+impl BagSchedulerName {
+    /// As it is written in experiment files.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        self.scheduling().name()
+    }
+
+    /// What it is, in a line.
+    #[must_use]
+    pub fn about(self) -> &'static str {
+        self.scheduling().about()
+    }
+
+    /// Those of its parameters that only it has.
+    #[must_use]
+    pub fn parameters(self) -> Parameters {
+        self.scheduling().parameters()
+    }
+
+    /// The VMs that it launches and no others; `None`: of any type on offer.
+    #[must_use]
+    pub fn fleet(self, config: &BagSchedulerConfig) -> Option<&[Fleet]> {
+        self.scheduling().fleet(config)
+    }
+
+    /// How the VMs that it launches are bought.
+    #[must_use]
+    pub fn markets(self, config: &BagSchedulerConfig) -> Vec<Market> {
+        self.scheduling().markets(config)
+    }
+
+    /// Whether it moves tasks between VMs with what they have done.
+    #[must_use]
+    pub fn moves_tasks(self) -> bool {
+        self.scheduling().moves_tasks()
+    }
+}
+
+schedulers! {
+    burst_hads::BurstHads,
+    hads::Hads,
+    ils_on_demand::IlsOnDemand,
+    fifo::Fifo,
+}

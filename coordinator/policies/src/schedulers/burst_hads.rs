@@ -1,0 +1,40 @@
+//! Burst-HADS: spot VMs with burstable ones beside them (Teylo, Arantes, Sens, Drummond).
+
+use dormouse_cloud::Market;
+
+use super::{Given, Scheduling};
+use crate::dynamic::{BagScheduler, Parts, Stealing};
+use crate::planner::{Primary, primary};
+use crate::{KeepIdle, Plan, PlanError, Policy, StealIf};
+
+/// ILS over spot VMs plus burstable VMs; migrates and steals work at once.
+pub(super) struct BurstHads;
+
+impl Scheduling for BurstHads {
+    fn name(&self) -> &'static str {
+        "burst-hads"
+    }
+
+    fn about(&self) -> &'static str {
+        "an ILS over spot VMs, burstable VMs beside them; migrates and steals at once (Burst-HADS)"
+    }
+
+    fn plan(&self, given: &Given<'_>) -> Result<Option<Plan>, PlanError> {
+        primary(given, Primary { market: Market::Spot, search: true, burstable: true }).map(Some)
+    }
+
+    fn build(&self, given: Given<'_>, plan: Option<Plan>) -> Result<Box<dyn Policy>, PlanError> {
+        let keep_idle = Some(given.config.allocation_cycle);
+        let stealing = match given.config.steal_if {
+            StealIf::Sooner => Stealing::IfSooner,
+            StealIf::InTime => Stealing::IfInTime,
+        };
+        let only_beside_spot = given.config.keep_idle == KeepIdle::WhileSpotWorks;
+        let parts = Parts { burst: true, postpone: false, stealing, keep_idle, only_beside_spot };
+        BagScheduler::boxed(given, plan, parts)
+    }
+
+    fn moves_tasks(&self) -> bool {
+        true
+    }
+}

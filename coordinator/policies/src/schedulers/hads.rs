@@ -1,0 +1,38 @@
+//! HADS: spot VMs, and on-demand ones where these don't make it.
+
+use dormouse_cloud::Market;
+
+use super::{Given, Scheduling};
+use crate::dynamic::{BagScheduler, Parts, Stealing};
+use crate::planner::{Primary, primary};
+use crate::{KeepIdle, MigrateMoment, Plan, PlanError, Policy};
+
+/// Greedy plan over spot VMs; puts migrations off as long as the deadline allows.
+pub(super) struct Hads;
+
+impl Scheduling for Hads {
+    fn name(&self) -> &'static str {
+        "hads"
+    }
+
+    fn about(&self) -> &'static str {
+        "a greedy plan over spot VMs; puts migrations off as long as the deadline allows (HADS)"
+    }
+
+    fn plan(&self, given: &Given<'_>) -> Result<Option<Plan>, PlanError> {
+        primary(given, Primary { market: Market::Spot, search: false, burstable: false }).map(Some)
+    }
+
+    fn build(&self, given: Given<'_>, plan: Option<Plan>) -> Result<Box<dyn Policy>, PlanError> {
+        let keep_idle = Some(given.config.allocation_cycle);
+        let postpone = given.config.migrate == MigrateMoment::Late;
+        let stealing = Stealing::OffOnDemand;
+        let only_beside_spot = given.config.keep_idle == KeepIdle::WhileSpotWorks;
+        let parts = Parts { burst: false, postpone, stealing, keep_idle, only_beside_spot };
+        BagScheduler::boxed(given, plan, parts)
+    }
+
+    fn moves_tasks(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,576 @@
+//! The invariants of a bag and its VMs, step by step.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use dormouse_cloud::{Action, Market, Meter, Prices};
+use dormouse_engine::{Effect, Event, Report, Setup, Step, VmEnd};
+use dormouse_policies::{Decision, Notice};
+use dormouse_units::{
+    Attempt, Credits, HostId, Money, Ppm, Price, Span, TaskId, Time, TypeName, VmId,
+};
+
+use super::Violation;
+use super::bounds::Bounds;
+use super::vm::{Followed, Life};
+
+mod places;
+
+/// Every state of a VM that is there.
+const ALIVE: [Life; 4] = [Life::Booting, Life::Running, Life::Freezing, Life::Frozen];
+
+/// An attempt under way.
+#[derive(Clone, Debug)]
+struct Open {
+    attempt: Attempt,
+    vm: VmId,
+    /// When it ran, and how long its VM had been frozen by then.
+    started: Option<(Time, Span)>,
+    from: Ppm,
+    checkpoints: u64,
+}
+
+/// A task as the checker follows it.
+#[derive(Clone, Debug, Default)]
+struct Task {
+    open: Option<Open>,
+    attempts: Attempt,
+    kept: Ppm,
+    /// What of the work each checkpoint holds that was stored.
+    stored: BTreeSet<Ppm>,
+    finished: bool,
+}
+
+/// Follows a run and notes every rule that is broken. There must not be:
+///
+/// - a task on two VMs, or started after it was finished;
+/// - more tasks on a VM than vCPUs, or than its memory holds;
+/// - a hibernated, booting or ended VM that does something;
+/// - an effect before its cause, or time that runs backwards;
+/// - a bill that is not the sum of its intervals;
+/// - credits above the cap, more of them than can have been earned or, in virtual time, fewer than use
+///   can have left;
+/// - more VMs of a type than its limit; interruptions of VMs that are not spot; a VM that costs more
+///   than its bid, or is outbid while it doesn't;
+/// - in virtual time: a task finished sooner than its work takes;
+/// - decisions that could not be carried out.
+#[derive(Clone, Debug)]
+pub struct Checker<'a> {
+    setup: &'a Setup,
+    prices: Arc<dyn Prices>,
+    /// How late what a machine reports may be: not at all where it is modelled.
+    lateness: Span,
+    bounds: Bounds,
+    /// The processors of each host.
+    hosts: BTreeMap<HostId, u32>,
+    vms: BTreeMap<VmId, Followed>,
+    tasks: Vec<Task>,
+    next_seq: u64,
+    now: Time,
+    over: bool,
+    violations: Vec<Violation>,
+}
+
+impl<'a> Checker<'a> {
+    /// Nothing seen yet of a run in which a machine's report may be late by up to `lateness` of
+    /// emulated time: zero in virtual time.
+    #[must_use]
+    pub fn new(setup: &'a Setup, lateness: Span) -> Self {
+        Self {
+            setup,
+            prices: setup.terms.prices(),
+            lateness,
+            bounds: Bounds::of(setup),
+            hosts: BTreeMap::new(),
+            vms: BTreeMap::new(),
+            tasks: vec![Task::default(); setup.bag.tasks.len()],
+            next_seq: 0,
+            now: Time::ZERO,
+            over: false,
+            violations: Vec::new(),
+        }
+    }
+
+    /// What was wrong; where the run came to its end, as `ended` says, so must its log.
+    #[must_use]
+    pub fn finish(mut self, ended: bool) -> Vec<Violation> {
+        if ended && !self.over {
+            self.wrong("the log ends before the run is over".to_owned());
+        }
+        self.violations
+    }
+
+    fn exact(&self) -> bool {
+        self.lateness == Span::ZERO
+    }
+
+    fn wrong(&mut self, what: String) {
+        let seq = self.next_seq.saturating_sub(1);
+        self.violations.push(Violation { seq, at: self.now, what });
+    }
+
+    fn require(&mut self, holds: bool, what: impl FnOnce() -> String) {
+        if !holds {
+            self.wrong(what());
+        }
+    }
+
+    /// Takes in the next step.
+    pub fn see(&mut self, step: &Step) {
+        let (expected, before) = (self.next_seq, self.now);
+        self.next_seq = step.seq + 1;
+        self.now = step.at;
+        self.require(step.seq == expected, || format!("it should be step {expected}"));
+        self.require(step.at >= before, || format!("time ran backwards from {before}"));
+        if let Some(wrong) = self.bounds.broken_by(step) {
+            self.wrong(wrong);
+        }
+        if let Event::HostJoined { host, offer, .. } = &step.event {
+            self.hosts.insert(*host, offer.vcpus);
+        }
+        let was_over = self.over;
+        self.require(!was_over || step.decisions.is_empty(), || {
+            "a decision after the end".to_owned()
+        });
+        self.heard(&step.notices);
+
+        let stale = step.effects.contains(&Effect::Stale);
+        if let (Event::Machine { report, .. }, false) = (&step.event, stale) {
+            self.report(report);
+        }
+        // It may be stopped later in the same step.
+        for effect in &step.effects {
+            if let &Effect::CheckpointAsked { task, attempt, vm } = effect {
+                self.current(vm, task, attempt, "is to be checkpointed", |open| {
+                    open.started.is_none().then(|| "it has not started".to_owned())
+                });
+            }
+        }
+        // A stop has no effect of its own; within a step it comes before what follows from it,
+        // and right after the start it takes back, if that is of the same step.
+        let mut taken_back = Vec::new();
+        for (n, decision) in step.decisions.iter().enumerate() {
+            let refused = step.effects.iter().any(|e| e.refuses(n));
+            if let (Decision::Stop { task, vm, .. }, false) = (decision, refused)
+                && self.stops_at_once(*vm, step, decision)
+            {
+                let start = |d: &Decision| matches!(d, Decision::Start { task: t, on, .. } if (t, on.vm) == (task, *vm));
+                if step.decisions[..n].iter().any(start) {
+                    taken_back.push((*task, *vm));
+                } else {
+                    self.leave(*task, *vm);
+                }
+            }
+        }
+        for effect in &step.effects {
+            match effect {
+                Effect::Rejected { why, .. } => {
+                    self.wrong(format!("a decision can't be carried out: {why}"));
+                }
+                effect => self.effect(effect),
+            }
+            if let Effect::TaskSent { task, vm, .. } = effect
+                && taken_back.contains(&(*task, *vm))
+            {
+                self.leave(*task, *vm);
+            }
+        }
+    }
+
+    /// A stop without a checkpoint, or of what is frozen, needs no answer. A VM whose resume this
+    /// very step is about runs when the scheduler hears of it.
+    fn stops_at_once(&self, vm: VmId, step: &Step, decision: &Decision) -> bool {
+        let thawed = |e: &Effect| matches!(e, Effect::VmResumed { vm: v, .. } if *v == vm);
+        let frozen = self.vms.get(&vm).is_some_and(|vm| vm.life != Life::Running)
+            && !step.effects.iter().any(thawed);
+        frozen || matches!(decision, Decision::Stop { keep: false, .. })
+    }
+
+    fn heard(&mut self, notices: &[Notice]) {
+        for notice in notices {
+            if let Notice::VmHibernating { vm }
+            | Notice::VmHibernated { vm }
+            | Notice::VmResumed { vm }
+            | Notice::VmReady { vm } = notice
+            {
+                let known = self.vms.contains_key(vm);
+                self.require(known, || format!("the scheduler heard of {vm} before its launch"));
+            }
+        }
+    }
+
+    fn effect(&mut self, effect: &Effect) {
+        match effect {
+            Effect::VmLaunched { vm, kind, market, price, bid, host, .. } => {
+                self.launched((*vm, *host), kind, *market, *price, *bid);
+            }
+            Effect::VmReady { vm } => {
+                let (now, boot) = (self.now, self.setup.catalogue.boot);
+                self.on(*vm, &[Life::Booting], "is ready", |vm| {
+                    vm.life = Life::Running;
+                    vm.meter.start(now);
+                    (now < vm.launched + boot)
+                        .then(|| "it is ready before its boot is over".to_owned())
+                });
+            }
+            Effect::VmHibernated { vm, asked } => self.took_effect(*vm, *asked, true),
+            Effect::VmResumed { vm, asked } => self.took_effect(*vm, *asked, false),
+            Effect::Interrupted { asked, action, vms, left, .. } => {
+                let now = self.now;
+                self.require(*asked <= now, || {
+                    format!("an interruption before it was asked for at {asked}")
+                });
+                let fit: &[Life] = match action {
+                    Action::Hibernate => &[Life::Running],
+                    Action::Resume => &[Life::Frozen],
+                    // One that makes room for another's VM may have been told to hibernate before.
+                    Action::Preempt => &ALIVE,
+                };
+                // A VM that resumes is frozen until it has.
+                let unfit: &[Life] = match action {
+                    Action::Hibernate => &[Life::Booting, Life::Frozen],
+                    Action::Resume | Action::Preempt => &[Life::Freezing, Life::Frozen],
+                };
+                for vm in left {
+                    self.on(*vm, unfit, "is left alone by an interruption", |vm| {
+                        (vm.market != Market::Spot).then(|| "it is not a spot VM".to_owned())
+                    });
+                }
+                for vm in vms {
+                    self.on(*vm, fit, "is interrupted", |vm| {
+                        if *action == Action::Hibernate {
+                            vm.life = Life::Freezing;
+                        }
+                        (vm.market != Market::Spot).then(|| "it is not a spot VM".to_owned())
+                    });
+                }
+            }
+            Effect::VmEnded { vm, why, cost } => self.ended(*vm, *why, *cost),
+            Effect::TaskSent { task, attempt, vm, from, .. } => {
+                self.sent(*task, *attempt, *vm, from.map(|(_, done)| done));
+            }
+            Effect::Over { complete } => self.finished(*complete),
+            Effect::RestoreFellBack { task, from, to, .. } => {
+                self.fell_back(*task, from.1, to.map_or(Ppm::ZERO, |(_, done)| done));
+            }
+            Effect::PriceChanged { kind, price } => self.price_changed(kind, *price),
+            Effect::Outbid { vm } => self.preempted(*vm, |vm| {
+                let price = vm.meter.price();
+                let below = vm.bid.is_none_or(|bid| price <= bid);
+                below.then(|| {
+                    let bid =
+                        vm.bid.map_or("it has no bid".to_owned(), |b| format!("its bid is {b}"));
+                    format!("it is outbid at {price}, {bid}")
+                })
+            }),
+            Effect::Displaced { vm, by } => {
+                let for_on_demand =
+                    self.vms.get(by).is_some_and(|by| by.market == Market::OnDemand);
+                self.require(for_on_demand, || format!("{vm} makes room for {by}"));
+                self.preempted(*vm, |_| None);
+            }
+            &Effect::CheckpointAsked { vm, .. } => {
+                self.awake(vm, "is to take a checkpoint of a task");
+            }
+            Effect::Placed { vm, tier, processors } => self.placed(*vm, *tier, processors),
+            Effect::Supplied { vm, vcpu, share } => self.supplied(*vm, *vcpu, *share),
+            Effect::Stale | Effect::Moot { .. } | Effect::Rejected { .. } => {}
+        }
+    }
+
+    /// Runs `change` on a VM that must be in one of these states.
+    fn on(
+        &mut self,
+        id: VmId,
+        fit: &[Life],
+        what: &str,
+        change: impl FnOnce(&mut Followed) -> Option<String>,
+    ) {
+        let Some(vm) = self.vms.get_mut(&id) else {
+            return self.wrong(format!("{id} {what} but was never launched"));
+        };
+        if !fit.contains(&vm.life) {
+            let life = vm.life;
+            return self.wrong(format!("{id} {what} though it is {life}"));
+        }
+        if let Some(wrong) = change(vm) {
+            self.wrong(format!("{id}: {wrong}"));
+        }
+    }
+
+    fn launched(
+        &mut self,
+        (id, host): (VmId, HostId),
+        kind: &TypeName,
+        market: Market,
+        price: Price,
+        bid: Option<Price>,
+    ) {
+        let Some(kind) = self.setup.catalogue.get(kind).cloned() else {
+            return self.wrong(format!("{id} is of no known type"));
+        };
+        let used = self.vms.contains_key(&id);
+        self.require(!used, || format!("{id} is launched twice"));
+        let right = self.prices.at(&kind, market, self.now) == Some(price);
+        self.require(right, || format!("{id} is charged {price}, which is not its price"));
+        self.require(bid.is_none_or(|bid| price <= bid), || {
+            format!("{id} costs more than its bid")
+        });
+        let alike = self
+            .vms
+            .values()
+            .filter(|v| v.life != Life::Ended && v.market == market && v.kind.name == kind.name);
+        let (count, limit) = (alike.count(), kind.limit(market) as usize);
+        self.require(count < limit, || format!("{id} is more than the limit of {limit}"));
+        let followed = Followed {
+            kind,
+            market,
+            bid,
+            host,
+            places: None,
+            life: Life::Booting,
+            launched: self.now,
+            meter: Meter::launched(self.now, price, self.setup.terms.billing),
+            frozen: Span::ZERO,
+            frozen_since: None,
+            tasks: BTreeMap::new(),
+            credits: None,
+        };
+        self.vms.insert(id, followed);
+    }
+
+    fn price_changed(&mut self, kind: &TypeName, price: Price) {
+        let known = self.setup.catalogue.get(kind);
+        let right = known.and_then(|kind| self.prices.at(kind, Market::Spot, self.now));
+        self.require(right == Some(price), || format!("{price} is not the price of {kind}"));
+        let now = self.now;
+        for vm in self.vms.values_mut() {
+            if vm.market == Market::Spot && vm.kind.name == *kind && vm.life != Life::Ended {
+                vm.meter.reprice(now, price);
+            }
+        }
+    }
+
+    fn preempted(&mut self, vm: VmId, and: impl FnOnce(&Followed) -> Option<String>) {
+        self.on(vm, &ALIVE, "is given notice", |vm| match vm.market {
+            Market::Spot => and(vm),
+            Market::OnDemand => Some("it is not a spot VM".to_owned()),
+        });
+    }
+
+    fn took_effect(&mut self, vm: VmId, asked: Time, freeze: bool) {
+        let now = self.now;
+        self.require(asked <= now, || format!("{vm} changed before that was asked for at {asked}"));
+        let fit = if freeze { Life::Freezing } else { Life::Frozen };
+        self.on(vm, &[fit], "hibernates or resumes", |vm| {
+            if freeze {
+                vm.freeze(now);
+            } else {
+                vm.thaw(now);
+            }
+            None
+        });
+    }
+
+    fn ended(&mut self, id: VmId, why: VmEnd, cost: Money) {
+        let (now, tariff) = (self.now, self.setup.terms.tariff);
+        let mut left = Vec::new();
+        self.on(id, &ALIVE, "ends", |vm| {
+            vm.meter.end(now, why.by());
+            vm.life = Life::Ended;
+            vm.places = None;
+            left = std::mem::take(&mut vm.tasks).into_keys().collect();
+            let owed = vm.meter.settled(tariff);
+            (owed != cost).then(|| format!("it cost {cost}, its intervals {owed}"))
+        });
+        for task in left {
+            self.leave(task, id);
+        }
+    }
+
+    fn sent(&mut self, task: TaskId, attempt: Attempt, vm: VmId, from: Option<Ppm>) {
+        let Some(spec) = self.setup.bag.tasks.get(task.get() as usize) else {
+            return self.wrong(format!("there is no {task}"));
+        };
+        let memory = spec.memory;
+        let state = self.tasks[task.get() as usize].clone();
+        self.require(!state.finished, || format!("{task} is started though it is finished"));
+        if let Some(open) = &state.open {
+            self.wrong(format!("{task} is started on {vm} while on {}", open.vm));
+        }
+        self.require(attempt > state.attempts, || format!("{task}: {attempt} is not new"));
+        let from = from.unwrap_or(Ppm::ZERO);
+        self.require(from <= state.kept, || {
+            format!("{task} starts from {from}, its checkpoints keep {}", state.kept)
+        });
+        // The scheduler has yet to hear that it freezes: the task waits there for the resume.
+        self.on(vm, &[Life::Running, Life::Freezing], "is given a task", |vm| {
+            vm.tasks.insert(task, memory);
+            let used: dormouse_units::Bytes = vm.tasks.values().copied().sum();
+            if vm.tasks.len() > vm.kind.vcpus as usize {
+                return Some(format!("{} tasks on {} vCPUs", vm.tasks.len(), vm.kind.vcpus));
+            }
+            (used > vm.kind.memory).then(|| format!("tasks of {used} in {}", vm.kind.memory))
+        });
+        let open = Open { attempt, vm, started: None, from, checkpoints: 0 };
+        let state = &mut self.tasks[task.get() as usize];
+        state.attempts = attempt;
+        state.open = Some(open);
+    }
+
+    /// A checkpoint could not be restored: only what an older one holds, or nothing, can be left.
+    fn fell_back(&mut self, task: TaskId, from: Ppm, to: Ppm) {
+        let may_be_older = self.may_begin_at(task, to);
+        self.require(may_be_older && to <= from, || {
+            format!("{task} falls back from {from} to {to}, which no checkpoint of it holds")
+        });
+        if let Some(state) = self.tasks.get_mut(task.get() as usize) {
+            state.kept = to;
+        }
+    }
+
+    fn leave(&mut self, task: TaskId, vm: VmId) {
+        if let Some(vm) = self.vms.get_mut(&vm) {
+            vm.tasks.remove(&task);
+        }
+        if let Some(state) = self.tasks.get_mut(task.get() as usize)
+            && state.open.as_ref().is_some_and(|open| open.vm == vm)
+        {
+            state.open = None;
+        }
+    }
+
+    fn finished(&mut self, complete: bool) {
+        self.over = true;
+        let left = self.tasks.iter().filter(|t| !t.finished).count();
+        self.require(!complete || left == 0, || {
+            format!("it is called complete with {left} tasks left")
+        });
+        let alive = self.vms.values().filter(|vm| vm.life != Life::Ended).count();
+        self.require(alive == 0, || format!("{alive} VMs are still there at the end"));
+    }
+
+    fn report(&mut self, report: &Report) {
+        match *report {
+            Report::TaskStarted { vm, task, attempt, done, .. } => {
+                let frozen = self.frozen_for(vm);
+                let (now, may_be_older) = (self.now, self.may_begin_at(task, done));
+                self.current(vm, task, attempt, "starts", |open| {
+                    open.started = Some((now, frozen));
+                    let from = std::mem::replace(&mut open.from, done);
+                    (done != from && !(done < from && may_be_older))
+                        .then(|| format!("it starts at {done}, not at {from}"))
+                });
+            }
+            Report::TaskFinished { vm, task, attempt, verified, .. } => {
+                self.awake(vm, "finishes a task");
+                let too_soon = self.too_soon(vm, task);
+                self.current(vm, task, attempt, "finishes", |open| {
+                    if open.started.is_none() {
+                        return Some("it finishes before it starts".to_owned());
+                    }
+                    too_soon
+                });
+                self.leave(task, vm);
+                if let Some(state) = self.tasks.get_mut(task.get() as usize) {
+                    state.finished = verified;
+                    if !verified {
+                        state.stored.clear();
+                    }
+                }
+            }
+            Report::TaskFailed { vm, task, attempt, .. } => {
+                self.current(vm, task, attempt, "fails", |_| None);
+                self.leave(task, vm);
+            }
+            Report::TaskStopped { vm, task, attempt, kept, .. } => {
+                self.current(vm, task, attempt, "is stopped", |_| None);
+                self.leave(task, vm);
+                self.keep(task, kept.map(|(_, done)| done));
+            }
+            Report::CheckpointTaken { vm, task, attempt, done, .. } => {
+                self.awake(vm, "takes a checkpoint");
+                self.current(vm, task, attempt, "is checkpointed", |open| {
+                    open.checkpoints += 1;
+                    open.started.is_none().then(|| "it is checkpointed before it starts".to_owned())
+                });
+                self.keep(task, Some(done));
+            }
+            Report::Credits { vm, balance } => self.credits(vm, balance),
+            _ => {}
+        }
+    }
+
+    fn credits(&mut self, vm: VmId, balance: Credits) {
+        let (now, lateness) = (self.now, self.lateness);
+        self.on(vm, &ALIVE, "reports credits", |vm| vm.credit_error(now, balance, lateness));
+    }
+
+    fn keep(&mut self, task: TaskId, done: Option<Ppm>) {
+        if let (Some(state), Some(done)) = (self.tasks.get_mut(task.get() as usize), done) {
+            state.kept = done;
+            state.stored.insert(done);
+        }
+    }
+
+    /// Whether a task may begin with so much of its work where the newest checkpoint can't be
+    /// restored: with what an older one holds, or from scratch. Those that are modelled always can.
+    fn may_begin_at(&self, task: TaskId, done: Ppm) -> bool {
+        let stored = self.tasks.get(task.get() as usize).map(|task| &task.stored);
+        !self.exact() && (done == Ppm::ZERO || stored.is_some_and(|all| all.contains(&done)))
+    }
+
+    fn frozen_for(&self, vm: VmId) -> Span {
+        self.vms.get(&vm).map_or(Span::ZERO, |vm| vm.frozen_until(self.now))
+    }
+
+    /// A real VM may report what it did just before it froze; a modelled one reports at once.
+    fn awake(&mut self, vm: VmId, what: &str) {
+        if self.exact() {
+            self.on(vm, &[Life::Running, Life::Freezing], what, |_| None);
+        }
+    }
+
+    fn current(
+        &mut self,
+        vm: VmId,
+        task: TaskId,
+        attempt: Attempt,
+        what: &str,
+        change: impl FnOnce(&mut Open) -> Option<String>,
+    ) {
+        let open = self.tasks.get_mut(task.get() as usize).and_then(|t| t.open.as_mut());
+        let Some(open) = open.filter(|o| o.vm == vm && o.attempt == attempt) else {
+            return self.wrong(format!("{task} {what} on {vm}, where it is not ({attempt})"));
+        };
+        if let Some(wrong) = change(open) {
+            self.wrong(format!("{task} on {vm}: {wrong}"));
+        }
+    }
+
+    /// Whether a task that finishes now had less time than its work takes at full speed.
+    fn too_soon(&self, vm: VmId, task: TaskId) -> Option<String> {
+        let n = task.get() as usize;
+        let (followed, open) = (self.vms.get(&vm)?, self.tasks.get(n)?.open.as_ref()?);
+        let spec = self.setup.bag.tasks.get(n).filter(|_| self.exact())?;
+        let runtime = self.setup.runtime(task, &followed.kind.name)?;
+        let (started, frozen) = open.started?;
+        let cost = self.setup.checkpoint.plan(spec.memory, runtime).cost.times(open.checkpoints);
+        let need = runtime.part(open.from.rest()) + cost;
+        let frozen = followed.frozen_until(self.now).saturating_sub(frozen);
+        let had = self.now.since(started).saturating_sub(frozen);
+        // Parts of the work are kept in millionths of it.
+        let rounding = runtime.part(Ppm::new(2)) + Span::from_micros(2);
+        (had + rounding < need).then(|| format!("it had {had} for work of {need}"))
+    }
+}
+
+/// Checks the steps of a bag alone, in which a machine's report may be late by up to `lateness` of
+/// emulated time: zero for those of virtual time. Where the run came to its end, as `ended` says, so
+/// must they.
+#[must_use]
+pub fn check_bag(setup: &Setup, steps: &[Step], lateness: Span, ended: bool) -> Vec<Violation> {
+    let mut checker = Checker::new(setup, lateness);
+    steps.iter().for_each(|step| checker.see(step));
+    checker.finish(ended)
+}

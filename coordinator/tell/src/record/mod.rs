@@ -1,0 +1,13 @@
+//! What became of every VM and task of a run, from its event log.
+
+mod holds;
+mod task;
+mod timeline;
+mod vm;
+
+pub use task::{AttemptEnd, AttemptHistory, CheckpointMark, FallBack, TaskHistory};
+pub use timeline::{HostHistory, Interrupted, Record};
+pub use vm::{Hibernation, VmHistory};
+
+pub use holds::cut_short;
+pub use timeline::carried_out;

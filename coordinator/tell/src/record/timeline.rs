@@ -1,0 +1,506 @@
+//! From the event log to what became of everything: for virtual, live and replayed runs alike.
+
+use std::collections::BTreeMap;
+
+use dormouse_cloud::{Action, Billing, Host, Market, Meter, Target, TariffName, Terms};
+use dormouse_engine::{Counts, DecisionDigest, Effect, Event, Report, Setup, Step, VmEnd};
+use dormouse_policies::{Decision, Notice, StartReason};
+use dormouse_units::{HostId, Mode, Money, Span, TaskId, Tier, Time, VmId};
+
+use super::{
+    AttemptEnd, AttemptHistory, CheckpointMark, FallBack, Hibernation, TaskHistory, VmHistory,
+};
+
+/// What happened in a run, read from its steps alone.
+#[derive(Clone, Debug, Default)]
+pub struct Record {
+    /// The hosts.
+    pub hosts: BTreeMap<HostId, HostHistory>,
+    /// The VMs.
+    pub vms: BTreeMap<VmId, VmHistory>,
+    /// The tasks, by id.
+    pub tasks: Vec<TaskHistory>,
+    /// What the provider did to spot VMs, also where it hit none.
+    pub interruptions: Vec<Interrupted>,
+    /// How often what happened.
+    pub counts: Counts,
+    /// Decisions that could not be carried out.
+    pub rejected: Vec<(Time, String)>,
+    /// Reports of a former life that were dropped.
+    pub stale: u32,
+    /// When it was over, and whether all tasks were finished.
+    pub over: Option<(Time, bool)>,
+    /// Why it was ended before its time.
+    pub cancelled: Option<String>,
+    /// How many steps there were.
+    pub steps: u64,
+    /// The number of decisions in all steps.
+    pub decisions: u64,
+    /// The time of the last step.
+    pub now: Time,
+    /// Emulated microseconds in a second of real time; zero in virtual time.
+    pub emulated_us_per_second: u64,
+    tariff: TariffName,
+    billing: Billing,
+    digest: DecisionDigest,
+    /// Tasks that are finished: asked for after every step.
+    finished: usize,
+}
+
+/// A host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostHistory {
+    /// What people call it.
+    pub name: String,
+    /// The vCPUs and the memory that it has for VMs.
+    pub offer: Host,
+    /// The emulated time at which it joined.
+    pub joined: Time,
+    /// When and why it was lost.
+    pub lost: Option<(Time, String)>,
+}
+
+/// One act of the provider.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interrupted {
+    /// When it was asked for.
+    pub asked: Time,
+    /// When the engine acted on it.
+    pub at: Time,
+    /// What the provider did.
+    pub action: Action,
+    /// The VM or VMs that it did it to.
+    pub target: Target,
+    /// The VMs it hit.
+    pub vms: Vec<VmId>,
+}
+
+impl Record {
+    /// Nothing yet, of a run of this setup.
+    #[must_use]
+    pub fn new(setup: &Setup) -> Self {
+        let tasks = vec![TaskHistory::default(); setup.bag.tasks.len()];
+        let Terms { tariff, billing, .. } = setup.terms;
+        Self { tasks, tariff, billing, ..Self::default() }
+    }
+
+    /// Of a run in which this much emulated time passes in a second of real time.
+    #[must_use]
+    pub fn at(self, emulated_us_per_second: u64) -> Self {
+        Self { emulated_us_per_second, ..self }
+    }
+
+    /// Whether no real time passes in it.
+    #[must_use]
+    pub const fn is_virtual(&self) -> bool {
+        self.emulated_us_per_second == 0
+    }
+
+    /// The emulated time that passes in this real time; none in virtual time.
+    #[must_use]
+    pub fn emulated(&self, real_us: u64) -> Span {
+        let us = u128::from(real_us) * u128::from(self.emulated_us_per_second) / 1_000_000;
+        Span::from_micros(u64::try_from(us).unwrap_or(u64::MAX))
+    }
+
+    /// Takes in the next step.
+    pub fn see(&mut self, step: &Step) {
+        let now = step.at;
+        self.now = now;
+        self.steps += 1;
+        for decision in &step.decisions {
+            self.digest.add(now, decision);
+            self.decisions += 1;
+        }
+        self.event(now, step);
+        for notice in &step.notices {
+            if matches!(notice, Notice::LaunchRefused { .. }) {
+                self.counts.launches_refused += 1;
+            }
+        }
+        let done = carried_out(step);
+        let (before, after) = self.split_stops(&done);
+        for (task, vm, keep) in before {
+            self.stop(now, task, vm, keep);
+        }
+        let modes: BTreeMap<TaskId, Mode> = done
+            .iter()
+            .filter_map(|d| match d {
+                Decision::Start { task, mode, .. } => Some((*task, *mode)),
+                _ => None,
+            })
+            .collect();
+        for effect in &step.effects {
+            self.effect(now, effect, &modes);
+            if let &Effect::CheckpointAsked { task, .. } = effect {
+                let is_it =
+                    |d: &&Decision| matches!(d, Decision::Checkpoint { task: t, .. } if *t == task);
+                let decided = done.iter().any(is_it);
+                if let Some(attempt) = self.task(task).and_then(TaskHistory::open) {
+                    attempt.asked.push((now, decided));
+                }
+            }
+        }
+        for (task, vm, keep) in after {
+            self.stop(now, task, vm, keep);
+        }
+        for decision in done {
+            if let Decision::SetMode { task, mode, .. } = *decision
+                && let Some(attempt) = self.task(task).and_then(TaskHistory::open)
+            {
+                attempt.modes.push((now, mode));
+            }
+        }
+    }
+
+    /// When the last task was finished, if all are.
+    #[must_use]
+    pub fn makespan(&self) -> Option<Time> {
+        self.tasks.iter().map(|t| t.finished).try_fold(Time::ZERO, |latest, t| Some(latest.max(t?)))
+    }
+
+    /// When the last task finished so far was.
+    #[must_use]
+    pub fn last_finish(&self) -> Time {
+        self.tasks.iter().filter_map(|t| t.finished).max().unwrap_or(Time::ZERO)
+    }
+
+    /// What all VMs cost.
+    #[must_use]
+    pub fn cost(&self) -> Money {
+        self.vms.values().map(VmHistory::cost).sum()
+    }
+
+    /// How many tasks are finished.
+    #[must_use]
+    pub const fn finished(&self) -> usize {
+        self.finished
+    }
+
+    /// The digest of all decisions, in hexadecimal.
+    #[must_use]
+    pub fn digest(&self) -> String {
+        self.digest.hex()
+    }
+
+    /// When everything is drawn to end.
+    #[must_use]
+    pub fn end(&self) -> Time {
+        self.over.map_or(self.now, |(at, _)| at)
+    }
+
+    fn task(&mut self, id: TaskId) -> Option<&mut TaskHistory> {
+        self.tasks.get_mut(id.get() as usize)
+    }
+
+    /// The stops of a step: of attempts that were there before, and of its own.
+    fn split_stops(&self, done: &[&Decision]) -> (Vec<Stop>, Vec<Stop>) {
+        done.iter()
+            .filter_map(|d| match **d {
+                Decision::Stop { task, vm, keep } => Some((task, vm, keep)),
+                _ => None,
+            })
+            .partition(|&(task, vm, _)| {
+                self.tasks
+                    .get(task.get() as usize)
+                    .and_then(TaskHistory::last)
+                    .is_some_and(|a| a.ended.is_none() && a.vm == vm)
+            })
+    }
+
+    fn stop(&mut self, now: Time, task: TaskId, vm: VmId, keep: bool) {
+        // One that is to be kept is over when its checkpoint is reported.
+        let on_vm = |t: &mut TaskHistory| t.open().is_some_and(|a| a.vm == vm);
+        if !keep && self.task(task).is_some_and(on_vm) {
+            self.end_attempt(now, task, AttemptEnd::Dropped);
+        }
+    }
+
+    fn end_attempt(&mut self, now: Time, task: TaskId, end: AttemptEnd) {
+        let Some(attempt) = self.task(task).and_then(TaskHistory::open) else { return };
+        attempt.ended = Some((now, end));
+        let vm = attempt.vm;
+        if let Some(vm) = self.vms.get_mut(&vm) {
+            vm.leave_lane(task);
+        }
+    }
+
+    fn event(&mut self, now: Time, step: &Step) {
+        match &step.event {
+            Event::HostJoined { host, name, offer } => {
+                let history =
+                    HostHistory { name: name.clone(), offer: *offer, joined: now, lost: None };
+                self.hosts.insert(*host, history);
+            }
+            Event::HostLost { host, why } => {
+                self.counts.hosts_lost += 1;
+                if let Some(history) = self.hosts.get_mut(host) {
+                    history.lost = Some((now, why.clone()));
+                }
+            }
+            Event::Cancel { why } => {
+                self.cancelled.get_or_insert_with(|| why.clone());
+            }
+            Event::Machine { report, .. } => {
+                let stale = step.effects.contains(&Effect::Stale);
+                if let Report::TaskStarted { task, .. } = *report {
+                    self.begins_with_another(task, &step.effects);
+                }
+                self.report(now, report, stale);
+            }
+            // This is the record of a bag: jobs that are submitted later have one of their own.
+            Event::Submitted { .. }
+            | Event::Closed
+            | Event::AllSubmitted
+            | Event::InstantOver
+            | Event::Begin
+            | Event::Tick
+            | Event::Clock { .. }
+            | Event::Resumed { .. } => {}
+        }
+    }
+
+    /// An attempt begins with another checkpoint than it was sent with, if these effects say so.
+    fn begins_with_another(&mut self, id: TaskId, effects: &[Effect]) {
+        for effect in effects {
+            if let Effect::RestoreFellBack { task, to, .. } = *effect
+                && task == id
+                && let Some(attempt) = self.task(task).and_then(TaskHistory::open)
+            {
+                attempt.from = to;
+            }
+        }
+    }
+
+    fn report(&mut self, now: Time, report: &Report, stale: bool) {
+        if let Report::Ledger { task, attempt, ref ledger, .. } = *report {
+            if let Some(attempt) = self.task(task).and_then(|t| t.current(attempt)) {
+                attempt.ledger = Some(**ledger);
+            }
+            return;
+        }
+        if let Report::Share { vm, real_promised_us, real_received_us } = *report {
+            if let Some(vm) = self.vms.get_mut(&vm) {
+                vm.share = Some((real_promised_us, real_received_us));
+            }
+            return;
+        }
+        // CPU time of a former life was spent all the same.
+        if let Report::TaskFinished { task, attempt, real_cpu_us, .. }
+        | Report::TaskFailed { task, attempt, real_cpu_us, .. }
+        | Report::TaskStopped { task, attempt, real_cpu_us, .. } = *report
+            && let Some(attempt) = self.task(task).and_then(|t| t.current(attempt))
+        {
+            attempt.real_cpu_us = real_cpu_us;
+        }
+        if stale {
+            self.stale += 1;
+            return;
+        }
+        match report {
+            Report::Credits { vm, balance } => {
+                if let Some(vm) = self.vms.get_mut(vm) {
+                    vm.credits.push((now, *balance));
+                }
+            }
+            Report::TaskStarted { task, attempt, real_took_us, .. } => {
+                let vms = &self.vms;
+                let attempts = self.tasks.get_mut(task.get() as usize);
+                if let Some(attempt) = attempts.and_then(|t| t.current(*attempt)) {
+                    // One sent to a VM that froze meanwhile began with its resume.
+                    if attempt.started.is_none() {
+                        self.counts.restores += u32::from(attempt.from.is_some());
+                    }
+                    let resumes = vms.get(&attempt.vm).into_iter().flat_map(|vm| &vm.hibernations);
+                    let resumed = resumes.filter_map(|h| h.resumed.map(|(_, at)| at)).max();
+                    attempt
+                        .started
+                        .get_or_insert(resumed.map_or(attempt.sent, |at| at.max(attempt.sent)));
+                    attempt.real_start_us = *real_took_us;
+                }
+            }
+            Report::TaskFinished { task, verified: true, .. } => {
+                self.end_attempt(now, *task, AttemptEnd::Finished);
+                let task = self.tasks.get_mut(task.get() as usize);
+                let before = task.map(|task| task.finished.replace(now));
+                self.finished += usize::from(before == Some(None));
+            }
+            Report::TaskFinished { task, verified: false, .. } => {
+                self.counts.attempts_failed += 1;
+                self.end_attempt(now, *task, AttemptEnd::Failed("its answer is wrong".into()));
+            }
+            Report::TaskFailed { task, why, .. } => {
+                self.counts.attempts_failed += 1;
+                self.end_attempt(now, *task, AttemptEnd::Failed(why.clone()));
+            }
+            Report::TaskStopped { task, kept, .. } => {
+                let end = kept.map_or(AttemptEnd::Dropped, |(_, done)| AttemptEnd::Stopped(done));
+                self.end_attempt(now, *task, end);
+            }
+            Report::CheckpointTaken {
+                task,
+                attempt,
+                checkpoint,
+                done,
+                bytes,
+                real_held_us,
+                real_owed_us,
+                ..
+            } => {
+                self.counts.checkpoints += 1;
+                if let Some(attempt) = self.task(*task).and_then(|t| t.current(*attempt)) {
+                    attempt.checkpoints.push(CheckpointMark {
+                        at: now,
+                        seq: *checkpoint,
+                        done: *done,
+                        bytes: *bytes,
+                        real_held_us: *real_held_us,
+                        real_owed_us: *real_owed_us,
+                    });
+                }
+            }
+            Report::CheckpointFailed { .. } => self.counts.checkpoints_failed += 1,
+            _ => {}
+        }
+    }
+
+    fn effect(&mut self, now: Time, effect: &Effect, modes: &BTreeMap<TaskId, Mode>) {
+        match effect {
+            Effect::VmLaunched { vm, kind, market, price, vcpus, host, .. } => {
+                self.counts.vms_launched += 1;
+                let history = VmHistory {
+                    id: *vm,
+                    kind: kind.clone(),
+                    market: *market,
+                    price: *price,
+                    vcpus: *vcpus,
+                    host: *host,
+                    launched: now,
+                    ready: None,
+                    ended: None,
+                    hibernations: Vec::new(),
+                    credits: Vec::new(),
+                    share: None,
+                    is_background: false,
+                    supplies: Vec::new(),
+                    meter: Meter::launched(now, *price, self.billing),
+                    tariff: self.tariff,
+                    lanes: vec![None; *vcpus as usize],
+                };
+                self.vms.insert(*vm, history);
+            }
+            Effect::VmReady { vm } => self.on_vm(*vm, |vm| {
+                vm.ready = Some(now);
+                vm.meter.start(now);
+            }),
+            Effect::PriceChanged { kind, price } => {
+                let alike = |vm: &&mut VmHistory| vm.market == Market::Spot && vm.kind == *kind;
+                for vm in self.vms.values_mut().filter(|vm| vm.ended.is_none()).filter(alike) {
+                    vm.meter.reprice(now, *price);
+                }
+            }
+            Effect::Outbid { vm } | Effect::Displaced { vm, .. } => {
+                let (action, target, vms) = (Action::Preempt, Target::Vm(*vm), vec![*vm]);
+                self.interruptions.push(Interrupted { asked: now, at: now, action, target, vms });
+            }
+            Effect::Interrupted { asked, action, target, vms, .. } => {
+                let (asked, action, target, vms) = (*asked, *action, target.clone(), vms.clone());
+                self.interruptions.push(Interrupted { asked, at: now, action, target, vms });
+            }
+            Effect::VmHibernated { vm, asked } => {
+                self.counts.hibernations += 1;
+                self.on_vm(*vm, |vm| {
+                    vm.hibernations.push(Hibernation { asked: *asked, frozen: now, resumed: None });
+                    vm.meter.freeze(now);
+                });
+            }
+            Effect::VmResumed { vm, asked } => {
+                self.counts.resumes += 1;
+                self.on_vm(*vm, |vm| {
+                    if let Some(last) = vm.hibernations.last_mut() {
+                        last.resumed = Some((*asked, now));
+                    }
+                    vm.meter.start(now);
+                });
+            }
+            Effect::VmEnded { vm, why, cost } => self.vm_ended(now, *vm, *why, *cost),
+            Effect::Placed { vm, tier, .. } => {
+                self.on_vm(*vm, |vm| vm.is_background = *tier == Tier::Background);
+            }
+            Effect::Supplied { vm, vcpu, share } => {
+                self.on_vm(*vm, |vm| vm.supplies.push((now, *vcpu, *share)));
+            }
+            Effect::TaskSent { task, attempt, vm, reason, from, vcpu } => {
+                match reason {
+                    StartReason::Migrated => self.counts.migrations += 1,
+                    StartReason::Stolen => self.counts.steals += 1,
+                    _ => {}
+                }
+                if self.task(*task).is_none() {
+                    return;
+                }
+                let lane = self.vms.get_mut(vm).map_or(0, |vm| vm.take_lane(*task, *vcpu));
+                let mode = modes.get(task).copied().unwrap_or_default();
+                let history = AttemptHistory {
+                    attempt: *attempt,
+                    vm: *vm,
+                    lane,
+                    reason: *reason,
+                    from: *from,
+                    fell_back: Vec::new(),
+                    sent: now,
+                    started: None,
+                    modes: vec![(now, mode)],
+                    asked: Vec::new(),
+                    checkpoints: Vec::new(),
+                    ended: None,
+                    real_cpu_us: 0,
+                    real_start_us: 0,
+                    ledger: None,
+                };
+                if let Some(task) = self.task(*task) {
+                    task.attempts.push(history);
+                }
+            }
+            &Effect::RestoreFellBack { task, from, to, not_on, .. } => {
+                if let Some(attempt) = self.task(task).and_then(|t| t.attempts.last_mut()) {
+                    attempt.fell_back.push(FallBack { at: now, from, to, not_on });
+                }
+            }
+            Effect::Stale | Effect::Moot { .. } | Effect::CheckpointAsked { .. } => {}
+            Effect::Rejected { why, .. } => {
+                self.counts.rejected += 1;
+                self.rejected.push((now, why.clone()));
+            }
+            Effect::Over { complete } => self.over = Some((now, *complete)),
+        }
+    }
+
+    fn on_vm(&mut self, vm: VmId, change: impl FnOnce(&mut VmHistory)) {
+        if let Some(vm) = self.vms.get_mut(&vm) {
+            change(vm);
+        }
+    }
+
+    fn vm_ended(&mut self, now: Time, vm: VmId, why: VmEnd, cost: Money) {
+        if why == VmEnd::Preempted {
+            self.counts.preemptions += 1;
+        }
+        let Some(history) = self.vms.get_mut(&vm) else { return };
+        history.meter.end(now, why.by());
+        history.ended = Some((now, why, cost));
+        for task in std::mem::take(&mut history.lanes).into_iter().flatten() {
+            self.end_attempt(now, task, AttemptEnd::VmGone(why));
+        }
+    }
+}
+
+/// A task on a VM, and whether what it has done is to be kept.
+type Stop = (TaskId, VmId, bool);
+
+/// The decisions of a step without those that were not carried out.
+#[must_use]
+pub fn carried_out(step: &Step) -> Vec<&Decision> {
+    let refused = |n: usize| step.effects.iter().any(|e| e.refuses(n));
+    step.decisions.iter().enumerate().filter(|&(n, _)| !refused(n)).map(|(_, d)| d).collect()
+}

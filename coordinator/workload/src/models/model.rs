@@ -1,0 +1,129 @@
+//! The models by name.
+
+use std::fmt;
+use std::str::FromStr;
+
+use dormouse_policies::batch::Submission;
+use dormouse_units::Span;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Targets, calibrated, lublin};
+
+/// A model of a workload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Model {
+    /// Like the MEASY paper's FWload, of Feitelson's model: its stated moments.
+    FwLike,
+    /// Like the MEASY paper's JWload, of Jann's model: its stated moments.
+    JwLike,
+    /// Lublin and Feitelson 1999 ("batch" and "interactive" streams merged).
+    Lublin,
+    /// The same model's parameters for logs that do not tell the two apart.
+    LublinTypeless,
+}
+
+/// What no model can make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ModelError {
+    /// Too small a machine.
+    #[error("the models need a machine of at least 8 processors, not {0}")]
+    SmallMachine(u32),
+    /// Too short a workload.
+    #[error("a workload has at least 2 jobs, not {0}")]
+    FewJobs(usize),
+    /// More jobs than positions.
+    #[error("a workload has at most 4,000,000,000 jobs, not {0}")]
+    ManyJobs(usize),
+}
+
+impl ModelError {
+    /// Whether the models make so many jobs for such a machine.
+    pub(super) const fn check(jobs: usize, machine: u32) -> Result<(), Self> {
+        if machine < 8 {
+            return Err(Self::SmallMachine(machine));
+        }
+        if jobs < 2 {
+            return Err(Self::FewJobs(jobs));
+        }
+        if jobs > 4_000_000_000 {
+            return Err(Self::ManyJobs(jobs));
+        }
+        Ok(())
+    }
+}
+
+impl Model {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::FwLike, Self::JwLike, Self::Lublin, Self::LublinTypeless];
+
+    /// Its name, as people write it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::FwLike => "fw-like",
+            Self::JwLike => "jw-like",
+            Self::Lublin => "lublin",
+            Self::LublinTypeless => "lublin-typeless",
+        }
+    }
+
+    /// `jobs` jobs for a machine of `machine` processors, in order of submission, times in
+    /// whole seconds, estimates equal to run times. The load is whatever the model has.
+    ///
+    /// # Errors
+    ///
+    /// Sizes that the models don't do.
+    pub fn generate(
+        self,
+        jobs: usize,
+        machine: u32,
+        seed: u64,
+    ) -> Result<Vec<Submission>, ModelError> {
+        if let Some(targets) = self.targets() {
+            return targets.generate(jobs, machine, seed);
+        }
+        ModelError::check(jobs, machine)?;
+        Ok(match self {
+            Self::LublinTypeless => lublin::generate_typeless(jobs, machine, seed),
+            _ => lublin::generate(jobs, machine, seed),
+        })
+    }
+
+    /// The longest estimate that its users may give: as long as a run of fw-like and jw-like may be,
+    /// 18 h (the MEASY paper names no limit; it was the longest queue of the machine that JWload
+    /// fits), and 48 h for Lublin's models, whose runs go up to e^12 s, which is 45.2 h.
+    #[must_use]
+    pub fn longest(self) -> Span {
+        self.targets().map_or(Span::from_secs(172_800), |targets| targets.longest)
+    }
+
+    /// What the model was calibrated to, if it was.
+    #[must_use]
+    pub const fn targets(self) -> Option<Targets> {
+        match self {
+            Self::FwLike => Some(calibrated::FW),
+            Self::JwLike => Some(calibrated::JW),
+            Self::Lublin | Self::LublinTypeless => None,
+        }
+    }
+}
+
+impl fmt::Display for Model {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Model {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::ALL.into_iter().find(|m| m.name() == text).ok_or_else(|| {
+            format!(
+                "there is no model '{text}'; there are fw-like, jw-like, lublin and lublin-typeless"
+            )
+        })
+    }
+}

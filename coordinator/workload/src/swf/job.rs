@@ -1,0 +1,254 @@
+//! One line of a log.
+
+use dormouse_policies::batch::Submission;
+
+use super::reader::Problem;
+
+/// A job of an SWF log: its eighteen fields, in seconds, processors and kilobytes; −1 is
+/// "not known". Fractions, which some logs have, are cut off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SwfJob {
+    /// 1: its number in the log.
+    pub number: i64,
+    /// 2: when it was submitted.
+    pub submitted: i64,
+    /// 3: how long it waited.
+    pub wait: i64,
+    /// 4: how long it ran.
+    pub run_time: i64,
+    /// 5: processors it had.
+    pub allocated: i64,
+    /// 6: mean CPU time a processor.
+    pub cpu_time: i64,
+    /// 7: mean memory a processor.
+    pub memory: i64,
+    /// 8: processors it asked for.
+    pub requested: i64,
+    /// 9: run time its user asked for.
+    pub requested_time: i64,
+    /// 10: memory a processor that it asked for.
+    pub requested_memory: i64,
+    /// 11: how it ended: 1 completed, 0 failed, 5 cancelled.
+    pub status: i64,
+    /// 12: user.
+    pub user: i64,
+    /// 13: group.
+    pub group: i64,
+    /// 14: program.
+    pub program: i64,
+    /// 15: queue.
+    pub queue: i64,
+    /// 16: partition.
+    pub partition: i64,
+    /// 17: the job it follows.
+    pub preceding: i64,
+    /// 18: seconds between that one's end and its submission.
+    pub think_time: i64,
+    /// Whether a time that counts (fields 2, 4 and 9) had a part of a second, which is cut off.
+    pub had_fractions: bool,
+}
+
+impl SwfJob {
+    /// Nothing known.
+    pub const UNKNOWN: Self = Self::from_fields([-1; 18]);
+
+    /// The job with these fields.
+    #[must_use]
+    pub const fn from_fields(f: [i64; 18]) -> Self {
+        Self {
+            number: f[0],
+            submitted: f[1],
+            wait: f[2],
+            run_time: f[3],
+            allocated: f[4],
+            cpu_time: f[5],
+            memory: f[6],
+            requested: f[7],
+            requested_time: f[8],
+            requested_memory: f[9],
+            status: f[10],
+            user: f[11],
+            group: f[12],
+            program: f[13],
+            queue: f[14],
+            partition: f[15],
+            preceding: f[16],
+            think_time: f[17],
+            had_fractions: false,
+        }
+    }
+
+    /// Its fields in the order of the format.
+    #[must_use]
+    pub const fn fields(&self) -> [i64; 18] {
+        [
+            self.number,
+            self.submitted,
+            self.wait,
+            self.run_time,
+            self.allocated,
+            self.cpu_time,
+            self.memory,
+            self.requested,
+            self.requested_time,
+            self.requested_memory,
+            self.status,
+            self.user,
+            self.group,
+            self.program,
+            self.queue,
+            self.partition,
+            self.preceding,
+            self.think_time,
+        ]
+    }
+
+    /// Reads a line.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it.
+    pub fn parse(line: &[u8]) -> Result<Self, Problem> {
+        if let Some(fields) = plain(line) {
+            return Ok(Self::from_fields(fields));
+        }
+        let mut fields = [-1; 18];
+        let (mut count, mut rest) = (0, line.trim_ascii_start());
+        let mut had_fractions = false;
+        while !rest.is_empty() {
+            let Some(field) = fields.get_mut(count) else {
+                return Err(Problem::TooManyFields);
+            };
+            count += 1;
+            let end = rest.iter().position(u8::is_ascii_whitespace);
+            let (word, after) = rest.split_at(end.unwrap_or(rest.len()));
+            let (value, is_cut) = number(word).ok_or(Problem::NotANumber { field: count })?;
+            (*field, rest) = (value, after);
+            had_fractions |= is_cut && [2, 4, 9].contains(&count);
+            if *field < -1 {
+                return Err(Problem::Negative { field: count, value: *field });
+            }
+            rest = rest.trim_ascii_start();
+        }
+        if count < 18 {
+            return Err(Problem::TooFewFields { found: count });
+        }
+        Ok(Self { had_fractions, ..Self::from_fields(fields) })
+    }
+}
+
+impl From<&Submission> for SwfJob {
+    /// A job yet to be scheduled; its submission time is cut to whole seconds.
+    fn from(job: &Submission) -> Self {
+        let seconds = |us: u64| i64::try_from(us / 1_000_000).unwrap_or(i64::MAX);
+        Self {
+            number: i64::try_from(job.number).unwrap_or(-1),
+            submitted: seconds(job.submitted.as_micros()),
+            run_time: seconds(job.runtime.as_micros()),
+            allocated: i64::from(job.processes),
+            requested: i64::from(job.processes),
+            requested_time: seconds(job.estimate.as_micros()),
+            requested_memory: match job.memory.get() {
+                0 => -1,
+                bytes => i64::try_from(bytes.div_ceil(1024)).unwrap_or(i64::MAX),
+            },
+            status: 1,
+            ..Self::UNKNOWN
+        }
+    }
+}
+
+/// The fields of a line that is as almost all are: eighteen whole numbers with few enough digits that
+/// none can be too large, or −1, with blanks between them. One pass over it.
+fn plain(line: &[u8]) -> Option<[i64; 18]> {
+    const MOST: usize = 18;
+    let mut fields = [-1; 18];
+    let mut rest = line;
+    for (n, field) in fields.iter_mut().enumerate() {
+        if let [b'-', b'1', after @ ..] = rest {
+            rest = after;
+        } else {
+            let (mut value, mut length) = (0_i64, 0);
+            while let Some(byte @ b'0'..=b'9') = rest.get(length) {
+                value = value.wrapping_mul(10).wrapping_add(i64::from(byte - b'0'));
+                length += 1;
+            }
+            if !(1..=MOST).contains(&length) {
+                return None;
+            }
+            (*field, rest) = (value, &rest[length..]);
+        }
+        if n < 17 {
+            rest = rest.strip_prefix(b" ")?.trim_ascii_start();
+        }
+    }
+    rest.is_empty().then_some(fields)
+}
+
+/// A decimal number without its fraction, and whether that was more than nothing.
+fn number(word: &[u8]) -> Option<(i64, bool)> {
+    let (is_negative, digits) = match word {
+        [b'-', rest @ ..] => (true, rest),
+        [b'+', rest @ ..] => (false, rest),
+        rest => (false, rest),
+    };
+    let (mut value, mut seen, mut is_fraction, mut is_cut) = (0_i64, false, false, false);
+    for &byte in digits {
+        match byte {
+            b'0'..=b'9' => {
+                seen = true;
+                if is_fraction {
+                    is_cut |= byte != b'0';
+                } else {
+                    value = value.checked_mul(10)?.checked_add(i64::from(byte - b'0'))?;
+                }
+            }
+            b'.' if !is_fraction => is_fraction = true,
+            _ => return None,
+        }
+    }
+    seen.then_some((if is_negative { -value } else { value }, is_cut))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A line is read the same whichever way it is read.
+    #[test]
+    fn plain_lines_are_read_as_all_are() {
+        let rest = " 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 -1";
+        for first in ["1", "0", "-1", "000123", "999999999999999999"] {
+            let line = format!("{first}{rest}");
+            let fields = plain(line.as_bytes()).expect("it is plain");
+            assert_eq!(Some((fields[0], false)), number(first.as_bytes()));
+            assert_eq!((&fields[1..4], fields[17]), (&[2, 3, 4][..], -1));
+            assert_eq!(plain(line.replace(' ', "   ").as_bytes()), Some(fields));
+            // A tab makes it one that is not.
+            let wide = line.replace(' ', "\t ");
+            assert_eq!(plain(wide.as_bytes()), None);
+            assert_eq!(SwfJob::parse(wide.as_bytes()), Ok(SwfJob::from_fields(fields)));
+        }
+        for first in ["", "-", "-0", "-12", "+3", "7.9", "1e3", "--1", "9223372036854775807"] {
+            assert_eq!(plain(format!("{first}{rest}").as_bytes()), None, "{first}");
+        }
+        for line in [&rest[1..], &format!("1{rest} 19"), &format!("1{rest}0"), "1", ""] {
+            assert_eq!(plain(line.as_bytes()), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_read_as_logs_write_them() {
+        let whole = [("12", 12), ("-1", -1), ("+3", 3), ("8.", 8), ("8.00", 8)];
+        let cut = [("7.9", 7), (".5", 0), ("1.05", 1)];
+        let cut = cut.map(|(text, value)| (text, (value, true)));
+        for (text, value) in
+            whole.map(|(text, value)| (text, (value, false))).into_iter().chain(cut)
+        {
+            assert_eq!(number(text.as_bytes()), Some(value), "{text}");
+        }
+        for text in ["", "-", ".", "1e3", "0x1", "1.2.3", "99999999999999999999"] {
+            assert_eq!(number(text.as_bytes()), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,409 @@
+//! Reading a log line by line.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use dormouse_units::Bytes;
+use flate2::bufread::MultiGzDecoder;
+use serde::Serialize;
+
+use super::header::Header;
+use super::job::SwfJob;
+use super::rules::{Fractions, LogRules, Odd, OnMalformed};
+
+/// A line longer than this is no line of a log.
+const LONGEST_LINE: u64 = 64 * 1024;
+
+/// What is wrong with a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Problem {
+    /// Cut short.
+    #[error("it has {found} fields, not 18")]
+    TooFewFields {
+        /// Fields it has.
+        found: usize,
+    },
+    /// More than a job.
+    #[error("it has more than 18 fields")]
+    TooManyFields,
+    /// Not a number.
+    #[error("its field {field} is no number")]
+    NotANumber {
+        /// The number of the field, from 1.
+        field: usize,
+    },
+    /// Below −1, which stands for "not known".
+    #[error("its field {field} is {value}: below -1, which stands for not known")]
+    Negative {
+        /// The number of the field, from 1.
+        field: usize,
+        /// The value that stands there.
+        value: i64,
+    },
+    /// Not text.
+    #[error("it is longer than {LONGEST_LINE} bytes: this is no SWF log")]
+    TooLong,
+    /// Without a submission time the job has no place.
+    #[error("its submission time is not known")]
+    NoSubmission,
+    /// It could never run.
+    #[error("it wants {processes} processors; the machine has {machine}")]
+    LargerThanMachine {
+        /// Processors it wants.
+        processes: i64,
+        /// Processors there are.
+        machine: u32,
+    },
+    /// None of its processes could ever run.
+    #[error("it wants {memory} for each process; a process can have {most}")]
+    MoreThanMemory {
+        /// Memory that each of its processes wants.
+        memory: Bytes,
+        /// Memory that a process can have.
+        most: Bytes,
+    },
+    /// It goes back in time.
+    #[error(
+        "it was submitted at {submitted} s, before the job above it ({before} s); sort the log"
+    )]
+    Unsorted {
+        /// When it was submitted.
+        submitted: i64,
+        /// When the one above it was.
+        before: i64,
+    },
+    /// Times beyond what a simulation can count.
+    #[error("its times are too large")]
+    TooLate,
+    /// Nobody said how long it would run, and the run time may not stand for that.
+    #[error("nobody said how long it would run (field 9)")]
+    NoEstimate,
+    /// Its number is another's, which may not be.
+    #[error("a job above it has its number, {number}")]
+    Repeated {
+        /// The number of both.
+        number: i64,
+    },
+    /// Its times have parts of a second, which may not be.
+    #[error("its times have parts of a second")]
+    Fractions,
+}
+
+/// Jobs that were left out, by reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Skipped {
+    /// Lines that are no job: too few or too many fields, no numbers, too long.
+    pub unreadable: u64,
+    /// Values below −1, times that are too large, no submission time.
+    pub impossible: u64,
+    /// Jobs that are larger than the machine, or their processes than its memory.
+    pub too_large: u64,
+    /// Jobs that go back in time.
+    pub unsorted: u64,
+    /// Well-formed jobs whose run time or size is not known: cancelled before they started.
+    pub never_ran: u64,
+    /// Jobs that the rules for oddities leave out.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub by_rule: u64,
+    /// What is odd of the others.
+    #[serde(skip_serializing_if = "Odd::is_none")]
+    pub odd: Odd,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+const fn is_zero(n: &u64) -> bool {
+    *n == 0
+}
+
+impl Skipped {
+    /// Malformed jobs, without those that merely never ran.
+    #[must_use]
+    pub const fn malformed(&self) -> u64 {
+        self.unreadable + self.impossible + self.too_large + self.unsorted + self.by_rule
+    }
+
+    pub(crate) fn count(&mut self, problem: Problem) {
+        *match problem {
+            Problem::TooFewFields { .. }
+            | Problem::TooManyFields
+            | Problem::NotANumber { .. }
+            | Problem::TooLong => &mut self.unreadable,
+            Problem::Negative { .. } | Problem::NoSubmission | Problem::TooLate => {
+                &mut self.impossible
+            }
+            Problem::LargerThanMachine { .. } | Problem::MoreThanMemory { .. } => {
+                &mut self.too_large
+            }
+            Problem::Unsorted { .. } => &mut self.unsorted,
+            Problem::NoEstimate | Problem::Repeated { .. } | Problem::Fractions => {
+                &mut self.by_rule
+            }
+        } += 1;
+    }
+}
+
+impl fmt::Display for Skipped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { unreadable, impossible, too_large, unsorted, never_ran, by_rule, odd } = self;
+        write!(
+            f,
+            "left out {} malformed jobs ({unreadable} unreadable, {impossible} with impossible \
+             values, {too_large} larger than the machine, {unsorted} out of order) and \
+             {never_ran} that never ran",
+            self.malformed()
+        )?;
+        if *by_rule > 0 {
+            write!(f, "; {by_rule} of the malformed by the rules for oddities")?;
+        }
+        if !odd.is_none() {
+            write!(f, "; of those taken {odd}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Why a log can't be read.
+#[derive(Debug, thiserror::Error)]
+pub enum SwfError {
+    /// The file itself.
+    #[error("can't read {}", path.display())]
+    Io {
+        /// The file of the log.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A job of it.
+    #[error("{}, line {line}: {problem}; mend the line, or have malformed jobs skipped", path.display())]
+    Malformed {
+        /// The file of the log.
+        path: PathBuf,
+        /// The number of the line, from 1.
+        line: u64,
+        /// What is wrong with the job's line.
+        problem: Problem,
+    },
+    /// Nothing in it can be run.
+    #[error("{} has no job that can be run: {skipped}; give a log with jobs", path.display())]
+    Empty {
+        /// The file of the log.
+        path: PathBuf,
+        /// What was left out of it.
+        skipped: Box<Skipped>,
+    },
+    /// No word on how large the machine is.
+    #[error("{} does not say how many processors its machine has (MaxProcs); give the number", path.display())]
+    NoMachine {
+        /// The file of the log.
+        path: PathBuf,
+    },
+}
+
+/// The jobs of a log, one after the other.
+pub struct SwfReader {
+    path: PathBuf,
+    input: Box<dyn BufRead + Send>,
+    header: Header,
+    rules: LogRules,
+    skipped: Skipped,
+    /// The line read last, and its number.
+    line: Vec<u8>,
+    number: u64,
+    /// The first job's line was read with the header and is still to be given.
+    is_pending: bool,
+}
+
+impl fmt::Debug for SwfReader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SwfReader").field("path", &self.path).field("line", &self.number).finish()
+    }
+}
+
+/// What one attempt to read a line gave.
+enum Line {
+    End,
+    Read,
+    TooLong,
+}
+
+impl SwfReader {
+    /// Opens a log, plain or gzipped (its first bytes tell), and reads its header.
+    ///
+    /// # Errors
+    ///
+    /// The file can't be read.
+    pub fn open(path: &Path, rules: impl Into<LogRules>) -> Result<Self, SwfError> {
+        let io = |source| SwfError::Io { path: path.to_owned(), source };
+        let mut file = BufReader::with_capacity(1 << 16, File::open(path).map_err(io)?);
+        let is_gzip = file.fill_buf().map_err(io)?.starts_with(&[0x1f, 0x8b]);
+        let input: Box<dyn BufRead + Send> = if is_gzip {
+            Box::new(BufReader::with_capacity(1 << 16, MultiGzDecoder::new(file)))
+        } else {
+            Box::new(file)
+        };
+        Self::new(path, input, rules)
+    }
+
+    /// Reads a log from `input`; `path` is what errors call it.
+    ///
+    /// # Errors
+    ///
+    /// The input can't be read.
+    pub fn new(
+        path: &Path,
+        input: Box<dyn BufRead + Send>,
+        rules: impl Into<LogRules>,
+    ) -> Result<Self, SwfError> {
+        let mut reader = Self {
+            path: path.to_owned(),
+            input,
+            header: Header::default(),
+            rules: rules.into(),
+            skipped: Skipped::default(),
+            line: Vec::new(),
+            number: 0,
+            is_pending: false,
+        };
+        loop {
+            match reader.read_line()? {
+                Line::End => return Ok(reader),
+                // Left for the first call of `next`, which reports it.
+                Line::TooLong => break,
+                Line::Read => match trim(&reader.line) {
+                    [] => {}
+                    [b';', comment @ ..] => reader.header.add(comment),
+                    _ => break,
+                },
+            }
+        }
+        reader.is_pending = true;
+        Ok(reader)
+    }
+
+    /// The directives at its head.
+    #[must_use]
+    pub const fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// What was left out so far.
+    #[must_use]
+    pub const fn skipped(&self) -> &Skipped {
+        &self.skipped
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Counts a malformed job, or makes the error of it, as the user chose.
+    pub(crate) fn malformed(&mut self, problem: Problem) -> Result<(), SwfError> {
+        match self.rules.on_malformed {
+            OnMalformed::Skip => {
+                self.skipped.count(problem);
+                Ok(())
+            }
+            OnMalformed::Fail => {
+                Err(SwfError::Malformed { path: self.path.clone(), line: self.number, problem })
+            }
+        }
+    }
+
+    /// What is made of its oddities.
+    pub(crate) const fn rules(&self) -> LogRules {
+        self.rules
+    }
+
+    /// Counts what is odd of a job that is taken.
+    pub(crate) const fn odd(&mut self) -> &mut Odd {
+        &mut self.skipped.odd
+    }
+
+    pub(crate) fn never_ran(&mut self) {
+        self.skipped.never_ran += 1;
+    }
+
+    fn read_line(&mut self) -> Result<Line, SwfError> {
+        self.line.clear();
+        let mut within = (&mut self.input).take(LONGEST_LINE);
+        let read = within
+            .read_until(b'\n', &mut self.line)
+            .map_err(|source| SwfError::Io { path: self.path.clone(), source })?;
+        if read == 0 {
+            return Ok(Line::End);
+        }
+        self.number += 1;
+        if read as u64 == LONGEST_LINE && self.line.last() != Some(&b'\n') {
+            self.drop_rest_of_line()?;
+            return Ok(Line::TooLong);
+        }
+        Ok(Line::Read)
+    }
+
+    /// Reads past the end of a line without keeping it.
+    fn drop_rest_of_line(&mut self) -> Result<(), SwfError> {
+        loop {
+            let buffer = self
+                .input
+                .fill_buf()
+                .map_err(|source| SwfError::Io { path: self.path.clone(), source })?;
+            if buffer.is_empty() {
+                return Ok(());
+            }
+            let end = buffer.iter().position(|&b| b == b'\n');
+            let used = end.map_or(buffer.len(), |at| at + 1);
+            self.input.consume(used);
+            if end.is_some() {
+                return Ok(());
+            }
+        }
+    }
+}
+
+fn trim(line: &[u8]) -> &[u8] {
+    line.trim_ascii()
+}
+
+impl Iterator for SwfReader {
+    type Item = Result<SwfJob, SwfError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let got = if std::mem::take(&mut self.is_pending) {
+                let is_long = self.line.len() as u64 == LONGEST_LINE;
+                if is_long { Line::TooLong } else { Line::Read }
+            } else {
+                match self.read_line() {
+                    Ok(got) => got,
+                    Err(error) => return Some(Err(error)),
+                }
+            };
+            let parsed = match got {
+                Line::End => return None,
+                Line::TooLong => Err(Problem::TooLong),
+                Line::Read => match trim(&self.line) {
+                    // Some logs have comments between jobs.
+                    [] | [b';', ..] => continue,
+                    line => match SwfJob::parse(line) {
+                        Ok(job) if !job.had_fractions => Ok(job),
+                        Ok(_) if self.rules.fractions == Fractions::Malformed => {
+                            Err(Problem::Fractions)
+                        }
+                        parsed => parsed,
+                    },
+                },
+            };
+            match parsed {
+                Ok(job) => return Some(Ok(job)),
+                Err(problem) => match self.malformed(problem) {
+                    Ok(()) => {}
+                    Err(error) => return Some(Err(error)),
+                },
+            }
+        }
+    }
+}

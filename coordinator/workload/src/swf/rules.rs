@@ -1,0 +1,182 @@
+//! What is made of a log's oddities: every one has a rule, is counted, and is said at the end.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What to do with a job that can't be used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnMalformed {
+    /// Stop with an error that names its line.
+    #[default]
+    Fail,
+    /// Leave it out and count it.
+    Skip,
+}
+
+/// What becomes of a job that ran longer than its user said.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RanOver {
+    /// It runs as long as it did; its scheduler reckons with what its user said.
+    #[default]
+    Keep,
+    /// It runs as long as its user said, as where the machine ends such jobs.
+    Cut,
+    /// Its user said as long as it ran.
+    Raise,
+}
+
+/// What stands for an estimate that is not in the log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum NoEstimate {
+    /// The run time.
+    #[default]
+    RunTime,
+    /// Nothing: the job is malformed.
+    Malformed,
+}
+
+/// Which size a job has that asked for other processors than it had.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum JobSize {
+    /// What it asked for (field 8).
+    #[default]
+    Requested,
+    /// What it had (field 5).
+    Allocated,
+}
+
+/// What becomes of a job with a number that another had.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Repeated {
+    /// It is another job.
+    #[default]
+    Keep,
+    /// It is malformed.
+    Malformed,
+}
+
+/// What becomes of parts of a second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fractions {
+    /// They are cut off.
+    #[default]
+    Cut,
+    /// The job is malformed.
+    Malformed,
+}
+
+/// What is made of a log's oddities.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", default)]
+pub struct LogRules {
+    /// A job that can't be used.
+    pub on_malformed: OnMalformed,
+    /// A job that ran longer than its user said.
+    pub ran_over: RanOver,
+    /// A job of which no user said anything.
+    pub no_estimate: NoEstimate,
+    /// A job that asked for other processors than it had.
+    pub size: JobSize,
+    /// A job with a number that another had.
+    pub repeated: Repeated,
+    /// Parts of a second in the times of a job.
+    pub fractions: Fractions,
+}
+
+impl From<OnMalformed> for LogRules {
+    fn from(on_malformed: OnMalformed) -> Self {
+        Self { on_malformed, ..Self::default() }
+    }
+}
+
+/// How many of the jobs that were taken are odd, by what is odd.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Odd {
+    /// They ran longer than their users said.
+    pub ran_over: u64,
+    /// Nobody said how long they would run.
+    pub no_estimate: u64,
+    /// They asked for other processors than they had.
+    pub other_size: u64,
+    /// Their number is another's, too.
+    pub repeated: u64,
+    /// Their times had parts of a second.
+    pub fractions: u64,
+}
+
+impl Odd {
+    /// Whether there are any.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl fmt::Display for Odd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let said = [
+            (self.ran_over, "ran longer than estimated"),
+            (self.no_estimate, "had no estimate"),
+            (self.other_size, "had other processors than they asked for"),
+            (self.repeated, "had a number that another had"),
+            (self.fractions, "had parts of a second"),
+        ];
+        let said = said.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}"));
+        f.write_str(&said.collect::<Vec<_>>().join(", "))
+    }
+}
+
+/// The numbers of jobs that were seen: a range each, so that a log in order takes no room.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Numbers {
+    /// The last of each range by its first.
+    ranges: BTreeMap<i64, i64>,
+}
+
+impl Numbers {
+    /// Whether this one was seen before; it is from now on.
+    pub(super) fn is_repeated(&mut self, number: i64) -> bool {
+        let before = self.ranges.range(..=number).next_back().map(|(first, last)| (*first, *last));
+        if before.is_some_and(|(_, last)| last >= number) {
+            return true;
+        }
+        let first = match before {
+            Some((first, last)) if last + 1 == number => first,
+            _ => number,
+        };
+        let last = self.ranges.remove(&(number + 1)).unwrap_or(number);
+        self.ranges.insert(first, last);
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_seen_once_in_whatever_order() {
+        let mut numbers = Numbers::default();
+        let repeated: Vec<_> =
+            [3, 1, 2, 2, 9, 3, 8, 7, 1, 10, 8].map(|n| numbers.is_repeated(n)).into();
+        let f = false;
+        assert_eq!(repeated, [f, f, f, true, f, true, f, f, true, f, true]);
+        assert_eq!(numbers.ranges, [(1, 3), (7, 10)].into());
+    }
+
+    #[test]
+    fn only_what_is_odd_is_said() {
+        assert_eq!(Odd::default().to_string(), "");
+        let odd = Odd { ran_over: 2, fractions: 1, ..Odd::default() };
+        assert_eq!(odd.to_string(), "2 ran longer than estimated, 1 had parts of a second");
+    }
+}

@@ -1,0 +1,76 @@
+//! `dormouse compare`.
+
+use clap::Args;
+
+use super::failure::Failure;
+use super::many::{Bar, Common, Shards, folder, report};
+use super::terminal;
+use crate::compare::Comparison;
+use crate::sweep::{Folder, Shard, Shared, Spec, Work};
+
+#[derive(Debug, Args)]
+pub(crate) struct CompareArgs {
+    /// The schedulers; the others are compared with the first
+    #[arg(long, value_name = "LIST", value_delimiter = ',', required = true)]
+    schedulers: Vec<String>,
+    /// The experiments: TOML files, or names of built-in ones
+    #[arg(long, value_name = "LIST", value_delimiter = ',', required = true)]
+    on: Vec<String>,
+    /// Run every scheduler on every experiment under seeds 1 to N
+    #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    seeds: u64,
+    /// Set any key of every experiment by its path
+    #[arg(long, value_name = "KEY=VALUE", allow_hyphen_values = true)]
+    set: Vec<String>,
+    #[command(flatten)]
+    shards: Shards,
+    #[command(flatten)]
+    common: Common,
+}
+
+pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
+    let CompareArgs { schedulers, on, seeds, set, shards, common } = args;
+    // Nothing is made before every experiment is known to be right.
+    let shared = Shared::default();
+    let comparison = Comparison::of(on, schedulers, set, &shared)?;
+    let spec = Spec::Compare {
+        schedulers: schedulers.clone(),
+        on: on.clone(),
+        set: set.clone(),
+        seeds: *seeds,
+    };
+    let out = folder(common, "compare", shards.shard);
+    let mut folder = Folder::open(&out, &spec, shards.force)?;
+    let compute = Some(shards.shard.unwrap_or(Shard::ALL));
+    run(&comparison, (*seeds, compute), &shared, &mut folder, common, &spec)
+}
+
+/// Makes the runs that are asked for, and says what came out.
+pub(super) fn run(
+    comparison: &Comparison,
+    (seeds, compute): (u64, Option<Shard>),
+    shared: &Shared,
+    folder: &mut Folder,
+    common: &Common,
+    spec: &Spec,
+) -> Result<(), Failure> {
+    let work = Work { seeds: 1..=seeds, threads: common.threads(), compute, shared };
+    let mut bar = Bar::new(common.quiet || common.json);
+    let samples = work.run(&comparison.cells, folder, &mut |n, of| bar.show("runs", n, of));
+    bar.finish();
+    let (samples, out) = (samples?, folder.path().to_path_buf());
+    if compute.is_some_and(Shard::is_part) {
+        return report(common, &out, None, None);
+    }
+    let exact = comparison.exact(&samples);
+    folder.write("table.csv", &exact.to_csv())?;
+    for (n, plot) in comparison.plots(&samples).iter().enumerate() {
+        folder.write(&format!("plot-{}.svg", n + 1), &plot.to_svg())?;
+    }
+    let page = comparison.page(&samples, (seeds, &spec.command()));
+    folder.write("report.html", &page.to_html())?;
+    let cells = &comparison.cells;
+    folder.settle(cells.iter().flat_map(|cell| (1..=seeds).map(move |seed| (cell, seed))))?;
+    let table = comparison.table(&samples);
+    report(common, &out, Some(table.to_text(terminal::stdout())), Some(exact.to_json()))
+}

@@ -1,0 +1,131 @@
+//! `dormouse export`: a run that was made before, for other programs.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use dormouse_units::{Span, Time};
+use dormouse_view::Table;
+
+use super::failure::Failure;
+use super::print::print;
+use super::recorded::{not_again, read_log};
+use crate::jobs::columns;
+use crate::output::{OutputError, RunLog};
+use crate::results::stored_results;
+
+/// Options of `export`.
+#[derive(Debug, Args)]
+pub(crate) struct ExportArgs {
+    /// The folder of the run
+    dir: PathBuf,
+    /// What is written
+    #[arg(long = "as", value_name = "FORMAT")]
+    format: Format,
+    /// From this time of the run on, such as 2h (charts and traces)
+    #[arg(long, value_name = "TIME")]
+    from: Option<Span>,
+    /// Until this time of the run (charts and traces)
+    #[arg(long, value_name = "TIME")]
+    until: Option<Span>,
+    /// The folder to write into [default: that of the run]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Replace files that are there
+    #[arg(long)]
+    force: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Format {
+    /// trace.json, which ui.perfetto.dev and chrome://tracing open
+    Perfetto,
+    /// Each table as Apache Parquet: tasks, vms; of parallel jobs, jobs and allocations
+    Parquet,
+    /// gantt.svg of a window of time
+    Svg,
+}
+
+pub(crate) fn run(args: &ExportArgs) -> Result<(), Failure> {
+    let log = read_log(&args.dir)?;
+    let out = args.out.as_deref().unwrap_or(&args.dir);
+    let files = match args.format {
+        Format::Perfetto => {
+            vec![("trace.json".to_owned(), gantt(args, &log)?.to_trace().to_string().into_bytes())]
+        }
+        Format::Svg => vec![("gantt.svg".to_owned(), gantt(args, &log)?.to_svg().into_bytes())],
+        Format::Parquet => tables(args, &log)?,
+    };
+    let there = files.iter().map(|(name, _)| out.join(name)).find(|path| path.exists());
+    if let Some(path) = there.filter(|_| !args.force) {
+        let path = path.display();
+        return Err(Failure::BadInput(format!(
+            "{path}: it is there already; give another folder with --out, or --force to replace it"
+        )));
+    }
+    fs::create_dir_all(out).map_err(|error| OutputError::io("make", out, error))?;
+    for (name, content) in files {
+        let path = out.join(name);
+        fs::write(&path, content).map_err(|error| OutputError::io("write", &path, error))?;
+        print(&path.display().to_string())?;
+    }
+    Ok(())
+}
+
+/// The window that was asked for.
+fn window(args: &ExportArgs) -> Result<(Time, Time), Failure> {
+    let at = |span: Span| Time::ZERO + span;
+    let from = args.from.map_or(Time::ZERO, at);
+    let until = args.until.map_or(Time::from_micros(u64::MAX), at);
+    if from < until {
+        return Ok((from, until));
+    }
+    Err(Failure::BadInput(format!(
+        "--until: {until} is not after --from, {from}; give a later time"
+    )))
+}
+
+fn gantt(args: &ExportArgs, log: &RunLog) -> Result<dormouse_view::plot::Gantt, Failure> {
+    let (from, until) = window(args)?;
+    let results = stored_results(log, (from, until)).map_err(not_again(&args.dir))?;
+    let mut gantt = results.view().gantt;
+    let shown = gantt.window;
+    gantt.window = (shown.0.max(from), shown.1.min(until));
+    if gantt.window.0 >= gantt.window.1 {
+        let (dir, end) = (args.dir.display(), shown.1);
+        return Err(Failure::BadInput(format!(
+            "{dir}: nothing ran in that window: the run goes to {end}; give another --from"
+        )));
+    }
+    Ok(gantt)
+}
+
+/// The tables of a run: those of its bag from its log, those of its jobs from their files.
+fn tables(args: &ExportArgs, log: &RunLog) -> Result<Vec<(String, Vec<u8>)>, Failure> {
+    let experiment = &log.header.experiment;
+    let mut tables: Vec<(&str, Table)> = Vec::new();
+    if experiment.scheduler.is_some() {
+        let all = (Time::ZERO, Time::from_micros(u64::MAX));
+        let results = stored_results(log, all).map_err(not_again(&args.dir))?;
+        tables.extend(results.view().tables);
+    }
+    for name in ["jobs", "allocations"] {
+        let path = args.dir.join(format!("{name}.csv"));
+        // An older version left no allocations.
+        if experiment.jobs.is_some() && path.exists() {
+            tables.push((name, read_table(&path)?));
+        }
+    }
+    let parquet = |(name, table): (&str, Table)| {
+        let content = table
+            .to_parquet()
+            .map_err(|error| Failure::Broken(format!("{name}.parquet cannot be made: {error}")))?;
+        Ok((format!("{name}.parquet"), content))
+    };
+    tables.into_iter().map(parquet).collect()
+}
+
+fn read_table(path: &Path) -> Result<Table, OutputError> {
+    let text = fs::read_to_string(path).map_err(|error| OutputError::io("read", path, error))?;
+    Ok(Table::from_csv(columns(text.lines().next().unwrap_or_default()), &text))
+}

@@ -1,0 +1,101 @@
+//! How far a command has come, on standard error: a line that changes where that is a terminal, and
+//! a line every ten seconds where it is not.
+
+use std::io::IsTerminal as _;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// Between two lines where there is no terminal.
+const QUIET_FOR: Duration = Duration::from_secs(10);
+
+/// How far a command has come.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    /// Hidden where there is no terminal, or where nothing is to be said.
+    bar: ProgressBar,
+    /// When a line was last written; `None`: none is to be.
+    said: Option<Instant>,
+    began: Instant,
+    what: String,
+}
+
+impl Progress {
+    /// Of `count` things called `what`; nothing is ever said where `is_silent`.
+    pub(crate) fn new(is_silent: bool, count: usize, what: &str) -> Self {
+        let (began, is_terminal) = (Instant::now(), std::io::stderr().is_terminal());
+        let bar = if is_silent { ProgressBar::hidden() } else { ProgressBar::new(count as u64) };
+        // What does not fit into the terminal's line is cut off.
+        let style =
+            ProgressStyle::with_template("{pos}/{len} {prefix} {bar:24} {elapsed} {wide_msg}");
+        if let Ok(style) = style {
+            bar.set_style(style);
+        }
+        bar.set_prefix(what.to_owned());
+        let said = (!is_silent && !is_terminal).then_some(began);
+        Self { bar, said, began, what: what.to_owned() }
+    }
+
+    /// So many of so many are done; how it goes besides, and how much longer it takes, in real
+    /// seconds, where that is known better than by what is done.
+    pub(crate) fn show(&mut self, done: u64, of: u64, how: &str, left_s: Option<f64>) {
+        self.bar.set_length(of);
+        self.bar.set_position(done);
+        let left = left_s.or_else(|| self.by_what_is_done(done, of));
+        let left = left.map(|s| format!("about {} left", in_words(s)));
+        let said = [left.as_deref().unwrap_or_default(), how];
+        let message = said.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>();
+        let message = message.join(", ");
+        if let Some(said) = self.said.filter(|said| said.elapsed() >= QUIET_FOR) {
+            self.said = Some(said + said.elapsed());
+            eprintln!("dormouse: {done} of {of} {}, {message}", self.what);
+        }
+        self.bar.set_message(message);
+    }
+
+    /// Says a line of its own.
+    pub(crate) fn say(&self, line: &str) {
+        self.bar.suspend(|| eprintln!("dormouse: {line}"));
+    }
+
+    /// Takes the line away.
+    pub(crate) fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+
+    /// How much longer it takes if all go as fast as those that are done.
+    fn by_what_is_done(&self, done: u64, of: u64) -> Option<f64> {
+        #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+        let (done_f, left) = (done as f64, of.saturating_sub(done) as f64);
+        (done > 0).then(|| self.began.elapsed().as_secs_f64() / done_f * left)
+    }
+}
+
+/// A length of real time, in the units of a clock.
+fn in_words(s: f64) -> String {
+    match s.max(0.0) {
+        s if s >= 5_400.0 => format!("{:.1} h", s / 3_600.0),
+        s if s >= 90.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{s:.0} s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_is_said_in_a_unit_that_fits() {
+        for (s, text) in [(-3.0, "0 s"), (89.4, "89 s"), (91.0, "2 min"), (9_000.0, "2.5 h")] {
+            assert_eq!(in_words(s), text);
+        }
+    }
+
+    #[test]
+    fn nothing_is_left_of_what_is_done() {
+        let progress = Progress::new(true, 4, "runs");
+        assert_eq!(progress.by_what_is_done(0, 4), None);
+        assert!(progress.by_what_is_done(4, 4).is_some_and(|left| left.abs() < 1e-9));
+        assert!(progress.by_what_is_done(1, 4).is_some_and(|left| left >= 0.0));
+    }
+}

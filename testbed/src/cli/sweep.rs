@@ -1,0 +1,97 @@
+//! `dormouse sweep` and `dormouse merge`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::failure::Failure;
+use super::many::{Bar, Common, Shards, folder, report};
+use super::{compare, reproduce, terminal};
+use crate::compare::Comparison;
+use crate::sweep::{Folder, Shard, Shared, Spec, Sweep, Work};
+
+#[derive(Debug, Args)]
+pub(crate) struct SweepArgs {
+    /// A TOML file, or the name of a built-in experiment
+    experiment: String,
+    /// Set a key by its path; one or more may have lists of values, such as scheduler.alpha=0.1,0.3,0.5
+    /// or scheduler.name=easy,measy: each value of the one is run with each of the others
+    #[arg(long, value_name = "KEY=VALUES", allow_hyphen_values = true)]
+    set: Vec<String>,
+    /// Run every value under seeds 1 to N; the values of seed are seeds themselves [default: 10]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    seeds: Option<u64>,
+    #[command(flatten)]
+    shards: Shards,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MergeArgs {
+    /// The folders of all shards
+    #[arg(required = true)]
+    parts: Vec<PathBuf>,
+    /// Replace the results of another command in the folder; what both need is kept
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    common: Common,
+}
+
+pub(crate) fn sweep(args: &SweepArgs) -> Result<(), Failure> {
+    // Nothing is made before the experiment is known to be right.
+    let shared = Shared::default();
+    let sweep = Sweep::of(&args.experiment, &args.set, args.seeds, &shared)?;
+    let seeds = args.seeds.unwrap_or(10);
+    let spec = Spec::Sweep { experiment: args.experiment.clone(), set: args.set.clone(), seeds };
+    let name = format!("sweep-{}", args.experiment.replace(['/', '\\'], "-"));
+    let out = folder(&args.common, &name, args.shards.shard);
+    let mut folder = Folder::open(&out, &spec, args.shards.force)?;
+    let compute = Some(args.shards.shard.unwrap_or(Shard::ALL));
+    run(&sweep, (seeds, compute), &shared, (&mut folder, &spec), &args.common)
+}
+
+pub(crate) fn merge(args: &MergeArgs) -> Result<(), Failure> {
+    let (common, parts) = (&args.common, &args.parts);
+    let out = common.out.clone().unwrap_or_else(|| PathBuf::from("runs/merged"));
+    match &Spec::of_parts(parts)? {
+        Spec::Reproduce { .. } => reproduce::merge(parts, (&out, args.force), common),
+        spec @ Spec::Compare { schedulers, on, set, seeds } => {
+            let shared = Shared::default();
+            let comparison = Comparison::of(on, schedulers, set, &shared)?;
+            let (mut folder, _) = Folder::merge(&out, parts, args.force)?;
+            compare::run(&comparison, (*seeds, None), &shared, &mut folder, common, spec)
+        }
+        spec @ Spec::Sweep { experiment, set, seeds } => {
+            let shared = Shared::default();
+            let sweep = Sweep::of(experiment, set, None, &shared)?;
+            let (mut folder, _) = Folder::merge(&out, parts, args.force)?;
+            run(&sweep, (*seeds, None), &shared, (&mut folder, spec), common)
+        }
+    }
+}
+
+fn run(
+    sweep: &Sweep,
+    (seeds, compute): (u64, Option<Shard>),
+    shared: &Shared,
+    (folder, spec): (&mut Folder, &Spec),
+    common: &Common,
+) -> Result<(), Failure> {
+    let seeds = 1..=seeds;
+    let work = Work { seeds: seeds.clone(), threads: common.threads(), compute, shared };
+    let mut bar = Bar::new(common.quiet || common.json);
+    let samples = work.run(&sweep.cells, folder, &mut |n, of| bar.show("runs", n, of));
+    bar.finish();
+    let (samples, out) = (samples?, folder.path().to_path_buf());
+    if compute.is_some_and(Shard::is_part) {
+        return report(common, &out, None, None);
+    }
+    folder.write("table.csv", &sweep.csv(&samples))?;
+    folder.write("plot.svg", &sweep.plot(&samples).to_svg())?;
+    folder.write("report.html", &sweep.page(&samples, &spec.command()).to_html())?;
+    folder.settle(sweep.wanted(&seeds).into_iter())?;
+    let table = sweep.table(&samples);
+    report(common, &out, Some(table.to_text(terminal::stdout())), Some(table.to_json()))
+}

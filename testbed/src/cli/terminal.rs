@@ -1,0 +1,17 @@
+//! The terminal that this process writes to, if any.
+
+use std::io::IsTerminal as _;
+
+use dormouse_view::Terminal;
+
+/// What standard output can show: the terminal's width, and colours on one unless `NO_COLOR` is set
+/// or it is dumb.
+pub(super) fn stdout() -> Terminal {
+    if !std::io::stdout().is_terminal() {
+        return Terminal::PLAIN;
+    }
+    let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let is_dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb");
+    let width = console::Term::stdout().size_checked().map(|(_, columns)| columns);
+    Terminal { width, has_colour: !is_set("NO_COLOR") && !is_dumb }
+}

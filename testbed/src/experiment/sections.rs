@@ -1,0 +1,145 @@
+//! The sections of an experiment file, as they are written: keys, units, defaults.
+//!
+//! The doc comments here are what the JSON schema and the reference say. What keys mean together is
+//! looked at where a section becomes a part of an [`Experiment`](super::Experiment). Where a domain type is
+//! written as it is kept (the parameters of schedulers, `[live]`), it stands for itself.
+
+mod checkpoint;
+mod cloud;
+mod interruption;
+mod workload;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde_json::{Map, Value};
+
+use dormouse_policies::batch::Algorithm;
+use dormouse_policies::{BagSchedulerConfig, BagSchedulerName};
+
+use super::Live;
+use super::batch::BatchScheduler;
+
+pub(crate) use checkpoint::{CheckpointSection, Policy};
+pub(crate) use cloud::{
+    BurstableSection, CloudSection, HostSection, LimitsSection, PricesPart, PricesSection,
+    TypeSection,
+};
+pub(crate) use interruption::{
+    ActSection, InterruptionSection, LifetimeSection, PoissonSection, Recorded, ScheduleSection,
+};
+pub(crate) use workload::{
+    BagSection, Machine, ModelSection, NoiseSection, Part, Runtime, SharingSection, TaskSection,
+    WorkloadSection,
+};
+
+/// An experiment: what the provider offers and takes away, the work, who schedules it, and how it is
+/// run live.
+#[derive(JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[schemars(title = "A Dormouse experiment")]
+#[expect(dead_code, reason = "each section is read by itself: this says what a file may hold")]
+pub(crate) struct File {
+    /// Its name, which becomes part of the name of its runs' folders: letters, digits, `-`, `_` and `.`.
+    #[schemars(example = "my-experiment")]
+    name: String,
+    /// A sentence about it, for people.
+    #[serde(default)]
+    description: String,
+    /// Of all chance: another seed is another run.
+    #[serde(default = "first_seed")]
+    seed: u64,
+    /// What the provider offers, and its rules.
+    cloud: Option<CloudSection>,
+    /// When spot VMs are taken away and given back; each adds to the others.
+    #[serde(default)]
+    interruption: Vec<InterruptionSection>,
+    /// What is to be run.
+    workload: Option<WorkloadSection>,
+    /// Who decides what runs where and when.
+    scheduler: Option<SchedulerSection>,
+    /// When tasks or jobs are checkpointed, and what that costs them.
+    checkpoint: Option<CheckpointSection>,
+    /// How two VMs on a processor share it, of parallel jobs in virtual time.
+    sharing: Option<SharingSection>,
+    /// How it is run on real processes.
+    live: Option<Live>,
+    /// Those who share the provider, each with a workload and a scheduler of its own: one has a bag of
+    /// tasks, the other parallel jobs.
+    #[serde(default)]
+    tenant: Vec<TenantSection>,
+}
+
+const fn first_seed() -> u64 {
+    1
+}
+
+/// One who shares the provider.
+#[derive(JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[expect(dead_code, reason = "as above")]
+pub(crate) struct TenantSection {
+    /// What it runs.
+    workload: WorkloadSection,
+    /// Who schedules that.
+    scheduler: Option<SchedulerSection>,
+    /// When its tasks or jobs are checkpointed.
+    checkpoint: Option<CheckpointSection>,
+    /// How two VMs on a processor share it, of parallel jobs in virtual time.
+    sharing: Option<SharingSection>,
+}
+
+/// A scheduler by its name, with the parameters that it has.
+pub(crate) struct SchedulerSection;
+
+impl JsonSchema for SchedulerSection {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Scheduler".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut all = Vec::new();
+        for name in BagSchedulerName::ALL {
+            let mut own = properties(&name.parameters().schema(generator));
+            own.insert("preset".to_owned(), preset());
+            all.push(one::<BagSchedulerConfig>(generator, name.as_str(), name.about(), own));
+        }
+        for name in Algorithm::ALL {
+            all.push(one::<BatchScheduler>(generator, name.name(), name.about(), Map::new()));
+        }
+        json_schema!({ "oneOf": all })
+    }
+}
+
+/// The table of one scheduler: the parameters of `P` and its own.
+fn one<P: JsonSchema>(
+    generator: &mut SchemaGenerator,
+    name: &str,
+    about: &str,
+    own: Map<String, Value>,
+) -> Value {
+    let mut schema = P::json_schema(generator).to_value();
+    if let Some(known) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+        known.insert("name".to_owned(), serde_json::json!({ "type": "string", "const": name }));
+        known.extend(own);
+    }
+    schema["description"] = about.into();
+    schema["required"] = serde_json::json!(["name"]);
+    schema
+}
+
+/// The properties that a table of this schema has.
+pub(crate) fn properties(schema: &Schema) -> Map<String, Value> {
+    schema.get("properties").and_then(Value::as_object).cloned().unwrap_or_default()
+}
+
+/// `preset`, which is no parameter: it says what holds for those that are not given.
+fn preset() -> Value {
+    serde_json::json!({
+        "description": "What holds where a parameter is not given.",
+        "default": "paper",
+        "oneOf": [
+            { "const": "paper", "description": "The text, its gaps closed." },
+            { "const": "artifact",
+              "description": "The rules of the authors' published code where they differ." },
+        ],
+    })
+}

@@ -1,0 +1,167 @@
+//! `[cloud]`.
+
+use std::collections::BTreeMap;
+
+use dormouse_cloud::{PlacerName, SpotPlaces, TariffName};
+use dormouse_units::{Bytes, Credits, Ppm, Price, Span, TypeName};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What the provider offers, and its rules.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
+pub(crate) struct CloudSection {
+    /// Instance types that come with the program: `ec2-2020`, as in the Burst-HADS authors' code and
+    /// data, `ec2-2020-paper`, as in their text's Table II, or `ec2-2020-artifact`, whose burstable type is
+    /// theirs, too: 4 vCPUs, 96 credits an hour, a third as baseline.
+    #[schemars(example = "ec2-2020")]
+    pub(crate) catalogue: Option<String>,
+    /// More instance types, or others of the same names.
+    #[serde(rename = "type")]
+    pub(crate) types: Vec<TypeSection>,
+    /// How many VMs of each type may be had at a time, in place of what the types say.
+    pub(crate) limits: Option<LimitsSection>,
+    /// From a launch until a VM is ready.
+    pub(crate) boot: Span,
+    /// From the order to hibernate until a VM is frozen and no longer paid for.
+    pub(crate) hibernation: Span,
+    /// How long before its end a VM is told that it is preempted; one that still boots ends at once.
+    pub(crate) preemption_notice: Span,
+    /// On which host a VM goes.
+    pub(crate) placement: PlacerName,
+    /// Where spot VMs have their processors.
+    pub(crate) spot: SpotPlaces,
+    /// What is charged of an interval.
+    pub(crate) tariff: TariffName,
+    /// Whether VMs are charged for their boot, too.
+    pub(crate) bill_boot: bool,
+    /// Whether a VM is charged for the time since it froze, too, where it ends without having resumed.
+    pub(crate) bill_frozen: bool,
+    /// Spot prices that change, by type: a file of rows such as `2009-12-01 01:43:17,0.425` or
+    /// `6000,0.425` (seconds, dollars an hour). Types that are not here cost what they say.
+    pub(crate) prices: BTreeMap<TypeName, PricesSection>,
+    /// The provider's hosts in virtual time; without any, there is room for all that is launched.
+    pub(crate) hosts: Vec<HostSection>,
+}
+
+impl Default for CloudSection {
+    fn default() -> Self {
+        Self {
+            catalogue: None,
+            types: Vec::new(),
+            limits: None,
+            boot: Span::from_secs(180),
+            hibernation: Span::from_secs(180),
+            preemption_notice: Span::from_secs(120),
+            placement: PlacerName::default(),
+            spot: SpotPlaces::default(),
+            tariff: TariffName::default(),
+            bill_boot: false,
+            bill_frozen: false,
+            prices: BTreeMap::new(),
+            hosts: Vec::new(),
+        }
+    }
+}
+
+/// An instance type.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) struct TypeSection {
+    /// Its name.
+    #[schemars(example = "m5.large")]
+    pub(crate) name: TypeName,
+    /// Its vCPUs.
+    #[schemars(range(min = 1, max = 4096), example = 2)]
+    pub(crate) vcpus: u32,
+    /// Its memory.
+    #[schemars(example = "8 GiB")]
+    pub(crate) memory: Bytes,
+    /// The disk that a VM takes on its host.
+    #[serde(default)]
+    pub(crate) disk: Bytes,
+    /// Its computing power, 10^9 operations a second, by which the algorithms weigh it; 10 for each vCPU
+    /// where it is not given.
+    #[schemars(range(min = 0.001, max = 1e9))]
+    pub(crate) gflops: Option<f64>,
+    /// On-demand price; not sold so where it is not given.
+    pub(crate) on_demand: Option<Price>,
+    /// Spot price; not sold so where it is not given.
+    pub(crate) spot: Option<Price>,
+    /// How many may be had at a time; 3 of each market where it is not given.
+    #[serde(default)]
+    pub(crate) limits: LimitsSection,
+    /// How it earns CPU credits; without, it always has full speed.
+    pub(crate) burstable: Option<BurstableSection>,
+}
+
+/// How many VMs of a type may be had at a time.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
+pub(crate) struct LimitsSection {
+    /// Spot VMs.
+    #[schemars(range(max = 100_000))]
+    pub(crate) spot: Option<u32>,
+    /// On-demand VMs.
+    #[schemars(range(max = 100_000))]
+    pub(crate) on_demand: Option<u32>,
+}
+
+/// How a burstable machine earns CPU credits; one is a vCPU at full speed for a minute.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) struct BurstableSection {
+    /// Its speed without credits, as a part of full speed.
+    #[schemars(range(min = 0.01, max = 1.0), example = 0.2)]
+    pub(crate) baseline: Ppm,
+    /// What it earns in an hour.
+    pub(crate) credits_per_hour: Credits,
+    /// What it starts with; none where it is not given.
+    pub(crate) initial_credits: Option<Credits>,
+    /// What it keeps at most; those of a day where it is not given.
+    pub(crate) most_credits: Option<Credits>,
+}
+
+/// A record of prices.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum PricesSection {
+    /// A file of prices.
+    Whole(String),
+    /// A file of prices, and where in it the run begins.
+    Part(PricesPart),
+}
+
+/// A file of prices, and where in it the run begins.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) struct PricesPart {
+    /// The file, relative to the experiment's.
+    #[schemars(example = "prices.csv")]
+    pub(crate) file: String,
+    /// So long after its first row the run begins, such as `30d`.
+    #[serde(default)]
+    #[schemars(with = "dormouse_units::Span")]
+    pub(crate) start: String,
+}
+
+/// A host of the provider, or several that are alike.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) struct HostSection {
+    /// Its vCPUs.
+    #[schemars(range(min = 1, max = 1_000_000), example = 16)]
+    pub(crate) vcpus: u32,
+    /// Its memory; without limit where it is not given.
+    pub(crate) memory: Option<Bytes>,
+    /// Its disk; without limit where it is not given.
+    pub(crate) disk: Option<Bytes>,
+    /// How many there are of these.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1, max = 100_000))]
+    pub(crate) count: u32,
+}
+
+const fn one() -> u32 {
+    1
+}

@@ -1,0 +1,88 @@
+//! `[[interruption]]`.
+
+use dormouse_cloud::{Action, Scope};
+use dormouse_units::{Span, TypeName};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// When spot VMs are taken away and given back.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename = "model", rename_all = "kebab-case")]
+#[schemars(rename = "Interruption", tag = "model")]
+pub(crate) enum InterruptionSection {
+    /// Hibernations and resumes, each as a Poisson process.
+    Poisson(PoissonSection),
+    /// Every spot VM is preempted at the end of a lifetime of its own.
+    Lifetime(LifetimeSection),
+    /// What happens when is written down.
+    Schedule(ScheduleSection),
+}
+
+/// Hibernations and resumes, each as a Poisson process.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
+pub(crate) struct PoissonSection {
+    /// Hibernations expected by the deadline.
+    #[schemars(range(min = 0.0, max = 1e6))]
+    pub(crate) k_hibernate: Option<f64>,
+    /// Mean time between hibernations, instead of `k-hibernate`.
+    #[schemars(extend("least" = "1us"))]
+    pub(crate) hibernate_every: Option<Span>,
+    /// Resumes expected by the deadline.
+    #[schemars(range(min = 0.0, max = 1e6))]
+    pub(crate) k_resume: Option<f64>,
+    /// Mean time between resumes, instead of `k-resume`.
+    #[schemars(extend("least" = "1us"))]
+    pub(crate) resume_every: Option<Span>,
+    /// What each process is of; `type` where it is not given.
+    pub(crate) scope: Option<Scope>,
+}
+
+/// Lifetimes around a mean, or as they were recorded.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
+pub(crate) struct LifetimeSection {
+    /// Of VMs of this type only.
+    #[serde(rename = "type")]
+    pub(crate) kind: Option<TypeName>,
+    /// Their mean: they are exponentially distributed.
+    #[schemars(extend("least" = "1us"), example = "6h")]
+    pub(crate) mean: Option<Span>,
+    /// Lifetimes that were seen, one of which each VM has: a list, or a file of seconds, one a row.
+    pub(crate) recorded: Option<Recorded>,
+}
+
+/// Lifetimes that were seen.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum Recorded {
+    /// A file of seconds, one a row.
+    File(String),
+    /// The lifetimes themselves.
+    List(#[schemars(with = "Vec<Span>")] Vec<String>),
+}
+
+/// What happens when.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) struct ScheduleSection {
+    /// In any order.
+    #[schemars(length(min = 1))]
+    pub(crate) acts: Vec<ActSection>,
+}
+
+/// What happens to a VM, or to all of a type.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) struct ActSection {
+    /// When, from the beginning.
+    #[schemars(example = "10m")]
+    pub(crate) at: Span,
+    /// What the provider does to it.
+    pub(crate) action: Action,
+    /// To all spot VMs of this type; or give `vm`.
+    #[serde(rename = "type")]
+    pub(crate) kind: Option<TypeName>,
+    /// To the VM of this number, counted from 0 in the order of their launches; or give `type`.
+    pub(crate) vm: Option<u32>,
+}

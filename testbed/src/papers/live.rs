@@ -1,0 +1,180 @@
+//! Live runs beside the virtual ones: those that are there, and those that are made, one after
+//! another, as children of this program.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde::Deserialize;
+
+use dormouse_workload::Estimate;
+
+use super::values::Results;
+use crate::output::read_header;
+use crate::sweep::{Cell, SweepError};
+
+/// What is taken from the `summary.json` of a live run.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct LiveRun {
+    /// The experiment.
+    pub experiment: String,
+    /// The scheduler.
+    pub scheduler: String,
+    mode: String,
+    /// The seed.
+    pub seed: u64,
+    /// Emulated seconds; `None`: not all tasks were finished.
+    pub makespan_s: Option<f64>,
+    /// Dollars.
+    pub cost_usd: f64,
+    fidelity: Option<Faithful>,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+struct Faithful {
+    faithful: bool,
+    worst_share_error: Option<f64>,
+    #[serde(default)]
+    notes: Vec<String>,
+}
+
+impl LiveRun {
+    /// Reads the folder of a run.
+    ///
+    /// # Errors
+    ///
+    /// It is no folder of a live run.
+    pub fn read(folder: &Path) -> Result<Self, SweepError> {
+        let path = folder.join("summary.json");
+        let damaged =
+            |path: PathBuf, why: String| SweepError::BadInput(format!("{}: {why}", path.display()));
+        let text = std::fs::read_to_string(&path)
+            .map_err(|e| damaged(path.clone(), format!("{e}; give the folder of a live run")))?;
+        let run: Self = serde_json::from_str(&text)
+            .map_err(|e| damaged(path.clone(), format!("{e}; give the folder of a live run")))?;
+        if run.mode != "live" {
+            let why = format!("it is a {} run; give one made with --live", run.mode);
+            return Err(damaged(path, why));
+        }
+        Ok(run)
+    }
+
+    /// The cell it belongs to.
+    #[must_use]
+    pub fn case(&self) -> String {
+        format!("{}/{}", self.experiment, self.scheduler)
+    }
+
+    /// Whether its emulation kept its promises.
+    #[must_use]
+    pub fn is_faithful(&self) -> bool {
+        self.fidelity.as_ref().is_some_and(|f| f.faithful)
+    }
+
+    /// How faithful it was, in words, and why not if it was not.
+    #[must_use]
+    pub fn fidelity(&self) -> String {
+        let Some(fidelity) = &self.fidelity else {
+            return "NOT faithful: it was not measured".to_owned();
+        };
+        let worst = fidelity
+            .worst_share_error
+            .map_or(String::new(), |e| format!(" (worst share error {:.1} %)", e * 100.0));
+        if fidelity.faithful {
+            format!("faithful{worst}")
+        } else {
+            let why = fidelity.notes.join("; ");
+            format!("NOT faithful{worst}{}{why}", if why.is_empty() { "" } else { ": " })
+        }
+    }
+
+    /// The virtual runs of its cell, if there are any here, under seeds from `first_seed` on.
+    pub(super) fn against(&self, results: &Results, first_seed: u64) -> Option<Against> {
+        let case = self.case();
+        let samples = results.samples(&case)?;
+        let seeded = usize::try_from(self.seed.checked_sub(first_seed)?).ok();
+        let same = seeded.and_then(|n| samples.get(n));
+        let same = same.and_then(|s| Some((s.figure("makespan_s")?, s.figure("cost_usd")?)));
+        let of = |metric| Some(results.ours(&case, metric)?.estimate);
+        Some(Against { same, makespan: of("makespan_s")?, cost: of("cost_usd")? })
+    }
+}
+
+/// Virtual runs that a live run is compared with.
+#[derive(Clone, Copy, Debug)]
+pub struct Against {
+    /// Makespan and cost under the same seed.
+    pub same: Option<(f64, f64)>,
+    /// Over all seeds.
+    pub makespan: Estimate,
+    /// Over all seeds.
+    pub cost: Estimate,
+}
+
+/// Live runs that are wanted.
+#[derive(Clone, Debug)]
+pub struct MakeLive {
+    /// Of each cell under seeds 1 to this.
+    pub seeds: u64,
+    /// The program that makes one: `dormouse`, or what takes its `run --live`.
+    pub program: PathBuf,
+}
+
+impl MakeLive {
+    /// Makes those that `folder` does not hold yet, and gives the folders of all.
+    ///
+    /// # Errors
+    ///
+    /// A run can't be made.
+    pub(super) fn make(
+        &self,
+        cells: &[&Cell],
+        folder: &Path,
+        progress: &mut dyn FnMut(&str, usize, usize),
+    ) -> Result<Vec<PathBuf>, SweepError> {
+        let all: Vec<_> =
+            cells.iter().flat_map(|&c| (1..=self.seeds).map(move |seed| (c, seed))).collect();
+        let mut folders = Vec::new();
+        for (n, &(cell, seed)) in all.iter().enumerate() {
+            progress("live runs", n, all.len());
+            let out = folder.join("live").join(format!("{}-s{seed}", cell.case.replace('/', "-")));
+            if !is_there(&out, cell, seed) {
+                self.run(cell, seed, &out)?;
+            }
+            folders.push(out);
+        }
+        progress("live runs", all.len(), all.len());
+        Ok(folders)
+    }
+
+    fn run(&self, cell: &Cell, seed: u64, out: &Path) -> Result<(), SweepError> {
+        let scheduler = cell.experiment.scheduler_name();
+        // Whatever this host is calibrated to do: runs are to be compared.
+        let speedup = format!("live.speedup={}", cell.experiment.live.speedup);
+        let named = |set: &&String| !set.starts_with("scheduler.name=");
+        let set = cell.set.iter().filter(named).chain([&speedup]);
+        let mut command = Command::new(&self.program);
+        command.args(["run", &cell.name, "--live", "--quiet"]);
+        command.args(["--seed", &seed.to_string(), "--scheduler", scheduler]);
+        command.args(set.flat_map(|text| ["--set", text]));
+        command.arg("--out").arg(out).stdin(Stdio::null()).stdout(Stdio::null());
+        let ended = command
+            .stderr(Stdio::piped())
+            .output()
+            .map_err(SweepError::io("run", &self.program))?;
+        if ended.status.success() {
+            return Ok(());
+        }
+        let said = String::from_utf8_lossy(&ended.stderr);
+        let why = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it said nothing");
+        let (case, why) = (cell.case.clone(), why.trim().to_owned());
+        Err(SweepError::Live { case, seed, status: ended.status, why })
+    }
+}
+
+/// Whether a finished live run of this very experiment is there.
+fn is_there(out: &Path, cell: &Cell, seed: u64) -> bool {
+    let finished = LiveRun::read(out).is_ok_and(|run| run.makespan_s.is_some());
+    let mut wanted = cell.experiment.clone();
+    wanted.setup.seed = seed;
+    finished && read_header(out).is_ok_and(|header| header.experiment == wanted)
+}

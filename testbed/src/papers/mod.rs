@@ -1,0 +1,61 @@
+//! Papers' evaluations again, ours beside theirs: one framework, and a folder for each paper.
+//!
+//! A paper is a data file: its cells, each an experiment with settings that a command makes by itself;
+//! the printed values with their tolerances; what its text claims; what could explain a difference.
+//! Samples, intervals, verdicts, factors, live comparison and files are made here, for bags of tasks
+//! and for parallel jobs alike. A new paper is a folder with such a file, a line in [`PAPERS`], and the
+//! options of its command.
+
+pub mod burst_hads;
+mod claims;
+mod figures;
+mod live;
+pub mod measy;
+mod paper;
+mod pattern;
+mod readings;
+mod report;
+mod reproduction;
+mod search;
+mod trials;
+mod values;
+
+pub use claims::{Judged, Verdict};
+pub use figures::{Row, beyond};
+pub use live::{Against, LiveRun, MakeLive};
+pub use paper::{
+    Claim, Compared, Factor, Ground, Measure, MetricWords, Over, Paper, Part, Plot, Printed,
+    Tolerance,
+};
+pub use readings::Reading;
+pub use report::table;
+pub use reproduction::{Finished, Request};
+pub use trials::Trial;
+pub use values::{Ours, Results};
+
+use crate::sweep::SweepError;
+
+/// The papers: their names, and their data files.
+pub const PAPERS: [(&str, &str); 2] = [("burst-hads", burst_hads::DATA), ("measy", measy::DATA)];
+
+/// A paper and its part by name, such as `burst-hads/table-4`.
+///
+/// # Errors
+///
+/// There is no such paper or part.
+pub fn named(what: &str) -> Result<(Paper, Option<String>), SweepError> {
+    let (name, part) = what.split_once('/').map_or((what, None), |(name, part)| (name, Some(part)));
+    let unknown = |known: Vec<String>| {
+        let known = known.join(", ");
+        SweepError::BadInput(format!("{what}: there is no such paper or part; give one of {known}"))
+    };
+    let Some((_, data)) = PAPERS.iter().find(|(known, _)| *known == name) else {
+        return Err(unknown(PAPERS.iter().map(|(name, _)| (*name).to_owned()).collect()));
+    };
+    let paper = Paper::read(data)
+        .map_err(|error| SweepError::BadInput(format!("the data file of {name}: {error}")))?;
+    if part.is_some() && paper.parts(part).is_empty() {
+        return Err(unknown(paper.parts.iter().map(|p| format!("{name}/{}", p.name)).collect()));
+    }
+    Ok((paper, part.map(str::to_owned)))
+}

@@ -1,0 +1,443 @@
+//! What a paper's evaluation is: its data file, read.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Deserialize;
+
+use super::pattern::{Lists, expand, matches};
+use crate::experiment::InputError;
+use crate::sweep::Cell;
+
+/// A paper's evaluation: which experiments it is made of, what it printed, what it says of that, and
+/// what could explain a difference.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Paper {
+    /// Its name on the command line.
+    pub name: String,
+    /// What the page is called.
+    pub title: String,
+    /// Authors and title.
+    pub source: String,
+    /// Paragraphs for the page: what is measured how, what is not as in the paper.
+    pub about: Vec<String>,
+    /// What a sample is: `runs under N seeds`, or batches of one run.
+    pub samples: String,
+    /// Named lists of words, for patterns.
+    #[serde(default)]
+    pub lists: Lists,
+    /// What the words of a case between its experiment and its scheduler set.
+    #[serde(default)]
+    pub settings: BTreeMap<String, Vec<String>>,
+    /// How figures are written for people.
+    #[serde(default)]
+    pub metrics: BTreeMap<String, MetricWords>,
+    /// Tables and figures.
+    #[serde(rename = "part")]
+    pub parts: Vec<Part>,
+    /// The printed values.
+    #[serde(default)]
+    pub printed: Vec<Printed>,
+    /// Printed comparisons of two cells.
+    #[serde(default)]
+    pub compared: Vec<Compared>,
+    /// What its text says.
+    #[serde(default, rename = "claim")]
+    pub claims: Vec<Claim>,
+    /// What could explain a difference.
+    #[serde(default, rename = "factor")]
+    pub factors: Vec<Factor>,
+    /// Plots that are not of a single part.
+    #[serde(default, rename = "plot")]
+    pub plots: Vec<Plot>,
+    /// The cells of bags that are run live.
+    #[serde(default)]
+    pub live: Vec<String>,
+}
+
+/// How a figure is written for people.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct MetricWords {
+    /// Its name, with the unit.
+    pub heading: String,
+    /// Digits behind the point.
+    pub digits: usize,
+}
+
+/// A table or figure.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Part {
+    /// Its name, such as `table-4`.
+    pub name: String,
+    /// What it shows.
+    pub title: String,
+    /// Its cells: patterns.
+    pub cells: Vec<String>,
+    /// What is reported of its cells: patterns, and figures by name.
+    pub metrics: BTreeMap<String, Vec<String>>,
+    /// Whether each cell's run with the median makespan is drawn.
+    #[serde(default)]
+    pub gantt: bool,
+    /// Its lines over load, if it is a figure: their names and cells.
+    #[serde(default)]
+    pub lines: Vec<(String, String)>,
+    /// The readings are searched for the one that explains most of these figures, and of the claims. It
+    /// takes long: such a part is made only when it is asked for by name.
+    #[serde(default)]
+    pub search: Vec<String>,
+}
+
+/// Printed values of a table.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Printed {
+    /// The figures in its columns.
+    pub metrics: Vec<String>,
+    /// How far ours may be from each column's.
+    pub tolerance: Tolerance,
+    /// A cell, and its values in the order of the columns.
+    pub rows: BTreeMap<String, Vec<f64>>,
+}
+
+/// How far ours may be from the paper's.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Tolerance {
+    /// As a part of the paper's.
+    Relative(f64),
+    /// In the figure's own unit.
+    Points(f64),
+}
+
+/// By how many per cent a figure is lower in one cell than in another, which the paper has from its
+/// printed values.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Compared {
+    /// Its names in `table.csv`: a pattern.
+    pub case: String,
+    /// Its figure's name there.
+    pub metric: String,
+    /// The figure that is compared.
+    pub from: String,
+    /// In these cells.
+    pub of: String,
+    /// With these.
+    pub than: String,
+    /// How far ours may be from the paper's.
+    pub tolerance: Tolerance,
+}
+
+/// What the text says. With `$` in its texts it is one claim for each of the words in `each`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Claim {
+    /// In words.
+    pub says: String,
+    /// Its case in `table.csv`.
+    pub case: String,
+    /// Its metric there.
+    pub name: String,
+    /// What is measured of the cells.
+    pub measure: Measure,
+    /// The figure that is looked at.
+    pub metric: String,
+    /// The cells: a pattern.
+    pub of: String,
+    /// Those that they are compared with: where they are fewer, each stands for as many of the others.
+    pub than: Option<String>,
+    /// What is made of the measures of several cells.
+    pub over: Over,
+    /// The words for `$`.
+    #[serde(default)]
+    pub each: Vec<String>,
+    /// A claim of a figure: the paper's, one for each word.
+    #[serde(default)]
+    pub figure: Vec<f64>,
+    /// Ours may be so far from that, relative to it.
+    pub relative: Option<f64>,
+    /// A claim of order: ours is above this.
+    pub above: Option<f64>,
+    /// A claim of order: ours is below this.
+    pub below: Option<f64>,
+    /// The paper does not say it: ours is for comparison, and there is no verdict.
+    #[serde(default)]
+    pub silent: bool,
+    /// Of a break-even: the seconds of the cells, in their order.
+    #[serde(default)]
+    pub costs: Vec<f64>,
+}
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Measure {
+    /// The figure itself.
+    Value,
+    /// By how many per cent `of` is lower than `than`.
+    PercentBelow,
+    /// By how many per cent it is higher.
+    PercentAbove,
+    /// `than` minus `of`.
+    Less,
+    /// `of` over `than`.
+    Ratio,
+    /// The cost from which `of` is no longer lower than `than`.
+    BreakEven,
+}
+
+/// What is made of several measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Over {
+    /// Their mean, sample by sample.
+    Mean,
+    /// The mean of all samples of all.
+    Pooled,
+    /// The largest.
+    Most,
+    /// The smallest.
+    Least,
+    /// How many are as the claim says; it takes all.
+    Each,
+}
+
+/// One thing changed, that the text leaves open or that ours can't know.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Factor {
+    /// Its name.
+    pub name: String,
+    /// What it changes, in words.
+    pub about: String,
+    /// What it sets: of which cells, and the settings.
+    #[serde(default)]
+    pub set: BTreeMap<String, Vec<String>>,
+    /// Figures that it takes another for, of the same runs.
+    #[serde(default)]
+    pub metrics: BTreeMap<String, String>,
+    /// Not a way to read the paper, but what something costs: it explains nothing.
+    #[serde(default)]
+    pub counterfactual: bool,
+    /// Not tried, but for all cells at once on the command line.
+    #[serde(default)]
+    pub preset: bool,
+    /// What speaks for it; without a ground it is no reading of the paper.
+    pub ground: Option<Ground>,
+    /// To how many changes of the text it comes.
+    #[serde(default = "one")]
+    pub changes: usize,
+}
+
+const fn one() -> usize {
+    1
+}
+
+/// What speaks for reading a paper otherwise; a later one is weaker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ground {
+    /// The text allows it, or says it elsewhere: it may become the default.
+    Text,
+    /// Only the authors' code or data have it: the text says otherwise.
+    Code,
+    /// It is chosen so that printed counts come out.
+    Fitted,
+}
+
+impl Ground {
+    /// In words.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Text => "the text",
+            Self::Code => "the code",
+            Self::Fitted => "fitted",
+        }
+    }
+}
+
+impl Factor {
+    /// Whether both can be made at once: they set nothing in common.
+    pub(super) fn goes_with(&self, other: &Self) -> bool {
+        self.keys().is_disjoint(&other.keys())
+    }
+
+    fn keys(&self) -> BTreeSet<&str> {
+        self.set.values().flatten().filter_map(|set| set.split('=').next()).collect()
+    }
+}
+
+/// A plot of several cells.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Plot {
+    /// Its heading.
+    pub title: String,
+    /// Its cells: a pattern.
+    pub cells: String,
+    /// One figure of each run against another; only one: a strip of runs for each cell.
+    pub metrics: Vec<String>,
+    /// A line that must not be passed, and what it is called.
+    pub limit: Option<(f64, String)>,
+}
+
+impl Paper {
+    /// Reads a data file.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it, and where.
+    pub(super) fn read(text: &str) -> Result<Self, toml::de::Error> {
+        toml::from_str(text)
+    }
+
+    /// The parts that are asked for: all that don't search, or the one of this name.
+    pub(super) fn parts(&self, part: Option<&str>) -> Vec<&Part> {
+        let asked = |p: &&Part| part.map_or(p.search.is_empty(), |name| p.name == name);
+        self.parts.iter().filter(asked).collect()
+    }
+
+    /// The cells of a part, by name.
+    pub(super) fn cells_of(&self, part: &Part) -> Vec<String> {
+        part.cells.iter().flat_map(|pattern| self.expand(pattern)).collect()
+    }
+
+    /// All that a pattern stands for.
+    pub(super) fn expand(&self, pattern: &str) -> Vec<String> {
+        expand(pattern, &self.lists)
+    }
+
+    /// What of a table by patterns is of a case.
+    pub(super) fn of_case<'a>(
+        &'a self,
+        of: &'a BTreeMap<String, Vec<String>>,
+        case: &'a str,
+    ) -> impl Iterator<Item = &'a String> + 'a {
+        of.iter()
+            .filter(move |(pattern, _)| matches(pattern, case, &self.lists))
+            .flat_map(|(_, t)| t)
+    }
+
+    /// A cell by its case, `EXPERIMENT[/SETTING…]/SCHEDULER`, with more settings.
+    ///
+    /// # Errors
+    ///
+    /// A setting is wrong.
+    pub(super) fn cell(&self, case: &str, more: &[String]) -> Result<Cell, InputError> {
+        let words: Vec<&str> = case.split('/').collect();
+        let (experiment, settings, scheduler) = match &words[..] {
+            [experiment, settings @ .., scheduler] => (*experiment, settings, *scheduler),
+            _ => (case, &[][..], ""),
+        };
+        let mut set = vec![format!("scheduler.name={scheduler}")];
+        set.extend(settings.iter().flat_map(|word| self.settings.get(*word)).flatten().cloned());
+        set.extend(more.iter().cloned());
+        Cell::load(case, experiment, &set)
+    }
+
+    /// What a factor sets of a cell.
+    pub(super) fn settings(&self, factor: &Factor, case: &str) -> Vec<String> {
+        self.of_case(&factor.set, case).cloned().collect()
+    }
+
+    /// The factor of this name.
+    pub(super) fn factor(&self, name: &str) -> Option<&Factor> {
+        self.factors.iter().find(|factor| factor.name == name)
+    }
+
+    /// The printed value of a figure in a cell, and how far ours may be from it.
+    pub(super) fn printed(&self, case: &str, metric: &str) -> Option<(f64, Tolerance)> {
+        self.printed.iter().find_map(|table| {
+            let column = table.metrics.iter().position(|m| m == metric)?;
+            Some((*table.rows.get(case)?.get(column)?, table.tolerance))
+        })
+    }
+
+    /// Its claims, one for each word of each.
+    pub(super) fn claims(&self) -> Vec<Claim> {
+        let mut all = Vec::new();
+        for claim in &self.claims {
+            let words =
+                if claim.each.is_empty() { vec![String::new()] } else { claim.each.clone() };
+            for (n, word) in words.iter().enumerate() {
+                let with = |text: &str| text.replace('$', word);
+                all.push(Claim {
+                    says: with(&claim.says),
+                    case: with(&claim.case),
+                    name: with(&claim.name),
+                    of: with(&claim.of),
+                    than: claim.than.as_deref().map(with),
+                    figure: claim.figure.get(n).copied().into_iter().collect(),
+                    each: Vec::new(),
+                    ..claim.clone()
+                });
+            }
+        }
+        all
+    }
+
+    /// What is inconsistent in its data file, in words; a test asks that there is nothing.
+    #[must_use]
+    pub fn problems(&self) -> Vec<String> {
+        let mut problems = Vec::new();
+        let cases: BTreeSet<String> = self.parts.iter().flat_map(|p| self.cells_of(p)).collect();
+        let mut expect = |is: bool, what: String| problems.extend((!is).then_some(what));
+        for case in &cases {
+            let words: Vec<&str> = case.split('/').collect();
+            for word in &words[1..words.len().saturating_sub(1)] {
+                let known = self.settings.contains_key(*word) || *word == "standard";
+                expect(known, format!("{case}: no setting is called {word}"));
+            }
+        }
+        for (name, cells) in self.parts.iter().flat_map(|part| &part.lines) {
+            let known = self.expand(cells).iter().all(|case| cases.contains(case));
+            expect(known, format!("the line {name} has a cell that no part has"));
+        }
+        for table in &self.printed {
+            for (case, values) in &table.rows {
+                expect(cases.contains(case), format!("{case} is printed and no cell"));
+                let same = values.len() == table.metrics.len();
+                expect(same, format!("{case} has not a value for each column"));
+            }
+        }
+        for claim in self.claims() {
+            let all = std::iter::once(&claim.of).chain(&claim.than).flat_map(|p| self.expand(p));
+            for case in all {
+                expect(cases.contains(&case), format!("{}: {case} is no cell", claim.says));
+            }
+            let of_figure = !claim.figure.is_empty();
+            let of_order = claim.above.is_some() || claim.below.is_some();
+            let one = if claim.silent { !of_figure } else { of_figure != of_order };
+            expect(one, format!("{}: neither of a figure nor of order, or both", claim.says));
+            let known = of_figure == claim.relative.is_some();
+            expect(known, format!("{}: a figure and its tolerance go together", claim.says));
+        }
+        for factor in &self.factors {
+            for pattern in factor.set.keys() {
+                let any = cases.iter().any(|case| matches(pattern, case, &self.lists));
+                expect(any, format!("{}: {pattern} is no cell", factor.name));
+            }
+        }
+        problems
+    }
+
+    /// A figure for people: its heading and digits.
+    pub(super) fn words_of<'a>(&'a self, metric: &'a str) -> (&'a str, usize) {
+        self.metrics.get(metric).map_or((metric, 2), |words| (&words.heading, words.digits))
+    }
+}
+
+impl Tolerance {
+    /// Whether ours is further from the paper's. Of a printed 0, whose digits are two behind the point,
+    /// there is no part.
+    pub(super) fn is_beyond(self, ours: f64, paper: f64) -> bool {
+        match self {
+            Self::Relative(_) if paper == 0.0 => ours.abs() >= 0.005,
+            Self::Relative(part) => (ours / paper - 1.0).abs() > part,
+            Self::Points(points) => (ours - paper).abs() > points,
+        }
+    }
+}

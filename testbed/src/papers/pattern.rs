@@ -1,0 +1,60 @@
+//! How a paper's data file names cells: `{a,b}` in braces stands for each of the words, `{jobs}` for
+//! those of the list of that name, as a shell would expand them; `*` in what is matched for anything.
+
+use std::collections::BTreeMap;
+
+/// Named lists of words.
+pub(super) type Lists = BTreeMap<String, Vec<String>>;
+
+/// All that `text` stands for, in order; the last braces change first.
+pub(super) fn expand(text: &str, lists: &Lists) -> Vec<String> {
+    let Some((before, rest)) = text.split_once('{') else { return vec![text.to_owned()] };
+    let (inside, after) = rest.split_once('}').unwrap_or((rest, ""));
+    let words: Vec<&str> = match lists.get(inside) {
+        Some(list) => list.iter().map(String::as_str).collect(),
+        None => inside.split(',').collect(),
+    };
+    let tails = expand(after, lists);
+    let with = |word: &&str| -> Vec<String> {
+        tails.iter().map(|tail| format!("{before}{word}{tail}")).collect()
+    };
+    words.iter().flat_map(with).collect()
+}
+
+/// Whether `case` is one of those that `pattern` stands for.
+pub(super) fn matches(pattern: &str, case: &str, lists: &Lists) -> bool {
+    expand(pattern, lists).iter().any(|pattern| fits(pattern, case))
+}
+
+fn fits(pattern: &str, case: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == case,
+        Some((start, rest)) => case.strip_prefix(start).is_some_and(|case| {
+            let ends = case.char_indices().map(|(at, _)| at).chain([case.len()]);
+            ends.into_iter().any(|at| fits(rest, &case[at..]))
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn braces_are_expanded_and_stars_match() {
+        let lists: Lists = [("jobs".to_owned(), vec!["j60".to_owned(), "j80".to_owned()])].into();
+        let all = expand("{jobs}{,-sc2}/hads", &lists);
+        assert_eq!(all, ["j60/hads", "j60-sc2/hads", "j80/hads", "j80-sc2/hads"]);
+        for (pattern, case, is) in [
+            ("*", "j60/hads", true),
+            ("*-sc?/hads", "j60-sc2/hads", false),
+            ("*-sc*/hads", "j60-sc2/hads", true),
+            ("*/hads", "j60-sc2/burst-hads", false),
+            ("{jobs}/*", "j80/hads", true),
+            ("{jobs}/*", "j100/hads", false),
+            ("*/*/measy", "fw-like/load-0.9/measy", true),
+        ] {
+            assert_eq!(matches(pattern, case, &lists), is, "{pattern} {case}");
+        }
+    }
+}

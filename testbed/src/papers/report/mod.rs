@@ -1,0 +1,75 @@
+//! What is written of a reproduction: `table.csv`, `results.json`, `report.html`, a file for each
+//! figure, `readings.csv` of a search, and the text on the terminal.
+
+mod page;
+mod plots;
+mod tables;
+
+use dormouse_view::Terminal;
+use serde_json::{Value, json};
+
+use super::reproduction::Finished;
+use crate::sweep::{Folder, SweepError};
+
+/// All files.
+///
+/// # Errors
+///
+/// The system refuses.
+pub(super) fn write(done: &Finished, folder: &Folder) -> Result<(), SweepError> {
+    folder.write("table.csv", &tables::all(done).to_csv())?;
+    if !done.read.is_empty() {
+        folder.write("readings.csv", &tables::readings(done).to_csv())?;
+    }
+    folder.write("results.json", &format!("{:#}\n", done.json()))?;
+    folder.write("report.html", &page::page(done).to_html())?;
+    for part in done.parts().filter(|part| !part.lines.is_empty()) {
+        let chart = plots::over_load(done, part);
+        folder.write(&format!("{}.svg", part.name), &chart.to_svg())?;
+    }
+    Ok(())
+}
+
+impl Finished {
+    /// Everything as JSON.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        json!({
+            "paper": self.paper.source,
+            "what": self.what,
+            "command": self.command,
+            "figures": tables::figures(self).to_json(),
+            "claims": tables::claims(self).to_json(),
+            "factors": tables::factors(self).to_json(),
+            "readings": tables::readings(self).to_json(),
+            "under_readings": tables::under_readings(self).to_json(),
+            "live": tables::live(self).to_json(),
+            "left_out": self.without.iter().map(|(_, needs)| needs).collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// For a person: the figures that the paper printed, the claims, the factors, the live runs.
+#[must_use]
+pub fn table(done: &Finished, terminal: Terminal) -> String {
+    let mut text = String::new();
+    for (heading, table) in [
+        ("", tables::printed(done)),
+        ("claims of the text, and how each was judged", tables::claims(done)),
+        ("what could explain a difference, each changed alone", tables::factors(done)),
+        ("readings of the text, everywhere at once", tables::readings(done)),
+        ("live runs", tables::live(done)),
+    ] {
+        if !table.is_empty() {
+            let heading =
+                if heading.is_empty() { String::new() } else { format!("\n  {heading}\n") };
+            text += &format!("{}{}\n", terminal.dim(&heading), table.to_text(terminal));
+        }
+    }
+    text += "\n";
+    text += &tables::summary(done);
+    for (_, needs) in &done.without {
+        text += &format!("\n  left out: {needs}");
+    }
+    text
+}

@@ -1,0 +1,164 @@
+//! `report.html`.
+
+use dormouse_view::{Block, Card, Cell, Column, Page, Table};
+use maud::html;
+
+use super::super::claims::Verdict;
+use super::super::figures::beyond;
+use super::super::reproduction::Finished;
+use super::{plots, tables};
+
+/// How claims are judged, in the words of the page.
+const RULE: &str = "A claim with a figure holds where the paper's figure lies in our 95 % interval, or \
+    ours lies within the claim's relative tolerance of it. A claim of order holds where our interval is \
+    beyond its bound on the claimed side, in every cell that it is about. Without an interval an order \
+    that ours has is open. Where the paper is silent there is no verdict.";
+
+/// What the table of factors says and does not say.
+const TRIED: &str = "Each factor was changed alone, under the same seeds, and all figures and claims \
+    judged again; the numbers are those of the claims. A factor is a lead, and no more, unless it mends \
+    all claims that fail, breaks none, and leaves no more figures beyond their tolerance. A counterfactual says what something costs: it explains nothing. \
+    These experiments have fewer samples than the tables above, the line \"none\" included.";
+
+/// What the table of readings says.
+const READ: &str = "A reading changes how the text is read in every experiment at once. No change, each \
+    alone, each two, and the best of these with more were tried under a few seeds. Here are those that \
+    explained most, and most of those that the text allows, under all seeds; then what the authors' code \
+    does otherwise. A score is the figures near the paper's, within their tolerance, and the claims that hold, \
+    less three for each change.";
+
+/// The page of a reproduction.
+pub(super) fn page(done: &Finished) -> Page {
+    let mut page = Page::new(
+        format!("{} ({})", done.paper.title, done.what),
+        format!("{} {}", done.paper.source, done.paper.about.join(" ")),
+    );
+    page.cards = cards(done);
+    let missing = done.without.iter().map(|(_, needs)| Block::text(format!("Left out: {needs}.")));
+    page.section("What is not here", missing);
+    let plots = done.paper.plots.iter().filter_map(|plot| plots::of_cells(done, plot)).collect();
+    page.section("Plots", [Block::Plots(plots)]);
+    page.section("The printed figures, and ours", figures(done));
+    page.section(
+        "What the paper says, and ours",
+        [Block::text(RULE), Block::Table(tables::claims(done))],
+    );
+    page.section("What could explain a difference", explained(done));
+    let charts = done.parts().filter(|part| !part.lines.is_empty()).flat_map(|part| {
+        let chart = plots::over_load(done, part);
+        let there = chart.panels.iter().flat_map(|p| &p.series).any(|s| !s.points.is_empty());
+        let blocks = [Block::text(chart.title.clone()), Block::Plots(chart.to_markup())];
+        blocks.into_iter().filter(move |_| there)
+    });
+    page.section("Figures over load", charts);
+    page.section("Live runs", live(done));
+    let every = Block::Folded(
+        "Every figure, with its interval".to_owned(),
+        vec![Block::Table(tables::figures(done))],
+    );
+    page.section("Every figure", [every]);
+    page.section("A representative run of each cell", runs(done));
+    page.section("Reproduce", [
+        Block::Command(done.command.clone()),
+        Block::text(
+            "Each cell by itself: the table.csv of this command has its figures to the last digit, and \
+             dormouse run with the same settings and one of the seeds makes a single run of it.",
+        ),
+        Block::Folded("The command of each cell".to_owned(), vec![Block::Table(commands(done))]),
+    ]);
+    page
+}
+
+fn cards(done: &Finished) -> Vec<Card> {
+    let count = |verdict| done.claims.iter().filter(|c| c.verdict == verdict).count();
+    let (off, of) = beyond(&done.rows, None);
+    let judged = done.claims.len() - count(Verdict::Silent);
+    let of_claims = format!("of {judged}");
+    let runs = done.results.all().count();
+    let mut cards = vec![
+        Card::new("Cells", done.cells.len().to_string(), &*done.paper.samples),
+        Card::new("Runs", runs.to_string(), "in virtual time"),
+        Card::new("Claims that hold", count(Verdict::Holds).to_string(), &*of_claims),
+        Card::new("Claims that fail", count(Verdict::Fails).to_string(), &*of_claims),
+    ];
+    if of > 0 {
+        let of = format!("of {of} printed figures");
+        cards.push(Card::new("Beyond their tolerance", off.to_string(), of));
+    }
+    cards
+}
+
+fn figures(done: &Finished) -> Vec<Block> {
+    let printed = tables::printed(done);
+    if printed.is_empty() {
+        return Vec::new();
+    }
+    let mut table = Table::new([
+        Column::text("figure"),
+        Column::count("printed"),
+        Column::count("beyond tolerance"),
+        Column::text("tolerance"),
+    ]);
+    let mut metrics: Vec<&str> = Vec::new();
+    for row in done.rows.iter().filter(|row| row.paper.is_some()) {
+        if !metrics.contains(&&*row.metric) {
+            metrics.push(&row.metric);
+        }
+    }
+    for metric in metrics {
+        let (off, of) = beyond(&done.rows, Some(metric));
+        let row = done.rows.iter().find(|row| row.metric == metric);
+        let tolerance =
+            row.and_then(|row| row.paper).map(|(_, t)| Cell::text(tables::tolerated(t)));
+        table.push([
+            Cell::text(done.paper.words_of(metric).0),
+            Cell::count(of),
+            Cell::count(off),
+            tolerance.unwrap_or_default(),
+        ]);
+    }
+    vec![
+        Block::text("How many of the printed figures are further from it than their tolerance:"),
+        Block::Table(table),
+        Block::Folded("Figure by figure".to_owned(), vec![Block::Table(printed)]),
+    ]
+}
+
+fn explained(done: &Finished) -> Vec<Block> {
+    if !done.read.is_empty() {
+        let each = vec![Block::Table(tables::under_readings(done))];
+        let each = Block::Folded("Every figure and claim under each reading".to_owned(), each);
+        return vec![Block::text(READ), Block::Table(tables::readings(done)), each];
+    }
+    let factors = tables::factors(done);
+    let tried = if factors.is_empty() { "No factors were tried." } else { TRIED };
+    vec![Block::text(tried), Block::Table(factors)]
+}
+
+fn live(done: &Finished) -> Vec<Block> {
+    let about = "Real processes under a dilated clock; diamonds in the plots.";
+    let table = tables::live(done);
+    if table.is_empty() { Vec::new() } else { vec![Block::text(about), Block::Table(table)] }
+}
+
+fn runs(done: &Finished) -> Vec<Block> {
+    if done.charts.is_empty() {
+        return Vec::new();
+    }
+    let chart = |(name, file): &(String, String)| {
+        let image = html! {
+            img src=(file) alt={ "Gantt chart of " (name) } loading="lazy" style="width:100%";
+        };
+        Block::Folded(name.clone(), vec![Block::Plots(vec![image])])
+    };
+    let about = Block::text("The run whose makespan is the median of its cell.");
+    std::iter::once(about).chain(done.charts.iter().map(chart)).collect()
+}
+
+fn commands(done: &Finished) -> Table {
+    let mut table = Table::new([Column::text("cell"), Column::text("command")]);
+    table.extend(
+        done.cells.iter().map(|(case, command)| vec![Cell::text(&**case), Cell::text(&**command)]),
+    );
+    table
+}

@@ -1,0 +1,185 @@
+//! The plots of a reproduction.
+
+use dormouse_view::plot::{
+    Axis, Chart, Limit, Look, Panel, Point, Row as Strip, RowMark, Rows, Scale, Series,
+};
+use maud::Markup;
+
+use super::super::paper::{Part, Plot};
+use super::super::reproduction::Finished;
+use crate::sweep::Sample;
+
+/// A figure over offered load: a panel for each metric, a line for each of the part's.
+pub(super) fn over_load(done: &Finished, part: &Part) -> Chart {
+    let mut metrics: Vec<String> = Vec::new();
+    for case in done.paper.cells_of(part) {
+        for metric in done.paper.of_case(&part.metrics, &case) {
+            if !metrics.contains(metric) {
+                metrics.push(metric.clone());
+            }
+        }
+    }
+    let panels = metrics.into_iter().map(|metric| {
+        let line = |(colour, (name, cells)): (usize, &(String, String))| {
+            let point = |case: &String| {
+                let ours = done.results.ours(case, &metric)?.estimate;
+                let interval = ours.ci95;
+                Some(Point { interval, name: case.clone(), ..Point::new(load(case)?, ours.mean) })
+            };
+            let points = done.paper.expand(cells).iter().filter_map(point).collect();
+            Series { name: name.clone(), colour, look: Look::Line, points }
+        };
+        let (heading, _) = done.paper.words_of(&metric);
+        // Responses grow tenfold towards full load: the low loads would be one line.
+        let scale =
+            if metric == "migrations_per_job" { Scale::FromZero } else { Scale::Logarithmic };
+        Panel {
+            title: heading.to_owned(),
+            x: Axis::new("offered load", Scale::Linear),
+            y: Axis::new(heading, scale),
+            series: part.lines.iter().enumerate().map(line).collect(),
+            limits: Vec::new(),
+        }
+    });
+    Chart { title: format!("{} ({})", part.title, part.name), panels: panels.collect() }
+}
+
+/// The offered load of a case.
+fn load(case: &str) -> Option<f64> {
+    case.split('/').find_map(|word| word.strip_prefix("load-")?.parse().ok())
+}
+
+/// A plot of several cells: single runs, means, the paper's, and live runs.
+pub(super) fn of_cells(done: &Finished, plot: &Plot) -> Option<Markup> {
+    let cases = done.paper.expand(&plot.cells);
+    let cases: Vec<String> =
+        cases.into_iter().filter(|case| done.results.samples(case).is_some()).collect();
+    let limits =
+        plot.limit.iter().map(|(at, name)| Limit { name: name.clone(), at: *at }).collect();
+    match &plot.metrics[..] {
+        _ if cases.is_empty() => None,
+        [x, y] => scatter(done, (&plot.title, &cases), (x, y), limits),
+        [metric] => Some(strips(done, &plot.title, &cases, metric, limits)),
+        _ => None,
+    }
+}
+
+/// What runs a case, the last word of it.
+fn scheduler(case: &str) -> &str {
+    case.rsplit('/').next().unwrap_or(case)
+}
+
+/// The last word of a case's experiment, such as `sc2` of `j60-sc2/hads`; none of `j60`.
+fn variant(case: &str) -> String {
+    let experiment = case.split('/').next().unwrap_or_default();
+    experiment.rsplit_once('-').map_or(String::new(), |(_, variant)| variant.to_owned())
+}
+
+fn schedulers(cases: &[String]) -> Vec<&str> {
+    let mut all = Vec::new();
+    for case in cases {
+        if !all.contains(&scheduler(case)) {
+            all.push(scheduler(case));
+        }
+    }
+    all
+}
+
+fn scatter(
+    done: &Finished,
+    (title, cases): (&str, &[String]),
+    (x, y): (&str, &str),
+    limits: Vec<Limit>,
+) -> Option<Markup> {
+    let mut series = Vec::new();
+    for (colour, scheduler) in schedulers(cases).into_iter().enumerate() {
+        let of = || cases.iter().filter(|case| self::scheduler(case) == scheduler);
+        let printed =
+            |case: &String| Some((done.paper.printed(case, x)?.0, done.paper.printed(case, y)?.0));
+        let mean = |case: &String| {
+            let of = |metric| Some(done.results.ours(case, metric)?.estimate);
+            Some((of(x)?.mean, of(y)?))
+        };
+        let run = |case: &'_ String| {
+            let run = |s: &Sample| Some(Point::new(s.figure(x)?, s.figure(y)?));
+            let samples = done.results.samples(case).unwrap_or_default().iter();
+            samples.filter_map(run).map(|p| Point { name: case.clone(), ..p }).collect::<Vec<_>>()
+        };
+        let ties = of().filter_map(|case| Some((mean(case)?, printed(case)?)));
+        let ties =
+            ties.flat_map(|((x, y), paper)| [Point::new(x, y.mean), Point::new(paper.0, paper.1)]);
+        let means = of().filter_map(|case| {
+            let ((x, y), name) = (mean(case)?, format!("{case}, mean"));
+            Some(Point { interval: y.ci95, name, label: variant(case), ..Point::new(x, y.mean) })
+        });
+        let papers = of().filter_map(|case| {
+            let (x, y) = printed(case)?;
+            Some(Point { name: format!("{case}, the paper"), ..Point::new(x, y) })
+        });
+        let live = done.live.iter().filter(|(run, _)| of().any(|case| *case == run.case()));
+        let live = live.filter_map(|(run, _)| {
+            let name = format!("{} seed {}, live", run.case(), run.seed);
+            Some(Point { name, ..Point::new(run.makespan_s?, run.cost_usd) })
+        });
+        let mut add = |name: &str, look, points: Vec<Point>| {
+            series.push(Series { name: name.to_owned(), colour, look, points });
+        };
+        add("", Look::Tie, ties.collect());
+        add("", Look::Sample, of().flat_map(run).collect());
+        add(&format!("{scheduler}, mean"), Look::Mean, means.collect());
+        add("the paper's", Look::Ring, papers.collect());
+        add("live run", Look::Live, live.collect());
+    }
+    series.sort_by_key(|s| !matches!(s.look, Look::Sample | Look::Tie));
+    let heading = |metric| done.paper.words_of(metric).0.to_owned();
+    let panel = Panel {
+        title: title.to_owned(),
+        x: Axis::new(heading(x), Scale::Linear),
+        y: Axis::new(heading(y), Scale::Linear),
+        series,
+        limits,
+    };
+    Chart { title: String::new(), panels: vec![panel] }.to_markup().pop()
+}
+
+fn strips(
+    done: &Finished,
+    title: &str,
+    cases: &[String],
+    metric: &str,
+    limits: Vec<Limit>,
+) -> Markup {
+    let schedulers = schedulers(cases);
+    let strip = |case: &String| {
+        let mark =
+            |look, at, interval, name: &str| RowMark { look, at, interval, name: name.to_owned() };
+        let ours = done.results.ours(case, metric).map(|ours| ours.estimate);
+        let mean = ours.map(|ours| mark(Look::Mean, ours.mean, ours.ci95, "mean"));
+        let printed = done.paper.printed(case, metric);
+        let paper = printed.map(|(at, _)| mark(Look::Ring, at, None, "the paper's"));
+        let live = done.live.iter().filter(|(run, _)| run.case() == *case);
+        let live =
+            live.filter_map(|(run, _)| Some(mark(Look::Live, run.makespan_s?, None, "live run")));
+        let samples = done.results.samples(case).unwrap_or_default();
+        Strip {
+            name: case.clone(),
+            colour: schedulers.iter().position(|s| *s == scheduler(case)).unwrap_or(0),
+            samples: samples.iter().filter_map(|sample| sample.figure(metric)).collect(),
+            marks: mean.into_iter().chain(paper).chain(live).collect(),
+        }
+    };
+    let mut legend = vec![
+        (Look::Sample, "a run".to_owned()),
+        (Look::Mean, "mean".to_owned()),
+        (Look::Ring, "the paper's".to_owned()),
+    ];
+    legend.extend((!done.live.is_empty()).then(|| (Look::Live, "live run".to_owned())));
+    Rows {
+        title: title.to_owned(),
+        axis: Axis::new(done.paper.words_of(metric).0, Scale::Linear),
+        rows: cases.iter().map(strip).collect(),
+        limits,
+        legend,
+    }
+    .to_markup()
+}

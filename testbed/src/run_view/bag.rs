@@ -1,0 +1,142 @@
+//! The view of a run with a bag, which parallel jobs may share.
+
+use dormouse_view::{Block, Card, Page, Tone};
+
+use super::outcome::OfBag;
+use super::value::{Line, RunView};
+use super::{bill, emulation, happened, jobs, machine, plan, summary, tables, vms};
+use crate::output::Background;
+
+pub(super) fn view(of: &OfBag<'_>) -> RunView {
+    let mut gantt = vms::gantt(of);
+    if let Some(own) = of.of.jobs {
+        machine::add(&mut gantt, own);
+    }
+    RunView {
+        summary: summary::summary(of),
+        lines: lines(of),
+        page: page(of, &gantt),
+        gantt,
+        plan: of.of.plan.map(|plan| serde_json::json!(plan)),
+        tables: vec![("tasks", tables::tasks(of)), ("vms", tables::vms(of.record))],
+    }
+}
+
+fn lines(of: &OfBag<'_>) -> Vec<Line> {
+    let (header, record) = (of.of.header, of.record);
+    let (is_met, total) = (of.deadline_met(), record.tasks.len());
+    let makespan = record.makespan().map_or_else(
+        || "not all tasks finished".to_owned(),
+        |end| format!("{:.1} s of {:.0} s", end.as_secs_f64(), of.deadline().as_secs_f64()),
+    );
+    let planned = of.of.plan.map(|plan| {
+        format!("(planned {:.1} s, ${:.4})", plan.makespan.as_secs_f64(), plan.cost.as_usd())
+    });
+    let met = if is_met { "deadline met" } else { "DEADLINE MISSED" };
+    let finished = record.finished();
+    let c = &record.counts;
+    let mut lines = vec![
+        Line::plain("experiment", header.in_words()),
+        Line::plain("makespan", makespan).and(if is_met { Tone::Good } else { Tone::Bad }, met),
+        Line::plain("cost", format!("${:.4}", record.cost().as_usd()))
+            .and(Tone::Dim, planned.unwrap_or_default()),
+        Line::verdict(
+            "tasks",
+            finished == total,
+            format!("{finished} of {total} {}", header.mode.completed()),
+        ),
+    ];
+    lines.extend(
+        of.of.jobs.map(|own| Line::verdict("jobs", jobs::is_complete(own), jobs::line(own))),
+    );
+    lines.push(Line::plain(
+        "machines",
+        format!(
+            "{} launched, {} hibernated, {} resumed, {} preempted",
+            c.vms_launched, c.hibernations, c.resumes, c.preemptions
+        ),
+    ));
+    lines.push(Line::plain(
+        "work",
+        format!(
+            "{} checkpoints, {} restores, {} migrations, {} steals, {:.0} s lost",
+            c.checkpoints,
+            c.restores,
+            c.migrations,
+            c.steals,
+            of.work_lost().as_secs_f64()
+        ),
+    ));
+    for (count, what) in [
+        (c.hosts_lost, "hosts lost"),
+        (c.attempts_failed, "attempts failed"),
+        (c.launches_refused, "launches refused"),
+        (c.rejected, "decisions rejected (a bug of the policy)"),
+    ] {
+        if count > 0 {
+            lines.push(Line::verdict("", false, format!("{count} {what}")));
+        }
+    }
+    if let Some(fidelity) = of.of.fidelity {
+        let errors = format!(
+            "tasks {:+.1} % on average, {:+.1} % at worst; ",
+            fidelity.tasks.mean_task_error * 100.0,
+            fidelity.tasks.worst_task_error * 100.0
+        );
+        lines.extend(emulation::lines(fidelity, &errors));
+    }
+    lines
+}
+
+fn page(of: &OfBag<'_>, gantt: &dormouse_view::plot::Gantt) -> Page {
+    let record = of.record;
+    let mut page = of.of.page(of.of.header.experiment.scheduler_name());
+    page.cards = cards(of);
+    page.section("Where everything ran", [Block::Figure(gantt.to_markup())]);
+    if let Some(own) = of.of.jobs {
+        let background = Background::of(record).map(|it| Block::text(it.sentence()));
+        let about = [Block::text(format!("{}.", jobs::line(own)))];
+        page.section("Parallel jobs", about.into_iter().chain(background).chain(jobs::load(own)));
+    }
+    page.section("The bill", bill::bill(of));
+    page.section("What happened", happened::happened(of));
+    page.section("Plan and outcome", plan::plan(of));
+    page.section("Fidelity", emulation::section(of));
+    page.section("Speed-up", emulation::speedup(of.of.header));
+    let how = format!(" in {} steps with {} decisions", record.steps, record.decisions);
+    page.section("Reproduce", of.of.reproduce(&how, &record.digest()));
+    page
+}
+
+fn cards(of: &OfBag<'_>) -> Vec<Card> {
+    let record = of.record;
+    let made = record.makespan();
+    let met = of.deadline_met();
+    let due = format!(
+        "deadline {:.0} s {}",
+        of.deadline().as_secs_f64(),
+        if met { "met" } else { "MISSED" }
+    );
+    let (done, total) = (record.finished(), record.tasks.len());
+    let c = &record.counts;
+    let makespan = made.map_or("unfinished".to_owned(), |t| format!("{:.0} s", t.as_secs_f64()));
+    let lost = format!("{:.0} s", of.work_lost().as_secs_f64());
+    let completed = of.of.header.mode.completed();
+    let mut cards = vec![
+        Card::new("Makespan", makespan, due).verdict(met),
+        Card::new("Cost", record.cost().to_string(), format!("{} VMs", record.vms.len())),
+        Card::new("Tasks", format!("{done} / {total}"), completed).verdict(done == total),
+        Card::new("Hibernations", c.hibernations.to_string(), format!("{} resumes", c.resumes)),
+        Card::new(
+            "Migrations",
+            c.migrations.to_string(),
+            format!("{} from checkpoints", c.restores),
+        ),
+        Card::new("Work lost", lost, format!("{} checkpoints", c.checkpoints)),
+    ];
+    cards.extend(of.of.fidelity.map(|fidelity| {
+        let worst = fidelity.tasks.worst_task_error.abs() * 100.0;
+        emulation::card(fidelity, format!("tasks within {worst:.1} %"))
+    }));
+    cards
+}

@@ -1,0 +1,180 @@
+//! How true a live run was, and why it ran at its speed-up.
+
+use dormouse_units::Span;
+use dormouse_view::{Block, Card, Cell, Column, Table, Tone};
+
+use super::outcome::OfBag;
+use super::value::Line;
+use crate::calibration::{Came, HEAD};
+use crate::output::{Fidelity, Header, task_times};
+
+/// The lines: the verdict, the errors in words, and what is to be noted.
+pub(super) fn lines(fidelity: &Fidelity, errors: &str) -> Vec<Line> {
+    let word = if fidelity.faithful { "faithful" } else { "NOT FAITHFUL" };
+    let share = format!("{errors}worst share error {}", percent1(fidelity.worst_share_error));
+    let verdict = Line::verdict("emulation", fidelity.faithful, word).and(Tone::Plain, share);
+    let notes = fidelity.notes.iter().map(|note| Line::plain("", note));
+    [verdict].into_iter().chain(notes).collect()
+}
+
+/// The card, with the worst error in words.
+pub(super) fn card(fidelity: &Fidelity, worst: String) -> Card {
+    let word = if fidelity.faithful { "faithful" } else { "not faithful" };
+    Card::new("Emulation", word, worst).verdict(fidelity.faithful)
+}
+
+/// "Fidelity" of a run with a bag: the verdict, the tasks' times, what their CPU time went into,
+/// shares.
+pub(super) fn section(of: &OfBag<'_>) -> Vec<Block> {
+    let Some(fidelity) = of.of.fidelity else { return Vec::new() };
+    let word = if fidelity.faithful { "faithful" } else { "NOT faithful" };
+    let mut blocks = vec![Block::text(format!("The emulation was {word}."))];
+    blocks.extend(fidelity.notes.iter().map(Block::text));
+    if let Some(load) = fidelity.other_load {
+        let load = percent(load);
+        blocks.push(Block::text(format!(
+            "Other processes used {load} of the hosts' cores meanwhile."
+        )));
+    }
+    blocks.extend(times(of, fidelity));
+    blocks.extend([Block::Table(cpu(fidelity)), shares_text(fidelity), Block::Table(shares(of))]);
+    blocks
+}
+
+/// Times taken against times promised.
+fn times(of: &OfBag<'_>, fidelity: &Fidelity) -> Vec<Block> {
+    let tasks = &fidelity.tasks;
+    if tasks.tasks_judged == 0 {
+        return vec![Block::text("No task finished: there is no time to be judged.")];
+    }
+    let live = &of.of.header.experiment.live;
+    let [low, middle, high] = tasks.task_error_quantiles.map(signed);
+    let mut table = Table::new([Column::text(""), Column::text("of the time or work promised")]);
+    for (what, value) in [
+        ("tasks judged by their time", tasks.tasks_judged.to_string()),
+        ("mean error, the bias", signed(tasks.mean_task_error)),
+        ("at most allowed", percent(live.mean_error)),
+        ("worst error", signed(tasks.worst_task_error)),
+        ("at most allowed", percent(live.worst_error)),
+        ("errors at 5, 50 and 95 % of the tasks", format!("{low}, {middle}, {high}")),
+        (
+            "attempts that did not finish, judged by their work",
+            tasks.attempts_unfinished.to_string(),
+        ),
+        ("their worst error", signed(tasks.worst_unfinished_error)),
+        ("most that a task's work was ahead of its promise", percent(tasks.worst_ahead)),
+        ("most that it was behind", percent(tasks.worst_behind)),
+        ("checkpoints that came after a task's end", tasks.checkpoints_missed.to_string()),
+    ] {
+        table.push([Cell::text(what), Cell::text(value)]);
+    }
+    let about = "Each task's time against the time its VM promised it: its work at that speed and \
+                 its holds, from the command on, without the time its VM was hibernated.";
+    let every =
+        Block::Folded("Every task, the worst first".to_owned(), vec![Block::Table(every_task(of))]);
+    vec![Block::text(about), Block::Table(table), every]
+}
+
+fn every_task(of: &OfBag<'_>) -> Table {
+    let mut table = Table::new([
+        Column::text("task"),
+        Column::seconds("promised").digits(2),
+        Column::seconds("took").digits(2),
+        Column::text("error"),
+    ]);
+    let mut times = task_times(of.record);
+    times.sort_by(|a, b| b.error().abs().total_cmp(&a.error().abs()));
+    for time in &times {
+        table.push([
+            Cell::text(time.task.to_string()),
+            Cell::span(time.promised),
+            Cell::span(time.took),
+            Cell::text(signed(time.error())),
+        ]);
+    }
+    table
+}
+
+/// What the CPU time that was charged for tasks went into.
+fn cpu(fidelity: &Fidelity) -> Table {
+    let of = &fidelity.tasks;
+    let mut table =
+        Table::new([Column::text("CPU time charged for tasks"), Column::seconds("real").digits(3)]);
+    for (what, seconds) in [
+        ("the tasks' own work", of.worked_s),
+        ("their births", of.births_s),
+        ("CRIU, in and around them", of.criu_s),
+        ("the rest: ends, waits, results", of.rest_s),
+    ] {
+        table.push([Cell::text(what), Cell::number(seconds)]);
+    }
+    table
+}
+
+fn shares_text(fidelity: &Fidelity) -> Block {
+    Block::text(format!(
+        "CPU time that VMs received differs from what they were promised by {} on average, by {} \
+         at worst.",
+        percent(fidelity.mean_share_error),
+        percent(fidelity.worst_share_error)
+    ))
+}
+
+fn shares(of: &OfBag<'_>) -> Table {
+    let mut table = Table::new([
+        Column::text("VM"),
+        Column::text("type"),
+        Column::seconds("promised").digits(3),
+        Column::seconds("received").digits(3),
+    ]);
+    for vm in of.record.vms.values() {
+        let Some((promised, received)) = vm.share else { continue };
+        table.push([
+            Cell::text(vm.id.to_string()),
+            Cell::text(vm.kind.as_str()),
+            Cell::span(Span::from_micros(promised)),
+            Cell::span(Span::from_micros(received)),
+        ]);
+    }
+    table
+}
+
+/// "Speed-up": why a live run had its own, and what its host was measured to do; nothing where
+/// nobody asked.
+pub(super) fn speedup(header: &Header) -> Vec<Block> {
+    let Some(choice) = &header.speedup else { return Vec::new() };
+    let mut blocks = vec![Block::text(format!("It ran at {choice}."))];
+    let Some(calibration) = &choice.calibration else { return blocks };
+    let host = &calibration.host;
+    blocks.push(Block::text(format!(
+        "Tasks against their virtual twins, as measured on this host by dormouse calibrate until \
+         {} ({} cores, kernel {}): (live − virtual) / virtual of their times. A load is the vCPUs \
+         busy at once as a part of those that the host holds at 1/24 of a core each.",
+        calibration.made,
+        f64::from(host.millicores) / 1e3,
+        host.kernel
+    )));
+    let mut table = Table::new(HEAD.map(Column::text));
+    table.extend(calibration.cells.iter().map(|cell| cell.columns().map(Cell::text).into()));
+    blocks.push(Block::Table(table));
+    blocks.extend(calibration.cells.iter().filter_map(|cell| match &cell.came {
+        Came::Refused { why } => Some(Block::text(format!(
+            "Speed-up {} at load {} was refused: {why}",
+            cell.speedup, cell.load
+        ))),
+        Came::Measured { .. } => None,
+    }));
+    blocks
+}
+
+fn percent1(part: f64) -> String {
+    format!("{:.1} %", part * 100.0)
+}
+
+fn percent(part: f64) -> String {
+    format!("{:.2} %", part * 100.0)
+}
+
+fn signed(part: f64) -> String {
+    format!("{:+.2} %", part * 100.0)
+}

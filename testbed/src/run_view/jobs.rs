@@ -1,0 +1,277 @@
+//! The view of a run of parallel jobs alone, and what is said of those that share a run.
+
+use dormouse_engine::Work;
+use dormouse_units::{Span, Time};
+use dormouse_view::number::time;
+use dormouse_view::plot::{Axis, Chart, Gantt, Look, Panel, Point, Scale, Series};
+use dormouse_view::{Block, Card, Cell, Column, Page, Table};
+use serde_json::{Value, json};
+
+use super::outcome::Outcome;
+use super::value::{Line, RunView};
+use super::{emulation, machine};
+use crate::fidelity::Consolidation;
+use crate::jobs::{Figures, JobsOutcome, Quantity};
+use crate::output::Mode;
+
+/// Which EASY this is, in a line; its definition is the documentation of `dormouse_policies::batch`.
+const VARIANT: &str =
+    "extra nodes; estimates as given; no kill at the estimate; ties by order of submission";
+
+pub(super) fn view(run: &Outcome<'_>, jobs: &JobsOutcome<'_>) -> RunView {
+    let mut gantt = Gantt::default();
+    machine::add(&mut gantt, jobs);
+    let page = page(run, jobs, &gantt);
+    let (summary, lines) = (summary(run, jobs), lines(jobs));
+    RunView { summary, lines, gantt, page, plan: None, tables: Vec::new() }
+}
+
+/// Jobs whose work is done: live, those whose answer was right.
+fn done(jobs: &JobsOutcome<'_>) -> u64 {
+    match jobs.header.mode {
+        Mode::Live => jobs.verified,
+        Mode::Virtual => jobs.figures.jobs(),
+    }
+}
+
+/// All that were submitted have ended well.
+pub(super) fn is_complete(jobs: &JobsOutcome<'_>) -> bool {
+    done(jobs) == jobs.total()
+}
+
+/// The jobs of a shared run, in a line.
+pub(super) fn line(jobs: &JobsOutcome<'_>) -> String {
+    let of_log = jobs.skipped.filter(|s| s.malformed() + s.never_ran > 0);
+    let of_log = of_log.map(|skipped| format!("; of their log: {skipped}"));
+    format!(
+        "{} under {} on {} processors: {:.1} s to the end of each, slowdown {:.2} (means){}",
+        jobs.figures.jobs(),
+        jobs.batch.scheduler.name,
+        jobs.machine(),
+        jobs.figures.response.mean(),
+        jobs.figures.slowdown.mean(),
+        of_log.unwrap_or_default(),
+    )
+}
+
+/// `summary.json`. Cost and deadline are null: parallel jobs have neither.
+fn summary(run: &Outcome<'_>, jobs: &JobsOutcome<'_>) -> Value {
+    let (header, figures) = (run.header, &jobs.figures);
+    let experiment = &header.experiment;
+    let mut summary = json!({
+        "experiment": experiment.name,
+        "scheduler": jobs.batch.scheduler.name,
+        "mode": header.mode,
+        "seed": experiment.setup.seed,
+        "speedup": header.live_speedup(),
+        "makespan_s": figures.makespan().as_secs_f64(),
+        "cost_usd": null,
+        "deadline_s": null,
+        "deadline_met": null,
+        "tasks": {
+            "total": jobs.total(),
+            "completed": figures.jobs(),
+            "verified": jobs.verified,
+            "failed": jobs.failed,
+        },
+        "mean_response_s": figures.response.mean(),
+        "mean_bounded_slowdown": figures.slowdown.mean(),
+        "mean_wait_s": figures.wait.mean(),
+        "processors": jobs.machine(),
+        "utilisation": figures.utilisation(jobs.machine()),
+        "counts": {
+            "migrations": figures.migrations,
+            "kills": figures.kills,
+            "swaps": figures.swaps,
+            "background_only": figures.background_only,
+            "checkpoints": jobs.checkpoints,
+            "restores": jobs.restores,
+        },
+        "easy_variant": VARIANT,
+    });
+    let Some(object) = summary.as_object_mut() else { return summary };
+    let mut more = |key: &str, value: Option<Value>| {
+        object.extend(value.map(|value| (key.to_owned(), value)));
+    };
+    more("most_jobs_in_system", Some(json!(jobs.most_in_system)));
+    more("left_out", jobs.skipped.as_ref().map(|skipped| json!(skipped)));
+    more("fidelity", jobs.fidelity.as_ref().map(|fidelity| json!(fidelity)));
+    more("consolidation", jobs.consolidation.as_ref().map(|sharing| json!(sharing)));
+    more("cancelled", jobs.cancelled.as_ref().map(|why| json!(why)));
+    more("decisions_sha256", Some(json!(jobs.decisions_sha256)));
+    more("command", Some(json!(header.command)));
+    more("wall_s", Some(json!(run.wall_s)));
+    summary
+}
+
+/// What the summary says of them where a bag shares their run.
+pub(super) fn part_of_summary(run: &Outcome<'_>, jobs: &JobsOutcome<'_>) -> Value {
+    /// What the whole run says.
+    const OF_THE_RUN: [&str; 9] = [
+        "experiment",
+        "mode",
+        "seed",
+        "speedup",
+        "command",
+        "wall_s",
+        "fidelity",
+        "cancelled",
+        "decisions_sha256",
+    ];
+    let mut summary = summary(run, jobs);
+    if let Some(own) = summary.as_object_mut() {
+        for key in OF_THE_RUN {
+            own.remove(key);
+        }
+        own.insert("work".to_owned(), json!(Work::Jobs.name()));
+    }
+    summary
+}
+
+fn lines(jobs: &JobsOutcome<'_>) -> Vec<Line> {
+    let (header, figures) = (jobs.header, &jobs.figures);
+    let Figures { swaps, kills, migrations, background_only, .. } = figures;
+    let (done, total, completed) = (done(jobs), jobs.total(), header.mode.completed());
+    let machine = jobs.machine();
+    let mut lines = vec![
+        Line::plain("experiment", header.in_words()),
+        Line::verdict(
+            "jobs",
+            is_complete(jobs),
+            format!("{done} of {total} {completed}, on {machine} processors"),
+        ),
+        Line::plain("response", format!("{:.1} s on average", figures.response.mean())),
+        Line::plain("slowdown", format!("{:.2} on average (bounded)", figures.slowdown.mean())),
+        Line::plain("wait", format!("{:.1} s on average", figures.wait.mean())),
+        Line::plain(
+            "makespan",
+            format!(
+                "{:.0} s, {:.1} processors' worth of work on {machine}",
+                figures.makespan().as_secs_f64(),
+                figures.work_rate(),
+            ),
+        ),
+        Line::plain(
+            "promotions",
+            format!(
+                "{swaps} swaps, {kills} kills, {migrations} migrations; {background_only} jobs \
+                 ended in the background"
+            ),
+        ),
+    ];
+    let skipped = jobs.skipped.filter(|s| s.malformed() + s.never_ran > 0);
+    lines.extend(skipped.map(|skipped| Line::plain("log", skipped.to_string())));
+    lines.extend(jobs.consolidation.iter().map(|c| Line::plain("sharing", c.line())));
+    lines.extend(jobs.fidelity.iter().flat_map(|fidelity| emulation::lines(fidelity, "")));
+    lines
+}
+
+fn page(run: &Outcome<'_>, jobs: &JobsOutcome<'_>, gantt: &Gantt) -> Page {
+    let mut page = run.page(jobs.batch.scheduler.name.name());
+    page.cards = cards(jobs);
+    page.section("Where everything ran", [Block::Figure(gantt.to_markup())]);
+    page.section("Load over time", load(jobs));
+    page.section("The longest waits", waits(jobs));
+    page.section("Fidelity", fidelity(jobs));
+    page.section("Reproduce", run.reproduce("", &jobs.decisions_sha256));
+    page
+}
+
+fn cards(jobs: &JobsOutcome<'_>) -> Vec<Card> {
+    let f = &jobs.figures;
+    let seconds = |s: f64| format!("{s:.0} s");
+    let wait = format!("of which {:.0} s waiting", f.wait.mean());
+    let completed = jobs.header.mode.completed();
+    let background = format!("{} ended in the background", f.background_only);
+    let on = format!("processors' worth, on {}", jobs.machine());
+    let mut cards = vec![
+        Card::new("Mean response", seconds(f.response.mean()), wait),
+        Card::new("Mean slowdown", format!("{:.2}", f.slowdown.mean()), "bounded, 10 s"),
+        Card::new("Jobs", format!("{} / {}", done(jobs), jobs.total()), completed)
+            .verdict(is_complete(jobs)),
+        Card::new("Makespan", time(Time::ZERO + f.makespan()), ""),
+        Card::new("Work done", format!("{:.1}", f.work_rate()), on),
+        Card::new("Migrations", f.migrations.to_string(), "to other processors"),
+        Card::new("Kills", f.kills.to_string(), "restarted from the beginning"),
+        Card::new("Swaps", f.swaps.to_string(), background),
+    ];
+    cards.extend(jobs.fidelity.iter().map(|fidelity| {
+        let worst = format!("worst share error {:.1} %", fidelity.worst_share_error * 100.0);
+        emulation::card(fidelity, worst)
+    }));
+    cards
+}
+
+/// "Load over time": processors that were busy, and jobs that waited.
+pub(super) fn load(jobs: &JobsOutcome<'_>) -> Vec<Block> {
+    let series = |name: &str, colour: usize, quantity| Series {
+        name: name.to_owned(),
+        colour,
+        look: Look::Line,
+        points: jobs
+            .figures
+            .series
+            .of(quantity)
+            .into_iter()
+            .map(|(x, y)| Point::new(x, y))
+            .collect(),
+    };
+    let panel = |title: &str, series| Panel {
+        title: title.to_owned(),
+        x: Axis::new("time since the beginning", Scale::Time),
+        y: Axis::new("", Scale::FromZero),
+        series,
+        ..Panel::default()
+    };
+    let mut busy = vec![series("foreground", 0, Quantity::Foreground)];
+    if jobs.batch.scheduler.name.promotion().is_some() {
+        busy.push(series("background", 1, Quantity::Background));
+    }
+    let waiting = vec![series("jobs waiting", 0, Quantity::Waiting)];
+    let panels = vec![panel("Busy processors", busy), panel("Jobs waiting", waiting)];
+    let most = jobs.most_in_system;
+    let mut blocks = vec![
+        Block::Plots(Chart { title: String::new(), panels }.to_markup()),
+        Block::text(format!(
+            "Means over equal parts of the run. At most {most} jobs were in the system at once."
+        )),
+    ];
+    blocks.extend(jobs.skipped.map(|skipped| Block::text(format!("Of the log: {skipped}."))));
+    blocks
+}
+
+fn waits(jobs: &JobsOutcome<'_>) -> Vec<Block> {
+    let mut table = Table::new([
+        Column::text("job"),
+        Column::count("processes"),
+        Column::text("estimate"),
+        Column::text("wait"),
+        Column::text("response"),
+    ]);
+    let round = |span: Span| Span::from_secs((span.as_micros() + 500_000) / 1_000_000).to_string();
+    for job in jobs.figures.longest_waits() {
+        table.push([
+            Cell::text(format!("job {}", job.number.0)),
+            Cell::count(job.processes),
+            Cell::text(job.estimate.to_string()),
+            Cell::text(round(job.wait)),
+            Cell::text(round(job.response)),
+        ]);
+    }
+    let about = "dormouse explain DIR NUMBER says what a job waited for, and why it moved.";
+    vec![Block::Table(table), Block::text(about)]
+}
+
+fn fidelity(jobs: &JobsOutcome<'_>) -> Vec<Block> {
+    let Some(fidelity) = &jobs.fidelity else { return Vec::new() };
+    let word = if fidelity.faithful { "faithful" } else { "NOT faithful" };
+    let verdict = format!(
+        "The emulation was {word}: CPU time received differs from what was promised by {:.2} % on \
+         average, by {:.2} % at worst.",
+        fidelity.mean_share_error * 100.0,
+        fidelity.worst_share_error * 100.0
+    );
+    let sharing = jobs.consolidation.iter().flat_map(Consolidation::sentences);
+    let sentences = [verdict].into_iter().chain(fidelity.notes.iter().cloned()).chain(sharing);
+    sentences.map(Block::Text).collect()
+}

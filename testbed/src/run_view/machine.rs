@@ -1,0 +1,132 @@
+//! The machine of parallel jobs as a lane: a row a processor, each with its foreground above its
+//! background.
+
+use std::ops::Range;
+
+use dormouse_units::{Tier, Time};
+use dormouse_view::plot::{Bar, COLOURS, Fill, Gantt, Lane, Link, Mark, MarkKind, Place};
+
+use crate::jobs::{JobHistory, JobsOutcome, Spell, SpellEnd};
+
+/// Rows at most.
+const MOST_ROWS: u32 = 1_024;
+
+/// Adds the machine and its jobs below what is there.
+pub(super) fn add(gantt: &mut Gantt, jobs: &JobsOutcome<'_>) {
+    let rows = jobs.machine().min(MOST_ROWS);
+    let (from, until) = jobs.history.window();
+    let is_alone = gantt.lanes.is_empty();
+    if is_alone {
+        frame(gantt, jobs, rows);
+        gantt.window = (from, until.max(from + dormouse_units::Span::from_secs(1)));
+    } else {
+        gantt.window.1 = gantt.window.1.max(until);
+    }
+    let lane = gantt.lanes.len();
+    // Colours that mean kinds of tasks are not those of jobs.
+    let first = gantt.colours.len().min(COLOURS - 1);
+    gantt.lanes.push(Lane {
+        name: if is_alone { String::new() } else { "jobs' machine".to_owned() },
+        about: format!("{} processors", jobs.machine()),
+        title: format!("{} processors of {}", jobs.machine(), jobs.batch.scheduler.name),
+        life: Some(gantt.window),
+        rows,
+        has_background: jobs.batch.scheduler.name.promotion().is_some(),
+        is_numbered: true,
+        measure: None,
+    });
+    let end = gantt.window.1;
+    for job in jobs.history.jobs() {
+        let number = usize::try_from(job.number).unwrap_or(0);
+        let colour = first + number % (COLOURS - first);
+        for spell in job.spells.iter().filter(|spell| spell.from < end) {
+            bars(gantt, (lane, rows), job, spell, Fill::Work(colour));
+        }
+        for pair in job.spells.windows(2) {
+            let [was, is] = pair else { continue };
+            promotion(gantt, (lane, rows), job, was, is);
+        }
+    }
+}
+
+fn frame(gantt: &mut Gantt, jobs: &JobsOutcome<'_>, rows: u32) {
+    let experiment = &jobs.header.experiment;
+    gantt.title = format!("{} · {}", experiment.name, jobs.batch.scheduler.name);
+    gantt.lead = format!(
+        "{} · seed {} · {} jobs on {} processors · mean response {:.0} s",
+        jobs.header.mode,
+        experiment.setup.seed,
+        jobs.figures.jobs(),
+        jobs.machine(),
+        jobs.figures.response.mean()
+    );
+    let drawn = jobs.history.jobs().count();
+    if jobs.history.is_cut() {
+        gantt.lead += &format!(" · here the first {drawn}, until the next is submitted");
+    }
+    if rows < jobs.machine() {
+        gantt.lead += &format!(" · the first {rows} processors");
+    }
+}
+
+/// Where a job is, as far as that is shown.
+fn place((lane, rows): (usize, u32), spell: &Spell) -> Place {
+    let mut on: Vec<u32> = spell.on.iter().copied().filter(|&cpu| cpu < rows).collect();
+    on.sort_unstable();
+    let blocks = on.chunk_by(|a, b| a + 1 == *b);
+    let rows: Vec<Range<u32>> = blocks.map(|b| b[0]..b[b.len() - 1] + 1).collect();
+    Place { lane, rows, tier: spell.tier }
+}
+
+fn bars(gantt: &mut Gantt, at: (usize, u32), job: &JobHistory, spell: &Spell, fill: Fill) {
+    let until = spell.until.map_or(gantt.window.1, |(at, _)| at);
+    let (place, from) = (place(at, spell), spell.from);
+    if place.rows.is_empty() {
+        return;
+    }
+    let is_lost = matches!(spell.until, Some((_, SpellEnd::Killed | SpellEnd::Failed)));
+    let (label, title) = (job.number.to_string(), title(job, spell, until));
+    let bar = Bar { place, from, until, fill, label, title };
+    let lost = is_lost.then(|| Bar { fill: Fill::Lost, label: String::new(), ..bar.clone() });
+    gantt.bars.extend([bar].into_iter().chain(lost));
+}
+
+/// How a job came to the foreground.
+fn promotion(gantt: &mut Gantt, at: (usize, u32), job: &JobHistory, was: &Spell, is: &Spell) {
+    let Some((when, why)) = was.until.filter(|(when, _)| *when < gantt.window.1) else { return };
+    let (from, to) = (place(at, was), place(at, is));
+    if from.rows.is_empty() || to.rows.is_empty() {
+        return;
+    }
+    let what = match why {
+        SpellEnd::Swapped => "its tiers were swapped",
+        SpellEnd::Killed => "it was killed and began again",
+        SpellEnd::Migrated => "it migrated",
+        SpellEnd::Done | SpellEnd::Failed => return,
+    };
+    let title = format!("job {} at {when}: {what}", job.number);
+    if why == SpellEnd::Swapped {
+        gantt.marks.push(Mark { place: to, at: when, kind: MarkKind::Swapped, title });
+    } else {
+        gantt.links.push(Link { from: (from, when), to: (to, is.from), title });
+    }
+}
+
+fn title(job: &JobHistory, spell: &Spell, until: Time) -> String {
+    let tier = match spell.tier {
+        Tier::Foreground => "foreground",
+        Tier::Background => "background",
+    };
+    let end = match spell.until.map(|(_, why)| why) {
+        None => "",
+        Some(SpellEnd::Done) => ", then done",
+        Some(SpellEnd::Swapped) => ", then swapped to the foreground",
+        Some(SpellEnd::Killed) => ", then killed to begin again in the foreground",
+        Some(SpellEnd::Migrated) => ", then migrated to the foreground",
+        Some(SpellEnd::Failed) => ", then lost, to begin again",
+    };
+    format!(
+        "job {} ({} processes, estimated {}, submitted {}) in the {tier}: {} to {until}{end}",
+        job.number, job.processes, job.estimate, job.submitted, spell.from
+    )
+}

@@ -1,0 +1,21 @@
+//! One view of a run, whatever work it has: built once from what came out, and written as text for
+//! a terminal, a page, a chart, tables, a summary, a trace.
+
+mod bag;
+mod bill;
+mod emulation;
+mod happened;
+mod jobs;
+mod machine;
+mod outcome;
+mod plan;
+mod summary;
+mod tables;
+
+mod value;
+mod vms;
+
+pub use outcome::Outcome;
+pub use value::{Line, RunView};
+
+pub(crate) use tables::finished_on;

@@ -1,0 +1,100 @@
+//! `summary.json` of a run with a bag: what came out, for programs.
+
+use dormouse_engine::Work;
+use dormouse_units::Time;
+use serde_json::{Value, json};
+
+use super::jobs;
+use super::outcome::OfBag;
+use super::tables::finished_on;
+use crate::calibration::SpeedupChoice;
+use crate::output::{Background, Mode, end_word};
+
+/// Its content.
+pub(super) fn summary(of: &OfBag<'_>) -> Value {
+    let (header, record, plan) = (of.of.header, of.record, of.of.plan);
+    let experiment = &header.experiment;
+    let vms = record.vms.values().map(|vm| {
+        json!({
+            "id": vm.id.get(),
+            "type": vm.kind,
+            "market": vm.market,
+            "launched_s": vm.launched.as_secs_f64(),
+            "ready_s": vm.ready.map(Time::as_secs_f64),
+            "ended_s": vm.ended.map(|(at, ..)| at.as_secs_f64()),
+            "end": vm.ended.map(|(_, why, _)| end_word(why)),
+            "hibernations": vm.hibernations.len(),
+            "cost_usd": vm.cost().as_usd(),
+            "tasks": finished_on(record, vm.id),
+        })
+    });
+    let mut summary = json!({
+        "experiment": experiment.name,
+        "scheduler": experiment.scheduler_name(),
+        "mode": header.mode,
+        "seed": experiment.setup.seed,
+        "speedup": header.live_speedup(),
+        "makespan_s": record.makespan().map(Time::as_secs_f64),
+        "cost_usd": record.cost().as_usd(),
+        "deadline_s": of.deadline().as_secs_f64(),
+        "deadline_met": of.deadline_met(),
+        "tasks": tasks(of),
+        "counts": record.counts,
+        "work_lost_s": of.work_lost().as_secs_f64(),
+        "plan": plan.map(|plan| json!({
+            "makespan_s": plan.makespan.as_secs_f64(),
+            "cost_usd": plan.cost.as_usd(),
+            "spot_limit_s": plan.spot_limit.as_secs_f64(),
+            "evaluations": plan.evaluations,
+        })),
+        "vms": vms.collect::<Vec<_>>(),
+    });
+    let Some(object) = summary.as_object_mut() else { return summary };
+    let mut more = |key: &str, value: Option<Value>| {
+        object.extend(value.map(|value| (key.to_owned(), value)));
+    };
+    more("fidelity", of.of.fidelity.map(|fidelity| json!(fidelity)));
+    more("tenants", of.of.jobs.map(|own| json!([of_bag(of), jobs::part_of_summary(&of.of, own)])));
+    more("background", Background::of(record).map(|background| background.summary()));
+    more("cancelled", record.cancelled.as_ref().map(|why| json!(why)));
+    more("speedup_choice", header.speedup.as_ref().map(speedup_choice));
+    more("decisions_sha256", Some(json!(record.digest())));
+    more("steps", Some(json!(record.steps)));
+    more("command", Some(json!(header.command)));
+    more("wall_s", Some(json!(of.of.wall_s)));
+    summary
+}
+
+/// What a bag that shares the run came to.
+fn of_bag(of: &OfBag<'_>) -> Value {
+    json!({
+        "work": Work::Bag.name(),
+        "scheduler": of.of.header.experiment.scheduler_name(),
+        "makespan_s": of.record.makespan().map(Time::as_secs_f64),
+        "cost_usd": of.cost_of_bag().as_usd(),
+        "tasks": tasks(of),
+    })
+}
+
+/// How many tasks there were. In virtual time nothing is computed, so that no answer is verified.
+fn tasks(of: &OfBag<'_>) -> Value {
+    let (total, finished) = (of.record.tasks.len(), of.record.finished());
+    let verified = if of.of.header.mode == Mode::Live { finished } else { 0 };
+    json!({
+        "total": total,
+        "completed": finished,
+        "verified": verified,
+        "failed": total - finished,
+    })
+}
+
+/// Why it ran at its speed-up: the cells are those at the load that counts.
+fn speedup_choice(choice: &SpeedupChoice) -> Value {
+    let calibration = choice.calibration.as_ref();
+    json!({
+        "why": choice.why,
+        "load": choice.load,
+        "calibrated": calibration.map(|c| &c.made),
+        "cells": calibration.map(|c| c.at_load(choice.load.unwrap_or_default())),
+    })
+}

@@ -1,0 +1,306 @@
+//! The VMs of a run as lanes: what ran on them, and what happened to them.
+
+use std::collections::BTreeMap;
+
+use dormouse_cloud::Market;
+use dormouse_engine::{VmEnd, Work, is_of};
+use dormouse_policies::StartReason;
+use dormouse_units::{Credits, Mode, Span, TaskId, Time, VmId};
+use dormouse_view::plot::{
+    Bar, COLOURS, Fill, Gantt, Instant, Lane, Link, Mark, MarkKind, Measure, Place,
+};
+
+use super::outcome::OfBag;
+use super::tables::finished_on;
+use crate::output::end_word;
+use dormouse_tell::{AttemptEnd, AttemptHistory, TaskHistory, VmHistory};
+
+/// Kinds of tasks, by the part of their name before the number, and their colours.
+type Kinds<'a> = BTreeMap<&'a str, usize>;
+
+struct Lanes<'a> {
+    of: &'a OfBag<'a>,
+    kinds: Kinds<'a>,
+    /// The number of each VM's lane.
+    lanes: BTreeMap<VmId, usize>,
+    gantt: Gantt,
+}
+
+/// The chart of the bag's run, over the time that it took.
+pub(super) fn gantt(of: &OfBag<'_>) -> Gantt {
+    let mut kinds = Kinds::new();
+    for task in of.of.header.experiment.setup.bag.tasks.iter() {
+        let next = kinds.len();
+        kinds.entry(kind_of(&task.name)).or_insert(next);
+    }
+    // The machine of parallel jobs has a lane of its own kind.
+    let tenants = of.of.header.experiment.tenants();
+    let own = |vm: &&VmHistory| of.of.jobs.is_none() || is_of(vm.id, &tenants, Work::Bag);
+    let own: Vec<_> = of.record.vms.values().filter(own).collect();
+    let lanes = own.iter().enumerate().map(|(n, vm)| (vm.id, n)).collect();
+    let mut all = Lanes { of, kinds, lanes, gantt: Gantt::default() };
+    all.frame();
+    own.iter().for_each(|vm| all.vm(vm));
+    for (n, task) in (0..).zip(&of.record.tasks) {
+        all.task(TaskId::new(n), task);
+    }
+    own.iter().for_each(|vm| all.hibernations(vm));
+    for (n, task) in (0..).zip(&of.record.tasks) {
+        all.migrations(TaskId::new(n), task);
+    }
+    all.gantt
+}
+
+fn kind_of(name: &str) -> &str {
+    name.rsplit_once('-').map_or(name, |(kind, _)| kind)
+}
+
+fn s(at: Time) -> String {
+    format!("{:.1} s", at.as_secs_f64())
+}
+
+impl Lanes<'_> {
+    /// Title, figures, window, colours and the times that matter.
+    fn frame(&mut self) {
+        let (of, record) = (self.of, self.of.record);
+        let header = of.of.header;
+        let experiment = &header.experiment;
+        let made = record.makespan();
+        self.gantt.title = format!("{} · {}", experiment.name, experiment.scheduler_name());
+        self.gantt.lead = format!(
+            "{} · seed {} · {} · ${:.4} · {} of {} tasks",
+            header.mode,
+            experiment.setup.seed,
+            made.map_or("not all tasks finished".to_owned(), |at| format!("makespan {}", s(at))),
+            record.cost().as_usd(),
+            record.finished(),
+            record.tasks.len()
+        );
+        self.gantt.window = (Time::ZERO, record.end().max(Time::from_secs(1)));
+        // With more kinds than colours a colour names none of them.
+        if self.kinds.len() <= COLOURS {
+            let mut names: Vec<_> = self.kinds.iter().collect();
+            names.sort_by_key(|(_, colour)| **colour);
+            let name = |(kind, _): (&&str, &usize)| format!("task '{kind}'");
+            self.gantt.colours = names.into_iter().map(name).collect();
+        }
+        let deadline = Time::ZERO + of.deadline();
+        let spot = of.of.plan.map(|plan| Time::ZERO + plan.spot_limit);
+        let instants = [
+            ("last task done", made),
+            ("limit of spot VMs", spot.filter(|at| *at < deadline)),
+            ("deadline", Some(deadline)),
+        ];
+        self.gantt.instants = instants
+            .into_iter()
+            .filter_map(|(name, at)| Some(Instant { name: name.to_owned(), at: at? }))
+            .collect();
+    }
+
+    fn lane(&self, vm: VmId) -> usize {
+        self.lanes.get(&vm).copied().unwrap_or(usize::MAX)
+    }
+
+    fn row(&self, attempt: &AttemptHistory) -> Place {
+        Place::row(self.lane(attempt.vm), u32::try_from(attempt.lane).unwrap_or(u32::MAX))
+    }
+
+    fn bar(&mut self, place: Place, (from, until): (Time, Time), fill: Fill, title: String) {
+        self.gantt.bars.push(Bar { place, from, until, fill, label: String::new(), title });
+    }
+
+    /// A VM's lane, boot and credits.
+    fn vm(&mut self, vm: &VmHistory) {
+        let record = self.of.record;
+        let end = vm.end_or(record.end());
+        let used = record.tasks.iter().flat_map(|task| &task.attempts);
+        let used = used.filter(|a| a.vm == vm.id).map(|a| a.lane + 1).max().unwrap_or(0);
+        let rows = u32::try_from(used).unwrap_or(u32::MAX).max(vm.vcpus.min(64));
+        let gone = vm.ended.map_or("still there".to_owned(), |(at, why, _)| {
+            format!("{} {}", end_word(why), s(at))
+        });
+        let market = match (vm.market, vm.credits.is_empty()) {
+            (Market::Spot, _) => "spot",
+            (Market::OnDemand, true) => "on-demand",
+            (Market::OnDemand, false) => "burstable",
+        };
+        let done = finished_on(record, vm.id);
+        let tasks = if done == 1 { "1 task".to_owned() } else { format!("{done} tasks") };
+        self.gantt.lanes.push(Lane {
+            name: format!("{} {}", vm.id, vm.kind),
+            about: format!("{market} · ${:.4} · {tasks} done", vm.cost().as_usd()),
+            title: format!(
+                "{} {} {} at {}: launched {}, {gone}, cost {}",
+                vm.id,
+                vm.market,
+                vm.kind,
+                vm.price,
+                s(vm.launched),
+                vm.cost()
+            ),
+            life: Some((vm.launched, end)),
+            rows,
+            measure: self.credits(vm, end),
+            ..Lane::default()
+        });
+        let place = Place::lane(self.lane(vm.id), rows);
+        let booted = vm.ready.unwrap_or(end);
+        self.bar(place.clone(), (vm.launched, booted), Fill::Boot, format!("{} boots", vm.id));
+        if let Some((at, why @ (VmEnd::Preempted | VmEnd::HostLost | VmEnd::Failed), _)) = vm.ended
+        {
+            let title = format!("{} {} {}", vm.id, end_word(why), s(at));
+            self.gantt.marks.push(Mark { place, at, kind: MarkKind::Gone, title });
+        }
+    }
+
+    fn credits(&self, vm: &VmHistory, end: Time) -> Option<Measure> {
+        let earned = self.earned_since(vm, end);
+        let last = vm.credits.last().map(|(_, balance)| (end, *balance));
+        let points = vm.credits.iter().copied().chain(earned.or(last));
+        let points: Vec<_> = points.map(|(at, balance)| (at, balance.as_f64())).collect();
+        let name = "CPU credits".to_owned();
+        (!vm.credits.is_empty()).then_some(Measure { name, points })
+    }
+
+    /// The balance at the end of a VM that was idle since its last report.
+    fn earned_since(&self, vm: &VmHistory, end: Time) -> Option<(Time, Credits)> {
+        let &(last, balance) = vm.credits.last()?;
+        let attempts = self.of.record.tasks.iter().flat_map(|task| &task.attempts);
+        let busy = |a: &AttemptHistory| a.vm == vm.id && self.end_of(a) > last;
+        let types = &self.of.of.header.experiment.setup.catalogue.types;
+        let burstable = types.get(&vm.kind)?.burstable?;
+        let rate = burstable.earned_per_hour.as_vcpu_micros();
+        let earned = u128::from(rate) * u128::from(vm.awake(last, end).as_micros()) / 3_600_000_000;
+        let earned = Credits::from_vcpu_micros(u64::try_from(earned).unwrap_or(u64::MAX));
+        let idle = !attempts.into_iter().any(busy);
+        idle.then(|| (end, (balance + earned).min(burstable.cap.max(balance))))
+    }
+
+    fn hibernations(&mut self, vm: &VmHistory) {
+        let end = vm.end_or(self.of.record.end());
+        let lane = self.lane(vm.id);
+        let rows = self.gantt.lanes.get(lane).map_or(1, |lane| lane.rows);
+        for h in &vm.hibernations {
+            let until = h.resumed.map_or(end, |(_, at)| at);
+            let back = h
+                .resumed
+                .map_or("never resumed".to_owned(), |(_, at)| format!("resumed {}", s(at)));
+            let title = format!(
+                "{} hibernated: asked {}, took effect {}, {back}",
+                vm.id,
+                s(h.asked),
+                s(h.frozen)
+            );
+            self.bar(Place::lane(lane, rows), (h.frozen, until), Fill::Hibernated, title);
+        }
+    }
+
+    /// Every attempt at a task.
+    fn task(&mut self, id: TaskId, task: &TaskHistory) {
+        let tasks = &self.of.of.header.experiment.setup.bag.tasks;
+        let Some(spec) = tasks.get(id.get() as usize) else { return };
+        let colour = self.kinds.get(kind_of(&spec.name)).copied().unwrap_or(0);
+        for attempt in &task.attempts {
+            let until = self.end_of(attempt);
+            let from = attempt.started.unwrap_or(attempt.sent);
+            let place = self.row(attempt);
+            let title = format!(
+                "{id} ({}) on {}: {} to {}\n{}",
+                spec.name,
+                attempt.vm,
+                s(from),
+                s(until),
+                self.story(attempt)
+            );
+            let (fill, label) = (Fill::Work(colour), id.get().to_string());
+            let bar = Bar { place: place.clone(), from, until, fill, label, title: title.clone() };
+            self.gantt.bars.push(bar);
+            self.overlays(attempt, until, &title);
+            let mark = |at, kind, title| Mark { place: place.clone(), at, kind, title };
+            self.gantt.marks.extend(attempt.checkpoints.iter().map(|kept| {
+                let (seq, done) = (kept.seq.get(), kept.done);
+                let title = format!("checkpoint {seq} of {id} at {}: keeps {done}", s(kept.at));
+                mark(kept.at, MarkKind::Checkpoint, title)
+            }));
+            if attempt.reason == StartReason::Stolen {
+                let title = format!("{id} was stolen by {}", attempt.vm);
+                self.gantt.marks.push(mark(from, MarkKind::Stolen, title));
+            }
+        }
+    }
+
+    fn end_of(&self, attempt: &AttemptHistory) -> Time {
+        attempt.ended.as_ref().map_or(self.of.record.end(), |(at, _)| *at)
+    }
+
+    /// Where it ran at the baseline, and what it computed for nothing.
+    fn overlays(&mut self, attempt: &AttemptHistory, until: Time, title: &str) {
+        let place = self.row(attempt);
+        let changes = attempt.modes.iter().map(|&(at, _)| at).skip(1).chain([until]);
+        for (&(from, mode), to) in attempt.modes.iter().zip(changes) {
+            if mode == Mode::Baseline {
+                self.bar(place.clone(), (from, to), Fill::Baseline, title.to_owned());
+            }
+        }
+        let Some(vm) = self.of.record.vms.get(&attempt.vm) else { return };
+        let since = attempt.checkpoints.last().map(|kept| kept.at).or(attempt.started);
+        if let Some(since) = since.filter(|_| attempt.lost(vm) > Span::ZERO) {
+            let frozen = vm.hibernations.iter().map(|h| h.frozen).find(|at| *at >= since);
+            let end = frozen.map_or(until, |at| at.min(until));
+            self.bar(place, (since, end), Fill::Lost, title.to_owned());
+        }
+    }
+
+    /// From what was kept to where it went on.
+    fn migrations(&mut self, id: TaskId, task: &TaskHistory) {
+        for pair in task.attempts.windows(2) {
+            let [was, is] = pair else { continue };
+            if is.reason != StartReason::Migrated {
+                continue;
+            }
+            let kept = was.checkpoints.last().map(|kept| kept.at);
+            let from = kept.or(was.started).unwrap_or(was.sent);
+            let to = is.started.unwrap_or(is.sent);
+            let done =
+                is.from.map_or("from the beginning".to_owned(), |(_, done)| format!("from {done}"));
+            self.gantt.links.push(Link {
+                from: (self.row(was), from),
+                to: (self.row(is), to),
+                title: format!("{id} went from {} to {}, {done}", was.vm, is.vm),
+            });
+        }
+    }
+
+    /// What became of an attempt, in words.
+    fn story(&self, attempt: &AttemptHistory) -> String {
+        let from = attempt.from.map_or(String::new(), |(_, done)| format!(" from {done}"));
+        let mode = match attempt.first_mode() {
+            Mode::Baseline => ", in baseline mode",
+            Mode::Burst => "",
+        };
+        let end = match &attempt.ended {
+            None => "still running".to_owned(),
+            Some((_, AttemptEnd::Finished)) => self.of.of.header.mode.completed().to_owned(),
+            Some((_, AttemptEnd::Failed(why))) => format!("failed: {why}"),
+            Some((_, AttemptEnd::Stopped(done))) => format!("stopped, {done} kept"),
+            Some((_, AttemptEnd::Dropped)) => format!("left there, {} kept", attempt.kept()),
+            Some((_, AttemptEnd::VmGone(why))) => {
+                format!("its VM was gone ({}), {} kept", end_word(*why), attempt.kept())
+            }
+        };
+        format!("{}{from}{mode}; {end}", started(&attempt.reason))
+    }
+}
+
+/// Why an attempt was started, in a word or two.
+const fn started(why: &StartReason) -> &'static str {
+    match why {
+        StartReason::Planned => "planned",
+        StartReason::Migrated => "migrated",
+        StartReason::Stolen => "stolen",
+        StartReason::Retried => "retried",
+        StartReason::FirstInLine => "first in line",
+        StartReason::EndsBeforeShadow { .. } | StartReason::OnExtra { .. } => "backfilled",
+        StartReason::ShortestWaiting => "shortest waiting",
+    }
+}

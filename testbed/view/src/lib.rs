@@ -1,0 +1,13 @@
+//! How results are shown: typed tables as terminal text, CSV, HTML and JSON; one page layout; and
+//! deterministic SVG figures. Nothing here reads, writes or knows what a run is.
+
+pub mod number;
+pub mod page;
+pub mod plot;
+mod table;
+mod terminal;
+mod trace;
+
+pub use page::{Block, Card, Page, Section};
+pub use table::{Cell, Column, Kind, Table, Tone, Value};
+pub use terminal::Terminal;

@@ -1,0 +1,99 @@
+//! Quantities as text: exact for files, rounded for people, and the same everywhere.
+
+use dormouse_units::{Money, Span, Time};
+
+/// Seconds with as many decimals as there are, at most six: `1.500001`.
+#[must_use]
+pub fn exact_seconds(span: Span) -> String {
+    decimal(span.as_micros(), 6)
+}
+
+/// Dollars with as many decimals as there are, at most nine: `-0.000000005`.
+#[must_use]
+pub fn exact_dollars(money: Money) -> String {
+    let nanos = money.as_nanos();
+    let sign = if nanos < 0 { "-" } else { "" };
+    format!("{sign}{}", decimal(nanos.unsigned_abs(), 9))
+}
+
+/// `n` · 10^-`digits` without padding.
+fn decimal(n: u64, digits: u32) -> String {
+    let scale = 10_u64.pow(digits);
+    let (whole, below) = (n / scale, n % scale);
+    if below == 0 {
+        return whole.to_string();
+    }
+    let text = format!("{whole}.{below:0width$}", width = digits as usize);
+    text.trim_end_matches('0').to_owned()
+}
+
+/// A number with so many decimals; never `-0`.
+#[must_use]
+pub fn fixed(x: f64, digits: usize) -> String {
+    let text = format!("{x:.digits$}");
+    match text.strip_prefix('-') {
+        Some(rest) if rest.bytes().all(|b| b == b'0' || b == b'.') => rest.to_owned(),
+        _ => text,
+    }
+}
+
+/// A short number for a label: three significant digits, thousands as k, millions as M.
+#[must_use]
+pub fn short(x: f64) -> String {
+    let (scaled, unit) = match x.abs() {
+        large if large >= 1e6 => (x / 1e6, "M"),
+        large if large >= 1e4 => (x / 1e3, "k"),
+        _ => (x, ""),
+    };
+    let digits = match scaled.abs() {
+        100.0.. => 0,
+        10.0.. => 1,
+        1.0.. => 2,
+        0.0 => 0,
+        small => (2.0 - libm::floor(libm::log10(small))).clamp(0.0, 9.0) as usize,
+    };
+    let text = fixed(scaled, digits);
+    let text = if digits > 0 { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    format!("{text}{unit}")
+}
+
+/// A time as people say it: `48.2 s`, `31.4 min`, `2.3 h`, `4.5 d`.
+#[must_use]
+pub fn time(at: Time) -> String {
+    match at.as_secs_f64() {
+        s if s < 120.0 => format!("{s:.1} s"),
+        s if s < 7_200.0 => format!("{:.1} min", s / 60.0),
+        s if s < 172_800.0 => format!("{:.1} h", s / 3_600.0),
+        s => format!("{:.1} d", s / 86_400.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_rounded_and_nothing_is_padded() {
+        assert_eq!(exact_seconds(Span::from_secs(180)), "180");
+        assert_eq!(exact_seconds(Span::from_micros(1_500_001)), "1.500001");
+        assert_eq!(exact_dollars(Money::from_nanos(83_798_250)), "0.08379825");
+        assert_eq!(exact_dollars(Money::from_nanos(-5)), "-0.000000005");
+    }
+
+    #[test]
+    fn labels_are_short() {
+        for (x, text) in [
+            (0.0, "0"),
+            (0.25, "0.25"),
+            (-0.004_56, "-0.00456"),
+            (9_000.0, "9000"),
+            (20_000.0, "20k"),
+            (2.5e6, "2.5M"),
+            (262_144.0, "262k"),
+        ] {
+            assert_eq!(short(x), text);
+        }
+        assert_eq!(fixed(-0.004, 2), "0.00");
+        assert_eq!(time(Time::from_secs(2_700)), "45.0 min");
+    }
+}

@@ -1,0 +1,239 @@
+//! From data to pixels, and where the ticks are.
+
+use super::text::width;
+use crate::number::fixed;
+
+/// Size of tick labels.
+pub(super) const SIZE: f64 = 11.0;
+
+/// How values lie along an axis.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scale {
+    /// Evenly, over the range of the data.
+    #[default]
+    Linear,
+    /// Evenly, beginning at 0.
+    FromZero,
+    /// By their logarithms; what is not above 0 is left out.
+    Logarithmic,
+    /// Values are exponents of two, and the labels the powers.
+    PowersOfTwo,
+    /// Seconds, with labels in the unit that people would count them in.
+    Time,
+}
+
+/// An axis.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Axis {
+    /// What it shows, with its unit: `makespan, s`.
+    pub label: String,
+    /// How values lie along it.
+    pub scale: Scale,
+}
+
+impl Axis {
+    /// An axis with this label.
+    #[must_use]
+    pub fn new(label: impl Into<String>, scale: Scale) -> Self {
+        Self { label: label.into(), scale }
+    }
+}
+
+/// A scale laid on paper.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Laid {
+    data: (f64, f64),
+    pub(super) paper: (f64, f64),
+    scale: Scale,
+}
+
+/// A tick: its value and its label.
+pub(super) type Tick = (f64, String);
+
+impl Laid {
+    /// Over the range of these values.
+    pub(super) fn over(scale: Scale, values: impl Iterator<Item = f64>, paper: (f64, f64)) -> Self {
+        let shown = |v: &f64| v.is_finite() && (scale != Scale::Logarithmic || *v > 0.0);
+        let (low, high) = values
+            .filter(shown)
+            .fold((f64::INFINITY, f64::NEG_INFINITY), |r, v| (r.0.min(v), r.1.max(v)));
+        let (low, high) = if low > high { (1.0, 10.0) } else { (low, high) };
+        let data = match scale {
+            Scale::Logarithmic if high > low => (low / 1.08, high * 1.08),
+            // Half an order to both sides of a constant.
+            Scale::Logarithmic => (low / 3.0, high * 3.0),
+            Scale::PowersOfTwo => (low - 0.5, high + 0.5),
+            Scale::FromZero => {
+                let (low, high) = (low.min(0.0), high.max(0.0));
+                let step = nice_step((high - low).max(1e-12) / 5.0);
+                ((low / step).floor() * step, (high / step).ceil().max(1.0) * step)
+            }
+            Scale::Time if high > low => (low, high),
+            Scale::Linear | Scale::Time => {
+                // A unit to both sides of nothing but zeros.
+                let room = ((high - low) * 0.06).max(high.abs() * 0.01);
+                let room = if room > 0.0 { room } else { 1.0 };
+                (low - room, high + room)
+            }
+        };
+        Self { data, paper, scale }
+    }
+
+    /// From exactly this value to that, which is larger.
+    pub(super) fn exactly(scale: Scale, data: (f64, f64), paper: (f64, f64)) -> Self {
+        Self { data, paper, scale }
+    }
+
+    /// Where a value is; at the nearest end, if outside.
+    pub(super) fn at(&self, x: f64) -> f64 {
+        let (low, high) = self.data;
+        let x = x.clamp(low, high);
+        let share = if self.scale == Scale::Logarithmic {
+            libm::log(x / low) / libm::log(high / low)
+        } else {
+            (x - low) / (high - low)
+        };
+        self.paper.0 + share * (self.paper.1 - self.paper.0)
+    }
+
+    /// Whether a value can be drawn.
+    pub(super) fn shows(&self, x: f64) -> bool {
+        x.is_finite() && (self.scale != Scale::Logarithmic || x > 0.0)
+    }
+
+    /// Whether a value is on it.
+    pub(super) fn contains(&self, x: f64) -> bool {
+        (self.data.0..=self.data.1).contains(&x)
+    }
+
+    /// Ticks whose labels do not touch along a horizontal axis.
+    pub(super) fn ticks_across(&self) -> Vec<Tick> {
+        let fits = |ticks: &Vec<Tick>| {
+            ticks.windows(2).all(|pair| {
+                let [a, b] = pair else { return true };
+                let apart = (self.at(b.0) - self.at(a.0)).abs();
+                apart > f64::midpoint(width(&a.1, SIZE), width(&b.1, SIZE)) + 9.0
+            })
+        };
+        let counts = (2..=12).rev().map(|count| self.ticks(f64::from(count)));
+        counts.into_iter().find(fits).unwrap_or_default()
+    }
+
+    /// Ticks of a vertical axis.
+    pub(super) fn ticks_up(&self) -> Vec<Tick> {
+        let room = (self.paper.1 - self.paper.0).abs();
+        self.ticks((room / 34.0).clamp(2.0, 7.0))
+    }
+
+    /// About `count` ticks.
+    fn ticks(&self, count: f64) -> Vec<Tick> {
+        let (low, high) = self.data;
+        match self.scale {
+            Scale::Logarithmic => {
+                let per_decade = count / libm::log10(high / low).max(1e-9);
+                let steps: &[f64] = if per_decade > 2.5 { &[1.0, 2.0, 5.0] } else { &[1.0] };
+                let every = (1.0 / per_decade).ceil().max(1.0) as u32;
+                let from = libm::floor(libm::log10(low));
+                let all = (0..60_u32).filter(|n| n % every == 0).flat_map(|n| {
+                    let power = libm::pow(10.0, from + f64::from(n));
+                    steps.iter().map(move |step| step * power)
+                });
+                let inside = all.filter(|tick| (low..=high).contains(tick));
+                inside.map(|tick| (tick, crate::number::short(tick))).collect()
+            }
+            Scale::PowersOfTwo => {
+                let step = nice_step((high - low) / count).max(1.0);
+                let ticks = even(low, high, step).into_iter().filter(|t| t.fract() == 0.0);
+                ticks.map(|tick| (tick, crate::number::short(libm::exp2(tick)))).collect()
+            }
+            Scale::Time => {
+                let step = time_step((high - low) / count);
+                even(low, high, step).into_iter().map(|t| (t, time_label(t, step))).collect()
+            }
+            Scale::Linear | Scale::FromZero => {
+                let step = nice_step((high - low) / count);
+                let (scale, unit) = match low.abs().max(high.abs()) {
+                    large if large >= 1e6 => (1e6, "M"),
+                    large if large >= 1e5 => (1e3, "k"),
+                    _ => (1.0, ""),
+                };
+                let digits = (-libm::floor(libm::log10(step / scale) + 1e-9)).clamp(0.0, 9.0);
+                let label = |tick: f64| format!("{}{unit}", fixed(tick / scale, digits as usize));
+                even(low, high, step).into_iter().map(|tick| (tick, label(tick))).collect()
+            }
+        }
+    }
+}
+
+/// Multiples of `step` in a range.
+fn even(low: f64, high: f64, step: f64) -> Vec<f64> {
+    let first = (low / step - 1e-6).ceil();
+    let ticks = (0..200_u8).map(|n| (first + f64::from(n)) * step);
+    ticks.take_while(|tick| *tick <= high + step * 1e-6).collect()
+}
+
+/// The next of 1, 2, 5, 10, … that is at least `rough`.
+fn nice_step(rough: f64) -> f64 {
+    let power = libm::pow(10.0, libm::floor(libm::log10(rough.max(1e-300))));
+    let factor = [1.0, 2.0, 5.0].into_iter().find(|f| f * power >= rough * 0.999_999);
+    factor.unwrap_or(10.0) * power
+}
+
+/// The next step that people count time in, in seconds.
+fn time_step(rough: f64) -> f64 {
+    const STEPS: [f64; 20] = [
+        1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1_200.0, 1_800.0, 3_600.0,
+        7_200.0, 14_400.0, 21_600.0, 43_200.0, 86_400.0, 172_800.0, 432_000.0,
+    ];
+    if rough < 1.0 {
+        return nice_step(rough);
+    }
+    let step = STEPS.into_iter().find(|step| *step >= rough);
+    step.unwrap_or_else(|| nice_step(rough / 86_400.0) * 86_400.0)
+}
+
+/// The label of a tick `at` so many seconds, where ticks are `step` apart.
+fn time_label(at: f64, step: f64) -> String {
+    let (unit, name) = match step {
+        s if s < 60.0 => (1.0, "s"),
+        s if s < 3_600.0 => (60.0, "min"),
+        s if s < 86_400.0 => (3_600.0, "h"),
+        _ => (86_400.0, "d"),
+    };
+    let digits = if (step / unit).fract() == 0.0 { 0 } else { 1 };
+    format!("{} {name}", fixed(at / unit, digits))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn values(ticks: &[Tick]) -> Vec<f64> {
+        ticks.iter().map(|t| t.0).collect()
+    }
+
+    #[test]
+    fn ticks_are_round_and_inside() {
+        let axis = Laid::over(Scale::FromZero, [3.0, 47.0].into_iter(), (200.0, 0.0));
+        assert_eq!(values(&axis.ticks_up()), [0.0, 10.0, 20.0, 30.0, 40.0, 50.0]);
+        let axis = Laid::over(Scale::Logarithmic, [3.0, 470.0].into_iter(), (200.0, 0.0));
+        assert_eq!(values(&axis.ticks_up()), [5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0]);
+        assert!((axis.at(37.55) - 100.0).abs() < 0.2, "{}", axis.at(37.55));
+    }
+
+    #[test]
+    fn labels_across_do_not_touch_and_name_their_unit() {
+        for length in [3.0, 95.0, 2_700.0, 40_000.0, 3e6, 4e8] {
+            let axis = Laid::exactly(Scale::Time, (0.0, length), (0.0, 320.0));
+            let ticks = axis.ticks_across();
+            assert!((2..=12).contains(&ticks.len()), "{length}: {ticks:?}");
+            for pair in ticks.windows(2) {
+                let apart = axis.at(pair[1].0) - axis.at(pair[0].0);
+                assert!(apart > width(&pair[0].1, SIZE), "{length}: {ticks:?}");
+                assert_ne!(pair[0].1, pair[1].1, "{length}");
+            }
+        }
+        let axis = Laid::exactly(Scale::Time, (0.0, 2_700.0), (0.0, 900.0));
+        assert_eq!(axis.ticks_across()[1].1, "5 min");
+    }
+}

@@ -1,0 +1,301 @@
+//! Charts: series over two axes, panels side by side.
+
+use maud::{Markup, html};
+
+use super::axis::{Axis, Laid};
+use super::legend::{Entry, legend};
+use super::mark::{Look, colour, key, mark};
+use super::svg::{Drawing, Px, line, text, title};
+use super::text::{Area, Taken, width};
+use crate::number::short;
+
+/// Panels with a title; in a page they stand side by side where there is room.
+#[derive(Clone, Debug, Default)]
+pub struct Chart {
+    /// Above all; empty for none.
+    pub title: String,
+    /// Left to right.
+    pub panels: Vec<Panel>,
+}
+
+/// One pair of axes.
+#[derive(Clone, Debug, Default)]
+pub struct Panel {
+    /// Above it.
+    pub title: String,
+    /// Below it.
+    pub x: Axis,
+    /// Beside it.
+    pub y: Axis,
+    /// What is between them; the first are drawn first.
+    pub series: Vec<Series>,
+    /// Lines across the panel at values of x.
+    pub limits: Vec<Limit>,
+}
+
+/// Points of one look and colour.
+#[derive(Clone, Debug, Default)]
+pub struct Series {
+    /// A noun for the legend; empty: not in it.
+    pub name: String,
+    /// The number of its colour; the same thing has the same in all panels.
+    pub colour: usize,
+    /// What its points look like.
+    pub look: Look,
+    /// Its points, of a line in order of x.
+    pub points: Vec<Point>,
+}
+
+/// A point.
+#[derive(Clone, Debug, Default)]
+pub struct Point {
+    /// Along the horizontal axis.
+    pub x: f64,
+    /// Along the vertical axis.
+    pub y: f64,
+    /// The ends of its confidence interval along the vertical axis.
+    pub interval: Option<(f64, f64)>,
+    /// What it is, shown where it is pointed at; empty: the name of its series.
+    pub name: String,
+    /// A short name that is written beside it where there is room; empty for none.
+    pub label: String,
+}
+
+/// A value that is not to be passed, or to be reached.
+#[derive(Clone, Debug, Default)]
+pub struct Limit {
+    /// What it is.
+    pub name: String,
+    /// Where it is.
+    pub at: f64,
+}
+
+const WIDTH: f64 = 500.0;
+const PLOT_HEIGHT: f64 = 230.0;
+const RIGHT: f64 = 16.0;
+
+impl Point {
+    /// A point without interval and name.
+    #[must_use]
+    pub fn new(x: f64, y: f64) -> Self {
+        Self { x, y, ..Self::default() }
+    }
+}
+
+impl Chart {
+    /// A file of its own.
+    #[must_use]
+    pub fn to_svg(&self) -> String {
+        let panels: Vec<_> = self.panels.iter().map(Panel::draw).collect();
+        let top = if self.title.is_empty() { 0.0 } else { 26.0 };
+        let height = panels.iter().map(|p| p.height).fold(0.0, f64::max) + top;
+        #[expect(clippy::cast_precision_loss, reason = "a few panels")]
+        let width = WIDTH * panels.len().max(1) as f64;
+        let content = html! {
+            @if !self.title.is_empty() { (text((width / 2.0, 18.0), "mid title", &self.title)) }
+            @for (n, panel) in panels.iter().enumerate() {
+                g transform={ "translate(" (Px(WIDTH * n as f64)) " " (Px(top)) ")" } { (panel.content) }
+            }
+        };
+        Drawing { width, height, label: self.title.clone(), content }.file()
+    }
+
+    /// Its panels, for a page; the page says its title.
+    #[must_use]
+    pub fn to_markup(&self) -> Vec<Markup> {
+        self.panels.iter().map(|panel| panel.draw().inline()).collect()
+    }
+}
+
+impl Panel {
+    /// Its drawing, the legend included.
+    fn draw(&self) -> Drawing {
+        let entries: Vec<_> = self.entries();
+        // A single line needs no key: the panel's title says what it is.
+        let entries = if entries.len() > 1 { entries } else { Vec::new() };
+        let (keys, keys_height) = legend(&entries, (14.0, 28.0), WIDTH - RIGHT);
+        let top = 28.0 + keys_height + 8.0 + if self.limits.is_empty() { 8.0 } else { 16.0 };
+        let bottom = top + PLOT_HEIGHT;
+        let points = || self.series.iter().flat_map(|s| &s.points);
+        let ends =
+            |p: &Point| p.interval.map_or([p.y, p.y], |(low, high)| [low.min(p.y), high.max(p.y)]);
+        let up = Laid::over(self.y.scale, points().flat_map(ends), (bottom, top));
+        let ticks = up.ticks_up();
+        let label = ticks.iter().map(|(_, label)| width(label, 11.0)).fold(0.0, f64::max);
+        let left = 14.0 + label + if self.y.label.is_empty() { 4.0 } else { 22.0 };
+        let limits = self.limits.iter().map(|limit| limit.at);
+        let across =
+            Laid::over(self.x.scale, points().map(|p| p.x).chain(limits), (left, WIDTH - RIGHT));
+        let frame = Area { x: left, y: top, w: WIDTH - RIGHT - left, h: PLOT_HEIGHT };
+        let content = html! {
+            (text((14.0, 17.0), "head", &self.title))
+            (keys)
+            @for (value, label) in &ticks {
+                (line((left, up.at(*value)), (WIDTH - RIGHT, up.at(*value)), "grid"))
+                (text((left - 6.0, up.at(*value) + 4.0), "end dim", label))
+            }
+            @for (value, label) in across.ticks_across() {
+                (line((across.at(value), bottom), (across.at(value), bottom + 4.0), "axis"))
+                (text((across.at(value), bottom + 17.0), "mid dim", &label))
+            }
+            (line((left, bottom), (WIDTH - RIGHT, bottom), "axis"))
+            (text((f64::midpoint(left, WIDTH - RIGHT), bottom + 34.0), "mid dim", &self.x.label))
+            @if !self.y.label.is_empty() {
+                text class="mid dim"
+                    transform={ "translate(14 " (Px(f64::midpoint(top, bottom))) ") rotate(-90)" } { (self.y.label) }
+            }
+            (limit_lines(&self.limits, &across, (top, bottom)))
+            @for series in &self.series { (series.draw(&across, &up)) }
+            (self.labels(&across, &up, &frame))
+        };
+        Drawing { width: WIDTH, height: bottom + 42.0, label: self.title.clone(), content }
+    }
+
+    fn entries(&self) -> Vec<Entry> {
+        let mut told = Vec::new();
+        let mut entries = Vec::new();
+        for series in self.series.iter().filter(|s| !s.name.is_empty() && !s.points.is_empty()) {
+            let (look, k) = (series.look, series.colour);
+            if !told.contains(&&series.name) {
+                told.push(&series.name);
+                let key = Box::new(move |at| key(look, k, at));
+                entries.push(Entry { name: series.name.clone(), key_width: 18.0, key });
+            }
+        }
+        entries
+    }
+
+    /// The short names of points, where there is room.
+    fn labels(&self, across: &Laid, up: &Laid, frame: &Area) -> Markup {
+        let mut taken = Taken::default();
+        let named = || {
+            let of = |series: &'_ Series| series.look != Look::Tie;
+            let points = self.series.iter().filter(move |s| of(s)).flat_map(|s| &s.points);
+            points.filter(|p| !p.label.is_empty() && p.x.is_finite() && up.shows(p.y))
+        };
+        for point in named() {
+            let (x, y) = (across.at(point.x), up.at(point.y));
+            taken.take(Area { x: x - 5.0, y: y - 5.0, w: 10.0, h: 10.0 });
+        }
+        html! {
+            @for point in named() {
+                @let at = (across.at(point.x), up.at(point.y));
+                @if let Some(at) = taken.beside(at, &point.label, 9.5, frame) {
+                    (text(at, "small halo", &point.label))
+                }
+            }
+        }
+    }
+}
+
+/// Limits as lines from `top` to `bottom`, their names above where they do not touch.
+pub(super) fn limit_lines(limits: &[Limit], across: &Laid, (top, bottom): (f64, f64)) -> Markup {
+    let mut taken = Taken::default();
+    let (left, right) = across.paper;
+    html! {
+        @for limit in limits.iter().filter(|limit| across.contains(limit.at)) {
+            @let x = across.at(limit.at);
+            @let wide = width(&limit.name, 11.0);
+            @let from = (x - wide / 2.0).clamp(left, (right - wide).max(left));
+            @let area = Area { x: from, y: top - 14.0, w: wide, h: 12.0 };
+            (line((x, top - 2.0), (x, bottom), "limit"))
+            @if taken.is_free(&area) {
+                ({ taken.take(area); text((from, top - 5.0), "limit", &limit.name) })
+            }
+        }
+    }
+}
+
+impl Series {
+    fn draw(&self, across: &Laid, up: &Laid) -> Markup {
+        let k = colour(self.colour);
+        let points = || self.points.iter().filter(|p| across.shows(p.x) && up.shows(p.y));
+        let at = |p: &Point| (across.at(p.x), up.at(p.y));
+        let words = |p: &Point| {
+            let name = if p.name.is_empty() { &self.name } else { &p.name };
+            let interval = p.interval.map_or_else(String::new, |(low, high)| {
+                format!(" (95 % interval {} to {})", short(low), short(high))
+            });
+            format!("{name}: {}{interval} at {}", short(p.y), short(p.x))
+        };
+        let whiskers = html! {
+            @for p in points() {
+                @if let Some((low, high)) = p.interval {
+                    @let low = if up.shows(low) { up.at(low) } else { up.paper.0 };
+                    (line((across.at(p.x), low), (across.at(p.x), up.at(high)), &format!("whisker {k}")))
+                }
+            }
+        };
+        match self.look {
+            Look::Line => {
+                let path: Vec<String> =
+                    points().map(|p| format!("{} {}", Px(at(p).0), Px(at(p).1))).collect();
+                html! {
+                    @if path.len() > 1 { path class={ "line " (k) } d={ "M" (path.join("L")) } {} }
+                    (whiskers)
+                    // Dots on a long line would be a thicker line.
+                    @if path.len() <= 40 {
+                        @for p in points() { (mark(self.look, self.colour, at(p), &words(p))) }
+                    }
+                }
+            }
+            Look::Tie => html! {
+                @for pair in self.points.chunks_exact(2) {
+                    (line(at(&pair[0]), at(&pair[1]), &format!("thin {k}")))
+                }
+            },
+            Look::Column => {
+                let xs: Vec<f64> = points().map(|p| across.at(p.x)).collect();
+                let apart = xs.windows(2).map(|w| w[1] - w[0]).fold(60.0, f64::min).max(1.0);
+                let base = up.at(0.0);
+                html! {
+                    @for p in points() {
+                        @let (x, y) = at(p);
+                        rect class={ "item solid " (k) } x=(Px(x - apart * 0.42)) y=(Px(y.min(base)))
+                            width=(Px(apart * 0.84)) height=(Px((base - y).abs())) { (title(&words(p))) }
+                    }
+                    (whiskers)
+                }
+            }
+            Look::Sample | Look::Mean | Look::Ring | Look::Live => html! {
+                (whiskers)
+                @for p in points() { (mark(self.look, self.colour, at(p), &words(p))) }
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Scale;
+    use super::*;
+
+    fn series(name: &str, look: Look) -> Series {
+        let points = [(0.3, 1.0), (0.6, f64::NAN), (0.9, 4.0)].map(|(x, y)| Point {
+            interval: Some((y - 2.0, y + 1.0)),
+            label: name.to_owned(),
+            ..Point::new(x, y)
+        });
+        Series { name: name.to_owned(), colour: 11, look, points: points.into() }
+    }
+
+    #[test]
+    fn a_chart_shows_its_points_and_escapes_its_names() {
+        for scale in [Scale::Linear, Scale::FromZero, Scale::Logarithmic, Scale::PowersOfTwo] {
+            let looks =
+                [Look::Line, Look::Sample, Look::Mean, Look::Ring, Look::Live, Look::Column];
+            let series: Vec<_> = looks.map(|look| series("<x>", look)).into();
+            let panel = Panel {
+                title: "a & b".into(),
+                x: Axis::new("load", Scale::Linear),
+                y: Axis::new("time, s", scale),
+                series,
+                limits: vec![Limit { name: "full".into(), at: 1.0 }],
+            };
+            let svg = Chart { title: "t".into(), panels: vec![panel.clone(), panel] }.to_svg();
+            assert!(svg.contains("a &amp; b") && svg.contains("&lt;x&gt;"), "{svg}");
+            assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+            assert_eq!(svg.matches("<circle class=\"item mean").count(), 4, "{scale:?}: {svg}");
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Where rows, lanes and labels of a Gantt chart are.
+
+use dormouse_units::Tier;
+
+use super::super::text::{Area, width};
+use super::value::{Gantt, Lane, Place};
+
+pub(super) const WIDTH: f64 = 1_240.0;
+pub(super) const RIGHT: f64 = 18.0;
+/// All rows together, unless each would then be higher or lower than these.
+const HEIGHT: f64 = 900.0;
+const ROW: (f64, f64) = (2.5, 15.0);
+/// A measure is this much of a row's height, and has labels from this height on.
+const MEASURE: f64 = 1.5;
+pub(super) const LABELLED: f64 = 15.0;
+/// A lane's name, and its second line below it.
+const NAME: f64 = 11.5;
+const TWO_LINES: f64 = 24.0;
+
+/// Tops and heights, in pixels.
+#[derive(Clone, Debug)]
+pub(super) struct Layout {
+    /// Where time begins.
+    pub(super) left: f64,
+    /// Of each lane: top, and height with its measure.
+    lanes: Vec<(f64, f64)>,
+    row: f64,
+    pub(super) bottom: f64,
+}
+
+impl Layout {
+    pub(super) fn of(gantt: &Gantt, top: f64) -> Self {
+        let all: f64 = gantt.lanes.iter().map(units).sum();
+        let row = (HEIGHT / all.max(1.0)).clamp(ROW.0, ROW.1);
+        // Between lanes, so that a lane's two lines have room where there are few.
+        let gap = (row * 0.4).min(6.0);
+        let mut y = top;
+        let mut lanes = Vec::new();
+        for lane in &gantt.lanes {
+            let height = (units(lane) * row).max(if row >= ROW.1 { TWO_LINES } else { 0.0 });
+            lanes.push((y, height));
+            y += height + gap;
+        }
+        let text = |lane: &Lane| {
+            let numbers = if lane.is_numbered { 30.0 } else { 0.0 };
+            width(&lane.name, 11.0).max(width(&lane.about, 9.5)) + numbers
+        };
+        let scale = if gantt.lanes.iter().any(|l| l.measure.is_some()) { 26.0 } else { 0.0 };
+        let left = gantt.lanes.iter().map(text).fold(40.0, f64::max) + scale;
+        Self { left: (14.0 + left + 10.0).min(300.0), lanes, row, bottom: y }
+    }
+
+    /// Top and height of a lane.
+    pub(super) fn lane(&self, n: usize) -> (f64, f64) {
+        self.lanes.get(n).copied().unwrap_or((self.bottom, 0.0))
+    }
+
+    /// How high a row is.
+    pub(super) const fn row(&self) -> f64 {
+        self.row
+    }
+
+    /// Tops and heights of a place's blocks of rows.
+    pub(super) fn blocks<'a>(
+        &'a self,
+        lane: &'a Lane,
+        place: &'a Place,
+    ) -> impl Iterator<Item = (f64, f64)> + 'a {
+        let (top, _) = self.lane(place.lane);
+        let row = self.row;
+        place.rows.iter().flat_map(move |rows| {
+            // In two tiers each row has its own part; in one, neighbours are one block.
+            let each = if lane.has_background { 1 } else { (rows.end - rows.start).max(1) };
+            (rows.start..rows.end).step_by(each as usize).map(move |first| {
+                let y = top + f64::from(first) * row;
+                let h = f64::from(each) * row;
+                match (lane.has_background, place.tier) {
+                    (false, _) => (y, h - (row * 0.1).min(1.0)),
+                    (true, Tier::Foreground) => (y, h * 0.62),
+                    (true, Tier::Background) => (y + h * 0.62, h * 0.3),
+                }
+            })
+        })
+    }
+
+    /// The middle of the first row of a place.
+    pub(super) fn middle(&self, lane: &Lane, place: &Place) -> f64 {
+        self.blocks(lane, place).next().map_or(self.bottom, |(y, h)| y + h / 2.0)
+    }
+
+    /// Top and bottom of a lane's measure.
+    pub(super) fn measure(&self, n: usize, lane: &Lane) -> (f64, f64) {
+        let top = self.lane(n).0 + f64::from(lane.rows) * self.row;
+        (top + 2.0_f64.min(self.row * 0.15), top + MEASURE * self.row)
+    }
+
+    /// How many lines of text each lane has room for; lanes in between have none where lanes are
+    /// lower than a line.
+    pub(super) fn lines(&self, n: usize) -> usize {
+        let (_, height) = self.lane(n);
+        if height >= TWO_LINES - 0.5 {
+            return 2;
+        }
+        let pitch = height + (self.row * 0.4).min(6.0);
+        let every = (NAME / pitch.max(0.1)).ceil().max(1.0) as usize;
+        usize::from(n.is_multiple_of(every))
+    }
+}
+
+/// The height of a lane in rows.
+fn units(lane: &Lane) -> f64 {
+    f64::from(lane.rows) + if lane.measure.is_some() { MEASURE } else { 0.0 }
+}
+
+/// Names of instants in as few lines as it takes that none touch: the line of each, from below.
+pub(super) fn stagger(labels: &[(f64, f64)]) -> Vec<usize> {
+    let mut placed: Vec<(Area, usize)> = Vec::new();
+    labels
+        .iter()
+        .map(|&(x, w)| {
+            let taken = |line: usize| {
+                placed.iter().any(|(a, l)| *l == line && x < a.x + a.w + 8.0 && a.x < x + w + 8.0)
+            };
+            let line = (0..).find(|line| !taken(*line)).unwrap_or(0);
+            placed.push((Area { x, y: 0.0, w, h: 0.0 }, line));
+            line
+        })
+        .collect()
+}

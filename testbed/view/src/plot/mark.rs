@@ -1,0 +1,65 @@
+//! What a point of a plot looks like.
+
+use maud::{Markup, html};
+
+use super::COLOURS;
+use super::svg::{Px, title};
+
+/// What points look like, the same in all figures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Look {
+    /// Joined by a line, with a dot each where there are few.
+    #[default]
+    Line,
+    /// Faint dots: single samples.
+    Sample,
+    /// Discs: means, with their intervals.
+    Mean,
+    /// Rings: what a paper prints.
+    Ring,
+    /// Diamonds: live runs.
+    Live,
+    /// Columns from 0 (of a chart) and bars (of rows).
+    Column,
+    /// Each two points are the ends of a thin line that says they belong together.
+    Tie,
+}
+
+/// The class of a colour.
+pub(super) fn colour(n: usize) -> String {
+    format!("k{}", n % COLOURS)
+}
+
+/// A mark of this look at a point; `words` are what it says where it is pointed at.
+pub(super) fn mark(look: Look, k: usize, (x, y): (f64, f64), words: &str) -> Markup {
+    let (radius, class) = match look {
+        Look::Line | Look::Tie => (2.4, "solid"),
+        Look::Sample => (3.0, "faint"),
+        Look::Mean | Look::Column => (5.0, "mean"),
+        Look::Ring => (6.5, "ring"),
+        Look::Live => {
+            let d = format!("M{} {}l5 6l-5 6l-5 -6z", Px(x), Px(y - 6.0));
+            return html! { path class={ "item live " (colour(k)) } d=(d) { (title(words)) } };
+        }
+    };
+    html! {
+        circle class={ "item " (class) " " (colour(k)) } cx=(Px(x)) cy=(Px(y)) r=(radius) { (title(words)) }
+    }
+}
+
+/// Its mark in a legend, 18 pixels wide, around the middle of a line of text.
+pub(super) fn key(look: Look, k: usize, (x, y): (f64, f64)) -> Markup {
+    let (x1, x2) = (Px(x), Px(x + 18.0));
+    match look {
+        Look::Line => {
+            html! { path class={ "line " (colour(k)) } d={ "M" (x1) " " (Px(y)) "H" (x2) } {} }
+        }
+        Look::Tie => {
+            html! { path class={ "thin " (colour(k)) } d={ "M" (x1) " " (Px(y)) "H" (x2) } {} }
+        }
+        Look::Column => {
+            html! { rect class={ "solid " (colour(k)) } x=(x1) y=(Px(y - 5.0)) width="18" height="10" {} }
+        }
+        Look::Sample | Look::Mean | Look::Ring | Look::Live => mark(look, k, (x + 9.0, y), ""),
+    }
+}

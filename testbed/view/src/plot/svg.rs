@@ -1,0 +1,101 @@
+//! An SVG document, for a file of its own and for a page.
+
+use std::fmt::{self, Display};
+
+use maud::{Markup, PreEscaped, html};
+
+/// How figures look; pages have it once.
+pub(crate) const STYLE: &str = include_str!("style.css");
+
+/// A coordinate: tenths of a pixel.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Px(pub(super) f64);
+
+impl Display for Px {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tenths = (self.0 * 10.0).round();
+        // No "-0", no ".0".
+        if tenths % 10.0 == 0.0 {
+            write!(f, "{}", (tenths / 10.0) + 0.0)
+        } else {
+            write!(f, "{:.1}", tenths / 10.0)
+        }
+    }
+}
+
+/// A drawing of a size, in pixels.
+#[derive(Clone, Debug)]
+pub(super) struct Drawing {
+    pub(super) width: f64,
+    pub(super) height: f64,
+    /// What it shows, for those who can't see it.
+    pub(super) label: String,
+    pub(super) content: Markup,
+}
+
+impl Drawing {
+    /// For a page, which has the style and the patterns.
+    pub(super) fn inline(&self) -> Markup {
+        self.element(&Markup::default())
+    }
+
+    /// A file of its own.
+    pub(super) fn file(&self) -> String {
+        let head = html! { style { (PreEscaped(STYLE)) } (patterns()) };
+        self.element(&head).into_string() + "\n"
+    }
+
+    fn element(&self, head: &Markup) -> Markup {
+        let (w, h) = (Px(self.width), Px(self.height));
+        html! {
+            svg.fig xmlns="http://www.w3.org/2000/svg" viewBox={ "0 0 " (w) " " (h) } width=(w)
+                height=(h) role="img" aria-label=(self.label) {
+                (head)
+                rect.paper width=(w) height=(h) {}
+                (self.content)
+            }
+        }
+    }
+}
+
+/// The patterns of all figures of a page: not in one of them, which may not be shown.
+pub(crate) fn definitions() -> Markup {
+    html! { svg.fig width="0" height="0" style="position:absolute" aria-hidden="true" { (patterns()) } }
+}
+
+fn patterns() -> Markup {
+    let stripes = |id: &str, size: u8, angle: i8, width: &str, fill: &str, ground: &str| {
+        html! {
+            pattern id=(id) width=(size) height=(size) patternUnits="userSpaceOnUse"
+                patternTransform={ "rotate(" (angle) ")" } {
+                @if !ground.is_empty() { rect width=(size) height=(size) fill=(ground) {} }
+                rect width=(width) height=(size) fill=(fill) {}
+            }
+        }
+    };
+    html! {
+        defs {
+            (stripes("dm-boot", 6, 45, "3", "rgba(138,148,166,.5)", ""))
+            (stripes("dm-frozen", 7, -45, "2", "rgba(47,143,216,.6)", "rgba(124,196,245,.35)"))
+            (stripes("dm-slow", 5, 45, "2.2", "rgba(255,255,255,.55)", ""))
+            (stripes("dm-lost", 5, 45, "2", "rgba(212,53,28,.8)", ""))
+            marker id="dm-tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7"
+                orient="auto" { path.tip-end d="M0 0L8 4L0 8z" {} }
+        }
+    }
+}
+
+/// A text; its anchor and look are classes.
+pub(super) fn text((x, y): (f64, f64), class: &str, content: &str) -> Markup {
+    html! { text x=(Px(x)) y=(Px(y)) class=(class) { (content) } }
+}
+
+/// A line between two points.
+pub(super) fn line(from: (f64, f64), to: (f64, f64), class: &str) -> Markup {
+    html! { path class=(class) d={ "M" (Px(from.0)) " " (Px(from.1)) "L" (Px(to.0)) " " (Px(to.1)) } {} }
+}
+
+/// What an item says where the pointer is on it; nothing, if that is nothing.
+pub(super) fn title(content: &str) -> Markup {
+    html! { @if !content.is_empty() { title { (content) } } }
+}

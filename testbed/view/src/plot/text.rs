@@ -1,0 +1,102 @@
+//! How wide text is, and where labels have room.
+
+/// A box on paper: left, top, width, height.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Area {
+    pub(super) x: f64,
+    pub(super) y: f64,
+    pub(super) w: f64,
+    pub(super) h: f64,
+}
+
+impl Area {
+    fn touches(&self, other: &Self) -> bool {
+        self.x < other.x + other.w
+            && other.x < self.x + self.w
+            && self.y < other.y + other.h
+            && other.y < self.y + self.h
+    }
+
+    fn holds(&self, other: &Self) -> bool {
+        other.x >= self.x
+            && other.y >= self.y
+            && other.x + other.w <= self.x + self.w
+            && other.y + other.h <= self.y + self.h
+    }
+}
+
+/// The width of a text of this font size in the widest of the fonts it may be shown in.
+pub(super) fn width(text: &str, size: f64) -> f64 {
+    let em: f64 = text
+        .chars()
+        .map(|c| match c {
+            'i' | 'j' | 'l' | 'I' | '.' | ',' | ':' | ';' | '\'' | '|' | ' ' | '!' => 0.35,
+            'f' | 't' | 'r' | '(' | ')' | '[' | ']' | '-' | '/' => 0.42,
+            'm' | 'w' | 'M' | 'W' | '%' | '@' | '…' | '→' => 0.98,
+            'A'..='Z' => 0.71,
+            _ => 0.63,
+        })
+        .sum();
+    em * size
+}
+
+/// What is taken already.
+#[derive(Debug, Default)]
+pub(super) struct Taken(Vec<Area>);
+
+impl Taken {
+    pub(super) fn take(&mut self, area: Area) {
+        self.0.push(area);
+    }
+
+    pub(super) fn is_free(&self, area: &Area) -> bool {
+        !self.0.iter().any(|other| other.touches(area))
+    }
+
+    /// Where a label of a mark at `(x, y)` has room inside `bounds`: the left end of its baseline.
+    /// It is taken then.
+    pub(super) fn beside(
+        &mut self,
+        (x, y): (f64, f64),
+        label: &str,
+        size: f64,
+        bounds: &Area,
+    ) -> Option<(f64, f64)> {
+        let (w, h) = (width(label, size), size * 1.15);
+        let gap = 8.0;
+        let candidates = [
+            (x + gap, y - h / 2.0),
+            (x - gap - w, y - h / 2.0),
+            (x - w / 2.0, y - gap - h),
+            (x - w / 2.0, y + gap),
+            (x + gap, y - gap - h * 0.7),
+            (x + gap, y + gap * 0.6),
+            (x - gap - w, y - gap - h * 0.7),
+            (x - gap - w, y + gap * 0.6),
+        ];
+        let area = candidates
+            .map(|(x, y)| Area { x, y, w, h })
+            .into_iter()
+            .find(|area| bounds.holds(area) && self.is_free(area))?;
+        self.take(area);
+        Some((area.x, area.y + size * 0.92))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_never_touch() {
+        let bounds = Area { x: 0.0, y: 0.0, w: 300.0, h: 200.0 };
+        let mut taken = Taken::default();
+        let at = |n: u32| (f64::from(n % 9) * 35.0, f64::from(n / 9) * 12.0);
+        let placed = (0..90).filter(|&n| taken.beside(at(n), "sc2/hads", 10.0, &bounds).is_some());
+        assert!(placed.count() > 20);
+        for (n, a) in taken.0.iter().enumerate() {
+            assert!(bounds.holds(a));
+            assert!(taken.0[..n].iter().all(|b| !a.touches(b)), "{a:?}");
+        }
+    }
+}

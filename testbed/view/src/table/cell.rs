@@ -1,0 +1,183 @@
+//! A cell: a typed value, and whether it is good or bad news.
+
+use dormouse_units::{Money, Span, Time};
+
+use super::column::Column;
+use crate::number::{exact_dollars, exact_seconds, fixed};
+
+/// What a cell says.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Value {
+    /// Nothing: empty for people and in CSV, `null` in JSON.
+    #[default]
+    Missing,
+    /// Words.
+    Text(String),
+    /// A whole number.
+    Count(u64),
+    /// A number of the column's unit; of [`super::Kind::Percent`], a part of one.
+    Number(f64),
+    /// A length of time, or a time since the beginning, exact to the microsecond.
+    Seconds(Span),
+    /// Money, exact to the nano-dollar.
+    Dollars(Money),
+    /// A mean, its 95 % confidence interval if there is one, and the number of samples.
+    Mean {
+        /// The mean.
+        mean: f64,
+        /// Its interval, low and high.
+        interval: Option<(f64, f64)>,
+        /// How many samples it is of.
+        n: usize,
+    },
+}
+
+/// Whether a cell is good or bad news.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tone {
+    /// Neither.
+    #[default]
+    Plain,
+    /// Good.
+    Good,
+    /// Bad.
+    Bad,
+    /// Not the point.
+    Dim,
+}
+
+/// A cell of a table.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Cell {
+    /// What it says.
+    pub value: Value,
+    /// Whether it is good or bad news, by which it has its colour.
+    pub tone: Tone,
+}
+
+impl Cell {
+    /// A cell without a value.
+    #[must_use]
+    pub fn missing() -> Self {
+        Self::default()
+    }
+
+    /// Words.
+    #[must_use]
+    pub fn text(text: impl Into<String>) -> Self {
+        Value::Text(text.into()).into()
+    }
+
+    /// A whole number.
+    #[must_use]
+    pub fn count(n: impl TryInto<u64>) -> Self {
+        n.try_into().map_or(Value::Missing, Value::Count).into()
+    }
+
+    /// A number; one that is not finite is missing.
+    #[must_use]
+    pub fn number(x: f64) -> Self {
+        if x.is_finite() { Value::Number(x).into() } else { Self::missing() }
+    }
+
+    /// A length of time.
+    #[must_use]
+    pub fn span(span: Span) -> Self {
+        Value::Seconds(span).into()
+    }
+
+    /// A time since the beginning.
+    #[must_use]
+    pub fn time(at: Time) -> Self {
+        Self::span(at.since(Time::ZERO))
+    }
+
+    /// Money.
+    #[must_use]
+    pub fn money(money: Money) -> Self {
+        Value::Dollars(money).into()
+    }
+
+    /// A mean with its 95 % confidence interval, of so many samples.
+    #[must_use]
+    pub fn mean(mean: f64, interval: Option<(f64, f64)>, n: usize) -> Self {
+        Value::Mean { mean, interval, n }.into()
+    }
+
+    /// What `of` makes of a value, or a missing one.
+    #[must_use]
+    pub fn maybe<T>(value: Option<T>, of: impl FnOnce(T) -> Self) -> Self {
+        value.map_or_else(Self::missing, of)
+    }
+
+    /// The same with this tone.
+    #[must_use]
+    pub fn toned(self, tone: Tone) -> Self {
+        Self { tone, ..self }
+    }
+
+    /// The same as good or bad news.
+    #[must_use]
+    pub fn verdict(self, is_good: bool) -> Self {
+        self.toned(if is_good { Tone::Good } else { Tone::Bad })
+    }
+
+    /// For people, with its unit.
+    pub(crate) fn words(&self, column: &Column) -> String {
+        let d = column.digits;
+        let number = |x: f64| match column.kind {
+            super::Kind::Percent => format!("{} %", fixed(x * 100.0, d)),
+            super::Kind::Dollars => format!("${}", fixed(x, d)),
+            super::Kind::Seconds => format!("{} s", fixed(x, d)),
+            _ => fixed(x, d),
+        };
+        match &self.value {
+            Value::Missing => String::new(),
+            Value::Text(text) => text.clone(),
+            Value::Count(n) => n.to_string(),
+            Value::Number(x) => number(*x),
+            Value::Seconds(span) => format!("{} s", fixed(span.as_secs_f64(), d)),
+            Value::Dollars(money) => format!("${}", fixed(money.as_usd(), d)),
+            Value::Mean { mean, interval: None, .. } => number(*mean),
+            Value::Mean { mean, interval: Some((low, high)), .. } => {
+                format!("{} [{}, {}]", number(*mean), fixed(*low, d), fixed(*high, d))
+            }
+        }
+    }
+
+    /// In files: exact, without a unit. A mean is its mean alone.
+    pub(crate) fn exact(&self, column: &Column) -> String {
+        match &self.value {
+            Value::Missing => String::new(),
+            Value::Text(text) => text.clone(),
+            Value::Count(n) => n.to_string(),
+            Value::Number(x) | Value::Mean { mean: x, .. } => column.file_number(*x),
+            Value::Seconds(span) => exact_seconds(*span),
+            Value::Dollars(money) => exact_dollars(*money),
+        }
+    }
+}
+
+impl Column {
+    pub(crate) fn file_number(&self, x: f64) -> String {
+        self.file_digits.map_or_else(|| x.to_string(), |digits| fixed(x, digits))
+    }
+}
+
+impl From<Value> for Cell {
+    fn from(value: Value) -> Self {
+        Self { value, tone: Tone::Plain }
+    }
+}
+
+impl From<&str> for Cell {
+    fn from(text: &str) -> Self {
+        Self::text(text)
+    }
+}
+
+impl From<String> for Cell {
+    fn from(text: String) -> Self {
+        Self::text(text)
+    }
+}

@@ -1,0 +1,118 @@
+//! What a column holds.
+
+/// What the cells of a column are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Words.
+    Text,
+    /// Whole numbers.
+    Count,
+    /// Numbers of any unit.
+    Number,
+    /// Emulated or real seconds.
+    Seconds,
+    /// Dollars.
+    Dollars,
+    /// Parts of one, shown in percent.
+    Percent,
+    /// Means with their 95 % confidence interval and number of samples. In files it is four
+    /// columns: `NAME_mean`, `NAME_ci95_low`, `NAME_ci95_high`, `n`.
+    Mean,
+}
+
+/// A column: its heading for people, its name in files, and how its cells are written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// For people, with the unit where the cells do not show it.
+    pub heading: String,
+    /// In CSV and JSON.
+    pub name: String,
+    /// What its cells are.
+    pub kind: Kind,
+    /// Decimals for people.
+    pub digits: usize,
+    /// Decimals in files; `None`: as many as there are.
+    pub file_digits: Option<usize>,
+}
+
+impl Column {
+    /// A column of this kind; `name` is the heading with blanks as underscores until
+    /// [`Self::named`].
+    #[must_use]
+    pub fn new(kind: Kind, heading: impl Into<String>) -> Self {
+        let heading = heading.into();
+        let name = heading.replace([' ', '-'], "_").to_lowercase();
+        let digits = match kind {
+            Kind::Text | Kind::Count => 0,
+            Kind::Seconds | Kind::Percent => 1,
+            Kind::Number | Kind::Mean => 2,
+            Kind::Dollars => 4,
+        };
+        Self { heading, name, kind, digits, file_digits: None }
+    }
+
+    /// A column of words.
+    #[must_use]
+    pub fn text(heading: impl Into<String>) -> Self {
+        Self::new(Kind::Text, heading)
+    }
+
+    /// A column of whole numbers.
+    #[must_use]
+    pub fn count(heading: impl Into<String>) -> Self {
+        Self::new(Kind::Count, heading)
+    }
+
+    /// A column of numbers.
+    #[must_use]
+    pub fn number(heading: impl Into<String>) -> Self {
+        Self::new(Kind::Number, heading)
+    }
+
+    /// A column of seconds.
+    #[must_use]
+    pub fn seconds(heading: impl Into<String>) -> Self {
+        Self::new(Kind::Seconds, heading)
+    }
+
+    /// A column of dollars.
+    #[must_use]
+    pub fn dollars(heading: impl Into<String>) -> Self {
+        Self::new(Kind::Dollars, heading)
+    }
+
+    /// A column of parts of one.
+    #[must_use]
+    pub fn percent(heading: impl Into<String>) -> Self {
+        Self::new(Kind::Percent, heading)
+    }
+
+    /// A column of means with intervals.
+    #[must_use]
+    pub fn mean(heading: impl Into<String>) -> Self {
+        Self::new(Kind::Mean, heading)
+    }
+
+    /// With this name in files.
+    #[must_use]
+    pub fn named(self, name: impl Into<String>) -> Self {
+        Self { name: name.into(), ..self }
+    }
+
+    /// With so many decimals for people.
+    #[must_use]
+    pub fn digits(self, digits: usize) -> Self {
+        Self { digits, ..self }
+    }
+
+    /// With so many decimals in files.
+    #[must_use]
+    pub fn file_digits(self, digits: usize) -> Self {
+        Self { file_digits: Some(digits), ..self }
+    }
+
+    /// Whether its cells are aligned at their right.
+    pub(crate) fn is_numeric(&self) -> bool {
+        self.kind != Kind::Text
+    }
+}

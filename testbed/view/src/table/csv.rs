@@ -1,0 +1,105 @@
+//! A table as CSV (RFC 4180, line feeds).
+
+use super::{Cell, Column, Kind, Table, Value};
+
+/// What a column of means is in a file.
+const MEAN: [&str; 4] = ["_mean", "_ci95_low", "_ci95_high", "n"];
+
+impl Table {
+    /// Its CSV: a line of names, a line a row.
+    #[must_use]
+    pub fn to_csv(&self) -> String {
+        let mut writer = csv::Writer::from_writer(Vec::new());
+        // Writing to memory can't fail.
+        let _ = writer.write_record(self.columns.iter().flat_map(names));
+        for row in &self.rows {
+            let cells = self.columns.iter().zip(row);
+            let _ = writer.write_record(cells.flat_map(|(column, cell)| fields(column, cell)));
+        }
+        let bytes = writer.into_inner().unwrap_or_default();
+        String::from_utf8(bytes).unwrap_or_default()
+    }
+}
+
+impl Table {
+    /// The table of a CSV file with these columns, none of means; what is not what its column holds
+    /// is missing.
+    #[must_use]
+    pub fn from_csv(columns: Vec<Column>, text: &str) -> Self {
+        let mut table = Self::new(columns);
+        let rows =
+            csv::ReaderBuilder::new().flexible(true).from_reader(text.as_bytes()).into_records();
+        for row in rows.flatten() {
+            let cells: Vec<_> =
+                table.columns.iter().zip(&row).map(|(c, text)| parsed(c, text)).collect();
+            table.push(cells);
+        }
+        table
+    }
+}
+
+fn parsed(column: &Column, text: &str) -> Cell {
+    match column.kind {
+        _ if text.is_empty() => Cell::missing(),
+        Kind::Text => Cell::text(text),
+        Kind::Count => Cell::maybe(text.parse::<u64>().ok(), Cell::count),
+        _ => Cell::maybe(text.parse().ok(), Cell::number),
+    }
+}
+
+fn names(column: &Column) -> Vec<String> {
+    match column.kind {
+        Kind::Mean => {
+            let [mean, low, high, n] = MEAN;
+            [mean, low, high]
+                .map(|end| format!("{}{end}", column.name))
+                .into_iter()
+                .chain([n.to_owned()])
+                .collect()
+        }
+        _ => vec![column.name.clone()],
+    }
+}
+
+fn fields(column: &Column, cell: &Cell) -> Vec<String> {
+    match (column.kind, &cell.value) {
+        (Kind::Mean, Value::Mean { interval, n, .. }) => {
+            let (low, high) = interval.unzip();
+            let end = |x: Option<f64>| x.map(|x| column.file_number(x)).unwrap_or_default();
+            vec![cell.exact(column), end(low), end(high), n.to_string()]
+        }
+        (Kind::Mean, _) => {
+            vec![cell.exact(column), String::new(), String::new(), String::new()]
+        }
+        _ => vec![cell.exact(column)],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dormouse_units::{Money, Span};
+
+    use super::*;
+
+    #[test]
+    fn files_are_exact_and_quoted_where_they_have_to_be() {
+        let table = Table::new([
+            Column::text("case"),
+            Column::seconds("took").named("took_s"),
+            Column::dollars("cost").named("cost_usd"),
+            Column::mean("ours").file_digits(6),
+        ])
+        .with([
+            Cell::text("a, \"b\""),
+            Cell::span(Span::from_micros(1_500_001)),
+            Cell::money(Money::from_nanos(83_798_250)),
+            Cell::mean(1.5, Some((1.0, 2.0)), 30),
+        ])
+        .with([Cell::text("c")]);
+        assert_eq!(
+            table.to_csv(),
+            "case,took_s,cost_usd,ours_mean,ours_ci95_low,ours_ci95_high,n\n\
+             \"a, \"\"b\"\"\",1.500001,0.08379825,1.500000,1.000000,2.000000,30\nc,,,,,,\n"
+        );
+    }
+}

@@ -1,0 +1,121 @@
+//! A Gantt chart as a trace of events, as Perfetto (ui.perfetto.dev) and Chrome read it.
+//!
+//! The format is Chrome's Trace Event Format, JSON: a lane is a process, a row of it a thread, a
+//! bar a complete event, a mark an instant, a link a flow, a measure a counter. Times are emulated
+//! microseconds.
+
+use dormouse_units::{Tier, Time};
+use serde_json::{Value, json};
+
+use crate::plot::{Bar, Gantt, Place};
+
+impl Gantt {
+    /// The trace, a JSON document.
+    #[must_use]
+    pub fn to_trace(&self) -> Value {
+        let mut events = Vec::new();
+        for (n, lane) in self.lanes.iter().enumerate() {
+            let name = if lane.name.is_empty() { &lane.about } else { &lane.name };
+            events.push(named("process_name", (n, 0), name));
+            for row in 0..lane.rows {
+                events.push(named(
+                    "thread_name",
+                    (n, thread(row, Tier::Foreground)),
+                    &format!("vCPU {row}"),
+                ));
+                if lane.has_background {
+                    let name = format!("vCPU {row}, background");
+                    events.push(named("thread_name", (n, thread(row, Tier::Background)), &name));
+                }
+            }
+            let points = lane.measure.iter().flat_map(|measure| {
+                measure.points.iter().map(move |(at, value)| (&measure.name, at, value))
+            });
+            events.extend(points.map(|(name, at, value)| {
+                json!({ "ph": "C", "name": name, "pid": n, "ts": us(*at), "args": { "value": value } })
+            }));
+        }
+        // What lies over work is said by the work.
+        let bars = self.bars.iter().filter(|bar| !bar.fill.is_overlay());
+        events.extend(bars.flat_map(slices));
+        for mark in &self.marks {
+            let (pid, tid) = first(&mark.place);
+            events.push(json!({
+                "ph": "i", "s": "t", "name": mark.kind.name(), "pid": pid, "tid": tid,
+                "ts": us(mark.at), "args": { "about": mark.title },
+            }));
+        }
+        for (id, link) in self.links.iter().enumerate() {
+            for (ph, (place, at)) in [("s", &link.from), ("f", &link.to)] {
+                let (pid, tid) = first(place);
+                events.push(json!({
+                    "ph": ph, "bp": "e", "id": id, "name": link.title, "cat": "migration",
+                    "pid": pid, "tid": tid, "ts": us(*at),
+                }));
+            }
+        }
+        json!({
+            "displayTimeUnit": "ms",
+            "otherData": { "title": self.title, "about": self.lead },
+            "traceEvents": events,
+        })
+    }
+}
+
+fn slices(bar: &Bar) -> impl Iterator<Item = Value> + '_ {
+    let name = bar.title.split([':', '\n']).next().unwrap_or_default();
+    bar.place.rows.iter().flat_map(Clone::clone).map(move |row| {
+        json!({
+            "ph": "X", "name": name, "pid": bar.place.lane, "tid": thread(row, bar.place.tier),
+            "ts": us(bar.from), "dur": us(bar.until).saturating_sub(us(bar.from)),
+            "args": { "about": bar.title },
+        })
+    })
+}
+
+const fn us(at: Time) -> u64 {
+    at.as_micros()
+}
+
+/// The thread of a row's tier.
+fn thread(row: u32, tier: Tier) -> u64 {
+    1 + u64::from(row) * 2 + u64::from(tier == Tier::Background)
+}
+
+fn first(place: &Place) -> (usize, u64) {
+    let row = place.rows.first().map_or(0, |rows| rows.start);
+    (place.lane, thread(row, place.tier))
+}
+
+fn named(what: &str, (pid, tid): (usize, u64), name: &str) -> Value {
+    json!({ "ph": "M", "name": what, "pid": pid, "tid": tid, "args": { "name": name } })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plot::{Fill, Lane};
+
+    #[test]
+    fn a_bar_is_an_event_of_each_of_its_rows() {
+        let lane = Lane { name: "vm0".into(), rows: 3, has_background: true, ..Lane::default() };
+        let bar = Bar {
+            place: Place::lane(0, 2),
+            from: Time::from_secs(1),
+            until: Time::from_secs(3),
+            fill: Fill::Work(0),
+            label: "7".into(),
+            title: "task7 (ed-7) on vm0: 1 s to 3 s".into(),
+        };
+        let trace = Gantt { lanes: vec![lane], bars: vec![bar], ..Gantt::default() }.to_trace();
+        let events = trace["traceEvents"].as_array().cloned().unwrap_or_default();
+        let slices: Vec<_> = events.iter().filter(|e| e["ph"] == "X").collect();
+        assert_eq!(slices.len(), 2, "{trace:#}");
+        assert_eq!((&slices[1]["ts"], &slices[1]["dur"]), (&json!(1_000_000), &json!(2_000_000)));
+        assert_eq!(
+            (&slices[1]["name"], &slices[1]["tid"]),
+            (&json!("task7 (ed-7) on vm0"), &json!(3))
+        );
+        assert_eq!(events.iter().filter(|e| e["name"] == "thread_name").count(), 6);
+    }
+}

@@ -1,0 +1,18 @@
+//! Good experiments, for tests that damage them.
+
+/// A bag of tasks, with a section a line or two: cases name its lines.
+pub const BAG: &str = r#"name = "good"
+seed = 1
+[cloud]
+catalogue = "ec2-2020"
+[workload]
+kind = "bag"
+deadline = "45m"
+[[workload.task]]
+name = "small"
+count = 4
+memory = "10 MB"
+runtime = "200s"
+[scheduler]
+name = "burst-hads"
+"#;
