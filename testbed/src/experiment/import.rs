@@ -153,10 +153,11 @@ enum YesNo {
 #[derive(Deserialize, JsonSchema)]
 struct EnvBurstable {
     burstable: Option<YesNo>,
-    #[schemars(range(min = 1, max = 100_000), example = 36)]
+    /// 0 where it isn't burstable.
+    #[schemars(range(max = 100_000), example = 36)]
     cpu_credit_rate: Option<u64>,
-    /// Per cent.
-    #[schemars(range(min = 1.0, max = 100.0), example = 20)]
+    /// Per cent; 0 where it isn't burstable.
+    #[schemars(range(min = 0.0, max = 100.0), example = 20)]
     baseline: Option<f64>,
 }
 
@@ -167,8 +168,8 @@ pub(crate) fn env(path: &Path) -> Result<Types, InputError> {
     for (name, kind) in &file.instances {
         let burstable = burstable_of(kind).map_err(|key| {
             let place = root.place_of("instances").key(name.as_str()).key("restrictions.burstable");
-            let what = format!("'{key}' is missing");
-            InputError::new(&place, what, "give cpu_credit_rate and baseline")
+            let what = format!("'{key}' is missing or 0, and the type is burstable");
+            InputError::new(&place, what, "give cpu_credit_rate and baseline, both above 0")
         })?;
         types.extend(instance_type(name, kind, burstable).map(|kind| (name.clone(), kind)));
     }
@@ -214,14 +215,14 @@ fn instance_type(
 ///
 /// # Errors
 ///
-/// The key that is missing.
+/// The key that is missing or 0.
 fn burstable_of(kind: &EnvType) -> Result<Option<Burstable>, &'static str> {
     let said = kind.restrictions.burstable.as_ref();
     let Some(said) = said.filter(|said| said.burstable == Some(YesNo::Yes)) else {
         return Ok(None);
     };
-    let rate = said.cpu_credit_rate.ok_or("cpu_credit_rate")?;
-    let percent = said.baseline.ok_or("baseline")?;
+    let rate = said.cpu_credit_rate.filter(|rate| *rate > 0).ok_or("cpu_credit_rate")?;
+    let percent = said.baseline.filter(|percent| *percent > 0.0).ok_or("baseline")?;
     let baseline = Ppm::from_f64(percent / 100.0).unwrap_or(Ppm::ONE);
     Ok(Some(catalogue::burstable(baseline, Credits::whole(rate))))
 }
