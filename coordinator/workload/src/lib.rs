@@ -6,9 +6,7 @@
 //! does not grow with the log; the models make a list.
 
 mod arrivals;
-mod batch_means;
 pub mod decimal;
-mod estimate;
 mod lines;
 mod models;
 mod sampling;
@@ -17,8 +15,6 @@ mod swf;
 mod usage;
 
 pub use arrivals::{offered_load, scale_arrivals};
-pub use batch_means::{BATCHES, BatchMeans, rises};
-pub use estimate::{Estimate, jackknife, normal};
 pub use lines::Lines;
 pub use models::{EstimatesError, Model, ModelError, Targets, tsafrir_estimates};
 pub use statistics::{Histogram, Moments, Statistics};

@@ -7,7 +7,7 @@
 
 use super::paper::{Claim, Measure, Over, Paper};
 use super::values::{Ours, Results, Values};
-use dormouse_workload::Estimate;
+use dormouse_estimate::Estimate;
 
 /// Cells that are named where a claim does not hold.
 const NAMED: usize = 4;

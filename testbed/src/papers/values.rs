@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dormouse_workload::{Estimate, jackknife, rises};
+use dormouse_estimate::{Estimate, jackknife, rises};
 
 use super::paper::Measure;
 use crate::sweep::{Sample, values};

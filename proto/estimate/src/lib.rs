@@ -1,0 +1,8 @@
+//! What samples say: means with their confidence intervals, of independent samples and of batches
+//! of one long run. All tables and all measurements of hosts take theirs from here.
+
+mod batch_means;
+mod estimate;
+
+pub use batch_means::{BATCHES, BatchMeans, rises};
+pub use estimate::{Estimate, jackknife, normal};
