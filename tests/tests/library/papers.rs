@@ -1,7 +1,5 @@
 //! A reproduction leaves the same bytes however it was made: on one thread or many, in parts, or
 //! killed half-way and begun again; of bags of tasks and of parallel jobs alike.
-#![cfg(test)]
-#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
 use std::path::{Path, PathBuf};
 

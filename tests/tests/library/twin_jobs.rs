@@ -1,24 +1,19 @@
 //! A run of parallel jobs beside its twin.
-#![cfg(test)]
-#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
 use std::fs;
 use std::path::Path;
 
-use dormouse::experiment::{Experiment, Override, Source, open};
+use dormouse::experiment::Experiment;
 use dormouse::output::{Header, Mode};
 use dormouse::results::virtual_results;
 use dormouse::twin::{Standing, Twin, TwinError, twin_of};
 use dormouse_policies::batch::Algorithm;
 use serde_json::{Value, json};
 
+use super::runs::under;
+
 fn experiment(scheduler: Algorithm, seed: u64) -> Experiment {
-    let overrides = vec![
-        Override::text("--scheduler", "scheduler.name", scheduler.name()),
-        Override::set(&format!("seed={seed}")).unwrap(),
-    ];
-    let source = Source { experiment: Some("batch-small"), overrides, ..Source::default() };
-    open(&source).unwrap().experiment
+    under("batch-small", scheduler.name(), seed, &[])
 }
 
 fn header(mode: Mode, experiment: &Experiment) -> Header {

@@ -1,41 +1,27 @@
 //! Parallel jobs that need memory, on a machine of which somebody says how much it has.
-#![cfg(test)]
-#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
 use std::fs;
 
 use dormouse::check::check;
-use dormouse::experiment::{Experiment, Override, Source, open};
 use dormouse::jobs::Jobs;
 use dormouse::output::{Header, Mode, RunLog};
 use dormouse::replay::replay;
-use dormouse::virtual_run::virtual_run;
 use dormouse_engine::{Effect, Event, Step};
 use dormouse_units::Bytes;
 
-fn opened(name: &str, set: &[&str]) -> Result<Experiment, String> {
-    let overrides = set.iter().map(|text| Override::set(text).unwrap()).collect();
-    let opened = open(&Source { experiment: Some(name), overrides, ..Source::default() });
-    opened.map(|loaded| loaded.experiment).map_err(|error| error.to_string())
-}
-
-fn run(experiment: &Experiment) -> (Vec<Step>, String) {
-    let mut steps = Vec::new();
-    let run = virtual_run(experiment, None, |step| steps.push(step.clone())).unwrap();
-    (steps, run.digest())
-}
+use super::runs::{played, with};
 
 /// Memory is never what decides: a job that has room somewhere has it everywhere.
 #[test]
 fn jobs_with_memory_are_scheduled_as_those_without() {
     for scheduler in ["easy", "measy"] {
         let scheduler = format!("scheduler.name={scheduler}");
-        let plain = opened("batch-small", &[&scheduler]).unwrap();
-        let with = [&*scheduler, "workload.memory-per-processor=1 GiB"];
-        let with = with.into_iter().chain(["workload.job.3.memory=512 MiB"]);
-        let with = opened("batch-small", &with.collect::<Vec<_>>()).unwrap();
-        let ((_, plain), (steps, digest)) = (run(&plain), run(&with));
-        assert_eq!(plain, digest, "{scheduler}");
+        let plain = with("batch-small", &[&scheduler]).unwrap();
+        let set = [&*scheduler, "workload.memory-per-processor=1 GiB"];
+        let set = set.into_iter().chain(["workload.job.3.memory=512 MiB"]);
+        let roomy = with("batch-small", &set.collect::<Vec<_>>()).unwrap();
+        let ((_, run), (steps, same)) = (played(&plain), played(&roomy));
+        assert_eq!(run.digest(), same.digest(), "{scheduler}");
         let asked = |step: &Step| match &step.event {
             Event::Submitted { job, .. } => Some(job.memory),
             _ => None,
@@ -45,7 +31,7 @@ fn jobs_with_memory_are_scheduled_as_those_without() {
         assert_eq!((asked.len(), asked[3], sum), (40, Bytes::new(512 << 20), asked[3]));
         let refused = |effect: &Effect| matches!(effect, Effect::Rejected { .. });
         assert!(!steps.iter().flat_map(|step| &step.effects).any(refused));
-        let header = Header::new(Mode::Virtual, "a test".to_owned(), with);
+        let header = Header::new(Mode::Virtual, "a test".to_owned(), roomy);
         let mut log = RunLog { header, steps: Some(steps), torn: false };
         assert_eq!(check(&log, true).unwrap().violations, []);
         assert_eq!(replay(&log).unwrap().difference, None);
@@ -79,7 +65,7 @@ fn a_log_s_jobs_ask_for_what_its_field_10_says() {
     let file = folder.path().join("mine.toml");
     fs::write(&file, text).unwrap();
     let memory = |set: &[&str]| {
-        let experiment = opened(file.to_str().unwrap(), set).unwrap();
+        let experiment = with(file.to_str().unwrap(), set).unwrap();
         let mut jobs = Jobs::of(&experiment).unwrap().unwrap();
         let memory: Vec<_> = jobs.by_ref().map(|job| job.unwrap().memory.get() >> 20).collect();
         (memory, jobs.skipped().unwrap().too_large)
@@ -94,14 +80,14 @@ fn a_log_s_jobs_ask_for_what_its_field_10_says() {
 
 #[test]
 fn jobs_that_no_processor_can_hold_are_refused() {
-    let no = |set: &[&str]| opened("batch-small", set).unwrap_err();
+    let no = |set: &[&str]| with("batch-small", set).unwrap_err().to_string();
     let unsaid = no(&["workload.job.0.memory=1 GiB"]);
     assert!(unsaid.contains("nobody says how much memory a processor has"), "{unsaid}");
     let too_much = ["workload.memory-per-processor=1 GiB", "workload.job.0.memory=513 MiB"];
     let no_room = no(&too_much);
     assert!(no_room.contains("513 MiB for each process") && no_room.contains("half"), "{no_room}");
     let alone = ["scheduler.name=easy", too_much[0], too_much[1]];
-    opened("batch-small", &alone).unwrap();
+    with("batch-small", &alone).unwrap();
     let nothing = no(&["workload.memory-per-processor=0 B"]);
     assert!(nothing.contains("workload.memory-per-processor"), "{nothing}");
 }

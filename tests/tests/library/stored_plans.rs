@@ -1,7 +1,5 @@
 //! The plans that the Burst-HADS authors stored run as they are, beside ours. The files are
 //! looked for in `$DORMOUSE_DATA`, or in `../shared/data` beside the workspace.
-#![cfg(test)]
-#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
 use std::path::{Path, PathBuf};
 

@@ -1,56 +1,15 @@
 //! Every built-in experiment under every scheduler and many seeds: what must hold in every
 //! run holds, the record agrees with the engine, and equal runs are equal.
-#![cfg(test)]
-#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
-use dormouse::experiment::{Builtin, Experiment, Override, Source, load};
-use dormouse::virtual_run::virtual_run;
-use dormouse_engine::{Effect, Event, Report, Run, Step, Work};
-use dormouse_tell::Record;
+use dormouse::experiment::Builtin;
+use dormouse_engine::{Effect, Event, Report, Step, Work};
 use dormouse_tell::check_bag;
 use dormouse_units::{Money, Ppm, Span, TaskId, Time, VmId};
 
+use super::runs::{played, sound, under};
+
 const SCHEDULERS: [&str; 3] = ["burst-hads", "hads", "ils-on-demand"];
 const SEEDS: u64 = 4;
-
-fn experiment(name: &str, scheduler: &str, seed: u64, set: &[&str]) -> Experiment {
-    let mut overrides = vec![
-        Override::text("--scheduler", "scheduler.name", scheduler),
-        Override::set(&format!("seed={seed}")).unwrap(),
-    ];
-    overrides.extend(set.iter().map(|text| Override::set(text).unwrap()));
-    let source = Source { experiment: Some(name), overrides, ..Source::default() };
-    load(&source).unwrap().experiment
-}
-
-fn run(experiment: &Experiment) -> (Vec<Step>, Run) {
-    let mut steps = Vec::new();
-    let run = virtual_run(experiment, experiment.scheduler().unwrap(), |s| steps.push(s.clone()));
-    (steps, run.unwrap())
-}
-
-fn record(experiment: &Experiment, steps: &[Step]) -> Record {
-    let mut record = Record::new(&experiment.setup);
-    for step in steps {
-        record.see(step);
-    }
-    record
-}
-
-fn assert_sound(experiment: &Experiment, steps: &[Step], run: &Run) {
-    let what =
-        format!("{} {} {}", experiment.name, experiment.scheduler_name(), experiment.setup.seed);
-    let violations = check_bag(&experiment.setup, steps, Span::ZERO, true);
-    assert!(violations.is_empty(), "{what}: {}", violations[0]);
-    let record = record(experiment, steps);
-    assert_eq!(record.counts, *run.counts(), "{what}");
-    assert_eq!(record.makespan(), run.makespan(), "{what}");
-    assert_eq!(record.cost(), run.owed(record.end()), "{what}");
-    assert_eq!(record.digest(), run.digest(), "{what}");
-    for (id, vm) in &record.vms {
-        assert_eq!(vm.charges(), run.provider().vm(*id).unwrap().charges(), "{what}: {id}");
-    }
-}
 
 #[test]
 fn every_builtin_is_sound_under_every_scheduler() {
@@ -62,9 +21,8 @@ fn every_builtin_is_sound_under_every_scheduler() {
                 for builtin in half {
                     for scheduler in SCHEDULERS {
                         for seed in 0..SEEDS {
-                            let experiment = experiment(&builtin.name(), scheduler, seed, &[]);
-                            let (steps, run) = run(&experiment);
-                            assert_sound(&experiment, &steps, &run);
+                            let experiment = under(&builtin.name(), scheduler, seed, &[]);
+                            sound(&experiment);
                         }
                     }
                 }
@@ -86,16 +44,15 @@ fn other_clouds_and_interruptions_are_sound_too() {
     ];
     for (n, set) in sets.iter().enumerate() {
         for scheduler in SCHEDULERS {
-            let experiment = experiment("j60-sc5", scheduler, n as u64, set);
-            let (steps, run) = run(&experiment);
-            assert_sound(&experiment, &steps, &run);
+            let experiment = under("j60-sc5", scheduler, n as u64, set);
+            sound(&experiment);
         }
     }
 }
 
 #[test]
 fn equal_runs_are_equal_and_seeds_matter() {
-    let make = |seed| run(&experiment("j80-sc4", "burst-hads", seed, &[])).0;
+    let make = |seed| played(&under("j80-sc4", "burst-hads", seed, &[])).0;
     assert_eq!(make(3), make(3));
     assert_ne!(make(3), make(4));
 }
@@ -103,8 +60,8 @@ fn equal_runs_are_equal_and_seeds_matter() {
 /// The checker must see what is wrong: each damage to a good log is found.
 #[test]
 fn damage_is_found() {
-    let experiment = experiment("j60-sc2", "burst-hads", 1, &[]);
-    let (good, _) = run(&experiment);
+    let experiment = under("j60-sc2", "burst-hads", 1, &[]);
+    let (good, _) = played(&experiment);
     let find = |pick: &dyn Fn(&Step) -> bool| good.iter().position(pick).unwrap();
     let violated = |what: &str, damage: &dyn Fn(&mut Vec<Step>)| {
         let mut bad = good.clone();
@@ -193,8 +150,8 @@ fn restart(log: &[Step]) -> (usize, Ppm) {
 
 #[test]
 fn a_task_may_begin_with_an_older_image_if_there_was_one() {
-    let experiment = experiment("j60-sc2", "burst-hads", 1, &["checkpoint.overhead=0.5"]);
-    let (log, _) = run(&experiment);
+    let experiment = under("j60-sc2", "burst-hads", 1, &["checkpoint.overhead=0.5"]);
+    let (log, _) = played(&experiment);
     let (n, older) = restart(&log);
     let wrong = |begins_at: Ppm, lateness: Span| {
         let mut log = log.clone();

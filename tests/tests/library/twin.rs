@@ -1,37 +1,19 @@
 //! A run beside its twin: what is equal must come out equal, and what was planted must be found.
-#![cfg(test)]
-#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
 use std::convert::Infallible;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use dormouse::experiment::{Experiment, Override, Source, load};
+use dormouse::experiment::Experiment;
 use dormouse::output::{Header, Mode, RunLogWriter};
 use dormouse::twin::{Both, Standing, Twin, TwinError, twin_of};
-use dormouse::virtual_run::virtual_run;
 use dormouse_cloud::Host;
 use dormouse_engine::drive::{Modelled, beginning, play};
 use dormouse_engine::{Effect, Event, Report, Step};
 use dormouse_policies::{Decision, Notice};
 use dormouse_units::{Bytes, HostId, Span, Time};
 
-fn experiment(name: &str, scheduler: &str, seed: u64, set: &[&str]) -> Experiment {
-    let mut overrides = vec![
-        Override::text("--scheduler", "scheduler.name", scheduler),
-        Override::set(&format!("seed={seed}")).unwrap(),
-    ];
-    overrides.extend(set.iter().map(|text| Override::set(text).unwrap()));
-    let source = Source { experiment: Some(name), overrides, ..Source::default() };
-    load(&source).unwrap().experiment
-}
-
-fn played(experiment: &Experiment) -> Vec<Step> {
-    let mut steps = Vec::new();
-    let run = virtual_run(experiment, experiment.scheduler().unwrap(), |s| steps.push(s.clone()));
-    run.unwrap();
-    steps
-}
+use super::runs::{played, under};
 
 /// A folder with a log of these steps.
 struct Folder(tempfile::TempDir);
@@ -90,8 +72,8 @@ fn a_run_of_virtual_time_is_its_own_twin() {
     for name in ["j60-sc2", "j60-sc5", "j80-sc4"] {
         for scheduler in ["burst-hads", "hads"] {
             for (seed, set) in (1..).zip(sets) {
-                let experiment = experiment(name, scheduler, seed, set);
-                let twin = Folder::of(&experiment, Mode::Virtual, &played(&experiment)).twin();
+                let experiment = under(name, scheduler, seed, set);
+                let twin = Folder::of(&experiment, Mode::Virtual, &played(&experiment).0).twin();
                 assert_identical(&twin, &format!("{name} {scheduler} {seed} {set:?}"));
                 interrupted += usize::from(twin.interruptions > 0);
                 assert!(twin.makespan.live.is_some(), "{name} {scheduler} {seed}");
@@ -106,10 +88,10 @@ fn a_run_of_virtual_time_is_its_own_twin() {
 /// The plan goes into the header, so that nothing but interruptions depends on the seed there.
 #[test]
 fn the_interruptions_are_those_of_the_log_and_not_of_the_seed() {
-    let mut experiment = experiment("j60-sc5", "burst-hads", 3, &[]);
+    let mut experiment = under("j60-sc5", "burst-hads", 3, &[]);
     let plan = experiment.plan().unwrap();
     experiment.scheduler.as_mut().unwrap().plan = plan;
-    let steps = played(&experiment);
+    let steps = played(&experiment).0;
     let acts = |steps: &[Step]| {
         let effects = steps.iter().flat_map(|step| &step.effects);
         effects.filter(|e| matches!(e, Effect::Interrupted { .. })).cloned().collect::<Vec<_>>()
@@ -119,7 +101,7 @@ fn the_interruptions_are_those_of_the_log_and_not_of_the_seed() {
     for seed in [4, 5] {
         let mut other = experiment.clone();
         other.setup.seed = seed;
-        assert_ne!(acts(&played(&other)), drawn, "the seed moves nothing: this shows nothing");
+        assert_ne!(acts(&played(&other).0), drawn, "the seed moves nothing: this shows nothing");
         let twin = Folder::of(&other, Mode::Live, &steps).twin();
         assert_identical(&twin, &format!("seed {seed}"));
         assert_eq!(twin.interruptions, drawn.len());
@@ -147,7 +129,7 @@ fn troubled(experiment: &Experiment, troubles: Vec<(Time, Event)>) -> Vec<Step> 
 
 #[test]
 fn hosts_come_and_go_and_the_user_ends_it_when_they_did() {
-    let experiment = experiment("j60-sc2", "burst-hads", 1, &[]);
+    let experiment = under("j60-sc2", "burst-hads", 1, &[]);
     let lost = |s, host| {
         let (host, why) = (HostId::new(host), "its worker was killed".to_owned());
         (Time::from_secs(s), Event::HostLost { host, why })
@@ -175,8 +157,8 @@ fn hosts_come_and_go_and_the_user_ends_it_when_they_did() {
 /// Where the log of a run that was killed ends, its twin ends, too.
 #[test]
 fn a_run_that_was_killed_is_compared_as_far_as_it_came() {
-    let experiment = experiment("j80-sc4", "burst-hads", 2, &[]);
-    let steps = played(&experiment);
+    let experiment = under("j80-sc4", "burst-hads", 2, &[]);
+    let steps = played(&experiment).0;
     let half = steps.len() / 2;
     let last = (half..steps.len()).find(|&n| steps[n].at > steps[n - 1].at).unwrap();
     let folder = Folder::of(&experiment, Mode::Live, &steps[..last]);
@@ -228,8 +210,8 @@ fn with_a_late_task(
 
 #[test]
 fn a_planted_divergence_is_found_with_its_cause_and_both_times() {
-    let experiment = experiment("j60", "burst-hads", 1, &[]);
-    let good = played(&experiment);
+    let experiment = under("j60", "burst-hads", 1, &[]);
+    let good = played(&experiment).0;
     let starts = |step: &Step| step.decisions.iter().any(|d| matches!(d, Decision::Start { .. }));
     // Two ends, one after the other, that let others begin on different VMs.
     let ends: Vec<_> =
@@ -278,8 +260,8 @@ fn a_planted_divergence_is_found_with_its_cause_and_both_times() {
 /// Only what was run alone and once in both is compared.
 #[test]
 fn what_disturbed_a_task_is_said_and_its_duration_left_out() {
-    let experiment = experiment("j60-sc2", "burst-hads", 21, &[]);
-    let twin = Folder::of(&experiment, Mode::Virtual, &played(&experiment)).twin();
+    let experiment = under("j60-sc2", "burst-hads", 21, &[]);
+    let twin = Folder::of(&experiment, Mode::Virtual, &played(&experiment).0).twin();
     let undisturbed = twin.tasks.iter().filter(|row| row.standing == Standing::Undisturbed);
     assert_eq!(undisturbed.count(), twin.undisturbed.as_ref().unwrap().tasks());
     for row in &twin.tasks {
@@ -298,8 +280,8 @@ fn what_disturbed_a_task_is_said_and_its_duration_left_out() {
 
 #[test]
 fn a_log_that_is_decided_otherwise_now_is_refused() {
-    let experiment = experiment("j60", "burst-hads", 1, &[]);
-    let mut steps = played(&experiment);
+    let experiment = under("j60", "burst-hads", 1, &[]);
+    let mut steps = played(&experiment).0;
     let step = steps.iter_mut().filter(|step| step.decisions.len() > 1).nth(1).unwrap();
     step.decisions.pop();
     let seq = step.seq;

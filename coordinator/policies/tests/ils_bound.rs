@@ -2,6 +2,7 @@
 //! a mixed-integer program.
 #![cfg(test)]
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+#![expect(clippy::disallowed_macros, reason = "a test prints what it found")]
 
 use dormouse_cloud::{Catalogue, InstanceType, Limits};
 use dormouse_policies::{

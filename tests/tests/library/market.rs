@@ -1,15 +1,13 @@
 //! Experiments whose provider has rules of its own: who makes room for whom, what VMs cost when,
 //! and who pays for an hour that is not over.
-#![cfg(test)]
-#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
-use dormouse::experiment::{Experiment, Source, load};
-use dormouse::virtual_run::virtual_run;
+use dormouse::experiment::Experiment;
 use dormouse_cloud::Market;
-use dormouse_engine::{Effect, Run, Step, VmEnd};
+use dormouse_engine::{Effect, Step, VmEnd};
 use dormouse_tell::Record;
-use dormouse_tell::check_bag;
 use dormouse_units::{Money, Span, Time, VmId};
+
+use super::runs::{sound, with};
 
 /// One type of 2 vCPUs at 36 and 72 cents an hour, tasks of 1000 s each.
 fn experiment(cloud: &str, tasks: u32, fleet: &str, prices: &str) -> Experiment {
@@ -43,26 +41,7 @@ fleet = [{fleet}]
     std::fs::write(folder.path().join("prices.csv"), prices).unwrap();
     let file = folder.path().join("market.toml");
     std::fs::write(&file, text).unwrap();
-    let experiment = Some(file.to_str().unwrap());
-    load(&Source { experiment, ..Source::default() }).unwrap().experiment
-}
-
-/// Runs it; what its log says has to agree with the engine.
-fn run(experiment: &Experiment) -> (Vec<Step>, Record) {
-    let mut steps = Vec::new();
-    let run: Run =
-        virtual_run(experiment, experiment.scheduler().unwrap(), |s| steps.push(s.clone()))
-            .unwrap();
-    let violations = check_bag(&experiment.setup, &steps, Span::ZERO, true);
-    assert!(violations.is_empty(), "{}", violations[0]);
-    let mut record = Record::new(&experiment.setup);
-    steps.iter().for_each(|step| record.see(step));
-    assert_eq!(record.counts, *run.counts());
-    assert_eq!(record.cost(), run.owed(record.end()));
-    for (id, vm) in &record.vms {
-        assert_eq!(vm.charges(), run.provider().vm(*id).unwrap().charges(), "{id}");
-    }
-    (steps, record)
+    with(file.to_str().unwrap(), &[]).unwrap()
 }
 
 fn ended(record: &Record, vm: u32) -> (Time, VmEnd) {
@@ -81,12 +60,12 @@ fn an_on_demand_vm_has_the_room_of_a_spot_vm() {
     let both = format!(r#"{SPOT}, {{ type = "small", market = "on-demand" }}"#);
     let hosts = r#"hosts = [{ vcpus = 4, memory = "8 GiB", disk = "100 GB" }]"#;
     let refused = |cloud: &str| {
-        let (_, record) = run(&experiment(cloud, 8, &both, ""));
+        let (_, record) = sound(&experiment(cloud, 8, &both, ""));
         record.counts.launches_refused
     };
     assert!(refused(hosts) > 0 && refused(&format!("{hosts}\nplacement = \"pack\"")) > 0);
     let (steps, record) =
-        run(&experiment(&format!("{hosts}\nplacement = \"preempting\""), 8, &both, ""));
+        sound(&experiment(&format!("{hosts}\nplacement = \"preempting\""), 8, &both, ""));
     // The spot VMs still boot: the later one ends at once, and the other boots in its place.
     let displaced = Effect::Displaced { vm: VmId::new(1), by: VmId::new(2) };
     assert!(effects(&steps).any(|(at, effect)| at == s(0) && *effect == displaced));
@@ -95,7 +74,7 @@ fn an_on_demand_vm_has_the_room_of_a_spot_vm() {
     assert_eq!(record.counts.preemptions, 1);
     // Disk can be what is short, too.
     let disk = r#"hosts = [{ vcpus = 40, memory = "80 GiB", disk = "29 GB" }]"#;
-    let (_, record) = run(&experiment(disk, 8, &both, ""));
+    let (_, record) = sound(&experiment(disk, 8, &both, ""));
     assert!(record.counts.launches_refused > 0);
 }
 
@@ -105,7 +84,7 @@ fn a_vm_that_costs_more_than_its_bid_has_its_notice_and_ends() {
     let prices = "0,0.36\n600,0.90\n1500,0.30\n";
     let cloud = "preemption-notice = \"2m\"\nprices = { small = \"prices.csv\" }";
     let bid = r#"{ type = "small", market = "spot", bid = 0.50 }"#;
-    let (steps, record) = run(&experiment(cloud, 2, bid, prices));
+    let (steps, record) = sound(&experiment(cloud, 2, bid, prices));
     let outbid = Effect::Outbid { vm: VmId::new(0) };
     assert!(effects(&steps).any(|(at, effect)| at == s(600) && *effect == outbid));
     assert_eq!(ended(&record, 0), (s(720), VmEnd::Preempted));
@@ -119,7 +98,7 @@ fn a_vm_that_costs_more_than_its_bid_has_its_notice_and_ends() {
     assert!(record.makespan().is_some());
     // Whoever bids enough stays, and pays what it costs.
     let enough = r#"{ type = "small", market = "spot", bid = 0.90 }"#;
-    let (_, record) = run(&experiment(cloud, 2, enough, prices));
+    let (_, record) = sound(&experiment(cloud, 2, enough, prices));
     assert_eq!((record.counts.preemptions, record.vms.len()), (0, 1));
     // 500 s at 36 cents an hour and 500 s at 90.
     assert_eq!(record.cost(), Money::from_nanos(175_000_000));
@@ -130,9 +109,9 @@ fn a_started_hour_is_paid_by_the_user_who_ends_it_and_not_where_the_provider_doe
     let prices = "0,0.36\n600,0.90\n1500,0.30\n";
     let cloud = "tariff = \"hour\"\nprices = { small = \"prices.csv\" }";
     let bid = |bid: &str| format!(r#"{{ type = "small", market = "spot", bid = {bid} }}"#);
-    let (_, stays) = run(&experiment(cloud, 2, &bid("0.90"), prices));
+    let (_, stays) = sound(&experiment(cloud, 2, &bid("0.90"), prices));
     assert_eq!(stays.cost(), Money::from_nanos(360_000_000));
-    let (_, taken) = run(&experiment(cloud, 2, &bid("0.50"), prices));
+    let (_, taken) = sound(&experiment(cloud, 2, &bid("0.50"), prices));
     assert_eq!(taken.vms[&VmId::new(0)].cost(), Money::ZERO);
     assert_eq!(taken.cost(), Money::from_nanos(300_000_000));
 }
@@ -143,7 +122,7 @@ fn every_spot_vm_lives_as_long_as_was_drawn_for_it() {
     let vms = r#"{ type = "small", market = "spot", count = 3 }, { type = "small", market = "on-demand" }"#;
     let cloud = "preemption-notice = \"30s\"\n[[interruption]]\nmodel = \"lifetime\"\n\
                  recorded = [\"300s\", \"400s\"]";
-    let (_, record) = run(&experiment(cloud, 8, vms, ""));
+    let (_, record) = sound(&experiment(cloud, 8, vms, ""));
     assert!(record.counts.preemptions >= 3, "{:?}", record.counts);
     for vm in record.vms.values() {
         let (at, why, _) = vm.ended.unwrap();

@@ -2,8 +2,6 @@
 //! checker. `DORMOUSE_RUNS` says how many runs (default 300), `DORMOUSE_FIRST` the
 //! first of them (default 0); run N is always the same.
 //! A run that violates something is shrunk, and its log left to be replayed.
-#![cfg(test)]
-#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

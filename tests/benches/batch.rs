@@ -2,7 +2,7 @@
 //! in, schedule with processors, `jobs.csv` out; beside a bare loop that reads the same
 //! log, counts processors and writes a CSV.
 //!
-//! `cargo bench -p dormouse --bench batch [-- LOG.swf …]`; without a log it makes FW-like ones of
+//! `cargo bench -p dormouse-tests --bench batch [-- LOG.swf …]`; without a log it makes FW-like ones of
 //! 200,000 and 1,000,000 jobs at load .9.
 
 use std::fs::File;

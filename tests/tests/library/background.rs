@@ -1,27 +1,14 @@
 //! Spot VMs in the background of others, as the record and the checker see them.
-#![cfg(test)]
-#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
-use dormouse::experiment::{Experiment, Override, Source, load};
-use dormouse::virtual_run::virtual_run;
+use dormouse::experiment::Experiment;
 use dormouse_cloud::{Action, Target};
 use dormouse_engine::{Effect, Event, Step, Work, seen_by};
-use dormouse_tell::Record;
-use dormouse_tell::check_bag;
+use dormouse_tell::{Record, check_bag};
 use dormouse_units::{Ppm, Span, Time, VmId};
 
-fn experiment(set: &[&str]) -> Experiment {
-    let overrides = set.iter().map(|text| Override::set(text).unwrap()).collect();
-    let name = Some("shared-background");
-    load(&Source { experiment: name, overrides, ..Source::default() }).unwrap().experiment
-}
+use super::runs::{played, with};
 
-fn run(experiment: &Experiment) -> Vec<Step> {
-    let mut steps = Vec::new();
-    let scheduler = experiment.scheduler().unwrap();
-    virtual_run(experiment, scheduler, |step| steps.push(step.clone())).unwrap();
-    steps
-}
+const NAME: &str = "shared-background";
 
 /// What the bag's tenant sees, which is what is checked.
 fn of_bag(steps: &[Step]) -> Vec<Step> {
@@ -35,8 +22,8 @@ fn violations(experiment: &Experiment, steps: &[Step]) -> Vec<String> {
 
 #[test]
 fn what_no_background_can_be_is_found() {
-    let experiment = experiment(&[]);
-    let good = of_bag(&run(&experiment));
+    let experiment = with(NAME, &[]).unwrap();
+    let good = of_bag(&played(&experiment).0);
     assert_eq!(violations(&experiment, &good), Vec::<String>::new());
     let damaged = |damage: &dyn Fn(&mut Effect), words: &str| {
         let mut bad = good.clone();
@@ -71,8 +58,8 @@ fn what_no_background_can_be_is_found() {
 
 #[test]
 fn the_record_has_what_each_was_left() {
-    let experiment = experiment(&[]);
-    let steps = run(&experiment);
+    let experiment = with(NAME, &[]).unwrap();
+    let steps = played(&experiment).0;
     let mut record = Record::new(&experiment.setup);
     steps.iter().for_each(|step| record.see(step));
     let behind: Vec<_> = record.vms.values().filter(|vm| vm.is_background).collect();
@@ -101,8 +88,8 @@ fn the_record_has_what_each_was_left() {
 #[test]
 fn who_makes_room_for_anothers_vm_may_have_been_told_to_hibernate() {
     let hosts = "cloud.hosts=[{ vcpus = 40 }]";
-    let experiment = experiment(&["cloud.spot=\"own\"", hosts]);
-    let steps = run(&experiment);
+    let experiment = with(NAME, &["cloud.spot=\"own\"", hosts]).unwrap();
+    let steps = played(&experiment).0;
     let spot = |step: &Step| {
         step.effects.iter().find_map(|effect| match effect {
             Effect::VmReady { vm } if vm.get() == 0 => Some(*vm),

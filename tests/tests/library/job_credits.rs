@@ -1,29 +1,15 @@
 //! Parallel jobs on a burstable machine, as an experiment says it.
-#![cfg(test)]
-#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
 use dormouse::check::check;
-use dormouse::experiment::{Experiment, Override, Source, open};
+use dormouse::experiment::Experiment;
 use dormouse::output::{Header, Mode, RunLog, RunLogWriter};
 use dormouse::replay::replay;
-use dormouse::virtual_run::virtual_run;
 use dormouse_engine::{Event, Report, Step};
 use dormouse_units::{Credits, Span, Time};
 
+use super::runs::{played, with};
+
 const BURSTABLE: &str = "burstable={ baseline = 0.25, credits-per-hour = 60, initial-credits = 5 }";
-
-fn opened(name: &str, set: &[&str]) -> Experiment {
-    let overrides = set.iter().map(|text| Override::set(text).unwrap()).collect();
-    let source = Source { experiment: Some(name), overrides, ..Source::default() };
-    open(&source).unwrap().experiment
-}
-
-fn steps(experiment: &Experiment) -> Vec<Step> {
-    let mut steps = Vec::new();
-    let scheduler = experiment.scheduler().unwrap();
-    virtual_run(experiment, scheduler, |step| steps.push(step.clone())).unwrap();
-    steps
-}
 
 /// What of credits was reported, and when the last job ended.
 fn credits_and_end(steps: &[Step]) -> (Vec<Credits>, Time) {
@@ -44,10 +30,10 @@ fn credits_and_end(steps: &[Step]) -> (Vec<Credits>, Time) {
 fn a_burstable_machine_slows_its_jobs_down_and_its_run_is_checked_and_replayed() {
     for scheduler in ["easy", "measy"] {
         let scheduler = format!("scheduler.name={scheduler}");
-        let plain = steps(&opened("batch-small", &[&scheduler]));
+        let plain = played(&with("batch-small", &[&scheduler]).unwrap()).0;
         let said = format!("workload.{BURSTABLE}");
-        let experiment = opened("batch-small", &[&scheduler, &said]);
-        let slow = steps(&experiment);
+        let experiment = with("batch-small", &[&scheduler, &said]).unwrap();
+        let slow = played(&experiment).0;
         let ((none, soon), (credits, late)) = (credits_and_end(&plain), credits_and_end(&slow));
         assert_eq!(none, [], "{scheduler}");
         assert!(credits.contains(&Credits::ZERO) && credits.contains(&Credits::whole(5)));
@@ -62,12 +48,12 @@ fn a_burstable_machine_slows_its_jobs_down_and_its_run_is_checked_and_replayed()
 #[test]
 fn the_machine_of_a_tenant_s_jobs_may_be_burstable() {
     let said = format!("tenant.1.workload.{BURSTABLE}");
-    let experiment = opened("shared-small", &[&said]);
+    let experiment = with("shared-small", &[&said]).unwrap();
     let setup = experiment.whole_setup();
     assert_eq!(setup.credits_of_jobs().map(|it| it.initial), Some(Credits::whole(5)));
     // The VMs of the other tenant have credits, too.
-    let reports = |experiment: &Experiment| credits_and_end(&steps(experiment)).0.len();
-    assert!(reports(&experiment) > reports(&opened("shared-small", &[])));
+    let reports = |experiment: &Experiment| credits_and_end(&played(experiment).0).0.len();
+    assert!(reports(&experiment) > reports(&with("shared-small", &[]).unwrap()));
 }
 
 /// The log of a run with one of its lines changed, read from its file again.
@@ -75,7 +61,7 @@ fn changed(experiment: &Experiment, change: impl Fn(&mut serde_json::Value) -> b
     let folder = tempfile::tempdir().unwrap();
     let header = Header::new(Mode::Virtual, "a test".to_owned(), experiment.clone());
     let mut log = RunLogWriter::begin(folder.path(), &header).unwrap();
-    steps(experiment).iter().for_each(|step| log.step(step).unwrap());
+    played(experiment).0.iter().for_each(|step| log.step(step).unwrap());
     log.finish().unwrap();
     let path = folder.path().join("events.jsonl");
     let text = std::fs::read_to_string(&path).unwrap();
@@ -98,9 +84,9 @@ fn a_balance_in_a_log_that_is_false_is_found() {
     let said = format!("workload.{BURSTABLE}");
     let shared = format!("tenant.1.workload.{BURSTABLE}");
     let alone: Vec<_> = ["easy", "measy"]
-        .map(|name| opened("batch-small", &[&format!("scheduler.name={name}"), &said]))
+        .map(|name| with("batch-small", &[&format!("scheduler.name={name}"), &said]).unwrap())
         .into();
-    let cases = alone.into_iter().chain([opened("shared-small", &[&shared])]);
+    let cases = alone.into_iter().chain([with("shared-small", &[&shared]).unwrap()]);
     for experiment in cases {
         let is_alone = experiment.scheduler.is_none();
         let found = |more: i64, least: i64| {
