@@ -12,6 +12,7 @@ mod estimate;
 mod lines;
 mod models;
 mod sampling;
+mod series;
 mod statistics;
 mod swf;
 mod usage;
@@ -21,6 +22,7 @@ pub use batch_means::{BATCHES, BatchMeans, rises};
 pub use estimate::{Estimate, jackknife, normal};
 pub use lines::Lines;
 pub use models::{EstimatesError, Model, ModelError, Targets, tsafrir_estimates};
+pub use series::Series;
 pub use statistics::{Histogram, Moments, Statistics};
 pub use swf::{
     Fractions, Header, JobSize, LogRules, NoEstimate, Odd, OnMalformed, Problem, RanOver, Repeated,
