@@ -13,6 +13,9 @@ pub struct Estimate {
     pub range: (f64, f64),
     /// The number of samples.
     pub n: usize,
+    /// Whether there is no interval because the samples are of a queue that grows, which has no steady
+    /// state whose mean it could hold.
+    pub is_saturated: bool,
 }
 
 impl Estimate {
@@ -33,13 +36,13 @@ impl Estimate {
         });
         let low = samples.iter().copied().fold(f64::INFINITY, f64::min);
         let high = samples.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        Some(Self { mean, ci95, range: (low, high), n })
+        Some(Self { mean, ci95, range: (low, high), n, is_saturated: false })
     }
 
     /// Of something that was counted, once: it has no interval.
     #[must_use]
     pub const fn exact(value: f64, n: usize) -> Self {
-        Self { mean: value, ci95: None, range: (value, value), n }
+        Self { mean: value, ci95: None, range: (value, value), n, is_saturated: false }
     }
 
     /// Whether a value lies in the interval; not where there is none.

@@ -3,6 +3,8 @@
 
 mod batch_means;
 mod estimate;
+mod series;
 
 pub use batch_means::{BATCHES, BatchMeans, rises};
 pub use estimate::{Estimate, jackknife, normal};
+pub use series::Series;
