@@ -12,9 +12,12 @@ use dormouse_units::{Bytes, Ppm, Span, TypeName};
 use crate::Speedup;
 
 pub use demand::Demand;
+pub use peak::Peak;
 pub(crate) use worker::{Late, check_capabilities};
 
 mod demand;
+mod fastest;
+mod peak;
 mod worker;
 
 /// A task must be given this much CPU time, else starting it is most of what it does.

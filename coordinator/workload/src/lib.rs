@@ -14,7 +14,7 @@ mod statistics;
 mod swf;
 mod usage;
 
-pub use arrivals::{offered_load, scale_arrivals};
+pub use arrivals::{least_makespan, offered_load, scale_arrivals};
 pub use lines::Lines;
 pub use models::{EstimatesError, Model, ModelError, Targets, tsafrir_estimates};
 pub use statistics::{Histogram, Moments, Statistics};
