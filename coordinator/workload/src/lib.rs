@@ -6,23 +6,17 @@
 //! does not grow with the log; the models make a list.
 
 mod arrivals;
-mod batch_means;
 pub mod decimal;
-mod estimate;
 mod lines;
 mod models;
 mod sampling;
-mod series;
 mod statistics;
 mod swf;
 mod usage;
 
 pub use arrivals::{offered_load, scale_arrivals};
-pub use batch_means::{BATCHES, BatchMeans, rises};
-pub use estimate::{Estimate, jackknife, normal};
 pub use lines::Lines;
 pub use models::{EstimatesError, Model, ModelError, Targets, tsafrir_estimates};
-pub use series::Series;
 pub use statistics::{Histogram, Moments, Statistics};
 pub use swf::{
     Fractions, Header, JobSize, LogRules, NoEstimate, Odd, OnMalformed, Problem, RanOver, Repeated,

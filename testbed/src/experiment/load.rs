@@ -5,6 +5,7 @@ use std::path::Path;
 use dormouse_cloud::{Host, Market};
 use dormouse_engine::jobs::Simulation;
 use dormouse_engine::{MACHINE, Run, Setup, Work as Share};
+use dormouse_host::calibration::SpeedupSaid;
 use dormouse_policies::{Bag, BagSchedulerConfig, Plan, PlanError, Policy};
 use dormouse_units::TypeName;
 use serde::de::DeserializeOwned;
@@ -14,13 +15,14 @@ use super::batch::{self, Batch};
 use super::conform::{conform, read};
 use super::document::{self, Node, Value};
 use super::error::Mistakes;
+use super::live::speedup_said;
 use super::overrides::Override;
 use super::sections::{CheckpointSection, CloudSection, InterruptionSection, WorkloadSection};
 use super::suggest::instead;
 use super::tenants::{self, Work};
 use super::{
-    Builtin, InputError, Live, Place, Program, SpeedupSaid, checkpoint, cloud, interruption, plan,
-    scheduler, schema, workload,
+    Builtin, InputError, Live, Place, Program, checkpoint, cloud, interruption, plan, scheduler,
+    schema, workload,
 };
 
 /// An experiment with everything resolved: all that a run is made of. It goes into the
@@ -327,7 +329,7 @@ fn checked(root: &Node, work: &Work, plan: Option<&Path>, found: &mut Mistakes) 
     let text = |key| root.text(key).unwrap_or_default().to_owned();
     let (name, description) = (text("name"), text("description"));
     let experiment = Experiment { name, description, setup, scheduler, jobs, hosts, live: live? };
-    let speedup = SpeedupSaid::of(root);
+    let speedup = speedup_said(root);
     Some(Loaded { experiment, speedup, notes, scheduler: place })
 }
 

@@ -33,7 +33,7 @@ pub use batch::{
 };
 pub use builtin::Builtin;
 pub use error::{InputError, Mistake, Place};
-pub use live::{Class, Hibernate, Kernel, Live, Program, SpeedupSaid};
+pub use live::{Class, Hibernate, Kernel, Live, Program};
 pub use load::{Experiment, Loaded, Planned, Source, load, open};
 pub use overrides::Override;
 pub use sharing::{SharingError, SharingFile, read_sharing};

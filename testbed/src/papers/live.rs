@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use serde::Deserialize;
 
-use dormouse_workload::Estimate;
+use dormouse_estimate::Estimate;
 
 use super::reproduction::Progress;
 use super::results::Results;

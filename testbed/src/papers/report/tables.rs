@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use dormouse_estimate::Estimate;
 use dormouse_view::{Cell, Column, Table, Tone};
-use dormouse_workload::Estimate;
 
 use super::super::claims::{Judged, Verdict};
 use super::super::figures::{Row, beyond};

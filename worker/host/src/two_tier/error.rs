@@ -50,10 +50,8 @@ pub enum TwoTierError {
 }
 
 impl TwoTierError {
-    pub(crate) fn io(
-        what: &'static str,
-        path: impl Into<PathBuf>,
-    ) -> impl FnOnce(io::Error) -> Self {
+    /// Of what the system refused to do with a file.
+    pub fn io(what: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |source| Self::Io { what, path, source }
     }

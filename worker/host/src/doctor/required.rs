@@ -3,7 +3,8 @@
 use super::{Finding, State, criu, groups, kernel, resources};
 
 /// The first thing that is missing for one, with CRIU among what it needs or without.
-pub(crate) fn lacking(needs_criu: bool) -> Option<Finding> {
+#[must_use]
+pub fn lacking(needs_criu: bool) -> Option<Finding> {
     let first = |findings: Vec<Finding>| findings.into_iter().find(|f| f.state == State::Missing);
     first(vec![kernel::capabilities()])
         .or_else(|| first(groups::control_groups()))

@@ -1,4 +1,4 @@
-//! `dormouse doctor`: what this host can do, and what to fix.
+//! What live runs need of this host: found or missing, and how to fix it.
 
 mod criu;
 mod examine;
@@ -11,4 +11,4 @@ mod resources;
 pub use criu::criu_program;
 pub use examine::{Diagnosis, examine};
 pub use finding::{Finding, State};
-pub(crate) use required::lacking;
+pub use required::lacking;

@@ -1,5 +1,5 @@
-//! `dormouse reproduce measy/two-tier`: what two VMs on one processor cost and gain each other
-//! on this host, beside what section 2.1 of the MEASY paper measured on its cluster.
+//! What two VMs on one processor of this host cost and gain each other, beside what section 2.1 of
+//! the MEASY paper measured on its cluster.
 //!
 //! A foreground job runs alone and then again with a background job on the same processors, as
 //! `dormouse-task parallel` under the control groups of a worker's VMs; a processor is a core to
@@ -21,15 +21,13 @@ mod error;
 mod host;
 mod job;
 mod measure;
-mod report;
 mod results;
 
 pub use case::{Case, Pair};
 pub use error::TwoTierError;
 pub use host::Host;
 pub use measure::Measurement;
-pub use report::write;
-pub use results::{Measured, Row};
+pub use results::{LOSS, LOST, Measured, Metric, Row, SHARE, UTILISATION, utilisation};
 
 /// Foreground usages that are measured unless others are asked for, in per cent: those of the
 /// paper's jobs (section 3.1).

@@ -29,7 +29,8 @@ pub enum CalibrationError {
 }
 
 impl CalibrationError {
-    pub(crate) fn io(
+    /// Of what the system refused, with the option of the command that names another file.
+    pub fn io(
         doing: &'static str,
         path: &Path,
         option: &'static str,

@@ -1,6 +1,6 @@
 //! A figure's samples, alone and compared with another's sample by sample.
 
-use crate::{Estimate, jackknife};
+use crate::estimate::{Estimate, jackknife};
 
 /// A figure's samples: one of each independent run, or one of each batch of a single run.
 #[derive(Clone, Debug, PartialEq)]

@@ -194,7 +194,8 @@ pub fn load_at(share: Ppm) -> f64 {
 }
 
 /// The share of a vCPU at a load, rounded down so that all of them fit; at most a core.
-pub(crate) fn share_at(load: f64) -> Ppm {
+#[must_use]
+pub fn share_at(load: f64) -> Ppm {
     let ppm = (1e6 / (VCPUS_A_CORE * load)).clamp(1.0, 1e6);
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped above")]
     Ppm::new(ppm as u32)
@@ -222,7 +223,8 @@ impl Calibration {
     }
 
     /// For each speed-up, lowest first, the cell at the lowest measured load that is as high.
-    pub(crate) fn at_load(&self, load: f64) -> Vec<&Cell> {
+    #[must_use]
+    pub fn at_load(&self, load: f64) -> Vec<&Cell> {
         let mut cells: Vec<_> =
             self.cells.iter().filter(|c| c.load * (1.0 + SAME_LOAD) >= load).collect();
         cells.sort_by(|a, b| {

@@ -1,11 +1,8 @@
-//! All of it.
-
-use std::fmt::Write as _;
+//! All that live runs need, looked at one by one.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Finding, State, criu, groups, kernel, resources};
-use dormouse_view::Terminal;
 
 /// Every precondition of live runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,27 +36,11 @@ pub fn examine() -> Diagnosis {
 }
 
 impl Diagnosis {
-    /// As a table, with a verdict.
+    /// What live runs lack here, as a clause; `None` if they are possible.
     #[must_use]
-    pub fn table(&self, terminal: Terminal) -> String {
-        let width = self.findings.iter().map(|f| f.name.chars().count()).max().unwrap_or(0);
-        let mut text = String::new();
-        for Finding { name, state, found, fix } in &self.findings {
-            let word = match state {
-                State::Found => terminal.verdict(true, "found  "),
-                State::Doubtful => terminal.verdict(false, "doubt  "),
-                State::Missing => terminal.verdict(false, "missing"),
-            };
-            let _ = writeln!(text, "  {word}  {name:<width$}  {found}");
-            if let Some(fix) = fix {
-                let _ = writeln!(text, "  {:7}  {:<width$}  fix: {fix}", "", "");
-            }
-        }
-        text += if self.live {
-            "Live runs are possible."
-        } else {
-            "Live runs are not possible until what is missing is fixed; virtual runs work as they are."
-        };
-        text
+    pub fn missing(&self) -> Option<String> {
+        let missing = self.findings.iter().filter(|f| f.state == State::Missing);
+        let names: Vec<_> = missing.map(|f| f.name.as_str()).collect();
+        (!self.live).then(|| format!("{} missing", names.join(", ")))
     }
 }

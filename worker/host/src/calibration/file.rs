@@ -87,7 +87,7 @@ pub fn read(path: &Path) -> Result<Option<Calibration>, CalibrationError> {
 /// The system refuses.
 pub fn write(path: &Path, calibration: &Calibration) -> Result<(), CalibrationError> {
     let refused = || CalibrationError::io("write", path, "--out");
-    let folder = folder(path)?;
+    let folder = folder_of(path)?;
     let mut file = tempfile::Builder::new()
         .prefix(".calibration.json-")
         .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))
@@ -101,7 +101,11 @@ pub fn write(path: &Path, calibration: &Calibration) -> Result<(), CalibrationEr
 }
 
 /// The folder of a file to be written, made if it isn't there.
-pub(crate) fn folder(path: &Path) -> Result<&Path, CalibrationError> {
+///
+/// # Errors
+///
+/// The file is a folder, or the system refuses.
+pub fn folder_of(path: &Path) -> Result<&Path, CalibrationError> {
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),

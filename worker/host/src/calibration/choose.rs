@@ -4,9 +4,20 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::text::{errors, percent};
+use super::words::{errors, percent};
 use super::{Calibration, Expected, Found};
-use crate::experiment::SpeedupSaid;
+
+/// Who said at what speed an experiment is run live.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SpeedupSaid {
+    /// Nobody: it is the standard one.
+    #[default]
+    Nobody,
+    /// The experiment's file.
+    Experiment,
+    /// The command line.
+    CommandLine,
+}
 
 /// How far live tasks may be from their virtual twins.
 #[derive(Clone, Copy, Debug, PartialEq)]

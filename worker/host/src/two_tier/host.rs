@@ -52,7 +52,7 @@ impl Host {
         sweep_stale(&hierarchy, SOON)?;
         let tree = Tree::create(hierarchy, name, CpuQuota::DEFAULT_PERIOD_US)?;
         let vm = tree.create_vm(VM, VCPUS, None)?;
-        let folder = crate::live::folder_for_jobs()
+        let folder = crate::workers::folder()
             .map_err(TwoTierError::io("make a folder in", std::env::temp_dir()))?;
         Ok(Self {
             tree,

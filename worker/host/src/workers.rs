@@ -1,4 +1,4 @@
-//! Workers on this host, as processes of this one.
+//! Workers of a run on this host, as processes of this one.
 
 use std::fs::File;
 use std::io;
@@ -28,7 +28,7 @@ const ROOM: u64 = 4 << 30;
 
 /// The workers of a run on this host. Dropping it ends them.
 #[derive(Debug)]
-pub(super) struct LocalWorkers {
+pub struct LocalWorkers {
     workers: Vec<Worker>,
     /// Their directories; removed with them.
     _roots: Roots,
@@ -50,9 +50,14 @@ const YOUNG: Duration = Duration::from_secs(10);
 /// It is not started again after it has died young this often.
 const OFTEN: u32 = 3;
 
-/// Memory where there is a file system for it, so that images are written as fast as they are
-/// dumped and no disk stands still for their removal; else the folder for temporary files.
-pub(crate) fn roots() -> io::Result<Roots> {
+/// A folder of this process's own for the files of tasks; those of processes that are gone are
+/// removed. It is in memory where there is a file system for it, so that images are written as fast
+/// as they are dumped and no disk stands still for their removal; else among temporary files.
+///
+/// # Errors
+///
+/// The system refuses.
+pub fn folder() -> io::Result<Roots> {
     let (memory, disk) = (Path::new("/dev/shm"), std::env::temp_dir());
     for place in [memory, &disk] {
         // What can't be listed, or is not there, holds nothing that could be removed.
@@ -67,16 +72,20 @@ pub(crate) fn roots() -> io::Result<Roots> {
 }
 
 impl LocalWorkers {
-    /// Starts `count` workers that dial `coordinator` and know the secret in this file; what they
-    /// say goes to files in `logs`.
-    pub(super) fn start(
+    /// Starts this program as `count` workers that dial `coordinator` and know the secret in this
+    /// file; what they say goes to files in `logs`.
+    ///
+    /// # Errors
+    ///
+    /// The system refuses to make a file or a process.
+    pub fn start(
         count: u32,
         coordinator: SocketAddr,
         secret: &Path,
         logs: &Path,
     ) -> io::Result<Self> {
         let program = std::env::current_exe()?;
-        let roots = roots()?;
+        let roots = folder()?;
         let mut all = Self { workers: Vec::new(), _roots: roots };
         for n in 0..count {
             let name = format!("local-{n}");
@@ -105,7 +114,7 @@ impl LocalWorkers {
     }
 
     /// Starts workers again that have ended, unless they never live long.
-    pub(super) fn revive(&mut self) {
+    pub fn revive(&mut self) {
         for worker in &mut self.workers {
             let Ok(Some(status)) = worker.child.try_wait() else { continue };
             let young = worker.born.elapsed() < YOUNG;
@@ -130,7 +139,8 @@ impl LocalWorkers {
     }
 
     /// If all workers have ended, how the first of them did, in its own last words.
-    pub(super) fn all_gone(&mut self) -> Option<String> {
+    #[must_use]
+    pub fn all_gone(&mut self) -> Option<String> {
         let mut first = None;
         for worker in &mut self.workers {
             let status = worker.child.try_wait().ok()??;
@@ -145,7 +155,7 @@ impl LocalWorkers {
     }
 
     /// Waits until they have cleaned up and left; ends those that don't.
-    pub(super) fn leave(mut self) {
+    pub fn leave(mut self) {
         let over = Instant::now();
         self.wait_until(over + UNTOLD);
         for worker in &mut self.workers {

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use dormouse_estimate::{Estimate, normal};
 use dormouse_vm::Sharing;
 
 use super::case::Case;
 use super::measure::Measurement;
-use dormouse_workload::{Estimate, normal};
 
 /// All measurements.
 #[derive(Clone, Debug, Default)]
@@ -30,22 +30,26 @@ pub struct Row {
     pub ours: Estimate,
 }
 
-/// Section 2.1: the lowest and the highest average loss.
-pub(super) const LOSS: (f64, f64) = (0.5, 4.0);
+/// The lowest and the highest average loss that the paper found (section 2.1), in per cent.
+pub const LOSS: (f64, f64) = (0.5, 4.0);
 
-/// Section 2.1: the lowest and the highest utilisation.
-pub(super) const fn utilisation(case: Case) -> (f64, f64) {
+/// The lowest and the highest utilisation that the paper found (section 2.1), in per cent.
+#[must_use]
+pub const fn utilisation(case: Case) -> (f64, f64) {
     match case {
         Case::Single => (80.0, 92.0),
         Case::Several => (19.8, 76.6),
     }
 }
 
-/// Figures of a measurement, in per cent.
-pub(super) type Metric = fn(&Measurement) -> Option<f64>;
-pub(super) const LOST: Metric = |m| Some(100.0 * m.loss);
-pub(super) const UTILISATION: Metric = |m| m.utilisation().map(|x| 100.0 * x);
-pub(super) const SHARE: Metric = |m| m.share().map(|x| 100.0 * x);
+/// A figure of a measurement, in per cent; none where it has no meaning.
+pub type Metric = fn(&Measurement) -> Option<f64>;
+/// The foreground's loss.
+pub const LOST: Metric = |m| Some(100.0 * m.loss);
+/// The background's utilisation.
+pub const UTILISATION: Metric = |m| m.utilisation().map(|x| 100.0 * x);
+/// The background's share of the idle cycles.
+pub const SHARE: Metric = |m| m.share().map(|x| 100.0 * x);
 const MORE_CPU: Metric = |m| Some(100.0 * m.more_cpu);
 const USAGE: Metric = |m| Some(100.0 * m.foreground_usage);
 
@@ -130,12 +134,14 @@ impl Measured {
     }
 
     /// The foreground usages that were asked for.
-    pub(super) fn usages(&self, case: Case) -> Vec<u32> {
+    #[must_use]
+    pub fn usages(&self, case: Case) -> Vec<u32> {
         self.of(case).map(|m| m.usage).collect::<BTreeSet<_>>().into_iter().collect()
     }
 
     /// At one foreground usage, over all pairs.
-    pub(super) fn at(&self, case: Case, usage: u32, metric: Metric) -> Option<Estimate> {
+    #[must_use]
+    pub fn at(&self, case: Case, usage: u32, metric: Metric) -> Option<Estimate> {
         let values: Vec<f64> =
             self.of(case).filter(|m| m.usage == usage).filter_map(metric).collect();
         Estimate::of(&values)
@@ -176,12 +182,12 @@ impl Measured {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::*;
 
     /// Two pairs of each case at 50 and 100 %: the loss is the usage's hundredth and the seed's
     /// tenth in per cent, the utilisation .9 or .5 less the seed's hundredth.
-    pub(in crate::two_tier) fn measured() -> Measured {
+    fn measured() -> Measured {
         let mut all = Vec::new();
         for case in Case::ALL {
             for seed in 1..=2_u32 {
