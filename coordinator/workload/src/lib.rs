@@ -10,10 +10,8 @@
 mod arrivals;
 pub mod artifact;
 mod bags;
-mod batch_means;
 pub mod decimal;
 mod described;
-mod estimate;
 mod generated;
 mod lines;
 mod models;
@@ -25,9 +23,7 @@ mod usage;
 
 pub use arrivals::{offered_load, scale_arrivals};
 pub use bags::{BAGS, bag};
-pub use batch_means::{BATCHES, BatchMeans, rises};
 pub use described::{BatchWorkload, Estimates, JobSource, JobSpec, Shape, UsageKind};
-pub use estimate::{Estimate, jackknife, normal};
 pub use lines::Lines;
 pub use models::{EstimatesError, Model, ModelError, Targets, tsafrir_estimates};
 pub use statistics::{Histogram, Moments, Statistics};

@@ -8,18 +8,20 @@ use dormouse_documents::{
 };
 use dormouse_engine::jobs::Simulation;
 use dormouse_engine::{MACHINE, Run, Setup, Work as Share};
+use dormouse_host::calibration::SpeedupSaid;
 use dormouse_policies::{Bag, BagSchedulerConfig, Plan, PlanError, Policy};
 use dormouse_units::TypeName;
 use dormouse_workload::{Jobs, WorkloadError};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::live::speedup_said;
 use super::overrides::Override;
 use super::sections::{CheckpointSection, CloudSection, InterruptionSection, WorkloadSection};
 use super::tenants::{self, Work};
 use super::{
-    Batch, Builtin, Live, Program, SpeedupSaid, checkpoint, cloud, files, interruption, jobs, plan,
-    scheduler, schema, workload,
+    Batch, Builtin, Live, Program, checkpoint, cloud, files, interruption, jobs, plan, scheduler,
+    schema, workload,
 };
 
 /// An experiment with everything resolved: all that a run is made of. It goes into the
@@ -336,7 +338,7 @@ fn checked(root: &Node, work: &Work, plan: Option<&Path>, found: &mut Mistakes) 
     let text = |key| root.text(key).unwrap_or_default().to_owned();
     let (name, description) = (text("name"), text("description"));
     let experiment = Experiment { name, description, setup, scheduler, jobs, hosts, live: live? };
-    let speedup = SpeedupSaid::of(root);
+    let speedup = speedup_said(root);
     Some(Loaded { experiment, speedup, notes, scheduler: place })
 }
 

@@ -24,7 +24,7 @@ pub use dormouse_documents::{InputError, Mistake, Place};
 
 pub use batch::Batch;
 pub use builtin::Builtin;
-pub use live::{Class, Hibernate, Kernel, Live, Program, SpeedupSaid};
+pub use live::{Class, Hibernate, Kernel, Live, Program};
 pub use load::{Experiment, Loaded, Planned, Source, load, open};
 pub use overrides::Override;
 pub use schema::{reference, schema};

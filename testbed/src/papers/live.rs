@@ -6,9 +6,9 @@ use std::process::{Command, Stdio};
 
 use serde::Deserialize;
 
-use dormouse_workload::Estimate;
+use dormouse_estimate::Estimate;
 
-use super::values::Results;
+use super::results::Results;
 use crate::output::read_header;
 use crate::sweep::{Cell, SweepError};
 
@@ -94,7 +94,7 @@ impl LiveRun {
         let seeded = usize::try_from(self.seed.checked_sub(first_seed)?).ok();
         let same = seeded.and_then(|n| samples.get(n));
         let same = same.and_then(|s| Some((s.figure("makespan_s")?, s.figure("cost_usd")?)));
-        let of = |metric| Some(results.ours(&case, metric)?.estimate);
+        let of = |metric| results.ours(&case, metric);
         Some(Against { same, makespan: of("makespan_s")?, cost: of("cost_usd")? })
     }
 }

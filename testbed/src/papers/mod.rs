@@ -16,9 +16,9 @@ mod pattern;
 mod readings;
 mod report;
 mod reproduction;
+mod results;
 mod search;
 mod trials;
-mod values;
 
 pub use claims::{Judged, Verdict};
 pub use figures::{Row, beyond};
@@ -30,8 +30,8 @@ pub use paper::{
 pub use readings::Reading;
 pub use report::table;
 pub use reproduction::{Finished, Request};
+pub use results::Results;
 pub use trials::Trial;
-pub use values::{Ours, Results};
 
 use crate::sweep::SweepError;
 

@@ -7,8 +7,8 @@
 use super::claims::{Judged, Verdict, judge_all};
 use super::figures::{Row, beyond, rows};
 use super::paper::{Factor, Ground, Paper, Part};
+use super::results::Results;
 use super::search::{score, search};
-use super::values::Results;
 use crate::sweep::{Cell, Samples, SweepError};
 
 /// So many of the best readings of a search are looked at closely, and as many whose changes the text
@@ -97,7 +97,7 @@ pub(super) fn readings(
         };
         // What can't be planned in every cell explains nothing.
         let Some(cells) = cases.iter().map(cell).collect() else { return Ok(None) };
-        let samples = cases.iter().cloned().zip(run(cells, runs)?).collect();
+        let samples = cases.iter().cloned().zip(run(cells, runs)?);
         Ok(Some(Reading::of(paper, part, factors, &Results::new(samples))))
     };
     let all: Vec<&Factor> =

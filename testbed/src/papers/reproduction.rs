@@ -8,8 +8,8 @@ use super::live::{Against, LiveRun, MakeLive};
 use super::paper::{Factor, Paper, Part};
 use super::pattern::matches;
 use super::readings::{Reading, Runs, readings as search_readings};
+use super::results::Results;
 use super::trials::{Trial, Trials};
-use super::values::Results;
 use super::{named, report};
 use crate::experiment::InputError;
 use crate::sweep::{Cell, Folder, Shard, Shared, Spec, SweepError, Work};
@@ -200,7 +200,7 @@ impl Request {
             return Ok(None);
         }
         let cases = cells.iter().map(|cell| cell.case.clone());
-        let results = Results::new(cases.zip(samples).collect());
+        let results = Results::new(cases.zip(samples));
         let parts: Vec<&Part> = parts.iter().collect();
         let (rows, claims) = (rows(&paper, &parts, &results), judge_all(&paper, &results));
 

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::claims::{Judged, Verdict, judge_all};
 use super::figures::{Row, beyond, rows};
 use super::paper::{Factor, Paper, Part};
-use super::values::Results;
+use super::results::Results;
 use crate::experiment::InputError;
 use crate::sweep::{Cell, Samples};
 
@@ -110,8 +110,7 @@ impl<'a> Trials<'a> {
     pub(super) fn judged(&self, samples: &Samples) -> Vec<Trial> {
         let mut all: Vec<Trial> = Vec::new();
         for (factor, wanted) in &self.wanted {
-            let samples =
-                wanted.iter().map(|(case, at)| (case.clone(), samples[*at].clone())).collect();
+            let samples = wanted.iter().map(|(case, at)| (case.clone(), samples[*at].clone()));
             let instead = factor.map(|f| f.metrics.clone()).unwrap_or_default();
             let results = Results::new(samples).with(instead);
             let rows = rows(self.paper, &self.parts, &results);

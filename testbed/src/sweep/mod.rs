@@ -17,7 +17,7 @@ pub use fan_out::{Samples, Work};
 pub use folder::Folder;
 pub use grid::Sweep;
 pub use metrics::{METRICS, Metric};
-pub use sample::{Sample, values};
+pub use sample::{Sample, series};
 pub use shard::Shard;
 pub use shared::Shared;
 pub use spec::Spec;

@@ -9,10 +9,12 @@ use super::super::reproduction::Finished;
 use super::{plots, tables};
 
 /// How claims are judged, in the words of the page.
-const RULE: &str = "A claim with a figure holds where the paper's figure lies in our 95 % interval, or \
-    ours lies within the claim's relative tolerance of it. A claim of order holds where our interval is \
-    beyond its bound on the claimed side, in every cell that it is about. Without an interval an order \
-    that ours has is open. Where the paper is silent there is no verdict.";
+const RULE: &str = "A claim with a figure is open while our 95 % interval is wider than the claim's \
+    relative tolerance, unless the whole of it is further from the figure than that: then it fails. With a \
+    narrower one it holds where ours is within the tolerance. A claim of order holds where our whole \
+    interval is beyond its bound on the claimed side, in every cell that it is about; it fails where the \
+    whole is not, and is open where it straddles the bound. Without an interval, of a single seed say, a \
+    claim is open. Where the paper is silent there is no verdict.";
 
 /// What the table of factors says and does not say.
 const TRIED: &str = "Each factor was changed alone, under the same seeds, and all figures and claims \
@@ -74,12 +76,13 @@ fn cards(done: &Finished) -> Vec<Card> {
     let (off, of) = beyond(&done.rows, None);
     let judged = done.claims.len() - count(Verdict::Silent);
     let of_claims = format!("of {judged}");
-    let runs = done.results.all().count();
+    let runs = done.results.count();
     let mut cards = vec![
         Card::new("Cells", done.cells.len().to_string(), &*done.paper.samples),
         Card::new("Runs", runs.to_string(), "in virtual time"),
         Card::new("Claims that hold", count(Verdict::Holds).to_string(), &*of_claims),
         Card::new("Claims that fail", count(Verdict::Fails).to_string(), &*of_claims),
+        Card::new("Claims left open", count(Verdict::Open).to_string(), &*of_claims),
     ];
     if of > 0 {
         let of = format!("of {of} printed figures");

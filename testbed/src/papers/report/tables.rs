@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use dormouse_estimate::Estimate;
 use dormouse_view::{Cell, Column, Table, Tone};
 
 use super::super::claims::{Judged, Verdict};
@@ -10,7 +11,6 @@ use super::super::paper::{Ground, Over, Tolerance};
 use super::super::readings::Reading;
 use super::super::reproduction::Finished;
 use super::super::trials::Trial;
-use super::super::values::Ours;
 
 /// `table.csv`: every figure and claim. The schema of all papers; columns may be added at its end.
 pub(super) fn all(done: &Finished) -> Table {
@@ -26,7 +26,7 @@ pub(super) fn all(done: &Finished) -> Table {
     for row in &done.rows {
         let (paper, tolerance) = row.paper.unzip();
         let verdict = row.is_beyond().map(|beyond| if beyond { "beyond" } else { "within" });
-        let verdict = if row.ours.saturated { Some("saturated") } else { verdict };
+        let verdict = if row.ours.is_saturated { Some("saturated") } else { verdict };
         table.push([
             Cell::text(&*row.case),
             Cell::text(&*row.metric),
@@ -60,8 +60,7 @@ fn claim_of<'a>(done: &'a Finished, says: &str) -> Option<&'a Judged> {
 fn said(judged: Option<&Judged>) -> Option<f64> {
     let Judged { claim, ours, verdict, .. } = judged?;
     #[expect(clippy::cast_precision_loss, reason = "a count of cells")]
-    let all =
-        (claim.over == Over::Each && *verdict != Verdict::Silent).then_some(ours.estimate.n as f64);
+    let all = (claim.over == Over::Each && *verdict != Verdict::Silent).then_some(ours.n as f64);
     claim.figure.first().copied().or(all)
 }
 
@@ -72,8 +71,8 @@ pub(super) fn tolerated(tolerance: Tolerance) -> String {
     }
 }
 
-fn mean(ours: Ours) -> Cell {
-    Cell::mean(ours.estimate.mean, ours.estimate.ci95, ours.estimate.n)
+fn mean(ours: Estimate) -> Cell {
+    Cell::mean(ours.mean, ours.ci95, ours.n)
 }
 
 /// The figures that the paper printed.
@@ -104,9 +103,9 @@ fn heads() -> [Column; 6] {
 
 fn words(done: &Finished, row: &Row) -> Vec<Cell> {
     let (heading, d) = done.paper.words_of(&row.metric);
-    let ours = row.ours.estimate;
+    let ours = row.ours;
     let interval = match ours.ci95 {
-        None if row.ours.saturated => "none: saturated".to_owned(),
+        None if row.ours.is_saturated => "none: saturated".to_owned(),
         None => String::new(),
         Some((low, high)) => format!("{low:.d$} to {high:.d$}"),
     };
@@ -248,7 +247,7 @@ pub(super) fn under_readings(done: &Finished) -> Table {
                 Some(true) => Tone::Bad,
                 _ => Tone::Plain,
             };
-            let mean = |row: &Row| format!("{:.d$}", row.ours.estimate.mean);
+            let mean = |row: &Row| format!("{:.d$}", row.ours.mean);
             Cell::maybe(row, |row| Cell::text(mean(row)).toned(off(row)))
         };
         let paper = Cell::maybe(row.paper, |(paper, _)| Cell::text(format!("{paper:.d$}")));
@@ -260,7 +259,7 @@ pub(super) fn under_readings(done: &Finished) -> Table {
         let under = |reading: &Reading| {
             let same = reading.claims.iter().find(|judged| judged.claim.says == *says);
             Cell::maybe(same, |judged| {
-                let mean = judged.ours.estimate.mean;
+                let mean = judged.ours.mean;
                 let cell = Cell::text(format!("{mean:.2}, {}", judged.verdict.words()));
                 cell.toned(tone(judged.verdict))
             })
