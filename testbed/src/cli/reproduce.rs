@@ -250,7 +250,7 @@ fn measy(what: &str, args: &MeasyArgs) -> Result<(), Failure> {
     };
     file("kth-sp2/*", "--kth", "workload.log", &args.kth);
     if let Some(path) = &args.two_tier {
-        read_sharing(path).map_err(|error| Failure::BadInput(crate::chain::chain(&error)))?;
+        read_sharing(path)?;
     }
     file("*/{keasy,reasy,measy}", "--two-tier", "sharing.measured", &args.two_tier);
     let mut words = ["dormouse", "reproduce", what].map(str::to_owned).to_vec();
