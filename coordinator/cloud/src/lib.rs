@@ -18,7 +18,10 @@ mod vm;
 
 pub use billing::{Billing, Charge, Meter};
 pub use catalogue::{Burstable, Catalogue, InstanceType, Limits, Market};
-pub use hosts::{Fleet, Host, Pack, Placed, Placer, PlacerName, Preempting, Spread, Tiers, Want};
+pub use hosts::{
+    CostName, Filter, Fleet, Host, Placed, Placement, PlacementRule, Placer, PlacerName, Placing,
+    Plain, Scheduler, SchedulerName, Tiers, Ties, VictimTies, Want, Weighed, Weigher,
+};
 pub use interruption::{Action, Interruption, InterruptionModel, Interruptions, Scope, Target};
 pub use launch::{LaunchError, Launched};
 pub use lifetime::{Empirical, Exponential, Lifetime, Lifetimes};
