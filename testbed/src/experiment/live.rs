@@ -1,12 +1,11 @@
 //! `[live]`: how an experiment is run on real machines.
 
+use dormouse_documents::Node;
 use dormouse_host::calibration::SpeedupSaid;
 use dormouse_policies::Bag;
 use dormouse_units::{Ppm, Span, TaskId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use super::document::Node;
 
 /// How an experiment is run on real processes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
