@@ -22,7 +22,10 @@ mod vm;
 pub use billing::{Billing, Charge, Meter};
 pub use catalogue::{Burstable, Catalogue, InstanceType, Limits, Market, Types};
 pub use ec2_2020::{BUILT_IN, built_in};
-pub use hosts::{Fleet, Host, Pack, Placed, Placer, PlacerName, Preempting, Spread, Tiers, Want};
+pub use hosts::{
+    CostName, Filter, Fleet, Host, Placed, Placement, PlacementRule, Placer, PlacerName, Placing,
+    Plain, Scheduler, SchedulerName, Tiers, Ties, VictimTies, Want, Weighed, Weigher,
+};
 pub use interruption::{Action, Interruption, InterruptionModel, Interruptions, Scope, Target};
 pub use launch::{LaunchError, Launched};
 pub use lifetime::{Empirical, Exponential, Lifetime, Lifetimes};
