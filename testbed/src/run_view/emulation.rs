@@ -1,11 +1,12 @@
 //! How true a live run was, and why it ran at its speed-up.
 
+use dormouse_host::calibration::Came;
 use dormouse_units::Span;
 use dormouse_view::{Block, Card, Cell, Column, Table, Tone};
 
 use super::outcome::OfBag;
 use super::value::Line;
-use crate::calibration::{Came, HEAD};
+use crate::calibration;
 use crate::output::{Fidelity, Header, task_times};
 
 /// The lines: the verdict, the errors in words, and what is to be noted.
@@ -138,9 +139,7 @@ pub(super) fn speedup(header: &Header) -> Vec<Block> {
         f64::from(host.millicores) / 1e3,
         host.kernel
     )));
-    let mut table = Table::new(HEAD.map(Column::text));
-    table.extend(calibration.cells.iter().map(|cell| cell.columns().map(Cell::text).into()));
-    blocks.push(Block::Table(table));
+    blocks.push(Block::Table(calibration::table(calibration)));
     blocks.extend(calibration.cells.iter().filter_map(|cell| match &cell.came {
         Came::Refused { why } => Some(Block::text(format!(
             "Speed-up {} at load {} was refused: {why}",

@@ -1,12 +1,12 @@
 //! `summary.json` of a run with a bag: what came out, for programs.
 
 use dormouse_engine::Work;
+use dormouse_host::calibration::SpeedupChoice;
 use dormouse_units::Time;
 use serde_json::{Value, json};
 
 use super::jobs;
 use super::outcome::OfBag;
-use crate::calibration::SpeedupChoice;
 use crate::output::{Background, Mode, end_word};
 
 /// Its content.
