@@ -10,7 +10,6 @@ pub mod compare;
 pub mod doctor;
 pub mod experiment;
 pub mod explain;
-pub mod fidelity;
 pub mod jobs;
 pub mod live;
 pub mod output;

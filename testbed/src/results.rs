@@ -5,15 +5,17 @@ use std::path::Path;
 use dormouse_engine::Step;
 use dormouse_engine::drive::PlayError;
 use dormouse_policies::Plan;
+use dormouse_tell::Record;
+use dormouse_tell::fidelity::Fidelity;
+use dormouse_tell::jobs::History;
 use dormouse_units::Time;
 
 use crate::experiment::Planned;
-use crate::jobs::{History, Jobs, JobsError, JobsOutcome, JobsRecording};
-use crate::output::{Fidelity, Header, OutputError, RunLog, RunLogWriter};
+use crate::jobs::{Jobs, JobsError, JobsOutcome, JobsRecording};
+use crate::output::{Header, OutputError, RunLog, RunLogWriter};
 use crate::replay::{ReplayError, play};
 use crate::run_view::{Outcome, RunView};
 use crate::virtual_run::{model, play_out};
-use dormouse_tell::Record;
 
 /// What came of a run.
 #[derive(Debug)]

@@ -4,10 +4,11 @@
 
 use dormouse::check::check;
 use dormouse::experiment::{Experiment, Override, Source, open};
-use dormouse::output::{Header, Mode, RunLog, RunLogWriter};
+use dormouse::output::{Header, RunLog, RunLogWriter};
 use dormouse::replay::replay;
 use dormouse::virtual_run::virtual_run;
 use dormouse_engine::{Event, Report, Step};
+use dormouse_tell::Mode;
 use dormouse_units::{Credits, Span, Time};
 
 const BURSTABLE: &str = "burstable={ baseline = 0.25, credits-per-hour = 60, initial-credits = 5 }";

@@ -7,10 +7,11 @@ use std::fs;
 use dormouse::check::check;
 use dormouse::experiment::{Experiment, Override, Source, open};
 use dormouse::jobs::Jobs;
-use dormouse::output::{Header, Mode, RunLog};
+use dormouse::output::{Header, RunLog};
 use dormouse::replay::replay;
 use dormouse::virtual_run::virtual_run;
 use dormouse_engine::{Effect, Event, Step};
+use dormouse_tell::Mode;
 use dormouse_units::Bytes;
 
 fn opened(name: &str, set: &[&str]) -> Result<Experiment, String> {

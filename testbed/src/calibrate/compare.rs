@@ -1,9 +1,8 @@
 //! The times of a live run's tasks against those of its virtual twin.
 
-use dormouse_units::TaskId;
-
-use crate::output::span_of;
 use dormouse_tell::Record;
+use dormouse_tell::fidelity::span_of;
+use dormouse_units::TaskId;
 
 /// For every task that was disturbed in neither, (live − virtual) / virtual of the time from its
 /// start to its end, live as the worker measured it. Undisturbed is one that came to its end in

@@ -5,7 +5,9 @@ use std::path::Path;
 use std::time::{Instant, SystemTime};
 
 use dormouse_coordinator::CoordinatorError::Admission;
-use dormouse_coordinator::{Latency, LiveFacts, Progress};
+use dormouse_coordinator::Progress;
+use dormouse_tell::Record;
+use dormouse_tell::{Latency, LiveFacts, Mode};
 use dormouse_worker::workspace::{Roots, remove_abandoned};
 
 use super::bag::conditions;
@@ -17,9 +19,8 @@ use crate::calibration::{
 };
 use crate::experiment::Experiment;
 use crate::live::{Conduct, LiveError, Outcome, Rehearsal, conduct, rehearse};
-use crate::output::{Header, Mode};
+use crate::output::Header;
 use crate::virtual_run::virtual_run;
-use dormouse_tell::Record;
 
 /// Real seconds that a worker takes to come and to leave.
 const AROUND_S: f64 = 2.0;

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use dormouse_tell::Mode;
 use sha2::{Digest as _, Sha256};
 
 use super::args::{CoordinatorArgs, RunArgs, WhatArgs};
@@ -19,7 +20,7 @@ use super::terminal;
 use crate::command_line::command_line;
 use crate::experiment::{Loaded, Override, Source, SpeedupSaid, open};
 use crate::live::rehearse;
-use crate::output::{Header, Mode, Replaces, Staging};
+use crate::output::{Header, Replaces, Staging};
 use crate::results::{Results, virtual_results};
 
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {

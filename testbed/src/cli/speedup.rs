@@ -3,9 +3,8 @@
 
 use std::path::Path;
 
-use dormouse_coordinator::Speedup;
 use dormouse_coordinator::admission::{Request, Room};
-use dormouse_units::Bytes;
+use dormouse_units::{Bytes, Speedup};
 use dormouse_worker::agent::available_millicores;
 
 use super::failure::Failure;

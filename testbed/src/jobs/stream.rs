@@ -1,5 +1,6 @@
 //! The jobs of an experiment as a stream.
 
+use std::fs::File;
 use std::sync::Arc;
 
 use dormouse_policies::batch::Submission;
@@ -97,7 +98,7 @@ fn open_log(batch: &Batch, seed: u64) -> Result<Trace, JobsError> {
     let JobSource::Swf { log, rules, .. } = &batch.workload.source else {
         return Err(JobsError::Schedule("the workload is of no log".to_owned()));
     };
-    let trace = Trace::open(log, Some(batch.workload.processors), *rules)?;
+    let trace = Trace::of(log, File::open(log), Some(batch.workload.processors), *rules)?;
     Ok(trace.with_memory(batch.simulation(seed).space().memory))
 }
 

@@ -5,7 +5,6 @@ use dormouse_units::Money;
 use dormouse_view::{Block, Cell, Column, Table};
 
 use super::outcome::OfBag;
-use super::tables::finished_on;
 use crate::output::end_word;
 
 /// The section's content.
@@ -35,7 +34,7 @@ pub(super) fn bill(of: &OfBag<'_>) -> Vec<Block> {
             Cell::text(vm.market.to_string()),
             Cell::text(vm.ended.map_or("running", |(_, why, _)| end_word(why))),
             Cell::text(if charges.is_empty() { "never".to_owned() } else { charges.join(", ") }),
-            Cell::count(finished_on(record, vm.id)),
+            Cell::count(record.finished_on(vm.id)),
             Cell::text(vm.price.to_string()),
             Cell::money(vm.cost()),
         ]);

@@ -1,12 +1,13 @@
 //! How true a live run was, and why it ran at its speed-up.
 
+use dormouse_tell::fidelity::{Fidelity, task_times};
 use dormouse_units::Span;
 use dormouse_view::{Block, Card, Cell, Column, Table, Tone};
 
 use super::outcome::OfBag;
 use super::value::Line;
 use crate::calibration::{Came, HEAD};
-use crate::output::{Fidelity, Header, task_times};
+use crate::output::Header;
 
 /// The lines: the verdict, the errors in words, and what is to be noted.
 pub(super) fn lines(fidelity: &Fidelity, errors: &str) -> Vec<Line> {

@@ -17,5 +17,3 @@ mod vms;
 
 pub use outcome::Outcome;
 pub use value::{Line, RunView};
-
-pub(crate) use tables::finished_on;

@@ -2,13 +2,14 @@
 
 use dormouse_engine::{Work, is_of};
 use dormouse_policies::Plan;
+use dormouse_tell::fidelity::Fidelity;
+use dormouse_tell::{Record, VmHistory};
 use dormouse_units::{Money, Span, Time};
 use dormouse_view::{Block, Page};
 
 use super::{RunView, bag, jobs};
 use crate::jobs::JobsOutcome;
-use crate::output::{Fidelity, Header};
-use dormouse_tell::{Record, VmHistory};
+use crate::output::Header;
 
 /// Everything that the view of a run is made of.
 #[derive(Clone, Copy, Debug)]

@@ -1,14 +1,15 @@
 //! `summary.json` of a run with a bag: what came out, for programs.
 
 use dormouse_engine::Work;
+use dormouse_tell::Mode;
+use dormouse_tell::fidelity::Background;
 use dormouse_units::Time;
 use serde_json::{Value, json};
 
 use super::jobs;
 use super::outcome::OfBag;
-use super::tables::finished_on;
 use crate::calibration::SpeedupChoice;
-use crate::output::{Background, Mode, end_word};
+use crate::output::end_word;
 
 /// Its content.
 pub(super) fn summary(of: &OfBag<'_>) -> Value {
@@ -25,7 +26,7 @@ pub(super) fn summary(of: &OfBag<'_>) -> Value {
             "end": vm.ended.map(|(_, why, _)| end_word(why)),
             "hibernations": vm.hibernations.len(),
             "cost_usd": vm.cost().as_usd(),
-            "tasks": finished_on(record, vm.id),
+            "tasks": record.finished_on(vm.id),
         })
     });
     let mut summary = json!({

@@ -1,13 +1,15 @@
 //! The tables `tasks` and `vms`.
 
 use dormouse_policies::StartReason;
-use dormouse_units::{Span, VmId};
+use dormouse_tell::Mode;
+use dormouse_tell::Record;
+use dormouse_tell::fidelity::task_times;
+use dormouse_units::Span;
 use dormouse_view::{Cell, Column, Table};
 
 use super::outcome::OfBag;
 use super::plan::planned;
-use crate::output::{Mode, end_word, task_times};
-use dormouse_tell::Record;
+use crate::output::end_word;
 
 /// The columns of `tasks.csv`.
 fn task_columns() -> Vec<Column> {
@@ -132,18 +134,10 @@ pub(super) fn vms(record: &Record) -> Table {
             Cell::span(frozen),
             Cell::span(vm.charges().iter().map(dormouse_cloud::Charge::duration).sum()),
             Cell::money(vm.cost()),
-            Cell::count(finished_on(record, vm.id)),
+            Cell::count(record.finished_on(vm.id)),
             Cell::span(Span::from_micros(promised)),
             Cell::span(Span::from_micros(received)),
         ]);
     }
     table
-}
-
-/// How many tasks finished on a VM.
-pub(crate) fn finished_on(record: &Record, vm: VmId) -> usize {
-    let there = |task: &&dormouse_tell::TaskHistory| {
-        task.finished.is_some() && task.last().is_some_and(|a| a.vm == vm)
-    };
-    record.tasks.iter().filter(there).count()
 }

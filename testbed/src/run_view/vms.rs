@@ -11,7 +11,6 @@ use dormouse_view::plot::{
 };
 
 use super::outcome::OfBag;
-use super::tables::finished_on;
 use crate::output::end_word;
 use dormouse_tell::{AttemptEnd, AttemptHistory, TaskHistory, VmHistory};
 
@@ -124,7 +123,7 @@ impl Lanes<'_> {
             (Market::OnDemand, true) => "on-demand",
             (Market::OnDemand, false) => "burstable",
         };
-        let done = finished_on(record, vm.id);
+        let done = record.finished_on(vm.id);
         let tasks = if done == 1 { "1 task".to_owned() } else { format!("{done} tasks") };
         self.gantt.lanes.push(Lane {
             name: format!("{} {}", vm.id, vm.kind),

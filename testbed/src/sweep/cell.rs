@@ -8,6 +8,7 @@ use dormouse_engine::Step;
 use dormouse_engine::drive::PlayError;
 use dormouse_engine::jobs::Told;
 use dormouse_policies::PlanError;
+use dormouse_tell::Mode;
 use dormouse_tell::Record;
 use serde::Serialize;
 
@@ -16,7 +17,7 @@ use super::{Sample, Shared, SweepError};
 use crate::command_line::command_line;
 use crate::experiment::{Batch, Experiment, InputError, JobSource, Override, Source, open};
 use crate::jobs::{Jobs, JobsError};
-use crate::output::{Header, Mode};
+use crate::output::Header;
 use crate::results::Results;
 use crate::virtual_run::{model, play_out, virtual_run};
 

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use dormouse_cloud::{Action, Market};
 use dormouse_engine::jobs::{Observer, Record};
 use dormouse_engine::{Effect, Run, Step, Work};
+use dormouse_tell::jobs::Figures;
 use dormouse_units::{Money, Time, TypeName};
 use dormouse_workload::{BatchMeans, Estimate};
 use serde::{Deserialize, Serialize};
 
-use crate::jobs::{Figures, JobsError};
+use crate::jobs::JobsError;
 
 /// The figures of one run, whatever its kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
