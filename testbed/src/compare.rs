@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use dormouse_estimate::{Estimate, jackknife};
 use dormouse_view::plot::{Axis, Limit, Look, Row, RowMark, Rows, Scale};
 use dormouse_view::{Block, Card, Cell as Shown, Column, Page, Table};
-use dormouse_workload::{Estimate, jackknife};
 
-use crate::sweep::{Cell, METRICS, Metric, Sample, Samples, Shared, SweepError, values};
+use crate::sweep::{Cell, METRICS, Metric, Sample, Samples, Shared, SweepError, series};
 
 /// The path at which an experiment names its scheduler.
 const SCHEDULER: &str = "scheduler.name";
@@ -231,10 +231,10 @@ impl<'a> Pair<'a> {
         samples: &[Sample],
         against: Option<&[Sample]>,
     ) -> Option<Self> {
-        let (mine, _) = values(samples, metric.name);
-        let figure = Estimate::of(&mine.iter().copied().flatten().collect::<Vec<_>>())?;
-        let theirs = against.map(|samples| values(samples, metric.name).0).unwrap_or_default();
-        let both = mine.iter().zip(&theirs).filter_map(|(a, b)| (*a).zip(*b));
+        let mine = series(samples, metric.name);
+        let figure = mine.estimate()?;
+        let theirs = against.map_or(Vec::new(), |samples| series(samples, metric.name).each);
+        let both = mine.each.iter().zip(&theirs).filter_map(|(a, b)| (*a).zip(*b));
         let (mine, theirs): (Vec<f64>, Vec<f64>) = both.unzip();
         let differences: Vec<f64> = mine.iter().zip(&theirs).map(|(a, b)| a - b).collect();
         let (sum, of) = (mine.iter().sum::<f64>(), theirs.iter().sum::<f64>());

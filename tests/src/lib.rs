@@ -1,4 +1,5 @@
-//! Whole-system tests: real processes, real kernel, real network.
+//! Whole-system tests: real processes, real kernel, real network, and (`tests/library`) whole runs
+//! within one process. What is here is for the former: it knows only the programs and their files.
 
 mod binary;
 mod experiments;

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use dormouse_tell::Mode;
+use dormouse_host::calibration::SpeedupSaid;
 use sha2::{Digest as _, Sha256};
 
 use super::args::{CoordinatorArgs, RunArgs, WhatArgs};
@@ -18,9 +18,10 @@ use super::progress::Progress;
 use super::speedup::settle;
 use super::terminal;
 use crate::command_line::command_line;
-use crate::experiment::{Loaded, Override, Source, SpeedupSaid, open};
+use crate::experiment::{Loaded, Override, Source, open};
 use crate::live::rehearse;
 use crate::output::{Header, Replaces, Staging};
+use dormouse_tell::Mode;
 use crate::results::{Results, virtual_results};
 
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {

@@ -3,15 +3,16 @@
 
 use std::path::Path;
 
+use dormouse_units::Speedup;
 use dormouse_coordinator::admission::{Request, Room};
-use dormouse_units::{Bytes, Speedup};
-use dormouse_worker::agent::available_millicores;
-
-use super::failure::Failure;
-use crate::calibration::{
+use dormouse_host::calibration::{
     Choice, Demand, Found, HostIdentity, SpeedupChoice, Wanted, choose, default_path, find,
     load_at, read,
 };
+use dormouse_units::Bytes;
+use dormouse_worker::agent::available_millicores;
+
+use super::failure::Failure;
 use crate::command_line::command_line;
 use crate::experiment::{Experiment, Loaded, Program};
 use crate::live;
@@ -106,7 +107,8 @@ fn highest(fits: impl Fn(f64) -> bool) -> Option<f64> {
 #[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 mod tests {
     use super::*;
-    use crate::experiment::{Override, Source, SpeedupSaid, load};
+    use crate::experiment::{Override, Source, load};
+    use dormouse_host::calibration::SpeedupSaid;
 
     fn loaded(set: &[&str]) -> Loaded {
         let overrides = set.iter().map(|text| Override::set(text).unwrap()).collect();

@@ -1,12 +1,12 @@
 //! `[live]`: how an experiment is run on real machines.
 
+use dormouse_documents::Node;
+use dormouse_host::calibration::SpeedupSaid;
 use dormouse_policies::Bag;
 use dormouse_tell::fidelity::Allowed;
 use dormouse_units::{Ppm, Span, TaskId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use super::document::Node;
 
 /// How an experiment is run on real processes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -50,27 +50,13 @@ impl Live {
     }
 }
 
-/// Who said at what speed an experiment is run live.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum SpeedupSaid {
-    /// Nobody: it is the standard one.
-    #[default]
-    Nobody,
-    /// The experiment's file.
-    Experiment,
-    /// The command line.
-    CommandLine,
-}
-
-impl SpeedupSaid {
-    /// Of a document with everything set that was asked for.
-    pub(crate) fn of(root: &Node) -> Self {
-        match root.get("live").and_then(|live| live.get("speedup")) {
-            None => Self::Nobody,
-            // What a file says stands on a line of it.
-            Some(node) if node.place.at.is_none() => Self::CommandLine,
-            Some(_) => Self::Experiment,
-        }
+/// Who said at what speed-up it is run live, of a document with everything set that was asked for.
+pub(crate) fn speedup_said(root: &Node) -> SpeedupSaid {
+    match root.get("live").and_then(|live| live.get("speedup")) {
+        None => SpeedupSaid::Nobody,
+        // What a file says stands on a line of it.
+        Some(node) if node.place.at.is_none() => SpeedupSaid::CommandLine,
+        Some(_) => SpeedupSaid::Experiment,
     }
 }
 

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use dormouse_engine::{Event, Step};
+use dormouse_host::calibration::SpeedupChoice;
 use dormouse_log::{FORMAT, LogReader, LogWriter};
 use dormouse_tell::{Mode, Record};
 use dormouse_units::Speedup;
@@ -10,7 +11,6 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use super::{Input, OutputError};
-use crate::calibration::SpeedupChoice;
 use crate::experiment::Experiment;
 
 /// The first line of a log: all that is needed to read and to replay it.

@@ -1,13 +1,20 @@
 //! The one rule by which a claim of a paper holds.
 //!
-//! A claim with a figure holds where the paper's figure lies in our 95 % interval, or ours lies within
-//! the claim's relative tolerance of it. A claim of order holds where our interval is beyond its
-//! bound on the claimed side; one about several cells, where that is so in each. Where there is no
-//! interval to judge by, an order that ours has is open, and one that ours has not fails.
+//! A claim with a figure has a relative tolerance. It fails where our whole 95 % interval is further
+//! from the figure than that; it is open where the interval reaches so near but is wider than the
+//! tolerance; else it holds where ours is within the tolerance, and fails where it is not. So a claim
+//! can't hold for having been looked at too little.
+//!
+//! A claim of order holds where our whole interval is beyond its bound on the claimed side, fails where
+//! the whole is not, and is open where the interval straddles the bound. One about several cells holds
+//! where that is so in each, and fails where it fails in one.
+//!
+//! Where there is no interval nothing is shown: the claim is open.
+
+use dormouse_estimate::{Estimate, Series};
 
 use super::paper::{Claim, Measure, Over, Paper};
-use super::values::{Ours, Results, Values};
-use dormouse_workload::Estimate;
+use super::results::Results;
 
 /// Cells that are named where a claim does not hold.
 const NAMED: usize = 4;
@@ -18,7 +25,7 @@ pub struct Judged {
     /// The claim.
     pub claim: Claim,
     /// Ours; for [`Over::Each`], in how many cells it is as the claim says.
-    pub ours: Ours,
+    pub ours: Estimate,
     /// What became of it.
     pub verdict: Verdict,
     /// How that was judged, in words.
@@ -32,7 +39,7 @@ pub enum Verdict {
     Holds,
     /// Ours does not.
     Fails,
-    /// Ours is as it says, without an interval to show it.
+    /// Ours are too few to show either.
     Open,
     /// The paper is silent on it: ours is for comparison.
     Silent,
@@ -60,86 +67,101 @@ pub(super) fn judge_all(paper: &Paper, results: &Results) -> Vec<Judged> {
 fn judge(claim: Claim, paper: &Paper, results: &Results) -> Option<Judged> {
     let of = paper.expand(&claim.of);
     let than: Vec<String> = claim.than.iter().flat_map(|pattern| paper.expand(pattern)).collect();
-    if claim.measure == Measure::BreakEven {
-        let ours = break_even(&claim, &of, &than, results)?;
-        let (verdict, mut how) = judge_one(&claim, ours);
-        if claim.costs.last().is_some_and(|most| ours.estimate.mean >= *most) {
-            how += "; lower at the highest cost that was tried";
+    let (mut all, mut beside) = (Vec::new(), "");
+    if claim.measure != Measure::BreakEven {
+        for (n, case) in of.iter().enumerate() {
+            let other = than.get(n * than.len() / of.len());
+            all.push(measured(&claim, results, case, other)?);
         }
-        return Some(Judged { claim, ours, verdict, how });
     }
-    let mut all = Vec::new();
-    for (n, case) in of.iter().enumerate() {
-        let mut values = results.values(case, &claim.metric)?;
-        if claim.measure != Measure::Value {
-            let other = than.get(n * than.len() / of.len())?;
-            values = values.compared(&results.values(other, &claim.metric)?, claim.measure)?;
-        }
-        all.push(values);
-    }
-    if claim.over == Over::Each {
-        let each: Option<Vec<Ours>> = all.iter().map(Values::ours).collect();
-        return Some(judge_each(claim, &of, &each?));
-    }
+    let each = || all.iter().map(Series::estimate).collect::<Option<Vec<_>>>();
+    let by_size = |a: &Estimate, b: &Estimate| a.mean.total_cmp(&b.mean);
     let ours = match claim.over {
-        Over::Pooled => Values::pooled(all).ours()?,
-        Over::Most | Over::Least => {
-            let each: Option<Vec<Ours>> = all.iter().map(Values::ours).collect();
-            let sign = if claim.over == Over::Most { 1.0 } else { -1.0 };
-            let size = |ours: &Ours| sign * ours.estimate.mean;
-            each?.into_iter().max_by(|a, b| size(a).total_cmp(&size(b)))?
+        _ if claim.measure == Measure::BreakEven => {
+            let ours = break_even(&claim, &of, &than, results)?;
+            if claim.costs.last().is_some_and(|most| ours.mean >= *most) {
+                beside = "; lower at the highest cost that was tried";
+            }
+            ours
         }
-        Over::Mean | Over::Each => Values::mean_of(&all)?.ours()?,
+        Over::Each => return Some(judge_each(claim, &of, &each()?, paper)),
+        Over::Pooled => Series::pooled(&all).estimate()?,
+        Over::Most => each()?.into_iter().max_by(by_size)?,
+        Over::Least => each()?.into_iter().rev().min_by(by_size)?,
+        Over::Mean => Series::mean_of(&all)?.estimate()?,
     };
-    let (verdict, how) = judge_one(&claim, ours);
-    Some(Judged { claim, ours, verdict, how })
+    let (verdict, how) = rule(&claim, &ours, paper);
+    Some(Judged { claim, ours, verdict, how: how + beside })
 }
 
-fn judge_one(claim: &Claim, ours: Ours) -> (Verdict, String) {
-    let why_none = if ours.saturated { "a load is saturated: no interval" } else { "no interval" };
-    if let Some(&paper) = claim.figure.first() {
-        let off = ours.estimate.relative_to(paper).unwrap_or(f64::INFINITY);
-        let (part, within) = (claim.relative.unwrap_or(0.0) * 100.0, off * 100.0);
-        let covered = match ours.estimate.ci95 {
-            None => why_none,
-            Some(_) if ours.estimate.covers(paper) => "the paper's lies in our interval",
-            Some(_) => "the paper's lies outside our interval",
-        };
-        let near = off.abs() <= claim.relative.unwrap_or(0.0);
-        let how = format!("{covered}; ours is {within:+.1} % off, of {part:.0} % at most");
-        let holds = near || ours.estimate.covers(paper);
-        return (if holds { Verdict::Holds } else { Verdict::Fails }, how);
+/// What is measured of a cell, sample by sample.
+fn measured(
+    claim: &Claim,
+    results: &Results,
+    case: &str,
+    other: Option<&String>,
+) -> Option<Series> {
+    let series = results.series(case, &claim.metric)?;
+    match claim.measure {
+        Measure::Value => Some(series),
+        Measure::Worst => {
+            let worst = series.each.iter().flatten().copied().reduce(f64::min)?;
+            Some(Series { each: vec![Some(worst); series.each.len()], ..series })
+        }
+        measure => {
+            series.compared(&results.series(other?, &claim.metric)?, |pair| measure.of(pair))
+        }
     }
+}
+
+/// What an estimate shows of a claim, and how that is known.
+fn rule(claim: &Claim, ours: &Estimate, paper: &Paper) -> (Verdict, String) {
     if claim.silent {
         return (Verdict::Silent, String::new());
     }
-    let verdict = order(claim, ours);
-    let how = match (verdict, ours.estimate.ci95) {
-        (_, None) => why_none.to_owned(),
-        (Verdict::Holds, _) => "our interval is beyond the bound".to_owned(),
-        _ => "our interval is not beyond the bound".to_owned(),
+    let more = &paper.more;
+    let Some((low, high)) = ours.ci95 else {
+        let why = match ours.n {
+            _ if ours.is_saturated => "a load is saturated: no interval".to_owned(),
+            1 => format!("no interval: {more}"),
+            _ => "no interval".to_owned(),
+        };
+        return (Verdict::Open, why);
     };
-    (verdict, how)
-}
-
-fn order(claim: &Claim, ours: Ours) -> Verdict {
-    let Estimate { mean, ci95, .. } = ours.estimate;
-    let beyond = |x: f64| {
-        claim.above.is_none_or(|bound| x > bound) && claim.below.is_none_or(|bound| x < bound)
-    };
-    match ci95 {
-        Some((low, high)) if beyond(low) && beyond(high) => Verdict::Holds,
-        None if beyond(mean) => Verdict::Open,
-        _ => Verdict::Fails,
+    if let Some(&figure) = claim.figure.first() {
+        let part = claim.relative.unwrap_or(0.0);
+        let tolerance = part * figure.abs();
+        let (verdict, why) = match () {
+            () if low > figure + tolerance || high < figure - tolerance => {
+                (Verdict::Fails, "our whole interval is beyond the tolerance".to_owned())
+            }
+            () if high - low > 2.0 * tolerance => {
+                (Verdict::Open, format!("our interval is wider than the tolerance: {more}"))
+            }
+            () if (ours.mean - figure).abs() <= tolerance => {
+                (Verdict::Holds, "within the tolerance".to_owned())
+            }
+            () => (Verdict::Fails, "beyond the tolerance".to_owned()),
+        };
+        let (off, most) = (ours.relative_to(figure).unwrap_or(f64::INFINITY), part * 100.0);
+        return (
+            verdict,
+            format!("{why}; ours is {:+.1} % off, of {most:.0} % at most", off * 100.0),
+        );
+    }
+    let above = claim.above.unwrap_or(f64::NEG_INFINITY);
+    let below = claim.below.unwrap_or(f64::INFINITY);
+    if low > above && high < below {
+        (Verdict::Holds, "our interval is beyond the bound".to_owned())
+    } else if high <= above || low >= below {
+        (Verdict::Fails, "no part of our interval is beyond the bound".to_owned())
+    } else {
+        (Verdict::Open, format!("our interval straddles the bound: {more}"))
     }
 }
 
-fn judge_each(claim: Claim, of: &[String], each: &[Ours]) -> Judged {
-    let by_sign = |ours: &Ours| {
-        let mean = ours.estimate.mean;
-        claim.above.is_none_or(|bound| mean > bound) && claim.below.is_none_or(|b| mean < b)
-    };
-    let verdicts: Vec<Verdict> = each.iter().map(|ours| order(&claim, *ours)).collect();
+fn judge_each(claim: Claim, of: &[String], each: &[Estimate], paper: &Paper) -> Judged {
+    let verdicts: Vec<Verdict> = each.iter().map(|ours| rule(&claim, ours, paper).0).collect();
     let count = |wanted: Verdict| verdicts.iter().filter(|v| **v == wanted).count();
     let named = |wanted: Verdict, words: &str| {
         let cells = of.iter().zip(each).zip(&verdicts).filter(|(_, verdict)| **verdict == wanted);
@@ -156,7 +178,7 @@ fn judge_each(claim: Claim, of: &[String], each: &[Ours]) -> Judged {
         count(Verdict::Holds),
         each.len(),
         named(Verdict::Fails, "not in"),
-        named(Verdict::Open, "without an interval")
+        named(Verdict::Open, "open")
     );
     let verdict = match () {
         () if claim.silent => Verdict::Silent,
@@ -164,23 +186,29 @@ fn judge_each(claim: Claim, of: &[String], each: &[Ours]) -> Judged {
         () if count(Verdict::Open) > 0 => Verdict::Open,
         () => Verdict::Holds,
     };
+    let by_mean = |ours: &&Estimate| {
+        claim.above.is_none_or(|x| ours.mean > x) && claim.below.is_none_or(|x| ours.mean < x)
+    };
     #[expect(clippy::cast_precision_loss, reason = "a count of cells")]
-    let as_said = each.iter().filter(|ours| by_sign(ours)).count() as f64;
-    let ours = Ours { estimate: Estimate::exact(as_said, each.len()), saturated: false };
-    Judged { claim, ours, verdict, how }
+    let as_said = each.iter().filter(by_mean).count() as f64;
+    Judged { claim, ours: Estimate::exact(as_said, each.len()), verdict, how }
 }
 
-fn figure(case: &str, ours: &Ours) -> String {
-    let Estimate { mean, ci95, .. } = ours.estimate;
-    let interval = ci95.map_or(String::new(), |(low, high)| format!(" [{low:.2}, {high:.2}]"));
-    format!("{case} {mean:.2}{interval}")
+fn figure(case: &str, ours: &Estimate) -> String {
+    let interval = ours.ci95.map(|(low, high)| format!(" [{low:.2}, {high:.2}]"));
+    format!("{case} {:.2}{}", ours.mean, interval.unwrap_or_default())
 }
 
 /// The cost at which `of` is no longer lower than `than`, by straight lines between the costs; the
 /// largest cost where it is lower at all of them. `of` has the cells of each cost after those of the
 /// one before, as many as `than`. It has no interval.
-fn break_even(claim: &Claim, of: &[String], than: &[String], results: &Results) -> Option<Ours> {
-    let mean = |case: &str| Some(results.ours(case, &claim.metric)?.estimate.mean);
+fn break_even(
+    claim: &Claim,
+    of: &[String],
+    than: &[String],
+    results: &Results,
+) -> Option<Estimate> {
+    let mean = |case: &str| Some(results.ours(case, &claim.metric)?.mean);
     let mut each = Vec::new();
     for (n, other) in than.iter().enumerate() {
         let (bar, mut last, mut found) = (mean(other)?, None::<(f64, f64)>, None);
@@ -195,64 +223,117 @@ fn break_even(claim: &Claim, of: &[String], than: &[String], results: &Results) 
     }
     let pick = if claim.over == Over::Most { f64::max } else { f64::min };
     let count = each.len();
-    let cost = each.into_iter().reduce(pick)?;
-    Some(Ours { estimate: Estimate::exact(cost, count), saturated: false })
+    Some(Estimate::exact(each.into_iter().reduce(pick)?, count))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::values::tests::of_runs;
+    use super::super::results::tests::of_runs;
     use super::*;
+
+    fn paper(claim: &str) -> Paper {
+        let data = format!(
+            "name = \"p\"\ntitle = \"\"\nsource = \"\"\nabout = []\nsamples = \"\"\nmore = \"more seeds\"\n\
+             part = []\n[[claim]]\nsays = \"\"\ncase = \"\"\nname = \"\"\nmetric = \"x\"\n{claim}"
+        );
+        Paper::read(&data).expect("it is right")
+    }
 
     /// What becomes of a claim on the figure `x` of these cells.
     fn judged(claim: &str, cells: &[(&str, &[f64])]) -> Judged {
-        let data = format!(
-            "name = \"p\"\ntitle = \"\"\nsource = \"\"\nabout = []\nsamples = \"\"\npart = []\n\
-             [[claim]]\nsays = \"\"\ncase = \"\"\nname = \"\"\nmetric = \"x\"\n{claim}"
-        );
-        let paper = Paper::read(&data).expect("it is right");
-        judge_all(&paper, &of_runs("x", cells)).pop().expect("its cells are there")
+        judge_all(&paper(claim), &of_runs("x", cells)).pop().expect("its cells are there")
     }
 
-    const BELOW: &str = "measure = \"percent-below\"\nof = \"a\"\nthan = \"b\"\n";
+    /// What this interval around its middle shows of a claim.
+    fn shown(claim: &str, low: f64, high: f64) -> (Verdict, String) {
+        let paper = paper(&format!("measure = \"value\"\nof = \"a\"\nover = \"mean\"\n{claim}"));
+        let mean = f64::midpoint(low, high);
+        let ours = Estimate { ci95: Some((low, high)), ..Estimate::exact(mean, 30) };
+        rule(&paper.claims()[0], &ours, &paper)
+    }
 
     #[test]
-    fn a_figure_holds_in_our_interval_or_within_its_tolerance() {
-        let wide: [(&str, &[f64]); 2] = [("a", &[1.0, 3.0]), ("b", &[4.0, 4.0])];
-        let narrow: [(&str, &[f64]); 2] = [("a", &[2.0, 2.01]), ("b", &[4.0, 4.0])];
-        let claim = |figure: f64| {
-            format!("{BELOW}over = \"mean\"\nfigure = [{figure:?}]\nrelative = 0.1\n")
-        };
-        for (cells, figure, verdict) in [
-            (&wide, 50.0, Verdict::Holds),
-            (&wide, 90.0, Verdict::Holds),
-            (&narrow, 54.0, Verdict::Holds),
-            (&narrow, 90.0, Verdict::Fails),
-            (&narrow, -50.0, Verdict::Fails),
+    fn a_figure_takes_an_interval_no_wider_than_its_tolerance() {
+        // From 6 to 10 is near enough.
+        let claim = "figure = [8.0]\nrelative = 0.25";
+        for (low, high, verdict) in [
+            (7.5, 8.5, Verdict::Holds),
+            // As wide as the tolerance, and as far off as it.
+            (6.0, 10.0, Verdict::Holds),
+            (8.0, 12.0, Verdict::Holds),
+            (10.0, 10.0, Verdict::Holds),
+            // Wider, though ours is the very figure.
+            (5.999, 10.001, Verdict::Open),
+            (-92.0, 108.0, Verdict::Open),
+            // Wide, and only its end comes near.
+            (10.0, 99.0, Verdict::Open),
+            (9.0, 12.0, Verdict::Fails),
+            // Wide, but nowhere near.
+            (10.001, 99.0, Verdict::Fails),
+            (-99.0, 5.9, Verdict::Fails),
         ] {
-            let got = judged(&claim(figure), cells);
-            assert_eq!(got.verdict, verdict, "{figure}: {}", got.how);
+            let (got, how) = shown(claim, low, high);
+            assert_eq!(got, verdict, "{low} to {high}: {how}");
+            assert_eq!(how.contains("wider than the tolerance: more seeds"), got == Verdict::Open);
         }
+        // Of zero there is no part: only zero itself is near.
+        let zero = "figure = [0.0]\nrelative = 0.15";
+        assert_eq!(shown(zero, -0.1, 0.1).0, Verdict::Open);
+        assert_eq!(shown(zero, 0.0, 0.0).0, Verdict::Holds);
         // Fifteen points are no tolerance: 1.92 % is not 10 %.
-        let cells: [(&str, &[f64]); 2] = [("a", &[3.6, 3.61]), ("b", &[4.0, 4.0])];
-        assert_eq!(judged(&claim(1.92), &cells).verdict, Verdict::Fails);
+        assert_eq!(shown("figure = [1.92]\nrelative = 0.15", 9.9, 10.1).0, Verdict::Fails);
+        let negative = "figure = [-8.0]\nrelative = 0.25";
+        assert_eq!(shown(negative, -10.0, -6.0).0, Verdict::Holds);
+        assert_eq!(shown(negative, 6.0, 10.0).0, Verdict::Fails);
     }
 
     #[test]
-    fn an_order_takes_an_interval_beyond_its_bound() {
-        let order = format!("{BELOW}over = \"mean\"\nabove = 0\n");
-        for (a, verdict) in [
-            (&[2.0, 2.1, 1.9][..], Verdict::Holds),
-            (&[2.0, 7.0, 1.9], Verdict::Fails),
-            (&[5.0, 5.1, 4.9], Verdict::Fails),
+    fn an_order_takes_an_interval_on_one_side_of_its_bound() {
+        for (low, high, verdict) in [
+            (0.1, 9.0, Verdict::Holds),
+            (-0.1, 9.0, Verdict::Open),
+            (-9.0, 0.1, Verdict::Open),
+            (0.0, 9.0, Verdict::Open),
+            (-9.0, 0.0, Verdict::Fails),
+            // The same in all runs is not above.
+            (0.0, 0.0, Verdict::Fails),
         ] {
-            assert_eq!(judged(&order, &[("a", a), ("b", &[4.0; 3])]).verdict, verdict, "{a:?}");
+            assert_eq!(shown("above = 0", low, high).0, verdict, "{low} to {high}");
+            assert_eq!(shown("below = 0", -high, -low).0, verdict, "{low} to {high}");
         }
-        // A single run shows nothing.
-        let one = |a: f64| judged(&order, &[("a", &[a]), ("b", &[4.0])]).verdict;
-        assert_eq!((one(2.0), one(5.0)), (Verdict::Open, Verdict::Fails));
-        let silent = judged(&format!("{order}silent = true\n"), &[("a", &[2.0]), ("b", &[4.0])]);
+        assert!(shown("above = 0", -1.0, 1.0).1.ends_with("more seeds"));
+    }
+
+    #[test]
+    fn a_single_run_shows_nothing() {
+        let below = "measure = \"percent-below\"\nof = \"a\"\nthan = \"b\"\nover = \"mean\"\n";
+        for (rule, a) in [
+            ("above = 0", 2.0),
+            ("above = 0", 5.0),
+            ("figure = [50.0]\nrelative = 0.1", 2.0),
+            ("figure = [50.0]\nrelative = 0.1", 4.0),
+        ] {
+            let one = judged(&format!("{below}{rule}"), &[("a", &[a]), ("b", &[4.0])]);
+            assert_eq!((one.verdict, &*one.how), (Verdict::Open, "no interval: more seeds"));
+        }
+        let silent = format!("{below}above = 0\nsilent = true");
+        let silent = judged(&silent, &[("a", &[2.0]), ("b", &[4.0])]);
         assert_eq!(silent.verdict, Verdict::Silent);
+        // Two are paired: what they have in common widens no interval.
+        let cells: [(&str, &[f64]); 2] = [("a", &[2.0, 4.0]), ("b", &[4.0, 8.0])];
+        let paired = judged(&format!("{below}figure = [50.0]\nrelative = 0.1"), &cells);
+        assert_eq!(paired.verdict, Verdict::Holds, "{}", paired.how);
+    }
+
+    /// However many runs are as it says.
+    #[test]
+    fn what_is_said_of_every_run_fails_by_one() {
+        let claim = "measure = \"worst\"\nof = \"a\"\nover = \"each\"\nabove = 0.99";
+        let (met, mut but_one) = ([1.0; 30], [1.0; 30]);
+        but_one[7] = 0.0;
+        assert_eq!(judged(claim, &[("a", &met)]).verdict, Verdict::Holds);
+        assert_eq!(judged(claim, &[("a", &but_one)]).verdict, Verdict::Fails);
+        assert_eq!(judged(claim, &[("a", &met[..1])]).verdict, Verdict::Open);
     }
 
     #[test]
@@ -264,11 +345,14 @@ mod tests {
             judged(claim, &[("a", low), ("b", low), ("c", low), ("d", d), ("e", high), ("f", high)])
         };
         let all = cells(&[1.0, 1.1]);
-        assert_eq!((all.verdict, all.ours.estimate.n), (Verdict::Holds, 4));
-        let but_one = cells(&[3.0, 4.9]);
+        assert_eq!((all.verdict, all.ours.n), (Verdict::Holds, 4));
+        let open = cells(&[3.0, 4.9]);
+        assert_eq!(open.verdict, Verdict::Open);
+        assert!((open.ours.mean - 4.0).abs() < 1e-9, "by its mean it is");
+        assert!(open.how.starts_with("in 3 of 4") && open.how.contains("open: d"), "{}", open.how);
+        let but_one = cells(&[4.8, 4.9]);
         assert_eq!(but_one.verdict, Verdict::Fails);
-        assert!((but_one.ours.estimate.mean - 4.0).abs() < 1e-9, "by its sign it is");
-        assert!(but_one.how.starts_with("in 3 of 4") && but_one.how.contains("not in: d"));
+        assert!(but_one.how.contains("not in: d -0.85 ["), "{}", but_one.how);
     }
 
     #[test]
@@ -280,10 +364,10 @@ mod tests {
                 [("a", &[1.0]), ("b", &[2.0]), ("c", &[c]), ("k", &[3.0])];
             judged(claim, &cells)
         };
-        assert!((at(4.0).ours.estimate.mean - 30.0).abs() < 1e-9);
-        assert_eq!(at(4.0).verdict, Verdict::Holds);
+        assert!((at(4.0).ours.mean - 30.0).abs() < 1e-9);
+        assert_eq!(at(4.0).verdict, Verdict::Open, "it has no interval");
         let never = at(2.5);
-        assert!((never.ours.estimate.mean - 40.0).abs() < 1e-9);
+        assert!((never.ours.mean - 40.0).abs() < 1e-9);
         assert!(never.how.contains("highest cost"), "{}", never.how);
     }
 }

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use dormouse_estimate::Estimate;
+
 use super::paper::{Measure, Paper, Part, Tolerance};
-use super::values::{Ours, Results};
+use super::results::Results;
 
 /// A figure of ours, and the paper's if it printed one.
 #[derive(Clone, Debug)]
@@ -17,21 +19,21 @@ pub struct Row {
     /// The paper's, and how far ours may be from it.
     pub paper: Option<(f64, Tolerance)>,
     /// Ours.
-    pub ours: Ours,
+    pub ours: Estimate,
 }
 
 impl Row {
     /// How far ours is from the paper's, relative to it.
     #[must_use]
     pub fn difference(&self) -> Option<f64> {
-        self.paper.and_then(|(paper, _)| self.ours.estimate.relative_to(paper))
+        self.paper.and_then(|(paper, _)| self.ours.relative_to(paper))
     }
 
     /// Whether it is further from the paper's than its tolerance; `None`: the paper has none.
     #[must_use]
     pub fn is_beyond(&self) -> Option<bool> {
         let (paper, tolerance) = self.paper?;
-        Some(tolerance.is_beyond(self.ours.estimate.mean, paper))
+        Some(tolerance.is_beyond(self.ours.mean, paper))
     }
 }
 
@@ -67,8 +69,9 @@ fn compared(paper: &Paper, part: &Part, cell: &str, results: &Results) -> Vec<Ro
         let Some(n) = than.iter().position(|than| than == cell) else { continue };
         let printed = |case: &str| paper.printed(case, &comparison.from).map(|(value, _)| value);
         let row = || {
-            let values = |case: &str| results.values(case, &comparison.from);
-            let ours = values(&of[n])?.compared(&values(cell)?, Measure::PercentBelow)?.ours()?;
+            let series = |case: &str| results.series(case, &comparison.from);
+            let below = |pair| Measure::PercentBelow.of(pair);
+            let ours = series(&of[n])?.compared(&series(cell)?, below)?.estimate()?;
             let printed = 100.0 * (1.0 - printed(&of[n])? / printed(cell)?);
             Some(Row {
                 part: part.name.clone(),

@@ -6,9 +6,10 @@ use std::process::{Command, Stdio};
 
 use serde::Deserialize;
 
-use dormouse_workload::Estimate;
+use dormouse_estimate::Estimate;
 
-use super::values::Results;
+use super::reproduction::Progress;
+use super::results::Results;
 use crate::output::read_header;
 use crate::sweep::{Cell, SweepError};
 
@@ -94,7 +95,7 @@ impl LiveRun {
         let seeded = usize::try_from(self.seed.checked_sub(first_seed)?).ok();
         let same = seeded.and_then(|n| samples.get(n));
         let same = same.and_then(|s| Some((s.figure("makespan_s")?, s.figure("cost_usd")?)));
-        let of = |metric| Some(results.ours(&case, metric)?.estimate);
+        let of = |metric| results.ours(&case, metric);
         Some(Against { same, makespan: of("makespan_s")?, cost: of("cost_usd")? })
     }
 }
@@ -129,7 +130,7 @@ impl MakeLive {
         &self,
         cells: &[&Cell],
         folder: &Path,
-        progress: &mut dyn FnMut(&str, usize, usize),
+        progress: Progress<'_>,
     ) -> Result<Vec<PathBuf>, SweepError> {
         let all: Vec<_> =
             cells.iter().flat_map(|&c| (1..=self.seeds).map(move |seed| (c, seed))).collect();

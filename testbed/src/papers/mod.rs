@@ -16,9 +16,8 @@ mod pattern;
 mod readings;
 mod report;
 mod reproduction;
+mod results;
 mod search;
-mod trials;
-mod values;
 
 pub use claims::{Judged, Verdict};
 pub use figures::{Row, beyond};
@@ -29,9 +28,8 @@ pub use paper::{
 };
 pub use readings::Reading;
 pub use report::table;
-pub use reproduction::{Finished, Request};
-pub use trials::Trial;
-pub use values::{Ours, Results};
+pub use reproduction::{Finished, Progress, Request};
+pub use results::Results;
 
 use crate::sweep::SweepError;
 

@@ -23,6 +23,8 @@ pub struct Paper {
     pub about: Vec<String>,
     /// What a sample is: `runs under N seeds`, or batches of one run.
     pub samples: String,
+    /// What there have to be more of for a narrower interval.
+    pub more: String,
     /// Named lists of words, for patterns.
     #[serde(default)]
     pub lists: Lists,
@@ -176,6 +178,8 @@ pub struct Claim {
 pub enum Measure {
     /// The figure itself.
     Value,
+    /// The smallest of the samples: what is said of every run.
+    Worst,
     /// By how many per cent `of` is lower than `than`.
     PercentBelow,
     /// By how many per cent it is higher.
@@ -186,6 +190,19 @@ pub enum Measure {
     Ratio,
     /// The cost from which `of` is no longer lower than `than`.
     BreakEven,
+}
+
+impl Measure {
+    /// It, of a sample of `of` and one of `than`.
+    pub(super) fn of(self, [of, than]: [f64; 2]) -> f64 {
+        match self {
+            Self::Value | Self::Worst => of,
+            Self::Less => than - of,
+            Self::Ratio => of / than,
+            Self::PercentAbove => 100.0 * (of / than - 1.0),
+            Self::PercentBelow | Self::BreakEven => 100.0 * (1.0 - of / than),
+        }
+    }
 }
 
 /// What is made of several measures.

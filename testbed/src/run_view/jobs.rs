@@ -7,10 +7,11 @@ use dormouse_tell::jobs::{Figures, Quantity};
 use dormouse_units::{Span, Time};
 use dormouse_view::number::time;
 use dormouse_view::plot::{Axis, Chart, Gantt, Look, Panel, Point, Scale, Series};
-use dormouse_view::{Block, Card, Cell, Column, Page, Table};
+use dormouse_view::{Block, Card, Column, Page, Table};
 use serde_json::{Value, json};
 
 use super::outcome::Outcome;
+use super::summary::leave_out;
 use super::value::{Line, RunView};
 use super::{emulation, machine};
 use crate::jobs::JobsOutcome;
@@ -89,19 +90,16 @@ fn summary(run: &Outcome<'_>, jobs: &JobsOutcome<'_>) -> Value {
             "restores": jobs.restores,
         },
         "easy_variant": VARIANT,
+        "most_jobs_in_system": jobs.most_in_system,
+        "left_out": jobs.skipped,
+        "fidelity": jobs.fidelity,
+        "consolidation": jobs.consolidation,
+        "cancelled": jobs.cancelled,
+        "decisions_sha256": jobs.decisions_sha256,
+        "command": header.command,
+        "wall_s": run.wall_s,
     });
-    let Some(object) = summary.as_object_mut() else { return summary };
-    let mut more = |key: &str, value: Option<Value>| {
-        object.extend(value.map(|value| (key.to_owned(), value)));
-    };
-    more("most_jobs_in_system", Some(json!(jobs.most_in_system)));
-    more("left_out", jobs.skipped.as_ref().map(|skipped| json!(skipped)));
-    more("fidelity", jobs.fidelity.as_ref().map(|fidelity| json!(fidelity)));
-    more("consolidation", jobs.consolidation.as_ref().map(|sharing| json!(sharing)));
-    more("cancelled", jobs.cancelled.as_ref().map(|why| json!(why)));
-    more("decisions_sha256", Some(json!(jobs.decisions_sha256)));
-    more("command", Some(json!(header.command)));
-    more("wall_s", Some(json!(run.wall_s)));
+    leave_out(&mut summary, &["left_out", "fidelity", "consolidation", "cancelled"]);
     summary
 }
 
@@ -242,25 +240,15 @@ pub(super) fn load(jobs: &JobsOutcome<'_>) -> Vec<Block> {
 }
 
 fn waits(jobs: &JobsOutcome<'_>) -> Vec<Block> {
-    let mut table = Table::new([
-        Column::text("job"),
-        Column::count("processes"),
-        Column::text("estimate"),
-        Column::text("wait"),
-        Column::text("response"),
-    ]);
     let round = |span: Span| Span::from_secs((span.as_micros() + 500_000) / 1_000_000).to_string();
-    for job in jobs.figures.longest_waits() {
-        table.push([
-            Cell::text(format!("job {}", job.number.0)),
-            Cell::count(job.processes),
-            Cell::text(job.estimate.to_string()),
-            Cell::text(round(job.wait)),
-            Cell::text(round(job.response)),
-        ]);
-    }
+    let table = Table::of(jobs.figures.longest_waits())
+        .column(Column::text("job"), |job| format!("job {}", job.number.0))
+        .column(Column::count("processes"), |job| job.processes)
+        .column(Column::text("estimate"), |job| job.estimate.to_string())
+        .column(Column::text("wait"), |job| round(job.wait))
+        .column(Column::text("response"), |job| round(job.response));
     let about = "dormouse explain DIR NUMBER says what a job waited for, and why it moved.";
-    vec![Block::Table(table), Block::text(about)]
+    vec![Block::Table(table.into()), Block::text(about)]
 }
 
 fn fidelity(jobs: &JobsOutcome<'_>) -> Vec<Block> {

@@ -11,7 +11,6 @@ mod outcome;
 mod plan;
 mod summary;
 mod tables;
-
 mod value;
 mod vms;
 

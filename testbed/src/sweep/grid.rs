@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
+use dormouse_estimate::Estimate;
 use dormouse_view::plot::{Axis, Chart, Look, Panel, Point, Scale, Series};
 use dormouse_view::{Block, Cell as Shown, Column, Page, Table};
-use dormouse_workload::Estimate;
 
-use super::{Cell, METRICS, Metric, Sample, Samples, Shared, SweepError, values};
+use super::{Cell, METRICS, Metric, Sample, Samples, Shared, SweepError, series};
 
 /// The key whose values are not run under seeds, but are seeds.
 const SEED: &str = "seed";
@@ -247,8 +247,7 @@ fn figures(samples: &Samples) -> BTreeSet<&str> {
 }
 
 fn estimate(samples: &[Sample], metric: &str) -> Option<Estimate> {
-    let (each, _) = values(samples, metric);
-    Estimate::of(&each.into_iter().flatten().collect::<Vec<_>>())
+    series(samples, metric).estimate()
 }
 
 #[cfg(test)]

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use dormouse_cloud::{Action, Market};
 use dormouse_engine::jobs::{Observer, Record};
 use dormouse_engine::{Effect, Run, Step, Work};
-use dormouse_tell::jobs::Figures;
+use dormouse_estimate::{BatchMeans, Estimate, Series};
 use dormouse_units::{Money, Time, TypeName};
-use dormouse_workload::{BatchMeans, Estimate};
 use serde::{Deserialize, Serialize};
 
 use crate::jobs::JobsError;
+use dormouse_tell::jobs::Figures;
 
 /// The figures of one run, whatever its kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -34,21 +34,21 @@ impl Sample {
     }
 }
 
-/// A figure's values over the samples of a cell, and whether they are the batches of a single run that
-/// has them, and not one of each run. `None`: the run has no such figure, such as the makespan of one
-/// that was never done.
+/// A figure over the samples of a cell: of the batches where it is a single run that has them, else of
+/// the runs.
 #[must_use]
-pub fn values(samples: &[Sample], metric: &str) -> (Vec<Option<f64>>, bool) {
+pub fn series(samples: &[Sample], metric: &str) -> Series {
     if let [one] = samples
         && let Some(means) = one.batches.get(metric)
     {
-        return (means.iter().copied().map(Some).collect(), true);
+        let each = means.iter().copied().map(Some).collect();
+        return Series { are_batches: true, ..Series::of_runs(each) };
     }
     let of_run = |sample: &Sample| match sample.batches.get(metric) {
         Some(means) => Estimate::of(means).map(|of| of.mean),
         None => sample.figure(metric),
     };
-    (samples.iter().map(of_run).collect(), false)
+    Series::of_runs(samples.iter().map(of_run).collect())
 }
 
 /// Counts of a run with a bag of tasks that only the steps say.

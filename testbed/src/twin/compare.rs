@@ -12,11 +12,12 @@ use dormouse_tell::twin::{
     About, Both, Given, Measured, Twin, TwoTier, decided_again, has_begun, twin_of_bag,
     twin_of_jobs,
 };
+use dormouse_workload::WorkloadError;
 use serde::Deserialize;
 
 use super::TwinError;
 use crate::experiment::Experiment;
-use crate::jobs::{Jobs, JobsError};
+use crate::jobs::JobsError;
 use crate::output::{Header, OutputError, RunLog, open_log};
 use crate::virtual_run::{limit, model, play_out};
 
@@ -127,9 +128,9 @@ fn played(
     let came = jobs_in(live);
     let is_open = expected(live, &[]) > 0;
     // What the log has is all of it: an open run ends once all have come.
-    let jobs: Box<dyn Iterator<Item = Result<Submission, JobsError>>> = match is_open {
+    let jobs: Box<dyn Iterator<Item = Result<Submission, WorkloadError>>> = match is_open {
         true => Box::new(came.into_iter().map(Ok)),
-        false => Box::new(Jobs::of(experiment)?.into_iter().flatten()),
+        false => Box::new(experiment.submissions()?.into_iter().flatten()),
     };
     let (mut run, mut steps) = (experiment.run(None), Vec::new());
     let see = |step: &Step| {
@@ -261,7 +262,7 @@ mod tests {
             let steps = exact(&header);
             let credits = burstable.map(credit_spec);
             let machine = ideal::Machine::with_credits(credits, pace().emulated_us_per_second);
-            let jobs = Jobs::of(&header.experiment).unwrap().unwrap();
+            let jobs = header.experiment.submissions().unwrap().unwrap();
             let jobs: Vec<_> = jobs.collect::<Result<_, _>>().unwrap();
             let promises =
                 promises(&steps, Submitted::alone(&jobs), &JobFacts::default(), pace(), machine);

@@ -8,6 +8,6 @@ mod table;
 mod terminal;
 mod trace;
 
-pub use page::{Block, Card, Page, Section};
-pub use table::{Cell, Column, Kind, Table, Tone, Value};
+pub use page::{Block, Card, Page};
+pub use table::{Cell, Column, Kind, Table, TableOf, Tone, Value};
 pub use terminal::Terminal;

@@ -5,10 +5,10 @@
 use std::collections::BTreeMap;
 
 use dormouse_engine::{Event, Step};
+use dormouse_estimate::{Estimate, normal};
 use dormouse_policies::{Decision, Notice, Promotion};
 use dormouse_units::{Cpus, Seats, TaskId, Tier, Time};
 use dormouse_vm::Sharing;
-use dormouse_workload::{Estimate, normal};
 
 use super::Consolidation;
 use super::submitted::Submitted;

@@ -1,6 +1,7 @@
 //! What became of every VM and task of a run, from its event log.
 
 mod holds;
+mod losses;
 mod task;
 mod timeline;
 mod vm;

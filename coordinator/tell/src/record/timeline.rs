@@ -159,15 +159,6 @@ impl Record {
         self.tasks.iter().map(|t| t.finished).try_fold(Time::ZERO, |latest, t| Some(latest.max(t?)))
     }
 
-    /// How many tasks finished on a VM.
-    #[must_use]
-    pub fn finished_on(&self, vm: VmId) -> usize {
-        let there = |task: &&TaskHistory| {
-            task.finished.is_some() && task.last().is_some_and(|a| a.vm == vm)
-        };
-        self.tasks.iter().filter(there).count()
-    }
-
     /// When the last task finished so far was.
     #[must_use]
     pub fn last_finish(&self) -> Time {

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use dormouse_units::{Bytes, Ppm, Span, TypeName};
 use dormouse_workload::{
-    Fractions, JobSize, LogRules, Model, NoEstimate, OnMalformed, RanOver, Repeated,
+    Estimates, Fractions, JobSize, LogRules, Model, NoEstimate, OnMalformed, RanOver, Repeated,
+    Shape, UsageKind,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::BurstableSection;
-use crate::experiment::{Estimates, Shape, UsageKind};
 
 /// What is to be run.
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -9,10 +9,12 @@ use super::super::reproduction::Finished;
 use super::{plots, tables};
 
 /// How claims are judged, in the words of the page.
-const RULE: &str = "A claim with a figure holds where the paper's figure lies in our 95 % interval, or \
-    ours lies within the claim's relative tolerance of it. A claim of order holds where our interval is \
-    beyond its bound on the claimed side, in every cell that it is about. Without an interval an order \
-    that ours has is open. Where the paper is silent there is no verdict.";
+const RULE: &str = "A claim with a figure is open while our 95 % interval is wider than the claim's \
+    relative tolerance, unless the whole of it is further from the figure than that: then it fails. With a \
+    narrower one it holds where ours is within the tolerance. A claim of order holds where our whole \
+    interval is beyond its bound on the claimed side, in every cell that it is about; it fails where the \
+    whole is not, and is open where it straddles the bound. Without an interval, of a single seed say, a \
+    claim is open. Where the paper is silent there is no verdict.";
 
 /// What the table of factors says and does not say.
 const TRIED: &str = "Each factor was changed alone, under the same seeds, and all figures and claims \
@@ -26,6 +28,11 @@ const READ: &str = "A reading changes how the text is read in every experiment a
     explained most, and most of those that the text allows, under all seeds; then what the authors' code \
     does otherwise. A score is the figures near the paper's, within their tolerance, and the claims that hold, \
     less three for each change.";
+
+/// What the table of presets says.
+const PRESETS: &str = "What the text says and what the authors' code does, each in every experiment at once \
+    under the same seeds. A score is the costs and makespans near the paper's, within their tolerance, and \
+    the claims that hold, less three for each change.";
 
 /// The page of a reproduction.
 pub(super) fn page(done: &Finished) -> Page {
@@ -43,6 +50,7 @@ pub(super) fn page(done: &Finished) -> Page {
         "What the paper says, and ours",
         [Block::text(RULE), Block::Table(tables::claims(done))],
     );
+    page.section("Text and code beside the paper", presets(done));
     page.section("What could explain a difference", explained(done));
     let charts = done.parts().filter(|part| !part.lines.is_empty()).flat_map(|part| {
         let chart = plots::over_load(done, part);
@@ -74,12 +82,13 @@ fn cards(done: &Finished) -> Vec<Card> {
     let (off, of) = beyond(&done.rows, None);
     let judged = done.claims.len() - count(Verdict::Silent);
     let of_claims = format!("of {judged}");
-    let runs = done.results.all().count();
+    let runs = done.results.count();
     let mut cards = vec![
         Card::new("Cells", done.cells.len().to_string(), &*done.paper.samples),
         Card::new("Runs", runs.to_string(), "in virtual time"),
         Card::new("Claims that hold", count(Verdict::Holds).to_string(), &*of_claims),
         Card::new("Claims that fail", count(Verdict::Fails).to_string(), &*of_claims),
+        Card::new("Claims left open", count(Verdict::Open).to_string(), &*of_claims),
     ];
     if of > 0 {
         let of = format!("of {of} printed figures");
@@ -125,14 +134,25 @@ fn figures(done: &Finished) -> Vec<Block> {
 }
 
 fn explained(done: &Finished) -> Vec<Block> {
-    if !done.read.is_empty() {
-        let each = vec![Block::Table(tables::under_readings(done))];
-        let each = Block::Folded("Every figure and claim under each reading".to_owned(), each);
-        return vec![Block::text(READ), Block::Table(tables::readings(done)), each];
+    if done.is_search() {
+        return read(done, READ, "Every figure and claim under each reading");
     }
     let factors = tables::factors(done);
     let tried = if factors.is_empty() { "No factors were tried." } else { TRIED };
     vec![Block::text(tried), Block::Table(factors)]
+}
+
+fn presets(done: &Finished) -> Vec<Block> {
+    match done.is_search() || done.read.is_empty() {
+        true => Vec::new(),
+        false => read(done, PRESETS, "Every figure and claim beside the paper's"),
+    }
+}
+
+fn read(done: &Finished, about: &str, each: &str) -> Vec<Block> {
+    let all = vec![Block::Table(tables::under_readings(done))];
+    let all = Block::Folded(each.to_owned(), all);
+    vec![Block::text(about), Block::Table(tables::readings(done)), all]
 }
 
 fn live(done: &Finished) -> Vec<Block> {

@@ -22,7 +22,7 @@ pub(super) fn over_load(done: &Finished, part: &Part) -> Chart {
     let panels = metrics.into_iter().map(|metric| {
         let line = |(colour, (name, cells)): (usize, &(String, String))| {
             let point = |case: &String| {
-                let ours = done.results.ours(case, &metric)?.estimate;
+                let ours = done.results.ours(case, &metric)?;
                 let interval = ours.ci95;
                 Some(Point { interval, name: case.clone(), ..Point::new(load(case)?, ours.mean) })
             };
@@ -97,7 +97,7 @@ fn scatter(
         let printed =
             |case: &String| Some((done.paper.printed(case, x)?.0, done.paper.printed(case, y)?.0));
         let mean = |case: &String| {
-            let of = |metric| Some(done.results.ours(case, metric)?.estimate);
+            let of = |metric| done.results.ours(case, metric);
             Some((of(x)?.mean, of(y)?))
         };
         let run = |case: &'_ String| {
@@ -153,7 +153,7 @@ fn strips(
     let strip = |case: &String| {
         let mark =
             |look, at, interval, name: &str| RowMark { look, at, interval, name: name.to_owned() };
-        let ours = done.results.ours(case, metric).map(|ours| ours.estimate);
+        let ours = done.results.ours(case, metric);
         let mean = ours.map(|ours| mark(Look::Mean, ours.mean, ours.ci95, "mean"));
         let printed = done.paper.printed(case, metric);
         let paper = printed.map(|(at, _)| mark(Look::Ring, at, None, "the paper's"));

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use dormouse_estimate::Estimate;
 use dormouse_view::{Cell, Column, Table, Tone};
 
 use super::super::claims::{Judged, Verdict};
@@ -9,8 +10,6 @@ use super::super::figures::{Row, beyond};
 use super::super::paper::{Ground, Over, Tolerance};
 use super::super::readings::Reading;
 use super::super::reproduction::Finished;
-use super::super::trials::Trial;
-use super::super::values::Ours;
 
 /// `table.csv`: every figure and claim. The schema of all papers; columns may be added at its end.
 pub(super) fn all(done: &Finished) -> Table {
@@ -26,7 +25,7 @@ pub(super) fn all(done: &Finished) -> Table {
     for row in &done.rows {
         let (paper, tolerance) = row.paper.unzip();
         let verdict = row.is_beyond().map(|beyond| if beyond { "beyond" } else { "within" });
-        let verdict = if row.ours.saturated { Some("saturated") } else { verdict };
+        let verdict = if row.ours.is_saturated { Some("saturated") } else { verdict };
         table.push([
             Cell::text(&*row.case),
             Cell::text(&*row.metric),
@@ -60,8 +59,7 @@ fn claim_of<'a>(done: &'a Finished, says: &str) -> Option<&'a Judged> {
 fn said(judged: Option<&Judged>) -> Option<f64> {
     let Judged { claim, ours, verdict, .. } = judged?;
     #[expect(clippy::cast_precision_loss, reason = "a count of cells")]
-    let all =
-        (claim.over == Over::Each && *verdict != Verdict::Silent).then_some(ours.estimate.n as f64);
+    let all = (claim.over == Over::Each && *verdict != Verdict::Silent).then_some(ours.n as f64);
     claim.figure.first().copied().or(all)
 }
 
@@ -72,8 +70,8 @@ pub(super) fn tolerated(tolerance: Tolerance) -> String {
     }
 }
 
-fn mean(ours: Ours) -> Cell {
-    Cell::mean(ours.estimate.mean, ours.estimate.ci95, ours.estimate.n)
+fn mean(ours: Estimate) -> Cell {
+    Cell::mean(ours.mean, ours.ci95, ours.n)
 }
 
 /// The figures that the paper printed.
@@ -104,9 +102,9 @@ fn heads() -> [Column; 6] {
 
 fn words(done: &Finished, row: &Row) -> Vec<Cell> {
     let (heading, d) = done.paper.words_of(&row.metric);
-    let ours = row.ours.estimate;
+    let ours = row.ours;
     let interval = match ours.ci95 {
-        None if row.ours.saturated => "none: saturated".to_owned(),
+        None if row.ours.is_saturated => "none: saturated".to_owned(),
         None => String::new(),
         Some((low, high)) => format!("{low:.d$} to {high:.d$}"),
     };
@@ -158,11 +156,10 @@ const fn tone(verdict: Verdict) -> Tone {
 /// Every factor over all figures and claims.
 pub(super) fn factors(done: &Finished) -> Table {
     let Some(without) = done.trials.first() else { return Table::default() };
-    let of =
-        |trial: &Trial| trial.rows.iter().map(|row| row.metric.clone()).collect::<BTreeSet<_>>();
-    let metrics: Vec<String> =
-        of(without).into_iter().filter(|m| beyond(&without.rows, Some(m)).1 > 0).collect();
-    let off = |metric: &String| {
+    let metrics: BTreeSet<&String> = without.rows.iter().map(|row| &row.metric).collect();
+    let metrics: Vec<_> =
+        metrics.into_iter().filter(|m| beyond(&without.rows, Some(m)).1 > 0).collect();
+    let off = |metric: &&String| {
         Column::text(format!("{}, off", done.paper.words_of(metric).0))
             .named(format!("{metric}_off"))
     };
@@ -175,26 +172,22 @@ pub(super) fn factors(done: &Finished) -> Table {
         Column::text("so it is").named("word"),
     ]);
     let mut table = Table::new(columns);
-    let number = |says: &String| done.claims.iter().position(|c| c.claim.says == *says);
-    let numbers = |all: &[String]| {
+    let number = |says: &&str| done.claims.iter().position(|c| c.claim.says == *says);
+    let numbers = |all: Vec<&str>| {
         let numbers = all.iter().filter_map(number).map(|n| (n + 1).to_string());
         numbers.collect::<Vec<_>>().join(", ")
     };
     for trial in &done.trials {
-        let none = ("none".to_owned(), "as ours are".to_owned());
-        let (name, about) =
-            trial.factor.as_ref().map_or(none, |f| (f.name.clone(), f.about.clone()));
         let counts = |metric: Option<&str>| {
             let (off, of) = beyond(&trial.rows, metric);
             if of == 0 { String::new() } else { format!("{off} of {of}") }
         };
-        let judged = trial.claims.iter().filter(|claim| claim.verdict != Verdict::Silent);
-        let held = trial.claims.iter().filter(|claim| claim.verdict == Verdict::Holds).count();
-        let row = [name, about].into_iter().chain(metrics.iter().map(|m| counts(Some(m)))).chain([
+        let head = [trial.name(), trial.about()].into_iter();
+        let row = head.chain(metrics.iter().map(|m| counts(Some(m)))).chain([
             counts(None),
-            format!("{held} of {}", judged.count()),
-            numbers(&trial.mends),
-            numbers(&trial.breaks),
+            format!("{} of {}", trial.count(Verdict::Holds), trial.judged()),
+            numbers(trial.mends(without)),
+            numbers(trial.breaks(without)),
             trial.word(without).to_owned(),
         ]);
         table.push(row.map(Cell::text));
@@ -202,29 +195,35 @@ pub(super) fn factors(done: &Finished) -> Table {
     table
 }
 
+/// What a reading is called, and what it changes: of the presets, the text is one.
+fn named(done: &Finished, reading: &Reading) -> (String, String) {
+    if reading.factors.is_empty() && !done.is_search() {
+        return ("text".to_owned(), "the text, where it and the code differ".to_owned());
+    }
+    (reading.name(), reading.about())
+}
+
 /// Every reading, and how much it explains.
 pub(super) fn readings(done: &Finished) -> Table {
-    if done.read.is_empty() {
-        return Table::default();
-    }
-    let mut table = Table::new([
-        Column::text("reading"),
-        Column::text("what it changes").named("about"),
-        Column::text("on the ground of").named("ground"),
-        Column::text("near the paper's").named("within"),
-        Column::text("claims that hold").named("claims_hold"),
-        Column::text("score"),
-        Column::text("all figures off").named("figures_off"),
-    ]);
+    let names = [("reading", "reading"), ("what it changes", "about")];
+    let figures = [
+        ("on the ground of", "ground"),
+        ("near the paper's", "within"),
+        ("claims that hold", "claims_hold"),
+        ("score", "score"),
+        ("all figures off", "figures_off"),
+    ];
+    let column = |(heading, name): (&str, &str)| Column::text(heading).named(name);
+    let mut table = Table::new(names.into_iter().chain(figures).map(column));
     for reading in &done.read {
         let of = |(part, all): (usize, usize)| format!("{part} of {all}");
-        let judged = reading.claims.iter().filter(|claim| claim.verdict != Verdict::Silent);
+        let (name, about) = named(done, reading);
         let row = [
-            reading.name(),
-            reading.about(),
+            name,
+            about,
             reading.ground().map_or("", Ground::words).to_owned(),
             of(reading.within),
-            of((reading.held(), judged.count())),
+            of((reading.count(Verdict::Holds), reading.judged())),
             reading.score().to_string(),
             of(beyond(&reading.rows, None)),
         ];
@@ -237,8 +236,9 @@ pub(super) fn readings(done: &Finished) -> Table {
 pub(super) fn under_readings(done: &Finished) -> Table {
     let Some(ours) = done.read.first() else { return Table::default() };
     let heads = ["case", "figure", "paper"].into_iter().map(Column::text);
-    let mut table =
-        Table::new(heads.chain(done.read.iter().map(|reading| Column::text(reading.name()))));
+    let mut table = Table::new(
+        heads.chain(done.read.iter().map(|reading| Column::text(named(done, reading).0))),
+    );
     for row in ours.rows.iter().filter(|row| row.paper.is_some()) {
         let (heading, d) = done.paper.words_of(&row.metric);
         let under = |reading: &Reading| {
@@ -248,7 +248,7 @@ pub(super) fn under_readings(done: &Finished) -> Table {
                 Some(true) => Tone::Bad,
                 _ => Tone::Plain,
             };
-            let mean = |row: &Row| format!("{:.d$}", row.ours.estimate.mean);
+            let mean = |row: &Row| format!("{:.d$}", row.ours.mean);
             Cell::maybe(row, |row| Cell::text(mean(row)).toned(off(row)))
         };
         let paper = Cell::maybe(row.paper, |(paper, _)| Cell::text(format!("{paper:.d$}")));
@@ -260,7 +260,7 @@ pub(super) fn under_readings(done: &Finished) -> Table {
         let under = |reading: &Reading| {
             let same = reading.claims.iter().find(|judged| judged.claim.says == *says);
             Cell::maybe(same, |judged| {
-                let mean = judged.ours.estimate.mean;
+                let mean = judged.ours.mean;
                 let cell = Cell::text(format!("{mean:.2}, {}", judged.verdict.words()));
                 cell.toned(tone(judged.verdict))
             })

@@ -13,8 +13,8 @@ pub struct Page {
     pub lead: String,
     /// The figures that matter most.
     pub cards: Vec<Card>,
-    /// Its sections, in order; empty ones are left out.
-    pub sections: Vec<Section>,
+    /// Its sections, in order: the heading, and what stands under it. Empty ones are left out.
+    pub sections: Vec<(String, Vec<Block>)>,
 }
 
 /// A figure with its name and a remark.
@@ -28,15 +28,6 @@ pub struct Card {
     pub remark: String,
     /// Whether it is good or bad news.
     pub tone: Tone,
-}
-
-/// A part of a page under a heading.
-#[derive(Clone, Debug, Default)]
-pub struct Section {
-    /// Its heading.
-    pub title: String,
-    /// What stands under it.
-    pub blocks: Vec<Block>,
 }
 
 /// A piece of a section.
@@ -65,7 +56,7 @@ impl Page {
 
     /// Adds a section.
     pub fn section(&mut self, title: impl Into<String>, blocks: impl IntoIterator<Item = Block>) {
-        self.sections.push(Section { title: title.into(), blocks: blocks.into_iter().collect() });
+        self.sections.push((title.into(), blocks.into_iter().collect()));
     }
 }
 

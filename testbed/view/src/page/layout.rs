@@ -2,9 +2,8 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::{Block, Card, Page, Section};
+use super::{Block, Card, Page};
 use crate::plot;
-use crate::table::Tone;
 
 const STYLE: &str = include_str!("style.css");
 const VIEWER: &str = include_str!("viewer.js");
@@ -28,8 +27,10 @@ impl Page {
                     @if !self.cards.is_empty() {
                         div.cards { @for card in &self.cards { (card.to_html()) } }
                     }
-                    @for section in self.sections.iter().filter(|s| !s.is_empty()) {
-                        (section.to_html())
+                    @for (title, blocks) in &self.sections {
+                        @if !blocks.iter().all(Block::is_empty) {
+                            section { h2 { (title) } @for block in blocks { (block.to_html()) } }
+                        }
                     }
                     script { (PreEscaped(VIEWER)) }
                 }
@@ -42,20 +43,10 @@ impl Page {
 impl Card {
     fn to_html(&self) -> Markup {
         html! {
-            div class=(match self.tone { Tone::Good => "card good", Tone::Bad => "card bad", _ => "card" }) {
+            div class=(format!("card {}", self.tone.class()).trim_end()) {
                 span { (self.name) } b { (self.value) } small { (self.remark) }
             }
         }
-    }
-}
-
-impl Section {
-    fn is_empty(&self) -> bool {
-        self.blocks.iter().all(Block::is_empty)
-    }
-
-    fn to_html(&self) -> Markup {
-        html! { section { h2 { (self.title) } @for block in &self.blocks { (block.to_html()) } } }
     }
 }
 

@@ -6,4 +6,4 @@
 mod block;
 mod layout;
 
-pub use block::{Block, Card, Page, Section};
+pub use block::{Block, Card, Page};

@@ -1,10 +1,15 @@
 //! From data to pixels, and where the ticks are.
 
+use maud::{Markup, html};
+
+use super::svg::{line, text};
 use super::text::width;
 use crate::number::fixed;
 
 /// Size of tick labels.
 pub(super) const SIZE: f64 = 11.0;
+/// What a label may reach beyond an axis's right end.
+const BEYOND: f64 = 14.0;
 
 /// How values lie along an axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -65,7 +70,8 @@ impl Laid {
             Scale::PowersOfTwo => (low - 0.5, high + 0.5),
             Scale::FromZero => {
                 let (low, high) = (low.min(0.0), high.max(0.0));
-                let step = nice_step((high - low).max(1e-12) / 5.0);
+                // A unit of nothing but zeros.
+                let step = nice_step(if high > low { (high - low) / 5.0 } else { 1.0 });
                 ((low / step).floor() * step, (high / step).ceil().max(1.0) * step)
             }
             Scale::Time if high > low => (low, high),
@@ -106,8 +112,20 @@ impl Laid {
         (self.data.0..=self.data.1).contains(&x)
     }
 
+    /// A horizontal axis: a line of this class from `top` to `bottom` at each tick, and their labels
+    /// around `labels`.
+    pub(super) fn draw(&self, class: &str, (top, bottom): (f64, f64), labels: f64) -> Markup {
+        html! {
+            @for (value, label) in self.ticks_across() {
+                @let (x, most) = (self.at(value), self.paper.1 + BEYOND - width(&label, SIZE) / 2.0);
+                (line((x, top), (x, bottom), class))
+                (text((x.min(most), labels), "mid dim", &label))
+            }
+        }
+    }
+
     /// Ticks whose labels do not touch along a horizontal axis.
-    pub(super) fn ticks_across(&self) -> Vec<Tick> {
+    fn ticks_across(&self) -> Vec<Tick> {
         let fits = |ticks: &Vec<Tick>| {
             ticks.windows(2).all(|pair| {
                 let [a, b] = pair else { return true };
@@ -235,5 +253,17 @@ mod tests {
         }
         let axis = Laid::exactly(Scale::Time, (0.0, 2_700.0), (0.0, 900.0));
         assert_eq!(axis.ticks_across()[1].1, "5 min");
+    }
+
+    #[test]
+    fn nothing_but_zeros_has_an_axis() {
+        for scale in [Scale::FromZero, Scale::Linear, Scale::Time, Scale::PowersOfTwo] {
+            let axis = Laid::over(scale, [0.0, 0.0].into_iter(), (200.0, 0.0));
+            let mut labels: Vec<_> = axis.ticks_up().into_iter().map(|tick| tick.1).collect();
+            let all = labels.len();
+            labels.dedup();
+            assert_eq!(labels.len(), all, "{scale:?}: {labels:?}");
+            assert!(labels.iter().all(|label| label.len() < 7), "{scale:?}: {labels:?}");
+        }
     }
 }

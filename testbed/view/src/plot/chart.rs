@@ -4,7 +4,8 @@ use maud::{Markup, html};
 
 use super::axis::{Axis, Laid};
 use super::legend::{Entry, legend};
-use super::mark::{Look, colour, key, mark};
+use super::limits::{Limit, NAMES, limits};
+use super::mark::{Look, colour, key, mark, words};
 use super::svg::{Drawing, Px, line, text, title};
 use super::text::{Area, Taken, width};
 use crate::number::short;
@@ -61,18 +62,10 @@ pub struct Point {
     pub label: String,
 }
 
-/// A value that is not to be passed, or to be reached.
-#[derive(Clone, Debug, Default)]
-pub struct Limit {
-    /// What it is.
-    pub name: String,
-    /// Where it is.
-    pub at: f64,
-}
-
-const WIDTH: f64 = 500.0;
+/// Of a panel: its width, what is free at its right, and the height between its axes.
+pub(super) const WIDTH: f64 = 500.0;
+pub(super) const RIGHT: f64 = 16.0;
 const PLOT_HEIGHT: f64 = 230.0;
-const RIGHT: f64 = 16.0;
 
 impl Point {
     /// A point without interval and name.
@@ -110,11 +103,11 @@ impl Chart {
 impl Panel {
     /// Its drawing, the legend included.
     fn draw(&self) -> Drawing {
-        let entries: Vec<_> = self.entries();
+        let entries = self.entries();
         // A single line needs no key: the panel's title says what it is.
         let entries = if entries.len() > 1 { entries } else { Vec::new() };
         let (keys, keys_height) = legend(&entries, (14.0, 28.0), WIDTH - RIGHT);
-        let top = 28.0 + keys_height + 8.0 + if self.limits.is_empty() { 8.0 } else { 16.0 };
+        let top = 28.0 + keys_height + 8.0 + if self.limits.is_empty() { 8.0 } else { 2.0 + NAMES };
         let bottom = top + PLOT_HEIGHT;
         let points = || self.series.iter().flat_map(|s| &s.points);
         let ends =
@@ -123,9 +116,8 @@ impl Panel {
         let ticks = up.ticks_up();
         let label = ticks.iter().map(|(_, label)| width(label, 11.0)).fold(0.0, f64::max);
         let left = 14.0 + label + if self.y.label.is_empty() { 4.0 } else { 22.0 };
-        let limits = self.limits.iter().map(|limit| limit.at);
-        let across =
-            Laid::over(self.x.scale, points().map(|p| p.x).chain(limits), (left, WIDTH - RIGHT));
+        let xs = points().map(|p| p.x).chain(self.limits.iter().map(|limit| limit.at));
+        let across = Laid::over(self.x.scale, xs, (left, WIDTH - RIGHT));
         let frame = Area { x: left, y: top, w: WIDTH - RIGHT - left, h: PLOT_HEIGHT };
         let content = html! {
             (text((14.0, 17.0), "head", &self.title))
@@ -134,17 +126,14 @@ impl Panel {
                 (line((left, up.at(*value)), (WIDTH - RIGHT, up.at(*value)), "grid"))
                 (text((left - 6.0, up.at(*value) + 4.0), "end dim", label))
             }
-            @for (value, label) in across.ticks_across() {
-                (line((across.at(value), bottom), (across.at(value), bottom + 4.0), "axis"))
-                (text((across.at(value), bottom + 17.0), "mid dim", &label))
-            }
+            (across.draw("axis", (bottom, bottom + 4.0), bottom + 17.0))
             (line((left, bottom), (WIDTH - RIGHT, bottom), "axis"))
             (text((f64::midpoint(left, WIDTH - RIGHT), bottom + 34.0), "mid dim", &self.x.label))
             @if !self.y.label.is_empty() {
                 text class="mid dim"
                     transform={ "translate(14 " (Px(f64::midpoint(top, bottom))) ") rotate(-90)" } { (self.y.label) }
             }
-            (limit_lines(&self.limits, &across, (top, bottom)))
+            (limits(&self.limits, &across, (top, bottom)))
             @for series in &self.series { (series.draw(&across, &up)) }
             (self.labels(&across, &up, &frame))
         };
@@ -152,55 +141,42 @@ impl Panel {
     }
 
     fn entries(&self) -> Vec<Entry> {
-        let mut told = Vec::new();
-        let mut entries = Vec::new();
+        let mut entries: Vec<Entry> = Vec::new();
         for series in self.series.iter().filter(|s| !s.name.is_empty() && !s.points.is_empty()) {
             let (look, k) = (series.look, series.colour);
-            if !told.contains(&&series.name) {
-                told.push(&series.name);
-                let key = Box::new(move |at| key(look, k, at));
-                entries.push(Entry { name: series.name.clone(), key_width: 18.0, key });
+            if entries.iter().all(|(name, _)| *name != series.name) {
+                entries.push((series.name.clone(), Box::new(move |at| key(look, k, at))));
             }
         }
         entries
     }
 
-    /// The short names of points, where there is room.
+    /// The short names of points, where there is room beside marks, whiskers and limits.
     fn labels(&self, across: &Laid, up: &Laid, frame: &Area) -> Markup {
         let mut taken = Taken::default();
-        let named = || {
-            let of = |series: &'_ Series| series.look != Look::Tie;
-            let points = self.series.iter().filter(move |s| of(s)).flat_map(|s| &s.points);
-            points.filter(|p| !p.label.is_empty() && p.x.is_finite() && up.shows(p.y))
+        let at = |p: &Point| (across.at(p.x), up.at(p.y));
+        let points = || {
+            let series = self.series.iter().filter(|series| series.look != Look::Tie);
+            let points = series.flat_map(|s| s.points.iter().map(|p| (s.look, p)));
+            points.filter(|(_, p)| across.shows(p.x) && up.shows(p.y))
         };
-        for point in named() {
-            let (x, y) = (across.at(point.x), up.at(point.y));
-            taken.take(Area { x: x - 5.0, y: y - 5.0, w: 10.0, h: 10.0 });
-        }
-        html! {
-            @for point in named() {
-                @let at = (across.at(point.x), up.at(point.y));
-                @if let Some(at) = taken.beside(at, &point.label, 9.5, frame) {
-                    (text(at, "small halo", &point.label))
-                }
+        for (look, point) in points() {
+            let (x, y) = at(point);
+            let half = if look == Look::Sample { 2.5 } else { 5.0 };
+            taken.take(Area { x: x - half, y: y - half, w: half * 2.0, h: half * 2.0 });
+            if let Some((low, high)) = point.interval {
+                let (low, high) = (up.at(low), up.at(high));
+                taken.take(Area { x: x - 0.6, y: high.min(low), w: 1.2, h: (low - high).abs() });
             }
         }
-    }
-}
-
-/// Limits as lines from `top` to `bottom`, their names above where they do not touch.
-pub(super) fn limit_lines(limits: &[Limit], across: &Laid, (top, bottom): (f64, f64)) -> Markup {
-    let mut taken = Taken::default();
-    let (left, right) = across.paper;
-    html! {
-        @for limit in limits.iter().filter(|limit| across.contains(limit.at)) {
-            @let x = across.at(limit.at);
-            @let wide = width(&limit.name, 11.0);
-            @let from = (x - wide / 2.0).clamp(left, (right - wide).max(left));
-            @let area = Area { x: from, y: top - 14.0, w: wide, h: 12.0 };
-            (line((x, top - 2.0), (x, bottom), "limit"))
-            @if taken.is_free(&area) {
-                ({ taken.take(area); text((from, top - 5.0), "limit", &limit.name) })
+        for limit in &self.limits {
+            taken.take(Area { x: across.at(limit.at) - 1.0, w: 2.0, ..*frame });
+        }
+        html! {
+            @for (_, point) in points().filter(|(_, point)| !point.label.is_empty()) {
+                @if let Some(at) = taken.beside(at(point), &point.label, 9.5, frame) {
+                    (text(at, "small halo", &point.label))
+                }
             }
         }
     }
@@ -213,10 +189,7 @@ impl Series {
         let at = |p: &Point| (across.at(p.x), up.at(p.y));
         let words = |p: &Point| {
             let name = if p.name.is_empty() { &self.name } else { &p.name };
-            let interval = p.interval.map_or_else(String::new, |(low, high)| {
-                format!(" (95 % interval {} to {})", short(low), short(high))
-            });
-            format!("{name}: {}{interval} at {}", short(p.y), short(p.x))
+            format!("{} at {}", words(name, p.y, p.interval), short(p.x))
         };
         let whiskers = html! {
             @for p in points() {

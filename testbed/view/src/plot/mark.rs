@@ -4,6 +4,7 @@ use maud::{Markup, html};
 
 use super::COLOURS;
 use super::svg::{Px, title};
+use crate::number::short;
 
 /// What points look like, the same in all figures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,6 +31,14 @@ pub(super) fn colour(n: usize) -> String {
     format!("k{}", n % COLOURS)
 }
 
+/// A value with its interval in words.
+pub(super) fn words(name: &str, value: f64, interval: Option<(f64, f64)>) -> String {
+    let interval = interval.map_or_else(String::new, |(low, high)| {
+        format!(" (95 % interval {} to {})", short(low), short(high))
+    });
+    format!("{name}: {}{interval}", short(value))
+}
+
 /// A mark of this look at a point; `words` are what it says where it is pointed at.
 pub(super) fn mark(look: Look, k: usize, (x, y): (f64, f64), words: &str) -> Markup {
     let (radius, class) = match look {
@@ -51,11 +60,9 @@ pub(super) fn mark(look: Look, k: usize, (x, y): (f64, f64), words: &str) -> Mar
 pub(super) fn key(look: Look, k: usize, (x, y): (f64, f64)) -> Markup {
     let (x1, x2) = (Px(x), Px(x + 18.0));
     match look {
-        Look::Line => {
-            html! { path class={ "line " (colour(k)) } d={ "M" (x1) " " (Px(y)) "H" (x2) } {} }
-        }
-        Look::Tie => {
-            html! { path class={ "thin " (colour(k)) } d={ "M" (x1) " " (Px(y)) "H" (x2) } {} }
+        Look::Line | Look::Tie => {
+            let class = if look == Look::Line { "line" } else { "thin" };
+            html! { path class={ (class) " " (colour(k)) } d={ "M" (x1) " " (Px(y)) "H" (x2) } {} }
         }
         Look::Column => {
             html! { rect class={ "solid " (colour(k)) } x=(x1) y=(Px(y - 5.0)) width="18" height="10" {} }

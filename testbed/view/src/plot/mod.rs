@@ -5,14 +5,16 @@ mod axis;
 mod chart;
 mod gantt;
 mod legend;
+mod limits;
 mod mark;
 mod rows;
 mod svg;
 mod text;
 
 pub use axis::{Axis, Scale};
-pub use chart::{Chart, Limit, Panel, Point, Series};
+pub use chart::{Chart, Panel, Point, Series};
 pub use gantt::{Bar, Fill, Gantt, Instant, Lane, Link, Mark, MarkKind, Measure, Place};
+pub use limits::Limit;
 pub use mark::Look;
 pub use rows::{Row, RowMark, Rows};
 

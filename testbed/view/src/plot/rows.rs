@@ -3,12 +3,12 @@
 use maud::{Markup, html};
 
 use super::axis::{Axis, Laid};
-use super::chart::{Limit, limit_lines};
+use super::chart::{RIGHT, WIDTH};
 use super::legend::{Entry, legend};
-use super::mark::{Look, colour, key, mark};
+use super::limits::{Limit, NAMES, limits};
+use super::mark::{Look, colour, key, mark, words};
 use super::svg::{Drawing, Px, line, text, title};
 use super::text::width;
-use crate::number::short;
 
 /// Rows with a title.
 #[derive(Clone, Debug, Default)]
@@ -51,8 +51,6 @@ pub struct RowMark {
     pub name: String,
 }
 
-const WIDTH: f64 = 640.0;
-const RIGHT: f64 = 18.0;
 const ROW: f64 = 22.0;
 
 impl Rows {
@@ -69,18 +67,14 @@ impl Rows {
     }
 
     fn draw(&self) -> Drawing {
-        let entries: Vec<_> = self
-            .legend
-            .iter()
-            .map(|(look, name)| {
-                let look = *look;
-                // Of no row's colour: rows have their own.
-                let key = Box::new(move |at| key(look, 7, at));
-                Entry { name: name.clone(), key_width: 18.0, key }
-            })
-            .collect();
+        let entry = |(look, name): &(Look, String)| -> Entry {
+            let look = *look;
+            // Of no row's colour: rows have their own.
+            (name.clone(), Box::new(move |at| key(look, 7, at)))
+        };
+        let entries: Vec<_> = self.legend.iter().map(entry).collect();
         let (keys, keys_height) = legend(&entries, (14.0, 28.0), WIDTH - RIGHT);
-        let top = 28.0 + keys_height + if self.limits.is_empty() { 8.0 } else { 24.0 };
+        let top = 28.0 + keys_height + 8.0 + if self.limits.is_empty() { 0.0 } else { 2.0 + NAMES };
         #[expect(clippy::cast_precision_loss, reason = "some rows")]
         let bottom = top + ROW * self.rows.len() as f64 + 4.0;
         let names = self.rows.iter().map(|row| width(&row.name, 11.0)).fold(0.0, f64::max);
@@ -97,12 +91,9 @@ impl Rows {
         let content = html! {
             (text((14.0, 17.0), "head", &self.title))
             (keys)
-            @for (value, label) in x.ticks_across() {
-                (line((x.at(value), top), (x.at(value), bottom), "grid"))
-                (text((x.at(value), bottom + 16.0), "mid dim", &label))
-            }
+            (x.draw("grid", (top, bottom), bottom + 16.0))
             (text((f64::midpoint(left, WIDTH - RIGHT), bottom + 34.0), "mid dim", &self.axis.label))
-            (limit_lines(&self.limits, &x, (top, bottom)))
+            (limits(&self.limits, &x, (top, bottom)))
             @for (n, row) in self.rows.iter().enumerate() {
                 (row.draw(&x, top + ROW * (n as f64 + 0.5) + 2.0))
             }
@@ -122,8 +113,7 @@ impl Row {
                     height="14" { (title(&bar.words(&self.name))) }
             }
             @for &sample in self.samples.iter().filter(|v| x.shows(**v)) {
-                @let words = format!("{}: {}", self.name, short(sample));
-                (mark(Look::Sample, self.colour, (x.at(sample), y), &words))
+                (mark(Look::Sample, self.colour, (x.at(sample), y), &words(&self.name, sample, None)))
             }
             @for (low, high) in self.marks.iter().filter_map(|mark| mark.interval) {
                 (line((x.at(low), y), (x.at(high), y), &format!("whisker {k}")))
@@ -140,11 +130,8 @@ impl Row {
 
 impl RowMark {
     fn words(&self, row: &str) -> String {
-        let name = if self.name.is_empty() { String::new() } else { format!(", {}", self.name) };
-        let interval = self.interval.map_or_else(String::new, |(low, high)| {
-            format!(" (95 % interval {} to {})", short(low), short(high))
-        });
-        format!("{row}{name}: {}{interval}", short(self.at))
+        let apart = if self.name.is_empty() { "" } else { ", " };
+        words(&format!("{row}{apart}{}", self.name), self.at, self.interval)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use dormouse_units::{Money, Span, Time};
 
-use super::column::Column;
+use super::column::{Column, Kind};
 use crate::number::{exact_dollars, exact_seconds, fixed};
 
 /// What a cell says.
@@ -15,7 +15,7 @@ pub enum Value {
     Text(String),
     /// A whole number.
     Count(u64),
-    /// A number of the column's unit; of [`super::Kind::Percent`], a part of one.
+    /// A number of the column's unit; of [`Kind::Percent`], a part of one.
     Number(f64),
     /// A length of time, or a time since the beginning, exact to the microsecond.
     Seconds(Span),
@@ -44,6 +44,18 @@ pub enum Tone {
     Bad,
     /// Not the point.
     Dim,
+}
+
+impl Tone {
+    /// Its class in pages.
+    pub(crate) const fn class(self) -> &'static str {
+        match self {
+            Self::Plain => "",
+            Self::Good => "good",
+            Self::Bad => "bad",
+            Self::Dim => "dim",
+        }
+    }
 }
 
 /// A cell of a table.
@@ -125,22 +137,22 @@ impl Cell {
     /// For people, with its unit.
     pub(crate) fn words(&self, column: &Column) -> String {
         let d = column.digits;
-        let number = |x: f64| match column.kind {
-            super::Kind::Percent => format!("{} %", fixed(x * 100.0, d)),
-            super::Kind::Dollars => format!("${}", fixed(x, d)),
-            super::Kind::Seconds => format!("{} s", fixed(x, d)),
+        let number = |kind, x| match kind {
+            Kind::Percent => format!("{} %", fixed(x * 100.0, d)),
+            Kind::Dollars => format!("${}", fixed(x, d)),
+            Kind::Seconds => format!("{} s", fixed(x, d)),
             _ => fixed(x, d),
         };
         match &self.value {
             Value::Missing => String::new(),
             Value::Text(text) => text.clone(),
             Value::Count(n) => n.to_string(),
-            Value::Number(x) => number(*x),
-            Value::Seconds(span) => format!("{} s", fixed(span.as_secs_f64(), d)),
-            Value::Dollars(money) => format!("${}", fixed(money.as_usd(), d)),
-            Value::Mean { mean, interval: None, .. } => number(*mean),
-            Value::Mean { mean, interval: Some((low, high)), .. } => {
-                format!("{} [{}, {}]", number(*mean), fixed(*low, d), fixed(*high, d))
+            Value::Number(x) => number(column.kind, *x),
+            Value::Seconds(span) => number(Kind::Seconds, span.as_secs_f64()),
+            Value::Dollars(money) => number(Kind::Dollars, money.as_usd()),
+            Value::Mean { mean, interval, .. } => {
+                let ends = interval.map(|(l, h)| format!(" [{}, {}]", fixed(l, d), fixed(h, d)));
+                number(column.kind, *mean) + &ends.unwrap_or_default()
             }
         }
     }
@@ -170,14 +182,30 @@ impl From<Value> for Cell {
     }
 }
 
-impl From<&str> for Cell {
-    fn from(text: &str) -> Self {
-        Self::text(text)
+impl<T: Into<Self>> From<Option<T>> for Cell {
+    fn from(value: Option<T>) -> Self {
+        Self::maybe(value, Into::into)
     }
 }
 
-impl From<String> for Cell {
-    fn from(text: String) -> Self {
-        Self::text(text)
-    }
+macro_rules! from {
+    ($($type:ty: $cell:path,)+) => {
+        $(impl From<$type> for Cell {
+            fn from(value: $type) -> Self {
+                $cell(value)
+            }
+        })+
+    };
+}
+
+from! {
+    &str: Cell::text,
+    String: Cell::text,
+    u32: Cell::count,
+    u64: Cell::count,
+    usize: Cell::count,
+    f64: Cell::number,
+    Span: Cell::span,
+    Time: Cell::time,
+    Money: Cell::money,
 }

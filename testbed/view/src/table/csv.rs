@@ -1,27 +1,23 @@
 //! A table as CSV (RFC 4180, line feeds).
 
-use super::{Cell, Column, Kind, Table, Value};
-
-/// What a column of means is in a file.
-const MEAN: [&str; 4] = ["_mean", "_ci95_low", "_ci95_high", "n"];
+use super::{Cell, Column, Kind, Table};
 
 impl Table {
     /// Its CSV: a line of names, a line a row.
     #[must_use]
     pub fn to_csv(&self) -> String {
+        let table = self.in_files();
         let mut writer = csv::Writer::from_writer(Vec::new());
         // Writing to memory can't fail.
-        let _ = writer.write_record(self.columns.iter().flat_map(names));
-        for row in &self.rows {
-            let cells = self.columns.iter().zip(row);
-            let _ = writer.write_record(cells.flat_map(|(column, cell)| fields(column, cell)));
+        let _ = writer.write_record(table.columns.iter().map(|column| &column.name));
+        for row in &table.rows {
+            let cells = table.columns.iter().zip(row);
+            let _ = writer.write_record(cells.map(|(column, cell)| cell.exact(column)));
         }
         let bytes = writer.into_inner().unwrap_or_default();
         String::from_utf8(bytes).unwrap_or_default()
     }
-}
 
-impl Table {
     /// The table of a CSV file with these columns, none of means; what is not what its column holds
     /// is missing.
     #[must_use]
@@ -44,34 +40,6 @@ fn parsed(column: &Column, text: &str) -> Cell {
         Kind::Text => Cell::text(text),
         Kind::Count => Cell::maybe(text.parse::<u64>().ok(), Cell::count),
         _ => Cell::maybe(text.parse().ok(), Cell::number),
-    }
-}
-
-fn names(column: &Column) -> Vec<String> {
-    match column.kind {
-        Kind::Mean => {
-            let [mean, low, high, n] = MEAN;
-            [mean, low, high]
-                .map(|end| format!("{}{end}", column.name))
-                .into_iter()
-                .chain([n.to_owned()])
-                .collect()
-        }
-        _ => vec![column.name.clone()],
-    }
-}
-
-fn fields(column: &Column, cell: &Cell) -> Vec<String> {
-    match (column.kind, &cell.value) {
-        (Kind::Mean, Value::Mean { interval, n, .. }) => {
-            let (low, high) = interval.unzip();
-            let end = |x: Option<f64>| x.map(|x| column.file_number(x)).unwrap_or_default();
-            vec![cell.exact(column), end(low), end(high), n.to_string()]
-        }
-        (Kind::Mean, _) => {
-            vec![cell.exact(column), String::new(), String::new(), String::new()]
-        }
-        _ => vec![cell.exact(column)],
     }
 }
 

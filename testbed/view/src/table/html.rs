@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::{Column, Table, Tone};
+use super::{Column, Table};
 
 impl Table {
     /// Its markup; wider than the page, it scrolls inside.
@@ -16,7 +16,7 @@ impl Table {
                         @for row in &self.rows {
                             tr {
                                 @for (c, cell) in self.columns.iter().zip(row) {
-                                    td class=[class(c, cell.tone)] { (cell.words(c)) }
+                                    td class=[class(c, cell.tone.class())] { (cell.words(c)) }
                                 }
                             }
                         }
@@ -27,15 +27,7 @@ impl Table {
     }
 }
 
-fn class(column: &Column, tone: Tone) -> Option<&'static str> {
-    match (column.is_numeric(), tone) {
-        (false, Tone::Plain) => None,
-        (true, Tone::Plain) => Some("n"),
-        (false, Tone::Good) => Some("good"),
-        (true, Tone::Good) => Some("n good"),
-        (false, Tone::Bad) => Some("bad"),
-        (true, Tone::Bad) => Some("n bad"),
-        (false, Tone::Dim) => Some("dim"),
-        (true, Tone::Dim) => Some("n dim"),
-    }
+fn class(column: &Column, tone: &str) -> Option<String> {
+    let class = [if column.is_numeric() { "n" } else { "" }, tone].join(" ");
+    Some(class.trim().to_owned()).filter(|class| !class.is_empty())
 }

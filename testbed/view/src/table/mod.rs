@@ -1,13 +1,16 @@
 //! One typed table; its renderers are beside it.
 
+mod build;
 mod cell;
 mod column;
 mod csv;
+mod files;
 mod html;
 mod json;
 mod parquet;
 mod text;
 
+pub use build::TableOf;
 pub use cell::{Cell, Tone, Value};
 pub use column::{Column, Kind};
 

@@ -10,13 +10,6 @@ use parquet::schema::types::Type;
 
 use super::{Cell, Column, Kind, Table, Value};
 
-/// A column of a file, missing cells included.
-enum Values {
-    Text(Vec<Option<ByteArray>>),
-    Count(Vec<Option<i64>>),
-    Number(Vec<Option<f64>>),
-}
-
 impl Table {
     /// Its Parquet file: the columns of its CSV, typed; times in seconds, money in dollars.
     ///
@@ -24,15 +17,14 @@ impl Table {
     ///
     /// Two columns have one name, or there are more than 2^31 rows.
     pub fn to_parquet(&self) -> Result<Vec<u8>> {
-        let columns: Vec<_> =
-            (0..).zip(&self.columns).flat_map(|(n, c)| self.values(n, c)).collect();
-        let fields = columns.iter().map(|(name, values)| {
-            let (physical, converted) = match values {
-                Values::Text(_) => (Physical::BYTE_ARRAY, ConvertedType::UTF8),
-                Values::Count(_) => (Physical::INT64, ConvertedType::NONE),
-                Values::Number(_) => (Physical::DOUBLE, ConvertedType::NONE),
+        let table = self.in_files();
+        let fields = table.columns.iter().map(|column| {
+            let (physical, converted) = match column.kind {
+                Kind::Text => (Physical::BYTE_ARRAY, ConvertedType::UTF8),
+                Kind::Count => (Physical::INT64, ConvertedType::NONE),
+                _ => (Physical::DOUBLE, ConvertedType::NONE),
             };
-            let field = Type::primitive_type_builder(name, physical);
+            let field = Type::primitive_type_builder(&column.name, physical);
             let field = field.with_converted_type(converted);
             Ok(Arc::new(field.with_repetition(Repetition::OPTIONAL).build()?))
         });
@@ -40,48 +32,41 @@ impl Table {
         let schema = Type::group_type_builder("schema").with_fields(fields).build()?;
         let mut file = SerializedFileWriter::new(Vec::new(), Arc::new(schema), Arc::default())?;
         let mut group = file.next_row_group()?;
-        for (_, values) in &columns {
+        for (n, column) in table.columns.iter().enumerate() {
             let Some(to) = group.next_column()? else { break };
-            match values {
-                Values::Text(all) => write::<ByteArrayType>(to, all)?,
-                Values::Count(all) => write::<Int64Type>(to, all)?,
-                Values::Number(all) => write::<DoubleType>(to, all)?,
+            let cells = table.rows.iter().filter_map(|row| row.get(n));
+            match column.kind {
+                Kind::Text => write::<ByteArrayType>(to, cells.map(|cell| text(cell, column)))?,
+                Kind::Count => write::<Int64Type>(to, cells.map(count))?,
+                _ => write::<DoubleType>(to, cells.map(number))?,
             }
         }
         group.close()?;
         file.into_inner()
     }
-
-    /// A column under its name in files; one of means is four.
-    fn values(&self, n: usize, column: &Column) -> Vec<(String, Values)> {
-        let cells = || self.rows.iter().filter_map(|row| row.get(n));
-        let numbers = |of: fn(&Cell) -> Option<f64>| Values::Number(cells().map(of).collect());
-        let name = &column.name;
-        match column.kind {
-            Kind::Text => {
-                let text = |cell: &Cell| match &cell.value {
-                    Value::Missing => None,
-                    _ => Some(ByteArray::from(cell.exact(column).into_bytes())),
-                };
-                vec![(name.clone(), Values::Text(cells().map(text).collect()))]
-            }
-            Kind::Count => vec![(name.clone(), Values::Count(cells().map(count).collect()))],
-            Kind::Mean => vec![
-                (format!("{name}_mean"), numbers(number)),
-                (format!("{name}_ci95_low"), numbers(|cell| end(cell).map(|(low, _)| low))),
-                (format!("{name}_ci95_high"), numbers(|cell| end(cell).map(|(_, high)| high))),
-                ("n".to_owned(), Values::Count(cells().map(samples).collect())),
-            ],
-            _ => vec![(name.clone(), numbers(number))],
-        }
-    }
 }
 
-fn write<T: DataType>(mut to: SerializedColumnWriter<'_>, all: &[Option<T::T>]) -> Result<()> {
+/// A column's values, missing ones included.
+fn write<T: DataType>(
+    mut to: SerializedColumnWriter<'_>,
+    all: impl Iterator<Item = Option<T::T>>,
+) -> Result<()> {
+    let all: Vec<_> = all.collect();
     let levels: Vec<i16> = all.iter().map(|value| i16::from(value.is_some())).collect();
-    let values: Vec<T::T> = all.iter().flatten().cloned().collect();
+    let values: Vec<T::T> = all.into_iter().flatten().collect();
     to.typed::<T>().write_batch(&values, Some(&levels), None)?;
     to.close()
+}
+
+fn text(cell: &Cell, column: &Column) -> Option<ByteArray> {
+    (cell.value != Value::Missing).then(|| ByteArray::from(cell.exact(column).into_bytes()))
+}
+
+fn count(cell: &Cell) -> Option<i64> {
+    match cell.value {
+        Value::Count(n) => i64::try_from(n).ok(),
+        _ => None,
+    }
 }
 
 fn number(cell: &Cell) -> Option<f64> {
@@ -92,27 +77,6 @@ fn number(cell: &Cell) -> Option<f64> {
         Value::Number(x) | Value::Mean { mean: x, .. } => Some(*x),
         Value::Seconds(span) => Some(span.as_secs_f64()),
         Value::Dollars(money) => Some(money.as_usd()),
-    }
-}
-
-fn count(cell: &Cell) -> Option<i64> {
-    match cell.value {
-        Value::Count(n) => i64::try_from(n).ok(),
-        _ => None,
-    }
-}
-
-fn end(cell: &Cell) -> Option<(f64, f64)> {
-    match cell.value {
-        Value::Mean { interval, .. } => interval,
-        _ => None,
-    }
-}
-
-fn samples(cell: &Cell) -> Option<i64> {
-    match cell.value {
-        Value::Mean { n, .. } => i64::try_from(n).ok(),
-        _ => None,
     }
 }
 

@@ -8,18 +8,16 @@ use maud::{Markup, html};
 
 use super::super::axis::{Laid, Scale};
 use super::super::legend::{Entry, legend};
+use super::super::limits::{Limit, NAMES, limits};
 use super::super::mark::colour;
-use super::super::svg::{Drawing, Px, line, text, title};
+use super::super::svg::{Drawing, Px, text, title};
 use super::super::text::width;
-use super::layout::{LABELLED, Layout, RIGHT, WIDTH, stagger};
+use super::layout::{LABELLED, Layout, RIGHT, WIDTH};
 use super::value::{Bar, Fill, Gantt, Instant, Lane, Link, Mark, MarkKind, Measure};
 use crate::number::{short, time};
 
 /// More links than these are thin, and have no heads.
 const MANY_LINKS: usize = 150;
-
-/// A line of names of instants.
-const NAMES: f64 = 14.0;
 
 impl Gantt {
     /// A file of its own.
@@ -36,16 +34,15 @@ impl Gantt {
 
     fn draw(&self) -> Drawing {
         let (keys, keys_height) = legend(&self.entries(), (14.0, 50.0), WIDTH - RIGHT);
-        let top = 50.0 + keys_height + 8.0;
         let (shown, later): (Vec<_>, Vec<_>) =
             self.instants.iter().partition(|instant| instant.at <= self.window.1);
-        let probe = Layout::of(self, top);
-        let x = self.axis(&probe);
-        let names: Vec<_> = shown.iter().map(|instant| name_at(instant, &x)).collect();
-        let lines = stagger(&names);
-        let high = lines.iter().max().map_or(0.0, |most| (*most as f64 + 1.0) * NAMES);
-        let layout = Layout::of(self, top + high);
-        let (first, bottom) = (top + high - 4.0, layout.bottom + 2.0);
+        let named =
+            |i: &&Instant| Limit { name: format!("{} {}", i.name, time(i.at)), at: seconds(i.at) };
+        let shown: Vec<_> = shown.iter().map(named).collect();
+        let top = 58.0 + keys_height + if shown.is_empty() { 0.0 } else { NAMES };
+        let layout = Layout::of(self, top);
+        let x = self.axis(&layout);
+        let (first, bottom) = (top - 4.0, layout.bottom + 2.0);
         let lead = match later.as_slice() {
             [] => self.lead.clone(),
             later => {
@@ -53,22 +50,19 @@ impl Gantt {
                 format!("{} · {}", self.lead, words.collect::<Vec<_>>().join(", "))
             }
         };
+        let bars = || self.bars.iter().filter(|bar| self.is_shown(bar.from, bar.until));
         let content = html! {
             (text((14.0, 23.0), "title", &self.title))
             (text((14.0, 41.0), "dim", &lead))
             (keys)
             @for (n, lane) in self.lanes.iter().enumerate() { (lane_frame(n, lane, &layout, &x)) }
-            @for (at, label) in x.ticks_across() {
-                (line((x.at(at), first), (x.at(at), bottom), "grid"))
-                (text((x.at(at), bottom + 15.0), "mid dim", &label))
-            }
+            (x.draw("grid", (first, bottom), bottom + 15.0))
             @for (n, lane) in self.lanes.iter().enumerate() {
                 @if let Some(measure) = &lane.measure { (measured(measure, lane, layout.measure(n, lane), &x)) }
             }
             g.thin-rows[layout.row() < 6.0] {
-                @for bar in self.bars.iter().filter(|bar| self.is_shown(bar.from, bar.until)) {
-                    (self.bar(bar, &layout, &x))
-                }
+                @for bar in bars() { (self.bar(bar, &layout, &x)) }
+                @for bar in bars().filter(|bar| !bar.label.is_empty()) { (self.label(bar, &layout, &x)) }
                 @for link in self.links.iter().filter(|l| self.is_shown(l.from.1, l.to.1)) {
                     (self.link(link, &layout, &x))
                 }
@@ -76,11 +70,7 @@ impl Gantt {
             @for mark in self.marks.iter().filter(|mark| self.is_shown(mark.at, mark.at)) {
                 (self.mark(mark, &layout, &x))
             }
-            @for ((instant, (from, _)), row) in shown.iter().zip(names).zip(lines) {
-                @let (x, y) = (x.at(seconds(instant.at)), first - 4.0 - row as f64 * NAMES);
-                (line((x, y - 2.0), (x, bottom), "limit"))
-                (text((from, y), "limit", &instant_words(instant)))
-            }
+            (limits(&shown, &x, (first + 1.0, bottom)))
         };
         let label = format!("Gantt chart: {}", self.title);
         Drawing { width: WIDTH, height: bottom + 24.0, label, content }
@@ -107,40 +97,35 @@ impl Gantt {
                 html! { rect class=(class) x=(Px(x)) y=(Px(y - height / 2.0)) width="18" height=(Px(height)) {} }
             }
         };
-        let entry = |name: &str, key: Box<dyn Fn((f64, f64)) -> Markup>| Entry {
-            name: name.to_owned(),
-            key_width: 18.0,
-            key,
+        let mut entries: Vec<Entry> = Vec::new();
+        let mut entry = |name: &str, key: Box<dyn Fn((f64, f64)) -> Markup>| {
+            entries.push((name.to_owned(), key));
         };
-        let mut entries: Vec<_> = (0..)
-            .zip(&self.colours)
-            .map(|(n, name)| entry(name, Box::new(rect(format!("bar {}", colour(n)), 11.0))))
-            .collect();
+        for (n, name) in self.colours.iter().enumerate() {
+            entry(name, Box::new(rect(format!("bar {}", colour(n)), 11.0)));
+        }
         if self.lanes.iter().any(|lane| lane.has_background) {
-            entries.push(entry("foreground", Box::new(rect("bar k7".into(), 11.0))));
-            entries.push(entry("background", Box::new(rect("bar below k7".into(), 6.0))));
+            entry("foreground", Box::new(rect("bar k7".into(), 11.0)));
+            entry("background", Box::new(rect("bar below k7".into(), 6.0)));
         }
         let fills: BTreeSet<_> = self.bars.iter().map(|bar| bar.fill).collect();
         for fill in fills.into_iter().filter(|fill| !fill.name().is_empty()) {
             let under = if fill.is_overlay() { "bar k7" } else { "paper" };
             let (under, over) = (rect(under.into(), 11.0), rect(fill_class(fill), 11.0));
-            entries.push(entry(fill.name(), Box::new(move |at| html! { (under(at)) (over(at)) })));
+            entry(fill.name(), Box::new(move |at| html! { (under(at)) (over(at)) }));
         }
         if let Some(measure) = self.lanes.iter().find_map(|lane| lane.measure.as_ref()) {
-            entries.push(entry(&measure.name, Box::new(rect("measure".into(), 9.0))));
+            entry(&measure.name, Box::new(rect("measure".into(), 9.0)));
         }
         let kinds: BTreeSet<_> = self.marks.iter().map(|mark| mark.kind).collect();
         for kind in kinds {
-            entries.push(entry(
-                kind.name(),
-                Box::new(move |(x, y)| shape(kind, (x + 9.0, y), 10.0, "")),
-            ));
+            entry(kind.name(), Box::new(move |(x, y)| shape(kind, (x + 9.0, y), 10.0, "")));
         }
         if !self.links.is_empty() {
-            let arrow = |(x, y): (f64, f64)| {
+            let arrow = |(x, y)| {
                 html! { path.link d={ "M" (Px(x)) " " (Px(y)) "h17" } marker-end="url(#dm-tip)" {} }
             };
-            entries.push(entry("migration", Box::new(arrow)));
+            entry("migration", Box::new(arrow));
         }
         entries
     }
@@ -148,34 +133,35 @@ impl Gantt {
     /// A bar: one path over all its blocks.
     fn bar(&self, bar: &Bar, layout: &Layout, x: &Laid) -> Markup {
         let Some(lane) = self.lane(bar.place.lane) else { return Markup::default() };
-        let (from, to) = (x.at(seconds(bar.from)), x.at(seconds(bar.until)));
-        let wide = (to - from).max(0.6);
+        let (from, wide) = across(bar, x);
         let mut d = String::new();
         for (y, h) in layout.blocks(lane, &bar.place) {
             // Writing to a String can't fail.
             let _ = write!(d, "M{} {}h{}v{}h-{2}z", Px(from), Px(y), Px(wide), Px(h));
         }
-        let class = match (bar.fill, bar.place.tier) {
-            (Fill::Work(_), Tier::Background) => format!("item {} below", fill_class(bar.fill)),
-            _ => format!("item {}", fill_class(bar.fill)),
-        };
-        let needs = width(&bar.label, 9.0) + 5.0;
-        let is_labelled =
-            !bar.label.is_empty() && wide > needs && bar.place.tier == Tier::Foreground;
+        let is_below = matches!(bar.fill, Fill::Work(_)) && bar.place.tier == Tier::Background;
+        let below = if is_below { " below" } else { "" };
+        html! { path class={ "item " (fill_class(bar.fill)) (below) } d=(d) { (title(&bar.title)) } }
+    }
+
+    /// A bar's label, on each of its blocks in the foreground that has room.
+    fn label(&self, bar: &Bar, layout: &Layout, x: &Laid) -> Markup {
+        let Some(lane) = self.lane(bar.place.lane) else { return Markup::default() };
+        let (from, wide) = across(bar, x);
+        if wide <= width(&bar.label, 9.0) + 5.0 || bar.place.tier == Tier::Background {
+            return Markup::default();
+        }
         // Between the parts of a job there is a gap: its own colour around the letters fills that.
         let around = if lane.has_background { " own" } else { "" };
-        let label_class = format!("in{around} {}", fill_class(bar.fill));
+        let class = format!("in{around} {}", fill_class(bar.fill));
+        let (top, row) = (layout.lane(bar.place.lane).0, layout.row());
         html! {
-            path class=(class) d=(d) { (title(&bar.title)) }
-            @if is_labelled {
-                @for rows in &bar.place.rows {
-                    @let height = f64::from(rows.end - rows.start) * layout.row();
-                    @let (top, _) = layout.lane(bar.place.lane);
-                    @if height >= 9.5 {
-                        @let first = if lane.has_background && layout.row() >= 15.0 { layout.row() * 0.62 } else { height };
-                        @let y = top + f64::from(rows.start) * layout.row() + first / 2.0 + 3.2;
-                        (text((from + 2.5, y), &label_class, &bar.label))
-                    }
+            @for rows in &bar.place.rows {
+                @let height = f64::from(rows.end - rows.start) * row;
+                @if height >= 9.5 {
+                    @let first = if lane.has_background && row >= 15.0 { row * 0.62 } else { height };
+                    @let y = top + f64::from(rows.start) * row + first / 2.0 + 3.2;
+                    (text((from + 2.5, y), &class, &bar.label))
                 }
             }
         }
@@ -202,19 +188,9 @@ impl Gantt {
             return Markup::default();
         };
         let bend = ((xb - xa) * 0.5).max(18.0);
-        let d = format!(
-            "M{} {}C{} {} {} {} {} {}",
-            Px(xa),
-            Px(ya),
-            Px(xa + bend),
-            Px(ya),
-            Px(xb - bend),
-            Px(yb),
-            Px(xb),
-            Px(yb)
-        );
-        let is_one_of_many = self.links.len() > MANY_LINKS;
-        let (class, end) = match is_one_of_many {
+        let [xa, ya, out, into, xb, yb] = [xa, ya, xa + bend, xb - bend, xb, yb].map(Px);
+        let d = format!("M{xa} {ya}C{out} {ya} {into} {yb} {xb} {yb}");
+        let (class, end) = match self.links.len() > MANY_LINKS {
             false => ("item link", Some("url(#dm-tip)")),
             true => ("item link many", None),
         };
@@ -226,16 +202,10 @@ fn seconds(at: Time) -> f64 {
     at.as_secs_f64()
 }
 
-fn instant_words(instant: &Instant) -> String {
-    format!("{} {}", instant.name, time(instant.at))
-}
-
-/// Where the name of an instant begins, and how wide it is.
-fn name_at(instant: &Instant, x: &Laid) -> (f64, f64) {
-    let wide = width(&instant_words(instant), 11.0);
-    let (left, right) = x.paper;
-    let middle = x.at(seconds(instant.at));
-    ((middle - wide / 2.0).clamp(left, (right - wide).max(left)), wide)
+/// Where a bar begins, and how long it is.
+fn across(bar: &Bar, x: &Laid) -> (f64, f64) {
+    let (from, until) = (x.at(seconds(bar.from)), x.at(seconds(bar.until)));
+    (from, (until - from).max(0.6))
 }
 
 fn fill_class(fill: Fill) -> String {
@@ -251,30 +221,22 @@ fn fill_class(fill: Fill) -> String {
 /// A mark around a point, so many pixels high.
 fn shape(kind: MarkKind, (x, y): (f64, f64), size: f64, words: &str) -> Markup {
     let half = size / 2.0;
-    let (class, d) = match kind {
+    let (class, before, path) = match kind {
         MarkKind::Checkpoint => (
-            "item kept",
-            format!(
-                "M{} {}l{half:.1} {half:.1}l-{half:.1} {half:.1}l-{half:.1} -{half:.1}z",
-                Px(x),
-                Px(y - half)
-            ),
+            "kept",
+            0.0,
+            format!("l{half:.1} {half:.1}l-{half:.1} {half:.1}l-{half:.1} -{half:.1}z"),
         ),
         // What begins a bar stands before it, beside the bar's label.
-        MarkKind::Stolen => {
-            ("item stolen", format!("M{} {}h{size:.1}v{size:.1}z", Px(x - size), Px(y - half)))
+        MarkKind::Stolen => ("stolen", size, format!("h{size:.1}v{size:.1}z")),
+        MarkKind::Swapped => {
+            let wedge = |up| format!("l{half:.1} {up}{half:.1}h-{size:.1}z");
+            ("stolen", half, format!("{}m0 {size:.1}{}", wedge(""), wedge("-")))
         }
-        MarkKind::Swapped => (
-            "item stolen",
-            format!(
-                "M{} {}l{half:.1} {half:.1}h-{size:.1}zm0 {size:.1}l{half:.1} -{half:.1}h-{size:.1}z",
-                Px(x - half),
-                Px(y - half)
-            ),
-        ),
-        MarkKind::Gone => ("item gone", format!("M{} {}v{size:.1}", Px(x), Px(y - half))),
+        MarkKind::Gone => ("gone", 0.0, format!("v{size:.1}")),
     };
-    html! { path class=(class) d=(d) { (title(words)) } }
+    let d = format!("M{} {}{path}", Px(x - before), Px(y - half));
+    html! { path class={ "item " (class) } d=(d) { (title(words)) } }
 }
 
 /// A lane's life and names.

@@ -2,7 +2,7 @@
 
 use dormouse_units::Tier;
 
-use super::super::text::{Area, width};
+use super::super::text::width;
 use super::value::{Gantt, Lane, Place};
 
 pub(super) const WIDTH: f64 = 1_240.0;
@@ -110,20 +110,4 @@ impl Layout {
 /// The height of a lane in rows.
 fn units(lane: &Lane) -> f64 {
     f64::from(lane.rows) + if lane.measure.is_some() { MEASURE } else { 0.0 }
-}
-
-/// Names of instants in as few lines as it takes that none touch: the line of each, from below.
-pub(super) fn stagger(labels: &[(f64, f64)]) -> Vec<usize> {
-    let mut placed: Vec<(Area, usize)> = Vec::new();
-    labels
-        .iter()
-        .map(|&(x, w)| {
-            let taken = |line: usize| {
-                placed.iter().any(|(a, l)| *l == line && x < a.x + a.w + 8.0 && a.x < x + w + 8.0)
-            };
-            let line = (0..).find(|line| !taken(*line)).unwrap_or(0);
-            placed.push((Area { x, y: 0.0, w, h: 0.0 }, line));
-            line
-        })
-        .collect()
 }

@@ -1,0 +1,140 @@
+//! Means with their confidence intervals: the one estimator of all tables.
+
+use statrs::distribution::{ContinuousCDF as _, StudentsT};
+
+/// The mean of independent samples.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate {
+    /// The mean.
+    pub mean: f64,
+    /// The mean's 95 % confidence interval (Student's t); `None` for a single sample.
+    pub ci95: Option<(f64, f64)>,
+    /// The smallest and the largest sample.
+    pub range: (f64, f64),
+    /// The number of samples.
+    pub n: usize,
+    /// Whether there is no interval because the samples are of a queue that grows, which has no steady
+    /// state whose mean it could hold.
+    pub is_saturated: bool,
+}
+
+impl Estimate {
+    /// Of these samples; `None` if there are none.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "counts of samples")]
+    pub fn of(samples: &[f64]) -> Option<Self> {
+        let n = samples.len();
+        if n == 0 {
+            return None;
+        }
+        let mean = samples.iter().sum::<f64>() / n as f64;
+        let ci95 = (n > 1).then(|| {
+            let squares: f64 = samples.iter().map(|x| (x - mean).powi(2)).sum();
+            let error = (squares / (n - 1) as f64 / n as f64).sqrt();
+            let half = t975(n - 1) * error;
+            (mean - half, mean + half)
+        });
+        let low = samples.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = samples.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        Some(Self { mean, ci95, range: (low, high), n, is_saturated: false })
+    }
+
+    /// Of something that was counted, once: it has no interval.
+    #[must_use]
+    pub const fn exact(value: f64, n: usize) -> Self {
+        Self { mean: value, ci95: None, range: (value, value), n, is_saturated: false }
+    }
+
+    /// Whether a value lies in the interval; not where there is none.
+    #[must_use]
+    pub fn covers(&self, value: f64) -> bool {
+        self.ci95.is_some_and(|(low, high)| (low..=high).contains(&value))
+    }
+
+    /// How far the mean is from `reference`, relative to it; `None` if that is zero.
+    #[must_use]
+    pub fn relative_to(&self, reference: f64) -> Option<f64> {
+        (reference != 0.0).then(|| self.mean / reference - 1.0)
+    }
+}
+
+/// The jackknife's pseudo-values of a statistic of the means of several series (Tukey 1958): as many
+/// as each series has samples, which are paired. Their [`Estimate`] is that of the statistic.
+#[must_use]
+#[expect(clippy::cast_precision_loss, reason = "counts of samples")]
+pub fn jackknife<const K: usize>(
+    series: [&[f64]; K],
+    statistic: impl Fn([f64; K]) -> f64,
+) -> Vec<f64> {
+    let n = series.iter().map(|samples| samples.len()).min().unwrap_or(0);
+    let sums = series.map(|samples| samples[..n].iter().sum::<f64>());
+    let whole = statistic(sums.map(|sum| sum / n as f64));
+    if n < 2 {
+        return vec![whole; n];
+    }
+    let rest = (n - 1) as f64;
+    let without = |i: usize| {
+        let means = std::array::from_fn(|k| (sums[k] - series[k][i]) / rest);
+        n as f64 * whole - rest * statistic(means)
+    };
+    (0..n).map(without).collect()
+}
+
+/// Mean and standard deviation; none of none.
+#[must_use]
+#[expect(clippy::cast_precision_loss, reason = "counts of samples")]
+pub fn normal(values: &[f64]) -> Option<(f64, f64)> {
+    let mean = Estimate::of(values)?.mean;
+    let squares: f64 = values.iter().map(|x| (x - mean).powi(2)).sum();
+    Some((mean, (squares / (values.len().max(2) - 1) as f64).sqrt()))
+}
+
+/// The 97.5 % quantile of Student's t with this many degrees of freedom, at least one.
+#[expect(clippy::cast_precision_loss, reason = "counts of samples")]
+fn t975(freedom: usize) -> f64 {
+    // It has every degree from one on: the normal limit is never needed.
+    StudentsT::new(0.0, 1.0, freedom.max(1) as f64).map_or(f64::INFINITY, |t| t.inverse_cdf(0.975))
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_textbook_interval() {
+        // Five samples of variance 2.5: 3 ± 2.776 · sqrt(2.5 / 5).
+        let e = Estimate::of(&[1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
+        let (low, high) = e.ci95.unwrap();
+        assert!((e.mean - 3.0).abs() < 1e-12);
+        assert!((low - 1.037).abs() < 1e-3 && (high - 4.963).abs() < 1e-3, "{low} {high}");
+        assert_eq!((e.range, e.n), ((1.0, 5.0), 5));
+    }
+
+    #[test]
+    fn quantiles_are_those_of_the_tables() {
+        let steps: Vec<_> = (1..200).map(t975).collect();
+        assert!(steps.windows(2).all(|w| w[0] > w[1]));
+        for (freedom, table) in [(1, 12.706), (2, 4.303), (19, 2.093), (31, 2.0395), (100, 1.984)] {
+            assert!((t975(freedom) - table).abs() < 6e-4, "{freedom}: {}", t975(freedom));
+        }
+    }
+
+    #[test]
+    fn pseudo_values_of_a_mean_are_the_samples_and_equal_ratios_have_no_interval() {
+        let samples = [1.0, 2.0, 6.0, 7.0];
+        let got = jackknife([&samples], |[mean]| mean);
+        assert!(got.iter().zip(&samples).all(|(a, b)| (a - b).abs() < 1e-12), "{got:?}");
+        let half = samples.map(|x| x / 2.0);
+        let ratio = Estimate::of(&jackknife([&half, &samples], |[a, b]| a / b)).unwrap();
+        let (low, high) = ratio.ci95.unwrap();
+        assert!((ratio.mean - 0.5).abs() < 1e-12 && high - low < 1e-12, "{ratio:?}");
+        assert_eq!(jackknife([&[3.0], &[2.0]], |[a, b]| a / b), [1.5]);
+    }
+
+    #[test]
+    fn one_sample_has_no_interval_and_none_no_mean() {
+        assert_eq!(Estimate::of(&[7.0]).unwrap().ci95, None);
+        assert_eq!(Estimate::of(&[]), None);
+    }
+}

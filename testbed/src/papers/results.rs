@@ -1,0 +1,93 @@
+//! The samples of every cell, and the figures of them.
+
+use std::collections::BTreeMap;
+
+use dormouse_estimate::{Estimate, Series, rises};
+
+use crate::sweep::{Sample, series};
+
+/// The batches that tell whether a load is saturated.
+const RESPONSE: &str = "response_s";
+
+/// The samples of every cell.
+#[derive(Clone, Debug, Default)]
+pub struct Results {
+    samples: BTreeMap<String, Vec<Sample>>,
+    /// Figures that others are taken for.
+    instead: BTreeMap<String, String>,
+}
+
+impl Results {
+    /// These cells with their samples.
+    pub(super) fn new(samples: impl IntoIterator<Item = (String, Vec<Sample>)>) -> Self {
+        Self { samples: samples.into_iter().collect(), instead: BTreeMap::new() }
+    }
+
+    /// The same with other figures in place of some.
+    pub(super) fn with(self, instead: BTreeMap<String, String>) -> Self {
+        Self { instead, ..self }
+    }
+
+    /// The samples of a cell.
+    #[must_use]
+    pub fn samples(&self, case: &str) -> Option<&[Sample]> {
+        self.samples.get(case).map(Vec::as_slice)
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.samples.values().map(Vec::len).sum()
+    }
+
+    /// A figure in a cell, sample by sample; none of batches that rise has an interval.
+    pub(super) fn series(&self, case: &str, metric: &str) -> Option<Series> {
+        let metric = self.instead.get(metric).map_or(metric, String::as_str);
+        let samples = self.samples(case)?;
+        let series = series(samples, metric);
+        let responses = samples.first().and_then(|sample| sample.batches.get(RESPONSE));
+        let is_saturated = series.are_batches && responses.is_some_and(|means| rises(means));
+        Some(Series { is_saturated, ..series })
+    }
+
+    /// A figure's mean in a cell; `None` where no run has it.
+    #[must_use]
+    pub fn ours(&self, case: &str, metric: &str) -> Option<Estimate> {
+        self.series(case, metric)?.estimate()
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// Results whose cells have these values of one figure, a run each.
+    pub(in crate::papers) fn of_runs(metric: &str, cells: &[(&str, &[f64])]) -> Results {
+        let sample = |x: &f64| Sample {
+            figures: [(metric.to_owned(), *x)].into(),
+            batches: BTreeMap::new(),
+            steps: 0,
+            decisions: String::new(),
+        };
+        let cell = |(case, values): &(&str, &[f64])| {
+            ((*case).to_owned(), values.iter().map(sample).collect())
+        };
+        Results::new(cells.iter().map(cell))
+    }
+
+    #[test]
+    fn batches_that_rise_are_of_a_saturated_load() {
+        let of = |means: Vec<f64>| Sample {
+            figures: BTreeMap::new(),
+            batches: [(RESPONSE.to_owned(), means)].into(),
+            steps: 0,
+            decisions: String::new(),
+        };
+        let cell = |case: &str, means| (case.to_owned(), vec![of(means)]);
+        let grows = (0..20).map(f64::from).collect();
+        let results = Results::new([cell("a", grows), cell("b", vec![1.0; 20])]);
+        let [a, b] = ["a", "b"].map(|case| results.ours(case, RESPONSE).expect("it is there"));
+        assert!(a.is_saturated && a.ci95.is_none(), "{a:?}");
+        assert!(!b.is_saturated && b.ci95.is_some(), "{b:?}");
+    }
+}

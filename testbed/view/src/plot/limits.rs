@@ -1,0 +1,85 @@
+//! Values that matter to all of a figure: lines across it, with their names in a row above.
+
+use maud::{Markup, html};
+
+use super::axis::Laid;
+use super::svg::{Px, text, title};
+use super::text::width;
+
+/// A value that is not to be passed, or to be reached.
+#[derive(Clone, Debug, Default)]
+pub struct Limit {
+    /// What it is.
+    pub name: String,
+    /// Where it is.
+    pub at: f64,
+}
+
+/// The height of the row of names.
+pub(super) const NAMES: f64 = 14.0;
+/// The size of names, and what is between two of them.
+const SIZE: f64 = 11.0;
+const APART: f64 = 12.0;
+
+/// Lines from `top` to `bottom` at those of the limits that are on the axis, and above `top` their
+/// names side by side: where one has to stand aside for another, its line bends to it. Names for
+/// which the row is too short are said where their line is pointed at.
+pub(super) fn limits(limits: &[Limit], across: &Laid, (top, bottom): (f64, f64)) -> Markup {
+    let mut shown: Vec<_> = limits.iter().filter(|limit| across.contains(limit.at)).collect();
+    shown.sort_by(|a, b| a.at.total_cmp(&b.at));
+    let names: Vec<_> =
+        shown.iter().map(|limit| (across.at(limit.at), width(&limit.name, SIZE))).collect();
+    let places = side_by_side(&names, across.paper);
+    html! {
+        @for (n, limit) in shown.iter().enumerate() {
+            @let x = across.at(limit.at);
+            @let name = places.get(n).map(|from| (*from, width(&limit.name, SIZE)));
+            @let end = name.map_or(x, |(from, wide)| if from <= x && x <= from + wide { x } else { from + wide / 2.0 });
+            path class="limit" d=(line(end, x, (top, bottom))) { (title(&limit.name)) }
+            @if let Some((from, _)) = name { (text((from, top - 5.0), "limit", &limit.name)) }
+        }
+    }
+}
+
+/// From the name's `end` to the bottom at `x`.
+fn line(end: f64, x: f64, (top, bottom): (f64, f64)) -> String {
+    let bend = if end == x { String::new() } else { format!("L{} {}", Px(x), Px(top + 8.0)) };
+    format!("M{} {}{bend}L{} {}", Px(end), Px(top - 2.0), Px(x), Px(bottom))
+}
+
+/// Where names begin that should stand around these middles, in their order, and are so wide: none
+/// touches another or leaves the row. As many as there is room for.
+fn side_by_side(names: &[(f64, f64)], (left, right): (f64, f64)) -> Vec<f64> {
+    let mut all = left - APART;
+    let fitting = names.iter().take_while(|(_, wide)| {
+        all += wide + APART;
+        all <= right
+    });
+    let mut after = left;
+    let mut places: Vec<(f64, f64)> = fitting
+        .map(|(middle, wide)| {
+            let from = (middle - wide / 2.0).max(after);
+            after = from + wide + APART;
+            (from, *wide)
+        })
+        .collect();
+    let mut before = right;
+    for (from, wide) in places.iter_mut().rev() {
+        *from = from.min(before - *wide);
+        before = *from - APART;
+    }
+    places.into_iter().map(|(from, _)| from).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_stand_side_by_side() {
+        let places = side_by_side(&[(120.0, 60.0), (130.0, 80.0), (195.0, 40.0)], (0.0, 210.0));
+        assert_eq!(places, [6.0, 78.0, 170.0]);
+        let crowded = side_by_side(&[(5.0, 90.0), (100.0, 90.0), (150.0, 90.0)], (0.0, 200.0));
+        assert_eq!(crowded, [0.0, 102.0], "the third has no room");
+    }
+}

@@ -1,0 +1,146 @@
+//! Jobs a second and peak memory of whole simulations, each in a process of its own: SWF
+//! in, schedule with processors, `jobs.csv` out; beside a bare loop that reads the same
+//! log, counts processors and writes a CSV.
+//!
+//! `cargo bench -p dormouse-tests --bench batch [-- LOG.swf …]`; without a log it makes FW-like ones of
+//! 200,000 and 1,000,000 jobs at load .9.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+use dormouse_engine::jobs::{Observer, Record, Simulation, simulate};
+use dormouse_policies::batch::{Algorithm, Config};
+use dormouse_tell::jobs::JobsCsv;
+use dormouse_workload::{
+    Header, Model, OnMalformed, SwfJob, SwfWriter, Trace, UsageRule, offered_load, scale_arrivals,
+    tsafrir_estimates,
+};
+
+type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+
+fn main() -> Outcome<()> {
+    let args: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
+    if let [flag, case, log, out] = args.as_slice()
+        && flag == "--case"
+    {
+        return one_case(case, Path::new(log), Path::new(out));
+    }
+    let folder = std::env::temp_dir().join(format!("dormouse-bench-{}", std::process::id()));
+    std::fs::create_dir_all(&folder)?;
+    let done = all_cases(&args, &folder);
+    std::fs::remove_dir_all(&folder)?;
+    done
+}
+
+fn all_cases(args: &[String], folder: &Path) -> Outcome<()> {
+    let mut logs: Vec<PathBuf> = args.iter().map(PathBuf::from).collect();
+    if logs.is_empty() {
+        for jobs in [200_000, 1_000_000] {
+            logs.push(make_log(folder, jobs)?);
+        }
+    }
+    for log in &logs {
+        println!("{}", log.display());
+        println!("{:>10} {:>9} {:>9} {:>11} {:>9}", "", "jobs", "seconds", "jobs/s", "peak MB");
+        for case in ["counting", "fcfs", "easy", "keasy", "reasy", "measy"] {
+            let out = folder.join("jobs.csv");
+            let status = Command::new(std::env::current_exe()?)
+                .arg("--case")
+                .arg(case)
+                .arg(log)
+                .arg(&out)
+                .status()?;
+            if !status.success() {
+                return Err(format!("{case} failed").into());
+            }
+        }
+    }
+    Ok(())
+}
+
+fn make_log(folder: &Path, count: usize) -> Outcome<PathBuf> {
+    let mut jobs = Model::FwLike.generate(count, 320, 1)?;
+    tsafrir_estimates(&mut jobs, Model::FwLike.longest(), 1)?;
+    let factor = offered_load(&jobs, 320) / 0.9;
+    let path = folder.join(format!("fw-like-{count}.swf"));
+    let mut header = Header::default();
+    header.set("MaxProcs", 320);
+    let mut log = SwfWriter::new(BufWriter::new(File::create(&path)?), &header)?;
+    for job in jobs {
+        log.write(&SwfJob::from(&scale_arrivals(job, factor)))?;
+    }
+    log.finish()?;
+    Ok(path)
+}
+
+fn one_case(case: &str, log: &Path, out: &Path) -> Outcome<()> {
+    let began = Instant::now();
+    let jobs = if case == "counting" {
+        counting(log, out)?
+    } else {
+        scheduled(Algorithm::named(case).ok_or("no scheduler has this name")?, log, out)?
+    };
+    let seconds = began.elapsed().as_secs_f64();
+    let rate = jobs as f64 / seconds;
+    println!("{case:>10} {jobs:>9} {seconds:>9.3} {rate:>11.0} {:>9.1}", peak_mb()?);
+    Ok(())
+}
+
+struct Csv(JobsCsv<BufWriter<File>>);
+
+impl Observer for Csv {
+    type Error = Box<dyn std::error::Error>;
+
+    fn ended(&mut self, record: Record) -> Outcome<()> {
+        Ok(self.0.write(&record)?)
+    }
+}
+
+fn scheduled(algorithm: Algorithm, log: &Path, out: &Path) -> Outcome<u64> {
+    let trace = Trace::of(log, File::open(log), None, OnMalformed::Fail)?;
+    let simulation = Simulation::new(Config::new(algorithm, trace.machine()), 1);
+    let rule = match algorithm.promotion() {
+        None => UsageRule::full(),
+        Some(_) => UsageRule::paper(1),
+    };
+    let to = BufWriter::with_capacity(1 << 16, File::create(out)?);
+    let mut csv = Csv(JobsCsv::new(to, "bench")?);
+    let jobs = trace.map(|job| Ok(rule.assign(job.map_err(Box::new)?)));
+    let totals = simulate(jobs, &simulation, &mut csv).map_err(|e| e.to_string())?;
+    csv.0.finish()?;
+    Ok(totals.jobs)
+}
+
+/// The least work there is: words of each line to numbers, processors counted up and
+/// down without a queue or a placement, a line out.
+fn counting(log: &Path, out: &Path) -> Outcome<u64> {
+    let mut to = BufWriter::with_capacity(1 << 16, File::create(out)?);
+    let (mut jobs, mut busy) = (0, 0_i64);
+    for line in BufReader::with_capacity(1 << 16, File::open(log)?).lines() {
+        let line = line?;
+        if line.starts_with(';') {
+            continue;
+        }
+        let mut fields = [0_i64; 18];
+        for (field, word) in fields.iter_mut().zip(line.split_ascii_whitespace()) {
+            *field = word.parse()?;
+        }
+        busy = (busy + fields[7]) % 320;
+        jobs += 1;
+        writeln!(to, "{},{},{},{}", fields[0], fields[1], fields[1] + fields[3], busy)?;
+    }
+    to.flush()?;
+    Ok(jobs)
+}
+
+fn peak_mb() -> Outcome<f64> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let kilobytes = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:")?.split_whitespace().next()?.parse().ok());
+    let kilobytes: f64 = kilobytes.ok_or("no VmHWM in /proc/self/status")?;
+    Ok(kilobytes / 1000.0)
+}

@@ -1,0 +1,19 @@
+//! Whole runs through the library: experiments loaded, run in virtual time, checked, replayed and
+//! compared within this process. The other tests of this crate use nothing of the workspace but its
+//! programs and their files.
+#![cfg(test)]
+#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+
+mod background;
+mod calibration;
+mod invariants;
+mod job_credits;
+mod job_memory;
+mod market;
+mod papers;
+mod random_runs;
+mod runs;
+mod stored_plans;
+mod task_times;
+mod twin;
+mod twin_jobs;

@@ -1,0 +1,336 @@
+//! A reproduction leaves the same bytes however it was made: on one thread or many, in parts, or
+//! killed half-way and begun again; of bags of tasks and of parallel jobs alike.
+
+use std::path::{Path, PathBuf};
+
+use dormouse::output::Header;
+use dormouse_tell::Mode;
+use dormouse::papers::{Finished, MakeLive, PAPERS, Request, Verdict, named, table};
+use dormouse::sweep::{Cell, Reproduction, Shard, Shared, SweepError};
+use dormouse_view::Terminal;
+
+/// What of a paper under so many seeds, with these settings of every cell.
+fn spec(what: &str, seeds: u64, set: &[&str]) -> Reproduction {
+    Reproduction {
+        what: what.to_owned(),
+        first_seed: 1,
+        seeds,
+        trial_seeds: 1,
+        set: set.iter().map(|&s| s.to_owned()).collect(),
+        without: vec![("kth-sp2/*".to_owned(), "no log: --kth".to_owned())],
+        words: vec!["dormouse".to_owned()],
+        ..Reproduction::default()
+    }
+}
+
+/// Small searches: this is about bookkeeping.
+const SMALL: [&str; 2] = ["scheduler.max-iteration=3", "scheduler.max-attempt=5"];
+
+fn table_4() -> Reproduction {
+    spec("burst-hads/table-4", 3, &SMALL)
+}
+
+fn figure_14() -> Reproduction {
+    spec("measy/figure-14", 1, &["workload.jobs=300"])
+}
+
+fn request(threads: usize, compute: Option<Shard>) -> Request {
+    Request { compute, ..Request::new(threads) }
+}
+
+fn make(spec: &Reproduction, threads: usize, folder: &Path) -> Finished {
+    let made = request(threads, Some(Shard::ALL)).run(spec, (folder, false), &mut |_, _, _| {});
+    made.unwrap().unwrap()
+}
+
+/// Every file and its content.
+fn content(folder: &Path) -> Vec<(PathBuf, String)> {
+    let mut all = Vec::new();
+    let mut open = vec![folder.to_path_buf()];
+    while let Some(dir) = open.pop() {
+        for entry in std::fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                open.push(path);
+            } else {
+                let text = std::fs::read_to_string(&path).unwrap();
+                all.push((path.strip_prefix(folder).unwrap().to_path_buf(), text));
+            }
+        }
+    }
+    all.sort();
+    all
+}
+
+#[test]
+fn the_same_bytes_on_any_number_of_threads_in_parts_and_after_a_kill() {
+    for (spec, cells, files) in [(table_4(), 12, 12), (figure_14(), 63, 0)] {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        let done = make(&spec, 1, &at("one"));
+        assert_eq!(done.cells.len(), cells);
+        let wanted = content(&at("one"));
+        for file in ["table.csv", "results.json", "report.html"] {
+            assert!(wanted.iter().any(|(path, _)| path == Path::new(file)), "{file}");
+        }
+        assert_eq!(wanted.iter().filter(|(p, _)| p.starts_with("gantt")).count(), files);
+
+        make(&spec, 4, &at("four"));
+        assert_eq!(content(&at("four")), wanted);
+
+        // Killed in the middle of a line.
+        let samples = std::fs::read_to_string(at("one").join("samples.jsonl")).unwrap();
+        let half = samples.len() / 2;
+        assert_ne!(samples.as_bytes()[half - 1], b'\n', "the kill should tear a line");
+        std::fs::create_dir(at("killed")).unwrap();
+        std::fs::copy(at("one").join("sweep.json"), at("killed").join("sweep.json")).unwrap();
+        std::fs::write(at("killed").join("samples.part.jsonl"), &samples[..half]).unwrap();
+        let mut made = 0;
+        request(2, Some(Shard::ALL))
+            .run(&spec, (&at("killed"), false), &mut |_, n, _| made += usize::from(n > 0))
+            .unwrap();
+        assert_eq!(content(&at("killed")), wanted);
+        let all = samples.lines().count();
+        assert!(made < all && made * 3 > all, "{made} of {all} were made again");
+
+        let parts: Vec<_> = (1..=3).map(|i| at(&format!("part{i}"))).collect();
+        for (i, part) in (1..).zip(&parts) {
+            let shard = format!("{i}/3").parse().unwrap();
+            let none = request(2, Some(shard)).run(&spec, (part, false), &mut |_, _, _| {});
+            assert!(none.unwrap().is_none());
+        }
+        let merge = |parts: &[PathBuf], out: &Path| {
+            request(2, None).merge(parts, (out, false), &mut |_, _, _| {})
+        };
+        merge(&parts, &at("merged")).unwrap();
+        assert_eq!(content(&at("merged")), wanted);
+        let error = merge(&parts[..2], &at("incomplete")).unwrap_err();
+        assert!(matches!(error, SweepError::Incomplete { .. }), "{error}");
+    }
+}
+
+/// The data files say what there is: every pattern stands for cells that there are, every claim and
+/// every factor is about some, and no claim is judged by two rules or by none that it names.
+#[test]
+fn the_data_files_are_consistent() {
+    for (name, _) in PAPERS {
+        let (paper, _) = named(name).unwrap();
+        let problems = paper.problems();
+        assert!(problems.is_empty(), "{name}: {}", problems.join("\n"));
+    }
+}
+
+#[test]
+fn what_fails_is_tried_with_every_factor_over_all_claims() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut spec = table_4();
+    spec.trial_seeds = 3;
+    let done = make(&spec, 2, &dir.path().join("out"));
+    let judged: Vec<_> = done.claims.iter().filter(|c| c.verdict != Verdict::Silent).collect();
+    assert!(judged.iter().any(|claim| claim.verdict == Verdict::Fails), "of three seeds");
+    let (without, tried) = done.trials.split_first().unwrap();
+    assert!(without.factors.is_empty() && tried.len() > 10, "{}", tried.len());
+    for trial in tried {
+        assert_eq!(trial.judged(), judged.len(), "each is judged under every factor");
+        for says in trial.mends(without) {
+            let was = without.claims.iter().find(|claim| claim.claim.says == says).unwrap();
+            assert_eq!(was.verdict, Verdict::Fails, "{says}");
+        }
+        let all = without.count(Verdict::Fails);
+        if trial.word(without) == "mends all that fails" {
+            assert_eq!((trial.mends(without).len(), trial.breaks(without).len()), (all, 0));
+        }
+    }
+    // Text and code stand beside the paper in the same report.
+    let names: Vec<_> = done.read.iter().map(dormouse::papers::Reading::name).collect();
+    assert_eq!(names, ["none", "artifact"]);
+    assert_eq!(done.read[0].rows.len(), done.read[1].rows.len());
+    let report = std::fs::read_to_string(dir.path().join("out/report.html")).unwrap();
+    assert!(report.contains("Text and code beside the paper"));
+}
+
+/// What needs the log of KTH-SP2 is left out without it, and said.
+#[test]
+fn without_the_log_its_cells_are_left_out_and_said() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out");
+    let spec = spec("measy/figure-8", 1, &["workload.jobs=300"]);
+    let done = make(&spec, 2, &out);
+    assert!(done.cells.iter().all(|(case, _)| !case.starts_with("kth-sp2")));
+    assert!(table(&done, Terminal::PLAIN).contains("left out: no log"));
+    assert!(std::fs::read_to_string(out.join("report.html")).unwrap().contains("Left out: no log"));
+    let only = Reproduction { what: "measy/kth-cost".to_owned(), trial_seeds: 0, ..spec };
+    let none = dir.path().join("none");
+    let error = request(1, Some(Shard::ALL)).run(&only, (&none, false), &mut |_, _, _| {});
+    let error = error.unwrap_err();
+    assert!(error.is_bad_input() && error.to_string().contains("--kth"), "{error}");
+    assert!(!none.exists());
+}
+
+#[test]
+fn a_shared_plan_changes_no_decision() {
+    for scheduler in ["burst-hads", "hads", "ils-on-demand"] {
+        let set = [format!("scheduler.name={scheduler}"), "scheduler.max-iteration=5".to_owned()];
+        let cell = Cell::load("x", "j60-sc4", &set).unwrap();
+        let shared = cell.run(3, &Shared::default()).unwrap();
+        let mut experiment = cell.experiment.clone();
+        experiment.setup.seed = 3;
+        let own = experiment.scheduler().unwrap();
+        let run = dormouse::virtual_run::virtual_run(&experiment, own, |_| {}).unwrap();
+        assert_eq!(shared.decisions, run.digest());
+        assert_eq!(shared.figure("makespan_s"), run.makespan().map(|end| end.as_secs_f64()));
+    }
+}
+
+#[test]
+fn nonsense_is_refused_and_leaves_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out");
+    let refused = |what: &str, reading: Option<&str>, set: &[&str]| {
+        let mut spec = spec(what, 1, set);
+        spec.readings.extend(reading.map(str::to_owned));
+        let all = request(1, Some(Shard::ALL));
+        let error = all.run(&spec, (&out, false), &mut |_, _, _| {}).unwrap_err();
+        assert!(error.is_bad_input(), "{error}");
+        assert!(!out.exists(), "{error}");
+        error.to_string()
+    };
+    assert!(refused("burst-hads/table-5", None, &[]).contains("table-6"));
+    assert!(refused("measy/figure-5", None, &[]).contains("figure-6"));
+    assert!(refused("other", None, &[]).contains("measy"));
+    assert!(refused("burst-hads", Some("authors"), &[]).contains("artifact"));
+    assert!(refused("burst-hads/table-4", None, &["scheduler.alpha=2"]).contains("alpha"));
+    let foreign = dir.path().join("foreign");
+    std::fs::create_dir(&foreign).unwrap();
+    std::fs::write(foreign.join("letter.txt"), "dear").unwrap();
+    let all = request(1, Some(Shard::ALL));
+    let error = all.run(&table_4(), (&foreign, false), &mut |_, _, _| {}).unwrap_err();
+    assert!(matches!(error, SweepError::Foreign(_)), "{error}");
+}
+
+#[test]
+fn live_runs_are_drawn_beside_the_virtual_ones() {
+    let dir = tempfile::tempdir().unwrap();
+    let summary = |mode: &str| {
+        format!(
+            r#"{{"experiment":"j60","scheduler":"burst-hads","mode":"{mode}","seed":1,
+                "makespan_s":1000.5,"cost_usd":0.12,"fidelity":{{"faithful":true}}}}"#
+        )
+    };
+    for mode in ["live", "virtual"] {
+        std::fs::create_dir(dir.path().join(mode)).unwrap();
+        std::fs::write(dir.path().join(mode).join("summary.json"), summary(mode)).unwrap();
+    }
+    let with =
+        |mode: &str| Request { live: vec![dir.path().join(mode)], ..request(2, Some(Shard::ALL)) };
+    let out = dir.path().join("out");
+    let done = with("live").run(&table_4(), (&out, false), &mut |_, _, _| {}).unwrap().unwrap();
+    let report = std::fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(report.contains("j60/burst-hads seed 1, live"), "it is drawn");
+    assert!(report.contains("<td>faithful</td>"));
+    let text = table(&done, Terminal::PLAIN);
+    let line = text.lines().rfind(|line| line.contains("j60/burst-hads")).unwrap();
+    assert!(
+        line.contains("faithful") && line.contains("1000") && line.contains("$0.1200"),
+        "{line}"
+    );
+    let error = with("virtual").run(&table_4(), (&out, false), &mut |_, _, _| {}).unwrap_err();
+    assert!(error.to_string().contains("made with --live"), "{error}");
+}
+
+/// A program that does what `dormouse run --live` leaves, and counts how often it was asked.
+fn fake_live(dir: &Path) -> PathBuf {
+    use std::os::unix::fs::PermissionsExt as _;
+    let program = dir.join("fake");
+    let script = format!(
+        r#"#!/bin/sh
+# run EXPERIMENT --live --quiet --seed K --scheduler S --set … --out DIR
+set -e
+experiment=$2 seed=$6 scheduler=$8
+for word in "$@"; do out=$word; done
+echo "$@" >> {dir}/asked
+if [ -e {dir}/refuse ]; then echo "first line" >&2; echo "no cgroups here" >&2; exit 1; fi
+mkdir -p $out
+cp {dir}/headers/$experiment-$seed $out/events.jsonl
+cat > $out/summary.json <<END
+{{"experiment":"$experiment","scheduler":"$scheduler","mode":"live","seed":$seed,"makespan_s":1000.5,
+"cost_usd":0.12,"fidelity":{{"faithful":false,"worst_share_error":0.071,"notes":["vm3 got too little"]}}}}
+END
+"#,
+        dir = dir.display()
+    );
+    std::fs::write(&program, script).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    program
+}
+
+#[test]
+fn live_runs_are_made_once_and_judged() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = fake_live(dir.path());
+    // What the live runs will say they ran: the same experiment as the virtual cell's.
+    let cell = Cell::load("j60/burst-hads", "j60", &SMALL.map(str::to_owned)).unwrap();
+    std::fs::create_dir(dir.path().join("headers")).unwrap();
+    for seed in 1..=2 {
+        let mut experiment = cell.experiment.clone();
+        experiment.setup.seed = seed;
+        let header = Header::new(Mode::Live, String::new(), experiment);
+        let text = format!("{}\n", serde_json::to_string(&header).unwrap());
+        std::fs::write(dir.path().join(format!("headers/j60-{seed}")), text).unwrap();
+    }
+    let out = dir.path().join("out");
+    let make = |seeds, set: &[&str]| {
+        let make_live = Some(MakeLive { seeds, program: program.clone() });
+        // That of another command is replaced.
+        let force = !set.is_empty();
+        let request = Request { make_live, ..request(2, Some(Shard::ALL)) };
+        let spec = spec("burst-hads/table-4", 3, &[&SMALL[..], set].concat());
+        request.run(&spec, (&out, force), &mut |_, _, _| {})
+    };
+    let asked = || std::fs::read_to_string(dir.path().join("asked")).unwrap_or_default();
+
+    // One that can't be made is said, with what it said last; what was made before is kept.
+    std::fs::write(dir.path().join("refuse"), "").unwrap();
+    let error = make(1, &[]).unwrap_err().to_string();
+    assert!(
+        error.contains("j60/burst-hads, seed 1") && error.contains("no cgroups here"),
+        "{error}"
+    );
+    std::fs::remove_file(dir.path().join("refuse")).unwrap();
+
+    // Table IV has one of the two live cells.
+    make(1, &[]).unwrap();
+    assert_eq!(asked().lines().count(), 2);
+    let done = make(2, &[]).unwrap().unwrap();
+    assert_eq!(asked().lines().count(), 3, "the first is not made again");
+    let last = asked().lines().last().unwrap().to_owned();
+    let wanted = "run j60 --live --quiet --seed 2 --scheduler burst-hads --set \
+                  scheduler.max-iteration=3 --set scheduler.max-attempt=5 --set live.speedup=30 \
+                  --out";
+    assert!(last.starts_with(wanted), "{last}");
+    let text = table(&done, Terminal::PLAIN);
+    let said = "NOT faithful (worst share error 7.1 %): vm3 got too little";
+    assert!(text.contains(said), "{text}");
+    let report = std::fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(report.contains("vm3 got too little"));
+
+    // Another experiment's runs are not taken for this one's.
+    make(1, &["scheduler.alpha=0.4"]).unwrap();
+    assert_eq!(asked().lines().count(), 4);
+}
+
+/// Every deadline of the paper's hardest cells is met: HADS never waits too long for a resume.
+/// (Waiting for the last moment of those that are hibernated missed two of these.)
+#[test]
+fn hads_meets_every_deadline_of_ed200() {
+    for scenario in ["sc2", "sc4", "sc5"] {
+        let set = ["scheduler.name=hads".to_owned()];
+        let cell = Cell::load("x", &format!("ed200-{scenario}"), &set).unwrap();
+        let shared = Shared::default();
+        for seed in 1..=30 {
+            let sample = cell.run(seed, &shared).unwrap();
+            let met = sample.figure("deadline_met") == Some(1.0);
+            assert!(met, "{scenario} seed {seed}: {:?}", sample.figure("makespan_s"));
+        }
+    }
+}
