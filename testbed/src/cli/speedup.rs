@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use dormouse_coordinator::Speedup;
+use dormouse_units::Speedup;
 use dormouse_coordinator::admission::{Request, Room};
 use dormouse_host::calibration::{
     Choice, Demand, Found, HostIdentity, SpeedupChoice, Wanted, choose, default_path, find,
