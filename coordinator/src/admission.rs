@@ -7,9 +7,7 @@
 use dormouse_cloud::Host;
 use dormouse_engine::Setup;
 use dormouse_policies::Bag;
-use dormouse_units::{Bytes, Ppm, Span, TypeName};
-
-use crate::Speedup;
+use dormouse_units::{Bytes, Ppm, Span, Speedup, TypeName};
 
 pub use demand::Demand;
 pub use peak::Peak;

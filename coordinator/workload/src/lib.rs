@@ -5,7 +5,7 @@
 //!
 //! A workload of parallel jobs is a stream of [`Submission`](dormouse_policies::batch::Submission)s in order of
 //! submission. [`Trace`] streams them from an SWF log, plain or gzipped, so that memory
-//! does not grow with the log; the models make a list.
+//! does not grow with the log; the models make a list. Whoever uses it opens the files.
 
 mod arrivals;
 pub mod artifact;
