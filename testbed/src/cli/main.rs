@@ -7,13 +7,14 @@ use clap::Parser as _;
 use super::args::{Cli, Command};
 use super::{
     calibrate, check, compare, conduct, doctor, explain, export, list, manual, observe, replay,
-    reproduce, run, submit, sweep, twin, worker, workload,
+    reproduce, run, sweep, twin, worker, workload,
 };
 
 /// Runs the command line. Status 0: a result; 1: something broke; 2: bad input.
 #[must_use]
 pub fn main() -> ExitCode {
-    let done = match &Cli::parse().command {
+    let done = match &Cli::parse_from(reproduce::name_first(std::env::args_os().collect())).command
+    {
         Command::Doctor { json } => doctor::run(*json),
         Command::Calibrate(args) => calibrate::run(args),
         Command::Run(args) => run::run(args),
@@ -26,8 +27,8 @@ pub fn main() -> ExitCode {
         Command::Worker(args) => worker::worker(args),
         Command::Status { at, json } => observe::status(at, *json),
         Command::Events(args) => observe::events(args),
-        Command::Submit(args) => submit::submit(args),
-        Command::Close { at } => submit::close(at),
+        Command::Submit(args) => observe::submit(args),
+        Command::Close { at } => observe::close(at),
         Command::Cancel { at, why } => observe::cancel(at, why.as_deref()),
         Command::Explain { dir, what } => explain::run(dir, what),
         Command::Export(args) => export::run(args),

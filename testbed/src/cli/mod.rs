@@ -26,7 +26,6 @@ mod reproduce;
 mod run;
 mod scheduler_name;
 mod speedup;
-mod submit;
 mod sweep;
 mod terminal;
 mod twin;

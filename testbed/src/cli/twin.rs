@@ -1,43 +1,24 @@
 //! `dormouse twin`.
 
-use std::fs;
-use std::path::Path;
-
 use super::args::TwinArgs;
 use super::failure::Failure;
 use super::print::print;
 use super::terminal;
-use crate::output::OutputError;
-use crate::twin::{Twin, TwinError, twin_of};
+use crate::output::{OutputError, write_in};
+use crate::twin::twin_of;
 
 /// Status 0 once the two were compared, whatever came out.
 pub(crate) fn run(args: &TwinArgs) -> Result<(), Failure> {
     let twin = twin_of(&args.dir)?;
     if let Some(out) = &args.out {
-        write(&twin, out)?;
+        if out.is_file() {
+            return Err(OutputError::IsAFile(out.clone()).into());
+        }
+        write_in(out, "twin.csv", twin.csv())?;
     }
     if args.json {
         print(&format!("{:#}", twin.json()))
     } else {
         print(&twin.table(terminal::stdout(), args.all))
-    }
-}
-
-fn write(twin: &Twin, out: &Path) -> Result<(), OutputError> {
-    if out.is_file() {
-        return Err(OutputError::IsAFile(out.to_owned()));
-    }
-    fs::create_dir_all(out).map_err(|error| OutputError::io("make", out, error))?;
-    let path = out.join("twin.csv");
-    fs::write(&path, twin.csv()).map_err(|error| OutputError::io("write", &path, error))
-}
-
-impl From<TwinError> for Failure {
-    fn from(error: TwinError) -> Self {
-        if error.is_bad_input() {
-            Self::BadInput(error.to_string())
-        } else {
-            Self::Broken(error.to_string())
-        }
     }
 }

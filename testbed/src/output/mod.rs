@@ -10,8 +10,8 @@ mod log;
 mod task_times;
 
 pub(crate) use background::Background;
-pub(crate) use directory::is_unfinished;
 pub use directory::{FILES, Replaces, Staging};
+pub(crate) use directory::{is_unfinished, write_in};
 pub(crate) use end::end_word;
 pub use error::OutputError;
 pub use fidelity::Fidelity;
