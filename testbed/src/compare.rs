@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use dormouse_estimate::{Estimate, jackknife};
 use dormouse_view::plot::{Axis, Limit, Look, Row, RowMark, Rows, Scale};
 use dormouse_view::{Block, Card, Cell as Shown, Column, Page, Table};
-use dormouse_workload::{Estimate, jackknife};
 
 use crate::sweep::{Cell, METRICS, Metric, Sample, Samples, Shared, SweepError, series};
 

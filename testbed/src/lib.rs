@@ -1,13 +1,12 @@
 //! The `dormouse` command: experiment files, virtual time, live runs, reports.
 
 pub mod calibrate;
-pub mod calibration;
+mod calibration;
 mod chain;
 pub mod check;
 pub mod cli;
 mod command_line;
 pub mod compare;
-pub mod doctor;
 pub mod experiment;
 pub mod explain;
 pub mod fidelity;
@@ -20,5 +19,5 @@ pub mod results;
 pub mod run_view;
 pub mod sweep;
 pub mod twin;
-pub mod two_tier;
+mod two_tier;
 pub mod virtual_run;

@@ -108,6 +108,20 @@ impl Meter {
         self.price = price;
     }
 
+    /// Since when it is charged for without a break; `None`: it is not.
+    #[must_use]
+    pub fn runs_since(&self) -> Option<Time> {
+        let mut since = self.running_since?;
+        // Where the price changed, charging went on.
+        for charge in self.charges.iter().rev() {
+            if charge.until != since {
+                break;
+            }
+            since = charge.from;
+        }
+        Some(since)
+    }
+
     /// When charging began for the first time.
     #[must_use]
     pub fn first_started(&self) -> Option<Time> {

@@ -6,24 +6,33 @@
 
 mod billing;
 mod catalogue;
+mod ec2_2020;
 mod hosts;
 mod interruption;
 mod launch;
 mod lifetime;
+mod price_record;
 mod prices;
 mod provider;
+mod rows;
 mod tariff;
 mod terms;
 mod vm;
 
 pub use billing::{Billing, Charge, Meter};
-pub use catalogue::{Burstable, Catalogue, InstanceType, Limits, Market};
-pub use hosts::{Fleet, Host, Pack, Placed, Placer, PlacerName, Preempting, Spread, Tiers, Want};
+pub use catalogue::{Burstable, Catalogue, InstanceType, Limits, Market, Types};
+pub use ec2_2020::{BUILT_IN, built_in};
+pub use hosts::{
+    CostName, Filter, Fleet, Host, Placed, Placement, PlacementRule, Placer, PlacerName, Placing,
+    Plain, Scheduler, SchedulerName, Tiers, Ties, VictimTies, Want, Weighed, Weigher,
+};
 pub use interruption::{Action, Interruption, InterruptionModel, Interruptions, Scope, Target};
 pub use launch::{LaunchError, Launched};
 pub use lifetime::{Empirical, Exponential, Lifetime, Lifetimes};
+pub use price_record::PriceRecord;
 pub use prices::{Listed, PriceTrace, Prices, Recorded};
 pub use provider::{PriceChange, Provider};
+pub use rows::RowError;
 pub use tariff::{ByTheHour, ByTheSecond, EndedBy, Tariff, TariffName};
 pub use terms::{SpotPlaces, Terms};
 pub use vm::{Vm, VmState};

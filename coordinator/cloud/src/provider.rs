@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use dormouse_units::{ById, Bytes, HostId, Money, Price, Tier, Time, TypeName, VmId};
+use dormouse_units::{ById, Bytes, HostId, Money, Price, Stream, Tier, Time, TypeName, VmId};
 
 use crate::{
     Action, Billing, Catalogue, EndedBy, Fleet, Host, Interruption, LaunchError, Launched, Market,
-    Meter, Placer, Prices, SpotPlaces, Target, TariffName, Terms, Tiers, Vm, VmState, Want,
+    Meter, PlacementRule, Placer, Prices, SpotPlaces, Target, TariffName, Terms, Tiers, Vm,
+    VmState, Want,
 };
 
 /// The provider.
@@ -16,7 +17,10 @@ pub struct Provider {
     catalogue: Catalogue,
     /// Memory that VMs of a type really fill, where that counts.
     filled: BTreeMap<TypeName, Bytes>,
-    placer: &'static dyn Placer,
+    placement: PlacementRule,
+    placer: Box<dyn Placer>,
+    /// Of the chance that decides between hosts.
+    seed: u64,
     prices: Arc<dyn Prices>,
     tariff: TariffName,
     billing: Billing,
@@ -51,7 +55,9 @@ impl Provider {
         Self {
             catalogue,
             filled: BTreeMap::new(),
+            placement: terms.placement.rule(),
             placer: terms.placement.placer(),
+            seed: 0,
             prices: terms.prices(),
             tariff: terms.tariff,
             billing: terms.billing,
@@ -70,6 +76,12 @@ impl Provider {
     #[must_use]
     pub fn filling(self, filled: BTreeMap<TypeName, Bytes>) -> Self {
         Self { filled, ..self }
+    }
+
+    /// The same where chance, if it decides between hosts, is that of this seed.
+    #[must_use]
+    pub fn seeded(self, seed: u64) -> Self {
+        Self { seed, ..self }
     }
 
     /// What is offered.
@@ -158,11 +170,15 @@ impl Provider {
         // What is in the background takes nothing of the foreground.
         let is_background = self.tiers.is_some() && market == Market::Spot;
         let room = if is_background { Host { vcpus: 0, ..room } } else { room };
+        let room = self.placement.counted(room);
         let chosen = match &self.tiers {
             Some(tiers) if is_background => tiers
                 .for_background(vcpus, |host| self.fleet.free(host).holds(&room))
                 .map(|host| (host, Vec::new())),
-            _ => self.placer.choose(&Want { room, market }, &self.fleet),
+            _ => {
+                let chance = &mut Stream::new(self.seed, "placement", id.get().into());
+                self.placer.choose(now, &Want { room, market }, &self.fleet, chance)
+            }
         };
         let Some((host, victims)) = chosen else {
             return Err(LaunchError::NoCapacity { kind: kind.clone(), room: whole });
@@ -175,6 +191,8 @@ impl Provider {
             self.given_notice(victim);
         }
         let at_once = self.fleet.place(host, id, room, market);
+        let meter = Meter::launched(now, price, self.billing);
+        self.fleet.charged(host, id, meter.runs_since());
         let vm = Vm {
             kind: kind.clone(),
             market,
@@ -185,7 +203,7 @@ impl Provider {
             size: room,
             has_notice: false,
             tariff: self.tariff,
-            meter: Meter::launched(now, price, self.billing),
+            meter,
         };
         self.vms.insert(id, vm);
         self.alive.insert(id);
@@ -206,9 +224,7 @@ impl Provider {
 
     /// A VM has booted: usable and charged from now. False if it wasn't booting.
     pub fn booted(&mut self, now: Time, id: VmId) -> bool {
-        self.transit(id, |state| (state == VmState::Booting).then_some(VmState::Running))
-            .map(|vm| vm.meter.start(now))
-            .is_some()
+        self.starts(now, id, VmState::Booting)
     }
 
     /// The provider has said that it will end this VM.
@@ -328,6 +344,7 @@ impl Provider {
         vm.meter.freeze(now);
         let (host, vcpus) = (vm.host, vcpus_of(&vm.size));
         self.fleet.release(host, id, vcpus);
+        self.fleet.charged(host, id, None);
         if let Some(tiers) = &mut self.tiers {
             tiers.leave_places(id);
         }
@@ -356,9 +373,7 @@ impl Provider {
 
     /// The VM runs again; charging begins. False if it wasn't told to.
     pub fn resumed(&mut self, now: Time, id: VmId) -> bool {
-        self.transit(id, |state| (state == VmState::Resuming).then_some(VmState::Running))
-            .map(|vm| vm.meter.start(now))
-            .is_some()
+        self.starts(now, id, VmState::Resuming)
     }
 
     /// The VM is gone for good, and who ended it; charging ends. False if it was gone.
@@ -389,6 +404,16 @@ impl Provider {
     #[must_use]
     pub fn owed(&self, now: Time) -> Money {
         self.settled + self.alive().map(|(_, vm)| vm.owed(now)).sum()
+    }
+
+    /// A VM in this state runs, and is charged from now if it wasn't; false if it is in another.
+    fn starts(&mut self, now: Time, id: VmId, from: VmState) -> bool {
+        let running = self.transit(id, |state| (state == from).then_some(VmState::Running));
+        let Some(vm) = running else { return false };
+        vm.meter.start(now);
+        let (host, since) = (vm.host, vm.meter.runs_since());
+        self.fleet.charged(host, id, since);
+        true
     }
 
     fn transit(

@@ -7,7 +7,7 @@ use dormouse_units::TypeName;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Billing, Listed, PlacerName, PriceTrace, Prices, Recorded, TariffName};
+use crate::{Billing, Listed, Placement, PriceTrace, Prices, Recorded, TariffName};
 
 /// Which places of its hosts' processors a provider sells as spot VMs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -32,7 +32,7 @@ impl SpotPlaces {
 pub struct Terms {
     /// On which host a VM goes.
     #[serde(default)]
-    pub placement: PlacerName,
+    pub placement: Placement,
     /// Where its spot VMs are.
     #[serde(default, skip_serializing_if = "SpotPlaces::is_own")]
     pub spot: SpotPlaces,

@@ -112,7 +112,8 @@ impl Run {
             .collect();
         Self {
             provider: Provider::new(setup.catalogue.clone(), &setup.terms)
-                .filling(setup.memory_filled()),
+                .filling(setup.memory_filled())
+                .seeded(setup.seed),
             interruptions: Interruptions::new(&setup.interruptions, &spot, setup.seed),
             tasks: Tasks::waiting(setup.bag.tasks.len()),
             all_submitted: setup.jobs.is_none(),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use dormouse_cloud::{Fleet, Host, Market, Want};
 use dormouse_engine::Setup;
-use dormouse_units::{HostId, TypeName, VmId};
+use dormouse_units::{HostId, Stream, Time, TypeName, VmId};
 
 /// What a scheduler may want of the hosts at once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,11 +37,12 @@ impl Demand {
         for (id, offer) in (0..).map(HostId::new).zip(offers) {
             fleet.join(id, *offer);
         }
-        let placer = setup.terms.placement.placer();
+        let mut placer = setup.terms.placement.placer();
         let rooms = self.rooms(setup);
         let mut place = |(vm, room): (u32, &Host)| {
             let want = Want { room: *room, market: Market::OnDemand };
-            let (host, _) = placer.choose(&want, &fleet)?;
+            let chance = &mut Stream::new(setup.seed, "placement", vm.into());
+            let (host, _) = placer.choose(Time::ZERO, &want, &fleet, chance)?;
             fleet.place(host, VmId::new(vm), *room, want.market).then_some(())
         };
         (0..).zip(&rooms).map_while(&mut place).count()

@@ -1,8 +1,8 @@
 //! Why a host can't be calibrated.
 
 use dormouse_engine::drive::PlayError;
+use dormouse_host::calibration::CalibrationError;
 
-use crate::calibration::CalibrationError;
 use crate::experiment::InputError;
 use crate::live::LiveError;
 

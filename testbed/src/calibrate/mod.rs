@@ -1,13 +1,10 @@
-//! `dormouse calibrate`: measures how exactly this host emulates at which speed-up.
+//! `dormouse calibrate`: measures how exactly this host emulates at which speed-up, by short live
+//! runs beside their virtual twins.
 
 mod bag;
-mod compare;
-mod date;
+mod bench;
 mod error;
-mod measure;
-mod stop;
 
-pub use bag::CellPlan;
+pub use bag::{CellPlan, conditions};
+pub use bench::{Bench, Measured, errors};
 pub use error::CalibrateError;
-pub use measure::{Bench, Measured};
-pub use stop::Stop;

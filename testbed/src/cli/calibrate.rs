@@ -1,16 +1,17 @@
 //! `dormouse calibrate`.
 
+use dormouse_host::calibration::{
+    Calibration, CalibrationError, Found, HostIdentity, Wanted, default_path, find, write,
+};
+use dormouse_host::doctor::{State, examine};
 use serde_json::json;
 
 use super::args::CalibrateArgs;
-use super::doctor::missing;
 use super::failure::Failure;
 use super::print::print;
-use crate::calibrate::{Bench, CalibrateError, CellPlan, Measured, Stop};
-use crate::calibration::{
-    Calibration, CalibrationError, Found, HostIdentity, Wanted, default_path, find, table, write,
-};
-use crate::doctor::{State, examine};
+use crate::calibrate::{Bench, CalibrateError, CellPlan, Measured, conditions};
+use crate::calibration::table;
+use crate::live::Signals;
 
 /// Why a calibration ends that was told to.
 const TOLD: &str = "the user ended it";
@@ -21,7 +22,7 @@ pub(crate) fn run(args: &CalibrateArgs) -> Result<(), Failure> {
     let host = HostIdentity::of_this();
     let plans = plans(args, host.millicores)?;
     let diagnosis = examine();
-    if let Some(missing) = missing(&diagnosis) {
+    if let Some(missing) = diagnosis.missing() {
         return Err(Failure::Broken(format!("this host can't be calibrated: {missing}")));
     }
     let say = |text: String| {
@@ -55,7 +56,7 @@ pub(crate) fn run(args: &CalibrateArgs) -> Result<(), Failure> {
         path.display()
     ));
     super::log::begin(false);
-    let calibration = Calibration::begin(host, former);
+    let calibration = Calibration::begin(host, conditions(), former);
     let (calibration, ended) =
         measure(args, &plans, &bench, calibration, |calibration| write(&path, calibration))?;
     show(args, &calibration, &path)?;
@@ -95,18 +96,18 @@ fn measure(
     mut calibration: Calibration,
     mut keep: impl FnMut(&Calibration) -> Result<(), CalibrationError>,
 ) -> Result<(Calibration, Option<(usize, String)>), Failure> {
-    let stop = Stop::listen()
+    let stop = Signals::of_this_process()
         .map_err(|error| Failure::Broken(format!("cannot listen for signals: {error}")))?;
     let mut progress = args.say.progress(plans.len(), "cells");
     let mut ended = None;
     for (n, plan) in plans.iter().enumerate() {
-        if stop.told() {
+        if stop.any() {
             ended = Some((n, TOLD.to_owned()));
             break;
         }
         let CellPlan { speedup, load, .. } = *plan;
         let (cell, cells) = (n as u64, plans.len() as u64);
-        let told = || stop.told().then(|| TOLD.to_owned());
+        let told = || stop.any().then(|| TOLD.to_owned());
         let measured = bench.measure(plan, &told, &mut |now| {
             let (done, of) = (now.completed, now.tasks);
             let how = format!("speed-up {speedup}, load {load}: {done}/{of} tasks");
@@ -119,7 +120,7 @@ fn measure(
             }
             Ok(Measured::Ended(why)) => ended = Some((n, why)),
             // A terminal tells the worker, too: without one the run breaks.
-            Err(_) if stop.told() => ended = Some((n, TOLD.to_owned())),
+            Err(_) if stop.any() => ended = Some((n, TOLD.to_owned())),
             Err(error) => return Err(error.into()),
         }
         if ended.is_some() {
@@ -150,7 +151,11 @@ fn show(
     if args.say.quiet {
         return Ok(());
     }
-    print(&table(calibration, &wanted))?;
+    let mut text = table(calibration).to_text(super::terminal::stdout());
+    for line in calibration.highest_in_words(&wanted) {
+        text += &format!("\n  {line}");
+    }
+    print(&text)?;
     print(&format!("  kept in {}", path.display()))
 }
 

@@ -1,9 +1,13 @@
 //! `dormouse doctor`.
 
+use std::fmt::Write as _;
+
+use dormouse_host::doctor::{Diagnosis, Finding, State, examine};
+use dormouse_view::Terminal;
+
 use super::failure::Failure;
 use super::print::print;
 use super::terminal;
-use crate::doctor::{Diagnosis, State, examine};
 
 /// Status 0 if live runs are possible.
 pub(crate) fn run(as_json: bool) -> Result<(), Failure> {
@@ -11,9 +15,9 @@ pub(crate) fn run(as_json: bool) -> Result<(), Failure> {
     if as_json {
         print(&format!("{:#}", serde_json::json!(diagnosis)))?;
     } else {
-        print(&diagnosis.table(terminal::stdout()))?;
+        print(&table(&diagnosis, terminal::stdout()))?;
     }
-    match missing(&diagnosis) {
+    match diagnosis.missing() {
         None => Ok(()),
         Some(missing) => {
             Err(Failure::Broken(format!("no live runs here: {missing}; virtual runs work")))
@@ -21,9 +25,25 @@ pub(crate) fn run(as_json: bool) -> Result<(), Failure> {
     }
 }
 
-/// What live runs lack here, as a clause.
-pub(super) fn missing(diagnosis: &Diagnosis) -> Option<String> {
-    let missing = diagnosis.findings.iter().filter(|f| f.state == State::Missing);
-    let names: Vec<_> = missing.map(|f| f.name.as_str()).collect();
-    (!diagnosis.live).then(|| format!("{} missing", names.join(", ")))
+/// A line for each finding, with its fix below it; and a verdict.
+fn table(diagnosis: &Diagnosis, terminal: Terminal) -> String {
+    let width = diagnosis.findings.iter().map(|f| f.name.chars().count()).max().unwrap_or(0);
+    let mut text = String::new();
+    for Finding { name, state, found, fix } in &diagnosis.findings {
+        let word = match state {
+            State::Found => terminal.verdict(true, "found  "),
+            State::Doubtful => terminal.verdict(false, "doubt  "),
+            State::Missing => terminal.verdict(false, "missing"),
+        };
+        let _ = writeln!(text, "  {word}  {name:<width$}  {found}");
+        if let Some(fix) = fix {
+            let _ = writeln!(text, "  {:7}  {:<width$}  fix: {fix}", "", "");
+        }
+    }
+    text += if diagnosis.live {
+        "Live runs are possible."
+    } else {
+        "Live runs are not possible until what is missing is fixed; virtual runs work as they are."
+    };
+    text
 }

@@ -55,7 +55,7 @@ impl Common {
     /// Does what is told its stage, and how many of how many things are done, and shows that.
     pub(super) fn watched<T, E: Into<Failure>>(
         &self,
-        work: impl FnOnce(&mut dyn FnMut(&str, usize, usize)) -> Result<T, E>,
+        work: impl FnOnce(&mut (dyn FnMut(&str, usize, usize) + Send)) -> Result<T, E>,
     ) -> Result<T, Failure> {
         let mut shown: Option<Progress> = None;
         let done = work(&mut |stage, n, of| {

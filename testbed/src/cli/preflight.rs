@@ -1,7 +1,8 @@
 //! What has to be there before a live run begins on workers of this host.
 
+use dormouse_host::doctor::{Finding, lacking};
+
 use super::failure::Failure;
-use crate::doctor::{Finding, lacking};
 
 /// Refuses a run that can't be live here, in `doctor`'s words.
 pub(super) fn check(name: &str, needs_criu: bool) -> Result<(), Failure> {

@@ -12,7 +12,7 @@ use crate::command_line::option;
 use crate::experiment::{Override, read_sharing};
 use crate::papers::burst_hads::stored_plans;
 use crate::papers::{Finished, MakeLive, Request, named, table};
-use crate::sweep::{Shard, Spec};
+use crate::sweep::{Reproduction, Shard};
 
 /// What is reproduced: a paper, or a part of one.
 #[derive(Debug)]
@@ -248,7 +248,7 @@ fn burst_hads(what: &str, args: &BurstHadsArgs) -> Result<(), Failure> {
     option(&mut words, "--events", [&args.events]);
     option(&mut words, "--cause-seeds", [args.cause_seeds]);
     option(&mut words, "--set", &args.set);
-    let spec = Spec::Reproduce {
+    let spec = Reproduction {
         what: what.to_owned(),
         first_seed: 1,
         seeds: args.seeds,
@@ -281,7 +281,7 @@ fn measy(what: &str, args: &MeasyArgs) -> Result<(), Failure> {
     };
     file("kth-sp2/*", "--kth", "workload.log", &args.kth);
     if let Some(path) = &args.two_tier {
-        read_sharing(path).map_err(|error| Failure::BadInput(crate::chain::chain(&error)))?;
+        read_sharing(path)?;
     }
     file("*/{keasy,reasy,measy}", "--two-tier", "sharing.measured", &args.two_tier);
     let mut words = ["dormouse", "reproduce", what].map(str::to_owned).to_vec();
@@ -292,7 +292,7 @@ fn measy(what: &str, args: &MeasyArgs) -> Result<(), Failure> {
     option(&mut words, "--cause-jobs", tries.then_some(args.cause_jobs));
     words.extend((!tries).then(|| "--no-causes".to_owned()));
     let trial_jobs = args.jobs.unwrap_or(u64::MAX).min(args.cause_jobs.max(2));
-    let spec = Spec::Reproduce {
+    let spec = Reproduction {
         what: what.to_owned(),
         first_seed: args.seed,
         seeds: 1,
@@ -311,9 +311,12 @@ fn measy(what: &str, args: &MeasyArgs) -> Result<(), Failure> {
 }
 
 /// Makes what is asked for, and says what came out.
-fn run(spec: &Spec, request: Request, (shards, common): (&Shards, &Common)) -> Result<(), Failure> {
-    let Spec::Reproduce { what, .. } = spec else { return Ok(()) };
-    let out = common.folder(&format!("reproduce-{}", what.replace('/', "-")), shards.shard);
+fn run(
+    spec: &Reproduction,
+    request: Request,
+    (shards, common): (&Shards, &Common),
+) -> Result<(), Failure> {
+    let out = common.folder(&format!("reproduce-{}", spec.what.replace('/', "-")), shards.shard);
     let compute = Some(shards.shard.unwrap_or(Shard::ALL));
     let request = Request { threads: common.threads(), compute, ..request };
     let done = common.watched(|progress| request.run(spec, (&out, shards.force), progress))?;

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use dormouse_host::calibration::SpeedupSaid;
 use sha2::{Digest as _, Sha256};
 
 use super::args::{CoordinatorArgs, LiveArgs, RunArgs, Say, WhatArgs};
@@ -16,7 +17,7 @@ use super::print::print;
 use super::speedup::settle;
 use super::terminal;
 use crate::command_line::{command_line, option};
-use crate::experiment::{Loaded, Override, Source, SpeedupSaid, open};
+use crate::experiment::{Loaded, Override, Source, open};
 use crate::live::rehearse;
 use crate::output::{Header, Mode, Replaces, Staging};
 use crate::results::{Results, virtual_results};

@@ -5,16 +5,17 @@ use std::path::Path;
 
 use dormouse_coordinator::Speedup;
 use dormouse_coordinator::admission::{Request, Room};
+use dormouse_host::calibration::{
+    Choice, Demand, Found, HostIdentity, SpeedupChoice, Wanted, choose, default_path, find,
+    load_at, read,
+};
+use dormouse_tasks::BagProgram;
 use dormouse_units::Bytes;
 use dormouse_worker::agent::available_millicores;
 
 use super::failure::Failure;
-use crate::calibration::{
-    Choice, Demand, Found, HostIdentity, SpeedupChoice, Wanted, choose, default_path, find,
-    load_at, read,
-};
 use crate::command_line::command_line;
-use crate::experiment::{Experiment, Loaded, Program};
+use crate::experiment::{Experiment, Loaded};
 use crate::live;
 
 /// Chooses it and puts it into the experiment.
@@ -82,7 +83,7 @@ fn demand(loaded: &Loaded) -> Option<Demand> {
         speedup: live.speedup,
         said: loaded.speedup,
         // Only a worker knows the smallest amount of work of other programs.
-        no_faster: live.tasks != Program::Vector,
+        no_faster: live.tasks != BagProgram::Vector,
     })
 }
 
@@ -107,7 +108,8 @@ fn highest(fits: impl Fn(f64) -> bool) -> Option<f64> {
 #[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 mod tests {
     use super::*;
-    use crate::experiment::{Override, Source, SpeedupSaid, load};
+    use crate::experiment::{Override, Source, load};
+    use dormouse_host::calibration::SpeedupSaid;
 
     fn loaded(set: &[&str]) -> Loaded {
         let overrides = set.iter().map(|text| Override::set(text).unwrap()).collect();

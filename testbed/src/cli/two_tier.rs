@@ -1,11 +1,13 @@
 //! `dormouse reproduce measy/two-tier`.
 
+use dormouse_host::two_tier::{Host, PAIRS, TwoTierError, USAGES, measure};
+
 use super::failure::Failure;
 use super::print::print;
 use super::reproduce::TwoTierArgs;
 use super::worker::task_program;
 use crate::command_line::command_line;
-use crate::two_tier::{self, Host, PAIRS, TwoTierError, USAGES};
+use crate::two_tier::{table, write};
 
 /// Measures, writes and prints. Called with one thread only, because a process that has control
 /// groups needs a guardian first.
@@ -21,15 +23,15 @@ pub(super) fn reproduce(args: &TwoTierArgs) -> Result<(), Failure> {
         eprintln!("dormouse: this host has one processor: jobs of several processes are left out");
     }
     let measured = args.common.watched(|show| {
-        two_tier::measure(&host, usages, seeds, |n, of| show("measured", n, of)).map_err(broken)
+        measure(&host, usages, seeds, |n, of| show("measured", n, of)).map_err(broken)
     });
     drop(host);
     let measured = measured?;
-    two_tier::write(&measured, &command(usages, seeds), &out).map_err(broken)?;
+    write(&measured, &command(usages, seeds), &out).map_err(broken)?;
     if quiet {
         return Ok(());
     }
-    print(&measured.table(super::terminal::stdout()))?;
+    print(&table(&measured, super::terminal::stdout()))?;
     print(&format!("\n  results in {}", out.display()))
 }
 

@@ -12,8 +12,8 @@ use dormouse_vm::Sharing;
 
 use super::Consolidation;
 use super::submitted::Submitted;
+use dormouse_estimate::{Estimate, normal};
 use dormouse_tell::carried_out;
-use dormouse_workload::{Estimate, normal};
 
 /// A job that was below others for less emulated time than this says nothing: it takes some
 /// phases until its progress does not hang on how the first of them fell.

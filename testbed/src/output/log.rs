@@ -4,12 +4,12 @@ use std::path::Path;
 
 use dormouse_coordinator::Speedup;
 use dormouse_engine::{Event, Step};
+use dormouse_host::calibration::SpeedupChoice;
 use dormouse_log::{FORMAT, LogReader, LogWriter};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use super::{Input, OutputError};
-use crate::calibration::SpeedupChoice;
 use crate::experiment::Experiment;
 use dormouse_tell::Record;
 

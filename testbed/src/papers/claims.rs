@@ -11,7 +11,7 @@
 //!
 //! Where there is no interval nothing is shown: the claim is open.
 
-use dormouse_workload::{Estimate, Series};
+use dormouse_estimate::{Estimate, Series};
 
 use super::paper::{Claim, Measure, Over, Paper};
 use super::results::Results;

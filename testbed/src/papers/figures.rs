@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use dormouse_workload::Estimate;
+use dormouse_estimate::Estimate;
 
 use super::paper::{Measure, Paper, Part, Tolerance};
 use super::results::Results;

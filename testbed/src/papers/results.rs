@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_workload::{Estimate, Series, rises};
+use dormouse_estimate::{Estimate, Series, rises};
 
 use crate::sweep::{Sample, series};
 

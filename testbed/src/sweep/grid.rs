@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
+use dormouse_estimate::Estimate;
 use dormouse_view::plot::{Axis, Chart, Look, Panel, Point, Scale, Series};
 use dormouse_view::{Block, Cell as Shown, Column, Page, Table};
-use dormouse_workload::Estimate;
 
 use super::{Cell, METRICS, Metric, Sample, Samples, Shared, SweepError, series};
 

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use dormouse_cloud::{Action, Market};
 use dormouse_engine::jobs::{Observer, Record};
 use dormouse_engine::{Effect, Run, Step, Work};
+use dormouse_estimate::{BatchMeans, Estimate, Series};
 use dormouse_units::{Money, Time, TypeName};
-use dormouse_workload::{BatchMeans, Estimate, Series};
 use serde::{Deserialize, Serialize};
 
 use crate::jobs::{Figures, JobsError};

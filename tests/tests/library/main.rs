@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
 mod background;
+mod calibration;
 mod invariants;
 mod job_credits;
 mod job_memory;

@@ -33,15 +33,21 @@ pub(crate) fn played(experiment: &Experiment) -> (Vec<Step>, Run) {
     (steps, run.unwrap())
 }
 
-/// The same, and the record of its log, which has to agree with the engine; the log keeps the rules.
+/// What these steps tell.
+pub(crate) fn record_of(experiment: &Experiment, steps: &[Step]) -> Record {
+    let mut record = Record::new(&experiment.setup);
+    steps.iter().for_each(|step| record.see(step));
+    record
+}
+
+/// Its run, and the record of its log, which has to agree with the engine; the log keeps the rules.
 pub(crate) fn sound(experiment: &Experiment) -> (Vec<Step>, Record) {
     let (steps, run) = played(experiment);
     let what =
         format!("{} {} {}", experiment.name, experiment.scheduler_name(), experiment.setup.seed);
     let violations = check_bag(&experiment.setup, &steps, Span::ZERO, true);
     assert!(violations.is_empty(), "{what}: {}", violations[0]);
-    let mut record = Record::new(&experiment.setup);
-    steps.iter().for_each(|step| record.see(step));
+    let record = record_of(experiment, &steps);
     assert_eq!(record.counts, *run.counts(), "{what}");
     assert_eq!(record.makespan(), run.makespan(), "{what}");
     assert_eq!(record.cost(), run.owed(record.end()), "{what}");

@@ -1,25 +1,28 @@
 //! What is free on which host.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use dormouse_units::{ById, HostId, VmId};
+use dormouse_units::{ById, HostId, Time, VmId};
 
 use crate::{Host, Market};
 
 /// The hosts, what is free on each, and the VMs that hold the rest.
 #[derive(Clone, Debug, Default)]
 pub struct Fleet {
-    hosts: BTreeMap<HostId, Carrier>,
-    /// The hosts by their free vCPUs.
-    by_vcpus: BTreeMap<u32, BTreeSet<HostId>>,
+    hosts: ById<HostId, Carrier>,
     /// VMs that waited for room and have it now, in the order in which they got it.
     placed: Vec<VmId>,
+    /// The hosts that changed, in the order in which they did; the oldest are forgotten.
+    changes: Vec<HostId>,
+    /// How many changes are forgotten.
+    forgotten: usize,
 }
 
 /// A host and what it carries.
 #[derive(Clone, Debug)]
-struct Carrier {
-    free: Host,
+pub(super) struct Carrier {
+    /// What nobody holds: the full view.
+    pub(super) free: Host,
+    /// What would be free without its preemptible VMs: the partial view.
+    pub(super) partial: Host,
     vms: ById<VmId, Held>,
     /// What VMs that wait for others to end still lack, first come first.
     waiting: Vec<(VmId, Host)>,
@@ -27,24 +30,38 @@ struct Carrier {
 
 /// What a VM holds of its host.
 #[derive(Clone, Copy, Debug)]
-struct Held {
-    room: Host,
+pub(super) struct Held {
+    pub(super) room: Host,
     /// Others may have its room: a spot VM whose end is not decided yet.
     preemptible: bool,
+    /// Since when it is charged without a break, if it is.
+    pub(super) since: Option<Time>,
+}
+
+impl Carrier {
+    /// The VMs that can still be told to end, in the order of their ids.
+    pub(super) fn preemptible(&self) -> impl Iterator<Item = (VmId, &Held)> {
+        self.vms.iter().filter(|(_, held)| held.preemptible).map(|(&vm, held)| (vm, held))
+    }
+
+    /// How many these are.
+    pub(super) fn preemptible_count(&self) -> usize {
+        self.vms.values().filter(|held| held.preemptible).count()
+    }
 }
 
 impl Fleet {
     /// A host joins, or comes back empty.
     pub fn join(&mut self, id: HostId, host: Host) {
-        self.leave(id);
-        self.hosts.insert(id, Carrier { free: host, vms: ById::new(), waiting: Vec::new() });
-        self.by_vcpus.entry(host.vcpus).or_default().insert(id);
+        let empty = Carrier { free: host, partial: host, vms: ById::new(), waiting: Vec::new() };
+        self.hosts.insert(id, empty);
+        self.changed(id);
     }
 
     /// A host is gone; the VMs that it carried, in order.
     pub fn leave(&mut self, id: HostId) -> Vec<VmId> {
         let Some(gone) = self.hosts.remove(&id) else { return Vec::new() };
-        self.unlist(id, gone.free.vcpus);
+        self.changed(id);
         gone.vms.keys().copied().collect()
     }
 
@@ -53,12 +70,25 @@ impl Fleet {
         self.hosts.keys().copied()
     }
 
-    /// The hosts with at least so many free vCPUs, by how many they have.
-    pub fn with_vcpus(
-        &self,
-        least: u32,
-    ) -> impl DoubleEndedIterator<Item = (&u32, &BTreeSet<HostId>)> {
-        self.by_vcpus.range(least..)
+    /// All hosts with what they carry, in order.
+    pub(super) fn hosts(&self) -> impl Iterator<Item = (HostId, &Carrier)> {
+        self.hosts.iter().map(|(id, host)| (*id, host))
+    }
+
+    /// One host with what it carries.
+    pub(super) fn host(&self, id: HostId) -> Option<&Carrier> {
+        self.hosts.get(&id)
+    }
+
+    /// How often anything has changed that a placer looks at.
+    pub(super) fn changes(&self) -> usize {
+        self.forgotten + self.changes.len()
+    }
+
+    /// The hosts that have changed since so many changes, some perhaps several times; `None`: so long
+    /// ago that it is forgotten.
+    pub(super) fn changed_since(&self, changes: usize) -> Option<&[HostId]> {
+        self.changes.get(changes.checked_sub(self.forgotten)?..)
     }
 
     /// What is free on a host; nothing where there is none.
@@ -69,8 +99,8 @@ impl Fleet {
 
     /// The spot VMs on a host that can still be told to end, and what each holds now.
     pub fn preemptible(&self, id: HostId) -> impl Iterator<Item = (VmId, Host)> + '_ {
-        let vms = self.hosts.get(&id).into_iter().flat_map(|host| &host.vms);
-        vms.filter(|(_, held)| held.preemptible).map(|(&vm, held)| (vm, held.room))
+        let host = self.hosts.get(&id).into_iter();
+        host.flat_map(Carrier::preemptible).map(|(vm, held)| (vm, held.room))
     }
 
     /// A VM goes on a host. Whether all its room is there now: what is lacking it gets from VMs
@@ -79,19 +109,29 @@ impl Fleet {
         let Some(host) = self.hosts.get_mut(&id) else { return false };
         let now = host.free.common(&room);
         let lacks = room.without(&now);
-        host.vms.insert(vm, Held { room: now, preemptible: market == Market::Spot });
+        let preemptible = market == Market::Spot;
+        host.vms.insert(vm, Held { room: now, preemptible, since: None });
         if lacks != Host::NONE {
             host.waiting.push((vm, lacks));
         }
-        let free = host.free.without(&now);
-        self.set_free(id, free);
+        host.free = host.free.without(&now);
+        self.changed(id);
         lacks == Host::NONE
     }
 
     /// A VM will end: nobody else may count on its room.
     pub fn ends(&mut self, id: HostId, vm: VmId) {
-        if let Some(held) = self.hosts.get_mut(&id).and_then(|host| host.vms.get_mut(&vm)) {
+        if let Some(held) = self.held_mut(id, vm) {
             held.preemptible = false;
+            self.changed(id);
+        }
+    }
+
+    /// Since when a VM is charged; `None`: it is not.
+    pub fn charged(&mut self, id: HostId, vm: VmId, since: Option<Time>) {
+        if let Some(held) = self.held_mut(id, vm) {
+            held.since = since;
+            self.changed(id);
         }
     }
 
@@ -103,15 +143,14 @@ impl Fleet {
             return false;
         }
         held.room = held.room.with(&more);
-        let free = host.free.without(&more);
-        self.set_free(id, free);
+        host.free = host.free.without(&more);
+        self.changed(id);
         true
     }
 
     /// A VM gives back a part of what it holds.
     pub fn release(&mut self, id: HostId, vm: VmId, part: Host) {
-        let held = self.hosts.get_mut(&id).and_then(|host| host.vms.get_mut(&vm));
-        let Some(held) = held else { return };
+        let Some(held) = self.held_mut(id, vm) else { return };
         let part = held.room.common(&part);
         held.room = held.room.without(&part);
         self.give(id, part);
@@ -151,25 +190,25 @@ impl Fleet {
         }
         let there = host.waiting.extract_if(.., |(_, lacks)| *lacks == Host::NONE);
         self.placed.extend(there.map(|(vm, _)| vm));
-        let free = host.free.with(&room);
-        self.set_free(id, free);
+        host.free = host.free.with(&room);
+        self.changed(id);
     }
 
-    fn set_free(&mut self, id: HostId, free: Host) {
-        let Some(host) = self.hosts.get_mut(&id) else { return };
-        let before = std::mem::replace(&mut host.free, free).vcpus;
-        if before != free.vcpus {
-            self.unlist(id, before);
-            self.by_vcpus.entry(free.vcpus).or_default().insert(id);
-        }
+    fn held_mut(&mut self, id: HostId, vm: VmId) -> Option<&mut Held> {
+        self.hosts.get_mut(&id)?.vms.get_mut(&vm)
     }
 
-    fn unlist(&mut self, id: HostId, vcpus: u32) {
-        if let Some(hosts) = self.by_vcpus.get_mut(&vcpus) {
-            hosts.remove(&id);
-            if hosts.is_empty() {
-                self.by_vcpus.remove(&vcpus);
-            }
+    /// Something of a host is another: placers look at it anew.
+    fn changed(&mut self, id: HostId) {
+        if let Some(host) = self.hosts.get_mut(&id) {
+            let rooms = host.preemptible().map(|(_, held)| held.room);
+            host.partial = rooms.fold(host.free, |sum, room| sum.with(&room));
         }
+        // Whoever would have to look at so many may as well look at all.
+        if self.changes.len() >= 64 + 2 * self.hosts.len() {
+            self.forgotten += self.changes.len();
+            self.changes.clear();
+        }
+        self.changes.push(id);
     }
 }

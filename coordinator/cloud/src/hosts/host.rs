@@ -88,6 +88,15 @@ impl Host {
         }
     }
 
+    /// How many of these it takes at least to hold `want`, if they can.
+    #[must_use]
+    pub(super) fn how_often_in(&self, want: &Self) -> u64 {
+        let bytes = |have: Bytes, want: Bytes| want.get().div_ceil(have.get().max(1));
+        let vcpus = want.vcpus.div_ceil(self.vcpus.max(1)).into();
+        let (memory, disk) = (bytes(self.memory, want.memory), bytes(self.disk, want.disk));
+        memory.max(disk).max(bytes(self.filled, want.filled)).max(vcpus)
+    }
+
     /// The smaller of the two in every dimension.
     #[must_use]
     pub(super) fn common(&self, other: &Self) -> Self {

@@ -1,19 +1,26 @@
-//! The hosts, what is free on them, and on which a VM goes.
+//! The hosts, what is free on them, and on which a VM goes: filter, weigh, select.
 
+mod cost;
 mod fleet;
 mod host;
-mod pack;
+mod index;
 mod placer;
-mod preempting;
-mod spread;
+mod plain;
+mod ranked;
+mod rule;
+mod scheduler;
 #[cfg(test)]
 mod tests;
 mod tiers;
+mod victims;
+mod weigh;
 
+pub use cost::CostName;
 pub use fleet::Fleet;
 pub use host::Host;
-pub use pack::Pack;
-pub use placer::{Placer, PlacerName, Want};
-pub use preempting::Preempting;
-pub use spread::Spread;
+pub use placer::{Placer, Placing, Want};
+pub use plain::Plain;
+pub use rule::{Filter, Placement, PlacementRule, PlacerName, SchedulerName, Ties, VictimTies};
+pub use scheduler::Scheduler;
 pub use tiers::{Placed, Tiers};
+pub use weigh::{Weighed, Weigher};

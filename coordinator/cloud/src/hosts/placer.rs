@@ -1,49 +1,32 @@
-//! The rules by which VMs go on hosts.
+//! Who says on which host a VM goes.
 
-use dormouse_units::{HostId, VmId};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use dormouse_units::{HostId, Stream, Time, VmId};
 
-use crate::{Fleet, Host, Market, Pack, Preempting, Spread};
+use crate::{Fleet, Host, Market};
 
 /// What a launch asks of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Want {
     /// The room it takes.
     pub room: Host,
-    /// How it is bought.
+    /// How it is bought: an on-demand VM may have the room of spot VMs.
     pub market: Market,
 }
 
-/// Says on which host a VM goes. Same fleet, same answer: always.
-pub trait Placer: std::fmt::Debug + Sync {
-    /// A host of the fleet, and the spot VMs there that must end before there is room: none of them
-    /// where there is room now. `None` if no host will do.
-    fn choose(&self, want: &Want, fleet: &Fleet) -> Option<(HostId, Vec<VmId>)>;
-}
+/// A host of the fleet, and the spot VMs there that must end before there is room: none of them where
+/// there is room now.
+pub type Placing = (HostId, Vec<VmId>);
 
-/// The rules there are, by name.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum PlacerName {
-    /// On the host with most free vCPUs.
-    #[default]
-    Spread,
-    /// On the host with fewest free vCPUs that has room.
-    Pack,
-    /// As `spread`, but an on-demand VM for which there is no room gets that of the fewest spot VMs, once
-    /// their notice has run out.
-    Preempting,
-}
-
-impl PlacerName {
-    /// What follows the rule.
-    #[must_use]
-    pub fn placer(self) -> &'static dyn Placer {
-        match self {
-            Self::Spread => &Spread,
-            Self::Pack => &Pack,
-            Self::Preempting => &Preempting,
-        }
-    }
+/// Says on which host a VM goes. Same fleet at the same time, same answer: always.
+pub trait Placer: std::fmt::Debug + Send {
+    /// Where it goes; `None` if no host will do. `chance` decides between hosts that are as good as
+    /// each other, where the rule says so. A placer is asked about one fleet all its life, and time
+    /// never runs backwards.
+    fn choose(
+        &mut self,
+        now: Time,
+        want: &Want,
+        fleet: &Fleet,
+        chance: &mut Stream,
+    ) -> Option<Placing>;
 }

@@ -1,9 +1,17 @@
 //! The rules against the plainest ways to say what they choose.
 #![expect(clippy::cast_possible_truncation, reason = "draws below small numbers")]
 
-use dormouse_units::{Bytes, HostId, Stream, VmId};
+mod agreement;
+mod selection;
 
-use crate::{Fleet, Host, Market, PlacerName, Want};
+use dormouse_units::{Bytes, HostId, Stream, Time, VmId};
+
+use crate::{Fleet, Host, Market, Placement, PlacerName, Placing, Want};
+
+fn choose(rule: PlacerName, want: &Want, fleet: &Fleet) -> Option<Placing> {
+    let mut chance = Stream::new(1, "placement", 0);
+    Placement::Named(rule).placer().choose(Time::ZERO, want, fleet, &mut chance)
+}
 
 fn room(vcpus: u32, memory: u64, disk: u64) -> Host {
     let (memory, disk) = (Bytes::new(memory), Bytes::new(disk));
@@ -57,7 +65,7 @@ fn placers_choose_what_brute_force_does() {
         let fleet = fleet(&mut chance);
         let market = if chance.below(4) == 0 { Market::Spot } else { Market::OnDemand };
         let want = Want { room: drawn(&mut chance, 9), market };
-        let choose = |rule: PlacerName| rule.placer().choose(&want, &fleet);
+        let choose = |rule| choose(rule, &want, &fleet);
         let what = format!("case {case}: {want:?} on {fleet:?}");
 
         let vcpus = |id: &HostId| fleet.free(*id).vcpus;
@@ -99,9 +107,11 @@ fn who_waits_has_the_room_that_others_leave_before_anybody_else() {
     assert!(fleet.place(host, a, room(4, 40, 400), Market::Spot));
     assert!(fleet.place(host, b, room(3, 30, 300), Market::Spot));
     assert_eq!(
-        PlacerName::Preempting
-            .placer()
-            .choose(&Want { room: room(5, 50, 500), market: Market::OnDemand }, &fleet),
+        choose(
+            PlacerName::Preempting,
+            &Want { room: room(5, 50, 500), market: Market::OnDemand },
+            &fleet
+        ),
         Some((host, vec![a]))
     );
     fleet.ends(host, a);

@@ -1,7 +1,7 @@
 //! The provider, asked in turn.
 
 use super::*;
-use crate::{Charge, InstanceType, Limits, PlacerName, PriceTrace, SpotPlaces};
+use crate::{Charge, InstanceType, Limits, Placement, PlacerName, PriceTrace, SpotPlaces};
 use dormouse_units::Span;
 
 fn provider() -> Provider {
@@ -94,10 +94,9 @@ fn at_prices(prices: &[(u64, u64)], tariff: TariffName) -> Provider {
     }
     let trace = prices.iter().map(|&(at, price)| (Time::from_secs(at), cents(price))).collect();
     let prices = [(TypeName::from("c3.large"), PriceTrace::new(trace))].into();
-    let mut provider = Provider::new(
-        catalogue,
-        &Terms { placement: PlacerName::Preempting, tariff, prices, ..Terms::default() },
-    );
+    let placement = Placement::Named(PlacerName::Preempting);
+    let mut provider =
+        Provider::new(catalogue, &Terms { placement, tariff, prices, ..Terms::default() });
     let offer = Host { disk: Bytes::new(20), ..Host::new(4, Bytes::new(1 << 34)) };
     provider.host_joined(HostId::new(0), offer);
     provider

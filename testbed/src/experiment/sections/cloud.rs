@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_cloud::{PlacerName, SpotPlaces, TariffName};
+use dormouse_cloud::{Placement, SpotPlaces, TariffName};
 use dormouse_units::{Bytes, Credits, Ppm, Price, Span, TypeName};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -28,7 +28,7 @@ pub(crate) struct CloudSection {
     /// How long before its end a VM is told that it is preempted; one that still boots ends at once.
     pub(crate) preemption_notice: Span,
     /// On which host a VM goes.
-    pub(crate) placement: PlacerName,
+    pub(crate) placement: Placement,
     /// Where spot VMs have their processors.
     pub(crate) spot: SpotPlaces,
     /// What is charged of an interval.
@@ -53,7 +53,7 @@ impl Default for CloudSection {
             boot: Span::from_secs(180),
             hibernation: Span::from_secs(180),
             preemption_notice: Span::from_secs(120),
-            placement: PlacerName::default(),
+            placement: Placement::default(),
             spot: SpotPlaces::default(),
             tariff: TariffName::default(),
             bill_boot: false,

@@ -1,0 +1,79 @@
+//! What it costs the provider to end a VM.
+
+use dormouse_units::{Span, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What the end of a spot VM costs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CostName {
+    /// The time into its current charged hour, which could not be charged any more.
+    #[default]
+    Period,
+    /// All the time since it is charged for: what its user may have to do again.
+    Age,
+    /// The same for every VM: the fewest end.
+    Number,
+}
+
+/// A cost that grows evenly: `slope × time − offset`, in microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Line {
+    /// How many VMs it grows with.
+    pub(super) slope: i64,
+    pub(super) offset: i64,
+    /// From when on it is another; `None`: it stays as it is.
+    pub(super) until: Option<Time>,
+}
+
+const HOUR: u64 = Span::from_secs(3_600).as_micros();
+
+/// Microseconds as a signed number: enough for 290,000 years.
+pub(super) fn micros(time: Time) -> i64 {
+    i64::try_from(time.as_micros()).unwrap_or(i64::MAX)
+}
+
+impl CostName {
+    /// Whether costs grow with time.
+    pub(super) fn grows(self) -> bool {
+        self != Self::Number
+    }
+
+    /// What the end of a VM costs now that is charged since then, if it is.
+    pub(super) fn of(self, since: Option<Time>, now: Time) -> u64 {
+        let age = since.map_or(0, |since| now.since(since).as_micros());
+        match self {
+            Self::Period => age % HOUR,
+            Self::Age => age,
+            Self::Number => 1,
+        }
+    }
+
+    /// The same as it will be.
+    pub(super) fn line(self, since: Option<Time>, now: Time) -> Line {
+        let steady = |cost: i64| Line { slope: 0, offset: -cost, until: None };
+        let Some(since) = since else { return steady(i64::from(!self.grows())) };
+        match self {
+            Self::Number => steady(1),
+            Self::Age => Line { slope: 1, offset: micros(since), until: None },
+            Self::Period => {
+                let hours = now.since(since).as_micros() / HOUR;
+                let began = since + Span::from_micros(hours * HOUR);
+                let until = Some(began + Span::from_micros(HOUR));
+                Line { slope: 1, offset: micros(began), until }
+            }
+        }
+    }
+}
+
+impl Line {
+    /// Both together.
+    pub(super) fn with(&self, other: &Self) -> Self {
+        Self {
+            slope: self.slope + other.slope,
+            offset: self.offset + other.offset,
+            until: Time::sooner(self.until, other.until),
+        }
+    }
+}

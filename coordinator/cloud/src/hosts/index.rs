@@ -1,0 +1,322 @@
+//! The hosts in the order of their weight for one kind of request, kept while they change.
+//!
+//! Of each host that is left by the filters its scores are kept. All of them stay as they are until
+//! something of the host changes, but one: what it costs to end VMs, the *axis*, grows with time. Hosts
+//! whose other scores are the same and whose costs grow with as many VMs are a class; in it they stay in
+//! the order of what their costs began with. So the best of all is the first or the last of some class,
+//! and so are the lowest and the highest of every score.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+use dormouse_units::{ById, HostId, Span, Stream, Time};
+
+use super::cost::{Line, micros};
+use super::fleet::Carrier;
+use super::plain::{Pass, View};
+use super::ranked::Ranked;
+use super::victims::Victims;
+use super::weigh::{MOST, Ranges, Scores};
+use crate::{CostName, Fleet, Ties, Want, Weighed, Weigher};
+
+/// The order of the hosts for a request at one look at them.
+#[derive(Debug)]
+pub(super) struct Index {
+    want: Want,
+    view: View,
+    weighers: Vec<Weighed>,
+    /// Which of the weighers is the axis; with none of costs it is any.
+    axis: Option<usize>,
+    cost: CostName,
+    /// How many changes of the fleet it knows; `None`: it has not looked at it yet.
+    seen: Option<usize>,
+    hosts: ById<HostId, Entry>,
+    classes: Vec<Class>,
+    /// Where the classes are that have a host.
+    places: BTreeMap<Key, usize>,
+    /// Places of classes that have none.
+    spare: Vec<usize>,
+    /// When the costs of a host grow otherwise, or have grown otherwise: only what its entry says holds.
+    due: BinaryHeap<Reverse<(Time, HostId)>>,
+    victims: Victims,
+}
+
+/// The scores beside the axis, and with how many VMs the costs grow.
+type Key = (Scores, i64);
+
+#[derive(Debug)]
+struct Class {
+    key: Key,
+    /// By the offset of their costs.
+    hosts: Ranked,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    class: usize,
+    offset: i64,
+    until: Option<Time>,
+}
+
+/// Hosts of a class that weigh the same.
+struct Alike<'a> {
+    hosts: &'a Ranked,
+    offset: i64,
+}
+
+/// Whether there can be an index for these weighers: no two scores grow with time.
+pub(super) fn is_kept(weighers: &[Weighed], cost: CostName) -> bool {
+    let growing = weighers.iter().filter(|weighed| weighed.name.is_of_costs());
+    weighers.len() <= MOST && (!cost.grows() || growing.count() <= 1)
+}
+
+impl Index {
+    pub(super) fn new(want: Want, (view, weighers): Pass<'_>, cost: CostName) -> Self {
+        let weighers: Vec<_> = weighers.iter().copied().filter(|one| one.multiplier != 0).collect();
+        let by = |is_it: fn(Weigher) -> bool| weighers.iter().position(|one| is_it(one.name));
+        // Of the others, that which differs most from host to host makes the fewest classes.
+        let axis = by(Weigher::is_of_costs)
+            .or_else(|| by(|name| name == Weigher::FreeMemory))
+            .or_else(|| by(|name| name == Weigher::FreeVcpus))
+            .or_else(|| weighers.len().checked_sub(1));
+        Self {
+            want,
+            view,
+            weighers,
+            axis,
+            cost,
+            seen: None,
+            hosts: ById::new(),
+            classes: Vec::new(),
+            places: BTreeMap::new(),
+            spare: Vec::new(),
+            due: BinaryHeap::new(),
+            victims: Victims::default(),
+        }
+    }
+
+    /// Whether it is for requests of this room at this view of the hosts.
+    pub(super) fn is_for(&self, want: &Want, view: View) -> bool {
+        self.want.room == want.room && self.view == view
+    }
+
+    /// The best host now, if any is left by the filters.
+    pub(super) fn choose(
+        &mut self,
+        now: Time,
+        fleet: &Fleet,
+        ties: Ties,
+        chance: &mut Stream,
+    ) -> Option<HostId> {
+        self.follow(now, fleet);
+        let best = self.best(now);
+        let number: usize = best.iter().map(Alike::count).sum();
+        let chosen = match (ties, number) {
+            (Ties::Random, 2..) => chance.below(number),
+            _ => 0,
+        };
+        nth(&best, chosen).map(HostId::new)
+    }
+
+    /// Takes in what has changed.
+    fn follow(&mut self, now: Time, fleet: &Fleet) {
+        match self.seen.and_then(|seen| fleet.changed_since(seen)) {
+            Some(changed) => {
+                for (n, id) in changed.iter().enumerate() {
+                    if changed.get(n + 1) != Some(id) {
+                        self.look_at(*id, fleet.host(*id), now);
+                    }
+                }
+            }
+            None => {
+                self.hosts = ById::new();
+                (self.classes, self.spare) = (Vec::new(), Vec::new());
+                self.places.clear();
+                self.due.clear();
+                for (id, host) in fleet.hosts() {
+                    self.look_at(id, Some(host), now);
+                }
+            }
+        }
+        self.seen = Some(fleet.changes());
+        while let Some(Reverse((at, id))) = self.due.peek().copied().filter(|due| due.0.0 <= now) {
+            self.due.pop();
+            if self.hosts.get(&id).is_some_and(|entry| entry.until == Some(at)) {
+                self.look_at(id, fleet.host(id), now);
+            }
+        }
+    }
+
+    /// A host is as it is now.
+    fn look_at(&mut self, id: HostId, host: Option<&Carrier>, now: Time) {
+        let found = host.and_then(|host| self.scores(host, now));
+        let former = self.hosts.get(&id).copied();
+        let is_in_place = match (&former, &found) {
+            (Some(entry), Some((key, line))) => {
+                entry.offset == line.offset && self.classes[entry.class].key == *key
+            }
+            (None, None) => return,
+            _ => false,
+        };
+        if let Some(entry) = former.filter(|_| !is_in_place) {
+            self.take_out(id, entry);
+        }
+        let Some((key, line)) = found else {
+            self.hosts.remove(&id);
+            return;
+        };
+        let class = match former.filter(|_| is_in_place) {
+            Some(entry) => entry.class,
+            None => self.put_in(id, key, line.offset),
+        };
+        self.hosts.insert(id, Entry { class, offset: line.offset, until: line.until });
+        if let Some(until) = line.until.filter(|_| former.and_then(|f| f.until) != line.until) {
+            self.due.push(Reverse((until, id)));
+        }
+    }
+
+    fn take_out(&mut self, id: HostId, Entry { class: place, offset, .. }: Entry) {
+        let class = &mut self.classes[place];
+        class.hosts.remove((offset, id.get()));
+        if class.hosts.is_empty() {
+            self.places.remove(&class.key);
+            self.spare.push(place);
+        }
+    }
+
+    /// Puts a host into its class; the place of that.
+    fn put_in(&mut self, id: HostId, key: Key, offset: i64) -> usize {
+        let (classes, spare) = (&mut self.classes, &mut self.spare);
+        let place = *self.places.entry(key).or_insert_with(|| {
+            let class = Class { key, hosts: Ranked::default() };
+            match spare.pop() {
+                Some(place) => {
+                    classes[place] = class;
+                    place
+                }
+                None => {
+                    classes.push(class);
+                    classes.len() - 1
+                }
+            }
+        });
+        classes[place].hosts.insert((offset, id.get()));
+        place
+    }
+
+    /// The class of a host and its axis; `None`: it has no room.
+    fn scores(&mut self, host: &Carrier, now: Time) -> Option<(Key, Line)> {
+        if !self.view.has_room(host, &self.want) {
+            return None;
+        }
+        let (mut scores, mut axis): (Scores, _) = ([0; MOST], Line::default());
+        for n in 0..self.weighers.len() {
+            let line = match self.weighers[n].name {
+                Weigher::TotalCost => self.total(host, now),
+                Weigher::VictimCost => self.of_victims(host, now),
+                steady => Line { offset: steady.steady(host, &self.want), ..Line::default() },
+            };
+            if self.axis == Some(n) {
+                axis = line;
+            } else {
+                scores[n] = line.offset;
+            }
+        }
+        Some(((scores, axis.slope), axis))
+    }
+
+    fn total(&self, host: &Carrier, now: Time) -> Line {
+        let lines = host.preemptible().map(|(_, held)| self.cost.line(held.since, now));
+        lines.fold(Line::default(), |sum, line| sum.with(&line))
+    }
+
+    /// What it costs to make room, as long as the same VMs are the cheapest.
+    fn of_victims(&mut self, host: &Carrier, now: Time) -> Line {
+        if host.free.holds(&self.want.room) {
+            return Line::default();
+        }
+        let lacks = self.want.room.without(&host.free);
+        self.victims.look_at(host, self.cost, now);
+        let Some((cost, growing)) = self.victims.least(&lacks, None) else {
+            return Line::default();
+        };
+        let signed = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
+        let slope = signed(growing);
+        let mut until = self.total(host, now).until;
+        // Costs more now, and grows more slowly: some time it is cheaper.
+        for fewer in (0..growing).rev() {
+            let Some((other, grows)) = self.victims.least(&lacks, Some(fewer)) else { break };
+            let ahead = (other - cost) / (growing - grows);
+            until = Time::sooner(until, Some(now + Span::from_micros(ahead + 1)));
+        }
+        Line { slope, offset: slope * micros(now) - signed(cost), until }
+    }
+
+    /// The hosts that weigh most.
+    fn best(&self, now: Time) -> Vec<Alike<'_>> {
+        let classes = self.places.values().filter_map(|place| {
+            let class = &self.classes[*place];
+            Some((class, class.hosts.first()?.0, class.hosts.last()?.0))
+        });
+        let scores = |class: &Class, offset: i64| {
+            let (mut scores, slope) = class.key;
+            if let Some(axis) = self.axis {
+                scores[axis] = offset - slope * micros(now);
+            }
+            scores
+        };
+        let mut ranges = Ranges::NONE;
+        for (class, first, last) in classes.clone() {
+            ranges.include(&scores(class, first));
+            ranges.include(&scores(class, last));
+        }
+        let is_first = self.axis.is_some_and(|axis| self.weighers[axis].multiplier < 0);
+        let mut best = (i128::MIN, Vec::new());
+        for (class, first, last) in classes {
+            let offset = if is_first { first } else { last };
+            let weight = ranges.weight(&self.weighers, &scores(class, offset));
+            let alike = Alike { hosts: &class.hosts, offset };
+            if weight > best.0 {
+                best = (weight, vec![alike]);
+            } else if weight == best.0 {
+                best.1.push(alike);
+            }
+        }
+        best.1
+    }
+}
+
+impl Alike<'_> {
+    /// How many hosts are before these.
+    fn before(&self) -> usize {
+        self.offset.checked_sub(1).map_or(0, |less| self.hosts.up_to((less, u32::MAX)))
+    }
+
+    fn count(&self) -> usize {
+        self.up_to(u32::MAX)
+    }
+
+    /// How many of these have a number up to this one.
+    fn up_to(&self, host: u32) -> usize {
+        self.hosts.up_to((self.offset, host)) - self.before()
+    }
+}
+
+/// The host at a place among all of these, in the order of their numbers.
+fn nth(all: &[Alike<'_>], place: usize) -> Option<u32> {
+    if let [one] = all {
+        return one.hosts.nth(one.before() + place).map(|(_, host)| host);
+    }
+    // The lowest number up to which there are enough.
+    let is_enough = |host| all.iter().map(|one| one.up_to(host)).sum::<usize>() > place;
+    let (mut below, mut host) = (0_u32, u32::MAX);
+    while below < host {
+        let middle = below + (host - below) / 2;
+        if is_enough(middle) {
+            host = middle;
+        } else {
+            below = middle + 1;
+        }
+    }
+    (!all.is_empty()).then_some(host)
+}

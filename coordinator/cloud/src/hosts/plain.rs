@@ -1,0 +1,163 @@
+//! The scheduler that looks at every host.
+
+use dormouse_units::{HostId, Stream, Time};
+
+use super::fleet::Carrier;
+use super::victims::Victims;
+use super::weigh::{MOST, Ranges, Scores};
+use crate::{
+    Fleet, Market, PlacementRule, Placer, Placing, SchedulerName, Ties, Want, Weighed, Weigher,
+};
+
+/// Filters and weighs every host for every VM. It is what [`crate::Scheduler`] must agree with, and
+/// what that asks where it can't keep the order of the hosts.
+#[derive(Debug)]
+pub struct Plain {
+    rule: PlacementRule,
+}
+
+/// Which VMs of a host count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum View {
+    /// All.
+    Full,
+    /// All but those that are preemptible.
+    Partial,
+}
+
+impl View {
+    /// Whether a host has room.
+    pub(super) fn has_room(self, host: &Carrier, want: &Want) -> bool {
+        match self {
+            Self::Full => host.free.holds(&want.room),
+            Self::Partial => host.partial.holds(&want.room),
+        }
+    }
+}
+
+/// A look at the hosts: what counts of them, and by what they are weighed.
+pub(super) type Pass<'a> = (View, &'a [Weighed]);
+
+/// The looks at the hosts that a request may have, one after the other until one finds a host.
+pub(super) fn passes(rule: &PlacementRule, market: Market) -> (Pass<'_>, Option<Pass<'_>>) {
+    let weighers = rule.weighers.as_slice();
+    match (rule.scheduler, market) {
+        (SchedulerName::Opie, Market::OnDemand) => ((View::Partial, weighers), None),
+        (SchedulerName::Retry, Market::OnDemand) => {
+            let others = Some(rule.retry_weighers.as_slice()).filter(|list| !list.is_empty());
+            ((View::Full, weighers), Some((View::Partial, others.unwrap_or(weighers))))
+        }
+        _ => ((View::Full, weighers), None),
+    }
+}
+
+/// The spot VMs of the chosen host that must end before there is room.
+pub(super) fn select(
+    rule: &PlacementRule,
+    now: Time,
+    want: &Want,
+    fleet: &Fleet,
+    id: HostId,
+) -> Option<Placing> {
+    let host = fleet.host(id)?;
+    if host.free.holds(&want.room) {
+        return Some((id, Vec::new()));
+    }
+    let mut victims = Victims::default();
+    victims.look_at(host, rule.cost, now);
+    victims.select(&want.room.without(&host.free), rule.victims).map(|chosen| (id, chosen))
+}
+
+impl Plain {
+    /// The scheduler that follows this rule.
+    #[must_use]
+    pub const fn new(rule: PlacementRule) -> Self {
+        Self { rule }
+    }
+
+    fn pass(
+        &self,
+        now: Time,
+        want: &Want,
+        fleet: &Fleet,
+        (view, weighers): Pass<'_>,
+        chance: &mut Stream,
+    ) -> Option<HostId> {
+        let mut victims = Victims::default();
+        let (mut left, mut ranges) = (Vec::new(), Ranges::NONE);
+        for (id, host) in fleet.hosts().filter(|(_, host)| view.has_room(host, want)) {
+            let mut scores: Scores = [0; MOST];
+            for (score, weighed) in scores.iter_mut().zip(weighers) {
+                *score = self.score(weighed.name, host, want, now, &mut victims);
+            }
+            ranges.include(&scores);
+            left.push((id, scores));
+        }
+        let mut best = (i128::MIN, Vec::new());
+        for (id, scores) in left {
+            let weight = ranges.weight(weighers, &scores);
+            if weight > best.0 {
+                best = (weight, vec![id]);
+            } else if weight == best.0 {
+                best.1.push(id);
+            }
+        }
+        let chosen = match (self.rule.ties, best.1.len()) {
+            (Ties::Random, number @ 2..) => chance.below(number),
+            _ => 0,
+        };
+        best.1.get(chosen).copied()
+    }
+
+    fn score(
+        &self,
+        weigher: Weigher,
+        host: &Carrier,
+        want: &Want,
+        now: Time,
+        victims: &mut Victims,
+    ) -> i64 {
+        let signed = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
+        let cost = self.rule.cost;
+        match weigher {
+            Weigher::TotalCost => {
+                host.preemptible().map(|(_, held)| -signed(cost.of(held.since, now))).sum()
+            }
+            Weigher::VictimCost if host.free.holds(&want.room) => 0,
+            Weigher::VictimCost => {
+                victims.look_at(host, cost, now);
+                let least = victims.least(&want.room.without(&host.free), None);
+                least.map_or(i64::MIN, |(cost, _)| -signed(cost))
+            }
+            steady => steady.steady(host, want),
+        }
+    }
+}
+
+impl Weigher {
+    /// The score of a host that does not depend on costs.
+    pub(super) fn steady(self, host: &Carrier, want: &Want) -> i64 {
+        match self {
+            Self::FreeVcpus => host.free.vcpus.into(),
+            Self::FreeMemory => i64::try_from(host.free.memory.get()).unwrap_or(i64::MAX),
+            Self::Overcommit => -i64::from(!host.free.holds(&want.room)),
+            Self::PreemptibleCount => -(host.preemptible_count() as i64),
+            Self::TotalCost | Self::VictimCost => 0,
+        }
+    }
+}
+
+impl Placer for Plain {
+    fn choose(
+        &mut self,
+        now: Time,
+        want: &Want,
+        fleet: &Fleet,
+        chance: &mut Stream,
+    ) -> Option<Placing> {
+        let (first, second) = passes(&self.rule, want.market);
+        let found = self.pass(now, want, fleet, first, chance);
+        let found = found.or_else(|| self.pass(now, want, fleet, second?, chance));
+        select(&self.rule, now, want, fleet, found?)
+    }
+}

@@ -1,0 +1,124 @@
+//! A sorted list that knows the place of each of its members.
+
+/// The scores of hosts, in order, each with the host's number; where one stands is known without
+/// counting.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Ranked {
+    /// Parts of the list in order, none of them empty.
+    parts: Vec<Vec<Member>>,
+    /// The last of each part: who looks for a place reads these alone.
+    lasts: Vec<Member>,
+}
+
+/// A score, and whose it is.
+pub(super) type Member = (i64, u32);
+
+/// A part with more is cut in two.
+const LONGEST: usize = 256;
+
+impl Ranked {
+    pub(super) fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+
+    pub(super) fn first(&self) -> Option<Member> {
+        self.parts.first()?.first().copied()
+    }
+
+    pub(super) fn last(&self) -> Option<Member> {
+        self.lasts.last().copied()
+    }
+
+    /// Puts one in that is not there.
+    pub(super) fn insert(&mut self, one: Member) {
+        if self.parts.is_empty() {
+            self.parts.push(vec![one]);
+            self.lasts.push(one);
+            return;
+        }
+        let at = self.lasts.partition_point(|last| *last < one).min(self.parts.len() - 1);
+        let part = &mut self.parts[at];
+        part.insert(part.partition_point(|other| *other < one), one);
+        self.lasts[at] = part[part.len() - 1];
+        if part.len() > LONGEST {
+            let rest = part.split_off(LONGEST / 2);
+            self.lasts.insert(at, part[part.len() - 1]);
+            self.parts.insert(at + 1, rest);
+        }
+    }
+
+    /// Takes one out, if it is there.
+    pub(super) fn remove(&mut self, one: Member) {
+        let at = self.lasts.partition_point(|last| *last < one);
+        let Some(part) = self.parts.get_mut(at) else { return };
+        let Ok(place) = part.binary_search(&one) else { return };
+        part.remove(place);
+        if let Some(last) = part.last() {
+            self.lasts[at] = *last;
+        } else {
+            self.parts.remove(at);
+            self.lasts.remove(at);
+        }
+    }
+
+    /// The one at a place.
+    pub(super) fn nth(&self, mut place: usize) -> Option<Member> {
+        for part in &self.parts {
+            match part.get(place) {
+                Some(one) => return Some(*one),
+                None => place -= part.len(),
+            }
+        }
+        None
+    }
+
+    /// How many there are up to this one, which counts as well if it is there.
+    pub(super) fn up_to(&self, one: Member) -> usize {
+        let at = self.lasts.partition_point(|last| *last <= one);
+        let before: usize = self.parts[..at].iter().map(Vec::len).sum();
+        before + self.parts.get(at).map_or(0, |part| part.partition_point(|other| *other <= one))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use dormouse_units::Stream;
+
+    use super::*;
+
+    #[test]
+    fn it_is_a_sorted_list() {
+        let mut chance = Stream::new(1, "ranked", 0);
+        let (mut list, mut plain) = (Ranked::default(), BTreeSet::new());
+        for step in 0..40_000_i64 {
+            // It grows for a while, and shrinks for another.
+            let takes_out = chance.below(10) < if step % 20_000 < 10_000 { 2 } else { 9 };
+            let mut one = (chance.below(50) as i64 - 25, chance.below(400) as u32);
+            if step % 3 == 0 {
+                one.0 = step;
+            }
+            if takes_out {
+                one = plain.range(one..).next().copied().unwrap_or(one);
+                list.remove(one);
+                plain.remove(&one);
+            } else if plain.insert(one) {
+                list.insert(one);
+            }
+            assert_eq!(
+                (list.first(), list.last()),
+                (plain.first().copied(), plain.last().copied())
+            );
+            assert_eq!(list.is_empty(), plain.is_empty());
+            if step % 16 == 0 {
+                let bound = (chance.below(60) as i64 - 30, chance.below(400) as u32);
+                assert_eq!(list.up_to(bound), plain.range(..=bound).count(), "{bound:?}");
+                let place = chance.below(plain.len() + 2);
+                assert_eq!(list.nth(place), plain.iter().nth(place).copied(), "{place}");
+            }
+        }
+        assert!(list.parts.iter().map(|part| part.last()).eq(list.lasts.iter().map(Some)));
+        assert!(list.parts.iter().all(|part| !part.is_empty() && part.len() <= LONGEST));
+    }
+}

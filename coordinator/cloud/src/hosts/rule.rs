@@ -1,0 +1,178 @@
+//! The rules by which VMs go on hosts, as experiment files name them.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use dormouse_units::Bytes;
+
+use super::weigh::{Weighed, Weigher};
+use crate::{CostName, Host, Placer, Scheduler};
+
+/// On which host a VM goes: a rule by its name, or one put together.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Placement {
+    /// A rule by its name.
+    Named(PlacerName),
+    /// A rule put together.
+    Rule(PlacementRule),
+}
+
+impl Default for Placement {
+    fn default() -> Self {
+        Self::Named(PlacerName::default())
+    }
+}
+
+/// The rules that have a name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PlacerName {
+    /// On the host with most free vCPUs.
+    #[default]
+    Spread,
+    /// On the host with fewest free vCPUs that has room.
+    Pack,
+    /// As `spread`, but an on-demand VM for which there is no room gets that of the fewest spot VMs, once
+    /// their notice has run out.
+    Preempting,
+}
+
+/// How the host for a VM is chosen: filtered, weighed, and among the best selected.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
+pub struct PlacementRule {
+    /// For whom spot VMs have to end.
+    pub scheduler: SchedulerName,
+    /// What a host must have enough of. What is left out is not counted: hosts may be filled with more
+    /// than they have of it. `vcpus` can't be.
+    #[schemars(length(min = 1))]
+    pub filters: Vec<Filter>,
+    /// By what hosts are better than others; none: all that are left are alike.
+    pub weighers: Vec<Weighed>,
+    /// Those of the second pass of `retry`, where they are others.
+    pub retry_weighers: Vec<Weighed>,
+    /// What the end of a spot VM costs. Those end that cost least together; of as many at the same cost
+    /// the fewest.
+    pub cost: CostName,
+    /// Which spot VMs end of as many that cost the same.
+    pub victims: VictimTies,
+    /// Which host it is of those that are best.
+    pub ties: Ties,
+}
+
+impl Default for PlacementRule {
+    fn default() -> Self {
+        Self {
+            scheduler: SchedulerName::Opie,
+            filters: vec![Filter::Vcpus, Filter::Memory, Filter::Disk],
+            weighers: vec![Weigher::Overcommit.once(), Weigher::VictimCost.once()],
+            retry_weighers: Vec::new(),
+            cost: CostName::Period,
+            victims: VictimTies::Oldest,
+            ties: Ties::Random,
+        }
+    }
+}
+
+/// For whom spot VMs have to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SchedulerName {
+    /// For nobody: only what is free counts.
+    Filter,
+    /// For an on-demand VM for which no host has room, at a second look at the hosts.
+    Retry,
+    /// For an on-demand VM, at one look: hosts count that would have room without their spot VMs.
+    Opie,
+}
+
+/// What a host must have enough of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Filter {
+    /// vCPUs.
+    Vcpus,
+    /// Memory.
+    Memory,
+    /// Disk.
+    Disk,
+}
+
+/// Which of the hosts that are best.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ties {
+    /// Any, by the seed.
+    Random,
+    /// The first of the file's list.
+    First,
+}
+
+/// Which spot VMs end of as many that cost the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum VictimTies {
+    /// Those launched first.
+    Oldest,
+    /// The largest, and of these those launched last, which have done least.
+    Largest,
+}
+
+impl Placement {
+    /// What the rule is.
+    #[must_use]
+    pub fn rule(&self) -> PlacementRule {
+        match self {
+            Self::Named(name) => name.rule(),
+            Self::Rule(rule) => rule.clone(),
+        }
+    }
+
+    /// What follows the rule.
+    #[must_use]
+    pub fn placer(&self) -> Box<dyn Placer> {
+        Box::new(Scheduler::new(self.rule()))
+    }
+}
+
+impl PlacerName {
+    /// What the name stands for.
+    #[must_use]
+    pub fn rule(self) -> PlacementRule {
+        let spread = PlacementRule {
+            scheduler: SchedulerName::Filter,
+            weighers: vec![Weigher::FreeVcpus.once()],
+            ties: Ties::First,
+            ..PlacementRule::default()
+        };
+        match self {
+            Self::Spread => spread,
+            Self::Pack => PlacementRule {
+                weighers: vec![Weighed { name: Weigher::FreeVcpus, multiplier: -1 }],
+                ..spread
+            },
+            Self::Preempting => PlacementRule {
+                scheduler: SchedulerName::Retry,
+                retry_weighers: vec![Weigher::VictimCost.once()],
+                cost: CostName::Number,
+                victims: VictimTies::Largest,
+                ..spread
+            },
+        }
+    }
+}
+
+impl PlacementRule {
+    /// What counts of a room: all that is filtered by.
+    #[must_use]
+    pub fn counted(&self, room: Host) -> Host {
+        let counts = |filter| self.filters.contains(&filter);
+        Host {
+            vcpus: if counts(Filter::Vcpus) { room.vcpus } else { 0 },
+            memory: if counts(Filter::Memory) { room.memory } else { Bytes::ZERO },
+            disk: if counts(Filter::Disk) { room.disk } else { Bytes::ZERO },
+            filled: room.filled,
+        }
+    }
+}

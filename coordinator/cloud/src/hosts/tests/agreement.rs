@@ -1,0 +1,195 @@
+//! The scheduler that keeps the order of the hosts against the one that looks at all of them.
+
+use super::room;
+use crate::{
+    CostName, Filter, Fleet, Host, Market, PlacementRule, Placer, Plain, Scheduler, SchedulerName,
+    Ties, VictimTies, Want, Weighed, Weigher,
+};
+use dormouse_units::{HostId, Span, Stream, Time, VmId};
+
+/// Sizes of VMs: those of the paper, and one that is odd in every dimension.
+const SIZES: [(u32, u64, u64); 5] =
+    [(1, 2_000, 20), (2, 4_000, 40), (4, 8_000, 80), (1, 5_000, 7), (6, 12_000, 60)];
+
+/// Hosts on which VMs come and go, and two schedulers of one rule.
+struct World {
+    chance: Stream,
+    fleet: Fleet,
+    now: Time,
+    hosts: usize,
+    alive: Vec<(HostId, VmId)>,
+    next: u32,
+    plain: Plain,
+    kept: Scheduler,
+    /// In steps of this time passes: long ones make for costs that are the same.
+    step: Span,
+}
+
+fn one<T: Copy>(chance: &mut Stream, of: &[T]) -> T {
+    of[chance.below(of.len())]
+}
+
+fn rule(chance: &mut Stream) -> PlacementRule {
+    use Weigher::{FreeMemory, FreeVcpus, Overcommit, PreemptibleCount, TotalCost, VictimCost};
+    let all = [FreeVcpus, FreeMemory, Overcommit, PreemptibleCount, TotalCost, VictimCost];
+    let mut weighers = |most: usize| -> Vec<Weighed> {
+        let mut left = all.to_vec();
+        let number = chance.below(most + 1);
+        let weighed = |_| Weighed {
+            name: left.swap_remove(chance.below(left.len())),
+            multiplier: one(chance, &[1, 1, 2, 5, -1, -3, 0]),
+        };
+        (0..number).map(weighed).collect()
+    };
+    let (weighers, retry_weighers) = match weighers(3) {
+        list if list.len() == 3 => (PlacementRule::default().weighers, Vec::new()),
+        list => (list, weighers(2)),
+    };
+    PlacementRule {
+        scheduler: one(
+            chance,
+            &[
+                SchedulerName::Opie,
+                SchedulerName::Opie,
+                SchedulerName::Retry,
+                SchedulerName::Filter,
+            ],
+        ),
+        filters: vec![Filter::Vcpus, Filter::Memory, Filter::Disk],
+        weighers,
+        retry_weighers,
+        cost: one(chance, &[CostName::Period, CostName::Period, CostName::Age, CostName::Number]),
+        victims: one(chance, &[VictimTies::Oldest, VictimTies::Largest]),
+        ties: one(chance, &[Ties::Random, Ties::Random, Ties::First]),
+    }
+}
+
+impl World {
+    fn new(seed: u64, hosts: usize) -> Self {
+        let mut chance = Stream::new(seed, "agreement", hosts as u64);
+        let rule = rule(&mut chance);
+        let mut fleet = Fleet::default();
+        for id in 0..hosts as u32 {
+            fleet.join(HostId::new(id), host(&mut chance));
+        }
+        let step = one(&mut chance, &[1, 60_000_000, 1_200_000_000]);
+        let (plain, kept) = (Plain::new(rule.clone()), Scheduler::new(rule));
+        Self {
+            chance,
+            fleet,
+            now: Time::ZERO,
+            hosts,
+            alive: Vec::new(),
+            next: 0,
+            plain,
+            kept,
+            step: Span::from_micros(step),
+        }
+    }
+
+    /// Something happens to a host or a VM.
+    fn disturb(&mut self) {
+        let Self { chance, fleet, .. } = self;
+        if chance.below(60) == 0 {
+            let id = HostId::new(chance.below(self.hosts) as u32);
+            fleet.leave(id);
+            self.alive.retain(|(host, _)| *host != id);
+            if chance.below(5) > 0 {
+                fleet.join(id, host(chance));
+            }
+        }
+        if self.alive.is_empty() {
+            return;
+        }
+        let place = chance.below(self.alive.len());
+        let (host, vm) = self.alive[place];
+        let part = Host::of_vcpus(chance.below(3) as u32);
+        match chance.below(8) {
+            0 => fleet.ends(host, vm),
+            1 => fleet.charged(host, vm, None),
+            2 => fleet.release(host, vm, part),
+            3 => drop(fleet.take(host, vm, part)),
+            4 | 5 => fleet.charged(host, vm, Some(self.now)),
+            _ => {
+                fleet.remove(host, vm);
+                self.alive.swap_remove(place);
+            }
+        }
+    }
+
+    /// A VM is asked for; whether it got a host, and how many had to end.
+    fn decide(&mut self, what: &str) -> Option<usize> {
+        let steps = match self.chance.below(40) {
+            0 => 10_000_000_000 / self.step.as_micros(),
+            _ => self.chance.below(180_000_000 / self.step.as_micros() as usize + 2) as u64,
+        };
+        self.now += self.step.times(steps);
+        let (vcpus, memory, disk) = one(&mut self.chance, &SIZES);
+        let market = one(&mut self.chance, &[Market::Spot, Market::Spot, Market::OnDemand]);
+        let want = Want { room: room(vcpus, memory, disk), market };
+        let vm = VmId::new(self.next);
+        self.next += 1;
+        let stream = || Stream::new(7, "placement", vm.get().into());
+        let kept = self.kept.choose(self.now, &want, &self.fleet, &mut stream());
+        let plain = self.plain.choose(self.now, &want, &self.fleet, &mut stream());
+        assert_eq!(kept, plain, "{what} at {}: {want:?} by {:?}", self.now, self.plain);
+        let (host, victims) = kept?;
+        if self.chance.below(8) > 0 {
+            victims.iter().for_each(|vm| self.fleet.ends(host, *vm));
+            self.fleet.place(host, vm, want.room, market);
+            self.alive.push((host, vm));
+            if self.chance.below(4) > 0 {
+                self.fleet.charged(host, vm, Some(self.now));
+            }
+            // Some have no notice.
+            for vm in victims.iter().filter(|_| self.chance.below(3) > 0) {
+                self.fleet.remove(host, *vm);
+                self.alive.retain(|(_, other)| other != vm);
+            }
+        }
+        Some(victims.len())
+    }
+}
+
+fn host(chance: &mut Stream) -> Host {
+    match chance.below(6) {
+        0 => room(16, 40_000, 170),
+        1 => room(4, 16_000, 500),
+        _ => room(8, 16_000, 1_000),
+    }
+}
+
+/// So many worlds of so many hosts, and decisions in each: how many found no host, and a host with so
+/// many victims.
+fn agree(worlds: u64, hosts: usize, decisions: usize) -> (usize, [usize; 9]) {
+    let (mut refused, mut chosen) = (0, [0; 9]);
+    for seed in 0..worlds {
+        let mut world = World::new(seed, 1 + (seed as usize * 7 + hosts - 1) % hosts);
+        for n in 0..decisions {
+            for _ in 0..world.chance.below(3) {
+                world.disturb();
+            }
+            match world.decide(&format!("seed {seed}, decision {n}")) {
+                Some(victims) => chosen[victims.min(8)] += 1,
+                None => refused += 1,
+            }
+        }
+    }
+    (refused, chosen)
+}
+
+/// A million decisions where they are fast.
+const TIMES: u64 = if cfg!(debug_assertions) { 1 } else { 50 };
+
+#[test]
+fn the_order_that_is_kept_gives_what_a_look_at_all_hosts_does() {
+    let (refused, chosen) = agree(100 * TIMES, 12, 200);
+    assert!(refused > 1_000 && chosen[0] > 5_000 && chosen[1] > 1_000, "{refused} {chosen:?}");
+    assert!(chosen[2] > 100 && chosen[3] > 30, "{chosen:?}");
+}
+
+#[test]
+fn so_it_does_with_many_hosts() {
+    let (_, chosen) = agree(2 * TIMES, 700, 1_500);
+    assert!(chosen[0] > 1_000, "{chosen:?}");
+}

@@ -1,0 +1,183 @@
+//! Which spot VMs of a host end for another's sake: those that cost least.
+
+use std::cmp::Reverse;
+
+use dormouse_units::{Time, VmId};
+
+use super::fleet::Carrier;
+use crate::{CostName, Host, VictimTies};
+
+/// The exact search for the VMs of a host that cost least of all that make enough room. It can be used
+/// for one host after the other, and keeps its memory.
+#[derive(Debug, Default)]
+pub(super) struct Victims {
+    /// The VMs that can end, those of the same room beside one another, the cheapest first.
+    all: Vec<Candidate>,
+    /// Of which a set takes the first so many: which of the others it takes instead changes nothing.
+    groups: Vec<Group>,
+    /// How many are taken of each group.
+    taken: Vec<usize>,
+    best: Option<Total>,
+    best_taken: Vec<usize>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Candidate {
+    vm: VmId,
+    room: Host,
+    cost: u64,
+    /// Whether its cost grows with time.
+    grows: bool,
+    /// Where it stands in the order that decides between sets that are as good as each other.
+    place: usize,
+}
+
+/// VMs of the same room.
+#[derive(Clone, Copy, Debug)]
+struct Group {
+    from: usize,
+    until: usize,
+    room: Host,
+    /// Of this group and all after it: their room together, the largest in every dimension, and the
+    /// least cost.
+    sum: Host,
+    largest: Host,
+    cheapest: u64,
+}
+
+/// What a set costs; of two that cost the same the lower second number is better: how many they are,
+/// or of how many the cost grows.
+type Total = (u64, u64);
+
+/// What is searched for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Goal {
+    /// The least cost, and of sets that cost the same that of the fewest whose cost grows: at most
+    /// these.
+    Cost { growing: u64 },
+    /// The VMs: at the least cost the fewest, and of these the first.
+    Set,
+}
+
+impl Victims {
+    /// Turns to the VMs of this host that can end.
+    pub(super) fn look_at(&mut self, host: &Carrier, cost: CostName, now: Time) {
+        self.all.clear();
+        self.all.extend(host.preemptible().map(|(vm, held)| Candidate {
+            vm,
+            room: held.room,
+            cost: cost.of(held.since, now),
+            grows: cost.grows() && held.since.is_some(),
+            place: 0,
+        }));
+    }
+
+    /// What it costs at least to have what is lacking, and of how many VMs that grows with time, at
+    /// most of `growing`; `None`: there is not so much.
+    pub(super) fn least(&mut self, lacks: &Host, growing: Option<u64>) -> Option<Total> {
+        self.all.sort_unstable_by_key(|one| (Reverse(one.room), one.cost, one.grows));
+        self.search(lacks, Goal::Cost { growing: growing.unwrap_or(u64::MAX) });
+        self.best
+    }
+
+    /// The VMs that are to end for what is lacking, in the order of `ties`; `None`: there is not so
+    /// much.
+    pub(super) fn select(&mut self, lacks: &Host, ties: VictimTies) -> Option<Vec<VmId>> {
+        match ties {
+            VictimTies::Oldest => self.all.sort_unstable_by_key(|one| one.vm),
+            VictimTies::Largest => {
+                self.all.sort_unstable_by_key(|one| Reverse((one.room, one.vm)));
+            }
+        }
+        self.all.iter_mut().enumerate().for_each(|(place, one)| one.place = place);
+        self.all.sort_unstable_by_key(|one| (Reverse(one.room), one.cost, one.place));
+        self.search(lacks, Goal::Set);
+        self.best?;
+        let places = self.places(&self.best_taken);
+        self.all.sort_unstable_by_key(|one| one.place);
+        Some(places.into_iter().map(|place| self.all[place].vm).collect())
+    }
+
+    fn search(&mut self, lacks: &Host, goal: Goal) {
+        self.groups.clear();
+        let mut from = 0;
+        for alike in self.all.chunk_by(|a, b| a.room == b.room) {
+            let (until, room, cheapest) = (from + alike.len(), alike[0].room, alike[0].cost);
+            let sum = room.times(u32::try_from(alike.len()).unwrap_or(u32::MAX));
+            self.groups.push(Group { from, until, room, sum, largest: room, cheapest });
+            from = until;
+        }
+        for n in (1..self.groups.len()).rev() {
+            let after = self.groups[n];
+            let group = &mut self.groups[n - 1];
+            group.sum = group.sum.with(&after.sum);
+            group.largest = group.largest.largest(&after.largest);
+            group.cheapest = group.cheapest.min(after.cheapest);
+        }
+        self.taken.clear();
+        self.taken.resize(self.groups.len(), 0);
+        self.best = None;
+        self.descend(0, *lacks, (0, 0), goal);
+    }
+
+    /// All that can be taken of the groups from `n` on, beside what is taken.
+    fn descend(&mut self, n: usize, mut lacks: Host, (mut cost, mut second): Total, goal: Goal) {
+        if lacks == Host::NONE {
+            self.taken[n..].fill(0);
+            return self.found((cost, second), goal);
+        }
+        let Some(&group) = self.groups.get(n) else { return };
+        if !group.sum.holds(&lacks) || self.is_worse(&group, &lacks, (cost, second), goal) {
+            return;
+        }
+        for place in group.from..=group.until {
+            self.taken[n] = place - group.from;
+            self.descend(n + 1, lacks, (cost, second), goal);
+            let less = lacks.without(&group.room);
+            // A set that is enough wins over all that have more.
+            if lacks == Host::NONE || less == lacks || place == group.until {
+                break;
+            }
+            let one = &self.all[place];
+            cost = cost.saturating_add(one.cost);
+            second += match goal {
+                Goal::Cost { growing } if one.grows && second >= growing => break,
+                Goal::Cost { .. } => u64::from(one.grows),
+                Goal::Set => 1,
+            };
+            lacks = less;
+        }
+    }
+
+    /// Whether all that can come of it is worse than what has been found.
+    fn is_worse(&self, rest: &Group, lacks: &Host, (cost, second): Total, goal: Goal) -> bool {
+        let Some(best) = self.best else { return false };
+        let more = rest.largest.how_often_in(lacks);
+        let cost = cost.saturating_add(rest.cheapest.saturating_mul(more));
+        match goal {
+            Goal::Cost { .. } => (cost, second) >= best,
+            Goal::Set => (cost, second + more) > best,
+        }
+    }
+
+    fn found(&mut self, total: Total, goal: Goal) {
+        let is_better = self.best.is_none_or(|best| {
+            let is_before = || self.places(&self.taken) < self.places(&self.best_taken);
+            total < best || total == best && goal == Goal::Set && is_before()
+        });
+        if is_better {
+            self.best = Some(total);
+            self.best_taken.clone_from(&self.taken);
+        }
+    }
+
+    /// The places of the VMs of a set, in order.
+    fn places(&self, taken: &[usize]) -> Vec<usize> {
+        let of_group = |(group, n): (&Group, &usize)| {
+            self.all[group.from..group.from + n].iter().map(|one| one.place)
+        };
+        let mut places: Vec<_> = self.groups.iter().zip(taken).flat_map(of_group).collect();
+        places.sort_unstable();
+        places
+    }
+}

@@ -1,0 +1,92 @@
+//! By what hosts are better than others.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// By what a host is better than others.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Weigher {
+    /// Free vCPUs.
+    FreeVcpus,
+    /// Free memory.
+    FreeMemory,
+    /// Whether no spot VM has to end (OPIE, Algorithm 3).
+    Overcommit,
+    /// How few spot VMs there are that can be ended: what the authors' code makes of `overcommit`.
+    PreemptibleCount,
+    /// How little it would cost to end all of its spot VMs (OPIE, Algorithm 4 as it is written).
+    TotalCost,
+    /// How little it costs to end the spot VMs that have to: nothing where none has to.
+    VictimCost,
+}
+
+/// A weigher, and how much it counts beside others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Weighed {
+    /// By what hosts are weighed.
+    pub name: Weigher,
+    /// How often it counts what of all hosts that are left the best has 1 of and the worst 0; below 0,
+    /// the worst is the best.
+    #[serde(default = "once")]
+    #[schemars(range(min = -1000, max = 1000))]
+    pub multiplier: i32,
+}
+
+const fn once() -> i32 {
+    1
+}
+
+impl Weigher {
+    /// Once.
+    #[must_use]
+    pub const fn once(self) -> Weighed {
+        Weighed { name: self, multiplier: 1 }
+    }
+
+    /// Whether a host's score depends on what it costs to end VMs.
+    pub(super) const fn is_of_costs(self) -> bool {
+        matches!(self, Self::TotalCost | Self::VictimCost)
+    }
+}
+
+/// How many weighers there are: each is named at most once.
+pub(super) const MOST: usize = 6;
+
+/// What the weighers say of a host, in the order of their list; the higher, the better.
+pub(super) type Scores = [i64; MOST];
+
+/// The lowest and the highest of the scores of all hosts that are weighed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ranges {
+    least: Scores,
+    most: Scores,
+}
+
+impl Ranges {
+    /// Of no hosts yet.
+    pub(super) const NONE: Self = Self { least: [i64::MAX; MOST], most: [i64::MIN; MOST] };
+
+    /// One host more, or another score of one.
+    pub(super) fn include(&mut self, scores: &Scores) {
+        for (n, score) in scores.iter().enumerate() {
+            self.least[n] = self.least[n].min(*score);
+            self.most[n] = self.most[n].max(*score);
+        }
+    }
+
+    /// What a host of these scores weighs: each score counts from 0, the lowest, to 1, the highest, in
+    /// steps so small that scores which differ weigh differently.
+    pub(super) fn weight(&self, weighers: &[Weighed], scores: &Scores) -> i128 {
+        let parts = weighers.iter().enumerate().map(|(n, weighed)| {
+            let range = i128::from(self.most[n]) - i128::from(self.least[n]);
+            let above = i128::from(scores[n]) - i128::from(self.least[n]);
+            let part = if range == 0 { 0 } else { (above << 63) / range };
+            part * i128::from(weighed.multiplier)
+        });
+        parts.sum()
+    }
+}

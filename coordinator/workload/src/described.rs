@@ -1,0 +1,186 @@
+//! Where the parallel jobs of a run come from, and what is not said of each.
+
+use std::path::PathBuf;
+
+use dormouse_cloud::Burstable;
+use dormouse_policies::batch::Submission;
+use dormouse_units::{Bytes, Ppm, Span};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{LogRules, Model, Targets};
+
+/// Parallel jobs and the machine that they are for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct BatchWorkload {
+    /// Where the jobs come from.
+    #[serde(flatten)]
+    pub source: JobSource,
+    /// Processors of the machine.
+    pub processors: u32,
+    /// Memory of each processor, for the processes that are on it; `None`: nobody says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_per_processor: Option<Bytes>,
+    /// How the machine earns credits; `None`: its processors always have full speed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub burstable: Option<Burstable>,
+    /// The offered load, by scaling the times between submissions; `None`: as it is.
+    pub load: Option<f64>,
+    /// CPU usage where a job does not say.
+    pub usage: UsageKind,
+}
+
+/// Where jobs come from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", rename_all_fields = "kebab-case")]
+pub enum JobSource {
+    /// A log in the Standard Workload Format, plain or gzipped.
+    Swf {
+        /// The file.
+        log: PathBuf,
+        /// What is made of what is odd in it.
+        #[serde(flatten)]
+        rules: LogRules,
+        /// What its users say of their jobs.
+        #[serde(default = "given", skip_serializing_if = "is_given")]
+        estimates: Estimates,
+        /// Only its first jobs, so many; `None`: all.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        first: Option<usize>,
+    },
+    /// A model.
+    Model {
+        /// The model's name.
+        model: Model,
+        /// The number of jobs.
+        jobs: usize,
+        /// What their users say.
+        estimates: Estimates,
+        /// What a calibrated model aims at.
+        #[serde(default, skip_serializing_if = "is_standard")]
+        shape: Shape,
+    },
+    /// They are written down here.
+    Jobs {
+        /// In order of submission.
+        job: Vec<JobSpec>,
+    },
+}
+
+/// A parallel job.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct JobSpec {
+    /// When it is submitted, from the beginning.
+    #[serde(default)]
+    pub submitted: Span,
+    /// Its processes, each of which wants a processor.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1))]
+    pub processes: u32,
+    /// How long it runs on processors of its own.
+    #[schemars(example = "120s")]
+    pub runtime: Span,
+    /// How long its user says that it runs; as long as it does where it is not given.
+    pub estimate: Option<Span>,
+    /// CPU usage of each process; as `usage` of the workload says where it is not given.
+    #[schemars(range(min = 0.01, max = 1.0))]
+    pub usage: Option<Ppm>,
+    /// Memory that each process needs.
+    #[serde(default, skip_serializing_if = "Bytes::is_zero")]
+    #[schemars(extend("default" = "0 B"))]
+    pub memory: Bytes,
+}
+
+const fn one() -> u32 {
+    1
+}
+
+/// How CPU usage is assigned.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum UsageKind {
+    /// Drawn from 40 to 100 % for each process of a larger job; 100 % for a single one
+    /// (section 3.1 of the MEASY paper).
+    #[default]
+    Drawn,
+    /// The same with one draw for all processes of a job: the text can be read so, too.
+    DrawnEachJob,
+    /// 100 %.
+    Full,
+}
+
+/// How users estimate the run time of their jobs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Estimates {
+    /// As Tsafrir 2005 has it: of models.
+    #[default]
+    Tsafrir,
+    /// As the log has them.
+    Given,
+    /// The run time.
+    Exact,
+    /// Twice the run time.
+    Double,
+}
+
+impl Estimates {
+    /// `job` as its user estimates it, who said so far what the log or Tsafrir's model has.
+    #[must_use]
+    pub fn of(self, job: Submission) -> Submission {
+        match self {
+            Self::Tsafrir | Self::Given => job,
+            Self::Exact => Submission { estimate: job.runtime, ..job },
+            Self::Double => Submission { estimate: job.runtime + job.runtime, ..job },
+        }
+    }
+}
+
+const fn given() -> Estimates {
+    Estimates::Given
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives references")]
+fn is_given(estimates: &Estimates) -> bool {
+    *estimates == Estimates::Given
+}
+
+/// The shape of a calibrated model, whose means are those of the MEASY paper in any case: what a
+/// generated workload can't know of the one it stands for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Shape {
+    /// As the model has it.
+    #[default]
+    Standard,
+    /// A long run is 150 times as long as a short one, not 15, and both are exponential: so more
+    /// jobs are short.
+    ManyShort,
+    /// No job runs for more than 6 h, not 18.
+    SixHours,
+    /// Poisson arrivals.
+    Steady,
+    /// The larger a job, the less likely it is a long one: so more jobs make the same load.
+    SmallRunLong,
+}
+
+impl Shape {
+    /// `targets` in this shape.
+    #[must_use]
+    pub fn of(self, targets: Targets) -> Targets {
+        match self {
+            Self::Standard => targets,
+            Self::ManyShort => Targets { long_over_short: 150.0, stages: 1, ..targets },
+            Self::SixHours => Targets { longest: Span::from_secs(21_600), ..targets },
+            Self::Steady => Targets { bursts: None, ..targets },
+            Self::SmallRunLong => Targets { long: (0.6, -0.6), ..targets },
+        }
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives references")]
+fn is_standard(shape: &Shape) -> bool {
+    *shape == Shape::Standard
+}

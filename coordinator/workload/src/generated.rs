@@ -1,0 +1,30 @@
+//! Generated workloads.
+
+use dormouse_policies::batch::Submission;
+
+use crate::{Estimates, Model, Shape, WorkloadError, tsafrir_estimates};
+
+/// `jobs` jobs of a model for a machine of `machine` processors, as the model submits them: load and
+/// CPU usage are set by others.
+///
+/// Estimates end where runs end, as under a queue's limit: at 18 h for fw-like and jw-like.
+///
+/// # Errors
+///
+/// Sizes that the models don't do.
+pub(super) fn generated(
+    model: Model,
+    shape: Shape,
+    (jobs, machine): (usize, u32),
+    estimates: Estimates,
+    seed: u64,
+) -> Result<Vec<Submission>, WorkloadError> {
+    let (mut list, longest) = match model.targets().map(|targets| shape.of(targets)) {
+        Some(targets) => (targets.generate(jobs, machine, seed)?, targets.longest),
+        None => (model.generate(jobs, machine, seed)?, model.longest()),
+    };
+    if estimates == Estimates::Tsafrir {
+        tsafrir_estimates(&mut list, longest, seed)?;
+    }
+    Ok(list)
+}

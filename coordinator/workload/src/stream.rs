@@ -1,0 +1,262 @@
+//! The jobs of a workload as a stream.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use dormouse_policies::batch::Submission;
+use dormouse_units::{Bytes, Time, Usage};
+
+use crate::generated::generated;
+use crate::{
+    BatchWorkload, Estimates, EstimatesError, JobSource, JobSpec, LogRules, ModelError, Skipped,
+    Statistics, SwfError, Trace, UsageKind, UsageRule, offered_load, scale_arrivals,
+};
+
+/// Why the jobs of a workload can't be had.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkloadError {
+    /// The log.
+    #[error(transparent)]
+    Swf(#[from] SwfError),
+    /// The model.
+    #[error("workload: {0}")]
+    Model(#[from] ModelError),
+    /// The estimates.
+    #[error("workload.estimates: {0}")]
+    Estimates(#[from] EstimatesError),
+    /// A workload whose load can't be scaled.
+    #[error(
+        "{0}: workload.load has nothing to scale: it takes two jobs submitted at different times"
+    )]
+    NoLoad(String),
+}
+
+/// A workload, and what of its jobs matters to those who run them.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'a> {
+    /// The workload.
+    pub workload: &'a BatchWorkload,
+    /// Whether CPU usage is asked for: with one tier it never is.
+    pub usage: bool,
+    /// Memory that a process can have; `None`: nobody says.
+    pub memory: Option<Bytes>,
+    /// Of all chance.
+    pub seed: u64,
+}
+
+/// Submissions in order, with load, estimates and usage as the experiment says. A log is streamed:
+/// what is in memory does not grow with it.
+#[derive(Debug)]
+pub struct Jobs {
+    source: Source,
+    /// What times between submissions are multiplied by.
+    factor: f64,
+    estimates: Estimates,
+    /// How their usage is assigned, unless they have it already.
+    rule: Option<Rule>,
+}
+
+#[derive(Debug)]
+enum Source {
+    Log { trace: Box<Trace>, left: usize },
+    List { list: Arc<[Submission]>, next: usize },
+}
+
+/// How usage is drawn: for each process, or once for all of a job.
+#[derive(Clone, Copy, Debug)]
+struct Rule {
+    usage: UsageRule,
+    each_job: bool,
+}
+
+impl Rule {
+    fn assign(&self, job: Submission) -> Submission {
+        if self.each_job { self.usage.assign_one(job) } else { self.usage.assign(job) }
+    }
+}
+
+/// All jobs of a workload as their source has them, before load, estimates and usage are set: what
+/// experiments that differ only in those share.
+#[derive(Clone, Debug)]
+pub struct Listed {
+    jobs: Arc<[Submission]>,
+    load: f64,
+}
+
+impl Listed {
+    /// How many they are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.jobs.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.jobs.is_empty()
+    }
+
+    fn of(jobs: Vec<Submission>, machine: u32) -> Self {
+        Self { load: offered_load(&jobs, machine), jobs: jobs.into() }
+    }
+
+    /// Reads or makes the jobs of a workload; all of a log are in memory then.
+    ///
+    /// # Errors
+    ///
+    /// The log can't be read; the model can't make them.
+    pub fn read(wanted: &Wanted<'_>) -> Result<Self, WorkloadError> {
+        let machine = wanted.workload.processors;
+        let jobs = match &wanted.workload.source {
+            JobSource::Swf { log, rules, first, .. } => {
+                let trace = wanted.open(log, *rules)?;
+                trace.take(first.unwrap_or(usize::MAX)).collect::<Result<_, _>>()?
+            }
+            JobSource::Model { model, jobs, estimates, shape } => {
+                generated(*model, *shape, (*jobs, machine), *estimates, wanted.seed)?
+            }
+            JobSource::Jobs { job } => {
+                let rule = wanted.rule();
+                (1..).zip(job).map(|(number, spec)| submission(number, spec, &rule)).collect()
+            }
+        };
+        Ok(Self::of(jobs, machine))
+    }
+}
+
+impl Wanted<'_> {
+    /// How its jobs get their usage.
+    fn rule(&self) -> Rule {
+        let usage = self.workload.usage;
+        let draws = usage != UsageKind::Full && self.usage;
+        Rule {
+            usage: if draws { UsageRule::paper(self.seed) } else { UsageRule::full() },
+            each_job: usage == UsageKind::DrawnEachJob,
+        }
+    }
+
+    fn open(&self, log: &Path, rules: LogRules) -> Result<Trace, SwfError> {
+        let trace = Trace::open(log, Some(self.workload.processors), rules)?;
+        Ok(trace.with_memory(self.memory))
+    }
+}
+
+impl Jobs {
+    /// Opens a workload, which is called `name` in messages.
+    ///
+    /// # Errors
+    ///
+    /// The log can't be read or has no load to scale; the model can't make it.
+    pub fn open(wanted: &Wanted<'_>, name: &str) -> Result<Self, WorkloadError> {
+        let JobSource::Swf { log, rules, estimates, first } = &wanted.workload.source else {
+            return Self::listed(wanted, name, &Listed::read(wanted)?);
+        };
+        let (scaled_to, first) = (wanted.workload.load, first.unwrap_or(usize::MAX));
+        let mut load = 1.0;
+        if scaled_to.is_some() {
+            // Twice through the file, so that it never has to be in memory.
+            let mut statistics = Statistics::new(wanted.workload.processors);
+            for job in wanted.open(log, *rules)?.take(first) {
+                statistics.add(&job?);
+            }
+            load = statistics.offered_load();
+            if load <= 0.0 {
+                return Err(WorkloadError::NoLoad(log.display().to_string()));
+            }
+        }
+        let trace = wanted.open(log, *rules)?;
+        Ok(Self {
+            source: Source::Log { trace: Box::new(trace), left: first },
+            factor: scaled_to.map_or(1.0, |scaled_to| load / scaled_to),
+            estimates: *estimates,
+            rule: Some(wanted.rule()),
+        })
+    }
+
+    /// A workload whose jobs are there already.
+    ///
+    /// # Errors
+    ///
+    /// They have no load to scale.
+    pub fn listed(wanted: &Wanted<'_>, name: &str, listed: &Listed) -> Result<Self, WorkloadError> {
+        let Wanted { workload, .. } = wanted;
+        let estimates = match &workload.source {
+            JobSource::Swf { estimates, .. } | JobSource::Model { estimates, .. } => *estimates,
+            JobSource::Jobs { .. } => Estimates::Given,
+        };
+        // Jobs that stand in the experiment have their usage.
+        let given = matches!(workload.source, JobSource::Jobs { .. });
+        let factor = workload.load.map_or(1.0, |scaled_to| listed.load / scaled_to);
+        if factor <= 0.0 {
+            return Err(WorkloadError::NoLoad(name.to_owned()));
+        }
+        Ok(Self {
+            source: Source::List { list: listed.jobs.clone(), next: 0 },
+            factor,
+            estimates,
+            rule: (!given).then(|| wanted.rule()),
+        })
+    }
+
+    /// How many jobs there will be; `None` of a log: what its header says of that may be wrong.
+    #[must_use]
+    pub fn known(&self) -> Option<usize> {
+        match &self.source {
+            Source::Log { .. } => None,
+            Source::List { list, next } => Some(list.len() - next),
+        }
+    }
+
+    /// What was left out of a log so far.
+    #[must_use]
+    pub fn skipped(&self) -> Option<Skipped> {
+        match &self.source {
+            Source::Log { trace, .. } => Some(*trace.skipped()),
+            Source::List { .. } => None,
+        }
+    }
+}
+
+fn submission(number: u64, spec: &JobSpec, rule: &Rule) -> Submission {
+    let job = Submission {
+        number,
+        submitted: Time::ZERO + spec.submitted,
+        processes: spec.processes,
+        runtime: spec.runtime,
+        estimate: spec.estimate.unwrap_or(spec.runtime),
+        usage: Usage::FULL,
+        memory: spec.memory,
+    };
+    match spec.usage {
+        Some(usage) => Submission { usage: Usage::Uniform(usage), ..job },
+        None => rule.assign(job),
+    }
+}
+
+impl Iterator for Jobs {
+    type Item = Result<Submission, WorkloadError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let job = match &mut self.source {
+            Source::Log { trace, left } => {
+                *left = left.checked_sub(1)?;
+                match trace.next()? {
+                    Ok(job) => job,
+                    Err(error) => return Some(Err(error.into())),
+                }
+            }
+            Source::List { list, next } => {
+                let job = list.get(*next)?.clone();
+                *next += 1;
+                job
+            }
+        };
+        let job = self.estimates.of(job);
+        #[expect(clippy::float_cmp, reason = "exactly 1: the times as they are")]
+        let job = if self.factor == 1.0 { job } else { scale_arrivals(job, self.factor) };
+        Some(Ok(match &self.rule {
+            Some(rule) => rule.assign(job),
+            None => job,
+        }))
+    }
+}

@@ -1,0 +1,312 @@
+//! Whether a document is as its schema says: all that is not, each with its place and what would be
+//! right.
+
+use dormouse_units::{Bytes, Span};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value as Json};
+
+use crate::error::Mistakes;
+use crate::schema::{example, kinds, schema_of, words};
+use crate::suggest::instead;
+use crate::{InputError, Node, Value};
+
+/// Looks at all of `node`.
+pub fn conform(schema: &Json, node: &Node, found: &mut Mistakes) {
+    if let Some((tag, kinds)) = kinds(schema) {
+        return of_a_kind(tag, &kinds, node, found);
+    }
+    let words = words(schema);
+    if !words.is_empty() {
+        return choice(&words, node, found);
+    }
+    if let Some(forms) = schema["anyOf"].as_array() {
+        return one_of(forms, node, found);
+    }
+    match schema["type"].as_str() {
+        Some("object") => table(schema, node, &|_| None, found),
+        Some("array") => list(schema, node, found),
+        _ => {
+            if let Err((what, remedy)) = plain(schema, &node.value) {
+                found.add(&node.place, what, remedy);
+            }
+        }
+    }
+}
+
+/// What is written as a `T`; `None` if something is wrong in it, which is told.
+pub fn read<T: DeserializeOwned>(node: &Node, found: &mut Mistakes) -> Option<T> {
+    if found.inside(&node.place.path) {
+        return None;
+    }
+    match dormouse_units::written::read(&node.json()) {
+        Ok(value) => Some(value),
+        Err(error) => {
+            found.add(&node.place, error.to_string(), "see `dormouse reference`");
+            None
+        }
+    }
+}
+
+/// All of a document, as a `T` is written.
+///
+/// # Errors
+///
+/// All that is wrong with it.
+pub fn read_whole<T: JsonSchema + DeserializeOwned>(root: &Node) -> Result<T, InputError> {
+    let mut found = Mistakes::default();
+    conform(&schema_of::<T>(), root, &mut found);
+    let value = read(root, &mut found);
+    found.or(value)
+}
+
+/// A table whose key `tag` says which of several kinds it is.
+fn of_a_kind(tag: &str, kinds: &[(&str, &Json)], node: &Node, found: &mut Mistakes) {
+    let Value::Table(keys) = &node.value else { return not_a_table(node, found) };
+    let all: Vec<_> = kinds.iter().map(|(word, _)| (*word, "")).collect();
+    let Some(said) = keys.get(tag) else {
+        let names: Vec<_> = all.iter().map(|(word, _)| format!("\"{word}\"")).collect();
+        let remedy = format!("add {tag} = one of {}", names.join(", "));
+        return found.add(&node.place, format!("'{tag}' is missing"), remedy);
+    };
+    let before = found.count();
+    choice(&all, said, found);
+    if found.count() > before {
+        return;
+    }
+    let is_it = |word: &str| matches!(&said.value, Value::Text(text) if text == word);
+    let elsewhere = |key: &str| {
+        let of = kinds.iter().filter(|(_, kind)| !kind["properties"][key].is_null());
+        let of: Vec<_> = of.map(|(word, _)| format!("\"{word}\"")).collect();
+        let first = of.first()?;
+        let what = format!("'{key}' is of {tag} = {}, which is not this one", of.join(" or "));
+        Some((what, format!("take it out, or write {tag} = {first}")))
+    };
+    for (_, kind) in kinds.iter().filter(|(word, _)| is_it(word)) {
+        table(kind, node, &elsewhere, found);
+    }
+}
+
+/// What is wrong with a key that a table does not have, and what would be right.
+type Stranger<'a> = &'a dyn Fn(&str) -> Option<(String, String)>;
+
+fn table(schema: &Json, node: &Node, stranger: Stranger<'_>, found: &mut Mistakes) {
+    let Value::Table(keys) = &node.value else { return not_a_table(node, found) };
+    let none = Map::new();
+    let known = schema["properties"].as_object().unwrap_or(&none);
+    for (key, inner) in keys {
+        if let Some(schema) = known.get(key) {
+            conform(schema, inner, found);
+        } else if schema["additionalProperties"].is_object() {
+            conform(&schema["additionalProperties"], inner, found);
+        } else if schema["additionalProperties"] == false {
+            let (what, remedy) = stranger(key).unwrap_or_else(|| {
+                let all: Vec<_> = known.keys().map(String::as_str).collect();
+                (format!("there is no key '{key}' here"), instead(key, &all))
+            });
+            found.add(&inner.place, what, remedy);
+        }
+    }
+    for key in schema["required"].as_array().into_iter().flatten().filter_map(Json::as_str) {
+        if !keys.contains_key(key) {
+            missing(node, key, &known.get(key).map(example).unwrap_or_default(), found);
+        }
+    }
+}
+
+/// Says that a table lacks a key.
+pub fn missing(node: &Node, key: &str, like: &str, found: &mut Mistakes) {
+    found.add(
+        &node.place,
+        format!("'{key}' is missing"),
+        format!("add it, such as: {key} = {like}"),
+    );
+}
+
+fn not_a_table(node: &Node, found: &mut Mistakes) {
+    let what = format!("{} is not a table", node.value.what());
+    found.add(&node.place, what, "write its keys inside it");
+}
+
+fn list(schema: &Json, node: &Node, found: &mut Mistakes) {
+    let Value::List(items) = &node.value else {
+        let (what, of) = (node.value.what(), &schema["items"]);
+        let remedy = match () {
+            () if of["type"] == "object" || kinds(of).is_some() => {
+                format!("write [[{}]] before each, or a list in brackets", node.place.path)
+            }
+            () if of.is_array() => "write two numbers in brackets".to_owned(),
+            () => format!("write a list in brackets, such as {}", example(schema)),
+        };
+        return found.add(&node.place, format!("{what} is not a list"), remedy);
+    };
+    let (least, most) = (schema["minItems"].as_u64(), schema["maxItems"].as_u64());
+    let count = items.len() as u64;
+    if least.is_some_and(|least| count < least) || most.is_some_and(|most| count > most) {
+        let remedy = match (least, most) {
+            (Some(least), Some(most)) if least == most => format!("write {least}"),
+            _ => "give at least one".to_owned(),
+        };
+        return found.add(&node.place, format!("there are {count} in it"), remedy);
+    }
+    for (n, item) in items.iter().enumerate() {
+        let of = schema["items"].get(n).unwrap_or(&schema["items"]);
+        conform(of, item, found);
+    }
+}
+
+/// A value that can have several forms: the one whose type it has, or none.
+fn one_of(forms: &[Json], node: &Node, found: &mut Mistakes) {
+    let is_of = |form: &&Json| match (&node.value, form["type"].as_str()) {
+        (Value::Table(_), kind) => kind == Some("object"),
+        (Value::List(_), kind) => kind == Some("array"),
+        (_, kind) => kind == Some("string"),
+    };
+    match forms.iter().find(is_of) {
+        Some(form) => conform(form, node, found),
+        None => {
+            let like: Vec<_> = forms.iter().map(example).collect();
+            let what = format!("{} can't stand here", node.value.what());
+            found.add(&node.place, what, format!("write it like {}", like.join(" or ")));
+        }
+    }
+}
+
+fn choice(words: &[(&str, &str)], node: &Node, found: &mut Mistakes) {
+    let names: Vec<_> = words.iter().map(|(word, _)| *word).collect();
+    let Value::Text(word) = &node.value else {
+        let what = format!("{} is not a text", node.value.what());
+        return found.add(&node.place, what, format!("write one of {}", names.join(", ")));
+    };
+    if !names.contains(&word.as_str()) {
+        let mut keys = node.place.path.rsplit('.');
+        // What a name is of says the key around it.
+        let what = keys.find(|key| *key != "name").unwrap_or("name");
+        found.add(&node.place, format!("there is no {what} '{word}'"), instead(word, &names));
+    }
+}
+
+type Wrong = (String, String);
+
+/// A value that is neither a table nor a list.
+fn plain(schema: &Json, value: &Value) -> Result<(), Wrong> {
+    let format = schema["format"].as_str().unwrap_or_default();
+    match (schema["type"].as_str(), format, value) {
+        (Some("string"), "time", value) => time(schema, value),
+        (Some("string"), "memory", value) => memory(schema, value),
+        (Some("string"), _, Value::Text(_)) | (Some("boolean"), _, Value::Flag(_)) => Ok(()),
+        (Some("string"), ..) => wrong(value, "a text", "it in quotes"),
+        (Some("boolean"), ..) => Err((
+            format!("{} is neither true nor false", value.what()),
+            "write true or false".into(),
+        )),
+        (Some("integer"), _, Value::Integer(n)) => {
+            within(schema, *n as f64).map_err(|right| (format!("{n} is out of range"), right))
+        }
+        (Some("integer"), ..) => wrong(value, "a whole number", &range(schema, "a whole number")),
+        (Some("number"), "dollars an hour", value) => {
+            let like = "dollars an hour, such as 0.105";
+            let usd = number(value, like)?;
+            within(schema, usd)
+                .map_err(|_| (format!("{usd} is not a price"), format!("write {like}")))
+        }
+        (Some("number"), _, value) => {
+            let x = number(value, &range(schema, "a number"))?;
+            within(schema, x).map_err(|right| (format!("{x} is out of range"), right))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn wrong(value: &Value, what: &str, right: &str) -> Result<(), Wrong> {
+    Err((format!("{} is not {what}", value.what()), format!("write {right}")))
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a number a person wrote where fractions are allowed"
+)]
+fn number(value: &Value, right: &str) -> Result<f64, Wrong> {
+    match value {
+        Value::Integer(n) => Ok(*n as f64),
+        Value::Float(x) => Ok(*x),
+        other => Err((format!("{} is not a number", other.what()), format!("write {right}"))),
+    }
+}
+
+/// The least and the most that a schema allows.
+fn bounds(schema: &Json) -> (Option<f64>, Option<f64>) {
+    let most = match schema["format"].as_str() {
+        Some("uint32") => Some(f64::from(u32::MAX)),
+        _ => None,
+    };
+    (schema["minimum"].as_f64(), schema["maximum"].as_f64().or(most))
+}
+
+/// What would be right of a number.
+fn range(schema: &Json, what: &str) -> String {
+    match (bounds(schema), schema["exclusiveMinimum"].as_f64()) {
+        ((Some(least), Some(most)), None) => format!("{what} from {least} to {most}"),
+        ((_, Some(most)), Some(above)) => format!("{what} above {above}, at most {most}"),
+        ((Some(least), None), _) => format!("{what} of at least {least}"),
+        ((None, Some(most)), _) => format!("{what} of at most {most}"),
+        _ => what.to_owned(),
+    }
+}
+
+fn within(schema: &Json, x: f64) -> Result<(), String> {
+    let (least, most) = bounds(schema);
+    let fine = least.is_none_or(|least| x >= least)
+        && most.is_none_or(|most| x <= most)
+        && schema["exclusiveMinimum"].as_f64().is_none_or(|above| x > above);
+    let what = if schema["type"] == "integer" { "a whole number" } else { "a number" };
+    if fine { Ok(()) } else { Err(format!("write {}", range(schema, what))) }
+}
+
+fn time(schema: &Json, value: &Value) -> Result<(), Wrong> {
+    let Value::Text(text) = value else {
+        return wrong(
+            value,
+            "a length of time",
+            &format!("a text with its unit, such as {}", example(schema)),
+        );
+    };
+    let read = text.parse::<Span>().map_err(|error| split(&error.to_string()))?;
+    least(schema, read, text)
+}
+
+fn memory(schema: &Json, value: &Value) -> Result<(), Wrong> {
+    let Value::Text(text) = value else {
+        return wrong(
+            value,
+            "an amount of memory",
+            &format!("a text with its unit, such as {}", example(schema)),
+        );
+    };
+    let read = text.parse::<Bytes>().map_err(|error| split(&error.to_string()))?;
+    least(schema, read, text)
+}
+
+/// A quantity is not less than the schema's `least`.
+fn least<T: std::str::FromStr + PartialOrd>(
+    schema: &Json,
+    read: T,
+    text: &str,
+) -> Result<(), Wrong> {
+    let Some(least) = schema["least"].as_str() else { return Ok(()) };
+    if least.parse().is_ok_and(|least: T| read < least) {
+        let more = match least {
+            "1us" | "1 B" => "more than nothing".to_owned(),
+            least => format!("at least \"{least}\""),
+        };
+        let remedy = format!("write {more}, such as {}", example(schema));
+        return Err((format!("'{text}' is too little"), remedy));
+    }
+    Ok(())
+}
+
+/// The units' own errors say what would be right, and better.
+fn split(error: &str) -> Wrong {
+    let (what, right) = error.split_once("; ").unwrap_or((error, "write it with its unit"));
+    (what.to_owned(), right.to_owned())
+}

@@ -1,0 +1,248 @@
+//! What is wrong with an input: where, what, and what would be right.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Where a value came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The file, or the option of the command line.
+    pub source: Arc<str>,
+    /// Line and column (in characters) in the file, from 1: of the key, where there is one.
+    pub at: Option<(usize, usize)>,
+    /// The key's path in the document, such as `scheduler.alpha`.
+    pub path: String,
+    /// The text of that line.
+    pub line: Option<Arc<str>>,
+}
+
+impl Place {
+    /// A whole file or option.
+    #[must_use]
+    pub fn of(source: &str) -> Self {
+        Self { source: source.into(), at: None, path: String::new(), line: None }
+    }
+
+    /// The byte `at` of a text.
+    #[must_use]
+    pub fn in_text(source: &str, text: &str, at: usize) -> Self {
+        let before = &text[..text.floor_char_boundary(at)];
+        let start = before.rfind('\n').map_or(0, |n| n + 1);
+        let column = before[start..].chars().count() + 1;
+        let line = text[start..].lines().next().unwrap_or_default();
+        let at = Some((before.matches('\n').count() + 1, column));
+        Self { at, line: Some(line.into()), ..Self::of(source) }
+    }
+
+    /// A line of a file, from its first column.
+    #[must_use]
+    pub fn line(path: &Path, number: usize, text: &str) -> Self {
+        let (at, line) = (Some((number, 1)), Some(text.into()));
+        Self { at, line, ..Self::of(&path.display().to_string()) }
+    }
+
+    /// The place of `key` inside this one.
+    #[must_use]
+    pub fn key(&self, key: &str) -> Self {
+        let path = match self.path.as_str() {
+            "" => key.to_owned(),
+            path => format!("{path}.{key}"),
+        };
+        Self { path, ..self.clone() }
+    }
+
+    /// The file that a text here names: relative to the file that it stands in. Options of the command line
+    /// name paths from where one is.
+    #[must_use]
+    pub fn file(&self, text: &str) -> PathBuf {
+        match (self.at, Path::new(&*self.source).parent()) {
+            (Some(_), Some(folder)) => folder.join(text),
+            _ => PathBuf::from(text),
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.source)?;
+        if let Some((line, column)) = self.at {
+            write!(f, ":{line}:{column}")?;
+        }
+        if self.path.is_empty() { Ok(()) } else { write!(f, ": {}", self.path) }
+    }
+}
+
+/// Most characters of a line that are shown.
+const WIDEST: usize = 160;
+
+/// One mistake.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mistake {
+    /// The place in the input: file, line and key.
+    pub place: Place,
+    /// The mistake, in words.
+    pub what: String,
+    /// What would be right.
+    pub remedy: String,
+}
+
+impl Mistake {
+    /// A mistake at `place`.
+    pub fn new(place: &Place, what: impl Into<String>, remedy: impl Into<String>) -> Self {
+        let one_line = |text: String| text.split('\n').collect::<Vec<_>>().join(" ");
+        Self { place: place.clone(), what: one_line(what.into()), remedy: one_line(remedy.into()) }
+    }
+
+    /// The line that it is on, with a caret under the place; empty where it is on none.
+    fn excerpt(&self) -> String {
+        let (Some((line, column)), Some(text)) = (self.place.at, &self.place.line) else {
+            return String::new();
+        };
+        // Of a line that no terminal has room for, what is around the place.
+        let cut = if text.chars().count() > WIDEST { column.saturating_sub(WIDEST / 2) } else { 0 };
+        let text: String = text.chars().skip(cut).take(WIDEST).collect();
+        // Tabs stand above tabs, so that the caret is where it should be however wide they are.
+        let blank = |c: char| if c == '\t' { '\t' } else { ' ' };
+        let before: String = text.chars().take(column - 1 - cut).map(blank).collect();
+        let number = line.to_string();
+        let margin = " ".repeat(number.len());
+        format!("\n {margin} |\n {number} | {text}\n {margin} | {before}^")
+    }
+}
+
+/// In one line: the place, what is wrong and what would be right.
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}; {}", self.place, self.what, self.remedy)
+    }
+}
+
+/// Bad input: all that is wrong with it, in the order of its places; a line each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InputError(Vec<Mistake>);
+
+impl InputError {
+    /// Bad input at `place`.
+    pub fn new(place: &Place, what: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self(vec![Mistake::new(place, what, remedy)])
+    }
+
+    /// A file that can't be read.
+    #[must_use]
+    pub fn unreadable(path: &Path, error: &std::io::Error) -> Self {
+        let remedy = match error.kind() {
+            std::io::ErrorKind::NotFound => "give the path of an existing file",
+            std::io::ErrorKind::IsADirectory => "give a file, not a directory",
+            std::io::ErrorKind::PermissionDenied => "make it readable to you",
+            std::io::ErrorKind::InvalidData => "give a text file in UTF-8",
+            _ => "check the path and the disk",
+        };
+        Self::new(&Place::of(&path.display().to_string()), error.to_string(), remedy)
+    }
+
+    /// All that is wrong.
+    #[must_use]
+    pub fn mistakes(&self) -> &[Mistake] {
+        &self.0
+    }
+
+    /// For a terminal: each with the line that it is on and a caret under the place.
+    #[must_use]
+    pub fn with_lines(&self) -> String {
+        let all: Vec<_> = self.0.iter().map(|one| format!("{one}{}", one.excerpt())).collect();
+        all.join("\n")
+    }
+}
+
+impl fmt::Display for InputError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all: Vec<_> = self.0.iter().map(Mistake::to_string).collect();
+        f.write_str(&all.join("\n"))
+    }
+}
+
+impl std::error::Error for InputError {}
+
+/// The mistakes found so far.
+#[derive(Debug, Default)]
+pub struct Mistakes(Vec<Mistake>);
+
+impl Mistakes {
+    /// One more.
+    pub fn add(&mut self, place: &Place, what: impl Into<String>, remedy: impl Into<String>) {
+        self.0.push(Mistake::new(place, what, remedy));
+    }
+
+    /// The value, or what is wrong with it.
+    pub fn take<T>(&mut self, read: Result<T, InputError>) -> Option<T> {
+        read.map_err(|error| self.0.extend(error.0)).ok()
+    }
+
+    /// Whether there is one in the section of this path.
+    #[must_use]
+    pub fn inside(&self, path: &str) -> bool {
+        let inside = |one: &Mistake| {
+            one.place
+                .path
+                .strip_prefix(path)
+                .is_some_and(|rest| rest.is_empty() || path.is_empty() || rest.starts_with('.'))
+        };
+        self.0.iter().any(inside)
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The value, if nothing is wrong.
+    ///
+    /// # Errors
+    ///
+    /// All that was found, or there is no value.
+    pub fn or<T>(mut self, value: Option<T>) -> Result<T, InputError> {
+        self.0.sort_by_key(|one| one.place.at);
+        self.0.dedup();
+        match value {
+            Some(value) if self.0.is_empty() => Ok(value),
+            _ => Err(InputError(self.0)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_shows_the_line_and_a_caret_under_the_place() {
+        let place = Place {
+            at: Some((12, 3)),
+            path: "scheduler.alpha".into(),
+            line: Some("\t alpha = 2".into()),
+            ..Place::of("x.toml")
+        };
+        let mut found = Mistakes::default();
+        found.add(&place, "2 is out of range", "write a number from 0 to 1");
+        found.add(&Place::of("--set"), "nothing\nis set", "write KEY=VALUE");
+        let error = found.or(None::<()>).expect_err("two mistakes");
+        assert_eq!(
+            error.to_string(),
+            "--set: nothing is set; write KEY=VALUE\n\
+             x.toml:12:3: scheduler.alpha: 2 is out of range; write a number from 0 to 1"
+        );
+        assert!(error.with_lines().ends_with("\n    |\n 12 | \t alpha = 2\n    | \t ^"), "{error}");
+    }
+
+    #[test]
+    fn of_a_long_line_what_is_around_the_place_is_shown() {
+        let text = format!("{}X{}", "a".repeat(1_000), "b".repeat(1_000));
+        let error = InputError::new(&Place::in_text("x.json", &text, 1_000), "no", "yes");
+        let lines: Vec<String> = error.with_lines().lines().map(str::to_owned).collect();
+        assert_eq!(lines[0], "x.json:1:1001: no; yes");
+        assert_eq!(lines[2].chars().count(), lines[2].find('X').unwrap_or_default() + 81);
+        assert_eq!(lines[2].find('X'), lines[3].find('^'));
+    }
+}

@@ -1,0 +1,129 @@
+//! A figure's samples, alone and compared with another's sample by sample.
+
+use crate::estimate::{Estimate, jackknife};
+
+/// A figure's samples: one of each independent run, or one of each batch of a single run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Series {
+    /// The samples; `None`: a run has no such figure, such as the makespan of one that was never done.
+    pub each: Vec<Option<f64>>,
+    /// Whether they are of batches.
+    pub are_batches: bool,
+    /// Whether they are of a queue that grows, and so without an interval.
+    pub is_saturated: bool,
+}
+
+impl Series {
+    /// Of independent runs.
+    #[must_use]
+    pub const fn of_runs(each: Vec<Option<f64>>) -> Self {
+        Self { each, are_batches: false, is_saturated: false }
+    }
+
+    /// Their mean, with its interval where they have one; `None` where no sample is there.
+    #[must_use]
+    pub fn estimate(&self) -> Option<Estimate> {
+        let estimate = Estimate::of(&self.each.iter().flatten().copied().collect::<Vec<_>>())?;
+        let ci95 = estimate.ci95.filter(|_| !self.is_saturated);
+        Some(Estimate { ci95, is_saturated: self.is_saturated, ..estimate })
+    }
+
+    /// A statistic of two series, sample by sample: of runs under the same seed, or of batches of the
+    /// same jobs. Of batches it is the statistic of their sums, whose samples are the jackknife's; of
+    /// runs, that of each pair. `None` where the two have not the same samples.
+    #[must_use]
+    pub fn compared(&self, other: &Self, statistic: impl Fn([f64; 2]) -> f64) -> Option<Self> {
+        if !self.is_paired(other) {
+            return None;
+        }
+        let each = if self.are_batches {
+            let [of, than] =
+                [self, other].map(|s| s.each.iter().flatten().copied().collect::<Vec<_>>());
+            jackknife([&of, &than], statistic).into_iter().map(Some).collect()
+        } else {
+            let pairs = self.each.iter().zip(&other.each);
+            pairs.map(|(of, than)| Some(statistic([(*of)?, (*than)?]))).collect()
+        };
+        Some(Self { each, is_saturated: self.is_saturated || other.is_saturated, ..*self })
+    }
+
+    /// The mean of several, sample by sample: comparisons of the same jobs at several loads are not
+    /// independent, so that the samples stay the batches. `None` where they have not the same samples.
+    #[must_use]
+    pub fn mean_of(all: &[Self]) -> Option<Self> {
+        let first = all.first().filter(|first| all.iter().all(|other| first.is_paired(other)))?;
+        #[expect(clippy::cast_precision_loss, reason = "a count of series")]
+        let count = all.len() as f64;
+        let mean = |n: usize| {
+            let sum: Option<f64> = all.iter().map(|series| series.each[n]).sum();
+            Some(sum? / count)
+        };
+        let each = (0..first.each.len()).map(mean).collect();
+        Some(Self { each, is_saturated: all.iter().any(|s| s.is_saturated), ..*first })
+    }
+
+    /// All samples of several, which have to be independent.
+    #[must_use]
+    pub fn pooled(all: &[Self]) -> Self {
+        let each = all.iter().flat_map(|series| series.each.clone()).collect();
+        Self { is_saturated: all.iter().any(|s| s.is_saturated), ..Self::of_runs(each) }
+    }
+
+    const fn is_paired(&self, other: &Self) -> bool {
+        self.each.len() == other.each.len() && self.are_batches == other.are_batches
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn runs(each: &[f64]) -> Series {
+        Series::of_runs(each.iter().copied().map(Some).collect())
+    }
+
+    fn batches(each: &[f64]) -> Series {
+        Series { are_batches: true, ..runs(each) }
+    }
+
+    #[test]
+    fn runs_are_compared_pair_by_pair_and_batches_by_their_sums() {
+        let below = |[of, than]: [f64; 2]| 100.0 * (1.0 - of / than);
+        let of_runs = runs(&[1.0, 3.0]).compared(&runs(&[2.0, 4.0]), below).expect("pairs");
+        assert_eq!(of_runs, runs(&[50.0, 25.0]));
+        let of_batches = batches(&[1.0, 3.0]).compared(&batches(&[2.0, 4.0]), below);
+        // 2 · (1 − 4/6) minus what is left without each of them.
+        let ours = of_batches.and_then(|b| b.estimate()).expect("pairs");
+        assert!((ours.mean - (200.0 / 3.0 - 37.5)).abs() < 1e-9, "{ours:?}");
+        assert_eq!(runs(&[1.0]).compared(&batches(&[2.0]), below), None);
+        assert_eq!(runs(&[1.0]).compared(&runs(&[2.0, 3.0]), below), None);
+    }
+
+    #[test]
+    fn a_run_without_the_figure_has_no_pair() {
+        let torn = Series::of_runs(vec![Some(4.0), None]);
+        let less = torn.compared(&runs(&[1.0, 1.0]), |[a, b]| a - b).expect("pairs");
+        assert_eq!(less.each, [Some(3.0), None]);
+        assert_eq!(less.estimate().map(|e| e.n), Some(1));
+    }
+
+    /// The same comparison seven times says no more than once.
+    #[test]
+    fn loads_of_the_same_jobs_are_not_independent() {
+        let of = batches(&[1.0, 5.0, 2.0]);
+        let seven = Series::mean_of(&vec![of.clone(); 7]).expect("the same batches");
+        assert_eq!((seven.estimate(), seven.each.len()), (of.estimate(), 3));
+        assert_eq!(Series::pooled(&vec![of; 7]).each.len(), 21);
+    }
+
+    #[test]
+    fn what_is_made_of_a_saturated_load_has_no_interval() {
+        let (steady, grows) = (batches(&[1.0; 20]), batches(&[2.0; 20]));
+        let grows = Series { is_saturated: true, ..grows };
+        let less = steady.compared(&grows, |[a, b]| b - a).and_then(|s| s.estimate());
+        let mean = Series::mean_of(&[steady, grows]).and_then(|s| s.estimate());
+        for ours in [less, mean] {
+            assert!(ours.is_some_and(|e| e.is_saturated && e.ci95.is_none()), "{ours:?}");
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Measuring: short live runs beside their virtual twins.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Instant;
+
+use dormouse_coordinator::CoordinatorError::Admission;
+use dormouse_coordinator::{Latency, LiveFacts, Progress};
+use dormouse_host::calibration::{CalibrationError, Came, Cell, Samples, folder_of};
+use dormouse_tell::Record;
+use dormouse_units::TaskId;
+use dormouse_worker::workspace::{Roots, remove_abandoned};
+
+use super::{CalibrateError, CellPlan};
+use crate::experiment::Experiment;
+use crate::live::{Conduct, LiveError, Outcome, Rehearsal, conduct, rehearse};
+use crate::output::{Header, Mode, span_of};
+use crate::virtual_run::virtual_run;
+
+/// Real seconds that a worker takes to come and to leave.
+const AROUND_S: f64 = 2.0;
+
+/// How the folders of calibrations' runs begin.
+const PREFIX: &str = ".calibration-";
+
+/// A host being measured, and a folder for the runs.
+#[derive(Debug)]
+pub struct Bench {
+    folder: Roots,
+    /// How often each cell is run, each time under another seed.
+    repeat: u32,
+}
+
+/// What came of measuring a cell.
+#[derive(Debug)]
+pub enum Measured {
+    /// It.
+    Cell(Cell),
+    /// A run was ended before its time, for this reason.
+    Ended(String),
+}
+
+impl Bench {
+    /// A bench whose runs' files are beside `file`, which will be written.
+    ///
+    /// # Errors
+    ///
+    /// It can't be written there.
+    pub fn beside(file: &Path, repeat: u32) -> Result<Self, CalibrateError> {
+        let refused = CalibrationError::io("write into", folder_of(file)?, "--out");
+        // Workers are told of paths in it.
+        let place = std::path::absolute(folder_of(file)?)
+            .map_err(CalibrationError::io("find", file, "--out"))?;
+        // What can't be listed can't be written into either, as is said next.
+        let _ = remove_abandoned(&place, PREFIX);
+        let folder = Roots::create(&place, PREFIX).map_err(|error| refused(error.into()))?;
+        Ok(Self { folder, repeat })
+    }
+
+    /// About how many real seconds a cell will take.
+    ///
+    /// # Errors
+    ///
+    /// Its experiment can't be made or played.
+    pub fn estimate_s(&self, plan: &CellPlan) -> Result<f64, CalibrateError> {
+        let twin = twin(&plan.experiment(1)?)?;
+        let once = twin.end().as_secs_f64() / plan.speedup + AROUND_S;
+        Ok(once * f64::from(self.repeat))
+    }
+
+    /// Measures a cell, unless it is `told` to end before a run of it begins; `show` is called with
+    /// how each run goes.
+    ///
+    /// # Errors
+    ///
+    /// A run broke.
+    pub fn measure(
+        &self,
+        plan: &CellPlan,
+        told: &dyn Fn() -> Option<String>,
+        show: &mut dyn FnMut(&Progress),
+    ) -> Result<Measured, CalibrateError> {
+        let began = Instant::now();
+        let cell = |came| Measured::Cell(Cell::now(plan.speedup, plan.load, plan.vcpus, came));
+        let mut all = Samples::default();
+        for seed in 1..=u64::from(self.repeat) {
+            let experiment = plan.experiment(seed)?;
+            let twin = twin(&experiment)?;
+            let rehearsal = rehearse(&experiment, experiment.scheduler()?, &[]);
+            // The run would end as well, but only once its workers are started.
+            if let Some(why) = told() {
+                return Ok(Measured::Ended(why));
+            }
+            match self.run(experiment, rehearsal, show) {
+                Ok(outcome) => match &outcome.record.cancelled {
+                    Some(why) => return Ok(Measured::Ended(why.clone())),
+                    None => add(&mut all, &outcome, &twin),
+                },
+                Err(CalibrateError::Live(LiveError::Coordinator(Admission(error)))) => {
+                    return Ok(cell(Came::Refused { why: error.to_string() }));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(cell(all.came(self.repeat, began.elapsed().as_secs_f64())))
+    }
+
+    /// One live run, as `dormouse run --live` makes it.
+    fn run(
+        &self,
+        experiment: Experiment,
+        rehearsal: Rehearsal,
+        show: &mut dyn FnMut(&Progress),
+    ) -> Result<Outcome<'static>, CalibrateError> {
+        let scheduler = experiment.scheduler()?;
+        let place = self.folder.path();
+        let out = tempfile::tempdir_in(place).map_err(CalibrationError::io(
+            "write into",
+            place,
+            "--out",
+        ))?;
+        let header = Header::new(Mode::Live, "dormouse calibrate".to_owned(), experiment);
+        let Outcome { record, fidelity, facts, .. } = conduct(
+            Conduct {
+                header: &header,
+                scheduler,
+                rehearsal,
+                submissions: Vec::new(),
+                skipped: None,
+                listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+                local_workers: 1,
+                out: out.path().to_path_buf(),
+                resume: false,
+            },
+            show,
+        )?;
+        // It has no parallel jobs.
+        Ok(Outcome { record, fidelity, facts, jobs: None })
+    }
+}
+
+/// The same in virtual time.
+fn twin(experiment: &Experiment) -> Result<Record, CalibrateError> {
+    let mut record = Record::new(&experiment.setup);
+    virtual_run(experiment, experiment.scheduler()?, |step| record.see(step))?;
+    Ok(record)
+}
+
+/// For every task that was disturbed in neither, (live − virtual) / virtual of the time from its
+/// start to its end, live as the worker measured it. Undisturbed is one that came to its end in
+/// its only attempt.
+#[must_use]
+pub fn errors(live: &Record, twin: &Record) -> Vec<f64> {
+    let both = (0..).map(TaskId::new).zip(live.tasks.iter().zip(&twin.tasks));
+    both.filter_map(|(task, _)| {
+        let (live, twin) = (span_of(live, task)?, span_of(twin, task)?);
+        let (live, twin) = (live.as_secs_f64(), twin.as_secs_f64());
+        (twin > 0.0).then(|| live / twin - 1.0)
+    })
+    .collect()
+}
+
+/// What a run and its twin add to the samples of their cell.
+fn add(all: &mut Samples, outcome: &Outcome<'_>, twin: &Record) {
+    let Outcome { record, fidelity, facts, .. } = outcome;
+    all.errors.extend(errors(record, twin));
+    all.checkpoints += record.counts.checkpoints;
+    all.checkpoints_due += twin.counts.checkpoints;
+    all.unfaithful |= !fidelity.faithful;
+    all.notes.extend(fidelity.notes.iter().cloned());
+    let LiveFacts { starts, restores, checkpoints, .. } = facts;
+    let took = |list: &[Latency]| list.iter().map(|l| l.real_us).collect::<Vec<_>>();
+    all.starts_us.extend(took(starts));
+    all.restores_us.extend(took(restores));
+    all.dumps_us.extend(checkpoints.iter().map(|c| c.real_dump_us));
+}

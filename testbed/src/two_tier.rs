@@ -1,0 +1,269 @@
+//! What two VMs on one processor of this host cost and gain each other, as files and for people: the
+//! figures of [`dormouse_host::two_tier`], as `dormouse reproduce measy/two-tier` leaves them.
+
+use std::path::Path;
+
+use dormouse_host::two_tier::{
+    Case, LOSS, LOST, Measured, Metric, Pair, Row, SHARE, TwoTierError, UTILISATION, utilisation,
+};
+use dormouse_view::plot::{Axis, Chart, Look, Panel, Point, Scale, Series};
+use dormouse_view::{Block, Card, Cell, Column, Page, Table, Terminal};
+use serde_json::{Value, json};
+
+use crate::experiment::SharingFile;
+
+/// From this part of the processors' time on, others disturb what is measured: it is as much as
+/// the largest loss that the paper found.
+const DISTURBED: f64 = 0.04;
+
+/// The file that the virtual model reads.
+const SHARING: &str = "two-tier.json";
+
+/// Writes `table.csv`, `plot.svg`, `report.html` and `two-tier.json` into a folder.
+///
+/// # Errors
+///
+/// The system refuses.
+pub(crate) fn write(measured: &Measured, command: &str, folder: &Path) -> Result<(), TwoTierError> {
+    std::fs::create_dir_all(folder).map_err(TwoTierError::io("make", folder))?;
+    for (name, text) in [
+        ("table.csv", figures(&measured.rows(), false).to_csv()),
+        ("report.html", page(measured, command)),
+        ("plot.svg", chart(measured).to_svg()),
+        (SHARING, json(measured, command)),
+    ] {
+        let path = folder.join(name);
+        std::fs::write(&path, text).map_err(TwoTierError::io("write", &path))?;
+    }
+    Ok(())
+}
+
+/// A table of figures; n is said with the mean in files, and in a column of its own for people.
+fn figures<'a>(rows: impl IntoIterator<Item = &'a Row>, is_for_people: bool) -> Table {
+    let columns = [
+        Column::text("case"),
+        Column::text("figure").named("metric"),
+        Column::number("paper").digits(1),
+        Column::mean("ours [95 % CI of the mean]").named("ours").file_digits(4),
+    ];
+    let mut table =
+        Table::new(columns.into_iter().chain(is_for_people.then(|| Column::count("n"))));
+    table.extend(rows.into_iter().map(|Row { case, metric, paper, ours }| {
+        let paper = Cell::maybe(*paper, Cell::number);
+        let mean = Cell::mean(ours.mean, ours.ci95, ours.n);
+        vec![Cell::text(&**case), Cell::text(*metric), paper, mean, Cell::count(ours.n)]
+    }));
+    table
+}
+
+/// The figures as text.
+#[must_use]
+pub(crate) fn table(measured: &Measured, terminal: Terminal) -> String {
+    let table = figures(&measured.rows(), true).to_text(terminal);
+    format!("{table}\n  {}", quiet(measured))
+}
+
+/// How quiet the host was.
+fn quiet(measured: &Measured) -> String {
+    let remark = if measured.elsewhere() > DISTURBED {
+        ": too much to trust these figures; measure again on a quiet host"
+    } else {
+        ""
+    };
+    let again = match measured.again {
+        0 => String::new(),
+        n => format!("; {n} disturbed measurements were made again"),
+    };
+    let percent = 100.0 * measured.elsewhere();
+    format!("{percent:.1} % of the processors' time went to others meanwhile{again}{remark}")
+}
+
+fn json(measured: &Measured, command: &str) -> String {
+    let file = SharingFile { command: command.to_owned(), sharing: measured.sharing() };
+    let mut value = json!(file);
+    let figures = measured.rows().into_iter().map(|Row { case, metric, ours, .. }| {
+        let interval = ours.ci95.map_or(Value::Null, |(low, high)| json!([low, high]));
+        json!({ "case": case, "metric": metric, "mean": ours.mean, "ci95": interval, "n": ours.n })
+    });
+    value["figures"] = figures.collect();
+    let each = measured.all.iter().map(|m| {
+        let pair = Pair::draw(m.case, m.seed);
+        json!({
+            "case": m.case.name(),
+            "seed": m.seed,
+            "foreground-phase-s": pair.foreground_phase.as_secs_f64(),
+            "background-phase-s": pair.background_phase.as_secs_f64(),
+            "usage": m.usage,
+            "foreground-usage": m.foreground_usage,
+            "foreground-loss": m.loss,
+            "foreground-more-cpu": m.more_cpu,
+            "background-usage": m.background_usage,
+            "background-rate": m.rate,
+            "background-cpu": m.background_cpu,
+            "background-utilisation": m.utilisation(),
+            "elsewhere": m.elsewhere,
+        })
+    });
+    value["measurements"] = each.collect();
+    value["elsewhere"] = json!(measured.elsewhere());
+    format!("{value:#}\n")
+}
+
+fn chart(measured: &Measured) -> Chart {
+    let line = |name: &str, colour: usize, case: Case, of: Metric| {
+        let at = |usage: u32| {
+            let y = measured.at(case, usage, of)?;
+            Some(Point { interval: y.ci95, ..Point::new(f64::from(usage), y.mean) })
+        };
+        let points = measured.usages(case).into_iter().filter_map(at).collect();
+        Series { name: name.to_owned(), colour, look: Look::Line, points }
+    };
+    let paper = |name: &str, colour: usize, y: f64| Series {
+        name: name.to_owned(),
+        colour,
+        look: Look::Line,
+        points: [40.0, 100.0].map(|x| Point::new(x, y)).into(),
+    };
+    let panel = |title: &str, y: &str, series: Vec<Series>| Panel {
+        title: title.to_owned(),
+        x: Axis::new("foreground CPU usage, %", Scale::Linear),
+        y: Axis::new(y, Scale::FromZero),
+        series: series.into_iter().filter(|series| !series.points.is_empty()).collect(),
+        ..Panel::default()
+    };
+    let background = |case: Case, processes: &str| {
+        let (least, most) = utilisation(case);
+        panel(
+            &format!("Background, {processes}"),
+            "of the idle cycles, %",
+            vec![
+                line("utilisation", 0, case, UTILISATION),
+                line("CPU share", 1, case, SHARE),
+                paper("the paper's least", 2, least),
+                paper("the paper's most", 3, most),
+            ],
+        )
+    };
+    let loss = panel(
+        "Foreground loss",
+        "of its speed, %",
+        vec![
+            line("one process", 0, Case::Single, LOST),
+            line("two processes", 1, Case::Several, LOST),
+            paper("the paper's least", 2, LOSS.0),
+            paper("the paper's most", 3, LOSS.1),
+        ],
+    );
+    let backgrounds =
+        [background(Case::Single, "one process"), background(Case::Several, "two processes")];
+    Chart {
+        title: "Two VMs on one processor".to_owned(),
+        panels: [loss].into_iter().chain(backgrounds).collect(),
+    }
+}
+
+fn page(measured: &Measured, command: &str) -> String {
+    let rows = measured.rows();
+    let (points, summary): (Vec<_>, Vec<_>) = rows.iter().partition(|row| row.case.contains('/'));
+    let pairs = measured.all.iter().map(|m| m.seed).max().unwrap_or(0);
+    let title = "Two VMs on one processor, ours beside the MEASY paper's";
+    let mut page = Page::new(title, quiet(measured));
+    page.cards = vec![
+        Card::new("Measurements", measured.all.len().to_string(), "each of about 2 s"),
+        Card::new("Pairs of jobs", pairs.to_string(), "a case"),
+        Card::new(
+            "Elsewhere",
+            format!("{:.1} %", 100.0 * measured.elsewhere()),
+            "of the processors' time",
+        ),
+    ];
+    let about = DEFINITIONS.map(Block::text).into_iter();
+    let table = Block::Table(figures(summary, true));
+    page.section("What the paper gives", about.chain([table]));
+    page.section("Against foreground usage", [Block::Plots(chart(measured).to_markup())]);
+    page.section("Every usage", [Block::Table(figures(points, true))]);
+    page.section("Reproduce", [Block::Command(command.to_owned())]);
+    page.to_html()
+}
+
+/// What the figures are, for a reader of the page.
+const DEFINITIONS: [&str; 5] = [
+    "Loss: 1 − T(alone) / T(with a background neighbour) of the same foreground work. The paper's \
+     .5 to 4 % is a range of averages, so ours is the least and the most of the means by usage.",
+    "More CPU: by how much more CPU time the same foreground work took, because its neighbour used \
+     its caches; the rest of a loss is waiting for the processor. A loss below 0 is no error: a \
+     neighbour keeps the processor awake, which alone has to be woken at every barrier.",
+    "Utilisation: the x of the paper's model, in which a background process progresses at \
+     x · (1 − u_fg) / u_bg: the part of the idle cycles that became progress. Its ranges are of \
+     single jobs, and so are ours; a range has no interval.",
+    "Share: the part of the idle cycles that the kernel gave to the background job, whether it \
+     made progress or waited for its slowest process at the next barrier.",
+    "Foregrounds above 96 % have a loss but no utilisation: next to nothing is idle, and the \
+     paper has no background job there.",
+];
+
+#[cfg(test)]
+mod tests {
+    use dormouse_host::two_tier::Measurement;
+
+    use super::*;
+
+    /// Two pairs of each case at 50 %, the utilisation .88 and .9 of one process.
+    fn measured() -> Measured {
+        let pair = |case: Case, seed, x: f64| Measurement {
+            case,
+            seed,
+            usage: 50,
+            foreground_usage: 0.5,
+            loss: 0.01,
+            more_cpu: 0.001,
+            rate: x * 0.5 / case.background_usage(),
+            background_usage: case.background_usage(),
+            background_cpu: 0.95 * 0.5,
+            elsewhere: 0.003,
+        };
+        let all = Case::ALL.map(|case| [pair(case, 1, 0.88), pair(case, 2, 0.9)]);
+        Measured { all: all.concat(), again: 0 }
+    }
+
+    #[test]
+    fn the_table_has_the_columns_that_all_tables_have() {
+        let csv = figures(&measured().rows(), false).to_csv();
+        let mut lines = csv.lines();
+        let head = "case,metric,paper,ours_mean,ours_ci95_low,ours_ci95_high,n";
+        assert_eq!(lines.next(), Some(head));
+        assert!(lines.all(|line| line.split(',').count() == 7), "{csv}");
+        assert!(csv.contains("single,background_utilisation_least_pct,80,88.0000,,,2\n"), "{csv}");
+        assert!(csv.contains("several/usage-50,background_share_pct,,95.0000,95.0000,95.0000,2\n"));
+    }
+
+    #[test]
+    fn a_host_that_was_not_quiet_is_told_of() {
+        let said = |measured: &Measured| table(measured, Terminal::PLAIN);
+        let quiet = said(&measured());
+        assert!(
+            quiet.ends_with("0.3 % of the processors' time went to others meanwhile"),
+            "{quiet}"
+        );
+        let mut disturbed = measured();
+        disturbed.all.iter_mut().for_each(|m| m.elsewhere = 0.3);
+        disturbed.again = 8;
+        let told = said(&disturbed);
+        assert!(told.contains("; 8 disturbed measurements were made again: too much"), "{told}");
+        assert!(told.ends_with("measure again on a quiet host"), "{told}");
+    }
+
+    #[test]
+    fn what_is_written_is_what_the_model_reads() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path();
+        write(&measured(), "dormouse reproduce measy/two-tier <1>", path).expect("written");
+        let sharing = crate::experiment::read_sharing(&path.join(SHARING)).expect("read");
+        let ours = measured().sharing();
+        assert_eq!((sharing.loss, sharing.single), (ours.loss, ours.single));
+        assert_eq!(sharing.several_normal, ours.several_normal);
+        let page = std::fs::read_to_string(path.join("report.html")).expect("read");
+        assert!(page.contains("two-tier &lt;1&gt;") && page.contains("76.6"), "{page}");
+        assert!(!page.contains("NaN"), "{page}");
+    }
+}

@@ -1,0 +1,41 @@
+//! Why a calibration can't be used, or not be kept.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// What can go wrong with the file of a calibration.
+#[derive(Debug, thiserror::Error)]
+pub enum CalibrationError {
+    /// The file holds something else, or half of it.
+    #[error("{}: {why}; remove it, or measure again with `dormouse calibrate`", .path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The system refused.
+    #[error("cannot {doing} {}: {source}; name another file with {option}", .path.display())]
+    Io {
+        /// What was tried.
+        doing: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// The option that names it.
+        option: &'static str,
+        /// What stood in the way, in words.
+        source: io::Error,
+    },
+}
+
+impl CalibrationError {
+    /// Of what the system refused, with the option of the command that names another file.
+    pub fn io(
+        doing: &'static str,
+        path: &Path,
+        option: &'static str,
+    ) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_path_buf();
+        move |source| Self::Io { doing, path, option, source }
+    }
+}

@@ -1,0 +1,18 @@
+//! What `dormouse calibrate` has measured of a host: its file, and the speed-up that a live run
+//! takes from it.
+
+mod choose;
+mod date;
+mod error;
+mod file;
+mod host;
+mod samples;
+mod table;
+mod words;
+
+pub use choose::{Choice, Demand, SpeedupChoice, SpeedupSaid, Wanted, choose};
+pub use error::CalibrationError;
+pub use file::{Found, default_path, find, folder_of, read, write};
+pub use host::HostIdentity;
+pub use samples::Samples;
+pub use table::{Calibration, Came, Cell, Conditions, Expected, FORMAT, Spread, load_at, share_at};

@@ -1,0 +1,116 @@
+//! What the runs of a cell came to.
+
+use std::time::SystemTime;
+
+use super::date::utc;
+use super::{Calibration, Came, Cell, Conditions, FORMAT, HostIdentity, Spread};
+
+/// Of all runs of a cell, one after the other.
+#[derive(Clone, Debug, Default)]
+pub struct Samples {
+    /// Of each undisturbed task, (live − virtual) / virtual of its time.
+    pub errors: Vec<f64>,
+    /// How many checkpoints were taken.
+    pub checkpoints: u32,
+    /// How many the runs' twins took.
+    pub checkpoints_due: u32,
+    /// Whether a run did not call itself faithful.
+    pub unfaithful: bool,
+    /// What the runs noted.
+    pub notes: Vec<String>,
+    /// From commands to tasks' first instructions, real microseconds.
+    pub starts_us: Vec<u64>,
+    /// The same of tasks restored from a checkpoint.
+    pub restores_us: Vec<u64>,
+    /// What CRIU took for checkpoints, real microseconds.
+    pub dumps_us: Vec<u64>,
+}
+
+impl Samples {
+    /// What came of so many runs that took so many real seconds.
+    #[must_use]
+    pub fn came(self, runs: u32, real_s: f64) -> Came {
+        let worst = self.errors.iter().copied().max_by(|a, b| a.abs().total_cmp(&b.abs()));
+        let Some(worst_error) = worst else {
+            let why = format!("no task came to its end undisturbed: {}", self.notes.join("; "));
+            return Came::Refused { why };
+        };
+        #[expect(clippy::cast_precision_loss, reason = "a count of tasks")]
+        let mean_error = self.errors.iter().sum::<f64>() / self.errors.len() as f64;
+        Came::Measured {
+            runs,
+            tasks: u32::try_from(self.errors.len()).unwrap_or(u32::MAX),
+            mean_error,
+            worst_error,
+            checkpoints: self.checkpoints,
+            checkpoints_due: self.checkpoints_due,
+            faithful: !self.unfaithful,
+            notes: self.notes,
+            start: Spread::of(self.starts_us),
+            restore: Spread::of(self.restores_us),
+            dump: Spread::of(self.dumps_us),
+            real_s,
+        }
+    }
+}
+
+impl Cell {
+    /// One that was measured now.
+    #[must_use]
+    pub fn now(speedup: f64, load: f64, vcpus: u32, came: Came) -> Self {
+        Self { speedup, load, vcpus, made: utc(SystemTime::now()), came }
+    }
+}
+
+impl Calibration {
+    /// Of this host under these conditions, with nothing measured yet; or `former`, if it is of this
+    /// host and was measured under the same.
+    #[must_use]
+    pub fn begin(host: HostIdentity, conditions: Conditions, former: Option<Self>) -> Self {
+        let same = |former: &Self| former.host == host && former.conditions == conditions;
+        former.filter(same).unwrap_or_else(|| Self {
+            format: FORMAT,
+            made: utc(SystemTime::now()),
+            host,
+            conditions,
+            cells: Vec::new(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::calibration::host::tests::host;
+    use crate::calibration::table::tests::{calibration, cell};
+
+    #[test]
+    fn the_worst_is_the_furthest_from_zero_and_signs_cancel_in_the_mean() {
+        let errors = vec![0.01, -0.06, 0.02];
+        let came = Samples { errors, dumps_us: vec![500], ..Samples::default() }.came(2, 12.5);
+        let Came::Measured {
+            runs, tasks, mean_error, worst_error, faithful, dump, restore, ..
+        } = came
+        else {
+            panic!("{came:?}")
+        };
+        assert_eq!((runs, tasks, worst_error, faithful), (2, 3, -0.06, true));
+        assert!((mean_error + 0.01).abs() < 1e-12);
+        assert_eq!((dump.map(|d| d.n), restore), (Some(1), None));
+
+        let none = Samples { notes: vec!["it was lost".into()], ..Samples::default() };
+        assert!(matches!(none.came(1, 1.0), Came::Refused { why } if why.contains("it was lost")));
+    }
+
+    #[test]
+    fn what_was_measured_here_before_is_kept() {
+        let former = calibration(vec![cell(10.0, 1.0, 0.01)]);
+        let conditions = former.conditions.clone();
+        let begin = |host, conditions| Calibration::begin(host, conditions, Some(former.clone()));
+        assert_eq!(begin(host(), conditions.clone()).cells.len(), 1);
+        let elsewhere = HostIdentity { millicores: 4_000, ..host() };
+        assert_eq!(begin(elsewhere, conditions.clone()).cells, []);
+        let otherwise = Conditions { checkpoint_s: conditions.checkpoint_s + 1.0, ..conditions };
+        assert_eq!(begin(host(), otherwise).cells, []);
+    }
+}

@@ -1,0 +1,365 @@
+//! What was measured, and what it says of an experiment.
+
+use dormouse_units::{Bytes, Ppm};
+use serde::{Deserialize, Serialize};
+
+use super::HostIdentity;
+
+/// The version of the file's format.
+pub const FORMAT: u32 = 1;
+
+/// How many vCPUs share a core at a load of 1: a little more than those of the built-in experiments
+/// do on two cores.
+const VCPUS_A_CORE: f64 = 24.0;
+
+/// Loads closer to one another than this part are the same: shares are whole millionths.
+const SAME_LOAD: f64 = 0.005;
+
+/// How far live tasks are from their virtual twins on a host, by speed-up and load.
+///
+/// The load of an experiment is the number of vCPUs that it may have busy at once, as a part of
+/// those that the host holds at 1/24 of a core each. Measured against what the host holds at the
+/// experiment's own share, nearly every experiment would have the same load, for without
+/// `live.share` it fills the host, and what makes tasks err is how finely the cores are cut: a
+/// vCPU's share at a load L is 1/24 L of a core.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Calibration {
+    /// The version of the format.
+    pub format: u32,
+    /// When the latest of it was measured, in UTC.
+    pub made: String,
+    /// On which host.
+    pub host: HostIdentity,
+    /// With what.
+    pub conditions: Conditions,
+    /// By load, highest first, and speed-up.
+    pub cells: Vec<Cell>,
+}
+
+/// What every cell was measured with.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Conditions {
+    /// Part of the cores that was kept free of VMs.
+    pub reserve: Ppm,
+    /// The shortest and the longest task, emulated seconds.
+    pub task_s: (f64, f64),
+    /// A task's memory.
+    pub memory: Bytes,
+    /// How long a task stands still for its checkpoint, emulated seconds.
+    pub checkpoint_s: f64,
+}
+
+/// One speed-up at one load.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Cell {
+    /// Emulated seconds per real second.
+    pub speedup: f64,
+    /// The load.
+    pub load: f64,
+    /// vCPUs busy at once.
+    pub vcpus: u32,
+    /// When it was measured, in UTC.
+    pub made: String,
+    /// What came of it.
+    #[serde(flatten)]
+    pub came: Came,
+}
+
+/// What came of a cell.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "came", rename_all = "kebab-case", rename_all_fields = "kebab-case")]
+pub enum Came {
+    /// Tasks were run.
+    Measured {
+        /// How many runs.
+        runs: u32,
+        /// How many undisturbed tasks were compared with their twins.
+        tasks: u32,
+        /// The mean of (live − virtual) / virtual over their times.
+        mean_error: f64,
+        /// The one that is furthest from zero.
+        worst_error: f64,
+        /// How many checkpoints were taken.
+        checkpoints: u32,
+        /// How many the twins took.
+        checkpoints_due: u32,
+        /// Whether every run called itself faithful.
+        faithful: bool,
+        /// What the runs noted.
+        notes: Vec<String>,
+        /// From the command to a task's first instruction.
+        start: Option<Spread>,
+        /// The same for tasks restored from a checkpoint.
+        restore: Option<Spread>,
+        /// What CRIU took for a checkpoint.
+        dump: Option<Spread>,
+        /// Real seconds it took.
+        real_s: f64,
+    },
+    /// The host can't hold it at this speed-up.
+    Refused {
+        /// The arithmetic.
+        why: String,
+    },
+}
+
+/// Real milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Spread {
+    /// How many times it was measured.
+    pub n: u32,
+    /// Half of them took no longer.
+    pub median_ms: f64,
+    /// The longest.
+    pub worst_ms: f64,
+}
+
+impl Cell {
+    /// Whether it can have been measured.
+    pub(super) fn makes_sense(&self) -> bool {
+        let came = match &self.came {
+            Came::Measured { tasks, mean_error, worst_error, .. } => {
+                // A task can't take less than no time.
+                *tasks > 0 && [mean_error, worst_error].iter().all(|e| (-1.0..1e9).contains(*e))
+            }
+            Came::Refused { .. } => true,
+        };
+        came && (0.001..=1e6).contains(&self.speedup) && (1e-6..=1e6).contains(&self.load)
+    }
+}
+
+impl Cell {
+    /// Mean and worst error, where tasks were run.
+    pub(super) fn errors(&self) -> Option<(f64, f64)> {
+        match self.came {
+            Came::Measured { mean_error, worst_error, .. } => Some((mean_error, worst_error)),
+            Came::Refused { .. } => None,
+        }
+    }
+}
+
+impl Expected {
+    /// The errors that are further from zero of two, and where the worst was measured.
+    fn or_worse(self, higher: Self) -> Self {
+        let further = |a: f64, b: f64| if a.abs() > b.abs() { a } else { b };
+        match (self.errors, higher.errors) {
+            (Some((mean, worst)), Some((higher_mean, higher_worst))) => {
+                let errors = Some((further(mean, higher_mean), further(worst, higher_worst)));
+                let stays = worst.abs() > higher_worst.abs();
+                Self { errors, ..if stays { self } else { higher } }
+            }
+            // What was refused at a lower speed-up fits at no higher one.
+            (None, _) => self,
+            (_, None) => higher,
+        }
+    }
+}
+
+impl Spread {
+    /// Of so many real microseconds each; `None` of none.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "milliseconds for people")]
+    pub fn of(mut real_us: Vec<u64>) -> Option<Self> {
+        real_us.sort_unstable();
+        let ms = |us: &u64| *us as f64 / 1e3;
+        Some(Self {
+            n: u32::try_from(real_us.len()).unwrap_or(u32::MAX),
+            median_ms: ms(real_us.get((real_us.len().max(1) - 1) / 2)?),
+            worst_ms: ms(real_us.last()?),
+        })
+    }
+}
+
+/// What a calibration lets one expect of a speed-up.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expected {
+    /// Of which speed-up.
+    pub speedup: f64,
+    /// At which speed-up that was measured.
+    pub measured_at: f64,
+    /// At which load that was measured.
+    pub load: f64,
+    /// Mean and worst error; without them it can't be run.
+    pub errors: Option<(f64, f64)>,
+}
+
+/// The load of an experiment whose vCPUs have this share of a core.
+#[must_use]
+pub fn load_at(share: Ppm) -> f64 {
+    1.0 / (VCPUS_A_CORE * share.as_f64())
+}
+
+/// The share of a vCPU at a load, rounded down so that all of them fit; at most a core.
+#[must_use]
+pub fn share_at(load: f64) -> Ppm {
+    let ppm = (1e6 / (VCPUS_A_CORE * load)).clamp(1.0, 1e6);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped above")]
+    Ppm::new(ppm as u32)
+}
+
+impl Calibration {
+    /// What is to be expected of tasks at a speed-up and a load, `times` as much as was measured:
+    /// the largest errors up to the next higher measured speed-up, or up to the highest, at the
+    /// next higher measured loads. `None` where no load that high was measured.
+    ///
+    /// Whatever makes tasks err is shorter the slower time passes: an error that a lower speed-up
+    /// showed, a higher one was only lucky not to show.
+    #[must_use]
+    pub fn expected(&self, speedup: f64, load: f64, times: f64) -> Option<Expected> {
+        let cells = self.at_load(load);
+        let (first, rest) = cells.split_first()?;
+        let of = |cell: &Cell| Expected {
+            speedup,
+            measured_at: cell.speedup,
+            load: cell.load,
+            errors: cell.errors().map(|(mean, worst)| (mean * times, worst * times)),
+        };
+        let below = rest.iter().zip(&cells).take_while(|(_, before)| before.speedup < speedup);
+        Some(below.fold(of(first), |expected, (cell, _)| expected.or_worse(of(cell))))
+    }
+
+    /// For each speed-up, lowest first, the cell at the lowest measured load that is as high.
+    #[must_use]
+    pub fn at_load(&self, load: f64) -> Vec<&Cell> {
+        let mut cells: Vec<_> =
+            self.cells.iter().filter(|c| c.load * (1.0 + SAME_LOAD) >= load).collect();
+        cells.sort_by(|a, b| {
+            a.speedup.total_cmp(&b.speedup).then_with(|| a.load.total_cmp(&b.load))
+        });
+        cells.dedup_by(|later, earlier| later.speedup.total_cmp(&earlier.speedup).is_eq());
+        cells
+    }
+
+    /// Every load there is, highest first.
+    #[must_use]
+    pub fn loads(&self) -> Vec<f64> {
+        let mut loads: Vec<_> = self.cells.iter().map(|cell| cell.load).collect();
+        loads.sort_by(|a, b| b.total_cmp(a));
+        loads.dedup();
+        loads
+    }
+
+    /// Takes in a cell, in the place of the former of its speed-up and load.
+    pub fn add(&mut self, cell: Cell) {
+        let same = |c: &Cell| (c.speedup, c.load) == (cell.speedup, cell.load);
+        self.cells.retain(|c| !same(c));
+        self.made = self.made.clone().max(cell.made.clone());
+        self.cells.push(cell);
+        self.cells.sort_by(|a, b| {
+            b.load.total_cmp(&a.load).then_with(|| a.speedup.total_cmp(&b.speedup))
+        });
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::calibration::host::tests::host;
+
+    pub(crate) fn cell(speedup: f64, load: f64, worst_error: f64) -> Cell {
+        let came = Came::Measured {
+            runs: 1,
+            tasks: 40,
+            mean_error: worst_error / 20.0,
+            worst_error,
+            checkpoints: 41,
+            checkpoints_due: 42,
+            faithful: worst_error.abs() < 0.05,
+            notes: Vec::new(),
+            start: Spread::of(vec![2_000, 1_000, 9_000]),
+            restore: None,
+            dump: Spread::of(vec![30_000]),
+            real_s: 9.5,
+        };
+        Cell { speedup, load, vcpus: 30, made: "2026-11-22T03:34:53Z".into(), came }
+    }
+
+    pub(crate) fn calibration(cells: Vec<Cell>) -> Calibration {
+        Calibration {
+            format: FORMAT,
+            made: "2026-11-22T03:34:53Z".into(),
+            host: host(),
+            conditions: Conditions {
+                reserve: Ppm::new(250_000),
+                task_s: (110.0, 140.0),
+                memory: Bytes::new(10_000_000),
+                checkpoint_s: 13.395,
+            },
+            cells,
+        }
+    }
+
+    #[test]
+    fn a_load_is_how_finely_cores_are_cut() {
+        assert!((load_at(Ppm::new(83_333)) - 0.5).abs() < 1e-5);
+        assert_eq!(share_at(1.0), Ppm::new(41_666));
+        assert_eq!(share_at(0.001), Ppm::ONE);
+        for load in [0.05, 0.25, 0.5, 1.0, 3.0] {
+            assert!((load_at(share_at(load)) - load).abs() < load * SAME_LOAD, "{load}");
+        }
+    }
+
+    #[test]
+    fn what_was_measured_at_the_next_higher_load_and_speedup_counts() {
+        let table = calibration(vec![
+            cell(10.0, 1.0, 0.02),
+            cell(50.0, 1.0, 0.10),
+            cell(10.0, 0.5, 0.01),
+            cell(50.0, 0.5, -0.04),
+            // Only one speed-up came to be measured at this load.
+            cell(10.0, 0.25, 0.005),
+        ]);
+        let at = |speedup, load| {
+            let e = table.expected(speedup, load, 1.0).unwrap_or_else(|| panic!("{load}"));
+            (e.measured_at, e.load, e.errors.map(|(_, worst)| worst))
+        };
+        assert_eq!(at(10.0, 1.0), (10.0, 1.0, Some(0.02)));
+        assert_eq!(at(11.0, 0.6), (50.0, 1.0, Some(0.10)));
+        assert_eq!(at(50.0, 0.5), (50.0, 0.5, Some(-0.04)));
+        assert_eq!(at(5.0, 0.2), (10.0, 0.25, Some(0.005)));
+        assert_eq!(at(30.0, 0.2), (50.0, 0.5, Some(-0.04)));
+        // Beyond the highest speed-up it says what that showed; beyond the highest load nothing.
+        assert_eq!(at(200.0, 0.5), (50.0, 0.5, Some(-0.04)));
+        assert_eq!(table.expected(10.0, 1.1, 1.0), None);
+        let longer = table.expected(10.0, 1.0, 2.0).and_then(|e| e.errors);
+        assert_eq!(longer, Some((0.002, 0.04)));
+        assert_eq!(calibration(Vec::new()).expected(10.0, 0.1, 1.0), None);
+    }
+
+    #[test]
+    fn an_error_of_a_lower_speedup_counts_at_higher_ones() {
+        let table =
+            calibration(vec![cell(10.0, 1.0, 0.02), cell(20.0, 1.0, -0.3), cell(30.0, 1.0, 0.04)]);
+        let at = |speedup| table.expected(speedup, 1.0, 1.0).map(|e| (e.measured_at, e.errors));
+        assert_eq!(at(10.0), Some((10.0, Some((0.001, 0.02)))));
+        assert_eq!(at(30.0), Some((20.0, Some((-0.015, -0.3)))));
+        assert_eq!(at(99.0), at(30.0));
+        let mut refused = table;
+        let why = "too fast".to_owned();
+        refused.add(Cell { came: Came::Refused { why }, ..cell(20.0, 1.0, 0.0) });
+        let errors = refused.expected(30.0, 1.0, 1.0).map(|e| (e.measured_at, e.errors));
+        assert_eq!(errors, Some((20.0, None)));
+    }
+
+    #[test]
+    fn a_new_cell_takes_the_place_of_the_old_one() {
+        let mut table = calibration(vec![cell(10.0, 1.0, 0.02), cell(10.0, 0.5, 0.01)]);
+        let later = Cell { made: "2026-11-23T00:00:00Z".into(), ..cell(10.0, 1.0, 0.5) };
+        table.add(later.clone());
+        table.add(cell(5.0, 1.0, 0.3));
+        assert_eq!(table.cells, [cell(5.0, 1.0, 0.3), later, cell(10.0, 0.5, 0.01)]);
+        assert_eq!(table.made, "2026-11-23T00:00:00Z");
+        assert_eq!(table.loads(), [1.0, 0.5]);
+    }
+
+    #[test]
+    fn a_spread_is_the_middle_and_the_end() {
+        let four = Spread::of(vec![4_000, 1_000, 3_000, 2_000]);
+        assert_eq!(four, Some(Spread { n: 4, median_ms: 2.0, worst_ms: 4.0 }));
+        assert_eq!(Spread::of(Vec::new()), None);
+    }
+}

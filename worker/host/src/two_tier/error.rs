@@ -1,0 +1,58 @@
+//! Why it can't be measured here.
+
+use std::io;
+use std::path::PathBuf;
+
+use dormouse_tasks::progress::ProgressError;
+use dormouse_tasks::result::ResultError;
+use dormouse_worker::{cgroup, process};
+
+/// Why two tiers can't be measured.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TwoTierError {
+    /// Control groups are root's.
+    #[error(
+        "measuring two tiers needs root, for control groups, and this is user {0}; run it as \
+         root; `dormouse doctor` says what else is needed"
+    )]
+    NoRoot(u32),
+    /// The control groups.
+    #[error("two tiers can't be measured without control groups; `dormouse doctor` says more")]
+    Cgroup(#[from] cgroup::Error),
+    /// A process.
+    #[error("a job to be measured can't be run")]
+    Process(#[from] process::Error),
+    /// Its progress.
+    #[error("a job to be measured can't be followed")]
+    Progress(#[from] ProgressError),
+    /// Its result.
+    #[error("a job that was measured left no result")]
+    Result(#[from] ResultError),
+    /// It did not do what it should.
+    #[error("the {which} job {how}; run it again, or see whether dormouse-task is of this version")]
+    Job {
+        /// Foreground or background.
+        which: &'static str,
+        /// What became of it.
+        how: String,
+    },
+    /// A file.
+    #[error("cannot {what} {}", path.display())]
+    Io {
+        /// What was to be done.
+        what: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl TwoTierError {
+    /// Of what the system refused to do with a file.
+    pub fn io(what: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::Io { what, path, source }
+    }
+}

@@ -1,0 +1,174 @@
+//! This host made ready for measuring.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use dormouse_tasks::result::TaskResult;
+use dormouse_worker::cgroup::{CpuQuota, Hierarchy, InstanceName, Slot, Tree, Vm, sweep_stale};
+use dormouse_worker::guardian::Guardian;
+use dormouse_worker::process::{Identity, pid_namespace};
+use dormouse_worker::workspace::Roots;
+use nix::sched::{CpuSet, sched_getaffinity};
+use nix::unistd::Pid;
+
+use super::TwoTierError;
+use super::job::{Job, Spec};
+
+/// How long anything may take that takes no time.
+pub(super) const SOON: Duration = Duration::from_secs(10);
+
+/// The VM that all jobs share, with as many vCPUs as a job has processes at most.
+const VM: u64 = 1;
+const VCPUS: u32 = 2;
+
+/// Control groups of this process's own, a folder for its jobs, and the cores it may use.
+/// Dropping it takes all that away; whatever kills this process, its guardian does, and the
+/// folder goes with the next live run.
+#[derive(Debug)]
+pub struct Host {
+    tree: Tree,
+    vm: Vm,
+    folder: Roots,
+    program: PathBuf,
+    cores: Vec<usize>,
+    _guardian: Guardian,
+}
+
+impl Host {
+    /// Makes this process one that measures with the `dormouse-task` at `program`. To be called
+    /// before any thread is started.
+    ///
+    /// # Errors
+    ///
+    /// Without root or control groups; each says which.
+    pub fn prepare(program: &Path) -> Result<Self, TwoTierError> {
+        let user = nix::unistd::geteuid();
+        if !user.is_root() {
+            return Err(TwoTierError::NoRoot(user.as_raw()));
+        }
+        let hierarchy = Hierarchy::detect()?;
+        let name = InstanceName { pid_namespace: pid_namespace()?, owner: Identity::current()? };
+        let guardian = Guardian::start(&hierarchy, name)?;
+        sweep_stale(&hierarchy, SOON)?;
+        let tree = Tree::create(hierarchy, name, CpuQuota::DEFAULT_PERIOD_US)?;
+        let vm = tree.create_vm(VM, VCPUS, None)?;
+        let folder = crate::workers::folder()
+            .map_err(TwoTierError::io("make a folder in", std::env::temp_dir()))?;
+        Ok(Self {
+            tree,
+            vm,
+            folder,
+            program: program.to_owned(),
+            cores: usable_cores(),
+            _guardian: guardian,
+        })
+    }
+
+    /// How many processors jobs can have.
+    #[must_use]
+    pub fn cores(&self) -> u32 {
+        u32::try_from(self.cores.len()).unwrap_or(u32::MAX)
+    }
+
+    /// The core that is processor `n`, of which there are as many as [`Self::cores`] says.
+    pub(super) fn core(&self, n: usize) -> CpuSet {
+        let mut set = CpuSet::new();
+        // Of a set that was read as one, every member can be set.
+        let _ = self.cores.get(n).map(|core| set.set(*core));
+        set
+    }
+
+    pub(super) fn vm(&self) -> &Vm {
+        &self.vm
+    }
+
+    pub(super) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(super) fn program(&self) -> &Path {
+        &self.program
+    }
+
+    /// CPU time that a block of work takes alone.
+    pub(super) fn time_of_a_block(&self) -> Result<Duration, TwoTierError> {
+        let spec = Spec { processes: 1, usage: 1.0, phases: 20, blocks: 500, seed: 0 };
+        let job = Job::start(self, "calibration", Slot::A, &spec)?;
+        job.let_go()?;
+        let TaskResult { units, cpu_seconds, .. } = job.finish()?;
+        Ok(Duration::from_secs_f64(cpu_seconds / units.max(1) as f64))
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        // What is left the guardian takes away when this process ends.
+        let _ = self.tree.remove(SOON);
+    }
+}
+
+/// The cores this process may run on, in their order.
+fn usable_cores() -> Vec<usize> {
+    let all = sched_getaffinity(Pid::from_raw(0)).unwrap_or_default();
+    (0..CpuSet::count()).filter(|core| all.is_set(*core).unwrap_or(false)).collect()
+}
+
+/// What the processors do besides what is measured.
+pub(super) struct Busy {
+    since: Instant,
+    host_ns: u64,
+    ours_ns: u64,
+}
+
+impl Busy {
+    pub(super) fn begin(host: &Host) -> Result<Self, TwoTierError> {
+        Ok(Self { since: Instant::now(), host_ns: busy_ns()?, ours_ns: host.vm.cpu_ns()? })
+    }
+
+    /// The part of all processors' time that went to others since then, the time that a
+    /// hypervisor took away included.
+    pub(super) fn elsewhere(&self, host: &Host) -> Result<f64, TwoTierError> {
+        let all = busy_ns()?.saturating_sub(self.host_ns);
+        let ours = host.vm.cpu_ns()?.saturating_sub(self.ours_ns);
+        let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let time = self.since.elapsed().as_nanos() as f64 * processors as f64;
+        Ok(all.saturating_sub(ours) as f64 / time.max(1.0))
+    }
+}
+
+/// Time for which processors were busy since the host's start (proc(5), the first line of
+/// `stat`): all but idle and iowait, and but guest, which is counted as user already.
+fn busy_ns() -> Result<u64, TwoTierError> {
+    let path = "/proc/stat";
+    let text = std::fs::read_to_string(path).map_err(TwoTierError::io("read", path))?;
+    let ticks = nix::unistd::sysconf(nix::unistd::SysconfVar::CLK_TCK).ok().flatten();
+    let tick_ns = 1_000_000_000 / u64::try_from(ticks.unwrap_or(100)).unwrap_or(100).max(1);
+    Ok(busy_ticks(&text) * tick_ns)
+}
+
+fn busy_ticks(stat: &str) -> u64 {
+    let fields = stat.lines().next().unwrap_or_default().split_whitespace().skip(1);
+    fields
+        .take(8)
+        .enumerate()
+        .filter(|(at, _)| !matches!(at, 3 | 4))
+        .filter_map(|(_, ticks)| ticks.parse::<u64>().ok())
+        .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn idle_and_waiting_is_not_busy_and_guests_count_once() {
+        let stat = "cpu  100 2 30 4000 500 6 7 8 90 0\ncpu0 1 1 1 1 1 1 1 1 1 1\n";
+        assert_eq!(busy_ticks(stat), 100 + 2 + 30 + 6 + 7 + 8);
+        assert_eq!(busy_ticks(""), 0);
+    }
+
+    #[test]
+    fn this_process_may_run_somewhere() {
+        assert!(!usable_cores().is_empty());
+    }
+}

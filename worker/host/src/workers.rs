@@ -1,0 +1,200 @@
+//! Workers of a run on this host, as processes of this one.
+
+use std::fs::File;
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use dormouse_worker::workspace::{Roots, remove_abandoned};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::doctor::criu_program;
+
+/// How long workers may take to clean up and leave once the run is over.
+const LEAVE: Duration = Duration::from_secs(20);
+
+/// After so long those that are still there are told by signal as well: one that dials only now
+/// finds nobody who could tell it, and would go on dialling.
+const UNTOLD: Duration = Duration::from_millis(500);
+
+/// How the folders of runs' workers begin.
+const PREFIX: &str = "dormouse-run-";
+
+/// Free bytes of memory from which on it holds the workers' folders.
+const ROOM: u64 = 4 << 30;
+
+/// The workers of a run on this host. Dropping it ends them.
+#[derive(Debug)]
+pub struct LocalWorkers {
+    workers: Vec<Worker>,
+    /// Their directories; removed with them.
+    _roots: Roots,
+}
+
+#[derive(Debug)]
+struct Worker {
+    name: String,
+    command: Command,
+    child: Child,
+    log: PathBuf,
+    born: Instant,
+    /// How often one after the other it died young.
+    died_young: u32,
+}
+
+/// A worker that lives shorter than this dies young.
+const YOUNG: Duration = Duration::from_secs(10);
+/// It is not started again after it has died young this often.
+const OFTEN: u32 = 3;
+
+/// A folder of this process's own for the files of tasks; those of processes that are gone are
+/// removed. It is in memory where there is a file system for it, so that images are written as fast
+/// as they are dumped and no disk stands still for their removal; else among temporary files.
+///
+/// # Errors
+///
+/// The system refuses.
+pub fn folder() -> io::Result<Roots> {
+    let (memory, disk) = (Path::new("/dev/shm"), std::env::temp_dir());
+    for place in [memory, &disk] {
+        // What can't be listed, or is not there, holds nothing that could be removed.
+        let _ = remove_abandoned(place, PREFIX);
+    }
+    let roomy = nix::sys::statvfs::statvfs(memory)
+        .is_ok_and(|fs| fs.blocks_available().saturating_mul(fs.fragment_size()) >= ROOM);
+    if roomy && let Ok(folder) = Roots::create(memory, PREFIX) {
+        return Ok(folder);
+    }
+    Ok(Roots::create(&disk, PREFIX)?)
+}
+
+impl LocalWorkers {
+    /// Starts this program as `count` workers that dial `coordinator` and know the secret in this
+    /// file; what they say goes to files in `logs`.
+    ///
+    /// # Errors
+    ///
+    /// The system refuses to make a file or a process.
+    pub fn start(
+        count: u32,
+        coordinator: SocketAddr,
+        secret: &Path,
+        logs: &Path,
+    ) -> io::Result<Self> {
+        let program = std::env::current_exe()?;
+        let roots = folder()?;
+        let mut all = Self { workers: Vec::new(), _roots: roots };
+        for n in 0..count {
+            let name = format!("local-{n}");
+            let log = logs.join(format!("worker-{n}.log"));
+            // What it says in a second life stands below what it said in the first.
+            let output = File::options().create(true).append(true).open(&log)?;
+            output.set_len(0)?;
+            let mut command = Command::new(&program);
+            command
+                .arg("worker")
+                .args(["--coordinator", &coordinator.to_string(), "--name", &name, "--root"])
+                .arg(all._roots.path().join(&name))
+                .args(["--of", &count.to_string()])
+                .args(["--parent", &std::process::id().to_string(), "--secret-file"])
+                .arg(secret)
+                // The one that doctor has looked at.
+                .arg("--criu")
+                .arg(criu_program())
+                .stdin(Stdio::null())
+                .stdout(output.try_clone()?)
+                .stderr(output);
+            let (child, born) = (command.spawn()?, Instant::now());
+            all.workers.push(Worker { name, command, child, log, born, died_young: 0 });
+        }
+        Ok(all)
+    }
+
+    /// Starts workers again that have ended, unless they never live long.
+    pub fn revive(&mut self) {
+        for worker in &mut self.workers {
+            let Ok(Some(status)) = worker.child.try_wait() else { continue };
+            let young = worker.born.elapsed() < YOUNG;
+            worker.died_young = if young { worker.died_young + 1 } else { 0 };
+            if worker.died_young > OFTEN {
+                continue;
+            }
+            match worker.command.spawn() {
+                Ok(child) => {
+                    eprintln!(
+                        "dormouse: worker {} ended with {status} and was started again",
+                        worker.name
+                    );
+                    (worker.child, worker.born) = (child, Instant::now());
+                }
+                Err(error) => {
+                    worker.died_young = OFTEN;
+                    tracing::warn!(%error, worker = worker.name, "it can't be started again");
+                }
+            }
+        }
+    }
+
+    /// If all workers have ended, how the first of them did, in its own last words.
+    #[must_use]
+    pub fn all_gone(&mut self) -> Option<String> {
+        let mut first = None;
+        for worker in &mut self.workers {
+            let status = worker.child.try_wait().ok()??;
+            let words = std::fs::read_to_string(&worker.log).unwrap_or_default();
+            let last =
+                words.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it said nothing");
+            first.get_or_insert_with(|| {
+                format!("worker {} ended with {status}: {last}", worker.name)
+            });
+        }
+        first
+    }
+
+    /// Waits until they have cleaned up and left; ends those that don't.
+    pub fn leave(mut self) {
+        let over = Instant::now();
+        self.wait_until(over + UNTOLD);
+        for worker in &mut self.workers {
+            worker.terminate();
+        }
+        self.wait_until(over + LEAVE);
+    }
+
+    /// Waits until none is left.
+    fn wait_until(&mut self, until: Instant) {
+        while self.workers.iter_mut().any(Worker::is_there) && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+impl Worker {
+    fn is_there(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// Has it clean up and end, unless it does already.
+    fn terminate(&mut self) {
+        if self.is_there() {
+            let pid = Pid::from_raw(self.child.id().cast_signed());
+            // It is there until it is waited for.
+            let _ = kill(pid, Signal::SIGTERM);
+        }
+    }
+}
+
+impl Drop for LocalWorkers {
+    fn drop(&mut self) {
+        for worker in &mut self.workers {
+            if worker.is_there() {
+                // Its guardian takes away what it leaves.
+                let _ = worker.child.kill();
+                let _ = worker.child.wait();
+            }
+        }
+    }
+}
