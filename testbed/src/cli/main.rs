@@ -6,8 +6,8 @@ use clap::Parser as _;
 
 use super::args::{Cli, Command};
 use super::{
-    calibrate, check, compare, conduct, doctor, explain, export, list, manual, observe, replay,
-    reproduce, run, sweep, twin, worker, workload,
+    calibrate, compare, conduct, doctor, export, list, manual, observe, recorded, reproduce, run,
+    sweep, worker, workload,
 };
 
 /// Runs the command line. Status 0: a result; 1: something broke; 2: bad input.
@@ -30,11 +30,11 @@ pub fn main() -> ExitCode {
         Command::Submit(args) => observe::submit(args),
         Command::Close { at } => observe::close(at),
         Command::Cancel { at, why } => observe::cancel(at, why.as_deref()),
-        Command::Explain { dir, what } => explain::run(dir, what),
+        Command::Explain { dir, what, json } => recorded::explain(dir, what, *json),
         Command::Export(args) => export::run(args),
-        Command::Check { dir, json } => check::run(dir, *json),
-        Command::Replay { dir, json } => replay::run(dir, *json),
-        Command::Twin(args) => twin::run(args),
+        Command::Check { dir, json } => recorded::check(dir, *json),
+        Command::Replay { dir, json } => recorded::replay(dir, *json),
+        Command::Twin(args) => recorded::twin(args),
         Command::Workload(command) => workload::workload(command),
         Command::List { json } => list::list(*json),
         Command::Show { name, json } => list::show(name, *json),

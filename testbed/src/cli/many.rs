@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::args::Say;
 use super::failure::Failure;
-use super::print::print;
+use super::print::show;
 use super::progress::Progress;
 use crate::sweep::{Cell, Folder, Samples, Shard, Shared, Work};
 
@@ -94,10 +94,6 @@ impl Common {
         }
         let part = || ("  this part is made; join the parts with merge".to_owned(), Value::Null);
         let (text, json) = made.unwrap_or_else(part);
-        if self.say.json {
-            return print(&format!("{json:#}"));
-        }
-        print(&text)?;
-        print(&format!("\n  results in {}", out.display()))
+        show(self.say.json, json, || format!("{text}\n\n  results in {}", out.display()))
     }
 }

@@ -13,14 +13,15 @@ use super::conduct::{LiveJobs, conduct_live};
 use super::duration::Duration;
 use super::failure::Failure;
 use super::preflight;
-use super::print::print;
+use super::print::show;
 use super::speedup::settle;
 use super::terminal;
 use crate::command_line::{command_line, option};
 use crate::experiment::{Loaded, Override, Source, open};
 use crate::live::rehearse;
-use crate::output::{Header, Mode, Replaces, Staging};
+use crate::output::{Header, Replaces, Staging};
 use crate::results::{Results, virtual_results};
+use dormouse_tell::Mode;
 
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let verb = if args.is_live { "run --live" } else { "run" };
@@ -101,11 +102,11 @@ fn live(asked: &Asked<'_>, header: &Header, listen: Option<SocketAddr>) -> Resul
 pub(super) fn end(say: Say, results: &Results<'_>, staging: Staging) -> Result<(), Failure> {
     let view = results.view();
     let folder = view.write(staging)?;
-    if say.json {
-        print(&format!("{:#}", view.summary))?;
-    } else if !say.quiet {
-        print(&view.to_text(terminal::stdout()))?;
-        print(&format!("  {:<13} {}", "results", folder.display()))?;
+    if !say.quiet {
+        show(say.json, &view.summary, || {
+            let text = view.to_text(terminal::stdout());
+            format!("{text}\n  {:<13} {}", "results", folder.display())
+        })?;
     }
     match results.broke() {
         None => Ok(()),
