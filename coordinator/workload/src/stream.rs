@@ -226,7 +226,7 @@ fn submission(number: u64, spec: &JobSpec, rule: &Rule) -> Submission {
         submitted: Time::ZERO + spec.submitted,
         processes: spec.processes,
         runtime: spec.runtime,
-        estimate: spec.estimate,
+        estimate: spec.estimate.unwrap_or(spec.runtime),
         usage: Usage::FULL,
         memory: spec.memory,
     };

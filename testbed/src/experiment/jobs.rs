@@ -89,15 +89,10 @@ fn workload(section: WorkloadSection, node: &Node, found: &mut Mistakes) -> Opti
             (section.machine(), JobSource::Model { model, jobs, estimates, shape })
         }
         WorkloadSection::Jobs(section) => {
-            let job = section.job.iter().map(|job| JobSpec {
-                submitted: job.submitted,
-                processes: job.processes,
-                runtime: job.runtime,
-                estimate: job.estimate.unwrap_or(job.runtime),
-                usage: job.usage,
-                memory: job.memory,
-            });
-            let (machine, job) = (section.machine(), job.collect::<Vec<_>>());
+            let (machine, mut job) = (section.machine(), section.job);
+            for job in &mut job {
+                job.estimate.get_or_insert(job.runtime);
+            }
             check_jobs(&job, machine.processors, node, found);
             (machine, JobSource::Jobs { job })
         }

@@ -90,9 +90,7 @@ fn lines(of: &OfBag<'_>) -> Vec<Line> {
 
 fn page(of: &OfBag<'_>, gantt: &dormouse_view::plot::Gantt) -> Page {
     let record = of.record;
-    let mut page = of.of.page(of.of.header.experiment.scheduler_name());
-    page.cards = cards(of);
-    page.section("Where everything ran", [Block::Figure(gantt.to_markup())]);
+    let mut page = of.of.page(of.of.header.experiment.scheduler_name(), cards(of), gantt);
     if let Some(own) = of.of.jobs {
         let background = Background::of(record).map(|it| Block::text(it.sentence()));
         let about = [Block::text(format!("{}.", jobs::line(own)))];

@@ -166,9 +166,7 @@ fn lines(jobs: &JobsOutcome<'_>) -> Vec<Line> {
 }
 
 fn page(run: &Outcome<'_>, jobs: &JobsOutcome<'_>, gantt: &Gantt) -> Page {
-    let mut page = run.page(jobs.batch.scheduler.name.name());
-    page.cards = cards(jobs);
-    page.section("Where everything ran", [Block::Figure(gantt.to_markup())]);
+    let mut page = run.page(jobs.batch.scheduler.name.name(), cards(jobs), gantt);
     page.section("Load over time", load(jobs));
     page.section("The longest waits", waits(jobs));
     page.section("Fidelity", fidelity(jobs));
@@ -203,17 +201,12 @@ fn cards(jobs: &JobsOutcome<'_>) -> Vec<Card> {
 
 /// "Load over time": processors that were busy, and jobs that waited.
 pub(super) fn load(jobs: &JobsOutcome<'_>) -> Vec<Block> {
+    let all = &jobs.figures.series;
     let series = |name: &str, colour: usize, quantity| Series {
         name: name.to_owned(),
         colour,
         look: Look::Line,
-        points: jobs
-            .figures
-            .series
-            .of(quantity)
-            .into_iter()
-            .map(|(x, y)| Point::new(x, y))
-            .collect(),
+        points: all.of(quantity).into_iter().map(|(x, y)| Point::new(x, y)).collect(),
     };
     let panel = |title: &str, series| Panel {
         title: title.to_owned(),
@@ -253,10 +246,10 @@ fn waits(jobs: &JobsOutcome<'_>) -> Vec<Block> {
 
 fn fidelity(jobs: &JobsOutcome<'_>) -> Vec<Block> {
     let Some(fidelity) = &jobs.fidelity else { return Vec::new() };
-    let word = if fidelity.faithful { "faithful" } else { "NOT faithful" };
     let verdict = format!(
-        "The emulation was {word}: CPU time received differs from what was promised by {:.2} % on \
-         average, by {:.2} % at worst.",
+        "{}: CPU time received differs from what was promised by {:.2} % on average, by {:.2} % at \
+         worst.",
+        emulation::verdict(fidelity),
         fidelity.mean_share_error * 100.0,
         fidelity.worst_share_error * 100.0
     );

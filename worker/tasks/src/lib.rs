@@ -7,6 +7,8 @@
 //! * [`progress`]: the page through which a running task says how far it is;
 //! * [`result`](mod@result): the file a finished task leaves behind.
 //!
+//! An experiment says by a [`BagProgram`] which of them the tasks of its bag are.
+//!
 //! The rest is the program itself: [`cli`] is its command line, `meter` counts work and CPU
 //! time, `nas`, `ed`, `vector` and `parallel` compute.
 
@@ -21,7 +23,12 @@ mod ed;
 mod meter;
 mod nas;
 mod parallel;
+mod program;
 mod quantity;
 mod run;
 mod signals;
 mod vector;
+
+pub use class::Class;
+pub use program::BagProgram;
+pub use run::NasKernel;
