@@ -10,9 +10,12 @@ use dormouse_policies::Bag;
 use dormouse_units::{Bytes, Ppm, Span, Speedup, TypeName};
 
 pub use demand::Demand;
+pub use peak::Peak;
 pub(crate) use worker::{Late, check_capabilities};
 
 mod demand;
+mod fastest;
+mod peak;
 mod worker;
 
 /// A task must be given this much CPU time, else starting it is most of what it does.

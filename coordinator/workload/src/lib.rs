@@ -21,7 +21,7 @@ mod stream;
 mod swf;
 mod usage;
 
-pub use arrivals::{offered_load, scale_arrivals};
+pub use arrivals::{least_makespan, offered_load, scale_arrivals};
 pub use bags::{BAGS, bag};
 pub use described::{BatchWorkload, Estimates, JobSource, JobSpec, Shape, UsageKind};
 pub use lines::Lines;

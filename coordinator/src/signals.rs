@@ -16,7 +16,7 @@ static HEARD: Mutex<Option<watch::Receiver<u32>>> = Mutex::new(None);
 /// SIGINT and SIGTERM, one after the other, from the first that came since anybody asked for them:
 /// a process that was told to end before a run begins is told in that run, too.
 #[derive(Debug)]
-pub(crate) struct Signals {
+pub struct Signals {
     heard: watch::Receiver<u32>,
     taken: u32,
 }
@@ -27,7 +27,7 @@ impl Signals {
     /// # Errors
     ///
     /// The system refuses.
-    pub(crate) fn of_this_process() -> io::Result<Self> {
+    pub fn of_this_process() -> io::Result<Self> {
         let mut listens = HEARD.lock().unwrap_or_else(PoisonError::into_inner);
         let heard = match &*listens {
             Some(heard) => heard.clone(),
@@ -37,12 +37,13 @@ impl Signals {
     }
 
     /// Whether one has come.
-    pub(crate) fn any(&self) -> bool {
+    #[must_use]
+    pub fn any(&self) -> bool {
         *self.heard.borrow() > 0
     }
 
     /// Waits for the next one. Not to wait any longer loses none.
-    pub(crate) async fn next(&mut self) {
+    pub async fn next(&mut self) {
         let taken = self.taken;
         if self.heard.wait_for(|heard| *heard > taken).await.is_err() {
             // Its thread is gone: none will come.
