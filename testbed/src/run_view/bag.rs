@@ -1,11 +1,11 @@
 //! The view of a run with a bag, which parallel jobs may share.
 
+use dormouse_tell::fidelity::Background;
 use dormouse_view::{Block, Card, Page, Tone};
 
 use super::outcome::OfBag;
 use super::value::{Line, RunView};
 use super::{bill, emulation, happened, jobs, machine, plan, summary, tables, vms};
-use crate::output::Background;
 
 pub(super) fn view(of: &OfBag<'_>) -> RunView {
     let mut gantt = vms::gantt(of);
@@ -90,9 +90,7 @@ fn lines(of: &OfBag<'_>) -> Vec<Line> {
 
 fn page(of: &OfBag<'_>, gantt: &dormouse_view::plot::Gantt) -> Page {
     let record = of.record;
-    let mut page = of.of.page(of.of.header.experiment.scheduler_name());
-    page.cards = cards(of);
-    page.section("Where everything ran", [Block::Figure(gantt.to_markup())]);
+    let mut page = of.of.page(of.of.header.experiment.scheduler_name(), cards(of), gantt);
     if let Some(own) = of.of.jobs {
         let background = Background::of(record).map(|it| Block::text(it.sentence()));
         let about = [Block::text(format!("{}.", jobs::line(own)))];

@@ -2,12 +2,13 @@
 
 use dormouse_host::calibration::Came;
 use dormouse_units::Span;
-use dormouse_view::{Block, Card, Cell, Column, Table, Tone};
+use dormouse_view::{Block, Card, Column, Table, Tone};
 
 use super::outcome::OfBag;
 use super::value::Line;
 use crate::calibration;
-use crate::output::{Fidelity, Header, task_times};
+use crate::output::Header;
+use dormouse_tell::fidelity::{Fidelity, task_times};
 
 /// The lines: the verdict, the errors in words, and what is to be noted.
 pub(super) fn lines(fidelity: &Fidelity, errors: &str) -> Vec<Line> {
@@ -24,12 +25,16 @@ pub(super) fn card(fidelity: &Fidelity, worst: String) -> Card {
     Card::new("Emulation", word, worst).verdict(fidelity.faithful)
 }
 
+/// Whether it was faithful, as the beginning of a sentence.
+pub(super) fn verdict(fidelity: &Fidelity) -> String {
+    format!("The emulation was {}faithful", if fidelity.faithful { "" } else { "NOT " })
+}
+
 /// "Fidelity" of a run with a bag: the verdict, the tasks' times, what their CPU time went into,
 /// shares.
 pub(super) fn section(of: &OfBag<'_>) -> Vec<Block> {
     let Some(fidelity) = of.of.fidelity else { return Vec::new() };
-    let word = if fidelity.faithful { "faithful" } else { "NOT faithful" };
-    let mut blocks = vec![Block::text(format!("The emulation was {word}."))];
+    let mut blocks = vec![Block::text(format!("{}.", verdict(fidelity)))];
     blocks.extend(fidelity.notes.iter().map(Block::text));
     if let Some(load) = fidelity.other_load {
         let load = percent(load);

@@ -1,6 +1,9 @@
 //! The view of a run of parallel jobs alone, and what is said of those that share a run.
 
 use dormouse_engine::Work;
+use dormouse_tell::Mode;
+use dormouse_tell::fidelity::Consolidation;
+use dormouse_tell::jobs::{Figures, Quantity};
 use dormouse_units::{Span, Time};
 use dormouse_view::number::time;
 use dormouse_view::plot::{Axis, Chart, Gantt, Look, Panel, Point, Scale, Series};
@@ -11,9 +14,7 @@ use super::outcome::Outcome;
 use super::summary::leave_out;
 use super::value::{Line, RunView};
 use super::{emulation, machine};
-use crate::fidelity::Consolidation;
-use crate::jobs::{Figures, JobsOutcome, Quantity};
-use crate::output::Mode;
+use crate::jobs::JobsOutcome;
 
 /// Which EASY this is, in a line; its definition is the documentation of `dormouse_policies::batch`.
 const VARIANT: &str =
@@ -165,9 +166,7 @@ fn lines(jobs: &JobsOutcome<'_>) -> Vec<Line> {
 }
 
 fn page(run: &Outcome<'_>, jobs: &JobsOutcome<'_>, gantt: &Gantt) -> Page {
-    let mut page = run.page(jobs.batch.scheduler.name.name());
-    page.cards = cards(jobs);
-    page.section("Where everything ran", [Block::Figure(gantt.to_markup())]);
+    let mut page = run.page(jobs.batch.scheduler.name.name(), cards(jobs), gantt);
     page.section("Load over time", load(jobs));
     page.section("The longest waits", waits(jobs));
     page.section("Fidelity", fidelity(jobs));
@@ -202,17 +201,12 @@ fn cards(jobs: &JobsOutcome<'_>) -> Vec<Card> {
 
 /// "Load over time": processors that were busy, and jobs that waited.
 pub(super) fn load(jobs: &JobsOutcome<'_>) -> Vec<Block> {
+    let all = &jobs.figures.series;
     let series = |name: &str, colour: usize, quantity| Series {
         name: name.to_owned(),
         colour,
         look: Look::Line,
-        points: jobs
-            .figures
-            .series
-            .of(quantity)
-            .into_iter()
-            .map(|(x, y)| Point::new(x, y))
-            .collect(),
+        points: all.of(quantity).into_iter().map(|(x, y)| Point::new(x, y)).collect(),
     };
     let panel = |title: &str, series| Panel {
         title: title.to_owned(),
@@ -252,10 +246,10 @@ fn waits(jobs: &JobsOutcome<'_>) -> Vec<Block> {
 
 fn fidelity(jobs: &JobsOutcome<'_>) -> Vec<Block> {
     let Some(fidelity) = &jobs.fidelity else { return Vec::new() };
-    let word = if fidelity.faithful { "faithful" } else { "NOT faithful" };
     let verdict = format!(
-        "The emulation was {word}: CPU time received differs from what was promised by {:.2} % on \
-         average, by {:.2} % at worst.",
+        "{}: CPU time received differs from what was promised by {:.2} % on average, by {:.2} % at \
+         worst.",
+        emulation::verdict(fidelity),
         fidelity.mean_share_error * 100.0,
         fidelity.worst_share_error * 100.0
     );

@@ -5,12 +5,14 @@ use std::collections::BTreeMap;
 use dormouse_engine::{Work, is_of};
 use dormouse_policies::{Plan, PlannedTask, PlannedVm, Task};
 use dormouse_tell::{Record, TaskHistory, VmHistory};
-use dormouse_units::{Money, Span, Time};
-use dormouse_view::{Block, Page};
+use dormouse_units::{Money, Span, TaskId, Time};
+use dormouse_view::plot::Gantt;
+use dormouse_view::{Block, Card, Page};
 
-use super::{RunView, bag, jobs};
+use super::{RunView, bag, jobs, machine};
 use crate::jobs::JobsOutcome;
-use crate::output::{Fidelity, Header};
+use crate::output::Header;
+use dormouse_tell::fidelity::Fidelity;
 
 /// Everything that the view of a run is made of.
 #[derive(Clone, Copy, Debug)]
@@ -60,8 +62,8 @@ impl Outcome<'_> {
         }
     }
 
-    /// A page without content: what the run is, and how it was run.
-    pub(super) fn page(&self, scheduler: &str) -> Page {
+    /// The beginning of a page: what the run is and how it was run, its figures and its chart.
+    pub(super) fn page(&self, scheduler: &str, cards: Vec<Card>, gantt: &Gantt) -> Page {
         let experiment = &self.header.experiment;
         let how = match self.header.live_speedup() {
             None => "in virtual time".to_owned(),
@@ -69,7 +71,17 @@ impl Outcome<'_> {
         };
         let title = format!("{} · {scheduler}", experiment.name);
         let seed = experiment.setup.seed;
-        Page::new(title, format!("{}. Run {how}, seed {seed}.", experiment.description))
+        let lead = format!("{}. Run {how}, seed {seed}.", experiment.description);
+        let mut page = Page { cards, ..Page::new(title, lead) };
+        let left_out = self.jobs.and_then(machine::left_out).map(|what| {
+            Block::text(format!(
+                "In the figure are not all, {what}. jobs.csv and allocations.csv have them all; \
+                 dormouse export DIR --as svg --from TIME --until TIME draws another window."
+            ))
+        });
+        let figure = [Block::Figure(gantt.to_markup())];
+        page.section("Where everything ran", figure.into_iter().chain(left_out));
+        page
     }
 
     /// How the run is made again: its command, what made it and how, and the digest of its
@@ -127,6 +139,10 @@ impl OfBag<'_> {
 }
 
 impl TaskOf<'_> {
+    pub(super) fn id(&self) -> TaskId {
+        TaskId::new(u32::try_from(self.n).unwrap_or(u32::MAX))
+    }
+
     /// For people: `task7 (ed-7)`.
     pub(super) fn name(&self) -> String {
         format!("task{} ({})", self.n, self.spec.name)

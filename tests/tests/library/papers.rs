@@ -3,9 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
-use dormouse::output::{Header, Mode};
+use dormouse::output::Header;
 use dormouse::papers::{Finished, MakeLive, Request, Verdict, table};
 use dormouse::sweep::{Cell, Reproduction, Shard, Shared, SweepError};
+use dormouse_tell::Mode;
 use dormouse_view::Terminal;
 
 /// What of a paper under so many seeds, with these settings of every cell.

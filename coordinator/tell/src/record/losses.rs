@@ -68,7 +68,7 @@ impl Record {
         self.tasks.iter().filter(there).count()
     }
 
-    fn attempts(&self) -> impl Iterator<Item = &AttemptHistory> {
+    pub(super) fn attempts(&self) -> impl Iterator<Item = &AttemptHistory> {
         self.tasks.iter().flat_map(|task| &task.attempts)
     }
 }

@@ -1,5 +1,6 @@
 //! What became of every VM and task of a run, from its event log.
 
+mod credits;
 mod holds;
 mod losses;
 mod task;
