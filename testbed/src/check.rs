@@ -1,11 +1,11 @@
 //! The rules of a run of whatever kind, on its log.
 
 use dormouse_engine::part_of;
-use dormouse_tell::{Checker, JobsChecker, Violation};
+use dormouse_tell::jobs::SeenByJobs;
+use dormouse_tell::{Checker, JobsChecker, Mode, Violation};
 use dormouse_units::Span;
 
-use crate::jobs::SeenByJobs;
-use crate::output::{Mode, RunLog};
+use crate::output::RunLog;
 use crate::replay::{ReplayError, play};
 
 /// How late, in seconds of real time, a worker's report may reach the log of a live run. Far more
@@ -42,7 +42,7 @@ pub fn check(log: &RunLog, ended: bool) -> Result<Checked, ReplayError> {
         // No rule depends on chance.
         JobsChecker::new(&jobs.simulation(0), lateness)
     });
-    let (seen, mut steps) = (SeenByJobs::of(experiment), 0);
+    let (seen, mut steps) = (SeenByJobs::new(experiment.tenants()), 0);
     play(log, |step| {
         steps += 1;
         match &mut bag {
@@ -69,7 +69,7 @@ mod tests {
 
     use super::*;
     use crate::experiment::{Override, Source, open};
-    use crate::output::{Header, Mode, RunLog};
+    use crate::output::{Header, RunLog};
     use crate::replay::replay;
     use crate::virtual_run::virtual_run;
 

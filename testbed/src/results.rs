@@ -8,8 +8,10 @@ use dormouse_policies::Plan;
 use dormouse_units::Time;
 
 use crate::experiment::Planned;
-use crate::jobs::{History, JobsError, JobsOutcome, JobsRecording};
-use crate::output::{Fidelity, Header, OutputError, RunLog, RunLogWriter};
+use crate::jobs::{JobsError, JobsOutcome, JobsRecording};
+use dormouse_tell::jobs::History;
+use crate::output::{Header, OutputError, RunLog, RunLogWriter};
+use dormouse_tell::fidelity::Fidelity;
 use crate::replay::{ReplayError, play};
 use crate::run_view::{Outcome, RunView};
 use crate::virtual_run::{model, play_out};

@@ -5,7 +5,8 @@ use std::path::Path;
 use std::time::Instant;
 
 use dormouse_coordinator::CoordinatorError::Admission;
-use dormouse_coordinator::{Latency, LiveFacts, Progress};
+use dormouse_coordinator::Progress;
+use dormouse_tell::{Latency, LiveFacts};
 use dormouse_host::calibration::{CalibrationError, Came, Cell, Samples, folder_of};
 use dormouse_tell::Record;
 use dormouse_units::TaskId;
@@ -14,7 +15,9 @@ use dormouse_worker::workspace::{Roots, remove_abandoned};
 use super::{CalibrateError, CellPlan};
 use crate::experiment::Experiment;
 use crate::live::{Conduct, LiveError, Outcome, Rehearsal, conduct, rehearse};
-use crate::output::{Header, Mode, span_of};
+use crate::output::Header;
+use dormouse_tell::Mode;
+use dormouse_tell::fidelity::span_of;
 use crate::virtual_run::virtual_run;
 
 /// Real seconds that a worker takes to come and to leave.

@@ -89,6 +89,9 @@ pub(crate) enum Command {
         dir: PathBuf,
         /// Such as task7, its name, 7 where there are no parallel jobs, or vm3; of those, a job's number
         what: String,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
     },
     /// Write a run for other programs: a trace, Parquet tables, a chart of a window of time
     Export(ExportArgs),

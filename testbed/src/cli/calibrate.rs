@@ -1,5 +1,6 @@
 //! `dormouse calibrate`.
 
+use dormouse_coordinator::Signals;
 use dormouse_host::calibration::{
     Calibration, CalibrationError, Found, HostIdentity, Wanted, default_path, find, write,
 };
@@ -11,7 +12,6 @@ use super::failure::Failure;
 use super::print::print;
 use crate::calibrate::{Bench, CalibrateError, CellPlan, Measured, conditions};
 use crate::calibration::table;
-use crate::live::Signals;
 
 /// Why a calibration ends that was told to.
 const TOLD: &str = "the user ended it";

@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use dormouse_coordinator::Progress;
 use dormouse_policies::batch::Submission;
+use dormouse_tell::Mode;
 use dormouse_units::Time;
 use dormouse_workload::Skipped;
 
@@ -18,7 +19,7 @@ use crate::command_line::command_line;
 use crate::experiment::{Experiment, Live};
 use crate::jobs::JobsError;
 use crate::live::{self, Conduct, LiveError, Rehearsal, conduct, rehearse};
-use crate::output::{Header, Mode, Staging, is_unfinished, read_header};
+use crate::output::{Header, Staging, is_unfinished, read_header};
 use crate::results::Results;
 
 /// Where to listen for workers of this host.

@@ -29,7 +29,7 @@ pub fn main() -> ExitCode {
         Command::Submit(args) => submit::submit(args),
         Command::Close { at } => submit::close(at),
         Command::Cancel { at, why } => observe::cancel(at, why.as_deref()),
-        Command::Explain { dir, what } => explain::run(dir, what),
+        Command::Explain { dir, what, json } => explain::run(dir, what, *json),
         Command::Export(args) => export::run(args),
         Command::Check { dir, json } => check::run(dir, *json),
         Command::Replay { dir, json } => replay::run(dir, *json),

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use dormouse_policies::batch::Algorithm;
+use dormouse_tell::Mode;
+use dormouse_tell::fidelity::{Consolidation, measured_sharing};
 use dormouse_units::Span;
 use dormouse_vm::Sharing;
 
@@ -16,10 +18,9 @@ use super::progress::Progress;
 use super::reproduce::MeasyLiveArgs;
 use crate::command_line::command_line;
 use crate::experiment::{Experiment, Override, Source, open};
-use crate::fidelity::{Consolidation, measured_sharing};
 use crate::jobs::JobsOutcome;
 use crate::live::{Conduct, conduct, rehearse};
-use crate::output::{Header, Mode, OutputError, Replaces, Staging};
+use crate::output::{Header, OutputError, Replaces, Staging};
 use crate::results::{Results, virtual_results};
 
 /// The experiment, and who schedules it.

@@ -20,7 +20,8 @@ use super::terminal;
 use crate::command_line::command_line;
 use crate::experiment::{Loaded, Override, Source, open};
 use crate::live::rehearse;
-use crate::output::{Header, Mode, Replaces, Staging};
+use crate::output::{Header, Replaces, Staging};
+use dormouse_tell::Mode;
 use crate::results::{Results, virtual_results};
 
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {

@@ -3,12 +3,15 @@
 use std::fs;
 use std::path::Path;
 
+use dormouse_tell::twin::Twin;
+use serde_json::json;
+
 use super::args::TwinArgs;
 use super::failure::Failure;
 use super::print::print;
 use super::terminal;
 use crate::output::OutputError;
-use crate::twin::{Twin, TwinError, twin_of};
+use crate::twin::{TwinError, csv, table, twin_of};
 
 /// Status 0 once the two were compared, whatever came out.
 pub(crate) fn run(args: &TwinArgs) -> Result<(), Failure> {
@@ -17,9 +20,9 @@ pub(crate) fn run(args: &TwinArgs) -> Result<(), Failure> {
         write(&twin, out)?;
     }
     if args.json {
-        print(&format!("{:#}", twin.json()))
+        print(&format!("{:#}", json!(twin)))
     } else {
-        print(&twin.table(terminal::stdout(), args.all))
+        print(&table(&twin, terminal::stdout(), args.all))
     }
 }
 
@@ -29,7 +32,7 @@ fn write(twin: &Twin, out: &Path) -> Result<(), OutputError> {
     }
     fs::create_dir_all(out).map_err(|error| OutputError::io("make", out, error))?;
     let path = out.join("twin.csv");
-    fs::write(&path, twin.csv()).map_err(|error| OutputError::io("write", &path, error))
+    fs::write(&path, csv(twin)).map_err(|error| OutputError::io("write", &path, error))
 }
 
 impl From<TwinError> for Failure {

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use dormouse_host::doctor::find_task_program;
 use dormouse_worker::agent::{self, Config, Ended};
 
 use super::args::WorkerArgs;
@@ -50,21 +51,15 @@ pub(super) fn read_secret(path: &Path) -> Result<dormouse_proto::Secret, Failure
     agent::read_secret(path).map_err(failed)
 }
 
-/// The `dormouse-task` beside this program.
+/// The `dormouse-task` beside this program, or on the path.
 pub(crate) fn task_program() -> Result<PathBuf, Failure> {
-    let broken = |why: String| {
-        Failure::Broken(format!(
-            "{why}; build it with `cargo build`, or name it with --task-program"
-        ))
-    };
-    let own =
-        std::env::current_exe().map_err(|e| broken(format!("cannot find dormouse-task: {e}")))?;
-    let program = own.parent().unwrap_or(Path::new(".")).join("dormouse-task");
-    if program.is_file() {
-        Ok(program)
-    } else {
-        Err(broken(format!("there is no {}", program.display())))
-    }
+    find_task_program().ok_or_else(|| {
+        Failure::Broken(
+            "dormouse-task is neither beside dormouse nor on the path; build it with `cargo build`, \
+             or name it with --task-program"
+                .to_owned(),
+        )
+    })
 }
 
 fn host_name() -> String {

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use dormouse_log::LogError;
 use dormouse_worker::workspace::{self, Roots, remove_abandoned};
 
-use super::{Header, Input, Mode, OutputError, read_header};
+use dormouse_tell::Mode;
+
+use super::{Header, Input, OutputError, read_header};
 
 /// What of a folder that is not empty a run may replace.
 #[derive(Clone, Copy, Debug)]

@@ -17,7 +17,8 @@ use super::{Sample, Shared, SweepError};
 use crate::command_line::command_line;
 use crate::experiment::{Batch, Experiment, InputError, Override, Source, open};
 use crate::jobs::JobsError;
-use crate::output::{Header, Mode};
+use crate::output::Header;
+use dormouse_tell::Mode;
 use crate::results::Results;
 use crate::virtual_run::{model, play_out, virtual_run};
 

@@ -2,7 +2,8 @@
 
 use dormouse::check::check;
 use dormouse::experiment::Experiment;
-use dormouse::output::{Header, Mode, RunLog, RunLogWriter};
+use dormouse::output::{Header, RunLog, RunLogWriter};
+use dormouse_tell::Mode;
 use dormouse::replay::replay;
 use dormouse_engine::{Event, Report, Step};
 use dormouse_units::{Credits, Span, Time};

@@ -14,5 +14,6 @@ mod papers;
 mod random_runs;
 mod runs;
 mod stored_plans;
+mod task_times;
 mod twin;
 mod twin_jobs;

@@ -3,7 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use dormouse::output::{Header, Mode};
+use dormouse::output::Header;
+use dormouse_tell::Mode;
 use dormouse::papers::{Finished, MakeLive, PAPERS, Request, Verdict, named, table};
 use dormouse::sweep::{Cell, Reproduction, Shard, Shared, SweepError};
 use dormouse_view::Terminal;
