@@ -147,7 +147,7 @@ fn one_of(forms: &[Json], node: &Node, found: &mut Mistakes) {
     let is_of = |form: &&Json| match (&node.value, form["type"].as_str()) {
         (Value::Table(_), kind) => kind == Some("object"),
         (Value::List(_), kind) => kind == Some("array"),
-        (_, kind) => kind == Some("string"),
+        (_, kind) => kind == Some("string") || !words(form).is_empty(),
     };
     match forms.iter().find(is_of) {
         Some(form) => conform(form, node, found),

@@ -50,8 +50,10 @@ impl Page {
                 value => format!("`{}`", toml_of(value)),
             };
             let about = one_line(&schema["description"]);
-            let choice: Vec<_> = words(schema)
+            let forms = schema["anyOf"].as_array().into_iter().flatten();
+            let choice: Vec<_> = [words(schema), forms.flat_map(words).collect()]
                 .iter()
+                .flatten()
                 .map(|(word, about)| match one_line(&Value::from(*about)) {
                     about if about.is_empty() => format!("`{word}`"),
                     about => format!("`{word}`: {about}"),
