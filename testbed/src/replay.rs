@@ -8,7 +8,7 @@ use dormouse_engine::drive::PlayError;
 use dormouse_engine::{DecisionDigest, Step};
 use dormouse_policies::PlanError;
 
-use crate::jobs::{Jobs, JobsError};
+use crate::jobs::JobsError;
 use crate::output::{OutputError, RunLog};
 use crate::virtual_run::{model, play_out};
 
@@ -48,7 +48,7 @@ pub fn play(log: &RunLog, mut see: impl FnMut(&Step)) -> Result<(), ReplayError>
     }
     let experiment = &log.header.experiment;
     let mut run = experiment.run(experiment.scheduler()?);
-    let jobs = Jobs::of(experiment)?;
+    let jobs = experiment.submissions().map_err(JobsError::from)?;
     let see = |step: &Step| {
         see(step);
         Ok(())

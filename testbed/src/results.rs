@@ -8,12 +8,13 @@ use dormouse_policies::Plan;
 use dormouse_units::Time;
 
 use crate::experiment::Planned;
-use crate::jobs::{History, Jobs, JobsError, JobsOutcome, JobsRecording};
+use crate::jobs::{History, JobsError, JobsOutcome, JobsRecording};
 use crate::output::{Fidelity, Header, OutputError, RunLog, RunLogWriter};
 use crate::replay::{ReplayError, play};
 use crate::run_view::{Outcome, RunView};
 use crate::virtual_run::{model, play_out};
 use dormouse_tell::Record;
+use dormouse_workload::Jobs;
 
 /// What came of a run.
 #[derive(Debug)]
@@ -71,7 +72,7 @@ pub fn virtual_results<'a>(
     mut show: impl FnMut(usize),
 ) -> Result<Results<'a>, JobsError> {
     let experiment = &header.experiment;
-    let mut jobs = Jobs::of(experiment)?;
+    let mut jobs = experiment.submissions()?;
     let mut log = RunLogWriter::begin(folder, header)?;
     log.expect(jobs.as_ref().and_then(Jobs::known).unwrap_or(0))?;
     let mut recording = JobsRecording::begin(folder, header)?;

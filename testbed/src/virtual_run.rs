@@ -8,7 +8,7 @@ use dormouse_policies::batch::Submission;
 use dormouse_units::{Span, Time};
 
 use crate::experiment::Experiment;
-use crate::jobs::{Jobs, JobsError};
+use crate::jobs::JobsError;
 
 /// Runs an experiment to its end, its bag under this scheduler; `see` is shown every step.
 ///
@@ -21,7 +21,7 @@ pub fn virtual_run(
     bag: Option<Box<dyn Policy>>,
     mut see: impl FnMut(&Step),
 ) -> Result<Run, PlayError<JobsError>> {
-    let jobs = Jobs::of(experiment).map_err(PlayError::Outside)?;
+    let jobs = experiment.submissions().map_err(|error| PlayError::Outside(error.into()))?;
     let mut run = experiment.run(bag);
     let see = |step: &Step| {
         see(step);
@@ -42,11 +42,11 @@ pub(crate) fn model(experiment: &Experiment) -> Modelled {
 /// # Errors
 ///
 /// As of [`virtual_run`], and those of `see`.
-pub(crate) fn play_out(
+pub(crate) fn play_out<E: Into<JobsError>>(
     experiment: &Experiment,
     run: &mut Run,
     world: &mut impl World,
-    jobs: Option<impl Iterator<Item = Result<Submission, JobsError>>>,
+    jobs: Option<impl Iterator<Item = Result<Submission, E>>>,
     see: impl FnMut(&Step) -> Result<(), JobsError>,
 ) -> Result<(), PlayError<JobsError>> {
     let hosts = match experiment.hosts.as_slice() {
@@ -54,6 +54,7 @@ pub(crate) fn play_out(
         hosts => hosts,
     };
     let (machine, first) = (run.setup().space_of_jobs(), run.next_task());
+    let jobs = jobs.map(|jobs| jobs.map(|job| job.map_err(Into::into)));
     let mut submissions = jobs.map(|jobs| Submissions::new(jobs, machine, first));
     let mut beginning = beginning(hosts).into_iter();
     // An event is large: no more adapters than needed move it on.

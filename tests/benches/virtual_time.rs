@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use dormouse::experiment::{Override, Source, load};
 use dormouse::papers::Request;
-use dormouse::sweep::Spec;
+use dormouse::sweep::Reproduction;
 use dormouse::virtual_run::virtual_run;
 
 type Failure = Box<dyn std::error::Error>;
@@ -97,18 +97,8 @@ fn one_run(scheduler: &str) -> Result<(), Failure> {
 }
 
 fn tables() -> Result<(), Failure> {
-    let spec = Spec::Reproduce {
-        what: "burst-hads".to_owned(),
-        first_seed: 1,
-        seeds: 30,
-        trial_seeds: 0,
-        trial_set: Vec::new(),
-        readings: Vec::new(),
-        set: Vec::new(),
-        of_cells: Vec::new(),
-        without: Vec::new(),
-        words: Vec::new(),
-    };
+    let what = "burst-hads".to_owned();
+    let spec = Reproduction { what, first_seed: 1, seeds: 30, ..Reproduction::default() };
     let threads = std::thread::available_parallelism()?.get();
     let request = Request::new(threads);
     let folder = tempfile::tempdir()?;

@@ -477,34 +477,38 @@ fn damaged_imports() {
         (
             "\"memory\": 10.0, \"runtime\"",
             "\"memory\": \"x\", \"runtime\"",
-            &["job.json: tasks.1.memory"],
+            &["job.json:2:42: tasks.1.memory: 'x' is not a number"],
         ),
         (
             "\"memory\": 10.0, \"runtime\"",
             "\"memory\": -1, \"runtime\"",
-            &["job.json: tasks.1.memory", "out of range"],
+            &["job.json:2:42: tasks.1.memory: -1 is out of range"],
         ),
         (
             "\"memory\": 10.0, \"runtime\"",
             "\"runtime\"",
-            &["job.json: tasks.1", "'memory' is missing"],
+            &["job.json:2:36: tasks.1: 'memory' is missing"],
         ),
-        ("167.0}}, \"1\"", "null}}, \"1\"", &["job.json: tasks.0.runtime.c3.large", "null"]),
-        ("\"1\":", "\"7\":", &["job.json: tasks.7", "task 1 is missing"]),
-        ("\"1\":", "\"one\":", &["job.json: tasks.one", "no number of a task"]),
+        ("167.0}}, \"1\"", "null}}, \"1\"", &["job.json:2:15: tasks.0.runtime.c3.large: null"]),
+        ("\"1\":", "\"7\":", &["job.json:2:36: tasks.7: task 1 is missing"]),
+        ("\"1\":", "\"one\":", &["job.json:2:36: tasks.one: 'one' is no number of a task"]),
         ("{\"tasks\":", "{\"tusks\":", &["job.json", "'tasks' is missing"]),
-        ("}}}}", "}}", &["job.json:2:", "not valid JSON"]),
-        ("22.09", "0", &["env.json: instances.c3.large.gflops"]),
-        ("\"vcpu\": 2", "\"vcpu\": 0", &["env.json: instances.c3.large.vcpu"]),
+        ("}}}}", "}}", &["job.json:2:88: not valid JSON"]),
+        ("22.09", "0", &["env.json:1:29: instances.c3.large.gflops: 0 is out of range"]),
+        (
+            "\"vcpu\": 2",
+            "\"vcpu\": 0",
+            &["env.json:1:62: instances.c3.large.vcpu: 0 is out of range"],
+        ),
         (
             "\"preemptible\": 3}",
             "\"preemptible\": -3}",
-            &["env.json: instances.c3.large.restrictions.limits.preemptible"],
+            &["env.json:3:30: instances.c3.large.restrictions.limits.preemptible: -3"],
         ),
         (
             "\"yes\", ",
             "\"maybe\", ",
-            &["env.json: instances.c3.large.restrictions.markets.on-demand"],
+            &["env.json:4:15: instances.c3.large.restrictions.markets.on-demand: there is no"],
         ),
     ];
     for (from, to, words) in cases {
@@ -515,8 +519,18 @@ fn damaged_imports() {
         refused(folder.path(), &["run", "--job", "job.json", "--env", "env.json"], 2, words);
     }
     let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("plan.json"), "{\"vms\": 3}").unwrap();
-    refused(folder.path(), &["run", "j60", "--plan", "plan.json"], 2, &["plan.json", "not a plan"]);
+    let map = r#"{"instances": {"i.0": {"type": "c3.large", "market": "preemptible",
+  "map": {"vcpu_0": {"one": {"start": 0, "end": 9}}, "xcpu": {}}}}}"#;
+    for (plan, words) in [
+        ("{\"vms\": 3}", "plan.json:1:9: not a plan"),
+        ("{\n  \"vms\": [", "plan.json:2:10: not valid JSON"),
+        (map, "plan.json:2:22: instances.i.0.map.vcpu_0.one: 'one' is no number of a task"),
+        (&map.replace("one", "1"), "plan.json:2:52: instances.i.0.map.xcpu: 'xcpu' is no vCPU"),
+        (&map.replace(" 9", " -9"), "plan.json:2:42: instances.i.0.map.vcpu_0.one.end: -9 is out"),
+    ] {
+        fs::write(folder.path().join("plan.json"), plan).unwrap();
+        refused(folder.path(), &["run", "j60", "--plan", "plan.json"], 2, &[words]);
+    }
 }
 
 #[test]

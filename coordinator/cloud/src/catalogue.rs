@@ -40,6 +40,16 @@ pub struct Burstable {
     pub cap: Credits,
 }
 
+impl Burstable {
+    /// A burstable type that starts without credits and holds those of a day, as T3 does.
+    #[must_use]
+    pub fn new(baseline: Ppm, earned_per_hour: Credits) -> Self {
+        let day = earned_per_hour.as_vcpu_micros().saturating_mul(24);
+        let cap = Credits::from_vcpu_micros(day);
+        Self { baseline, earned_per_hour, initial: Credits::ZERO, cap }
+    }
+}
+
 /// Most VMs of one type at a time, per market.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
@@ -98,11 +108,14 @@ impl InstanceType {
     }
 }
 
+/// Instance types by name.
+pub type Types = BTreeMap<TypeName, InstanceType>;
+
 /// Everything a provider offers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Catalogue {
     /// The instance types by name.
-    pub types: BTreeMap<TypeName, InstanceType>,
+    pub types: Types,
     /// From the request for a VM until it is usable; charging starts then (Burst-HADS, III-A), if
     /// not before ([`crate::Billing`]).
     pub boot: Span,

@@ -6,18 +6,22 @@
 
 mod billing;
 mod catalogue;
+mod ec2_2020;
 mod hosts;
 mod interruption;
 mod launch;
 mod lifetime;
+mod price_record;
 mod prices;
 mod provider;
+mod rows;
 mod tariff;
 mod terms;
 mod vm;
 
 pub use billing::{Billing, Charge, Meter};
-pub use catalogue::{Burstable, Catalogue, InstanceType, Limits, Market};
+pub use catalogue::{Burstable, Catalogue, InstanceType, Limits, Market, Types};
+pub use ec2_2020::{BUILT_IN, built_in};
 pub use hosts::{
     CostName, Filter, Fleet, Host, Placed, Placement, PlacementRule, Placer, PlacerName, Placing,
     Plain, Scheduler, SchedulerName, Tiers, Ties, VictimTies, Want, Weighed, Weigher,
@@ -25,8 +29,10 @@ pub use hosts::{
 pub use interruption::{Action, Interruption, InterruptionModel, Interruptions, Scope, Target};
 pub use launch::{LaunchError, Launched};
 pub use lifetime::{Empirical, Exponential, Lifetime, Lifetimes};
+pub use price_record::PriceRecord;
 pub use prices::{Listed, PriceTrace, Prices, Recorded};
 pub use provider::{PriceChange, Provider};
+pub use rows::RowError;
 pub use tariff::{ByTheHour, ByTheSecond, EndedBy, Tariff, TariffName};
 pub use terms::{SpotPlaces, Terms};
 pub use vm::{Vm, VmState};

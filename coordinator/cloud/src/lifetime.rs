@@ -3,6 +3,9 @@
 use dormouse_units::{Span, Stream};
 use serde::{Deserialize, Serialize};
 
+use crate::RowError;
+use crate::rows::Record;
+
 /// Says how long a spot VM is left to its user.
 pub trait Lifetime: std::fmt::Debug {
     /// How long one lives from when it is usable; `None`: as long as its user wants it.
@@ -27,6 +30,24 @@ impl Lifetime for Exponential {
 pub struct Empirical {
     /// What was recorded.
     pub recorded: Vec<Span>,
+}
+
+impl Empirical {
+    /// Reads a lifetime a row, in seconds; a first row that is a word names the column.
+    ///
+    /// # Errors
+    ///
+    /// The first row that is of another form, or one too many.
+    pub fn read(text: &str) -> Result<Self, RowError> {
+        let record = Record {
+            row: "lifetime",
+            right: "write seconds, such as 2836.6",
+            fewer: "give a sample of them",
+        };
+        let is_heading = |row: &str| row.starts_with(|c: char| c.is_ascii_alphabetic());
+        let read = |row: &str| row.parse().ok().and_then(Span::from_secs_f64);
+        Ok(Self { recorded: record.rows(text, is_heading, read)? })
+    }
 }
 
 impl Lifetime for Empirical {

@@ -1,23 +1,33 @@
-//! Workloads of rigid parallel jobs: logs in the Standard Workload Format, models that
-//! make more of them, and what can be said of either.
+//! Jobs and where they come from: bags of tasks, logs of rigid parallel jobs in the Standard Workload
+//! Format, models that make more of them, and what can be said of either.
 //!
-//! A workload is a stream of [`Submission`](dormouse_policies::batch::Submission)s in order of
+//! [`bag`] has the bags of the Burst-HADS paper, [`artifact`] reads the files of its authors.
+//!
+//! A workload of parallel jobs is a stream of [`Submission`](dormouse_policies::batch::Submission)s in order of
 //! submission. [`Trace`] streams them from an SWF log, plain or gzipped, so that memory
 //! does not grow with the log; the models make a list.
 
 mod arrivals;
+pub mod artifact;
+mod bags;
 pub mod decimal;
+mod described;
+mod generated;
 mod lines;
 mod models;
 mod sampling;
 mod statistics;
+mod stream;
 mod swf;
 mod usage;
 
 pub use arrivals::{offered_load, scale_arrivals};
+pub use bags::{BAGS, bag};
+pub use described::{BatchWorkload, Estimates, JobSource, JobSpec, Shape, UsageKind};
 pub use lines::Lines;
 pub use models::{EstimatesError, Model, ModelError, Targets, tsafrir_estimates};
 pub use statistics::{Histogram, Moments, Statistics};
+pub use stream::{Jobs, Listed, Wanted, WorkloadError};
 pub use swf::{
     Fractions, Header, JobSize, LogRules, NoEstimate, Odd, OnMalformed, Problem, RanOver, Repeated,
     Skipped, SwfError, SwfJob, SwfReader, SwfWriter, Trace,

@@ -121,8 +121,12 @@ pub(crate) enum Command {
     },
     /// Print a built-in experiment as a complete, runnable file
     Show {
-        /// Its name, such as j60-sc2
+        /// Its name, such as j60-sc2; with --json, a file of yours as well
         name: String,
+        /// The experiment as it is read, as JSON: everything in it with the value that it has, in the
+        /// units of events.jsonl
+        #[arg(long)]
+        json: bool,
     },
     /// Print the keys of experiment files with their units, ranges and defaults, as Markdown
     Reference,

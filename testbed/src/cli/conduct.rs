@@ -16,7 +16,7 @@ use super::preflight;
 use super::run::{Say, end};
 use crate::command_line::command_line;
 use crate::experiment::{Experiment, Live};
-use crate::jobs::{Jobs, JobsError};
+use crate::jobs::JobsError;
 use crate::live::{self, Conduct, LiveError, Rehearsal, conduct, rehearse};
 use crate::output::{Header, Mode, Staging, is_unfinished, read_header};
 use crate::results::Results;
@@ -41,7 +41,7 @@ pub(super) struct LiveJobs {
 impl LiveJobs {
     /// Those of an experiment; none, if it has none.
     pub(super) fn of(experiment: &Experiment) -> Result<Self, JobsError> {
-        let mut jobs = Jobs::of(experiment)?;
+        let mut jobs = experiment.submissions()?;
         let submissions = jobs.iter_mut().flatten().collect::<Result<_, _>>()?;
         Ok(Self { submissions, skipped: jobs.and_then(|jobs| jobs.skipped()) })
     }

@@ -36,7 +36,7 @@ pub fn main() -> ExitCode {
         Command::Twin(args) => twin::run(args),
         Command::Workload(command) => workload::workload(command),
         Command::List { json } => list::list(*json),
-        Command::Show { name } => list::show(name),
+        Command::Show { name, json } => list::show(name, *json),
         Command::Reference => list::print_reference(),
         Command::Schema => list::print_schema(),
         Command::Completions { shell } => manual::completions(*shell),

@@ -9,8 +9,8 @@ use super::many::{Bar, Common, Shards, folder, report};
 use super::{ranking, terminal, two_tier};
 use crate::experiment::{Override, read_sharing};
 use crate::papers::burst_hads::stored_plans;
-use crate::papers::{Finished, MakeLive, Request, named, table};
-use crate::sweep::{Shard, Spec, SweepError};
+use crate::papers::{Finished, MakeLive, Progress, Request, named, table};
+use crate::sweep::{Reproduction, Shard, SweepError};
 
 /// What is reproduced: a paper, or a part of one.
 #[derive(Debug)]
@@ -217,7 +217,7 @@ fn burst_hads(what: &str, args: &BurstHadsArgs) -> Result<(), Failure> {
     words.extend(["--preset", &args.preset, "--events", &args.events]);
     words.extend(["--cause-seeds", &cause_seeds]);
     words.extend(args.set.iter().flat_map(|set| ["--set", set]));
-    let spec = Spec::Reproduce {
+    let spec = Reproduction {
         what: what.to_owned(),
         first_seed: 1,
         seeds: args.seeds,
@@ -250,7 +250,7 @@ fn measy(what: &str, args: &MeasyArgs) -> Result<(), Failure> {
     };
     file("kth-sp2/*", "--kth", "workload.log", &args.kth);
     if let Some(path) = &args.two_tier {
-        read_sharing(path).map_err(|error| Failure::BadInput(crate::chain::chain(&error)))?;
+        read_sharing(path)?;
     }
     file("*/{keasy,reasy,measy}", "--two-tier", "sharing.measured", &args.two_tier);
     let mut words = ["dormouse", "reproduce", what].map(str::to_owned).to_vec();
@@ -264,7 +264,7 @@ fn measy(what: &str, args: &MeasyArgs) -> Result<(), Failure> {
     option("--cause-jobs", tries.then(|| args.cause_jobs.to_string()));
     words.extend((!tries).then(|| "--no-causes".to_owned()));
     let trial_jobs = args.jobs.unwrap_or(u64::MAX).min(args.cause_jobs.max(2));
-    let spec = Spec::Reproduce {
+    let spec = Reproduction {
         what: what.to_owned(),
         first_seed: args.seed,
         seeds: 1,
@@ -283,9 +283,12 @@ fn measy(what: &str, args: &MeasyArgs) -> Result<(), Failure> {
 }
 
 /// Makes what is asked for, and says what came out.
-fn run(spec: &Spec, request: Request, (shards, common): (&Shards, &Common)) -> Result<(), Failure> {
-    let Spec::Reproduce { what, .. } = spec else { return Ok(()) };
-    let name = format!("reproduce-{}", what.replace('/', "-"));
+fn run(
+    spec: &Reproduction,
+    request: Request,
+    (shards, common): (&Shards, &Common),
+) -> Result<(), Failure> {
+    let name = format!("reproduce-{}", spec.what.replace('/', "-"));
     let out = folder(common, &name, shards.shard);
     let compute = Some(shards.shard.unwrap_or(Shard::ALL));
     let request = Request { threads: common.threads(), compute, ..request };
@@ -303,8 +306,6 @@ pub(super) fn merge(
     let done = with_bar(common, |progress| request.merge(parts, (out, force), progress))?;
     say(common, out, done.as_ref())
 }
-
-type Progress<'a> = &'a mut dyn FnMut(&str, usize, usize);
 
 fn with_bar(
     common: &Common,

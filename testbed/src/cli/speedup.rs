@@ -9,12 +9,13 @@ use dormouse_host::calibration::{
     Choice, Demand, Found, HostIdentity, SpeedupChoice, Wanted, choose, default_path, find,
     load_at, read,
 };
+use dormouse_tasks::BagProgram;
 use dormouse_units::Bytes;
 use dormouse_worker::agent::available_millicores;
 
 use super::failure::Failure;
 use crate::command_line::command_line;
-use crate::experiment::{Experiment, Loaded, Program};
+use crate::experiment::{Experiment, Loaded};
 use crate::live;
 
 /// Chooses it and puts it into the experiment.
@@ -82,7 +83,7 @@ fn demand(loaded: &Loaded) -> Option<Demand> {
         speedup: live.speedup,
         said: loaded.speedup,
         // Only a worker knows the smallest amount of work of other programs.
-        no_faster: live.tasks != Program::Vector,
+        no_faster: live.tasks != BagProgram::Vector,
     })
 }
 

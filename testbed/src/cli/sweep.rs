@@ -56,17 +56,17 @@ pub(crate) fn merge(args: &MergeArgs) -> Result<(), Failure> {
     let (common, parts) = (&args.common, &args.parts);
     let out = common.out.clone().unwrap_or_else(|| PathBuf::from("runs/merged"));
     match &Spec::of_parts(parts)? {
-        Spec::Reproduce { .. } => reproduce::merge(parts, (&out, args.force), common),
+        Spec::Reproduce(_) => reproduce::merge(parts, (&out, args.force), common),
         spec @ Spec::Compare { schedulers, on, set, seeds } => {
             let shared = Shared::default();
             let comparison = Comparison::of(on, schedulers, set, &shared)?;
-            let (mut folder, _) = Folder::merge(&out, parts, args.force)?;
+            let mut folder = Folder::merge(&out, parts, args.force)?;
             compare::run(&comparison, (*seeds, None), &shared, &mut folder, common, spec)
         }
         spec @ Spec::Sweep { experiment, set, seeds } => {
             let shared = Shared::default();
             let sweep = Sweep::of(experiment, set, None, &shared)?;
-            let (mut folder, _) = Folder::merge(&out, parts, args.force)?;
+            let mut folder = Folder::merge(&out, parts, args.force)?;
             run(&sweep, (*seeds, None), &shared, (&mut folder, spec), common)
         }
     }

@@ -1,11 +1,9 @@
 //! When tasks and jobs are checkpointed, of `[checkpoint]`.
 
+use dormouse_documents::{Mistakes, Node, missing};
 use dormouse_policies::{CheckpointConfig, CheckpointOn, Scheme};
 use dormouse_units::{Ppm, Span};
 
-use super::conform::missing;
-use super::document::Node;
-use super::error::Mistakes;
 use super::sections::{CheckpointSection, Policy};
 
 /// Ten per cent of a task's run time (the Burst-HADS paper).
@@ -100,18 +98,17 @@ fn scheme(section: CheckpointSection, node: &Node, found: &mut Mistakes) -> Opti
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 mod tests {
+    use dormouse_documents::{conform, from_toml, read, schema_of};
     use dormouse_policies::Period;
 
-    use super::super::conform::{conform, read};
-    use super::super::{document, schema};
     use super::*;
 
     type Check = fn(CheckpointSection, &Node, &mut Mistakes) -> Option<CheckpointConfig>;
 
     fn by(check: Check, text: &str) -> Result<Option<CheckpointConfig>, String> {
-        let node = document::from_toml("x.toml", text).unwrap();
+        let node = from_toml("x.toml", text).unwrap();
         let mut found = Mistakes::default();
-        conform(&schema::of::<CheckpointSection>(), &node, &mut found);
+        conform(&schema_of::<CheckpointSection>(), &node, &mut found);
         let section = read(&node, &mut found);
         let config = section.and_then(|section| check(section, &node, &mut found));
         found.or(Some(config)).map_err(|error| error.to_string())

@@ -3,16 +3,18 @@
 use std::collections::BTreeMap;
 
 use dormouse_cloud::{
-    Billing, Burstable, Catalogue, Filter, Host, InstanceType, Limits, Market, Placement,
-    PlacementRule, SchedulerName, SpotPlaces, Terms, Weighed,
+    BUILT_IN, Billing, Burstable, Catalogue, Filter, Host, InstanceType, Limits, Market, Placement,
+    PlacementRule, PriceRecord, PriceTrace, SchedulerName, SpotPlaces, Terms, Types, Weighed,
+    built_in,
 };
+use dormouse_documents::{InputError, Mistakes, Node, Place, instead};
 use dormouse_units::{Bytes, Price, Span, TypeName};
 
-use super::document::Node;
-use super::error::Mistakes;
-use super::sections::{BurstableSection, CloudSection, HostSection, LimitsSection, TypeSection};
-use super::suggest::instead;
-use super::{Place, catalogue, prices};
+use super::files;
+use super::sections::{
+    BurstableSection, CloudSection, HostSection, LimitsSection, PricesPart, PricesSection,
+    TypeSection,
+};
 
 /// What `[cloud]` says.
 #[derive(Debug)]
@@ -24,9 +26,6 @@ pub(crate) struct Cloud {
     /// What is odd about it and was set right.
     pub(crate) notes: Vec<String>,
 }
-
-/// The types on offer, by name.
-pub(crate) type Types = BTreeMap<TypeName, InstanceType>;
 
 /// What `section`, which stands at `node`, comes to; `imported` types, if any, take the place of a
 /// built-in catalogue.
@@ -43,7 +42,7 @@ pub(crate) fn check(
         spot: section.spot,
         tariff: section.tariff,
         billing: Billing { boot: section.bill_boot, frozen: section.bill_frozen },
-        prices: prices::check(&section.prices, node, &types, &mut notes, found),
+        prices: prices(&section.prices, node, &types, &mut notes, found),
     };
     if let Placement::Rule(rule) = &terms.placement {
         placement(rule, node, found);
@@ -67,14 +66,14 @@ fn offered(
 ) -> Option<Types> {
     let before = found.count();
     let named = section.catalogue.as_deref().map(|name| {
-        catalogue::named(name).unwrap_or_else(|| {
+        built_in(name).unwrap_or_else(|| {
             let what = format!("there is no catalogue '{name}'");
-            found.add(node.place_of("catalogue"), what, instead(name, &catalogue::NAMES));
+            found.add(node.place_of("catalogue"), what, instead(name, &BUILT_IN));
             Types::new()
         })
     });
     if imported.is_none() && named.is_none() && section.types.is_empty() {
-        let names = catalogue::NAMES.join(", ");
+        let names = BUILT_IN.join(", ");
         let what = "neither a catalogue nor a type is given";
         found.add(&node.place, what, format!("add catalogue = one of {names}"));
     }
@@ -145,7 +144,7 @@ fn limits_of(said: LimitsSection, standard: Limits) -> Limits {
 }
 
 pub(super) fn burstable_of(section: BurstableSection) -> Burstable {
-    let standard = catalogue::burstable(section.baseline, section.credits_per_hour);
+    let standard = Burstable::new(section.baseline, section.credits_per_hour);
     Burstable {
         initial: section.initial_credits.unwrap_or(standard.initial),
         cap: section.most_credits.unwrap_or(standard.cap),
@@ -210,6 +209,51 @@ fn hosts(
         }
     }
     hosts
+}
+
+/// The prices of some spot types. What is odd about a file and was set right is told in `notes`.
+fn prices(
+    prices: &BTreeMap<TypeName, PricesSection>,
+    cloud: &Node,
+    types: &Types,
+    notes: &mut Vec<String>,
+    found: &mut Mistakes,
+) -> BTreeMap<TypeName, PriceTrace> {
+    let mut all = BTreeMap::new();
+    for (name, section) in prices {
+        let node = cloud.inside(["prices", name.as_str()]);
+        if is_spot_type(name.as_str(), &node.place, Some(types), found)
+            && let Some(trace) = found.take(prices_of_type(section, &node.place, notes))
+        {
+            all.insert(name.clone(), trace);
+        }
+    }
+    all
+}
+
+fn prices_of_type(
+    section: &PricesSection,
+    place: &Place,
+    notes: &mut Vec<String>,
+) -> Result<PriceTrace, InputError> {
+    let (file, start) = match section {
+        PricesSection::Whole(file) => (file, Span::ZERO),
+        PricesSection::Part(PricesPart { file, start }) => {
+            (file, start.parse().unwrap_or_default())
+        }
+    };
+    let path = place.file(file);
+    let record = files::record(&path, PriceRecord::read)?;
+    notes.extend(record.oddities().map(|what| format!("{}: {what}", path.display())));
+    let Some(length) = record.length() else {
+        let place = Place::of(&path.display().to_string());
+        let remedy = "write rows like: 2009-12-01 01:43:17,0.425";
+        return Err(InputError::new(&place, "it has no prices", remedy));
+    };
+    record.from(start).ok_or_else(|| {
+        let what = format!("the record ends {length} after its first row");
+        InputError::new(place, what, "give an earlier start")
+    })
 }
 
 /// Whether there is a type of this name; else it is said. Where the types are not known, any will do.

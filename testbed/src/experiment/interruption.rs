@@ -1,20 +1,16 @@
 //! When spot VMs are taken away and given back, of `[[interruption]]`.
 
-use std::path::Path;
-
-use dormouse_cloud::{Empirical, Exponential, Interruption, InterruptionModel, Lifetimes, Target};
+use dormouse_cloud::{
+    Empirical, Exponential, Interruption, InterruptionModel, Lifetimes, Target, Types,
+};
+use dormouse_documents::{Mistakes, Node};
 use dormouse_units::{Span, Time, VmId};
 
-use super::cloud::{Types, is_spot_type};
-use super::document::{self, Node, path_of};
-use super::error::Mistakes;
+use super::cloud::is_spot_type;
+use super::files;
 use super::sections::{
     ActSection, InterruptionSection, LifetimeSection, PoissonSection, Recorded, ScheduleSection,
 };
-use super::{InputError, Place};
-
-/// Most lifetimes of a record: they become a part of the run's log.
-const MOST_RECORDED: usize = 100_000;
 
 /// What `section`, which stands at `node`, comes to, in an experiment with this deadline that launches
 /// fewer than `most_vms`.
@@ -85,15 +81,19 @@ fn lifetime(
         (Some(mean), None) => Lifetimes::Exponential(Exponential { mean: *mean }),
         (None, Some(recorded)) => {
             let place = node.place_of("recorded");
-            let recorded = match recorded {
-                Recorded::List(list) => list.iter().filter_map(|life| life.parse().ok()).collect(),
-                Recorded::File(file) => found.take(lifetimes_of(&path_of(file, place)))?,
+            let law = match recorded {
+                Recorded::List(list) => Empirical {
+                    recorded: list.iter().filter_map(|life| life.parse().ok()).collect(),
+                },
+                Recorded::File(file) => {
+                    found.take(files::record(&place.file(file), Empirical::read))?
+                }
             };
-            if recorded.is_empty() {
+            if law.recorded.is_empty() {
                 found.add(place, "it has no lifetimes", "give at least one, such as \"6h\"");
                 return None;
             }
-            Lifetimes::Empirical(Empirical { recorded })
+            Lifetimes::Empirical(law)
         }
         _ => {
             let what = "it needs either a mean or what was recorded";
@@ -103,28 +103,6 @@ fn lifetime(
         }
     };
     Some(InterruptionModel::Lifetime { kind: kind.clone(), lifetimes })
-}
-
-/// A file of a lifetime a row, in seconds; a first row that is a word names the column.
-fn lifetimes_of(path: &Path) -> Result<Vec<Span>, InputError> {
-    let mut all = Vec::new();
-    for (line, whole) in (1..).zip(document::read(path)?.lines()) {
-        let row = whole.trim();
-        if row.is_empty() || (line == 1 && row.starts_with(|c: char| c.is_ascii_alphabetic())) {
-            continue;
-        }
-        let place = || Place::line(path, line, whole);
-        let life = row.parse().ok().and_then(Span::from_secs_f64).ok_or_else(|| {
-            let what = format!("'{}' is no lifetime", row.chars().take(60).collect::<String>());
-            InputError::new(&place(), what, "write seconds, such as 2836.6")
-        })?;
-        if all.len() == MOST_RECORDED {
-            let what = format!("it has more than {MOST_RECORDED} rows");
-            return Err(InputError::new(&place(), what, "give a sample of them"));
-        }
-        all.push(life);
-    }
-    Ok(all)
 }
 
 fn act(

@@ -1,45 +1,163 @@
-//! The jobs of the Burst-HADS paper (Table III; run times and sizes of its artifact).
+//! What the sections of parallel jobs come to.
 
-use dormouse_policies::Task;
-use dormouse_units::{Bytes, Span};
+use std::path::Path;
 
-/// Names of the built-in bags.
-pub(crate) const NAMES: [&str; 4] = ["j60", "j80", "j100", "ed200"];
+use dormouse_documents::{InputError, Mistakes, Node, Place, instead, missing, read};
+use dormouse_policies::batch::{Algorithm, BatchSchedulerConfig};
+use dormouse_units::Bytes;
+use dormouse_vm::Sharing;
+use dormouse_workload::{BatchWorkload, Estimates, JobSource, JobSpec, LogRules, SwfError, Trace};
 
-const TYPES: [&str; 4] = ["c3.large", "c3.xlarge", "c4.large", "t3.large"];
+use super::cloud::burstable_of;
+use super::sections::{CheckpointSection, Machine, ModelSection, WorkloadSection};
+use super::{Batch, checkpoint, sharing};
 
-/// A size of task: its name, memory in bytes, seconds on each of [`TYPES`].
-type Size = (&'static str, u64, [u64; 4]);
+/// Processors of a machine that nobody describes: those of the MEASY paper's.
+const PROCESSORS: u32 = 320;
 
-const SYNTHETIC: [Size; 3] = [
-    ("400", 10_060_959, [167, 167, 168, 119]),
-    ("600", 10_792_112, [217, 224, 225, 260]),
-    ("1000", 13_066_344, [349, 353, 337, 304]),
-];
-const ED: Size = ("ed", 167_808_530, [210, 204, 195, 190]);
-
-/// The built-in bag of this name.
-pub(crate) fn named(name: &str) -> Option<Vec<Task>> {
-    let [a, b, c] = SYNTHETIC;
-    let sizes = match name {
-        "j60" => vec![(a, 24), (b, 16), (c, 20)],
-        "j80" => vec![(a, 23), (b, 32), (c, 25)],
-        "j100" => vec![(a, 40), (b, 30), (c, 30)],
-        "ed200" => vec![(ED, 200)],
-        _ => return None,
+/// What the sections of `node` say of its parallel jobs: their workload, scheduler and machine.
+pub(crate) fn check(node: &Node, found: &mut Mistakes) -> Option<Batch> {
+    let scheduler = scheduler(node, found);
+    let sharing = match node.get("sharing") {
+        None => Some(Sharing::default()),
+        Some(node) => read(node, found).and_then(|section| sharing::check(section, node, found)),
     };
-    Some(
-        sizes
-            .into_iter()
-            .flat_map(|(size, count)| (0..count).map(move |n| task(size, n)))
-            .collect(),
-    )
+    let checkpoint = node.get("checkpoint").and_then(|node| {
+        let section: CheckpointSection = read(node, found)?;
+        checkpoint::check_of_jobs(section, node, found)
+    });
+    let Some(inside) = node.get("workload") else {
+        missing(node, "workload", "{ kind = \"swf\", log = \"my.swf\" }", found);
+        return None;
+    };
+    let workload = read(inside, found).and_then(|section| workload(section, inside, found))?;
+    let (scheduler, sharing) = (scheduler?, sharing?);
+    let batch = Batch { workload, scheduler, checkpoint, sharing };
+    check_memory(&batch, inside, found);
+    Some(batch)
 }
 
-fn task((size, memory, seconds): Size, n: u32) -> Task {
-    Task {
-        name: format!("{size}-{n}"),
-        memory: Bytes::new(memory),
-        runtime: TYPES.iter().zip(seconds).map(|(&t, s)| (t.into(), Span::from_secs(s))).collect(),
+/// Jobs that stand in the experiment have room in the memory of their machine.
+fn check_memory(batch: &Batch, node: &Node, found: &mut Mistakes) {
+    let JobSource::Jobs { job } = &batch.workload.source else { return };
+    let largest = job.iter().map(|job| job.memory).max().unwrap_or_default();
+    let place = match node.get("memory-per-processor") {
+        Some(said) => said.place.clone(),
+        None => node.place.key("memory-per-processor"),
+    };
+    match batch.simulation(0).space().memory {
+        None if largest > Bytes::ZERO => {
+            let what = format!(
+                "jobs want up to {largest} for each process, and nobody says how much memory a processor has"
+            );
+            let remedy = "say how much its machine has, such as: memory-per-processor = \"2 GiB\"";
+            found.add(&place, what, remedy);
+        }
+        Some(most) if largest > most => {
+            let whose = match batch.scheduler.name.promotion() {
+                Some(_) => "half of a processor's, as its scheduler puts two on one",
+                None => "all of a processor's",
+            };
+            let what = format!(
+                "a job wants {largest} for each process, and a process can have {most}: {whose}"
+            );
+            found.add(&place, what, "give the processors more memory, or the job less");
+        }
+        _ => {}
     }
+}
+
+fn workload(section: WorkloadSection, node: &Node, found: &mut Mistakes) -> Option<BatchWorkload> {
+    let (machine, source) = match section {
+        WorkloadSection::Bag(_) => return None,
+        WorkloadSection::Swf(section) => {
+            let log = node.place_of("log").file(&section.log);
+            let (rules, estimates) = (section.rules(), section.estimates);
+            if estimates == Estimates::Tsafrir {
+                let what = "tsafrir is of models: a log has its users' own";
+                found.add(node.place_of("estimates"), what, "write given, exact or double");
+            }
+            (section.machine(), JobSource::Swf { log, rules, estimates, first: section.first })
+        }
+        WorkloadSection::Model(section) => {
+            let ModelSection { model, jobs, estimates, shape, .. } = section;
+            if estimates == Estimates::Given {
+                let what = "given is of logs: a model has no users";
+                found.add(node.place_of("estimates"), what, "write tsafrir, exact or double");
+            }
+            (section.machine(), JobSource::Model { model, jobs, estimates, shape })
+        }
+        WorkloadSection::Jobs(section) => {
+            let (machine, mut job) = (section.machine(), section.job);
+            for job in &mut job {
+                job.estimate.get_or_insert(job.runtime);
+            }
+            check_jobs(&job, machine.processors, node, found);
+            (machine, JobSource::Jobs { job })
+        }
+    };
+    let Machine { processors, memory_per_processor, burstable, load, usage } = machine;
+    let processors = match (processors, &source) {
+        (Some(processors), _) => processors,
+        (None, JobSource::Swf { log, rules, .. }) => {
+            found.take(said_by(log, *rules, node.place_of("log")))?
+        }
+        (None, _) => PROCESSORS,
+    };
+    let burstable = burstable.map(burstable_of);
+    Some(BatchWorkload { source, processors, memory_per_processor, burstable, load, usage })
+}
+
+/// Jobs stand in order of submission, and each has room on the machine.
+fn check_jobs(jobs: &[JobSpec], machine: Option<u32>, node: &Node, found: &mut Mistakes) {
+    let Some(machine) = machine else { return missing(node, "processors", "16", found) };
+    for (n, job) in jobs.iter().enumerate() {
+        let place = |key: &str| node.place_of(&format!("job.{n}.{key}"));
+        if job.processes > machine {
+            let what = format!("{} is out of range", job.processes);
+            let remedy = format!("write a whole number from 1 to {machine}, the machine's");
+            found.add(place("processes"), what, remedy);
+        }
+        if n > 0 && job.submitted < jobs[n - 1].submitted {
+            let what = format!("{} is before the job above it was submitted", job.submitted);
+            found.add(place("submitted"), what, "write the jobs in order of submission");
+        }
+    }
+}
+
+/// The processors of the machine that a log is of, as its header says.
+fn said_by(log: &Path, rules: LogRules, place: &Place) -> Result<u32, InputError> {
+    let trace = Trace::open(log, None, rules).map_err(|error| match error {
+        SwfError::NoMachine { path } => {
+            let path = path.display();
+            let what =
+                format!("{path} does not say how many processors its machine has (MaxProcs)");
+            InputError::new(place, what, "add workload.processors")
+        }
+        error => {
+            let remedy = "give the path of a log in the Standard Workload Format, such as with --set \
+                          workload.log=FILE; the Parallel Workloads Archive has them, \
+                          https://www.cs.huji.ac.il/labs/parallel/workload/";
+            InputError::new(place, crate::chain::chain(&error), remedy)
+        }
+    })?;
+    Ok(trace.machine())
+}
+
+fn scheduler(node: &Node, found: &mut Mistakes) -> Option<BatchSchedulerConfig> {
+    let Some(inside) = node.get("scheduler") else {
+        missing(node, "scheduler", "{ name = \"easy\" }", found);
+        return None;
+    };
+    if found.inside(&inside.place.path) {
+        return None;
+    }
+    let word = inside.text("name").unwrap_or_default();
+    if Algorithm::named(word).is_none() {
+        let what = format!("{word} schedules a bag of tasks, and these are parallel jobs");
+        let all = Algorithm::ALL.map(Algorithm::name);
+        found.add(inside.place_of("name"), what, instead(word, &all));
+        return None;
+    }
+    read(inside, found)
 }

@@ -2,27 +2,27 @@
 
 use std::path::Path;
 
-use dormouse_cloud::{Host, Market};
+use dormouse_cloud::{Host, Market, Types};
+use dormouse_documents::{
+    InputError, Mistakes, Node, Place, Value, conform, from_toml, instead, read,
+};
 use dormouse_engine::jobs::Simulation;
 use dormouse_engine::{MACHINE, Run, Setup, Work as Share};
 use dormouse_host::calibration::SpeedupSaid;
 use dormouse_policies::{Bag, BagSchedulerConfig, Plan, PlanError, Policy};
+use dormouse_tasks::BagProgram;
 use dormouse_units::TypeName;
+use dormouse_workload::{Jobs, WorkloadError};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::batch::{self, Batch};
-use super::conform::{conform, read};
-use super::document::{self, Node, Value};
-use super::error::Mistakes;
 use super::live::speedup_said;
 use super::overrides::Override;
 use super::sections::{CheckpointSection, CloudSection, InterruptionSection, WorkloadSection};
-use super::suggest::instead;
 use super::tenants::{self, Work};
 use super::{
-    Builtin, InputError, Live, Place, Program, checkpoint, cloud, interruption, plan, scheduler,
-    schema, workload,
+    Batch, Builtin, Live, checkpoint, cloud, files, interruption, jobs, plan, scheduler, schema,
+    workload,
 };
 
 /// An experiment with everything resolved: all that a run is made of. It goes into the
@@ -156,6 +156,16 @@ impl Experiment {
         self.jobs.as_ref().map(|jobs| jobs.simulation(self.setup.seed))
     }
 
+    /// Its parallel jobs in order of submission; `None`: it has none.
+    ///
+    /// # Errors
+    ///
+    /// The log can't be read or has no load to scale; the model can't make them.
+    pub fn submissions(&self) -> Result<Option<Jobs>, WorkloadError> {
+        let open = |jobs: &Batch| Jobs::open(&jobs.wanted(self.setup.seed), &self.name);
+        self.jobs.as_deref().map(open).transpose()
+    }
+
     /// What of its work each of its tenants has, in their order.
     #[must_use]
     pub fn tenants(&self) -> Vec<Share> {
@@ -256,7 +266,7 @@ pub fn open(source: &Source<'_>) -> Result<Loaded, InputError> {
 ///
 /// All that is wrong with it.
 pub(crate) fn of_text(name: &str, text: &str) -> Result<Experiment, InputError> {
-    Ok(of_document(document::from_toml(name, text)?, None)?.experiment)
+    Ok(of_document(from_toml(name, text)?, None)?.experiment)
 }
 
 /// Loads and checks an experiment with a bag of tasks.
@@ -295,10 +305,10 @@ struct Parts {
 }
 
 fn checked(root: &Node, work: &Work, plan: Option<&Path>, found: &mut Mistakes) -> Option<Loaded> {
-    let jobs = work.jobs.as_ref().map(|node| (node, batch::check(node, found)));
+    let jobs = work.jobs.as_ref().map(|node| (node, jobs::check(node, found)));
     let seed = root.get("seed").and_then(|node| read(node, found)).unwrap_or(1);
     // That a program lacks its class is said there.
-    root.get("live").and_then(|live| read::<Program>(live.get("tasks")?, found));
+    root.get("live").and_then(|live| read::<BagProgram>(live.get("tasks")?, found));
     let live = section::<Live>(root, "live", found);
     let of_bag = work.bag.as_ref().map(|node| bag(node, seed, plan, found));
     let jobs = match jobs {
@@ -403,7 +413,7 @@ fn bag(node: &Node, seed: u64, plan: Option<&Path>, found: &mut Mistakes) -> Opt
 
 /// A bound on the VMs that a bag's scheduler launches: those it may have at a time, and one more for each
 /// attempt of each task.
-fn most_vms(bag: &Bag, types: &cloud::Types, scheduler: &BagSchedulerConfig) -> u32 {
+fn most_vms(bag: &Bag, types: &Types, scheduler: &BagSchedulerConfig) -> u32 {
     let at_once = types.values().map(|kind| kind.limits.spot.saturating_add(kind.limits.on_demand));
     let at_once = at_once.fold(0_u32, u32::saturating_add);
     let tasks = u32::try_from(bag.tasks.len()).unwrap_or(u32::MAX);
@@ -439,7 +449,7 @@ const IMPORT: &str = "name = \"import\"\ndescription = \"an imported job\"\n[clo
     catalogue = \"ec2-2020\"\n[workload]\nkind = \"bag\"\n";
 
 fn root(experiment: Option<&str>) -> Result<Node, InputError> {
-    let Some(name) = experiment else { return document::from_toml("command line", IMPORT) };
+    let Some(name) = experiment else { return from_toml("command line", IMPORT) };
     let path = Path::new(name);
     let like_a_path = name.contains(['/', '\\']) || path.extension().is_some_and(|e| e == "toml");
     let is_log = name.to_lowercase().ends_with(".swf") || name.to_lowercase().ends_with(".swf.gz");
@@ -450,8 +460,8 @@ fn root(experiment: Option<&str>) -> Result<Node, InputError> {
         return Err(InputError::new(&Place::of(name), what, remedy));
     }
     match Builtin::named(name) {
-        Some(builtin) => document::from_toml(&format!("{name} (built in)"), &builtin.text()),
-        None if like_a_path || path.exists() => document::from_toml(name, &document::read(path)?),
+        Some(builtin) => from_toml(&format!("{name} (built in)"), &builtin.text()),
+        None if like_a_path || path.exists() => from_toml(name, &files::text(path)?),
         None => {
             let names: Vec<_> = Builtin::all().map(|b| b.name()).collect();
             let names: Vec<_> = names.iter().map(String::as_str).collect();

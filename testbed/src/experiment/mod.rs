@@ -2,13 +2,9 @@
 
 mod batch;
 mod builtin;
-mod catalogue;
 mod checkpoint;
 mod cloud;
-mod conform;
-mod document;
-mod error;
-mod import;
+mod files;
 mod interruption;
 mod jobs;
 mod live;
@@ -17,27 +13,22 @@ mod load;
 mod mutations;
 mod overrides;
 mod plan;
-mod prices;
-mod reference;
 mod scheduler;
 mod schema;
 mod sections;
 mod sharing;
-mod suggest;
+mod shown;
 mod tenants;
 mod workload;
 
-pub use batch::{
-    Batch, BatchScheduler, BatchWorkload, Estimates, Information, JobSource, JobSpec, Shape,
-    UsageKind,
-};
+pub use dormouse_documents::{InputError, Mistake, Place};
+
+pub use batch::Batch;
 pub use builtin::Builtin;
-pub use error::{InputError, Mistake, Place};
-pub use live::{Class, Hibernate, Kernel, Live, Program};
+pub use live::{Hibernate, Live};
 pub use load::{Experiment, Loaded, Planned, Source, load, open};
 pub use overrides::Override;
-pub use sharing::{SharingError, SharingFile, read_sharing};
+pub use schema::{reference, schema};
+pub use sharing::{SharingFile, read_sharing};
 
 pub(crate) use load::of_text;
-pub use reference::reference;
-pub use schema::schema;

@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::document::{Node, Value, from_toml};
-use super::error::Mistakes;
-use super::{InputError, Place};
+use dormouse_documents::{InputError, Mistakes, Node, Place, Value, from_toml};
 
 /// One override, and the option it was given with.
 #[derive(Clone, Debug, PartialEq, Eq)]

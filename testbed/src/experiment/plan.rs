@@ -1,21 +1,13 @@
 //! Plans to be run: ours, or those stored with the Burst-HADS artifact.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
-use dormouse_cloud::{Catalogue, Market};
-use dormouse_policies::{
-    Bag, BagSchedulerConfig, BagSchedulerName, CheckpointConfig, Plan, PlanError, PlannedTask,
-    PlannedVm,
-};
-use dormouse_units::{Mode, Money, Span, TaskId, Time, TypeName};
-use schemars::JsonSchema;
-use serde::Deserialize;
+use dormouse_cloud::Catalogue;
+use dormouse_documents::{InputError, Place, from_json, place_of};
+use dormouse_policies::{Bag, BagSchedulerConfig, CheckpointConfig, Plan, PlanError};
+use dormouse_workload::artifact;
 
-use super::document;
-use super::import::file;
-use super::suggest::instead;
-use super::{InputError, Place};
+use super::files;
 
 /// What a plan is run on.
 pub(crate) struct Given<'a> {
@@ -31,15 +23,16 @@ pub(crate) fn read(
     given: &Given<'_>,
     notes: &mut Vec<String>,
 ) -> Result<Plan, InputError> {
-    let place = Place::of(&path.display().to_string());
-    let plan = if document::from_json(path)?.get("instances").is_some() {
-        stored(path, scheduler.name)?
+    let (source, text) = (path.display().to_string(), files::text(path)?);
+    let place = Place::of(&source);
+    let root = from_json(&source, &text)?;
+    let plan = if root.get("instances").is_some() {
+        artifact::plan(&root, scheduler.name)?
     } else {
-        let text = document::read(path)?;
         serde_json::from_str(&text).map_err(|error| {
             let what = format!("not a plan: {error}");
             let remedy = "give a plan.json of a run, or a stored plan of the artifact";
-            InputError::new(&place, what, remedy)
+            InputError::new(&place_of(&source, &text, &error), what, remedy)
         })?
     };
     let unfit = |error: PlanError| {
@@ -56,71 +49,4 @@ pub(crate) fn read(
         notes.push(format!("{place}: this plan ends at {end}, after the deadline {deadline}"));
     }
     Ok(plan)
-}
-
-/// A plan as the artifact stores it: instances by id, each a map of vCPUs to tasks.
-#[derive(Deserialize, JsonSchema)]
-struct Stored {
-    instances: BTreeMap<String, StoredVm>,
-}
-
-#[derive(Deserialize, JsonSchema)]
-struct StoredVm {
-    #[serde(rename = "type")]
-    kind: TypeName,
-    market: StoredMarket,
-    map: BTreeMap<String, BTreeMap<String, StoredTask>>,
-}
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-enum StoredMarket {
-    Preemptible,
-    OnDemand,
-}
-
-/// Seconds from the beginning.
-#[derive(Deserialize, JsonSchema)]
-struct StoredTask {
-    #[schemars(range(min = 0.0, max = 1e9), example = 0.0)]
-    start: f64,
-    #[schemars(range(min = 0.0, max = 1e9), example = 0.0)]
-    end: f64,
-}
-
-fn stored(path: &Path, scheduler: BagSchedulerName) -> Result<Plan, InputError> {
-    let (file, root) = file::<Stored>(path)?;
-    let at = |s: f64| Time::ZERO + Span::from_secs_f64(s).unwrap_or_default();
-    let mut vms = Vec::new();
-    for (id, vm) in &file.instances {
-        let place = root.place_of("instances").key(id).key("map");
-        let mut vcpus = BTreeMap::new();
-        for (lane, of_lane) in &vm.map {
-            let number = lane.strip_prefix("vcpu_").and_then(|n| n.parse::<u32>().ok());
-            let number = number.ok_or_else(|| {
-                let what = format!("'{lane}' is no vCPU");
-                InputError::new(&place.key(lane), what, instead(lane, &["vcpu_0"]))
-            })?;
-            let mut tasks = Vec::new();
-            for (task, times) in of_lane {
-                let id = task.parse().map_err(|_| {
-                    let what = format!("'{task}' is no number of a task");
-                    InputError::new(&place.key(lane).key(task), what, "number the tasks from 0")
-                })?;
-                let (start, end) = (at(times.start), at(times.end));
-                tasks.push(PlannedTask { task: TaskId::new(id), start, end, mode: Mode::Burst });
-            }
-            tasks.sort_by_key(|t| (t.start, t.task));
-            vcpus.insert(number, tasks);
-        }
-        let market = match vm.market {
-            StoredMarket::Preemptible => Market::Spot,
-            StoredMarket::OnDemand => Market::OnDemand,
-        };
-        let kind = vm.kind.clone();
-        vms.push(PlannedVm { kind, market, vcpus: vcpus.into_values().collect() });
-    }
-    // Its header is often of another plan: what it takes and costs is reckoned from the tasks.
-    let (makespan, cost) = (Span::ZERO, Money::ZERO);
-    Ok(Plan { scheduler, spot_limit: makespan, makespan, cost, evaluations: 0, vms })
 }

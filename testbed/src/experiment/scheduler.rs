@@ -1,16 +1,14 @@
 //! Who schedules a bag, of `[scheduler]`.
 
+use dormouse_cloud::Types;
+use dormouse_documents::{Mistakes, Node, instead, missing};
 use dormouse_policies::{BagSchedulerConfig, BagSchedulerName, Own};
 use dormouse_units::written;
 use schemars::SchemaGenerator;
 use serde_json::{Map, Value, json};
 
-use super::cloud::{Types, is_type};
-use super::conform::missing;
-use super::document::Node;
-use super::error::Mistakes;
+use super::cloud::is_type;
 use super::sections::properties;
-use super::suggest::instead;
 
 /// What the `[scheduler]` at `node` comes to; without one it is the first of the list.
 pub(crate) fn check(

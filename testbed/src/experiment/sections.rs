@@ -12,11 +12,10 @@ mod workload;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value};
 
-use dormouse_policies::batch::Algorithm;
+use dormouse_policies::batch::{Algorithm, BatchSchedulerConfig};
 use dormouse_policies::{BagSchedulerConfig, BagSchedulerName};
 
 use super::Live;
-use super::batch::BatchScheduler;
 
 pub(crate) use checkpoint::{CheckpointSection, Policy};
 pub(crate) use cloud::{
@@ -103,7 +102,7 @@ impl JsonSchema for SchedulerSection {
             all.push(one::<BagSchedulerConfig>(generator, name.as_str(), name.about(), own));
         }
         for name in Algorithm::ALL {
-            all.push(one::<BatchScheduler>(generator, name.name(), name.about(), Map::new()));
+            all.push(one::<BatchSchedulerConfig>(generator, name.name(), name.about(), Map::new()));
         }
         json_schema!({ "oneOf": all })
     }

@@ -1,12 +1,18 @@
-//! Measured distributions for the model: what `dormouse reproduce measy/two-tier` writes.
+//! How two VMs on a processor share it, of `[sharing]`, and what `dormouse reproduce measy/two-tier`
+//! measured of that.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use dormouse_documents::{InputError, Mistakes, Node, from_json, missing, read_whole};
 use dormouse_vm::Sharing;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::files;
+use super::sections::{Part, SharingSection};
+
 /// A file of measured distributions. It may hold more than this; that is for people.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct SharingFile {
     /// The command that measured.
     pub command: String,
@@ -14,72 +20,71 @@ pub struct SharingFile {
     pub sharing: Sharing,
 }
 
-/// Why measured distributions can't be used.
-#[derive(Debug, thiserror::Error)]
-pub enum SharingError {
-    /// The file itself.
-    #[error("can't read {}", path.display())]
-    Read {
-        /// The file that can't be read.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// Its content is of another form.
-    #[error("{} is no two-tier.json of `dormouse reproduce measy/two-tier`", path.display())]
-    Parse {
-        /// The file that is of another form.
-        path: PathBuf,
-        /// What is wrong with it, with line and column.
-        source: serde_json::Error,
-    },
-    /// A range that is none.
-    #[error("{}: sharing.{key} is [{low}, {high}]; {remedy}", path.display())]
-    Range {
-        /// The file with that range.
-        path: PathBuf,
-        /// The key.
-        key: &'static str,
-        /// Its first number.
-        low: f64,
-        /// Its second.
-        high: f64,
-        /// What would be right.
-        remedy: &'static str,
-    },
+/// Such a file as it is read.
+#[derive(Deserialize, JsonSchema)]
+struct Measured {
+    sharing: SharingSection,
 }
 
 /// Reads measured distributions.
 ///
 /// # Errors
 ///
-/// See [`SharingError`].
-pub fn read_sharing(path: &Path) -> Result<Sharing, SharingError> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|source| SharingError::Read { path: path.to_owned(), source })?;
-    let file: SharingFile = serde_json::from_str(&text)
-        .map_err(|source| SharingError::Parse { path: path.to_owned(), source })?;
-    let sharing = file.sharing;
-    let part = |x: f64| (0.0..=1.0).contains(&x);
-    let range = |(low, high): (f64, f64)| part(low) && part(high) && low <= high;
-    let ordered = "write two parts of 1, the lower first";
-    for (key, value, is_right, remedy) in [
-        ("loss", sharing.loss, range(sharing.loss), ordered),
-        ("single", sharing.single, range(sharing.single), ordered),
-        ("several-within", sharing.several_within, range(sharing.several_within), ordered),
-        (
-            "several-normal",
-            sharing.several_normal,
-            part(sharing.several_normal.0) && part(sharing.several_normal.1),
-            "write a mean and a deviation from 0 to 1",
-        ),
-    ] {
-        if !is_right {
-            let (low, high) = value;
-            return Err(SharingError::Range { path: path.to_owned(), key, low, high, remedy });
+/// The file can't be read, or what is in it is none.
+pub fn read_sharing(path: &Path) -> Result<Sharing, InputError> {
+    measured(path, &files::text(path)?)
+}
+
+fn measured(path: &Path, text: &str) -> Result<Sharing, InputError> {
+    let root = from_json(&path.display().to_string(), text)?;
+    let Measured { sharing } = read_whole(&root)?;
+    let (node, mut found) = (root.innermost("sharing"), Mistakes::default());
+    for key in ["loss", "single", "several-normal", "several-within"] {
+        if node.get(key).is_none() {
+            missing(node, key, "[0.2, 0.8]", &mut found);
         }
     }
-    Ok(sharing)
+    let sharing = check(sharing, node, &mut found);
+    found.or(sharing)
+}
+
+/// What `section`, which stands at `node`, comes to: the paper's figures, or those that were `measured`;
+/// each may be given besides.
+pub(crate) fn check(section: SharingSection, node: &Node, found: &mut Mistakes) -> Option<Sharing> {
+    let standard = match &section.measured {
+        None => Sharing::default(),
+        Some(file) => {
+            let place = node.place_of("measured");
+            let path = place.file(file);
+            let unreadable = |error: std::io::Error| {
+                let remedy = "give the two-tier.json of `dormouse reproduce measy/two-tier`";
+                InputError::new(place, format!("can't read {}: {error}", path.display()), remedy)
+            };
+            let text = std::fs::read_to_string(&path).map_err(unreadable);
+            let text = found.take(text)?;
+            found.take(measured(&path, &text))?
+        }
+    };
+    for (key, range) in [
+        ("loss", section.loss),
+        ("single", section.single),
+        ("several-within", section.several_within),
+    ] {
+        if let Some((Part(low), Part(high))) = range
+            && low > high
+        {
+            let what = format!("{low} is above {high}");
+            found.add(node.place_of(key), what, "write the lower end first");
+        }
+    }
+    let pair = |said: Option<(Part, Part)>, or| said.map_or(or, |(Part(a), Part(b))| (a, b));
+    Some(Sharing {
+        loss: pair(section.loss, standard.loss),
+        single: pair(section.single, standard.single),
+        several_normal: pair(section.several_normal, standard.several_normal),
+        several_within: pair(section.several_within, standard.several_within),
+        each_process: section.each_process.unwrap_or(standard.each_process),
+    })
 }
 
 #[cfg(test)]
@@ -92,13 +97,7 @@ mod tests {
         "figures": [] }"#;
 
     fn read(text: &str) -> Result<Sharing, String> {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("two-tier.json");
-        std::fs::write(&path, text).expect("written");
-        read_sharing(&path).map_err(|error| match std::error::Error::source(&error) {
-            Some(source) => format!("{error}: {source}"),
-            None => error.to_string(),
-        })
+        measured(Path::new("two-tier.json"), text).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -112,12 +111,13 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said_with_its_place() {
         for (from, to, says) in [
-            ("[0.001, 0.02]", "[0.03, 0.02]", "sharing.loss is [0.03, 0.02]"),
-            ("[0.9, 0.95]", "[0.9, 1.95]", "sharing.single"),
-            ("[0.5, 0.1]", "[0.5, -0.1]", "a mean and a deviation"),
-            ("\"loss\"", "\"lost\"", "missing field `loss`"),
-            ("[0.2, 0.8]", "[0.2]", "line 2"),
-            ("{ \"command\"", "{ command", "line 1"),
+            ("[0.001, 0.02]", "[0.03, 0.02]", "1:32: sharing.loss: 0.03 is above 0.02"),
+            ("[0.9, 0.95]", "[0.9, 1.95]", "2:25: sharing.single.1: 1.95 is out of range"),
+            ("[0.5, 0.1]", "[0.5, -0.1]", "2:56: sharing.several-normal.1: -0.1 is out of range"),
+            ("\"loss\"", "\"lost\"", "there is no key 'lost' here; did you mean 'loss'?"),
+            ("\"loss\": [0.001, 0.02],", "", "1:19: sharing: 'loss' is missing"),
+            ("[0.2, 0.8]", "[0.2]", "2:62: sharing.several-within: there are 1 in it"),
+            ("{ \"command\"", "{ command", "1:3: not valid JSON"),
         ] {
             let error = read(&GOOD.replace(from, to)).expect_err(to);
             assert!(error.contains(says) && error.contains("two-tier.json"), "{error}");

@@ -4,9 +4,7 @@
 //! Each tenant has a workload and a scheduler of its own; the cloud, what it takes away, the seed and how
 //! it is run live are the experiment's. One tenant has a bag of tasks and one has parallel jobs.
 
-use super::conform::missing;
-use super::document::{Node, Value};
-use super::error::Mistakes;
+use dormouse_documents::{Mistakes, Node, Value, missing};
 
 /// The sections of each work of an experiment.
 #[derive(Debug)]

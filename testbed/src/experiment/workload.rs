@@ -2,17 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use dormouse_cloud::Types;
+use dormouse_documents::{Mistakes, Node, instead, missing};
 use dormouse_engine::Noise;
 use dormouse_policies::{Bag, Task};
 use dormouse_units::{Span, TypeName};
+use dormouse_workload::{BAGS, artifact, bag};
 
-use super::cloud::{Types, is_type};
-use super::conform::missing;
-use super::document::{Node, path_of};
-use super::error::Mistakes;
+use super::cloud::is_type;
+use super::files;
 use super::sections::{BagSection, NoiseSection, Runtime, TaskSection};
-use super::suggest::instead;
-use super::{import, jobs};
 
 /// The paper's deadline for all its jobs.
 const DEADLINE: Span = Span::from_secs(2_700);
@@ -23,7 +22,7 @@ const MOST_TASKS: u64 = 1_000_000;
 /// The types of `env`, if it is given.
 pub(crate) fn types(section: &BagSection, node: &Node, found: &mut Mistakes) -> Option<Types> {
     let env = section.env.as_ref()?;
-    found.take(import::env(&path_of(env, node.place_of("env"))))
+    found.take(files::json(&node.place_of("env").file(env)).and_then(|root| artifact::types(&root)))
 }
 
 /// The bag that `section`, which stands at `node`, comes to, with run times on these types only.
@@ -34,20 +33,21 @@ pub(crate) fn check(
     found: &mut Mistakes,
 ) -> Option<Bag> {
     let known = match (&section.name, &section.job, section.task.as_slice()) {
-        (Some(name), None, []) => match jobs::named(name) {
+        (Some(name), None, []) => match bag(name) {
             Some(tasks) => Some(tasks),
             None => {
                 let what = format!("there is no bag '{name}'");
-                found.add(node.place_of("name"), what, instead(name, &jobs::NAMES));
+                found.add(node.place_of("name"), what, instead(name, &BAGS));
                 return None;
             }
         },
         (None, Some(job), []) => {
-            Some(found.take(import::job(&path_of(job, node.place_of("job"))))?)
+            let root = files::json(&node.place_of("job").file(job));
+            Some(found.take(root.and_then(|root| artifact::tasks(&root)))?)
         }
         (None, None, [_, ..]) => None,
         (None, None, []) => {
-            let names = jobs::NAMES.join(", ");
+            let names = BAGS.join(", ");
             let remedy =
                 format!("name a bag ({names}), give job = a JSON file, or write [[workload.task]]");
             found.add(&node.place, "no tasks are given", remedy);

@@ -219,7 +219,7 @@ impl<'a> Explainer<'a> {
             let ended = decided(at, &|d| matches!(d, Decision::Terminate { vm: v } if *v == vm.id));
             let _ = writeln!(text, "  {}  ended: {}{}", s(at), because(why), on(ended));
         }
-        let finished = crate::run_view::finished_on(&self.record, vm.id);
+        let finished = self.record.finished_on(vm.id);
         let charged: Span = vm.charges().iter().map(dormouse_cloud::Charge::duration).sum();
         let _ = write!(
             text,

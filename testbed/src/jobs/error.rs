@@ -1,30 +1,19 @@
 //! Why parallel jobs can't be had, or what becomes of them not be written.
 
 use dormouse_engine::jobs::SimulationError;
-use dormouse_workload::{EstimatesError, ModelError, SwfError};
+use dormouse_workload::WorkloadError;
 
 use crate::output::OutputError;
 
 /// Why parallel jobs can't be had, or what becomes of them not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum JobsError {
-    /// The log.
+    /// The workload.
     #[error(transparent)]
-    Swf(#[from] SwfError),
-    /// The model.
-    #[error("workload: {0}")]
-    Model(#[from] ModelError),
-    /// The estimates.
-    #[error("workload.estimates: {0}")]
-    Estimates(#[from] EstimatesError),
+    Workload(#[from] WorkloadError),
     /// Jobs that can't be scheduled.
     #[error("{0}")]
     Schedule(String),
-    /// A workload whose load can't be scaled.
-    #[error(
-        "{0}: workload.load has nothing to scale: it takes two jobs submitted at different times"
-    )]
-    NoLoad(String),
     /// A result can't be written, or a log not read.
     #[error(transparent)]
     Output(#[from] OutputError),

@@ -212,9 +212,9 @@ impl History {
         (from.max(self.first.unwrap_or(Time::ZERO)), until)
     }
 
-    /// Whether there are jobs in the window beside these.
+    /// How many jobs the window that was asked for has, if these are not all of them.
     #[must_use]
-    pub const fn is_cut(&self) -> bool {
-        self.cut.is_some()
+    pub const fn cut_from(&self) -> Option<usize> {
+        if self.cut.is_some() { Some(self.seen) } else { None }
     }
 }

@@ -4,7 +4,6 @@
 mod csv;
 mod error;
 mod figures;
-mod generated;
 mod history;
 mod outcome;
 mod recorder;
@@ -12,7 +11,6 @@ mod recording;
 mod schedule;
 mod seen;
 mod series;
-mod stream;
 
 pub use csv::{AllocationsCsv, JobsCsv};
 pub use error::JobsError;
@@ -23,7 +21,5 @@ pub use recording::JobsRecording;
 pub use schedule::Schedule;
 pub use seen::SeenByJobs;
 pub use series::{Quantity, Series};
-pub use stream::Jobs;
 
 pub(crate) use csv::columns;
-pub(crate) use stream::Listed;

@@ -217,7 +217,7 @@ fn live_run(conduct: Conduct<'_>) -> Result<LiveRun, LiveError> {
         demand: rehearsal.demand,
         reserve: live.reserve,
         share: live.share,
-        programs: live.tasks.all(&setup.bag),
+        programs: live.programs(&setup.bag),
         needs_criu: experiment.needs_criu(),
         hold_checkpoints: true,
         noop: false,

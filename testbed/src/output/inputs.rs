@@ -5,10 +5,11 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use dormouse_workload::JobSource;
 use serde::{Deserialize, Serialize};
 
 use super::OutputError;
-use crate::experiment::{Experiment, JobSource};
+use crate::experiment::Experiment;
 
 /// A file that a run reads, and what it held.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -8,6 +8,7 @@ use serde::Deserialize;
 
 use dormouse_estimate::Estimate;
 
+use super::reproduction::Progress;
 use super::results::Results;
 use crate::output::read_header;
 use crate::sweep::{Cell, SweepError};
@@ -129,7 +130,7 @@ impl MakeLive {
         &self,
         cells: &[&Cell],
         folder: &Path,
-        progress: &mut dyn FnMut(&str, usize, usize),
+        progress: Progress<'_>,
     ) -> Result<Vec<PathBuf>, SweepError> {
         let all: Vec<_> =
             cells.iter().flat_map(|&c| (1..=self.seeds).map(move |seed| (c, seed))).collect();

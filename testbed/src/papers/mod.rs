@@ -18,7 +18,6 @@ mod report;
 mod reproduction;
 mod results;
 mod search;
-mod trials;
 
 pub use claims::{Judged, Verdict};
 pub use figures::{Row, beyond};
@@ -29,9 +28,8 @@ pub use paper::{
 };
 pub use readings::Reading;
 pub use report::table;
-pub use reproduction::{Finished, Request};
+pub use reproduction::{Finished, Progress, Request};
 pub use results::Results;
-pub use trials::Trial;
 
 use crate::sweep::SweepError;
 

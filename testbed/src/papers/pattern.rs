@@ -1,7 +1,7 @@
 //! How a paper's data file names cells: `{a,b}` in braces stands for each of the words, `{jobs}` for
 //! those of the list of that name, as a shell would expand them; `*` in what is matched for anything.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Named lists of words.
 pub(super) type Lists = BTreeMap<String, Vec<String>>;
@@ -24,6 +24,12 @@ pub(super) fn expand(text: &str, lists: &Lists) -> Vec<String> {
 /// Whether `case` is one of those that `pattern` stands for.
 pub(super) fn matches(pattern: &str, case: &str, lists: &Lists) -> bool {
     expand(pattern, lists).iter().any(|pattern| fits(pattern, case))
+}
+
+/// Each once, where it comes first.
+pub(super) fn unique<T: Clone + Ord>(all: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut seen = BTreeSet::new();
+    all.into_iter().filter(|one| seen.insert(one.clone())).collect()
 }
 
 fn fits(pattern: &str, case: &str) -> bool {

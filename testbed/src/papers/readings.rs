@@ -1,28 +1,20 @@
-//! Which reading of a paper explains most of what it printed: its factors that have a ground, alone and
-//! together, and those of its authors' code.
-//!
-//! A reading explains a printed figure that ours comes near to, and a claim that holds. Only the figures
-//! count that the part names: how many VMs hibernate, say, goes into a run and does not come out of it.
+//! A paper read otherwise: what becomes of its figures and claims where some of its factors are changed.
+//! Each factor alone, which could explain a difference; its presets; and the readings that explain most
+//! of what it printed.
+
+use std::collections::BTreeMap;
 
 use super::claims::{Judged, Verdict, judge_all};
 use super::figures::{Row, beyond, rows};
 use super::paper::{Factor, Ground, Paper, Part};
 use super::results::Results;
 use super::search::{score, search};
+use crate::experiment::InputError;
 use crate::sweep::{Cell, Samples, SweepError};
 
 /// So many of the best readings of a search are looked at closely, and as many whose changes the text
 /// allows.
 const BEST: usize = 5;
-
-/// How many runs of each cell are made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Runs {
-    /// To search.
-    Few,
-    /// Of those that were found.
-    Many,
-}
 
 /// A reading, and what came of it.
 #[derive(Clone, Debug)]
@@ -33,23 +25,42 @@ pub struct Reading {
     pub rows: Vec<Row>,
     /// The claims.
     pub claims: Vec<Judged>,
-    /// How many of the figures that count are within their tolerance, of how many.
+    /// How many of the figures that count, those that the paper searches by, are within their tolerance,
+    /// of how many. (How many VMs hibernate, say, goes into a run and does not come out of it.)
     pub within: (usize, usize),
+    /// Whether every cell could be planned.
+    pub(super) is_whole: bool,
 }
 
 impl Reading {
+    pub(super) fn of(
+        paper: &Paper,
+        parts: &[&Part],
+        factors: Vec<Factor>,
+        results: &Results,
+    ) -> Self {
+        let (rows, claims) = (rows(paper, parts, results), judge_all(paper, results));
+        let search = paper.parts.iter().flat_map(|part| &part.search);
+        let counts = search.map(|metric| beyond(&rows, Some(metric)));
+        let (off, printed) = counts.fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
+        Self { factors, rows, claims, within: (printed - off, printed), is_whole: true }
+    }
+
     /// Its name.
     #[must_use]
     pub fn name(&self) -> String {
-        let names: Vec<&str> = self.factors.iter().map(|f| f.name.as_str()).collect();
-        if names.is_empty() { "none".to_owned() } else { names.join(" + ") }
+        self.said(|factor| &factor.name, " + ", "none")
     }
 
     /// What it changes, in words.
     #[must_use]
     pub fn about(&self) -> String {
-        let about: Vec<&str> = self.factors.iter().map(|f| f.about.as_str()).collect();
-        if about.is_empty() { "as ours are".to_owned() } else { about.join("; ") }
+        self.said(|factor| &factor.about, "; ", "as ours are")
+    }
+
+    fn said(&self, of: impl Fn(&Factor) -> &str, between: &str, nothing: &str) -> String {
+        let all: Vec<&str> = self.factors.iter().map(of).collect();
+        if all.is_empty() { nothing.to_owned() } else { all.join(between) }
     }
 
     /// What speaks for it: the weakest ground of its factors.
@@ -58,10 +69,16 @@ impl Reading {
         self.factors.iter().filter_map(|factor| factor.ground).max()
     }
 
-    /// How many claims hold.
+    /// How many claims came out so.
     #[must_use]
-    pub fn held(&self) -> usize {
-        self.claims.iter().filter(|claim| claim.verdict == Verdict::Holds).count()
+    pub fn count(&self, verdict: Verdict) -> usize {
+        self.claims.iter().filter(|claim| claim.verdict == verdict).count()
+    }
+
+    /// How many claims have a verdict.
+    #[must_use]
+    pub fn judged(&self) -> usize {
+        self.claims.len() - self.count(Verdict::Silent)
     }
 
     /// What it explains, less what its changes cost.
@@ -71,71 +88,153 @@ impl Reading {
     }
 
     fn explained(&self) -> usize {
-        self.within.0 + self.held()
+        self.within.0 + self.count(Verdict::Holds)
     }
-}
 
-/// Searches the readings by a few runs of each, then makes more of those that explain most: ours
-/// first, then the best, those that the text allows among them, then the presets of the paper.
-///
-/// `settings` are those of a cell without any factor; `run` makes the runs of cells.
-///
-/// # Errors
-///
-/// A run can't be made.
-pub(super) fn readings(
-    paper: &Paper,
-    part: &Part,
-    settings: impl Fn(&str) -> Vec<String>,
-    mut run: impl FnMut(Vec<Cell>, Runs) -> Result<Samples, SweepError>,
-) -> Result<Vec<Reading>, SweepError> {
-    let cases = paper.cells_of(part);
-    let mut made = |factors: Vec<Factor>, runs| -> Result<Option<Reading>, SweepError> {
-        let cell = |case: &String| {
-            let of = factors.iter().flat_map(|factor| paper.settings(factor, case));
-            paper.cell(case, &settings(case).into_iter().chain(of).collect::<Vec<_>>()).ok()
-        };
-        // What can't be planned in every cell explains nothing.
-        let Some(cells) = cases.iter().map(cell).collect() else { return Ok(None) };
-        let samples = cases.iter().cloned().zip(run(cells, runs)?);
-        Ok(Some(Reading::of(paper, part, factors, &Results::new(samples))))
-    };
-    let all: Vec<&Factor> =
-        paper.factors.iter().filter(|f| f.ground.is_some() && !f.preset).collect();
-    let of = |changes: &[usize]| changes.iter().map(|&c| all[c].clone()).collect::<Vec<_>>();
-    let together = |a: usize, b: usize| all[a].goes_with(all[b]);
-    let tried = search(all.len(), together, |changes| {
-        let reading = made(of(changes), Runs::Few)?;
-        Ok::<_, SweepError>(reading.map(|reading| reading.explained()))
-    })?;
-    let is_of_text = |c: &usize| all[*c].ground == Some(Ground::Text);
-    let of_text = tried.iter().filter(|tried| tried.changes.iter().all(is_of_text)).take(BEST);
-    let mut chosen: Vec<&[usize]> = vec![&[]];
-    for tried in tried.iter().take(BEST).chain(of_text) {
-        if !chosen.contains(&&tried.changes[..]) {
-            chosen.push(&tried.changes);
+    /// The claims, by what they say, that fail without it and hold with it.
+    #[must_use]
+    pub fn mends(&self, without: &Self) -> Vec<&str> {
+        self.turned(without, Verdict::Fails, Verdict::Holds)
+    }
+
+    /// Those that hold without it and fail with it.
+    #[must_use]
+    pub fn breaks(&self, without: &Self) -> Vec<&str> {
+        self.turned(without, Verdict::Holds, Verdict::Fails)
+    }
+
+    fn turned(&self, without: &Self, from: Verdict, to: Verdict) -> Vec<&str> {
+        let was =
+            |says: &str| without.claims.iter().any(|c| c.claim.says == says && c.verdict == from);
+        let now = self.claims.iter().filter(|claim| claim.verdict == to);
+        now.map(|claim| &*claim.claim.says).filter(|says| was(says)).collect()
+    }
+
+    /// What may be said of its factor. It is no more than a lead unless it mends all claims that fail,
+    /// breaks none, and takes no figure away from the paper's; what something costs, and not how it is
+    /// to be read, is not even that.
+    #[must_use]
+    pub fn word(&self, without: &Self) -> &'static str {
+        let (mends, breaks) = (self.mends(without).len(), self.breaks(without).len());
+        let further = beyond(&self.rows, None).0 > beyond(&without.rows, None).0;
+        match &self.factors[..] {
+            [] => "",
+            [factor, ..] if factor.counterfactual => "counterfactual",
+            _ if mends == 0 && breaks == 0 => "changes no verdict",
+            _ if mends == 0 => "mends nothing",
+            _ if mends == without.count(Verdict::Fails) && breaks == 0 && !further => {
+                "mends all that fails"
+            }
+            _ => "lead",
         }
     }
-    let mut found = Vec::new();
-    for changes in chosen {
-        found.extend(made(of(changes), Runs::Many)?);
-    }
-    if let Some(others) = found.get_mut(1..) {
-        others.sort_by_key(|reading: &Reading| -reading.score());
-    }
-    for preset in paper.factors.iter().filter(|factor| factor.preset) {
-        found.extend(made(vec![preset.clone()], Runs::Many)?);
-    }
-    Ok(found)
 }
 
-impl Reading {
-    fn of(paper: &Paper, part: &Part, factors: Vec<Factor>, results: &Results) -> Self {
-        let rows = rows(paper, &[part], results);
-        let counts = part.search.iter().map(|metric| beyond(&rows, Some(metric)));
-        let (off, printed) = counts.fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
-        let claims = judge_all(paper, results);
-        Self { factors, rows, claims, within: (printed - off, printed) }
+/// What readings are made of, whichever they are.
+pub(super) struct Maker<'a, S, R> {
+    pub(super) paper: &'a Paper,
+    /// The parts whose figures are looked at.
+    pub(super) parts: &'a [&'a Part],
+    /// The cells that are run.
+    pub(super) cases: Vec<String>,
+    /// All settings of a cell with these factors.
+    pub(super) settings: S,
+    /// Makes the runs of cells: so many seeds of each.
+    pub(super) run: R,
+}
+
+impl<S, R> Maker<'_, S, R>
+where
+    S: Fn(&str, &[Factor]) -> Vec<String>,
+    R: FnMut(Vec<Cell>, u64) -> Result<Samples, SweepError>,
+{
+    /// Each of these readings, all runs at once. What can't be planned with a factor is left out of its
+    /// reading, and what needs it is not judged there.
+    ///
+    /// # Errors
+    ///
+    /// A cell without a factor is wrong, or a run can't be made.
+    pub(super) fn make(
+        &mut self,
+        all: Vec<Vec<Factor>>,
+        seeds: u64,
+    ) -> Result<Vec<Reading>, SweepError> {
+        let (mut cells, mut known) = (Vec::new(), BTreeMap::new());
+        let mut planned = |case: &String, factors: &[Factor]| -> Result<_, InputError> {
+            let set = (self.settings)(case, factors);
+            let at = match known.get(&(case.clone(), set.clone())) {
+                Some(at) => *at,
+                None => {
+                    cells.push(self.paper.cell(case, &set)?);
+                    known.insert((case.clone(), set), cells.len() - 1);
+                    cells.len() - 1
+                }
+            };
+            Ok((case.clone(), at))
+        };
+        let mut wanted = Vec::new();
+        for factors in &all {
+            let mut of = Vec::new();
+            for case in &self.cases {
+                match planned(case, factors) {
+                    Err(error) if factors.is_empty() => return Err(error.into()),
+                    cell => of.extend(cell),
+                }
+            }
+            wanted.push(of);
+        }
+        let samples = (self.run)(cells, seeds)?;
+        let read = all.into_iter().zip(wanted).map(|(factors, wanted)| {
+            let is_whole = wanted.len() == self.cases.len();
+            let samples = wanted.into_iter().map(|(case, at)| (case, samples[at].clone()));
+            let instead = factors.iter().flat_map(|factor| factor.metrics.clone()).collect();
+            let results = Results::new(samples).with(instead);
+            Reading { is_whole, ..Reading::of(self.paper, self.parts, factors, &results) }
+        });
+        Ok(read.collect())
+    }
+
+    /// Every factor that changes any of the cells, alone; the reading without one first.
+    pub(super) fn each_alone(&mut self, seeds: u64) -> Result<Vec<Reading>, SweepError> {
+        let changes = |factor: &&Factor| {
+            let sets = |case: &String| !self.paper.settings(factor, case).is_empty();
+            !factor.preset && (!factor.metrics.is_empty() || self.cases.iter().any(sets))
+        };
+        let tried = self.paper.factors.iter().filter(changes).map(|factor| vec![factor.clone()]);
+        let all = std::iter::once(Vec::new()).chain(tried).collect();
+        self.make(all, seeds)
+    }
+
+    /// Searches the readings by a few runs of each, then makes more of those that explain most: ours
+    /// first, then the best, those that the text allows among them, then the presets of the paper.
+    pub(super) fn search(&mut self, few: u64, many: u64) -> Result<Vec<Reading>, SweepError> {
+        let factors = &self.paper.factors;
+        let all: Vec<&Factor> =
+            factors.iter().filter(|f| f.ground.is_some() && !f.preset).collect();
+        let of = |changes: &[usize]| changes.iter().map(|&c| all[c].clone()).collect::<Vec<_>>();
+        let together = |a: usize, b: usize| all[a].goes_with(all[b]);
+        let tried = search(all.len(), together, |changes| {
+            let made = self.make(vec![of(changes)], few)?;
+            // What can't be planned in every cell explains nothing.
+            let made = made.iter().find(|reading| reading.is_whole);
+            Ok::<_, SweepError>(made.map(Reading::explained))
+        })?;
+        let is_of_text = |c: &usize| all[*c].ground == Some(Ground::Text);
+        let of_text = tried.iter().filter(|tried| tried.changes.iter().all(is_of_text)).take(BEST);
+        let mut chosen: Vec<&[usize]> = vec![&[]];
+        for tried in tried.iter().take(BEST).chain(of_text) {
+            if !chosen.contains(&&tried.changes[..]) {
+                chosen.push(&tried.changes);
+            }
+        }
+        let chosen = chosen.into_iter().map(of);
+        let presets = factors.iter().filter(|factor| factor.preset).map(|f| vec![f.clone()]);
+        let mut found = self.make(chosen.chain(presets).collect(), many)?;
+        let is_preset = |reading: &Reading| reading.factors.iter().any(|factor| factor.preset);
+        // Ours have no changes, and no other reading is without.
+        found.sort_by_key(|r| (!r.factors.is_empty(), is_preset(r), -r.score()));
+        found.retain(|reading| reading.is_whole);
+        Ok(found)
     }
 }
 
@@ -175,22 +274,25 @@ mod tests {
         let (mut paper, part) = named("burst-hads/readings").expect("it is there");
         let kept = ["frozen-charged", "boot-billed", "artifact"];
         paper.factors.retain(|factor| kept.contains(&&*factor.name));
-        let part = paper.parts(part.as_deref())[0].clone();
+        let parts = paper.parts(part.as_deref());
         let (mut few, mut many) = (0, 0);
-        let found = readings(
-            &paper,
-            &part,
-            |_| Vec::new(),
-            |cells, runs| {
-                *(if runs == Runs::Few { &mut few } else { &mut many }) += 1;
+        let mut maker = Maker {
+            paper: &paper,
+            parts: &parts,
+            cases: paper.cells_of(parts[0]),
+            settings: |case: &str, factors: &[Factor]| {
+                factors.iter().flat_map(|factor| paper.settings(factor, case)).collect()
+            },
+            run: |cells: Vec<Cell>, seeds| {
+                *(if seeds == 1 { &mut few } else { &mut many }) += 1;
                 Ok(vec![Vec::new(); cells.len()])
             },
-        );
-        let found = found.expect("nothing fails");
+        };
+        let found = maker.search(1, 2).expect("nothing fails");
         let grounds: Vec<_> = found.iter().map(|r| (r.score(), r.ground())).collect();
         let (text, code) = (Some(Ground::Text), Some(Ground::Code));
         assert_eq!(grounds, [(0, None), (-3, code), (-3, text), (-6, code), (-33, code)]);
         assert_eq!((found[0].name(), found[4].name()), ("none".into(), "artifact".into()));
-        assert_eq!((few, many), (4, 5));
+        assert_eq!((few, many), (4, 1));
     }
 }

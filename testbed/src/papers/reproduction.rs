@@ -1,18 +1,20 @@
 //! From what is asked for to its folder: runs, figures, claims, factors, files.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::claims::{Judged, judge_all};
-use super::figures::{Row, rows};
+use super::claims::Judged;
+use super::figures::Row;
 use super::live::{Against, LiveRun, MakeLive};
 use super::paper::{Factor, Paper, Part};
-use super::pattern::matches;
-use super::readings::{Reading, Runs, readings as search_readings};
+use super::pattern::{matches, unique};
+use super::readings::{Maker, Reading};
 use super::results::Results;
-use super::trials::{Trial, Trials};
 use super::{named, report};
-use crate::experiment::InputError;
-use crate::sweep::{Cell, Folder, Shard, Shared, Spec, SweepError, Work};
+use crate::sweep::{Cell, Folder, Reproduction, Shard, Shared, Spec, SweepError, Work};
+
+/// Is told the stage, and how many of how many runs of it are done.
+pub type Progress<'a> = &'a mut (dyn FnMut(&str, usize, usize) + Send);
 
 /// How to reproduce, beside the [`Spec`].
 #[derive(Clone, Debug)]
@@ -46,9 +48,9 @@ pub struct Finished {
     pub rows: Vec<Row>,
     /// Every claim.
     pub claims: Vec<Judged>,
-    /// Every factor, the experiments without any first; none, if none was tried.
-    pub trials: Vec<Trial>,
-    /// The readings that explain most, ours first; none, if none was looked for.
+    /// Every factor alone, the experiments without any first; none, if none was tried.
+    pub trials: Vec<Reading>,
+    /// The paper's presets, the text first; of a search the readings that explain most, ours first.
     pub read: Vec<Reading>,
     /// What is left out, and what it needs.
     pub without: Vec<(String, String)>,
@@ -59,26 +61,31 @@ pub struct Finished {
 }
 
 impl Finished {
+    /// Whether readings were searched, and not the presets made beside ours.
+    pub(super) fn is_search(&self) -> bool {
+        self.parts().any(|part| !part.search.is_empty())
+    }
+
     /// Its parts.
     pub(super) fn parts(&self) -> impl Iterator<Item = &Part> {
         self.paper.parts.iter().filter(|part| self.parts.contains(&part.name))
     }
 }
 
-/// What all experiments of a reproduction have in common.
-struct Base<'a> {
+/// What is asked for, looked up.
+struct Asked<'a> {
+    spec: &'a Reproduction,
     paper: &'a Paper,
-    readings: Vec<&'a Factor>,
-    set: &'a [String],
-    of_cells: &'a [(String, String)],
+    parts: Vec<&'a Part>,
+    /// The factors that all cells have.
+    readings: Vec<Factor>,
 }
 
-impl<'a> Base<'a> {
+impl<'a> Asked<'a> {
     fn of(
+        spec: &'a Reproduction,
         paper: &'a Paper,
-        readings: &[String],
-        set: &'a [String],
-        of_cells: &'a [(String, String)],
+        part: Option<&str>,
     ) -> Result<Self, SweepError> {
         let named = |name: &String| {
             let unknown = || {
@@ -86,22 +93,20 @@ impl<'a> Base<'a> {
                 let known = known.join(", ");
                 SweepError::BadInput(format!("{name}: there is no such reading; give {known}"))
             };
-            paper.factor(name).ok_or_else(unknown)
+            paper.factor(name).cloned().ok_or_else(unknown)
         };
-        let readings = readings.iter().map(named).collect::<Result<_, _>>()?;
-        Ok(Self { paper, readings, set, of_cells })
+        let readings = spec.readings.iter().map(named).collect::<Result<_, _>>()?;
+        Ok(Self { spec, paper, parts: paper.parts(part), readings })
     }
 
-    /// What is set of a cell: presets, then what the user sets, then other readings.
-    fn settings(&self, case: &str) -> Vec<String> {
+    /// What is set of a cell that is read so: presets, then what the user sets, then other readings.
+    fn settings(&self, case: &str, readings: &[Factor]) -> Vec<String> {
         let of = |preset: bool| {
-            let readings = self.readings.iter().filter(move |factor| factor.preset == preset);
+            let readings = readings.iter().filter(move |factor| factor.preset == preset);
             readings.flat_map(|factor| self.paper.settings(factor, case))
         };
-        let mut all: Vec<String> =
-            of(true).chain(self.set.iter().cloned()).chain(of(false)).collect();
-        all.extend(self.chosen(self.of_cells, case));
-        all
+        let set = of(true).chain(self.spec.set.iter().cloned()).chain(of(false));
+        set.chain(self.chosen(&self.spec.of_cells, case)).collect()
     }
 
     fn chosen(&self, of_cells: &[(String, String)], case: &str) -> Vec<String> {
@@ -109,8 +114,34 @@ impl<'a> Base<'a> {
         fits.map(|(_, set)| set.clone()).collect()
     }
 
-    fn cell(&self, case: &str) -> Result<Cell, InputError> {
-        self.paper.cell(case, &self.settings(case))
+    /// The cells of all parts, but for those that are left out.
+    fn cells(&self, shared: &Shared) -> Result<Vec<Cell>, SweepError> {
+        let without = |case: &String| {
+            self.spec.without.iter().any(|(of, _)| matches(of, case, &self.paper.lists))
+        };
+        let cases = self.parts.iter().flat_map(|part| self.paper.cells_of(part));
+        let mut cells = Vec::new();
+        for case in unique(cases.filter(|case| !without(case))) {
+            let cell = self.paper.cell(&case, &self.settings(&case, &self.readings))?;
+            cell.check(self.spec.first_seed, shared)?;
+            cells.push(cell);
+        }
+        match self.spec.without.first() {
+            Some((_, needs)) if cells.is_empty() => {
+                Err(SweepError::BadInput(format!("{}: {needs}", self.spec.what)))
+            }
+            _ => Ok(cells),
+        }
+    }
+
+    /// The presets that are not asked for; `None` is the text.
+    fn other_presets(&self) -> Vec<Option<&'a Factor>> {
+        let presets = self.paper.factors.iter().filter(|factor| factor.preset);
+        let is_other = |preset: &Option<&Factor>| {
+            let mine = self.readings.iter().find(|factor| factor.preset);
+            mine.map(|f| &f.name) != preset.map(|f| &f.name)
+        };
+        std::iter::once(None).chain(presets.map(Some)).filter(is_other).collect()
     }
 }
 
@@ -122,23 +153,23 @@ impl Request {
     }
 
     /// Makes the runs that `spec` wants into `folder` and, unless it is a shard, everything that
-    /// is made of them. What another command left there is replaced only with `force`. `progress` is
-    /// told the stage and how many of how many runs are done.
+    /// is made of them. What another command left there is replaced only with `force`.
     ///
     /// # Errors
     ///
     /// What is asked for makes no sense, a run can't be made, or the system refuses.
     pub fn run(
         &self,
-        spec: &Spec,
+        spec: &Reproduction,
         (folder, force): (&Path, bool),
-        progress: &mut dyn FnMut(&str, usize, usize),
+        progress: Progress<'_>,
     ) -> Result<Option<Finished>, SweepError> {
         // Nothing is made before what is asked for is known to be right.
         let shared = Shared::default();
-        let (paper, parts, cells) = cells(spec, &shared)?;
-        drop(cells);
-        if let Some(part) = parts.iter().find(|part| !part.search.is_empty())
+        let (paper, part) = named(&spec.what)?;
+        let asked = Asked::of(spec, &paper, part.as_deref())?;
+        let cells = asked.cells(&shared)?;
+        if let Some(part) = asked.parts.iter().find(|part| !part.search.is_empty())
             && self.compute.is_some_and(Shard::is_part)
         {
             return Err(SweepError::BadInput(format!(
@@ -150,7 +181,8 @@ impl Request {
         for folder in &self.live {
             LiveRun::read(folder)?;
         }
-        self.run_in(spec, &shared, &mut Folder::open(folder, spec, force)?, progress)
+        let mut folder = Folder::open(folder, &Spec::Reproduce(spec.clone()), force)?;
+        self.make(&asked, cells, &shared, &mut folder, progress)
     }
 
     /// Takes the parts of one command together, of which all runs are there.
@@ -162,73 +194,79 @@ impl Request {
         &self,
         parts: &[PathBuf],
         (folder, force): (&Path, bool),
-        progress: &mut dyn FnMut(&str, usize, usize),
+        progress: Progress<'_>,
     ) -> Result<Option<Finished>, SweepError> {
-        let (mut folder, spec) = Folder::merge(folder, parts, force)?;
-        let request = Self { compute: None, ..self.clone() };
-        request.run_in(&spec, &Shared::default(), &mut folder, progress)
-    }
-
-    fn run_in(
-        &self,
-        spec: &Spec,
-        shared: &Shared,
-        folder: &mut Folder,
-        progress: &mut dyn FnMut(&str, usize, usize),
-    ) -> Result<Option<Finished>, SweepError> {
-        let Spec::Reproduce {
-            what,
-            first_seed,
-            seeds,
-            trial_seeds,
-            trial_set,
-            readings,
-            set,
-            of_cells,
-            without,
-            ..
-        } = spec
-        else {
+        let mut folder = Folder::merge(folder, parts, force)?;
+        let Spec::Reproduce(spec) = folder.spec().clone() else {
             return Err(SweepError::BadInput("this is no reproduction of a paper".to_owned()));
         };
-        let (paper, parts, cells) = cells(spec, shared)?;
-        let until = |count: u64| *first_seed..=first_seed + count.max(1) - 1;
+        let (shared, (paper, part)) = (Shared::default(), named(&spec.what)?);
+        let asked = Asked::of(&spec, &paper, part.as_deref())?;
+        let request = Self { compute: None, ..self.clone() };
+        request.make(&asked, asked.cells(&shared)?, &shared, &mut folder, progress)
+    }
+
+    fn make(
+        &self,
+        asked: &Asked<'_>,
+        cells: Vec<Cell>,
+        shared: &Shared,
+        folder: &mut Folder,
+        progress: Progress<'_>,
+    ) -> Result<Option<Finished>, SweepError> {
+        let (paper, parts, spec) = (asked.paper, &asked.parts[..], asked.spec);
+        let until = |count: u64| spec.first_seed..=spec.first_seed + count.max(1) - 1;
         let work =
-            Work { seeds: until(*seeds), threads: self.threads, compute: self.compute, shared };
-        let samples = work.run(&cells, folder, &mut |n, of| progress("runs", n, of))?;
+            |count, compute| Work { seeds: until(count), threads: self.threads, compute, shared };
+        let mut told = |n, of| progress("runs", n, of);
+        let samples = work(spec.seeds, self.compute).run(&cells, folder, &mut told)?;
         if self.compute.is_some_and(Shard::is_part) {
             return Ok(None);
         }
         let cases = cells.iter().map(|cell| cell.case.clone());
         let results = Results::new(cases.zip(samples));
-        let parts: Vec<&Part> = parts.iter().collect();
-        let (rows, claims) = (rows(&paper, &parts, &results), judge_all(&paper, &results));
+        let (presets, others): (Vec<_>, Vec<_>) =
+            asked.readings.iter().cloned().partition(|factor| factor.preset);
+        let ours = Reading::of(paper, parts, presets, &results);
 
-        // Factors are tried where everything comes together, whatever the shards.
-        let base = Base::of(&paper, readings, set, of_cells)?;
-        let settings = |case: &str| [base.settings(case), base.chosen(trial_set, case)].concat();
-        let all_of = |count: u64| Work {
-            seeds: until(count),
-            threads: self.threads,
-            compute: Some(Shard::ALL),
-            shared,
+        // What is read otherwise is made where everything comes together, whatever the shards.
+        let mut made: Vec<(Vec<Cell>, u64)> = Vec::new();
+        let mut run = |stage: &str, cells: Vec<Cell>, count: u64| {
+            let mut told = |n, of| progress(stage, n, of);
+            let samples = work(count, Some(Shard::ALL)).run(&cells, folder, &mut told)?;
+            made.push((cells, count));
+            Ok(samples)
+        };
+        // A preset goes before what the user sets, a factor that is tried behind it.
+        let preset = |case: &str, of: &[Factor]| asked.settings(case, &[of, &others].concat());
+        let trial = |case: &str, of: &[Factor]| {
+            let ours = asked.settings(case, &asked.readings);
+            let tried = of.iter().flat_map(|factor| paper.settings(factor, case));
+            [ours, asked.chosen(&spec.trial_set, case), tried.collect()].concat()
         };
         let (mut trials, mut read) = (Vec::new(), Vec::new());
-        let mut tried: Vec<(Vec<Cell>, u64)> = Vec::new();
-        if let Some(part) = parts.iter().find(|part| !part.search.is_empty()) {
-            read = search_readings(&paper, part, settings, |cells, runs| {
-                let count = if runs == Runs::Few { *trial_seeds } else { *seeds };
-                let mut progress = |n, of| progress("readings", n, of);
-                let samples = all_of(count).run(&cells, folder, &mut progress)?;
-                tried.push((cells, count));
-                Ok(samples)
-            })?;
-        } else if *trial_seeds > 0 {
-            let all = Trials::of(&paper, &parts, (&rows, &claims), settings)?;
-            let mut progress = |n, of| progress("factors", n, of);
-            let samples = all_of(*trial_seeds).run(&all.cells, folder, &mut progress)?;
-            trials = all.judged(&samples);
-            tried.push((all.cells, *trial_seeds));
+        if parts.iter().any(|part| !part.search.is_empty()) {
+            let run = |cells, count| run("readings", cells, count);
+            let cases = cells.iter().map(|cell| cell.case.clone()).collect();
+            let mut maker = Maker { paper, parts, cases, settings: trial, run };
+            read = maker.search(spec.trial_seeds, spec.seeds)?;
+        } else {
+            if spec.trial_seeds > 0 {
+                let cases = about(paper, &ours);
+                let run = |cells, count| run("factors", cells, count);
+                let mut maker = Maker { paper, parts, cases, settings: trial, run };
+                trials = maker.each_alone(spec.trial_seeds)?;
+            }
+            let other = asked.other_presets();
+            if !other.is_empty() {
+                let cases = cells.iter().map(|cell| cell.case.clone()).collect();
+                let run = |cells, count| run("presets", cells, count);
+                let mut maker = Maker { paper, parts, cases, settings: preset, run };
+                let other = other.into_iter().map(|preset| preset.cloned().into_iter().collect());
+                read = maker.make(other.collect(), spec.seeds)?;
+                read.push(ours.clone());
+                read.sort_by_key(|reading| !reading.factors.is_empty());
+            }
         }
 
         let mut live = self.live.clone();
@@ -239,27 +277,28 @@ impl Request {
         }
         let live = live.iter().map(|dir| LiveRun::read(dir)).collect::<Result<Vec<_>, _>>()?;
         let live = live.into_iter().map(|run| {
-            let against = run.against(&results, *first_seed);
+            let against = run.against(&results, spec.first_seed);
             (run, against)
         });
-        let charts = charts(&parts, &paper, (&cells, *first_seed), &results, shared, folder)?;
+        let charts = charts(asked, &cells, &results, shared, folder)?;
+        let Reading { rows, claims, .. } = ours;
         let done = Finished {
-            what: what.clone(),
-            command: spec.command(),
+            what: spec.what.clone(),
+            command: folder.spec().command(),
             parts: parts.iter().map(|part| part.name.clone()).collect(),
-            cells: cells.iter().map(|c| (c.case.clone(), c.command(&until(*seeds)))).collect(),
+            cells: cells.iter().map(|c| (c.case.clone(), c.command(&until(spec.seeds)))).collect(),
             live: live.collect(),
             results,
             rows,
             claims,
             trials,
             read,
-            without: without.clone(),
+            without: spec.without.clone(),
             charts,
-            paper,
+            paper: paper.clone(),
         };
         report::write(&done, folder)?;
-        let all = std::iter::once((&cells, *seeds)).chain(tried.iter().map(|(c, n)| (c, *n)));
+        let all = std::iter::once((&cells, spec.seeds)).chain(made.iter().map(|(c, n)| (c, *n)));
         folder.settle(all.flat_map(|(cells, count)| {
             cells.iter().flat_map(move |cell| until(count).map(move |seed| (cell, seed)))
         }))?;
@@ -267,42 +306,30 @@ impl Request {
     }
 }
 
-/// The cells that are asked for, of which parts of which paper.
-fn cells(spec: &Spec, shared: &Shared) -> Result<(Paper, Vec<Part>, Vec<Cell>), SweepError> {
-    let Spec::Reproduce { what, first_seed, readings, set, of_cells, without, .. } = spec else {
-        return Err(SweepError::BadInput("this is no reproduction of a paper".to_owned()));
-    };
-    let (paper, part) = named(what)?;
-    let parts: Vec<Part> = paper.parts(part.as_deref()).into_iter().cloned().collect();
-    let base = Base::of(&paper, readings, set, of_cells)?;
-    let (mut cells, mut seen) = (Vec::<Cell>::new(), std::collections::BTreeSet::new());
-    for case in parts.iter().flat_map(|part| paper.cells_of(part)) {
-        let left_out = without.iter().any(|(of, _)| matches(of, &case, &paper.lists));
-        if !left_out && seen.insert(case.clone()) {
-            let cell = base.cell(&case)?;
-            cell.check(*first_seed, shared)?;
-            cells.push(cell);
-        }
-    }
-    match without.first() {
-        Some((_, needs)) if cells.is_empty() => {
-            Err(SweepError::BadInput(format!("{what}: {needs}")))
-        }
-        _ => Ok((paper, parts, cells)),
-    }
+/// The cells that printed figures and claims are about on which the paper is not silent.
+fn about(paper: &Paper, ours: &Reading) -> Vec<String> {
+    let printed = ours.rows.iter().filter(|row| row.paper.is_some()).map(|row| row.case.clone());
+    let said = ours.claims.iter().filter(|judged| !judged.claim.silent).flat_map(|judged| {
+        let patterns = std::iter::once(&judged.claim.of).chain(&judged.claim.than);
+        patterns.flat_map(|pattern| paper.expand(pattern))
+    });
+    let wanted: BTreeSet<String> = printed.chain(said).collect();
+    // In the paper's order; what compares two cells is none.
+    let all = paper.parts.iter().flat_map(|part| paper.cells_of(part));
+    unique(all.filter(|case| wanted.contains(case)))
 }
 
 /// The chart of each cell's run with the median makespan: its name and its file.
 fn charts(
-    parts: &[&Part],
-    paper: &Paper,
-    (cells, first_seed): (&[Cell], u64),
+    asked: &Asked<'_>,
+    cells: &[Cell],
     results: &Results,
     shared: &Shared,
-    folder: &Folder,
+    folder: &mut Folder,
 ) -> Result<Vec<(String, String)>, SweepError> {
     let mut made = Vec::new();
-    for case in parts.iter().filter(|part| part.gantt).flat_map(|part| paper.cells_of(part)) {
+    let parts = asked.parts.iter().filter(|part| part.gantt);
+    for case in parts.flat_map(|part| asked.paper.cells_of(part)) {
         let (Some(cell), Some(samples)) =
             (cells.iter().find(|cell| cell.case == case), results.samples(&case))
         else {
@@ -310,9 +337,9 @@ fn charts(
         };
         let makespan = |n: &usize| samples[*n].figure("makespan_s").unwrap_or(f64::NEG_INFINITY);
         let mut order: Vec<usize> = (0..samples.len()).collect();
-        order.sort_by(|a, b| makespan(a).total_cmp(&makespan(b)).then(a.cmp(b)));
+        order.sort_by(|a, b| makespan(a).total_cmp(&makespan(b)));
         let Some(median) = order.get((order.len().max(1) - 1) / 2) else { continue };
-        let seed = first_seed + *median as u64;
+        let seed = asked.spec.first_seed + *median as u64;
         let file = format!("gantt/{}.svg", case.replace('/', "-"));
         folder.write(&file, &cell.gantt(seed, shared)?)?;
         made.push((format!("{case}, seed {seed}"), file));

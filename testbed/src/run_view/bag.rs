@@ -64,7 +64,7 @@ fn lines(of: &OfBag<'_>) -> Vec<Line> {
             c.restores,
             c.migrations,
             c.steals,
-            of.work_lost().as_secs_f64()
+            record.work_lost().as_secs_f64()
         ),
     ));
     for (count, what) in [
@@ -90,9 +90,7 @@ fn lines(of: &OfBag<'_>) -> Vec<Line> {
 
 fn page(of: &OfBag<'_>, gantt: &dormouse_view::plot::Gantt) -> Page {
     let record = of.record;
-    let mut page = of.of.page(of.of.header.experiment.scheduler_name());
-    page.cards = cards(of);
-    page.section("Where everything ran", [Block::Figure(gantt.to_markup())]);
+    let mut page = of.of.page(of.of.header.experiment.scheduler_name(), cards(of), gantt);
     if let Some(own) = of.of.jobs {
         let background = Background::of(record).map(|it| Block::text(it.sentence()));
         let about = [Block::text(format!("{}.", jobs::line(own)))];
@@ -120,7 +118,7 @@ fn cards(of: &OfBag<'_>) -> Vec<Card> {
     let (done, total) = (record.finished(), record.tasks.len());
     let c = &record.counts;
     let makespan = made.map_or("unfinished".to_owned(), |t| format!("{:.0} s", t.as_secs_f64()));
-    let lost = format!("{:.0} s", of.work_lost().as_secs_f64());
+    let lost = format!("{:.0} s", record.work_lost().as_secs_f64());
     let completed = of.of.header.mode.completed();
     let mut cards = vec![
         Card::new("Makespan", makespan, due).verdict(met),

@@ -1,11 +1,11 @@
 //! "The bill": what each VM cost, and how that is reckoned.
 
 use dormouse_cloud::{Market, TariffName};
+use dormouse_tell::VmHistory;
 use dormouse_units::Money;
 use dormouse_view::{Block, Cell, Column, Table};
 
 use super::outcome::OfBag;
-use super::tables::finished_on;
 use crate::output::end_word;
 
 /// The section's content.
@@ -14,40 +14,30 @@ pub(super) fn bill(of: &OfBag<'_>) -> Vec<Block> {
     let terms = &of.of.header.experiment.setup.terms;
     // Where prices change, what it was launched at is not what all of it cost.
     let price = if terms.prices.is_empty() { "price" } else { "price at its launch" };
-    let mut table = Table::new([
-        Column::text("VM"),
-        Column::text("type"),
-        Column::text("market"),
-        Column::text("end"),
-        Column::text("charged"),
-        Column::count("tasks"),
-        Column::text(price),
-        Column::dollars("cost").digits(6),
-    ]);
-    for vm in record.vms.values() {
+    let charged = |vm: &VmHistory| {
         let charges = vm.charges().iter().map(|charge| {
             format!("{:.0}–{:.0} s", charge.from.as_secs_f64(), charge.until.as_secs_f64())
         });
         let charges: Vec<_> = charges.collect();
-        table.push([
-            Cell::text(vm.id.to_string()),
-            Cell::text(vm.kind.as_str()),
-            Cell::text(vm.market.to_string()),
-            Cell::text(vm.ended.map_or("running", |(_, why, _)| end_word(why))),
-            Cell::text(if charges.is_empty() { "never".to_owned() } else { charges.join(", ") }),
-            Cell::count(finished_on(record, vm.id)),
-            Cell::text(vm.price.to_string()),
-            Cell::money(vm.cost()),
-        ]);
-    }
+        if charges.is_empty() { "never".to_owned() } else { charges.join(", ") }
+    };
+    let table = Table::of(record.vms.values())
+        .column(Column::text("VM"), |vm| vm.id.to_string())
+        .column(Column::text("type"), |vm| vm.kind.as_str())
+        .column(Column::text("market"), |vm| vm.market.to_string())
+        .column(Column::text("end"), |vm| vm.ended.map_or("running", |(_, why, _)| end_word(why)))
+        .column(Column::text("charged"), |vm| charged(vm))
+        .column(Column::count("tasks"), |vm| record.finished_on(vm.id))
+        .column(Column::text(price), |vm| vm.price.to_string())
+        .column(Column::dollars("cost").digits(6), |vm| vm.cost());
     let mut totals = Table::new([Column::text("market"), Column::dollars("total").digits(6)]);
     for market in [Market::Spot, Market::OnDemand] {
         let of_market = record.vms.values().filter(|vm| vm.market == market);
-        let total: Money = of_market.map(dormouse_tell::VmHistory::cost).sum();
+        let total: Money = of_market.map(VmHistory::cost).sum();
         totals.push([Cell::text(market.to_string()), Cell::money(total)]);
     }
     totals.push([Cell::text("all"), Cell::money(record.cost())]);
-    vec![Block::Table(table), Block::Table(totals), Block::text(charged_how(terms.tariff))]
+    vec![Block::Table(table.into()), Block::Table(totals), Block::text(charged_how(terms.tariff))]
 }
 
 const fn charged_how(tariff: TariffName) -> &'static str {

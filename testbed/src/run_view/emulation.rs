@@ -24,12 +24,16 @@ pub(super) fn card(fidelity: &Fidelity, worst: String) -> Card {
     Card::new("Emulation", word, worst).verdict(fidelity.faithful)
 }
 
+/// Whether it was faithful, as the beginning of a sentence.
+pub(super) fn verdict(fidelity: &Fidelity) -> String {
+    format!("The emulation was {}faithful", if fidelity.faithful { "" } else { "NOT " })
+}
+
 /// "Fidelity" of a run with a bag: the verdict, the tasks' times, what their CPU time went into,
 /// shares.
 pub(super) fn section(of: &OfBag<'_>) -> Vec<Block> {
     let Some(fidelity) = of.of.fidelity else { return Vec::new() };
-    let word = if fidelity.faithful { "faithful" } else { "NOT faithful" };
-    let mut blocks = vec![Block::text(format!("The emulation was {word}."))];
+    let mut blocks = vec![Block::text(format!("{}.", verdict(fidelity)))];
     blocks.extend(fidelity.notes.iter().map(Block::text));
     if let Some(load) = fidelity.other_load {
         let load = percent(load);
@@ -50,8 +54,7 @@ fn times(of: &OfBag<'_>, fidelity: &Fidelity) -> Vec<Block> {
     }
     let live = &of.of.header.experiment.live;
     let [low, middle, high] = tasks.task_error_quantiles.map(signed);
-    let mut table = Table::new([Column::text(""), Column::text("of the time or work promised")]);
-    for (what, value) in [
+    let rows = [
         ("tasks judged by their time", tasks.tasks_judged.to_string()),
         ("mean error, the bias", signed(tasks.mean_task_error)),
         ("at most allowed", percent(live.mean_error)),
@@ -66,50 +69,41 @@ fn times(of: &OfBag<'_>, fidelity: &Fidelity) -> Vec<Block> {
         ("most that a task's work was ahead of its promise", percent(tasks.worst_ahead)),
         ("most that it was behind", percent(tasks.worst_behind)),
         ("checkpoints that came after a task's end", tasks.checkpoints_missed.to_string()),
-    ] {
-        table.push([Cell::text(what), Cell::text(value)]);
-    }
+    ];
+    let table = Table::of(rows)
+        .column(Column::text(""), |(what, _)| *what)
+        .column(Column::text("of the time or work promised"), |(_, value)| value.clone());
     let about = "Each task's time against the time its VM promised it: its work at that speed and \
                  its holds, from the command on, without the time its VM was hibernated.";
     let every =
         Block::Folded("Every task, the worst first".to_owned(), vec![Block::Table(every_task(of))]);
-    vec![Block::text(about), Block::Table(table), every]
+    vec![Block::text(about), Block::Table(table.into()), every]
 }
 
 fn every_task(of: &OfBag<'_>) -> Table {
-    let mut table = Table::new([
-        Column::text("task"),
-        Column::seconds("promised").digits(2),
-        Column::seconds("took").digits(2),
-        Column::text("error"),
-    ]);
     let mut times = task_times(of.record);
     times.sort_by(|a, b| b.error().abs().total_cmp(&a.error().abs()));
-    for time in &times {
-        table.push([
-            Cell::text(time.task.to_string()),
-            Cell::span(time.promised),
-            Cell::span(time.took),
-            Cell::text(signed(time.error())),
-        ]);
-    }
-    table
+    Table::of(times)
+        .column(Column::text("task"), |time| time.task.to_string())
+        .column(Column::seconds("promised").digits(2), |time| time.promised)
+        .column(Column::seconds("took").digits(2), |time| time.took)
+        .column(Column::text("error"), |time| signed(time.error()))
+        .into()
 }
 
 /// What the CPU time that was charged for tasks went into.
 fn cpu(fidelity: &Fidelity) -> Table {
     let of = &fidelity.tasks;
-    let mut table =
-        Table::new([Column::text("CPU time charged for tasks"), Column::seconds("real").digits(3)]);
-    for (what, seconds) in [
+    let parts = [
         ("the tasks' own work", of.worked_s),
         ("their births", of.births_s),
         ("CRIU, in and around them", of.criu_s),
         ("the rest: ends, waits, results", of.rest_s),
-    ] {
-        table.push([Cell::text(what), Cell::number(seconds)]);
-    }
-    table
+    ];
+    Table::of(parts)
+        .column(Column::text("CPU time charged for tasks"), |(what, _)| *what)
+        .column(Column::seconds("real").digits(3), |(_, seconds)| *seconds)
+        .into()
 }
 
 fn shares_text(fidelity: &Fidelity) -> Block {
@@ -122,22 +116,12 @@ fn shares_text(fidelity: &Fidelity) -> Block {
 }
 
 fn shares(of: &OfBag<'_>) -> Table {
-    let mut table = Table::new([
-        Column::text("VM"),
-        Column::text("type"),
-        Column::seconds("promised").digits(3),
-        Column::seconds("received").digits(3),
-    ]);
-    for vm in of.record.vms.values() {
-        let Some((promised, received)) = vm.share else { continue };
-        table.push([
-            Cell::text(vm.id.to_string()),
-            Cell::text(vm.kind.as_str()),
-            Cell::span(Span::from_micros(promised)),
-            Cell::span(Span::from_micros(received)),
-        ]);
-    }
-    table
+    Table::of(of.record.vms.values().filter_map(|vm| Some((vm, vm.share?))))
+        .column(Column::text("VM"), |(vm, _)| vm.id.to_string())
+        .column(Column::text("type"), |(vm, _)| vm.kind.as_str())
+        .column(Column::seconds("promised").digits(3), |(_, share)| Span::from_micros(share.0))
+        .column(Column::seconds("received").digits(3), |(_, share)| Span::from_micros(share.1))
+        .into()
 }
 
 /// "Speed-up": why a live run had its own, and what its host was measured to do; nothing where

@@ -3,11 +3,11 @@
 use dormouse_cloud::{Action, Target};
 use dormouse_engine::VmEnd;
 use dormouse_policies::StartReason;
-use dormouse_units::{Span, Time, VmId};
-use dormouse_view::{Block, Cell, Column, Table};
+use dormouse_tell::{AttemptEnd, Record};
+use dormouse_units::{Span, VmId};
+use dormouse_view::{Block, Column, Table};
 
 use super::outcome::OfBag;
-use dormouse_tell::{AttemptEnd, Hibernation, Interrupted, Record};
 
 /// The section's content.
 pub(super) fn happened(of: &OfBag<'_>) -> Vec<Block> {
@@ -28,162 +28,93 @@ pub(super) fn happened(of: &OfBag<'_>) -> Vec<Block> {
     blocks
 }
 
-/// Work lost by attempts that ended on `vm` between two times.
-fn lost_on(record: &Record, vm: VmId, from: Time, until: Time) -> Span {
-    let Some(history) = record.vms.get(&vm) else { return Span::ZERO };
-    let attempts = record.tasks.iter().flat_map(|task| &task.attempts).filter(|a| a.vm == vm);
-    attempts
-        .filter(|a| a.ended.as_ref().is_some_and(|(at, _)| (from..=until).contains(at)))
-        .map(|a| a.lost(history))
-        .sum()
+fn names(vms: &[VmId]) -> String {
+    vms.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 fn interruptions(record: &Record) -> Table {
-    let mut table = Table::new([
-        Column::text("provider"),
-        Column::text("target"),
-        Column::text("hit"),
-        Column::seconds("asked for"),
-        Column::seconds("took effect"),
-        Column::seconds("work lost"),
-    ]);
-    table.extend(record.interruptions.iter().map(|i| interruption(record, i)));
-    table
-}
-
-fn interruption(record: &Record, of: &Interrupted) -> Vec<Cell> {
-    let action = match of.action {
-        Action::Hibernate => "hibernate",
-        Action::Resume => "resume",
-        Action::Preempt => "preempt",
-    };
-    let target = match &of.target {
-        Target::Type(kind) => format!("all spot {kind}"),
-        Target::Vm(vm) => vm.to_string(),
-    };
-    let hit: Vec<_> = of.vms.iter().map(ToString::to_string).collect();
-    let effect = of.vms.iter().filter_map(|&vm| took_effect(record, vm, of.action, of.asked)).max();
-    let lost: Option<Span> = (!hit.is_empty()).then(|| match of.action {
-        Action::Resume => Span::ZERO,
-        _ => of.vms.iter().map(|&vm| lost_after(record, vm, of.at)).sum(),
-    });
-    let none = "none: no such VM ran".to_owned();
-    vec![
-        Cell::text(action),
-        Cell::text(target),
-        Cell::text(if hit.is_empty() { none } else { hit.join(", ") }),
-        Cell::time(of.asked),
-        Cell::maybe(effect, Cell::time),
-        Cell::maybe(lost, Cell::span),
-    ]
-}
-
-/// What a hibernation or preemption at `at` cost `vm`: until it was resumed or gone.
-fn lost_after(record: &Record, vm: VmId, at: Time) -> Span {
-    let Some(history) = record.vms.get(&vm) else { return Span::ZERO };
-    let back = history.hibernations.iter().find(|h| h.frozen >= at).and_then(|h| h.resumed);
-    lost_on(record, vm, at, back.map_or(record.end(), |(_, resumed)| resumed))
-}
-
-fn took_effect(record: &Record, vm: VmId, action: Action, asked: Time) -> Option<Time> {
-    let vm = record.vms.get(&vm)?;
-    match action {
-        Action::Hibernate => vm.hibernations.iter().find(|h| h.asked == asked).map(|h| h.frozen),
-        Action::Resume => {
-            let resumed = |h: &Hibernation| h.resumed.filter(|resumed| resumed.0 == asked);
-            vm.hibernations.iter().find_map(resumed).map(|(_, at)| at)
-        }
-        Action::Preempt => vm.ended.map(|(at, ..)| at),
-    }
+    Table::of(&record.interruptions)
+        .column(Column::text("provider"), |i| match i.action {
+            Action::Hibernate => "hibernate",
+            Action::Resume => "resume",
+            Action::Preempt => "preempt",
+        })
+        .column(Column::text("target"), |i| match &i.target {
+            Target::Type(kind) => format!("all spot {kind}"),
+            Target::Vm(vm) => vm.to_string(),
+        })
+        .column(Column::text("hit"), |i| match i.vms.as_slice() {
+            [] => "none: no such VM ran".to_owned(),
+            hit => names(hit),
+        })
+        .column(Column::seconds("asked for"), |i| i.asked)
+        .column(Column::seconds("took effect"), |i| record.took_effect(i))
+        .column(Column::seconds("work lost"), |i| record.lost_by(i))
+        .into()
 }
 
 fn hosts(record: &Record) -> Table {
-    let mut table = Table::new([
-        Column::text("host lost"),
-        Column::text("why"),
-        Column::text("VMs on it"),
-        Column::seconds("at"),
-        Column::seconds("work lost"),
-    ]);
-    for (id, host) in &record.hosts {
-        let Some((at, why)) = &host.lost else { continue };
+    let lost = record.hosts.iter().filter_map(|(id, host)| {
+        let (at, why) = host.lost.as_ref()?;
         let gone = record.vms.values().filter(|vm| {
             vm.host == *id && vm.ended.is_some_and(|(_, end, _)| end == VmEnd::HostLost)
         });
         let gone: Vec<_> = gone.map(|vm| vm.id).collect();
-        let names: Vec<_> = gone.iter().map(ToString::to_string).collect();
-        table.push([
-            Cell::text(format!("{id} ({})", host.name)),
-            Cell::text(why.as_str()),
-            Cell::text(names.join(", ")),
-            Cell::time(*at),
-            Cell::span(gone.iter().map(|&vm| lost_on(record, vm, *at, *at)).sum()),
-        ]);
-    }
-    table
+        Some((format!("{id} ({})", host.name), gone, *at, why))
+    });
+    Table::of(lost)
+        .column(Column::text("host lost"), |(name, ..)| name.clone())
+        .column(Column::text("why"), |(.., why)| why.as_str())
+        .column(Column::text("VMs on it"), |(_, gone, ..)| names(gone))
+        .column(Column::seconds("at"), |(_, _, at, _)| *at)
+        .column(Column::seconds("work lost"), |(_, gone, at, _)| {
+            gone.iter().map(|&vm| record.lost_on(vm, *at, *at)).sum::<Span>()
+        })
+        .into()
 }
 
 /// A row for each migration that is counted: also of tasks that had not begun where they were to
 /// run.
 fn migrations(of: &OfBag<'_>) -> Table {
-    let mut table = Table::new([
-        Column::text("migrated"),
-        Column::text("from"),
-        Column::text("to"),
-        Column::seconds("left at"),
-        Column::seconds("ran again at"),
-        Column::text("work kept"),
-        Column::seconds("work lost"),
-    ]);
-    let (record, bag) = (of.record, &of.of.header.experiment.setup.bag);
-    let mut rows = Vec::new();
-    for (n, task) in record.tasks.iter().enumerate() {
-        let name = bag.tasks.get(n).map(|spec| format!("task{n} ({})", spec.name));
-        for (k, is) in task.attempts.iter().enumerate() {
-            if is.reason != StartReason::Migrated {
-                continue;
-            }
-            let was = k.checked_sub(1).and_then(|before| task.attempts.get(before));
-            let on = was.and_then(|was| record.vms.get(&was.vm));
-            rows.push((
-                is.sent,
-                vec![
-                    Cell::text(name.clone().unwrap_or_default()),
-                    was.map_or(Cell::text("its queue"), |was| Cell::text(was.vm.to_string())),
-                    Cell::text(is.vm.to_string()),
-                    Cell::maybe(was.and_then(|was| was.ended.as_ref()), |(at, _)| Cell::time(*at)),
-                    Cell::maybe(is.started, Cell::time),
-                    Cell::text(is.from.map_or("nothing".to_owned(), |(_, done)| done.to_string())),
-                    Cell::span(was.zip(on).map(|(was, vm)| was.lost(vm)).unwrap_or_default()),
-                ],
-            ));
-        }
-    }
-    rows.sort_by_key(|(at, _)| *at);
-    table.extend(rows.into_iter().map(|(_, row)| row));
-    table
+    let mut all: Vec<_> = of
+        .tasks()
+        .flat_map(|task| {
+            let attempts = task.is.attempts.iter().enumerate();
+            let migrated = attempts.filter(|(_, is)| is.reason == StartReason::Migrated);
+            let before = |k: usize| k.checked_sub(1).and_then(|k| task.is.attempts.get(k));
+            migrated.map(move |(k, is)| (task, before(k), is))
+        })
+        .collect();
+    all.sort_by_key(|(.., is)| is.sent);
+    Table::of(all)
+        .column(Column::text("migrated"), |(task, ..)| task.name())
+        .column(Column::text("from"), |(_, was, _)| {
+            was.map_or("its queue".to_owned(), |was| was.vm.to_string())
+        })
+        .column(Column::text("to"), |(.., is)| is.vm.to_string())
+        .column(Column::seconds("left at"), |(_, was, _)| Some(was.as_ref()?.ended.as_ref()?.0))
+        .column(Column::seconds("ran again at"), |(.., is)| is.started)
+        .column(Column::text("work kept"), |(.., is)| {
+            is.from.map_or("nothing".to_owned(), |(_, done)| done.to_string())
+        })
+        .column(Column::seconds("work lost"), |(_, was, _)| {
+            was.map_or(Span::ZERO, |was| of.record.lost(was))
+        })
+        .into()
 }
 
 fn failures(record: &Record) -> Table {
-    let mut table = Table::new([
-        Column::text("attempt failed"),
-        Column::text("on"),
-        Column::text("why"),
-        Column::seconds("at"),
-        Column::seconds("work lost"),
-    ]);
-    for (n, task) in record.tasks.iter().enumerate() {
-        for attempt in &task.attempts {
-            let Some((at, AttemptEnd::Failed(why))) = &attempt.ended else { continue };
-            let lost = record.vms.get(&attempt.vm).map(|vm| attempt.lost(vm));
-            table.push([
-                Cell::text(format!("task{n}")),
-                Cell::text(attempt.vm.to_string()),
-                Cell::text(why.as_str()),
-                Cell::time(*at),
-                Cell::span(lost.unwrap_or_default()),
-            ]);
-        }
-    }
-    table
+    let failed = record.tasks.iter().enumerate().flat_map(|(n, task)| {
+        task.attempts.iter().filter_map(move |attempt| match &attempt.ended {
+            Some((at, AttemptEnd::Failed(why))) => Some((n, attempt, *at, why)),
+            _ => None,
+        })
+    });
+    Table::of(failed)
+        .column(Column::text("attempt failed"), |(n, ..)| format!("task{n}"))
+        .column(Column::text("on"), |(_, attempt, ..)| attempt.vm.to_string())
+        .column(Column::text("why"), |(.., why)| why.as_str())
+        .column(Column::seconds("at"), |(_, _, at, _)| *at)
+        .column(Column::seconds("work lost"), |(_, attempt, ..)| record.lost(attempt))
+        .into()
 }

@@ -4,10 +4,11 @@ use dormouse_engine::Work;
 use dormouse_units::{Span, Time};
 use dormouse_view::number::time;
 use dormouse_view::plot::{Axis, Chart, Gantt, Look, Panel, Point, Scale, Series};
-use dormouse_view::{Block, Card, Cell, Column, Page, Table};
+use dormouse_view::{Block, Card, Column, Page, Table};
 use serde_json::{Value, json};
 
 use super::outcome::Outcome;
+use super::summary::leave_out;
 use super::value::{Line, RunView};
 use super::{emulation, machine};
 use crate::fidelity::Consolidation;
@@ -88,19 +89,16 @@ fn summary(run: &Outcome<'_>, jobs: &JobsOutcome<'_>) -> Value {
             "restores": jobs.restores,
         },
         "easy_variant": VARIANT,
+        "most_jobs_in_system": jobs.most_in_system,
+        "left_out": jobs.skipped,
+        "fidelity": jobs.fidelity,
+        "consolidation": jobs.consolidation,
+        "cancelled": jobs.cancelled,
+        "decisions_sha256": jobs.decisions_sha256,
+        "command": header.command,
+        "wall_s": run.wall_s,
     });
-    let Some(object) = summary.as_object_mut() else { return summary };
-    let mut more = |key: &str, value: Option<Value>| {
-        object.extend(value.map(|value| (key.to_owned(), value)));
-    };
-    more("most_jobs_in_system", Some(json!(jobs.most_in_system)));
-    more("left_out", jobs.skipped.as_ref().map(|skipped| json!(skipped)));
-    more("fidelity", jobs.fidelity.as_ref().map(|fidelity| json!(fidelity)));
-    more("consolidation", jobs.consolidation.as_ref().map(|sharing| json!(sharing)));
-    more("cancelled", jobs.cancelled.as_ref().map(|why| json!(why)));
-    more("decisions_sha256", Some(json!(jobs.decisions_sha256)));
-    more("command", Some(json!(header.command)));
-    more("wall_s", Some(json!(run.wall_s)));
+    leave_out(&mut summary, &["left_out", "fidelity", "consolidation", "cancelled"]);
     summary
 }
 
@@ -167,9 +165,7 @@ fn lines(jobs: &JobsOutcome<'_>) -> Vec<Line> {
 }
 
 fn page(run: &Outcome<'_>, jobs: &JobsOutcome<'_>, gantt: &Gantt) -> Page {
-    let mut page = run.page(jobs.batch.scheduler.name.name());
-    page.cards = cards(jobs);
-    page.section("Where everything ran", [Block::Figure(gantt.to_markup())]);
+    let mut page = run.page(jobs.batch.scheduler.name.name(), cards(jobs), gantt);
     page.section("Load over time", load(jobs));
     page.section("The longest waits", waits(jobs));
     page.section("Fidelity", fidelity(jobs));
@@ -204,17 +200,12 @@ fn cards(jobs: &JobsOutcome<'_>) -> Vec<Card> {
 
 /// "Load over time": processors that were busy, and jobs that waited.
 pub(super) fn load(jobs: &JobsOutcome<'_>) -> Vec<Block> {
+    let all = &jobs.figures.series;
     let series = |name: &str, colour: usize, quantity| Series {
         name: name.to_owned(),
         colour,
         look: Look::Line,
-        points: jobs
-            .figures
-            .series
-            .of(quantity)
-            .into_iter()
-            .map(|(x, y)| Point::new(x, y))
-            .collect(),
+        points: all.of(quantity).into_iter().map(|(x, y)| Point::new(x, y)).collect(),
     };
     let panel = |title: &str, series| Panel {
         title: title.to_owned(),
@@ -241,33 +232,23 @@ pub(super) fn load(jobs: &JobsOutcome<'_>) -> Vec<Block> {
 }
 
 fn waits(jobs: &JobsOutcome<'_>) -> Vec<Block> {
-    let mut table = Table::new([
-        Column::text("job"),
-        Column::count("processes"),
-        Column::text("estimate"),
-        Column::text("wait"),
-        Column::text("response"),
-    ]);
     let round = |span: Span| Span::from_secs((span.as_micros() + 500_000) / 1_000_000).to_string();
-    for job in jobs.figures.longest_waits() {
-        table.push([
-            Cell::text(format!("job {}", job.number.0)),
-            Cell::count(job.processes),
-            Cell::text(job.estimate.to_string()),
-            Cell::text(round(job.wait)),
-            Cell::text(round(job.response)),
-        ]);
-    }
+    let table = Table::of(jobs.figures.longest_waits())
+        .column(Column::text("job"), |job| format!("job {}", job.number.0))
+        .column(Column::count("processes"), |job| job.processes)
+        .column(Column::text("estimate"), |job| job.estimate.to_string())
+        .column(Column::text("wait"), |job| round(job.wait))
+        .column(Column::text("response"), |job| round(job.response));
     let about = "dormouse explain DIR NUMBER says what a job waited for, and why it moved.";
-    vec![Block::Table(table), Block::text(about)]
+    vec![Block::Table(table.into()), Block::text(about)]
 }
 
 fn fidelity(jobs: &JobsOutcome<'_>) -> Vec<Block> {
     let Some(fidelity) = &jobs.fidelity else { return Vec::new() };
-    let word = if fidelity.faithful { "faithful" } else { "NOT faithful" };
     let verdict = format!(
-        "The emulation was {word}: CPU time received differs from what was promised by {:.2} % on \
-         average, by {:.2} % at worst.",
+        "{}: CPU time received differs from what was promised by {:.2} % on average, by {:.2} % at \
+         worst.",
+        emulation::verdict(fidelity),
         fidelity.mean_share_error * 100.0,
         fidelity.worst_share_error * 100.0
     );

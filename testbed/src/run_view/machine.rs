@@ -17,11 +17,12 @@ pub(super) fn add(gantt: &mut Gantt, jobs: &JobsOutcome<'_>) {
     let (from, until) = jobs.history.window();
     let is_alone = gantt.lanes.is_empty();
     if is_alone {
-        frame(gantt, jobs, rows);
+        frame(gantt, jobs);
         gantt.window = (from, until.max(from + dormouse_units::Span::from_secs(1)));
     } else {
         gantt.window.1 = gantt.window.1.max(until);
     }
+    gantt.lead.extend(left_out(jobs).map(|what| format!(" · {what}")));
     let lane = gantt.lanes.len();
     // Colours that mean kinds of tasks are not those of jobs.
     let first = gantt.colours.len().min(COLOURS - 1);
@@ -49,7 +50,7 @@ pub(super) fn add(gantt: &mut Gantt, jobs: &JobsOutcome<'_>) {
     }
 }
 
-fn frame(gantt: &mut Gantt, jobs: &JobsOutcome<'_>, rows: u32) {
+fn frame(gantt: &mut Gantt, jobs: &JobsOutcome<'_>) {
     let experiment = &jobs.header.experiment;
     gantt.title = format!("{} · {}", experiment.name, jobs.batch.scheduler.name);
     gantt.lead = format!(
@@ -60,13 +61,20 @@ fn frame(gantt: &mut Gantt, jobs: &JobsOutcome<'_>, rows: u32) {
         jobs.machine(),
         jobs.figures.response.mean()
     );
+}
+
+/// Which of the jobs and processors are drawn, where that is not all of them.
+pub(super) fn left_out(jobs: &JobsOutcome<'_>) -> Option<String> {
     let drawn = jobs.history.jobs().count();
-    if jobs.history.is_cut() {
-        gantt.lead += &format!(" · here the first {drawn}, until the next is submitted");
-    }
-    if rows < jobs.machine() {
-        gantt.lead += &format!(" · the first {rows} processors");
-    }
+    let of_jobs = jobs
+        .history
+        .cut_from()
+        .map(|all| format!("the first {drawn} of {all} jobs, until the next is submitted"));
+    let machine = jobs.machine();
+    let of_rows =
+        (machine > MOST_ROWS).then(|| format!("the first {MOST_ROWS} of {machine} processors"));
+    let drawn: Vec<_> = of_jobs.into_iter().chain(of_rows).collect();
+    (!drawn.is_empty()).then(|| format!("drawn: {}", drawn.join("; ")))
 }
 
 /// Where a job is, as far as that is shown.

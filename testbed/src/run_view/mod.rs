@@ -11,11 +11,8 @@ mod outcome;
 mod plan;
 mod summary;
 mod tables;
-
 mod value;
 mod vms;
 
 pub use outcome::Outcome;
 pub use value::{Line, RunView};
-
-pub(crate) use tables::finished_on;

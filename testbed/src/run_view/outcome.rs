@@ -1,14 +1,17 @@
 //! What a view is made of.
 
-use dormouse_engine::{Work, is_of};
-use dormouse_policies::Plan;
-use dormouse_units::{Money, Span, Time};
-use dormouse_view::{Block, Page};
+use std::collections::BTreeMap;
 
-use super::{RunView, bag, jobs};
+use dormouse_engine::{Work, is_of};
+use dormouse_policies::{Plan, PlannedTask, PlannedVm, Task};
+use dormouse_tell::{Record, TaskHistory, VmHistory};
+use dormouse_units::{Money, Span, TaskId, Time};
+use dormouse_view::plot::Gantt;
+use dormouse_view::{Block, Card, Page};
+
+use super::{RunView, bag, jobs, machine};
 use crate::jobs::JobsOutcome;
 use crate::output::{Fidelity, Header};
-use dormouse_tell::{Record, VmHistory};
 
 /// Everything that the view of a run is made of.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +37,19 @@ pub(super) struct OfBag<'a> {
     pub(super) record: &'a Record,
 }
 
+/// A task of the bag.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TaskOf<'a> {
+    /// Its number.
+    pub(super) n: usize,
+    /// What became of it.
+    pub(super) is: &'a TaskHistory,
+    /// What its bag says of it.
+    pub(super) spec: &'a Task,
+    /// On which VM and when it was to run, where that was planned.
+    pub(super) planned: Option<(usize, PlannedTask)>,
+}
+
 impl Outcome<'_> {
     /// The view of the run.
     #[must_use]
@@ -45,8 +61,8 @@ impl Outcome<'_> {
         }
     }
 
-    /// A page without content: what the run is, and how it was run.
-    pub(super) fn page(&self, scheduler: &str) -> Page {
+    /// The beginning of a page: what the run is and how it was run, its figures and its chart.
+    pub(super) fn page(&self, scheduler: &str, cards: Vec<Card>, gantt: &Gantt) -> Page {
         let experiment = &self.header.experiment;
         let how = match self.header.live_speedup() {
             None => "in virtual time".to_owned(),
@@ -54,7 +70,17 @@ impl Outcome<'_> {
         };
         let title = format!("{} · {scheduler}", experiment.name);
         let seed = experiment.setup.seed;
-        Page::new(title, format!("{}. Run {how}, seed {seed}.", experiment.description))
+        let lead = format!("{}. Run {how}, seed {seed}.", experiment.description);
+        let mut page = Page { cards, ..Page::new(title, lead) };
+        let left_out = self.jobs.and_then(machine::left_out).map(|what| {
+            Block::text(format!(
+                "In the figure are not all, {what}. jobs.csv and allocations.csv have them all; \
+                 dormouse export DIR --as svg --from TIME --until TIME draws another window."
+            ))
+        });
+        let figure = [Block::Figure(gantt.to_markup())];
+        page.section("Where everything ran", figure.into_iter().chain(left_out));
+        page
     }
 
     /// How the run is made again: its command, what made it and how, and the digest of its
@@ -82,10 +108,25 @@ impl OfBag<'_> {
         self.record.makespan().is_some_and(|end| end <= Time::ZERO + self.deadline())
     }
 
-    /// Time computed for nothing, over all attempts.
-    pub(super) fn work_lost(&self) -> Span {
-        let attempts = self.record.tasks.iter().flat_map(|task| &task.attempts);
-        attempts.filter_map(|a| self.record.vms.get(&a.vm).map(|vm| a.lost(vm))).sum()
+    /// The tasks in their order.
+    pub(super) fn tasks(&self) -> impl Iterator<Item = TaskOf<'_>> {
+        let planned = self.planned();
+        let specs = self.of.header.experiment.setup.bag.tasks.iter();
+        let of = move |(n, (is, spec))| TaskOf { n, is, spec, planned: planned.get(&n).copied() };
+        self.record.tasks.iter().zip(specs).enumerate().map(of)
+    }
+
+    /// Where and when each task was to run, by its number: the plan's VMs are launched in its order,
+    /// so that their numbers are those of the VMs that ran. A bag that shares its run is its first
+    /// tenant, whose numbers are that many apart.
+    fn planned(&self) -> BTreeMap<usize, (usize, PlannedTask)> {
+        let apart = self.of.header.experiment.tenants().len();
+        let of_vm = |(n, vm): (usize, &PlannedVm)| {
+            let tasks: Vec<_> = vm.vcpus.iter().flatten().copied().collect();
+            tasks.into_iter().map(move |task| (task.task.get() as usize, (n * apart, task)))
+        };
+        let vms = self.of.plan.into_iter().flat_map(|plan| &plan.vms);
+        vms.enumerate().flat_map(of_vm).collect()
     }
 
     /// What the VMs of the bag cost, of those of all tenants.
@@ -93,5 +134,21 @@ impl OfBag<'_> {
         let of = self.of.header.experiment.tenants();
         let own = self.record.vms.values().filter(|vm| is_of(vm.id, &of, Work::Bag));
         own.map(VmHistory::cost).sum()
+    }
+}
+
+impl TaskOf<'_> {
+    pub(super) fn id(&self) -> TaskId {
+        TaskId::new(u32::try_from(self.n).unwrap_or(u32::MAX))
+    }
+
+    /// For people: `task7 (ed-7)`.
+    pub(super) fn name(&self) -> String {
+        format!("task{} ({})", self.n, self.spec.name)
+    }
+
+    /// When it first ran.
+    pub(super) fn started(&self) -> Option<Time> {
+        self.is.attempts.iter().find_map(|attempt| attempt.started)
     }
 }

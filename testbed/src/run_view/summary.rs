@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 
 use super::jobs;
 use super::outcome::OfBag;
-use super::tables::finished_on;
 use crate::output::{Background, Mode, end_word};
 
 /// Its content.
@@ -25,7 +24,7 @@ pub(super) fn summary(of: &OfBag<'_>) -> Value {
             "end": vm.ended.map(|(_, why, _)| end_word(why)),
             "hibernations": vm.hibernations.len(),
             "cost_usd": vm.cost().as_usd(),
-            "tasks": finished_on(record, vm.id),
+            "tasks": record.finished_on(vm.id),
         })
     });
     let mut summary = json!({
@@ -40,7 +39,7 @@ pub(super) fn summary(of: &OfBag<'_>) -> Value {
         "deadline_met": of.deadline_met(),
         "tasks": tasks(of),
         "counts": record.counts,
-        "work_lost_s": of.work_lost().as_secs_f64(),
+        "work_lost_s": record.work_lost().as_secs_f64(),
         "plan": plan.map(|plan| json!({
             "makespan_s": plan.makespan.as_secs_f64(),
             "cost_usd": plan.cost.as_usd(),
@@ -48,21 +47,25 @@ pub(super) fn summary(of: &OfBag<'_>) -> Value {
             "evaluations": plan.evaluations,
         })),
         "vms": vms.collect::<Vec<_>>(),
+        "fidelity": of.of.fidelity,
+        "tenants": of.of.jobs.map(|own| json!([of_bag(of), jobs::part_of_summary(&of.of, own)])),
+        "background": Background::of(record).map(|background| background.summary()),
+        "cancelled": record.cancelled,
+        "speedup_choice": header.speedup.as_ref().map(speedup_choice),
+        "decisions_sha256": record.digest(),
+        "steps": record.steps,
+        "command": header.command,
+        "wall_s": of.of.wall_s,
     });
-    let Some(object) = summary.as_object_mut() else { return summary };
-    let mut more = |key: &str, value: Option<Value>| {
-        object.extend(value.map(|value| (key.to_owned(), value)));
-    };
-    more("fidelity", of.of.fidelity.map(|fidelity| json!(fidelity)));
-    more("tenants", of.of.jobs.map(|own| json!([of_bag(of), jobs::part_of_summary(&of.of, own)])));
-    more("background", Background::of(record).map(|background| background.summary()));
-    more("cancelled", record.cancelled.as_ref().map(|why| json!(why)));
-    more("speedup_choice", header.speedup.as_ref().map(speedup_choice));
-    more("decisions_sha256", Some(json!(record.digest())));
-    more("steps", Some(json!(record.steps)));
-    more("command", Some(json!(header.command)));
-    more("wall_s", Some(json!(of.of.wall_s)));
+    leave_out(&mut summary, &["fidelity", "tenants", "background", "cancelled", "speedup_choice"]);
     summary
+}
+
+/// Leaves out those of these keys that the run has nothing for.
+pub(super) fn leave_out(summary: &mut Value, keys: &[&str]) {
+    if let Some(summary) = summary.as_object_mut() {
+        summary.retain(|key, value| !value.is_null() || !keys.contains(&key.as_str()));
+    }
 }
 
 /// What a bag that shares the run came to.

@@ -1,149 +1,101 @@
 //! The tables `tasks` and `vms`.
 
+use dormouse_cloud::Charge;
 use dormouse_policies::StartReason;
-use dormouse_units::{Span, VmId};
-use dormouse_view::{Cell, Column, Table};
+use dormouse_tell::{Record, TaskHistory, VmHistory};
+use dormouse_units::Span;
+use dormouse_view::{Column, Table};
 
-use super::outcome::OfBag;
-use super::plan::planned;
+use super::outcome::{OfBag, TaskOf};
 use crate::output::{Mode, end_word, task_times};
-use dormouse_tell::Record;
-
-/// The columns of `tasks.csv`.
-fn task_columns() -> Vec<Column> {
-    vec![
-        Column::count("task"),
-        Column::text("name"),
-        Column::count("memory, bytes").named("memory_bytes"),
-        Column::text("status"),
-        Column::count("attempts"),
-        Column::count("VM").named("vm"),
-        Column::text("type"),
-        Column::text("market"),
-        Column::seconds("first started").named("first_started_s"),
-        Column::seconds("finished").named("finished_s"),
-        Column::count("checkpoints"),
-        Column::count("restores"),
-        Column::count("migrations"),
-        Column::count("steals"),
-        Column::seconds("work lost").named("work_lost_s"),
-        Column::seconds("CPU time, real").named("cpu_real_s"),
-        Column::count("planned VM").named("planned_vm"),
-        Column::seconds("planned start").named("planned_start_s"),
-        Column::seconds("planned finish").named("planned_finish_s"),
-        Column::seconds("promised").named("promised_s"),
-        Column::seconds("took").named("took_s"),
-    ]
-}
-
-/// The columns of `vms.csv`.
-fn vm_columns() -> Vec<Column> {
-    vec![
-        Column::count("VM").named("vm"),
-        Column::text("type"),
-        Column::text("market"),
-        Column::count("host"),
-        Column::number("price, $ an hour").named("price_usd_per_hour"),
-        Column::count("vCPUs").named("vcpus"),
-        Column::seconds("launched").named("launched_s"),
-        Column::seconds("ready").named("ready_s"),
-        Column::seconds("ended").named("ended_s"),
-        Column::text("end"),
-        Column::count("hibernations"),
-        Column::seconds("frozen").named("frozen_s"),
-        Column::seconds("charged").named("charged_s"),
-        Column::dollars("cost").named("cost_usd"),
-        Column::count("tasks"),
-        Column::seconds("CPU time promised, real").named("cpu_promised_real_s"),
-        Column::seconds("CPU time received, real").named("cpu_received_real_s"),
-    ]
-}
 
 /// A row a task; what was planned for it last, blank where nothing was.
 pub(super) fn tasks(of: &OfBag<'_>) -> Table {
-    let mut table = Table::new(task_columns());
-    let (record, experiment) = (of.record, &of.of.header.experiment);
-    let planned = of.of.plan.map(|plan| planned(experiment, plan)).unwrap_or_default();
+    let record = of.record;
     let times = task_times(record);
-    for (n, (task, spec)) in record.tasks.iter().zip(experiment.setup.bag.tasks.iter()).enumerate()
-    {
-        let time = times.iter().find(|time| time.task.get() as usize == n);
-        let last = task.last().and_then(|a| record.vms.get(&a.vm));
-        let started_as =
-            |reason| Cell::count(task.attempts.iter().filter(|a| a.reason == reason).count());
-        let lost: Span =
-            task.attempts.iter().filter_map(|a| record.vms.get(&a.vm).map(|vm| a.lost(vm))).sum();
-        let status = match (task.finished, of.of.header.mode, task.attempts.is_empty()) {
-            (Some(_), Mode::Live, _) => "verified",
-            // A model has no answer that could be verified.
-            (Some(_), Mode::Virtual, _) => "completed",
-            (None, _, true) => "never-started",
-            (None, _, false) => "unfinished",
-        };
-        let restored = task.attempts.iter().filter(|a| a.from.is_some() && a.started.is_some());
-        let plan = planned.get(&n);
-        table.push([
-            Cell::count(n),
-            Cell::text(&*spec.name),
-            Cell::count(spec.memory.get()),
-            Cell::text(status),
-            Cell::count(task.attempts.len()),
-            Cell::maybe(last, |vm| Cell::count(vm.id.get())),
-            Cell::maybe(last, |vm| Cell::text(vm.kind.as_str())),
-            Cell::maybe(last, |vm| Cell::text(vm.market.to_string())),
-            Cell::maybe(task.attempts.iter().find_map(|a| a.started), Cell::time),
-            Cell::maybe(task.finished, Cell::time),
-            Cell::count(task.attempts.iter().map(|a| a.checkpoints.len()).sum::<usize>()),
-            Cell::count(restored.count()),
-            started_as(StartReason::Migrated),
-            started_as(StartReason::Stolen),
-            Cell::span(lost),
-            Cell::span(Span::from_micros(task.attempts.iter().map(|a| a.real_cpu_us).sum())),
-            Cell::maybe(plan, |plan| Cell::count(plan.0)),
-            Cell::maybe(plan, |plan| Cell::time(plan.1.start)),
-            Cell::maybe(plan, |plan| Cell::time(plan.1.end)),
-            Cell::maybe(time, |time| Cell::span(time.promised)),
-            Cell::maybe(time, |time| Cell::span(time.took)),
-        ]);
-    }
-    table
+    let time = |t: &TaskOf<'_>| times.iter().find(|time| time.task.get() as usize == t.n);
+    let last = |t: &TaskOf<'_>| t.is.last().and_then(|a| record.vms.get(&a.vm));
+    let started_as = |t: &TaskOf<'_>, why| t.is.attempts.iter().filter(|a| a.reason == why).count();
+    let restored = |t: &TaskOf<'_>| {
+        t.is.attempts.iter().filter(|a| a.from.is_some() && a.started.is_some()).count()
+    };
+    let kept = |t: &TaskOf<'_>| t.is.attempts.iter().map(|a| a.checkpoints.len()).sum::<usize>();
+    let lost = |t: &TaskOf<'_>| t.is.attempts.iter().map(|a| record.lost(a)).sum::<Span>();
+    let used = |t: &TaskOf<'_>| t.is.attempts.iter().map(|a| a.real_cpu_us).sum();
+    let status = |task: &TaskHistory| match (task.finished, of.of.header.mode) {
+        (Some(_), Mode::Live) => "verified",
+        // A model has no answer that could be verified.
+        (Some(_), Mode::Virtual) => "completed",
+        (None, _) if task.attempts.is_empty() => "never-started",
+        (None, _) => "unfinished",
+    };
+    Table::of(of.tasks())
+        .column(Column::count("task"), |t| t.n)
+        .column(Column::text("name"), |t| t.spec.name.clone())
+        .column(Column::count("memory, bytes").named("memory_bytes"), |t| t.spec.memory.get())
+        .column(Column::text("status"), |t| status(t.is))
+        .column(Column::count("attempts"), |t| t.is.attempts.len())
+        .column(Column::count("VM"), |t| last(t).map(|vm| vm.id.get()))
+        .column(Column::text("type"), |t| last(t).map(|vm| vm.kind.to_string()))
+        .column(Column::text("market"), |t| last(t).map(|vm| vm.market.to_string()))
+        .column(Column::seconds("first started").named("first_started_s"), TaskOf::started)
+        .column(Column::seconds("finished").named("finished_s"), |t| t.is.finished)
+        .column(Column::count("checkpoints"), kept)
+        .column(Column::count("restores"), restored)
+        .column(Column::count("migrations"), |t| started_as(t, StartReason::Migrated))
+        .column(Column::count("steals"), |t| started_as(t, StartReason::Stolen))
+        .column(Column::seconds("work lost").named("work_lost_s"), lost)
+        .column(Column::seconds("CPU time, real").named("cpu_real_s"), |t| {
+            Span::from_micros(used(t))
+        })
+        .column(Column::count("planned VM"), |t| t.planned.map(|(vm, _)| vm))
+        .column(Column::seconds("planned start").named("planned_start_s"), |t| {
+            t.planned.map(|(_, plan)| plan.start)
+        })
+        .column(Column::seconds("planned finish").named("planned_finish_s"), |t| {
+            t.planned.map(|(_, plan)| plan.end)
+        })
+        .column(Column::seconds("promised").named("promised_s"), |t| time(t).map(|t| t.promised))
+        .column(Column::seconds("took").named("took_s"), |t| time(t).map(|t| t.took))
+        .into()
 }
 
 /// A row a VM.
 pub(super) fn vms(record: &Record) -> Table {
-    let mut table = Table::new(vm_columns());
-    for vm in record.vms.values() {
-        let ready = vm.ready.unwrap_or(vm.end_or(record.end()));
-        let there = vm.end_or(record.end()).since(ready);
-        let frozen = there.saturating_sub(vm.awake(ready, vm.end_or(record.end())));
-        let (promised, received) = vm.share.unwrap_or_default();
-        table.push([
-            Cell::count(vm.id.get()),
-            Cell::text(vm.kind.as_str()),
-            Cell::text(vm.market.to_string()),
-            Cell::count(vm.host.get()),
-            Cell::number(vm.price.as_usd_per_hour()),
-            Cell::count(vm.vcpus),
-            Cell::time(vm.launched),
-            Cell::maybe(vm.ready, Cell::time),
-            Cell::maybe(vm.ended.map(|(at, ..)| at), Cell::time),
-            Cell::maybe(vm.ended, |(_, why, _)| Cell::text(end_word(why))),
-            Cell::count(vm.hibernations.len()),
-            Cell::span(frozen),
-            Cell::span(vm.charges().iter().map(dormouse_cloud::Charge::duration).sum()),
-            Cell::money(vm.cost()),
-            Cell::count(finished_on(record, vm.id)),
-            Cell::span(Span::from_micros(promised)),
-            Cell::span(Span::from_micros(received)),
-        ]);
-    }
-    table
-}
-
-/// How many tasks finished on a VM.
-pub(crate) fn finished_on(record: &Record, vm: VmId) -> usize {
-    let there = |task: &&dormouse_tell::TaskHistory| {
-        task.finished.is_some() && task.last().is_some_and(|a| a.vm == vm)
+    let frozen = |vm: &VmHistory| {
+        let end = vm.end_or(record.end());
+        let ready = vm.ready.unwrap_or(end);
+        end.since(ready).saturating_sub(vm.awake(ready, end))
     };
-    record.tasks.iter().filter(there).count()
+    let share = |vm: &VmHistory| {
+        let (promised, received) = vm.share.unwrap_or_default();
+        (Span::from_micros(promised), Span::from_micros(received))
+    };
+    let real = |what: &str| {
+        let name = format!("cpu_{what}_real_s");
+        Column::seconds(format!("CPU time {what}, real")).named(name)
+    };
+    Table::of(record.vms.values())
+        .column(Column::count("VM"), |vm| vm.id.get())
+        .column(Column::text("type"), |vm| vm.kind.as_str())
+        .column(Column::text("market"), |vm| vm.market.to_string())
+        .column(Column::count("host"), |vm| vm.host.get())
+        .column(Column::number("price, $ an hour").named("price_usd_per_hour"), |vm| {
+            vm.price.as_usd_per_hour()
+        })
+        .column(Column::count("vCPUs"), |vm| vm.vcpus)
+        .column(Column::seconds("launched").named("launched_s"), |vm| vm.launched)
+        .column(Column::seconds("ready").named("ready_s"), |vm| vm.ready)
+        .column(Column::seconds("ended").named("ended_s"), |vm| vm.ended.map(|(at, ..)| at))
+        .column(Column::text("end"), |vm| vm.ended.map(|(_, why, _)| end_word(why)))
+        .column(Column::count("hibernations"), |vm| vm.hibernations.len())
+        .column(Column::seconds("frozen").named("frozen_s"), |vm| frozen(vm))
+        .column(Column::seconds("charged").named("charged_s"), |vm| {
+            vm.charges().iter().map(Charge::duration).sum::<Span>()
+        })
+        .column(Column::dollars("cost").named("cost_usd"), |vm| vm.cost())
+        .column(Column::count("tasks"), |vm| record.finished_on(vm.id))
+        .column(real("promised"), |vm| share(vm).0)
+        .column(real("received"), |vm| share(vm).1)
+        .into()
 }

@@ -5,15 +5,14 @@ use std::collections::BTreeMap;
 use dormouse_cloud::Market;
 use dormouse_engine::{VmEnd, Work, is_of};
 use dormouse_policies::StartReason;
-use dormouse_units::{Credits, Mode, Span, TaskId, Time, VmId};
+use dormouse_units::{Mode, Span, Time, VmId};
 use dormouse_view::plot::{
     Bar, COLOURS, Fill, Gantt, Instant, Lane, Link, Mark, MarkKind, Measure, Place,
 };
 
-use super::outcome::OfBag;
-use super::tables::finished_on;
+use super::outcome::{OfBag, TaskOf};
 use crate::output::end_word;
-use dormouse_tell::{AttemptEnd, AttemptHistory, TaskHistory, VmHistory};
+use dormouse_tell::{AttemptEnd, AttemptHistory, VmHistory};
 
 /// Kinds of tasks, by the part of their name before the number, and their colours.
 type Kinds<'a> = BTreeMap<&'a str, usize>;
@@ -28,27 +27,59 @@ struct Lanes<'a> {
 
 /// The chart of the bag's run, over the time that it took.
 pub(super) fn gantt(of: &OfBag<'_>) -> Gantt {
+    let experiment = &of.of.header.experiment;
     let mut kinds = Kinds::new();
-    for task in of.of.header.experiment.setup.bag.tasks.iter() {
+    for task in experiment.setup.bag.tasks.iter() {
         let next = kinds.len();
         kinds.entry(kind_of(&task.name)).or_insert(next);
     }
     // The machine of parallel jobs has a lane of its own kind.
-    let tenants = of.of.header.experiment.tenants();
+    let tenants = experiment.tenants();
     let own = |vm: &&VmHistory| of.of.jobs.is_none() || is_of(vm.id, &tenants, Work::Bag);
     let own: Vec<_> = of.record.vms.values().filter(own).collect();
     let lanes = own.iter().enumerate().map(|(n, vm)| (vm.id, n)).collect();
-    let mut all = Lanes { of, kinds, lanes, gantt: Gantt::default() };
-    all.frame();
+    let mut all = Lanes { of, gantt: frame(of, &kinds), kinds, lanes };
     own.iter().for_each(|vm| all.vm(vm));
-    for (n, task) in (0..).zip(&of.record.tasks) {
-        all.task(TaskId::new(n), task);
-    }
+    of.tasks().for_each(|task| all.task(&task));
     own.iter().for_each(|vm| all.hibernations(vm));
-    for (n, task) in (0..).zip(&of.record.tasks) {
-        all.migrations(TaskId::new(n), task);
-    }
+    of.tasks().for_each(|task| all.migrations(&task));
     all.gantt
+}
+
+/// Title, figures, window, colours and the times that matter.
+fn frame(of: &OfBag<'_>, kinds: &Kinds<'_>) -> Gantt {
+    let (header, record) = (of.of.header, of.record);
+    let experiment = &header.experiment;
+    let made = record.makespan();
+    let lead = format!(
+        "{} · seed {} · {} · ${:.4} · {} of {} tasks",
+        header.mode,
+        experiment.setup.seed,
+        made.map_or("not all tasks finished".to_owned(), |at| format!("makespan {}", s(at))),
+        record.cost().as_usd(),
+        record.finished(),
+        record.tasks.len()
+    );
+    let mut names: Vec<_> = kinds.iter().collect();
+    names.sort_by_key(|(_, colour)| **colour);
+    // With more kinds than colours a colour names none of them.
+    names.retain(|_| kinds.len() <= COLOURS);
+    let deadline = Time::ZERO + of.deadline();
+    let spot = of.of.plan.map(|plan| Time::ZERO + plan.spot_limit);
+    let instants = [
+        ("last task done", made),
+        ("limit of spot VMs", spot.filter(|at| *at < deadline)),
+        ("deadline", Some(deadline)),
+    ];
+    let instant = |(name, at): (&str, Option<Time>)| Some(Instant { name: name.into(), at: at? });
+    Gantt {
+        title: format!("{} · {}", experiment.name, experiment.scheduler_name()),
+        lead,
+        window: (Time::ZERO, record.end().max(Time::from_secs(1))),
+        colours: names.into_iter().map(|(kind, _)| format!("task '{kind}'")).collect(),
+        instants: instants.into_iter().filter_map(instant).collect(),
+        ..Gantt::default()
+    }
 }
 
 fn kind_of(name: &str) -> &str {
@@ -60,43 +91,6 @@ fn s(at: Time) -> String {
 }
 
 impl Lanes<'_> {
-    /// Title, figures, window, colours and the times that matter.
-    fn frame(&mut self) {
-        let (of, record) = (self.of, self.of.record);
-        let header = of.of.header;
-        let experiment = &header.experiment;
-        let made = record.makespan();
-        self.gantt.title = format!("{} · {}", experiment.name, experiment.scheduler_name());
-        self.gantt.lead = format!(
-            "{} · seed {} · {} · ${:.4} · {} of {} tasks",
-            header.mode,
-            experiment.setup.seed,
-            made.map_or("not all tasks finished".to_owned(), |at| format!("makespan {}", s(at))),
-            record.cost().as_usd(),
-            record.finished(),
-            record.tasks.len()
-        );
-        self.gantt.window = (Time::ZERO, record.end().max(Time::from_secs(1)));
-        // With more kinds than colours a colour names none of them.
-        if self.kinds.len() <= COLOURS {
-            let mut names: Vec<_> = self.kinds.iter().collect();
-            names.sort_by_key(|(_, colour)| **colour);
-            let name = |(kind, _): (&&str, &usize)| format!("task '{kind}'");
-            self.gantt.colours = names.into_iter().map(name).collect();
-        }
-        let deadline = Time::ZERO + of.deadline();
-        let spot = of.of.plan.map(|plan| Time::ZERO + plan.spot_limit);
-        let instants = [
-            ("last task done", made),
-            ("limit of spot VMs", spot.filter(|at| *at < deadline)),
-            ("deadline", Some(deadline)),
-        ];
-        self.gantt.instants = instants
-            .into_iter()
-            .filter_map(|(name, at)| Some(Instant { name: name.to_owned(), at: at? }))
-            .collect();
-    }
-
     fn lane(&self, vm: VmId) -> usize {
         self.lanes.get(&vm).copied().unwrap_or(usize::MAX)
     }
@@ -124,7 +118,11 @@ impl Lanes<'_> {
             (Market::OnDemand, true) => "on-demand",
             (Market::OnDemand, false) => "burstable",
         };
-        let done = finished_on(record, vm.id);
+        let points = record.credits(vm.id, &self.of.of.header.experiment.setup.catalogue);
+        let points: Vec<_> = points.into_iter().map(|(at, c)| (at, c.as_f64())).collect();
+        let name = "CPU credits".to_owned();
+        let measure = (!points.is_empty()).then_some(Measure { name, points });
+        let done = record.finished_on(vm.id);
         let tasks = if done == 1 { "1 task".to_owned() } else { format!("{done} tasks") };
         self.gantt.lanes.push(Lane {
             name: format!("{} {}", vm.id, vm.kind),
@@ -140,7 +138,7 @@ impl Lanes<'_> {
             ),
             life: Some((vm.launched, end)),
             rows,
-            measure: self.credits(vm, end),
+            measure,
             ..Lane::default()
         });
         let place = Place::lane(self.lane(vm.id), rows);
@@ -153,66 +151,32 @@ impl Lanes<'_> {
         }
     }
 
-    fn credits(&self, vm: &VmHistory, end: Time) -> Option<Measure> {
-        let earned = self.earned_since(vm, end);
-        let last = vm.credits.last().map(|(_, balance)| (end, *balance));
-        let points = vm.credits.iter().copied().chain(earned.or(last));
-        let points: Vec<_> = points.map(|(at, balance)| (at, balance.as_f64())).collect();
-        let name = "CPU credits".to_owned();
-        (!vm.credits.is_empty()).then_some(Measure { name, points })
-    }
-
-    /// The balance at the end of a VM that was idle since its last report.
-    fn earned_since(&self, vm: &VmHistory, end: Time) -> Option<(Time, Credits)> {
-        let &(last, balance) = vm.credits.last()?;
-        let attempts = self.of.record.tasks.iter().flat_map(|task| &task.attempts);
-        let busy = |a: &AttemptHistory| a.vm == vm.id && self.end_of(a) > last;
-        let types = &self.of.of.header.experiment.setup.catalogue.types;
-        let burstable = types.get(&vm.kind)?.burstable?;
-        let rate = burstable.earned_per_hour.as_vcpu_micros();
-        let earned = u128::from(rate) * u128::from(vm.awake(last, end).as_micros()) / 3_600_000_000;
-        let earned = Credits::from_vcpu_micros(u64::try_from(earned).unwrap_or(u64::MAX));
-        let idle = !attempts.into_iter().any(busy);
-        idle.then(|| (end, (balance + earned).min(burstable.cap.max(balance))))
-    }
-
     fn hibernations(&mut self, vm: &VmHistory) {
         let end = vm.end_or(self.of.record.end());
         let lane = self.lane(vm.id);
         let rows = self.gantt.lanes.get(lane).map_or(1, |lane| lane.rows);
         for h in &vm.hibernations {
-            let until = h.resumed.map_or(end, |(_, at)| at);
-            let back = h
-                .resumed
-                .map_or("never resumed".to_owned(), |(_, at)| format!("resumed {}", s(at)));
-            let title = format!(
-                "{} hibernated: asked {}, took effect {}, {back}",
-                vm.id,
-                s(h.asked),
-                s(h.frozen)
-            );
-            self.bar(Place::lane(lane, rows), (h.frozen, until), Fill::Hibernated, title);
+            let back = h.resumed.map(|(_, at)| at);
+            let (asked, frozen) = (s(h.asked), s(h.frozen));
+            let after = back.map_or("never resumed".to_owned(), |at| format!("resumed {}", s(at)));
+            let title =
+                format!("{} hibernated: asked {asked}, took effect {frozen}, {after}", vm.id);
+            let place = Place::lane(lane, rows);
+            self.bar(place, (h.frozen, back.unwrap_or(end)), Fill::Hibernated, title);
         }
     }
 
     /// Every attempt at a task.
-    fn task(&mut self, id: TaskId, task: &TaskHistory) {
-        let tasks = &self.of.of.header.experiment.setup.bag.tasks;
-        let Some(spec) = tasks.get(id.get() as usize) else { return };
-        let colour = self.kinds.get(kind_of(&spec.name)).copied().unwrap_or(0);
-        for attempt in &task.attempts {
-            let until = self.end_of(attempt);
+    fn task(&mut self, task: &TaskOf<'_>) {
+        let (id, name) = (task.id(), &task.spec.name);
+        let colour = self.kinds.get(kind_of(name)).copied().unwrap_or(0);
+        for attempt in &task.is.attempts {
+            let until = attempt.end_or(self.of.record.end());
             let from = attempt.started.unwrap_or(attempt.sent);
             let place = self.row(attempt);
-            let title = format!(
-                "{id} ({}) on {}: {} to {}\n{}",
-                spec.name,
-                attempt.vm,
-                s(from),
-                s(until),
-                self.story(attempt)
-            );
-            let (fill, label) = (Fill::Work(colour), id.get().to_string());
+            let (on, story) = (attempt.vm, self.story(attempt));
+            let title = format!("{id} ({name}) on {on}: {} to {}\n{story}", s(from), s(until));
+            let (fill, label) = (Fill::Work(colour), task.n.to_string());
             let bar = Bar { place: place.clone(), from, until, fill, label, title: title.clone() };
             self.gantt.bars.push(bar);
             self.overlays(attempt, until, &title);
@@ -229,10 +193,6 @@ impl Lanes<'_> {
         }
     }
 
-    fn end_of(&self, attempt: &AttemptHistory) -> Time {
-        attempt.ended.as_ref().map_or(self.of.record.end(), |(at, _)| *at)
-    }
-
     /// Where it ran at the baseline, and what it computed for nothing.
     fn overlays(&mut self, attempt: &AttemptHistory, until: Time, title: &str) {
         let place = self.row(attempt);
@@ -243,8 +203,7 @@ impl Lanes<'_> {
             }
         }
         let Some(vm) = self.of.record.vms.get(&attempt.vm) else { return };
-        let since = attempt.checkpoints.last().map(|kept| kept.at).or(attempt.started);
-        if let Some(since) = since.filter(|_| attempt.lost(vm) > Span::ZERO) {
+        if let Some(since) = attempt.kept_at().filter(|_| attempt.lost(vm) > Span::ZERO) {
             let frozen = vm.hibernations.iter().map(|h| h.frozen).find(|at| *at >= since);
             let end = frozen.map_or(until, |at| at.min(until));
             self.bar(place, (since, end), Fill::Lost, title.to_owned());
@@ -252,21 +211,20 @@ impl Lanes<'_> {
     }
 
     /// From what was kept to where it went on.
-    fn migrations(&mut self, id: TaskId, task: &TaskHistory) {
-        for pair in task.attempts.windows(2) {
+    fn migrations(&mut self, task: &TaskOf<'_>) {
+        for pair in task.is.attempts.windows(2) {
             let [was, is] = pair else { continue };
             if is.reason != StartReason::Migrated {
                 continue;
             }
-            let kept = was.checkpoints.last().map(|kept| kept.at);
-            let from = kept.or(was.started).unwrap_or(was.sent);
+            let from = was.kept_at().unwrap_or(was.sent);
             let to = is.started.unwrap_or(is.sent);
             let done =
                 is.from.map_or("from the beginning".to_owned(), |(_, done)| format!("from {done}"));
             self.gantt.links.push(Link {
                 from: (self.row(was), from),
                 to: (self.row(is), to),
-                title: format!("{id} went from {} to {}, {done}", was.vm, is.vm),
+                title: format!("{} went from {} to {}, {done}", task.id(), was.vm, is.vm),
             });
         }
     }

@@ -9,13 +9,14 @@ use dormouse_engine::drive::PlayError;
 use dormouse_engine::jobs::Told;
 use dormouse_policies::PlanError;
 use dormouse_tell::Record;
+use dormouse_workload::{JobSource, Jobs};
 use serde::Serialize;
 
 use super::sample::{BagTally, JobsTally};
 use super::{Sample, Shared, SweepError};
 use crate::command_line::command_line;
-use crate::experiment::{Batch, Experiment, InputError, JobSource, Override, Source, open};
-use crate::jobs::{Jobs, JobsError};
+use crate::experiment::{Batch, Experiment, InputError, Override, Source, open};
+use crate::jobs::JobsError;
 use crate::output::{Header, Mode};
 use crate::results::Results;
 use crate::virtual_run::{model, play_out, virtual_run};
@@ -75,7 +76,9 @@ impl Cell {
     pub(crate) fn check(&self, seed: u64, shared: &Shared) -> Result<(), SweepError> {
         let Some(batch) = &self.experiment.jobs else { return Ok(()) };
         let listed = shared.jobs(batch, seed);
-        let jobs = listed.and_then(|listed| Jobs::listed(batch, &self.case, seed, &listed));
+        let jobs = listed.and_then(|listed| {
+            Jobs::listed(&batch.wanted(seed), &self.case, &listed).map_err(JobsError::from)
+        });
         jobs.map(|_| ()).map_err(|error| self.of_jobs(seed, error))
     }
 
@@ -139,7 +142,8 @@ impl Cell {
         let seed = experiment.setup.seed;
         let wrong = |error| self.of_jobs(seed, error);
         let listed = shared.jobs(batch, seed).map_err(wrong)?;
-        let jobs = Jobs::listed(batch, &self.case, seed, &listed).map_err(wrong)?;
+        let jobs = Jobs::listed(&batch.wanted(seed), &self.case, &listed);
+        let jobs = jobs.map_err(|error| wrong(error.into()))?;
         let mut run = experiment.run(None);
         let (mut told, mut tally) = (Told::default(), JobsTally::of(listed.len()));
         let see = |step: &Step| {

@@ -1,9 +1,9 @@
 //! The folder of a sweep: every sample as soon as it is there, so that a killed sweep goes on.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::{self, File, OpenOptions};
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::io::{Read as _, Write as _};
+use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -28,8 +28,19 @@ struct Line {
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
+    spec: Spec,
     known: HashMap<(String, u64), Sample>,
     part: Option<File>,
+    /// The results that were there, and those of this command.
+    earlier: BTreeSet<String>,
+    written: BTreeSet<String>,
+}
+
+/// What of [`SPEC`] is not the command: the results beside it, by name.
+#[derive(Debug, Default, Deserialize)]
+struct Left {
+    #[serde(default)]
+    results: BTreeSet<String>,
 }
 
 impl Folder {
@@ -40,27 +51,34 @@ impl Folder {
     ///
     /// It holds something else, or the system refuses.
     pub fn open(path: &Path, spec: &Spec, force: bool) -> Result<Self, SweepError> {
-        let mut entries = match fs::read_dir(path) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                fs::create_dir_all(path).map_err(SweepError::io("make", path))?;
-                fs::read_dir(path).map_err(SweepError::io("read", path))?
+        if !path.exists() {
+            fs::create_dir_all(path).map_err(SweepError::io("make", path))?;
+        }
+        let mut entries = fs::read_dir(path).map_err(SweepError::io("read", path))?;
+        let (mut earlier, named) = (BTreeSet::new(), path.join(SPEC));
+        if named.is_file() {
+            if !force {
+                let there = Spec::read(path)?;
+                if !spec.continues(&there) {
+                    let (folder, there) = (path.to_path_buf(), there.command());
+                    return Err(SweepError::Other { folder, there });
+                }
             }
-            Err(error) => return Err(SweepError::io("read", path)(error)),
-        };
-        if entries.next().is_some() && !path.join(SPEC).is_file() {
+            let text = fs::read(&named).map_err(SweepError::io("read", &named))?;
+            earlier = serde_json::from_slice::<Left>(&text).unwrap_or_default().results;
+            // Nothing outside the folder is ours, whatever the file says.
+            let inside = |name: &String| {
+                Path::new(name).components().all(|part| matches!(part, Component::Normal(_)))
+            };
+            earlier.retain(inside);
+        } else if entries.next().is_some() {
             return Err(SweepError::Foreign(path.to_path_buf()));
         }
-        if path.join(SPEC).is_file() && !force {
-            let there = Spec::read(path)?;
-            if !spec.continues(&there) {
-                let (folder, there) = (path.to_path_buf(), there.command());
-                return Err(SweepError::Other { folder, there });
-            }
-        }
-        let mut folder = Self { path: path.to_path_buf(), known: HashMap::new(), part: None };
-        folder.write(SPEC, &format!("{:#}\n", serde_json::json!(spec)))?;
-        folder.read_samples(path)?;
+        let (path, spec) = (path.to_path_buf(), spec.clone());
+        let (known, written) = (HashMap::new(), BTreeSet::new());
+        let mut folder = Self { path, spec, known, part: None, earlier, written };
+        folder.name(&folder.earlier)?;
+        folder.read_samples(&folder.path.clone())?;
         Ok(folder)
     }
 
@@ -69,13 +87,22 @@ impl Folder {
     /// # Errors
     ///
     /// The parts are of different sweeps or damaged, or the system refuses.
-    pub fn merge(path: &Path, parts: &[PathBuf], force: bool) -> Result<(Self, Spec), SweepError> {
+    pub fn merge(path: &Path, parts: &[PathBuf], force: bool) -> Result<Self, SweepError> {
         let spec = Spec::of_parts(parts)?;
         let mut folder = Self::open(path, &spec, force)?;
         for part in parts {
             folder.read_samples(part)?;
         }
-        Ok((folder, spec))
+        Ok(folder)
+    }
+
+    /// Says what the folder is for, and which results are in it.
+    fn name(&self, results: &BTreeSet<String>) -> Result<(), SweepError> {
+        let mut said = serde_json::json!(self.spec);
+        if !results.is_empty() {
+            said["results"] = serde_json::json!(results);
+        }
+        self.put(SPEC, &format!("{said:#}\n"))
     }
 
     /// A last line that was cut off is dropped: its run is made again.
@@ -117,37 +144,19 @@ impl Folder {
     /// The system refuses.
     pub fn keep(&mut self, cell: &Cell, seed: u64, sample: Sample) -> Result<(), SweepError> {
         let path = self.path.join(PART);
+        let mut file = match self.part.take() {
+            Some(file) => file,
+            None => whole_lines(&path).map_err(SweepError::io("open", &path))?,
+        };
         let text = line(cell, seed, &sample);
-        if self.part.is_none() {
-            // A line cut off by a kill is ended, so that the next is whole.
-            let torn = fs::read(&path).is_ok_and(|b| b.last().is_some_and(|&b| b != b'\n'));
-            let options = OpenOptions::new().create(true).append(true).open(&path);
-            let mut file = options.map_err(SweepError::io("open", &path))?;
-            if torn {
-                self.drop_torn_line(&path)?;
-                file = OpenOptions::new()
-                    .append(true)
-                    .open(&path)
-                    .map_err(SweepError::io("open", &path))?;
-            }
-            self.part = Some(file);
-        }
-        if let Some(file) = &mut self.part {
-            file.write_all(text.as_bytes()).map_err(SweepError::io("write", &path))?;
-        }
+        file.write_all(text.as_bytes()).map_err(SweepError::io("write", &path))?;
+        self.part = Some(file);
         self.known.insert((cell.digest().to_owned(), seed), sample);
         Ok(())
     }
 
-    fn drop_torn_line(&self, path: &Path) -> Result<(), SweepError> {
-        let bytes = fs::read(path).map_err(SweepError::io("read", path))?;
-        let whole = bytes.iter().rposition(|&b| b == b'\n').map_or(0, |n| n + 1);
-        let file =
-            OpenOptions::new().write(true).open(path).map_err(SweepError::io("open", path))?;
-        file.set_len(whole as u64).map_err(SweepError::io("shorten", path))
-    }
-
-    /// Puts these samples, in this order, in place of all there were.
+    /// Puts these samples, in this order, in place of all there were, and takes away the results that
+    /// an earlier command left here and this one did not write.
     ///
     /// # Errors
     ///
@@ -159,30 +168,37 @@ impl Folder {
         let (mut text, mut there) = (String::new(), HashSet::new());
         for (cell, seed) in wanted {
             // The same experiment may be wanted for several ends.
-            if !there.insert((cell.digest().to_owned(), seed)) {
-                continue;
-            }
-            if let Some(sample) = self.known(cell, seed) {
+            if there.insert((cell.digest(), seed))
+                && let Some(sample) = self.known(cell, seed)
+            {
                 text += &line(cell, seed, sample);
             }
         }
-        self.write(SAMPLES, &text)?;
+        self.put(SAMPLES, &text)?;
         self.part = None;
-        let part = self.path.join(PART);
-        match fs::remove_file(&part) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                Err(SweepError::io("remove", part)(error))
+        for stale in self.earlier.difference(&self.written).map(String::as_str).chain([PART]) {
+            let path = self.path.join(stale);
+            match fs::remove_file(&path) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(SweepError::io("remove", path)(error));
+                }
+                _ => {}
             }
-            _ => Ok(()),
         }
+        self.name(&self.written)
     }
 
-    /// Writes a whole file; one that was there is replaced at once.
+    /// Writes a whole file of results; one that was there is replaced at once.
     ///
     /// # Errors
     ///
     /// The system refuses.
-    pub fn write(&self, name: &str, content: &str) -> Result<(), SweepError> {
+    pub fn write(&mut self, name: &str, content: &str) -> Result<(), SweepError> {
+        self.written.insert(name.to_owned());
+        self.put(name, content)
+    }
+
+    fn put(&self, name: &str, content: &str) -> Result<(), SweepError> {
         let path = self.path.join(name);
         let aside = self.path.join(format!("{name}.part"));
         if let Some(parent) = path.parent() {
@@ -192,6 +208,12 @@ impl Folder {
         fs::rename(&aside, &path).map_err(SweepError::io("put in place", path))
     }
 
+    /// What it is for.
+    #[must_use]
+    pub const fn spec(&self) -> &Spec {
+        &self.spec
+    }
+
     /// The folder's path.
     #[must_use]
     pub fn path(&self) -> &Path {
@@ -199,8 +221,52 @@ impl Folder {
     }
 }
 
+/// Opens a file of lines to write on, after its last whole one: what a kill cut off is dropped.
+fn whole_lines(path: &Path) -> std::io::Result<File> {
+    let mut options = OpenOptions::new();
+    let mut file = options.create(true).read(true).append(true).open(path)?;
+    let mut there = Vec::new();
+    file.read_to_end(&mut there)?;
+    file.set_len(there.iter().rposition(|b| *b == b'\n').map_or(0, |n| n as u64 + 1))?;
+    Ok(file)
+}
+
 fn line(cell: &Cell, seed: u64, sample: &Sample) -> String {
-    let (case, digest) = (cell.case.clone(), cell.digest().to_owned());
-    let line = Line { case, cell: digest, seed, sample: sample.clone() };
-    format!("{}\n", serde_json::json!(line))
+    let (case, cell) = (cell.case.clone(), cell.digest().to_owned());
+    format!("{}\n", serde_json::json!(Line { case, cell, seed, sample: sample.clone() }))
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+mod tests {
+    use super::*;
+
+    fn compare(on: &str) -> Spec {
+        let (schedulers, set) = (Vec::new(), Vec::new());
+        Spec::Compare { schedulers, on: vec![on.to_owned()], set, seeds: 1 }
+    }
+
+    #[test]
+    fn results_of_an_earlier_command_that_are_not_written_again_are_taken_away() {
+        let dir = tempfile::tempdir().unwrap();
+        let make = |spec: &Spec, results: &[&str]| {
+            let mut folder = Folder::open(dir.path(), spec, true).unwrap();
+            results.iter().for_each(|name| folder.write(name, "x").unwrap());
+            folder.settle(std::iter::empty()).unwrap();
+        };
+        let there = |name| dir.path().join(name).exists();
+        make(&compare("j60"), &["table.csv", "plot-1.svg", "plot-2.svg", "gantt/j60.svg"]);
+        assert!(there("gantt/j60.svg"));
+        fs::write(dir.path().join("plot-9.svg"), "someone's own").unwrap();
+        make(&compare("j80"), &["table.csv", "plot-1.svg"]);
+        assert!(there("table.csv") && there("plot-1.svg") && there("plot-9.svg"));
+        assert!(!there("plot-2.svg") && !there("gantt/j60.svg"));
+        assert_eq!(Spec::read(dir.path()).unwrap(), compare("j80"));
+        // One that is killed before its end leaves them to the next.
+        drop(Folder::open(dir.path(), &compare("j60"), true).unwrap());
+        make(&compare("j60"), &["table.csv"]);
+        assert!(!there("plot-1.svg"));
+        let other = Folder::open(dir.path(), &compare("j80"), false).unwrap_err();
+        assert!(matches!(other, SweepError::Other { .. }), "{other}");
+    }
 }

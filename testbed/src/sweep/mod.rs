@@ -2,7 +2,7 @@
 
 mod cell;
 mod error;
-mod fan_out;
+
 mod folder;
 mod grid;
 mod metrics;
@@ -10,14 +10,15 @@ mod sample;
 mod shard;
 mod shared;
 mod spec;
+mod work;
 
 pub use cell::Cell;
 pub use error::SweepError;
-pub use fan_out::{Samples, Work};
 pub use folder::Folder;
 pub use grid::Sweep;
 pub use metrics::{METRICS, Metric};
 pub use sample::{Sample, series};
 pub use shard::Shard;
 pub use shared::Shared;
-pub use spec::Spec;
+pub use spec::{Reproduction, Spec};
+pub use work::{Samples, Work};

@@ -4,10 +4,11 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use dormouse_policies::{BagSchedulerConfig, Plan, PlanError};
+use dormouse_workload::Listed;
 
 use crate::chain::chain;
 use crate::experiment::{Batch, Experiment};
-use crate::jobs::{JobsError, Listed};
+use crate::jobs::JobsError;
 
 /// Lists of jobs that are kept: a long one has a hundred megabytes.
 const MOST_LISTS: usize = 12;
@@ -71,7 +72,7 @@ impl Shared {
                 }
             }
         };
-        let read = || Listed::read(batch, seed).map_err(|error| chain(&error));
+        let read = || Listed::read(&batch.wanted(seed)).map_err(|error| chain(&error));
         made.get_or_init(read).clone().map_err(JobsError::Schedule)
     }
 }

@@ -9,33 +9,38 @@ use super::SweepError;
 use super::folder::SPEC;
 use crate::command_line::command_line;
 
+/// What `dormouse reproduce` is to make.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Reproduction {
+    /// What of which paper, such as `burst-hads/table-4`.
+    pub what: String,
+    /// The first seed.
+    pub first_seed: u64,
+    /// So many seeds.
+    pub seeds: u64,
+    /// Seeds of each experiment that tries a factor; 0: none is tried.
+    pub trial_seeds: u64,
+    /// Settings of the experiments that try factors: the cells, and `key=value`.
+    pub trial_set: Vec<(String, String)>,
+    /// Names of readings that all cells have.
+    pub readings: Vec<String>,
+    /// Settings of every cell, `key=value`.
+    pub set: Vec<String>,
+    /// Settings of some: the cells, and `key=value`.
+    pub of_cells: Vec<(String, String)>,
+    /// Cells that are left out, each with what they need.
+    pub without: Vec<(String, String)>,
+    /// The words of the command that makes the same again.
+    pub words: Vec<String>,
+}
+
 /// The command behind a folder, whatever its shard.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "kebab-case", rename_all_fields = "kebab-case")]
 pub enum Spec {
     /// `dormouse reproduce`.
-    Reproduce {
-        /// What of which paper, such as `burst-hads/table-4`.
-        what: String,
-        /// The first seed.
-        first_seed: u64,
-        /// So many seeds.
-        seeds: u64,
-        /// Seeds of each experiment that tries a factor; 0: none is tried.
-        trial_seeds: u64,
-        /// Settings of the experiments that try factors: the cells, and `key=value`.
-        trial_set: Vec<(String, String)>,
-        /// Names of readings that all cells have.
-        readings: Vec<String>,
-        /// Settings of every cell, `key=value`.
-        set: Vec<String>,
-        /// Settings of some: the cells, and `key=value`.
-        of_cells: Vec<(String, String)>,
-        /// Cells that are left out, each with what they need.
-        without: Vec<(String, String)>,
-        /// The words of the command that makes the same again.
-        words: Vec<String>,
-    },
+    Reproduce(Reproduction),
     /// `dormouse compare`.
     Compare {
         /// The schedulers.
@@ -82,27 +87,26 @@ impl Spec {
     /// seeds.
     #[must_use]
     pub fn continues(&self, before: &Self) -> bool {
-        let mut same = before.clone();
-        match (self, &mut same) {
-            (
-                Self::Reproduce { seeds, trial_seeds, words, .. },
-                Self::Reproduce { seeds: s, trial_seeds: t, words: w, .. },
-            ) => {
-                (*s, *t) = (*seeds, *trial_seeds);
-                w.clone_from(words);
+        self.without_seeds() == before.without_seeds()
+    }
+
+    fn without_seeds(&self) -> Self {
+        let mut spec = self.clone();
+        match &mut spec {
+            Self::Reproduce(asked) => {
+                (asked.seeds, asked.trial_seeds) = (0, 0);
+                asked.words.clear();
             }
-            (Self::Sweep { seeds, .. }, Self::Sweep { seeds: s, .. })
-            | (Self::Compare { seeds, .. }, Self::Compare { seeds: s, .. }) => *s = *seeds,
-            _ => {}
+            Self::Sweep { seeds, .. } | Self::Compare { seeds, .. } => *seeds = 0,
         }
-        *self == same
+        spec
     }
 
     /// The command that makes the same again.
     #[must_use]
     pub fn command(&self) -> String {
         match self {
-            Self::Reproduce { words, .. } => command_line(words),
+            Self::Reproduce(asked) => command_line(&asked.words),
             Self::Compare { schedulers, on, set, seeds } => {
                 let (schedulers, on, seeds) =
                     (schedulers.join(","), on.join(","), seeds.to_string());

@@ -17,7 +17,7 @@ use super::words::why;
 use super::{Both, Count, Divergence, Moment, Side, Spread, Standing, TaskRow, Twin, TwinError};
 use crate::experiment::Experiment;
 use crate::fidelity::{expected, jobs_in};
-use crate::jobs::{Jobs, JobsError};
+use crate::jobs::JobsError;
 use crate::output::{Header, Mode, RunLog};
 use crate::virtual_run::{model, play_out};
 use dormouse_tell::carried_out;
@@ -60,7 +60,10 @@ fn played(
     // What the log has is all of it: an open run ends once all have come.
     let jobs: Box<dyn Iterator<Item = Result<Submission, JobsError>>> = match is_open {
         true => Box::new(came.into_iter().map(Ok)),
-        false => Box::new(Jobs::of(experiment)?.into_iter().flatten()),
+        false => {
+            let jobs = experiment.submissions()?.into_iter().flatten();
+            Box::new(jobs.map(|job| job.map_err(JobsError::from)))
+        }
     };
     let (mut run, mut steps) = (experiment.run(None), Vec::new());
     let see = |step: &Step| {
@@ -449,7 +452,7 @@ mod tests {
             let steps = exact(&header);
             let credits = burstable.map(credit_spec);
             let machine = ideal::Machine::with_credits(credits, pace().emulated_us_per_second);
-            let jobs = Jobs::of(&header.experiment).unwrap().unwrap();
+            let jobs = header.experiment.submissions().unwrap().unwrap();
             let jobs: Vec<_> = jobs.collect::<Result<_, _>>().unwrap();
             let promises =
                 promises(&steps, Submitted::alone(&jobs), &JobFacts::default(), pace(), machine);

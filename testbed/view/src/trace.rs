@@ -4,7 +4,7 @@
 //! bar a complete event, a mark an instant, a link a flow, a measure a counter. Times are emulated
 //! microseconds.
 
-use dormouse_units::{Tier, Time};
+use dormouse_units::Tier;
 use serde_json::{Value, json};
 
 use crate::plot::{Bar, Gantt, Place};
@@ -18,22 +18,19 @@ impl Gantt {
             let name = if lane.name.is_empty() { &lane.about } else { &lane.name };
             events.push(named("process_name", (n, 0), name));
             for row in 0..lane.rows {
-                events.push(named(
-                    "thread_name",
-                    (n, thread(row, Tier::Foreground)),
-                    &format!("vCPU {row}"),
-                ));
+                let (above, below) = (thread(row, Tier::Foreground), thread(row, Tier::Background));
+                events.push(named("thread_name", (n, above), &format!("vCPU {row}")));
                 if lane.has_background {
                     let name = format!("vCPU {row}, background");
-                    events.push(named("thread_name", (n, thread(row, Tier::Background)), &name));
+                    events.push(named("thread_name", (n, below), &name));
                 }
             }
-            let points = lane.measure.iter().flat_map(|measure| {
-                measure.points.iter().map(move |(at, value)| (&measure.name, at, value))
-            });
-            events.extend(points.map(|(name, at, value)| {
-                json!({ "ph": "C", "name": name, "pid": n, "ts": us(*at), "args": { "value": value } })
-            }));
+            if let Some(measure) = &lane.measure {
+                events.extend(measure.points.iter().map(|(at, value)| {
+                    let (name, ts) = (&measure.name, at.as_micros());
+                    json!({ "ph": "C", "name": name, "pid": n, "ts": ts, "args": { "value": value } })
+                }));
+            }
         }
         // What lies over work is said by the work.
         let bars = self.bars.iter().filter(|bar| !bar.fill.is_overlay());
@@ -42,7 +39,7 @@ impl Gantt {
             let (pid, tid) = first(&mark.place);
             events.push(json!({
                 "ph": "i", "s": "t", "name": mark.kind.name(), "pid": pid, "tid": tid,
-                "ts": us(mark.at), "args": { "about": mark.title },
+                "ts": mark.at.as_micros(), "args": { "about": mark.title },
             }));
         }
         for (id, link) in self.links.iter().enumerate() {
@@ -50,7 +47,7 @@ impl Gantt {
                 let (pid, tid) = first(place);
                 events.push(json!({
                     "ph": ph, "bp": "e", "id": id, "name": link.title, "cat": "migration",
-                    "pid": pid, "tid": tid, "ts": us(*at),
+                    "pid": pid, "tid": tid, "ts": at.as_micros(),
                 }));
             }
         }
@@ -67,14 +64,10 @@ fn slices(bar: &Bar) -> impl Iterator<Item = Value> + '_ {
     bar.place.rows.iter().flat_map(Clone::clone).map(move |row| {
         json!({
             "ph": "X", "name": name, "pid": bar.place.lane, "tid": thread(row, bar.place.tier),
-            "ts": us(bar.from), "dur": us(bar.until).saturating_sub(us(bar.from)),
+            "ts": bar.from.as_micros(), "dur": bar.until.since(bar.from).as_micros(),
             "args": { "about": bar.title },
         })
     })
-}
-
-const fn us(at: Time) -> u64 {
-    at.as_micros()
 }
 
 /// The thread of a row's tier.
@@ -93,6 +86,8 @@ fn named(what: &str, (pid, tid): (usize, u64), name: &str) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use dormouse_units::Time;
+
     use super::*;
     use crate::plot::{Fill, Lane};
 

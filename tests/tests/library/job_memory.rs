@@ -3,7 +3,6 @@
 use std::fs;
 
 use dormouse::check::check;
-use dormouse::jobs::Jobs;
 use dormouse::output::{Header, Mode, RunLog};
 use dormouse::replay::replay;
 use dormouse_engine::{Effect, Event, Step};
@@ -66,7 +65,7 @@ fn a_log_s_jobs_ask_for_what_its_field_10_says() {
     fs::write(&file, text).unwrap();
     let memory = |set: &[&str]| {
         let experiment = with(file.to_str().unwrap(), set).unwrap();
-        let mut jobs = Jobs::of(&experiment).unwrap().unwrap();
+        let mut jobs = experiment.submissions().unwrap().unwrap();
         let memory: Vec<_> = jobs.by_ref().map(|job| job.unwrap().memory.get() >> 20).collect();
         (memory, jobs.skipped().unwrap().too_large)
     };

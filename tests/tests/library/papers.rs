@@ -5,33 +5,31 @@ use std::path::{Path, PathBuf};
 
 use dormouse::output::{Header, Mode};
 use dormouse::papers::{Finished, MakeLive, PAPERS, Request, Verdict, named, table};
-use dormouse::sweep::{Cell, Shard, Shared, Spec, SweepError};
+use dormouse::sweep::{Cell, Reproduction, Shard, Shared, SweepError};
 use dormouse_view::Terminal;
 
 /// What of a paper under so many seeds, with these settings of every cell.
-fn spec(what: &str, seeds: u64, set: &[&str]) -> Spec {
-    Spec::Reproduce {
+fn spec(what: &str, seeds: u64, set: &[&str]) -> Reproduction {
+    Reproduction {
         what: what.to_owned(),
         first_seed: 1,
         seeds,
         trial_seeds: 1,
-        trial_set: Vec::new(),
-        readings: Vec::new(),
         set: set.iter().map(|&s| s.to_owned()).collect(),
-        of_cells: Vec::new(),
         without: vec![("kth-sp2/*".to_owned(), "no log: --kth".to_owned())],
         words: vec!["dormouse".to_owned()],
+        ..Reproduction::default()
     }
 }
 
 /// Small searches: this is about bookkeeping.
 const SMALL: [&str; 2] = ["scheduler.max-iteration=3", "scheduler.max-attempt=5"];
 
-fn table_4() -> Spec {
+fn table_4() -> Reproduction {
     spec("burst-hads/table-4", 3, &SMALL)
 }
 
-fn figure_14() -> Spec {
+fn figure_14() -> Reproduction {
     spec("measy/figure-14", 1, &["workload.jobs=300"])
 }
 
@@ -39,7 +37,7 @@ fn request(threads: usize, compute: Option<Shard>) -> Request {
     Request { compute, ..Request::new(threads) }
 }
 
-fn make(spec: &Spec, threads: usize, folder: &Path) -> Finished {
+fn make(spec: &Reproduction, threads: usize, folder: &Path) -> Finished {
     let made = request(threads, Some(Shard::ALL)).run(spec, (folder, false), &mut |_, _, _| {});
     made.unwrap().unwrap()
 }
@@ -125,25 +123,29 @@ fn the_data_files_are_consistent() {
 fn what_fails_is_tried_with_every_factor_over_all_claims() {
     let dir = tempfile::tempdir().unwrap();
     let mut spec = table_4();
-    if let Spec::Reproduce { trial_seeds, .. } = &mut spec {
-        *trial_seeds = 3;
-    }
+    spec.trial_seeds = 3;
     let done = make(&spec, 2, &dir.path().join("out"));
     let judged: Vec<_> = done.claims.iter().filter(|c| c.verdict != Verdict::Silent).collect();
     assert!(judged.iter().any(|claim| claim.verdict == Verdict::Fails), "of three seeds");
     let (without, tried) = done.trials.split_first().unwrap();
-    assert!(without.factor.is_none() && tried.len() > 10, "{}", tried.len());
+    assert!(without.factors.is_empty() && tried.len() > 10, "{}", tried.len());
     for trial in tried {
-        assert_eq!(trial.claims.len(), judged.len(), "each is judged under every factor");
-        for says in &trial.mends {
-            let was = without.claims.iter().find(|claim| claim.claim.says == *says).unwrap();
+        assert_eq!(trial.judged(), judged.len(), "each is judged under every factor");
+        for says in trial.mends(without) {
+            let was = without.claims.iter().find(|claim| claim.claim.says == says).unwrap();
             assert_eq!(was.verdict, Verdict::Fails, "{says}");
         }
-        let all = without.claims.iter().filter(|c| c.verdict == Verdict::Fails).count();
+        let all = without.count(Verdict::Fails);
         if trial.word(without) == "mends all that fails" {
-            assert_eq!((trial.mends.len(), trial.breaks.len()), (all, 0));
+            assert_eq!((trial.mends(without).len(), trial.breaks(without).len()), (all, 0));
         }
     }
+    // Text and code stand beside the paper in the same report.
+    let names: Vec<_> = done.read.iter().map(dormouse::papers::Reading::name).collect();
+    assert_eq!(names, ["none", "artifact"]);
+    assert_eq!(done.read[0].rows.len(), done.read[1].rows.len());
+    let report = std::fs::read_to_string(dir.path().join("out/report.html")).unwrap();
+    assert!(report.contains("Text and code beside the paper"));
 }
 
 /// What needs the log of KTH-SP2 is left out without it, and said.
@@ -156,19 +158,7 @@ fn without_the_log_its_cells_are_left_out_and_said() {
     assert!(done.cells.iter().all(|(case, _)| !case.starts_with("kth-sp2")));
     assert!(table(&done, Terminal::PLAIN).contains("left out: no log"));
     assert!(std::fs::read_to_string(out.join("report.html")).unwrap().contains("Left out: no log"));
-    let Spec::Reproduce { without, .. } = &spec else { unreachable!() };
-    let only = Spec::Reproduce {
-        what: "measy/kth-cost".to_owned(),
-        first_seed: 1,
-        seeds: 1,
-        trial_seeds: 0,
-        trial_set: Vec::new(),
-        readings: Vec::new(),
-        set: Vec::new(),
-        of_cells: Vec::new(),
-        without: without.clone(),
-        words: Vec::new(),
-    };
+    let only = Reproduction { what: "measy/kth-cost".to_owned(), trial_seeds: 0, ..spec };
     let none = dir.path().join("none");
     let error = request(1, Some(Shard::ALL)).run(&only, (&none, false), &mut |_, _, _| {});
     let error = error.unwrap_err();
@@ -197,9 +187,7 @@ fn nonsense_is_refused_and_leaves_nothing() {
     let out = dir.path().join("out");
     let refused = |what: &str, reading: Option<&str>, set: &[&str]| {
         let mut spec = spec(what, 1, set);
-        if let Spec::Reproduce { readings, .. } = &mut spec {
-            readings.extend(reading.map(str::to_owned));
-        }
+        spec.readings.extend(reading.map(str::to_owned));
         let all = request(1, Some(Shard::ALL));
         let error = all.run(&spec, (&out, false), &mut |_, _, _| {}).unwrap_err();
         assert!(error.is_bad_input(), "{error}");

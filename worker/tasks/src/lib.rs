@@ -9,6 +9,8 @@
 //! * [`ideal`]: how far the processes of parallel jobs get on processors that are just as fast as
 //!   they should be.
 //!
+//! An experiment says by a [`BagProgram`] which of them the tasks of its bag are.
+//!
 //! The rest is the program itself: [`cli`] is its command line, `meter` counts work and CPU
 //! time, `nas`, `ed`, `vector` and `parallel` compute.
 
@@ -23,9 +25,13 @@ mod ed;
 mod meter;
 mod nas;
 mod parallel;
+mod program;
 mod quantity;
 mod run;
 mod signals;
 mod vector;
 
+pub use class::Class;
 pub use parallel::ideal;
+pub use program::BagProgram;
+pub use run::NasKernel;

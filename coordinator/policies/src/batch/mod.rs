@@ -43,6 +43,7 @@
 
 mod config;
 mod explain;
+mod parameters;
 mod processors;
 mod queue;
 mod reservation;
@@ -52,5 +53,6 @@ mod schedulers;
 pub use crate::job::{Job, Refusal, Space, Submission, UsageInformation};
 pub use config::{Config, Fill};
 pub use explain::{Note, Noted};
+pub use parameters::{BatchSchedulerConfig, Information};
 pub use scheduler::BatchScheduler;
 pub use schedulers::{Algorithm, BatchPolicy, OnPromotion};

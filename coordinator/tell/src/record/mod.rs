@@ -1,6 +1,8 @@
 //! What became of every VM and task of a run, from its event log.
 
+mod credits;
 mod holds;
+mod losses;
 mod task;
 mod timeline;
 mod vm;

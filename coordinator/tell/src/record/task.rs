@@ -127,6 +127,18 @@ impl AttemptHistory {
         }
     }
 
+    /// From when on its work is kept by nothing: its last checkpoint, or its start.
+    #[must_use]
+    pub fn kept_at(&self) -> Option<Time> {
+        self.checkpoints.last().map(|mark| mark.at).or(self.started)
+    }
+
+    /// When it ended, or `now` if it still runs.
+    #[must_use]
+    pub fn end_or(&self, now: Time) -> Time {
+        self.ended.as_ref().map_or(now, |(at, _)| *at)
+    }
+
     /// The mode it began in.
     #[must_use]
     pub fn first_mode(&self) -> Mode {

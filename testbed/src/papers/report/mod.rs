@@ -16,9 +16,9 @@ use crate::sweep::{Folder, SweepError};
 /// # Errors
 ///
 /// The system refuses.
-pub(super) fn write(done: &Finished, folder: &Folder) -> Result<(), SweepError> {
+pub(super) fn write(done: &Finished, folder: &mut Folder) -> Result<(), SweepError> {
     folder.write("table.csv", &tables::all(done).to_csv())?;
-    if !done.read.is_empty() {
+    if done.is_search() {
         folder.write("readings.csv", &tables::readings(done).to_csv())?;
     }
     folder.write("results.json", &format!("{:#}\n", done.json()))?;
@@ -53,11 +53,15 @@ impl Finished {
 #[must_use]
 pub fn table(done: &Finished, terminal: Terminal) -> String {
     let mut text = String::new();
+    let read = match done.is_search() {
+        true => "readings of the text, everywhere at once",
+        false => "the text, and the rules of the authors' code",
+    };
     for (heading, table) in [
         ("", tables::printed(done)),
         ("claims of the text, and how each was judged", tables::claims(done)),
         ("what could explain a difference, each changed alone", tables::factors(done)),
-        ("readings of the text, everywhere at once", tables::readings(done)),
+        (read, tables::readings(done)),
         ("live runs", tables::live(done)),
     ] {
         if !table.is_empty() {

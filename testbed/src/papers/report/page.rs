@@ -29,6 +29,11 @@ const READ: &str = "A reading changes how the text is read in every experiment a
     does otherwise. A score is the figures near the paper's, within their tolerance, and the claims that hold, \
     less three for each change.";
 
+/// What the table of presets says.
+const PRESETS: &str = "What the text says and what the authors' code does, each in every experiment at once \
+    under the same seeds. A score is the costs and makespans near the paper's, within their tolerance, and \
+    the claims that hold, less three for each change.";
+
 /// The page of a reproduction.
 pub(super) fn page(done: &Finished) -> Page {
     let mut page = Page::new(
@@ -45,6 +50,7 @@ pub(super) fn page(done: &Finished) -> Page {
         "What the paper says, and ours",
         [Block::text(RULE), Block::Table(tables::claims(done))],
     );
+    page.section("Text and code beside the paper", presets(done));
     page.section("What could explain a difference", explained(done));
     let charts = done.parts().filter(|part| !part.lines.is_empty()).flat_map(|part| {
         let chart = plots::over_load(done, part);
@@ -128,14 +134,25 @@ fn figures(done: &Finished) -> Vec<Block> {
 }
 
 fn explained(done: &Finished) -> Vec<Block> {
-    if !done.read.is_empty() {
-        let each = vec![Block::Table(tables::under_readings(done))];
-        let each = Block::Folded("Every figure and claim under each reading".to_owned(), each);
-        return vec![Block::text(READ), Block::Table(tables::readings(done)), each];
+    if done.is_search() {
+        return read(done, READ, "Every figure and claim under each reading");
     }
     let factors = tables::factors(done);
     let tried = if factors.is_empty() { "No factors were tried." } else { TRIED };
     vec![Block::text(tried), Block::Table(factors)]
+}
+
+fn presets(done: &Finished) -> Vec<Block> {
+    match done.is_search() || done.read.is_empty() {
+        true => Vec::new(),
+        false => read(done, PRESETS, "Every figure and claim beside the paper's"),
+    }
+}
+
+fn read(done: &Finished, about: &str, each: &str) -> Vec<Block> {
+    let all = vec![Block::Table(tables::under_readings(done))];
+    let all = Block::Folded(each.to_owned(), all);
+    vec![Block::text(about), Block::Table(tables::readings(done)), all]
 }
 
 fn live(done: &Finished) -> Vec<Block> {

@@ -10,7 +10,6 @@ use super::super::figures::{Row, beyond};
 use super::super::paper::{Ground, Over, Tolerance};
 use super::super::readings::Reading;
 use super::super::reproduction::Finished;
-use super::super::trials::Trial;
 
 /// `table.csv`: every figure and claim. The schema of all papers; columns may be added at its end.
 pub(super) fn all(done: &Finished) -> Table {
@@ -157,11 +156,10 @@ const fn tone(verdict: Verdict) -> Tone {
 /// Every factor over all figures and claims.
 pub(super) fn factors(done: &Finished) -> Table {
     let Some(without) = done.trials.first() else { return Table::default() };
-    let of =
-        |trial: &Trial| trial.rows.iter().map(|row| row.metric.clone()).collect::<BTreeSet<_>>();
-    let metrics: Vec<String> =
-        of(without).into_iter().filter(|m| beyond(&without.rows, Some(m)).1 > 0).collect();
-    let off = |metric: &String| {
+    let metrics: BTreeSet<&String> = without.rows.iter().map(|row| &row.metric).collect();
+    let metrics: Vec<_> =
+        metrics.into_iter().filter(|m| beyond(&without.rows, Some(m)).1 > 0).collect();
+    let off = |metric: &&String| {
         Column::text(format!("{}, off", done.paper.words_of(metric).0))
             .named(format!("{metric}_off"))
     };
@@ -174,26 +172,22 @@ pub(super) fn factors(done: &Finished) -> Table {
         Column::text("so it is").named("word"),
     ]);
     let mut table = Table::new(columns);
-    let number = |says: &String| done.claims.iter().position(|c| c.claim.says == *says);
-    let numbers = |all: &[String]| {
+    let number = |says: &&str| done.claims.iter().position(|c| c.claim.says == *says);
+    let numbers = |all: Vec<&str>| {
         let numbers = all.iter().filter_map(number).map(|n| (n + 1).to_string());
         numbers.collect::<Vec<_>>().join(", ")
     };
     for trial in &done.trials {
-        let none = ("none".to_owned(), "as ours are".to_owned());
-        let (name, about) =
-            trial.factor.as_ref().map_or(none, |f| (f.name.clone(), f.about.clone()));
         let counts = |metric: Option<&str>| {
             let (off, of) = beyond(&trial.rows, metric);
             if of == 0 { String::new() } else { format!("{off} of {of}") }
         };
-        let judged = trial.claims.iter().filter(|claim| claim.verdict != Verdict::Silent);
-        let held = trial.claims.iter().filter(|claim| claim.verdict == Verdict::Holds).count();
-        let row = [name, about].into_iter().chain(metrics.iter().map(|m| counts(Some(m)))).chain([
+        let head = [trial.name(), trial.about()].into_iter();
+        let row = head.chain(metrics.iter().map(|m| counts(Some(m)))).chain([
             counts(None),
-            format!("{held} of {}", judged.count()),
-            numbers(&trial.mends),
-            numbers(&trial.breaks),
+            format!("{} of {}", trial.count(Verdict::Holds), trial.judged()),
+            numbers(trial.mends(without)),
+            numbers(trial.breaks(without)),
             trial.word(without).to_owned(),
         ]);
         table.push(row.map(Cell::text));
@@ -201,29 +195,35 @@ pub(super) fn factors(done: &Finished) -> Table {
     table
 }
 
+/// What a reading is called, and what it changes: of the presets, the text is one.
+fn named(done: &Finished, reading: &Reading) -> (String, String) {
+    if reading.factors.is_empty() && !done.is_search() {
+        return ("text".to_owned(), "the text, where it and the code differ".to_owned());
+    }
+    (reading.name(), reading.about())
+}
+
 /// Every reading, and how much it explains.
 pub(super) fn readings(done: &Finished) -> Table {
-    if done.read.is_empty() {
-        return Table::default();
-    }
-    let mut table = Table::new([
-        Column::text("reading"),
-        Column::text("what it changes").named("about"),
-        Column::text("on the ground of").named("ground"),
-        Column::text("near the paper's").named("within"),
-        Column::text("claims that hold").named("claims_hold"),
-        Column::text("score"),
-        Column::text("all figures off").named("figures_off"),
-    ]);
+    let names = [("reading", "reading"), ("what it changes", "about")];
+    let figures = [
+        ("on the ground of", "ground"),
+        ("near the paper's", "within"),
+        ("claims that hold", "claims_hold"),
+        ("score", "score"),
+        ("all figures off", "figures_off"),
+    ];
+    let column = |(heading, name): (&str, &str)| Column::text(heading).named(name);
+    let mut table = Table::new(names.into_iter().chain(figures).map(column));
     for reading in &done.read {
         let of = |(part, all): (usize, usize)| format!("{part} of {all}");
-        let judged = reading.claims.iter().filter(|claim| claim.verdict != Verdict::Silent);
+        let (name, about) = named(done, reading);
         let row = [
-            reading.name(),
-            reading.about(),
+            name,
+            about,
             reading.ground().map_or("", Ground::words).to_owned(),
             of(reading.within),
-            of((reading.held(), judged.count())),
+            of((reading.count(Verdict::Holds), reading.judged())),
             reading.score().to_string(),
             of(beyond(&reading.rows, None)),
         ];
@@ -236,8 +236,9 @@ pub(super) fn readings(done: &Finished) -> Table {
 pub(super) fn under_readings(done: &Finished) -> Table {
     let Some(ours) = done.read.first() else { return Table::default() };
     let heads = ["case", "figure", "paper"].into_iter().map(Column::text);
-    let mut table =
-        Table::new(heads.chain(done.read.iter().map(|reading| Column::text(reading.name()))));
+    let mut table = Table::new(
+        heads.chain(done.read.iter().map(|reading| Column::text(named(done, reading).0))),
+    );
     for row in ours.rows.iter().filter(|row| row.paper.is_some()) {
         let (heading, d) = done.paper.words_of(&row.metric);
         let under = |reading: &Reading| {

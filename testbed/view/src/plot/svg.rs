@@ -7,6 +7,9 @@ use maud::{Markup, PreEscaped, html};
 /// How figures look; pages have it once.
 pub(crate) const STYLE: &str = include_str!("style.css");
 
+/// What fills bars, and the heads of arrows.
+const PATTERNS: &str = include_str!("patterns.svg");
+
 /// A coordinate: tenths of a pixel.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Px(pub(super) f64);
@@ -64,25 +67,7 @@ pub(crate) fn definitions() -> Markup {
 }
 
 fn patterns() -> Markup {
-    let stripes = |id: &str, size: u8, angle: i8, width: &str, fill: &str, ground: &str| {
-        html! {
-            pattern id=(id) width=(size) height=(size) patternUnits="userSpaceOnUse"
-                patternTransform={ "rotate(" (angle) ")" } {
-                @if !ground.is_empty() { rect width=(size) height=(size) fill=(ground) {} }
-                rect width=(width) height=(size) fill=(fill) {}
-            }
-        }
-    };
-    html! {
-        defs {
-            (stripes("dm-boot", 6, 45, "3", "rgba(138,148,166,.5)", ""))
-            (stripes("dm-frozen", 7, -45, "2", "rgba(47,143,216,.6)", "rgba(124,196,245,.35)"))
-            (stripes("dm-slow", 5, 45, "2.2", "rgba(255,255,255,.55)", ""))
-            (stripes("dm-lost", 5, 45, "2", "rgba(212,53,28,.8)", ""))
-            marker id="dm-tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7"
-                orient="auto" { path.tip-end d="M0 0L8 4L0 8z" {} }
-        }
-    }
+    html! { defs { @for line in PATTERNS.lines() { (PreEscaped(line)) } } }
 }
 
 /// A text; its anchor and look are classes.

@@ -49,10 +49,6 @@ impl Taken {
         self.0.push(area);
     }
 
-    pub(super) fn is_free(&self, area: &Area) -> bool {
-        !self.0.iter().any(|other| other.touches(area))
-    }
-
     /// Where a label of a mark at `(x, y)` has room inside `bounds`: the left end of its baseline.
     /// It is taken then.
     pub(super) fn beside(
@@ -63,21 +59,25 @@ impl Taken {
         bounds: &Area,
     ) -> Option<(f64, f64)> {
         let (w, h) = (width(label, size), size * 1.15);
-        let gap = 8.0;
-        let candidates = [
-            (x + gap, y - h / 2.0),
-            (x - gap - w, y - h / 2.0),
-            (x - w / 2.0, y - gap - h),
-            (x - w / 2.0, y + gap),
-            (x + gap, y - gap - h * 0.7),
-            (x + gap, y + gap * 0.6),
-            (x - gap - w, y - gap - h * 0.7),
-            (x - gap - w, y + gap * 0.6),
-        ];
-        let area = candidates
-            .map(|(x, y)| Area { x, y, w, h })
-            .into_iter()
-            .find(|area| bounds.holds(area) && self.is_free(area))?;
+        // At the sides, above and below, at the corners; then the same further away.
+        let around = |gap: f64| {
+            let (left, middle, right) = (x - gap - w, x - w / 2.0, x + gap);
+            let (above, below) = (y - gap - h * 0.7, y + gap * 0.6);
+            [
+                (right, y - h / 2.0),
+                (left, y - h / 2.0),
+                (middle, y - gap - h),
+                (middle, y + gap),
+                (right, above),
+                (right, below),
+                (left, above),
+                (left, below),
+            ]
+        };
+        let area =
+            [8.0, 14.0, 22.0].into_iter().flat_map(around).map(|(x, y)| Area { x, y, w, h }).find(
+                |area| bounds.holds(area) && !self.0.iter().any(|other| other.touches(area)),
+            )?;
         self.take(area);
         Some((area.x, area.y + size * 0.92))
     }

@@ -182,14 +182,30 @@ impl From<Value> for Cell {
     }
 }
 
-impl From<&str> for Cell {
-    fn from(text: &str) -> Self {
-        Self::text(text)
+impl<T: Into<Self>> From<Option<T>> for Cell {
+    fn from(value: Option<T>) -> Self {
+        Self::maybe(value, Into::into)
     }
 }
 
-impl From<String> for Cell {
-    fn from(text: String) -> Self {
-        Self::text(text)
-    }
+macro_rules! from {
+    ($($type:ty: $cell:path,)+) => {
+        $(impl From<$type> for Cell {
+            fn from(value: $type) -> Self {
+                $cell(value)
+            }
+        })+
+    };
+}
+
+from! {
+    &str: Cell::text,
+    String: Cell::text,
+    u32: Cell::count,
+    u64: Cell::count,
+    usize: Cell::count,
+    f64: Cell::number,
+    Span: Cell::span,
+    Time: Cell::time,
+    Money: Cell::money,
 }

@@ -51,48 +51,6 @@ impl Column {
         Self { heading, name, kind, digits, file_digits: None }
     }
 
-    /// A column of words.
-    #[must_use]
-    pub fn text(heading: impl Into<String>) -> Self {
-        Self::new(Kind::Text, heading)
-    }
-
-    /// A column of whole numbers.
-    #[must_use]
-    pub fn count(heading: impl Into<String>) -> Self {
-        Self::new(Kind::Count, heading)
-    }
-
-    /// A column of numbers.
-    #[must_use]
-    pub fn number(heading: impl Into<String>) -> Self {
-        Self::new(Kind::Number, heading)
-    }
-
-    /// A column of seconds.
-    #[must_use]
-    pub fn seconds(heading: impl Into<String>) -> Self {
-        Self::new(Kind::Seconds, heading)
-    }
-
-    /// A column of dollars.
-    #[must_use]
-    pub fn dollars(heading: impl Into<String>) -> Self {
-        Self::new(Kind::Dollars, heading)
-    }
-
-    /// A column of parts of one.
-    #[must_use]
-    pub fn percent(heading: impl Into<String>) -> Self {
-        Self::new(Kind::Percent, heading)
-    }
-
-    /// A column of means with intervals.
-    #[must_use]
-    pub fn mean(heading: impl Into<String>) -> Self {
-        Self::new(Kind::Mean, heading)
-    }
-
     /// With this name in files.
     #[must_use]
     pub fn named(self, name: impl Into<String>) -> Self {
@@ -115,4 +73,31 @@ impl Column {
     pub(crate) fn is_numeric(&self) -> bool {
         self.kind != Kind::Text
     }
+}
+
+macro_rules! constructors {
+    ($($(#[$about:meta])+ $name:ident: $kind:ident,)+) => {
+        impl Column {
+            $($(#[$about])+ #[must_use] pub fn $name(heading: impl Into<String>) -> Self {
+                Self::new(Kind::$kind, heading)
+            })+
+        }
+    };
+}
+
+constructors! {
+    /// A column of words.
+    text: Text,
+    /// A column of whole numbers.
+    count: Count,
+    /// A column of numbers.
+    number: Number,
+    /// A column of seconds.
+    seconds: Seconds,
+    /// A column of dollars.
+    dollars: Dollars,
+    /// A column of parts of one.
+    percent: Percent,
+    /// A column of means with intervals.
+    mean: Mean,
 }

@@ -42,18 +42,6 @@ impl Table {
         self
     }
 
-    /// The columns.
-    #[must_use]
-    pub fn columns(&self) -> &[Column] {
-        &self.columns
-    }
-
-    /// The rows.
-    #[must_use]
-    pub fn rows(&self) -> &[Vec<Cell>] {
-        &self.rows
-    }
-
     /// Whether there is no row.
     #[must_use]
     pub fn is_empty(&self) -> bool {

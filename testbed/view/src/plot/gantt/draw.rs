@@ -60,7 +60,7 @@ impl Gantt {
             @for (n, lane) in self.lanes.iter().enumerate() {
                 @if let Some(measure) = &lane.measure { (measured(measure, lane, layout.measure(n, lane), &x)) }
             }
-            g.thin-rows[layout.row() < 6.0] {
+            g.thin-rows[layout.row < 6.0] {
                 @for bar in bars() { (self.bar(bar, &layout, &x)) }
                 @for bar in bars().filter(|bar| !bar.label.is_empty()) { (self.label(bar, &layout, &x)) }
                 @for link in self.links.iter().filter(|l| self.is_shown(l.from.1, l.to.1)) {
@@ -154,7 +154,7 @@ impl Gantt {
         // Between the parts of a job there is a gap: its own colour around the letters fills that.
         let around = if lane.has_background { " own" } else { "" };
         let class = format!("in{around} {}", fill_class(bar.fill));
-        let (top, row) = (layout.lane(bar.place.lane).0, layout.row());
+        let (top, row) = (layout.lane(bar.place.lane).0, layout.row);
         html! {
             @for rows in &bar.place.rows {
                 @let height = f64::from(rows.end - rows.start) * row;
@@ -175,7 +175,7 @@ impl Gantt {
             let d = format!("M{} {}v{}", Px(at), Px(top - 2.0), Px(height + 4.0));
             return html! { path class="item gone" d=(d) { (title(&mark.title)) } };
         }
-        let size = (layout.row() * 0.75).clamp(2.0, 10.0);
+        let size = (layout.row * 0.75).clamp(2.0, 10.0);
         shape(mark.kind, (at, layout.middle(lane, &mark.place)), size, &mark.title)
     }
 
@@ -243,7 +243,7 @@ fn shape(kind: MarkKind, (x, y): (f64, f64), size: f64, words: &str) -> Markup {
 fn lane_frame(n: usize, lane: &Lane, layout: &Layout, x: &Laid) -> Markup {
     let (top, height) = layout.lane(n);
     let life = lane.life.map(|(from, until)| (x.at(seconds(from)), x.at(seconds(until))));
-    let every = (11.0 / layout.row()).ceil() as usize;
+    let every = (11.0 / layout.row).ceil() as usize;
     html! {
         @if let Some((from, to)) = life {
             rect class="item life" x=(Px(from)) y=(Px(top)) width=(Px(to - from)) height=(Px(height)) {
@@ -260,7 +260,7 @@ fn lane_frame(n: usize, lane: &Lane, layout: &Layout, x: &Laid) -> Markup {
         }
         @if lane.is_numbered {
             @for row in (0..lane.rows).step_by(every.max(1)) {
-                @let y = top + f64::from(row) * layout.row() + layout.row().min(12.0) / 2.0 + 3.5;
+                @let y = top + f64::from(row) * layout.row + layout.row.min(12.0) / 2.0 + 3.5;
                 (text((layout.left - 6.0, y), "end small", &row.to_string()))
             }
         }

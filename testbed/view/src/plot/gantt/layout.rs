@@ -24,7 +24,8 @@ pub(super) struct Layout {
     pub(super) left: f64,
     /// Of each lane: top, and height with its measure.
     lanes: Vec<(f64, f64)>,
-    row: f64,
+    /// How high a row is.
+    pub(super) row: f64,
     pub(super) bottom: f64,
 }
 
@@ -53,11 +54,6 @@ impl Layout {
     /// Top and height of a lane.
     pub(super) fn lane(&self, n: usize) -> (f64, f64) {
         self.lanes.get(n).copied().unwrap_or((self.bottom, 0.0))
-    }
-
-    /// How high a row is.
-    pub(super) const fn row(&self) -> f64 {
-        self.row
     }
 
     /// Tops and heights of a place's blocks of rows.

@@ -1,7 +1,7 @@
 //! What is wrong with an input: where, what, and what would be right.
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Where a value came from.
@@ -24,6 +24,17 @@ impl Place {
         Self { source: source.into(), at: None, path: String::new(), line: None }
     }
 
+    /// The byte `at` of a text.
+    #[must_use]
+    pub fn in_text(source: &str, text: &str, at: usize) -> Self {
+        let before = &text[..text.floor_char_boundary(at)];
+        let start = before.rfind('\n').map_or(0, |n| n + 1);
+        let column = before[start..].chars().count() + 1;
+        let line = text[start..].lines().next().unwrap_or_default();
+        let at = Some((before.matches('\n').count() + 1, column));
+        Self { at, line: Some(line.into()), ..Self::of(source) }
+    }
+
     /// A line of a file, from its first column.
     #[must_use]
     pub fn line(path: &Path, number: usize, text: &str) -> Self {
@@ -40,6 +51,16 @@ impl Place {
         };
         Self { path, ..self.clone() }
     }
+
+    /// The file that a text here names: relative to the file that it stands in. Options of the command line
+    /// name paths from where one is.
+    #[must_use]
+    pub fn file(&self, text: &str) -> PathBuf {
+        match (self.at, Path::new(&*self.source).parent()) {
+            (Some(_), Some(folder)) => folder.join(text),
+            _ => PathBuf::from(text),
+        }
+    }
 }
 
 impl fmt::Display for Place {
@@ -51,6 +72,9 @@ impl fmt::Display for Place {
         if self.path.is_empty() { Ok(()) } else { write!(f, ": {}", self.path) }
     }
 }
+
+/// Most characters of a line that are shown.
+const WIDEST: usize = 160;
 
 /// One mistake.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,9 +99,12 @@ impl Mistake {
         let (Some((line, column)), Some(text)) = (self.place.at, &self.place.line) else {
             return String::new();
         };
+        // Of a line that no terminal has room for, what is around the place.
+        let cut = if text.chars().count() > WIDEST { column.saturating_sub(WIDEST / 2) } else { 0 };
+        let text: String = text.chars().skip(cut).take(WIDEST).collect();
         // Tabs stand above tabs, so that the caret is where it should be however wide they are.
         let blank = |c: char| if c == '\t' { '\t' } else { ' ' };
-        let before: String = text.chars().take(column - 1).map(blank).collect();
+        let before: String = text.chars().take(column - 1 - cut).map(blank).collect();
         let number = line.to_string();
         let margin = " ".repeat(number.len());
         format!("\n {margin} |\n {number} | {text}\n {margin} | {before}^")
@@ -139,26 +166,22 @@ impl std::error::Error for InputError {}
 
 /// The mistakes found so far.
 #[derive(Debug, Default)]
-pub(crate) struct Mistakes(Vec<Mistake>);
+pub struct Mistakes(Vec<Mistake>);
 
 impl Mistakes {
     /// One more.
-    pub(crate) fn add(
-        &mut self,
-        place: &Place,
-        what: impl Into<String>,
-        remedy: impl Into<String>,
-    ) {
+    pub fn add(&mut self, place: &Place, what: impl Into<String>, remedy: impl Into<String>) {
         self.0.push(Mistake::new(place, what, remedy));
     }
 
     /// The value, or what is wrong with it.
-    pub(crate) fn take<T>(&mut self, read: Result<T, InputError>) -> Option<T> {
+    pub fn take<T>(&mut self, read: Result<T, InputError>) -> Option<T> {
         read.map_err(|error| self.0.extend(error.0)).ok()
     }
 
     /// Whether there is one in the section of this path.
-    pub(crate) fn inside(&self, path: &str) -> bool {
+    #[must_use]
+    pub fn inside(&self, path: &str) -> bool {
         let inside = |one: &Mistake| {
             one.place
                 .path
@@ -169,12 +192,17 @@ impl Mistakes {
     }
 
     /// How many there are.
-    pub(crate) fn count(&self) -> usize {
+    #[must_use]
+    pub fn count(&self) -> usize {
         self.0.len()
     }
 
     /// The value, if nothing is wrong.
-    pub(crate) fn or<T>(mut self, value: Option<T>) -> Result<T, InputError> {
+    ///
+    /// # Errors
+    ///
+    /// All that was found, or there is no value.
+    pub fn or<T>(mut self, value: Option<T>) -> Result<T, InputError> {
         self.0.sort_by_key(|one| one.place.at);
         self.0.dedup();
         match value {
@@ -206,5 +234,15 @@ mod tests {
              x.toml:12:3: scheduler.alpha: 2 is out of range; write a number from 0 to 1"
         );
         assert!(error.with_lines().ends_with("\n    |\n 12 | \t alpha = 2\n    | \t ^"), "{error}");
+    }
+
+    #[test]
+    fn of_a_long_line_what_is_around_the_place_is_shown() {
+        let text = format!("{}X{}", "a".repeat(1_000), "b".repeat(1_000));
+        let error = InputError::new(&Place::in_text("x.json", &text, 1_000), "no", "yes");
+        let lines: Vec<String> = error.with_lines().lines().map(str::to_owned).collect();
+        assert_eq!(lines[0], "x.json:1:1001: no; yes");
+        assert_eq!(lines[2].chars().count(), lines[2].find('X').unwrap_or_default() + 81);
+        assert_eq!(lines[2].find('X'), lines[3].find('^'));
     }
 }

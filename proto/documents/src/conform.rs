@@ -2,16 +2,17 @@
 //! right.
 
 use dormouse_units::{Bytes, Span};
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value as Json};
 
-use super::document::{Node, Value};
-use super::error::Mistakes;
-use super::schema::{example, kinds, words};
-use super::suggest::instead;
+use crate::error::Mistakes;
+use crate::schema::{example, kinds, schema_of, words};
+use crate::suggest::instead;
+use crate::{InputError, Node, Value};
 
 /// Looks at all of `node`.
-pub(crate) fn conform(schema: &Json, node: &Node, found: &mut Mistakes) {
+pub fn conform(schema: &Json, node: &Node, found: &mut Mistakes) {
     if let Some((tag, kinds)) = kinds(schema) {
         return of_a_kind(tag, &kinds, node, found);
     }
@@ -34,7 +35,7 @@ pub(crate) fn conform(schema: &Json, node: &Node, found: &mut Mistakes) {
 }
 
 /// What is written as a `T`; `None` if something is wrong in it, which is told.
-pub(crate) fn read<T: DeserializeOwned>(node: &Node, found: &mut Mistakes) -> Option<T> {
+pub fn read<T: DeserializeOwned>(node: &Node, found: &mut Mistakes) -> Option<T> {
     if found.inside(&node.place.path) {
         return None;
     }
@@ -45,6 +46,18 @@ pub(crate) fn read<T: DeserializeOwned>(node: &Node, found: &mut Mistakes) -> Op
             None
         }
     }
+}
+
+/// All of a document, as a `T` is written.
+///
+/// # Errors
+///
+/// All that is wrong with it.
+pub fn read_whole<T: JsonSchema + DeserializeOwned>(root: &Node) -> Result<T, InputError> {
+    let mut found = Mistakes::default();
+    conform(&schema_of::<T>(), root, &mut found);
+    let value = read(root, &mut found);
+    found.or(value)
 }
 
 /// A table whose key `tag` says which of several kinds it is.
@@ -102,7 +115,7 @@ fn table(schema: &Json, node: &Node, stranger: Stranger<'_>, found: &mut Mistake
 }
 
 /// Says that a table lacks a key.
-pub(crate) fn missing(node: &Node, key: &str, like: &str, found: &mut Mistakes) {
+pub fn missing(node: &Node, key: &str, like: &str, found: &mut Mistakes) {
     found.add(
         &node.place,
         format!("'{key}' is missing"),

@@ -1,9 +1,8 @@
 //! The catalogues that come with the program.
 
-use std::collections::BTreeMap;
+use dormouse_units::{Bytes, Credits, Ppm, Price};
 
-use dormouse_cloud::{Burstable, InstanceType, Limits};
-use dormouse_units::{Bytes, Credits, Ppm, Price, TypeName};
+use crate::{Burstable, InstanceType, Limits, Types};
 
 /// Name, mega-flops, vCPUs, memory in MiB, on-demand and spot price in 10^-5 $/h.
 type Row = (&'static str, u64, u32, u64, u64, Option<u64>);
@@ -31,7 +30,7 @@ const EC2_2020_ARTIFACT: [Row; 4] = {
 };
 
 /// Names of the built-in catalogues.
-pub(crate) const NAMES: [&str; 3] = ["ec2-2020", "ec2-2020-paper", "ec2-2020-artifact"];
+pub const BUILT_IN: [&str; 3] = ["ec2-2020", "ec2-2020-paper", "ec2-2020-artifact"];
 
 /// Baseline, and credits an hour, of a burstable type. 36 credits are the provider's figure for a
 /// t3.large, 20 % is Table II's …
@@ -39,8 +38,9 @@ const T3: (Ppm, u64) = (Ppm::new(200_000), 36);
 /// … and these are the artifact's, whose planner has baseline mode three times as slow.
 const T3_ARTIFACT: (Ppm, u64) = (Ppm::new(333_333), 96);
 
-/// The built-in catalogue of this name.
-pub(crate) fn named(name: &str) -> Option<BTreeMap<TypeName, InstanceType>> {
+/// The instance types of the built-in catalogue of this name.
+#[must_use]
+pub fn built_in(name: &str) -> Option<Types> {
     // "Five of each" is what the text says; ED200's printed makespans need three (the artifact).
     let (rows, limit, t3) = match name {
         "ec2-2020" => (EC2_2020, 3, T3),
@@ -63,17 +63,6 @@ fn instance_type(row: Row, limit: u32, (baseline, credits): (Ppm, u64)) -> Insta
         on_demand: Some(price(on_demand)),
         spot: spot.map(price),
         limits: Limits { spot: limit, on_demand: limit },
-        burstable: spot.is_none().then(|| burstable(baseline, Credits::whole(credits))),
-    }
-}
-
-/// A burstable type that starts without credits and holds those of a day, as T3 does.
-pub(crate) fn burstable(baseline: Ppm, earned_per_hour: Credits) -> Burstable {
-    let day = earned_per_hour.as_vcpu_micros().saturating_mul(24);
-    Burstable {
-        baseline,
-        earned_per_hour,
-        initial: Credits::ZERO,
-        cap: Credits::from_vcpu_micros(day),
+        burstable: spot.is_none().then(|| Burstable::new(baseline, Credits::whole(credits))),
     }
 }

@@ -1,35 +1,16 @@
-//! The parallel jobs of an experiment with everything resolved.
+//! Where the parallel jobs of a run come from, and what is not said of each.
 
 use std::path::PathBuf;
 
 use dormouse_cloud::Burstable;
-use dormouse_engine::jobs::Simulation;
-use dormouse_policies::CheckpointConfig;
-use dormouse_policies::batch::{
-    Algorithm, Config, Fill, OnPromotion, Submission, UsageInformation,
-};
+use dormouse_policies::batch::Submission;
 use dormouse_units::{Bytes, Ppm, Span};
-use dormouse_vm::Sharing;
-use dormouse_workload::{LogRules, Model, Targets};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A batch: parallel jobs, who schedules them on which machine, and how its processors are shared.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub struct Batch {
-    /// The jobs.
-    pub workload: BatchWorkload,
-    /// The scheduler and its parameters.
-    pub scheduler: BatchScheduler,
-    /// When its jobs are checkpointed; `None`: never.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub checkpoint: Option<CheckpointConfig>,
-    /// How the two VMs of a processor share it, in virtual time.
-    pub sharing: Sharing,
-}
+use crate::{LogRules, Model, Targets};
 
-/// `[workload]`.
+/// Parallel jobs and the machine that they are for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct BatchWorkload {
@@ -80,30 +61,40 @@ pub enum JobSource {
         #[serde(default, skip_serializing_if = "is_standard")]
         shape: Shape,
     },
-    /// The experiment itself.
+    /// They are written down here.
     Jobs {
         /// In order of submission.
         job: Vec<JobSpec>,
     },
 }
 
-/// A job that stands in the experiment.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+/// A parallel job.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct JobSpec {
-    /// When it is submitted.
+    /// When it is submitted, from the beginning.
+    #[serde(default)]
     pub submitted: Span,
-    /// Its processes.
+    /// Its processes, each of which wants a processor.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1))]
     pub processes: u32,
     /// How long it runs on processors of its own.
+    #[schemars(example = "120s")]
     pub runtime: Span,
-    /// What its user says.
-    pub estimate: Span,
-    /// CPU usage of each process; `None`: as `workload.usage` says.
+    /// How long its user says that it runs; as long as it does where it is not given.
+    pub estimate: Option<Span>,
+    /// CPU usage of each process; as `usage` of the workload says where it is not given.
+    #[schemars(range(min = 0.01, max = 1.0))]
     pub usage: Option<Ppm>,
-    /// Memory that each process needs; none where nobody says.
+    /// Memory that each process needs.
     #[serde(default, skip_serializing_if = "Bytes::is_zero")]
+    #[schemars(extend("default" = "0 B"))]
     pub memory: Bytes,
+}
+
+const fn one() -> u32 {
+    1
 }
 
 /// How CPU usage is assigned.
@@ -192,83 +183,4 @@ impl Shape {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives references")]
 fn is_standard(shape: &Shape) -> bool {
     *shape == Shape::Standard
-}
-
-/// `[scheduler]`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct BatchScheduler {
-    /// The scheduler's algorithm.
-    pub name: Algorithm,
-    /// What a migration costs the job that is moved, in virtual time.
-    #[serde(default = "paper_migration")]
-    pub migration_cost: Span,
-    /// What it knows of CPU usage.
-    #[serde(default)]
-    pub usage_information: Information,
-    /// A background VM is of use below a foreground that uses less than this; `None`: than the
-    /// paper's 96 %.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub usable_below: Option<Ppm>,
-    /// Whether a background VM is of use where no foreground runs; `None`: it is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub usable_idle: Option<bool>,
-    /// When the background is filled; `None`: in every pass.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fill: Option<Fill>,
-}
-
-/// A migration of the MEASY paper: 20 s.
-const fn paper_migration() -> Span {
-    Span::from_secs(20)
-}
-
-/// What the scheduler knows of CPU usage.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum Information {
-    /// The truth.
-    #[default]
-    Exact,
-    /// Nothing of jobs of several processes (section 3.5.1).
-    Absent,
-}
-
-/// What an unknown process is taken for: the mean of the range.
-const TAKEN_FOR: Ppm = Ppm::new(700_000);
-
-impl Batch {
-    /// Whether its scheduler migrates jobs, or they are checkpointed: CRIU does that in a live run.
-    #[must_use]
-    pub fn needs_criu(&self) -> bool {
-        self.checkpoint.is_some() || self.scheduler.name.promotion() == Some(OnPromotion::Migrate)
-    }
-
-    /// Its scheduler's configuration, and the model of its machine under this seed. A live run of
-    /// it is the same [`Run`](dormouse_engine::Run) on real processors.
-    #[must_use]
-    pub fn simulation(&self, seed: u64) -> Simulation {
-        let scheduler = &self.scheduler;
-        let standard = Config::new(scheduler.name, self.workload.processors);
-        Simulation {
-            config: Config {
-                usable_below: scheduler.usable_below.unwrap_or(standard.usable_below),
-                usable_idle: scheduler.usable_idle.unwrap_or(standard.usable_idle),
-                fill: scheduler.fill.unwrap_or(standard.fill),
-                ..standard
-            },
-            sharing: self.sharing,
-            migration_cost: self.scheduler.migration_cost,
-            information: match self.scheduler.usage_information {
-                Information::Exact => UsageInformation::Exact,
-                Information::Absent => UsageInformation::Absent(TAKEN_FOR),
-            },
-            checkpoint: self.checkpoint.clone(),
-            memory: self.workload.memory_per_processor,
-            burstable: self.workload.burstable,
-            seed,
-        }
-    }
 }

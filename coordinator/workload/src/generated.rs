@@ -1,10 +1,8 @@
 //! Generated workloads.
 
 use dormouse_policies::batch::Submission;
-use dormouse_workload::{Model, tsafrir_estimates};
 
-use super::JobsError;
-use crate::experiment::{Estimates, Shape};
+use crate::{Estimates, Model, Shape, WorkloadError, tsafrir_estimates};
 
 /// `jobs` jobs of a model for a machine of `machine` processors, as the model submits them: load and
 /// CPU usage are set by others.
@@ -20,7 +18,7 @@ pub(super) fn generated(
     (jobs, machine): (usize, u32),
     estimates: Estimates,
     seed: u64,
-) -> Result<Vec<Submission>, JobsError> {
+) -> Result<Vec<Submission>, WorkloadError> {
     let (mut list, longest) = match model.targets().map(|targets| shape.of(targets)) {
         Some(targets) => (targets.generate(jobs, machine, seed)?, targets.longest),
         None => (model.generate(jobs, machine, seed)?, model.longest()),

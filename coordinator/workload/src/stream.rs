@@ -1,14 +1,48 @@
-//! The jobs of an experiment as a stream.
+//! The jobs of a workload as a stream.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use dormouse_policies::batch::Submission;
-use dormouse_units::{Time, Usage};
-use dormouse_workload::{Skipped, Statistics, Trace, UsageRule, offered_load, scale_arrivals};
+use dormouse_units::{Bytes, Time, Usage};
 
-use super::JobsError;
-use super::generated::generated;
-use crate::experiment::{Batch, Estimates, Experiment, JobSource, JobSpec, UsageKind};
+use crate::generated::generated;
+use crate::{
+    BatchWorkload, Estimates, EstimatesError, JobSource, JobSpec, LogRules, ModelError, Skipped,
+    Statistics, SwfError, Trace, UsageKind, UsageRule, offered_load, scale_arrivals,
+};
+
+/// Why the jobs of a workload can't be had.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkloadError {
+    /// The log.
+    #[error(transparent)]
+    Swf(#[from] SwfError),
+    /// The model.
+    #[error("workload: {0}")]
+    Model(#[from] ModelError),
+    /// The estimates.
+    #[error("workload.estimates: {0}")]
+    Estimates(#[from] EstimatesError),
+    /// A workload whose load can't be scaled.
+    #[error(
+        "{0}: workload.load has nothing to scale: it takes two jobs submitted at different times"
+    )]
+    NoLoad(String),
+}
+
+/// A workload, and what of its jobs matters to those who run them.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'a> {
+    /// The workload.
+    pub workload: &'a BatchWorkload,
+    /// Whether CPU usage is asked for: with one tier it never is.
+    pub usage: bool,
+    /// Memory that a process can have; `None`: nobody says.
+    pub memory: Option<Bytes>,
+    /// Of all chance.
+    pub seed: u64,
+}
 
 /// Submissions in order, with load, estimates and usage as the experiment says. A log is streamed:
 /// what is in memory does not grow with it.
@@ -44,38 +78,45 @@ impl Rule {
 /// All jobs of a workload as their source has them, before load, estimates and usage are set: what
 /// experiments that differ only in those share.
 #[derive(Clone, Debug)]
-pub(crate) struct Listed {
+pub struct Listed {
     jobs: Arc<[Submission]>,
     load: f64,
 }
 
 impl Listed {
     /// How many they are.
-    pub(crate) fn len(&self) -> usize {
+    #[must_use]
+    pub fn len(&self) -> usize {
         self.jobs.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.jobs.is_empty()
     }
 
     fn of(jobs: Vec<Submission>, machine: u32) -> Self {
         Self { load: offered_load(&jobs, machine), jobs: jobs.into() }
     }
 
-    /// Reads or makes the jobs of a batch; all of a log are in memory then.
+    /// Reads or makes the jobs of a workload; all of a log are in memory then.
     ///
     /// # Errors
     ///
     /// The log can't be read; the model can't make them.
-    pub(crate) fn read(batch: &Batch, seed: u64) -> Result<Self, JobsError> {
-        let machine = batch.workload.processors;
-        let jobs = match &batch.workload.source {
-            JobSource::Swf { first, .. } => {
-                let trace = open_log(batch, seed)?;
+    pub fn read(wanted: &Wanted<'_>) -> Result<Self, WorkloadError> {
+        let machine = wanted.workload.processors;
+        let jobs = match &wanted.workload.source {
+            JobSource::Swf { log, rules, first, .. } => {
+                let trace = wanted.open(log, *rules)?;
                 trace.take(first.unwrap_or(usize::MAX)).collect::<Result<_, _>>()?
             }
             JobSource::Model { model, jobs, estimates, shape } => {
-                generated(*model, *shape, (*jobs, machine), *estimates, seed)?
+                generated(*model, *shape, (*jobs, machine), *estimates, wanted.seed)?
             }
             JobSource::Jobs { job } => {
-                let rule = rule(batch, seed);
+                let rule = wanted.rule();
                 (1..).zip(job).map(|(number, spec)| submission(number, spec, &rule)).collect()
             }
         };
@@ -83,87 +124,77 @@ impl Listed {
     }
 }
 
-/// How a batch's jobs get their usage. One tier never asks for it.
-fn rule(batch: &Batch, seed: u64) -> Rule {
-    let usage = batch.workload.usage;
-    let draws = usage != UsageKind::Full && batch.scheduler.name.promotion().is_some();
-    Rule {
-        usage: if draws { UsageRule::paper(seed) } else { UsageRule::full() },
-        each_job: usage == UsageKind::DrawnEachJob,
+impl Wanted<'_> {
+    /// How its jobs get their usage.
+    fn rule(&self) -> Rule {
+        let usage = self.workload.usage;
+        let draws = usage != UsageKind::Full && self.usage;
+        Rule {
+            usage: if draws { UsageRule::paper(self.seed) } else { UsageRule::full() },
+            each_job: usage == UsageKind::DrawnEachJob,
+        }
+    }
+
+    fn open(&self, log: &Path, rules: LogRules) -> Result<Trace, SwfError> {
+        let trace = Trace::open(log, Some(self.workload.processors), rules)?;
+        Ok(trace.with_memory(self.memory))
     }
 }
 
-fn open_log(batch: &Batch, seed: u64) -> Result<Trace, JobsError> {
-    let JobSource::Swf { log, rules, .. } = &batch.workload.source else {
-        return Err(JobsError::Schedule("the workload is of no log".to_owned()));
-    };
-    let trace = Trace::open(log, Some(batch.workload.processors), *rules)?;
-    Ok(trace.with_memory(batch.simulation(seed).space().memory))
-}
-
 impl Jobs {
-    /// Opens the workload of an experiment; `None`: it has no parallel jobs.
+    /// Opens a workload, which is called `name` in messages.
     ///
     /// # Errors
     ///
     /// The log can't be read or has no load to scale; the model can't make it.
-    pub fn of(experiment: &Experiment) -> Result<Option<Self>, JobsError> {
-        let open = |jobs: &Batch| Self::open(jobs, &experiment.name, experiment.setup.seed);
-        experiment.jobs.as_deref().map(open).transpose()
-    }
-
-    fn open(batch: &Batch, name: &str, seed: u64) -> Result<Self, JobsError> {
-        let JobSource::Swf { log, estimates, first, .. } = &batch.workload.source else {
-            return Self::listed(batch, name, seed, &Listed::read(batch, seed)?);
+    pub fn open(wanted: &Wanted<'_>, name: &str) -> Result<Self, WorkloadError> {
+        let JobSource::Swf { log, rules, estimates, first } = &wanted.workload.source else {
+            return Self::listed(wanted, name, &Listed::read(wanted)?);
         };
-        let (wanted, first) = (batch.workload.load, first.unwrap_or(usize::MAX));
+        let (scaled_to, first) = (wanted.workload.load, first.unwrap_or(usize::MAX));
         let mut load = 1.0;
-        if wanted.is_some() {
+        if scaled_to.is_some() {
             // Twice through the file, so that it never has to be in memory.
-            let mut statistics = Statistics::new(batch.workload.processors);
-            for job in open_log(batch, seed)?.take(first) {
+            let mut statistics = Statistics::new(wanted.workload.processors);
+            for job in wanted.open(log, *rules)?.take(first) {
                 statistics.add(&job?);
             }
             load = statistics.offered_load();
             if load <= 0.0 {
-                return Err(JobsError::NoLoad(log.display().to_string()));
+                return Err(WorkloadError::NoLoad(log.display().to_string()));
             }
         }
-        let trace = open_log(batch, seed)?;
+        let trace = wanted.open(log, *rules)?;
         Ok(Self {
             source: Source::Log { trace: Box::new(trace), left: first },
-            factor: wanted.map_or(1.0, |wanted| load / wanted),
+            factor: scaled_to.map_or(1.0, |scaled_to| load / scaled_to),
             estimates: *estimates,
-            rule: Some(rule(batch, seed)),
+            rule: Some(wanted.rule()),
         })
     }
 
-    /// The workload of a batch whose jobs are there already.
+    /// A workload whose jobs are there already.
     ///
     /// # Errors
     ///
     /// They have no load to scale.
-    pub(crate) fn listed(
-        batch: &Batch,
-        name: &str,
-        seed: u64,
-        listed: &Listed,
-    ) -> Result<Self, JobsError> {
-        let estimates = match &batch.workload.source {
+    pub fn listed(wanted: &Wanted<'_>, name: &str, listed: &Listed) -> Result<Self, WorkloadError> {
+        let Wanted { workload, .. } = wanted;
+        let estimates = match &workload.source {
             JobSource::Swf { estimates, .. } | JobSource::Model { estimates, .. } => *estimates,
             JobSource::Jobs { .. } => Estimates::Given,
         };
         // Jobs that stand in the experiment have their usage.
-        let given = matches!(batch.workload.source, JobSource::Jobs { .. });
-        let factor = batch.workload.load.map_or(1.0, |wanted| listed.load / wanted);
+        let given = matches!(workload.source, JobSource::Jobs { .. });
+        let factor = workload.load.map_or(1.0, |scaled_to| listed.load / scaled_to);
         if factor <= 0.0 {
-            return Err(JobsError::NoLoad(name.to_owned()));
+            return Err(WorkloadError::NoLoad(name.to_owned()));
         }
         Ok(Self {
             source: Source::List { list: listed.jobs.clone(), next: 0 },
             factor,
             estimates,
-            rule: (!given).then(|| rule(batch, seed)),
+            rule: (!given).then(|| wanted.rule()),
         })
     }
 
@@ -192,7 +223,7 @@ fn submission(number: u64, spec: &JobSpec, rule: &Rule) -> Submission {
         submitted: Time::ZERO + spec.submitted,
         processes: spec.processes,
         runtime: spec.runtime,
-        estimate: spec.estimate,
+        estimate: spec.estimate.unwrap_or(spec.runtime),
         usage: Usage::FULL,
         memory: spec.memory,
     };
@@ -203,7 +234,7 @@ fn submission(number: u64, spec: &JobSpec, rule: &Rule) -> Submission {
 }
 
 impl Iterator for Jobs {
-    type Item = Result<Submission, JobsError>;
+    type Item = Result<Submission, WorkloadError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let job = match &mut self.source {

@@ -1,99 +1,14 @@
-//! The two JSON files of the Burst-HADS artifact, as they are.
+//! `env.json`: the instance types on offer.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
-use dormouse_cloud::{Burstable, InstanceType, Limits};
-use dormouse_policies::Task;
-use dormouse_units::{Bytes, Credits, Ppm, Price, Span, TypeName};
+use dormouse_cloud::{Burstable, InstanceType, Limits, Types};
+use dormouse_documents::{InputError, Node, read_whole};
+use dormouse_units::{Bytes, Credits, Ppm, Price, TypeName};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 
-use super::cloud::Types;
-use super::conform::{conform, read};
-use super::document::{self, Node};
-use super::error::Mistakes;
-use super::{InputError, catalogue, schema};
-
-/// Reads a JSON file as a `T`: what is in it besides is for others.
-pub(crate) fn file<T: JsonSchema + DeserializeOwned>(path: &Path) -> Result<(T, Node), InputError> {
-    let root = document::from_json(path)?;
-    let mut found = Mistakes::default();
-    conform(&schema::of::<T>(), &root, &mut found);
-    let value = read(&root, &mut found);
-    Ok((found.or(value)?, root))
-}
-
-#[derive(Deserialize, JsonSchema)]
-struct JobFile {
-    tasks: BTreeMap<String, JobTask>,
-}
-
-#[derive(Deserialize, JsonSchema)]
-struct JobTask {
-    /// 10^6 bytes.
-    #[schemars(range(min = 0.0, max = 1e9), example = 10.06)]
-    memory: f64,
-    command: Option<String>,
-    /// Seconds, by instance type.
-    runtime: BTreeMap<TypeName, Seconds>,
-}
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(transparent)]
-#[schemars(inline, transparent)]
-struct Seconds(
-    #[schemars(range(max = 1e9), extend("exclusiveMinimum" = 0.0), example = 349.0)] f64,
-);
-
-/// The tasks of a `job.json`: memory in 10^6 bytes, run times in seconds.
-pub(crate) fn job(path: &Path) -> Result<Vec<Task>, InputError> {
-    let (file, root) = file::<JobFile>(path)?;
-    let mut found = Mistakes::default();
-    let place = |key: &str| root.place_of("tasks").key(key);
-    let mut numbered = BTreeMap::new();
-    for (key, task) in &file.tasks {
-        match key.parse::<usize>() {
-            Ok(number) => drop(numbered.insert(number, (key, task))),
-            Err(_) => {
-                let what = format!("'{key}' is no number of a task");
-                found.add(&place(key), what, "number the tasks from 0");
-            }
-        }
-    }
-    if file.tasks.is_empty() {
-        found.add(root.place_of("tasks"), "there are no tasks", "give at least one");
-    }
-    for (expected, (number, (key, _))) in numbered.iter().enumerate() {
-        if expected != *number {
-            let what = format!("task {expected} is missing before task {number}");
-            found.add(&place(key), what, "number the tasks from 0 without gaps");
-            break;
-        }
-    }
-    let tasks = numbered.iter().map(|(number, (_, task))| task_of(*number, task)).collect();
-    found.or(Some(tasks))
-}
-
-fn task_of(number: usize, task: &JobTask) -> Task {
-    let words = task.command.as_deref().unwrap_or_default().split_whitespace();
-    let size = words.into_iter().nth(2).unwrap_or("task");
-    let seconds = |(kind, Seconds(s)): (&TypeName, &Seconds)| {
-        (kind.clone(), Span::from_secs_f64(*s).unwrap_or_default())
-    };
-    let runtime = task.runtime.iter().map(seconds).collect();
-    Task { name: format!("{size}-{number}"), memory: rounded(task.memory * 1e6), runtime }
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "the schemas have their ranges"
-)]
-fn rounded(bytes: f64) -> Bytes {
-    Bytes::new(bytes.round() as u64)
-}
+use super::rounded;
 
 #[derive(Deserialize, JsonSchema)]
 struct EnvFile {
@@ -162,14 +77,18 @@ struct EnvBurstable {
 }
 
 /// The instance types of an `env.json`: those on offer in at least one market.
-pub(crate) fn env(path: &Path) -> Result<Types, InputError> {
-    let (file, root) = file::<EnvFile>(path)?;
+///
+/// # Errors
+///
+/// All that is wrong with it.
+pub fn types(root: &Node) -> Result<Types, InputError> {
+    let file: EnvFile = read_whole(root)?;
     let mut types = Types::new();
     for (name, kind) in &file.instances {
         let burstable = burstable_of(kind).map_err(|key| {
-            let place = root.place_of("instances").key(name.as_str()).key("restrictions.burstable");
+            let kind = root.inside(["instances", name.as_str(), "restrictions", "burstable"]);
             let what = format!("'{key}' is missing or 0, and the type is burstable");
-            InputError::new(&place, what, "give cpu_credit_rate and baseline, both above 0")
+            InputError::new(&kind.place, what, "give cpu_credit_rate and baseline, both above 0")
         })?;
         types.extend(instance_type(name, kind, burstable).map(|kind| (name.clone(), kind)));
     }
@@ -224,5 +143,56 @@ fn burstable_of(kind: &EnvType) -> Result<Option<Burstable>, &'static str> {
     let rate = said.cpu_credit_rate.filter(|rate| *rate > 0).ok_or("cpu_credit_rate")?;
     let percent = said.baseline.filter(|percent| *percent > 0.0).ok_or("baseline")?;
     let baseline = Ppm::from_f64(percent / 100.0).unwrap_or(Ppm::ONE);
-    Ok(Some(catalogue::burstable(baseline, Credits::whole(rate))))
+    Ok(Some(Burstable::new(baseline, Credits::whole(rate))))
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+mod tests {
+    use dormouse_documents::from_json;
+
+    use super::*;
+
+    /// As the authors write a type.
+    const ENV: &str = r#"{"instances": {"c3.large": {
+  "memory": 3.75, "vcpu": 2, "gflops": 22.09,
+  "prices": {"on-demand": 0.105, "preemptible": 0.0299},
+  "restrictions": {
+    "limits": {"on-demand": 5, "preemptible": 5}, "markets": {"on-demand": "yes", "preemptible": "yes"},
+    "burstable": {"burstable": "no", "cpu_credit_rate": 0, "baseline": 0}
+  }}}}"#;
+
+    fn read(from: &str, to: &str) -> Result<Types, InputError> {
+        assert!(ENV.contains(from), "{from}");
+        types(&from_json("env.json", &ENV.replacen(from, to, 1)).unwrap())
+    }
+
+    #[test]
+    fn a_type_that_is_not_burstable_may_have_zeros_and_one_that_is_may_not() {
+        let kind = |read: Result<Types, InputError>| read.unwrap().into_values().next().unwrap();
+        assert_eq!(kind(read("", "")).burstable, None);
+        let said = r#""no", "cpu_credit_rate": 0, "baseline": 0"#;
+        let burstable = kind(read(said, r#""yes", "cpu_credit_rate": 36, "baseline": 20"#));
+        let t3 = Burstable::new(Ppm::new(200_000), Credits::whole(36));
+        assert_eq!(burstable.burstable, Some(t3));
+        for (to, key) in [
+            (r#""yes", "cpu_credit_rate": 0, "baseline": 20"#, "cpu_credit_rate"),
+            (r#""yes", "cpu_credit_rate": 36, "baseline": 0"#, "baseline"),
+            (r#""yes", "baseline": 20"#, "cpu_credit_rate"),
+        ] {
+            let error = read(said, to).unwrap_err().to_string();
+            let place = "env.json:6:5: instances.c3.large.restrictions.burstable: ";
+            assert!(error.starts_with(&format!("{place}'{key}' is missing or 0")), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_mistake_has_its_line() {
+        let error = read("\"vcpu\": 2", "\"vcpu\": 0").unwrap_err();
+        let place = "env.json:2:19: instances.c3.large.vcpu: 0 is out of range";
+        assert!(error.to_string().starts_with(place), "{error}");
+        assert!(error.with_lines().ends_with("\n   |                   ^"), "{error}");
+        let error = read("\"yes\"", "\"no\"").unwrap();
+        assert_eq!(error.into_values().next().unwrap().on_demand, None);
+    }
 }

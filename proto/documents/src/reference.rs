@@ -1,42 +1,29 @@
-//! The reference of experiment files: every key with its meaning, unit, range and default, made from the
+//! The reference of a kind of file: every key with its meaning, unit, range and default, made from its
 //! schema.
 
 use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::schema::{EXPERIMENT, kinds, toml_of, words};
+use crate::schema::{kinds, toml_of, words};
 
-/// All keys of an experiment file, as Markdown.
+/// All keys of a file, as Markdown, after this introduction. What is inside the key `again` is described
+/// elsewhere on the page.
 #[must_use]
-pub fn reference() -> String {
-    let mut page = Page::default();
-    page.text.push_str(INTRODUCTION);
-    page.table("", 2, &EXPERIMENT);
+pub fn reference(introduction: &str, schema: &Value, again: &str) -> String {
+    let mut page = Page { text: introduction.to_owned(), again, last: None };
+    page.table("", 2, schema);
     page.text
 }
 
-const INTRODUCTION: &str = "\
-# Experiment files
-
-Made by `dormouse reference`; `dormouse schema` prints the same as a JSON schema, from which editors
-complete: `dormouse schema > dormouse.schema.json`, and `#:schema dormouse.schema.json` as the first line
-of a file.
-
-Times are texts with a unit (`us`, `ms`, `s`, `m`, `h`, `d`): `\"45m\"`, `\"1h30m\"`. So is memory (`B`, `kB`,
-`MB`, `GB`, `KiB`, `MiB`, `GiB`): `\"3.75 GiB\"`. Prices are dollars an hour, parts are numbers of which 1 is
-the whole, a credit is a vCPU at full speed for a minute. Files are relative to the experiment's. Any key can
-be set on the command line: `--set scheduler.alpha=0.7`, `--set interruption.0.k-hibernate=3`.
-";
-
-#[derive(Default)]
-struct Page {
+struct Page<'a> {
     text: String,
+    again: &'a str,
     /// The heading and the keys of the last kind of a table that has several.
     last: Option<(String, Vec<Value>)>,
 }
 
-impl Page {
+impl Page<'_> {
     /// A table's keys, then the tables inside it.
     fn table(&mut self, path: &str, depth: usize, schema: &Value) {
         let Some(keys) = schema["properties"].as_object() else { return };
@@ -64,8 +51,7 @@ impl Page {
         }
         for (key, schema) in keys {
             let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
-            // What a tenant has is what an experiment has.
-            if !path.starts_with("tenant.") {
+            if !path.starts_with(&format!("{}.", self.again)) {
                 self.inside(&path, depth, schema);
             }
         }
@@ -149,42 +135,4 @@ fn form(schema: &Value) -> String {
 fn one_line(text: &Value) -> String {
     let text = text.as_str().unwrap_or_default().replace("[`", "`").replace("`]", "`");
     text.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Written anew with `dormouse reference > testbed/REFERENCE.md`.
-    #[test]
-    fn the_page_in_the_tree_is_current() {
-        let page = include_str!("../../REFERENCE.md");
-        assert_eq!(page.trim_end(), reference().trim_end());
-    }
-
-    #[test]
-    fn every_key_says_what_it_is() {
-        fn silent(path: &str, schema: &Value, found: &mut Vec<String>) {
-            for (key, schema) in schema["properties"].as_object().into_iter().flatten() {
-                let path = format!("{path}.{key}");
-                if schema["description"].is_null() && schema["const"].is_null() {
-                    found.push(path.clone());
-                }
-                silent(&path, schema, found);
-            }
-            for key in ["items", "additionalProperties"] {
-                if schema[key].is_object() {
-                    silent(path, &schema[key], found);
-                }
-            }
-            for key in ["oneOf", "anyOf"] {
-                for schema in schema[key].as_array().into_iter().flatten() {
-                    silent(path, schema, found);
-                }
-            }
-        }
-        let mut found = Vec::new();
-        silent("", &EXPERIMENT, &mut found);
-        assert_eq!(found, [""; 0]);
-    }
 }

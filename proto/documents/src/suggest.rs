@@ -3,10 +3,7 @@
 use strsim::damerau_levenshtein;
 
 /// The candidate nearest to `word`, if one is near enough to be a slip of the hand.
-pub(crate) fn nearest<'a>(
-    word: &str,
-    candidates: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
+fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let length = word.chars().count();
     let limit = (length / 3).max(usize::from(length > 1));
     let word = word.to_lowercase();
@@ -19,7 +16,8 @@ pub(crate) fn nearest<'a>(
 }
 
 /// What to write instead of `word`, as the end of an error message.
-pub(crate) fn instead(word: &str, candidates: &[&str]) -> String {
+#[must_use]
+pub fn instead(word: &str, candidates: &[&str]) -> String {
     match nearest(word, candidates.iter().copied()) {
         Some(near) => format!("did you mean '{near}'?"),
         None => format!("there are {}", candidates.join(", ")),

@@ -1,0 +1,74 @@
+//! What interruptions came to: when they took effect, and the work that was lost.
+
+use dormouse_cloud::Action;
+use dormouse_units::{Span, Time, VmId};
+
+use super::{AttemptHistory, Hibernation, Interrupted, Record, TaskHistory};
+
+impl Record {
+    /// Time that an attempt computed for nothing.
+    #[must_use]
+    pub fn lost(&self, attempt: &AttemptHistory) -> Span {
+        self.vms.get(&attempt.vm).map_or(Span::ZERO, |vm| attempt.lost(vm))
+    }
+
+    /// The same over all attempts.
+    #[must_use]
+    pub fn work_lost(&self) -> Span {
+        self.attempts().map(|attempt| self.lost(attempt)).sum()
+    }
+
+    /// The same over the attempts that ended on `vm` between two times.
+    #[must_use]
+    pub fn lost_on(&self, vm: VmId, from: Time, until: Time) -> Span {
+        let ended = |a: &&AttemptHistory| {
+            a.ended.as_ref().is_some_and(|(at, _)| (from..=until).contains(at))
+        };
+        self.attempts().filter(|a| a.vm == vm).filter(ended).map(|a| self.lost(a)).sum()
+    }
+
+    /// What an interruption cost the VMs it hit, each until it was resumed or gone; `None` where it
+    /// hit none.
+    #[must_use]
+    pub fn lost_by(&self, by: &Interrupted) -> Option<Span> {
+        let until = |vm| {
+            let mut all = self.vms.get(&vm)?.hibernations.iter();
+            all.find(|h| h.frozen >= by.at)?.resumed.map(|(_, resumed)| resumed)
+        };
+        let lost = |&vm| self.lost_on(vm, by.at, until(vm).unwrap_or(self.end()));
+        (!by.vms.is_empty()).then(|| match by.action {
+            Action::Resume => Span::ZERO,
+            Action::Hibernate | Action::Preempt => by.vms.iter().map(lost).sum(),
+        })
+    }
+
+    /// When an interruption had taken effect on the last of the VMs it hit.
+    #[must_use]
+    pub fn took_effect(&self, of: &Interrupted) -> Option<Time> {
+        let effect = |vm: &VmId| {
+            let vm = self.vms.get(vm)?;
+            let resumed = |h: &Hibernation| h.resumed.filter(|resumed| resumed.0 == of.asked);
+            match of.action {
+                Action::Hibernate => {
+                    vm.hibernations.iter().find(|h| h.asked == of.asked).map(|h| h.frozen)
+                }
+                Action::Resume => vm.hibernations.iter().find_map(resumed).map(|(_, at)| at),
+                Action::Preempt => vm.ended.map(|(at, ..)| at),
+            }
+        };
+        of.vms.iter().filter_map(effect).max()
+    }
+
+    /// How many tasks finished on a VM.
+    #[must_use]
+    pub fn finished_on(&self, vm: VmId) -> usize {
+        let there = |task: &&TaskHistory| {
+            task.finished.is_some() && task.last().is_some_and(|a| a.vm == vm)
+        };
+        self.tasks.iter().filter(there).count()
+    }
+
+    pub(super) fn attempts(&self) -> impl Iterator<Item = &AttemptHistory> {
+        self.tasks.iter().flat_map(|task| &task.attempts)
+    }
+}

@@ -1,0 +1,20 @@
+//! The JSON files of the Burst-HADS artifact, as they are: what is in them besides is for others.
+
+mod env;
+mod job;
+mod plan;
+
+pub use env::types;
+pub use job::tasks;
+pub use plan::plan;
+
+use dormouse_units::Bytes;
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the schemas have their ranges"
+)]
+fn rounded(bytes: f64) -> Bytes {
+    Bytes::new(bytes.round() as u64)
+}

@@ -1,0 +1,178 @@
+//! JSON, with the place of each value.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::Value as Json;
+use serde_json::value::RawValue;
+
+use crate::{InputError, Node, Place, Value};
+
+/// Parses JSON; `source` names it in messages.
+///
+/// # Errors
+///
+/// It is no JSON, with the place where it ceases to be.
+pub fn from_json(source: &str, text: &str) -> Result<Node, InputError> {
+    let wrong = |error: serde_json::Error| not_json(source, text, &error);
+    // The numbers and the depth of all of it are looked at here.
+    serde_json::from_str::<Json>(text).map_err(wrong)?;
+    let root = serde_json::from_str::<&RawValue>(text).map_err(wrong)?;
+    let mut reader = Reader { text, at: 0, place: Place::in_text(source, text, 0) };
+    let place = Place::of(source);
+    let value = reader.value(&place, root.get()).map_err(wrong)?;
+    Ok(Node { place, value })
+}
+
+/// What serde says of a text that is no JSON.
+pub fn not_json(source: &str, text: &str, error: &serde_json::Error) -> InputError {
+    let what = format!("not valid JSON: {error}");
+    InputError::new(&place_of(source, text, error), what, "mend the file, or fetch it again")
+}
+
+/// The place of which an error of serde speaks.
+#[must_use]
+pub fn place_of(source: &str, text: &str, error: &serde_json::Error) -> Place {
+    let lines = text.split_inclusive('\n').take(error.line().saturating_sub(1));
+    let start: usize = lines.map(str::len).sum();
+    Place::in_text(source, text, start + error.column().saturating_sub(1))
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    /// The byte that was asked for last, and its place.
+    at: usize,
+    place: Place,
+}
+
+impl<'a> Reader<'a> {
+    /// The place of the byte `at`, which is not before the one that was asked for last: a text that is
+    /// one long line is read once.
+    fn place(&mut self, path: String, at: usize) -> Place {
+        let between = self.text.get(self.at..at).unwrap_or_default();
+        match (between.contains('\n'), self.place.at) {
+            (false, Some((line, column))) => {
+                self.place.at = Some((line, column + between.chars().count()));
+            }
+            _ => self.place = Place::in_text(&self.place.source, self.text, at),
+        }
+        self.at = at;
+        Place { path, ..self.place.clone() }
+    }
+
+    /// Where a part of the text begins.
+    fn offset(&self, part: &str) -> usize {
+        part.as_ptr().addr().saturating_sub(self.text.as_ptr().addr())
+    }
+
+    fn value(&mut self, place: &Place, raw: &'a str) -> serde_json::Result<Value> {
+        match raw.as_bytes().first() {
+            Some(b'{') => {
+                let mut table = BTreeMap::new();
+                let mut before = self.offset(raw);
+                for (key, value) in serde_json::from_str::<Entries<'a>>(raw)?.0 {
+                    // Between two values there is nothing in quotes but a key.
+                    let rest = self.text.get(before..).unwrap_or_default();
+                    let at = before + rest.find('"').unwrap_or_default();
+                    let place = self.place(place.key(&key).path, at);
+                    before = self.offset(value.get()) + value.get().len();
+                    let value = self.value(&place, value.get())?;
+                    table.insert(key, Node { place, value });
+                }
+                Ok(Value::Table(table))
+            }
+            Some(b'[') => {
+                let items = serde_json::from_str::<Vec<&'a RawValue>>(raw)?.into_iter().enumerate();
+                let items = items.map(|(n, item)| {
+                    let at = self.offset(item.get());
+                    let place = self.place(place.key(&n.to_string()).path, at);
+                    let value = self.value(&place, item.get())?;
+                    Ok(Node { place, value })
+                });
+                items.collect::<serde_json::Result<_>>().map(Value::List)
+            }
+            _ => Ok(plain(serde_json::from_str(raw)?)),
+        }
+    }
+}
+
+/// A value that is neither a table nor a list.
+fn plain(value: Json) -> Value {
+    match value {
+        Json::Bool(flag) => Value::Flag(flag),
+        Json::Number(n) => match (n.as_i64(), n.as_f64()) {
+            (Some(n), _) => Value::Integer(n),
+            (None, Some(x)) if x.is_finite() => Value::Float(x),
+            _ => Value::Other("a number out of range"),
+        },
+        Json::String(text) => Value::Text(text),
+        _ => Value::Other("null"),
+    }
+}
+
+/// The keys of an object in their order, each with the text of its value.
+struct Entries<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Entries<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(Entries(Vec::new()))
+    }
+}
+
+impl<'de: 'a, 'a> Visitor<'de> for Entries<'a> {
+    type Value = Self;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<M: MapAccess<'de>>(mut self, mut map: M) -> Result<Self, M::Error> {
+        while let Some(entry) = map.next_entry()? {
+            self.0.push(entry);
+        }
+        Ok(self)
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+mod tests {
+    use super::*;
+
+    const TEXT: &str =
+        "{ \"a:\\\"b\": [1,\n  { \"c\" : \"{\\\"x\\\"\", \"é\": {}, \"d\":-1.5e3 }\n]\n}\n";
+
+    #[test]
+    fn every_value_knows_its_line() {
+        let node = from_json("x.json", TEXT).unwrap();
+        let list = node.get("a:\"b").unwrap();
+        assert_eq!(list.place.to_string(), "x.json:1:3: a:\"b");
+        let inside = list.innermost("1");
+        assert_eq!(inside.place.at, Some((2, 3)));
+        let at = |key: &str| inside.get(key).unwrap().place.at;
+        assert_eq!([at("c"), at("é"), at("d")], [(2, 5), (2, 21), (2, 30)].map(Some));
+        assert_eq!(inside.place.line, inside.get("d").unwrap().place.line);
+        assert_eq!(node.json(), serde_json::from_str::<Json>(TEXT).unwrap());
+    }
+
+    #[test]
+    fn what_is_no_json_has_its_line_and_a_caret() {
+        for (from, to, at) in [
+            ("1,", "1,,", "1:15"),
+            ("}\n]", "}\n", "4:1"),
+            ("\"d\":", "\"d\"", "2:33"),
+            ("-1.5e3", "1e999", "2:3"),
+            ("]\n}\n", "]\n", "4:1"),
+        ] {
+            let error = from_json("x.json", &TEXT.replacen(from, to, 1)).unwrap_err();
+            let start = format!("x.json:{at}");
+            assert!(error.to_string().starts_with(&start), "{to}: {error}");
+            assert!(error.to_string().contains(": not valid JSON: "), "{error}");
+            assert!(error.with_lines().ends_with('^'), "{error}");
+        }
+        let deep = "[".repeat(100_000);
+        assert!(from_json("x.json", &deep).unwrap_err().to_string().contains("recursion limit"));
+        assert!(from_json("x.json", "").unwrap_err().to_string().starts_with("x.json:1:1: "));
+    }
+}

@@ -1,0 +1,114 @@
+//! Documents as trees of values that know where they came from.
+
+use std::collections::BTreeMap;
+
+use crate::Place;
+
+/// A value and where it stands.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// Its file, line, column and path.
+    pub place: Place,
+    /// The value.
+    pub value: Value,
+}
+
+/// What a document can hold.
+#[derive(Clone, Debug)]
+pub enum Value {
+    /// A text.
+    Text(String),
+    /// A whole number.
+    Integer(i64),
+    /// Another number.
+    Float(f64),
+    /// True or false.
+    Flag(bool),
+    /// A date or null: never right.
+    Other(&'static str),
+    /// Values in order.
+    List(Vec<Node>),
+    /// Values by key.
+    Table(BTreeMap<String, Node>),
+}
+
+impl Value {
+    /// What it is, for messages.
+    #[must_use]
+    pub fn what(&self) -> String {
+        match self {
+            Self::Text(text) => format!("'{}'", text.chars().take(60).collect::<String>()),
+            Self::Integer(n) => n.to_string(),
+            Self::Float(x) => x.to_string(),
+            Self::Flag(flag) => flag.to_string(),
+            Self::Other(kind) => (*kind).to_owned(),
+            Self::List(_) => "a list".to_owned(),
+            Self::Table(_) => "a table".to_owned(),
+        }
+    }
+}
+
+impl Node {
+    /// The value of this key, if it is a table that has it.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&Self> {
+        match &self.value {
+            Value::Table(table) => table.get(key),
+            _ => None,
+        }
+    }
+
+    /// The place of a key inside, by its path, or where it would be: that of the innermost table or
+    /// list on the way.
+    #[must_use]
+    pub fn place_of(&self, path: &str) -> &Place {
+        &self.innermost(path).place
+    }
+
+    /// The node of a path inside, or the last there is on the way to it.
+    #[must_use]
+    pub fn innermost(&self, path: &str) -> &Self {
+        self.inside(path.split('.'))
+    }
+
+    /// The same by keys, which may have dots in them.
+    #[must_use]
+    pub fn inside<'a>(&self, keys: impl IntoIterator<Item = &'a str>) -> &Self {
+        let mut at = self;
+        for key in keys {
+            let next = match &at.value {
+                Value::List(list) => key.parse().ok().and_then(|n: usize| list.get(n)),
+                _ => at.get(key),
+            };
+            let Some(next) = next else { break };
+            at = next;
+        }
+        at
+    }
+
+    /// The text of this key, if it is one.
+    #[must_use]
+    pub fn text(&self, key: &str) -> Option<&str> {
+        match &self.get(key)?.value {
+            Value::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// It without its places.
+    #[must_use]
+    pub fn json(&self) -> serde_json::Value {
+        use serde_json::Value as Json;
+        match &self.value {
+            Value::Text(text) => Json::from(text.as_str()),
+            Value::Integer(n) => Json::from(*n),
+            Value::Float(x) => Json::from(*x),
+            Value::Flag(flag) => Json::from(*flag),
+            Value::Other(_) => Json::Null,
+            Value::List(list) => list.iter().map(Self::json).collect(),
+            Value::Table(table) => {
+                table.iter().map(|(key, node)| (key.clone(), node.json())).collect()
+            }
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! The parallel jobs of an experiment with everything resolved.
+
+use dormouse_engine::jobs::Simulation;
+use dormouse_policies::CheckpointConfig;
+use dormouse_policies::batch::{BatchSchedulerConfig, OnPromotion};
+use dormouse_vm::Sharing;
+use dormouse_workload::{BatchWorkload, Wanted};
+use serde::{Deserialize, Serialize};
+
+/// A batch: parallel jobs, who schedules them on which machine, and how its processors are shared.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Batch {
+    /// The jobs.
+    pub workload: BatchWorkload,
+    /// The scheduler and its parameters.
+    pub scheduler: BatchSchedulerConfig,
+    /// When its jobs are checkpointed; `None`: never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkpoint: Option<CheckpointConfig>,
+    /// How the two VMs of a processor share it, in virtual time.
+    pub sharing: Sharing,
+}
+
+impl Batch {
+    /// Whether its scheduler migrates jobs, or they are checkpointed: CRIU does that in a live run.
+    #[must_use]
+    pub fn needs_criu(&self) -> bool {
+        self.checkpoint.is_some() || self.scheduler.name.promotion() == Some(OnPromotion::Migrate)
+    }
+
+    /// Its scheduler's configuration, and the model of its machine under this seed. A live run of
+    /// it is the same [`Run`](dormouse_engine::Run) on real processors.
+    #[must_use]
+    pub fn simulation(&self, seed: u64) -> Simulation {
+        Simulation {
+            config: self.scheduler.on(self.workload.processors),
+            sharing: self.sharing,
+            migration_cost: self.scheduler.migration_cost,
+            information: self.scheduler.information(),
+            checkpoint: self.checkpoint.clone(),
+            memory: self.workload.memory_per_processor,
+            burstable: self.workload.burstable,
+            seed,
+        }
+    }
+
+    /// Its jobs, as its scheduler and its machine need them.
+    #[must_use]
+    pub fn wanted(&self, seed: u64) -> Wanted<'_> {
+        Wanted {
+            workload: &self.workload,
+            usage: self.scheduler.name.promotion().is_some(),
+            memory: self.simulation(seed).space().memory,
+            seed,
+        }
+    }
+}

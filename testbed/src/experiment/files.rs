@@ -1,0 +1,26 @@
+//! The files that an experiment names.
+
+use std::path::Path;
+
+use dormouse_cloud::RowError;
+use dormouse_documents::{InputError, Node, Place, from_json};
+
+/// The text of a file.
+pub(crate) fn text(path: &Path) -> Result<String, InputError> {
+    std::fs::read_to_string(path).map_err(|error| InputError::unreadable(path, &error))
+}
+
+/// A JSON file.
+pub(crate) fn json(path: &Path) -> Result<Node, InputError> {
+    from_json(&path.display().to_string(), &text(path)?)
+}
+
+/// A record of one thing a row.
+pub(crate) fn record<T>(
+    path: &Path,
+    read: impl FnOnce(&str) -> Result<T, RowError>,
+) -> Result<T, InputError> {
+    read(&text(path)?).map_err(|RowError { line, row, what, remedy }| {
+        InputError::new(&Place::line(path, line, &row), what, remedy)
+    })
+}
