@@ -4,9 +4,9 @@
 use std::path::{Path, PathBuf};
 
 use dormouse::output::Header;
-use dormouse_tell::Mode;
 use dormouse::papers::{Finished, MakeLive, PAPERS, Request, Verdict, named, table};
 use dormouse::sweep::{Cell, Reproduction, Shard, Shared, SweepError};
+use dormouse_tell::Mode;
 use dormouse_view::Terminal;
 
 /// What of a paper under so many seeds, with these settings of every cell.
