@@ -41,6 +41,7 @@ impl Page<'_> {
             let choice: Vec<_> = words(schema)
                 .into_iter()
                 .chain(forms.flat_map(words))
+                .chain(words(&schema["items"]))
                 .map(|(word, about)| match one_line(&Value::from(about)) {
                     about if about.is_empty() => format!("`{word}`"),
                     about => format!("`{word}`: {about}"),

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use dormouse_cloud::{Host, Market, Types};
 use dormouse_documents::{
-    InputError, Mistakes, Node, Place, Value, conform, from_toml, instead, read,
+    InputError, Mistakes, Node, Override, Place, Value, conform, from_toml, instead, read,
 };
 use dormouse_engine::jobs::Simulation;
 use dormouse_engine::{MACHINE, Run, Setup, Work as Share};
@@ -17,7 +17,6 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::live::speedup_said;
-use super::overrides::Override;
 use super::sections::{CheckpointSection, CloudSection, InterruptionSection, WorkloadSection};
 use super::tenants::{self, Work};
 use super::{
@@ -255,7 +254,8 @@ pub fn open(source: &Source<'_>) -> Result<Loaded, InputError> {
         drop_workload(&mut root);
     }
     for change in &source.overrides {
-        change.apply(&mut root)?;
+        // Papers and people say "policy" for what schedules.
+        change.apply(&mut root, &schema::EXPERIMENT, &[("policy", "scheduler")])?;
     }
     of_document(root, source.plan)
 }

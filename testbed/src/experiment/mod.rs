@@ -11,7 +11,6 @@ mod live;
 mod load;
 #[cfg(test)]
 mod mutations;
-mod overrides;
 mod plan;
 mod scheduler;
 mod schema;
@@ -21,13 +20,12 @@ mod shown;
 mod tenants;
 mod workload;
 
-pub use dormouse_documents::{InputError, Mistake, Place};
+pub use dormouse_documents::{InputError, Mistake, Override, Place};
 
 pub use batch::Batch;
 pub use builtin::Builtin;
 pub use live::{Hibernate, Live};
 pub use load::{Experiment, Loaded, Planned, Source, load, open};
-pub use overrides::Override;
 pub use schema::{reference, schema};
 pub use sharing::{SharingFile, read_sharing};
 

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use dormouse_documents::{InputError, Mistakes, Node, Place, Value, from_toml};
+use serde_json::Value as Json;
+
+use crate::{InputError, Mistakes, Node, Place, Value, from_toml};
 
 /// One override, and the option it was given with.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,12 +43,31 @@ impl Override {
         Self { option, path: path.to_owned(), value: quoted }
     }
 
-    /// Puts the value into the document, where it replaces what was there.
-    pub(crate) fn apply(&self, root: &mut Node) -> Result<(), InputError> {
-        let keys = self.keys()?;
+    /// Puts the value into a document of this schema, where it replaces what was there. What stands
+    /// first in a path may have another name: `aliases` are pairs of such a name and the key.
+    ///
+    /// # Errors
+    ///
+    /// There is no such place in the document, or the value is none.
+    pub fn apply(
+        &self,
+        root: &mut Node,
+        mut schema: &Json,
+        aliases: &[(&str, &str)],
+    ) -> Result<(), InputError> {
+        let mut keys = self.keys()?;
+        if let Some(first) = keys.first_mut()
+            && let Some((_, key)) = aliases.iter().find(|(alias, _)| alias == first)
+        {
+            *first = (*key).to_owned();
+        }
         let mut at = root;
         for key in &keys {
-            at = self.step(at, key)?;
+            schema = match schema["type"].as_str() {
+                Some("array") => &schema["items"],
+                _ => &schema["properties"][key],
+            };
+            at = self.step(at, key, schema["type"] == "array")?;
         }
         at.value = self.parsed()?;
         let place = Place { path: keys.join("."), ..Place::of(self.option) };
@@ -66,14 +87,16 @@ impl Override {
             keys.push(key);
             node = inner;
         }
-        // Papers and people say "policy" for what schedules.
-        if keys.first().is_some_and(|key| key == "policy") {
-            keys[0] = "scheduler".to_owned();
-        }
         Ok(keys)
     }
 
-    fn step<'a>(&self, at: &'a mut Node, key: &str) -> Result<&'a mut Node, InputError> {
+    /// What has this key; where nothing has, a place for it: for a list, if it `is_list`.
+    fn step<'a>(
+        &self,
+        at: &'a mut Node,
+        key: &str,
+        is_list: bool,
+    ) -> Result<&'a mut Node, InputError> {
         let place = Place { path: at.place.path.clone(), ..Place::of(self.option) };
         let empty = |value| Node { place: place.key(key), value };
         if matches!(at.value, Value::Other("nothing")) {
@@ -81,11 +104,7 @@ impl Override {
         }
         match &mut at.value {
             Value::Table(table) => {
-                let value = if key == "interruption" {
-                    Value::List(Vec::new())
-                } else {
-                    Value::Other("nothing")
-                };
+                let value = if is_list { Value::List(Vec::new()) } else { Value::Other("nothing") };
                 Ok(table.entry(key.to_owned()).or_insert_with(|| empty(value)))
             }
             Value::List(list) => {
@@ -151,5 +170,45 @@ fn relabel(node: &mut Node, place: &Place) {
             }
         }
         _ => {}
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_value_replaces_what_was_there_or_has_a_place_made_for_it() {
+        let list = json!({ "type": "array", "items": { "type": "object" } });
+        let schema = json!({ "type": "object", "properties": { "l": list,
+            "t": { "type": "object", "properties": { "l": list } } } });
+        let set = |texts: &[&str]| {
+            let mut root = from_toml("x.toml", "a = 1\nl = [{ b = 1 }]\n").unwrap();
+            for text in texts {
+                Override::set(text)?.apply(&mut root, &schema, &[("alpha", "a")])?;
+            }
+            Ok::<_, InputError>(root.json())
+        };
+        let one = json!({ "a": 1, "l": [{ "b": 1 }] });
+        assert_eq!(set(&[]).unwrap(), one);
+        let all = set(&["alpha=word", "l.0.b=[2]", "l.1.b=3", "t.l.0.c=\"4\"", "n.m=1.5"]).unwrap();
+        assert_eq!(
+            all,
+            json!({ "a": "word", "l": [{ "b": [2] }, { "b": 3 }], "t": { "l": [{ "c": "4" }] },
+                "n": { "m": 1.5 } })
+        );
+        for (text, says) in [
+            ("l.3.b=1", "--set: l: '3' is none of the 1 there; write a number from 0 to 1"),
+            ("a.b=1", "--set: a: 1 has no 'b' inside"),
+            ("=1", "--set: '' is no path of a key"),
+            ("a", "--set: 'a' sets nothing"),
+            ("a=1e999", "--set: a: 1e999 is not a finite number"),
+        ] {
+            let error = set(&[text]).unwrap_err().to_string();
+            assert!(error.starts_with(says), "{error}");
+        }
     }
 }
