@@ -1,7 +1,7 @@
 //! How fast the hosts can go.
 
 use super::{Admission, Request};
-use crate::Speedup;
+use dormouse_units::Speedup;
 
 /// The least speed-up there is.
 const LEAST: f64 = 0.001;
