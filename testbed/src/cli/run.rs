@@ -21,8 +21,8 @@ use crate::command_line::command_line;
 use crate::experiment::{Loaded, Override, Source, open};
 use crate::live::rehearse;
 use crate::output::{Header, Replaces, Staging};
-use dormouse_tell::Mode;
 use crate::results::{Results, virtual_results};
+use dormouse_tell::Mode;
 
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let kind = if args.live { " --live" } else { "" };

@@ -3,7 +3,6 @@
 
 use std::path::Path;
 
-use dormouse_units::Speedup;
 use dormouse_coordinator::admission::{Request, Room};
 use dormouse_host::calibration::{
     Choice, Demand, Found, HostIdentity, SpeedupChoice, Wanted, choose, default_path, find,
@@ -11,6 +10,7 @@ use dormouse_host::calibration::{
 };
 use dormouse_tasks::BagProgram;
 use dormouse_units::Bytes;
+use dormouse_units::Speedup;
 use dormouse_worker::agent::available_millicores;
 
 use super::failure::Failure;

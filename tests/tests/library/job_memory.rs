@@ -4,9 +4,9 @@ use std::fs;
 
 use dormouse::check::check;
 use dormouse::output::{Header, RunLog};
-use dormouse_tell::Mode;
 use dormouse::replay::replay;
 use dormouse_engine::{Effect, Event, Step};
+use dormouse_tell::Mode;
 use dormouse_units::Bytes;
 
 use super::runs::{played, with};

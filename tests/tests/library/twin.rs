@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 
 use dormouse::experiment::Experiment;
 use dormouse::output::{Header, RunLogWriter};
-use dormouse_tell::Mode;
 use dormouse::twin::{TwinError, table, twin_of};
-use dormouse_tell::twin::{Both, Standing, Twin};
 use dormouse_cloud::Host;
 use dormouse_engine::drive::{Modelled, beginning, play};
 use dormouse_engine::{Effect, Event, Report, Step};
 use dormouse_policies::{Decision, Notice};
+use dormouse_tell::Mode;
+use dormouse_tell::twin::{Both, Standing, Twin};
 use dormouse_units::{Bytes, HostId, Span, Time};
 
 use super::runs::{played, under};
