@@ -1,7 +1,8 @@
 //! How fast the hosts can go.
 
+use dormouse_units::Speedup;
+
 use super::{Admission, Request};
-use crate::Speedup;
 
 /// The least speed-up there is.
 const LEAST: f64 = 0.001;

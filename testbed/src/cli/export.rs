@@ -10,7 +10,7 @@ use dormouse_view::{Column, Table};
 use super::failure::Failure;
 use super::print::print;
 use super::recorded::{not_again, read_log};
-use crate::output::{OutputError, RunLog};
+use crate::output::{OutputError, RunLog, write_in};
 use crate::results::stored_results;
 
 /// Options of `export`.
@@ -62,11 +62,9 @@ pub(crate) fn run(args: &ExportArgs) -> Result<(), Failure> {
             "{path}: it is there already; give another folder with --out, or --force to replace it"
         )));
     }
-    fs::create_dir_all(out).map_err(|error| OutputError::io("make", out, error))?;
     for (name, content) in files {
-        let path = out.join(name);
-        fs::write(&path, content).map_err(|error| OutputError::io("write", &path, error))?;
-        print(&path.display().to_string())?;
+        write_in(out, &name, content)?;
+        print(&out.join(name).display().to_string())?;
     }
     Ok(())
 }

@@ -22,16 +22,11 @@ pub(crate) fn worker(args: &WorkerArgs) -> Result<(), Failure> {
         config.criu.clone_from(&args.criu);
     }
     super::log::begin(true);
-    let prepared = agent::prepare_process(&config).map_err(failed)?;
-    match agent::run(&config, prepared).map_err(failed)? {
+    let prepared = agent::prepare_process(&config)?;
+    match agent::run(&config, prepared)? {
         Ended::Over { why } => print(&format!("the run is over: {why}")),
         Ended::Terminated => print("ended by a signal; nothing is left behind"),
     }
-}
-
-fn failed(error: agent::AgentError) -> Failure {
-    let text = crate::chain::chain(&error);
-    if error.is_bad_input() { Failure::BadInput(text) } else { Failure::Broken(text) }
 }
 
 /// The file with the run's secret. The secret itself is never an argument or in the environment,
@@ -48,7 +43,7 @@ pub(super) fn secret_file(named: Option<&Path>, who: &str) -> Result<PathBuf, Fa
 
 /// The secret in a file.
 pub(super) fn read_secret(path: &Path) -> Result<dormouse_proto::Secret, Failure> {
-    agent::read_secret(path).map_err(failed)
+    Ok(agent::read_secret(path)?)
 }
 
 /// The `dormouse-task` beside this program, or on the path.

@@ -101,37 +101,3 @@ impl<'a> JobsRecording<'a> {
 fn refused(folder: &Path) -> impl FnOnce(Refused) -> JobsError {
     |Refused { file, source }| OutputError::io("write", &folder.join(file), source).into()
 }
-
-#[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test may fail by it")]
-mod tests {
-    use crate::experiment::{Override, Source, open};
-    use dormouse_tell::Mode;
-
-    use crate::output::{Header, RunLog};
-    use crate::results::virtual_results;
-
-    #[test]
-    fn checkpoints_of_jobs_are_counted() {
-        let set = |text: &str| Override::set(text).unwrap();
-        let overrides = vec![
-            set("checkpoint.policy=every"),
-            set("checkpoint.period=5m"),
-            set("checkpoint.fixed=10s"),
-        ];
-        let source = Source { experiment: Some("batch-small"), overrides, ..Source::default() };
-        let experiment = open(&source).unwrap().experiment;
-        let header = Header::new(Mode::Virtual, "a test".to_owned(), experiment);
-        let folder = tempfile::tempdir().unwrap();
-        let results = virtual_results(&header, (None, None), folder.path(), |_| {}).unwrap();
-        let steps = RunLog::read(folder.path()).unwrap().steps.unwrap();
-        let kept = steps.iter().filter(|step| {
-            serde_json::to_value(&step.event).unwrap()["report"] == "checkpoint-taken"
-        });
-        let counts = &results.view().summary["counts"];
-        assert_eq!(counts["checkpoints"], kept.count(), "{counts}");
-        assert!(counts["checkpoints"].as_u64() > Some(10), "{counts}");
-        // Nothing takes their machine away.
-        assert_eq!(counts["restores"], 0, "{counts}");
-    }
-}

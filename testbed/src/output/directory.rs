@@ -256,6 +256,17 @@ fn held(parent: &Path, prefix: &str) -> Result<Roots, OutputError> {
     Roots::create(parent, prefix).map_err(refused)
 }
 
+/// Writes a file into a folder, which is made if it is not there.
+pub(crate) fn write_in(
+    folder: &Path,
+    name: &str,
+    content: impl AsRef<[u8]>,
+) -> Result<(), OutputError> {
+    fs::create_dir_all(folder).map_err(|error| OutputError::io("make", folder, error))?;
+    let path = folder.join(name);
+    fs::write(&path, content).map_err(|error| OutputError::io("write", &path, error))
+}
+
 fn check(target: &Path, replaces: Replaces<'_>) -> Result<(), OutputError> {
     under_way(target)?;
     match fs::metadata(target) {

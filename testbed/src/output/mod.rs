@@ -6,8 +6,8 @@ mod error;
 mod inputs;
 mod log;
 
-pub(crate) use directory::is_unfinished;
 pub use directory::{FILES, Replaces, Staging};
+pub(crate) use directory::{is_unfinished, write_in};
 pub(crate) use end::end_word;
 pub use error::OutputError;
 pub use inputs::Input;
