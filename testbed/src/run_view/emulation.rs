@@ -2,7 +2,7 @@
 
 use dormouse_host::calibration::Came;
 use dormouse_units::Span;
-use dormouse_view::{Block, Card, Cell, Column, Table, Tone};
+use dormouse_view::{Block, Card, Column, Table, Tone};
 
 use super::outcome::OfBag;
 use super::value::Line;

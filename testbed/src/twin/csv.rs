@@ -26,7 +26,7 @@ impl Twin {
 
 fn row(of: &TaskRow) -> Vec<Cell> {
     let sides = [&of.sides.live, &of.sides.twin];
-    let time = |at: Option<Time>| Cell::maybe(at, Cell::time);
+    let time = |at: Option<Time>| Cell::from(at);
     let (standing, by) = match &of.standing {
         Standing::Undisturbed => ("undisturbed", ""),
         Standing::Background => ("background", ""),
@@ -38,7 +38,7 @@ fn row(of: &TaskRow) -> Vec<Cell> {
         .chain(sides.map(|side| Cell::count(side.attempts)))
         .chain(sides.map(|side| time(side.started)))
         .chain(sides.map(|side| time(side.finished)))
-        .chain(sides.map(|side: &Side| Cell::maybe(side.took(), Cell::span)))
+        .chain(sides.map(|side: &Side| Cell::from(side.took())))
         .chain([Cell::maybe(of.difference, Cell::number), Cell::text(standing), Cell::text(by)])
         .collect()
 }
