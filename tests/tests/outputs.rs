@@ -213,6 +213,26 @@ fn a_run_can_be_checked_and_asked_about() {
 }
 
 #[test]
+fn what_became_of_a_task_a_vm_and_a_job_is_told_to_programs_too() {
+    let folder = tempfile::tempdir().unwrap();
+    run(folder.path(), &["run", "shared-small", "-q", "--out", "out"]);
+    let told = |args: &[&str]| text_of(folder.path(), &[&["explain", "out"], args].concat());
+    for what in ["task0", "vm0", "1"] {
+        let ((status, text), (_, for_people)) = (told(&[what, "--json"]), told(&[what]));
+        let told: Value = serde_json::from_str(&text).expect("it is JSON");
+        assert_eq!((status, told["of"].as_str()), (Some(0), for_people.lines().next()), "{what}");
+        let happened = told["happened"].as_array().unwrap();
+        let came_to = told["came_to"].as_array().unwrap();
+        assert!(happened.len() > 1 && happened[0]["at_s"].is_f64(), "{told:#}");
+        // A line each, below what it is.
+        assert_eq!(1 + happened.len() + came_to.len(), for_people.lines().count(), "{what}");
+        let said = happened.iter().map(|line| &line["what"]).chain(came_to);
+        assert!(said.map(|it| it.as_str().unwrap()).all(|it| for_people.contains(it)), "{what}");
+    }
+    assert_eq!(told(&["vm99", "--json"]).0, Some(2));
+}
+
+#[test]
 fn what_is_wrong_with_a_run_is_told_to_programs_too() {
     let folder = tempfile::tempdir().unwrap();
     run(folder.path(), &["run", "j60-sc4", "-q", "--out", "out"]);
@@ -240,6 +260,56 @@ fn what_is_wrong_with_a_run_is_told_to_programs_too() {
     let first = &checked["violations"][0];
     assert_eq!(status, Some(1), "{checked:#}");
     assert!(first["step"].is_u64() && first["at_s"].is_f64() && first["what"].is_string());
+}
+
+#[test]
+fn an_experiment_and_a_workload_are_told_to_programs_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let told = |args: &[&str]| {
+        let (status, text) = text_of(at, &[args, &["--json"]].concat());
+        assert_eq!(status, Some(0), "{args:?}");
+        serde_json::from_str::<Value>(&text).expect("it is JSON")
+    };
+    // All that the header of its run has is there, and what goes without saying.
+    run(at, &["run", "j60-sc2", "-q", "--out", "out"]);
+    let log = fs::read_to_string(at.join("out/events.jsonl")).unwrap();
+    let header: Value = serde_json::from_str(log.lines().next().unwrap()).unwrap();
+    let shown = told(&["show", "j60-sc2"]);
+    let within = |of: &Value, all: &Value| {
+        let same = |(key, value): (&String, &Value)| all[key] == *value || value.is_object();
+        of.as_object().unwrap().iter().all(same)
+    };
+    for part in ["", "/setup", "/scheduler", "/live"] {
+        let of = header["experiment"].pointer(part).unwrap();
+        assert!(within(of, shown.pointer(part).unwrap()), "{part}: {shown:#}");
+    }
+    assert_eq!(shown["setup"]["terms"]["spot"], "own");
+    assert_eq!(shown["setup"]["checkpoint"]["at_hibernation"], json!(false));
+    assert_eq!(shown["scheduler"]["keep-idle"], "cycle");
+    // A file of one's own, and what is wrong with one.
+    let mine = text_of(at, &["show", "batch-small"]).1.replace("batch-small", "mine");
+    fs::write(at.join("mine.toml"), mine).unwrap();
+    let mine = told(&["show", "mine.toml"]);
+    assert_eq!((&mine["name"], &mine["live"]["open"]), (&json!("mine"), &json!(false)));
+    assert_eq!(mine["jobs"]["workload"]["kind"], "jobs");
+    fs::write(at.join("mine.toml"), "name = 3").unwrap();
+    assert_eq!(text_of(at, &["show", "mine.toml", "--json"]), (Some(2), String::new()));
+    let made = ["workload", "generate", "--model", "lublin", "--jobs", "50", "-o", "log.swf"];
+    let made = told(&made);
+    assert_eq!((&made["jobs"], &made["processors"]), (&json!(50), &json!(320)));
+    assert_eq!(made["skipped"], Value::Null);
+    let stats = told(&["workload", "stats", "log.swf", "--plot", "log.svg"]);
+    assert_eq!(stats["jobs"], 50);
+    let runtime = &stats["moments"]["runtime_s"];
+    assert!(runtime["least"].as_f64() <= runtime["mean"].as_f64(), "{stats:#}");
+    let counted =
+        |of: &Value| of.as_array().unwrap().iter().filter_map(|b| b["jobs"].as_u64()).sum();
+    let (sizes, runtimes): (u64, u64) = (counted(&stats["sizes"]), counted(&stats["runtimes_s"]));
+    assert_eq!((sizes, runtimes, &stats["skipped"]["unreadable"]), (50, 50, &json!(0)));
+    let scaled = ["workload", "scale", "log.swf", "--load", "0.5", "-o", "half.swf"];
+    let load = told(&scaled)["offered_load"].as_f64().unwrap();
+    assert!((load - 0.5).abs() < 0.01, "{load}");
 }
 
 #[test]

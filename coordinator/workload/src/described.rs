@@ -68,23 +68,33 @@ pub enum JobSource {
     },
 }
 
-/// A job that is written down.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+/// A parallel job.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct JobSpec {
-    /// When it is submitted.
+    /// When it is submitted, from the beginning.
+    #[serde(default)]
     pub submitted: Span,
-    /// Its processes.
+    /// Its processes, each of which wants a processor.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1))]
     pub processes: u32,
     /// How long it runs on processors of its own.
+    #[schemars(example = "120s")]
     pub runtime: Span,
-    /// What its user says.
-    pub estimate: Span,
-    /// CPU usage of each process; `None`: as `workload.usage` says.
+    /// How long its user says that it runs; as long as it does where it is not given.
+    pub estimate: Option<Span>,
+    /// CPU usage of each process; as `usage` of the workload says where it is not given.
+    #[schemars(range(min = 0.01, max = 1.0))]
     pub usage: Option<Ppm>,
-    /// Memory that each process needs; none where nobody says.
+    /// Memory that each process needs.
     #[serde(default, skip_serializing_if = "Bytes::is_zero")]
+    #[schemars(extend("default" = "0 B"))]
     pub memory: Bytes,
+}
+
+const fn one() -> u32 {
+    1
 }
 
 /// How CPU usage is assigned.

@@ -1,9 +1,11 @@
 //! What can be said of a workload, from one pass over it.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use dormouse_policies::batch::Submission;
 use dormouse_units::Time;
+use serde::{Serialize, Serializer};
 
 /// Count, mean and deviation of a quantity (Welford 1962).
 #[derive(Clone, Copy, Debug, Default)]
@@ -55,6 +57,18 @@ impl Moments {
     }
 }
 
+impl Serialize for Moments {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let figures = [
+            ("mean", self.mean),
+            ("deviation", self.deviation()),
+            ("least", self.least),
+            ("most", self.most),
+        ];
+        serializer.collect_map(figures)
+    }
+}
+
 /// Counts by powers of two: bucket n holds what is in (2^(n−1), 2^n], bucket 0 up to 1.
 #[derive(Clone, Debug, Default)]
 pub struct Histogram(Vec<u64>);
@@ -75,6 +89,17 @@ impl Histogram {
             .iter()
             .enumerate()
             .map(|(n, &count)| (1_u64.checked_shl(n as u32).unwrap_or(0), count))
+    }
+}
+
+impl Serialize for Histogram {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Bucket {
+            at_most: u64,
+            jobs: u64,
+        }
+        serializer.collect_seq(self.buckets().map(|(at_most, jobs)| Bucket { at_most, jobs }))
     }
 }
 
@@ -131,6 +156,17 @@ impl Statistics {
         self.last = job.submitted;
     }
 
+    /// The quantities that have a mean, each with its name for people and for programs.
+    fn moments(&self) -> [(&'static str, &'static str, &Moments); 5] {
+        [
+            ("processes", "processes", &self.size),
+            ("run time / s", "runtime_s", &self.runtime),
+            ("estimate / s", "estimate_s", &self.estimate),
+            ("run time / estimate", "runtime_over_estimate", &self.accuracy),
+            ("gap / s", "gap_s", &self.gap),
+        ]
+    }
+
     /// Jobs.
     #[must_use]
     pub const fn jobs(&self) -> u64 {
@@ -171,17 +207,38 @@ impl fmt::Display for Statistics {
         writeln!(f, "serial                {:.1} %", 100.0 * self.serial_share())?;
         writeln!(f, "power of two above 1  {:.1} %", 100.0 * self.power_of_two_share())?;
         writeln!(f, "{:<22}{:>12}{:>12}{:>12}{:>12}", "", "mean", "deviation", "least", "most")?;
-        for (name, of) in [
-            ("processes", &self.size),
-            ("run time / s", &self.runtime),
-            ("estimate / s", &self.estimate),
-            ("run time / estimate", &self.accuracy),
-            ("gap / s", &self.gap),
-        ] {
+        for (name, _, of) in self.moments() {
             let (least, most) = of.range();
             let (mean, deviation) = (of.mean(), of.deviation());
             writeln!(f, "{name:<22}{mean:>12.3}{deviation:>12.3}{least:>12.3}{most:>12.3}")?;
         }
         Ok(())
+    }
+}
+
+impl Serialize for Statistics {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Figures<'a> {
+            jobs: u64,
+            processors: u32,
+            offered_load: f64,
+            serial_share: f64,
+            power_of_two_share: f64,
+            moments: BTreeMap<&'a str, &'a Moments>,
+            sizes: &'a Histogram,
+            runtimes_s: &'a Histogram,
+        }
+        let figures = Figures {
+            jobs: self.jobs(),
+            processors: self.machine,
+            offered_load: self.offered_load(),
+            serial_share: self.serial_share(),
+            power_of_two_share: self.power_of_two_share(),
+            moments: self.moments().into_iter().map(|(_, key, of)| (key, of)).collect(),
+            sizes: &self.sizes,
+            runtimes_s: &self.runtimes,
+        };
+        figures.serialize(serializer)
     }
 }

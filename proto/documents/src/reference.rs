@@ -37,9 +37,11 @@ impl Page<'_> {
                 value => format!("`{}`", toml_of(value)),
             };
             let about = one_line(&schema["description"]);
+            let forms = schema["anyOf"].as_array().into_iter().flatten();
             let choice: Vec<_> = words(schema)
-                .iter()
-                .map(|(word, about)| match one_line(&Value::from(*about)) {
+                .into_iter()
+                .chain(forms.flat_map(words))
+                .map(|(word, about)| match one_line(&Value::from(about)) {
                     about if about.is_empty() => format!("`{word}`"),
                     about => format!("`{word}`: {about}"),
                 })

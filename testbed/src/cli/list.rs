@@ -31,15 +31,15 @@ pub(crate) fn print_schema() -> Result<(), Failure> {
     print(&format!("{:#}", schema()))
 }
 
-pub(crate) fn show(name: &str) -> Result<(), Failure> {
-    let Some(builtin) = Builtin::named(name) else {
-        let source = Source { experiment: Some(name), ..Source::default() };
-        return match open(&source) {
-            Err(error) => Err(error.into()),
-            Ok(_) => Err(Failure::BadInput(format!(
-                "{name}: it is a file of yours; show prints built-in experiments"
-            ))),
-        };
-    };
-    print(builtin.text().trim_end())
+pub(crate) fn show(name: &str, as_json: bool) -> Result<(), Failure> {
+    let read = || open(&Source { experiment: Some(name), ..Source::default() });
+    match Builtin::named(name) {
+        _ if as_json => print(&format!("{:#}", read()?.experiment.shown())),
+        Some(builtin) => print(builtin.text().trim_end()),
+        None => {
+            read()?;
+            let what = "it is a file of yours; show prints built-in experiments";
+            Err(Failure::BadInput(format!("{name}: {what}")))
+        }
+    }
 }

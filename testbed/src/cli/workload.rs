@@ -10,9 +10,10 @@ use dormouse_policies::batch::Submission;
 use dormouse_units::Span;
 use dormouse_view::plot::{Axis, Chart, Look, Panel, Point, Scale, Series};
 use dormouse_workload::{
-    Header, Histogram, Model, OnMalformed, Statistics, SwfJob, SwfWriter, Trace, offered_load,
-    scale_arrivals, tsafrir_estimates,
+    Header, Histogram, Model, OnMalformed, Skipped, Statistics, SwfJob, SwfWriter, Trace,
+    offered_load, scale_arrivals, tsafrir_estimates,
 };
+use serde_json::json;
 
 use super::failure::Failure;
 use super::print::print;
@@ -54,6 +55,9 @@ pub(crate) struct GenerateArgs {
     /// Where to write the log
     #[arg(short, long)]
     out: PathBuf,
+    /// Print its figures as JSON
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -63,6 +67,9 @@ pub(crate) struct StatsArgs {
     /// Plot the distributions of sizes and run times into this SVG file
     #[arg(long)]
     plot: Option<PathBuf>,
+    /// Print the figures as JSON
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -78,6 +85,9 @@ pub(crate) struct ScaleArgs {
     /// Where to write the scaled log
     #[arg(short, long)]
     out: PathBuf,
+    /// Print the figures of the scaled log as JSON
+    #[arg(long)]
+    json: bool,
 }
 
 /// An SWF log on the command line.
@@ -125,7 +135,7 @@ impl GenerateArgs {
         let estimates = if self.tsafrir { "Tsafrir 2005" } else { "exact" };
         header.set("Note", format!("seed {}, estimates: {estimates}", self.seed));
         write_log(&self.out, &header, jobs.into_iter().map(Ok))?;
-        print(statistics.to_string().trim_end())
+        tell(&statistics, None, self.json)
     }
 }
 
@@ -136,7 +146,7 @@ impl StatsArgs {
         for job in trace.by_ref() {
             statistics.add(&job.map_err(bad)?);
         }
-        print(&format!("{statistics}{}", trace.skipped()))?;
+        tell(&statistics, Some(trace.skipped()), self.json)?;
         let Some(path) = &self.plot else { return Ok(()) };
         let title = self.input.log.file_name().map(|n| n.to_string_lossy().into_owned());
         let chart = Chart {
@@ -147,7 +157,20 @@ impl StatsArgs {
             ],
         };
         fs::write(path, chart.to_svg()).map_err(refused(path))?;
-        print(&format!("plot in {}", path.display()))
+        if self.json { Ok(()) } else { print(&format!("plot in {}", path.display())) }
+    }
+}
+
+/// Says what is in a log, and what was left out of it.
+fn tell(figures: &Statistics, skipped: Option<&Skipped>, as_json: bool) -> Result<(), Failure> {
+    match skipped {
+        _ if as_json => {
+            let mut all = json!(figures);
+            all["skipped"] = json!(skipped);
+            print(&format!("{all:#}"))
+        }
+        Some(skipped) => print(&format!("{figures}{skipped}")),
+        None => print(figures.to_string().trim_end()),
     }
 }
 
@@ -197,14 +220,14 @@ impl ScaleArgs {
             Ok(job)
         });
         write_log(&self.out, &header, scaled)?;
-        print(&format!("{after}{}", trace.skipped()))
+        tell(&after, Some(trace.skipped()), self.json)
     }
 }
 
 impl Input {
     fn open(&self) -> Result<Trace, Failure> {
         let on_malformed = if self.skip_malformed { OnMalformed::Skip } else { OnMalformed::Fail };
-        Trace::open(&self.log, self.procs, on_malformed).map_err(bad)
+        Trace::of(&self.log, File::open(&self.log), self.procs, on_malformed).map_err(bad)
     }
 }
 

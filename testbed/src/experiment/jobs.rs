@@ -1,5 +1,6 @@
 //! What the sections of parallel jobs come to.
 
+use std::fs::File;
 use std::path::Path;
 
 use dormouse_documents::{InputError, Mistakes, Node, Place, instead, missing, read};
@@ -88,15 +89,10 @@ fn workload(section: WorkloadSection, node: &Node, found: &mut Mistakes) -> Opti
             (section.machine(), JobSource::Model { model, jobs, estimates, shape })
         }
         WorkloadSection::Jobs(section) => {
-            let job = section.job.iter().map(|job| JobSpec {
-                submitted: job.submitted,
-                processes: job.processes,
-                runtime: job.runtime,
-                estimate: job.estimate.unwrap_or(job.runtime),
-                usage: job.usage,
-                memory: job.memory,
-            });
-            let (machine, job) = (section.machine(), job.collect::<Vec<_>>());
+            let (machine, mut job) = (section.machine(), section.job);
+            for job in &mut job {
+                job.estimate.get_or_insert(job.runtime);
+            }
             check_jobs(&job, machine.processors, node, found);
             (machine, JobSource::Jobs { job })
         }
@@ -132,7 +128,7 @@ fn check_jobs(jobs: &[JobSpec], machine: Option<u32>, node: &Node, found: &mut M
 
 /// The processors of the machine that a log is of, as its header says.
 fn said_by(log: &Path, rules: LogRules, place: &Place) -> Result<u32, InputError> {
-    let trace = Trace::open(log, None, rules).map_err(|error| match error {
+    let trace = Trace::of(log, File::open(log), None, rules).map_err(|error| match error {
         SwfError::NoMachine { path } => {
             let path = path.display();
             let what =

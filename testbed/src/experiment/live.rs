@@ -3,6 +3,8 @@
 use dormouse_documents::Node;
 use dormouse_host::calibration::SpeedupSaid;
 use dormouse_policies::Bag;
+use dormouse_tasks::BagProgram;
+use dormouse_tell::fidelity::Allowed;
 use dormouse_units::{Ppm, Span, TaskId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,7 +17,7 @@ pub struct Live {
     #[schemars(range(min = 0.001, max = 1e6))]
     pub speedup: f64,
     /// What the tasks really run.
-    pub tasks: Program,
+    pub tasks: BagProgram,
     /// How a VM is hibernated.
     pub hibernate: Hibernate,
     /// How many workers to wait for.
@@ -40,6 +42,15 @@ pub struct Live {
     pub mean_error: f64,
 }
 
+impl Live {
+    /// By how much a faithful run may miss what it promised.
+    #[must_use]
+    pub const fn allowed(&self) -> Allowed {
+        let Self { worst_error, mean_error, speedup, .. } = *self;
+        Allowed { worst_error, mean_error, speedup }
+    }
+}
+
 /// Who said at what speed-up it is run live, of a document with everything set that was asked for.
 pub(crate) fn speedup_said(root: &Node) -> SpeedupSaid {
     match root.get("live").and_then(|live| live.get("speedup")) {
@@ -59,124 +70,11 @@ pub enum Hibernate {
     Freeze,
 }
 
-/// The real program of the tasks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case", try_from = "Written")]
-pub enum Program {
-    /// Vector operations over the task's memory.
-    Vector,
-    /// GridNPB ED: the SP solver, each task with its own parameter.
-    Ed {
-        /// NAS class.
-        class: Class,
-    },
-    /// A NAS kernel.
-    Nas {
-        /// The kernel.
-        kernel: Kernel,
-        /// NAS class.
-        class: Class,
-    },
-}
-
-/// A program as people write it: a kernel is a `kind` of its own. In logs its kind is `nas`.
-#[derive(Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-struct Written {
-    /// The program, by its name.
-    kind: Kind,
-    /// NAS class; all but `vector` need it.
-    class: Option<Class>,
-    #[schemars(skip)]
-    kernel: Option<Kernel>,
-}
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-enum Kind {
-    /// Vector operations over the task's memory.
-    Vector,
-    /// GridNPB ED: the SP solver, each task with its own parameter.
-    Ed,
-    /// The NAS kernel EP.
-    Ep,
-    /// The NAS kernel IS.
-    Is,
-    /// The NAS kernel CG.
-    Cg,
-    /// The NAS kernel MG.
-    Mg,
-    /// The NAS kernel FT.
-    Ft,
-    /// The NAS kernel SP.
-    Sp,
-    #[schemars(skip)]
-    Nas,
-}
-
-impl TryFrom<Written> for Program {
-    type Error = &'static str;
-
-    fn try_from(written: Written) -> Result<Self, &'static str> {
-        let kernel = match written.kind {
-            Kind::Vector | Kind::Ed => None,
-            Kind::Ep => Some(Kernel::Ep),
-            Kind::Is => Some(Kernel::Is),
-            Kind::Cg => Some(Kernel::Cg),
-            Kind::Mg => Some(Kernel::Mg),
-            Kind::Ft => Some(Kernel::Ft),
-            Kind::Sp => Some(Kernel::Sp),
-            Kind::Nas => Some(written.kernel.ok_or("'kernel' is missing")?),
-        };
-        if matches!(written.kind, Kind::Vector) {
-            return match written.class {
-                None => Ok(Self::Vector),
-                Some(_) => Err("'class' is of NAS programs, not of vector"),
-            };
-        }
-        let class = written.class.ok_or("'class' is missing")?;
-        Ok(kernel.map_or(Self::Ed { class }, |kernel| Self::Nas { kernel, class }))
-    }
-}
-
-impl JsonSchema for Program {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Program".into()
-    }
-
-    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        Written::json_schema(generator)
-    }
-}
-
-/// NAS problem classes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[expect(missing_docs, reason = "the classes have no other names")]
-pub enum Class {
-    S,
-    W,
-    A,
-    B,
-}
-
-/// NAS kernels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[expect(missing_docs, reason = "the kernels have no other names")]
-pub enum Kernel {
-    Ep,
-    Is,
-    Cg,
-    Mg,
-    Ft,
-    Sp,
-}
-
 impl Default for Live {
     fn default() -> Self {
         Self {
             speedup: 30.0,
-            tasks: Program::Vector,
+            tasks: BagProgram::Vector,
             hibernate: Hibernate::Freeze,
             workers: 1,
             open: false,
@@ -189,68 +87,11 @@ impl Default for Live {
     }
 }
 
-impl Class {
-    const fn letter(self) -> &'static str {
-        match self {
-            Self::S => "S",
-            Self::W => "W",
-            Self::A => "A",
-            Self::B => "B",
-        }
-    }
-}
-
-impl Class {
-    /// How many tasks of GridNPB ED there are reference values for, from 0. A bag with more
-    /// tasks runs these again: a task without a reference could not be verified.
-    const fn ed_references(self) -> u32 {
-        match self {
-            Self::S | Self::W => 100,
-            Self::A => 5,
-            Self::B => 1,
-        }
-    }
-}
-
-impl Kernel {
-    const fn word(self) -> &'static str {
-        match self {
-            Self::Ep => "ep",
-            Self::Is => "is",
-            Self::Cg => "cg",
-            Self::Mg => "mg",
-            Self::Ft => "ft",
-            Self::Sp => "sp",
-        }
-    }
-}
-
-impl Program {
-    /// The arguments of a task's program, without the amount of work.
+impl Live {
+    /// The arguments of each task's program, by id, without the amount of work.
     #[must_use]
-    pub fn arguments(&self, task: TaskId, bag: &Bag) -> Vec<String> {
-        let words: Vec<String> = match self {
-            Self::Vector => {
-                let memory = bag.tasks.get(task.get() as usize).map_or(0, |t| t.memory.get());
-                vec!["vector".into(), "--memory".into(), format!("{memory}B")]
-            }
-            Self::Ed { class } => vec![
-                "ed".into(),
-                "--class".into(),
-                class.letter().into(),
-                "--id".into(),
-                (task.get() % class.ed_references()).to_string(),
-            ],
-            Self::Nas { kernel, class } => {
-                vec![kernel.word().into(), "--class".into(), class.letter().into()]
-            }
-        };
-        words
-    }
-
-    /// The programs of all tasks of a bag, by id.
-    #[must_use]
-    pub fn all(&self, bag: &Bag) -> Vec<Vec<String>> {
-        (0..).map(TaskId::new).take(bag.tasks.len()).map(|task| self.arguments(task, bag)).collect()
+    pub fn programs(&self, bag: &Bag) -> Vec<Vec<String>> {
+        let tasks = (0..).map(TaskId::new).zip(bag.tasks.iter());
+        tasks.map(|(id, task)| self.tasks.arguments(id, task.memory)).collect()
     }
 }

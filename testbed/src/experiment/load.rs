@@ -10,6 +10,7 @@ use dormouse_engine::jobs::Simulation;
 use dormouse_engine::{MACHINE, Run, Setup, Work as Share};
 use dormouse_host::calibration::SpeedupSaid;
 use dormouse_policies::{Bag, BagSchedulerConfig, Plan, PlanError, Policy};
+use dormouse_tasks::BagProgram;
 use dormouse_units::TypeName;
 use dormouse_workload::{Jobs, WorkloadError};
 use serde::de::DeserializeOwned;
@@ -20,8 +21,8 @@ use super::overrides::Override;
 use super::sections::{CheckpointSection, CloudSection, InterruptionSection, WorkloadSection};
 use super::tenants::{self, Work};
 use super::{
-    Batch, Builtin, Live, Program, checkpoint, cloud, files, interruption, jobs, plan, scheduler,
-    schema, workload,
+    Batch, Builtin, Live, checkpoint, cloud, files, interruption, jobs, plan, scheduler, schema,
+    workload,
 };
 
 /// An experiment with everything resolved: all that a run is made of. It goes into the
@@ -307,7 +308,7 @@ fn checked(root: &Node, work: &Work, plan: Option<&Path>, found: &mut Mistakes) 
     let jobs = work.jobs.as_ref().map(|node| (node, jobs::check(node, found)));
     let seed = root.get("seed").and_then(|node| read(node, found)).unwrap_or(1);
     // That a program lacks its class is said there.
-    root.get("live").and_then(|live| read::<Program>(live.get("tasks")?, found));
+    root.get("live").and_then(|live| read::<BagProgram>(live.get("tasks")?, found));
     let live = section::<Live>(root, "live", found);
     let of_bag = work.bag.as_ref().map(|node| bag(node, seed, plan, found));
     let jobs = match jobs {

@@ -17,6 +17,7 @@ mod scheduler;
 mod schema;
 mod sections;
 mod sharing;
+mod shown;
 mod tenants;
 mod workload;
 
@@ -24,7 +25,7 @@ pub use dormouse_documents::{InputError, Mistake, Place};
 
 pub use batch::Batch;
 pub use builtin::Builtin;
-pub use live::{Class, Hibernate, Kernel, Live, Program};
+pub use live::{Hibernate, Live};
 pub use load::{Experiment, Loaded, Planned, Source, load, open};
 pub use overrides::Override;
 pub use schema::{reference, schema};

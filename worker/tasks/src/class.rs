@@ -1,8 +1,12 @@
 //! Problem classes.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 /// A NAS problem class: the same program on a larger problem.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Class {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub enum Class {
     /// Sample: milliseconds.
     S,
     /// Workstation: seconds.
@@ -30,6 +34,16 @@ impl Class {
             Self::W => "W",
             Self::A => "A",
             Self::B => "B",
+        }
+    }
+
+    /// How many tasks of GridNPB ED there are reference values for, from 0. A bag with more
+    /// tasks runs these again: a task without a reference could not be verified.
+    pub(crate) const fn ed_references(self) -> u32 {
+        match self {
+            Self::S | Self::W => 100,
+            Self::A => 5,
+            Self::B => 1,
         }
     }
 }

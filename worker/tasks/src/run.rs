@@ -4,6 +4,8 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::amount::Amount;
 use crate::class::Class;
 use crate::clock::thread_cpu_time;
@@ -23,8 +25,10 @@ use crate::signals;
 use crate::vector::Vector;
 
 /// A NAS kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NasKernel {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[expect(missing_docs, reason = "the kernels have no other names")]
+pub enum NasKernel {
     Ep,
     Is,
     Cg,

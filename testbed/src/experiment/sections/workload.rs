@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use dormouse_units::{Bytes, Ppm, Span, TypeName};
 use dormouse_workload::{
-    Estimates, Fractions, JobSize, LogRules, Model, NoEstimate, OnMalformed, RanOver, Repeated,
-    Shape, UsageKind,
+    Estimates, Fractions, JobSize, JobSpec, LogRules, Model, NoEstimate, OnMalformed, RanOver,
+    Repeated, Shape, UsageKind,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -219,32 +219,8 @@ of_jobs! {
     JobsSection {
         /// The jobs, in order of submission.
         #[schemars(length(min = 1))]
-        pub(crate) job: Vec<JobSection>,
+        pub(crate) job: Vec<JobSpec>,
     }
-}
-
-/// A parallel job.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub(crate) struct JobSection {
-    /// When it is submitted, from the beginning.
-    #[serde(default)]
-    pub(crate) submitted: Span,
-    /// Its processes, each of which wants a processor.
-    #[serde(default = "one")]
-    #[schemars(range(min = 1))]
-    pub(crate) processes: u32,
-    /// How long it runs on processors of its own.
-    #[schemars(example = "120s")]
-    pub(crate) runtime: Span,
-    /// How long its user says that it runs; as long as it does where it is not given.
-    pub(crate) estimate: Option<Span>,
-    /// CPU usage of each process; as `usage` of the workload says where it is not given.
-    #[schemars(range(min = 0.01, max = 1.0))]
-    pub(crate) usage: Option<Ppm>,
-    /// Memory that each process needs.
-    #[serde(default)]
-    pub(crate) memory: Bytes,
 }
 
 /// How the two VMs of a processor share it, of parallel jobs in virtual time: the figures of the MEASY
