@@ -7,14 +7,15 @@
 use dormouse_cloud::Host;
 use dormouse_engine::Setup;
 use dormouse_policies::Bag;
-use dormouse_units::{Bytes, Ppm, Span, TypeName};
-
-use crate::Speedup;
+use dormouse_units::{Bytes, Ppm, Span, Speedup, TypeName};
 
 pub use demand::Demand;
+pub use peak::Peak;
 pub(crate) use worker::{Late, check_capabilities};
 
 mod demand;
+mod fastest;
+mod peak;
 mod worker;
 
 /// A task must be given this much CPU time, else starting it is most of what it does.

@@ -3,12 +3,11 @@
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use dormouse_units::Time;
+use dormouse_units::{Speedup, Time};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio::task::JoinHandle;
 
 use crate::message::ConductorMsg;
-use crate::speedup::Speedup;
 
 /// The time in the emulation: stands still until the experiment begins. Clones show the same.
 #[derive(Clone, Debug)]

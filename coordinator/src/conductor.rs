@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use dormouse_engine::{Command, Event, Run, Step};
 use dormouse_policies::Notice;
 use dormouse_policies::batch::Submission;
+use dormouse_tell::{LATEST, LiveFacts};
 use dormouse_units::{HostId, Span, Time, VmId};
 use ractor::rpc::CallResult;
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef};
@@ -15,6 +16,7 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
 
+use crate::CoordinatorError;
 use crate::answers::Answers;
 use crate::assignments::Assignments;
 use crate::clock::{Clock, ClockMsg, DilatedClock};
@@ -31,7 +33,6 @@ use crate::roster::{Roster, Standing};
 use crate::session::{Release, SessionMsg};
 use crate::store::{Forget, Store};
 use crate::wire::Loads;
-use crate::{CoordinatorError, LiveFacts};
 pub(crate) use args::{ConductorArgs, RestoredHost};
 use inbox::{Arrived, Inbox};
 
@@ -52,8 +53,6 @@ pub(crate) const BEHIND: Duration = Duration::from_millis(25);
 /// The same of a run with nothing but parallel jobs: they are kept a little ahead, so that their ends are
 /// reported by then, and a decision made late changes what others are due.
 const BEHIND_JOBS: Duration = Duration::from_millis(5);
-/// What comes later than this after it was due happened when it came.
-pub const LATEST: Duration = Duration::from_millis(100);
 /// How often the log says what the clock shows beside the wall clock.
 const SAY_CLOCK_EVERY: Duration = Duration::from_secs(2);
 /// How often the progress is shown to whoever looks on.

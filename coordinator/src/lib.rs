@@ -24,7 +24,6 @@ mod candidates;
 mod clock;
 mod conductor;
 mod error;
-mod facts;
 mod feed;
 mod given;
 mod greeting;
@@ -48,21 +47,16 @@ mod roster;
 mod secret;
 mod service;
 mod session;
-mod speedup;
+mod signals;
 mod store;
 mod transfers;
 mod warden;
 mod wire;
 
 pub use answers::ANSWER_WITHIN;
-pub use conductor::LATEST;
 pub use error::CoordinatorError;
-pub use facts::{
-    CheckpointCost, HostFact, HostLoad, JobFacts, Latency, LiveFacts, MoveFact, Outage, TookEffect,
-};
 pub use live::{BoundRun, Conducted, LiveRun, Observer};
-pub use parallel::phases_of;
 pub use progress::Progress;
 pub use remote::{EventLines, Remote, RemoteError, address_of};
 pub use replay::{Difference, ReplayError, ReplayReport, replay};
-pub use speedup::Speedup;
+pub use signals::Signals;

@@ -10,13 +10,15 @@ use dormouse_engine::{Run, Setup, Step, Work};
 use dormouse_log::LogWriter;
 use dormouse_policies::Policy;
 use dormouse_policies::batch::Submission;
-use dormouse_units::{Ppm, Time};
+use dormouse_tell::LiveFacts;
+use dormouse_units::{Ppm, Speedup, Time};
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
+use crate::CoordinatorError;
 use crate::admission::Demand;
 use crate::answers::Answers;
 use crate::conductor::ConductorArgs;
@@ -27,7 +29,6 @@ use crate::remote::AddressFile;
 use crate::restore::{Restored, restore};
 use crate::secret;
 use crate::service::{Particulars, Service};
-use crate::{CoordinatorError, LiveFacts, Speedup};
 
 /// The time limit of a run that is open.
 const NO_LIMIT: Time = Time::from_micros(1 << 62);

@@ -3,9 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use dormouse_engine::Event;
-use dormouse_units::{Span, Time};
-
-use crate::Speedup;
+use dormouse_units::{Span, Speedup, Time};
 
 /// The wall clock, microseconds since 1970.
 pub(crate) fn unix_us() -> u64 {

@@ -5,9 +5,8 @@ use std::time::Duration;
 use dormouse_engine::{JobAccount, JobLedger, ProcessUse, Report};
 use dormouse_policies::batch::Submission;
 use dormouse_proto::v1;
-use dormouse_units::{Attempt, Bytes, Ppm, TaskId, Tier, VmId};
-
-use crate::Speedup;
+use dormouse_units::{Attempt, Bytes, Ppm, Speedup, TaskId, Tier, VmId};
+use dormouse_vm::ideal::phases_of;
 
 /// How parallel jobs are made to last as long as they should.
 #[derive(Clone, Copy, Debug)]
@@ -65,15 +64,6 @@ impl Programs {
 fn filled(memory: Bytes) -> Bytes {
     const PROGRAM: Bytes = Bytes::new(1 << 20);
     memory.saturating_sub(PROGRAM).saturating_sub(Bytes::new(memory.get() / 256))
-}
-
-/// How many phases of about this length a job has that takes so long on processors of its own, in
-/// real time: at least one.
-#[must_use]
-pub fn phases_of(runtime: Duration, phase: Duration) -> u32 {
-    const MOST: u128 = 1_000_000;
-    let phases = (runtime.as_nanos() / phase.as_nanos().max(1)).clamp(1, MOST);
-    u32::try_from(phases).unwrap_or(1)
 }
 
 /// The account of a job that has done this part of its work.

@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use dormouse_proto::{CRIU, JOB_CHECKPOINTS, JOB_CREDITS, JOB_MEMORY, SUPPLY, TIERS, v1};
-use dormouse_units::{Ppm, Time};
+use dormouse_units::{Ppm, Speedup, Time};
 
-use crate::Speedup;
 use crate::admission::Demand;
 use crate::parallel::Programs;
 

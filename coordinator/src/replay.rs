@@ -4,9 +4,8 @@ use std::path::Path;
 
 use dormouse_engine::{Command, Run, Step};
 use dormouse_log::{LogError, LogReader};
+use dormouse_tell::LiveFacts;
 use serde_json::Value;
-
-use crate::LiveFacts;
 
 /// Why a log can't be replayed.
 #[derive(Debug, thiserror::Error)]

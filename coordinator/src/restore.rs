@@ -6,9 +6,11 @@ use std::path::Path;
 use dormouse_engine::{Event, Report, Run, Step};
 use dormouse_log::LogReader;
 use dormouse_policies::batch::Submission;
-use dormouse_units::{Bytes, HostId, Ppm, Time};
+use dormouse_tell::LiveFacts;
+use dormouse_units::{Bytes, HostId, Ppm, Speedup, Time};
 use serde_json::Value;
 
+use crate::CoordinatorError;
 use crate::admission::{self, Room};
 use crate::answers::Answers;
 use crate::conductor::RestoredHost;
@@ -16,7 +18,6 @@ use crate::outage::Anchor;
 use crate::outside::Door;
 use crate::replay::again;
 use crate::roster::parse_host_name;
-use crate::{CoordinatorError, LiveFacts, Speedup};
 
 /// What a log holds of a run.
 #[derive(Debug)]

@@ -139,7 +139,7 @@ async fn only_the_same_run_is_resumed() {
     let mut other = resumed();
     other.header["experiment"] = "another".into();
     let mut faster = resumed();
-    faster.speedup = dormouse_coordinator::Speedup::from_f64(60.0).unwrap();
+    faster.speedup = dormouse_units::Speedup::from_f64(60.0).unwrap();
     let mut larger = resumed();
     larger.setup = setup(3, 1);
     for (live, word) in [(other, "'experiment'"), (faster, "--speedup 30"), (larger, "line")] {

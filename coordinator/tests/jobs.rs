@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use common::{FakeWorker, PATIENCE, Said, Under, joined, live as bag};
 use dormouse_coordinator::admission::Demand;
-use dormouse_coordinator::{LiveRun, Remote, Speedup, replay};
+use dormouse_coordinator::{LiveRun, Remote, replay};
 use dormouse_engine::{Event, Run, Setup, Work};
 use dormouse_policies::Decision;
 use dormouse_policies::batch::{Algorithm, BatchScheduler, Config, Submission, UsageInformation};
 use dormouse_proto::v1;
-use dormouse_units::{Bytes, Ppm, Span, Time, Usage};
+use dormouse_units::{Bytes, Ppm, Span, Speedup, Time, Usage};
 use v1::{command::Command as C, report::Report as R};
 
 /// Processors of the machine.

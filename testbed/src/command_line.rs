@@ -8,6 +8,15 @@ pub(crate) fn command_line<S: AsRef<str>>(words: impl IntoIterator<Item = S>) ->
     quoter.join(words.iter().map(AsRef::as_ref)).unwrap_or_default()
 }
 
+/// Adds an option with each of its values; one that has none is left out.
+pub(crate) fn option<V: ToString>(
+    words: &mut Vec<String>,
+    name: &str,
+    values: impl IntoIterator<Item = V>,
+) {
+    words.extend(values.into_iter().flat_map(|value| [name.to_owned(), value.to_string()]));
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

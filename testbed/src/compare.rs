@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use dormouse_estimate::{Estimate, jackknife};
 use dormouse_view::plot::{Axis, Limit, Look, Row, RowMark, Rows, Scale};
-use dormouse_view::{Block, Card, Cell as Shown, Column, Page, Table};
+use dormouse_view::{Block, Card, Column, Page, Table};
 
 use crate::sweep::{Cell, METRICS, Metric, Sample, Samples, Shared, SweepError, series};
 
@@ -105,59 +105,47 @@ impl Comparison {
     /// The table for people: what each is, and by how much it differs.
     #[must_use]
     pub fn table(&self, samples: &Samples) -> Table {
-        let first = self.schedulers.first().map(String::as_str).unwrap_or_default();
-        let mut table = Table::new([
-            Column::text("experiment"),
-            Column::text("figure"),
-            Column::text("scheduler"),
-            Column::text("mean [95 % interval]"),
-            Column::text(format!("against {first}")),
-            Column::text("lower under"),
-        ]);
-        for pair in self.pairs(samples) {
-            table.push([
-                Shown::text(pair.on),
-                Shown::text(pair.metric.heading),
-                Shown::text(pair.scheduler),
-                Shown::text(pair.figure_in_words()),
-                Shown::text(pair.in_words()),
-                Shown::maybe(pair.difference, |d| {
-                    Shown::text(format!("{} of {} seeds", pair.lower, d.n))
-                }),
-            ]);
-        }
-        table
+        Table::of(self.pairs(samples))
+            .column(Column::text("experiment"), |pair| pair.on)
+            .column(Column::text("figure"), |pair| pair.metric.heading)
+            .column(Column::text("scheduler"), |pair| pair.scheduler)
+            .column(Column::text("mean [95 % interval]"), Pair::figure_in_words)
+            .column(Column::text(format!("against {}", self.first())), Pair::in_words)
+            .column(Column::text("lower under"), |pair| {
+                pair.difference.map(|d| format!("{} of {} seeds", pair.lower, d.n))
+            })
+            .into()
     }
 
     /// `table.csv`: the same for programs, exactly.
     #[must_use]
     pub fn exact(&self, samples: &Samples) -> Table {
-        let number = |name: &str| Column::number(name).named(name);
-        let three =
-            |name: &str| ["", "_ci95_low", "_ci95_high"].map(|end| number(&format!("{name}{end}")));
-        let columns = ["case", "metric", "against"].map(Column::text).into_iter();
-        let columns = columns.chain(["mean", "ci95_low", "ci95_high"].map(number));
-        let columns = columns.chain(three("difference")).chain(three("relative"));
-        let mut table = Table::new(columns.chain(["lower", "n"].map(Column::count)));
-        for pair in self.pairs(samples) {
-            let against = self.schedulers.first().filter(|_| pair.difference.is_some());
-            let text = [
-                Shown::text(format!("{}/{}", pair.on, pair.scheduler)),
-                Shown::text(pair.metric.name),
-                Shown::maybe(against, |first| Shown::text(first.as_str())),
-            ];
-            let figures = [Some(pair.figure), pair.difference, pair.relative];
-            let figures = figures.into_iter().flat_map(|estimate| {
-                let (low, high) = estimate.and_then(|e| e.ci95).unzip();
-                [estimate.map(|e| e.mean), low, high].map(|x| Shown::maybe(x, Shown::number))
+        let mut table = Table::of(self.pairs(samples))
+            .column(Column::text("case"), |pair| format!("{}/{}", pair.on, pair.scheduler))
+            .column(Column::text("metric"), |pair| pair.metric.name)
+            .column(Column::text("against"), |pair| {
+                pair.difference.map(|_| self.first().to_owned())
             });
-            let counts = [
-                Shown::maybe(pair.difference, |_| Shown::count(pair.lower)),
-                Shown::count(pair.figure.n),
-            ];
-            table.push(text.into_iter().chain(figures).chain(counts));
+        let figures: [([&str; 3], fn(&Pair<'_>) -> Option<Estimate>); 3] = [
+            (["mean", "ci95_low", "ci95_high"], |pair| Some(pair.figure)),
+            (["difference", "difference_ci95_low", "difference_ci95_high"], |pair| pair.difference),
+            (["relative", "relative_ci95_low", "relative_ci95_high"], |pair| pair.relative),
+        ];
+        for ([mean, low, high], of) in figures {
+            table = table
+                .column(Column::number(mean), |pair| of(pair).map(|e| e.mean))
+                .column(Column::number(low), |pair| Some(of(pair)?.ci95?.0))
+                .column(Column::number(high), |pair| Some(of(pair)?.ci95?.1));
         }
         table
+            .column(Column::count("lower"), |pair| pair.difference.map(|_| pair.lower))
+            .column(Column::count("n"), |pair| pair.figure.n)
+            .into()
+    }
+
+    /// The scheduler that the others are compared with.
+    fn first(&self) -> &str {
+        self.schedulers.first().map(String::as_str).unwrap_or_default()
     }
 
     /// The differences of each figure in per cent, with their intervals; not of figures that never
@@ -165,7 +153,7 @@ impl Comparison {
     #[must_use]
     pub fn plots(&self, samples: &Samples) -> Vec<Rows> {
         let pairs = self.pairs(samples);
-        let first = self.schedulers.first().map(String::as_str).unwrap_or_default();
+        let first = self.first();
         let of = |metric: &'static Metric| {
             let of = || pairs.iter().filter(|pair| pair.metric.name == metric.name);
             let differs = of().filter_map(|pair| pair.difference).any(|d| d.range != (0.0, 0.0));
@@ -201,7 +189,7 @@ impl Comparison {
     /// `report.html`.
     #[must_use]
     pub fn page(&self, samples: &Samples, (seeds, command): (u64, &str)) -> Page {
-        let first = self.schedulers.first().map(String::as_str).unwrap_or_default();
+        let first = self.first();
         let lead = format!(
             "Each scheduler under the same {seeds} seeds, in virtual time. A difference is taken seed by \
              seed, so that what a seed does to all of them cancels; its interval is of these differences."

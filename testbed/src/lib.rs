@@ -9,7 +9,6 @@ mod command_line;
 pub mod compare;
 pub mod experiment;
 pub mod explain;
-pub mod fidelity;
 pub mod jobs;
 pub mod live;
 pub mod output;

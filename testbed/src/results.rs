@@ -8,12 +8,14 @@ use dormouse_policies::Plan;
 use dormouse_units::Time;
 
 use crate::experiment::Planned;
-use crate::jobs::{History, JobsError, JobsOutcome, JobsRecording};
-use crate::output::{Fidelity, Header, OutputError, RunLog, RunLogWriter};
+use crate::jobs::{JobsError, JobsOutcome, JobsRecording};
+use crate::output::{Header, OutputError, RunLog, RunLogWriter};
 use crate::replay::{ReplayError, play};
 use crate::run_view::{Outcome, RunView};
 use crate::virtual_run::{model, play_out};
 use dormouse_tell::Record;
+use dormouse_tell::fidelity::Fidelity;
+use dormouse_tell::jobs::History;
 use dormouse_workload::Jobs;
 
 /// What came of a run.

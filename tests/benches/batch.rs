@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use dormouse::jobs::JobsCsv;
 use dormouse_engine::jobs::{Observer, Record, Simulation, simulate};
 use dormouse_policies::batch::{Algorithm, Config};
+use dormouse_tell::jobs::JobsCsv;
 use dormouse_workload::{
     Header, Model, OnMalformed, SwfJob, SwfWriter, Trace, UsageRule, offered_load, scale_arrivals,
     tsafrir_estimates,
@@ -100,7 +100,7 @@ impl Observer for Csv {
 }
 
 fn scheduled(algorithm: Algorithm, log: &Path, out: &Path) -> Outcome<u64> {
-    let trace = Trace::open(log, None, OnMalformed::Fail)?;
+    let trace = Trace::of(log, File::open(log), None, OnMalformed::Fail)?;
     let simulation = Simulation::new(Config::new(algorithm, trace.machine()), 1);
     let rule = match algorithm.promotion() {
         None => UsageRule::full(),

@@ -53,6 +53,8 @@ const BAGS: &[Case] = &[
     ("ec2-2020\"", "ec2-2020\"\nlimits = 3", "bad.toml:5:1: cloud.limits", "3 is not a table"),
     ("ec2-2020\"", "ec2-2020\"\nspot = \"background\"", "bad.toml:5:1: cloud.spot", "spot VMs are in the background of processors,"),
     ("ec2-2020\"", "ec2-2020\"\nspot = \"foreground\"", "bad.toml:5:1: cloud.spot", "there is no spot 'foreground'"),
+    ("ec2-2020\"", "ec2-2020\"\nplacement = \"packk\"", "bad.toml:5:1: cloud.placement", "there is no placement 'packk'"),
+    ("ec2-2020\"", "ec2-2020\"\nplacement = { scheduler = \"rety\" }", "bad.toml:5:15: cloud.placement.scheduler", "there is no scheduler 'rety'"),
     ("ec2-2020\"", "ec2-2020\"\nhosts = 3", "bad.toml:5:1: cloud.hosts", "3 is not a list"),
     ("ec2-2020\"", "ec2-2020\"\nhosts = [{ vcpu = 4 }]", "bad.toml:5:12: cloud.hosts.0.vcpu", "there is no key 'vcpu' here"),
     ("ec2-2020\"", "ec2-2020\"\nhosts = [{ vcpus = 4, memory = 8 }]", "bad.toml:5:23: cloud.hosts.0.memory", "8 is not an amount of memory"),

@@ -213,6 +213,26 @@ fn a_run_can_be_checked_and_asked_about() {
 }
 
 #[test]
+fn what_became_of_a_task_a_vm_and_a_job_is_told_to_programs_too() {
+    let folder = tempfile::tempdir().unwrap();
+    run(folder.path(), &["run", "shared-small", "-q", "--out", "out"]);
+    let told = |args: &[&str]| text_of(folder.path(), &[&["explain", "out"], args].concat());
+    for what in ["task0", "vm0", "1"] {
+        let ((status, text), (_, for_people)) = (told(&[what, "--json"]), told(&[what]));
+        let told: Value = serde_json::from_str(&text).expect("it is JSON");
+        assert_eq!((status, told["of"].as_str()), (Some(0), for_people.lines().next()), "{what}");
+        let happened = told["happened"].as_array().unwrap();
+        let came_to = told["came_to"].as_array().unwrap();
+        assert!(happened.len() > 1 && happened[0]["at_s"].is_f64(), "{told:#}");
+        // A line each, below what it is.
+        assert_eq!(1 + happened.len() + came_to.len(), for_people.lines().count(), "{what}");
+        let said = happened.iter().map(|line| &line["what"]).chain(came_to);
+        assert!(said.map(|it| it.as_str().unwrap()).all(|it| for_people.contains(it)), "{what}");
+    }
+    assert_eq!(told(&["vm99", "--json"]).0, Some(2));
+}
+
+#[test]
 fn what_is_wrong_with_a_run_is_told_to_programs_too() {
     let folder = tempfile::tempdir().unwrap();
     run(folder.path(), &["run", "j60-sc4", "-q", "--out", "out"]);

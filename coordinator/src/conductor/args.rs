@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use dormouse_engine::{Command, Run};
 use dormouse_policies::batch::Submission;
+use dormouse_tell::LiveFacts;
 use dormouse_units::{HostId, Time};
 use ractor::{ActorCell, ActorRef};
 use serde_json::Value;
@@ -12,6 +13,7 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
 
+use crate::CoordinatorError;
 use crate::admission::Room;
 use crate::answers::Answers;
 use crate::assignments::Assignments;
@@ -23,7 +25,6 @@ use crate::plan::Plan;
 use crate::progress::{Posted, Progress};
 use crate::punctuality::Punctuality;
 use crate::store::Store;
-use crate::{CoordinatorError, LiveFacts};
 
 /// A host of a run that is resumed.
 #[derive(Debug)]

@@ -4,14 +4,14 @@ use std::time::{Duration, Instant};
 
 use dormouse_engine::{Command, Event, Report};
 use dormouse_proto::v1;
+use dormouse_tell::{HostLoad, LATEST};
 use dormouse_units::{Bytes, HostId};
 use ractor::rpc::CallResult;
 use ractor::{Actor, ActorRef};
 
 use super::inbox::Arrived;
-use super::{ConductorMsg, ConductorState, LATEST, RestoredHost, SAY_CLOCK_EVERY};
+use super::{ConductorMsg, ConductorState, RestoredHost, SAY_CLOCK_EVERY};
 use crate::admission::{self, Request, Room};
-use crate::facts::HostLoad;
 use crate::greeting::Greeting;
 use crate::link::{Link, Owed};
 use crate::roster::{Entry, Numbers, Standing, host_name};
@@ -160,7 +160,7 @@ impl ConductorState {
                 Heard::Unsupported { .. } => {}
                 Heard::Ready { repetition_us } => self.ready(host, repetition_us),
                 Heard::Load(load) => {
-                    self.facts.loads.insert(host, HostLoad::of(load));
+                    self.facts.loads.insert(host, told(load));
                 }
                 Heard::Report { report, ledger, result, due, began } => {
                     self.answers.heard(host, &report, began.as_ref());
@@ -326,5 +326,17 @@ impl ConductorState {
             self.insert(host, Entry { worker, incarnation, room, standing, session, numbers });
         }
         self.forget_attempts();
+    }
+}
+
+/// What a host says that it did besides.
+fn told(load: v1::HostLoad) -> HostLoad {
+    let v1::HostLoad { real_elapsed_us, millicores, real_busy_us, real_ours_us, machine } = load;
+    HostLoad {
+        elapsed_us: real_elapsed_us,
+        millicores,
+        busy_us: real_busy_us,
+        ours_us: real_ours_us,
+        machine,
     }
 }

@@ -1,11 +1,26 @@
 //! What the steps of a run tell, of whatever kind it is: what became of every VM and task
-//! ([`Record`]), and whether what happened keeps the rules ([`Checker`], [`JobsChecker`]). Pure: a
-//! live run, one in virtual time and one read from its log are the same here.
+//! ([`Record`]) and of parallel jobs ([`jobs`]), why ([`explain`]), whether what happened keeps the rules
+//! ([`Checker`], [`JobsChecker`]), how true a live run was ([`facts`](LiveFacts), [`fidelity`]), and where
+//! its twin in virtual time differs ([`twin`]). Pure: a live run, one in virtual time and one read from its
+//! log are the same here.
 
 mod check;
+pub mod explain;
+mod facts;
+pub mod fidelity;
+mod in_seconds;
+pub mod jobs;
+mod mode;
 mod record;
+pub mod twin;
+mod words;
 
 pub use check::{Checker, JobsChecker, Violation, check_bag};
+pub use facts::{
+    CheckpointCost, HostFact, HostLoad, JobFacts, LATEST, Latency, LiveFacts, MoveFact, Outage,
+    TookEffect,
+};
+pub use mode::Mode;
 pub use record::{
     AttemptEnd, AttemptHistory, CheckpointMark, FallBack, Hibernation, HostHistory, Interrupted,
     Record, TaskHistory, VmHistory, carried_out, cut_short,

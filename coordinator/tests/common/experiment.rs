@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use dormouse_cloud::{Catalogue, InstanceType, Limits, Market, Terms};
 use dormouse_coordinator::admission::Demand;
-use dormouse_coordinator::{LiveRun, Observer, Speedup};
+use dormouse_coordinator::{LiveRun, Observer};
 use dormouse_engine::{Run, Setup, Work};
 use dormouse_policies::{
     Bag, CheckpointConfig, Decision, Notice, Policy, Scheme, StartReason, Task,
 };
-use dormouse_units::{Bytes, Mode, Ppm, Price, Seats, Span, TaskId, Time, TypeName, VmId};
+use dormouse_units::{Bytes, Mode, Ppm, Price, Seats, Span, Speedup, TaskId, Time, TypeName, VmId};
 use tokio_util::sync::CancellationToken;
 
 pub const KIND: &str = "only";

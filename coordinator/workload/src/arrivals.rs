@@ -26,3 +26,36 @@ pub fn scale_arrivals(job: Submission, factor: f64) -> Submission {
     let submitted = at.map_or(job.submitted, |at| Time::ZERO + at);
     Submission { submitted, ..job }
 }
+
+/// How long these jobs take at least on a machine of so many processors: until the last of them has
+/// run, and as long as all their work.
+#[must_use]
+pub fn least_makespan(jobs: &[Submission], machine: u32) -> Span {
+    let alone = jobs.iter().map(|job| (job.submitted + job.runtime).since(Time::ZERO)).max();
+    let work = |job: &Submission| u128::from(job.runtime.as_micros()) * u128::from(job.processes);
+    let together = jobs.iter().map(work).sum::<u128>() / u128::from(machine.max(1));
+    let together = Span::from_micros(u64::try_from(together).unwrap_or(u64::MAX));
+    alone.unwrap_or_default().max(together)
+}
+
+#[cfg(test)]
+mod tests {
+    use dormouse_units::{Bytes, Ppm, Usage};
+
+    use super::*;
+
+    fn job(submitted_s: u64, processes: u32, runtime_s: u64) -> Submission {
+        let runtime = Span::from_secs(runtime_s);
+        let (submitted, usage) = (Time::from_secs(submitted_s), Usage::each(vec![Ppm::ONE]));
+        let (number, estimate, memory) = (1, runtime, Bytes::ZERO);
+        Submission { number, submitted, processes, runtime, estimate, usage, memory }
+    }
+
+    #[test]
+    fn jobs_take_until_the_last_has_run_and_as_long_as_all_their_work() {
+        assert_eq!(least_makespan(&[], 4), Span::ZERO);
+        assert_eq!(least_makespan(&[job(0, 1, 500), job(100, 2, 50)], 4), Span::from_secs(500));
+        assert_eq!(least_makespan(&[job(0, 1, 500), job(900, 2, 50)], 4), Span::from_secs(950));
+        assert_eq!(least_makespan(&[job(0, 4, 500), job(0, 2, 400)], 4), Span::from_secs(700));
+    }
+}

@@ -5,7 +5,7 @@
 //!
 //! A workload of parallel jobs is a stream of [`Submission`](dormouse_policies::batch::Submission)s in order of
 //! submission. [`Trace`] streams them from an SWF log, plain or gzipped, so that memory
-//! does not grow with the log; the models make a list.
+//! does not grow with the log; the models make a list. Whoever uses it opens the files.
 
 mod arrivals;
 pub mod artifact;
@@ -21,7 +21,7 @@ mod stream;
 mod swf;
 mod usage;
 
-pub use arrivals::{offered_load, scale_arrivals};
+pub use arrivals::{least_makespan, offered_load, scale_arrivals};
 pub use bags::{BAGS, bag};
 pub use described::{BatchWorkload, Estimates, JobSource, JobSpec, Shape, UsageKind};
 pub use lines::Lines;

@@ -1,5 +1,6 @@
 //! The jobs of a workload as a stream.
 
+use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -42,6 +43,8 @@ pub struct Wanted<'a> {
     pub memory: Option<Bytes>,
     /// Of all chance.
     pub seed: u64,
+    /// Opens a log for reading.
+    pub open: fn(&Path) -> io::Result<Box<dyn Read + Send>>,
 }
 
 /// Submissions in order, with load, estimates and usage as the experiment says. A log is streamed:
@@ -136,7 +139,7 @@ impl Wanted<'_> {
     }
 
     fn open(&self, log: &Path, rules: LogRules) -> Result<Trace, SwfError> {
-        let trace = Trace::open(log, Some(self.workload.processors), rules)?;
+        let trace = Trace::of(log, (self.open)(log), Some(self.workload.processors), rules)?;
         Ok(trace.with_memory(self.memory))
     }
 }

@@ -310,3 +310,55 @@ fn split(error: &str) -> Wrong {
     let (what, right) = error.split_once("; ").unwrap_or((error, "write it with its unit"));
     (what.to_owned(), right.to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+    use crate::from_toml;
+
+    #[derive(Debug, PartialEq, Deserialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    enum Named {
+        /// One.
+        One,
+        /// Another.
+        Another,
+    }
+
+    #[derive(Debug, PartialEq, Deserialize, JsonSchema)]
+    #[serde(untagged)]
+    enum Either {
+        /// By its name.
+        Named(Named),
+        /// Put together.
+        Own { size: u32 },
+    }
+
+    #[derive(Debug, PartialEq, Deserialize, JsonSchema)]
+    struct File {
+        rule: Either,
+    }
+
+    #[test]
+    fn a_value_of_several_forms_may_be_one_of_several_words() {
+        let read = |rule: &str| {
+            let root = from_toml("x.toml", &format!("rule = {rule}")).expect("TOML");
+            read_whole::<File>(&root).map(|file| file.rule).map_err(|error| error.to_string())
+        };
+        assert_eq!(read("\"another\""), Ok(Either::Named(Named::Another)));
+        assert_eq!(read("{ size = 3 }"), Ok(Either::Own { size: 3 }));
+        for (rule, says) in [
+            (
+                "\"anohter\"",
+                "x.toml:1:1: rule: there is no rule 'anohter'; did you mean 'another'?",
+            ),
+            ("{ size = \"3\" }", "x.toml:1:10: rule.size: '3' is not a whole number"),
+            ("3", "x.toml:1:1: rule: 3 is not a text; write one of one, another"),
+        ] {
+            let error = read(rule).expect_err(rule);
+            assert!(error.starts_with(says), "{error}");
+        }
+    }
+}

@@ -38,10 +38,10 @@ impl Page<'_> {
             };
             let about = one_line(&schema["description"]);
             let forms = schema["anyOf"].as_array().into_iter().flatten();
-            let choice: Vec<_> = [words(schema), forms.flat_map(words).collect()]
-                .iter()
-                .flatten()
-                .map(|(word, about)| match one_line(&Value::from(*about)) {
+            let choice: Vec<_> = words(schema)
+                .into_iter()
+                .chain(forms.flat_map(words))
+                .map(|(word, about)| match one_line(&Value::from(about)) {
                     about if about.is_empty() => format!("`{word}`"),
                     about => format!("`{word}`: {about}"),
                 })

@@ -5,17 +5,20 @@ use std::path::Path;
 use std::time::Instant;
 
 use dormouse_coordinator::CoordinatorError::Admission;
-use dormouse_coordinator::{Latency, LiveFacts, Progress};
+use dormouse_coordinator::Progress;
 use dormouse_host::calibration::{CalibrationError, Came, Cell, Samples, folder_of};
 use dormouse_tell::Record;
+use dormouse_tell::{Latency, LiveFacts};
 use dormouse_units::TaskId;
 use dormouse_worker::workspace::{Roots, remove_abandoned};
 
 use super::{CalibrateError, CellPlan};
 use crate::experiment::Experiment;
 use crate::live::{Conduct, LiveError, Outcome, Rehearsal, conduct, rehearse};
-use crate::output::{Header, Mode, span_of};
+use crate::output::Header;
 use crate::virtual_run::virtual_run;
+use dormouse_tell::Mode;
+use dormouse_tell::fidelity::span_of;
 
 /// Real seconds that a worker takes to come and to leave.
 const AROUND_S: f64 = 2.0;

@@ -89,6 +89,9 @@ pub(crate) enum Command {
         dir: PathBuf,
         /// Such as task7, its name, 7 where there are no parallel jobs, or vm3; of those, a job's number
         what: String,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
     },
     /// Write a run for other programs: a trace, Parquet tables, a chart of a window of time
     Export(ExportArgs),
@@ -144,7 +147,27 @@ pub(crate) enum Command {
     },
 }
 
+/// What is said of live runs only.
 #[derive(Debug, Args)]
+pub(crate) struct LiveArgs {
+    /// How many workers to wait for before it begins [default: as the experiment says]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub(crate) workers: Option<String>,
+    /// Take parallel jobs from `dormouse submit` while it runs, and end only after `dormouse close`
+    #[arg(long)]
+    pub(crate) open: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    mut_arg("workers", |arg| arg.requires("live").help(
+        "Workers to start on this host, of live runs [default: as the experiment says]"
+    )),
+    mut_arg("open", |arg| arg.requires("live").help(
+        "Take parallel jobs from `dormouse submit` while it runs live, and end only after `dormouse \
+         close`"
+    )),
+)]
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) what: WhatArgs,
@@ -152,34 +175,41 @@ pub(crate) struct RunArgs {
     #[arg(long = "virtual", conflicts_with = "live")]
     pub(crate) _virtual: bool,
     /// On real processes under a dilated clock, on this host; needs root
-    #[arg(long)]
-    pub(crate) live: bool,
-    /// Workers to start on this host, of live runs [default: as the experiment says]
-    #[arg(long, value_name = "N", allow_hyphen_values = true, requires = "live")]
-    pub(crate) workers: Option<String>,
-    /// Take parallel jobs from `dormouse submit` while it runs live, and end only after `dormouse
-    /// close`
-    #[arg(long, requires = "live")]
-    pub(crate) open: bool,
+    #[arg(id = "live", long = "live")]
+    pub(crate) is_live: bool,
+    #[command(flatten)]
+    pub(crate) live: LiveArgs,
     /// What `dormouse calibrate` measured, to take the speed-up from [default: calibration.json in
     /// $DORMOUSE_HOME, or in /var/lib/dormouse]
     #[arg(long, value_name = "FILE", requires = "live")]
     pub(crate) calibration: Option<PathBuf>,
 }
 
+/// How much is said on standard output; errors always are.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct Say {
+    /// Print nothing but errors
+    #[arg(long, short, conflicts_with = "json")]
+    pub(crate) quiet: bool,
+    /// Print summary.json instead of the table
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 #[derive(Debug, Args)]
+#[command(mut_arg("json", |json| json.help("Print the table as JSON")))]
 pub(crate) struct CalibrateArgs {
     /// The largest error of a task's time that is wanted
-    #[arg(long, value_name = "PART", default_value = "0.05", allow_hyphen_values = true, value_parser = part)]
+    #[arg(long, value_name = "PART", default_value = "0.05", allow_hyphen_values = true, value_parser = |text: &str| within(text, 0.0001, 1.0))]
     pub(crate) error: f64,
     /// The largest mean error that is wanted
-    #[arg(long, value_name = "PART", default_value = "0.005", allow_hyphen_values = true, value_parser = part)]
+    #[arg(long, value_name = "PART", default_value = "0.005", allow_hyphen_values = true, value_parser = |text: &str| within(text, 0.0001, 1.0))]
     pub(crate) mean: f64,
     /// At which speed-ups [default: 10,20,30,50,100,200; --quick: 20,50,100]
-    #[arg(long, value_name = "LIST", value_delimiter = ',', allow_hyphen_values = true, value_parser = speedup)]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', allow_hyphen_values = true, value_parser = |text: &str| within(text, 1.0, 1_000.0))]
     pub(crate) speedups: Vec<f64>,
     /// At which loads [default: 0.25,0.5,1; --quick: 0.5,1]
-    #[arg(long, value_name = "LIST", value_delimiter = ',', allow_hyphen_values = true, value_parser = load)]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', allow_hyphen_values = true, value_parser = |text: &str| within(text, 0.01, 10.0))]
     pub(crate) loads: Vec<f64>,
     /// Run each so often, under other seeds
     #[arg(long, value_name = "N", default_value_t = 1, allow_hyphen_values = true, value_parser = clap::value_parser!(u32).range(1..=100))]
@@ -191,24 +221,8 @@ pub(crate) struct CalibrateArgs {
     /// $DORMOUSE_HOME, or in /var/lib/dormouse]
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
-    /// Print nothing but errors
-    #[arg(long, short, conflicts_with = "json")]
-    pub(crate) quiet: bool,
-    /// Print the table as JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-fn part(text: &str) -> Result<f64, String> {
-    within(text, 0.0001, 1.0)
-}
-
-fn speedup(text: &str) -> Result<f64, String> {
-    within(text, 1.0, 1_000.0)
-}
-
-fn load(text: &str) -> Result<f64, String> {
-    within(text, 0.01, 10.0)
+    #[command(flatten)]
+    pub(crate) say: Say,
 }
 
 fn within(text: &str, least: f64, most: f64) -> Result<f64, String> {
@@ -264,12 +278,8 @@ pub(crate) struct CoordinatorArgs {
     /// Where to listen for workers; port 0 is any free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7380")]
     pub(crate) listen: SocketAddr,
-    /// How many workers to wait for before it begins [default: as the experiment says]
-    #[arg(long, value_name = "N", allow_hyphen_values = true)]
-    pub(crate) workers: Option<String>,
-    /// Take parallel jobs from `dormouse submit` while it runs, and end only after `dormouse close`
-    #[arg(long)]
-    pub(crate) open: bool,
+    #[command(flatten)]
+    pub(crate) live: LiveArgs,
 }
 
 #[derive(Debug, Args)]
@@ -280,28 +290,20 @@ pub(crate) struct SubmitArgs {
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) processors: u32,
     /// How long it computes on processors of its own, emulated time, such as 90s
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME")]
     pub(crate) runtime: Span,
     /// How long its user says that it will run [default: as long as it does]
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME")]
     pub(crate) estimate: Option<Span>,
     /// What of a processor its processes use: one for all of them, or a list with one each
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1", value_parser = usage)]
     pub(crate) usage: Vec<Ppm>,
     /// Memory that each of its processes needs, such as "512 MiB" [default: nobody says]
-    #[arg(long, value_name = "SIZE", value_parser = memory)]
+    #[arg(long, value_name = "SIZE")]
     pub(crate) memory: Option<Bytes>,
     /// A name of the submission: sent again under the same, it is the same job [default: a new one]
     #[arg(long)]
     pub(crate) key: Option<String>,
-}
-
-fn time(text: &str) -> Result<Span, String> {
-    text.parse::<Span>().map_err(|error| error.to_string())
-}
-
-fn memory(text: &str) -> Result<Bytes, String> {
-    text.parse::<Bytes>().map_err(|error| error.to_string())
 }
 
 fn usage(text: &str) -> Result<Ppm, String> {
@@ -315,12 +317,8 @@ pub(crate) struct ResumeArgs {
     /// Where to listen for its workers of other hosts [default: on workers of this host]
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) listen: Option<SocketAddr>,
-    /// Print nothing but errors
-    #[arg(long, short, conflicts_with = "json")]
-    pub(crate) quiet: bool,
-    /// Print summary.json instead of the table
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) say: Say,
 }
 
 #[derive(Debug, Args)]
@@ -376,12 +374,8 @@ pub(crate) struct WhatArgs {
     /// A plan to run: plan.json of a run, or one stored with the artifact
     #[arg(long, value_name = "FILE")]
     pub(crate) plan: Option<PathBuf>,
-    /// Print nothing but errors
-    #[arg(long, short, conflicts_with = "json")]
-    pub(crate) quiet: bool,
-    /// Print summary.json instead of the table
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) say: Say,
 }
 
 #[derive(Debug, Args)]

@@ -1,5 +1,6 @@
 //! `dormouse calibrate`.
 
+use dormouse_coordinator::Signals;
 use dormouse_host::calibration::{
     Calibration, CalibrationError, Found, HostIdentity, Wanted, default_path, find, write,
 };
@@ -11,7 +12,6 @@ use super::failure::Failure;
 use super::print::print;
 use crate::calibrate::{Bench, CalibrateError, CellPlan, Measured, conditions};
 use crate::calibration::table;
-use crate::live::Signals;
 
 /// Why a calibration ends that was told to.
 const TOLD: &str = "the user ended it";
@@ -26,7 +26,7 @@ pub(crate) fn run(args: &CalibrateArgs) -> Result<(), Failure> {
         return Err(Failure::Broken(format!("this host can't be calibrated: {missing}")));
     }
     let say = |text: String| {
-        if !args.quiet {
+        if !args.say.quiet {
             eprintln!("dormouse: {text}");
         }
     };
@@ -98,8 +98,7 @@ fn measure(
 ) -> Result<(Calibration, Option<(usize, String)>), Failure> {
     let stop = Signals::of_this_process()
         .map_err(|error| Failure::Broken(format!("cannot listen for signals: {error}")))?;
-    let say = super::run::Say { quiet: args.quiet, json: args.json };
-    let mut progress = say.progress(plans.len(), "cells");
+    let mut progress = args.say.progress(plans.len(), "cells");
     let mut ended = None;
     for (n, plan) in plans.iter().enumerate() {
         if stop.any() {
@@ -128,7 +127,7 @@ fn measure(
             break;
         }
     }
-    progress.finish();
+    drop(progress);
     Ok((calibration, ended))
 }
 
@@ -138,7 +137,7 @@ fn show(
     path: &std::path::Path,
 ) -> Result<(), Failure> {
     let wanted = Wanted { worst: args.error, mean: args.mean };
-    if args.json {
+    if args.say.json {
         let highest =
             |load: f64| json!({ "load": load, "speedup": calibration.highest(load, &wanted) });
         let highest: Vec<_> = calibration.loads().into_iter().map(highest).collect();
@@ -149,7 +148,7 @@ fn show(
         }
         return print(&format!("{all:#}"));
     }
-    if args.quiet {
+    if args.say.quiet {
         return Ok(());
     }
     let mut text = table(calibration).to_text(super::terminal::stdout());

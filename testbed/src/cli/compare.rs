@@ -3,10 +3,10 @@
 use clap::Args;
 
 use super::failure::Failure;
-use super::many::{Bar, Common, Shards, folder, report};
+use super::many::{Common, Shards};
 use super::terminal;
 use crate::compare::Comparison;
-use crate::sweep::{Folder, Shard, Shared, Spec, Work};
+use crate::sweep::{Folder, Shard, Shared, Spec};
 
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
@@ -39,7 +39,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
         set: set.clone(),
         seeds: *seeds,
     };
-    let out = folder(common, "compare", shards.shard);
+    let out = common.folder("compare", shards.shard);
     let mut folder = Folder::open(&out, &spec, shards.force)?;
     let compute = Some(shards.shard.unwrap_or(Shard::ALL));
     run(&comparison, (*seeds, compute), &shared, &mut folder, common, &spec)
@@ -54,14 +54,10 @@ pub(super) fn run(
     common: &Common,
     spec: &Spec,
 ) -> Result<(), Failure> {
-    let work = Work { seeds: 1..=seeds, threads: common.threads(), compute, shared };
-    let mut bar = Bar::new(common.quiet || common.json);
-    let samples = work.run(&comparison.cells, folder, &mut |n, of| bar.show("runs", n, of));
-    bar.finish();
-    let (samples, out) = (samples?, folder.path().to_path_buf());
-    if compute.is_some_and(Shard::is_part) {
-        return report(common, &out, None, None);
-    }
+    let cells = &comparison.cells;
+    let Some(samples) = common.samples(cells, (seeds, compute), shared, folder)? else {
+        return Ok(());
+    };
     let exact = comparison.exact(&samples);
     folder.write("table.csv", &exact.to_csv())?;
     for (n, plot) in comparison.plots(&samples).iter().enumerate() {
@@ -69,8 +65,7 @@ pub(super) fn run(
     }
     let page = comparison.page(&samples, (seeds, &spec.command()));
     folder.write("report.html", &page.to_html())?;
-    let cells = &comparison.cells;
     folder.settle(cells.iter().flat_map(|cell| (1..=seeds).map(move |seed| (cell, seed))))?;
-    let table = comparison.table(&samples);
-    report(common, &out, Some(table.to_text(terminal::stdout())), Some(exact.to_json()))
+    let text = comparison.table(&samples).to_text(terminal::stdout());
+    common.report(folder.path(), Some((text, exact.to_json())))
 }

@@ -7,28 +7,23 @@ use std::time::Instant;
 
 use dormouse_coordinator::Progress;
 use dormouse_policies::batch::Submission;
+use dormouse_tell::Mode;
 use dormouse_units::Time;
 use dormouse_workload::Skipped;
 
-use super::args::ResumeArgs;
+use super::args::{ResumeArgs, Say};
 use super::failure::Failure;
 use super::preflight;
-use super::run::{Say, end};
+use super::run::end;
 use crate::command_line::command_line;
 use crate::experiment::{Experiment, Live};
 use crate::jobs::JobsError;
 use crate::live::{self, Conduct, LiveError, Rehearsal, conduct, rehearse};
-use crate::output::{Header, Mode, Staging, is_unfinished, read_header};
+use crate::output::{Header, Staging, is_unfinished, read_header};
 use crate::results::Results;
 
 /// Where to listen for workers of this host.
 const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
-
-/// Why no plan can be made of an experiment that was checked before.
-#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
-pub(super) fn cannot(error: dormouse_policies::PlanError) -> Failure {
-    Failure::BadInput(error.to_string())
-}
 
 /// Parallel jobs of a run that is made live.
 pub(super) struct LiveJobs {
@@ -58,7 +53,7 @@ pub(super) fn conduct_live(
     say: Say,
 ) -> Result<(), Failure> {
     let (experiment, began, resume) = (&header.experiment, Instant::now(), takes.is_none());
-    let (scheduler, plan) = experiment.planned().map_err(cannot)?;
+    let (scheduler, plan) = experiment.planned()?;
     super::log::begin(listen.is_some() && !say.quiet);
     let folder = staging.path().to_path_buf();
     let has_bag = experiment.scheduler.is_some();
@@ -93,7 +88,7 @@ pub(super) fn conduct_live(
             progress.show(now.completed.into(), now.tasks.into(), &how(now, has_bag), left_s);
         },
     );
-    progress.finish();
+    drop(progress);
     let live::Outcome { record, fidelity, jobs, .. } =
         unless_broken(conducted, &mut staging, resume)?;
     let (record, fidelity) = (has_bag.then_some(record), Some(fidelity));
@@ -150,8 +145,7 @@ fn unless_broken<T>(
 /// still there are taken back, and tasks of the others restart from their last checkpoints, and
 /// parallel jobs from the beginning.
 pub(crate) fn resume(args: &ResumeArgs) -> Result<(), Failure> {
-    let ResumeArgs { dir, listen, quiet, json } = args;
-    let (listen, say) = (*listen, Say { quiet: *quiet, json: *json });
+    let ResumeArgs { dir, listen, say } = args;
     let header = read_header(dir)?;
     check(dir, header.mode)?;
     header.check_inputs()?;
@@ -160,9 +154,9 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<(), Failure> {
         preflight::check(&experiment.name, experiment.needs_criu())?;
     }
     let jobs = LiveJobs::of(experiment)?;
-    let scheduler = experiment.scheduler().map_err(cannot)?;
+    let scheduler = experiment.scheduler()?;
     let rehearsal = rehearse(experiment, scheduler, &jobs.submissions);
-    conduct_live(&header, (rehearsal, jobs), None, listen, Staging::go_on(dir)?, say)
+    conduct_live(&header, (rehearsal, jobs), None, *listen, Staging::go_on(dir)?, *say)
 }
 
 fn check(dir: &Path, mode: Mode) -> Result<(), Failure> {

@@ -5,13 +5,12 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use dormouse_units::{Span, Time};
-use dormouse_view::Table;
+use dormouse_view::{Column, Table};
 
 use super::failure::Failure;
 use super::print::print;
 use super::recorded::{not_again, read_log};
-use crate::jobs::columns;
-use crate::output::{OutputError, RunLog};
+use crate::output::{OutputError, RunLog, write_in};
 use crate::results::stored_results;
 
 /// Options of `export`.
@@ -63,11 +62,9 @@ pub(crate) fn run(args: &ExportArgs) -> Result<(), Failure> {
             "{path}: it is there already; give another folder with --out, or --force to replace it"
         )));
     }
-    fs::create_dir_all(out).map_err(|error| OutputError::io("make", out, error))?;
     for (name, content) in files {
-        let path = out.join(name);
-        fs::write(&path, content).map_err(|error| OutputError::io("write", &path, error))?;
-        print(&path.display().to_string())?;
+        write_in(out, &name, content)?;
+        print(&out.join(name).display().to_string())?;
     }
     Ok(())
 }
@@ -128,4 +125,19 @@ fn tables(args: &ExportArgs, log: &RunLog) -> Result<Vec<(String, Vec<u8>)>, Fai
 fn read_table(path: &Path) -> Result<Table, OutputError> {
     let text = fs::read_to_string(path).map_err(|error| OutputError::io("read", path, error))?;
     Ok(Table::from_csv(columns(text.lines().next().unwrap_or_default()), &text))
+}
+
+/// The columns of a file of jobs or allocations with this first line, typed.
+fn columns(header: &str) -> Vec<Column> {
+    let column = |name: &str| match name {
+        "job_id" | "requested_number_of_resources" | "success" => Column::count(name),
+        "workload_name"
+        | "profile"
+        | "final_state"
+        | "allocated_resources"
+        | "metadata"
+        | "tier" => Column::text(name),
+        _ => Column::number(name),
+    };
+    header.trim_end().split(',').map(column).collect()
 }

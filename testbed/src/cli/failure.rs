@@ -3,10 +3,17 @@
 use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
+use dormouse_coordinator::RemoteError;
+use dormouse_policies::PlanError;
+use dormouse_worker::agent::AgentError;
+
+use crate::chain::chain;
 use crate::experiment::InputError;
 use crate::jobs::JobsError;
 use crate::live::LiveError;
 use crate::output::OutputError;
+use crate::sweep::SweepError;
+use crate::twin::TwinError;
 
 /// A message for a person, and whose fault it is.
 #[derive(Debug)]
@@ -39,29 +46,37 @@ impl From<InputError> for Failure {
     }
 }
 
-impl From<OutputError> for Failure {
-    fn from(error: OutputError) -> Self {
-        if error.is_bad_input() {
-            Self::BadInput(error.to_string())
-        } else {
-            Self::Broken(error.to_string())
+/// Of errors that know whether the input has to change: how each is said. Those that [`chain`] says
+/// have causes that their own words leave out.
+macro_rules! failures {
+    ($($error:ty: $words:path,)*) => {$(
+        impl From<$error> for Failure {
+            fn from(error: $error) -> Self {
+                let (text, is_bad_input) = ($words(&error), error.is_bad_input());
+                if is_bad_input { Self::BadInput(text) } else { Self::Broken(text) }
+            }
         }
+    )*};
+}
+
+failures! {
+    OutputError: ToString::to_string,
+    LiveError: ToString::to_string,
+    TwinError: ToString::to_string,
+    JobsError: chain,
+    SweepError: chain,
+    AgentError: chain,
+}
+
+impl From<RemoteError> for Failure {
+    fn from(error: RemoteError) -> Self {
+        Self::Broken(chain(&error))
     }
 }
 
-impl From<LiveError> for Failure {
-    fn from(error: LiveError) -> Self {
-        if error.is_bad_input() {
-            Self::BadInput(error.to_string())
-        } else {
-            Self::Broken(error.to_string())
-        }
-    }
-}
-
-impl From<JobsError> for Failure {
-    fn from(error: JobsError) -> Self {
-        let text = crate::chain::chain(&error);
-        if error.is_bad_input() { Self::BadInput(text) } else { Self::Broken(text) }
+impl From<PlanError> for Failure {
+    /// No plan can be made of an experiment that was checked before.
+    fn from(error: PlanError) -> Self {
+        Self::BadInput(error.to_string())
     }
 }

@@ -6,14 +6,15 @@ use clap::Parser as _;
 
 use super::args::{Cli, Command};
 use super::{
-    calibrate, check, compare, conduct, doctor, explain, export, list, manual, observe, replay,
-    reproduce, run, submit, sweep, twin, worker, workload,
+    calibrate, compare, conduct, doctor, export, list, manual, observe, recorded, reproduce, run,
+    sweep, worker, workload,
 };
 
 /// Runs the command line. Status 0: a result; 1: something broke; 2: bad input.
 #[must_use]
 pub fn main() -> ExitCode {
-    let done = match &Cli::parse().command {
+    let done = match &Cli::parse_from(reproduce::name_first(std::env::args_os().collect())).command
+    {
         Command::Doctor { json } => doctor::run(*json),
         Command::Calibrate(args) => calibrate::run(args),
         Command::Run(args) => run::run(args),
@@ -26,14 +27,14 @@ pub fn main() -> ExitCode {
         Command::Worker(args) => worker::worker(args),
         Command::Status { at, json } => observe::status(at, *json),
         Command::Events(args) => observe::events(args),
-        Command::Submit(args) => submit::submit(args),
-        Command::Close { at } => submit::close(at),
+        Command::Submit(args) => observe::submit(args),
+        Command::Close { at } => observe::close(at),
         Command::Cancel { at, why } => observe::cancel(at, why.as_deref()),
-        Command::Explain { dir, what } => explain::run(dir, what),
+        Command::Explain { dir, what, json } => recorded::explain(dir, what, *json),
         Command::Export(args) => export::run(args),
-        Command::Check { dir, json } => check::run(dir, *json),
-        Command::Replay { dir, json } => replay::run(dir, *json),
-        Command::Twin(args) => twin::run(args),
+        Command::Check { dir, json } => recorded::check(dir, *json),
+        Command::Replay { dir, json } => recorded::replay(dir, *json),
+        Command::Twin(args) => recorded::twin(args),
         Command::Workload(command) => workload::workload(command),
         Command::List { json } => list::list(*json),
         Command::Show { name, json } => list::show(name, *json),

@@ -5,13 +5,15 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::Value;
 
+use super::args::Say;
 use super::failure::Failure;
-use super::print::print;
+use super::print::show;
 use super::progress::Progress;
-use crate::sweep::{Shard, SweepError};
+use crate::sweep::{Cell, Folder, Samples, Shard, Shared, Work};
 
 /// What all of them take.
 #[derive(Debug, Args)]
+#[command(mut_arg("json", |json| json.help("Print the results as JSON instead of the tables")))]
 pub(crate) struct Common {
     /// Where the results go; a killed command goes on from there
     #[arg(long, value_name = "DIR")]
@@ -19,12 +21,8 @@ pub(crate) struct Common {
     /// Threads [default: as many as there are processors]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
-    /// Print nothing but errors
-    #[arg(long, short, conflicts_with = "json")]
-    pub(super) quiet: bool,
-    /// Print the results as JSON instead of the tables
-    #[arg(long)]
-    pub(super) json: bool,
+    #[command(flatten)]
+    pub(super) say: Say,
 }
 
 /// What those take whose runs come in parts.
@@ -45,66 +43,57 @@ impl Common {
             usize::from,
         )
     }
-}
 
-/// Where the results go.
-pub(super) fn folder(common: &Common, name: &str, shard: Option<Shard>) -> PathBuf {
-    common.out.clone().unwrap_or_else(|| {
-        let part = shard.map(|s| format!("-{}", s.to_string().replace('/', "-of-")));
-        PathBuf::from("runs").join(format!("{name}{}", part.unwrap_or_default()))
-    })
-}
-
-/// Says what came out: nothing of a part but that it is made.
-pub(super) fn report(
-    common: &Common,
-    out: &Path,
-    table: Option<String>,
-    json: Option<Value>,
-) -> Result<(), Failure> {
-    if common.quiet {
-        return Ok(());
-    }
-    if common.json {
-        return print(&format!("{:#}", json.unwrap_or_default()));
-    }
-    let table =
-        table.unwrap_or_else(|| "  this part is made; join the parts with merge".to_owned());
-    print(&table)?;
-    print(&format!("\n  results in {}", out.display()))
-}
-
-/// How far a command of several stages has come.
-pub(super) struct Bar {
-    progress: Option<(String, Progress)>,
-    quiet: bool,
-}
-
-impl Bar {
-    pub(super) fn new(quiet: bool) -> Self {
-        Self { progress: None, quiet }
+    /// Where the results go.
+    pub(super) fn folder(&self, name: &str, shard: Option<Shard>) -> PathBuf {
+        self.out.clone().unwrap_or_else(|| {
+            let part = shard.map(|s| format!("-{}", s.to_string().replace('/', "-of-")));
+            PathBuf::from("runs").join(format!("{name}{}", part.unwrap_or_default()))
+        })
     }
 
-    pub(super) fn show(&mut self, stage: &str, n: usize, of: usize) {
-        if self.progress.as_ref().is_none_or(|(name, _)| name != stage) {
-            self.finish();
-            self.progress = Some((stage.to_owned(), Progress::new(self.quiet, of, stage)));
-        }
-        if let Some((_, progress)) = &mut self.progress {
+    /// Does what is told its stage, and how many of how many things are done, and shows that.
+    pub(super) fn watched<T, E: Into<Failure>>(
+        &self,
+        work: impl FnOnce(&mut (dyn FnMut(&str, usize, usize) + Send)) -> Result<T, E>,
+    ) -> Result<T, Failure> {
+        let mut shown: Option<Progress> = None;
+        let done = work(&mut |stage, n, of| {
+            let progress = match shown.take().filter(|progress| progress.is_of(stage)) {
+                Some(progress) => shown.insert(progress),
+                None => shown.insert(self.say.progress(of, stage)),
+            };
             progress.show(n as u64, of as u64, "", None);
-        }
+        });
+        done.map_err(Into::into)
     }
 
-    pub(super) fn finish(&self) {
-        if let Some((_, progress)) = &self.progress {
-            progress.finish();
+    /// The samples of cells under seeds 1 to `seeds`, of which those of `compute` are made if the
+    /// folder lacks them; `None`: they are a part of what was asked for, and that is said.
+    pub(super) fn samples(
+        &self,
+        cells: &[Cell],
+        (seeds, compute): (u64, Option<Shard>),
+        shared: &Shared,
+        folder: &mut Folder,
+    ) -> Result<Option<Samples>, Failure> {
+        let work = Work { seeds: 1..=seeds, threads: self.threads(), compute, shared };
+        let samples =
+            self.watched(|show| work.run(cells, folder, &mut |n, of| show("runs", n, of)))?;
+        if compute.is_some_and(Shard::is_part) {
+            self.report(folder.path(), None)?;
+            return Ok(None);
         }
+        Ok(Some(samples))
     }
-}
 
-impl From<SweepError> for Failure {
-    fn from(error: SweepError) -> Self {
-        let text = crate::chain::chain(&error);
-        if error.is_bad_input() { Self::BadInput(text) } else { Self::Broken(text) }
+    /// Says what came out, as a text and as JSON: nothing of a part but that it is made.
+    pub(super) fn report(&self, out: &Path, made: Option<(String, Value)>) -> Result<(), Failure> {
+        if self.say.quiet {
+            return Ok(());
+        }
+        let part = || ("  this part is made; join the parts with merge".to_owned(), Value::Null);
+        let (text, json) = made.unwrap_or_else(part);
+        show(self.say.json, json, || format!("{text}\n\n  results in {}", out.display()))
     }
 }

@@ -2,12 +2,10 @@
 
 mod args;
 mod calibrate;
-mod check;
 mod compare;
 mod conduct;
 mod doctor;
 mod duration;
-mod explain;
 mod export;
 mod failure;
 mod list;
@@ -21,15 +19,12 @@ mod print;
 mod progress;
 mod ranking;
 mod recorded;
-mod replay;
 mod reproduce;
 mod run;
 mod scheduler_name;
 mod speedup;
-mod submit;
 mod sweep;
 mod terminal;
-mod twin;
 mod two_tier;
 mod worker;
 mod workload;

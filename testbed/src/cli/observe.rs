@@ -1,39 +1,53 @@
-//! `dormouse status`, `events` and `cancel`: looking on at a live run.
+//! `dormouse status`, `events`, `submit`, `close` and `cancel`: what is asked of a live run while it goes.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use dormouse_coordinator::{Remote, RemoteError, address_of};
 use dormouse_proto::v1;
 use serde_json::json;
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Builder;
 
-use super::args::{EventsArgs, RunningArgs};
+use super::args::{EventsArgs, RunningArgs, SubmitArgs};
 use super::failure::Failure;
 use super::print::print;
-
+use crate::chain::chain;
 use crate::command_line::command_line;
 
 /// The file of the secret in a run's folder.
 const SECRET: &str = "secret";
 
-pub(super) fn failed(error: &RemoteError) -> Failure {
-    Failure::Broken(crate::chain::chain(error))
+fn wait<T>(until: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    let runtime = Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|error| Failure::Broken(format!("the runtime: {error}")))?.block_on(until)
 }
 
-pub(super) fn runtime() -> Result<Runtime, Failure> {
-    Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::Broken(format!("the runtime: {error}")))
+/// Asks the coordinator of a run, which has to be there.
+fn ask<T, E: Into<Failure>>(
+    at: &RunningArgs,
+    what: impl AsyncFnOnce(&mut Remote) -> Result<T, E>,
+) -> Result<T, Failure> {
+    wait(async {
+        let mut remote = dial(at).await?.ok_or_else(|| {
+            let dir = &at.run;
+            let resume = command_line(["dormouse", "resume", dir]);
+            let events = command_line(["dormouse", "events", dir]);
+            Failure::Broken(format!(
+                "{dir}: no coordinator serves this run: it is over, or was stopped (`{resume}` goes \
+                 on with one that was); `{events}` prints its events"
+            ))
+        })?;
+        what(&mut remote).await.map_err(Into::into)
+    })
 }
 
 /// The coordinator that is meant; `None`: nobody serves the run in that folder.
 async fn dial(at: &RunningArgs) -> Result<Option<Remote>, Failure> {
     let folder = Path::new(&at.run);
     let (address, secret) = if folder.is_dir() {
-        let Some(address) = address_of(folder).map_err(|e| failed(&e))? else { return Ok(None) };
+        let Some(address) = address_of(folder)? else { return Ok(None) };
         (address, at.secret_file.clone().unwrap_or_else(|| folder.join(SECRET)))
     } else {
         let wrong = |why: String| Failure::BadInput(format!("'{}' is no folder: {why}", at.run));
@@ -41,27 +55,11 @@ async fn dial(at: &RunningArgs) -> Result<Option<Remote>, Failure> {
         (address, super::worker::secret_file(at.secret_file.as_deref(), "this")?)
     };
     let secret = super::worker::read_secret(&secret)?;
-    Remote::dial(&address, secret).await.map(Some).map_err(|e| failed(&e))
-}
-
-pub(super) async fn must_dial(at: &RunningArgs) -> Result<Remote, Failure> {
-    dial(at).await?.ok_or_else(|| {
-        let dir = &at.run;
-        let resume = command_line(["dormouse", "resume", dir]);
-        let events = command_line(["dormouse", "events", dir]);
-        Failure::Broken(format!(
-            "{dir}: no coordinator serves this run: it is over, or was stopped (`{resume}` goes on \
-             with one that was); `{events}` prints its events"
-        ))
-    })
+    Ok(Some(Remote::dial(&address, secret).await?))
 }
 
 /// Says how a run goes.
 pub(crate) fn status(at: &RunningArgs, as_json: bool) -> Result<(), Failure> {
-    let status = runtime()?.block_on(async {
-        let mut remote = must_dial(at).await?;
-        remote.status().await.map_err(|e| failed(&e))
-    })?;
     let v1::StatusReply {
         experiment,
         tasks,
@@ -71,10 +69,11 @@ pub(crate) fn status(at: &RunningArgs, as_json: bool) -> Result<(), Failure> {
         workers,
         over,
         real_age_us,
-        ..
-    } = status;
+        emulated_now_us: now_us,
+        cost_nanos,
+    } = ask(at, async |remote| remote.status().await)?;
     let age_s = real_age_us as f64 / 1e6;
-    let (now_s, cost_usd) = (status.emulated_now_us as f64 / 1e6, status.cost_nanos as f64 / 1e9);
+    let (now_s, cost_usd) = (now_us as f64 / 1e6, cost_nanos as f64 / 1e9);
     if as_json {
         let status = json!({
             "experiment": experiment, "now_s": now_s, "tasks": tasks, "completed": completed,
@@ -96,21 +95,57 @@ pub(crate) fn status(at: &RunningArgs, as_json: bool) -> Result<(), Failure> {
 
 /// Ends a run before its time.
 pub(crate) fn cancel(at: &RunningArgs, why: Option<&str>) -> Result<(), Failure> {
-    runtime()?.block_on(async {
-        let mut remote = must_dial(at).await?;
-        remote.cancel(why.unwrap_or_default().to_owned()).await.map_err(|e| failed(&e))
-    })?;
+    ask(at, async |remote| remote.cancel(why.unwrap_or_default().to_owned()).await)?;
     print("it is told to end; its coordinator writes the results")
+}
+
+/// Tells a run that takes parallel jobs that no more come.
+pub(crate) fn close(at: &RunningArgs) -> Result<(), Failure> {
+    ask(at, Remote::close)?;
+    print("it is closed: it ends once all its jobs have")
+}
+
+/// Gives a run that takes them a parallel job more.
+pub(crate) fn submit(args: &SubmitArgs) -> Result<(), Failure> {
+    let SubmitArgs { at, processors, runtime, estimate, usage, memory, key } = args;
+    let key = key.clone().unwrap_or_else(new_key);
+    let request = v1::SubmitRequest {
+        key: key.clone(),
+        processes: *processors,
+        emulated_runtime_us: runtime.as_micros(),
+        emulated_estimate_us: estimate.unwrap_or(*runtime).as_micros(),
+        usage_ppm: usage.iter().map(|part| part.get()).collect(),
+        memory_bytes_each: memory.unwrap_or_default().get(),
+    };
+    let taken = ask(at, async |remote| {
+        remote.submit(request).await.map_err(|error| match error {
+            // Whether it was taken is not known: asked again, it is the same job.
+            error @ RemoteError::Silent { .. } => Failure::Broken(format!(
+                "{}; the same with --key {key} submits it once, whether it was taken or not",
+                chain(&error)
+            )),
+            error => error.into(),
+        })
+    })?;
+    let v1::SubmitReply { number, emulated_at_us: at_us, known } = taken;
+    let before = if known { "was submitted before" } else { "is submitted" };
+    print(&format!("job {number} {before}, at {:.1} s", at_us as f64 / 1e6))
+}
+
+/// A key that nobody else has taken.
+fn new_key() -> String {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    format!("{:x}-{:x}", since.as_nanos(), std::process::id())
 }
 
 /// Prints the events of a run, as its log has them.
 pub(crate) fn events(args: &EventsArgs) -> Result<(), Failure> {
     let EventsArgs { at, from, follow } = args;
-    runtime()?.block_on(async {
+    wait(async {
         let Some(mut remote) = dial(at).await? else { return from_file(Path::new(&at.run), *from) };
         let wanted = v1::EventsRequest { from_seq: *from, header: false, follow: *follow };
-        let mut events = remote.events(wanted).await.map_err(|e| failed(&e))?;
-        while let Some(event) = events.next().await.map_err(|e| failed(&e))? {
+        let mut events = remote.events(wanted).await?;
+        while let Some(event) = events.next().await? {
             print(&event.line)?;
         }
         Ok(())

@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use super::args::Say;
+
 /// Between two lines where there is no terminal.
 const QUIET_FOR: Duration = Duration::from_secs(10);
 
@@ -18,6 +20,13 @@ pub(crate) struct Progress {
     said: Option<Instant>,
     began: Instant,
     what: String,
+}
+
+impl Say {
+    /// How far a command has come: so many of these.
+    pub(super) fn progress(self, count: usize, what: &str) -> Progress {
+        Progress::new(self.quiet || self.json, count, what)
+    }
 }
 
 impl Progress {
@@ -58,9 +67,9 @@ impl Progress {
         self.bar.suspend(|| eprintln!("dormouse: {line}"));
     }
 
-    /// Takes the line away.
-    pub(crate) fn finish(&self) {
-        self.bar.finish_and_clear();
+    /// Whether it is of things called `what`.
+    pub(crate) fn is_of(&self, what: &str) -> bool {
+        self.what == what
     }
 
     /// How much longer it takes if all go as fast as those that are done.
@@ -68,6 +77,13 @@ impl Progress {
         #[expect(clippy::cast_precision_loss, reason = "an estimate")]
         let (done_f, left) = (done as f64, of.saturating_sub(done) as f64);
         (done > 0).then(|| self.began.elapsed().as_secs_f64() / done_f * left)
+    }
+}
+
+impl Drop for Progress {
+    /// Takes the line away.
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
     }
 }
 

@@ -1,25 +1,26 @@
 //! `dormouse reproduce measy/live`: the four schedulers on real processors, beside virtual time.
 
-use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use dormouse_policies::batch::Algorithm;
+use dormouse_tell::Mode;
+use dormouse_tell::fidelity::{Consolidation, measured_sharing};
 use dormouse_units::Span;
+use dormouse_view::{Cell, Column, Table, Tone};
 use dormouse_vm::Sharing;
 
 use super::conduct::LiveJobs;
 use super::failure::Failure;
-use super::print::print;
 use super::progress::Progress;
 use super::reproduce::MeasyLiveArgs;
+use super::terminal;
 use crate::command_line::command_line;
 use crate::experiment::{Experiment, Override, Source, open};
-use crate::fidelity::{Consolidation, measured_sharing};
 use crate::jobs::JobsOutcome;
 use crate::live::{Conduct, conduct, rehearse};
-use crate::output::{Header, Mode, OutputError, Replaces, Staging};
+use crate::output::{Header, OutputError, Replaces, Staging, write_in};
 use crate::results::{Results, virtual_results};
 
 /// The experiment, and who schedules it.
@@ -56,15 +57,14 @@ impl Figures {
 
 /// Runs all four both ways, one after the other.
 pub(super) fn reproduce(args: &MeasyLiveArgs) -> Result<(), Failure> {
-    let out = args.common.out.clone();
-    let out = out.unwrap_or_else(|| PathBuf::from("runs").join("reproduce-measy-live"));
+    let out = args.common.folder("reproduce-measy-live", None);
     std::fs::create_dir_all(&out).map_err(|e| OutputError::io("make", &out, e))?;
     super::log::begin(false);
     let mut runs = Vec::new();
     for scheduler in SCHEDULERS {
         let experiment = experiment(scheduler, args.seed)?;
         let modelled = virtually(&experiment, &folder(&out, &experiment, "virtual"))?;
-        let real = live(&experiment, &folder(&out, &experiment, "live"), args.common.quiet)?;
+        let real = live(&experiment, &folder(&out, &experiment, "live"), args.common.say.quiet)?;
         runs.push((scheduler, experiment, modelled, real));
     }
     let measured = Measured::of(&runs);
@@ -74,13 +74,9 @@ pub(super) fn reproduce(args: &MeasyLiveArgs) -> Result<(), Failure> {
         let measured = virtually(&experiment, &folder(&out, &experiment, "measured"))?;
         rows.push(Row { scheduler, modelled, real, measured });
     }
-    let path = out.join("table.csv");
-    std::fs::write(&path, table(&rows)).map_err(|e| OutputError::io("write", &path, e))?;
-    if args.common.quiet {
-        return Ok(());
-    }
-    print(&text(&rows, &measured))?;
-    print(&format!("\n  results in {}", out.display()))
+    let table = table(&rows);
+    write_in(&out, "table.csv", table.to_csv())?;
+    args.common.report(&out, Some((text(&rows, &measured), table.to_json())))
 }
 
 fn experiment(scheduler: Algorithm, seed: Option<u64>) -> Result<Experiment, Failure> {
@@ -144,7 +140,7 @@ fn live(experiment: &Experiment, folder: &Path, quiet: bool) -> Result<Figures, 
         },
         |now| progress.show(now.completed.into(), now.tasks.into(), "", None),
     );
-    progress.finish();
+    drop(progress);
     let (jobs, wall_s) = (conduct?.jobs, began.elapsed().as_secs_f64());
     written(&Results { jobs, wall_s, ..Results::of(&header) }, staging)
 }
@@ -193,38 +189,50 @@ fn ranking(rows: &[Row], of: impl Fn(&Row) -> &Figures) -> String {
     order.iter().map(|row| row.scheduler.name()).collect::<Vec<_>>().join(" < ")
 }
 
-fn text(rows: &[Row], measured: &Measured) -> String {
-    let mut text = String::from(
-        "  scheduler      mean response            slowdown         makespan           promotions     \
-         foreground loss  verified\n             virtual   live  meas.  virt. live meas.  virtual   \
-         live   virtual     live     worst  mean\n",
-    );
+/// A scheduler a row: of each figure that in virtual time, live, and in virtual time as measured.
+fn shown(rows: &[Row]) -> Table {
+    let seconds = |heading| Column::seconds(heading).digits(0);
+    let mut table = Table::new([
+        Column::text("scheduler"),
+        seconds("mean response"),
+        seconds("live"),
+        seconds("measured"),
+        Column::number("slowdown"),
+        Column::number("live"),
+        Column::number("measured"),
+        seconds("makespan"),
+        seconds("live"),
+        Column::text("promotions"),
+        Column::text("live"),
+        Column::percent("foreground loses"),
+        Column::percent("on average"),
+        Column::count("verified"),
+        Column::text(""),
+    ]);
     for Row { scheduler, modelled, real, measured } in rows {
-        let promotions = |f: &Figures| f.promotions.map(|n| n.to_string()).join("/");
-        let (worst, mean, faithful) = real.live.as_ref().map_or((0.0, 0.0, false), |(of, good)| {
-            (of.foreground_worst_loss, of.foreground_mean_loss, *good)
+        let [response, slowdown, makespan] = [
+            [modelled, real, measured].map(|of| Cell::number(of.response_s)),
+            [modelled, real, measured].map(|of| Cell::number(of.slowdown)),
+            [modelled, real, measured].map(|of| Cell::number(of.makespan_s)),
+        ];
+        let promotions = [modelled, real].map(|of| {
+            let [swaps, kills, migrations] = of.promotions;
+            Cell::text(format!("{swaps}/{kills}/{migrations}"))
         });
-        let _ = writeln!(
-            text,
-            "  {:<9} {:>6.0} s {:>4.0} s {:>4.0} s  {:>5.2} {:>4.2}  {:>4.2}  {:>5.0} s {:>4.0} s {:>9} \
-             {:>8}  {:>5.1} % {:>3.1} % {:>8}{}",
-            scheduler.name(),
-            modelled.response_s,
-            real.response_s,
-            measured.response_s,
-            modelled.slowdown,
-            real.slowdown,
-            measured.slowdown,
-            modelled.makespan_s,
-            real.makespan_s,
-            promotions(modelled),
-            promotions(real),
-            worst * 100.0,
-            mean * 100.0,
-            real.verified,
-            if faithful { "" } else { "  not faithful" },
-        );
+        let (loss, faithful) = real.live.as_ref().map_or((None, false), |(of, is)| (Some(of), *is));
+        let mut row = vec![Cell::text(scheduler.name())];
+        row.extend(response.into_iter().chain(slowdown).chain(makespan.into_iter().take(2)));
+        row.extend(promotions);
+        row.push(Cell::maybe(loss, |of| Cell::number(of.foreground_worst_loss)));
+        row.push(Cell::maybe(loss, |of| Cell::number(of.foreground_mean_loss)));
+        row.push(Cell::count(real.verified));
+        row.push(Cell::text(if faithful { "" } else { "not faithful" }).toned(Tone::Bad));
+        table.push(row);
     }
+    table
+}
+
+fn text(rows: &[Row], measured: &Measured) -> String {
     let (modelled, real) = (ranking(rows, |row| &row.modelled), ranking(rows, |row| &row.real));
     let agree = if modelled == real { "they agree" } else { "THEY DO NOT AGREE" };
     let Sharing { loss, single, several_normal, .. } = measured.sharing;
@@ -232,13 +240,14 @@ fn text(rows: &[Row], measured: &Measured) -> String {
         format!("; a migration {:.0} s, the experiment's otherwise", cost.as_secs_f64())
     });
     let paper = Sharing::default();
-    let _ = write!(
-        text,
-        "\n  by mean response, virtual: {modelled}\n  by mean response, live:    {real}\n  {agree}; \
-         promotions are swaps/kills/migrations\n  measured: in virtual time with what the live \
-         runs measured: of the idle cycles the background makes\n  {:.0} % on average in jobs of \
-         several processes, the paper's model {:.0} %; {:.0} to {:.0} % in jobs of one, the paper's \
-         {:.0} to\n  {:.0} %; the foreground loses {:.1} % on average, the paper's {:.1} %{migration}",
+    format!(
+        "{}\n\n  by mean response, virtual: {modelled}\n  by mean response, live:    {real}\n  \
+         {agree}; promotions are swaps/kills/migrations\n  measured: in virtual time with what the \
+         live runs measured: of the idle cycles the background makes\n  {:.0} % on average in jobs \
+         of several processes, the paper's model {:.0} %; {:.0} to {:.0} % in jobs of one, the \
+         paper's {:.0} to\n  {:.0} %; the foreground loses {:.1} % on average, the paper's {:.1} \
+         %{migration}",
+        shown(rows).to_text(terminal::stdout()),
         several_normal.0 * 100.0,
         paper.several_normal.0 * 100.0,
         single.0 * 100.0,
@@ -247,35 +256,33 @@ fn text(rows: &[Row], measured: &Measured) -> String {
         paper.single.1 * 100.0,
         f64::midpoint(loss.0, loss.1) * 100.0,
         f64::midpoint(paper.loss.0, paper.loss.1) * 100.0,
-    );
-    text
+    )
 }
 
-fn table(rows: &[Row]) -> String {
-    let mut csv = String::from("scheduler,metric,virtual,live,virtual_as_measured\n");
+/// A figure a row.
+fn table(rows: &[Row]) -> Table {
+    let figures = ["virtual", "live", "virtual_as_measured"].map(Column::number);
+    let mut table =
+        Table::new([Column::text("scheduler"), Column::text("metric")].into_iter().chain(figures));
     for Row { scheduler, modelled, real, measured } in rows {
-        let of = |f: &Figures| {
-            let [swaps, kills, migrations] = f.promotions.map(|n| n.to_string());
-            [
-                ("mean_response_s", f.response_s.to_string()),
-                ("mean_bounded_slowdown", f.slowdown.to_string()),
-                ("makespan_s", f.makespan_s.to_string()),
-                ("swaps", swaps),
-                ("kills", kills),
-                ("migrations", migrations),
-            ]
+        let mut row = |metric: &str, figures: [Cell; 3]| {
+            let name = [Cell::text(scheduler.name()), Cell::text(metric)];
+            table.push(name.into_iter().chain(figures));
         };
-        let figures = of(modelled).into_iter().zip(of(real)).zip(of(measured));
-        for (((metric, modelled), (_, real)), (_, measured)) in figures {
-            let _ = writeln!(csv, "{scheduler},{metric},{modelled},{real},{measured}");
+        let all = [modelled, real, measured];
+        row("mean_response_s", all.map(|of| Cell::number(of.response_s)));
+        row("mean_bounded_slowdown", all.map(|of| Cell::number(of.slowdown)));
+        row("makespan_s", all.map(|of| Cell::number(of.makespan_s)));
+        for (n, metric) in ["swaps", "kills", "migrations"].into_iter().enumerate() {
+            row(metric, all.map(|of| Cell::count(of.promotions[n])));
         }
         if let Some((of, _)) = &real.live {
-            let Consolidation { foreground_worst_loss, foreground_mean_loss, .. } = of;
-            let _ = writeln!(csv, "{scheduler},foreground_worst_loss,,{foreground_worst_loss},");
-            let _ = writeln!(csv, "{scheduler},foreground_mean_loss,,{foreground_mean_loss},");
+            let live = |loss| [Cell::missing(), Cell::number(loss), Cell::missing()];
+            row("foreground_worst_loss", live(of.foreground_worst_loss));
+            row("foreground_mean_loss", live(of.foreground_mean_loss));
         }
     }
-    csv
+    table
 }
 
 #[cfg(test)]
@@ -307,7 +314,7 @@ mod tests {
         let same = text(&rows(6.0), &measured);
         assert!(same.contains("live:    keasy < easy\n  they agree"), "{same}");
         assert!(text(&rows(8.5), &measured).contains("DO NOT AGREE"));
-        assert!(table(&rows(6.0)).contains("keasy,mean_response_s,7,6,6.1\n"));
-        assert!(table(&rows(6.0)).contains("keasy,kills,2,2,2\n"));
+        assert!(table(&rows(6.0)).to_csv().contains("keasy,mean_response_s,7,6,6.1\n"));
+        assert!(table(&rows(6.0)).to_csv().contains("keasy,kills,2,2,2\n"));
     }
 }

@@ -1,17 +1,116 @@
-//! Logs of runs, which may have been killed.
+//! `dormouse check`, `replay`, `explain` and `twin`: what is asked of a run that was made before, or
+//! was killed.
 
 use std::path::Path;
 
+use serde_json::json;
+
+use super::args::TwinArgs;
 use super::failure::Failure;
-use crate::output::{RunLog, is_unfinished};
-use crate::replay::ReplayError;
+use super::print::show;
+use super::terminal;
+use crate::check::{Checked, check as check_rules};
+use crate::explain::{ask_for, explain as explain_one};
+use crate::output::{OutputError, RunLog, is_unfinished, write_in};
+use crate::replay::{ReplayError, Replayed, recorded_digest, replay as play_again};
+use crate::twin::{csv, table, twin_of};
+
+/// Looks for rules that a run breaks: status 1 if there is one.
+pub(crate) fn check(dir: &Path, as_json: bool) -> Result<(), Failure> {
+    let ended = !is_unfinished(dir);
+    let Checked { steps, jobs, violations } =
+        check_rules(&read_log(dir)?, ended).map_err(not_again(dir))?;
+    let found = violations
+        .iter()
+        .map(|v| json!({ "step": v.seq, "at_s": v.at.as_secs_f64(), "what": v.what }));
+    let found: Vec<_> = found.collect();
+    let all = json!({ "events": steps, "jobs": jobs, "ended": ended, "violations": found });
+    show(as_json, all, || match violations.as_slice() {
+        [] => {
+            let jobs = jobs.map(|jobs| format!(" of {jobs} jobs")).unwrap_or_default();
+            let so_far = if ended { "" } else { " so far; the run did not come to its end" };
+            format!("no rule broken in {steps} events{jobs}{so_far}")
+        }
+        found => found.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"),
+    })?;
+    match violations.len() {
+        0 => Ok(()),
+        n => Err(Failure::Broken(format!("{}: {n} violations", dir.display()))),
+    }
+}
+
+/// Makes the decisions of a run again: status 1 if one comes out otherwise.
+pub(crate) fn replay(dir: &Path, as_json: bool) -> Result<(), Failure> {
+    let log = read_log(dir)?;
+    let Replayed { steps, decisions, digest, difference } =
+        play_again(&log).map_err(not_again(dir))?;
+    let (difference, recorded_digest) = (difference.as_deref(), recorded_digest(dir)?);
+    let wrong = match (difference, &recorded_digest) {
+        (Some((recorded, _)), _) => Some(format!("step {} comes out otherwise", recorded.seq)),
+        (None, Some(recorded)) if *recorded != digest => {
+            Some("the decisions come out otherwise".to_owned())
+        }
+        (None, _) => None,
+    };
+    let all = json!({
+        "steps": steps,
+        "decisions": decisions,
+        "digest": digest,
+        "recorded_digest": recorded_digest,
+        "difference": difference.map(|(recorded, again)| json!([recorded, again])),
+    });
+    show(as_json, all, || {
+        if let Some((recorded, again)) = difference {
+            let json = |step| serde_json::to_string(step).unwrap_or_default();
+            format!("recorded: {}\nreplayed: {}", json(recorded), json(again))
+        } else if let Some(recorded) = recorded_digest.filter(|_| wrong.is_some()) {
+            format!("recorded: {recorded}\nreplayed: {digest}")
+        } else {
+            format!("{steps} steps, {decisions} decisions: all as recorded\n{digest}")
+        }
+    })?;
+    let Some(what) = wrong else { return Ok(()) };
+    Err(Failure::Broken(format!(
+        "{}: {what}; it was made by version {}, this is {}",
+        dir.display(),
+        log.header.dormouse,
+        env!("CARGO_PKG_VERSION")
+    )))
+}
+
+/// Says what became of a task, VM or job.
+pub(crate) fn explain(dir: &Path, what: &str, as_json: bool) -> Result<(), Failure> {
+    let log = read_log(dir)?;
+    let told = explain_one(&log, what).map_err(not_again(dir))?.ok_or_else(|| {
+        let experiment = &log.header.experiment;
+        let job = if experiment.scheduler.is_some() { "" } else { "job " };
+        Failure::BadInput(format!(
+            "{}: there is no {job}'{what}' in this run; ask for {}",
+            dir.display(),
+            ask_for(experiment)
+        ))
+    })?;
+    show(as_json, &told, || told.to_string())
+}
+
+/// Compares a live run with its twin: status 0 whatever comes out.
+pub(crate) fn twin(args: &TwinArgs) -> Result<(), Failure> {
+    let twin = twin_of(&args.dir)?;
+    if let Some(out) = &args.out {
+        if out.is_file() {
+            return Err(OutputError::IsAFile(out.clone()).into());
+        }
+        write_in(out, "twin.csv", csv(&twin))?;
+    }
+    show(args.json, &twin, || table(&twin, terminal::stdout(), args.all))
+}
 
 /// Reads the log of a run's folder. That its last line is torn, if it is, is said.
 ///
 /// # Errors
 ///
 /// It can't be read, it was whole once, or a file that the run was made of has changed since.
-pub(crate) fn read_log(dir: &Path) -> Result<RunLog, Failure> {
+pub(super) fn read_log(dir: &Path) -> Result<RunLog, Failure> {
     let log = RunLog::read(dir)?;
     log.header.check_inputs()?;
     say_torn(dir, log.torn)?;
@@ -41,7 +140,7 @@ fn say_torn(dir: &Path, torn: bool) -> Result<(), Failure> {
 }
 
 /// A run whose folder this is can't be made again.
-pub(crate) fn not_again(dir: &Path) -> impl FnOnce(ReplayError) -> Failure {
+pub(super) fn not_again(dir: &Path) -> impl FnOnce(ReplayError) -> Failure {
     move |error| match error {
         ReplayError::Jobs(error) => error.into(),
         error @ ReplayError::Scheduler(_) => {

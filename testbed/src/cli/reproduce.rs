@@ -1,16 +1,18 @@
 //! `dormouse reproduce`: a subcommand for each paper, with its own options.
 
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 
 use super::failure::Failure;
-use super::many::{Bar, Common, Shards, folder, report};
+use super::many::{Common, Shards};
 use super::{ranking, terminal, two_tier};
+use crate::command_line::option;
 use crate::experiment::{Override, read_sharing};
 use crate::papers::burst_hads::stored_plans;
-use crate::papers::{Finished, MakeLive, Progress, Request, named, table};
-use crate::sweep::{Reproduction, Shard, SweepError};
+use crate::papers::{Finished, MakeLive, Request, named, table};
+use crate::sweep::{Reproduction, Shard};
 
 /// What is reproduced: a paper, or a part of one.
 #[derive(Debug)]
@@ -195,6 +197,34 @@ impl FromArgMatches for Reproduce {
     }
 }
 
+/// The words of a command with what is reproduced before its options, as clap wants it, in whichever
+/// order they were typed.
+pub(super) fn name_first(mut words: Vec<OsString>) -> Vec<OsString> {
+    if words.get(1).is_none_or(|word| word != "reproduce") {
+        return words;
+    }
+    let command = Reproduce::augment_subcommands(Command::new("reproduce"));
+    let takes_a_value = |option: &str| {
+        let mut all = command.get_subcommands().flat_map(Command::get_arguments);
+        all.any(|arg| arg.get_long() == Some(option) && arg.get_action().takes_values())
+    };
+    let mut is_value = false;
+    let names: Vec<usize> = (2..words.len())
+        .filter(|at| {
+            let word = words[*at].to_string_lossy();
+            let is_name = !is_value && !word.starts_with('-');
+            is_value = !is_value && word.strip_prefix("--").is_some_and(takes_a_value);
+            is_name
+        })
+        .collect();
+    // Of an option with several values those after the first look like names.
+    let is_known = |at: &&usize| command.find_subcommand(&words[**at]).is_some();
+    if let Some(at) = names.iter().find(is_known).or(names.first()) {
+        words[2..=*at].rotate_right(1);
+    }
+    words
+}
+
 pub(crate) fn reproduce(what: &Reproduce) -> Result<(), Failure> {
     match what {
         Reproduce::BurstHads(what, args) => burst_hads(what, args),
@@ -212,11 +242,12 @@ fn burst_hads(what: &str, args: &BurstHadsArgs) -> Result<(), Failure> {
         "emulated" => Some("events-as-emulated"),
         _ => None,
     };
-    let (seeds, cause_seeds) = (args.seeds.to_string(), args.cause_seeds.to_string());
-    let mut words = vec!["dormouse", "reproduce", what, "--seeds", &seeds];
-    words.extend(["--preset", &args.preset, "--events", &args.events]);
-    words.extend(["--cause-seeds", &cause_seeds]);
-    words.extend(args.set.iter().flat_map(|set| ["--set", set]));
+    let mut words = ["dormouse", "reproduce", what].map(str::to_owned).to_vec();
+    option(&mut words, "--seeds", [args.seeds]);
+    option(&mut words, "--preset", [&args.preset]);
+    option(&mut words, "--events", [&args.events]);
+    option(&mut words, "--cause-seeds", [args.cause_seeds]);
+    option(&mut words, "--set", &args.set);
     let spec = Reproduction {
         what: what.to_owned(),
         first_seed: 1,
@@ -227,7 +258,7 @@ fn burst_hads(what: &str, args: &BurstHadsArgs) -> Result<(), Failure> {
         set: args.set.clone(),
         of_cells: Vec::new(),
         without: Vec::new(),
-        words: words.into_iter().map(str::to_owned).collect(),
+        words,
     };
     let make_live = args.live.map(make_live).transpose()?;
     let request = Request { live: args.live_runs.clone(), make_live, ..Request::new(1) };
@@ -254,14 +285,11 @@ fn measy(what: &str, args: &MeasyArgs) -> Result<(), Failure> {
     }
     file("*/{keasy,reasy,measy}", "--two-tier", "sharing.measured", &args.two_tier);
     let mut words = ["dormouse", "reproduce", what].map(str::to_owned).to_vec();
-    let mut option = |name: &str, value: Option<String>| {
-        words.extend(value.into_iter().flat_map(|value| [name.to_owned(), value]));
-    };
-    option("--kth", args.kth.as_ref().map(|path| path.display().to_string()));
-    option("--jobs", args.jobs.map(|n| n.to_string()));
-    option("--seed", Some(args.seed).filter(|seed| *seed != 1).map(|n| n.to_string()));
-    option("--two-tier", args.two_tier.as_ref().map(|path| path.display().to_string()));
-    option("--cause-jobs", tries.then(|| args.cause_jobs.to_string()));
+    option(&mut words, "--kth", args.kth.as_ref().map(|path| path.display()));
+    option(&mut words, "--jobs", args.jobs);
+    option(&mut words, "--seed", Some(args.seed).filter(|seed| *seed != 1));
+    option(&mut words, "--two-tier", args.two_tier.as_ref().map(|path| path.display()));
+    option(&mut words, "--cause-jobs", tries.then_some(args.cause_jobs));
     words.extend((!tries).then(|| "--no-causes".to_owned()));
     let trial_jobs = args.jobs.unwrap_or(u64::MAX).min(args.cause_jobs.max(2));
     let spec = Reproduction {
@@ -288,49 +316,38 @@ fn run(
     request: Request,
     (shards, common): (&Shards, &Common),
 ) -> Result<(), Failure> {
-    let name = format!("reproduce-{}", spec.what.replace('/', "-"));
-    let out = folder(common, &name, shards.shard);
+    let out = common.folder(&format!("reproduce-{}", spec.what.replace('/', "-")), shards.shard);
     let compute = Some(shards.shard.unwrap_or(Shard::ALL));
     let request = Request { threads: common.threads(), compute, ..request };
-    let done = with_bar(common, |progress| request.run(spec, (&out, shards.force), progress))?;
-    say(common, &out, done.as_ref())
+    let done = common.watched(|progress| request.run(spec, (&out, shards.force), progress))?;
+    report(common, &out, done.as_ref())
 }
 
 /// Takes parts together.
 pub(super) fn merge(
     parts: &[PathBuf],
-    (out, force): (&std::path::Path, bool),
+    (out, force): (&Path, bool),
     common: &Common,
 ) -> Result<(), Failure> {
     let request = Request::new(common.threads());
-    let done = with_bar(common, |progress| request.merge(parts, (out, force), progress))?;
-    say(common, out, done.as_ref())
+    let done = common.watched(|progress| request.merge(parts, (out, force), progress))?;
+    report(common, out, done.as_ref())
 }
 
-fn with_bar(
-    common: &Common,
-    run: impl FnOnce(Progress<'_>) -> Result<Option<Finished>, SweepError>,
-) -> Result<Option<Finished>, Failure> {
-    let mut bar = Bar::new(common.quiet || common.json);
-    let done = run(&mut |stage, n, of| bar.show(stage, n, of));
-    bar.finish();
-    Ok(done?)
-}
-
-fn say(common: &Common, out: &std::path::Path, done: Option<&Finished>) -> Result<(), Failure> {
-    report(common, out, done.map(|d| table(d, terminal::stdout())), done.map(Finished::json))
+fn report(common: &Common, out: &Path, done: Option<&Finished>) -> Result<(), Failure> {
+    common.report(out, done.map(|done| (table(done, terminal::stdout()), done.json())))
 }
 
 /// The stored plans beside ours.
 fn plans(args: &PlansArgs) -> Result<(), Failure> {
     let plans = stored_plans(&args.data, &args.set)?;
-    let out = folder(&args.common, "reproduce-burst-hads-plans", None);
+    let out = args.common.folder("reproduce-burst-hads-plans", None);
     let refused = |error| Failure::Broken(format!("cannot write {}: {error}", out.display()));
     std::fs::create_dir_all(&out).map_err(refused)?;
     let table = plans.table();
     std::fs::write(out.join("table.csv"), table.to_csv()).map_err(refused)?;
     let text = format!("{}\n{}", table.to_text(terminal::stdout()), plans.note());
-    report(&args.common, &out, Some(text), Some(table.to_json()))
+    args.common.report(&out, Some((text, table.to_json())))
 }
 
 fn make_live(seeds: u64) -> Result<MakeLive, Failure> {
@@ -342,9 +359,31 @@ fn make_live(seeds: u64) -> Result<MakeLive, Failure> {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsString;
+
     use clap::{CommandFactory as _, Parser as _};
 
     use super::super::args::Cli;
+    use super::name_first;
+
+    #[test]
+    fn options_may_stand_before_what_is_reproduced() {
+        for (typed, read) in [
+            ("reproduce --seeds 3 burst-hads", "reproduce burst-hads --seeds 3"),
+            ("reproduce --seeds=3 -q measy --jobs 9", "reproduce measy --seeds=3 -q --jobs 9"),
+            ("reproduce --out measy burst-hads", "reproduce burst-hads --out measy"),
+            ("reproduce --live-runs a b burst-hads", "reproduce burst-hads --live-runs a b"),
+            ("reproduce --seeds 3 measey", "reproduce measey --seeds 3"),
+            ("reproduce measy --kth burst-hads", "reproduce measy --kth burst-hads"),
+            ("reproduce --seeds 3", "reproduce --seeds 3"),
+            ("sweep --seeds 3 j60", "sweep --seeds 3 j60"),
+        ] {
+            let words = |line: &str| -> Vec<OsString> {
+                std::iter::once("dormouse").chain(line.split(' ')).map(OsString::from).collect()
+            };
+            assert_eq!(name_first(words(typed)), words(read), "{typed}");
+        }
+    }
 
     #[test]
     fn each_part_has_its_papers_options_and_each_command_a_page() {

@@ -8,53 +8,46 @@ use std::time::Instant;
 use dormouse_host::calibration::SpeedupSaid;
 use sha2::{Digest as _, Sha256};
 
-use super::args::{CoordinatorArgs, RunArgs, WhatArgs};
-use super::conduct::{LiveJobs, cannot, conduct_live};
+use super::args::{CoordinatorArgs, LiveArgs, RunArgs, Say, WhatArgs};
+use super::conduct::{LiveJobs, conduct_live};
 use super::duration::Duration;
 use super::failure::Failure;
 use super::preflight;
-use super::print::print;
-use super::progress::Progress;
+use super::print::show;
 use super::speedup::settle;
 use super::terminal;
-use crate::command_line::command_line;
+use crate::command_line::{command_line, option};
 use crate::experiment::{Loaded, Override, Source, open};
 use crate::live::rehearse;
-use crate::output::{Header, Mode, Replaces, Staging};
+use crate::output::{Header, Replaces, Staging};
 use crate::results::{Results, virtual_results};
+use dormouse_tell::Mode;
 
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
-    let kind = if args.live { " --live" } else { "" };
-    let what = Asked {
-        args: &args.what,
-        workers: args.workers.as_ref(),
-        open: args.open,
-        verb: format!("run{kind}"),
-    };
-    let loaded = opened(&what)?;
-    match args.live {
-        true => here(&what, loaded, args.calibration.as_deref()),
-        false => virtually(&what, loaded),
+    let verb = if args.is_live { "run --live" } else { "run" };
+    let asked = Asked { args: &args.what, live: &args.live, verb };
+    let loaded = opened(&asked)?;
+    match args.is_live {
+        true => here(&asked, loaded, args.calibration.as_deref()),
+        false => virtually(&asked, loaded),
     }
 }
 
 /// `dormouse coordinator`: a live run whose workers are elsewhere.
 pub(crate) fn coordinator(args: &CoordinatorArgs) -> Result<(), Failure> {
-    let verb = "coordinator".to_owned();
-    let what = Asked { args: &args.what, workers: args.workers.as_ref(), open: args.open, verb };
-    let loaded = opened(&what)?;
+    let asked = Asked { args: &args.what, live: &args.live, verb: "coordinator" };
+    let loaded = opened(&asked)?;
     loaded.scheduler()?;
-    let header = Header::new(Mode::Live, command(&what), loaded.experiment);
-    live(&what, &header, Some(args.listen))
+    let header = Header::new(Mode::Live, command(&asked), loaded.experiment);
+    live(&asked, &header, Some(args.listen))
 }
 
 /// What was asked for, by whichever command.
 struct Asked<'a> {
     args: &'a WhatArgs,
-    workers: Option<&'a String>,
-    open: bool,
+    live: &'a LiveArgs,
     /// The command, as it is typed after `dormouse`.
-    verb: String,
+    verb: &'static str,
 }
 
 fn virtually(asked: &Asked<'_>, loaded: Loaded) -> Result<(), Failure> {
@@ -62,12 +55,12 @@ fn virtually(asked: &Asked<'_>, loaded: Loaded) -> Result<(), Failure> {
     let planned = loaded.planned()?;
     let header = Header::new(Mode::Virtual, command(asked), loaded.experiment);
     let staging = Staging::begin(&folder(args, &header), Replaces::by(&header, args.force))?;
-    let say = Say::of(args);
+    let say = args.say;
     let count = header.experiment.setup.bag.tasks.len();
     let mut progress = say.progress(count, "tasks");
     let show = |finished| progress.show(finished as u64, count as u64, "", None);
     let results = virtual_results(&header, planned, staging.path(), show);
-    progress.finish();
+    drop(progress);
     let wall_s = began.elapsed().as_secs_f64();
     end(say, &Results { wall_s, ..results? }, staging)
 }
@@ -92,7 +85,7 @@ fn here(asked: &Asked<'_>, mut loaded: Loaded, calibration: Option<&Path>) -> Re
 fn live(asked: &Asked<'_>, header: &Header, listen: Option<SocketAddr>) -> Result<(), Failure> {
     let (args, experiment) = (asked.args, &header.experiment);
     let jobs = LiveJobs::of(experiment)?;
-    let scheduler = experiment.scheduler().map_err(cannot)?;
+    let scheduler = experiment.scheduler()?;
     let rehearsal = rehearse(experiment, scheduler, &jobs.submissions);
     let (emulated, speedup) = (rehearsal.takes, experiment.live.speedup);
     let takes = Duration { how: rehearsal.how, emulated, speedup };
@@ -102,18 +95,18 @@ fn live(asked: &Asked<'_>, header: &Header, listen: Option<SocketAddr>) -> Resul
         preflight::check(&experiment.name, experiment.needs_criu())?;
     }
     let staging = Staging::begin_in_place(&folder(args, header), Replaces::by(header, args.force))?;
-    conduct_live(header, (rehearsal, jobs), Some(takes), listen, staging, Say::of(args))
+    conduct_live(header, (rehearsal, jobs), Some(takes), listen, staging, args.say)
 }
 
 /// Writes the results and says what came out.
 pub(super) fn end(say: Say, results: &Results<'_>, staging: Staging) -> Result<(), Failure> {
     let view = results.view();
     let folder = view.write(staging)?;
-    if say.json {
-        print(&format!("{:#}", view.summary))?;
-    } else if !say.quiet {
-        print(&view.to_text(terminal::stdout()))?;
-        print(&format!("  {:<13} {}", "results", folder.display()))?;
+    if !say.quiet {
+        show(say.json, &view.summary, || {
+            let text = view.to_text(terminal::stdout());
+            format!("{text}\n  {:<13} {}", "results", folder.display())
+        })?;
     }
     match results.broke() {
         None => Ok(()),
@@ -126,23 +119,23 @@ pub(super) fn end(say: Say, results: &Results<'_>, staging: Staging) -> Result<(
 /// The experiment that was asked for, with everything set that was asked for.
 fn opened(asked: &Asked<'_>) -> Result<Loaded, Failure> {
     let args = asked.args;
-    let mut overrides = Vec::new();
-    let mut given = |option, path: &str, value: Option<&str>| {
-        overrides.extend(value.map(|value| Override::text(option, path, value)));
-    };
     let path = |path: &Option<PathBuf>| path.as_ref().map(|p| p.to_string_lossy().into_owned());
-    given("--job", "workload.job", path(&args.job).as_deref());
-    given("--env", "workload.env", path(&args.env).as_deref());
-    given("--scheduler", "scheduler.name", args.scheduler.as_deref());
-    for (option, path, value) in [
-        ("--seed", "seed", &args.seed),
-        ("--speedup", "live.speedup", &args.speedup),
-        ("--workers", "live.workers", &asked.workers.cloned()),
-        ("--open", "live.open", &asked.open.then(|| "true".to_owned())),
-    ] {
-        let value = value.clone();
-        overrides.extend(value.map(|value| Override { option, path: path.into(), value }));
-    }
+    let texts = [
+        ("--job", "workload.job", path(&args.job)),
+        ("--env", "workload.env", path(&args.env)),
+        ("--scheduler", "scheduler.name", args.scheduler.clone()),
+    ];
+    let values = [
+        ("--seed", "seed", args.seed.clone()),
+        ("--speedup", "live.speedup", args.speedup.clone()),
+        ("--workers", "live.workers", asked.live.workers.clone()),
+        ("--open", "live.open", asked.live.open.then(|| "true".to_owned())),
+    ];
+    let texts = texts.into_iter().filter_map(|(name, key, v)| Some(Override::text(name, key, &v?)));
+    let values = values.into_iter().filter_map(|(option, path, value)| {
+        Some(Override { option, path: path.to_owned(), value: value? })
+    });
+    let mut overrides: Vec<_> = texts.chain(values).collect();
     for text in &args.set {
         overrides.push(Override::set(text)?);
     }
@@ -153,7 +146,7 @@ fn opened(asked: &Asked<'_>) -> Result<Loaded, Failure> {
         replaces_workload: args.job.is_some(),
     };
     let loaded = open(&source)?;
-    if !args.quiet {
+    if !args.say.quiet {
         loaded.notes.iter().for_each(|note| eprintln!("dormouse: {note}"));
     }
     Ok(loaded)
@@ -162,26 +155,18 @@ fn opened(asked: &Asked<'_>) -> Result<Loaded, Failure> {
 /// The command that makes the same run again, wherever its results go.
 fn command(asked: &Asked<'_>) -> String {
     let args = asked.args;
-    let mut words = vec!["dormouse".to_owned()];
-    words.extend(asked.verb.split(' ').map(str::to_owned));
-    words.extend(args.experiment.clone());
-    let mut option = |name: &str, value: Option<String>| {
-        if let Some(value) = value {
-            words.extend([name.to_owned(), value]);
-        }
-    };
-    let path = |path: &Option<PathBuf>| path.as_ref().map(|p| p.to_string_lossy().into_owned());
-    option("--seed", args.seed.clone());
-    option("--scheduler", args.scheduler.clone());
-    option("--speedup", args.speedup.clone());
-    option("--workers", asked.workers.cloned());
-    option("--job", path(&args.job));
-    option("--env", path(&args.env));
-    option("--plan", path(&args.plan));
-    for set in &args.set {
-        option("--set", Some(set.clone()));
+    let mut words: Vec<_> = ["dormouse"].into_iter().chain(asked.verb.split(' ')).collect();
+    words.extend(args.experiment.as_deref());
+    let mut words: Vec<_> = words.into_iter().map(str::to_owned).collect();
+    option(&mut words, "--seed", &args.seed);
+    option(&mut words, "--scheduler", &args.scheduler);
+    option(&mut words, "--speedup", &args.speedup);
+    option(&mut words, "--workers", &asked.live.workers);
+    for (name, file) in [("--job", &args.job), ("--env", &args.env), ("--plan", &args.plan)] {
+        option(&mut words, name, file.as_ref().map(|file| file.display()));
     }
-    words.extend(asked.open.then(|| "--open".to_owned()));
+    option(&mut words, "--set", &args.set);
+    words.extend(asked.live.open.then(|| "--open".to_owned()));
     words.extend(args.allow_long.then(|| "--allow-long".to_owned()));
     command_line(&words)
 }
@@ -213,22 +198,4 @@ fn settings_in_a_name(args: &WhatArgs) -> String {
     let digest = Sha256::digest(all.join("\n"));
     let digest: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
     short.chars().take(LONGEST).chain(['-']).chain(digest.chars()).collect()
-}
-
-/// How much a run says.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Say {
-    pub(super) quiet: bool,
-    pub(super) json: bool,
-}
-
-impl Say {
-    pub(super) fn of(args: &WhatArgs) -> Self {
-        Self { quiet: args.quiet, json: args.json }
-    }
-
-    /// How far it has come: so many of these.
-    pub(super) fn progress(self, count: usize, what: &str) -> Progress {
-        Progress::new(self.quiet || self.json, count, what)
-    }
 }

@@ -3,7 +3,6 @@
 
 use std::path::Path;
 
-use dormouse_coordinator::Speedup;
 use dormouse_coordinator::admission::{Request, Room};
 use dormouse_host::calibration::{
     Choice, Demand, Found, HostIdentity, SpeedupChoice, Wanted, choose, default_path, find,
@@ -11,6 +10,7 @@ use dormouse_host::calibration::{
 };
 use dormouse_tasks::BagProgram;
 use dormouse_units::Bytes;
+use dormouse_units::Speedup;
 use dormouse_worker::agent::available_millicores;
 
 use super::failure::Failure;
@@ -59,49 +59,29 @@ fn demand(loaded: &Loaded) -> Option<Demand> {
     let millicores = available_millicores() / live.workers.max(1);
     let room = Room { name: "this host".to_owned(), millicores, memory: Bytes::new(u64::MAX) };
     let hosts = vec![room; live.workers as usize];
-    let admit = |speedup| {
-        let request = Request {
-            hosts: &hosts,
-            speedup: Speedup::from_f64(speedup)?,
-            demand: &wanted,
-            reserve: live.reserve,
-            share: live.share,
-            setup,
-            repetition_us: &[],
-            noop: false,
-        };
-        request.admit().ok()
+    let request = Request {
+        hosts: &hosts,
+        speedup: Speedup::from_f64(live.speedup)?,
+        demand: &wanted,
+        reserve: live.reserve,
+        share: live.share,
+        setup,
+        repetition_us: &[],
+        noop: false,
     };
-    let share = admit(LEAST)?.share;
+    let share = request.slowest()?.share;
     let shortest = setup.bag.tasks.iter().filter_map(|task| task.runtime.values().min()).min()?;
     Some(Demand {
         load: load_at(share),
         shortest_s: shortest.as_secs_f64(),
         reserve: live.reserve.as_f64(),
         wanted: Wanted { worst: live.worst_error, mean: live.mean_error },
-        admitted: highest(|speedup| admit(speedup).is_some()),
+        admitted: request.fastest(),
         speedup: live.speedup,
         said: loaded.speedup,
         // Only a worker knows the smallest amount of work of other programs.
         no_faster: live.tasks != BagProgram::Vector,
     })
-}
-
-/// The least speed-up there is.
-const LEAST: f64 = 0.001;
-
-/// The highest whole speed-up that fits, if 1 does: what fits at one does at every lower one.
-fn highest(fits: impl Fn(f64) -> bool) -> Option<f64> {
-    let (mut low, mut high) = (0_u32, 1_000_000);
-    while low < high {
-        let middle = (low + high).div_ceil(2);
-        if fits(f64::from(middle)) {
-            low = middle;
-        } else {
-            high = middle - 1;
-        }
-    }
-    (low > 0).then(|| f64::from(low))
 }
 
 #[cfg(test)]
@@ -114,14 +94,6 @@ mod tests {
     fn loaded(set: &[&str]) -> Loaded {
         let overrides = set.iter().map(|text| Override::set(text).unwrap()).collect();
         load(&Source { experiment: Some("j60"), overrides, ..Source::default() }).unwrap()
-    }
-
-    #[test]
-    fn the_highest_that_fits_is_found() {
-        for most in [1.0, 17.0, 999_999.0, 1e6] {
-            assert_eq!(highest(|s| s <= most), Some(most));
-        }
-        assert_eq!(highest(|s| s < 1.0), None);
     }
 
     #[test]

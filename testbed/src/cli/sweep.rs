@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::failure::Failure;
-use super::many::{Bar, Common, Shards, folder, report};
+use super::many::{Common, Shards};
 use super::{compare, reproduce, terminal};
 use crate::compare::Comparison;
-use crate::sweep::{Folder, Shard, Shared, Spec, Sweep, Work};
+use crate::sweep::{Folder, Shard, Shared, Spec, Sweep};
 
 #[derive(Debug, Args)]
 pub(crate) struct SweepArgs {
@@ -46,7 +46,7 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<(), Failure> {
     let seeds = args.seeds.unwrap_or(10);
     let spec = Spec::Sweep { experiment: args.experiment.clone(), set: args.set.clone(), seeds };
     let name = format!("sweep-{}", args.experiment.replace(['/', '\\'], "-"));
-    let out = folder(&args.common, &name, args.shards.shard);
+    let out = args.common.folder(&name, args.shards.shard);
     let mut folder = Folder::open(&out, &spec, args.shards.force)?;
     let compute = Some(args.shards.shard.unwrap_or(Shard::ALL));
     run(&sweep, (seeds, compute), &shared, (&mut folder, &spec), &args.common)
@@ -79,19 +79,13 @@ fn run(
     (folder, spec): (&mut Folder, &Spec),
     common: &Common,
 ) -> Result<(), Failure> {
-    let seeds = 1..=seeds;
-    let work = Work { seeds: seeds.clone(), threads: common.threads(), compute, shared };
-    let mut bar = Bar::new(common.quiet || common.json);
-    let samples = work.run(&sweep.cells, folder, &mut |n, of| bar.show("runs", n, of));
-    bar.finish();
-    let (samples, out) = (samples?, folder.path().to_path_buf());
-    if compute.is_some_and(Shard::is_part) {
-        return report(common, &out, None, None);
-    }
+    let Some(samples) = common.samples(&sweep.cells, (seeds, compute), shared, folder)? else {
+        return Ok(());
+    };
     folder.write("table.csv", &sweep.csv(&samples))?;
     folder.write("plot.svg", &sweep.plot(&samples).to_svg())?;
     folder.write("report.html", &sweep.page(&samples, &spec.command()).to_html())?;
-    folder.settle(sweep.wanted(&seeds).into_iter())?;
+    folder.settle(sweep.wanted(&(1..=seeds)).into_iter())?;
     let table = sweep.table(&samples);
-    report(common, &out, Some(table.to_text(terminal::stdout())), Some(table.to_json()))
+    common.report(folder.path(), Some((table.to_text(terminal::stdout()), table.to_json())))
 }

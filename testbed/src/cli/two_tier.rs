@@ -3,7 +3,6 @@
 use dormouse_host::two_tier::{Host, PAIRS, TwoTierError, USAGES, measure};
 
 use super::failure::Failure;
-use super::many::{Bar, folder};
 use super::print::print;
 use super::reproduce::TwoTierArgs;
 use super::worker::task_program;
@@ -14,20 +13,20 @@ use crate::two_tier::{table, write};
 /// groups needs a guardian first.
 pub(super) fn reproduce(args: &TwoTierArgs) -> Result<(), Failure> {
     let broken = |error: TwoTierError| Failure::Broken(crate::chain::chain(&error));
-    let (asked, quiet) = (&args.usages, args.common.quiet);
+    let (asked, quiet) = (&args.usages, args.common.say.quiet);
     let usages = if asked.is_empty() { &USAGES[..] } else { asked };
     let seeds = args.seeds.unwrap_or(PAIRS);
-    let out = folder(&args.common, "reproduce-measy-two-tier", None);
+    let out = args.common.folder("reproduce-measy-two-tier", None);
 
     let host = Host::prepare(&task_program()?).map_err(broken)?;
     if host.cores() < 2 && !quiet {
         eprintln!("dormouse: this host has one processor: jobs of several processes are left out");
     }
-    let mut bar = Bar::new(quiet);
-    let measured = measure(&host, usages, seeds, |n, of| bar.show("measured", n, of));
-    bar.finish();
+    let measured = args.common.watched(|show| {
+        measure(&host, usages, seeds, |n, of| show("measured", n, of)).map_err(broken)
+    });
     drop(host);
-    let measured = measured.map_err(broken)?;
+    let measured = measured?;
     write(&measured, &command(usages, seeds), &out).map_err(broken)?;
     if quiet {
         return Ok(());

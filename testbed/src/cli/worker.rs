@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use dormouse_host::doctor::find_task_program;
 use dormouse_worker::agent::{self, Config, Ended};
 
 use super::args::WorkerArgs;
@@ -21,16 +22,11 @@ pub(crate) fn worker(args: &WorkerArgs) -> Result<(), Failure> {
         config.criu.clone_from(&args.criu);
     }
     super::log::begin(true);
-    let prepared = agent::prepare_process(&config).map_err(failed)?;
-    match agent::run(&config, prepared).map_err(failed)? {
+    let prepared = agent::prepare_process(&config)?;
+    match agent::run(&config, prepared)? {
         Ended::Over { why } => print(&format!("the run is over: {why}")),
         Ended::Terminated => print("ended by a signal; nothing is left behind"),
     }
-}
-
-fn failed(error: agent::AgentError) -> Failure {
-    let text = crate::chain::chain(&error);
-    if error.is_bad_input() { Failure::BadInput(text) } else { Failure::Broken(text) }
 }
 
 /// The file with the run's secret. The secret itself is never an argument or in the environment,
@@ -47,24 +43,18 @@ pub(super) fn secret_file(named: Option<&Path>, who: &str) -> Result<PathBuf, Fa
 
 /// The secret in a file.
 pub(super) fn read_secret(path: &Path) -> Result<dormouse_proto::Secret, Failure> {
-    agent::read_secret(path).map_err(failed)
+    Ok(agent::read_secret(path)?)
 }
 
-/// The `dormouse-task` beside this program.
+/// The `dormouse-task` beside this program, or on the path.
 pub(crate) fn task_program() -> Result<PathBuf, Failure> {
-    let broken = |why: String| {
-        Failure::Broken(format!(
-            "{why}; build it with `cargo build`, or name it with --task-program"
-        ))
-    };
-    let own =
-        std::env::current_exe().map_err(|e| broken(format!("cannot find dormouse-task: {e}")))?;
-    let program = own.parent().unwrap_or(Path::new(".")).join("dormouse-task");
-    if program.is_file() {
-        Ok(program)
-    } else {
-        Err(broken(format!("there is no {}", program.display())))
-    }
+    find_task_program().ok_or_else(|| {
+        Failure::Broken(
+            "dormouse-task is neither beside dormouse nor on the path; build it with `cargo build`, \
+             or name it with --task-program"
+                .to_owned(),
+        )
+    })
 }
 
 fn host_name() -> String {

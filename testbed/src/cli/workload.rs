@@ -227,7 +227,7 @@ impl ScaleArgs {
 impl Input {
     fn open(&self) -> Result<Trace, Failure> {
         let on_malformed = if self.skip_malformed { OnMalformed::Skip } else { OnMalformed::Fail };
-        Trace::open(&self.log, self.procs, on_malformed).map_err(bad)
+        Trace::of(&self.log, File::open(&self.log), self.procs, on_malformed).map_err(bad)
     }
 }
 

@@ -1,5 +1,7 @@
 //! The parallel jobs of an experiment with everything resolved.
 
+use std::fs::File;
+
 use dormouse_engine::jobs::Simulation;
 use dormouse_policies::CheckpointConfig;
 use dormouse_policies::batch::{BatchSchedulerConfig, OnPromotion};
@@ -53,6 +55,7 @@ impl Batch {
             usage: self.scheduler.name.promotion().is_some(),
             memory: self.simulation(seed).space().memory,
             seed,
+            open: |log| Ok(Box::new(File::open(log)?)),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What the sections of parallel jobs come to.
 
+use std::fs::File;
 use std::path::Path;
 
 use dormouse_documents::{InputError, Mistakes, Node, Place, instead, missing, read};
@@ -127,7 +128,7 @@ fn check_jobs(jobs: &[JobSpec], machine: Option<u32>, node: &Node, found: &mut M
 
 /// The processors of the machine that a log is of, as its header says.
 fn said_by(log: &Path, rules: LogRules, place: &Place) -> Result<u32, InputError> {
-    let trace = Trace::open(log, None, rules).map_err(|error| match error {
+    let trace = Trace::of(log, File::open(log), None, rules).map_err(|error| match error {
         SwfError::NoMachine { path } => {
             let path = path.display();
             let what =

@@ -4,6 +4,7 @@ use dormouse_documents::Node;
 use dormouse_host::calibration::SpeedupSaid;
 use dormouse_policies::Bag;
 use dormouse_tasks::BagProgram;
+use dormouse_tell::fidelity::Allowed;
 use dormouse_units::{Ppm, Span, TaskId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -39,6 +40,15 @@ pub struct Live {
     /// The same for the mean over all tasks.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub mean_error: f64,
+}
+
+impl Live {
+    /// By how much a faithful run may miss what it promised.
+    #[must_use]
+    pub const fn allowed(&self) -> Allowed {
+        let Self { worst_error, mean_error, speedup, .. } = *self;
+        Allowed { worst_error, mean_error, speedup }
+    }
 }
 
 /// Who said at what speed-up it is run live, of a document with everything set that was asked for.

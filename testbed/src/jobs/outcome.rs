@@ -1,12 +1,11 @@
 //! What came of the parallel jobs of a run.
 
+use dormouse_tell::fidelity::{Consolidation, Fidelity};
+use dormouse_tell::jobs::{Figures, History};
 use dormouse_workload::Skipped;
 
-use super::figures::Figures;
-use super::history::History;
 use crate::experiment::Batch;
-use crate::fidelity::Consolidation;
-use crate::output::{Fidelity, Header};
+use crate::output::Header;
 
 /// What came of them.
 #[derive(Debug)]

@@ -5,27 +5,28 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use dormouse_coordinator::{
-    ANSWER_WITHIN, Conducted, CoordinatorError, JobFacts, LiveFacts, LiveRun, Observer, Progress,
-    Speedup,
+    ANSWER_WITHIN, Conducted, CoordinatorError, LiveRun, Observer, Progress,
 };
 use dormouse_engine::Step;
 use dormouse_engine::drive::credit_spec;
 use dormouse_policies::Policy;
 use dormouse_policies::batch::Submission;
-use dormouse_tasks::ideal::Machine;
-use dormouse_units::{Bytes, Span, TaskId, Time};
+use dormouse_tell::fidelity::{
+    self, Consolidation, Fidelity, Kept, PHASE, Pace, Submitted, expected, jobs_in, notes,
+    promises, troubles, utilisations,
+};
+use dormouse_tell::jobs::SeenByJobs;
+use dormouse_tell::{JobFacts, LiveFacts, Record};
+use dormouse_units::{Bytes, Span, Speedup, TaskId, Time};
+use dormouse_vm::ideal::Machine;
 use dormouse_workload::Skipped;
+use nix::time::{ClockId, clock_gettime};
 use tokio_util::sync::CancellationToken;
 
 use super::rehearsal::Rehearsal;
 use super::supervise::to_the_end;
-use crate::fidelity::{
-    Consolidation, Kept, PHASE, Pace, Submitted, expected, jobs_in, notes, other_load, promises,
-    troubles, utilisations,
-};
-use crate::jobs::{JobsError, JobsOutcome, JobsRecording, SeenByJobs};
-use crate::output::{Fidelity, Header, RunLog};
-use dormouse_tell::Record;
+use crate::jobs::{JobsError, JobsOutcome, JobsRecording};
+use crate::output::{Header, RunLog};
 
 /// How a live run is to be conducted.
 #[derive(Debug)]
@@ -138,8 +139,16 @@ fn limit(submissions: &[Submission]) -> Time {
 /// How true a run was to its bag.
 fn judge(header: &Header, record: &Record, facts: &LiveFacts) -> Fidelity {
     let experiment = &header.experiment;
-    let noticed = notes(experiment, record, facts);
-    Fidelity::of(experiment, record, noticed, other_load(facts.loads.values()))
+    let (setup, allowed) = (&experiment.setup, experiment.live.allowed());
+    let noticed = notes(setup, &allowed, record, facts);
+    Fidelity::of(setup, &allowed, record, noticed, other_load(facts))
+}
+
+/// What others than the run used of its hosts' cores: the coordinator is this process.
+fn other_load(facts: &LiveFacts) -> Option<f64> {
+    let here = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let own = clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID).map(Duration::from);
+    fidelity::other_load(facts.loads.values(), (here.trim(), own.unwrap_or_default()))
 }
 
 /// What came of the parallel jobs of a run, and how true it was to them.
@@ -152,7 +161,7 @@ fn judge_jobs<'a>(
 ) -> Result<JobsOutcome<'a>, LiveError> {
     let experiment = &header.experiment;
     let live = &experiment.live;
-    let by_jobs = SeenByJobs::of(experiment);
+    let by_jobs = SeenByJobs::new(experiment.tenants());
     let own: Vec<Step> = steps.iter().map(|step| by_jobs.see(step).into_owned()).collect();
     // The facts of a run count tasks of its bag with its jobs.
     let mut of_jobs_alone = JobFacts::default();
@@ -173,7 +182,7 @@ fn judge_jobs<'a>(
         recording.see(step).map_err(of_jobs)?;
     }
     let utilisations = utilisations(&own, submitted, facts, live.speedup);
-    let kept = Kept::of(&promises, facts, live, hold);
+    let kept = Kept::of(&promises, facts, &live.allowed(), hold);
     let consolidation = Consolidation::of(facts, utilisations, kept);
     let noticed = match experiment.scheduler {
         None => troubles(run.cancelled(), run.counts(), facts),
@@ -185,7 +194,7 @@ fn judge_jobs<'a>(
         verified: facts.jobs.verified,
         failed: expected(&own, submissions).saturating_sub(outcome.figures.jobs()),
         cancelled: run.cancelled().map(str::to_owned),
-        fidelity: Some(consolidation.fidelity(facts, noticed)),
+        fidelity: Some(consolidation.fidelity(facts, noticed, other_load(facts))),
         consolidation: Some(consolidation),
         ..outcome
     })

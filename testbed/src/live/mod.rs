@@ -3,10 +3,7 @@
 
 mod conduct;
 mod rehearsal;
-mod signals;
 mod supervise;
 
 pub use conduct::{Conduct, LiveError, Outcome, conduct};
 pub use rehearsal::{Rehearsal, rehearse};
-
-pub(crate) use signals::Signals;

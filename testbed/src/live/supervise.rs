@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
-use dormouse_coordinator::{Conducted, CoordinatorError, LiveRun, Progress};
+use dormouse_coordinator::{Conducted, CoordinatorError, LiveRun, Progress, Signals};
 use dormouse_host::workers::LocalWorkers;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::LiveError;
-use super::signals::Signals;
 
 /// How often the run is looked at from outside: progress, workers that have ended.
 const LOOK: Duration = Duration::from_millis(100);

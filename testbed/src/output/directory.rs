@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use dormouse_log::LogError;
 use dormouse_worker::workspace::{self, Roots, remove_abandoned};
 
-use super::{Header, Input, Mode, OutputError, read_header};
+use dormouse_tell::Mode;
+
+use super::{Header, Input, OutputError, read_header};
 
 /// What of a folder that is not empty a run may replace.
 #[derive(Clone, Copy, Debug)]
@@ -252,6 +254,17 @@ fn held(parent: &Path, prefix: &str) -> Result<Roots, OutputError> {
     let refused =
         |error: workspace::Error| OutputError::io("make a folder in", parent, error.into());
     Roots::create(parent, prefix).map_err(refused)
+}
+
+/// Writes a file into a folder, which is made if it is not there.
+pub(crate) fn write_in(
+    folder: &Path,
+    name: &str,
+    content: impl AsRef<[u8]>,
+) -> Result<(), OutputError> {
+    fs::create_dir_all(folder).map_err(|error| OutputError::io("make", folder, error))?;
+    let path = folder.join(name);
+    fs::write(&path, content).map_err(|error| OutputError::io("write", &path, error))
 }
 
 fn check(target: &Path, replaces: Replaces<'_>) -> Result<(), OutputError> {

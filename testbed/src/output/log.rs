@@ -2,46 +2,16 @@
 
 use std::path::Path;
 
-use dormouse_coordinator::Speedup;
 use dormouse_engine::{Event, Step};
 use dormouse_host::calibration::SpeedupChoice;
 use dormouse_log::{FORMAT, LogReader, LogWriter};
+use dormouse_tell::{Mode, Record};
+use dormouse_units::Speedup;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use super::{Input, OutputError};
 use crate::experiment::Experiment;
-use dormouse_tell::Record;
-
-/// Where the machines of a run are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Mode {
-    /// Modelled, under a virtual clock.
-    Virtual,
-    /// Real, under a dilated clock.
-    Live,
-}
-
-impl Mode {
-    /// What is said of work that is done: in virtual time there is no answer to be verified.
-    #[must_use]
-    pub const fn completed(self) -> &'static str {
-        match self {
-            Self::Virtual => "completed",
-            Self::Live => "completed and verified",
-        }
-    }
-}
-
-impl std::fmt::Display for Mode {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(match self {
-            Self::Virtual => "virtual",
-            Self::Live => "live",
-        })
-    }
-}
 
 /// The first line of a log: all that is needed to read and to replay it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

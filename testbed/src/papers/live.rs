@@ -1,6 +1,7 @@
 //! Live runs beside the virtual ones: those that are there, and those that are made, one after
 //! another, as children of this program.
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -46,17 +47,15 @@ impl LiveRun {
     /// It is no folder of a live run.
     pub fn read(folder: &Path) -> Result<Self, SweepError> {
         let path = folder.join("summary.json");
-        let damaged =
-            |path: PathBuf, why: String| SweepError::BadInput(format!("{}: {why}", path.display()));
-        let text = std::fs::read_to_string(&path)
-            .map_err(|e| damaged(path.clone(), format!("{e}; give the folder of a live run")))?;
-        let run: Self = serde_json::from_str(&text)
-            .map_err(|e| damaged(path.clone(), format!("{e}; give the folder of a live run")))?;
-        if run.mode != "live" {
-            let why = format!("it is a {} run; give one made with --live", run.mode);
-            return Err(damaged(path, why));
+        let unusable = |why| SweepError::BadInput(format!("{}: {why}", path.display()));
+        let other =
+            |error: &dyn Display| unusable(format!("{error}; give the folder of a live run"));
+        let text = std::fs::read_to_string(&path).map_err(|error| other(&error))?;
+        let run: Self = serde_json::from_str(&text).map_err(|error| other(&error))?;
+        match &*run.mode {
+            "live" => Ok(run),
+            mode => Err(unusable(format!("it is a {mode} run; give one made with --live"))),
         }
-        Ok(run)
     }
 
     /// The cell it belongs to.
@@ -65,26 +64,19 @@ impl LiveRun {
         format!("{}/{}", self.experiment, self.scheduler)
     }
 
-    /// Whether its emulation kept its promises.
-    #[must_use]
-    pub fn is_faithful(&self) -> bool {
-        self.fidelity.as_ref().is_some_and(|f| f.faithful)
-    }
-
     /// How faithful it was, in words, and why not if it was not.
     #[must_use]
     pub fn fidelity(&self) -> String {
         let Some(fidelity) = &self.fidelity else {
             return "NOT faithful: it was not measured".to_owned();
         };
-        let worst = fidelity
-            .worst_share_error
-            .map_or(String::new(), |e| format!(" (worst share error {:.1} %)", e * 100.0));
-        if fidelity.faithful {
-            format!("faithful{worst}")
-        } else {
-            let why = fidelity.notes.join("; ");
-            format!("NOT faithful{worst}{}{why}", if why.is_empty() { "" } else { ": " })
+        let worst =
+            fidelity.worst_share_error.map(|e| format!(" (worst share error {:.1} %)", e * 100.0));
+        let worst = worst.unwrap_or_default();
+        match (fidelity.faithful, fidelity.notes.join("; ")) {
+            (true, _) => format!("faithful{worst}"),
+            (false, why) if why.is_empty() => format!("NOT faithful{worst}"),
+            (false, why) => format!("NOT faithful{worst}: {why}"),
         }
     }
 

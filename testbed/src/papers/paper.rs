@@ -396,51 +396,6 @@ impl Paper {
         all
     }
 
-    /// What is inconsistent in its data file, in words; a test asks that there is nothing.
-    #[must_use]
-    pub fn problems(&self) -> Vec<String> {
-        let mut problems = Vec::new();
-        let cases: BTreeSet<String> = self.parts.iter().flat_map(|p| self.cells_of(p)).collect();
-        let mut expect = |is: bool, what: String| problems.extend((!is).then_some(what));
-        for case in &cases {
-            let words: Vec<&str> = case.split('/').collect();
-            for word in &words[1..words.len().saturating_sub(1)] {
-                let known = self.settings.contains_key(*word) || *word == "standard";
-                expect(known, format!("{case}: no setting is called {word}"));
-            }
-        }
-        for (name, cells) in self.parts.iter().flat_map(|part| &part.lines) {
-            let known = self.expand(cells).iter().all(|case| cases.contains(case));
-            expect(known, format!("the line {name} has a cell that no part has"));
-        }
-        for table in &self.printed {
-            for (case, values) in &table.rows {
-                expect(cases.contains(case), format!("{case} is printed and no cell"));
-                let same = values.len() == table.metrics.len();
-                expect(same, format!("{case} has not a value for each column"));
-            }
-        }
-        for claim in self.claims() {
-            let all = std::iter::once(&claim.of).chain(&claim.than).flat_map(|p| self.expand(p));
-            for case in all {
-                expect(cases.contains(&case), format!("{}: {case} is no cell", claim.says));
-            }
-            let of_figure = !claim.figure.is_empty();
-            let of_order = claim.above.is_some() || claim.below.is_some();
-            let one = if claim.silent { !of_figure } else { of_figure != of_order };
-            expect(one, format!("{}: neither of a figure nor of order, or both", claim.says));
-            let known = of_figure == claim.relative.is_some();
-            expect(known, format!("{}: a figure and its tolerance go together", claim.says));
-        }
-        for factor in &self.factors {
-            for pattern in factor.set.keys() {
-                let any = cases.iter().any(|case| matches(pattern, case, &self.lists));
-                expect(any, format!("{}: {pattern} is no cell", factor.name));
-            }
-        }
-        problems
-    }
-
     /// A figure for people: its heading and digits.
     pub(super) fn words_of<'a>(&'a self, metric: &'a str) -> (&'a str, usize) {
         self.metrics.get(metric).map_or((metric, 2), |words| (&words.heading, words.digits))
@@ -455,6 +410,55 @@ impl Tolerance {
             Self::Relative(_) if paper == 0.0 => ours.abs() >= 0.005,
             Self::Relative(part) => (ours / paper - 1.0).abs() > part,
             Self::Points(points) => (ours - paper).abs() > points,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{PAPERS, named};
+    use super::*;
+
+    /// The data files say what there is: every pattern stands for cells that there are, and no claim is
+    /// judged by two rules or by none that it names.
+    #[test]
+    fn the_data_files_are_consistent() {
+        for (name, _) in PAPERS {
+            let (paper, _) = named(name).expect("it is right");
+            let cases: BTreeSet<String> =
+                paper.parts.iter().flat_map(|part| paper.cells_of(part)).collect();
+            for case in &cases {
+                let words: Vec<&str> = case.split('/').collect();
+                for word in &words[1..words.len().saturating_sub(1)] {
+                    let known = paper.settings.contains_key(*word) || *word == "standard";
+                    assert!(known, "{case}: no setting is called {word}");
+                }
+            }
+            for (line, cells) in paper.parts.iter().flat_map(|part| &part.lines) {
+                assert!(paper.expand(cells).iter().all(|case| cases.contains(case)), "{line}");
+            }
+            for table in &paper.printed {
+                for (case, values) in &table.rows {
+                    assert!(cases.contains(case), "{case} is printed and no cell");
+                    assert_eq!(values.len(), table.metrics.len(), "{case}");
+                }
+            }
+            for claim in paper.claims() {
+                let patterns = std::iter::once(&claim.of).chain(&claim.than);
+                let mut all = patterns.flat_map(|pattern| paper.expand(pattern));
+                assert!(all.all(|case| cases.contains(&case)), "{}", claim.says);
+                let (of_figure, bounds) = (!claim.figure.is_empty(), [claim.above, claim.below]);
+                let of_order = bounds.iter().any(Option::is_some);
+                let one = if claim.silent { !of_figure } else { of_figure != of_order };
+                assert!(one, "{}: neither of a figure nor of order, or both", claim.says);
+                assert_eq!(of_figure, claim.relative.is_some(), "{}", claim.says);
+            }
+            for (factor, pattern) in
+                paper.factors.iter().flat_map(|f| f.set.keys().map(move |pattern| (f, pattern)))
+            {
+                let any = cases.iter().any(|case| matches(pattern, case, &paper.lists));
+                assert!(any, "{}: {pattern} is no cell", factor.name);
+            }
         }
     }
 }

@@ -1,11 +1,11 @@
 //! The view of a run with a bag, which parallel jobs may share.
 
+use dormouse_tell::fidelity::Background;
 use dormouse_view::{Block, Card, Page, Tone};
 
 use super::outcome::OfBag;
 use super::value::{Line, RunView};
 use super::{bill, emulation, happened, jobs, machine, plan, summary, tables, vms};
-use crate::output::Background;
 
 pub(super) fn view(of: &OfBag<'_>) -> RunView {
     let mut gantt = vms::gantt(of);

@@ -2,12 +2,13 @@
 
 use dormouse_host::calibration::Came;
 use dormouse_units::Span;
-use dormouse_view::{Block, Card, Cell, Column, Table, Tone};
+use dormouse_view::{Block, Card, Column, Table, Tone};
 
 use super::outcome::OfBag;
 use super::value::Line;
 use crate::calibration;
-use crate::output::{Fidelity, Header, task_times};
+use crate::output::Header;
+use dormouse_tell::fidelity::{Fidelity, task_times};
 
 /// The lines: the verdict, the errors in words, and what is to be noted.
 pub(super) fn lines(fidelity: &Fidelity, errors: &str) -> Vec<Line> {
@@ -145,7 +146,7 @@ pub(super) fn speedup(header: &Header) -> Vec<Block> {
             "Speed-up {} at load {} was refused: {why}",
             cell.speedup, cell.load
         ))),
-        Came::Measured { .. } => None,
+        Came::Measured(_) => None,
     }));
     blocks
 }

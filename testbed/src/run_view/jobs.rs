@@ -1,6 +1,9 @@
 //! The view of a run of parallel jobs alone, and what is said of those that share a run.
 
 use dormouse_engine::Work;
+use dormouse_tell::Mode;
+use dormouse_tell::fidelity::Consolidation;
+use dormouse_tell::jobs::{Figures, Quantity};
 use dormouse_units::{Span, Time};
 use dormouse_view::number::time;
 use dormouse_view::plot::{Axis, Chart, Gantt, Look, Panel, Point, Scale, Series};
@@ -11,9 +14,7 @@ use super::outcome::Outcome;
 use super::summary::leave_out;
 use super::value::{Line, RunView};
 use super::{emulation, machine};
-use crate::fidelity::Consolidation;
-use crate::jobs::{Figures, JobsOutcome, Quantity};
-use crate::output::Mode;
+use crate::jobs::JobsOutcome;
 
 /// Which EASY this is, in a line; its definition is the documentation of `dormouse_policies::batch`.
 const VARIANT: &str =

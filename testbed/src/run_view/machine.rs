@@ -3,10 +3,11 @@
 
 use std::ops::Range;
 
+use dormouse_tell::jobs::{JobHistory, Spell, SpellEnd};
 use dormouse_units::{Tier, Time};
 use dormouse_view::plot::{Bar, COLOURS, Fill, Gantt, Lane, Link, Mark, MarkKind, Place};
 
-use crate::jobs::{JobHistory, JobsOutcome, Spell, SpellEnd};
+use crate::jobs::JobsOutcome;
 
 /// Rows at most.
 const MOST_ROWS: u32 = 1_024;

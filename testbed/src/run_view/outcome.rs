@@ -11,7 +11,8 @@ use dormouse_view::{Block, Card, Page};
 
 use super::{RunView, bag, jobs, machine};
 use crate::jobs::JobsOutcome;
-use crate::output::{Fidelity, Header};
+use crate::output::Header;
+use dormouse_tell::fidelity::Fidelity;
 
 /// Everything that the view of a run is made of.
 #[derive(Clone, Copy, Debug)]

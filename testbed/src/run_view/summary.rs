@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 
 use super::jobs;
 use super::outcome::OfBag;
-use crate::output::{Background, Mode, end_word};
+use crate::output::end_word;
+use dormouse_tell::Mode;
+use dormouse_tell::fidelity::Background;
 
 /// Its content.
 pub(super) fn summary(of: &OfBag<'_>) -> Value {

@@ -7,7 +7,9 @@ use dormouse_units::Span;
 use dormouse_view::{Column, Table};
 
 use super::outcome::{OfBag, TaskOf};
-use crate::output::{Mode, end_word, task_times};
+use crate::output::end_word;
+use dormouse_tell::Mode;
+use dormouse_tell::fidelity::task_times;
 
 /// A row a task; what was planned for it last, blank where nothing was.
 pub(super) fn tasks(of: &OfBag<'_>) -> Table {

@@ -17,9 +17,10 @@ use super::{Sample, Shared, SweepError};
 use crate::command_line::command_line;
 use crate::experiment::{Batch, Experiment, InputError, Override, Source, open};
 use crate::jobs::JobsError;
-use crate::output::{Header, Mode};
+use crate::output::Header;
 use crate::results::Results;
 use crate::virtual_run::{model, play_out, virtual_run};
+use dormouse_tell::Mode;
 
 /// An experiment with settings, seed aside, under the name it has in tables.
 #[derive(Clone, Debug)]

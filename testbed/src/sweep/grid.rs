@@ -87,46 +87,41 @@ impl Sweep {
     #[must_use]
     pub fn table(&self, samples: &Samples) -> Table {
         let there = figures(samples);
-        let metrics: Vec<&Metric> =
-            METRICS.iter().filter(|m| m.in_table && there.contains(m.name)).collect();
-        let column = |metric: &&Metric| Column::mean(metric.heading).digits(metric.digits);
-        let keys = self.keys.iter().map(Column::text);
-        let mut table = Table::new(keys.chain(metrics.iter().map(column)));
-        for (values, samples) in self.values.iter().zip(samples) {
-            let values = values.iter().map(|value| Shown::text(value.as_str()));
-            let figure = |metric: &&Metric| {
-                Shown::maybe(estimate(samples, metric.name), |e| Shown::mean(e.mean, e.ci95, e.n))
-            };
-            table.push(values.chain(metrics.iter().map(figure)));
+        let mut table = Table::of(self.values.iter().zip(samples));
+        for (n, key) in self.keys.iter().enumerate() {
+            table = table.column(Column::text(key), |(values, _)| values[n].clone());
         }
-        table
+        for metric in METRICS.iter().filter(|m| m.in_table && there.contains(m.name)) {
+            let column = Column::mean(metric.heading).digits(metric.digits);
+            table = table.column(column, |(_, samples)| {
+                estimate(samples, metric.name).map(|e| Shown::mean(e.mean, e.ci95, e.n))
+            });
+        }
+        table.into()
     }
 
     /// `table.csv`. Several keys, and their values in the same order, are joined by semicolons.
     #[must_use]
     pub fn csv(&self, samples: &Samples) -> String {
-        let end = |name: &str| Column::number(name).named(name).file_digits(6);
-        let text = ["key", "value", "metric"].map(Column::text);
-        let ends = ["mean", "ci95_low", "ci95_high"].map(end);
-        let mut table = Table::new(text.into_iter().chain(ends).chain([Column::count("n")]));
         let there = figures(samples);
         // The ones with names for people first, in their order.
         let known = METRICS.iter().map(|metric| metric.name).filter(|name| there.contains(*name));
         let others = there.iter().copied().filter(|name| Metric::named(name).is_none());
         let metrics: Vec<&str> = known.chain(others).collect();
-        let key = self.keys.join(";");
-        for (values, samples) in self.values.iter().zip(samples) {
-            for metric in &metrics {
-                let Some(Estimate { mean, ci95, n, .. }) = estimate(samples, metric) else {
-                    continue;
-                };
-                let of = [key.as_str(), &values.join(";"), metric].map(Shown::text);
-                let (low, high) = ci95.unzip();
-                let figures = [Some(mean), low, high].map(|x| Shown::maybe(x, Shown::number));
-                table.push(of.into_iter().chain(figures).chain([Shown::count(n)]));
-            }
-        }
-        table.to_csv()
+        let lines = self.values.iter().zip(samples).flat_map(|(values, samples)| {
+            let of = |name| Some((values.join(";"), name, estimate(samples, name)?));
+            metrics.iter().copied().filter_map(of).collect::<Vec<_>>()
+        });
+        let number = |name: &str| Column::number(name).file_digits(6);
+        let table = Table::of(lines)
+            .column(Column::text("key"), |_| self.keys.join(";"))
+            .column(Column::text("value"), |(values, ..)| values.clone())
+            .column(Column::text("metric"), |(_, name, _)| *name)
+            .column(number("mean"), |(_, _, of)| of.mean)
+            .column(number("ci95_low"), |(_, _, of)| of.ci95.map(|(low, _)| low))
+            .column(number("ci95_high"), |(_, _, of)| of.ci95.map(|(_, high)| high))
+            .column(Column::count("n"), |(_, _, of)| of.n);
+        Table::from(table).to_csv()
     }
 
     /// `plot.svg`: one figure against another, and of each value the means with their confidence

@@ -9,7 +9,8 @@ use dormouse_estimate::{BatchMeans, Estimate, Series};
 use dormouse_units::{Money, Time, TypeName};
 use serde::{Deserialize, Serialize};
 
-use crate::jobs::{Figures, JobsError};
+use crate::jobs::JobsError;
+use dormouse_tell::jobs::Figures;
 
 /// The figures of one run, whatever its kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -2,9 +2,10 @@
 
 use dormouse::check::check;
 use dormouse::experiment::Experiment;
-use dormouse::output::{Header, Mode, RunLog, RunLogWriter};
+use dormouse::output::{Header, RunLog, RunLogWriter};
 use dormouse::replay::replay;
 use dormouse_engine::{Event, Report, Step};
+use dormouse_tell::Mode;
 use dormouse_units::{Credits, Span, Time};
 
 use super::runs::{played, with};

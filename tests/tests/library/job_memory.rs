@@ -3,9 +3,10 @@
 use std::fs;
 
 use dormouse::check::check;
-use dormouse::output::{Header, Mode, RunLog};
+use dormouse::output::{Header, RunLog};
 use dormouse::replay::replay;
 use dormouse_engine::{Effect, Event, Step};
+use dormouse_tell::Mode;
 use dormouse_units::Bytes;
 
 use super::runs::{played, with};

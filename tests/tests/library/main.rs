@@ -6,7 +6,9 @@
 
 mod background;
 mod calibration;
+mod checked;
 mod invariants;
+mod job_checkpoints;
 mod job_credits;
 mod job_memory;
 mod market;
@@ -14,5 +16,7 @@ mod papers;
 mod random_runs;
 mod runs;
 mod stored_plans;
+mod task_times;
 mod twin;
+mod twin_exact;
 mod twin_jobs;

@@ -3,9 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
-use dormouse::output::{Header, Mode};
-use dormouse::papers::{Finished, MakeLive, PAPERS, Request, Verdict, named, table};
+use dormouse::output::Header;
+use dormouse::papers::{Finished, MakeLive, Request, Verdict, table};
 use dormouse::sweep::{Cell, Reproduction, Shard, Shared, SweepError};
+use dormouse_tell::Mode;
 use dormouse_view::Terminal;
 
 /// What of a paper under so many seeds, with these settings of every cell.
@@ -105,17 +106,6 @@ fn the_same_bytes_on_any_number_of_threads_in_parts_and_after_a_kill() {
         assert_eq!(content(&at("merged")), wanted);
         let error = merge(&parts[..2], &at("incomplete")).unwrap_err();
         assert!(matches!(error, SweepError::Incomplete { .. }), "{error}");
-    }
-}
-
-/// The data files say what there is: every pattern stands for cells that there are, every claim and
-/// every factor is about some, and no claim is judged by two rules or by none that it names.
-#[test]
-fn the_data_files_are_consistent() {
-    for (name, _) in PAPERS {
-        let (paper, _) = named(name).unwrap();
-        let problems = paper.problems();
-        assert!(problems.is_empty(), "{name}: {}", problems.join("\n"));
     }
 }
 

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use dormouse::experiment::{Experiment, Override, Source, load};
-use dormouse::output::{Header, Mode, RunLogWriter};
+use dormouse::output::{Header, RunLogWriter};
 use dormouse::virtual_run::virtual_run;
 use dormouse_cloud::{Action, Billing, Interruption, InterruptionModel, Scope, Target};
 use dormouse_engine::{Noise, Step};
 use dormouse_policies::{
     BagSchedulerConfig, BagSchedulerName, BurstOn, CheckpointOn, OnNotice, Period, Scheme,
 };
-use dormouse_tell::{Violation, check_bag};
+use dormouse_tell::{Mode, Violation, check_bag};
 use dormouse_units::Stream;
 use dormouse_units::{Bytes, Ppm, Price, Span, Time, VmId};
 

@@ -5,12 +5,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use dormouse::experiment::Experiment;
-use dormouse::output::{Header, Mode, RunLogWriter};
-use dormouse::twin::{Both, Standing, Twin, TwinError, twin_of};
+use dormouse::output::{Header, RunLogWriter};
+use dormouse::twin::{TwinError, table, twin_of};
 use dormouse_cloud::Host;
 use dormouse_engine::drive::{Modelled, beginning, play};
 use dormouse_engine::{Effect, Event, Report, Step};
 use dormouse_policies::{Decision, Notice};
+use dormouse_tell::Mode;
+use dormouse_tell::twin::{Both, Standing, Twin};
 use dormouse_units::{Bytes, HostId, Span, Time};
 
 use super::runs::{played, under};
@@ -253,7 +255,7 @@ fn a_planted_divergence_is_found_with_its_cause_and_both_times() {
     let spread = twin.undisturbed.as_ref().unwrap();
     assert!((spread.longest() - part).abs() < 1e-9 && spread.shortest().abs() < 1e-9);
     assert_eq!(spread.past_5_percent(), usize::from(part > 0.05));
-    let table = twin.table(dormouse_view::Terminal::PLAIN, false);
+    let table = table(&twin, dormouse_view::Terminal::PLAIN, false);
     assert!(table.contains(&format!("in the twin, {}", end_of(late))), "{table}");
 }
 

@@ -4,10 +4,12 @@ use std::fs;
 use std::path::Path;
 
 use dormouse::experiment::Experiment;
-use dormouse::output::{Header, Mode};
+use dormouse::output::Header;
 use dormouse::results::virtual_results;
-use dormouse::twin::{Standing, Twin, TwinError, twin_of};
+use dormouse::twin::{TwinError, twin_of};
 use dormouse_policies::batch::Algorithm;
+use dormouse_tell::Mode;
+use dormouse_tell::twin::{Standing, Twin};
 use serde_json::{Value, json};
 
 use super::runs::under;

@@ -11,5 +11,6 @@
 
 pub mod calibration;
 pub mod doctor;
+mod ticks;
 pub mod two_tier;
 pub mod workers;

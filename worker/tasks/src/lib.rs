@@ -2,12 +2,10 @@
 //!
 //! The binary `dormouse-task` is one single-threaded process (`parallel`: a parent and its
 //! ranks) without pipes, sockets or growing files, so that CRIU can dump and restore it at any
-//! moment. Every program checks its own answer. The agent that starts it needs three things from this library:
+//! moment. Every program checks its own answer. The agent that starts it needs two things from this library:
 //!
 //! * [`progress`]: the page through which a running task says how far it is;
-//! * [`result`](mod@result): the file a finished task leaves behind;
-//! * [`ideal`]: how far the processes of parallel jobs get on processors that are just as fast as
-//!   they should be.
+//! * [`result`](mod@result): the file a finished task leaves behind.
 //!
 //! An experiment says by a [`BagProgram`] which of them the tasks of its bag are.
 //!
@@ -32,6 +30,5 @@ mod signals;
 mod vector;
 
 pub use class::Class;
-pub use parallel::ideal;
 pub use program::BagProgram;
 pub use run::NasKernel;

@@ -5,17 +5,17 @@
 //! The parent forks one process per rank and then only waits. The ranks share one anonymous
 //! [`region`] with a futex barrier, and hold no pipe or socket, so that CRIU can dump and
 //! restore the tree at any moment. How the wanted CPU usages come about is the business of
-//! [`shares`]; the work is that of [`kernel`]: exact, and every result of every rank and phase
+//! [`dormouse_vm::shares`]; the work is that of [`kernel`]: exact, and every result of every rank and phase
 //! is checked against its closed form, which takes in a neighbour's result of the phase before.
 
-pub mod ideal;
 mod kernel;
 mod rank;
 mod region;
-mod shares;
 
 use std::io;
 use std::time::Duration;
+
+use dormouse_vm::shares::{self, PPM};
 
 use self::rank::Work;
 use self::region::Region;
@@ -27,9 +27,6 @@ use crate::result::Figure;
 /// As many ranks as a progress page has room for, in round numbers.
 pub(crate) const MAX_PROCESSES: u32 = 256;
 const _: () = assert!(MAX_PROCESSES as usize <= progress::MAX_RANKS);
-
-/// A whole, in parts per million.
-pub(crate) const PPM: u32 = 1_000_000;
 
 /// A parallel job, all but how much work it is.
 ///
@@ -160,7 +157,8 @@ impl Team {
             Figure::new("checksum", upper(checked.sum), Some(upper(checked.expected_sum)), 0.0),
         ];
         if let Amount::Repetitions(blocks) = self.amount {
-            let planned: u64 = shares::blocks_of_ranks(&self.plan, blocks).iter().sum();
+            let planned: u64 =
+                shares::blocks_of_ranks(&self.plan.usage, self.plan.phases, blocks).iter().sum();
             let done = self.region.totals().units as f64;
             figures.push(Figure::new("blocks of work", done, Some(planned as f64), 0.0));
         }

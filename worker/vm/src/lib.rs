@@ -2,16 +2,19 @@
 //! fast each may run now, and what that does to the CPU credits.
 //!
 //! [`Model`] is the VM itself in virtual time, and beside a real VM what that is held to.
-//! [`Ledger`] is the difference. [`life`] is how attempts begin, stop and end there.
+//! [`Ledger`] is the difference. [`life`] is how attempts begin, stop and end there. Parallel jobs
+//! have a model that is finer: [`ideal`] follows the phases of their processes.
 
 mod allowance;
 mod bucket;
+pub mod ideal;
 mod ledger;
 pub mod life;
 mod machine;
 mod model;
 mod processors;
 mod running;
+pub mod shares;
 mod sharing;
 mod work;
 

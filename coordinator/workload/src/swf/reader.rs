@@ -1,7 +1,6 @@
 //! Reading a log line by line.
 
 use std::fmt;
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
@@ -229,14 +228,19 @@ enum Line {
 }
 
 impl SwfReader {
-    /// Opens a log, plain or gzipped (its first bytes tell), and reads its header.
+    /// Reads the header of a log, plain or gzipped (its first bytes tell); `file` is what came of opening
+    /// it at `path`.
     ///
     /// # Errors
     ///
     /// The file can't be read.
-    pub fn open(path: &Path, rules: impl Into<LogRules>) -> Result<Self, SwfError> {
+    pub fn of<F: Read + Send + 'static>(
+        path: &Path,
+        file: io::Result<F>,
+        rules: impl Into<LogRules>,
+    ) -> Result<Self, SwfError> {
         let io = |source| SwfError::Io { path: path.to_owned(), source };
-        let mut file = BufReader::with_capacity(1 << 16, File::open(path).map_err(io)?);
+        let mut file = BufReader::with_capacity(1 << 16, file.map_err(io)?);
         let is_gzip = file.fill_buf().map_err(io)?.starts_with(&[0x1f, 0x8b]);
         let input: Box<dyn BufRead + Send> = if is_gzip {
             Box::new(BufReader::with_capacity(1 << 16, MultiGzDecoder::new(file)))

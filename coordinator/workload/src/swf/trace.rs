@@ -1,5 +1,6 @@
 //! A log as a workload: jobs that can be submitted, in order.
 
+use std::io::{self, Read};
 use std::path::Path;
 
 use dormouse_policies::batch::Submission;
@@ -32,17 +33,19 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Opens a log for a machine of `machine` processors, or as many as its header says.
+    /// A log for a machine of `machine` processors, or as many as its header says; `file` is what came of
+    /// opening it at `path`.
     ///
     /// # Errors
     ///
     /// The file can't be read, or nobody says how large the machine is.
-    pub fn open(
+    pub fn of<F: Read + Send + 'static>(
         path: &Path,
+        file: io::Result<F>,
         machine: Option<u32>,
         rules: impl Into<LogRules>,
     ) -> Result<Self, SwfError> {
-        Self::new(SwfReader::open(path, rules)?, machine)
+        Self::new(SwfReader::of(path, file, rules)?, machine)
     }
 
     /// The workload that `reader` reads.

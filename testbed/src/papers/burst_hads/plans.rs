@@ -1,9 +1,10 @@
 //! The plans that the authors of Burst-HADS stored, beside ours.
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use dormouse_policies::{BagSchedulerName, Plan};
-use dormouse_view::{Cell, Column, Table};
+use dormouse_view::{Column, Table};
 
 use crate::experiment::{Loaded, Override, Source, load};
 use crate::sweep::SweepError;
@@ -61,22 +62,21 @@ pub fn stored_plans(data: &Path, set: &[String]) -> Result<StoredPlans, SweepErr
         }
     }
     if all.plans.is_empty() {
-        return Err(SweepError::BadInput(format!(
-            "--data {}: no folder there has job.json, env.json and a plan (map….json); give the \
-             folder of the artifact's inputs",
-            data.display()
-        )));
+        let why = "no folder there has job.json, env.json and a plan (map….json)";
+        return Err(unusable(data, why));
     }
     Ok(all)
 }
 
+fn unusable(folder: &Path, why: impl Display) -> SweepError {
+    let folder = folder.display();
+    SweepError::BadInput(format!(
+        "--data {folder}: {why}; give the folder of the artifact's inputs"
+    ))
+}
+
 fn sorted(folder: &Path) -> Result<Vec<PathBuf>, SweepError> {
-    let entries = std::fs::read_dir(folder).map_err(|error| {
-        SweepError::BadInput(format!(
-            "--data {}: {error}; give the folder of the artifact's inputs",
-            folder.display()
-        ))
-    })?;
+    let entries = std::fs::read_dir(folder).map_err(|error| unusable(folder, error))?;
     let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
     paths.sort();
     Ok(paths)
@@ -97,34 +97,25 @@ fn stored_plan(folder: &Path, name: &str, set: &[String]) -> Result<StoredPlan, 
     let scheduler = scheduler_of(name);
     let file = folder.join(name);
     let bare: Vec<_> = set.iter().cloned().chain(BARE.map(str::to_owned)).collect();
-    let theirs = loaded(folder, scheduler, Some(&file), set)?;
-    let their_bare = loaded(folder, scheduler, Some(&file), &bare)?;
-    let ours = loaded(folder, scheduler, None, set)?;
-    let our_bare = loaded(folder, scheduler, None, &bare)?;
-    let stored = theirs
-        .experiment
-        .scheduler
-        .as_ref()
-        .and_then(|config| config.plan.as_ref())
-        .map(reckoned)
-        .unwrap_or_default();
+    let of = |plan, set| loaded(folder, scheduler, plan, set);
+    let (theirs, their_bare) = (of(Some(&file), set)?, of(Some(&file), &bare)?);
+    let (ours, our_bare) = (of(None, set)?, of(None, &bare)?);
     let job = folder.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     let case = format!("{job}/{name}");
-    let planned = ours.plan()?.as_ref().map(reckoned).unwrap_or_default();
     Ok(StoredPlan {
         scheduler,
-        stored,
+        stored: reckoned(theirs.experiment.scheduler.clone().and_then(|config| config.plan)),
         bare: run(&their_bare, &case)?,
         run: run(&theirs, &case)?,
-        ours: planned,
+        ours: reckoned(ours.plan()?),
         ours_bare: run(&our_bare, &case)?,
         ours_run: run(&ours, &case)?,
         name: case,
     })
 }
 
-fn reckoned(plan: &Plan) -> Figures {
-    (plan.makespan.as_secs_f64(), plan.cost.as_usd())
+fn reckoned(plan: Option<Plan>) -> Figures {
+    plan.map(|plan| (plan.makespan.as_secs_f64(), plan.cost.as_usd())).unwrap_or_default()
 }
 
 fn loaded(
@@ -159,32 +150,25 @@ impl StoredPlans {
     /// A plan a row, each way of running it its makespan and cost.
     #[must_use]
     pub fn table(&self) -> Table {
-        let figures = [
-            ("as stored", "stored"),
-            ("run, bare", "bare"),
-            ("run", "run"),
-            ("our plan", "ours_planned"),
-            ("ours run, bare", "ours_bare"),
-            ("ours run", "ours_run"),
+        let figures: [(&str, &str, fn(&StoredPlan) -> Figures); 6] = [
+            ("as stored", "stored", |plan| plan.stored),
+            ("run, bare", "bare", |plan| plan.bare),
+            ("run", "run", |plan| plan.run),
+            ("our plan", "ours_planned", |plan| plan.ours),
+            ("ours run, bare", "ours_bare", |plan| plan.ours_bare),
+            ("ours run", "ours_run", |plan| plan.ours_run),
         ];
-        let columns = figures.into_iter().flat_map(|(heading, name)| {
-            [
-                Column::seconds(heading)
-                    .named(format!("{name}_makespan_s"))
-                    .digits(0)
-                    .file_digits(3),
-                Column::dollars("").named(format!("{name}_cost_usd")).file_digits(6),
-            ]
-        });
-        let names = [Column::text("stored plan").named("plan"), Column::text("scheduler")];
-        let mut table = Table::new(names.into_iter().chain(columns));
-        for p in &self.plans {
-            let figures = [p.stored, p.bare, p.run, p.ours, p.ours_bare, p.ours_run];
-            let figures = figures.into_iter().flat_map(|(s, usd)| [s, usd].map(Cell::number));
-            let names = [Cell::text(&*p.name), Cell::text(p.scheduler.as_str())];
-            table.push(names.into_iter().chain(figures));
+        let mut table = Table::of(&self.plans)
+            .column(Column::text("stored plan").named("plan"), |plan| plan.name.clone())
+            .column(Column::text("scheduler"), |plan| plan.scheduler.as_str());
+        for (heading, name, of) in figures {
+            let makespan = Column::seconds(heading).named(format!("{name}_makespan_s"));
+            let cost = Column::dollars("").named(format!("{name}_cost_usd"));
+            table = table
+                .column(makespan.digits(0).file_digits(3), |plan| of(plan).0)
+                .column(cost.file_digits(6), |plan| of(plan).1);
         }
-        table
+        table.into()
     }
 
     /// What the table does not say of itself.

@@ -1,6 +1,8 @@
 //! `report.html`.
 
-use dormouse_view::{Block, Card, Cell, Column, Page, Table};
+use std::collections::BTreeSet;
+
+use dormouse_view::{Block, Card, Column, Page, Table};
 use maud::html;
 
 use super::super::claims::Verdict;
@@ -102,33 +104,16 @@ fn figures(done: &Finished) -> Vec<Block> {
     if printed.is_empty() {
         return Vec::new();
     }
-    let mut table = Table::new([
-        Column::text("figure"),
-        Column::count("printed"),
-        Column::count("beyond tolerance"),
-        Column::text("tolerance"),
-    ]);
-    let mut metrics: Vec<&str> = Vec::new();
-    for row in done.rows.iter().filter(|row| row.paper.is_some()) {
-        if !metrics.contains(&&*row.metric) {
-            metrics.push(&row.metric);
-        }
-    }
-    for metric in metrics {
-        let (off, of) = beyond(&done.rows, Some(metric));
-        let row = done.rows.iter().find(|row| row.metric == metric);
-        let tolerance =
-            row.and_then(|row| row.paper).map(|(_, t)| Cell::text(tables::tolerated(t)));
-        table.push([
-            Cell::text(done.paper.words_of(metric).0),
-            Cell::count(of),
-            Cell::count(off),
-            tolerance.unwrap_or_default(),
-        ]);
-    }
+    let rows = done.rows.iter().filter(|row| row.paper.is_some());
+    let mut seen = BTreeSet::new();
+    let table = Table::of(rows.filter(|row| seen.insert(&row.metric)))
+        .column(Column::text("figure"), |row| done.paper.words_of(&row.metric).0)
+        .column(Column::count("printed"), |row| beyond(&done.rows, Some(&row.metric)).1)
+        .column(Column::count("beyond tolerance"), |row| beyond(&done.rows, Some(&row.metric)).0)
+        .column(Column::text("tolerance"), |row| row.paper.map(|(_, t)| tables::tolerated(t)));
     vec![
         Block::text("How many of the printed figures are further from it than their tolerance:"),
-        Block::Table(table),
+        Block::Table(table.into()),
         Block::Folded("Figure by figure".to_owned(), vec![Block::Table(printed)]),
     ]
 }
@@ -176,9 +161,8 @@ fn runs(done: &Finished) -> Vec<Block> {
 }
 
 fn commands(done: &Finished) -> Table {
-    let mut table = Table::new([Column::text("cell"), Column::text("command")]);
-    table.extend(
-        done.cells.iter().map(|(case, command)| vec![Cell::text(&**case), Cell::text(&**command)]),
-    );
-    table
+    Table::of(&done.cells)
+        .column(Column::text("cell"), |(case, _)| case.clone())
+        .column(Column::text("command"), |(_, command)| command.clone())
+        .into()
 }

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
-use dormouse_worker::agent::{available_millicores, find_criu};
+use dormouse_worker::agent::available_millicores;
 use dormouse_worker::cgroup::Hierarchy;
 use dormouse_worker::criu::Criu;
 use serde::{Deserialize, Serialize};
+
+use crate::doctor::criu_program;
 
 /// Longer than any healthy CRIU takes to say its version.
 const DEADLINE: Duration = Duration::from_secs(10);
@@ -35,7 +37,7 @@ impl HostIdentity {
         let uts = nix::sys::utsname::uname();
         let kernel =
             uts.map_or_else(|_| "unknown".into(), |u| u.release().to_string_lossy().into_owned());
-        let criu = find_criu().and_then(|program| Criu::new(program).version(DEADLINE).ok());
+        let criu = Criu::new(criu_program()).version(DEADLINE).ok();
         Self {
             millicores: available_millicores(),
             processor: processor(&std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default()),

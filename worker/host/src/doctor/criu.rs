@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use dormouse_worker::agent::find_criu;
 use dormouse_worker::criu::Criu;
 
 use super::Finding;
@@ -10,25 +11,11 @@ use super::Finding;
 /// Longer than any healthy CRIU takes to look at a kernel.
 const DEADLINE: Duration = Duration::from_secs(10);
 
-/// The CRIU to use: `$DORMOUSE_CRIU`, the one that `scripts/get-criu` unpacked (below
-/// `$DORMOUSE_HOME`, or `.dormouse` here or above the program), or `criu` on the path.
+/// The CRIU that live runs of this host use: `$DORMOUSE_CRIU`, or the one that workers find.
 #[must_use]
 pub fn criu_program() -> PathBuf {
-    if let Some(given) = std::env::var_os("DORMOUSE_CRIU").filter(|v| !v.is_empty()) {
-        return given.into();
-    }
-    let home = std::env::var_os("DORMOUSE_HOME").map(PathBuf::from);
-    let here = std::env::current_dir().ok();
-    let program = std::env::current_exe().ok();
-    let above = [here, program]
-        .into_iter()
-        .flatten()
-        .flat_map(|path| path.ancestors().map(|p| p.join(".dormouse")).collect::<Vec<_>>());
-    home.into_iter()
-        .chain(above)
-        .map(|folder| folder.join("criu/criu"))
-        .find(|path| path.is_file())
-        .unwrap_or_else(|| "criu".into())
+    let given = std::env::var_os("DORMOUSE_CRIU").filter(|given| !given.is_empty());
+    given.map(PathBuf::from).or_else(find_criu).unwrap_or_else(|| "criu".into())
 }
 
 pub(super) fn criu() -> Vec<Finding> {

@@ -12,3 +12,4 @@ pub use criu::criu_program;
 pub use examine::{Diagnosis, examine};
 pub use finding::{Finding, State};
 pub use required::lacking;
+pub use resources::find_task_program;

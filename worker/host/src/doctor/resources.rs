@@ -1,9 +1,10 @@
 //! Processor, memory, disk, clock, the task program.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use super::Finding;
+use crate::ticks::Ticks;
 
 /// How long the processors are watched.
 const WATCHED: Duration = Duration::from_millis(300);
@@ -11,28 +12,15 @@ const WATCHED: Duration = Duration::from_millis(300);
 pub(super) fn processor() -> Finding {
     let name = "free CPU";
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let Some(before) = busy_and_all() else {
+    let Some(before) = Ticks::now().ok().filter(|ticks| ticks.all > 0) else {
         return Finding::judged(name, false, "/proc/stat does not say", "mount /proc");
     };
     std::thread::sleep(WATCHED);
-    let Some(after) = busy_and_all() else {
-        return Finding::judged(name, false, "/proc/stat does not say", "mount /proc");
-    };
-    let (busy, all) = (after.0.saturating_sub(before.0), after.1.saturating_sub(before.1).max(1));
-    let idle = 100 - (busy * 100 / all).min(100);
+    let after = Ticks::now().unwrap_or(before);
+    let all = after.all.saturating_sub(before.all).max(1);
+    let idle = 100 - (after.busy.saturating_sub(before.busy) * 100 / all).min(100);
     let found = format!("{idle} % of {cores} cores idle over {} ms", WATCHED.as_millis());
     Finding::judged(name, idle >= 70, found, "stop other work: it disturbs the emulation")
-}
-
-/// Ticks spent busy and in all (proc(5), the first line of /proc/stat).
-fn busy_and_all() -> Option<(u64, u64)> {
-    let text = std::fs::read_to_string("/proc/stat").ok()?;
-    let ticks: Vec<u64> =
-        text.lines().next()?.split_whitespace().skip(1).filter_map(|n| n.parse().ok()).collect();
-    // user nice system idle iowait irq softirq steal; guest time is in user already.
-    let all: u64 = ticks.iter().take(8).sum();
-    let idle: u64 = ticks.iter().skip(3).take(2).sum();
-    Some((all - idle, all))
 }
 
 pub(super) fn memory() -> Finding {
@@ -92,11 +80,7 @@ pub(super) fn clock() -> Finding {
 
 pub(super) fn task_program() -> Finding {
     let name = "task program";
-    let beside = std::env::current_exe().ok().and_then(|p| Some(p.parent()?.join("dormouse-task")));
-    let paths = std::env::var_os("PATH").unwrap_or_default();
-    let on_path =
-        std::env::split_paths(&paths).map(|p| p.join("dormouse-task")).collect::<Vec<_>>();
-    match beside.into_iter().chain(on_path).find(|p| p.is_file()) {
+    match find_task_program() {
         Some(path) => Finding::found(name, path.display().to_string()),
         None => Finding::missing(
             name,
@@ -104,4 +88,13 @@ pub(super) fn task_program() -> Finding {
             "build it: cargo build --release --workspace",
         ),
     }
+}
+
+/// The `dormouse-task` beside this program, or the one on the path.
+#[must_use]
+pub fn find_task_program() -> Option<PathBuf> {
+    let beside = std::env::current_exe().ok().and_then(|p| Some(p.parent()?.join("dormouse-task")));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let on_path = std::env::split_paths(&path).map(|p| p.join("dormouse-task"));
+    beside.into_iter().chain(on_path).find(|p| p.is_file())
 }

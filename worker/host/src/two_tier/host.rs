@@ -13,6 +13,7 @@ use nix::unistd::Pid;
 
 use super::TwoTierError;
 use super::job::{Job, Spec};
+use crate::ticks::Ticks;
 
 /// How long anything may take that takes no time.
 pub(super) const SOON: Duration = Duration::from_secs(10);
@@ -136,36 +137,16 @@ impl Busy {
     }
 }
 
-/// Time for which processors were busy since the host's start (proc(5), the first line of
-/// `stat`): all but idle and iowait, and but guest, which is counted as user already.
+/// Time for which processors were busy since the host's start.
 fn busy_ns() -> Result<u64, TwoTierError> {
-    let path = "/proc/stat";
-    let text = std::fs::read_to_string(path).map_err(TwoTierError::io("read", path))?;
     let ticks = nix::unistd::sysconf(nix::unistd::SysconfVar::CLK_TCK).ok().flatten();
     let tick_ns = 1_000_000_000 / u64::try_from(ticks.unwrap_or(100)).unwrap_or(100).max(1);
-    Ok(busy_ticks(&text) * tick_ns)
-}
-
-fn busy_ticks(stat: &str) -> u64 {
-    let fields = stat.lines().next().unwrap_or_default().split_whitespace().skip(1);
-    fields
-        .take(8)
-        .enumerate()
-        .filter(|(at, _)| !matches!(at, 3 | 4))
-        .filter_map(|(_, ticks)| ticks.parse::<u64>().ok())
-        .sum()
+    Ok(Ticks::now().map_err(TwoTierError::io("read", "/proc/stat"))?.busy * tick_ns)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn idle_and_waiting_is_not_busy_and_guests_count_once() {
-        let stat = "cpu  100 2 30 4000 500 6 7 8 90 0\ncpu0 1 1 1 1 1 1 1 1 1 1\n";
-        assert_eq!(busy_ticks(stat), 100 + 2 + 30 + 6 + 7 + 8);
-        assert_eq!(busy_ticks(""), 0);
-    }
 
     #[test]
     fn this_process_may_run_somewhere() {

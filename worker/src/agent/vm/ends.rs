@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use dormouse_proto::v1::{
     JobAccount, Ledger, TaskFailed, TaskFinished, report, task_finished::Due,
 };
-use dormouse_tasks::ideal::Change;
 use dormouse_units::Tier;
+use dormouse_vm::ideal::Change;
 use dormouse_vm::life::{End, Event, Seat};
 
 use super::{

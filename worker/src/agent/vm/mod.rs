@@ -2,7 +2,7 @@
 //! [`dormouse_vm::life`] decides, which hears from it what came of that.
 //!
 //! A [`task`] of one process is held to what the model of its VM makes of it, the processes of a
-//! parallel [`job`] to what [`dormouse_tasks::ideal`] makes of the plan of their phases. All else is
+//! parallel [`job`] to what [`dormouse_vm::ideal`] makes of the plan of their phases. All else is
 //! the same for both: how they are started, stopped and frozen, and how they end.
 
 mod actor;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use dormouse_proto::v1::{Mode as WireMode, Plan, Seats, StartTask, Tier as WireTier};
-use dormouse_tasks::ideal::{self, Change};
 use dormouse_units::{Bytes, Mode, Ppm, Span, Tier, Usage};
+use dormouse_vm::ideal::{self, Change};
 use dormouse_vm::{
     Hold, Ledger, Work,
     life::{Event, Kind, Slot, Start},

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use dormouse_proto::v1::{SetMode, SetSupply, StopTask, TaskStopped, report};
-use dormouse_tasks::ideal::Change;
 use dormouse_units::{Ppm, Tier};
+use dormouse_vm::ideal::Change;
 use dormouse_vm::life::{Event, Kept};
 
 use super::{attempt::Attempt, clock::Asked, ends::Account, owner::Owner, starts::mode};

@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use dormouse_vm::shares::PPM;
+
 use crate::amount::Amount;
 use crate::class::Class;
 use crate::parallel::{self, Plan};
@@ -162,14 +164,14 @@ fn plan(options: &mut Options) -> Result<Plan, UsageError> {
     let phases = options.value(&PHASES, number)?.unwrap_or(100);
     let usage = options
         .value(&USAGE, |text| text.split(',').map(quantity::part).collect::<Option<Vec<u32>>>())?;
-    let usage = usage.unwrap_or_else(|| vec![parallel::PPM]);
+    let usage = usage.unwrap_or_else(|| vec![PPM]);
     let processes = processes.unwrap_or(2);
     let usage = match usage.as_slice() {
         [same] => vec![*same; processes as usize],
         each if each.len() == processes as usize => usage,
         each => return Err(UsageError::UsageCount { given: each.len(), processes }),
     };
-    let speed = options.value(&SPEED, quantity::part)?.unwrap_or(parallel::PPM);
+    let speed = options.value(&SPEED, quantity::part)?.unwrap_or(PPM);
     let seed = options.value(&SEED, |text| text.parse().ok())?.unwrap_or(0);
     let memory = options.value(&MEMORY, quantity::bytes)?.unwrap_or(0) as u64;
     Ok(Plan { phases, usage, speed, memory, seed })

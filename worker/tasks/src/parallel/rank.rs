@@ -2,10 +2,11 @@
 
 use std::io;
 
+use dormouse_vm::shares::{self, PPM, Shares};
+
+use super::Plan;
 use super::kernel::Memory;
 use super::region::{Region, Totals};
-use super::shares::{self, Shares};
-use super::{PPM, Plan};
 use crate::amount::Amount;
 use crate::clock::thread_cpu_time;
 use crate::meter::{Goal, Meter};

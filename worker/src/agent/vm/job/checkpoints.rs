@@ -6,9 +6,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use dormouse_tasks::{ideal::Change, progress::ProgressReader};
+use dormouse_tasks::progress::ProgressReader;
 use dormouse_units::{Ppm, Span, Tier};
-use dormouse_vm::life::{Event, Seat};
+use dormouse_vm::{
+    ideal::Change,
+    life::{Event, Seat},
+};
 use tokio::task::spawn_blocking;
 
 use super::{paying::charged_ns, ranks::Rank, signals};

@@ -6,8 +6,8 @@ use std::{
 };
 
 use dormouse_proto::v1::{JobAccount, TaskMoved, TaskRef, TaskStarted, report};
-use dormouse_tasks::ideal::Change;
 use dormouse_units::{Ppm, Time};
+use dormouse_vm::ideal::Change;
 use dormouse_vm::life::{Event, Phase};
 
 use super::{

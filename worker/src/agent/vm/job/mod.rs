@@ -1,7 +1,7 @@
 //! A parallel job: one tree of processes in its own PID namespace.
 //!
 //! Its parent only waits, in a lane of its own beside the vCPUs; each of its ranks runs in a slot
-//! of its vCPU. How far it should be is what [`dormouse_tasks::ideal`] makes of its plan; how far it
+//! of its vCPU. How far it should be is what [`dormouse_vm::ideal`] makes of its plan; how far it
 //! is, its [`ledger`]'s business; and [`pace`] makes the one follow the other.
 
 mod birth;

@@ -6,7 +6,7 @@ use std::{
 };
 
 use dormouse_proto::v1::MoveTask;
-use dormouse_tasks::ideal::Change;
+use dormouse_vm::ideal::Change;
 use dormouse_vm::life::{Event, Left, Seat};
 use tokio::task::spawn_blocking;
 

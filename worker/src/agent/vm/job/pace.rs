@@ -10,9 +10,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use dormouse_tasks::ideal::{self, Change};
 use dormouse_units::{Credits, Time};
 use dormouse_vm::CreditSpec;
+use dormouse_vm::ideal::{self, Change};
 
 use crate::agent::{report::Key, vm::Asked};
 

@@ -1,0 +1,77 @@
+//! What a rehearsal in virtual time shows of the hosts that its live run needs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use dormouse_engine::{Effect, Step};
+use dormouse_units::{Time, VmId};
+
+/// Room beyond the rehearsal's peak, in percent: live, tasks end a little earlier or later,
+/// and a scheduler may then want another VM or two.
+const MARGIN_PERCENT: u32 = 15;
+
+/// The VMs of a run that are alive and not hibernated when they have most vCPUs together.
+#[derive(Clone, Debug, Default)]
+pub struct Peak {
+    /// The vCPUs of each VM that is alive, and whether it is awake.
+    alive: BTreeMap<VmId, (u32, bool)>,
+    vms: Vec<u32>,
+    /// When its last step was.
+    pub last: Time,
+}
+
+impl Peak {
+    /// The next step of the run.
+    pub fn see(&mut self, step: &Step) {
+        self.last = step.at;
+        for effect in &step.effects {
+            match effect {
+                Effect::VmLaunched { vm, vcpus, .. } => {
+                    self.alive.insert(*vm, (*vcpus, true));
+                }
+                Effect::VmHibernated { vm, .. } | Effect::VmResumed { vm, .. } => {
+                    if let Some((_, awake)) = self.alive.get_mut(vm) {
+                        *awake = matches!(effect, Effect::VmResumed { .. });
+                    }
+                }
+                Effect::VmEnded { vm, .. } => {
+                    self.alive.remove(vm);
+                }
+                _ => {}
+            }
+        }
+        let awake = self.alive.values().filter(|(_, awake)| *awake).map(|(vcpus, _)| *vcpus);
+        if awake.clone().sum::<u32>() > self.vms.iter().sum() {
+            self.vms = awake.collect();
+        }
+    }
+
+    /// The vCPUs of each of these VMs in the order of their launch, and then of more of the same
+    /// that a live run may want, the largest that fit first; what is left of that room is less
+    /// than any of them.
+    #[must_use]
+    pub fn with_room(self) -> Vec<u32> {
+        let mut vms = self.vms;
+        let peak: u32 = vms.iter().sum();
+        let mut room = (peak * (100 + MARGIN_PERCENT)).div_ceil(100).max(1) - peak;
+        let sizes: BTreeSet<u32> = vms.iter().copied().collect();
+        while room > 0 {
+            let vm = sizes.iter().rev().copied().find(|size| *size <= room).unwrap_or(room);
+            vms.push(vm);
+            room -= vm;
+        }
+        vms
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_room_is_for_more_of_the_same_vms() {
+        let with_room = |vms| Peak { vms, ..Peak::default() }.with_room();
+        assert_eq!(with_room(vec![2; 10]), [vec![2; 11], vec![1]].concat());
+        assert_eq!(with_room(vec![4, 4, 2, 2, 2, 2, 8]), [4, 4, 2, 2, 2, 2, 8, 4]);
+        assert_eq!(with_room(Vec::new()), [1], "one that never launches any");
+    }
+}

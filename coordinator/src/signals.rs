@@ -1,0 +1,75 @@
+//! The signals that tell this process to end.
+
+use std::future::pending;
+use std::io;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use tokio::runtime::Builder;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+
+/// How many have come. There is one who listens, for as long as the process lives: were there one
+/// for each run, nobody's would be those that come between two runs.
+static HEARD: Mutex<Option<watch::Receiver<u32>>> = Mutex::new(None);
+
+/// SIGINT and SIGTERM, one after the other, from the first that came since anybody asked for them:
+/// a process that was told to end before a run begins is told in that run, too.
+#[derive(Debug)]
+pub struct Signals {
+    heard: watch::Receiver<u32>,
+    taken: u32,
+}
+
+impl Signals {
+    /// Those of this process.
+    ///
+    /// # Errors
+    ///
+    /// The system refuses.
+    pub fn of_this_process() -> io::Result<Self> {
+        let mut listens = HEARD.lock().unwrap_or_else(PoisonError::into_inner);
+        let heard = match &*listens {
+            Some(heard) => heard.clone(),
+            None => listens.insert(listen()?).clone(),
+        };
+        Ok(Self { heard, taken: 0 })
+    }
+
+    /// Whether one has come.
+    #[must_use]
+    pub fn any(&self) -> bool {
+        *self.heard.borrow() > 0
+    }
+
+    /// Waits for the next one. Not to wait any longer loses none.
+    pub async fn next(&mut self) {
+        let taken = self.taken;
+        if self.heard.wait_for(|heard| *heard > taken).await.is_err() {
+            // Its thread is gone: none will come.
+            pending::<()>().await;
+        }
+        self.taken += 1;
+    }
+}
+
+/// Listens from when this returns on.
+fn listen() -> io::Result<watch::Receiver<u32>> {
+    let runtime = Builder::new_current_thread().enable_io().build()?;
+    let (mut interrupt, mut terminate) = {
+        let _inside = runtime.enter();
+        (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?)
+    };
+    let (tell, heard) = watch::channel(0_u32);
+    let listens = async move {
+        loop {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+            tell.send_modify(|heard| *heard = heard.saturating_add(1));
+        }
+    };
+    thread::Builder::new().name("signals".to_owned()).spawn(move || runtime.block_on(listens))?;
+    Ok(heard)
+}

@@ -1,0 +1,302 @@
+//! Why a task of a bag ran where and when it did, and what became of a VM: from the log alone.
+
+use dormouse_engine::{Setup, Step, VmEnd};
+use dormouse_policies::{Decision, StartReason};
+use dormouse_units::{Span, TaskId, Time, VmId};
+
+use super::explanation::{Explanation, seconds};
+use crate::words::event;
+use crate::{
+    AttemptEnd, AttemptHistory, FallBack, Hibernation, Mode, Record, TaskHistory, VmHistory,
+};
+
+/// A recorded run to ask about.
+#[derive(Debug)]
+pub struct Explainer<'a> {
+    setup: &'a Setup,
+    mode: Mode,
+    is_alone: bool,
+    steps: &'a [Step],
+    record: Record,
+}
+
+impl<'a> Explainer<'a> {
+    /// Reads the steps of a run of this bag into its record, which has nothing in it yet; `is_alone`: no
+    /// parallel jobs share it.
+    #[must_use]
+    pub fn new(
+        (setup, mode, is_alone): (&'a Setup, Mode, bool),
+        mut record: Record,
+        steps: &'a [Step],
+    ) -> Self {
+        steps.iter().for_each(|step| record.see(step));
+        Self { setup, mode, is_alone, steps, record }
+    }
+
+    /// What there is to say of `task7`, `vm3`, a task by its name, or, where there are no parallel jobs,
+    /// by its number alone; `None` if there is no such.
+    #[must_use]
+    pub fn explain(&self, what: &str) -> Option<Explanation> {
+        let tasks = &self.setup.bag.tasks;
+        let number = |prefix: &str| what.strip_prefix(prefix)?.parse::<u32>().ok();
+        if let Some(vm) = number("vm").and_then(|n| self.record.vms.get(&VmId::new(n))) {
+            return Some(self.vm(vm));
+        }
+        let by_name =
+            || tasks.iter().position(|t| t.name == what).and_then(|n| u32::try_from(n).ok());
+        // Beside a bag a number is a job's.
+        let by_number = || number("").filter(|_| self.is_alone);
+        let id = TaskId::new(number("task").or_else(by_name).or_else(by_number)?);
+        let task = self.record.tasks.get(id.get() as usize)?;
+        Some(self.task(id, task))
+    }
+
+    fn task(&self, id: TaskId, task: &TaskHistory) -> Explanation {
+        let spec = self.setup.bag.tasks.get(id.get() as usize);
+        let (name, memory) = spec.map(|t| (t.name.as_str(), t.memory)).unwrap_or_default();
+        let mut told = Explanation::of(format!("{id} ({name}, {memory})"));
+        if task.attempts.is_empty() {
+            let never = "It was never started: no decision of the scheduler names it.";
+            told.came_to.push(never.to_owned());
+        }
+        for (n, attempt) in task.attempts.iter().enumerate() {
+            let before = n.checked_sub(1).and_then(|n| task.attempts.get(n));
+            self.attempt(&mut told, id, attempt, before);
+        }
+        let lost: Span = task.attempts.iter().map(|a| self.lost(a)).sum();
+        let done = task.finished.map_or("It was never completed.".to_owned(), |at| {
+            format!("It was {} at {:.1} s.", self.mode.completed(), at.as_secs_f64())
+        });
+        told.came_to.push(format!("{done} Work lost: {}.", seconds(lost)));
+        told
+    }
+
+    fn lost(&self, attempt: &AttemptHistory) -> Span {
+        self.record.vms.get(&attempt.vm).map(|vm| attempt.lost(vm)).unwrap_or_default()
+    }
+
+    fn attempt(
+        &self,
+        told: &mut Explanation,
+        id: TaskId,
+        attempt: &AttemptHistory,
+        before: Option<&AttemptHistory>,
+    ) {
+        let kind = self.record.vms.get(&attempt.vm).map(|vm| format!("{} {}", vm.market, vm.kind));
+        let (vm, kind, why) = (attempt.vm, kind.unwrap_or_default(), self.why(attempt, before));
+        told.say(attempt.sent, format!("sent to {vm} ({kind}): {why}"));
+        let sent = |d: &Decision| matches!(d, Decision::Start { task, on, .. } if *task == id && on.vm == vm);
+        if let Some(step) = self.decided(attempt.sent, sent) {
+            told.add(format!("decided in step {} on: {}", step.seq, cause(step)));
+        }
+        if let Some(at) = attempt.started {
+            let from = attempt.from.map_or("from the beginning".to_owned(), |(seq, done)| {
+                format!("from checkpoint {} with {done} done", seq.get())
+            });
+            let mode = match attempt.first_mode() {
+                dormouse_units::Mode::Burst => "",
+                dormouse_units::Mode::Baseline => ", in baseline mode",
+            };
+            told.say(at, format!("ran {from}{mode}"));
+        }
+        let asked = attempt.asked.iter().map(|&(at, decided)| (at, self.asked(at, decided, id)));
+        let kept = attempt
+            .checkpoints
+            .iter()
+            .map(|mark| (mark.at, format!("checkpoint {}: {} kept", mark.seq.get(), mark.done)));
+        let mut lines: Vec<_> = asked.chain(kept).collect();
+        lines.sort_by_key(|(at, _)| *at);
+        lines.into_iter().for_each(|(at, line)| told.say(at, line));
+        let (before, after): (Vec<_>, Vec<_>) = attempt
+            .fell_back
+            .iter()
+            .partition(|it| attempt.ended.as_ref().is_none_or(|e| it.at < e.0));
+        before.iter().for_each(|it| fell_back(told, it));
+        let Some((at, end)) = &attempt.ended else { return };
+        let end = match end {
+            AttemptEnd::Finished => self.mode.completed().to_owned(),
+            AttemptEnd::Failed(why) => format!("failed: {why}"),
+            AttemptEnd::Stopped(done) => format!("stopped with {done} kept"),
+            AttemptEnd::Dropped => "given up there, to go on elsewhere".to_owned(),
+            AttemptEnd::VmGone(why) => format!("its VM was gone: {}", because(*why)),
+        };
+        let lost = self.lost(attempt);
+        let cost = if lost == Span::ZERO {
+            String::new()
+        } else {
+            format!("; {} of work lost", seconds(lost))
+        };
+        told.say(*at, format!("{end}{cost}"));
+        after.iter().for_each(|it| fell_back(told, it));
+    }
+
+    /// Who wanted a checkpoint of a task while it ran.
+    fn asked(&self, at: Time, decided: bool, task: TaskId) -> String {
+        let is_it = |d: &Decision| matches!(d, Decision::Checkpoint { task: t, .. } if *t == task);
+        match self.decided(at, is_it).filter(|_| decided) {
+            Some(step) => format!(
+                "a checkpoint was asked for; decided in step {} on: {}",
+                step.seq,
+                cause(step)
+            ),
+            None => "a checkpoint was asked for, by its checkpointing scheme".to_owned(),
+        }
+    }
+
+    /// Why an attempt was made there.
+    fn why(&self, attempt: &AttemptHistory, before: Option<&AttemptHistory>) -> String {
+        match (attempt.reason, before) {
+            (StartReason::Planned, _) => {
+                let ready = self.record.vms.get(&attempt.vm).and_then(|vm| vm.ready);
+                if ready == Some(attempt.sent) {
+                    "the plan has it there, first on a vCPU that had just booted".to_owned()
+                } else {
+                    "the plan has it there, and a vCPU had become free".to_owned()
+                }
+            }
+            (StartReason::Stolen, _) => {
+                "that VM was idle and took it over from another's queue".to_owned()
+            }
+            (StartReason::Migrated, Some(before)) => format!("it had to leave {}", before.vm),
+            (StartReason::Migrated, None) => "the VM it was planned on was taken away".to_owned(),
+            (StartReason::Retried, _) => "the attempt before had failed".to_owned(),
+            (
+                StartReason::FirstInLine
+                | StartReason::EndsBeforeShadow { .. }
+                | StartReason::OnExtra { .. }
+                | StartReason::ShortestWaiting,
+                _,
+            ) => "its queue had it next".to_owned(),
+        }
+    }
+
+    /// The step of that time with such a decision.
+    fn decided(&self, at: Time, find: impl Fn(&Decision) -> bool) -> Option<&Step> {
+        self.steps.iter().find(|step| step.at == at && step.decisions.iter().any(&find))
+    }
+
+    fn vm(&self, vm: &VmHistory) -> Explanation {
+        let VmHistory { id, market, kind, price, host, .. } = vm;
+        let mut told = Explanation::of(format!("{id} ({market} {kind} at {price}, on {host})"));
+        let on =
+            |step: Option<&Step>| step.map(|s| format!(" on: {}", cause(s))).unwrap_or_default();
+        let is_launch = |d: &Decision| matches!(d, Decision::Launch { vm, .. } if vm == id);
+        let launched = self.decided(vm.launched, is_launch);
+        told.say(vm.launched, format!("launched{}", on(launched)));
+        if let Some(at) = vm.ready {
+            told.say(at, "booted; charged from here");
+        }
+        for hibernation in &vm.hibernations {
+            self.hibernation(&mut told, vm, hibernation);
+        }
+        supplies(&mut told, vm);
+        if let Some((at, why, _)) = vm.ended {
+            let is_end = |d: &Decision| matches!(d, Decision::Terminate { vm } if vm == id);
+            let ended = self.decided(at, is_end);
+            told.say(at, format!("ended: {}{}", because(why), on(ended)));
+        }
+        let finished = self.record.finished_on(*id);
+        let charged: Span = vm.charges().iter().map(dormouse_cloud::Charge::duration).sum();
+        let (charged, cost) = (seconds(charged), vm.cost());
+        let mut came_to = format!("Charged {charged}, {cost}; {finished} tasks finished on it.");
+        let (there, had) = vm.supplied(self.record.end());
+        if vm.is_background && there > Span::ZERO {
+            came_to += &format!(
+                " Of the {} for which its vCPUs were there, the VMs in the foreground left them {:.1} %.",
+                seconds(there),
+                had.fraction_of(there).as_f64() * 100.0
+            );
+        }
+        told.came_to.push(came_to);
+        told
+    }
+
+    /// What a hibernation cost.
+    fn hibernation(&self, told: &mut Explanation, vm: &VmHistory, h: &Hibernation) {
+        let late = seconds(h.frozen.since(h.asked));
+        told.say(h.frozen, format!("hibernated, {late} after it was asked for"));
+        let until = h.resumed.map_or(vm.end_or(self.record.end()), |(_, at)| at);
+        let mut left = 0;
+        let mut lost = Span::ZERO;
+        let mut late = Span::ZERO;
+        for task in &self.record.tasks {
+            for (n, attempt) in task.attempts.iter().enumerate() {
+                let Some((at, _)) = &attempt.ended else { continue };
+                if attempt.vm == vm.id
+                    && (h.frozen..=until).contains(at)
+                    && attempt.sent <= h.frozen
+                {
+                    left += 1;
+                    lost += self.lost(attempt);
+                    let again = task.attempts.get(n + 1).and_then(|a| a.started);
+                    late += again.map(|again| again.since(h.frozen)).unwrap_or_default();
+                }
+            }
+        }
+        if left > 0 {
+            let (lost, late) = (seconds(lost), seconds(late));
+            told.add(format!(
+                "cost: {left} running tasks left it, {lost} of work lost, {late} until they ran again"
+            ));
+        }
+        match h.resumed {
+            Some((_, at)) => told.say(at, "resumed"),
+            None => told.add("never resumed"),
+        }
+    }
+}
+
+/// What a VM in the background was left of its processors, whenever that changed.
+fn supplies(told: &mut Explanation, vm: &VmHistory) {
+    for together in vm.supplies.chunk_by(|(at, ..), (next, ..)| at == next) {
+        let shares = together.iter().map(|(_, vcpu, share)| format!("{share} of vCPU {vcpu}"));
+        let shares: Vec<_> = shares.collect();
+        let at = together.first().map_or(vm.launched, |(at, ..)| *at);
+        told.say(at, format!("left {} by the foreground", shares.join(", ")));
+    }
+}
+
+/// What is tried instead of a checkpoint that could not be restored.
+fn fell_back(told: &mut Explanation, it: &FallBack) {
+    let number = it.from.0.get();
+    let instead = match (it.to, it.not_on) {
+        (Some(_), Some(host)) => {
+            format!("it is tried once more on any other host; on {host} the task would begin anew")
+        }
+        (Some((older, done)), None) => {
+            format!("checkpoint {}, with {done} done, is tried instead", older.get())
+        }
+        (None, _) => "the task begins anew".to_owned(),
+    };
+    told.say(it.at, format!("checkpoint {number} could not be restored: {instead}"));
+}
+
+/// What a step answered to, in words.
+fn cause(step: &Step) -> String {
+    if let Some(notice) = step.notices.first() {
+        return serde_json::to_value(notice).map(|v| words(&v)).unwrap_or_default();
+    }
+    event(&step.event).to_owned()
+}
+
+/// Why a VM ended.
+const fn because(why: VmEnd) -> &'static str {
+    match why {
+        VmEnd::Terminated => "its scheduler gave it back",
+        VmEnd::Preempted => "the provider took it back",
+        VmEnd::HostLost => "its host was lost",
+        VmEnd::Failed => "its host could not make or keep it",
+        VmEnd::WorkDone => "all work that it was there for was done",
+        VmEnd::RunOver => "the run was over",
+    }
+}
+
+/// A notice as text: `task-finished task 3 vm 1`.
+fn words(notice: &serde_json::Value) -> String {
+    let Some(fields) = notice.as_object() else { return notice.to_string() };
+    let word = |(key, value): (&String, &serde_json::Value)| match (key.as_str(), value) {
+        ("notice", serde_json::Value::String(name)) => name.clone(),
+        (key, value) => format!("{key} {value}"),
+    };
+    fields.iter().map(word).collect::<Vec<_>>().join(" ")
+}

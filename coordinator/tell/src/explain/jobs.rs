@@ -1,0 +1,205 @@
+//! Why did this job wait, and why was it moved: the run's steps through its scheduler again, with
+//! one job watched.
+
+use std::collections::BTreeMap;
+
+use dormouse_engine::jobs::Simulation;
+use dormouse_engine::{Event, Step};
+use dormouse_policies::batch::{Algorithm, BatchPolicy, Job, Note, Noted};
+use dormouse_policies::{Decision, Notice, Promotion, StartReason};
+use dormouse_units::{Seats, TaskId, Tier, Time};
+
+use super::Explanation;
+use crate::carried_out;
+use crate::jobs::SeenByJobs;
+
+/// Lines of the story by time; at an instant what happened comes first, then what was decided, then
+/// what was noted.
+type Story = BTreeMap<(Time, u8), Vec<String>>;
+
+/// When a job could have run, what it waited for, and why it was moved, told as its run is played.
+#[derive(Debug)]
+pub struct JobStory {
+    by_jobs: SeenByJobs,
+    algorithm: Algorithm,
+    scheduler: Box<dyn BatchPolicy>,
+    decisions: Vec<Decision>,
+    seen: Seen,
+    last: Time,
+}
+
+impl JobStory {
+    /// Of the job of this number in the trace, in a run of this simulation.
+    #[must_use]
+    pub fn new(simulation: &Simulation, by_jobs: SeenByJobs, number: u64) -> Self {
+        let (algorithm, scheduler) = (simulation.config.algorithm, simulation.policy());
+        let seen = Seen { number, ..Seen::default() };
+        Self { by_jobs, algorithm, scheduler, decisions: Vec::new(), seen, last: Time::ZERO }
+    }
+
+    /// Takes in a step.
+    pub fn see(&mut self, step: &Step) {
+        let Self { by_jobs, scheduler, decisions, seen, .. } = self;
+        self.last = step.at;
+        let step = &*by_jobs.see(step);
+        if step.event == Event::InstantOver && !step.notices.is_empty() {
+            seen.heard(step, |job| scheduler.watch(job));
+            decisions.clear();
+            scheduler.handle(step.at, &step.notices, decisions);
+            seen.decided(step);
+        }
+    }
+
+    /// What there is to say; `None`: there is no such job.
+    #[must_use]
+    pub fn told(self) -> Option<Explanation> {
+        let Self { algorithm, scheduler, last, .. } = self;
+        let Seen { number, watched, numbers, told, ended, mut story } = self.seen;
+        let (submitted, job) = watched?;
+        let name = |id: TaskId| {
+            numbers.get(&id).map_or_else(|| id.to_string(), |number| format!("job {number}"))
+        };
+        for (at, decision) in &told {
+            story.entry((*at, 1)).or_default().extend(decided(decision, &name));
+        }
+        for Note { at, what } in scheduler.notes() {
+            story.entry((*at, 2)).or_default().push(noted(*what, job.processes, &name));
+        }
+        let (processes, estimate) = (job.processes, job.estimate);
+        let of =
+            format!("job {number} under {algorithm}: {processes} processes, estimated {estimate}");
+        let mut text = Explanation { has_hours: true, ..Explanation::of(of) };
+        text.say(submitted, "submitted");
+        for ((at, _), lines) in story {
+            lines.into_iter().for_each(|what| text.say(at, what));
+        }
+        match (ended, told.first()) {
+            (Some(at), Some((started, _))) => {
+                let (response, wait) = (at.since(submitted), started.since(submitted));
+                text.say(at, format!("ended: response {response}, of which it waited {wait}"));
+            }
+            _ => text.say(last, "did not end"),
+        }
+        Some(text)
+    }
+}
+
+/// What the steps say of the job, as they are played.
+#[derive(Debug, Default)]
+struct Seen {
+    number: u64,
+    /// When it was submitted, and what it is.
+    watched: Option<(Time, Job)>,
+    /// Of all jobs: it is not known in advance of which ones the story will tell.
+    numbers: BTreeMap<TaskId, u64>,
+    /// What was decided about it.
+    told: Vec<(Time, Decision)>,
+    ended: Option<Time>,
+    /// What else became of it.
+    story: Story,
+}
+
+impl Seen {
+    fn is_it(&self, id: TaskId) -> bool {
+        self.watched.as_ref().is_some_and(|(_, job)| job.id == id)
+    }
+
+    /// Whether it has processors.
+    fn is_running(&self) -> bool {
+        !self.told.is_empty() && self.ended.is_none()
+    }
+
+    fn heard(&mut self, step: &Step, mut watch: impl FnMut(TaskId)) {
+        for notice in &step.notices {
+            match notice {
+                Notice::Submitted { job } => {
+                    self.numbers.insert(job.id, job.number);
+                    if job.number == self.number && self.watched.is_none() {
+                        self.watched = Some((step.at, job.clone()));
+                        watch(job.id);
+                    }
+                }
+                Notice::TaskFinished { task, .. } if self.is_it(*task) => {
+                    self.ended = Some(step.at);
+                }
+                Notice::TaskFailed { task, why, .. } if self.is_it(*task) => {
+                    self.say(step.at, format!("came to nothing and waits again: {why}"));
+                }
+                Notice::VmLost { .. } if self.is_running() => {
+                    self.say(step.at, "its machine was lost; it waits again".to_owned());
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn decided(&mut self, step: &Step) {
+        for decision in carried_out(step) {
+            if decision.task().is_some_and(|id| self.is_it(id)) {
+                self.told.push((step.at, decision.clone()));
+            }
+        }
+    }
+
+    fn say(&mut self, at: Time, what: String) {
+        self.story.entry((at, 0)).or_default().push(what);
+    }
+}
+
+/// A decision of a batch scheduler about a job, in words.
+fn decided(decision: &Decision, name: &dyn Fn(TaskId) -> String) -> Option<String> {
+    let (did, reason) = match decision {
+        Decision::Start { on: Seats { tier: Tier::Foreground, .. }, reason, .. } => {
+            ("starts in the foreground", reason)
+        }
+        Decision::Start { on: Seats { tier: Tier::Background, .. }, reason, .. } => {
+            ("starts in the background", reason)
+        }
+        Decision::Promote { by: Promotion::Swap, reason, .. } => {
+            ("its foreground is idle: the tiers of its processors swap", reason)
+        }
+        Decision::Promote { by: Promotion::Kill { .. }, reason, .. } => {
+            ("is killed and restarts in the foreground of other processors", reason)
+        }
+        Decision::Promote { by: Promotion::Migrate { .. }, reason, .. } => {
+            ("migrates to the foreground of other processors", reason)
+        }
+        _ => return None,
+    };
+    let why = match *reason {
+        StartReason::FirstInLine => "nobody before it lacks a foreground".to_owned(),
+        StartReason::EndsBeforeShadow { head, shadow } => {
+            format!("it is expected to end before the reservation of {} at {shadow}", name(head))
+        }
+        StartReason::OnExtra { head, shadow, extra } => {
+            format!("{} will leave {extra} processors unused at {shadow}", name(head))
+        }
+        StartReason::ShortestWaiting => "the shortest waiting job that fits there".to_owned(),
+        // Reasons for tasks of bags.
+        StartReason::Planned
+        | StartReason::Migrated
+        | StartReason::Stolen
+        | StartReason::Retried => return Some(did.to_owned()),
+    };
+    Some(format!("{did}: {why}"))
+}
+
+fn noted(what: Noted, processes: u32, name: &dyn Fn(TaskId) -> String) -> String {
+    match what {
+        Noted::Head { idle, shadow } => format!(
+            "head of the queue: {idle} of {processes} processors idle, reservation from {shadow}"
+        ),
+        Noted::TooFewIdle { ahead, idle } => {
+            format!("waits behind {ahead}: only {idle} of {processes} processors idle")
+        }
+        Noted::WouldDelay { ahead, head, shadow, extra } => format!(
+            "waits behind {ahead}: would fit, but may run past the reservation of {} at {shadow}, \
+             which leaves {extra} processors",
+            name(head)
+        ),
+        Noted::Pinned { ahead } => {
+            format!("behind {ahead}: would fit, but not where it may run")
+        }
+        Noted::NotYet { ahead } => format!("waits behind {ahead}: first come, first served"),
+    }
+}

@@ -1,0 +1,232 @@
+//! What a live run shows beside its outcome: measured costs and delays. Folded over its steps.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use dormouse_cloud::Host;
+use dormouse_engine::{Effect, Event, Report, Step, VmEnd};
+use dormouse_policies::Notice;
+use dormouse_units::{Bytes, CheckpointSeq, HostId, Ppm, Span, TaskId, Time, VmId};
+
+pub use jobs::{JobFacts, MoveFact};
+
+mod jobs;
+
+/// What of a live run comes later than this, in real time, after it was due happened when it came.
+pub const LATEST: Duration = Duration::from_millis(100);
+
+/// What was measured in a live run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LiveFacts {
+    /// Share of a host core per vCPU of the reference speed; zero if the run never began.
+    pub share: Ppm,
+    /// CPU time each task is given for all its work, by task, real microseconds.
+    pub cpu_us: Vec<u64>,
+    /// The hosts that ever joined.
+    pub hosts: Vec<HostFact>,
+    /// Every finished task's own result, as the JSON it wrote. Not kept over a resume.
+    pub results: BTreeMap<TaskId, String>,
+    /// How long freezing a VM took, each time.
+    pub freezes: Vec<Latency>,
+    /// How long thawing a VM took, each time.
+    pub thaws: Vec<Latency>,
+    /// From the command to the task's first own instruction, for tasks from scratch.
+    pub starts: Vec<Latency>,
+    /// The same for tasks restored from a checkpoint.
+    pub restores: Vec<Latency>,
+    /// What each checkpoint cost.
+    pub checkpoints: Vec<CheckpointCost>,
+    /// When each hibernation and resume was asked for, and since when it counts. How long each
+    /// really took is in `freezes` and `thaws`.
+    pub interruptions: Vec<TookEffect>,
+    /// What each host did besides, as it said last. Not kept over a resume.
+    pub loads: BTreeMap<HostId, HostLoad>,
+    /// When it went on from its log: what is not in that is of the time since the last of them.
+    pub outages: Vec<Outage>,
+    /// The most that the clock's alarm rang late, real microseconds.
+    pub clock_late_us: u64,
+    /// The longest that the journal took to make a step durable, real microseconds.
+    pub journal_late_us: u64,
+    /// What was measured of parallel jobs; nothing in a run without any.
+    pub jobs: JobFacts,
+    /// VMs that were lost though nobody wanted it: their host was, or could not make or keep them.
+    pub vms_lost: u32,
+    /// The last launch that was refused, and why.
+    pub last_refusal: Option<String>,
+    /// The last attempt that failed, and why.
+    pub last_failure: Option<String>,
+}
+
+/// What a host did since its worker was welcomed, real microseconds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HostLoad {
+    /// How long that is.
+    pub elapsed_us: u64,
+    /// Its worker's cores, in thousandths.
+    pub millicores: u32,
+    /// For how much of it they were busy.
+    pub busy_us: u64,
+    /// And how much of that was the worker's: its VMs, itself, CRIU.
+    pub ours_us: u64,
+    /// Names the running kernel: workers that share a machine say the same.
+    pub machine: String,
+}
+
+/// A host of the run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostFact {
+    /// Its id in the run.
+    pub host: HostId,
+    /// The worker's name and incarnation.
+    pub name: String,
+    /// The vCPUs and the memory that it offered to VMs.
+    pub offer: Host,
+    /// When and why it was lost, if it was.
+    pub lost: Option<(Time, String)>,
+}
+
+/// How long the worker took to carry out a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Latency {
+    /// The VM.
+    pub vm: VmId,
+    /// The task, where it is about one.
+    pub task: Option<TaskId>,
+    /// Real microseconds.
+    pub real_us: u64,
+}
+
+/// What a checkpoint cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CheckpointCost {
+    /// Of which task.
+    pub task: TaskId,
+    /// Its number.
+    pub checkpoint: CheckpointSeq,
+    /// Its size.
+    pub bytes: Bytes,
+    /// How long the task stood still, real microseconds.
+    pub real_held_us: u64,
+    /// How much of that CRIU took, real microseconds.
+    pub real_dump_us: u64,
+    /// How long it had to stand still, real microseconds.
+    pub real_owed_us: u64,
+    /// CPU time that CRIU used inside the task, real microseconds.
+    pub real_criu_us: u64,
+}
+
+/// An injected event: asked for, and since when it counts, both in emulated time. The two are the
+/// same unless the worker's report came later than [`LATEST`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TookEffect {
+    /// The VM.
+    pub vm: VmId,
+    /// A resume, else a hibernation.
+    pub resume: bool,
+    /// When it was asked for.
+    pub asked: Time,
+    /// Since when it counts.
+    pub effect: Time,
+}
+
+/// A time without a coordinator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outage {
+    /// When the run went on.
+    pub at: Time,
+    /// How much emulated time had passed since its last step.
+    pub outage: Span,
+    /// For how long its coordinator had been away, real microseconds, as far as its log says.
+    pub away_real_us: u64,
+}
+
+impl LiveFacts {
+    /// Takes in a step.
+    pub fn see(&mut self, step: &Step) {
+        match &step.event {
+            Event::HostJoined { host, name, offer } => self.hosts.push(HostFact {
+                host: *host,
+                name: name.clone(),
+                offer: *offer,
+                lost: None,
+            }),
+            Event::HostLost { host, why } => {
+                if let Some(fact) = self.hosts.iter_mut().find(|h| h.host == *host) {
+                    fact.lost = Some((step.at, why.clone()));
+                }
+            }
+            Event::Machine { report, .. } => self.see_report(report),
+            Event::Resumed { outage, away_real_us } => self.outages.push(Outage {
+                at: step.at,
+                outage: *outage,
+                away_real_us: *away_real_us,
+            }),
+            Event::Begin
+            | Event::Tick
+            | Event::Submitted { .. }
+            | Event::Closed
+            | Event::AllSubmitted
+            | Event::InstantOver
+            | Event::Cancel { .. }
+            | Event::Clock { .. } => {}
+        }
+        self.jobs.see(step);
+        for effect in &step.effects {
+            let (vm, asked, resume) = match *effect {
+                Effect::VmEnded { why: VmEnd::HostLost | VmEnd::Failed, .. } => {
+                    self.vms_lost += 1;
+                    continue;
+                }
+                Effect::VmHibernated { vm, asked } => (vm, asked, false),
+                Effect::VmResumed { vm, asked } => (vm, asked, true),
+                _ => continue,
+            };
+            self.interruptions.push(TookEffect { vm, resume, asked, effect: step.at });
+        }
+        for notice in &step.notices {
+            match notice {
+                Notice::LaunchRefused { vm, why } => {
+                    self.last_refusal = Some(format!("{vm} at {}: {why}", step.at));
+                }
+                Notice::TaskFailed { task, vm, why } => {
+                    self.last_failure = Some(format!("{task} on {vm} at {}: {why}", step.at));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn see_report(&mut self, report: &Report) {
+        match *report {
+            Report::VmFrozen { vm, real_took_us: real_us } => {
+                self.freezes.push(Latency { vm, task: None, real_us });
+            }
+            Report::VmThawed { vm, real_took_us: real_us } => {
+                self.thaws.push(Latency { vm, task: None, real_us });
+            }
+            Report::TaskStarted { vm, task, done, real_took_us: real_us, .. } => {
+                let list = if done == Ppm::ZERO { &mut self.starts } else { &mut self.restores };
+                list.push(Latency { vm, task: Some(task), real_us });
+            }
+            Report::CheckpointTaken {
+                task,
+                checkpoint,
+                bytes,
+                real_held_us,
+                real_dump_us,
+                real_owed_us,
+                real_criu_us,
+                ..
+            } => self.checkpoints.push(CheckpointCost {
+                task,
+                checkpoint,
+                bytes,
+                real_held_us,
+                real_dump_us,
+                real_owed_us,
+                real_criu_us,
+            }),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,313 @@
+//! What two jobs on one processor cost each other, as measured in a live run.
+
+use std::collections::BTreeMap;
+
+use dormouse_engine::ProcessUse;
+use dormouse_units::Tier;
+use serde::Serialize;
+
+use super::{Fidelity, Kept};
+use crate::LiveFacts;
+
+/// A process that wanted to compute for less real time than this says nothing about speeds: a tick
+/// of the kernel's clock, by which a measurement may be off, is 40 ms on a tenth of a core.
+const LEAST_WANTED_US: u64 = 1_000_000;
+
+/// What a process in the foreground may lose to its neighbour at any time: this part of its speed,
+/// and the time for which the neighbour may keep it waiting when it wakes. It gets it back soon;
+/// whether its job was in time is what counts ([`Kept`]). The paper measured up to 4 %, of whole
+/// jobs.
+const STATED_LOSS: f64 = 0.02;
+
+/// What two jobs on one processor cost each other, and what moving them cost.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Consolidation {
+    /// Share of a host core that a processor is.
+    pub core_share: f64,
+    /// Of the speed promised to foreground processes while the other slot was taken, too: the
+    /// most that one of them lost, and the mean over them.
+    pub foreground_worst_loss: f64,
+    /// See above.
+    pub foreground_mean_loss: f64,
+    /// The mean over the same processes of what they may lose, as stated.
+    pub foreground_stated_loss: f64,
+    /// The most that a process lost of what it may.
+    pub foreground_worst_of_stated: f64,
+    /// Foreground processes that this is of.
+    pub foreground_processes: usize,
+    /// The mean loss of foreground processes that had no neighbour: what is not the neighbour's
+    /// doing.
+    pub alone_mean_loss: f64,
+    /// Part of their processors that processes in the background of others got, on average.
+    pub background_mean_share: f64,
+    /// Of every job that was below others for long: its processes, and the part of the idle
+    /// cycles that became its progress, the x of the virtual model.
+    pub background_utilisations: Vec<(u32, f64)>,
+    /// What migrations took, from the decision until the job ran again: mean and worst, in real
+    /// seconds; and how many lost the job's progress.
+    pub migration_mean_s: f64,
+    /// See above.
+    pub migration_worst_s: f64,
+    /// See above.
+    pub migrations_lost: usize,
+    /// What swapping the priorities of a job took at most, in real seconds.
+    pub swap_worst_s: f64,
+    /// Work lost by kills, in jobs: a job killed half-way counts one half.
+    pub killed_work: f64,
+    /// How far the jobs were from what they were promised.
+    pub kept: Kept,
+    /// By what part the CPU time of a job differs from what it was due: the most, and the mean.
+    #[serde(skip)]
+    pub(super) worst_share_error: f64,
+    #[serde(skip)]
+    pub(super) mean_share_error: f64,
+}
+
+/// What a process, or a processor, was promised and got.
+#[derive(Clone, Copy, Default)]
+struct Sum {
+    wanted_us: u64,
+    promised_us: u64,
+    cpu_us: u64,
+    may_wait_us: u64,
+}
+
+/// What a process lost to its neighbour and may lose, as parts of its speed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Loss {
+    lost: f64,
+    may: f64,
+}
+
+impl Sum {
+    fn add(&mut self, of: &ProcessUse) {
+        self.wanted_us += of.wanted_us;
+        self.promised_us += of.promised_us;
+        self.cpu_us += of.cpu_us;
+        self.may_wait_us += of.may_wait_us;
+    }
+
+    fn loss(&self) -> Loss {
+        let lost = 1.0 - ratio(self.cpu_us, self.promised_us);
+        Loss { lost, may: STATED_LOSS + ratio(self.may_wait_us, self.wanted_us) }
+    }
+
+    const fn says(&self) -> bool {
+        self.wanted_us >= LEAST_WANTED_US
+    }
+}
+
+impl Consolidation {
+    /// What was measured in a run.
+    #[must_use]
+    pub fn of(facts: &LiveFacts, background_utilisations: Vec<(u32, f64)>, kept: Kept) -> Self {
+        let (core, facts) = (facts.share.as_f64(), &facts.jobs);
+        let mut processes = BTreeMap::<_, Sum>::new();
+        let (mut below_wall, mut below_cpu) = (0, 0);
+        for (job, of) in &facts.uses {
+            let &ProcessUse { process, tier, shared, wall_us, cpu_us, .. } = of;
+            if tier == Tier::Foreground {
+                processes.entry((*job, process, shared)).or_default().add(of);
+            }
+            if tier == Tier::Background && shared {
+                (below_wall, below_cpu) = (below_wall + wall_us, below_cpu + cpu_us);
+            }
+        }
+        let losses = |with: bool| {
+            let of = processes.iter().filter(move |((_, _, shared), _)| *shared == with);
+            of.map(|((job, process, _), of)| (*job, *process, of.loss(), of.says()))
+        };
+        let said = |with, part: fn(Loss) -> f64| -> Vec<f64> {
+            losses(with).filter(|(.., says)| *says).map(|(.., loss, _)| part(loss)).collect()
+        };
+        let (shared, alone) = (said(true, |loss| loss.lost), said(false, |loss| loss.lost));
+        let errors: Vec<_> = facts
+            .ledgers
+            .iter()
+            .map(|(_, ledger)| (1.0 - ratio(ledger.received_us, ledger.due_us)).abs())
+            .collect();
+        let moves: Vec<_> = facts.moves.iter().map(|m| seconds(m.took_us)).collect();
+        Self {
+            core_share: core,
+            foreground_worst_loss: shared.iter().copied().fold(0.0, f64::max),
+            foreground_mean_loss: mean(&shared),
+            foreground_stated_loss: mean(&said(true, |loss| loss.may)),
+            foreground_worst_of_stated: losses(true)
+                .map(|(.., loss, _)| loss.lost / loss.may)
+                .fold(0.0, f64::max),
+            foreground_processes: shared.len(),
+            alone_mean_loss: mean(&alone),
+            background_mean_share: if below_wall > 0 {
+                ratio(below_cpu, below_wall) / core
+            } else {
+                0.0
+            },
+            background_utilisations,
+            migration_mean_s: mean(&moves),
+            migration_worst_s: moves.iter().copied().fold(0.0, f64::max),
+            migrations_lost: facts.moves.iter().filter(|m| !m.lost.is_empty()).count(),
+            swap_worst_s: facts.swaps_us.iter().copied().max().map_or(0.0, seconds),
+            killed_work: sum(facts.kills.iter().map(|(_, done)| done.as_f64())),
+            kept,
+            worst_share_error: errors.iter().copied().fold(0.0, f64::max),
+            mean_share_error: mean(&errors),
+        }
+    }
+
+    /// How true the run was to what it emulates, with what was noticed otherwise (each note makes
+    /// it unfaithful).
+    #[must_use]
+    pub fn fidelity(
+        &self,
+        facts: &LiveFacts,
+        noticed: Vec<String>,
+        other_load: Option<f64>,
+    ) -> Fidelity {
+        let mut notes = noticed;
+        notes.extend(self.kept.notes());
+        for lost in facts.jobs.moves.iter().filter(|m| !m.lost.is_empty()) {
+            let (job, why) = (lost.job.get(), &lost.lost);
+            notes.push(format!("job{job} was moved without its progress: {why}"));
+        }
+        for job in &facts.jobs.wrong {
+            notes.push(format!("the answer of job{} is wrong", job.get()));
+        }
+        Fidelity {
+            faithful: notes.is_empty(),
+            worst_share_error: self.worst_share_error,
+            mean_share_error: self.mean_share_error,
+            notes,
+            ..Fidelity::default()
+        }
+        .beside(other_load)
+    }
+
+    /// What is known of the jobs' losses and moves, sentence by sentence, for the report.
+    #[must_use]
+    pub fn sentences(&self) -> Vec<String> {
+        let percent = |part: f64| format!("{:.1} %", part * 100.0);
+        let mut sentences = self.kept.sentences();
+        sentences.extend([
+            format!(
+                "Meanwhile a process in the foreground may lose to its neighbour in the background \
+                 {} of its speed and, each time it wakes or a neighbour comes, the wait for a \
+                 processor whose quota the neighbour has just used up (a period of the quota, and a \
+                 tick of the kernel's clock at the processor's speed); it gets that back soon. For \
+                 the {} processes that had a neighbour that is {} on average. They waited for {}, \
+                 the worst {}; the one nearest to what it may lose, {} of that. Without a neighbour \
+                 it is {}: what a process stands still for because it was ahead is in it.",
+                percent(STATED_LOSS),
+                self.foreground_processes,
+                percent(self.foreground_stated_loss),
+                percent(self.foreground_mean_loss),
+                percent(self.foreground_worst_loss),
+                percent(self.foreground_worst_of_stated),
+                percent(self.alone_mean_loss)
+            ),
+            format!(
+                "Processes in the background of others got {} of their processors, each of them \
+                 {} of a core of the host. Of what was idle, {} became progress of their jobs.",
+                percent(self.background_mean_share),
+                percent(self.core_share),
+                percent(mean(
+                    &self.background_utilisations.iter().map(|u| u.1).collect::<Vec<_>>()
+                ))
+            ),
+            format!(
+                "A migration took {:.3} s of real time on average and {:.3} s at most; {} lost the \
+                 job's progress. A swap took {:.3} s at most. Kills threw away the work of {:.2} \
+                 jobs.",
+                self.migration_mean_s,
+                self.migration_worst_s,
+                self.migrations_lost,
+                self.swap_worst_s,
+                self.killed_work
+            ),
+        ]);
+        sentences
+    }
+
+    /// A line about the jobs' losses for the table.
+    #[must_use]
+    pub fn line(&self) -> String {
+        format!(
+            "{}; background gets {:.1} % of its processors",
+            self.kept.line(),
+            self.background_mean_share * 100.0
+        )
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
+fn ratio(a: u64, b: u64) -> f64 {
+    a as f64 / b.max(1) as f64
+}
+
+fn seconds(us: u64) -> f64 {
+    ratio(us, 1_000_000)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "some hundred processes")]
+fn mean(of: &[f64]) -> f64 {
+    sum(of.iter().copied()) / of.len().max(1) as f64
+}
+
+/// The standard library's sum of nothing is -0, which is nothing to show to people.
+fn sum(of: impl Iterator<Item = f64>) -> f64 {
+    of.fold(0.0, |sum, x| sum + x)
+}
+
+#[cfg(test)]
+mod tests {
+    use dormouse_engine::JobLedger;
+    use dormouse_units::{Ppm, TaskId};
+
+    use super::*;
+
+    fn used(tier: Tier, shared: bool, wanted_us: u64, cpu_us: u64) -> (TaskId, ProcessUse) {
+        let (process, processor, promised_us) = (0, 3, wanted_us / 10);
+        let wall_us = 2_000_000;
+        let of = ProcessUse {
+            process,
+            processor,
+            tier,
+            shared,
+            wall_us,
+            wanted_us,
+            promised_us,
+            cpu_us,
+            may_wait_us: if shared { 30_000 } else { 0 },
+        };
+        (TaskId::new(1), of)
+    }
+
+    #[test]
+    fn losses_are_told_apart_by_who_else_was_there() {
+        let mut facts = LiveFacts { share: Ppm::new(100_000), ..LiveFacts::default() };
+        facts.jobs.uses = vec![
+            used(Tier::Foreground, false, 1_000_000, 100_000),
+            used(Tier::Foreground, true, 1_000_000, 96_000),
+            used(Tier::Background, true, 1_900_000, 50_000),
+            // Too short to say anything.
+            used(Tier::Background, false, 100, 1),
+        ];
+        let of = Consolidation::of(&facts, Vec::new(), Kept::default());
+        assert!((of.foreground_worst_loss - 0.04).abs() < 1e-9, "{of:?}");
+        assert_eq!((of.foreground_processes, of.alone_mean_loss), (1, 0.0));
+        assert!(of.killed_work.is_sign_positive() && of.migration_mean_s.is_sign_positive());
+        assert!((of.background_mean_share - 0.25).abs() < 1e-9, "{of:?}");
+        let fidelity = of.fidelity(&facts, Vec::new(), None);
+        assert!(fidelity.faithful && fidelity.worst_share_error < 1e-3, "{fidelity:?}");
+        // 2 %, and 30 ms of the second that it wanted.
+        assert!((of.foreground_stated_loss - 0.05).abs() < 1e-9, "{of:?}");
+        assert!((of.foreground_worst_of_stated - 0.8).abs() < 1e-9, "{of:?}");
+        let slow = JobLedger { due_us: 100_000, received_us: 98_000, ..JobLedger::default() };
+        facts.jobs.ledgers = vec![(TaskId::new(1), slow)];
+        facts.jobs.wrong = vec![TaskId::new(7)];
+        let of = Consolidation::of(&facts, Vec::new(), Kept::default());
+        let fidelity = of.fidelity(&facts, vec!["something else".to_owned()], None);
+        assert!(!fidelity.faithful && (fidelity.worst_share_error - 0.02).abs() < 1e-9);
+        assert!(fidelity.notes.iter().any(|n| n.contains("job7")), "{fidelity:?}");
+        assert_eq!(fidelity.notes[0], "something else");
+    }
+}

@@ -1,0 +1,89 @@
+//! What kept a live run from being true to its model, besides shares of the processor.
+
+use std::time::Duration;
+
+use dormouse_engine::{Counts, Setup};
+use dormouse_units::Span;
+
+use super::Allowed;
+use crate::{LiveFacts, Record};
+
+/// An injected event that takes effect later than this, in real time, is worth a note.
+const LATE: Duration = Duration::from_millis(500);
+
+/// A sentence for everything of that kind.
+#[must_use]
+pub fn notes(setup: &Setup, allowed: &Allowed, record: &Record, facts: &LiveFacts) -> Vec<String> {
+    let mut notes = troubles(record.cancelled.as_deref(), &record.counts, facts);
+    late_decisions(setup, allowed, facts, &mut notes);
+    late_interruptions(facts, &mut notes);
+    notes
+}
+
+/// The same of what can go wrong with runs of any kind.
+#[must_use]
+pub fn troubles(cancelled: Option<&str>, counts: &Counts, facts: &LiveFacts) -> Vec<String> {
+    let mut notes = Vec::new();
+    if let Some(why) = cancelled {
+        notes.push(format!("the run was ended before its time: {why}"));
+    }
+    notes.extend(outages(facts));
+    if let Some(why) = &facts.last_refusal {
+        notes.push(format!("{} launches were refused, the last: {why}", counts.launches_refused));
+    }
+    if facts.vms_lost > 0 {
+        let n = facts.vms_lost;
+        notes.push(format!("{n} VMs were lost with their host, or could not be made or kept"));
+    }
+    if counts.checkpoints_failed > 0 {
+        notes.push(format!("{} checkpoints failed", counts.checkpoints_failed));
+    }
+    if let Some(why) = &facts.last_failure {
+        notes.push(format!("{} attempts failed, the last: {why}", counts.attempts_failed));
+    }
+    notes
+}
+
+/// A run whose coordinator was away: nobody decided anything meanwhile, and what was measured
+/// before is not known.
+fn outages(facts: &LiveFacts) -> Option<String> {
+    let n = facts.outages.len();
+    let away_us: u64 = facts.outages.iter().map(|it| it.away_real_us).sum();
+    let passed = facts.outages.iter().fold(Span::ZERO, |sum, it| sum + it.outage);
+    let times = if n == 1 { "once".to_owned() } else { format!("{n} times") };
+    (n > 0).then(|| {
+        format!(
+            "the run was resumed {times}: its coordinator was away for up to {:.1} s, in which \
+             {:.0} s passed for its VMs without a decision; how late its clock and its journal were \
+             before, and what else its hosts did, is not known",
+            away_us as f64 / 1e6,
+            passed.as_secs_f64()
+        )
+    })
+}
+
+/// A clock or a journal that is late makes every decision late.
+fn late_decisions(setup: &Setup, allowed: &Allowed, facts: &LiveFacts, notes: &mut Vec<String>) {
+    let tasks = setup.bag.tasks.iter().flat_map(|task| task.runtime.values());
+    let shortest = tasks.min().map_or(0.0, |span| span.as_secs_f64());
+    let bearable = shortest * allowed.worst_error / allowed.speedup * 1e6;
+    for (what, late_us) in
+        [("the clock rang", facts.clock_late_us), ("the journal was", facts.journal_late_us)]
+    {
+        if late_us as f64 > bearable {
+            notes.push(format!(
+                "{what} up to {} ms late, where {:.0} ms are {:.0} % of the shortest task",
+                late_us / 1000,
+                bearable / 1000.0,
+                allowed.worst_error * 100.0
+            ));
+        }
+    }
+}
+
+fn late_interruptions(facts: &LiveFacts, notes: &mut Vec<String>) {
+    let took = facts.freezes.iter().chain(&facts.thaws).map(|l| Duration::from_micros(l.real_us));
+    if let Some(worst) = took.max().filter(|&worst| worst > LATE) {
+        notes.push(format!("freezing or thawing a VM took up to {} ms", worst.as_millis()));
+    }
+}

@@ -1,0 +1,72 @@
+//! What other processes used of the hosts while a run was under way.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::HostLoad;
+
+/// Of one machine, which may carry several workers: times in microseconds.
+#[derive(Clone, Copy, Debug, Default)]
+struct Machine {
+    /// Core time that there was.
+    there: f64,
+    busy: f64,
+    ours: f64,
+}
+
+/// The part of their cores' time that processes other than the run's used, on all machines
+/// together. `None` where no worker could say. `coordinator`: the machine that it is on, as hosts
+/// name theirs, and the CPU time that it used there.
+pub fn other_load<'a>(
+    loads: impl IntoIterator<Item = &'a HostLoad>,
+    coordinator: (&str, Duration),
+) -> Option<f64> {
+    let mut machines = machines(loads);
+    if let Some(machine) = machines.get_mut(coordinator.0) {
+        machine.ours += coordinator.1.as_secs_f64() * 1e6;
+    }
+    let (mut there, mut other) = (0.0, 0.0);
+    for machine in machines.values() {
+        there += machine.there;
+        other += (machine.busy - machine.ours).max(0.0);
+    }
+    (there > 0.0).then(|| other / there)
+}
+
+fn machines<'a>(loads: impl IntoIterator<Item = &'a HostLoad>) -> BTreeMap<&'a str, Machine> {
+    let mut machines = BTreeMap::<&str, Machine>::new();
+    for load in loads {
+        let machine = machines.entry(&load.machine).or_default();
+        let there = load.elapsed_us as f64 * f64::from(load.millicores) / 1000.0;
+        // Each sees the same cores, for as long as it is there.
+        machine.there = machine.there.max(there);
+        machine.busy = machine.busy.max(load.busy_us as f64);
+        machine.ours += load.ours_us as f64;
+    }
+    machines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workers_of_one_machine_see_the_same_cores_and_add_up_what_is_theirs() {
+        let load = |machine: &str, busy_us, ours_us| HostLoad {
+            elapsed_us: 1_000_000,
+            millicores: 2_000,
+            busy_us,
+            ours_us,
+            machine: machine.to_owned(),
+        };
+        let share = |loads: Vec<HostLoad>| other_load(&loads, ("c", Duration::from_secs(1)));
+        let close = |a: Option<f64>, b: f64| a.is_some_and(|a| (a - b).abs() < 1e-9);
+        let (one, two) = (load("a", 1_600_000, 700_000), load("a", 1_500_000, 500_000));
+        assert!(close(share(vec![one.clone(), two.clone()]), 0.2));
+        let quiet = load("b", 300_000, 400_000);
+        let all = vec![one, two, quiet];
+        assert!(close(other_load(&all, ("a", Duration::from_millis(200))), 0.05));
+        assert!(close(share(all), 0.1));
+        assert_eq!(share(Vec::new()), None);
+    }
+}

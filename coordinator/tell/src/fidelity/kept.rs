@@ -1,0 +1,334 @@
+//! Whether the jobs of a live run took as long as they were promised.
+
+use dormouse_engine::JobLedger;
+use dormouse_units::{Span, TaskId};
+use serde::Serialize;
+
+use super::Allowed;
+use super::promises::{Life, Promise};
+use crate::{LiveFacts, cut_short};
+
+/// A process makes a run unfaithful that had this many seconds of CPU time more than it was due, though it
+/// stood still for it afterwards. A quota is paid out in slices, and the kernel sees that it is
+/// used up when its clock ticks: some 40 ms have been seen.
+const WORST_AHEAD_S: f64 = 0.1;
+
+/// Jobs of one kind of life.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LifeErrors {
+    /// What they have in common.
+    pub life: &'static str,
+    /// How many they are.
+    pub jobs: usize,
+    /// Time taken too much, as a part of what was promised: the mean.
+    pub mean_error: f64,
+    /// The one furthest from nothing.
+    pub worst_error: f64,
+}
+
+/// How far the jobs of a live run were from what they were promised.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Kept {
+    /// Jobs that ended; all of them are judged.
+    pub jobs: usize,
+    /// Time taken too much, as a part of what was promised: the mean over all jobs.
+    pub mean_error: f64,
+    /// The one furthest from nothing.
+    pub worst_error: f64,
+    /// Whose that is: its number in the trace.
+    pub worst_job: Option<u64>,
+    /// What one job and the mean over all may miss it by in a faithful run (`live.worst-error`,
+    /// `live.mean-error`).
+    pub allowed_worst_error: f64,
+    /// See above.
+    pub allowed_mean_error: f64,
+    /// Jobs within 1, 3 and 5 % of their promise.
+    pub within: [usize; 3],
+    /// Jobs past what one may miss it by, by their numbers.
+    pub past: Vec<u64>,
+    /// The same by what happened to them.
+    pub lives: Vec<LifeErrors>,
+    /// Emulated seconds that moves took. They are in both the promised and the taken time.
+    pub moving_s: f64,
+    /// The most real seconds by which a process was ahead of and behind its processor.
+    pub ahead_s: f64,
+    /// See above.
+    pub behind_s: f64,
+    /// What the ledgers say in all, in real seconds of a core: due, received, and charged beside
+    /// the work of the jobs (births, dumps, restores, ends); and how long quotas were lifted.
+    pub due_s: f64,
+    /// See above.
+    pub received_s: f64,
+    /// See above.
+    pub beside_s: f64,
+    /// See above.
+    pub lifted_s: f64,
+    /// The job with the process that was furthest ahead, and by how many seconds of CPU time.
+    #[serde(skip)]
+    beyond: Option<(u64, f64)>,
+    /// Checkpoints for which a job stood still too short, a sentence each.
+    #[serde(skip)]
+    short: Vec<String>,
+}
+
+impl Kept {
+    /// `hold` is what the experiment has a job stand still for a checkpoint, in emulated time: what
+    /// the worker says of that may be more, and is not taken for less.
+    #[must_use]
+    pub fn of(promises: &[Promise], facts: &LiveFacts, allowed: &Allowed, hold: Span) -> Self {
+        let hold_us = (hold.as_secs_f64() / allowed.speedup * 1e6) as u64;
+        let ledgers = &facts.jobs.ledgers;
+        let worst = furthest(promises.iter());
+        let errors = || promises.iter().map(Promise::error);
+        let within = [0.01, 0.03, 0.05].map(|part| errors().filter(|e| e.abs() <= part).count());
+        let past = promises.iter().filter(|p| p.error().abs() > allowed.worst_error);
+        let number = |of: TaskId| promises.iter().find(|p| p.job == of).map(|p| p.number);
+        let beyond = ledgers.iter().filter_map(|(job, ledger)| {
+            let cpu_s = seconds(ledger.ahead_us) * facts.share.as_f64();
+            (cpu_s > WORST_AHEAD_S).then_some((number(*job)?, cpu_s))
+        });
+        let short = facts.checkpoints.iter().filter_map(|of| {
+            let how = cut_short(of.real_held_us, of.real_owed_us.max(hold_us))?;
+            Some(format!("job {} {how}", number(of.task)?))
+        });
+        let sum =
+            |of: fn(&JobLedger) -> u64| seconds(ledgers.iter().map(|(_, ledger)| of(ledger)).sum());
+        let most = |of: fn(&JobLedger) -> u64| {
+            seconds(ledgers.iter().map(|(_, ledger)| of(ledger)).max().unwrap_or(0))
+        };
+        Self {
+            jobs: promises.len(),
+            allowed_worst_error: allowed.worst_error,
+            allowed_mean_error: allowed.mean_error,
+            mean_error: mean(errors()),
+            worst_error: worst.map_or(0.0, Promise::error),
+            worst_job: worst.map(|p| p.number),
+            within,
+            past: past.map(|p| p.number).collect(),
+            lives: lives(promises),
+            moving_s: promises.iter().fold(0.0, |sum, p| sum + p.moving.as_secs_f64()),
+            ahead_s: most(|ledger| ledger.ahead_us),
+            behind_s: most(|ledger| ledger.behind_us),
+            due_s: sum(|ledger| ledger.due_us),
+            received_s: sum(|ledger| ledger.received_us),
+            beside_s: sum(|ledger| ledger.beside_us),
+            lifted_s: sum(|ledger| ledger.lifted_us),
+            beyond: beyond.max_by(|a, b| a.1.total_cmp(&b.1)),
+            short: short.collect(),
+        }
+    }
+
+    /// Why the run is not faithful, sentence by sentence; nothing if it is.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if let Some(worst) = self.worst_job.filter(|_| !self.past.is_empty()) {
+            let jobs: Vec<_> = self.past.iter().take(12).map(u64::to_string).collect();
+            let more = if self.past.len() > jobs.len() { ", …" } else { "" };
+            notes.push(format!(
+                "{} of {} jobs were more than {:.0} % off the time that they were promised, at \
+                 worst job {worst} by {:+.1} %: jobs {}{more}",
+                self.past.len(),
+                self.jobs,
+                self.allowed_worst_error * 100.0,
+                self.worst_error * 100.0,
+                jobs.join(", ")
+            ));
+        }
+        if self.mean_error.abs() > self.allowed_mean_error {
+            notes.push(format!(
+                "jobs took {:+.2} % more than they were promised on average; it may be {:.1} %",
+                self.mean_error * 100.0,
+                self.allowed_mean_error * 100.0
+            ));
+        }
+        if let Some((job, ahead_s)) = self.beyond {
+            notes.push(format!(
+                "a process of job {job} had {:.0} ms of CPU time more than its processor promises, \
+                 before it stood still for it; it may be {:.0} ms: its quota did not hold it",
+                ahead_s * 1e3,
+                WORST_AHEAD_S * 1e3
+            ));
+        }
+        if let Some(first) = self.short.first() {
+            let more = match self.short.len() {
+                1 => String::new(),
+                n => format!(" (and {} more checkpoints)", n - 1),
+            };
+            notes.push(format!("{first}{more}"));
+        }
+        notes
+    }
+
+    /// What is known, sentence by sentence, for the report.
+    pub(crate) fn sentences(&self) -> Vec<String> {
+        let percent = |part: f64| format!("{:+.2} %", part * 100.0);
+        let [one, three, five] = self.within;
+        let mut sentences = vec![format!(
+            "Every job is promised a time: what processors of just the right speed make of the same \
+             decisions, with the foreground computing whenever it wants to and the background in \
+             the rest. All {} jobs that ended are judged: {one} within 1 %, {three} within 3 %, \
+             {five} within 5 %; the mean is {}, the worst {}{}. For the time that a move takes \
+             nothing is promised ({:.0} s in all, counted on both sides).",
+            self.jobs,
+            percent(self.mean_error),
+            percent(self.worst_error),
+            self.worst_job.map(|job| format!(" (job {job})")).unwrap_or_default(),
+            self.moving_s
+        )];
+        for of in &self.lives {
+            sentences.push(format!(
+                "{} jobs {}: mean {}, worst {}.",
+                of.jobs,
+                of.life,
+                percent(of.mean_error),
+                percent(of.worst_error)
+            ));
+        }
+        sentences.push(format!(
+            "On real cores the jobs were due {:.2} s of CPU time and computed for {:.2} s; {:.2} s \
+             were charged beside that, for births, dumps, restores and ends, and quotas were lifted \
+             for {:.2} s. A process was at most {:.3} s of real time ahead of its processor and \
+             {:.3} s behind.",
+            self.due_s,
+            self.received_s,
+            self.beside_s,
+            self.lifted_s,
+            self.ahead_s,
+            self.behind_s
+        ));
+        sentences
+    }
+
+    /// A line for the table.
+    pub(crate) fn line(&self) -> String {
+        format!(
+            "jobs take {:+.2} % of their promise on average, {:+.1} % at worst",
+            self.mean_error * 100.0,
+            self.worst_error * 100.0
+        )
+    }
+}
+
+fn lives(promises: &[Promise]) -> Vec<LifeErrors> {
+    let all = [
+        (Life::Alone, "alone in the foreground"),
+        (Life::Shared, "in the foreground of others"),
+        (Life::Background, "in the background for some time"),
+        (Life::Killed, "killed and started again"),
+        (Life::Moved, "moved"),
+    ];
+    let of = |(life, words): (Life, &'static str)| {
+        let these = || promises.iter().filter(move |p| p.life == life);
+        let worst = furthest(these())?;
+        Some(LifeErrors {
+            life: words,
+            jobs: these().count(),
+            mean_error: mean(these().map(Promise::error)),
+            worst_error: worst.error(),
+        })
+    };
+    all.into_iter().filter_map(of).collect()
+}
+
+fn furthest<'a>(of: impl Iterator<Item = &'a Promise>) -> Option<&'a Promise> {
+    of.max_by(|a, b| a.error().abs().total_cmp(&b.error().abs()))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "microseconds of a run")]
+fn seconds(us: u64) -> f64 {
+    us as f64 / 1e6
+}
+
+fn mean(of: impl Iterator<Item = f64>) -> f64 {
+    let (sum, n) = of.fold((0.0, 0.0), |(sum, n), x| (sum + x, n + 1.0));
+    sum / f64::max(n, 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use dormouse_units::{Bytes, CheckpointSeq, Ppm, Span};
+
+    use super::*;
+    use crate::CheckpointCost;
+
+    const ALLOWED: Allowed = Allowed { worst_error: 0.05, mean_error: 0.005, speedup: 30.0 };
+
+    fn promise(job: u32, life: Life, promised: u64, took: u64) -> Promise {
+        let [promised, took] = [promised, took].map(Span::from_secs);
+        let (job, number) = (TaskId::new(job), u64::from(job) + 1);
+        Promise { job, number, life, promised, took, moving: Span::ZERO }
+    }
+
+    fn ahead(job: u32, ms: u64) -> LiveFacts {
+        let ledger = JobLedger { ahead_us: ms * 1000, ..JobLedger::default() };
+        let mut facts = LiveFacts { share: Ppm::new(100_000), ..LiveFacts::default() };
+        facts.jobs.ledgers = vec![(TaskId::new(job), ledger)];
+        facts
+    }
+
+    #[test]
+    fn jobs_on_time_are_faithful_and_told_by_their_lives() {
+        let promises = [
+            promise(0, Life::Alone, 1000, 1000),
+            promise(1, Life::Background, 1000, 1004),
+            promise(2, Life::Background, 1000, 986),
+        ];
+        let kept = Kept::of(&promises, &ahead(0, 300), &ALLOWED, Span::ZERO);
+        assert_eq!(kept.notes(), Vec::<String>::new());
+        assert_eq!((kept.jobs, kept.within, kept.worst_job), (3, [2, 3, 3], Some(3)));
+        let lives: Vec<_> = kept.lives.iter().map(|of| (of.jobs, of.life)).collect();
+        assert_eq!(lives, [(1, "alone in the foreground"), (2, "in the background for some time")]);
+        assert!((kept.mean_error + 0.01 / 3.0).abs() < 1e-9, "{kept:?}");
+    }
+
+    #[test]
+    fn one_job_past_its_time_is_named() {
+        let promises = [promise(0, Life::Moved, 1000, 940), promise(1, Life::Alone, 1000, 1060)];
+        let notes = Kept::of(&promises, &LiveFacts::default(), &ALLOWED, Span::ZERO).notes();
+        assert!(
+            matches!(&notes[..], [one] if one.contains("2 of 2") && one.ends_with("jobs 1, 2"))
+        );
+    }
+
+    #[test]
+    fn many_jobs_that_are_a_little_slow_are_biased() {
+        let promises = [0, 1, 2].map(|job| promise(job, Life::Shared, 1000, 1008));
+        let notes = Kept::of(&promises, &LiveFacts::default(), &ALLOWED, Span::ZERO).notes();
+        assert!(matches!(&notes[..], [one] if one.contains("+0.80 %")), "{notes:?}");
+    }
+
+    #[test]
+    fn a_process_that_ran_free_is_found_though_it_paid_for_it() {
+        let promises = [promise(0, Life::Alone, 1000, 1000)];
+        // On a tenth of a core.
+        for (ms, notes) in [(990, 0), (1_010, 1)] {
+            let found = Kept::of(&promises, &ahead(0, ms), &ALLOWED, Span::ZERO).notes();
+            assert_eq!(found.len(), notes, "{found:?}");
+        }
+    }
+
+    #[test]
+    fn a_worker_that_owes_less_than_the_experiment_says_is_not_believed() {
+        let promises = [promise(0, Life::Alone, 1000, 1000)];
+        let allowed = Allowed { speedup: 20.0, ..ALLOWED };
+        let notes = |held_ms: u64, owed_ms: u64| {
+            let cost = CheckpointCost {
+                task: TaskId::new(0),
+                checkpoint: CheckpointSeq::new(1),
+                bytes: Bytes::ZERO,
+                real_held_us: held_ms * 1000,
+                real_dump_us: 0,
+                real_owed_us: owed_ms * 1000,
+                real_criu_us: 0,
+            };
+            let facts = LiveFacts { checkpoints: vec![cost], ..LiveFacts::default() };
+            Kept::of(&promises, &facts, &allowed, Span::from_secs(10)).notes()
+        };
+        assert_eq!(notes(500, 500), Vec::<String>::new());
+        for (held, owed) in [(300, 500), (0, 0), (100, 100)] {
+            let found = notes(held, owed);
+            let words = format!("job 1 stood still for {held} ms of 500 ms");
+            assert!(found.iter().any(|note| note.contains(&words)), "{words}: {found:?}");
+        }
+    }
+}

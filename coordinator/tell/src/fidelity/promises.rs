@@ -1,0 +1,499 @@
+//! What every job of a live run was promised, and what it took.
+//!
+//! The promise is made of the decisions alone, at the times at which they were made: what
+//! processors of just the right speed make of them, whose foreground computes whenever it wants to
+//! and whose background computes in the rest ([`dormouse_vm::ideal`]). Nothing that a job
+//! received is in it, and nothing that a worker said of credits: those of a burstable machine are
+//! reckoned from its launch on. What a move takes is promised to nobody: it is taken from the log.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use dormouse_engine::{Effect, Event, Report, Step};
+use dormouse_policies::batch::Submission;
+use dormouse_policies::{Decision, Notice, Promotion};
+use dormouse_units::{Cpus, Ppm, Seats, Span, TaskId, Tier, Time};
+use dormouse_vm::ideal::{Change, Machine};
+
+use super::pace::Pace;
+use super::submitted::Submitted;
+use crate::{JobFacts, LATEST, carried_out};
+
+/// How a job came through, for the report: the worst of what happened to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Life {
+    /// In the foreground, with nobody behind it.
+    Alone,
+    /// In the foreground, with others in the background of some of its processors.
+    Shared,
+    /// In the background, for some or all of its time.
+    Background,
+    /// Killed in the background, or lost with its machine, and started again.
+    Killed,
+    /// Moved from the background to elsewhere.
+    Moved,
+}
+
+/// What a job was promised and took, from its first start to its end.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Promise {
+    /// The job.
+    pub job: TaskId,
+    /// Its number in the trace.
+    pub number: u64,
+    /// The worst of what happened to it.
+    pub life: Life,
+    /// In emulated time; the time that its moves took is in both.
+    pub promised: Span,
+    /// From its first start to its end.
+    pub took: Span,
+    /// The time of that in which it was being moved.
+    pub moving: Span,
+}
+
+impl Promise {
+    /// What it took too much, as a part of what it was promised; below zero if it was early.
+    #[must_use]
+    pub fn error(&self) -> f64 {
+        self.took.as_secs_f64() / self.promised.as_secs_f64().max(1e-6) - 1.0
+    }
+}
+
+/// Of every job that ended, in order of submission, on such a machine.
+#[must_use]
+pub fn promises(
+    steps: &[Step],
+    submissions: Submitted<'_>,
+    facts: &JobFacts,
+    pace: Pace,
+    machine: Machine<TaskId>,
+) -> Vec<Promise> {
+    let mut story = Story::new(submissions, facts, pace);
+    for step in steps {
+        if step.effects.iter().any(|effect| matches!(effect, Effect::VmLaunched { .. })) {
+            story.changes.push((pace.real(step.at.as_micros()), Change::Made));
+        }
+        match &step.event {
+            Event::InstantOver => story.see(step),
+            Event::Machine {
+                report: Report::TaskMoved { task, lost, real_took_us, .. }, ..
+            } if !step.effects.contains(&Effect::Stale) => {
+                story.moved(*task, !lost.is_empty(), *real_took_us);
+            }
+            Event::Machine {
+                report: Report::CheckpointTaken { task, real_owed_us, held_at, .. },
+                ..
+            } if !step.effects.contains(&Effect::Stale) => {
+                story.kept(step.at, *task, *real_owed_us, *held_at);
+            }
+            Event::Machine { report: Report::TaskStarted { task, done, .. }, .. }
+                if !step.effects.contains(&Effect::Stale) =>
+            {
+                story.began(step.at, *task, *done);
+            }
+            _ => {}
+        }
+    }
+    story.told(machine)
+}
+
+/// What is known of a job that has started.
+#[derive(Debug)]
+struct Known {
+    begun: Time,
+    ended: Option<Time>,
+    life: Life,
+    moving_us: u64,
+    place: Option<(Tier, Cpus)>,
+    /// When it was told to move, while that has not been reported.
+    leaves: Option<Duration>,
+    /// What of its work its last start began with.
+    began_with: Ppm,
+    /// Its last checkpoint, among the changes.
+    last_hold: Option<usize>,
+}
+
+struct Story<'a> {
+    submissions: Submitted<'a>,
+    pace: Pace,
+    /// How much later than it was heard of each ended, real microseconds.
+    late_us: &'a BTreeMap<TaskId, i64>,
+    known: BTreeMap<TaskId, Known>,
+    changes: Vec<(Duration, Change<TaskId>)>,
+}
+
+impl<'a> Story<'a> {
+    fn new(submissions: Submitted<'a>, facts: &'a JobFacts, pace: Pace) -> Self {
+        let late_us = &facts.late_us;
+        Self { submissions, pace, late_us, known: BTreeMap::new(), changes: Vec::new() }
+    }
+
+    fn start(&self, key: TaskId, tier: Tier, on: &Cpus) -> Option<Change<TaskId>> {
+        let Submission { runtime, processes, usage, .. } = self.submissions.get(key)?;
+        let program = self.pace.program(*runtime, *processes as usize, usage);
+        let foreground = tier == Tier::Foreground;
+        Some(Change::Start { key, program, on: on.to_vec(), foreground })
+    }
+
+    fn see(&mut self, step: &Step) {
+        let at = self.pace.real(step.at.as_micros());
+        for notice in &step.notices {
+            match notice {
+                Notice::TaskFinished { task, .. } => {
+                    if let Some(known) = self.known.get_mut(task) {
+                        (known.ended, known.place) = (Some(step.at), None);
+                        // A checkpoint that was long on its way to the coordinator was taken before.
+                        if let Some(last) = known.last_hold
+                            && let Some((begun, Change::Hold(_, owed))) = self.changes.get_mut(last)
+                        {
+                            *begun = (*begun).min(at.saturating_sub(*owed));
+                        }
+                    }
+                }
+                Notice::TaskFailed { task, .. } => self.lost(at, |job| job == *task),
+                // There is one machine.
+                Notice::VmLost { .. } => self.lost(at, |_| true),
+                _ => {}
+            }
+        }
+        for decision in carried_out(step) {
+            self.decided(step, at, decision);
+        }
+        self.note_neighbours();
+    }
+
+    /// Jobs that are there are there no more, though they have not ended.
+    fn lost(&mut self, at: Duration, which: impl Fn(TaskId) -> bool) {
+        let there =
+            self.known.iter_mut().filter(|(job, known)| known.place.is_some() && which(**job));
+        for (job, known) in there {
+            (known.place, known.leaves) = (None, None);
+            self.changes.push((at, Change::Kill(*job)));
+        }
+    }
+
+    fn decided(&mut self, step: &Step, at: Duration, decision: &Decision) {
+        let now = step.at;
+        match decision {
+            Decision::Start { task, on: Seats { tier, cpus, .. }, .. } => {
+                self.changes.extend(self.start(*task, *tier, cpus).map(|start| (at, start)));
+                self.started(now, *task, *tier, cpus);
+                self.goes_on_from(step, at, *task);
+            }
+            Decision::Promote { task, by, .. } => {
+                self.promoted(at, *task, by);
+                if matches!(by, Promotion::Kill { .. }) {
+                    self.goes_on_from(step, at, *task);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A job that is sent with a checkpoint has what that holds done.
+    fn goes_on_from(&mut self, step: &Step, at: Duration, job: TaskId) {
+        let from = step.effects.iter().find_map(|effect| match effect {
+            Effect::TaskSent { task, from: Some((_, done)), .. } if *task == job => Some(*done),
+            _ => None,
+        });
+        let Some(known) = self.known.get_mut(&job) else { return };
+        known.began_with = from.unwrap_or_default();
+        if known.began_with > Ppm::ZERO {
+            self.changes.push((at, Change::HasDone(job, known.began_with.get())));
+        }
+    }
+
+    /// It has come to life: with an older checkpoint than it was sent with, where that was damaged.
+    fn began(&mut self, at: Time, job: TaskId, done: Ppm) {
+        let at = self.pace.real(at.as_micros());
+        if self.known.get(&job).is_some_and(|known| known.began_with != done) {
+            self.changes.push((at, Change::HasDone(job, done.get())));
+        }
+    }
+
+    /// A checkpoint is kept, for which it had to stand still: from when its worker says, which can't
+    /// be later than its report; where it does not, just before.
+    fn kept(&mut self, at: Time, job: TaskId, owed_us: u64, held_at: Option<Time>) {
+        let owed = Duration::from_micros(owed_us);
+        let pace = self.pace;
+        if let Some(known) = self.known.get_mut(&job).filter(|known| known.place.is_some()) {
+            known.last_hold = Some(self.changes.len());
+            let since = match held_at {
+                Some(held_at) => pace.real(held_at.max(known.begun).min(at).as_micros()),
+                None => pace.real(at.as_micros()).saturating_sub(owed),
+            };
+            self.changes.push((since, Change::Hold(job, owed)));
+        }
+    }
+
+    fn started(&mut self, now: Time, job: TaskId, tier: Tier, on: &Cpus) {
+        let place = Some((tier, on.clone()));
+        if let Some(known) = self.known.get_mut(&job) {
+            (known.place, known.life) = (place, known.life.max(Life::Killed));
+            return;
+        }
+        let life = match tier {
+            Tier::Foreground => Life::Alone,
+            Tier::Background => Life::Background,
+        };
+        let known = Known {
+            begun: now,
+            ended: None,
+            life,
+            moving_us: 0,
+            place,
+            leaves: None,
+            began_with: Ppm::ZERO,
+            last_hold: None,
+        };
+        self.known.insert(job, known);
+    }
+
+    fn promoted(&mut self, at: Duration, job: TaskId, by: &Promotion) {
+        match by {
+            Promotion::Swap => {
+                self.changes.push((at, Change::Promote(job)));
+                if let Some(Known { place: Some((tier, _)), .. }) = self.known.get_mut(&job) {
+                    *tier = Tier::Foreground;
+                }
+            }
+            Promotion::Kill { on } => {
+                self.changes.push((at, Change::Kill(job)));
+                self.changes.extend(self.start(job, Tier::Foreground, on).map(|s| (at, s)));
+                self.came(job, Life::Killed, on);
+            }
+            Promotion::Migrate { on } => {
+                self.came(job, Life::Moved, on);
+                if let Some(known) = self.known.get_mut(&job) {
+                    known.leaves = Some(at);
+                }
+            }
+        }
+    }
+
+    /// A job was moved. One that came to its end before it could be dumped never is.
+    fn moved(&mut self, job: TaskId, anew: bool, took_us: u64) {
+        let Some(known) = self.known.get_mut(&job) else { return };
+        let (Some(at), Some((_, on))) = (known.leaves.take(), &known.place) else { return };
+        known.moving_us += took_us;
+        let (on, back) = (on.to_vec(), at + Duration::from_micros(took_us));
+        self.changes.push((at, Change::Stand(job)));
+        self.changes.push((back, Change::GoOn { key: job, on, anew }));
+    }
+
+    fn came(&mut self, job: TaskId, life: Life, on: &Cpus) {
+        if let Some(known) = self.known.get_mut(&job) {
+            known.life = known.life.max(life);
+            known.place = Some((Tier::Foreground, on.clone()));
+        }
+    }
+
+    /// Jobs in the foreground are not alone while others are in the background there.
+    fn note_neighbours(&mut self) {
+        let below = self.known.values().filter_map(|known| known.place.as_ref());
+        let below: BTreeSet<u32> = below
+            .filter(|(tier, _)| *tier == Tier::Background)
+            .flat_map(|(_, on)| on.iter().copied())
+            .collect();
+        for known in self.known.values_mut() {
+            let Some((Tier::Foreground, on)) = &known.place else { continue };
+            if on.iter().any(|p| below.contains(p)) {
+                known.life = known.life.max(Life::Shared);
+            }
+        }
+    }
+
+    /// When a job really ended that was heard of at `end`, which is when it was due.
+    fn really(&self, job: TaskId, end: Time) -> Time {
+        let late_us = self.late_us.get(&job).copied().unwrap_or_default();
+        let span = self.pace.emulated(Duration::from_micros(late_us.unsigned_abs()));
+        match late_us {
+            ..0 => end - span,
+            // It was heard of when it came.
+            _ if Duration::from_micros(late_us.unsigned_abs()) >= LATEST => end,
+            _ => end + span,
+        }
+    }
+
+    fn told(mut self, mut machine: Machine<TaskId>) -> Vec<Promise> {
+        // Those of the same time stay in their order.
+        self.changes.sort_by_key(|(at, _)| *at);
+        for (at, change) in std::mem::take(&mut self.changes) {
+            // As its worker's reference says it, so that the two can be compared.
+            tracing::trace!(?at, ?change, "the promise hears");
+            machine.advance(at);
+            machine.apply(change);
+        }
+        let ended: Vec<_> = self
+            .known
+            .iter()
+            .filter_map(|(job, known)| Some((*job, known, known.ended?)))
+            .collect();
+        // A job that is later than all others took has broken its promise by any measure.
+        let limit = machine.now() + machine.now() + Duration::from_secs(60);
+        let promise = |(job, known, end): (TaskId, &Known, Time)| {
+            machine.advance_to_end(job, limit);
+            let through = machine.ended(job).unwrap_or(limit);
+            let begun = self.pace.real(known.begun.as_micros());
+            Promise {
+                job,
+                number: self.submissions.get(job).map_or(0, |s| s.number),
+                life: known.life,
+                promised: self.pace.emulated(through.saturating_sub(begun)),
+                took: self.really(job, end).since(known.begun),
+                moving: self.pace.emulated(Duration::from_micros(known.moving_us)),
+            }
+        };
+        ended.into_iter().map(promise).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dormouse_policies::StartReason;
+    use dormouse_units::{Attempt, Bytes, CheckpointSeq, HostId, Usage, VmId};
+
+    use super::super::testing::{instant, start};
+    use super::*;
+
+    const PACE: Pace =
+        Pace { emulated_us_per_second: 10_000_000, phase: Duration::from_millis(100) };
+
+    fn submission(number: u64, runtime: u64, usage: u32) -> Submission {
+        let runtime = Span::from_secs(runtime);
+        let usage = Usage::Uniform(Ppm::new(usage));
+        let (submitted, memory) = (Time::ZERO, Bytes::ZERO);
+        let estimate = runtime;
+        Submission { number, submitted, processes: 1, runtime, estimate, usage, memory }
+    }
+
+    fn promote(job: u32, by: Promotion) -> Decision {
+        let (task, vm, reason) = (TaskId::new(job), VmId::new(0), StartReason::FirstInLine);
+        Decision::Promote { task, vm, by, reason }
+    }
+
+    fn finished(job: u32) -> Notice {
+        Notice::TaskFinished { task: TaskId::new(job), vm: VmId::new(0) }
+    }
+
+    fn of(steps: &[Step], submissions: &[Submission]) -> Vec<Promise> {
+        let (of, facts) = (Submitted::alone(submissions), JobFacts::default());
+        promises(steps, of, &facts, PACE, Machine::default())
+    }
+
+    fn told(promises: &[Promise]) -> Vec<(u64, Life, f64, f64)> {
+        let round = |span: Span| span.as_secs_f64().round();
+        promises.iter().map(|p| (p.number, p.life, round(p.promised), round(p.took))).collect()
+    }
+
+    #[test]
+    fn the_background_is_promised_what_the_foreground_leaves_whatever_it_got() {
+        let submissions = [submission(7, 100, 400_000), submission(8, 60, 1_000_000)];
+        for took in [90, 101, 300] {
+            let steps = [
+                instant(
+                    5,
+                    vec![],
+                    vec![start(0, Tier::Foreground, &[3]), start(1, Tier::Background, &[3])],
+                ),
+                instant(5 + took, vec![finished(1)], vec![]),
+                instant(405, vec![finished(0)], vec![]),
+            ];
+            let promises = of(&steps, &submissions);
+            let took = Span::from_secs(took).as_secs_f64();
+            let expected = [(7, Life::Shared, 100.0, 400.0), (8, Life::Background, 100.0, took)];
+            assert_eq!(told(&promises), expected);
+            assert!((promises[1].error() - (took / 100.0 - 1.0)).abs() < 1e-3);
+        }
+    }
+
+    #[test]
+    fn a_kill_loses_the_work_and_a_move_the_time_it_took() {
+        let submissions = [submission(1, 100, 1_000_000), submission(2, 100, 1_000_000)];
+        let on = |on: u32| vec![on].into();
+        let starts = vec![start(0, Tier::Background, &[0]), start(1, Tier::Background, &[1])];
+        let promotions = vec![
+            promote(0, Promotion::Kill { on: on(2) }),
+            promote(1, Promotion::Migrate { on: on(3) }),
+        ];
+        let steps = [
+            instant(0, vec![], starts),
+            instant(40, vec![], promotions),
+            instant(140, vec![finished(0), finished(1)], vec![]),
+        ];
+        let report = Report::TaskMoved {
+            vm: VmId::new(0),
+            task: TaskId::new(1),
+            attempt: Attempt::new(1),
+            done: Ppm::new(400_000),
+            lost: String::new(),
+            real_took_us: 500_000,
+            real_dump_us: 0,
+            real_restore_us: 0,
+            bytes: Bytes::new(1),
+        };
+        let event = Event::Machine { host: HostId::new(0), number: 3, report };
+        let mut reported = steps.to_vec();
+        reported.insert(2, Step { event, ..instant(45, vec![], vec![]) });
+        let found = of(&reported, &submissions);
+        let expected = [(1, Life::Killed, 140.0, 140.0), (2, Life::Moved, 105.0, 140.0)];
+        assert_eq!(told(&found), expected);
+        assert_eq!(found[1].moving, Span::from_secs(5));
+        // It ended before it could be moved.
+        let found = of(&steps, &submissions);
+        assert_eq!(told(&found)[1], (2, Life::Moved, 100.0, 140.0));
+    }
+
+    /// It costs nothing while the foreground is in the way of the job anyway.
+    #[test]
+    fn a_checkpoint_is_reckoned_from_when_its_worker_says_but_not_after_its_report() {
+        let submissions = [submission(1, 100, 500_000), submission(2, 10, 600_000)];
+        let promised = |held_at: Option<u64>, reported: u64| {
+            let [held_at, reported] =
+                [held_at, Some(reported)].map(|ms| ms.map(|ms| Time::from_micros(ms * 1000)));
+            let report = Report::CheckpointTaken {
+                vm: VmId::new(0),
+                task: TaskId::new(1),
+                attempt: Attempt::new(1),
+                checkpoint: CheckpointSeq::new(1),
+                done: Ppm::new(300_000),
+                bytes: Bytes::new(1),
+                real_held_us: 10_000,
+                real_dump_us: 5_000,
+                real_owed_us: 10_000,
+                real_criu_us: 0,
+                held_at,
+            };
+            let (host, number) = (HostId::new(0), 1);
+            let event = Event::Machine { host, number, report };
+            let starts = vec![start(0, Tier::Foreground, &[0]), start(1, Tier::Background, &[0])];
+            let steps = [
+                instant(0, vec![], starts),
+                Step { event, at: reported.unwrap_or_default(), ..instant(0, vec![], vec![]) },
+                instant(50, vec![finished(1)], vec![]),
+            ];
+            let found = of(&steps, &submissions);
+            found[0].promised.as_micros() / 10_000
+        };
+        assert_eq!((promised(None, 19_300), promised(None, 19_800)), (2_000, 2_010));
+        assert_eq!(promised(Some(19_200), 19_800), 2_000);
+        assert_eq!(promised(Some(30_000), 19_800), promised(Some(19_800), 19_800));
+    }
+
+    /// A job that is started again has its promise from its first start on, with the time for which
+    /// it had no machine.
+    #[test]
+    fn a_lost_machine_loses_the_work_of_its_jobs() {
+        let submissions = [submission(1, 100, 1_000_000), submission(2, 50, 1_000_000)];
+        let steps = [
+            instant(0, vec![], vec![start(0, Tier::Foreground, &[0])]),
+            instant(30, vec![Notice::VmLost { vm: VmId::new(0) }], vec![]),
+            instant(35, vec![], vec![start(0, Tier::Foreground, &[1])]),
+            instant(40, vec![], vec![start(1, Tier::Foreground, &[0])]),
+            instant(90, vec![finished(1)], vec![]),
+            instant(135, vec![finished(0)], vec![]),
+        ];
+        let found = of(&steps, &submissions);
+        assert_eq!(told(&found), [(1, Life::Killed, 135.0, 135.0), (2, Life::Alone, 50.0, 50.0)]);
+    }
+}

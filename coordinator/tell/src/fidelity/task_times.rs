@@ -1,0 +1,339 @@
+//! The time that each task took against the time that its VM promised it.
+
+use dormouse_engine::{Ledger, Setup};
+use dormouse_units::{Attempt, Ppm, Span, TaskId, VmId};
+use serde::{Deserialize, Serialize};
+
+use super::{Allowed, background};
+use crate::{AttemptEnd, AttemptHistory, Record, VmHistory, cut_short};
+
+/// What the worker promised may differ from what the experiment says, and what it measured from
+/// what the log has, by this part …
+const PROMISE_TOLERANCE: f64 = 0.01;
+/// … and this much real time, for what passes between two looks at a clock, in seconds.
+const PROMISE_SLACK_S: f64 = 0.02;
+
+/// A task may be ahead of its promise, or behind it where it is interrupted, by what its VM may
+/// miss it by and this many slices of its quota: it is kept two ahead.
+const SLICES: f64 = 4.0;
+
+/// How many tasks a note names.
+const NAMED: usize = 5;
+
+/// One attempt at a task that came to its end, live.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TaskTime {
+    /// The task.
+    pub task: TaskId,
+    /// The attempt that came to its end.
+    pub attempt: Attempt,
+    /// Emulated time that its VM promised it would take.
+    pub promised: Span,
+    /// Emulated time that it took, without the time its VM was frozen.
+    pub took: Span,
+    /// The same as the run's log has it, which is what the policy and the bill go by.
+    pub logged: Span,
+}
+
+impl TaskTime {
+    /// The part by which it took longer than promised; negative where it took less.
+    #[must_use]
+    pub fn error(&self) -> f64 {
+        self.took.as_secs_f64() / self.promised.as_secs_f64().max(1e-6) - 1.0
+    }
+}
+
+/// How far a run's tasks were from what their VMs promised them. Errors are parts of a task's
+/// time, and of its work where it says so.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TaskTimes {
+    /// Attempts that finished, whose time is judged.
+    pub tasks_judged: usize,
+    /// Attempts that did not, whose work up to then is judged.
+    pub attempts_unfinished: usize,
+    /// The error that is the furthest from zero, of the time of one that finished.
+    pub worst_task_error: f64,
+    /// The mean error of those: the bias.
+    pub mean_task_error: f64,
+    /// The error below which a twentieth, a half and all but a twentieth of them are.
+    pub task_error_quantiles: [f64; 3],
+    /// The error of the work of one that did not finish, as a part of all of its task's.
+    pub worst_unfinished_error: f64,
+    /// The most that one was ever seen ahead of and behind its promise, as parts of its work.
+    pub worst_ahead: f64,
+    /// See above.
+    pub worst_behind: f64,
+    /// CPU time in real seconds: of the tasks' own work, of their births, of CRIU in and around
+    /// them, and the rest of what was charged for them.
+    pub worked_s: f64,
+    /// See above.
+    pub births_s: f64,
+    /// See above.
+    pub criu_s: f64,
+    /// See above.
+    pub rest_s: f64,
+    /// Checkpoints that tasks were too late for, though they stood still for them.
+    pub checkpoints_missed: u32,
+}
+
+/// From a task's start to its end if it had one attempt, hibernations included. Live it is as the
+/// worker measured it: the log has its end when it was due.
+#[must_use]
+pub fn span_of(record: &Record, task: TaskId) -> Option<Span> {
+    let history = record.tasks.get(task.get() as usize)?;
+    let [only] = history.attempts.as_slice() else { return None };
+    let span = history.finished?.since(only.started?);
+    let time = time_of(record, task, only, record.vms.get(&only.vm)?);
+    let time = time.filter(|_| !record.is_virtual());
+    Some(time.map_or(span, |t| (span + t.took).saturating_sub(t.logged)))
+}
+
+/// What each finished attempt was promised and took.
+#[must_use]
+pub fn task_times(record: &Record) -> Vec<TaskTime> {
+    attempts(record).filter_map(|(task, attempt, vm)| time_of(record, task, attempt, vm)).collect()
+}
+
+fn attempts(record: &Record) -> impl Iterator<Item = (TaskId, &AttemptHistory, &VmHistory)> {
+    (0..).map(TaskId::new).zip(&record.tasks).flat_map(move |(task, history)| {
+        history.attempts.iter().filter_map(move |a| record.vms.get(&a.vm).map(|vm| (task, a, vm)))
+    })
+}
+
+/// The time of an attempt that finished.
+fn time_of(
+    record: &Record,
+    task: TaskId,
+    attempt: &AttemptHistory,
+    vm: &VmHistory,
+) -> Option<TaskTime> {
+    let (ended, AttemptEnd::Finished) = attempt.ended.as_ref()? else { return None };
+    let logged = vm.awake(attempt.started?, *ended);
+    let (promised, took) = match record.is_virtual() {
+        // The model keeps its promises.
+        true => (logged, logged),
+        // As its worker measured it: the log has its end when it was due, if it came soon after.
+        false => {
+            let ledger = attempt.ledger?;
+            (record.emulated(ledger.real_promised_us), record.emulated(ledger.real_took_us))
+        }
+    };
+    Some(TaskTime { task, attempt: attempt.attempt, promised, took, logged })
+}
+
+impl TaskTimes {
+    /// From the accounts in the log. What is past `live.worst-error` and `live.mean-error`, and
+    /// what the workers' accounts do not agree with, is noted.
+    #[must_use]
+    pub fn of(setup: &Setup, allowed: &Allowed, record: &Record, notes: &mut Vec<String>) -> Self {
+        let mut times = Self::default();
+        let mut errors = Vec::new();
+        let (mut unlike, mut ahead, mut interrupted) = (Vec::new(), Vec::new(), Vec::new());
+        for (task, attempt, vm) in attempts(record) {
+            let Some(ledger) = attempt.ledger else { continue };
+            times.add_cpu(&ledger);
+            let whole = ledger.real_whole_work_us;
+            times.worst_ahead = times.worst_ahead.max(ratio(ledger.real_ahead_us, whole));
+            let bearable =
+                allowed.worst_error * whole_f64(whole) + SLICES * ledger.real_slice_us as f64;
+            if ledger.real_ahead_us as f64 > bearable {
+                ahead.push(format!(
+                    "{task} was {} of its work ahead of its promise for a while",
+                    percent(ratio(ledger.real_ahead_us, whole))
+                ));
+            }
+            times.worst_behind = times.worst_behind.max(ratio(ledger.real_behind_us, whole));
+            match time_of(record, task, attempt, vm) {
+                Some(time) => {
+                    if let Some(owed) = owed(setup, task, attempt, vm)
+                        && !agrees(time.promised, owed, allowed.speedup)
+                    {
+                        unlike.push(format!(
+                            "{task} was promised {:.1} s by its worker and {:.1} s by the experiment",
+                            time.promised.as_secs_f64(),
+                            owed.as_secs_f64()
+                        ));
+                    }
+                    if !agrees(time.logged, time.took, allowed.speedup) {
+                        unlike.push(format!(
+                            "{task} took {:.1} s on its worker and {:.1} s in the log",
+                            time.took.as_secs_f64(),
+                            time.logged.as_secs_f64()
+                        ));
+                    }
+                    errors.push((time.error(), task));
+                }
+                None => {
+                    times.attempts_unfinished += 1;
+                    let missing = signed(ledger.real_worked_us, ledger.real_promised_work_us);
+                    let error = missing / whole_f64(whole);
+                    if error.abs() > times.worst_unfinished_error.abs() {
+                        times.worst_unfinished_error = error;
+                    }
+                    if missing.abs() > bearable {
+                        interrupted.push(format!(
+                            "{task} was interrupted when it had worked {} {} than promised by then",
+                            percent(error.abs()),
+                            if error > 0.0 { "more" } else { "less" }
+                        ));
+                    }
+                }
+            }
+        }
+        times.judge(allowed, errors, notes);
+        for found in [&unlike, &ahead, &interrupted] {
+            few(found, "tasks", notes);
+        }
+        short_holds(record, notes);
+        times
+    }
+
+    fn add_cpu(&mut self, of: &Ledger) {
+        let seconds = |us: u64| us as f64 / 1e6;
+        let named = of.real_worked_us + of.real_birth_us + of.real_criu_us;
+        self.worked_s += seconds(of.real_worked_us);
+        self.births_s += seconds(of.real_birth_us);
+        self.criu_s += seconds(of.real_criu_us);
+        self.rest_s += seconds(of.real_charged_us.saturating_sub(named));
+        self.checkpoints_missed += of.missed_checkpoints;
+    }
+
+    fn judge(
+        &mut self,
+        allowed: &Allowed,
+        mut errors: Vec<(f64, TaskId)>,
+        notes: &mut Vec<String>,
+    ) {
+        let (worst, mean) = (allowed.worst_error, allowed.mean_error);
+        errors.sort_by(|a, b| a.0.total_cmp(&b.0));
+        self.tasks_judged = errors.len();
+        if !errors.is_empty() {
+            let at = |part: f64| errors[((errors.len() - 1) as f64 * part).round() as usize].0;
+            self.task_error_quantiles = [at(0.05), at(0.5), at(0.95)];
+            self.mean_task_error =
+                errors.iter().map(|(error, _)| error).sum::<f64>() / errors.len() as f64;
+            let (low, high) = (at(0.0), at(1.0));
+            self.worst_task_error = if -low > high { low } else { high };
+        }
+        if errors.is_empty() {
+            notes.push("no task finished: there is no time to be judged".to_owned());
+        }
+        if self.mean_task_error.abs() > mean {
+            notes.push(format!(
+                "tasks took {} than promised on average; at most {} is allowed",
+                by(self.mean_task_error),
+                percent(mean)
+            ));
+        }
+        errors.sort_by(|a, b| b.0.abs().total_cmp(&a.0.abs()));
+        let past: Vec<_> = errors.iter().take_while(|(error, _)| error.abs() > worst).collect();
+        if !past.is_empty() {
+            let named: Vec<_> = past
+                .iter()
+                .take(NAMED)
+                .map(|(error, task)| format!("{task} {}", by(*error)))
+                .collect();
+            let more = if past.len() > NAMED { ", …" } else { "" };
+            notes.push(format!(
+                "{} of {} tasks took more or less than promised by over {}: {}{more}",
+                past.len(),
+                errors.len(),
+                percent(worst),
+                named.join(", ")
+            ));
+        }
+        if self.checkpoints_missed > 0 {
+            notes.push(format!(
+                "{} checkpoints were not taken, because CRIU's turn came after the task's end",
+                self.checkpoints_missed
+            ));
+        }
+    }
+}
+
+/// The CPU time by which what a VM received may differ from its promise because of slices: those
+/// of one task, and of each that was interrupted there.
+pub(super) fn vm_slices_us(record: &Record, vm: VmId) -> u64 {
+    let ledgers = attempts(record).filter(|(_, attempt, _)| attempt.vm == vm);
+    let of = |(_, attempt, _): (TaskId, &AttemptHistory, &VmHistory)| {
+        let finished = matches!(attempt.ended, Some((_, AttemptEnd::Finished)));
+        Some((attempt.ledger?.real_slice_us, u64::from(!finished)))
+    };
+    let (slice, interrupted) =
+        ledgers.filter_map(of).fold((0, 1), |all, one| (all.0.max(one.0), all.1 + one.1));
+    slice * SLICES as u64 * interrupted
+}
+
+/// What a task that runs undisturbed on a VM that is always as fast is owed, its work and its
+/// checkpoints, or on one in the background of others, given what these left it. `None` for a
+/// burstable VM, whose speed hangs on its credits.
+#[must_use]
+pub fn owed(setup: &Setup, task: TaskId, attempt: &AttemptHistory, vm: &VmHistory) -> Option<Span> {
+    if setup.catalogue.get(&vm.kind)?.burstable.is_some() {
+        return None;
+    }
+    let spec = setup.bag.tasks.get(task.get() as usize)?;
+    let (said, runtime) = (*spec.runtime.get(&vm.kind)?, setup.runtime(task, &vm.kind)?);
+    let done = attempt.from.map_or(Ppm::ZERO, |(_, done)| done);
+    let plan = setup.checkpoint.known_on(vm.market, spec.memory, said);
+    let mut points = plan.points();
+    // Those that were asked for while it ran it is owed as well; what else its worker took it is not.
+    let kept = attempt.checkpoints.iter().map(|mark| mark.done);
+    let others: Vec<_> = kept.filter(|done| !points.contains(done)).collect();
+    points.extend(others.into_iter().take(attempt.asked.len()));
+    points.sort_unstable();
+    points.retain(|point| *point > done);
+    if vm.is_background {
+        return background::owed((runtime, done), (points, plan.cost), attempt, vm);
+    }
+    Some(runtime.part(done.rest()) + plan.cost.times(points.len() as u64))
+}
+
+fn agrees(one: Span, other: Span, speedup: f64) -> bool {
+    let (one, other) = (one.as_secs_f64(), other.as_secs_f64());
+    (one - other).abs() <= other * PROMISE_TOLERANCE + PROMISE_SLACK_S * speedup
+}
+
+/// Checkpoints for which a task stood still for less than it had to.
+fn short_holds(record: &Record, notes: &mut Vec<String>) {
+    let mut short = Vec::new();
+    for (task, attempt, _) in attempts(record) {
+        for mark in &attempt.checkpoints {
+            let (held_us, owed_us) = (mark.real_held_us, mark.real_owed_us);
+            short.extend(cut_short(held_us, owed_us).map(|how| format!("{task} {how}")));
+        }
+    }
+    few(&short, "checkpoints", notes);
+}
+
+/// Some of what was found, and how many there are.
+fn few(found: &[String], what: &str, notes: &mut Vec<String>) {
+    if let Some(first) = found.first() {
+        let more = match found.len() {
+            1 => String::new(),
+            n => format!(" (and {} more {what})", n - 1),
+        };
+        notes.push(format!("{first}{more}"));
+    }
+}
+
+fn signed(a: u64, b: u64) -> f64 {
+    a as f64 - b as f64
+}
+
+fn whole_f64(whole: u64) -> f64 {
+    whole.max(1) as f64
+}
+
+fn ratio(part: u64, whole: u64) -> f64 {
+    part as f64 / whole_f64(whole)
+}
+
+fn percent(part: f64) -> String {
+    format!("{:.1} %", part * 100.0)
+}
+
+fn by(error: f64) -> String {
+    format!("{} {}", percent(error.abs()), if error < 0.0 { "less" } else { "more" })
+}

@@ -1,0 +1,221 @@
+//! What the background jobs of a live run made of the cycles that their foregrounds left idle,
+//! for the virtual model: its x, in which a background process progresses at
+//! min(1, x · (1 − u_fg) / u_bg) and a job as its slowest process.
+
+use std::collections::BTreeMap;
+
+use dormouse_engine::{Event, Step};
+use dormouse_estimate::{Estimate, normal};
+use dormouse_policies::{Decision, Notice, Promotion};
+use dormouse_units::{Cpus, Seats, TaskId, Tier, Time};
+use dormouse_vm::Sharing;
+
+use super::Consolidation;
+use super::submitted::Submitted;
+use crate::{LiveFacts, carried_out};
+
+/// A job that was below others for less emulated time than this says nothing: it takes some
+/// phases until its progress does not hang on how the first of them fell.
+const LEAST_BELOW_S: f64 = 100.0;
+
+/// A time for which nobody below or above a background job came or went.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Stay {
+    seconds: f64,
+    /// The least (1 − u_fg) / u_bg of its processes; infinite where nobody is above it.
+    room: f64,
+}
+
+/// Processes and x of every job that was in the background long enough.
+#[must_use]
+pub fn utilisations(
+    steps: &[Step],
+    submissions: Submitted<'_>,
+    facts: &LiveFacts,
+    speedup: f64,
+) -> Vec<(u32, f64)> {
+    let mut cpu_us = BTreeMap::<TaskId, u64>::new();
+    for (job, of) in facts.jobs.uses.iter().filter(|(_, of)| of.tier == Tier::Background) {
+        *cpu_us.entry(*job).or_default() += of.cpu_us;
+    }
+    let x = |(job, stays): (TaskId, Vec<Stay>)| {
+        let submission = submissions.get(job)?;
+        let below = stays.iter().filter(|stay| stay.room.is_finite());
+        if below.map(|stay| stay.seconds).sum::<f64>() < LEAST_BELOW_S {
+            return None;
+        }
+        // What a second of the job takes alone, and what it had.
+        let all = 0..submission.processes as usize;
+        let takes: f64 = all.map(|n| submission.usage.of(n).as_f64() * facts.share.as_f64()).sum();
+        #[expect(clippy::cast_precision_loss, reason = "microseconds of a run")]
+        let had = cpu_us.get(&job).copied().unwrap_or(0) as f64 / 1e6 * speedup;
+        Some((submission.processes, solve(&stays, had / takes)))
+    };
+    stays(steps, submissions).into_iter().filter_map(x).collect()
+}
+
+/// The x under which a job progresses by so many seconds, at most all of what is idle.
+fn solve(stays: &[Stay], progress: f64) -> f64 {
+    let under = |x: f64| stays.iter().map(|s| s.seconds * (x * s.room).min(1.0)).sum::<f64>();
+    let (mut low, mut high) = (0.0, 1.0);
+    for _ in 0..40 {
+        let middle = f64::midpoint(low, high);
+        if under(middle) < progress { low = middle } else { high = middle }
+    }
+    high
+}
+
+/// The stays of every job in the background.
+fn stays(steps: &[Step], submissions: Submitted<'_>) -> BTreeMap<TaskId, Vec<Stay>> {
+    let usage =
+        |job: TaskId, n: usize| submissions.get(job).map_or(1.0, |s| s.usage.of(n).as_f64());
+    let mut stays = BTreeMap::<TaskId, Vec<Stay>>::new();
+    let mut places = BTreeMap::<TaskId, (Tier, Cpus)>::new();
+    let mut last = Time::ZERO;
+    for step in steps.iter().filter(|step| step.event == Event::InstantOver) {
+        let seconds = step.at.since(last).as_secs_f64();
+        last = step.at;
+        let mut above = BTreeMap::<u32, f64>::new();
+        for (job, (_, on)) in places.iter().filter(|(_, (tier, _))| *tier == Tier::Foreground) {
+            above.extend(on.iter().enumerate().map(|(n, p)| (*p, usage(*job, n))));
+        }
+        for (job, (_, on)) in places.iter().filter(|(_, (tier, _))| *tier == Tier::Background) {
+            let rooms = on.iter().enumerate().filter_map(|(n, p)| {
+                above.get(p).map(|foreground| (1.0 - foreground) / usage(*job, n))
+            });
+            let room = rooms.fold(f64::INFINITY, f64::min);
+            stays.entry(*job).or_default().push(Stay { seconds, room });
+        }
+        for notice in &step.notices {
+            match notice {
+                Notice::TaskFinished { task, .. } => {
+                    places.remove(task);
+                }
+                // What it had is not known: it says nothing.
+                Notice::TaskFailed { task, .. } => {
+                    places.remove(task);
+                    stays.remove(task);
+                }
+                // There is one machine.
+                Notice::VmLost { .. } => {
+                    for (task, _) in std::mem::take(&mut places) {
+                        stays.remove(&task);
+                    }
+                }
+                _ => {}
+            }
+        }
+        for decision in carried_out(step) {
+            let (job, place) = match decision {
+                Decision::Start { task, on: Seats { tier, cpus, .. }, .. } => {
+                    (task, (*tier, cpus.clone()))
+                }
+                Decision::Promote { task, by, .. } => {
+                    let Some((_, here)) = places.remove(task) else { continue };
+                    let on = match by {
+                        Promotion::Swap => here,
+                        Promotion::Kill { on } | Promotion::Migrate { on } => on.clone(),
+                    };
+                    (task, (Tier::Foreground, on))
+                }
+                _ => continue,
+            };
+            places.insert(*job, place);
+        }
+    }
+    stays
+}
+
+/// What was measured in live runs in the forms that the model has: the loss uniform with its
+/// mean, the utilisation uniform over its range for jobs of one process, and a normal
+/// distribution cut to its range for others. What was not measured is the paper's.
+#[must_use]
+pub fn measured_sharing(of: &[&Consolidation]) -> Sharing {
+    let paper = Sharing::default();
+    let losses: Vec<f64> = of.iter().map(|c| c.foreground_mean_loss.max(0.0)).collect();
+    let all = of.iter().flat_map(|c| &c.background_utilisations);
+    let (single, several): (Vec<_>, Vec<_>) = all.partition(|(processes, _)| *processes == 1);
+    let x = |of: Vec<&(u32, f64)>| of.into_iter().map(|(_, x)| *x).collect::<Vec<_>>();
+    let (single, several) = (x(single), x(several));
+    let range = |of: &[f64], paper| Estimate::of(of).map_or(paper, |all| all.range);
+    Sharing {
+        loss: Estimate::of(&losses).map_or(paper.loss, |all| (0.0, (2.0 * all.mean).min(1.0))),
+        single: range(&single, paper.single),
+        several_normal: normal(&several).unwrap_or(paper.several_normal),
+        several_within: range(&several, paper.several_within),
+        each_process: paper.each_process,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dormouse_engine::ProcessUse;
+    use dormouse_units::{Bytes, Ppm, Span, Usage, VmId};
+
+    use super::super::testing::{instant, start};
+    use super::*;
+    use dormouse_policies::batch::Submission;
+
+    fn submission(usage: u32) -> Submission {
+        Submission {
+            number: 1,
+            submitted: Time::ZERO,
+            processes: 2,
+            runtime: Span::from_secs(1000),
+            estimate: Span::from_secs(1000),
+            usage: Usage::Uniform(Ppm::new(usage)),
+            memory: Bytes::ZERO,
+        }
+    }
+
+    /// A job of 50 % below one of 60 % on one of its two processors for 200 s, alone for 100 s.
+    #[test]
+    fn the_x_is_the_one_under_which_a_job_came_as_far_as_it_did() {
+        let submissions = [submission(600_000), submission(500_000)];
+        let (task, vm) = (TaskId::new(0), VmId::new(0));
+        let starts = vec![start(0, Tier::Foreground, &[0, 1]), start(1, Tier::Background, &[1, 2])];
+        let steps = [
+            instant(0, vec![], starts),
+            instant(200, vec![Notice::TaskFinished { task, vm }], vec![]),
+            instant(300, vec![], vec![]),
+        ];
+        let seen = stays(&steps, Submitted::alone(&submissions));
+        let rooms: Vec<_> = seen[&TaskId::new(1)].iter().map(|s| (s.seconds, s.room)).collect();
+        assert_eq!(rooms, [(200.0, 0.8), (100.0, f64::INFINITY)]);
+        // 100 s alone, and 200 s at x · .8 = .6 of its speed: 220 s of its work, which takes two
+        // processes .5 · .1 of a core each, at speed-up 10.
+        let used = |process| ProcessUse {
+            process,
+            processor: process + 1,
+            tier: Tier::Background,
+            shared: true,
+            wall_us: 30_000_000,
+            wanted_us: 30_000_000,
+            promised_us: 3_000_000,
+            cpu_us: 220 * 100_000 / 20,
+            may_wait_us: 0,
+        };
+        let mut facts = LiveFacts { share: Ppm::new(100_000), ..LiveFacts::default() };
+        facts.jobs.uses = vec![(TaskId::new(1), used(0)), (TaskId::new(1), used(1))];
+        let all = utilisations(&steps, Submitted::alone(&submissions), &facts, 10.0);
+        assert!(matches!(all[..], [(2, x)] if (x - 0.75).abs() < 1e-9), "{all:?}");
+        // More than all, by an accident of its phases; and too short to say anything.
+        assert_eq!(utilisations(&steps, Submitted::alone(&submissions), &facts, 100.0), [(2, 1.0)]);
+        assert_eq!(utilisations(&steps[..1], Submitted::alone(&submissions), &facts, 10.0), []);
+    }
+
+    #[test]
+    fn the_model_gets_what_was_measured() {
+        let of = |loss, x: &[(u32, f64)]| Consolidation {
+            foreground_mean_loss: loss,
+            background_utilisations: x.to_vec(),
+            ..Consolidation::default()
+        };
+        let (one, two) = (of(0.01, &[(1, 0.9), (4, 0.5)]), of(0.03, &[(1, 0.8), (2, 0.7)]));
+        let sharing = measured_sharing(&[&one, &two]);
+        assert_eq!((sharing.single, sharing.several_within), ((0.8, 0.9), (0.5, 0.7)));
+        assert!((sharing.loss.1 - 0.04).abs() < 1e-9 && sharing.loss.0 == 0.0);
+        assert!((sharing.several_normal.0 - 0.6).abs() < 1e-9);
+        assert_eq!(measured_sharing(&[]), Sharing::default());
+    }
+}

@@ -1,0 +1,343 @@
+//! `jobs.csv` and `allocations.csv`, as Batsim writes jobs and its tools and evalys read them.
+//!
+//! Written by hand, a job at a time while the run goes: a trace has millions.
+
+use std::io::{self, Write};
+
+use dormouse_engine::jobs::Record;
+use dormouse_units::{Span, Tier, Time};
+use dormouse_workload::Lines;
+use dormouse_workload::decimal::{millionths, seconds, whole};
+
+use super::{JobHistory, SpellEnd};
+
+/// Columns, in Batsim's order; times in seconds.
+const COLUMNS: &str = "job_id,workload_name,profile,submission_time,\
+requested_number_of_resources,requested_time,success,final_state,starting_time,\
+execution_time,finish_time,waiting_time,turnaround_time,stretch,allocated_resources,\
+consumed_energy,metadata";
+
+/// Those of a live run beside them.
+const PROMISES: &str = ",promised_s,took_s";
+
+/// Writes a job a line, in the order in which they end.
+///
+/// The starting time is when a job first had processors, in either tier: a job that was
+/// killed and restarted has not waited until its restart. The metadata counts what happened
+/// on the way: `swaps=1;kills=0;migrations=0`.
+#[derive(Debug)]
+pub struct JobsCsv<W: Write> {
+    lines: Lines<W>,
+    workload: String,
+    has_promises: bool,
+}
+
+impl<W: Write> JobsCsv<W> {
+    /// Begins a file; `to` need not buffer. Commas and line breaks in the workload's name
+    /// become blanks.
+    ///
+    /// # Errors
+    ///
+    /// Writing failed.
+    pub fn new(to: W, workload: &str) -> io::Result<Self> {
+        Self::begin(to, workload, false)
+    }
+
+    /// Begins a file with two columns more at the end of each line: the time that the job was
+    /// promised from its start to its end, and the time that it took. Who reads by names, as
+    /// Batsim's tools do, need not know of them.
+    ///
+    /// # Errors
+    ///
+    /// Writing failed.
+    pub fn with_promises(to: W, workload: &str) -> io::Result<Self> {
+        Self::begin(to, workload, true)
+    }
+
+    fn begin(to: W, workload: &str, has_promises: bool) -> io::Result<Self> {
+        let mut lines = Lines::new(to);
+        lines.add(|line| {
+            line.extend_from_slice(COLUMNS.as_bytes());
+            line.extend_from_slice(if has_promises { PROMISES.as_bytes() } else { b"" });
+        })?;
+        Ok(Self { lines, workload: plain(workload), has_promises })
+    }
+
+    /// Writes a job.
+    ///
+    /// # Errors
+    ///
+    /// Writing failed.
+    pub fn write(&mut self, record: &Record) -> io::Result<()> {
+        self.write_promised(record, None)
+    }
+
+    /// Writes a job that was promised so much, if that is known.
+    ///
+    /// # Errors
+    ///
+    /// Writing failed.
+    pub fn write_promised(&mut self, record: &Record, promised: Option<Span>) -> io::Result<()> {
+        let Self { lines, workload, has_promises } = self;
+        let executed = record.ended.since(record.started);
+        lines.add(|line| {
+            row(
+                line,
+                workload,
+                &Row {
+                    number: record.number,
+                    submitted: record.submitted,
+                    processes: record.processes,
+                    estimate: record.estimate,
+                    state: b"1,COMPLETED_SUCCESSFULLY",
+                    during: (record.started, record.ended),
+                    on: &record.on,
+                },
+            );
+            if record.swaps + record.kills + record.migrations > 0 {
+                for (name, n) in [
+                    (&b"swaps="[..], record.swaps),
+                    (b";kills=", record.kills),
+                    (b";migrations=", record.migrations),
+                ] {
+                    line.extend_from_slice(name);
+                    whole(line, u64::from(n));
+                }
+            }
+            if *has_promises {
+                line.push(b',');
+                if let Some(promised) = promised {
+                    seconds(line, promised);
+                }
+                line.push(b',');
+                seconds(line, executed);
+            }
+        })
+    }
+
+    /// Ends the file.
+    ///
+    /// # Errors
+    ///
+    /// Writing or flushing failed.
+    pub fn finish(self) -> io::Result<()> {
+        self.lines.finish()
+    }
+}
+
+/// Writes an allocation a line: the same columns, and the tier. A job that moved has several; those
+/// of one tier never overlap on a processor. The metadata says how it ended: `end=swapped`.
+#[derive(Debug)]
+pub struct AllocationsCsv<W: Write> {
+    lines: Lines<W>,
+    workload: String,
+}
+
+impl<W: Write> AllocationsCsv<W> {
+    /// Begins a file, as [`JobsCsv::new`].
+    ///
+    /// # Errors
+    ///
+    /// Writing failed.
+    pub fn new(to: W, workload: &str) -> io::Result<Self> {
+        let mut lines = Lines::new(to);
+        lines.add(|line| {
+            line.extend_from_slice(COLUMNS.as_bytes());
+            line.extend_from_slice(b",tier");
+        })?;
+        Ok(Self { lines, workload: plain(workload) })
+    }
+
+    /// Writes the allocations of a job that has ended.
+    ///
+    /// # Errors
+    ///
+    /// Writing failed.
+    pub fn write(&mut self, job: &JobHistory) -> io::Result<()> {
+        let Self { lines, workload } = self;
+        for spell in &job.spells {
+            let Some((until, end)) = spell.until else { continue };
+            let (state, end): (&[u8], &[u8]) = match end {
+                SpellEnd::Done => (b"1,COMPLETED_SUCCESSFULLY", b"end=done"),
+                SpellEnd::Swapped => (b"1,COMPLETED_SUCCESSFULLY", b"end=swapped"),
+                SpellEnd::Migrated => (b"1,COMPLETED_SUCCESSFULLY", b"end=migrated"),
+                SpellEnd::Killed => (b"0,COMPLETED_KILLED", b"end=killed"),
+                SpellEnd::Failed => (b"0,COMPLETED_FAILED", b"end=failed"),
+            };
+            let tier: &[u8] = match spell.tier {
+                Tier::Foreground => b",foreground",
+                Tier::Background => b",background",
+            };
+            lines.add(|line| {
+                row(
+                    line,
+                    workload,
+                    &Row {
+                        number: job.number,
+                        submitted: job.submitted,
+                        processes: job.processes,
+                        estimate: job.estimate,
+                        state,
+                        during: (spell.from, until),
+                        on: &spell.on,
+                    },
+                );
+                line.extend_from_slice(end);
+                line.extend_from_slice(tier);
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Ends the file.
+    ///
+    /// # Errors
+    ///
+    /// Writing or flushing failed.
+    pub fn finish(self) -> io::Result<()> {
+        self.lines.finish()
+    }
+}
+
+/// What both files say of a job, or of an allocation.
+struct Row<'a> {
+    number: u64,
+    submitted: Time,
+    processes: u32,
+    estimate: Span,
+    /// Success and final state.
+    state: &'a [u8],
+    during: (Time, Time),
+    on: &'a [u32],
+}
+
+/// A name without what would end a field.
+fn plain(workload: &str) -> String {
+    workload.replace([',', '\n', '\r', '"'], " ")
+}
+
+/// The columns up to the metadata.
+fn row(line: &mut Vec<u8>, workload: &str, of: &Row<'_>) {
+    let (started, ended) = of.during;
+    let (executed, turnaround) = (ended.since(started), ended.since(of.submitted));
+    whole(line, of.number);
+    line.push(b',');
+    line.extend_from_slice(workload.as_bytes());
+    line.push(b',');
+    whole(line, of.number);
+    line.push(b',');
+    seconds(line, of.submitted.since(Time::ZERO));
+    line.push(b',');
+    whole(line, u64::from(of.processes));
+    line.push(b',');
+    seconds(line, of.estimate);
+    line.push(b',');
+    line.extend_from_slice(of.state);
+    line.push(b',');
+    seconds(line, started.since(Time::ZERO));
+    line.push(b',');
+    seconds(line, executed);
+    line.push(b',');
+    seconds(line, ended.since(Time::ZERO));
+    line.push(b',');
+    seconds(line, started.since(of.submitted));
+    line.push(b',');
+    seconds(line, turnaround);
+    line.push(b',');
+    stretch(line, turnaround, executed);
+    line.push(b',');
+    intervals(line, of.on);
+    line.extend_from_slice(b",-1,");
+}
+
+/// Turnaround over execution, cut to a millionth; `inf` for a job that took no time.
+fn stretch(line: &mut Vec<u8>, response: Span, executed: Span) {
+    if executed == Span::ZERO {
+        line.extend_from_slice(if response == Span::ZERO { b"1" } else { b"inf" });
+        return;
+    }
+    let (response, executed) = (response.as_micros(), executed.as_micros());
+    // Up to half a year it fits in 64 bits, whose division is a machine's own.
+    let ratio = match response.checked_mul(1_000_000) {
+        Some(fine) => fine / executed,
+        None => {
+            let ratio = u128::from(response) * 1_000_000 / u128::from(executed);
+            u64::try_from(ratio).unwrap_or(u64::MAX)
+        }
+    };
+    millionths(line, ratio);
+}
+
+/// Processors as Batsim's interval sets: `0-3 7`.
+fn intervals(line: &mut Vec<u8>, on: &[u32]) {
+    let mut put = |from: u32, to: u32, is_first: bool| {
+        if !is_first {
+            line.push(b' ');
+        }
+        whole(line, u64::from(from));
+        if to > from {
+            line.push(b'-');
+            whole(line, u64::from(to));
+        }
+    };
+    let mut each = |sorted: &[u32]| {
+        let Some(&first) = sorted.first() else { return };
+        let (mut from, mut to, mut is_first) = (first, first, true);
+        for &p in &sorted[1..] {
+            if p != to + 1 {
+                put(from, to, is_first);
+                is_first = false;
+                from = p;
+            }
+            to = p;
+        }
+        put(from, to, is_first);
+    };
+    if on.is_sorted() {
+        each(on);
+    } else {
+        let mut sorted = on.to_vec();
+        sorted.sort_unstable();
+        each(&sorted);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dormouse_units::TaskId;
+
+    use super::*;
+
+    #[test]
+    fn a_job_is_a_line_that_batsims_tools_read() {
+        let record = Record {
+            id: TaskId::new(0),
+            number: 15,
+            submitted: Time::from_secs(100),
+            processes: 5,
+            runtime: Span::from_secs(40),
+            estimate: Span::from_secs(60),
+            started: Time::from_micros(120_500_000),
+            foreground: Some(Time::from_secs(130)),
+            ended: Time::from_secs(161),
+            on: [7, 0, 2, 1, 9].into(),
+            swaps: 0,
+            kills: 0,
+            migrations: 1,
+        };
+        let mut bytes = Vec::new();
+        let mut csv = JobsCsv::new(&mut bytes, "a,b").expect("to memory");
+        csv.write(&record).expect("to memory");
+        csv.finish().expect("to memory");
+        let text = String::from_utf8(bytes).expect("text");
+        let mut lines = text.lines();
+        let columns = lines.next().expect("a header").split(',').count();
+        let line = lines.next().expect("a job");
+        assert_eq!(
+            line,
+            "15,a b,15,100,5,60,1,COMPLETED_SUCCESSFULLY,120.5,40.5,161,20.5,61,1.506172,\
+             0-2 7 9,-1,swaps=0;kills=0;migrations=1"
+        );
+        assert_eq!(line.split(',').count(), columns);
+    }
+}

@@ -1,0 +1,165 @@
+//! The parallel jobs of a run while it goes: every job is written as it ends, and what reports are made
+//! of is gathered. Memory grows with the jobs in the system, and not with the trace.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use dormouse_engine::jobs::{Observer, Record, Told};
+use dormouse_engine::{Effect, Event, Report, Step};
+use dormouse_policies::{Decision, Notice};
+use dormouse_units::{Ppm, Span, TaskId, Time};
+
+use super::{AllocationsCsv, Figures, History, JobsCsv, Schedule, SeenByJobs};
+
+const JOBS: &str = "jobs.csv";
+const ALLOCATIONS: &str = "allocations.csv";
+const SCHEDULE: &str = "schedule.swf";
+
+/// A file can't be written.
+#[derive(Debug)]
+pub struct Refused {
+    /// Its name.
+    pub file: &'static str,
+    /// What stood in the way.
+    pub source: io::Error,
+}
+
+impl Refused {
+    fn of(file: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self { file, source }
+    }
+}
+
+/// What came of the parallel jobs of a run.
+#[derive(Debug)]
+pub struct Recorded {
+    /// What it came to.
+    pub figures: Figures,
+    /// Where its jobs ran.
+    pub history: History,
+    /// Most jobs in the system at once.
+    pub most_in_system: usize,
+    /// Jobs that were left in it at the end.
+    pub left: usize,
+    /// Checkpoints of jobs that were kept.
+    pub checkpoints: u32,
+    /// How often a job began with one.
+    pub restores: u32,
+}
+
+/// Follows the parallel jobs of a run, and writes `jobs.csv`, `allocations.csv` and `schedule.swf`.
+#[derive(Debug)]
+pub struct Recorder<W: Write> {
+    seen: SeenByJobs,
+    told: Told,
+    ended: Ended<W>,
+    checkpoints: u32,
+    restores: u32,
+}
+
+impl<W: Write> Recorder<W> {
+    /// Begins the files of a run of this name on so many processors, each as `open` gives it by its
+    /// name; `history` is of nothing yet.
+    ///
+    /// # Errors
+    ///
+    /// A file can't be opened or written.
+    pub fn begin(
+        mut open: impl FnMut(&'static str) -> io::Result<W>,
+        (name, machine): (&str, u32),
+        has_promises: bool,
+        (seen, history): (SeenByJobs, History),
+    ) -> Result<Self, Refused> {
+        let mut open = |file| open(file).map_err(Refused::of(file));
+        let jobs = open(JOBS)?;
+        let csv = if has_promises {
+            JobsCsv::with_promises(jobs, name)
+        } else {
+            JobsCsv::new(jobs, name)
+        };
+        let ended = Ended {
+            csv: csv.map_err(Refused::of(JOBS))?,
+            allocations: AllocationsCsv::new(open(ALLOCATIONS)?, name)
+                .map_err(Refused::of(ALLOCATIONS))?,
+            swf: Schedule::new(open(SCHEDULE)?, machine, name).map_err(Refused::of(SCHEDULE))?,
+            figures: Figures::default(),
+            history,
+            promises: BTreeMap::new(),
+        };
+        Ok(Self { seen, told: Told::default(), ended, checkpoints: 0, restores: 0 })
+    }
+
+    /// Takes in a step of the run.
+    ///
+    /// # Errors
+    ///
+    /// A file can't be written.
+    pub fn see(&mut self, step: &Step) -> Result<(), Refused> {
+        let step = self.seen.see(step);
+        if let Event::Machine { report, .. } = &step.event
+            && !step.effects.contains(&Effect::Stale)
+        {
+            match report {
+                Report::CheckpointTaken { .. } => self.checkpoints += 1,
+                Report::TaskStarted { done, .. } if *done > Ppm::ZERO => self.restores += 1,
+                _ => {}
+            }
+        }
+        self.told.see(&step, &mut self.ended)
+    }
+
+    /// What jobs are promised, from their first start to their end; for those that end from now on.
+    pub fn promise(&mut self, promises: impl Iterator<Item = (TaskId, Span)>) {
+        self.ended.promises = promises.collect();
+    }
+
+    /// Ends the files.
+    ///
+    /// # Errors
+    ///
+    /// A file can't be written.
+    pub fn finish(self) -> Result<Recorded, Refused> {
+        let Self { told, ended, checkpoints, restores, .. } = self;
+        let Ended { csv, allocations, swf, figures, history, .. } = ended;
+        csv.finish().map_err(Refused::of(JOBS))?;
+        allocations.finish().map_err(Refused::of(ALLOCATIONS))?;
+        swf.finish().map_err(Refused::of(SCHEDULE))?;
+        let totals = told.totals();
+        let (most_in_system, left) = (totals.most_in_system, totals.in_system);
+        Ok(Recorded { figures, history, most_in_system, left, checkpoints, restores })
+    }
+}
+
+/// What is written and gathered of every job as it ends.
+#[derive(Debug)]
+struct Ended<W: Write> {
+    csv: JobsCsv<W>,
+    allocations: AllocationsCsv<W>,
+    swf: Schedule<W>,
+    figures: Figures,
+    history: History,
+    /// Of a live run, what each job was promised.
+    promises: BTreeMap<TaskId, Span>,
+}
+
+impl<W: Write> Observer for Ended<W> {
+    type Error = Refused;
+
+    fn heard(&mut self, now: Time, heard: &[Notice]) -> Result<(), Refused> {
+        let Self { allocations, history, .. } = self;
+        let write = |job: &_| allocations.write(job).map_err(Refused::of(ALLOCATIONS));
+        history.heard(now, heard, write)
+    }
+
+    fn decided(&mut self, now: Time, _: u64, decision: &Decision) -> Result<(), Refused> {
+        self.history.decided(now, decision);
+        Ok(())
+    }
+
+    fn ended(&mut self, record: Record) -> Result<(), Refused> {
+        self.figures.add(&record);
+        let promised = self.promises.get(&record.id).copied();
+        self.csv.write_promised(&record, promised).map_err(Refused::of(JOBS))?;
+        self.swf.add(&record).map_err(Refused::of(SCHEDULE))
+    }
+}

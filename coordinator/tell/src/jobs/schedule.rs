@@ -1,0 +1,118 @@
+//! `schedule.swf`: the schedule as a log, in order of submission as the format wants it.
+
+use std::collections::VecDeque;
+use std::io::{self, Write};
+
+use dormouse_engine::jobs::Record;
+use dormouse_units::{Span, TaskId, Time};
+use dormouse_workload::{Header, SwfJob, SwfWriter};
+
+/// Jobs come as they end, and are held until all before them have: as many as are submitted
+/// while the longest is in the system.
+#[derive(Debug)]
+pub struct Schedule<W: Write> {
+    to: SwfWriter<W>,
+    /// The job that is to be written next.
+    next: TaskId,
+    /// The jobs from that one on, as far as they have ended.
+    early: VecDeque<Option<Scheduled>>,
+}
+
+impl<W: Write> Schedule<W> {
+    /// Begins a log.
+    ///
+    /// # Errors
+    ///
+    /// Writing failed.
+    pub fn new(to: W, machine: u32, name: &str) -> io::Result<Self> {
+        let mut header = Header::default();
+        header.set("Version", "2.2");
+        header.set("MaxProcs", machine);
+        header.set("Note", format!("schedule of {name}"));
+        let to = SwfWriter::new(to, &header)?;
+        Ok(Self { to, next: TaskId::new(0), early: VecDeque::new() })
+    }
+
+    /// Takes a job that ended.
+    ///
+    /// # Errors
+    ///
+    /// Writing failed.
+    pub fn add(&mut self, record: &Record) -> io::Result<()> {
+        // Every job ends once, and none before it was written.
+        let Some(place) = record.id.get().checked_sub(self.next.get()) else { return Ok(()) };
+        let place = place as usize;
+        if self.early.len() <= place {
+            self.early.resize(place + 1, None);
+        }
+        self.early[place] = Some(Scheduled::of(record));
+        while let Some(Some(job)) = self.early.front() {
+            self.to.write(&job.line())?;
+            self.early.pop_front();
+            self.next = TaskId::new(self.next.get() + 1);
+        }
+        Ok(())
+    }
+
+    /// Writes what is left. After a run that broke off, that is jobs behind one that never ended.
+    ///
+    /// # Errors
+    ///
+    /// Writing failed.
+    pub fn finish(mut self) -> io::Result<()> {
+        for job in self.early.iter().flatten() {
+            self.to.write(&job.line())?;
+        }
+        self.to.finish()
+    }
+}
+
+/// What a schedule says of a job, in whole seconds: a third of a line of an SWF log, in which most
+/// is not known.
+///
+/// The run time is the job's own, so that the log has the load that was run: time for which it shared
+/// processors, or ran for nothing before it was killed, is in its wait. Both together are its response.
+#[derive(Clone, Copy, Debug)]
+struct Scheduled {
+    number: i64,
+    submitted: i64,
+    wait: i64,
+    run_time: i64,
+    requested_time: i64,
+    processes: u32,
+}
+
+impl Scheduled {
+    fn of(record: &Record) -> Self {
+        let seconds = |span: Span| {
+            i64::try_from((span.as_micros() + 500_000) / 1_000_000).unwrap_or(i64::MAX)
+        };
+        // One of no time would not be read back.
+        let run_time = seconds(record.runtime).max(1);
+        let response = seconds(record.ended.since(record.submitted));
+        Self {
+            number: i64::try_from(record.number).unwrap_or(-1),
+            submitted: seconds(record.submitted.since(Time::ZERO)),
+            wait: (response - run_time).max(0),
+            run_time,
+            requested_time: seconds(record.estimate).max(run_time),
+            processes: record.processes,
+        }
+    }
+
+    fn line(&self) -> SwfJob {
+        let Self { number, submitted, wait, run_time, requested_time, processes } = *self;
+        let size = i64::from(processes);
+        SwfJob {
+            number,
+            submitted,
+            wait,
+            run_time,
+            allocated: size,
+            requested: size,
+            requested_time,
+            status: 1,
+            ..SwfJob::UNKNOWN
+        }
+    }
+}

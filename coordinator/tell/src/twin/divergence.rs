@@ -1,0 +1,174 @@
+//! Where two runs diverge.
+
+use std::collections::BTreeMap;
+
+use dormouse_units::Time;
+use serde::Serialize;
+
+use super::{Both, Moment};
+use crate::in_seconds;
+
+/// The first decision that differs between a run and its twin, by the order in which decisions
+/// were made and without their times.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Divergence {
+    /// How many decisions before it are the same in both.
+    #[serde(rename = "decisions_before")]
+    pub same: usize,
+    /// What each did there; `None`: it had nothing more to decide.
+    #[serde(flatten)]
+    pub decided: Both<Option<Decided>>,
+    /// The first that the other never makes, neither earlier nor later; `None`: all that it
+    /// decides the other decides as well, in another order.
+    pub alone: Both<Option<Decided>>,
+}
+
+/// A decision, and what came before it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Decided {
+    /// When, in emulated time.
+    #[serde(rename = "at_s", serialize_with = "in_seconds::time")]
+    pub at: Time,
+    /// The decision in words, without times.
+    #[serde(rename = "decision")]
+    pub what: String,
+    /// What the scheduler had just heard, first among it what the other heard at another time.
+    pub heard: String,
+    /// When the other heard the same; `None`: it never did.
+    #[serde(rename = "other_heard_s", serialize_with = "in_seconds::maybe_time")]
+    pub other_heard: Option<Time>,
+}
+
+impl Divergence {
+    /// Compares two runs; `None` if they decided the same.
+    #[must_use]
+    pub fn of(live: &[Moment], twin: &[Moment]) -> Option<Self> {
+        let (ours, theirs) = (decisions(live), decisions(twin));
+        let same = ours.iter().zip(&theirs).take_while(|(one, other)| one.what == other.what);
+        let same = same.count();
+        let decided = Both {
+            live: ours.get(same).map(|place| Decided::at(place, live, twin)),
+            twin: theirs.get(same).map(|place| Decided::at(place, twin, live)),
+        };
+        let alone = Both {
+            live: alone(&ours, &theirs).map(|place| Decided::at(place, live, twin)),
+            twin: alone(&theirs, &ours).map(|place| Decided::at(place, twin, live)),
+        };
+        let parts = decided.live.is_some() || decided.twin.is_some();
+        parts.then_some(Self { same, decided, alone })
+    }
+}
+
+impl Decided {
+    /// The decision at this place of a run, with what the other run says of its cause.
+    fn at(place: &Place<'_>, of: &[Moment], other: &[Moment]) -> Self {
+        let heard = place.moment.heard.first().cloned().unwrap_or_default();
+        // The same may be heard more than once: the same time is meant.
+        let times = of[..place.number].iter().filter(|m| m.heard.contains(&heard)).count();
+        let other_heard = other.iter().filter(|m| m.heard.contains(&heard)).nth(times);
+        let what = place.what.to_owned();
+        Self { at: place.moment.at, what, other_heard: other_heard.map(|m| m.at), heard }
+    }
+}
+
+/// A decision in a run.
+struct Place<'a> {
+    what: &'a str,
+    moment: &'a Moment,
+    /// The moment's, among all.
+    number: usize,
+}
+
+/// Every decision of a run, in order.
+fn decisions(of: &[Moment]) -> Vec<Place<'_>> {
+    of.iter()
+        .enumerate()
+        .flat_map(|(number, moment)| {
+            moment.decided.iter().map(move |what| Place { what, moment, number })
+        })
+        .collect()
+}
+
+/// The first decision that the other does not make, or not as often.
+fn alone<'a, 'b>(ours: &'b [Place<'a>], theirs: &[Place<'_>]) -> Option<&'b Place<'a>> {
+    let mut left = BTreeMap::<&str, usize>::new();
+    for place in theirs {
+        *left.entry(place.what).or_default() += 1;
+    }
+    ours.iter().find(|place| match left.get_mut(place.what) {
+        Some(n) if *n > 0 => {
+            *n -= 1;
+            false
+        }
+        _ => true,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use dormouse_units::Time;
+
+    use super::*;
+
+    fn moment(at: u64, heard: &str, decided: &[&str]) -> Moment {
+        let decided = decided.iter().map(|&d| d.to_owned()).collect();
+        Moment { at: Time::from_secs(at), heard: vec![heard.to_owned()], decided }
+    }
+
+    fn run() -> Vec<Moment> {
+        vec![
+            moment(0, "it began", &["launch vm0", "launch vm1"]),
+            moment(10, "credits of vm0", &[]),
+            moment(20, "task0 finished on vm0", &["start task2 on vm0"]),
+            moment(30, "credits of vm0", &["stop task2 on vm0"]),
+            moment(40, "task1 finished on vm1", &["start task3 on vm1"]),
+        ]
+    }
+
+    #[test]
+    fn other_times_are_no_divergence() {
+        let mut later = run();
+        for moment in &mut later {
+            moment.at = Time::from_micros(moment.at.as_micros() + 700);
+        }
+        assert_eq!(Divergence::of(&run(), &later), None);
+    }
+
+    #[test]
+    fn a_swapped_order_is_found_with_its_cause_and_when_the_other_had_it() {
+        let mut twin = run();
+        twin.swap(2, 4);
+        (twin[2].at, twin[4].at) = (Time::from_secs(25), Time::from_secs(45));
+        let divergence = Divergence::of(&run(), &twin).expect("they diverge");
+        assert_eq!(divergence.same, 2);
+        assert_eq!(divergence.alone, Both { live: None, twin: None }, "only the order differs");
+        let Both { live: Some(live), twin: Some(twin) } = divergence.decided else {
+            panic!("both decide something");
+        };
+        assert_eq!((live.at, live.what.as_str()), (Time::from_secs(20), "start task2 on vm0"));
+        assert_eq!(live.heard, "task0 finished on vm0");
+        assert_eq!(live.other_heard, Some(Time::from_secs(45)));
+        assert_eq!(
+            (twin.what.as_str(), twin.other_heard),
+            ("start task3 on vm1", Some(Time::from_secs(40)))
+        );
+    }
+
+    #[test]
+    fn what_only_one_decides_is_found_and_the_same_cause_of_several() {
+        let mut twin = run();
+        twin[3].decided.clear();
+        twin[3].at = Time::from_secs(31);
+        let divergence = Divergence::of(&run(), &twin).expect("they diverge");
+        let live = divergence.decided.live.expect("it decides something");
+        // Heard for the second time, which in the twin is at 31 s.
+        assert_eq!((divergence.same, live.other_heard), (3, Some(Time::from_secs(31))));
+        assert_eq!(divergence.alone.live.as_ref(), Some(&live));
+        assert_eq!((live.what.as_str(), divergence.alone.twin), ("stop task2 on vm0", None));
+        twin.truncate(3);
+        let divergence = Divergence::of(&run(), &twin).expect("they diverge");
+        assert_eq!((divergence.decided.live.is_some(), divergence.decided.twin), (true, None));
+        let short = Divergence::of(&twin, &run()).expect("they diverge");
+        assert_eq!(short.decided.live, None);
+    }
+}

@@ -1,0 +1,427 @@
+//! The processors of the twin of a live run of parallel jobs: those by which the run is judged,
+//! exact to the phase, and without any chance.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use dormouse_engine::drive::{Reports, World, credit_spec};
+use dormouse_engine::{Command, Report, StartTask};
+use dormouse_policies::batch::Submission;
+use dormouse_units::{
+    Attempt, Bytes, CheckpointSeq, Cpus, HostId, Ppm, Seats, Span, TaskId, Tier, Time, VmId,
+};
+use dormouse_vm::ideal::{self, Change, Program};
+
+use super::measured::Moves;
+use crate::fidelity::Pace;
+
+/// What a microsecond is rounded by: the machine counts nanoseconds, decisions microseconds.
+const HALF: Duration = Duration::from_nanos(500);
+
+/// A machine, and the jobs that are on their way to other processors of it: when they come, and
+/// where.
+#[derive(Clone, Debug, Default)]
+struct Machine {
+    ideal: ideal::Machine<TaskId>,
+    coming: BTreeMap<(Duration, TaskId), Cpus>,
+}
+
+impl Machine {
+    /// Lets time pass until one more job is through, or until `limit`; whether one is.
+    fn advance_to_an_end(&mut self, limit: Duration) -> bool {
+        loop {
+            let next = self.coming.first_key_value().map(|(&(at, _), _)| at);
+            if self.ideal.advance_to_an_end(next.map_or(limit, |at| at.min(limit))) {
+                return true;
+            }
+            if next.is_none_or(|at| at > limit) {
+                return false;
+            }
+            if let Some(((_, key), on)) = self.coming.pop_first() {
+                self.ideal.apply(Change::GoOn { key, on: on.to_vec(), anew: false });
+            }
+        }
+    }
+
+    /// Lets time pass until `to`.
+    fn advance(&mut self, to: Duration) {
+        while self.advance_to_an_end(to) {}
+    }
+}
+
+/// The next ends: when, and the machine at that time.
+#[derive(Clone, Debug)]
+struct Next {
+    at: Time,
+    machine: Machine,
+}
+
+/// Processors whose foreground computes whenever it wants to and whose background computes in
+/// the rest ([`dormouse_vm::ideal`]), in emulated time: those of the one VM of a run.
+#[derive(Debug)]
+pub struct TwoTier {
+    pace: Pace,
+    /// How long each migration will take, as far as that is known.
+    moves: Moves,
+    /// How long the others take.
+    migration_cost: Span,
+    /// How long a job stands still for a checkpoint.
+    checkpoint_cost: Duration,
+    /// The last checkpoint of every job that is there.
+    checkpoints: BTreeMap<TaskId, CheckpointSeq>,
+    /// The VM, and the host that has it.
+    vm: Option<(HostId, VmId)>,
+    machine: Machine,
+    /// The present start of every job that is there.
+    running: BTreeMap<TaskId, Attempt>,
+    /// What is foreseen if nothing else happens before; none where it has to be found again.
+    next: Option<Option<Next>>,
+}
+
+impl TwoTier {
+    /// Idle ones, for jobs with phases as long as this run's, and migrations that take as long.
+    #[must_use]
+    pub fn new(pace: Pace, moves: Moves, migration_cost: Span) -> Self {
+        Self {
+            pace,
+            moves,
+            migration_cost,
+            checkpoint_cost: Duration::ZERO,
+            checkpoints: BTreeMap::new(),
+            vm: None,
+            machine: Machine::default(),
+            running: BTreeMap::new(),
+            next: None,
+        }
+    }
+
+    fn program(&self, job: &Submission) -> Program {
+        let of_run = self.pace.program(job.runtime, job.processes as usize, &job.usage);
+        // Of the run's clock, which is rounded less than real time.
+        Program { runtime: since_begin(Time::ZERO + job.runtime), ..of_run }
+    }
+
+    /// Something happens to a job.
+    fn apply(&mut self, now: Time, change: Change<TaskId>) {
+        self.machine.advance(since_begin(now));
+        self.machine.ideal.apply(change);
+        self.next = None;
+    }
+
+    /// Whether this start of the job is there.
+    fn is_running(&self, task: TaskId, attempt: Attempt) -> bool {
+        self.running.get(&task) == Some(&attempt)
+    }
+
+    fn start(&mut self, now: Time, start: StartTask, out: &mut Reports) {
+        let StartTask { host, task, attempt, .. } = start;
+        let Seats { vm, tier, cpus } = start.seats;
+        // Other tasks have no programs that are known here.
+        let Some(job) = start.job else { return };
+        let (on, foreground) = (cpus.to_vec(), tier == Tier::Foreground);
+        let program = self.program(&job);
+        self.apply(now, Change::Start { key: task, program, on, foreground });
+        let done = start.from.map_or(Ppm::ZERO, |(_, done)| done);
+        if done > Ppm::ZERO {
+            self.apply(now, Change::HasDone(task, done.get()));
+        }
+        let cost = Duration::from_micros(start.checkpoint_cost.as_micros());
+        let points: Vec<u32> = start.checkpoints.iter().map(|due| due.get()).collect();
+        if !points.is_empty() {
+            self.apply(now, Change::HoldAt(task, points, cost));
+        }
+        self.checkpoint_cost = cost;
+        self.running.insert(task, attempt);
+        let real_took_us = 0;
+        out.push_back((host, Report::TaskStarted { vm, task, attempt, done, real_took_us }));
+    }
+
+    fn stop(&mut self, now: Time, task: TaskId) {
+        self.running.remove(&task);
+        self.machine.coming.retain(|(_, key), _| *key != task);
+        self.apply(now, Change::Kill(task));
+    }
+
+    fn migrate(&mut self, now: Time, task: TaskId, on: Cpus) {
+        let own = self.moves.get_mut(&task).and_then(VecDeque::pop_front);
+        let takes = own.unwrap_or(self.migration_cost);
+        self.apply(now, Change::Stand(task));
+        self.machine.coming.insert((since_begin(now + takes), task), on);
+    }
+
+    /// The VM is gone, with all that was on it.
+    fn clear(&mut self) {
+        self.running.clear();
+        (self.machine, self.next) = (Machine::default(), None);
+    }
+
+    /// The next ends, if nothing else happens before.
+    fn foreseen(&self) -> Option<Next> {
+        let mut machine = self.machine.clone();
+        if machine.ideal.has_kept() {
+            return Some(Next { at: rounded(machine.ideal.now()), machine });
+        }
+        if !machine.advance_to_an_end(Duration::MAX) {
+            return None;
+        }
+        let at = rounded(machine.ideal.now());
+        // All others of this microsecond.
+        let until = since_begin(at) + HALF - Duration::from_nanos(1);
+        let mut further = machine.clone();
+        while further.advance_to_an_end(until) {
+            machine = further.clone();
+        }
+        Some(Next { at, machine })
+    }
+}
+
+impl World for TwoTier {
+    fn obey(&mut self, now: Time, command: Command, out: &mut Reports) {
+        match command {
+            Command::CreateVm { host, vm, burstable, .. } => {
+                self.vm = Some((host, vm));
+                // A second of its clock is one of emulated time.
+                let ideal = ideal::Machine::with_credits(burstable.map(credit_spec), 1_000_000);
+                self.machine = Machine { ideal, ..Machine::default() };
+                self.apply(now, Change::Made);
+                out.push_back((host, Report::VmCreated { vm }));
+            }
+            Command::DestroyVm { host, vm } => {
+                self.clear();
+                out.push_back((host, Report::VmDestroyed { vm }));
+            }
+            Command::StartTask(start) => self.start(now, start, out),
+            Command::StopTask { host, vm, task, attempt, .. } => {
+                if self.is_running(task, attempt) {
+                    self.stop(now, task);
+                    let (kept, real_cpu_us) = (None, 0);
+                    let stopped = Report::TaskStopped { vm, task, attempt, kept, real_cpu_us };
+                    out.push_back((host, stopped));
+                }
+            }
+            Command::PromoteTask { host, vm, task, attempt } => {
+                if self.is_running(task, attempt) {
+                    self.apply(now, Change::Promote(task));
+                    let promoted = Report::TaskPromoted { vm, task, attempt, real_took_us: 0 };
+                    out.push_back((host, promoted));
+                }
+            }
+            Command::MoveTask { task, attempt, on, .. } => {
+                if self.is_running(task, attempt) {
+                    self.migrate(now, task, on);
+                }
+            }
+            Command::CheckpointNow { task, attempt, .. } => {
+                let ideal = &self.machine.ideal;
+                // One that is being taken will do.
+                if self.is_running(task, attempt) && ideal.held_until(task).is_none() {
+                    self.apply(now, Change::Hold(task, self.checkpoint_cost));
+                }
+            }
+            // Machines of parallel jobs have no modes, are not taken away, and not in the background.
+            Command::FreezeVm { .. }
+            | Command::ThawVm { .. }
+            | Command::SetMode { .. }
+            | Command::SetSupply { .. } => {}
+        }
+    }
+
+    fn next_at(&mut self) -> Option<Time> {
+        if self.next.is_none() {
+            self.next = Some(self.foreseen());
+        }
+        self.next.as_ref()?.as_ref().map(|next| next.at)
+    }
+
+    /// Ends of one microsecond are reported in the order of the jobs.
+    fn step(&mut self, now: Time, out: &mut Reports) {
+        let next = self.next.take().flatten();
+        let Some((next, (host, vm))) = next.filter(|next| next.at <= now).zip(self.vm) else {
+            return;
+        };
+        self.machine = next.machine;
+        let ideal = &mut self.machine.ideal;
+        for (task, done) in ideal.take_kept() {
+            let Some(&attempt) = self.running.get(&task) else { continue };
+            let checkpoint = self.checkpoints.entry(task).or_default();
+            *checkpoint = checkpoint.next();
+            let taken = Report::CheckpointTaken {
+                vm,
+                task,
+                attempt,
+                checkpoint: *checkpoint,
+                done: Ppm::new(done),
+                bytes: Bytes::ZERO,
+                real_held_us: 0,
+                real_dump_us: 0,
+                real_owed_us: 0,
+                held_at: None,
+                real_criu_us: 0,
+            };
+            out.push_back((host, taken));
+        }
+        self.running.retain(|&task, &mut attempt| {
+            if ideal.ended(task).is_none() {
+                return true;
+            }
+            ideal.apply(Change::Kill(task));
+            let (verified, real_cpu_us) = (true, 0);
+            let finished = Report::TaskFinished { vm, task, attempt, verified, real_cpu_us };
+            out.push_back((host, finished));
+            false
+        });
+    }
+
+    fn host_lost(&mut self, _: HostId) {
+        self.clear();
+    }
+
+    fn is_idle(&self) -> bool {
+        self.running.is_empty()
+    }
+}
+
+/// The machine's clock at a time of the run.
+const fn since_begin(at: Time) -> Duration {
+    Duration::from_micros(at.as_micros())
+}
+
+/// The nearest time of the run.
+fn rounded(at: Duration) -> Time {
+    Time::from_micros(u64::try_from((at + HALF).as_micros()).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use dormouse_units::{Mode, Usage};
+
+    use super::*;
+
+    /// A second is a second, and a phase as well.
+    const PACE: Pace = Pace { emulated_us_per_second: 1_000_000, phase: Duration::from_secs(1) };
+
+    const HOST: HostId = HostId::new(0);
+    const VM: VmId = VmId::new(0);
+
+    /// A machine on which a migration takes 5 s, if nothing else is known of it.
+    fn machine(moves: Moves) -> TwoTier {
+        let (mut on, mut out) = (TwoTier::new(PACE, moves, Span::from_secs(5)), Reports::new());
+        let create = Command::CreateVm {
+            host: HOST,
+            vm: VM,
+            kind: "processors".into(),
+            vcpus: 4,
+            memory: Bytes::ZERO,
+            burstable: None,
+            two_tier: true,
+        };
+        on.obey(Time::ZERO, create, &mut out);
+        assert_eq!(out, [(HOST, Report::VmCreated { vm: VM })]);
+        on
+    }
+
+    fn obey(on: &mut TwoTier, at: u64, command: Command) {
+        on.obey(Time::from_secs(at), command, &mut Reports::new());
+    }
+
+    /// A start of a job that runs for so long and uses this part of its processor.
+    fn start(job: (u32, u32), of: (u64, f64), tier: Tier, cpu: u32) -> Command {
+        let (task, attempt) = (TaskId::new(job.0), Attempt::new(job.1));
+        let runtime = Span::from_secs(of.0);
+        let submission = Submission {
+            number: job.0.into(),
+            submitted: Time::ZERO,
+            processes: 1,
+            runtime,
+            estimate: runtime,
+            usage: Usage::Uniform(Ppm::new((of.1 * 1e6) as u32)),
+            memory: Bytes::ZERO,
+        };
+        Command::StartTask(StartTask {
+            host: HOST,
+            seats: Seats { vm: VM, tier, cpus: [cpu].into() },
+            task,
+            attempt,
+            memory: Bytes::ZERO,
+            runtime,
+            from: None,
+            from_attempt: Attempt::default(),
+            checkpoints: Vec::new(),
+            checkpoint_cost: Span::ZERO,
+            mode: Mode::Burst,
+            job: Some(Arc::new(submission)),
+        })
+    }
+
+    /// All ends that are left until then: when, of which job, of which start.
+    fn ends(on: &mut TwoTier, until: u64) -> Vec<(f64, u32, u32)> {
+        let mut ends = Vec::new();
+        while let Some(now) = on.next_at().filter(|at| *at <= Time::from_secs(until)) {
+            let mut out = Reports::new();
+            on.step(now, &mut out);
+            ends.extend(out.into_iter().map(|(_, report)| match report {
+                Report::TaskFinished { task, attempt, .. } => {
+                    (now.as_secs_f64(), task.get(), attempt.get())
+                }
+                other => panic!("{other:?}"),
+            }));
+        }
+        ends
+    }
+
+    #[test]
+    fn jobs_end_when_the_law_says_and_those_of_one_time_in_the_order_of_the_jobs() {
+        let mut on = machine(Moves::new());
+        // .6 s of each of its seconds are left to the one below it, which then is alone.
+        obey(&mut on, 0, start((3, 1), (10, 0.4), Tier::Foreground, 0));
+        obey(&mut on, 0, start((1, 1), (8, 1.0), Tier::Background, 0));
+        obey(&mut on, 0, start((2, 1), (10, 0.7), Tier::Foreground, 1));
+        assert_eq!(ends(&mut on, 100), [(10.0, 2, 1), (10.0, 3, 1), (12.0, 1, 1)]);
+        assert_eq!((on.next_at(), on.is_idle()), (None, true));
+    }
+
+    #[test]
+    fn a_job_comes_to_the_foreground_as_it_is_told() {
+        let (host, vm, task, attempt) = (HOST, VM, TaskId::new(1), Attempt::new(1));
+        // At 4 s, when 2 s of its 8 s are done: these are lost, or 5 s pass.
+        let swap = vec![Command::PromoteTask { host, vm, task, attempt }];
+        let kill = vec![
+            Command::StopTask { host, vm, task, attempt, keep: false },
+            start((1, 2), (8, 1.0), Tier::Foreground, 1),
+        ];
+        let migrate = vec![Command::MoveTask { host, vm, task, attempt, on: [1].into() }];
+        // Or 3 s, as in the run.
+        let own = Moves::from([(task, [Span::from_secs(3)].into())]);
+        for (commands, attempt, end, moves) in [
+            (swap, 1, 10.0, Moves::new()),
+            (kill, 2, 12.0, Moves::new()),
+            (migrate.clone(), 1, 15.0, Moves::new()),
+            (migrate, 1, 13.0, own),
+        ] {
+            let mut on = machine(moves);
+            obey(&mut on, 0, start((0, 1), (2, 1.0), Tier::Foreground, 0));
+            obey(&mut on, 0, start((1, 1), (8, 1.0), Tier::Background, 0));
+            assert_eq!(on.next_at(), Some(Time::from_secs(2)));
+            // The end has not come: a job is started before, and it is foreseen again.
+            obey(&mut on, 1, start((2, 1), (1, 1.0), Tier::Foreground, 2));
+            assert_eq!(ends(&mut on, 2), [(2.0, 0, 1), (2.0, 2, 1)]);
+            let told = format!("{commands:?}");
+            commands.into_iter().for_each(|command| obey(&mut on, 4, command));
+            assert_eq!(ends(&mut on, 100), [(end, 1, attempt)], "{told}");
+        }
+    }
+
+    #[test]
+    fn a_former_life_is_not_heard_of_and_a_machine_that_is_gone_has_no_jobs() {
+        let mut on = machine(Moves::new());
+        let (host, vm, task) = (HOST, VM, TaskId::new(0));
+        obey(&mut on, 0, start((0, 2), (2, 1.0), Tier::Background, 0));
+        let former = Attempt::new(1);
+        obey(&mut on, 1, Command::StopTask { host, vm, task, attempt: former, keep: false });
+        assert_eq!(on.next_at(), Some(Time::from_secs(2)));
+        obey(&mut on, 1, Command::DestroyVm { host, vm });
+        assert_eq!((on.next_at(), on.is_idle()), (None, true));
+    }
+}

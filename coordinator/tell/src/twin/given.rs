@@ -1,0 +1,57 @@
+//! What happened to a run from outside: what its twin is given instead of chance.
+
+use dormouse_cloud::{Interruption, InterruptionModel};
+use dormouse_engine::{Effect, Event, Step};
+use dormouse_units::Time;
+
+/// What a log says of the world outside, each with its time and in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Given {
+    /// Hosts that joined and were lost, the beginning, the user's end.
+    pub outside: Vec<(Time, Event)>,
+    /// What the provider did to spot VMs, at the times at which it was asked for.
+    pub acts: Vec<Interruption>,
+}
+
+impl Given {
+    /// Reads it from the steps of a run.
+    #[must_use]
+    pub fn of(steps: &[Step]) -> Self {
+        let mut given = Self::default();
+        for step in steps {
+            match &step.event {
+                Event::HostJoined { .. }
+                | Event::HostLost { .. }
+                | Event::Begin
+                | Event::Cancel { .. } => given.outside.push((step.at, step.event.clone())),
+                Event::Tick
+                | Event::Machine { .. }
+                | Event::Submitted { .. }
+                | Event::Closed
+                | Event::AllSubmitted
+                | Event::InstantOver
+                | Event::Clock { .. }
+                | Event::Resumed { .. } => {}
+            }
+            for effect in &step.effects {
+                if let Effect::Interrupted { asked, action, target, .. } = effect {
+                    let (at, action, target) = (*asked, *action, target.clone());
+                    given.acts.push(Interruption { at, target, action });
+                }
+            }
+        }
+        given
+    }
+
+    /// Whether the experiment began.
+    #[must_use]
+    pub fn began(&self) -> bool {
+        self.outside.iter().any(|(_, event)| *event == Event::Begin)
+    }
+
+    /// The acts in place of those that the seed would draw.
+    #[must_use]
+    pub fn interruptions(&self) -> Vec<InterruptionModel> {
+        vec![InterruptionModel::Schedule { acts: self.acts.clone() }]
+    }
+}

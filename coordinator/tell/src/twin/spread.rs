@@ -1,0 +1,128 @@
+//! How durations in a run compare with those in its twin, over many tasks.
+
+use serde::Serialize;
+
+use super::{Standing, TaskRow};
+
+/// Of tasks, relative to the twin: -0.01 took 1 % less time live than in the twin.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(into = "InJson")]
+pub struct Spread {
+    /// The differences, the shortest first; at least one.
+    sorted: Vec<f64>,
+}
+
+#[derive(Serialize)]
+struct InJson {
+    tasks: usize,
+    mean: f64,
+    shortest: f64,
+    longest: f64,
+    past_5_percent: usize,
+}
+
+impl From<Spread> for InJson {
+    fn from(of: Spread) -> Self {
+        Self {
+            tasks: of.tasks(),
+            mean: of.mean(),
+            shortest: of.shortest(),
+            longest: of.longest(),
+            past_5_percent: of.past_5_percent(),
+        }
+    }
+}
+
+/// A task that takes longer or shorter than its twin by more than this is counted.
+const PAST: f64 = 0.05;
+
+/// The borders of the distribution.
+const BORDERS: [f64; 6] = [-0.05, -0.03, -0.01, 0.01, 0.03, 0.05];
+
+impl Spread {
+    /// Of these differences; `None` of none.
+    #[must_use]
+    pub fn of(differences: impl IntoIterator<Item = f64>) -> Option<Self> {
+        let mut sorted: Vec<f64> = differences.into_iter().collect();
+        sorted.sort_by(f64::total_cmp);
+        (!sorted.is_empty()).then_some(Self { sorted })
+    }
+
+    /// Of the tasks of this standing; `None` if there are none.
+    pub(super) fn of_those(rows: &[TaskRow], standing: &Standing) -> Option<Self> {
+        let rows = rows.iter().filter(|row| row.standing == *standing);
+        Self::of(rows.filter_map(|row| row.difference))
+    }
+
+    /// The number of tasks that were compared.
+    #[must_use]
+    pub fn tasks(&self) -> usize {
+        self.sorted.len()
+    }
+
+    /// The mean.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "a count of tasks")]
+    pub fn mean(&self) -> f64 {
+        self.sorted.iter().sum::<f64>() / self.sorted.len() as f64
+    }
+
+    /// Of the task that was shortest beside its twin.
+    #[must_use]
+    pub fn shortest(&self) -> f64 {
+        self.sorted.first().copied().unwrap_or_default()
+    }
+
+    /// Of the task that was longest beside its twin.
+    #[must_use]
+    pub fn longest(&self) -> f64 {
+        self.sorted.last().copied().unwrap_or_default()
+    }
+
+    /// The largest difference, whichever way.
+    #[must_use]
+    pub fn worst(&self) -> f64 {
+        self.longest().abs().max(self.shortest().abs())
+    }
+
+    /// How many took more than 5 % more or less than in the twin.
+    #[must_use]
+    pub fn past_5_percent(&self) -> usize {
+        self.sorted.iter().filter(|x| x.abs() > PAST).count()
+    }
+
+    /// How many are in each part of the distribution: below the first border, between one and
+    /// the next, above the last.
+    #[must_use]
+    pub fn bins(&self) -> Vec<(String, usize)> {
+        let mut from = 0;
+        let mut bins = Vec::new();
+        for (n, border) in BORDERS.iter().enumerate() {
+            let until = self.sorted.partition_point(|x| x < border);
+            let name = match n.checked_sub(1) {
+                None => format!("below {:+.0} %", border * 100.0),
+                Some(n) => format!("{:+.0} to {:+.0}", BORDERS[n] * 100.0, border * 100.0),
+            };
+            bins.push((name, until - from));
+            from = until;
+        }
+        bins.push(("above".to_owned(), self.sorted.len() - from));
+        bins
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spread_is_that_of_its_differences() {
+        assert_eq!(Spread::of([]), None);
+        let spread = Spread::of([0.02, -0.06, 0.0, 0.051, -0.05]).expect("some");
+        assert_eq!((spread.tasks(), spread.past_5_percent()), (5, 2));
+        assert_eq!((spread.shortest(), spread.longest(), spread.worst()), (-0.06, 0.051, 0.06));
+        assert!((spread.mean() - (0.02 - 0.06 + 0.051 - 0.05) / 5.0).abs() < 1e-12);
+        let bins: Vec<_> = spread.bins().into_iter().map(|(_, n)| n).collect();
+        assert_eq!(bins, [1, 1, 0, 1, 1, 0, 1]);
+    }
+}

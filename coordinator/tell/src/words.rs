@@ -1,0 +1,91 @@
+//! What is heard and decided in the run of a bag, in words without times.
+
+use dormouse_engine::Event;
+use dormouse_policies::{Decision, Notice, StartReason};
+use dormouse_units::{Mode, Seats};
+
+/// What happened, where the scheduler heard nothing of it.
+pub(crate) const fn event(event: &Event) -> &'static str {
+    match event {
+        Event::HostJoined { .. } => "a host joined",
+        Event::HostLost { .. } => "a host was lost",
+        Event::Begin => "the experiment began",
+        Event::Tick => "a time had come",
+        Event::Machine { .. } => "a machine reported",
+        Event::Submitted { .. } => "a job was submitted",
+        Event::Closed => "no more jobs come from outside",
+        Event::AllSubmitted => "the last job was submitted",
+        Event::InstantOver => "an instant was over",
+        Event::Cancel { .. } => "the run was ended",
+        Event::Clock { .. } => "its clock was noted",
+        Event::Resumed { .. } => "its coordinator came back",
+    }
+}
+
+/// What a scheduler heard.
+pub(crate) fn heard(notice: &Notice) -> String {
+    match notice {
+        Notice::Begin => "the experiment began".to_owned(),
+        Notice::HostJoined => "a host joined".to_owned(),
+        Notice::Submitted { job } => format!("job {} was submitted", job.number),
+        Notice::VmReady { vm } => format!("{vm} had booted"),
+        Notice::LaunchRefused { vm, .. } => format!("the launch of {vm} was refused"),
+        Notice::VmHibernating { vm } => format!("{vm} was about to hibernate"),
+        Notice::VmHibernated { vm } => format!("{vm} was hibernated"),
+        Notice::VmResumed { vm } => format!("{vm} was resumed"),
+        Notice::VmPreempting { vm, .. } => format!("{vm} was given notice"),
+        Notice::VmLost { vm } => format!("{vm} was lost"),
+        Notice::TaskStarted { task, vm, .. } => format!("{task} ran on {vm}"),
+        Notice::TaskFinished { task, vm } => format!("{task} finished on {vm}"),
+        Notice::TaskFailed { task, vm, .. } => format!("{task} failed on {vm}"),
+        Notice::TaskStopped { task, vm, .. } => format!("{task} was stopped on {vm}"),
+        Notice::Checkpointed { task, vm, .. } => format!("{task} had a checkpoint on {vm}"),
+        Notice::Credits { vm, .. } => format!("the credits of {vm} were told"),
+        Notice::Wake { .. } => "a time that the scheduler waited for had come".to_owned(),
+    }
+}
+
+/// A decision; `None` for a wake-up, which is nothing but a time.
+pub(crate) fn decided(decision: &Decision) -> Option<String> {
+    let in_mode = |mode: &Mode| match mode {
+        Mode::Burst => "",
+        Mode::Baseline => " in baseline mode",
+    };
+    Some(match decision {
+        Decision::Launch { vm, kind, market, bid: None } => {
+            format!("launch {vm}, a {market} {kind}")
+        }
+        Decision::Launch { vm, kind, market, bid: Some(bid) } => {
+            format!("launch {vm}, a {market} {kind} for at most {bid}")
+        }
+        Decision::Terminate { vm } => format!("give {vm} back"),
+        Decision::Start { task, on: Seats { vm, .. }, mode, reason } => {
+            format!("start {task} on {vm}{}, {}", in_mode(mode), why(*reason))
+        }
+        Decision::Promote { task, vm, .. } => {
+            format!("bring {task} to the foreground of {vm}")
+        }
+        Decision::Stop { task, vm, keep: true } => format!("checkpoint and stop {task} on {vm}"),
+        Decision::Stop { task, vm, keep: false } => format!("stop {task} on {vm}"),
+        Decision::Checkpoint { task, vm } => format!("checkpoint {task} on {vm}"),
+        Decision::SetMode { task, vm, mode: Mode::Burst } => format!("let {task} burst on {vm}"),
+        Decision::SetMode { task, vm, mode: Mode::Baseline } => {
+            format!("put {task} on {vm} in baseline mode")
+        }
+        Decision::Wake { .. } => return None,
+    })
+}
+
+/// Why a task or job is started.
+pub(crate) const fn why(reason: StartReason) -> &'static str {
+    match reason {
+        StartReason::Planned => "as planned",
+        StartReason::Migrated => "to which it migrates",
+        StartReason::Stolen => "which was idle",
+        StartReason::Retried => "once more",
+        StartReason::FirstInLine => "first in line",
+        StartReason::EndsBeforeShadow { .. } => "before the head's reservation",
+        StartReason::OnExtra { .. } => "beside the head's reservation",
+        StartReason::ShortestWaiting => "the shortest that waits",
+    }
+}
