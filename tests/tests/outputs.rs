@@ -213,6 +213,24 @@ fn a_run_can_be_checked_and_asked_about() {
 }
 
 #[test]
+fn an_interruption_of_a_vm_that_was_never_launched_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let said = |vms: &[u32]| {
+        let act = |vm| format!("{{ at = \"1m\", action = \"preempt\", vm = {vm} }}");
+        let acts: Vec<_> = vms.iter().map(act).collect();
+        let acts = acts.join(", ");
+        let set = format!("interruption.0={{ model = \"schedule\", acts = [{acts}] }}");
+        let args = ["run", "j60", "--out", "out", "--force", "--set", &set];
+        let (status, text) = text_of(folder.path(), &args);
+        assert_eq!(status, Some(0), "{text}");
+        text
+    };
+    assert!(!said(&[0]).contains("never launched"));
+    let text = said(&[30, 0, 30, 29]);
+    assert!(text.contains("interruptions of VMs that were never launched: vm29, vm30"), "{text}");
+}
+
+#[test]
 fn what_became_of_a_task_a_vm_and_a_job_is_told_to_programs_too() {
     let folder = tempfile::tempdir().unwrap();
     run(folder.path(), &["run", "shared-small", "-q", "--out", "out"]);

@@ -77,6 +77,12 @@ fn lines(of: &OfBag<'_>) -> Vec<Line> {
             lines.push(Line::verdict("", false, format!("{count} {what}")));
         }
     }
+    let never = record.never_launched(&header.experiment.setup.interruptions);
+    if !never.is_empty() {
+        let never: Vec<_> = never.iter().map(ToString::to_string).collect();
+        let what = "interruptions of VMs that were never launched";
+        lines.push(Line::verdict("", false, format!("{what}: {}", never.join(", "))));
+    }
     if let Some(fidelity) = of.of.fidelity {
         let errors = format!(
             "tasks {:+.1} % on average, {:+.1} % at worst; ",

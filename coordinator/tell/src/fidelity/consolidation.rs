@@ -6,6 +6,7 @@ use dormouse_engine::ProcessUse;
 use dormouse_units::Tier;
 use serde::Serialize;
 
+use super::figures::{mean, percent, ratio, seconds};
 use super::{Fidelity, Kept};
 use crate::LiveFacts;
 
@@ -130,27 +131,28 @@ impl Consolidation {
         Self {
             core_share: core,
             foreground_worst_loss: shared.iter().copied().fold(0.0, f64::max),
-            foreground_mean_loss: mean(&shared),
-            foreground_stated_loss: mean(&said(true, |loss| loss.may)),
+            foreground_mean_loss: mean(shared.iter().copied()),
+            foreground_stated_loss: mean(said(true, |loss| loss.may).into_iter()),
             foreground_worst_of_stated: losses(true)
                 .map(|(.., loss, _)| loss.lost / loss.may)
                 .fold(0.0, f64::max),
             foreground_processes: shared.len(),
-            alone_mean_loss: mean(&alone),
+            alone_mean_loss: mean(alone.into_iter()),
             background_mean_share: if below_wall > 0 {
                 ratio(below_cpu, below_wall) / core
             } else {
                 0.0
             },
             background_utilisations,
-            migration_mean_s: mean(&moves),
+            migration_mean_s: mean(moves.iter().copied()),
             migration_worst_s: moves.iter().copied().fold(0.0, f64::max),
             migrations_lost: facts.moves.iter().filter(|m| !m.lost.is_empty()).count(),
             swap_worst_s: facts.swaps_us.iter().copied().max().map_or(0.0, seconds),
-            killed_work: sum(facts.kills.iter().map(|(_, done)| done.as_f64())),
+            // The standard library's sum of nothing is -0, which is nothing to show to people.
+            killed_work: facts.kills.iter().fold(0.0, |sum, (_, done)| sum + done.as_f64()),
             kept,
             worst_share_error: errors.iter().copied().fold(0.0, f64::max),
-            mean_share_error: mean(&errors),
+            mean_share_error: mean(errors.iter().copied()),
         }
     }
 
@@ -185,7 +187,6 @@ impl Consolidation {
     /// What is known of the jobs' losses and moves, sentence by sentence, for the report.
     #[must_use]
     pub fn sentences(&self) -> Vec<String> {
-        let percent = |part: f64| format!("{:.1} %", part * 100.0);
         let mut sentences = self.kept.sentences();
         sentences.extend([
             format!(
@@ -209,9 +210,7 @@ impl Consolidation {
                  {} of a core of the host. Of what was idle, {} became progress of their jobs.",
                 percent(self.background_mean_share),
                 percent(self.core_share),
-                percent(mean(
-                    &self.background_utilisations.iter().map(|u| u.1).collect::<Vec<_>>()
-                ))
+                percent(mean(self.background_utilisations.iter().map(|u| u.1)))
             ),
             format!(
                 "A migration took {:.3} s of real time on average and {:.3} s at most; {} lost the \
@@ -236,25 +235,6 @@ impl Consolidation {
             self.background_mean_share * 100.0
         )
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
-fn ratio(a: u64, b: u64) -> f64 {
-    a as f64 / b.max(1) as f64
-}
-
-fn seconds(us: u64) -> f64 {
-    ratio(us, 1_000_000)
-}
-
-#[expect(clippy::cast_precision_loss, reason = "some hundred processes")]
-fn mean(of: &[f64]) -> f64 {
-    sum(of.iter().copied()) / of.len().max(1) as f64
-}
-
-/// The standard library's sum of nothing is -0, which is nothing to show to people.
-fn sum(of: impl Iterator<Item = f64>) -> f64 {
-    of.fold(0.0, |sum, x| sum + x)
 }
 
 #[cfg(test)]

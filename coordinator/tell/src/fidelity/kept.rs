@@ -5,6 +5,7 @@ use dormouse_units::{Span, TaskId};
 use serde::Serialize;
 
 use super::Allowed;
+use super::figures::{mean, note_first, seconds};
 use super::promises::{Life, Promise};
 use crate::{LiveFacts, cut_short};
 
@@ -149,13 +150,7 @@ impl Kept {
                 WORST_AHEAD_S * 1e3
             ));
         }
-        if let Some(first) = self.short.first() {
-            let more = match self.short.len() {
-                1 => String::new(),
-                n => format!(" (and {} more checkpoints)", n - 1),
-            };
-            notes.push(format!("{first}{more}"));
-        }
+        note_first(&self.short, "checkpoints", &mut notes);
         notes
     }
 
@@ -232,16 +227,6 @@ fn lives(promises: &[Promise]) -> Vec<LifeErrors> {
 
 fn furthest<'a>(of: impl Iterator<Item = &'a Promise>) -> Option<&'a Promise> {
     of.max_by(|a, b| a.error().abs().total_cmp(&b.error().abs()))
-}
-
-#[expect(clippy::cast_precision_loss, reason = "microseconds of a run")]
-fn seconds(us: u64) -> f64 {
-    us as f64 / 1e6
-}
-
-fn mean(of: impl Iterator<Item = f64>) -> f64 {
-    let (sum, n) = of.fold((0.0, 0.0), |(sum, n), x| (sum + x, n + 1.0));
-    sum / f64::max(n, 1.0)
 }
 
 #[cfg(test)]

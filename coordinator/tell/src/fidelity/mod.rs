@@ -4,6 +4,7 @@
 mod background;
 mod consolidation;
 mod faithful;
+mod figures;
 mod host_load;
 mod kept;
 mod pace;

@@ -4,6 +4,7 @@ use dormouse_engine::{Ledger, Setup};
 use dormouse_units::{Attempt, Ppm, Span, TaskId, VmId};
 use serde::{Deserialize, Serialize};
 
+use super::figures::{note_first, percent, ratio, seconds};
 use super::{Allowed, background};
 use crate::{AttemptEnd, AttemptHistory, Record, VmHistory, cut_short};
 
@@ -183,14 +184,13 @@ impl TaskTimes {
         }
         times.judge(allowed, errors, notes);
         for found in [&unlike, &ahead, &interrupted] {
-            few(found, "tasks", notes);
+            note_first(found, "tasks", notes);
         }
         short_holds(record, notes);
         times
     }
 
     fn add_cpu(&mut self, of: &Ledger) {
-        let seconds = |us: u64| us as f64 / 1e6;
         let named = of.real_worked_us + of.real_birth_us + of.real_criu_us;
         self.worked_s += seconds(of.real_worked_us);
         self.births_s += seconds(of.real_birth_us);
@@ -304,18 +304,7 @@ fn short_holds(record: &Record, notes: &mut Vec<String>) {
             short.extend(cut_short(held_us, owed_us).map(|how| format!("{task} {how}")));
         }
     }
-    few(&short, "checkpoints", notes);
-}
-
-/// Some of what was found, and how many there are.
-fn few(found: &[String], what: &str, notes: &mut Vec<String>) {
-    if let Some(first) = found.first() {
-        let more = match found.len() {
-            1 => String::new(),
-            n => format!(" (and {} more {what})", n - 1),
-        };
-        notes.push(format!("{first}{more}"));
-    }
+    note_first(&short, "checkpoints", notes);
 }
 
 fn signed(a: u64, b: u64) -> f64 {
@@ -324,14 +313,6 @@ fn signed(a: u64, b: u64) -> f64 {
 
 fn whole_f64(whole: u64) -> f64 {
     whole.max(1) as f64
-}
-
-fn ratio(part: u64, whole: u64) -> f64 {
-    part as f64 / whole_f64(whole)
-}
-
-fn percent(part: f64) -> String {
-    format!("{:.1} %", part * 100.0)
 }
 
 fn by(error: f64) -> String {

@@ -1,6 +1,8 @@
 //! What interruptions came to: when they took effect, and the work that was lost.
 
-use dormouse_cloud::Action;
+use std::collections::BTreeSet;
+
+use dormouse_cloud::{Action, InterruptionModel, Target};
 use dormouse_units::{Span, Time, VmId};
 
 use super::{AttemptHistory, Hibernation, Interrupted, Record, TaskHistory};
@@ -66,6 +68,20 @@ impl Record {
             task.finished.is_some() && task.last().is_some_and(|a| a.vm == vm)
         };
         self.tasks.iter().filter(there).count()
+    }
+
+    /// The VMs that these interruptions name and that were never launched: nothing was done to them.
+    #[must_use]
+    pub fn never_launched(&self, by: &[InterruptionModel]) -> BTreeSet<VmId> {
+        let acts = by.iter().flat_map(|model| match model {
+            InterruptionModel::Schedule { acts } => acts.as_slice(),
+            _ => &[],
+        });
+        let named = acts.filter_map(|act| match act.target {
+            Target::Vm(vm) => Some(vm),
+            Target::Type(_) => None,
+        });
+        named.filter(|vm| !self.vms.contains_key(vm)).collect()
     }
 
     pub(super) fn attempts(&self) -> impl Iterator<Item = &AttemptHistory> {

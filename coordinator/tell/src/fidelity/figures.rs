@@ -1,0 +1,32 @@
+//! Figures for people.
+
+pub(super) fn ratio(part: u64, whole: u64) -> f64 {
+    part as f64 / whole.max(1) as f64
+}
+
+/// Of microseconds.
+pub(super) fn seconds(us: u64) -> f64 {
+    us as f64 / 1e6
+}
+
+/// Nothing is on average nothing.
+pub(super) fn mean(of: impl Iterator<Item = f64>) -> f64 {
+    let (sum, n) = of.fold((0.0, 0.0), |(sum, n), x| (sum + x, n + 1.0));
+    sum / f64::max(n, 1.0)
+}
+
+/// With one decimal.
+pub(super) fn percent(part: f64) -> String {
+    format!("{:.1} %", part * 100.0)
+}
+
+/// Notes the first of what was found, and how many more there are.
+pub(super) fn note_first(found: &[String], what: &str, notes: &mut Vec<String>) {
+    if let Some(first) = found.first() {
+        let more = match found.len() {
+            1 => String::new(),
+            n => format!(" (and {} more {what})", n - 1),
+        };
+        notes.push(format!("{first}{more}"));
+    }
+}
