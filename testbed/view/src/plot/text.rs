@@ -75,7 +75,7 @@ impl Taken {
             ]
         };
         let area =
-            [8.0, 14.0, 22.0].into_iter().flat_map(around).map(|(x, y)| Area { x, y, w, h }).find(
+            [8.0, 14.0].into_iter().flat_map(around).map(|(x, y)| Area { x, y, w, h }).find(
                 |area| bounds.holds(area) && !self.0.iter().any(|other| other.touches(area)),
             )?;
         self.take(area);
