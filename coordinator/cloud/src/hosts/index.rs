@@ -227,7 +227,7 @@ impl Index {
             return None;
         }
         let (mut scores, mut axis): (Scores, _) = ([0; MOST], Line::default());
-        for n in 0..self.weighers.len() {
+        for (n, score) in scores.iter_mut().enumerate().take(self.weighers.len()) {
             let line = match self.weighers[n].name {
                 Weigher::TotalCost => self.total(host, now),
                 Weigher::VictimCost => self.of_victims(host, now),
@@ -236,7 +236,7 @@ impl Index {
             if self.axis == Some(n) {
                 axis = line;
             } else {
-                scores[n] = line.offset;
+                *score = line.offset;
             }
         }
         Some(((scores, axis.slope), axis))
