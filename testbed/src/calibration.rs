@@ -1,62 +1,51 @@
 //! A host's calibration as a table.
 
-use dormouse_host::calibration::{Calibration, Came, Spread};
-use dormouse_view::{Cell, Column, Table};
-
-const HEADINGS: [&str; 11] = [
-    "load",
-    "vCPUs",
-    "speed-up",
-    "tasks",
-    "mean",
-    "worst",
-    "checkpoints",
-    "faithful",
-    "dump ms",
-    "restore ms",
-    "start ms",
-];
+use dormouse_host::calibration::{Calibration, Came, Cell, CellFigures, Spread};
+use dormouse_view::{Column, Table};
 
 /// A row for each speed-up at each load: what came of it.
 pub(crate) fn table(calibration: &Calibration) -> Table {
-    let none = || "-".to_owned();
-    let spread = |spread: &Option<Spread>| {
-        spread.map_or_else(none, |s| format!("{:.0} to {:.0}", s.median_ms, s.worst_ms))
-    };
-    // Figures of several digits each, so that they are words in a column of numbers.
-    let mut table = Table::new(HEADINGS.map(Column::number));
-    for cell in &calibration.cells {
-        let came = match &cell.came {
-            Came::Measured {
-                tasks,
-                mean_error,
-                worst_error,
-                checkpoints,
-                checkpoints_due,
-                faithful,
-                dump,
-                restore,
-                start,
-                ..
-            } => [
-                tasks.to_string(),
-                format!("{:+.2} %", mean_error * 100.0),
-                format!("{:+.1} %", worst_error * 100.0),
-                format!("{checkpoints}/{checkpoints_due}"),
-                if *faithful { "yes" } else { "no" }.to_owned(),
-                spread(dump),
-                spread(restore),
-                spread(start),
-            ],
-            Came::Refused { .. } => std::array::from_fn(|column| match HEADINGS[column + 3] {
-                "faithful" => "refused".to_owned(),
-                _ => none(),
-            }),
-        };
-        let asked = [cell.load.to_string(), cell.vcpus.to_string(), cell.speedup.to_string()];
-        table.push(asked.into_iter().chain(came).map(Cell::text));
+    Table::of(&calibration.cells)
+        .column(Column::number("load"), |cell| cell.load.to_string())
+        .column(Column::number("vCPUs"), |cell| cell.vcpus.to_string())
+        .column(Column::number("speed-up"), |cell| cell.speedup.to_string())
+        .column(Column::number("tasks"), |cell| of(cell, |it| it.tasks.to_string()))
+        .column(Column::number("mean"), |cell| {
+            of(cell, |it| format!("{:+.2} %", it.mean_error * 100.0))
+        })
+        .column(Column::number("worst"), |cell| {
+            of(cell, |it| format!("{:+.1} %", it.worst_error * 100.0))
+        })
+        .column(Column::number("checkpoints"), |cell| {
+            of(cell, |it| format!("{}/{}", it.checkpoints, it.checkpoints_due))
+        })
+        .column(Column::number("faithful"), |cell| match &cell.came {
+            Came::Measured(it) => {
+                if it.faithful {
+                    "yes"
+                } else {
+                    "no"
+                }
+            }
+            Came::Refused { .. } => "refused",
+        })
+        .column(Column::number("dump ms"), |cell| of(cell, |it| spread(it.dump)))
+        .column(Column::number("restore ms"), |cell| of(cell, |it| spread(it.restore)))
+        .column(Column::number("start ms"), |cell| of(cell, |it| spread(it.start)))
+        .into()
+}
+
+const NONE: &str = "-";
+
+fn of(cell: &Cell, words: impl Fn(&CellFigures) -> String) -> String {
+    match &cell.came {
+        Came::Measured(figures) => words(figures),
+        Came::Refused { .. } => NONE.to_owned(),
     }
-    table
+}
+
+fn spread(of: Option<Spread>) -> String {
+    of.map_or(NONE.to_owned(), |of| format!("{:.0} to {:.0}", of.median_ms, of.worst_ms))
 }
 
 #[cfg(test)]

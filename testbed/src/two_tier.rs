@@ -40,20 +40,20 @@ pub(crate) fn write(measured: &Measured, command: &str, folder: &Path) -> Result
 
 /// A table of figures; n is said with the mean in files, and in a column of its own for people.
 fn figures<'a>(rows: impl IntoIterator<Item = &'a Row>, is_for_people: bool) -> Table {
-    let columns = [
-        Column::text("case"),
-        Column::text("figure").named("metric"),
-        Column::number("paper").digits(1),
-        Column::mean("ours [95 % CI of the mean]").named("ours").file_digits(4),
-    ];
-    let mut table =
-        Table::new(columns.into_iter().chain(is_for_people.then(|| Column::count("n"))));
-    table.extend(rows.into_iter().map(|Row { case, metric, paper, ours }| {
-        let paper = Cell::maybe(*paper, Cell::number);
-        let mean = Cell::mean(ours.mean, ours.ci95, ours.n);
-        vec![Cell::text(&**case), Cell::text(*metric), paper, mean, Cell::count(ours.n)]
-    }));
-    table
+    let table = Table::of(rows)
+        .column(Column::text("case"), |row| &*row.case)
+        .column(Column::text("figure").named("metric"), |row| row.metric)
+        .column(Column::number("paper").digits(1), |row| Cell::maybe(row.paper, Cell::number))
+        .column(
+            Column::mean("ours [95 % CI of the mean]").named("ours").file_digits(4),
+            |Row { ours, .. }| Cell::mean(ours.mean, ours.ci95, ours.n),
+        );
+    if is_for_people {
+        table.column(Column::count("n"), |row| Cell::count(row.ours.n))
+    } else {
+        table
+    }
+    .into()
 }
 
 /// The figures as text.

@@ -117,6 +117,68 @@ fn bad_experiment_files() {
             &["bad.toml:15:1: interruption.0.k-hibernate", "out of range"],
         ),
         ("ec2-2020\"", "ec2-2020\"\nplacement = \"pakc\"", &["cloud.placement", "'pack'"]),
+        ("ec2-2020\"", "ec2-2020\"\nplacement = 3", &["cloud.placement", "write one of spread"]),
+        (
+            "ec2-2020\"",
+            "ec2-2020\"\nplacement = { schedular = \"opie\" }",
+            &["cloud.placement.schedular", "did you mean 'scheduler'"],
+        ),
+        (
+            "ec2-2020\"",
+            "ec2-2020\"\nplacement = { scheduler = \"opi\" }",
+            &["bad.toml:5:", "cloud.placement.scheduler", "did you mean 'opie'"],
+        ),
+        (
+            "ec2-2020\"",
+            "ec2-2020\"\nplacement = { filters = [\"vcpus\", \"ram\"] }",
+            &["cloud.placement.filters.1", "vcpus, memory, disk"],
+        ),
+        (
+            "ec2-2020\"",
+            "ec2-2020\"\nplacement = { filters = [\"memory\"] }",
+            &["cloud.placement.filters", "add \"vcpus\""],
+        ),
+        (
+            "ec2-2020\"",
+            "ec2-2020\"\nplacement = { weighers = [{ name = \"overcomit\" }] }",
+            &["cloud.placement.weighers.0", "did you mean 'overcommit'"],
+        ),
+        (
+            "ec2-2020\"",
+            "ec2-2020\"\nplacement = { weighers = [{ name = \"free-vcpus\", multiplier = 0.5 }] }",
+            &["weighers.0.multiplier", "not a whole number"],
+        ),
+        (
+            "ec2-2020\"",
+            "ec2-2020\"\nplacement = { weighers = [{ name = \"overcommit\" }, { name = \"overcommit\" }] }",
+            &["cloud.placement.weighers.1", "a second time"],
+        ),
+        (
+            "ec2-2020\"",
+            "ec2-2020\"\nplacement = { retry-weighers = [{ name = \"overcommit\" }] }",
+            &["cloud.placement.retry-weighers", "scheduler = \"retry\""],
+        ),
+        (
+            "ec2-2020\"",
+            "ec2-2020\"\nplacement = { cost = \"hour\" }",
+            &["cloud.placement.cost", "period, age, number"],
+        ),
+        (
+            "ec2-2020\"",
+            "ec2-2020\"\nhosts = [{ vcpus = 4, memory = \"-8 GiB\" }]",
+            &["bad.toml:5:", "cloud.hosts.0.memory", "it is negative"],
+        ),
+        (
+            "ec2-2020\"",
+            "ec2-2020\"\nhosts = [{ vcpus = 4, memory = \"0 B\" }]",
+            &["cloud.hosts.0.memory", "more than nothing"],
+        ),
+        (
+            "ec2-2020\"",
+            "ec2-2020\"\nhosts = [{ vcpus = 8, memory = \"16 GB\" }]\n\
+             type = [{ name = \"x\", vcpus = 9, memory = \"1 GB\", spot = 1 }]",
+            &["cloud.type.0", "a VM of x takes 9 vCPUs", "more than any host has"],
+        ),
         ("ec2-2020\"", "ec2-2020\"\ntariff = \"minute\"", &["cloud.tariff", "second, hour"]),
         ("ec2-2020\"", "ec2-2020\"\nprices = \"p.csv\"", &["cloud.prices", "not a table"]),
         (

@@ -1,6 +1,6 @@
 //! What the steps of a run tell, of whatever kind it is: what became of every VM and task
 //! ([`Record`]) and of parallel jobs ([`jobs`]), why ([`explain`]), whether what happened keeps the rules
-//! ([`Checker`], [`JobsChecker`]), how true a live run was ([`facts`](LiveFacts), [`fidelity`]), and where
+//! ([`Checker`], [`JobsChecker`]), its figures ([`Sample`]), how true a live run was ([`facts`](LiveFacts), [`fidelity`]), and where
 //! its twin in virtual time differs ([`twin`]). Pure: a live run, one in virtual time and one read from its
 //! log are the same here.
 
@@ -12,6 +12,7 @@ mod in_seconds;
 pub mod jobs;
 mod mode;
 mod record;
+mod sample;
 pub mod twin;
 mod words;
 
@@ -25,3 +26,4 @@ pub use record::{
     AttemptEnd, AttemptHistory, CheckpointMark, FallBack, Hibernation, HostHistory, Interrupted,
     Record, TaskHistory, VmHistory, carried_out, cut_short,
 };
+pub use sample::{BagTally, JobsTally, Sample, series};

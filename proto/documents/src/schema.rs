@@ -121,9 +121,9 @@ pub(crate) fn toml_of(value: &Value) -> String {
         Value::Array(list) => {
             format!("[{}]", list.iter().map(toml_of).collect::<Vec<_>>().join(", "))
         }
-        Value::Object(table) => {
-            let all = table.iter().map(|(key, value)| format!("{key} = {}", toml_of(value)));
-            format!("{{ {} }}", all.collect::<Vec<_>>().join(", "))
+        Value::Object(keys) => {
+            let keys: Vec<_> = keys.iter().map(|(k, v)| format!("{k} = {}", toml_of(v))).collect();
+            format!("{{ {} }}", keys.join(", "))
         }
         plain => plain.to_string(),
     }

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use dormouse_cloud::{
-    BUILT_IN, Billing, Burstable, Catalogue, Host, InstanceType, Limits, Market, PriceRecord,
-    PriceTrace, SpotPlaces, Terms, Types, built_in,
+    BUILT_IN, Billing, Burstable, Catalogue, Filter, Host, InstanceType, Limits, Market, Placement,
+    PlacementRule, PriceRecord, PriceTrace, SchedulerName, SpotPlaces, Terms, Types, Weighed,
+    built_in,
 };
 use dormouse_documents::{InputError, Mistakes, Node, Place, instead};
 use dormouse_units::{Bytes, Price, Span, TypeName};
@@ -37,13 +38,16 @@ pub(crate) fn check(
     let types = offered(&section, node, imported, found)?;
     let mut notes = Vec::new();
     let terms = Terms {
-        placement: section.placement,
+        placement: section.placement.clone(),
         spot: section.spot,
         tariff: section.tariff,
         billing: Billing { boot: section.bill_boot, frozen: section.bill_frozen },
         prices: prices(&section.prices, node, &types, &mut notes, found),
     };
-    let hosts = hosts(&section.hosts, node, &types, found);
+    if let Placement::Rule(rule) = &terms.placement {
+        placement(rule, node, found);
+    }
+    let hosts = hosts(&section, &terms.placement.rule(), node, &types, found);
     if terms.spot == SpotPlaces::Background && hosts.is_empty() {
         let what = "spot VMs are in the background of processors, and nobody says of which";
         let remedy = "say how many there are: hosts = [{ vcpus = 16 }]";
@@ -148,19 +152,61 @@ pub(super) fn burstable_of(section: BurstableSection) -> Burstable {
     }
 }
 
-fn hosts(list: &[HostSection], node: &Node, types: &Types, found: &mut Mistakes) -> Vec<Host> {
+/// Whether a rule put together is one.
+fn placement(rule: &PlacementRule, node: &Node, found: &mut Mistakes) {
+    let at = |key: &str| node.place_of(&format!("placement.{key}"));
+    if !rule.filters.contains(&Filter::Vcpus) {
+        let what = "'vcpus' is not among the filters, but a VM has its processors for itself";
+        found.add(at("filters"), what, "add \"vcpus\"");
+    }
+    let lists = [("weighers", &rule.weighers), ("retry-weighers", &rule.retry_weighers)];
+    for (key, list) in lists {
+        for (n, Weighed { name, .. }) in list.iter().enumerate() {
+            if list[..n].iter().any(|other| other.name == *name) {
+                let remedy = "take one out, and give the other both multipliers together";
+                found.add(at(&format!("{key}.{n}")), "it weighs by this a second time", remedy);
+            }
+        }
+    }
+    if !rule.retry_weighers.is_empty() && rule.scheduler != SchedulerName::Retry {
+        let what = "only the scheduler 'retry' has a second pass";
+        found.add(at("retry-weighers"), what, "take it out, or write scheduler = \"retry\"");
+    }
+}
+
+fn hosts(
+    section: &CloudSection,
+    rule: &PlacementRule,
+    node: &Node,
+    types: &Types,
+    found: &mut Mistakes,
+) -> Vec<Host> {
     let mut hosts = Vec::new();
     let unlimited = Bytes::new(u64::MAX);
-    for &HostSection { vcpus, memory, disk, count } in list {
+    for &HostSection { vcpus, memory, disk, count } in &section.hosts {
         let (memory, disk) = (memory.unwrap_or(unlimited), disk.unwrap_or(unlimited));
         hosts.extend((0..count).map(|_| Host { disk, ..Host::new(vcpus, memory) }));
     }
-    let room =
-        |t: &InstanceType| Host { memory: t.memory, disk: t.disk, ..Host::of_vcpus(t.vcpus) };
+    let room = |t: &InstanceType| {
+        rule.counted(Host { memory: t.memory, disk: t.disk, ..Host::of_vcpus(t.vcpus) })
+    };
     let fits = |t: &InstanceType| hosts.iter().any(|host| host.holds(&room(t)));
-    if !hosts.is_empty() && !types.values().any(fits) {
+    if hosts.is_empty() {
+        return hosts;
+    }
+    if !types.values().any(fits) {
         let what = "no host has room for a VM of any type";
         found.add(node.place_of("hosts"), what, "give hosts more vCPUs, memory or disk");
+        return hosts;
+    }
+    // A catalogue may have types that are not meant; who writes one down means it.
+    for (n, own) in section.types.iter().enumerate() {
+        if let Some(kind) = types.get(&own.name).filter(|kind| !fits(kind)) {
+            let what =
+                format!("a VM of {} takes {}, more than any host has", kind.name, room(kind));
+            let remedy = "give a host of cloud.hosts as much, or make the type smaller";
+            found.add(node.place_of(&format!("type.{n}")), what, remedy);
+        }
     }
     hosts
 }

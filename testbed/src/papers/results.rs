@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use dormouse_estimate::{Estimate, Series, rises};
-
-use crate::sweep::{Sample, series};
+use dormouse_tell::{Sample, series};
 
 /// The batches that tell whether a load is saturated.
 const RESPONSE: &str = "response_s";

@@ -34,9 +34,9 @@ pub(super) fn bill(of: &OfBag<'_>) -> Vec<Block> {
     for market in [Market::Spot, Market::OnDemand] {
         let of_market = record.vms.values().filter(|vm| vm.market == market);
         let total: Money = of_market.map(VmHistory::cost).sum();
-        totals.push([Cell::text(market.to_string()), Cell::money(total)]);
+        totals.push([Cell::text(market.to_string()), Cell::from(total)]);
     }
-    totals.push([Cell::text("all"), Cell::money(record.cost())]);
+    totals.push([Cell::text("all"), Cell::from(record.cost())]);
     vec![Block::Table(table.into()), Block::Table(totals), Block::text(charged_how(terms.tariff))]
 }
 

@@ -146,7 +146,7 @@ pub(super) fn speedup(header: &Header) -> Vec<Block> {
             "Speed-up {} at load {} was refused: {why}",
             cell.speedup, cell.load
         ))),
-        Came::Measured { .. } => None,
+        Came::Measured(_) => None,
     }));
     blocks
 }

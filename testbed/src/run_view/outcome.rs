@@ -75,7 +75,7 @@ impl Outcome<'_> {
         let mut page = Page { cards, ..Page::new(title, lead) };
         let left_out = self.jobs.and_then(machine::left_out).map(|what| {
             Block::text(format!(
-                "In the figure are not all, {what}. jobs.csv and allocations.csv have them all; \
+                "Not all of it is in the figure; {what}. jobs.csv and allocations.csv have all; \
                  dormouse export DIR --as svg --from TIME --until TIME draws another window."
             ))
         });

@@ -96,7 +96,8 @@ impl Lanes<'_> {
     }
 
     fn row(&self, attempt: &AttemptHistory) -> Place {
-        Place::row(self.lane(attempt.vm), u32::try_from(attempt.lane).unwrap_or(u32::MAX))
+        let row = u32::try_from(attempt.lane).unwrap_or(u32::MAX - 1);
+        Place::rows(self.lane(attempt.vm), row..row + 1)
     }
 
     fn bar(&mut self, place: Place, (from, until): (Time, Time), fill: Fill, title: String) {
@@ -141,7 +142,7 @@ impl Lanes<'_> {
             measure,
             ..Lane::default()
         });
-        let place = Place::lane(self.lane(vm.id), rows);
+        let place = Place::rows(self.lane(vm.id), 0..rows);
         let booted = vm.ready.unwrap_or(end);
         self.bar(place.clone(), (vm.launched, booted), Fill::Boot, format!("{} boots", vm.id));
         if let Some((at, why @ (VmEnd::Preempted | VmEnd::HostLost | VmEnd::Failed), _)) = vm.ended
@@ -161,7 +162,7 @@ impl Lanes<'_> {
             let after = back.map_or("never resumed".to_owned(), |at| format!("resumed {}", s(at)));
             let title =
                 format!("{} hibernated: asked {asked}, took effect {frozen}, {after}", vm.id);
-            let place = Place::lane(lane, rows);
+            let place = Place::rows(lane, 0..rows);
             self.bar(place, (h.frozen, back.unwrap_or(end)), Fill::Hibernated, title);
         }
     }

@@ -8,12 +8,11 @@ use dormouse_engine::Step;
 use dormouse_engine::drive::PlayError;
 use dormouse_engine::jobs::Told;
 use dormouse_policies::PlanError;
-use dormouse_tell::Record;
+use dormouse_tell::{BagTally, JobsTally, Record, Sample};
 use dormouse_workload::{JobSource, Jobs};
 use serde::Serialize;
 
-use super::sample::{BagTally, JobsTally};
-use super::{Sample, Shared, SweepError};
+use super::{Shared, SweepError};
 use crate::command_line::command_line;
 use crate::experiment::{Batch, Experiment, InputError, Override, Source, open};
 use crate::jobs::JobsError;
@@ -149,7 +148,7 @@ impl Cell {
         let (mut told, mut tally) = (Told::default(), JobsTally::of(listed.len()));
         let see = |step: &Step| {
             tally.steps += 1;
-            told.see(step, &mut tally)
+            told.see(step, &mut tally).map_err(|never| match never {})
         };
         let played = play_out(experiment, &mut run, &mut model(experiment), Some(jobs), see);
         played.map_err(|error| match error {

@@ -5,9 +5,10 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{Read as _, Write as _};
 use std::path::{Component, Path, PathBuf};
 
+use dormouse_tell::Sample;
 use serde::{Deserialize, Serialize};
 
-use super::{Cell, Sample, Spec, SweepError};
+use super::{Cell, Spec, SweepError};
 
 pub(super) const SPEC: &str = "sweep.json";
 /// All samples, in order.

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use std::sync::{Mutex, PoisonError};
 
+use dormouse_tell::Sample;
 use rayon::ThreadPoolBuilder;
 use rayon::iter::{ParallelBridge as _, ParallelIterator as _};
 
-use super::{Cell, Folder, Sample, Shard, Shared, SweepError};
+use super::{Cell, Folder, Shard, Shared, SweepError};
 
 /// The samples of every cell, in the order of cells and seeds. Under a shard, those there are.
 pub type Samples = Vec<Vec<Sample>>;

@@ -23,7 +23,7 @@ pub fn csv(twin: &Twin) -> String {
 
 fn row(of: &TaskRow) -> Vec<Cell> {
     let sides = [&of.sides.live, &of.sides.twin];
-    let time = |at: Option<Time>| Cell::maybe(at, Cell::time);
+    let time = |at: Option<Time>| Cell::from(at);
     let (standing, by) = (of.standing.word(), of.standing.disturbed_by().unwrap_or_default());
     [Cell::count(of.number), Cell::text(&*of.name)]
         .into_iter()
@@ -31,7 +31,7 @@ fn row(of: &TaskRow) -> Vec<Cell> {
         .chain(sides.map(|side| Cell::count(side.attempts)))
         .chain(sides.map(|side| time(side.started)))
         .chain(sides.map(|side| time(side.finished)))
-        .chain(sides.map(|side: &Side| Cell::maybe(side.took(), Cell::span)))
+        .chain(sides.map(|side: &Side| Cell::from(side.took())))
         .chain([Cell::maybe(of.difference, Cell::number), Cell::text(standing), Cell::text(by)])
         .collect()
 }

@@ -95,7 +95,7 @@ mod tests {
     fn a_bar_is_an_event_of_each_of_its_rows() {
         let lane = Lane { name: "vm0".into(), rows: 3, has_background: true, ..Lane::default() };
         let bar = Bar {
-            place: Place::lane(0, 2),
+            place: Place::rows(0, 0..2),
             from: Time::from_secs(1),
             until: Time::from_secs(3),
             fill: Fill::Work(0),

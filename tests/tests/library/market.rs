@@ -72,6 +72,20 @@ fn an_on_demand_vm_has_the_room_of_a_spot_vm() {
     assert_eq!(ended(&record, 1), (s(0), VmEnd::Preempted));
     assert_eq!(record.vms[&VmId::new(2)].ready, Some(s(100)));
     assert_eq!(record.counts.preemptions, 1);
+    // So it is by the rule of OPIE, where the first of VMs that cost the same ends; a scheduler that knows
+    // of no other VMs than those that stay refuses.
+    let by = |rule: &str| {
+        let cloud = format!("{hosts}\nplacement = {{ scheduler = \"{rule}\", cost = \"age\" }}");
+        sound(&experiment(&cloud, 8, &both, ""))
+    };
+    for rule in ["opie", "retry"] {
+        let (steps, record) = by(rule);
+        let displaced = Effect::Displaced { vm: VmId::new(0), by: VmId::new(2) };
+        assert!(effects(&steps).any(|(at, effect)| at == s(0) && *effect == displaced), "{rule}");
+        assert_eq!(record.counts.preemptions, 1, "{rule}");
+    }
+    let (_, record) = by("filter");
+    assert!(record.counts.launches_refused > 0 && record.counts.preemptions == 0);
     // Disk can be what is short, too.
     let disk = r#"hosts = [{ vcpus = 40, memory = "80 GiB", disk = "29 GB" }]"#;
     let (_, record) = sound(&experiment(disk, 8, &both, ""));

@@ -6,8 +6,7 @@
 //! the order of what their costs began with. So the best of all is the first or the last of some class,
 //! and so are the lowest and the highest of every score.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BTreeMap;
 
 use dormouse_units::{ById, HostId, Span, Stream, Time};
 
@@ -36,8 +35,8 @@ pub(super) struct Index {
     places: BTreeMap<Key, usize>,
     /// Places of classes that have none.
     spare: Vec<usize>,
-    /// When the costs of a host grow otherwise, or have grown otherwise: only what its entry says holds.
-    due: BinaryHeap<Reverse<(Time, HostId)>>,
+    /// When the costs of a host grow otherwise, by [`slot`]; only what its entry says holds.
+    due: BTreeMap<u64, Vec<(Time, HostId)>>,
     victims: Victims,
 }
 
@@ -58,10 +57,17 @@ struct Entry {
     until: Option<Time>,
 }
 
-/// Hosts of a class that weigh the same.
+/// Hosts of a class that weigh the same: how many, after so many others.
 struct Alike<'a> {
     hosts: &'a Ranked,
     offset: i64,
+    before: usize,
+    count: usize,
+}
+
+/// About a second: so much of what is due is looked through at once.
+const fn slot(time: Time) -> u64 {
+    time.as_micros() >> 20
 }
 
 /// Whether there can be an index for these weighers: no two scores grow with time.
@@ -90,7 +96,7 @@ impl Index {
             classes: Vec::new(),
             places: BTreeMap::new(),
             spare: Vec::new(),
-            due: BinaryHeap::new(),
+            due: BTreeMap::new(),
             victims: Victims::default(),
         }
     }
@@ -110,7 +116,7 @@ impl Index {
     ) -> Option<HostId> {
         self.follow(now, fleet);
         let best = self.best(now);
-        let number: usize = best.iter().map(Alike::count).sum();
+        let number: usize = best.iter().map(|alike| alike.count).sum();
         let chosen = match (ties, number) {
             (Ties::Random, 2..) => chance.below(number),
             _ => 0,
@@ -139,10 +145,21 @@ impl Index {
             }
         }
         self.seen = Some(fleet.changes());
-        while let Some(Reverse((at, id))) = self.due.peek().copied().filter(|due| due.0.0 <= now) {
-            self.due.pop();
-            if self.hosts.get(&id).is_some_and(|entry| entry.until == Some(at)) {
-                self.look_at(id, fleet.host(id), now);
+        while let Some(mut first) = self.due.first_entry().filter(|first| *first.key() <= slot(now))
+        {
+            let is_due = |due: &mut (Time, HostId)| due.0 <= now;
+            let due: Vec<_> = first.get_mut().extract_if(.., is_due).collect();
+            let is_over = first.get().is_empty();
+            if is_over {
+                first.remove();
+            }
+            for (at, id) in due {
+                if self.hosts.get(&id).is_some_and(|entry| entry.until == Some(at)) {
+                    self.look_at(id, fleet.host(id), now);
+                }
+            }
+            if !is_over {
+                break;
             }
         }
     }
@@ -171,7 +188,7 @@ impl Index {
         };
         self.hosts.insert(id, Entry { class, offset: line.offset, until: line.until });
         if let Some(until) = line.until.filter(|_| former.and_then(|f| f.until) != line.until) {
-            self.due.push(Reverse((until, id)));
+            self.due.entry(slot(until)).or_default().push((until, id));
         }
     }
 
@@ -275,37 +292,33 @@ impl Index {
         for (class, first, last) in classes {
             let offset = if is_first { first } else { last };
             let weight = ranges.weight(&self.weighers, &scores(class, offset));
-            let alike = Alike { hosts: &class.hosts, offset };
             if weight > best.0 {
-                best = (weight, vec![alike]);
+                best = (weight, vec![(class, offset)]);
             } else if weight == best.0 {
-                best.1.push(alike);
+                best.1.push((class, offset));
             }
         }
-        best.1
+        best.1.into_iter().map(|(class, offset)| Alike::of(&class.hosts, offset)).collect()
     }
 }
 
-impl Alike<'_> {
-    /// How many hosts are before these.
-    fn before(&self) -> usize {
-        self.offset.checked_sub(1).map_or(0, |less| self.hosts.up_to((less, u32::MAX)))
-    }
-
-    fn count(&self) -> usize {
-        self.up_to(u32::MAX)
+impl<'a> Alike<'a> {
+    fn of(hosts: &'a Ranked, offset: i64) -> Self {
+        let before = offset.checked_sub(1).map_or(0, |less| hosts.up_to((less, u32::MAX)));
+        let count = hosts.up_to((offset, u32::MAX)) - before;
+        Self { hosts, offset, before, count }
     }
 
     /// How many of these have a number up to this one.
     fn up_to(&self, host: u32) -> usize {
-        self.hosts.up_to((self.offset, host)) - self.before()
+        self.hosts.up_to((self.offset, host)) - self.before
     }
 }
 
 /// The host at a place among all of these, in the order of their numbers.
 fn nth(all: &[Alike<'_>], place: usize) -> Option<u32> {
     if let [one] = all {
-        return one.hosts.nth(one.before() + place).map(|(_, host)| host);
+        return one.hosts.nth(one.before + place).map(|(_, host)| host);
     }
     // The lowest number up to which there are enough.
     let is_enough = |host| all.iter().map(|one| one.up_to(host)).sum::<usize>() > place;

@@ -8,6 +8,8 @@ pub(super) struct Ranked {
     parts: Vec<Vec<Member>>,
     /// The last of each part: who looks for a place reads these alone.
     lasts: Vec<Member>,
+    /// How many there are in all.
+    len: usize,
 }
 
 /// A score, and whose it is.
@@ -31,6 +33,7 @@ impl Ranked {
 
     /// Puts one in that is not there.
     pub(super) fn insert(&mut self, one: Member) {
+        self.len += 1;
         if self.parts.is_empty() {
             self.parts.push(vec![one]);
             self.lasts.push(one);
@@ -53,6 +56,7 @@ impl Ranked {
         let Some(part) = self.parts.get_mut(at) else { return };
         let Ok(place) = part.binary_search(&one) else { return };
         part.remove(place);
+        self.len -= 1;
         if let Some(last) = part.last() {
             self.lasts[at] = *last;
         } else {
@@ -62,20 +66,35 @@ impl Ranked {
     }
 
     /// The one at a place.
-    pub(super) fn nth(&self, mut place: usize) -> Option<Member> {
-        for part in &self.parts {
-            match part.get(place) {
-                Some(one) => return Some(*one),
-                None => place -= part.len(),
-            }
+    pub(super) fn nth(&self, place: usize) -> Option<Member> {
+        if place >= self.len {
+            return None;
         }
-        None
+        if place < self.len / 2 {
+            let mut before = 0;
+            let part = self.parts.iter().find(|part| {
+                before += part.len();
+                before > place
+            })?;
+            return part.get(place + part.len() - before).copied();
+        }
+        let mut before = self.len;
+        let part = self.parts.iter().rev().find(|part| {
+            before -= part.len();
+            before <= place
+        })?;
+        part.get(place - before).copied()
     }
 
     /// How many there are up to this one, which counts as well if it is there.
     pub(super) fn up_to(&self, one: Member) -> usize {
         let at = self.lasts.partition_point(|last| *last <= one);
-        let before: usize = self.parts[..at].iter().map(Vec::len).sum();
+        // The way is short from one of the ends, where most that is asked for is.
+        let count = |parts: &[Vec<Member>]| parts.iter().map(Vec::len).sum::<usize>();
+        let before = match at <= self.parts.len() / 2 {
+            true => count(&self.parts[..at]),
+            false => self.len - count(&self.parts[at..]),
+        };
         before + self.parts.get(at).map_or(0, |part| part.partition_point(|other| *other <= one))
     }
 }

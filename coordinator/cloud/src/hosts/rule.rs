@@ -105,7 +105,7 @@ pub enum Filter {
 pub enum Ties {
     /// Any, by the seed.
     Random,
-    /// The first of the file's list.
+    /// The first in the order of the file, or in which they joined.
     First,
 }
 

@@ -29,8 +29,8 @@ pub enum Weigher {
 pub struct Weighed {
     /// By what hosts are weighed.
     pub name: Weigher,
-    /// How often it counts what of all hosts that are left the best has 1 of and the worst 0; below 0,
-    /// the worst is the best.
+    /// How much it counts: of the hosts that are left the best has so much and the worst 0; below 0 it is
+    /// the other way round.
     #[serde(default = "once")]
     #[schemars(range(min = -1000, max = 1000))]
     pub multiplier: i32,

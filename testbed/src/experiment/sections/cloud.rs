@@ -153,6 +153,7 @@ pub(crate) struct HostSection {
     #[schemars(range(min = 1, max = 1_000_000), example = 16)]
     pub(crate) vcpus: u32,
     /// Its memory; without limit where it is not given.
+    #[schemars(extend("least" = "1 B"), example = "64 GiB")]
     pub(crate) memory: Option<Bytes>,
     /// Its disk; without limit where it is not given.
     pub(crate) disk: Option<Bytes>,

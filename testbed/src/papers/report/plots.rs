@@ -1,5 +1,6 @@
 //! The plots of a reproduction.
 
+use dormouse_tell::Sample;
 use dormouse_view::plot::{
     Axis, Chart, Limit, Look, Panel, Point, Row as Strip, RowMark, Rows, Scale, Series,
 };
@@ -7,7 +8,6 @@ use maud::Markup;
 
 use super::super::paper::{Part, Plot};
 use super::super::reproduction::Finished;
-use crate::sweep::Sample;
 
 /// A figure over offered load: a panel for each metric, a line for each of the part's.
 pub(super) fn over_load(done: &Finished, part: &Part) -> Chart {

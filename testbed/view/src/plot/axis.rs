@@ -149,7 +149,11 @@ impl Laid {
         match self.scale {
             Scale::Logarithmic => {
                 let per_decade = count / libm::log10(high / low).max(1e-9);
-                let steps: &[f64] = if per_decade > 2.5 { &[1.0, 2.0, 5.0] } else { &[1.0] };
+                let steps: &[f64] = match per_decade {
+                    6.0.. => &[1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0],
+                    2.5.. => &[1.0, 2.0, 5.0],
+                    _ => &[1.0],
+                };
                 let every = (1.0 / per_decade).ceil().max(1.0) as u32;
                 let from = libm::floor(libm::log10(low));
                 let all = (0..60_u32).filter(|n| n % every == 0).flat_map(|n| {

@@ -1,4 +1,4 @@
-//! Rows over one axis: samples, means with intervals, bars, and what they are compared with.
+//! Rows over one axis: samples, means with intervals, and what they are compared with.
 
 use maud::{Markup, html};
 
@@ -7,7 +7,7 @@ use super::chart::{RIGHT, WIDTH};
 use super::legend::{Entry, legend};
 use super::limits::{Limit, NAMES, limits};
 use super::mark::{Look, colour, key, mark, words};
-use super::svg::{Drawing, Px, line, text, title};
+use super::svg::{Drawing, line, text};
 use super::text::width;
 
 /// Rows with a title.
@@ -34,7 +34,7 @@ pub struct Row {
     pub colour: usize,
     /// Single samples, as faint dots.
     pub samples: Vec<f64>,
-    /// Bars from 0 ([`Look::Column`]) and marks.
+    /// Marks over them.
     pub marks: Vec<RowMark>,
 }
 
@@ -80,11 +80,9 @@ impl Rows {
         let names = self.rows.iter().map(|row| width(&row.name, 11.0)).fold(0.0, f64::max);
         let left = (14.0 + names + 10.0).min(WIDTH * 0.5);
         let values = self.rows.iter().flat_map(|row| {
-            let marks = row.marks.iter().flat_map(|&RowMark { look, at, interval, .. }| {
-                let (low, high) = interval.unwrap_or((at, at));
-                [at, low, high, if look == Look::Column { 0.0 } else { at }]
-            });
-            row.samples.iter().copied().chain(marks)
+            let ends = row.marks.iter().filter_map(|mark| mark.interval);
+            let ends = ends.flat_map(|(low, high)| [low, high]);
+            row.samples.iter().copied().chain(row.marks.iter().map(|mark| mark.at)).chain(ends)
         });
         let values = values.chain(self.limits.iter().map(|limit| limit.at));
         let x = Laid::over(self.axis.scale, values, (left, WIDTH - RIGHT));
@@ -107,11 +105,6 @@ impl Row {
         let k = colour(self.colour);
         html! {
             (text((x.paper.0 - 8.0, y + 4.0), "end", &self.name))
-            @for bar in self.marks.iter().filter(|m| m.look == Look::Column) {
-                @let (from, to) = (x.at(bar.at.min(0.0)), x.at(bar.at.max(0.0)));
-                rect class={ "item solid " (k) } x=(Px(from)) y=(Px(y - 7.0)) width=(Px(to - from))
-                    height="14" { (title(&bar.words(&self.name))) }
-            }
             @for &sample in self.samples.iter().filter(|v| x.shows(**v)) {
                 (mark(Look::Sample, self.colour, (x.at(sample), y), &words(&self.name, sample, None)))
             }
@@ -121,17 +114,12 @@ impl Row {
                     (line((x.at(end), y - 4.0), (x.at(end), y + 4.0), &format!("whisker {k}")))
                 }
             }
-            @for m in self.marks.iter().filter(|m| m.look != Look::Column && x.shows(m.at)) {
-                (mark(m.look, self.colour, (x.at(m.at), y), &m.words(&self.name)))
+            @for m in self.marks.iter().filter(|m| x.shows(m.at)) {
+                @let apart = if m.name.is_empty() { "" } else { ", " };
+                @let words = words(&format!("{}{apart}{}", self.name, m.name), m.at, m.interval);
+                (mark(m.look, self.colour, (x.at(m.at), y), &words))
             }
         }
-    }
-}
-
-impl RowMark {
-    fn words(&self, row: &str) -> String {
-        let apart = if self.name.is_empty() { "" } else { ", " };
-        words(&format!("{row}{apart}{}", self.name), self.at, self.interval)
     }
 }
 

@@ -92,24 +92,6 @@ impl Cell {
         if x.is_finite() { Value::Number(x).into() } else { Self::missing() }
     }
 
-    /// A length of time.
-    #[must_use]
-    pub fn span(span: Span) -> Self {
-        Value::Seconds(span).into()
-    }
-
-    /// A time since the beginning.
-    #[must_use]
-    pub fn time(at: Time) -> Self {
-        Self::span(at.since(Time::ZERO))
-    }
-
-    /// Money.
-    #[must_use]
-    pub fn money(money: Money) -> Self {
-        Value::Dollars(money).into()
-    }
-
     /// A mean with its 95 % confidence interval, of so many samples.
     #[must_use]
     pub fn mean(mean: f64, interval: Option<(f64, f64)>, n: usize) -> Self {
@@ -189,23 +171,24 @@ impl<T: Into<Self>> From<Option<T>> for Cell {
 }
 
 macro_rules! from {
-    ($($type:ty: $cell:path,)+) => {
+    ($($type:ty: |$value:ident| $cell:expr,)+) => {
         $(impl From<$type> for Cell {
-            fn from(value: $type) -> Self {
-                $cell(value)
+            fn from($value: $type) -> Self {
+                $cell
             }
         })+
     };
 }
 
 from! {
-    &str: Cell::text,
-    String: Cell::text,
-    u32: Cell::count,
-    u64: Cell::count,
-    usize: Cell::count,
-    f64: Cell::number,
-    Span: Cell::span,
-    Time: Cell::time,
-    Money: Cell::money,
+    &str: |text| Self::text(text),
+    String: |text| Self::text(text),
+    u32: |n| Self::count(n),
+    u64: |n| Self::count(n),
+    usize: |n| Self::count(n),
+    f64: |x| Self::number(x),
+    Span: |span| Value::Seconds(span).into(),
+    // Since the beginning.
+    Time: |at| at.since(Time::ZERO).into(),
+    Money: |money| Value::Dollars(money).into(),
 }

@@ -59,8 +59,8 @@ mod tests {
         ])
         .with([
             Cell::text("a, \"b\""),
-            Cell::span(Span::from_micros(1_500_001)),
-            Cell::money(Money::from_nanos(83_798_250)),
+            Cell::from(Span::from_micros(1_500_001)),
+            Cell::from(Money::from_nanos(83_798_250)),
             Cell::mean(1.5, Some((1.0, 2.0)), 30),
         ])
         .with([Cell::text("c")]);

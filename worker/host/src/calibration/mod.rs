@@ -15,4 +15,6 @@ pub use error::CalibrationError;
 pub use file::{Found, default_path, find, folder_of, read, write};
 pub use host::HostIdentity;
 pub use samples::Samples;
-pub use table::{Calibration, Came, Cell, Conditions, Expected, FORMAT, Spread, load_at, share_at};
+pub use table::{
+    Calibration, Came, Cell, CellFigures, Conditions, Expected, FORMAT, Spread, load_at, share_at,
+};

@@ -3,7 +3,7 @@
 use std::time::SystemTime;
 
 use super::date::utc;
-use super::{Calibration, Came, Cell, Conditions, FORMAT, HostIdentity, Spread};
+use super::{Calibration, Came, Cell, CellFigures, Conditions, FORMAT, HostIdentity, Spread};
 
 /// Of all runs of a cell, one after the other.
 #[derive(Clone, Debug, Default)]
@@ -37,7 +37,7 @@ impl Samples {
         };
         #[expect(clippy::cast_precision_loss, reason = "a count of tasks")]
         let mean_error = self.errors.iter().sum::<f64>() / self.errors.len() as f64;
-        Came::Measured {
+        Came::Measured(CellFigures {
             runs,
             tasks: u32::try_from(self.errors.len()).unwrap_or(u32::MAX),
             mean_error,
@@ -50,7 +50,7 @@ impl Samples {
             restore: Spread::of(self.restores_us),
             dump: Spread::of(self.dumps_us),
             real_s,
-        }
+        })
     }
 }
 
@@ -88,15 +88,10 @@ mod tests {
     fn the_worst_is_the_furthest_from_zero_and_signs_cancel_in_the_mean() {
         let errors = vec![0.01, -0.06, 0.02];
         let came = Samples { errors, dumps_us: vec![500], ..Samples::default() }.came(2, 12.5);
-        let Came::Measured {
-            runs, tasks, mean_error, worst_error, faithful, dump, restore, ..
-        } = came
-        else {
-            panic!("{came:?}")
-        };
-        assert_eq!((runs, tasks, worst_error, faithful), (2, 3, -0.06, true));
-        assert!((mean_error + 0.01).abs() < 1e-12);
-        assert_eq!((dump.map(|d| d.n), restore), (Some(1), None));
+        let Came::Measured(of) = came else { panic!("{came:?}") };
+        assert_eq!((of.runs, of.tasks, of.worst_error, of.faithful), (2, 3, -0.06, true));
+        assert!((of.mean_error + 0.01).abs() < 1e-12);
+        assert_eq!((of.dump.map(|d| d.n), of.restore), (Some(1), None));
 
         let none = Samples { notes: vec!["it was lost".into()], ..Samples::default() };
         assert!(matches!(none.came(1, 1.0), Came::Refused { why } if why.contains("it was lost")));

@@ -73,37 +73,42 @@ pub struct Cell {
 #[serde(tag = "came", rename_all = "kebab-case", rename_all_fields = "kebab-case")]
 pub enum Came {
     /// Tasks were run.
-    Measured {
-        /// How many runs.
-        runs: u32,
-        /// How many undisturbed tasks were compared with their twins.
-        tasks: u32,
-        /// The mean of (live − virtual) / virtual over their times.
-        mean_error: f64,
-        /// The one that is furthest from zero.
-        worst_error: f64,
-        /// How many checkpoints were taken.
-        checkpoints: u32,
-        /// How many the twins took.
-        checkpoints_due: u32,
-        /// Whether every run called itself faithful.
-        faithful: bool,
-        /// What the runs noted.
-        notes: Vec<String>,
-        /// From the command to a task's first instruction.
-        start: Option<Spread>,
-        /// The same for tasks restored from a checkpoint.
-        restore: Option<Spread>,
-        /// What CRIU took for a checkpoint.
-        dump: Option<Spread>,
-        /// Real seconds it took.
-        real_s: f64,
-    },
+    Measured(CellFigures),
     /// The host can't hold it at this speed-up.
     Refused {
         /// The arithmetic.
         why: String,
     },
+}
+
+/// What the tasks of a cell showed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct CellFigures {
+    /// How many runs.
+    pub runs: u32,
+    /// How many undisturbed tasks were compared with their twins.
+    pub tasks: u32,
+    /// The mean of (live − virtual) / virtual over their times.
+    pub mean_error: f64,
+    /// The one that is furthest from zero.
+    pub worst_error: f64,
+    /// How many checkpoints were taken.
+    pub checkpoints: u32,
+    /// How many the twins took.
+    pub checkpoints_due: u32,
+    /// Whether every run called itself faithful.
+    pub faithful: bool,
+    /// What the runs noted.
+    pub notes: Vec<String>,
+    /// From the command to a task's first instruction.
+    pub start: Option<Spread>,
+    /// The same for tasks restored from a checkpoint.
+    pub restore: Option<Spread>,
+    /// What CRIU took for a checkpoint.
+    pub dump: Option<Spread>,
+    /// Real seconds it took.
+    pub real_s: f64,
 }
 
 /// Real milliseconds.
@@ -122,9 +127,10 @@ impl Cell {
     /// Whether it can have been measured.
     pub(super) fn makes_sense(&self) -> bool {
         let came = match &self.came {
-            Came::Measured { tasks, mean_error, worst_error, .. } => {
+            Came::Measured(of) => {
                 // A task can't take less than no time.
-                *tasks > 0 && [mean_error, worst_error].iter().all(|e| (-1.0..1e9).contains(*e))
+                of.tasks > 0
+                    && [of.mean_error, of.worst_error].iter().all(|e| (-1.0..1e9).contains(e))
             }
             Came::Refused { .. } => true,
         };
@@ -135,8 +141,8 @@ impl Cell {
 impl Cell {
     /// Mean and worst error, where tasks were run.
     pub(super) fn errors(&self) -> Option<(f64, f64)> {
-        match self.came {
-            Came::Measured { mean_error, worst_error, .. } => Some((mean_error, worst_error)),
+        match &self.came {
+            Came::Measured(of) => Some((of.mean_error, of.worst_error)),
             Came::Refused { .. } => None,
         }
     }
@@ -261,7 +267,7 @@ pub(crate) mod tests {
     use crate::calibration::host::tests::host;
 
     pub(crate) fn cell(speedup: f64, load: f64, worst_error: f64) -> Cell {
-        let came = Came::Measured {
+        let came = Came::Measured(CellFigures {
             runs: 1,
             tasks: 40,
             mean_error: worst_error / 20.0,
@@ -274,7 +280,7 @@ pub(crate) mod tests {
             restore: None,
             dump: Spread::of(vec![30_000]),
             real_s: 9.5,
-        };
+        });
         Cell { speedup, load, vcpus: 30, made: "2026-11-22T03:34:53Z".into(), came }
     }
 

@@ -148,16 +148,10 @@ pub struct Instant {
 }
 
 impl Place {
-    /// One row of a lane, in the foreground.
+    /// These rows of a lane, in the foreground.
     #[must_use]
-    pub fn row(lane: usize, row: u32) -> Self {
-        Self { lane, rows: iter::once(row..row + 1).collect(), tier: Tier::Foreground }
-    }
-
-    /// All rows of a lane.
-    #[must_use]
-    pub fn lane(lane: usize, rows: u32) -> Self {
-        Self { lane, rows: iter::once(0..rows).collect(), tier: Tier::Foreground }
+    pub fn rows(lane: usize, rows: Range<u32>) -> Self {
+        Self { lane, rows: iter::once(rows).collect(), tier: Tier::Foreground }
     }
 }
 

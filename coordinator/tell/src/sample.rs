@@ -1,6 +1,7 @@
-//! What is kept of one run.
+//! The figures of one run, of whatever kind: a sample of its experiment.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 
 use dormouse_cloud::{Action, Market};
 use dormouse_engine::jobs::{Observer, Record};
@@ -9,8 +10,7 @@ use dormouse_estimate::{BatchMeans, Estimate, Series};
 use dormouse_units::{Money, Time, TypeName};
 use serde::{Deserialize, Serialize};
 
-use crate::jobs::JobsError;
-use dormouse_tell::jobs::Figures;
+use crate::jobs::Figures;
 
 /// The figures of one run, whatever its kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -53,14 +53,15 @@ pub fn series(samples: &[Sample], metric: &str) -> Series {
 
 /// Counts of a run with a bag of tasks that only the steps say.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct BagTally {
+pub struct BagTally {
     steps: u64,
     hibernation_events: u32,
     resume_events: u32,
 }
 
 impl BagTally {
-    pub(super) fn see(&mut self, step: &Step) {
+    /// Counts a step in; they come in order.
+    pub fn see(&mut self, step: &Step) {
         self.steps += 1;
         for effect in &step.effects {
             if let Effect::Interrupted { action, vms, .. } = effect
@@ -75,7 +76,9 @@ impl BagTally {
         }
     }
 
-    pub(super) fn sample(self, run: &Run) -> Sample {
+    /// The figures of the run, which is over.
+    #[must_use]
+    pub fn sample(self, run: &Run) -> Sample {
         let (setup, over) = (run.setup(), run.over().unwrap_or(Time::ZERO));
         // Of the bag, where parallel jobs share the run.
         let mut tenants = run.tenants(over);
@@ -118,18 +121,19 @@ impl BagTally {
 
 /// The figures of parallel jobs as they end.
 #[derive(Debug)]
-pub(super) struct JobsTally {
+pub struct JobsTally {
     figures: Figures,
     response: BatchMeans,
     slowdown: BatchMeans,
     migrations: BatchMeans,
     /// Steps seen.
-    pub(super) steps: u64,
+    pub steps: u64,
 }
 
 impl JobsTally {
     /// Of so many jobs.
-    pub(super) fn of(jobs: usize) -> Self {
+    #[must_use]
+    pub fn of(jobs: usize) -> Self {
         let empty = BatchMeans::new(jobs);
         Self {
             figures: Figures::default(),
@@ -140,7 +144,10 @@ impl JobsTally {
         }
     }
 
-    pub(super) fn sample(self, machine: u32, decisions: String) -> Sample {
+    /// The figures of the run, which is over: of a machine of so many processors, with the digest of its
+    /// decisions.
+    #[must_use]
+    pub fn sample(self, machine: u32, decisions: String) -> Sample {
         let Self { figures, response, slowdown, migrations, steps } = self;
         #[expect(clippy::cast_precision_loss, reason = "counts of promotions")]
         let count = |n: u64| n as f64;
@@ -170,9 +177,9 @@ impl JobsTally {
 }
 
 impl Observer for JobsTally {
-    type Error = JobsError;
+    type Error = Infallible;
 
-    fn ended(&mut self, record: Record) -> Result<(), JobsError> {
+    fn ended(&mut self, record: Record) -> Result<(), Infallible> {
         let place = record.id.get() as usize;
         self.response.add(place, record.response().as_secs_f64());
         self.slowdown.add(place, record.bounded_slowdown());
