@@ -40,7 +40,6 @@ pub enum CalibrateError {
 
 impl CalibrateError {
     /// Whether the input must change, not the system be mended.
-    #[must_use]
     pub const fn is_bad_input(&self) -> bool {
         matches!(self, Self::Load { .. } | Self::File(_))
     }

@@ -98,15 +98,6 @@ impl Loaded {
     pub fn planned(&self) -> Result<Planned, InputError> {
         self.experiment.planned().map_err(|error| plan_error(&self.scheduler, &error))
     }
-
-    /// The plan that the bag's scheduler would begin with.
-    ///
-    /// # Errors
-    ///
-    /// As [`Loaded::scheduler`].
-    pub fn plan(&self) -> Result<Option<Plan>, InputError> {
-        self.experiment.plan().map_err(|error| plan_error(&self.scheduler, &error))
-    }
 }
 
 impl Experiment {
@@ -142,7 +133,6 @@ impl Experiment {
     }
 
     /// How its scheduler is called: that of its bag, if it has one, else that of its jobs.
-    #[must_use]
     pub fn scheduler_name(&self) -> &'static str {
         let of_jobs = self.jobs.as_ref().map(|jobs| jobs.scheduler.name.name());
         let of_bag = self.scheduler.as_ref().map(|bag| bag.name.as_str());
@@ -150,7 +140,6 @@ impl Experiment {
     }
 
     /// The scheduler of its parallel jobs, and the model of their machine; `None`: it has none.
-    #[must_use]
     pub fn simulation(&self) -> Option<Simulation> {
         self.jobs.as_ref().map(|jobs| jobs.simulation(self.setup.seed))
     }
@@ -166,7 +155,6 @@ impl Experiment {
     }
 
     /// What of its work each of its tenants has, in their order.
-    #[must_use]
     pub fn tenants(&self) -> Vec<Share> {
         match (&self.scheduler, &self.jobs) {
             (Some(_), Some(_)) => vec![Share::Bag, Share::Jobs],
@@ -175,7 +163,6 @@ impl Experiment {
     }
 
     /// What its run is made of.
-    #[must_use]
     pub fn whole_setup(&self) -> Setup {
         match self.simulation() {
             None => self.setup.clone(),
@@ -184,20 +171,17 @@ impl Experiment {
     }
 
     /// Who schedules its work: the bag's scheduler, as given, and that of its jobs if it has any.
-    #[must_use]
     pub fn policies(&self, bag: Option<Box<dyn Policy>>) -> Vec<(Share, Box<dyn Policy>)> {
         let jobs = self.simulation().map(|jobs| jobs.policy() as Box<dyn Policy>);
         self.tenants().into_iter().zip(bag.into_iter().chain(jobs)).collect()
     }
 
     /// Its run before anything has happened, under this scheduler of its bag.
-    #[must_use]
     pub fn run(&self, bag: Option<Box<dyn Policy>>) -> Run {
         Run::of_tenants(self.whole_setup(), self.policies(bag))
     }
 
     /// Whether its tasks are checkpointed or its jobs are moved: CRIU does that in a live run.
-    #[must_use]
     pub fn needs_criu(&self) -> bool {
         self.checkpoints_tasks() || self.jobs.as_ref().is_some_and(|jobs| jobs.needs_criu())
     }
@@ -261,10 +245,6 @@ pub fn open(source: &Source<'_>) -> Result<Loaded, InputError> {
 }
 
 /// The experiment that a text is; `name` names it in messages.
-///
-/// # Errors
-///
-/// All that is wrong with it.
 pub(crate) fn of_text(name: &str, text: &str) -> Result<Experiment, InputError> {
     Ok(of_document(from_toml(name, text)?, None)?.experiment)
 }

@@ -11,7 +11,6 @@ impl Experiment {
     /// Everything in it with the value that it has, as the first line of `events.jsonl` has it, and what
     /// that leaves out because it is as it always is: times in microseconds, memory in bytes, prices in
     /// 10^-9 dollars an hour, parts in millionths.
-    #[must_use]
     pub fn shown(&self) -> Value {
         let mut all = json!(self);
         let Terms { placement, spot, tariff, billing, prices } = &self.setup.terms;

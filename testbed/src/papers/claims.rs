@@ -47,7 +47,6 @@ pub enum Verdict {
 
 impl Verdict {
     /// In words.
-    #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
             Self::Holds => "holds",

@@ -24,13 +24,11 @@ pub struct Row {
 
 impl Row {
     /// How far ours is from the paper's, relative to it.
-    #[must_use]
     pub fn difference(&self) -> Option<f64> {
         self.paper.and_then(|(paper, _)| self.ours.relative_to(paper))
     }
 
     /// Whether it is further from the paper's than its tolerance; `None`: the paper has none.
-    #[must_use]
     pub fn is_beyond(&self) -> Option<bool> {
         let (paper, tolerance) = self.paper?;
         Some(tolerance.is_beyond(self.ours.mean, paper))
@@ -88,7 +86,6 @@ fn compared(paper: &Paper, part: &Part, cell: &str, results: &Results) -> Vec<Ro
 
 /// How many of the figures that the paper printed are further from it than their tolerance, of how
 /// many; only those of one name, or all.
-#[must_use]
 pub fn beyond(rows: &[Row], metric: Option<&str>) -> (usize, usize) {
     let of: Vec<bool> = rows
         .iter()

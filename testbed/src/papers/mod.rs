@@ -23,8 +23,7 @@ pub use claims::{Judged, Verdict};
 pub use figures::{Row, beyond};
 pub use live::{Against, LiveRun, MakeLive};
 pub use paper::{
-    Claim, Compared, Factor, Ground, Measure, MetricWords, Over, Paper, Part, Plot, Printed,
-    Tolerance,
+    Claim, Compared, Factor, Ground, Measure, Over, Paper, Part, Plot, Printed, Tolerance,
 };
 pub use readings::Reading;
 pub use report::table;

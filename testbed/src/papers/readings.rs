@@ -47,13 +47,11 @@ impl Reading {
     }
 
     /// Its name.
-    #[must_use]
     pub fn name(&self) -> String {
         self.said(|factor| &factor.name, " + ", "none")
     }
 
     /// What it changes, in words.
-    #[must_use]
     pub fn about(&self) -> String {
         self.said(|factor| &factor.about, "; ", "as ours are")
     }
@@ -64,25 +62,21 @@ impl Reading {
     }
 
     /// What speaks for it: the weakest ground of its factors.
-    #[must_use]
     pub fn ground(&self) -> Option<Ground> {
         self.factors.iter().filter_map(|factor| factor.ground).max()
     }
 
     /// How many claims came out so.
-    #[must_use]
     pub fn count(&self, verdict: Verdict) -> usize {
         self.claims.iter().filter(|claim| claim.verdict == verdict).count()
     }
 
     /// How many claims have a verdict.
-    #[must_use]
     pub fn judged(&self) -> usize {
         self.claims.len() - self.count(Verdict::Silent)
     }
 
     /// What it explains, less what its changes cost.
-    #[must_use]
     pub fn score(&self) -> i64 {
         score(self.explained(), self.factors.iter().map(|factor| factor.changes).sum())
     }
@@ -92,13 +86,11 @@ impl Reading {
     }
 
     /// The claims, by what they say, that fail without it and hold with it.
-    #[must_use]
     pub fn mends(&self, without: &Self) -> Vec<&str> {
         self.turned(without, Verdict::Fails, Verdict::Holds)
     }
 
     /// Those that hold without it and fail with it.
-    #[must_use]
     pub fn breaks(&self, without: &Self) -> Vec<&str> {
         self.turned(without, Verdict::Holds, Verdict::Fails)
     }
@@ -113,7 +105,6 @@ impl Reading {
     /// What may be said of its factor. It is no more than a lead unless it mends all claims that fail,
     /// breaks none, and takes no figure away from the paper's; what something costs, and not how it is
     /// to be read, is not even that.
-    #[must_use]
     pub fn word(&self, without: &Self) -> &'static str {
         let (mends, breaks) = (self.mends(without).len(), self.breaks(without).len());
         let further = beyond(&self.rows, None).0 > beyond(&without.rows, None).0;
@@ -150,10 +141,6 @@ where
 {
     /// Each of these readings, all runs at once. What can't be planned with a factor is left out of its
     /// reading, and what needs it is not judged there.
-    ///
-    /// # Errors
-    ///
-    /// A cell without a factor is wrong, or a run can't be made.
     pub(super) fn make(
         &mut self,
         all: Vec<Vec<Factor>>,

@@ -17,13 +17,13 @@ const MOST: usize = 10_000;
 
 /// An experiment over the values of keys: each of the one with each of the others.
 #[derive(Clone, Debug)]
-pub struct Sweep {
+pub(crate) struct Sweep {
     /// The keys, such as `scheduler.alpha`.
-    pub keys: Vec<String>,
+    pub(crate) keys: Vec<String>,
     /// The values of the keys in each cell; those of the last key change first.
-    pub values: Vec<Vec<String>>,
+    pub(crate) values: Vec<Vec<String>>,
     /// A cell for each.
-    pub cells: Vec<Cell>,
+    pub(crate) cells: Vec<Cell>,
 }
 
 impl Sweep {
@@ -35,7 +35,7 @@ impl Sweep {
     ///
     /// A key has two lists, there are more than 10,000 cells, seeds are said twice, or an experiment is
     /// wrong.
-    pub fn of(
+    pub(crate) fn of(
         experiment: &str,
         set: &[String],
         seeds: Option<u64>,
@@ -85,8 +85,7 @@ impl Sweep {
     }
 
     /// The table for people.
-    #[must_use]
-    pub fn table(&self, samples: &Samples) -> Table {
+    pub(crate) fn table(&self, samples: &Samples) -> Table {
         let there = figures(samples);
         let mut table = Table::of(self.values.iter().zip(samples));
         for (n, key) in self.keys.iter().enumerate() {
@@ -102,8 +101,7 @@ impl Sweep {
     }
 
     /// `table.csv`. Several keys, and their values in the same order, are joined by semicolons.
-    #[must_use]
-    pub fn csv(&self, samples: &Samples) -> String {
+    pub(crate) fn csv(&self, samples: &Samples) -> String {
         let there = figures(samples);
         // The ones with names for people first, in their order.
         let known = METRICS.iter().map(|metric| metric.name).filter(|name| there.contains(*name));
@@ -127,8 +125,7 @@ impl Sweep {
 
     /// `plot.svg`: one figure against another, and of each value the means with their confidence
     /// intervals; joined where the values are numbers of one key.
-    #[must_use]
-    pub fn plot(&self, samples: &Samples) -> Chart {
+    pub(crate) fn plot(&self, samples: &Samples) -> Chart {
         let of_jobs = self.cells.iter().any(|cell| cell.experiment.scheduler.is_none());
         let [x, y] = if of_jobs {
             ["mean_response_s", "mean_bounded_slowdown"]
@@ -172,8 +169,7 @@ impl Sweep {
     }
 
     /// `report.html`.
-    #[must_use]
-    pub fn page(&self, samples: &Samples, command: &str) -> Page {
+    pub(crate) fn page(&self, samples: &Samples, command: &str) -> Page {
         let names: BTreeSet<&str> = self.cells.iter().map(|cell| cell.name.as_str()).collect();
         let name = names.into_iter().collect::<Vec<_>>().join(", ");
         let title = match self.keys.is_empty() {
@@ -193,7 +189,7 @@ impl Sweep {
     }
 
     /// Every cell with every seed that it is run under.
-    pub fn wanted(&self, seeds: &RangeInclusive<u64>) -> Vec<(&Cell, u64)> {
+    pub(crate) fn wanted(&self, seeds: &RangeInclusive<u64>) -> Vec<(&Cell, u64)> {
         let of = |cell| Cell::seeds(cell, seeds).map(move |seed| (cell, seed));
         self.cells.iter().flat_map(of).collect()
     }

@@ -107,7 +107,7 @@ fn stored_plan(folder: &Path, name: &str, set: &[String]) -> Result<StoredPlan, 
         stored: reckoned(theirs.experiment.scheduler.clone().and_then(|config| config.plan)),
         bare: run(&their_bare, &case)?,
         run: run(&theirs, &case)?,
-        ours: reckoned(ours.plan()?),
+        ours: reckoned(ours.planned()?.1),
         ours_bare: run(&our_bare, &case)?,
         ours_run: run(&ours, &case)?,
         name: case,
@@ -141,14 +141,13 @@ fn loaded(
 fn run(loaded: &Loaded, case: &str) -> Result<Figures, SweepError> {
     let seed = loaded.experiment.setup.seed;
     let run = virtual_run(&loaded.experiment, loaded.scheduler()?, |_| {})
-        .map_err(|source| SweepError::Stuck { case: case.to_owned(), seed, source })?;
+        .map_err(SweepError::of_run(case, seed))?;
     let end = run.over().unwrap_or_default();
     Ok((run.makespan().unwrap_or(end).as_secs_f64(), run.owed(end).as_usd()))
 }
 
 impl StoredPlans {
     /// A plan a row, each way of running it its makespan and cost.
-    #[must_use]
     pub fn table(&self) -> Table {
         let figures: [(&str, &str, fn(&StoredPlan) -> Figures); 6] = [
             ("as stored", "stored", |plan| plan.stored),
@@ -172,7 +171,6 @@ impl StoredPlans {
     }
 
     /// What the table does not say of itself.
-    #[must_use]
     pub const fn note(&self) -> &'static str {
         "  bare: without boot and checkpoints, which the stored figures don't know either. A run can\n  \
          end before its plan where idle VMs steal work, and HADS moves work off its on-demand VM."
