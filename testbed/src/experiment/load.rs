@@ -122,14 +122,13 @@ impl Experiment {
     /// No plan can be made.
     pub fn planned(&self) -> Result<Planned, PlanError> {
         // Made once: a search takes longer than the run.
-        let Some(plan) = self.plan()? else { return Ok((self.scheduler()?, None)) };
+        let plan = self.plan()?;
         let with_plan = |config: &BagSchedulerConfig| BagSchedulerConfig {
-            plan: Some(plan.clone()),
+            plan: plan.clone(),
             ..config.clone()
         };
-        let config = self.scheduler.as_ref().map(with_plan);
-        let scheduler = config.map(|config| self.built(&config)).transpose()?;
-        Ok((scheduler, Some(plan)))
+        let scheduler = self.scheduler.as_ref().map(|config| self.built(&with_plan(config)));
+        Ok((scheduler.transpose()?, plan))
     }
 
     /// How its scheduler is called: that of its bag, if it has one, else that of its jobs.
@@ -372,9 +371,8 @@ fn bag(node: &Node, seed: u64, plan: Option<&Path>, found: &mut Mistakes) -> Opt
     let mut begins_at = place;
     if let Some(path) = plan {
         begins_at = Place::of(&path.display().to_string());
-        let given = plan::Given { catalogue: &cloud.catalogue, bag: &bag, checkpoint: &checkpoint };
-        scheduler.plan =
-            Some(found.take(plan::read(path, &scheduler, &given, &mut cloud.notes))?);
+        let given = (&cloud.catalogue, &bag, &checkpoint);
+        scheduler.plan = Some(found.take(plan::read(path, &scheduler, given, &mut cloud.notes))?);
     }
     let setup = Setup {
         seed,

@@ -3,10 +3,12 @@
 //! of what it printed.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use super::claims::{Judged, Verdict, judge_all};
 use super::figures::{Row, beyond, rows};
 use super::paper::{Factor, Ground, Paper, Part};
+use super::pattern::unique;
 use super::results::Results;
 use super::search::{score, search};
 use crate::experiment::InputError;
@@ -149,12 +151,11 @@ where
         let (mut cells, mut known) = (Vec::new(), BTreeMap::new());
         let mut planned = |case: &String, factors: &[Factor]| -> Result<_, InputError> {
             let set = (self.settings)(case, factors);
-            let at = match known.get(&(case.clone(), set.clone())) {
-                Some(at) => *at,
-                None => {
-                    cells.push(self.paper.cell(case, &set)?);
-                    known.insert((case.clone(), set), cells.len() - 1);
-                    cells.len() - 1
+            let at = match known.entry((case.clone(), set)) {
+                Entry::Occupied(at) => *at.get(),
+                Entry::Vacant(free) => {
+                    cells.push(self.paper.cell(case, &free.key().1)?);
+                    *free.insert(cells.len() - 1)
                 }
             };
             Ok((case.clone(), at))
@@ -208,13 +209,8 @@ where
         })?;
         let is_of_text = |c: &usize| all[*c].ground == Some(Ground::Text);
         let of_text = tried.iter().filter(|tried| tried.changes.iter().all(is_of_text)).take(BEST);
-        let mut chosen: Vec<&[usize]> = vec![&[]];
-        for tried in tried.iter().take(BEST).chain(of_text) {
-            if !chosen.contains(&&tried.changes[..]) {
-                chosen.push(&tried.changes);
-            }
-        }
-        let chosen = chosen.into_iter().map(of);
+        let best = tried.iter().take(BEST).chain(of_text).map(|tried| &tried.changes[..]);
+        let chosen = unique(std::iter::once(&[][..]).chain(best)).into_iter().map(of);
         let presets = factors.iter().filter(|factor| factor.preset).map(|f| vec![f.clone()]);
         let mut found = self.make(chosen.chain(presets).collect(), many)?;
         let is_preset = |reading: &Reading| reading.factors.iter().any(|factor| factor.preset);

@@ -41,6 +41,7 @@ impl Sweep {
         seeds: Option<u64>,
         shared: &Shared,
     ) -> Result<Self, SweepError> {
+        let bad = |what: String| Err(SweepError::BadInput(what));
         let (mut lists, mut fixed) = (Vec::<(String, Vec<String>)>::new(), Vec::new());
         for text in set {
             let (key, value) = text.split_once('=').unwrap_or((text, ""));
@@ -49,20 +50,20 @@ impl Sweep {
                 fixed.push(text.clone());
             } else if lists.iter().any(|(other, _)| other == key) {
                 let what = "there are two lists of values for it; join them";
-                return Err(SweepError::BadInput(format!("--set {text}: {what}")));
+                return bad(format!("--set {text}: {what}"));
             } else {
                 lists.push((key.to_owned(), values));
             }
         }
         let own = lists.iter().any(|(key, _)| key == SEED);
         if let Some(n) = seeds.filter(|_| own) {
-            let what = "the values of seed are the seeds; leave it out";
-            return Err(SweepError::BadInput(format!("--seeds {n}: {what}")));
+            return bad(format!("--seeds {n}: the values of seed are the seeds; leave it out"));
         }
         let count = lists.iter().try_fold(1_usize, |n, (_, values)| n.checked_mul(values.len()));
         if count.is_none_or(|count| count > MOST) {
-            let what = format!("the lists come to more than {MOST} experiments; shorten one");
-            return Err(SweepError::BadInput(format!("--set: {what}")));
+            return bad(format!(
+                "--set: the lists come to more than {MOST} experiments; shorten one"
+            ));
         }
         let keys: Vec<String> = lists.iter().map(|(key, _)| key.clone()).collect();
         let values = each_with_each(&lists);
@@ -79,7 +80,7 @@ impl Sweep {
         if ![0, cells.len()].contains(&cells.iter().filter(of_jobs).count()) {
             let what = "some of the values are of bags of tasks, others of parallel jobs; sweep \
                         one kind at a time";
-            return Err(SweepError::BadInput(format!("--set {}: {what}", keys.join(", "))));
+            return bad(format!("--set {}: {what}", keys.join(", ")));
         }
         Ok(Self { keys, values, cells })
     }

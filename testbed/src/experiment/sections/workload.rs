@@ -11,6 +11,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::BurstableSection;
+use super::cloud::one;
 use crate::experiment::cloud::burstable_of;
 
 /// What is to be run.
@@ -81,10 +82,6 @@ pub(crate) struct TaskSection {
 
 fn task() -> String {
     "task".to_owned()
-}
-
-const fn one() -> u32 {
-    1
 }
 
 /// How long a task computes at full speed.

@@ -5,18 +5,10 @@ use std::collections::BTreeSet;
 use dormouse_view::{Block, Card, Column, Page, Table};
 use maud::html;
 
-use super::super::claims::Verdict;
+use super::super::claims::{RULE, Verdict};
 use super::super::figures::beyond;
 use super::super::reproduction::Finished;
 use super::{plots, tables};
-
-/// How claims are judged, in the words of the page.
-const RULE: &str = "A claim with a figure is open while our 95 % interval is wider than the claim's \
-    relative tolerance, unless the whole of it is further from the figure than that: then it fails. With a \
-    narrower one it holds where ours is within the tolerance. A claim of order holds where our whole \
-    interval is beyond its bound on the claimed side, in every cell that it is about; it fails where the \
-    whole is not, and is open where it straddles the bound. Without an interval, of a single seed say, a \
-    claim is open. Where the paper is silent there is no verdict.";
 
 /// What the table of factors says and does not say.
 const TRIED: &str = "Each factor was changed alone, under the same seeds, and all figures and claims \
