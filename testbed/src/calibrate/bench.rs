@@ -7,8 +7,8 @@ use std::time::Instant;
 use dormouse_coordinator::CoordinatorError::Admission;
 use dormouse_coordinator::Progress;
 use dormouse_host::calibration::{CalibrationError, Came, Cell, Samples, folder_of};
-use dormouse_tell::Record;
-use dormouse_tell::{Latency, LiveFacts};
+use dormouse_tell::fidelity::span_of;
+use dormouse_tell::{Latency, LiveFacts, Mode, Record};
 use dormouse_units::TaskId;
 use dormouse_worker::workspace::{Roots, remove_abandoned};
 
@@ -17,8 +17,6 @@ use crate::experiment::Experiment;
 use crate::live::{Conduct, LiveError, Outcome, Rehearsal, conduct, rehearse};
 use crate::output::Header;
 use crate::virtual_run::virtual_run;
-use dormouse_tell::Mode;
-use dormouse_tell::fidelity::span_of;
 
 /// Real seconds that a worker takes to come and to leave.
 const AROUND_S: f64 = 2.0;

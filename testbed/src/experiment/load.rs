@@ -17,7 +17,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::live::speedup_said;
-use super::sections::{CheckpointSection, CloudSection, InterruptionSection, WorkloadSection};
+use super::sections::{InterruptionSection, WorkloadSection};
 use super::tenants::{self, Work};
 use super::{
     Batch, Builtin, Live, checkpoint, cloud, files, interruption, jobs, plan, scheduler, schema,
@@ -341,11 +341,10 @@ fn bag(node: &Node, seed: u64, plan: Option<&Path>, found: &mut Mistakes) -> Opt
     };
     let imported =
         workload.as_ref().and_then(|section| workload::types(section, at("workload"), found));
-    let checkpoint = section::<CheckpointSection>(node, "checkpoint", found);
-    let checkpoint =
-        checkpoint.and_then(|section| checkpoint::check(section, at("checkpoint"), found));
-    let cloud = section::<CloudSection>(node, "cloud", found);
-    let cloud = cloud.and_then(|section| cloud::check(section, at("cloud"), imported, found));
+    let checkpoint = section(node, "checkpoint", found)
+        .and_then(|section| checkpoint::check(section, at("checkpoint"), found));
+    let cloud = section(node, "cloud", found)
+        .and_then(|section| cloud::check(section, at("cloud"), imported, found));
     // What is wrong elsewhere is said even where nobody knows which types there are.
     let types = cloud.as_ref().map(|cloud| &cloud.catalogue.types);
     let scheduler = scheduler::check(node.get("scheduler"), types, found);

@@ -233,7 +233,7 @@ mod tests {
             "name = \"p\"\ntitle = \"\"\nsource = \"\"\nabout = []\nsamples = \"\"\nmore = \"more seeds\"\n\
              part = []\n[[claim]]\nsays = \"\"\ncase = \"\"\nname = \"\"\nmetric = \"x\"\n{claim}"
         );
-        Paper::read(&data).expect("it is right")
+        toml::from_str(&data).expect("it is right")
     }
 
     /// What becomes of a claim on the figure `x` of these cells.

@@ -291,11 +291,6 @@ pub struct Plot {
 }
 
 impl Paper {
-    /// Reads a data file.
-    pub(super) fn read(text: &str) -> Result<Self, toml::de::Error> {
-        toml::from_str(text)
-    }
-
     /// The parts that are asked for: all that don't search, or the one of this name.
     pub(super) fn parts(&self, part: Option<&str>) -> Vec<&Part> {
         let asked = |p: &&Part| part.map_or(p.search.is_empty(), |name| p.name == name);

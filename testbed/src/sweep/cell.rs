@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use dormouse_engine::Step;
 use dormouse_engine::drive::PlayError;
 use dormouse_engine::jobs::Told;
-use dormouse_tell::{BagTally, JobsTally, Record, Sample};
+use dormouse_tell::{BagTally, JobsTally, Mode, Record, Sample};
 use dormouse_workload::{JobSource, Jobs};
 use serde::Serialize;
 
@@ -18,7 +18,6 @@ use crate::jobs::JobsError;
 use crate::output::Header;
 use crate::results::Results;
 use crate::virtual_run::{model, play_out, virtual_run};
-use dormouse_tell::Mode;
 
 /// An experiment with settings, seed aside, under the name it has in tables.
 #[derive(Clone, Debug)]
