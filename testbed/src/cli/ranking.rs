@@ -1,6 +1,5 @@
 //! `dormouse reproduce measy/live`: the four schedulers on real processors, beside virtual time.
 
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -11,7 +10,7 @@ use dormouse_units::Span;
 use dormouse_view::{Cell, Column, Table, Tone};
 use dormouse_vm::Sharing;
 
-use super::conduct::LiveJobs;
+use super::conduct::{ANY_PORT, Rehearsed};
 use super::failure::Failure;
 use super::progress::Progress;
 use super::reproduce::MeasyLiveArgs;
@@ -19,7 +18,7 @@ use super::terminal;
 use crate::command_line::command_line;
 use crate::experiment::{Experiment, Override, Source, open};
 use crate::jobs::JobsOutcome;
-use crate::live::{Conduct, conduct, rehearse};
+use crate::live::{Conduct, conduct};
 use crate::output::{Header, OutputError, Replaces, Staging, write_in};
 use crate::results::{Results, virtual_results};
 
@@ -123,17 +122,17 @@ fn virtually(experiment: &Experiment, folder: &Path) -> Result<Figures, Failure>
 fn live(experiment: &Experiment, folder: &Path, quiet: bool) -> Result<Figures, Failure> {
     let began = Instant::now();
     let header = header(experiment, Mode::Live);
-    let LiveJobs { submissions, skipped } = LiveJobs::of(experiment)?;
+    let Rehearsed { rehearsal, submissions, skipped } = Rehearsed::of(experiment)?;
     let staging = Staging::begin(folder, Replaces::Anything)?;
     let mut progress = Progress::new(quiet, submissions.len(), "jobs");
     let conduct = conduct(
         Conduct {
             header: &header,
             scheduler: None,
-            rehearsal: rehearse(experiment, None, &submissions),
+            rehearsal,
             submissions,
             skipped,
-            listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+            listen: ANY_PORT,
             local_workers: 1,
             out: staging.path().to_path_buf(),
             resume: false,

@@ -97,7 +97,7 @@ pub(crate) fn twin(args: &TwinArgs) -> Result<(), Failure> {
     let twin = twin_of(&args.dir)?;
     if let Some(out) = &args.out {
         if out.is_file() {
-            return Err(OutputError::IsAFile(out.clone()).into());
+            return Err(OutputError::is_a_file(out).into());
         }
         write_in(out, "twin.csv", csv(&twin))?;
     }

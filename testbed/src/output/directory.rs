@@ -5,11 +5,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use dormouse_log::LogError;
-use dormouse_worker::workspace::{self, Roots, remove_abandoned};
+use dormouse_worker::workspace::{Roots, remove_abandoned};
 
 use dormouse_tell::Mode;
 
 use super::{Header, Input, OutputError, read_header};
+use crate::command_line::command_line;
 
 /// What of a folder that is not empty a run may replace.
 #[derive(Clone, Copy, Debug)]
@@ -55,10 +56,8 @@ pub struct Staging {
     /// Where files are written: `target`, or a folder beside it.
     path: PathBuf,
     target: PathBuf,
-    /// What `path` is in, if it is beside the target.
-    part: Option<Roots>,
-    /// What the former run of a live run's folder waits in.
-    former: Option<Roots>,
+    /// What `path` is in, if it is beside the target; else what the former run of it waits in.
+    aside: Option<Roots>,
     /// What was in a live run's folder and stays there.
     others: Vec<OsString>,
     /// Folders that were made for it, the outermost first.
@@ -81,9 +80,9 @@ impl Staging {
         staging.make(&parent)?;
         let part = held(&parent, &prefix)?;
         staging.path = part.path().join(INSIDE);
-        staging.part = Some(part);
-        let aside = &staging.path;
-        fs::create_dir(aside).map_err(|error| OutputError::io("make", aside, error))?;
+        staging.aside = Some(part);
+        let path = &staging.path;
+        fs::create_dir(path).map_err(|error| OutputError::io("make", path, error))?;
         Ok(staging)
     }
 
@@ -102,7 +101,7 @@ impl Staging {
             let former = held(&parent, &prefix)?;
             fs::rename(&target, former.path().join(INSIDE))
                 .map_err(|error| OutputError::io("move aside", &target, error))?;
-            staging.former = Some(former);
+            staging.aside = Some(former);
         }
         staging.make(&target)?;
         let entries =
@@ -129,8 +128,7 @@ impl Staging {
         Ok(Self {
             path: target.clone(),
             target,
-            part: None,
-            former: None,
+            aside: None,
             others: Vec::new(),
             made: Vec::new(),
             force,
@@ -143,7 +141,7 @@ impl Staging {
     fn beside(&self, what: &str) -> Result<(PathBuf, String), OutputError> {
         let name = self.target.file_name().map(|n| n.to_string_lossy().into_owned());
         let (Some(parent), Some(name)) = (self.target.parent(), name) else {
-            return Err(OutputError::NotARun(self.target.clone()));
+            return Err(not_a_run(&self.target));
         };
         let prefix = format!(".{name}.{what}-");
         // What can't be listed, or is not there yet, holds nothing that could be removed.
@@ -194,7 +192,7 @@ impl Staging {
         self.settled = true;
         if self.path == self.target {
             // The former run goes with what it waits in.
-            drop(self.former.take());
+            drop(self.aside.take());
         } else if self.force && holds_something(&self.target) && !is_a_run(&self.target) {
             for entry in fs::read_dir(&self.path).map_err(refused)? {
                 let entry = entry.map_err(refused)?;
@@ -207,7 +205,7 @@ impl Staging {
             if let Err(error) = fs::rename(&self.path, &self.target) {
                 // Nothing is lost: what was there goes back.
                 if fs::rename(&old, &self.target).is_err() {
-                    leave(self.part.take());
+                    leave(self.aside.take());
                 }
                 return Err(refused(error));
             }
@@ -221,8 +219,9 @@ impl Staging {
 impl Drop for Staging {
     fn drop(&mut self) {
         // What can't be removed is left: there is nobody to tell, and nothing depends on it.
-        drop(self.part.take());
-        if self.path == self.target && !self.settled {
+        if self.path != self.target {
+            drop(self.aside.take());
+        } else if !self.settled {
             for entry in fs::read_dir(&self.target).into_iter().flatten().flatten() {
                 if !self.others.contains(&entry.file_name()) {
                     let path = entry.path();
@@ -236,10 +235,10 @@ impl Drop for Staging {
         for folder in self.made.iter().rev() {
             let _ = fs::remove_dir(folder);
         }
-        if let Some(former) = &self.former
+        if let Some(former) = &self.aside
             && fs::rename(former.path().join(INSIDE), &self.target).is_err()
         {
-            leave(self.former.take());
+            leave(self.aside.take());
         }
     }
 }
@@ -251,9 +250,8 @@ fn leave(folder: Option<Roots>) {
 
 /// A folder in `parent` that nobody else's start removes.
 fn held(parent: &Path, prefix: &str) -> Result<Roots, OutputError> {
-    let refused =
-        |error: workspace::Error| OutputError::io("make a folder in", parent, error.into());
-    Roots::create(parent, prefix).map_err(refused)
+    Roots::create(parent, prefix)
+        .map_err(|error| OutputError::io("make a folder in", parent, error.into()))
 }
 
 /// Writes a file into a folder, which is made if it is not there.
@@ -270,20 +268,33 @@ pub(crate) fn write_in(
 fn check(target: &Path, replaces: Replaces<'_>) -> Result<(), OutputError> {
     under_way(target)?;
     match fs::metadata(target) {
-        Ok(found) if !found.is_dir() => Err(OutputError::IsAFile(target.to_path_buf())),
+        Ok(found) if !found.is_dir() => Err(OutputError::is_a_file(target)),
         Ok(_) if replaces.is_forced() || !holds_something(target) => Ok(()),
         Ok(_) if is_a_run(target) => is_the_same(target, replaces),
-        Ok(_) if is_unfinished(target) => Err(OutputError::Unfinished(target.to_path_buf())),
-        Ok(_) => Err(OutputError::NotARun(target.to_path_buf())),
+        Ok(_) if is_unfinished(target) => {
+            let resume = command_line(["dormouse", "resume", &target.to_string_lossy()]);
+            let why = format!(
+                "it holds a live run that did not come to its end; `{resume}` goes on with it, \
+                 --force replaces it"
+            );
+            Err(OutputError::out(target, why))
+        }
+        Ok(_) => Err(not_a_run(target)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(OutputError::io("look at", target, error)),
     }
 }
 
+fn not_a_run(target: &Path) -> OutputError {
+    let why =
+        "it is not empty and no former run's folder; give another, or --force to write into it";
+    OutputError::out(target, why)
+}
+
 /// Refuses a folder with a run that would be lost.
 fn is_the_same(target: &Path, replaces: Replaces<'_>) -> Result<(), OutputError> {
     let former = read_header(target).ok();
-    let mut changed = None;
+    let mut changed = String::new();
     if let (Replaces::TheSame(header), Some(former)) = (replaces, &former) {
         // However it was typed, and made of the same files.
         let (command, inputs) = (header.command.clone(), header.inputs.clone());
@@ -292,13 +303,17 @@ fn is_the_same(target: &Path, replaces: Replaces<'_>) -> Result<(), OutputError>
             let of = |file: &Path| former.inputs.iter().find(|then| then.file == *file);
             let is_changed = |now: &&Input| of(&now.file).is_some_and(|then| then != *now);
             match header.inputs.iter().find(is_changed) {
-                Some(input) => changed = Some(input.file.clone()),
+                Some(input) => {
+                    changed = format!(", and {} has changed since", input.file.display());
+                }
                 None => return Ok(()),
             }
         }
     }
-    let command = former.map(|former| former.command);
-    Err(OutputError::AnotherRun { path: target.to_path_buf(), command, changed })
+    let of = |former: Header| format!("the run of `{}`{changed}", former.command);
+    let held = former.map_or_else(|| "a run that can't be read".to_owned(), of);
+    let why = format!("it holds {held}; give another folder, or --force to replace that");
+    Err(OutputError::out(target, why))
 }
 
 /// Refuses a folder in which a run is under way, whatever the user forces.
@@ -431,7 +446,7 @@ mod tests {
         make(&live);
         assert!(begin(&live).unwrap_err().is_bad_input());
         let staging = Staging::begin_in_place(&target, Replaces::by(&live, false));
-        assert!(matches!(staging, Err(OutputError::AnotherRun { .. })), "{staging:?}");
+        assert!(staging.unwrap_err().to_string().contains("it holds the run of `"));
         fs::write(target.join(FILES[1]), "no log").unwrap();
         let said = begin(&one).unwrap_err().to_string();
         assert!(said.contains("a run that can't be read"), "{said}");
