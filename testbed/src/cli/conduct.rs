@@ -20,7 +20,7 @@ use crate::experiment::{Experiment, Live};
 use crate::jobs::JobsError;
 use crate::live::{self, Conduct, LiveError, Rehearsal, conduct, rehearse};
 use crate::output::{Header, Staging, is_unfinished, read_header};
-use crate::results::Results;
+use crate::run_view::Results;
 
 /// Where to listen for workers of this host.
 pub(super) const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);

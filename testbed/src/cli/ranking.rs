@@ -20,7 +20,8 @@ use crate::experiment::{Experiment, Override, Source, open};
 use crate::jobs::JobsOutcome;
 use crate::live::{Conduct, conduct};
 use crate::output::{Header, OutputError, Replaces, Staging, write_in};
-use crate::results::{Results, virtual_results};
+use crate::results::virtual_results;
+use crate::run_view::Results;
 
 /// The experiment, and who schedules it.
 const EXPERIMENT: &str = "batch-small";

@@ -10,16 +10,16 @@ use sha2::{Digest as _, Sha256};
 
 use super::args::{CoordinatorArgs, LiveArgs, RunArgs, Say, WhatArgs};
 use super::conduct::{Rehearsed, conduct_live};
-use super::duration::Duration;
 use super::failure::Failure;
-use super::preflight;
 use super::print::show;
 use super::speedup::settle;
 use super::terminal;
+use super::{duration, preflight};
 use crate::command_line::{command_line, option};
 use crate::experiment::{Loaded, Override, Source, open};
 use crate::output::{Header, Replaces, Staging};
-use crate::results::{Results, virtual_results};
+use crate::results::virtual_results;
+use crate::run_view::Results;
 use dormouse_tell::Mode;
 
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
@@ -102,9 +102,9 @@ fn live(asked: &Asked<'_>, header: &Header, listen: Option<SocketAddr>) -> Resul
     let (args, experiment) = (asked.args, &header.experiment);
     let rehearsed = Rehearsed::of(experiment)?;
     let (how, emulated) = (rehearsed.rehearsal.how, rehearsed.rehearsal.takes);
-    let takes = Duration { how, emulated, speedup: experiment.live.speedup };
     let what = if experiment.scheduler.is_some() { "tasks" } else { "jobs" };
-    let takes = takes.check(&experiment.name, what, args.allow_long)?;
+    let takes = (how, emulated, experiment.live.speedup);
+    let takes = duration::takes(takes, (&experiment.name, what), args.allow_long)?;
     if listen.is_none() {
         preflight::check(&experiment.name, experiment.needs_criu())?;
     }

@@ -14,7 +14,7 @@ use crate::command_line::command_line;
 
 /// What of a folder that is not empty a run may replace.
 #[derive(Clone, Copy, Debug)]
-pub enum Replaces<'a> {
+pub(crate) enum Replaces<'a> {
     /// Whatever is there (`--force`).
     Anything,
     /// A run in virtual time with the same header: it comes out the same again.
@@ -23,8 +23,7 @@ pub enum Replaces<'a> {
 
 impl<'a> Replaces<'a> {
     /// What a run with this header may replace.
-    #[must_use]
-    pub const fn by(header: &'a Header, force: bool) -> Self {
+    pub(crate) const fn by(header: &'a Header, force: bool) -> Self {
         if force { Self::Anything } else { Self::TheSame(header) }
     }
 
@@ -34,7 +33,7 @@ impl<'a> Replaces<'a> {
 }
 
 /// What a run leaves. A folder that holds the first two is a former run's.
-pub const FILES: [&str; 7] = [
+const FILES: [&str; 7] = [
     "summary.json",
     "events.jsonl",
     "tasks.csv",
@@ -52,7 +51,7 @@ const INSIDE: &str = "run";
 /// A run of virtual time is made beside its folder and moved there whole. A live run can't be made
 /// again for nothing, so its log grows where people look for it, and what was there waits aside.
 #[derive(Debug)]
-pub struct Staging {
+pub(crate) struct Staging {
     /// Where files are written: `target`, or a folder beside it.
     path: PathBuf,
     target: PathBuf,
@@ -68,12 +67,8 @@ pub struct Staging {
 }
 
 impl Staging {
-    /// Checks the wanted folder and makes one beside it.
-    ///
-    /// # Errors
-    ///
-    /// There is something else, or the system refuses.
-    pub fn begin(target: &Path, replaces: Replaces<'_>) -> Result<Self, OutputError> {
+    /// Checks the wanted folder, that nothing else is in it, and makes one beside it.
+    pub(crate) fn begin(target: &Path, replaces: Replaces<'_>) -> Result<Self, OutputError> {
         check(target, replaces)?;
         let mut staging = Self::of(target, replaces.is_forced())?;
         let (parent, prefix) = staging.beside("part")?;
@@ -86,12 +81,11 @@ impl Staging {
         Ok(staging)
     }
 
-    /// Checks the folder wanted for a live run, and makes room in it.
-    ///
-    /// # Errors
-    ///
-    /// There is something else, or the system refuses.
-    pub fn begin_in_place(target: &Path, replaces: Replaces<'_>) -> Result<Self, OutputError> {
+    /// Checks the folder wanted for a live run, that nothing else is in it, and makes room in it.
+    pub(crate) fn begin_in_place(
+        target: &Path,
+        replaces: Replaces<'_>,
+    ) -> Result<Self, OutputError> {
         check(target, replaces)?;
         let force = replaces.is_forced();
         let mut staging = Self::of(target, force)?;
@@ -110,12 +104,8 @@ impl Staging {
         Ok(staging)
     }
 
-    /// The folder of a live run that goes on.
-    ///
-    /// # Errors
-    ///
-    /// A run is under way in it, or the system refuses.
-    pub fn go_on(target: &Path) -> Result<Self, OutputError> {
+    /// The folder of a live run that goes on, unless one is under way in it.
+    pub(crate) fn go_on(target: &Path) -> Result<Self, OutputError> {
         under_way(target)?;
         let mut staging = Self::of(target, true)?;
         staging.settle();
@@ -150,7 +140,7 @@ impl Staging {
     }
 
     /// Whatever becomes of this process, what is written from now on stays.
-    pub fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         self.settled = true;
     }
 
@@ -165,17 +155,12 @@ impl Staging {
     }
 
     /// The folder that files are written into.
-    #[must_use]
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// Writes one whole file.
-    ///
-    /// # Errors
-    ///
-    /// The system refuses.
-    pub fn write(&self, name: &str, content: &str) -> Result<(), OutputError> {
+    pub(crate) fn write(&self, name: &str, content: &str) -> Result<(), OutputError> {
         let path = self.path.join(name);
         fs::write(&path, content)
             .map_err(|error| OutputError::io("write", &self.target.join(name), error))
@@ -183,11 +168,7 @@ impl Staging {
 
     /// Moves everything into place. A former run's folder is replaced; with `force`, files of
     /// the same name are.
-    ///
-    /// # Errors
-    ///
-    /// The system refuses.
-    pub fn commit(mut self) -> Result<PathBuf, OutputError> {
+    pub(crate) fn commit(mut self) -> Result<PathBuf, OutputError> {
         let refused = |error| OutputError::io("put in place", &self.target, error);
         self.settled = true;
         if self.path == self.target {
