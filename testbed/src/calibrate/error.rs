@@ -40,7 +40,11 @@ pub enum CalibrateError {
 
 impl CalibrateError {
     /// Whether the input must change, not the system be mended.
-    pub const fn is_bad_input(&self) -> bool {
-        matches!(self, Self::Load { .. } | Self::File(_))
+    #[must_use]
+    pub fn is_bad_input(&self) -> bool {
+        match self {
+            Self::Live(error) => error.is_bad_input(),
+            _ => matches!(self, Self::Load { .. } | Self::File(_)),
+        }
     }
 }

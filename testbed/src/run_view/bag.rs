@@ -9,7 +9,7 @@ use super::{bill, emulation, happened, jobs, machine, plan, summary, tables, vms
 
 pub(super) fn view(of: &OfBag<'_>) -> RunView {
     let mut gantt = vms::gantt(of);
-    if let Some(own) = of.of.jobs {
+    if let Some(own) = &of.of.jobs {
         machine::add(&mut gantt, own);
     }
     RunView {
@@ -17,7 +17,7 @@ pub(super) fn view(of: &OfBag<'_>) -> RunView {
         lines: lines(of),
         page: page(of, &gantt),
         gantt,
-        plan: of.of.plan.map(|plan| serde_json::json!(plan)),
+        plan: of.of.plan.as_ref().map(|plan| serde_json::json!(plan)),
         tables: vec![("tasks", tables::tasks(of)), ("vms", tables::vms(of.record))],
     }
 }
@@ -29,7 +29,7 @@ fn lines(of: &OfBag<'_>) -> Vec<Line> {
         || "not all tasks finished".to_owned(),
         |end| format!("{:.1} s of {:.0} s", end.as_secs_f64(), of.deadline().as_secs_f64()),
     );
-    let planned = of.of.plan.map(|plan| {
+    let planned = of.of.plan.as_ref().map(|plan| {
         format!("(planned {:.1} s, ${:.4})", plan.makespan.as_secs_f64(), plan.cost.as_usd())
     });
     let met = if is_met { "deadline met" } else { "DEADLINE MISSED" };
@@ -47,7 +47,10 @@ fn lines(of: &OfBag<'_>) -> Vec<Line> {
         ),
     ];
     lines.extend(
-        of.of.jobs.map(|own| Line::verdict("jobs", jobs::is_complete(own), jobs::line(own))),
+        of.of
+            .jobs
+            .as_ref()
+            .map(|own| Line::verdict("jobs", jobs::is_complete(own), jobs::line(own))),
     );
     lines.push(Line::plain(
         "machines",
@@ -83,7 +86,7 @@ fn lines(of: &OfBag<'_>) -> Vec<Line> {
         let what = "interruptions of VMs that were never launched";
         lines.push(Line::verdict("", false, format!("{what}: {}", never.join(", "))));
     }
-    if let Some(fidelity) = of.of.fidelity {
+    if let Some(fidelity) = &of.of.fidelity {
         let errors = format!(
             "tasks {:+.1} % on average, {:+.1} % at worst; ",
             fidelity.tasks.mean_task_error * 100.0,
@@ -97,7 +100,7 @@ fn lines(of: &OfBag<'_>) -> Vec<Line> {
 fn page(of: &OfBag<'_>, gantt: &dormouse_view::plot::Gantt) -> Page {
     let record = of.record;
     let mut page = of.of.page(of.of.header.experiment.scheduler_name(), cards(of), gantt);
-    if let Some(own) = of.of.jobs {
+    if let Some(own) = &of.of.jobs {
         let background = Background::of(record).map(|it| Block::text(it.sentence()));
         let about = [Block::text(format!("{}.", jobs::line(own)))];
         page.section("Parallel jobs", about.into_iter().chain(background).chain(jobs::load(own)));
@@ -138,7 +141,7 @@ fn cards(of: &OfBag<'_>) -> Vec<Card> {
         ),
         Card::new("Work lost", lost, format!("{} checkpoints", c.checkpoints)),
     ];
-    cards.extend(of.of.fidelity.map(|fidelity| {
+    cards.extend(of.of.fidelity.as_ref().map(|fidelity| {
         let worst = fidelity.tasks.worst_task_error.abs() * 100.0;
         emulation::card(fidelity, format!("tasks within {worst:.1} %"))
     }));

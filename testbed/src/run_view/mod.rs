@@ -14,5 +14,5 @@ mod tables;
 mod value;
 mod vms;
 
-pub use outcome::Outcome;
+pub use outcome::Results;
 pub use value::{Line, RunView};

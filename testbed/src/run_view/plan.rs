@@ -6,7 +6,7 @@ use super::outcome::OfBag;
 
 /// The section's content; nothing where nothing was planned.
 pub(super) fn plan(of: &OfBag<'_>) -> Vec<Block> {
-    let Some(plan) = of.of.plan else { return Vec::new() };
+    let Some(plan) = &of.of.plan else { return Vec::new() };
     let columns = ["", "planned", "came out", "difference"].map(Column::text);
     let mut table = Table::new(columns);
     let mut row = |name: &str, words: &dyn Fn(f64) -> String, was: f64, now: Option<f64>| {

@@ -71,12 +71,9 @@ impl RunView {
         lines.collect::<Vec<_>>().join("\n")
     }
 
-    /// Writes its files into the folder, and puts that in place.
-    ///
-    /// # Errors
-    ///
-    /// The system refuses; nothing is left then.
-    pub fn write(&self, staging: Staging) -> Result<PathBuf, OutputError> {
+    /// Writes its files into the folder, and puts that in place; nothing is left if the system
+    /// refuses.
+    pub(crate) fn write(&self, staging: Staging) -> Result<PathBuf, OutputError> {
         for (name, table) in &self.tables {
             staging.write(&format!("{name}.csv"), &table.to_csv())?;
         }

@@ -16,7 +16,7 @@ use crate::command_line::command_line;
 use crate::experiment::{Batch, Experiment, InputError, Override, Source, open};
 use crate::jobs::JobsError;
 use crate::output::Header;
-use crate::results::Results;
+use crate::run_view::Results;
 use crate::virtual_run::{model, play_out, virtual_run};
 
 /// An experiment with settings, seed aside, under the name it has in tables.
