@@ -47,6 +47,12 @@ pub enum Tone {
 }
 
 impl Tone {
+    /// Good or bad.
+    #[must_use]
+    pub const fn verdict(is_good: bool) -> Self {
+        if is_good { Self::Good } else { Self::Bad }
+    }
+
     /// Its class in pages.
     pub(crate) const fn class(self) -> &'static str {
         match self {
@@ -113,7 +119,7 @@ impl Cell {
     /// The same as good or bad news.
     #[must_use]
     pub fn verdict(self, is_good: bool) -> Self {
-        self.toned(if is_good { Tone::Good } else { Tone::Bad })
+        self.toned(Tone::verdict(is_good))
     }
 
     /// For people, with its unit.

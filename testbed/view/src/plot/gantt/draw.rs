@@ -92,40 +92,33 @@ impl Gantt {
 
     /// Keys of what is drawn, and of nothing else.
     fn entries(&self) -> Vec<Entry> {
-        let rect = |class: String, height: f64| {
-            move |(x, y): (f64, f64)| {
-                html! { rect class=(class) x=(Px(x)) y=(Px(y - height / 2.0)) width="18" height=(Px(height)) {} }
-            }
+        let rect = |class: &str, height: f64| {
+            html! { rect class=(class) y=(Px(-height / 2.0)) width="18" height=(Px(height)) {} }
         };
         let mut entries: Vec<Entry> = Vec::new();
-        let mut entry = |name: &str, key: Box<dyn Fn((f64, f64)) -> Markup>| {
-            entries.push((name.to_owned(), key));
-        };
+        let mut entry = |name: &str, key| entries.push((name.to_owned(), key));
         for (n, name) in self.colours.iter().enumerate() {
-            entry(name, Box::new(rect(format!("bar {}", colour(n)), 11.0)));
+            entry(name, rect(&fill_class(Fill::Work(n)), 11.0));
         }
         if self.lanes.iter().any(|lane| lane.has_background) {
-            entry("foreground", Box::new(rect("bar k7".into(), 11.0)));
-            entry("background", Box::new(rect("bar below k7".into(), 6.0)));
+            entry("foreground", rect("bar k7", 11.0));
+            entry("background", rect("bar below k7", 6.0));
         }
         let fills: BTreeSet<_> = self.bars.iter().map(|bar| bar.fill).collect();
         for fill in fills.into_iter().filter(|fill| !fill.name().is_empty()) {
             let under = if fill.is_overlay() { "bar k7" } else { "paper" };
-            let (under, over) = (rect(under.into(), 11.0), rect(fill_class(fill), 11.0));
-            entry(fill.name(), Box::new(move |at| html! { (under(at)) (over(at)) }));
+            let over = rect(&fill_class(fill), 11.0);
+            entry(fill.name(), html! { (rect(under, 11.0)) (over) });
         }
         if let Some(measure) = self.lanes.iter().find_map(|lane| lane.measure.as_ref()) {
-            entry(&measure.name, Box::new(rect("measure".into(), 9.0)));
+            entry(&measure.name, rect("measure", 9.0));
         }
         let kinds: BTreeSet<_> = self.marks.iter().map(|mark| mark.kind).collect();
         for kind in kinds {
-            entry(kind.name(), Box::new(move |(x, y)| shape(kind, (x + 9.0, y), 10.0, "")));
+            entry(kind.name(), shape(kind, (9.0, 0.0), 10.0, ""));
         }
         if !self.links.is_empty() {
-            let arrow = |(x, y)| {
-                html! { path.link d={ "M" (Px(x)) " " (Px(y)) "h17" } marker-end="url(#dm-tip)" {} }
-            };
-            entry("migration", Box::new(arrow));
+            entry("migration", html! { path.link d="M0 0h17" marker-end="url(#dm-tip)" {} });
         }
         entries
     }
