@@ -5,7 +5,7 @@ use dormouse_view::{Block, Card, Page, Tone};
 
 use super::outcome::OfBag;
 use super::value::{Line, RunView};
-use super::{bill, emulation, happened, jobs, machine, plan, summary, tables, vms};
+use super::{emulation, jobs, machine, sections, summary, tables, vms};
 
 pub(super) fn view(of: &OfBag<'_>) -> RunView {
     let mut gantt = vms::gantt(of);
@@ -102,9 +102,9 @@ fn page(of: &OfBag<'_>, gantt: &dormouse_view::plot::Gantt) -> Page {
         let about = [Block::text(format!("{}.", jobs::line(own)))];
         page.section("Parallel jobs", about.into_iter().chain(background).chain(jobs::load(own)));
     }
-    page.section("The bill", bill::bill(of));
-    page.section("What happened", happened::happened(of));
-    page.section("Plan and outcome", plan::plan(of));
+    page.section("The bill", sections::bill(of));
+    page.section("What happened", sections::happened(of));
+    page.section("Plan and outcome", sections::plan(of));
     page.section("Fidelity", emulation::section(of));
     page.section("Speed-up", emulation::speedup(of.of.header));
     let how = format!(" in {} steps with {} decisions", record.steps, record.decisions);

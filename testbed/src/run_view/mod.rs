@@ -2,13 +2,11 @@
 //! a terminal, a page, a chart, tables, a summary, a trace.
 
 mod bag;
-mod bill;
 mod emulation;
-mod happened;
 mod jobs;
 mod machine;
 mod outcome;
-mod plan;
+mod sections;
 mod summary;
 mod tables;
 mod value;

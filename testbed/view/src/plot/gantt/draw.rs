@@ -13,7 +13,7 @@ use super::super::mark::colour;
 use super::super::svg::{Drawing, Px, text, title};
 use super::super::text::width;
 use super::layout::{LABELLED, Layout, RIGHT, WIDTH};
-use super::value::{Bar, Fill, Gantt, Instant, Lane, Link, Mark, MarkKind, Measure};
+use super::{Bar, Fill, Gantt, Instant, Lane, Link, Mark, MarkKind, Measure, Place};
 use crate::number::{short, time};
 
 /// More links than these are thin, and have no heads.
@@ -173,7 +173,7 @@ impl Gantt {
     }
 
     fn link(&self, link: &Link, layout: &Layout, x: &Laid) -> Markup {
-        let end = |(place, at): &(super::Place, Time)| {
+        let end = |(place, at): &(Place, Time)| {
             let lane = self.lane(place.lane)?;
             Some((x.at(seconds(*at)), layout.middle(lane, place)))
         };

@@ -1,4 +1,7 @@
-//! What a Gantt chart shows.
+//! Gantt charts: lanes of rows over time.
+
+mod draw;
+mod layout;
 
 use std::iter;
 use std::ops::Range;
@@ -157,7 +160,7 @@ impl Place {
 
 impl Fill {
     /// A noun for the legend; that of a colour is its owner's.
-    pub(super) const fn name(self) -> &'static str {
+    const fn name(self) -> &'static str {
         match self {
             Self::Work(_) => "",
             Self::Boot => "boot",
