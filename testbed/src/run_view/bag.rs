@@ -4,7 +4,7 @@ use dormouse_tell::fidelity::Background;
 use dormouse_view::{Block, Card, Page, Tone};
 
 use super::outcome::OfBag;
-use super::value::{Line, RunView};
+use super::{Line, RunView};
 use super::{emulation, jobs, machine, sections, summary, tables, vms};
 
 pub(super) fn view(of: &OfBag<'_>) -> RunView {
@@ -37,7 +37,7 @@ fn lines(of: &OfBag<'_>) -> Vec<Line> {
     let c = &record.counts;
     let mut lines = vec![
         Line::plain("experiment", header.in_words()),
-        Line::plain("makespan", makespan).and(if is_met { Tone::Good } else { Tone::Bad }, met),
+        Line::plain("makespan", makespan).and(Tone::verdict(is_met), met),
         Line::plain("cost", format!("${:.4}", record.cost().as_usd()))
             .and(Tone::Dim, planned.unwrap_or_default()),
         Line::verdict(

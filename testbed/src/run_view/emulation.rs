@@ -4,8 +4,8 @@ use dormouse_host::calibration::Came;
 use dormouse_units::Span;
 use dormouse_view::{Block, Card, Column, Table, Tone};
 
+use super::Line;
 use super::outcome::OfBag;
-use super::value::Line;
 use crate::calibration;
 use crate::output::Header;
 use dormouse_tell::fidelity::{Fidelity, task_times};

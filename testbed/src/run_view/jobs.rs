@@ -4,7 +4,7 @@ use dormouse_engine::Work;
 use dormouse_tell::Mode;
 use dormouse_tell::fidelity::Consolidation;
 use dormouse_tell::jobs::{Figures, Quantity};
-use dormouse_units::{Span, Time};
+use dormouse_units::Span;
 use dormouse_view::number::time;
 use dormouse_view::plot::{Axis, Chart, Gantt, Look, Panel, Point, Scale, Series};
 use dormouse_view::{Block, Card, Column, Page, Table};
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::outcome::Outcome;
 use super::summary::leave_out;
-use super::value::{Line, RunView};
+use super::{Line, RunView};
 use super::{emulation, machine};
 use crate::jobs::JobsOutcome;
 
@@ -186,7 +186,7 @@ fn cards(jobs: &JobsOutcome<'_>) -> Vec<Card> {
         Card::new("Mean slowdown", format!("{:.2}", f.slowdown.mean()), "bounded, 10 s"),
         Card::new("Jobs", format!("{} / {}", done(jobs), jobs.total()), completed)
             .verdict(is_complete(jobs)),
-        Card::new("Makespan", time(Time::ZERO + f.makespan()), ""),
+        Card::new("Makespan", time(f.makespan().as_secs_f64()), ""),
         Card::new("Work done", format!("{:.1}", f.work_rate()), on),
         Card::new("Migrations", f.migrations.to_string(), "to other processors"),
         Card::new("Kills", f.kills.to_string(), "restarted from the beginning"),

@@ -60,12 +60,6 @@ impl Table {
     }
 }
 
-impl Extend<Vec<Cell>> for Table {
-    fn extend<T: IntoIterator<Item = Vec<Cell>>>(&mut self, rows: T) {
-        rows.into_iter().for_each(|row| self.push(row));
-    }
-}
-
 impl<T> TableOf<T> {
     /// The same with this column, and what it says of each.
     #[must_use]

@@ -8,6 +8,8 @@ use std::ops::Range;
 
 use dormouse_units::{Tier, Time};
 
+use super::limits::Limit;
+
 /// Lanes over time, what ran on them, and what moved between them.
 #[derive(Clone, Debug, Default)]
 pub struct Gantt {
@@ -25,8 +27,8 @@ pub struct Gantt {
     pub marks: Vec<Mark>,
     /// What went on elsewhere.
     pub links: Vec<Link>,
-    /// Times that matter to all lanes.
-    pub instants: Vec<Instant>,
+    /// Times in seconds that matter to all lanes; one after the window is told of in words.
+    pub limits: Vec<Limit>,
     /// The names of colours, in their order; those of other fills and of marks are their own.
     pub colours: Vec<String>,
 }
@@ -139,15 +141,6 @@ pub struct Link {
     pub to: (Place, Time),
     /// All that is to be said of it.
     pub title: String,
-}
-
-/// A time that matters to all lanes.
-#[derive(Clone, Debug)]
-pub struct Instant {
-    /// A noun: `deadline`.
-    pub name: String,
-    /// When; one after the window is told of in words.
-    pub at: Time,
 }
 
 impl Place {

@@ -11,7 +11,7 @@ mod text;
 
 pub use axis::{Axis, Scale};
 pub use chart::{Chart, Panel, Point, Series};
-pub use gantt::{Bar, Fill, Gantt, Instant, Lane, Link, Mark, MarkKind, Measure, Place};
+pub use gantt::{Bar, Fill, Gantt, Lane, Link, Mark, MarkKind, Measure, Place};
 pub use limits::Limit;
 pub use mark::Look;
 

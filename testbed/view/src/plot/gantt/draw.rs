@@ -13,7 +13,7 @@ use super::super::mark::colour;
 use super::super::svg::{Drawing, Px, text, title};
 use super::super::text::width;
 use super::layout::{LABELLED, Layout, RIGHT, WIDTH};
-use super::{Bar, Fill, Gantt, Instant, Lane, Link, Mark, MarkKind, Measure, Place};
+use super::{Bar, Fill, Gantt, Lane, Link, Mark, MarkKind, Measure, Place};
 use crate::number::{short, time};
 
 /// More links than these are thin, and have no heads.
@@ -34,11 +34,10 @@ impl Gantt {
 
     fn draw(&self) -> Drawing {
         let (keys, keys_height) = legend(&self.entries(), (14.0, 50.0), WIDTH - RIGHT);
-        let (shown, later): (Vec<_>, Vec<_>) =
-            self.instants.iter().partition(|instant| instant.at <= self.window.1);
-        let named =
-            |i: &&Instant| Limit { name: format!("{} {}", i.name, time(i.at)), at: seconds(i.at) };
-        let shown: Vec<_> = shown.iter().map(named).collect();
+        let end = seconds(self.window.1);
+        let (shown, later): (Vec<_>, Vec<_>) = self.limits.iter().partition(|l| l.at <= end);
+        let named = |l: &Limit| Limit { name: format!("{} {}", l.name, time(l.at)), at: l.at };
+        let shown: Vec<_> = shown.into_iter().map(named).collect();
         let top = 58.0 + keys_height + if shown.is_empty() { 0.0 } else { NAMES };
         let layout = Layout::of(self, top);
         let x = self.axis(&layout);
