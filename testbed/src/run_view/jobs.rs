@@ -131,7 +131,12 @@ fn lines(jobs: &JobsOutcome<'_>) -> Vec<Line> {
     let (header, figures) = (jobs.header, &jobs.figures);
     let Figures { swaps, kills, migrations, background_only, .. } = figures;
     let (done, total, completed) = (done(jobs), jobs.total(), header.mode.completed());
-    let machine = jobs.machine();
+    let (machine, makespan) = (jobs.machine(), figures.makespan().as_secs_f64());
+    let rate = format!("{:.1} processors' worth of work on {machine}", figures.work_rate());
+    let promotions = format!(
+        "{swaps} swaps, {kills} kills, {migrations} migrations; {background_only} jobs ended in the \
+         background"
+    );
     let mut lines = vec![
         Line::plain("experiment", header.in_words()),
         Line::verdict(
@@ -142,21 +147,8 @@ fn lines(jobs: &JobsOutcome<'_>) -> Vec<Line> {
         Line::plain("response", format!("{:.1} s on average", figures.response.mean())),
         Line::plain("slowdown", format!("{:.2} on average (bounded)", figures.slowdown.mean())),
         Line::plain("wait", format!("{:.1} s on average", figures.wait.mean())),
-        Line::plain(
-            "makespan",
-            format!(
-                "{:.0} s, {:.1} processors' worth of work on {machine}",
-                figures.makespan().as_secs_f64(),
-                figures.work_rate(),
-            ),
-        ),
-        Line::plain(
-            "promotions",
-            format!(
-                "{swaps} swaps, {kills} kills, {migrations} migrations; {background_only} jobs \
-                 ended in the background"
-            ),
-        ),
+        Line::plain("makespan", format!("{makespan:.0} s, {rate}")),
+        Line::plain("promotions", promotions),
     ];
     let skipped = jobs.skipped.filter(|s| s.malformed() + s.never_ran > 0);
     lines.extend(skipped.map(|skipped| Line::plain("log", skipped.to_string())));

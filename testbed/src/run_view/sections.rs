@@ -76,8 +76,8 @@ pub(super) fn happened(of: &OfBag<'_>) -> Vec<Block> {
     blocks
 }
 
-fn names(vms: &[VmId]) -> String {
-    vms.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+pub(super) fn names<'a>(vms: impl IntoIterator<Item = &'a VmId>) -> String {
+    vms.into_iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 fn interruptions(record: &Record) -> Table {

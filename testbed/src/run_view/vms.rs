@@ -126,17 +126,14 @@ impl Lanes<'_> {
         let measure = (!points.is_empty()).then_some(Measure { name, points });
         let done = record.finished_on(vm.id);
         let tasks = if done == 1 { "1 task".to_owned() } else { format!("{done} tasks") };
+        let (VmHistory { id, kind, price, .. }, cost) = (vm, vm.cost());
+        let launched = s(vm.launched);
         self.gantt.lanes.push(Lane {
-            name: format!("{} {}", vm.id, vm.kind),
-            about: format!("{market} · ${:.4} · {tasks} done", vm.cost().as_usd()),
+            name: format!("{id} {kind}"),
+            about: format!("{market} · ${:.4} · {tasks} done", cost.as_usd()),
             title: format!(
-                "{} {} {} at {}: launched {}, {gone}, cost {}",
-                vm.id,
-                vm.market,
-                vm.kind,
-                vm.price,
-                s(vm.launched),
-                vm.cost()
+                "{id} {} {kind} at {price}: launched {launched}, {gone}, cost {cost}",
+                vm.market
             ),
             life: Some((vm.launched, end)),
             rows,
