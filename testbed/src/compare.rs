@@ -121,13 +121,14 @@ impl Comparison {
     /// `table.csv`: the same for programs, exactly.
     #[must_use]
     pub fn exact(&self, samples: &Samples) -> Table {
+        type Of = fn(&Pair<'_>) -> Option<Estimate>;
         let mut table = Table::of(self.pairs(samples))
             .column(Column::text("case"), |pair| format!("{}/{}", pair.on, pair.scheduler))
             .column(Column::text("metric"), |pair| pair.metric.name)
             .column(Column::text("against"), |pair| {
                 pair.difference.map(|_| self.first().to_owned())
             });
-        let figures: [([&str; 3], fn(&Pair<'_>) -> Option<Estimate>); 3] = [
+        let figures: [([&str; 3], Of); 3] = [
             (["mean", "ci95_low", "ci95_high"], |pair| Some(pair.figure)),
             (["difference", "difference_ci95_low", "difference_ci95_high"], |pair| pair.difference),
             (["relative", "relative_ci95_low", "relative_ci95_high"], |pair| pair.relative),

@@ -2,6 +2,12 @@
 //!
 //! Needs the data folder: `DORMOUSE_DATA`, or `../shared/data` beside the workspace.
 
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_macros,
+    reason = "the crate does no I/O, its tests do"
+)]
+
 use std::fs::File;
 use std::path::PathBuf;
 

@@ -179,10 +179,19 @@ fn choice(words: &[(&str, &str)], node: &Node, found: &mut Mistakes) {
         return found.add(&node.place, what, format!("write one of {}", names.join(", ")));
     };
     if !names.contains(&word.as_str()) {
-        let mut keys = node.place.path.rsplit('.');
-        // What a name is of says the key around it.
-        let what = keys.find(|key| *key != "name").unwrap_or("name");
-        found.add(&node.place, format!("there is no {what} '{word}'"), instead(word, &names));
+        let what = format!("there is no {} '{word}'", thing(&node.place.path));
+        found.add(&node.place, what, instead(word, &names));
+    }
+}
+
+/// What the value at this path names: what a name is of says the key around it, and what one of a list
+/// is the list's.
+fn thing(path: &str) -> &str {
+    let is_place = |key: &str| key.bytes().all(|byte| byte.is_ascii_digit());
+    let mut keys = path.rsplit('.').skip_while(|key| *key == "name").peekable();
+    match keys.next_if(|key| is_place(key)) {
+        Some(_) => keys.next().map_or("name", |list| list.strip_suffix('s').unwrap_or(list)),
+        None => keys.next().unwrap_or("name"),
     }
 }
 
@@ -339,6 +348,15 @@ mod tests {
     #[derive(Debug, PartialEq, Deserialize, JsonSchema)]
     struct File {
         rule: Either,
+    }
+
+    #[test]
+    fn what_is_not_there_is_said_by_what_it_would_be() {
+        assert_eq!(thing("scheduler.name"), "scheduler");
+        assert_eq!(thing("cloud.placement.filters.0"), "filter");
+        assert_eq!(thing("cloud.placement.weighers.12.name"), "weigher");
+        assert_eq!(thing("interruption.0.model"), "model");
+        assert_eq!(thing("name"), "name");
     }
 
     #[test]

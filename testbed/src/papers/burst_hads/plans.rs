@@ -150,7 +150,8 @@ impl StoredPlans {
     /// A plan a row, each way of running it its makespan and cost.
     #[must_use]
     pub fn table(&self) -> Table {
-        let figures: [(&str, &str, fn(&StoredPlan) -> Figures); 6] = [
+        type Of = fn(&StoredPlan) -> Figures;
+        let figures: [(&str, &str, Of); 6] = [
             ("as stored", "stored", |plan| plan.stored),
             ("run, bare", "bare", |plan| plan.bare),
             ("run", "run", |plan| plan.run),
