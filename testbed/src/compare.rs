@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use dormouse_estimate::{Estimate, jackknife};
 use dormouse_tell::{Sample, series};
-use dormouse_view::plot::{Axis, Limit, Look, Row, RowMark, Rows, Scale};
+use dormouse_view::plot::{Axis, Limit, Look, Panel, Point, Scale, Series};
 use dormouse_view::{Block, Card, Column, Page, Table};
 
 use crate::sweep::{Cell, METRICS, Metric, Samples, Shared, SweepError};
@@ -149,38 +149,43 @@ impl Comparison {
 
     /// The differences of each figure in per cent, with their intervals; not of figures that never
     /// differ.
-    pub(crate) fn plots(&self, samples: &Samples) -> Vec<Rows> {
+    pub(crate) fn plots(&self, samples: &Samples) -> Vec<Panel> {
         let pairs = self.pairs(samples);
         let first = self.first();
         let of = |metric: &'static Metric| {
             let of = || pairs.iter().filter(|pair| pair.metric.name == metric.name);
             let differs = of().filter_map(|pair| pair.difference).any(|d| d.range != (0.0, 0.0));
-            let rows: Vec<_> = of().filter_map(|pair| self.row(pair)).collect();
-            (differs && !rows.is_empty()).then(|| Rows {
+            let compared = of().filter(|pair| pair.relative.is_some());
+            let rows: Vec<_> =
+                compared.clone().map(|pair| format!("{} {}", pair.on, pair.scheduler)).collect();
+            let series =
+                (0_u32..).zip(compared).filter_map(|(row, pair)| self.row(row.into(), pair));
+            (differs && !rows.is_empty()).then(|| Panel {
                 title: metric.heading.to_owned(),
-                axis: Axis::new(format!("difference from {first}, %"), Scale::Linear),
-                rows,
+                x: Axis::new(format!("difference from {first}, %"), Scale::Linear),
+                series: series.collect(),
                 limits: vec![Limit { name: first.to_owned(), at: 0.0 }],
-                legend: vec![(Look::Mean, "mean difference with its 95 % interval".to_owned())],
+                rows,
+                ..Panel::default()
             })
         };
         METRICS.iter().filter_map(of).collect()
     }
 
-    fn row(&self, pair: &Pair<'_>) -> Option<Row> {
+    /// The difference of a pair on this row.
+    fn row(&self, row: f64, pair: &Pair<'_>) -> Option<Series> {
         let percent = |part: f64| part * 100.0;
         let Estimate { mean, ci95, .. } = pair.relative?;
-        let mark = RowMark {
-            look: Look::Mean,
-            at: percent(mean),
+        let mean = Point {
             interval: ci95.map(|(low, high)| (percent(low), percent(high))),
-            name: "mean difference, %".to_owned(),
+            name: format!("{} {}, mean difference, %", pair.on, pair.scheduler),
+            ..Point::new(percent(mean), row)
         };
-        Some(Row {
-            name: format!("{} {}", pair.on, pair.scheduler),
+        Some(Series {
+            name: "mean difference with its 95 % interval".to_owned(),
             colour: self.schedulers.iter().position(|name| name == pair.scheduler)?,
-            samples: Vec::new(),
-            marks: vec![mark],
+            look: Look::Mean,
+            points: vec![mean],
         })
     }
 
@@ -200,7 +205,7 @@ impl Comparison {
         page.cards.push(Card::new("Seeds", seeds.to_string(), "1 to that, of every cell"));
         let remark = format!("of {all} figures: their intervals leave out 0");
         page.cards.push(Card::new("Differences shown", shown.to_string(), remark));
-        let plots = self.plots(samples).iter().map(Rows::to_markup).collect();
+        let plots = self.plots(samples).iter().map(Panel::to_markup).collect();
         page.section(format!("Differences from {first}"), [Block::Plots(plots)]);
         page.section("Every figure", [Block::Table(self.table(samples))]);
         page.section("The same again", [Block::Command(command.to_owned())]);

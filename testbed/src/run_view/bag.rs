@@ -1,11 +1,12 @@
 //! The view of a run with a bag, which parallel jobs may share.
 
+use dormouse_engine::Counts;
 use dormouse_tell::fidelity::Background;
 use dormouse_view::{Block, Card, Page, Tone};
 
 use super::outcome::OfBag;
-use super::value::{Line, RunView};
-use super::{bill, emulation, happened, jobs, machine, plan, summary, tables, vms};
+use super::{Line, RunView};
+use super::{emulation, jobs, machine, sections, summary, tables, vms};
 
 pub(super) fn view(of: &OfBag<'_>) -> RunView {
     let mut gantt = vms::gantt(of);
@@ -33,18 +34,13 @@ fn lines(of: &OfBag<'_>) -> Vec<Line> {
         format!("(planned {:.1} s, ${:.4})", plan.makespan.as_secs_f64(), plan.cost.as_usd())
     });
     let met = if is_met { "deadline met" } else { "DEADLINE MISSED" };
-    let finished = record.finished();
-    let c = &record.counts;
+    let (finished, completed, c) = (record.finished(), header.mode.completed(), &record.counts);
     let mut lines = vec![
         Line::plain("experiment", header.in_words()),
-        Line::plain("makespan", makespan).and(if is_met { Tone::Good } else { Tone::Bad }, met),
+        Line::plain("makespan", makespan).and(Tone::verdict(is_met), met),
         Line::plain("cost", format!("${:.4}", record.cost().as_usd()))
             .and(Tone::Dim, planned.unwrap_or_default()),
-        Line::verdict(
-            "tasks",
-            finished == total,
-            format!("{finished} of {total} {}", header.mode.completed()),
-        ),
+        Line::verdict("tasks", finished == total, format!("{finished} of {total} {completed}")),
     ];
     lines.extend(
         of.of
@@ -52,24 +48,17 @@ fn lines(of: &OfBag<'_>) -> Vec<Line> {
             .as_ref()
             .map(|own| Line::verdict("jobs", jobs::is_complete(own), jobs::line(own))),
     );
-    lines.push(Line::plain(
-        "machines",
-        format!(
-            "{} launched, {} hibernated, {} resumed, {} preempted",
-            c.vms_launched, c.hibernations, c.resumes, c.preemptions
-        ),
-    ));
-    lines.push(Line::plain(
-        "work",
-        format!(
-            "{} checkpoints, {} restores, {} migrations, {} steals, {:.0} s lost",
-            c.checkpoints,
-            c.restores,
-            c.migrations,
-            c.steals,
-            record.work_lost().as_secs_f64()
-        ),
-    ));
+    let Counts { vms_launched: launched, hibernations, resumes, preemptions, .. } = c;
+    let machines = format!(
+        "{launched} launched, {hibernations} hibernated, {resumes} resumed, {preemptions} preempted"
+    );
+    let Counts { checkpoints, restores, migrations, steals, .. } = c;
+    let lost = record.work_lost().as_secs_f64();
+    let work = format!(
+        "{checkpoints} checkpoints, {restores} restores, {migrations} migrations, {steals} steals, \
+         {lost:.0} s lost"
+    );
+    lines.extend([Line::plain("machines", machines), Line::plain("work", work)]);
     for (count, what) in [
         (c.hosts_lost, "hosts lost"),
         (c.attempts_failed, "attempts failed"),
@@ -82,9 +71,8 @@ fn lines(of: &OfBag<'_>) -> Vec<Line> {
     }
     let never = record.never_launched(&header.experiment.setup.interruptions);
     if !never.is_empty() {
-        let never: Vec<_> = never.iter().map(ToString::to_string).collect();
         let what = "interruptions of VMs that were never launched";
-        lines.push(Line::verdict("", false, format!("{what}: {}", never.join(", "))));
+        lines.push(Line::verdict("", false, format!("{what}: {}", sections::names(&never))));
     }
     if let Some(fidelity) = &of.of.fidelity {
         let errors = format!(
@@ -105,9 +93,9 @@ fn page(of: &OfBag<'_>, gantt: &dormouse_view::plot::Gantt) -> Page {
         let about = [Block::text(format!("{}.", jobs::line(own)))];
         page.section("Parallel jobs", about.into_iter().chain(background).chain(jobs::load(own)));
     }
-    page.section("The bill", bill::bill(of));
-    page.section("What happened", happened::happened(of));
-    page.section("Plan and outcome", plan::plan(of));
+    page.section("The bill", sections::bill(of));
+    page.section("What happened", sections::happened(of));
+    page.section("Plan and outcome", sections::plan(of));
     page.section("Fidelity", emulation::section(of));
     page.section("Speed-up", emulation::speedup(of.of.header));
     let how = format!(" in {} steps with {} decisions", record.steps, record.decisions);
@@ -119,26 +107,20 @@ fn cards(of: &OfBag<'_>) -> Vec<Card> {
     let record = of.record;
     let made = record.makespan();
     let met = of.deadline_met();
-    let due = format!(
-        "deadline {:.0} s {}",
-        of.deadline().as_secs_f64(),
-        if met { "met" } else { "MISSED" }
-    );
+    let word = if met { "met" } else { "MISSED" };
+    let due = format!("deadline {:.0} s {word}", of.deadline().as_secs_f64());
     let (done, total) = (record.finished(), record.tasks.len());
     let c = &record.counts;
     let makespan = made.map_or("unfinished".to_owned(), |t| format!("{:.0} s", t.as_secs_f64()));
     let lost = format!("{:.0} s", record.work_lost().as_secs_f64());
     let completed = of.of.header.mode.completed();
+    let restored = format!("{} from checkpoints", c.restores);
     let mut cards = vec![
         Card::new("Makespan", makespan, due).verdict(met),
         Card::new("Cost", record.cost().to_string(), format!("{} VMs", record.vms.len())),
         Card::new("Tasks", format!("{done} / {total}"), completed).verdict(done == total),
         Card::new("Hibernations", c.hibernations.to_string(), format!("{} resumes", c.resumes)),
-        Card::new(
-            "Migrations",
-            c.migrations.to_string(),
-            format!("{} from checkpoints", c.restores),
-        ),
+        Card::new("Migrations", c.migrations.to_string(), restored),
         Card::new("Work lost", lost, format!("{} checkpoints", c.checkpoints)),
     ];
     cards.extend(of.of.fidelity.as_ref().map(|fidelity| {

@@ -4,8 +4,8 @@ use dormouse_host::calibration::Came;
 use dormouse_units::Span;
 use dormouse_view::{Block, Card, Column, Table, Tone};
 
+use super::Line;
 use super::outcome::OfBag;
-use super::value::Line;
 use crate::calibration;
 use crate::output::Header;
 use dormouse_tell::fidelity::{Fidelity, task_times};
@@ -13,7 +13,7 @@ use dormouse_tell::fidelity::{Fidelity, task_times};
 /// The lines: the verdict, the errors in words, and what is to be noted.
 pub(super) fn lines(fidelity: &Fidelity, errors: &str) -> Vec<Line> {
     let word = if fidelity.faithful { "faithful" } else { "NOT FAITHFUL" };
-    let share = format!("{errors}worst share error {}", percent1(fidelity.worst_share_error));
+    let share = format!("{errors}worst share error {:.1} %", fidelity.worst_share_error * 100.0);
     let verdict = Line::verdict("emulation", fidelity.faithful, word).and(Tone::Plain, share);
     let notes = fidelity.notes.iter().map(|note| Line::plain("", note));
     [verdict].into_iter().chain(notes).collect()
@@ -36,12 +36,9 @@ pub(super) fn section(of: &OfBag<'_>) -> Vec<Block> {
     let Some(fidelity) = &of.of.fidelity else { return Vec::new() };
     let mut blocks = vec![Block::text(format!("{}.", verdict(fidelity)))];
     blocks.extend(fidelity.notes.iter().map(Block::text));
-    if let Some(load) = fidelity.other_load {
-        let load = percent(load);
-        blocks.push(Block::text(format!(
-            "Other processes used {load} of the hosts' cores meanwhile."
-        )));
-    }
+    blocks.extend(fidelity.other_load.map(percent).map(|load| {
+        Block::text(format!("Other processes used {load} of the hosts' cores meanwhile."))
+    }));
     blocks.extend(times(of, fidelity));
     blocks.extend([Block::Table(cpu(fidelity)), shares_text(fidelity), Block::Table(shares(of))]);
     blocks
@@ -149,10 +146,6 @@ pub(super) fn speedup(header: &Header) -> Vec<Block> {
         Came::Measured(_) => None,
     }));
     blocks
-}
-
-fn percent1(part: f64) -> String {
-    format!("{:.1} %", part * 100.0)
 }
 
 fn percent(part: f64) -> String {

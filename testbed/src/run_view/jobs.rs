@@ -4,7 +4,7 @@ use dormouse_engine::Work;
 use dormouse_tell::Mode;
 use dormouse_tell::fidelity::Consolidation;
 use dormouse_tell::jobs::{Figures, Quantity};
-use dormouse_units::{Span, Time};
+use dormouse_units::Span;
 use dormouse_view::number::time;
 use dormouse_view::plot::{Axis, Chart, Gantt, Look, Panel, Point, Scale, Series};
 use dormouse_view::{Block, Card, Column, Page, Table};
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::outcome::Results;
 use super::summary::leave_out;
-use super::value::{Line, RunView};
+use super::{Line, RunView};
 use super::{emulation, machine};
 use crate::jobs::JobsOutcome;
 
@@ -131,7 +131,12 @@ fn lines(jobs: &JobsOutcome<'_>) -> Vec<Line> {
     let (header, figures) = (jobs.header, &jobs.figures);
     let Figures { swaps, kills, migrations, background_only, .. } = figures;
     let (done, total, completed) = (done(jobs), jobs.total(), header.mode.completed());
-    let machine = jobs.machine();
+    let (machine, makespan) = (jobs.machine(), figures.makespan().as_secs_f64());
+    let rate = format!("{:.1} processors' worth of work on {machine}", figures.work_rate());
+    let promotions = format!(
+        "{swaps} swaps, {kills} kills, {migrations} migrations; {background_only} jobs ended in the \
+         background"
+    );
     let mut lines = vec![
         Line::plain("experiment", header.in_words()),
         Line::verdict(
@@ -142,21 +147,8 @@ fn lines(jobs: &JobsOutcome<'_>) -> Vec<Line> {
         Line::plain("response", format!("{:.1} s on average", figures.response.mean())),
         Line::plain("slowdown", format!("{:.2} on average (bounded)", figures.slowdown.mean())),
         Line::plain("wait", format!("{:.1} s on average", figures.wait.mean())),
-        Line::plain(
-            "makespan",
-            format!(
-                "{:.0} s, {:.1} processors' worth of work on {machine}",
-                figures.makespan().as_secs_f64(),
-                figures.work_rate(),
-            ),
-        ),
-        Line::plain(
-            "promotions",
-            format!(
-                "{swaps} swaps, {kills} kills, {migrations} migrations; {background_only} jobs \
-                 ended in the background"
-            ),
-        ),
+        Line::plain("makespan", format!("{makespan:.0} s, {rate}")),
+        Line::plain("promotions", promotions),
     ];
     let skipped = jobs.skipped.filter(|s| s.malformed() + s.never_ran > 0);
     lines.extend(skipped.map(|skipped| Line::plain("log", skipped.to_string())));
@@ -186,7 +178,7 @@ fn cards(jobs: &JobsOutcome<'_>) -> Vec<Card> {
         Card::new("Mean slowdown", format!("{:.2}", f.slowdown.mean()), "bounded, 10 s"),
         Card::new("Jobs", format!("{} / {}", done(jobs), jobs.total()), completed)
             .verdict(is_complete(jobs)),
-        Card::new("Makespan", time(Time::ZERO + f.makespan()), ""),
+        Card::new("Makespan", time(f.makespan().as_secs_f64()), ""),
         Card::new("Work done", format!("{:.1}", f.work_rate()), on),
         Card::new("Migrations", f.migrations.to_string(), "to other processors"),
         Card::new("Kills", f.kills.to_string(), "restarted from the beginning"),

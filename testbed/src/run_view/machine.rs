@@ -18,7 +18,16 @@ pub(super) fn add(gantt: &mut Gantt, jobs: &JobsOutcome<'_>) {
     let (from, until) = jobs.history.window();
     let is_alone = gantt.lanes.is_empty();
     if is_alone {
-        frame(gantt, jobs);
+        let experiment = &jobs.header.experiment;
+        gantt.title = format!("{} · {}", experiment.name, jobs.batch.scheduler.name);
+        gantt.lead = format!(
+            "{} · seed {} · {} jobs on {} processors · mean response {:.0} s",
+            jobs.header.mode,
+            experiment.setup.seed,
+            jobs.figures.jobs(),
+            jobs.machine(),
+            jobs.figures.response.mean()
+        );
         gantt.window = (from, until.max(from + dormouse_units::Span::from_secs(1)));
     } else {
         gantt.window.1 = gantt.window.1.max(until);
@@ -49,19 +58,6 @@ pub(super) fn add(gantt: &mut Gantt, jobs: &JobsOutcome<'_>) {
             promotion(gantt, (lane, rows), job, was, is);
         }
     }
-}
-
-fn frame(gantt: &mut Gantt, jobs: &JobsOutcome<'_>) {
-    let experiment = &jobs.header.experiment;
-    gantt.title = format!("{} · {}", experiment.name, jobs.batch.scheduler.name);
-    gantt.lead = format!(
-        "{} · seed {} · {} jobs on {} processors · mean response {:.0} s",
-        jobs.header.mode,
-        experiment.setup.seed,
-        jobs.figures.jobs(),
-        jobs.machine(),
-        jobs.figures.response.mean()
-    );
 }
 
 /// Which of the jobs and processors are drawn, where that is not all of them.

@@ -7,7 +7,7 @@ use dormouse_engine::{VmEnd, Work, is_of};
 use dormouse_policies::StartReason;
 use dormouse_units::{Mode, Span, Time, VmId};
 use dormouse_view::plot::{
-    Bar, COLOURS, Fill, Gantt, Instant, Lane, Link, Mark, MarkKind, Measure, Place,
+    Bar, COLOURS, Fill, Gantt, Lane, Limit, Link, Mark, MarkKind, Measure, Place,
 };
 
 use super::outcome::{OfBag, TaskOf};
@@ -66,18 +66,19 @@ fn frame(of: &OfBag<'_>, kinds: &Kinds<'_>) -> Gantt {
     names.retain(|_| kinds.len() <= COLOURS);
     let deadline = Time::ZERO + of.deadline();
     let spot = of.of.plan.as_ref().map(|plan| Time::ZERO + plan.spot_limit);
-    let instants = [
+    let limits = [
         ("last task done", made),
         ("limit of spot VMs", spot.filter(|at| *at < deadline)),
         ("deadline", Some(deadline)),
     ];
-    let instant = |(name, at): (&str, Option<Time>)| Some(Instant { name: name.into(), at: at? });
+    let limit =
+        |(name, at): (&str, Option<Time>)| Some(Limit { name: name.into(), at: at?.as_secs_f64() });
     Gantt {
         title: format!("{} · {}", experiment.name, experiment.scheduler_name()),
         lead,
         window: (Time::ZERO, record.end().max(Time::from_secs(1))),
         colours: names.into_iter().map(|(kind, _)| format!("task '{kind}'")).collect(),
-        instants: instants.into_iter().filter_map(instant).collect(),
+        limits: limits.into_iter().filter_map(limit).collect(),
         ..Gantt::default()
     }
 }
@@ -125,17 +126,14 @@ impl Lanes<'_> {
         let measure = (!points.is_empty()).then_some(Measure { name, points });
         let done = record.finished_on(vm.id);
         let tasks = if done == 1 { "1 task".to_owned() } else { format!("{done} tasks") };
+        let (VmHistory { id, kind, price, .. }, cost) = (vm, vm.cost());
+        let launched = s(vm.launched);
         self.gantt.lanes.push(Lane {
-            name: format!("{} {}", vm.id, vm.kind),
-            about: format!("{market} · ${:.4} · {tasks} done", vm.cost().as_usd()),
+            name: format!("{id} {kind}"),
+            about: format!("{market} · ${:.4} · {tasks} done", cost.as_usd()),
             title: format!(
-                "{} {} {} at {}: launched {}, {gone}, cost {}",
-                vm.id,
-                vm.market,
-                vm.kind,
-                vm.price,
-                s(vm.launched),
-                vm.cost()
+                "{id} {} {kind} at {price}: launched {launched}, {gone}, cost {cost}",
+                vm.market
             ),
             life: Some((vm.launched, end)),
             rows,

@@ -164,7 +164,7 @@ impl Sweep {
             x: Axis::new(heading(x), Scale::Linear),
             y: Axis::new(heading(y), Scale::Linear),
             series,
-            limits: Vec::new(),
+            ..Panel::default()
         };
         Chart { title: String::new(), panels: vec![panel] }
     }

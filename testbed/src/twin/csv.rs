@@ -1,37 +1,33 @@
 //! `twin.csv`: a task or job a line.
 
 use dormouse_tell::twin::{Side, TaskRow, Twin};
-use dormouse_units::Time;
-use dormouse_view::{Cell, Column, Table};
+use dormouse_view::{Cell, Column, Table, TableOf};
 
 /// The content of `twin.csv`; times in seconds, `difference` as a part of the twin's.
 #[must_use]
 pub fn csv(twin: &Twin) -> String {
-    let sides = |what: &str| ["live", "twin"].map(|side| format!("{side}_{what}"));
-    let times = ["started_s", "finished_s", "took_s"];
-    let columns = [Column::count("task"), Column::text("name")]
-        .into_iter()
-        .chain(sides("place").map(Column::text))
-        .chain(sides("attempts").map(Column::count))
-        .chain(times.into_iter().flat_map(|what| sides(what).map(Column::seconds)))
-        .chain([Column::number("difference")])
-        .chain(["standing", "disturbed_by"].map(Column::text));
-    let mut table = Table::new(columns);
-    table.extend(twin.tasks.iter().map(row));
-    table.to_csv()
+    let table = Table::of(&twin.tasks)
+        .column(Column::count("task"), |task| task.number)
+        .column(Column::text("name"), |task| task.name.clone());
+    let table = sides(table, Column::text, "place", |side| side.place.clone());
+    let table = sides(table, Column::count, "attempts", |side| side.attempts);
+    let table = sides(table, Column::seconds, "started_s", |side| side.started);
+    let table = sides(table, Column::seconds, "finished_s", |side| side.finished);
+    let table = sides(table, Column::seconds, "took_s", Side::took)
+        .column(Column::number("difference"), |task| task.difference)
+        .column(Column::text("standing"), |task| task.standing.word())
+        .column(Column::text("disturbed_by"), |task| task.standing.disturbed_by());
+    Table::from(table).to_csv()
 }
 
-fn row(of: &TaskRow) -> Vec<Cell> {
-    let sides = [&of.sides.live, &of.sides.twin];
-    let time = |at: Option<Time>| Cell::from(at);
-    let (standing, by) = (of.standing.word(), of.standing.disturbed_by().unwrap_or_default());
-    [Cell::count(of.number), Cell::text(&*of.name)]
-        .into_iter()
-        .chain(sides.map(|side| Cell::text(&*side.place)))
-        .chain(sides.map(|side| Cell::count(side.attempts)))
-        .chain(sides.map(|side| time(side.started)))
-        .chain(sides.map(|side| time(side.finished)))
-        .chain(sides.map(|side: &Side| Cell::from(side.took())))
-        .chain([Cell::maybe(of.difference, Cell::number), Cell::text(standing), Cell::text(by)])
-        .collect()
+/// The same with a column of each side's.
+fn sides<'a, C: Into<Cell>>(
+    table: TableOf<&'a TaskRow>,
+    column: fn(String) -> Column,
+    what: &str,
+    cell: impl Fn(&Side) -> C,
+) -> TableOf<&'a TaskRow> {
+    table
+        .column(column(format!("live_{what}")), |task| cell(&task.sides.live))
+        .column(column(format!("twin_{what}")), |task| cell(&task.sides.twin))
 }

@@ -49,10 +49,6 @@ impl Lines<'_> {
         self.text += &format!("  {} {value}\n", self.terminal.dim(&format!("{name:<13}")));
     }
 
-    fn total(&mut self, name: &str, live: &str, twin: &str, difference: &str) {
-        self.line(&columns(name, live, twin, difference));
-    }
-
     /// Tasks or jobs.
     fn unit(&self, n: usize) -> &'static str {
         match (self.twin.work, n) {
@@ -108,17 +104,18 @@ impl Lines<'_> {
         }
         let end = |span: Option<Span>| span.map_or_else(missing, seconds);
         let (Both { live, twin: other }, more) = (twin.makespan, twin.makespan_difference());
-        self.total("makespan", &end(live), &end(other), &percent(more));
+        self.line(&columns("makespan", &end(live), &end(other), &percent(more)));
         if let Some(Both { live, twin: other }) = twin.cost {
             let usd = |cost: Money| format!("${:.4}", cost.as_usd());
-            self.total("cost", &usd(live), &usd(other), &percent(twin.cost_difference()));
+            let more = percent(twin.cost_difference());
+            self.line(&columns("cost", &usd(live), &usd(other), &more));
         }
         for count in twin.counts.iter().filter(|count| count.sides.live + count.sides.twin > 0) {
             let Both { live, twin } = count.sides;
             let more = i128::from(live) - i128::from(twin);
             let more = if more == 0 { String::new() } else { format!("{more:+}") };
             let name = count.name.replace('_', " ");
-            self.total(&name, &live.to_string(), &twin.to_string(), &more);
+            self.line(&columns(&name, &live.to_string(), &twin.to_string(), &more));
         }
     }
 
@@ -164,10 +161,9 @@ impl Lines<'_> {
         self.text += &format!("  {}\n", self.terminal.dim(&head));
         for TaskRow { number, name, sides: Both { live, twin }, difference, standing } in rows {
             let took = |span: Option<Span>| span.map_or_else(missing, seconds);
-            let place = if live.place == twin.place {
-                live.place.clone()
-            } else {
-                format!("{} / {}", live.place, twin.place)
+            let place = match live.place == twin.place {
+                true => live.place.clone(),
+                false => format!("{} / {}", live.place, twin.place),
             };
             self.line(&format!(
                 "  {number:>6}  {name:<12} {:>10} {:>10} {:>9}  {place:<32} {}",

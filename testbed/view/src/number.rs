@@ -1,6 +1,6 @@
 //! Quantities as text: exact for files, rounded for people, and the same everywhere.
 
-use dormouse_units::{Money, Span, Time};
+use dormouse_units::{Money, Span};
 
 /// Seconds with as many decimals as there are, at most six: `1.500001`.
 #[must_use]
@@ -57,10 +57,10 @@ pub fn short(x: f64) -> String {
     format!("{text}{unit}")
 }
 
-/// A time as people say it: `48.2 s`, `31.4 min`, `2.3 h`, `4.5 d`.
+/// Seconds as people say them: `48.2 s`, `31.4 min`, `2.3 h`, `4.5 d`.
 #[must_use]
-pub fn time(at: Time) -> String {
-    match at.as_secs_f64() {
+pub fn time(seconds: f64) -> String {
+    match seconds {
         s if s < 120.0 => format!("{s:.1} s"),
         s if s < 7_200.0 => format!("{:.1} min", s / 60.0),
         s if s < 172_800.0 => format!("{:.1} h", s / 3_600.0),
@@ -94,6 +94,6 @@ mod tests {
             assert_eq!(short(x), text);
         }
         assert_eq!(fixed(-0.004, 2), "0.00");
-        assert_eq!(time(Time::from_secs(2_700)), "45.0 min");
+        assert_eq!(time(2_700.0), "45.0 min");
     }
 }

@@ -1,5 +1,7 @@
 //! What a terminal can show.
 
+use crate::table::Tone;
+
 /// The width of a terminal, and whether it shows colours. Found out by whoever owns it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terminal {
@@ -16,20 +18,27 @@ impl Terminal {
     /// Good or bad news.
     #[must_use]
     pub fn verdict(self, is_good: bool, text: &str) -> String {
-        self.styled(if is_good { "1;32" } else { "1;31" }, text)
+        self.toned(Tone::verdict(is_good), text)
     }
 
     /// What is not the point.
     #[must_use]
     pub fn dim(self, text: &str) -> String {
-        self.styled("2", text)
+        self.toned(Tone::Dim, text)
     }
 
-    fn styled(self, code: &str, text: &str) -> String {
-        if self.has_colour && !text.is_empty() {
-            format!("\x1b[{code}m{text}\x1b[0m")
-        } else {
-            text.to_owned()
+    /// A text of this tone.
+    #[must_use]
+    pub fn toned(self, tone: Tone, text: &str) -> String {
+        let code = match tone {
+            Tone::Good => "1;32",
+            Tone::Bad => "1;31",
+            Tone::Dim => "2",
+            Tone::Plain => return text.to_owned(),
+        };
+        match self.has_colour && !text.is_empty() {
+            true => format!("\x1b[{code}m{text}\x1b[0m"),
+            false => text.to_owned(),
         }
     }
 }

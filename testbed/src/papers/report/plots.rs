@@ -1,9 +1,7 @@
 //! The plots of a reproduction.
 
 use dormouse_tell::Sample;
-use dormouse_view::plot::{
-    Axis, Chart, Limit, Look, Panel, Point, Row as Strip, RowMark, Rows, Scale, Series,
-};
+use dormouse_view::plot::{Axis, Chart, Limit, Look, Panel, Point, Scale, Series};
 use maud::Markup;
 
 use super::super::paper::{Part, Plot};
@@ -33,7 +31,7 @@ pub(super) fn over_load(done: &Finished, part: &Part) -> Chart {
             x: Axis::new("offered load", Scale::Linear),
             y: Axis::new(heading, scale),
             series: part.lines.iter().enumerate().map(line).collect(),
-            limits: Vec::new(),
+            ..Panel::default()
         }
     });
     Chart { title: format!("{} ({})", part.title, part.name), panels: panels.collect() }
@@ -127,8 +125,9 @@ fn scatter(
         y: Axis::new(heading(y), Scale::Linear),
         series,
         limits,
+        ..Panel::default()
     };
-    Chart { title: String::new(), panels: vec![panel] }.to_markup().pop()
+    Some(panel.to_markup())
 }
 
 fn strips(
@@ -139,36 +138,38 @@ fn strips(
     limits: Vec<Limit>,
 ) -> Markup {
     let schedulers = schedulers(cases);
-    let strip = |case: &String| {
-        let mark =
-            |look, at, interval, name: &str| RowMark { look, at, interval, name: name.to_owned() };
-        let ours = done.results.ours(case, metric);
-        let mean = ours.map(|ours| mark(Look::Mean, ours.mean, ours.ci95, "mean"));
-        let printed = done.paper.printed(case, metric);
-        let paper = printed.map(|(at, _)| mark(Look::Ring, at, None, "the paper's"));
+    let mut series = Vec::new();
+    for (row, case) in (0_u32..).zip(cases) {
+        let colour = schedulers.iter().position(|s| *s == scheduler(case)).unwrap_or(0);
+        let mut add = |look, (name, of): (&str, &str), points: Vec<(f64, _)>| {
+            let name_of = format!("{case}{of}");
+            let points = points.into_iter().map(|(at, interval)| Point {
+                interval,
+                name: name_of.clone(),
+                ..Point::new(at, row.into())
+            });
+            series.push(Series { name: name.to_owned(), colour, look, points: points.collect() });
+        };
+        let samples = done.results.samples(case).unwrap_or_default().iter();
+        let samples = samples.filter_map(|sample| Some((sample.figure(metric)?, None)));
+        add(Look::Sample, ("a run", ""), samples.collect());
+        let mean = done.results.ours(case, metric).map(|ours| (ours.mean, ours.ci95));
+        add(Look::Mean, ("mean", ", mean"), mean.into_iter().collect());
+        let paper = done.paper.printed(case, metric).map(|(at, _)| (at, None));
+        add(Look::Ring, ("the paper's", ", the paper's"), paper.into_iter().collect());
         let live = done.live.iter().filter(|(run, _)| run.case() == *case);
-        let live =
-            live.filter_map(|(run, _)| Some(mark(Look::Live, run.makespan_s?, None, "live run")));
-        let samples = done.results.samples(case).unwrap_or_default();
-        Strip {
-            name: case.clone(),
-            colour: schedulers.iter().position(|s| *s == scheduler(case)).unwrap_or(0),
-            samples: samples.iter().filter_map(|sample| sample.figure(metric)).collect(),
-            marks: mean.into_iter().chain(paper).chain(live).collect(),
+        let live = live.filter_map(|(run, _)| Some((run.makespan_s?, None)));
+        if !done.live.is_empty() {
+            add(Look::Live, ("live run", ", live run"), live.collect());
         }
-    };
-    let mut legend = vec![
-        (Look::Sample, "a run".to_owned()),
-        (Look::Mean, "mean".to_owned()),
-        (Look::Ring, "the paper's".to_owned()),
-    ];
-    legend.extend((!done.live.is_empty()).then(|| (Look::Live, "live run".to_owned())));
-    Rows {
+    }
+    Panel {
         title: title.to_owned(),
-        axis: Axis::new(done.paper.words_of(metric).0, Scale::Linear),
-        rows: cases.iter().map(strip).collect(),
+        x: Axis::new(done.paper.words_of(metric).0, Scale::Linear),
+        rows: cases.to_vec(),
+        series,
         limits,
-        legend,
+        ..Panel::default()
     }
     .to_markup()
 }

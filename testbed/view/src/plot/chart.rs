@@ -1,8 +1,8 @@
-//! Charts: series over two axes, panels side by side.
+//! Charts: series over two axes, or on rows over one; panels side by side.
 
 use maud::{Markup, html};
 
-use super::axis::{Axis, Laid};
+use super::axis::{Axis, Laid, Scale, Tick};
 use super::legend::{Entry, legend};
 use super::limits::{Limit, NAMES, limits};
 use super::mark::{Look, colour, key, mark, words};
@@ -28,6 +28,9 @@ pub struct Panel {
     pub x: Axis,
     /// Beside it.
     pub y: Axis,
+    /// Rows, top to bottom, in place of an axis beside it: the y of a point is the number of its row,
+    /// and its interval lies along x. All series are in the legend then. Empty for none.
+    pub rows: Vec<String>,
     /// What is between them; the first are drawn first.
     pub series: Vec<Series>,
     /// Lines across the panel at values of x.
@@ -54,7 +57,7 @@ pub struct Point {
     pub x: f64,
     /// Along the vertical axis.
     pub y: f64,
-    /// The ends of its confidence interval along the vertical axis.
+    /// The ends of its confidence interval, along the vertical axis where there is one.
     pub interval: Option<(f64, f64)>,
     /// What it is, shown where it is pointed at; empty: the name of its series.
     pub name: String,
@@ -63,9 +66,11 @@ pub struct Point {
 }
 
 /// Of a panel: its width, what is free at its right, and the height between its axes.
-pub(super) const WIDTH: f64 = 500.0;
-pub(super) const RIGHT: f64 = 16.0;
+const WIDTH: f64 = 500.0;
+const RIGHT: f64 = 16.0;
 const PLOT_HEIGHT: f64 = 230.0;
+/// The height of a row.
+const ROW: f64 = 22.0;
 
 impl Point {
     /// A point without interval and name.
@@ -96,45 +101,76 @@ impl Chart {
     /// Its panels, for a page; the page says its title.
     #[must_use]
     pub fn to_markup(&self) -> Vec<Markup> {
-        self.panels.iter().map(|panel| panel.draw().inline()).collect()
+        self.panels.iter().map(Panel::to_markup).collect()
     }
 }
 
 impl Panel {
+    /// A file of its own.
+    #[must_use]
+    pub fn to_svg(&self) -> String {
+        self.draw().file()
+    }
+
+    /// For a page.
+    #[must_use]
+    pub fn to_markup(&self) -> Markup {
+        self.draw().inline()
+    }
+
+    fn has_rows(&self) -> bool {
+        !self.rows.is_empty()
+    }
+
     /// Its drawing, the legend included.
     fn draw(&self) -> Drawing {
-        let entries = self.entries();
-        // A single line needs no key: the panel's title says what it is.
-        let entries = if entries.len() > 1 { entries } else { Vec::new() };
-        let (keys, keys_height) = legend(&entries, (14.0, 28.0), WIDTH - RIGHT);
-        let top = 28.0 + keys_height + 8.0 + if self.limits.is_empty() { 8.0 } else { 2.0 + NAMES };
-        let bottom = top + PLOT_HEIGHT;
+        let (keys, keys_height) = legend(&self.entries(), (14.0, 28.0), WIDTH - RIGHT);
+        let top = 36.0 + keys_height + if self.limits.is_empty() { 8.0 } else { 2.0 + NAMES };
+        #[expect(clippy::cast_precision_loss, reason = "some rows")]
+        let rows = self.rows.len() as f64;
+        let height = if self.has_rows() { ROW * rows } else { PLOT_HEIGHT };
+        let bottom = top + height;
         let points = || self.series.iter().flat_map(|s| &s.points);
-        let ends =
-            |p: &Point| p.interval.map_or([p.y, p.y], |(low, high)| [low.min(p.y), high.max(p.y)]);
-        let up = Laid::over(self.y.scale, points().flat_map(ends), (bottom, top));
-        let ticks = up.ticks_up();
+        let ends = |p: &Point| {
+            let value = if self.has_rows() { p.x } else { p.y };
+            p.interval.map_or([value; 2], |(low, high)| [low.min(value), high.max(value)])
+        };
+        let values = points().flat_map(ends);
+        let limited = self.limits.iter().map(|limit| limit.at);
+        let names = self.rows.iter().enumerate().map(|(n, name)| (n as f64, name.clone()));
+        let (xs, up, ticks): (Vec<f64>, _, Vec<Tick>) = if self.has_rows() {
+            let up = Laid::exactly(Scale::Linear, (-0.5, rows - 0.5), (top, bottom));
+            (values.chain(limited).collect(), up, names.collect())
+        } else {
+            let up = Laid::over(self.y.scale, values, (bottom, top));
+            (points().map(|p| p.x).chain(limited).collect(), up, up.ticks_up())
+        };
         let label = ticks.iter().map(|(_, label)| width(label, 11.0)).fold(0.0, f64::max);
-        let left = 14.0 + label + if self.y.label.is_empty() { 4.0 } else { 22.0 };
-        let xs = points().map(|p| p.x).chain(self.limits.iter().map(|limit| limit.at));
-        let across = Laid::over(self.x.scale, xs, (left, WIDTH - RIGHT));
-        let frame = Area { x: left, y: top, w: WIDTH - RIGHT - left, h: PLOT_HEIGHT };
+        let beside = if self.y.label.is_empty() { 4.0 } else { 22.0 };
+        let left = (14.0 + label + beside).min(WIDTH * 0.5);
+        let across = Laid::over(self.x.scale, xs.into_iter(), (left, WIDTH - RIGHT));
+        let frame = Area { x: left, y: top, w: WIDTH - RIGHT - left, h: height };
+        let class = if self.has_rows() { "end" } else { "end dim" };
         let content = html! {
             (text((14.0, 17.0), "head", &self.title))
             (keys)
             @for (value, label) in &ticks {
-                (line((left, up.at(*value)), (WIDTH - RIGHT, up.at(*value)), "grid"))
-                (text((left - 6.0, up.at(*value) + 4.0), "end dim", label))
+                @if !self.has_rows() {
+                    (line((left, up.at(*value)), (WIDTH - RIGHT, up.at(*value)), "grid"))
+                }
+                (text((left - 6.0, up.at(*value) + 4.0), class, label))
             }
-            (across.draw("axis", (bottom, bottom + 4.0), bottom + 17.0))
-            (line((left, bottom), (WIDTH - RIGHT, bottom), "axis"))
+            @if self.has_rows() { (across.draw("grid", (top, bottom), bottom + 17.0)) } @else {
+                (across.draw("axis", (bottom, bottom + 4.0), bottom + 17.0))
+                (line((left, bottom), (WIDTH - RIGHT, bottom), "axis"))
+            }
             (text((f64::midpoint(left, WIDTH - RIGHT), bottom + 34.0), "mid dim", &self.x.label))
             @if !self.y.label.is_empty() {
                 text class="mid dim"
                     transform={ "translate(14 " (Px(f64::midpoint(top, bottom))) ") rotate(-90)" } { (self.y.label) }
             }
             (limits(&self.limits, &across, (top, bottom)))
-            @for series in &self.series { (series.draw(&across, &up)) }
+            @for series in &self.series { (series.draw(&across, &up, self.has_rows())) }
             (self.labels(&across, &up, &frame))
         };
         Drawing { width: WIDTH, height: bottom + 42.0, label: self.title.clone(), content }
@@ -142,13 +178,16 @@ impl Panel {
 
     fn entries(&self) -> Vec<Entry> {
         let mut entries: Vec<Entry> = Vec::new();
-        for series in self.series.iter().filter(|s| !s.name.is_empty() && !s.points.is_empty()) {
-            let (look, k) = (series.look, series.colour);
-            if entries.iter().all(|(name, _)| *name != series.name) {
-                entries.push((series.name.clone(), Box::new(move |at| key(look, k, at))));
+        for series in self.series.iter().filter(|s| self.has_rows() || !s.points.is_empty()) {
+            let is_new = entries.iter().all(|(name, _)| *name != series.name);
+            if is_new && !series.name.is_empty() {
+                // Rows have colours of their own.
+                let k = if self.has_rows() { 7 } else { series.colour };
+                entries.push((series.name.clone(), key(series.look, k)));
             }
         }
-        entries
+        // A single line needs no key: the panel's title says what it is.
+        if self.has_rows() || entries.len() > 1 { entries } else { Vec::new() }
     }
 
     /// The short names of points, where there is room beside marks, whiskers and limits.
@@ -183,19 +222,27 @@ impl Panel {
 }
 
 impl Series {
-    fn draw(&self, across: &Laid, up: &Laid) -> Markup {
+    fn draw(&self, across: &Laid, up: &Laid, on_rows: bool) -> Markup {
         let k = colour(self.colour);
         let points = || self.points.iter().filter(|p| across.shows(p.x) && up.shows(p.y));
         let at = |p: &Point| (across.at(p.x), up.at(p.y));
         let words = |p: &Point| {
             let name = if p.name.is_empty() { &self.name } else { &p.name };
-            format!("{} at {}", words(name, p.y, p.interval), short(p.x))
+            match on_rows {
+                true => words(name, p.x, p.interval),
+                false => format!("{} at {}", words(name, p.y, p.interval), short(p.x)),
+            }
         };
+        let whisker = |from, to| line(from, to, &format!("whisker {k}"));
         let whiskers = html! {
             @for p in points() {
-                @if let Some((low, high)) = p.interval {
+                @if let Some((low, high)) = p.interval.filter(|_| on_rows) {
+                    @let (low, high, y) = (across.at(low), across.at(high), up.at(p.y));
+                    (whisker((low, y), (high, y)))
+                    @for end in [low, high] { (whisker((end, y - 4.0), (end, y + 4.0))) }
+                } @else if let Some((low, high)) = p.interval {
                     @let low = if up.shows(low) { up.at(low) } else { up.paper.0 };
-                    (line((across.at(p.x), low), (across.at(p.x), up.at(high)), &format!("whisker {k}")))
+                    (whisker((across.at(p.x), low), (across.at(p.x), up.at(high))))
                 }
             }
         };
@@ -240,7 +287,6 @@ impl Series {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Scale;
     use super::*;
 
     fn series(name: &str, look: Look) -> Series {
@@ -264,11 +310,40 @@ mod tests {
                 y: Axis::new("time, s", scale),
                 series,
                 limits: vec![Limit { name: "full".into(), at: 1.0 }],
+                ..Panel::default()
             };
             let svg = Chart { title: "t".into(), panels: vec![panel.clone(), panel] }.to_svg();
             assert!(svg.contains("a &amp; b") && svg.contains("&lt;x&gt;"), "{svg}");
             assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
             assert_eq!(svg.matches("<circle class=\"item mean").count(), 4, "{scale:?}: {svg}");
         }
+    }
+
+    #[test]
+    fn a_row_shows_all_that_it_has() {
+        let series = |name: &str, look, points: &[f64]| {
+            let interval = (look == Look::Mean).then_some((10.4, 11.6));
+            let name_of = format!("sc2/<hads>, {name}");
+            let point = |x| Point { interval, name: name_of.clone(), ..Point::new(x, 0.0) };
+            let points = points.iter().copied().map(point).collect();
+            Series { name: name.to_owned(), colour: 1, look, points }
+        };
+        let panel = Panel {
+            title: "makespans".into(),
+            x: Axis::new("makespan, s", Scale::Linear),
+            rows: vec!["sc2/<hads>".into()],
+            series: vec![
+                series("a run", Look::Sample, &[10.0, 12.0, f64::NAN]),
+                series("mean", Look::Mean, &[11.0]),
+                series("the paper's", Look::Ring, &[14.0]),
+            ],
+            limits: vec![Limit { name: "deadline".into(), at: 20.0 }],
+            ..Panel::default()
+        };
+        let svg = panel.to_svg();
+        assert!(svg.contains("sc2/&lt;hads&gt;, mean: 11 (95 % interval 10.4 to 11.6)"), "{svg}");
+        assert!(svg.contains("the paper's: 14") && svg.contains("deadline"));
+        // One more sample is in the legend.
+        assert_eq!(svg.matches("class=\"item faint").count(), 3, "{svg}");
     }
 }

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::svg::text;
+use super::svg::{Px, text};
 use super::text::width;
 
 const ROW: f64 = 18.0;
@@ -12,8 +12,8 @@ const KEY: f64 = 18.0;
 const GAP: f64 = 5.0;
 const APART: f64 = 18.0;
 
-/// An entry: its name, and what draws its key around the middle of a line of text, beginning there.
-pub(super) type Entry = (String, Box<dyn Fn((f64, f64)) -> Markup>);
+/// An entry: its name, and its key, drawn from 0 on around 0: the middle of a line of text.
+pub(super) type Entry = (String, Markup);
 
 /// The entries from `left` on at `top`, and how high they are.
 pub(super) fn legend(entries: &[Entry], (left, top): (f64, f64), right: f64) -> (Markup, f64) {
@@ -25,7 +25,10 @@ pub(super) fn legend(entries: &[Entry], (left, top): (f64, f64), right: f64) -> 
             (x, row) = (left, row + 1.0);
         }
         let y = top + row * ROW + ROW / 2.0;
-        drawn.0 += &html! { (key((x, y))) (text((x + KEY + GAP, y + 4.0), "dim", name)) }.0;
+        drawn.0 += &html! {
+            g transform={ "translate(" (Px(x)) " " (Px(y)) ")" } { (key) (text((KEY + GAP, 4.0), "dim", name)) }
+        }
+        .0;
         x += wide + APART;
     }
     let height = if entries.is_empty() { 0.0 } else { (row + 1.0) * ROW };

@@ -56,17 +56,14 @@ pub(super) fn mark(look: Look, k: usize, (x, y): (f64, f64), words: &str) -> Mar
     }
 }
 
-/// Its mark in a legend, 18 pixels wide, around the middle of a line of text.
-pub(super) fn key(look: Look, k: usize, (x, y): (f64, f64)) -> Markup {
-    let (x1, x2) = (Px(x), Px(x + 18.0));
+/// Its mark in a legend, 18 pixels wide.
+pub(super) fn key(look: Look, k: usize) -> Markup {
     match look {
-        Look::Line | Look::Tie => {
-            let class = if look == Look::Line { "line" } else { "thin" };
-            html! { path class={ (class) " " (colour(k)) } d={ "M" (x1) " " (Px(y)) "H" (x2) } {} }
-        }
+        Look::Line => html! { path class={ "line " (colour(k)) } d="M0 0H18" {} },
+        Look::Tie => html! { path class={ "thin " (colour(k)) } d="M0 0H18" {} },
         Look::Column => {
-            html! { rect class={ "solid " (colour(k)) } x=(x1) y=(Px(y - 5.0)) width="18" height="10" {} }
+            html! { rect class={ "solid " (colour(k)) } y="-5" width="18" height="10" {} }
         }
-        Look::Sample | Look::Mean | Look::Ring | Look::Live => mark(look, k, (x + 9.0, y), ""),
+        Look::Sample | Look::Mean | Look::Ring | Look::Live => mark(look, k, (9.0, 0.0), ""),
     }
 }

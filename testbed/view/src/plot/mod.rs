@@ -1,5 +1,4 @@
-//! Deterministic SVG figures: charts over two axes, rows of samples and bars over one, and Gantt
-//! charts. Light, and dark where the reader prefers it; labels never touch.
+//! Deterministic SVG figures: charts over two axes or with rows over one, and Gantt charts. Light, and dark where the reader prefers it; labels never touch.
 
 mod axis;
 mod chart;
@@ -7,16 +6,14 @@ mod gantt;
 mod legend;
 mod limits;
 mod mark;
-mod rows;
 mod svg;
 mod text;
 
 pub use axis::{Axis, Scale};
 pub use chart::{Chart, Panel, Point, Series};
-pub use gantt::{Bar, Fill, Gantt, Instant, Lane, Link, Mark, MarkKind, Measure, Place};
+pub use gantt::{Bar, Fill, Gantt, Lane, Link, Mark, MarkKind, Measure, Place};
 pub use limits::Limit;
 pub use mark::Look;
-pub use rows::{Row, RowMark, Rows};
 
 pub(crate) use svg::{STYLE, definitions};
 

@@ -46,7 +46,27 @@ pub enum Tone {
     Dim,
 }
 
+impl Value {
+    /// As a number: times in seconds, money in dollars, of a mean the mean; none of words.
+    pub(crate) fn as_number(&self) -> Option<f64> {
+        match self {
+            Self::Missing | Self::Text(_) => None,
+            #[expect(clippy::cast_precision_loss, reason = "a column of numbers")]
+            Self::Count(n) => Some(*n as f64),
+            Self::Number(x) | Self::Mean { mean: x, .. } => Some(*x),
+            Self::Seconds(span) => Some(span.as_secs_f64()),
+            Self::Dollars(money) => Some(money.as_usd()),
+        }
+    }
+}
+
 impl Tone {
+    /// Good or bad.
+    #[must_use]
+    pub const fn verdict(is_good: bool) -> Self {
+        if is_good { Self::Good } else { Self::Bad }
+    }
+
     /// Its class in pages.
     pub(crate) const fn class(self) -> &'static str {
         match self {
@@ -113,30 +133,28 @@ impl Cell {
     /// The same as good or bad news.
     #[must_use]
     pub fn verdict(self, is_good: bool) -> Self {
-        self.toned(if is_good { Tone::Good } else { Tone::Bad })
+        self.toned(Tone::verdict(is_good))
     }
 
     /// For people, with its unit.
     pub(crate) fn words(&self, column: &Column) -> String {
         let d = column.digits;
-        let number = |kind, x| match kind {
+        let (kind, ends) = match &self.value {
+            Value::Missing | Value::Text(_) | Value::Count(_) => return self.exact(column),
+            Value::Seconds(_) => (Kind::Seconds, None),
+            Value::Dollars(_) => (Kind::Dollars, None),
+            Value::Number(_) => (column.kind, None),
+            Value::Mean { interval, .. } => (column.kind, *interval),
+        };
+        let x = self.value.as_number().unwrap_or_default();
+        let ends = ends.map(|(low, high)| format!(" [{}, {}]", fixed(low, d), fixed(high, d)));
+        let number = match kind {
             Kind::Percent => format!("{} %", fixed(x * 100.0, d)),
             Kind::Dollars => format!("${}", fixed(x, d)),
             Kind::Seconds => format!("{} s", fixed(x, d)),
             _ => fixed(x, d),
         };
-        match &self.value {
-            Value::Missing => String::new(),
-            Value::Text(text) => text.clone(),
-            Value::Count(n) => n.to_string(),
-            Value::Number(x) => number(column.kind, *x),
-            Value::Seconds(span) => number(Kind::Seconds, span.as_secs_f64()),
-            Value::Dollars(money) => number(Kind::Dollars, money.as_usd()),
-            Value::Mean { mean, interval, .. } => {
-                let ends = interval.map(|(l, h)| format!(" [{}, {}]", fixed(l, d), fixed(h, d)));
-                number(column.kind, *mean) + &ends.unwrap_or_default()
-            }
-        }
+        number + &ends.unwrap_or_default()
     }
 
     /// In files: exact, without a unit. A mean is its mean alone.
@@ -145,16 +163,12 @@ impl Cell {
             Value::Missing => String::new(),
             Value::Text(text) => text.clone(),
             Value::Count(n) => n.to_string(),
-            Value::Number(x) | Value::Mean { mean: x, .. } => column.file_number(*x),
+            Value::Number(x) | Value::Mean { mean: x, .. } => {
+                column.file_digits.map_or_else(|| x.to_string(), |digits| fixed(*x, digits))
+            }
             Value::Seconds(span) => exact_seconds(*span),
             Value::Dollars(money) => exact_dollars(*money),
         }
-    }
-}
-
-impl Column {
-    pub(crate) fn file_number(&self, x: f64) -> String {
-        self.file_digits.map_or_else(|| x.to_string(), |digits| fixed(x, digits))
     }
 }
 

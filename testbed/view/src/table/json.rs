@@ -1,6 +1,6 @@
 //! A table as JSON.
 
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 
 use super::{Cell, Table, Value};
 
@@ -10,9 +10,7 @@ impl Table {
     pub fn to_json(&self) -> Json {
         let object = |row: &Vec<Cell>| {
             let cells = self.columns.iter().zip(row);
-            Json::Object(
-                cells.map(|(c, cell)| (c.name.clone(), value(cell))).collect::<Map<_, _>>(),
-            )
+            Json::Object(cells.map(|(c, cell)| (c.name.clone(), value(cell))).collect())
         };
         self.rows.iter().map(object).collect()
     }
@@ -23,9 +21,7 @@ fn value(cell: &Cell) -> Json {
         Value::Missing => Json::Null,
         Value::Text(text) => json!(text),
         Value::Count(n) => json!(n),
-        Value::Number(x) => json!(x),
-        Value::Seconds(span) => json!(span.as_secs_f64()),
-        Value::Dollars(money) => json!(money.as_usd()),
         Value::Mean { mean, interval, n } => json!({ "mean": mean, "ci95": interval, "n": n }),
+        number => json!(number.as_number()),
     }
 }

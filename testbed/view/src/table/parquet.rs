@@ -38,7 +38,7 @@ impl Table {
             match column.kind {
                 Kind::Text => write::<ByteArrayType>(to, cells.map(|cell| text(cell, column)))?,
                 Kind::Count => write::<Int64Type>(to, cells.map(count))?,
-                _ => write::<DoubleType>(to, cells.map(number))?,
+                _ => write::<DoubleType>(to, cells.map(|cell| cell.value.as_number()))?,
             }
         }
         group.close()?;
@@ -66,17 +66,6 @@ fn count(cell: &Cell) -> Option<i64> {
     match cell.value {
         Value::Count(n) => i64::try_from(n).ok(),
         _ => None,
-    }
-}
-
-fn number(cell: &Cell) -> Option<f64> {
-    match &cell.value {
-        Value::Missing | Value::Text(_) => None,
-        #[expect(clippy::cast_precision_loss, reason = "a column of numbers")]
-        Value::Count(n) => Some(*n as f64),
-        Value::Number(x) | Value::Mean { mean: x, .. } => Some(*x),
-        Value::Seconds(span) => Some(span.as_secs_f64()),
-        Value::Dollars(money) => Some(money.as_usd()),
     }
 }
 

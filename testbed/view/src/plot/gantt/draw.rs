@@ -13,7 +13,7 @@ use super::super::mark::colour;
 use super::super::svg::{Drawing, Px, text, title};
 use super::super::text::width;
 use super::layout::{LABELLED, Layout, RIGHT, WIDTH};
-use super::value::{Bar, Fill, Gantt, Instant, Lane, Link, Mark, MarkKind, Measure};
+use super::{Bar, Fill, Gantt, Lane, Link, Mark, MarkKind, Measure, Place};
 use crate::number::{short, time};
 
 /// More links than these are thin, and have no heads.
@@ -34,11 +34,10 @@ impl Gantt {
 
     fn draw(&self) -> Drawing {
         let (keys, keys_height) = legend(&self.entries(), (14.0, 50.0), WIDTH - RIGHT);
-        let (shown, later): (Vec<_>, Vec<_>) =
-            self.instants.iter().partition(|instant| instant.at <= self.window.1);
-        let named =
-            |i: &&Instant| Limit { name: format!("{} {}", i.name, time(i.at)), at: seconds(i.at) };
-        let shown: Vec<_> = shown.iter().map(named).collect();
+        let end = seconds(self.window.1);
+        let (shown, later): (Vec<_>, Vec<_>) = self.limits.iter().partition(|l| l.at <= end);
+        let named = |l: &Limit| Limit { name: format!("{} {}", l.name, time(l.at)), at: l.at };
+        let shown: Vec<_> = shown.into_iter().map(named).collect();
         let top = 58.0 + keys_height + if shown.is_empty() { 0.0 } else { NAMES };
         let layout = Layout::of(self, top);
         let x = self.axis(&layout);
@@ -92,40 +91,33 @@ impl Gantt {
 
     /// Keys of what is drawn, and of nothing else.
     fn entries(&self) -> Vec<Entry> {
-        let rect = |class: String, height: f64| {
-            move |(x, y): (f64, f64)| {
-                html! { rect class=(class) x=(Px(x)) y=(Px(y - height / 2.0)) width="18" height=(Px(height)) {} }
-            }
+        let rect = |class: &str, height: f64| {
+            html! { rect class=(class) y=(Px(-height / 2.0)) width="18" height=(Px(height)) {} }
         };
         let mut entries: Vec<Entry> = Vec::new();
-        let mut entry = |name: &str, key: Box<dyn Fn((f64, f64)) -> Markup>| {
-            entries.push((name.to_owned(), key));
-        };
+        let mut entry = |name: &str, key| entries.push((name.to_owned(), key));
         for (n, name) in self.colours.iter().enumerate() {
-            entry(name, Box::new(rect(format!("bar {}", colour(n)), 11.0)));
+            entry(name, rect(&fill_class(Fill::Work(n)), 11.0));
         }
         if self.lanes.iter().any(|lane| lane.has_background) {
-            entry("foreground", Box::new(rect("bar k7".into(), 11.0)));
-            entry("background", Box::new(rect("bar below k7".into(), 6.0)));
+            entry("foreground", rect("bar k7", 11.0));
+            entry("background", rect("bar below k7", 6.0));
         }
         let fills: BTreeSet<_> = self.bars.iter().map(|bar| bar.fill).collect();
         for fill in fills.into_iter().filter(|fill| !fill.name().is_empty()) {
             let under = if fill.is_overlay() { "bar k7" } else { "paper" };
-            let (under, over) = (rect(under.into(), 11.0), rect(fill_class(fill), 11.0));
-            entry(fill.name(), Box::new(move |at| html! { (under(at)) (over(at)) }));
+            let over = rect(&fill_class(fill), 11.0);
+            entry(fill.name(), html! { (rect(under, 11.0)) (over) });
         }
         if let Some(measure) = self.lanes.iter().find_map(|lane| lane.measure.as_ref()) {
-            entry(&measure.name, Box::new(rect("measure".into(), 9.0)));
+            entry(&measure.name, rect("measure", 9.0));
         }
         let kinds: BTreeSet<_> = self.marks.iter().map(|mark| mark.kind).collect();
         for kind in kinds {
-            entry(kind.name(), Box::new(move |(x, y)| shape(kind, (x + 9.0, y), 10.0, "")));
+            entry(kind.name(), shape(kind, (9.0, 0.0), 10.0, ""));
         }
         if !self.links.is_empty() {
-            let arrow = |(x, y)| {
-                html! { path.link d={ "M" (Px(x)) " " (Px(y)) "h17" } marker-end="url(#dm-tip)" {} }
-            };
-            entry("migration", Box::new(arrow));
+            entry("migration", html! { path.link d="M0 0h17" marker-end="url(#dm-tip)" {} });
         }
         entries
     }
@@ -180,7 +172,7 @@ impl Gantt {
     }
 
     fn link(&self, link: &Link, layout: &Layout, x: &Laid) -> Markup {
-        let end = |(place, at): &(super::Place, Time)| {
+        let end = |(place, at): &(Place, Time)| {
             let lane = self.lane(place.lane)?;
             Some((x.at(seconds(*at)), layout.middle(lane, place)))
         };

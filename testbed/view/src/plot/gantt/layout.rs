@@ -3,7 +3,7 @@
 use dormouse_units::Tier;
 
 use super::super::text::width;
-use super::value::{Gantt, Lane, Place};
+use super::{Gantt, Lane, Place};
 
 pub(super) const WIDTH: f64 = 1_240.0;
 pub(super) const RIGHT: f64 = 18.0;

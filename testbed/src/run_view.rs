@@ -1,4 +1,15 @@
-//! The view of a run, and its writers.
+//! One view of a run, whatever work it has: built once from what came out, and written as text for
+//! a terminal, a page, a chart, tables, a summary, a trace.
+
+mod bag;
+mod emulation;
+mod jobs;
+mod machine;
+mod outcome;
+mod sections;
+mod summary;
+mod tables;
+mod vms;
 
 use std::path::PathBuf;
 
@@ -6,6 +17,7 @@ use dormouse_view::plot::Gantt;
 use dormouse_view::{Page, Table, Terminal, Tone};
 use serde_json::Value;
 
+pub use self::outcome::Results;
 use crate::output::{OutputError, Staging};
 
 /// A run as it is shown.
@@ -37,18 +49,17 @@ pub struct Line {
 
 impl Line {
     /// A line of one part that is neither good nor bad news.
-    pub(super) fn plain(name: &'static str, value: impl Into<String>) -> Self {
+    fn plain(name: &'static str, value: impl Into<String>) -> Self {
         Self { name, parts: vec![(Tone::Plain, value.into())] }
     }
 
     /// A line that is good or bad news.
-    pub(super) fn verdict(name: &'static str, is_good: bool, value: impl Into<String>) -> Self {
-        let tone = if is_good { Tone::Good } else { Tone::Bad };
-        Self { name, parts: vec![(tone, value.into())] }
+    fn verdict(name: &'static str, is_good: bool, value: impl Into<String>) -> Self {
+        Self { name, parts: vec![(Tone::verdict(is_good), value.into())] }
     }
 
     /// The same with a further part.
-    pub(super) fn and(mut self, tone: Tone, part: impl Into<String>) -> Self {
+    fn and(mut self, tone: Tone, part: impl Into<String>) -> Self {
         self.parts.push((tone, part.into()));
         self
     }
@@ -59,13 +70,9 @@ impl RunView {
     #[must_use]
     pub fn to_text(&self, terminal: Terminal) -> String {
         let lines = self.lines.iter().map(|line| {
-            let parts = line.parts.iter().map(|(tone, part)| match tone {
-                Tone::Plain => part.clone(),
-                Tone::Good => terminal.verdict(true, part),
-                Tone::Bad => terminal.verdict(false, part),
-                Tone::Dim => terminal.dim(part),
-            });
-            let value = parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join("  ");
+            let parts = line.parts.iter().filter(|(_, part)| !part.is_empty());
+            let parts: Vec<_> = parts.map(|(tone, part)| terminal.toned(*tone, part)).collect();
+            let value = parts.join("  ");
             format!("  {} {value}", terminal.dim(&format!("{:<13}", line.name)))
         });
         lines.collect::<Vec<_>>().join("\n")

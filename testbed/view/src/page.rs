@@ -1,14 +1,71 @@
-//! A page as HTML.
+//! The one page layout: a title, cards, and sections of text, tables, figures and commands.
+//!
+//! Pages are whole files without outside addresses: light or dark as the reader prefers, readable
+//! at 400 px, printable. Everything but [`Block::Figure`]'s markup is escaped.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::{Block, Card, Page};
 use crate::plot;
+use crate::table::{Table, Tone};
 
-const STYLE: &str = include_str!("style.css");
-const VIEWER: &str = include_str!("viewer.js");
+const STYLE: &str = include_str!("page/style.css");
+const VIEWER: &str = include_str!("page/viewer.js");
+
+/// A page.
+#[derive(Clone, Debug, Default)]
+pub struct Page {
+    /// Its title.
+    pub title: String,
+    /// What it is about, in a sentence or two.
+    pub lead: String,
+    /// The figures that matter most.
+    pub cards: Vec<Card>,
+    /// Its sections, in order: the heading, and what stands under it. Empty ones are left out.
+    pub sections: Vec<(String, Vec<Block>)>,
+}
+
+/// A figure with its name and a remark.
+#[derive(Clone, Debug, Default)]
+pub struct Card {
+    /// What it is.
+    pub name: String,
+    /// The figure, with its unit.
+    pub value: String,
+    /// What it is to be compared with.
+    pub remark: String,
+    /// Whether it is good or bad news.
+    pub tone: Tone,
+}
+
+/// A piece of a section.
+#[derive(Clone, Debug)]
+pub enum Block {
+    /// A paragraph.
+    Text(String),
+    /// A table.
+    Table(Table),
+    /// Plots, side by side where there is room.
+    Plots(Vec<Markup>),
+    /// A wide figure to look around in: it can be zoomed, and filtered by the text of its items.
+    Figure(Markup),
+    /// What is shown when asked for.
+    Folded(String, Vec<Self>),
+    /// A command or a digest, to be copied.
+    Command(String),
+}
 
 impl Page {
+    /// A page without content.
+    #[must_use]
+    pub fn new(title: impl Into<String>, lead: impl Into<String>) -> Self {
+        Self { title: title.into(), lead: lead.into(), ..Self::default() }
+    }
+
+    /// Adds a section.
+    pub fn section(&mut self, title: impl Into<String>, blocks: impl IntoIterator<Item = Block>) {
+        self.sections.push((title.into(), blocks.into_iter().collect()));
+    }
+
     /// The whole file.
     #[must_use]
     pub fn to_html(&self) -> String {
@@ -41,6 +98,23 @@ impl Page {
 }
 
 impl Card {
+    /// A card that is neither good nor bad news.
+    #[must_use]
+    pub fn new(
+        name: impl Into<String>,
+        value: impl Into<String>,
+        remark: impl Into<String>,
+    ) -> Self {
+        let (name, value, remark) = (name.into(), value.into(), remark.into());
+        Self { name, value, remark, tone: Tone::Plain }
+    }
+
+    /// The same as good or bad news.
+    #[must_use]
+    pub fn verdict(self, is_good: bool) -> Self {
+        Self { tone: Tone::verdict(is_good), ..self }
+    }
+
     fn to_html(&self) -> Markup {
         html! {
             div class=(format!("card {}", self.tone.class()).trim_end()) {
@@ -51,6 +125,23 @@ impl Card {
 }
 
 impl Block {
+    /// A paragraph.
+    #[must_use]
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text(text.into())
+    }
+
+    /// Whether there is nothing to show.
+    fn is_empty(&self) -> bool {
+        match self {
+            Self::Text(text) | Self::Command(text) => text.is_empty(),
+            Self::Table(table) => table.is_empty(),
+            Self::Plots(plots) => plots.is_empty(),
+            Self::Figure(markup) => markup.0.is_empty(),
+            Self::Folded(_, blocks) => blocks.iter().all(Self::is_empty),
+        }
+    }
+
     fn to_html(&self) -> Markup {
         if self.is_empty() {
             return Markup::default();
@@ -73,7 +164,7 @@ impl Block {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::table::{Cell, Column, Table};
+    use crate::table::{Cell, Column};
 
     #[test]
     fn what_is_said_is_escaped_and_nothing_is_fetched() {

@@ -1,16 +1,13 @@
 //! One typed table; its renderers are beside it.
 
-mod build;
 mod cell;
 mod column;
 mod csv;
-mod files;
 mod html;
 mod json;
 mod parquet;
 mod text;
 
-pub use build::TableOf;
 pub use cell::{Cell, Tone, Value};
 pub use column::{Column, Kind};
 
@@ -21,7 +18,21 @@ pub struct Table {
     rows: Vec<Vec<Cell>>,
 }
 
+/// A table that is being made: a row for each thing.
+#[derive(Clone, Debug)]
+pub struct TableOf<T> {
+    things: Vec<T>,
+    table: Table,
+}
+
 impl Table {
+    /// A table with a row for each of these, and no column so far.
+    pub fn of<T>(things: impl IntoIterator<Item = T>) -> TableOf<T> {
+        let things: Vec<_> = things.into_iter().collect();
+        let rows = vec![Vec::new(); things.len()];
+        TableOf { things, table: Self { columns: Vec::new(), rows } }
+    }
+
     /// An empty table with these columns.
     #[must_use]
     pub fn new(columns: impl IntoIterator<Item = Column>) -> Self {
@@ -49,8 +60,20 @@ impl Table {
     }
 }
 
-impl Extend<Vec<Cell>> for Table {
-    fn extend<T: IntoIterator<Item = Vec<Cell>>>(&mut self, rows: T) {
-        rows.into_iter().for_each(|row| self.push(row));
+impl<T> TableOf<T> {
+    /// The same with this column, and what it says of each.
+    #[must_use]
+    pub fn column<C: Into<Cell>>(mut self, column: Column, cell: impl Fn(&T) -> C) -> Self {
+        self.table.columns.push(column);
+        for (row, thing) in self.table.rows.iter_mut().zip(&self.things) {
+            row.push(cell(thing).into());
+        }
+        self
+    }
+}
+
+impl<T> From<TableOf<T>> for Table {
+    fn from(made: TableOf<T>) -> Self {
+        made.table
     }
 }

@@ -1,9 +1,14 @@
-//! What a Gantt chart shows.
+//! Gantt charts: lanes of rows over time.
+
+mod draw;
+mod layout;
 
 use std::iter;
 use std::ops::Range;
 
 use dormouse_units::{Tier, Time};
+
+use super::limits::Limit;
 
 /// Lanes over time, what ran on them, and what moved between them.
 #[derive(Clone, Debug, Default)]
@@ -22,8 +27,8 @@ pub struct Gantt {
     pub marks: Vec<Mark>,
     /// What went on elsewhere.
     pub links: Vec<Link>,
-    /// Times that matter to all lanes.
-    pub instants: Vec<Instant>,
+    /// Times in seconds that matter to all lanes; one after the window is told of in words.
+    pub limits: Vec<Limit>,
     /// The names of colours, in their order; those of other fills and of marks are their own.
     pub colours: Vec<String>,
 }
@@ -138,15 +143,6 @@ pub struct Link {
     pub title: String,
 }
 
-/// A time that matters to all lanes.
-#[derive(Clone, Debug)]
-pub struct Instant {
-    /// A noun: `deadline`.
-    pub name: String,
-    /// When; one after the window is told of in words.
-    pub at: Time,
-}
-
 impl Place {
     /// These rows of a lane, in the foreground.
     #[must_use]
@@ -157,7 +153,7 @@ impl Place {
 
 impl Fill {
     /// A noun for the legend; that of a colour is its owner's.
-    pub(super) const fn name(self) -> &'static str {
+    const fn name(self) -> &'static str {
         match self {
             Self::Work(_) => "",
             Self::Boot => "boot",

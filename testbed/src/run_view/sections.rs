@@ -1,0 +1,232 @@
+//! Sections of the page of a run with a bag.
+
+use dormouse_cloud::{Action, Market, Target, TariffName};
+use dormouse_engine::VmEnd;
+use dormouse_policies::StartReason;
+use dormouse_tell::{AttemptEnd, Record, VmHistory};
+use dormouse_units::{Money, Span, VmId};
+use dormouse_view::{Block, Cell, Column, Table};
+
+use super::outcome::OfBag;
+use crate::output::end_word;
+
+/// "The bill": what each VM cost, and how that is reckoned.
+pub(super) fn bill(of: &OfBag<'_>) -> Vec<Block> {
+    let record = of.record;
+    let terms = &of.of.header.experiment.setup.terms;
+    // Where prices change, what it was launched at is not what all of it cost.
+    let price = if terms.prices.is_empty() { "price" } else { "price at its launch" };
+    let charged = |vm: &VmHistory| {
+        let charges = vm.charges().iter().map(|charge| {
+            format!("{:.0}–{:.0} s", charge.from.as_secs_f64(), charge.until.as_secs_f64())
+        });
+        let charges: Vec<_> = charges.collect();
+        if charges.is_empty() { "never".to_owned() } else { charges.join(", ") }
+    };
+    let table = Table::of(record.vms.values())
+        .column(Column::text("VM"), |vm| vm.id.to_string())
+        .column(Column::text("type"), |vm| vm.kind.as_str())
+        .column(Column::text("market"), |vm| vm.market.to_string())
+        .column(Column::text("end"), |vm| vm.ended.map_or("running", |(_, why, _)| end_word(why)))
+        .column(Column::text("charged"), |vm| charged(vm))
+        .column(Column::count("tasks"), |vm| record.finished_on(vm.id))
+        .column(Column::text(price), |vm| vm.price.to_string())
+        .column(Column::dollars("cost").digits(6), |vm| vm.cost());
+    let mut totals = Table::new([Column::text("market"), Column::dollars("total").digits(6)]);
+    for market in [Market::Spot, Market::OnDemand] {
+        let of_market = record.vms.values().filter(|vm| vm.market == market);
+        let total: Money = of_market.map(VmHistory::cost).sum();
+        totals.push([Cell::text(market.to_string()), Cell::from(total)]);
+    }
+    totals.push([Cell::text("all"), Cell::from(record.cost())]);
+    vec![Block::Table(table.into()), Block::Table(totals), Block::text(charged_how(terms.tariff))]
+}
+
+const fn charged_how(tariff: TariffName) -> &'static str {
+    match tariff {
+        TariffName::Second => {
+            "A VM is charged from the end of its boot to its end, by the second, and not while it is \
+             hibernated."
+        }
+        TariffName::Hour => {
+            "A VM is charged from the end of its boot to its end, and not while it is hibernated, by \
+             the hour: each hour that it begins costs the price at its beginning. The last, if it is \
+             not full, is free where the provider ends or hibernates the VM, and costs a full one \
+             where its user ends it."
+        }
+    }
+}
+
+/// "What happened": interruptions, migrations, failures, lost hosts, and what each cost.
+pub(super) fn happened(of: &OfBag<'_>) -> Vec<Block> {
+    let record = of.record;
+    let tables = [interruptions(record), hosts(record), migrations(of), failures(record)];
+    let mut blocks: Vec<_> =
+        tables.into_iter().filter(|table| !table.is_empty()).map(Block::Table).collect();
+    if let Some(why) = &record.cancelled {
+        blocks.push(Block::text(format!("The run was ended before its time: {why}.")));
+    }
+    blocks.extend(record.rejected.iter().map(|(at, why)| {
+        let at = at.as_secs_f64();
+        Block::text(format!("A decision at {at:.1} s could not be carried out: {why}."))
+    }));
+    if blocks.is_empty() {
+        blocks.push(Block::text("Nothing out of the ordinary."));
+    }
+    blocks
+}
+
+pub(super) fn names<'a>(vms: impl IntoIterator<Item = &'a VmId>) -> String {
+    vms.into_iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+fn interruptions(record: &Record) -> Table {
+    Table::of(&record.interruptions)
+        .column(Column::text("provider"), |i| match i.action {
+            Action::Hibernate => "hibernate",
+            Action::Resume => "resume",
+            Action::Preempt => "preempt",
+        })
+        .column(Column::text("target"), |i| match &i.target {
+            Target::Type(kind) => format!("all spot {kind}"),
+            Target::Vm(vm) => vm.to_string(),
+        })
+        .column(Column::text("hit"), |i| match i.vms.as_slice() {
+            [] => "none: no such VM ran".to_owned(),
+            hit => names(hit),
+        })
+        .column(Column::seconds("asked for"), |i| i.asked)
+        .column(Column::seconds("took effect"), |i| record.took_effect(i))
+        .column(Column::seconds("work lost"), |i| record.lost_by(i))
+        .into()
+}
+
+fn hosts(record: &Record) -> Table {
+    let lost = record.hosts.iter().filter_map(|(id, host)| {
+        let (at, why) = host.lost.as_ref()?;
+        let gone = record.vms.values().filter(|vm| {
+            vm.host == *id && vm.ended.is_some_and(|(_, end, _)| end == VmEnd::HostLost)
+        });
+        let gone: Vec<_> = gone.map(|vm| vm.id).collect();
+        Some((format!("{id} ({})", host.name), gone, *at, why))
+    });
+    Table::of(lost)
+        .column(Column::text("host lost"), |(name, ..)| name.clone())
+        .column(Column::text("why"), |(.., why)| why.as_str())
+        .column(Column::text("VMs on it"), |(_, gone, ..)| names(gone))
+        .column(Column::seconds("at"), |(_, _, at, _)| *at)
+        .column(Column::seconds("work lost"), |(_, gone, at, _)| {
+            gone.iter().map(|&vm| record.lost_on(vm, *at, *at)).sum::<Span>()
+        })
+        .into()
+}
+
+/// A row for each migration that is counted: also of tasks that had not begun where they were to
+/// run.
+fn migrations(of: &OfBag<'_>) -> Table {
+    let mut all: Vec<_> = of
+        .tasks()
+        .flat_map(|task| {
+            let attempts = task.is.attempts.iter().enumerate();
+            let migrated = attempts.filter(|(_, is)| is.reason == StartReason::Migrated);
+            let before = |k: usize| k.checked_sub(1).and_then(|k| task.is.attempts.get(k));
+            migrated.map(move |(k, is)| (task, before(k), is))
+        })
+        .collect();
+    all.sort_by_key(|(.., is)| is.sent);
+    Table::of(all)
+        .column(Column::text("migrated"), |(task, ..)| task.name())
+        .column(Column::text("from"), |(_, was, _)| {
+            was.map_or("its queue".to_owned(), |was| was.vm.to_string())
+        })
+        .column(Column::text("to"), |(.., is)| is.vm.to_string())
+        .column(Column::seconds("left at"), |(_, was, _)| Some(was.as_ref()?.ended.as_ref()?.0))
+        .column(Column::seconds("ran again at"), |(.., is)| is.started)
+        .column(Column::text("work kept"), |(.., is)| {
+            is.from.map_or("nothing".to_owned(), |(_, done)| done.to_string())
+        })
+        .column(Column::seconds("work lost"), |(_, was, _)| {
+            was.map_or(Span::ZERO, |was| of.record.lost(was))
+        })
+        .into()
+}
+
+fn failures(record: &Record) -> Table {
+    let failed = record.tasks.iter().enumerate().flat_map(|(n, task)| {
+        task.attempts.iter().filter_map(move |attempt| match &attempt.ended {
+            Some((at, AttemptEnd::Failed(why))) => Some((n, attempt, *at, why)),
+            _ => None,
+        })
+    });
+    Table::of(failed)
+        .column(Column::text("attempt failed"), |(n, ..)| format!("task{n}"))
+        .column(Column::text("on"), |(_, attempt, ..)| attempt.vm.to_string())
+        .column(Column::text("why"), |(.., why)| why.as_str())
+        .column(Column::seconds("at"), |(_, _, at, _)| *at)
+        .column(Column::seconds("work lost"), |(_, attempt, ..)| record.lost(attempt))
+        .into()
+}
+
+/// "Plan and outcome": what the scheduler had planned, beside what came out; nothing where nothing
+/// was planned.
+pub(super) fn plan(of: &OfBag<'_>) -> Vec<Block> {
+    let Some(plan) = &of.of.plan else { return Vec::new() };
+    let columns = ["", "planned", "came out", "difference"].map(Column::text);
+    let mut table = Table::new(columns);
+    let mut row = |name: &str, words: &dyn Fn(f64) -> String, was: f64, now: Option<f64>| {
+        let change = now.filter(|_| was != 0.0).map(|now| (now / was - 1.0) * 100.0);
+        table.push([
+            Cell::text(name),
+            Cell::text(words(was)),
+            Cell::text(now.map_or("unfinished".to_owned(), words)),
+            change.map(|change| format!("{change:+.1} %")).into(),
+        ]);
+    };
+    let made = of.record.makespan().map(|at| at.as_secs_f64());
+    row("makespan", &|s| format!("{s:.1} s"), plan.makespan.as_secs_f64(), made);
+    let spent = of.record.cost().as_usd();
+    row("cost", &|usd| format!("${usd:.4}"), plan.cost.as_usd(), Some(spent));
+    #[expect(clippy::cast_precision_loss, reason = "some VMs")]
+    let count = |n: usize| n as f64;
+    row("VMs", &|n| format!("{n:.0}"), count(plan.vms.len()), Some(count(of.record.vms.len())));
+    let about = format!(
+        "The primary schedule wanted the spot VMs done by {:.0} s (D_spot), and took {} fitness \
+         evaluations.",
+        plan.spot_limit.as_secs_f64(),
+        plan.evaluations
+    );
+    let every = vec![Block::Table(every_task(of))];
+    vec![
+        Block::Table(table),
+        Block::Text(about),
+        Block::Folded("Every task, planned and actual".to_owned(), every),
+    ]
+}
+
+fn every_task(of: &OfBag<'_>) -> Table {
+    let seconds = |heading: &str| Column::seconds(heading).digits(0);
+    Table::of(of.tasks().filter_map(|task| task.planned.map(|(vm, plan)| (task, vm, plan))))
+        .column(Column::text("task"), |(task, ..)| task.name())
+        .column(Column::text("planned on"), |(_, vm, _)| format!("vm{vm}"))
+        .column(Column::text("finished on"), |(t, ..)| t.is.last().map(|a| a.vm.to_string()))
+        .column(seconds("planned start"), |(.., plan)| plan.start)
+        .column(seconds("first start"), |(task, ..)| task.started())
+        .column(seconds("planned end"), |(.., plan)| plan.end)
+        .column(seconds("end"), |(task, ..)| task.is.finished)
+        .column(seconds("later by"), |(task, _, plan)| {
+            task.is.finished.map(|at| at.as_secs_f64() - plan.end.as_secs_f64())
+        })
+        .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bill_says_how_it_is_reckoned() {
+        let [second, hour] = [TariffName::Second, TariffName::Hour].map(charged_how);
+        assert!(second.contains("by the second") && !second.contains("hour"), "{second}");
+        assert!(hour.contains("by the hour") && !hour.contains("second"), "{hour}");
+    }
+}
