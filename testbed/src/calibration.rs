@@ -20,13 +20,8 @@ pub(crate) fn table(calibration: &Calibration) -> Table {
             of(cell, |it| format!("{}/{}", it.checkpoints, it.checkpoints_due))
         })
         .column(Column::number("faithful"), |cell| match &cell.came {
-            Came::Measured(it) => {
-                if it.faithful {
-                    "yes"
-                } else {
-                    "no"
-                }
-            }
+            Came::Measured(it) if it.faithful => "yes",
+            Came::Measured(_) => "no",
             Came::Refused { .. } => "refused",
         })
         .column(Column::number("dump ms"), |cell| of(cell, |it| spread(it.dump)))

@@ -14,35 +14,35 @@ const SCHEDULER: &str = "scheduler.name";
 
 /// Schedulers on experiments: the first is what the others are compared with.
 #[derive(Clone, Debug)]
-pub struct Comparison {
+pub(crate) struct Comparison {
     /// The experiments: files or built-in names.
-    pub on: Vec<String>,
+    pub(crate) on: Vec<String>,
     /// The schedulers.
-    pub schedulers: Vec<String>,
+    pub(crate) schedulers: Vec<String>,
     /// A cell for each scheduler on each experiment; those of an experiment stand together.
-    pub cells: Vec<Cell>,
+    pub(crate) cells: Vec<Cell>,
 }
 
 /// A scheduler's figure on an experiment beside the first scheduler's.
 #[derive(Clone, Debug)]
-pub struct Pair<'a> {
+pub(crate) struct Pair<'a> {
     /// The experiment.
-    pub on: &'a str,
+    pub(crate) on: &'a str,
     /// The scheduler.
-    pub scheduler: &'a str,
+    pub(crate) scheduler: &'a str,
     /// The figure.
-    pub metric: &'static Metric,
+    pub(crate) metric: &'static Metric,
     /// It, over the runs that have it: one that did not finish has no makespan.
-    pub figure: Estimate,
+    pub(crate) figure: Estimate,
     /// How many runs there are.
-    pub runs: usize,
+    pub(crate) runs: usize,
     /// By how much it is higher than the first scheduler's, seed by seed; `None` of that one itself,
     /// and where no seed has both.
-    pub difference: Option<Estimate>,
+    pub(crate) difference: Option<Estimate>,
     /// The same as a part of the first scheduler's mean; `None` where that is zero, too.
-    pub relative: Option<Estimate>,
+    pub(crate) relative: Option<Estimate>,
     /// Under how many seeds it is lower.
-    pub lower: usize,
+    pub(crate) lower: usize,
 }
 
 impl Comparison {
@@ -52,7 +52,7 @@ impl Comparison {
     ///
     /// There are fewer than two schedulers, something is named twice, or an experiment is wrong or
     /// can't be run under a scheduler.
-    pub fn of(
+    pub(crate) fn of(
         on: &[String],
         schedulers: &[String],
         set: &[String],
@@ -88,8 +88,7 @@ impl Comparison {
     }
 
     /// Every scheduler on every experiment by every figure that they have, in this order.
-    #[must_use]
-    pub fn pairs(&self, samples: &Samples) -> Vec<Pair<'_>> {
+    pub(crate) fn pairs(&self, samples: &Samples) -> Vec<Pair<'_>> {
         let mut pairs = Vec::new();
         for (on, samples) in self.on.iter().zip(samples.chunks(self.schedulers.len())) {
             let Some(first) = samples.first() else { continue };
@@ -104,8 +103,7 @@ impl Comparison {
     }
 
     /// The table for people: what each is, and by how much it differs.
-    #[must_use]
-    pub fn table(&self, samples: &Samples) -> Table {
+    pub(crate) fn table(&self, samples: &Samples) -> Table {
         Table::of(self.pairs(samples))
             .column(Column::text("experiment"), |pair| pair.on)
             .column(Column::text("figure"), |pair| pair.metric.heading)
@@ -119,8 +117,7 @@ impl Comparison {
     }
 
     /// `table.csv`: the same for programs, exactly.
-    #[must_use]
-    pub fn exact(&self, samples: &Samples) -> Table {
+    pub(crate) fn exact(&self, samples: &Samples) -> Table {
         type Of = fn(&Pair<'_>) -> Option<Estimate>;
         let mut table = Table::of(self.pairs(samples))
             .column(Column::text("case"), |pair| format!("{}/{}", pair.on, pair.scheduler))
@@ -152,8 +149,7 @@ impl Comparison {
 
     /// The differences of each figure in per cent, with their intervals; not of figures that never
     /// differ.
-    #[must_use]
-    pub fn plots(&self, samples: &Samples) -> Vec<Panel> {
+    pub(crate) fn plots(&self, samples: &Samples) -> Vec<Panel> {
         let pairs = self.pairs(samples);
         let first = self.first();
         let of = |metric: &'static Metric| {
@@ -194,8 +190,7 @@ impl Comparison {
     }
 
     /// `report.html`.
-    #[must_use]
-    pub fn page(&self, samples: &Samples, (seeds, command): (u64, &str)) -> Page {
+    pub(crate) fn page(&self, samples: &Samples, (seeds, command): (u64, &str)) -> Page {
         let first = self.first();
         let lead = format!(
             "Each scheduler under the same {seeds} seeds, in virtual time. A difference is taken seed by \
@@ -254,8 +249,7 @@ impl<'a> Pair<'a> {
     }
 
     /// Whether the interval of the difference, as it is said, leaves out 0.
-    #[must_use]
-    pub fn is_shown(&self) -> bool {
+    pub(crate) fn is_shown(&self) -> bool {
         self.relative.or(self.difference).is_some_and(|d| d.ci95.is_some() && !d.covers(0.0))
     }
 
@@ -267,8 +261,7 @@ impl<'a> Pair<'a> {
     }
 
     /// By how much it differs, and whether that is more than chance.
-    #[must_use]
-    pub fn in_words(&self) -> String {
+    pub(crate) fn in_words(&self) -> String {
         let Some(difference) = self.difference else { return String::new() };
         let digits = self.metric.digits;
         let text = match self.relative {

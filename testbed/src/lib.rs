@@ -6,7 +6,7 @@ mod chain;
 pub mod check;
 pub mod cli;
 mod command_line;
-pub mod compare;
+mod compare;
 pub mod experiment;
 pub mod explain;
 pub mod jobs;

@@ -106,5 +106,6 @@ pub fn recorded_digest(folder: &Path) -> Result<Option<String>, OutputError> {
     };
     let summary = serde_json::from_str::<serde_json::Value>(&text).ok();
     let digest = summary.and_then(|s| Some(s.get("decisions_sha256")?.as_str()?.to_owned()));
-    digest.map(Some).ok_or(OutputError::NoKey { path, key: "decisions_sha256" })
+    let why = "there is no decisions_sha256 in it; give the folder of a run that was left whole";
+    digest.map(Some).ok_or_else(|| OutputError::Unfit { path, why: why.to_owned() })
 }

@@ -1,64 +1,20 @@
-//! What came of a run, whatever work it has.
+//! What came of a run: made in virtual time, or read back.
 
 use std::path::Path;
 
 use dormouse_engine::Step;
 use dormouse_engine::drive::PlayError;
-use dormouse_policies::Plan;
 use dormouse_units::Time;
 
 use crate::experiment::Planned;
 use crate::jobs::{JobsError, JobsOutcome, JobsRecording};
 use crate::output::{Header, OutputError, RunLog, RunLogWriter};
 use crate::replay::{ReplayError, play};
-use crate::run_view::{Outcome, RunView};
+use crate::run_view::Results;
 use crate::virtual_run::{model, play_out};
 use dormouse_tell::Record;
-use dormouse_tell::fidelity::Fidelity;
 use dormouse_tell::jobs::History;
 use dormouse_workload::Jobs;
-
-/// What came of a run.
-#[derive(Debug)]
-pub struct Results<'a> {
-    /// The first line of the log.
-    pub header: &'a Header,
-    /// Its tasks, VMs and hosts, if it has a bag.
-    pub record: Option<Record>,
-    /// What the scheduler of the bag had planned, if it plans.
-    pub plan: Option<Plan>,
-    /// How faithful the emulation was; `None` in virtual time.
-    pub fidelity: Option<Fidelity>,
-    /// What came of its parallel jobs, if it has any.
-    pub jobs: Option<JobsOutcome<'a>>,
-    /// Real seconds it took.
-    pub wall_s: f64,
-}
-
-impl<'a> Results<'a> {
-    /// Of a run in virtual time.
-    #[must_use]
-    pub const fn of(header: &'a Header) -> Self {
-        let (record, plan, fidelity, jobs) = (None, None, None, None);
-        Self { header, record, plan, fidelity, jobs, wall_s: 0.0 }
-    }
-
-    /// Why the run was ended with work left, if it was.
-    #[must_use]
-    pub fn broke(&self) -> Option<&str> {
-        let of_bag = self.record.as_ref().and_then(|record| record.cancelled.as_deref());
-        of_bag.or_else(|| self.jobs.as_ref().and_then(|jobs| jobs.cancelled.as_deref()))
-    }
-
-    /// The view of the run.
-    #[must_use]
-    pub fn view(&self) -> RunView {
-        let Self { header, record, plan, fidelity, jobs, wall_s } = self;
-        let (record, plan) = (record.as_ref(), plan.as_ref());
-        let (fidelity, jobs) = (fidelity.as_ref(), jobs.as_ref());
-        Outcome { header, record, plan, fidelity, jobs, wall_s: *wall_s }.view()
-    }
-}
 
 /// Runs the experiment of `header` in virtual time, its bag under this scheduler with this plan,
 /// and leaves what is written while it goes in `folder`; `show` is called with the number of tasks

@@ -17,7 +17,7 @@ use dormouse_view::plot::Gantt;
 use dormouse_view::{Page, Table, Terminal, Tone};
 use serde_json::Value;
 
-pub use self::outcome::Outcome;
+pub use self::outcome::Results;
 use crate::output::{OutputError, Staging};
 
 /// A run as it is shown.
@@ -78,12 +78,9 @@ impl RunView {
         lines.collect::<Vec<_>>().join("\n")
     }
 
-    /// Writes its files into the folder, and puts that in place.
-    ///
-    /// # Errors
-    ///
-    /// The system refuses; nothing is left then.
-    pub fn write(&self, staging: Staging) -> Result<PathBuf, OutputError> {
+    /// Writes its files into the folder, and puts that in place; nothing is left if the system
+    /// refuses.
+    pub(crate) fn write(&self, staging: Staging) -> Result<PathBuf, OutputError> {
         for (name, table) in &self.tables {
             staging.write(&format!("{name}.csv"), &table.to_csv())?;
         }

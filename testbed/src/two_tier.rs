@@ -10,8 +10,6 @@ use dormouse_view::plot::{Axis, Chart, Look, Panel, Point, Scale, Series};
 use dormouse_view::{Block, Card, Cell, Column, Page, Table, Terminal};
 use serde_json::{Value, json};
 
-use crate::experiment::SharingFile;
-
 /// From this part of the processors' time on, others disturb what is measured: it is as much as
 /// the largest loss that the paper found.
 const DISTURBED: f64 = 0.04;
@@ -20,10 +18,6 @@ const DISTURBED: f64 = 0.04;
 const SHARING: &str = "two-tier.json";
 
 /// Writes `table.csv`, `plot.svg`, `report.html` and `two-tier.json` into a folder.
-///
-/// # Errors
-///
-/// The system refuses.
 pub(crate) fn write(measured: &Measured, command: &str, folder: &Path) -> Result<(), TwoTierError> {
     std::fs::create_dir_all(folder).map_err(TwoTierError::io("make", folder))?;
     for (name, text) in [
@@ -57,7 +51,6 @@ fn figures<'a>(rows: impl IntoIterator<Item = &'a Row>, is_for_people: bool) -> 
 }
 
 /// The figures as text.
-#[must_use]
 pub(crate) fn table(measured: &Measured, terminal: Terminal) -> String {
     let table = figures(&measured.rows(), true).to_text(terminal);
     format!("{table}\n  {}", quiet(measured))
@@ -79,8 +72,7 @@ fn quiet(measured: &Measured) -> String {
 }
 
 fn json(measured: &Measured, command: &str) -> String {
-    let file = SharingFile { command: command.to_owned(), sharing: measured.sharing() };
-    let mut value = json!(file);
+    let mut value = json!({ "command": command, "sharing": measured.sharing() });
     let figures = measured.rows().into_iter().map(|Row { case, metric, ours, .. }| {
         let interval = ours.ci95.map_or(Value::Null, |(low, high)| json!([low, high]));
         json!({ "case": case, "metric": metric, "mean": ours.mean, "ci95": interval, "n": ours.n })

@@ -67,7 +67,7 @@ fn one_run(scheduler: &str) -> Result<(), Failure> {
         Source { experiment: Some("ed200-sc4"), overrides: vec![name], ..Source::default() };
     let loaded = load(&source)?;
     let began = Instant::now();
-    let plan = loaded.plan()?;
+    let plan = loaded.experiment.plan()?;
     let planned = began.elapsed().as_secs_f64();
     let mut experiment = loaded.experiment;
     if let Some(config) = &mut experiment.scheduler {

@@ -68,7 +68,6 @@ pub struct CellPlan {
 }
 
 /// What all cells are measured with.
-#[must_use]
 pub fn conditions() -> Conditions {
     let all = TASKS_S.map(f64::from);
     let (shortest, longest) =

@@ -7,8 +7,8 @@ use std::time::Instant;
 use dormouse_coordinator::CoordinatorError::Admission;
 use dormouse_coordinator::Progress;
 use dormouse_host::calibration::{CalibrationError, Came, Cell, Samples, folder_of};
-use dormouse_tell::Record;
-use dormouse_tell::{Latency, LiveFacts};
+use dormouse_tell::fidelity::span_of;
+use dormouse_tell::{Latency, LiveFacts, Mode, Record};
 use dormouse_units::TaskId;
 use dormouse_worker::workspace::{Roots, remove_abandoned};
 
@@ -17,8 +17,6 @@ use crate::experiment::Experiment;
 use crate::live::{Conduct, LiveError, Outcome, Rehearsal, conduct, rehearse};
 use crate::output::Header;
 use crate::virtual_run::virtual_run;
-use dormouse_tell::Mode;
-use dormouse_tell::fidelity::span_of;
 
 /// Real seconds that a worker takes to come and to leave.
 const AROUND_S: f64 = 2.0;
@@ -28,7 +26,7 @@ const PREFIX: &str = ".calibration-";
 
 /// A host being measured, and a folder for the runs.
 #[derive(Debug)]
-pub struct Bench {
+pub(crate) struct Bench {
     folder: Roots,
     /// How often each cell is run, each time under another seed.
     repeat: u32,
@@ -36,7 +34,7 @@ pub struct Bench {
 
 /// What came of measuring a cell.
 #[derive(Debug)]
-pub enum Measured {
+pub(crate) enum Measured {
     /// It.
     Cell(Cell),
     /// A run was ended before its time, for this reason.
@@ -45,11 +43,7 @@ pub enum Measured {
 
 impl Bench {
     /// A bench whose runs' files are beside `file`, which will be written.
-    ///
-    /// # Errors
-    ///
-    /// It can't be written there.
-    pub fn beside(file: &Path, repeat: u32) -> Result<Self, CalibrateError> {
+    pub(crate) fn beside(file: &Path, repeat: u32) -> Result<Self, CalibrateError> {
         let refused = CalibrationError::io("write into", folder_of(file)?, "--out");
         // Workers are told of paths in it.
         let place = std::path::absolute(folder_of(file)?)
@@ -61,11 +55,7 @@ impl Bench {
     }
 
     /// About how many real seconds a cell will take.
-    ///
-    /// # Errors
-    ///
-    /// Its experiment can't be made or played.
-    pub fn estimate_s(&self, plan: &CellPlan) -> Result<f64, CalibrateError> {
+    pub(crate) fn estimate_s(&self, plan: &CellPlan) -> Result<f64, CalibrateError> {
         let twin = twin(&plan.experiment(1)?)?;
         let once = twin.end().as_secs_f64() / plan.speedup + AROUND_S;
         Ok(once * f64::from(self.repeat))
@@ -73,11 +63,7 @@ impl Bench {
 
     /// Measures a cell, unless it is `told` to end before a run of it begins; `show` is called with
     /// how each run goes.
-    ///
-    /// # Errors
-    ///
-    /// A run broke.
-    pub fn measure(
+    pub(crate) fn measure(
         &self,
         plan: &CellPlan,
         told: &dyn Fn() -> Option<String>,
@@ -152,7 +138,6 @@ fn twin(experiment: &Experiment) -> Result<Record, CalibrateError> {
 /// For every task that was disturbed in neither, (live − virtual) / virtual of the time from its
 /// start to its end, live as the worker measured it. Undisturbed is one that came to its end in
 /// its only attempt.
-#[must_use]
 pub fn errors(live: &Record, twin: &Record) -> Vec<f64> {
     let both = (0..).map(TaskId::new).zip(live.tasks.iter().zip(&twin.tasks));
     both.filter_map(|(task, _)| {

@@ -41,7 +41,10 @@ pub enum CalibrateError {
 impl CalibrateError {
     /// Whether the input must change, not the system be mended.
     #[must_use]
-    pub const fn is_bad_input(&self) -> bool {
-        matches!(self, Self::Load { .. } | Self::File(_))
+    pub fn is_bad_input(&self) -> bool {
+        match self {
+            Self::Live(error) => error.is_bad_input(),
+            _ => matches!(self, Self::Load { .. } | Self::File(_)),
+        }
     }
 }

@@ -6,5 +6,6 @@ mod bench;
 mod error;
 
 pub use bag::{CellPlan, conditions};
-pub use bench::{Bench, Measured, errors};
+pub use bench::errors;
+pub(crate) use bench::{Bench, Measured};
 pub use error::CalibrateError;

@@ -85,32 +85,17 @@ pub(crate) enum Command {
     },
     /// Say what became of a task, VM or job of a run, and why
     Explain {
-        /// The folder of the run
-        dir: PathBuf,
+        #[command(flatten)]
+        of: RecordedArgs,
         /// Such as task7, its name, 7 where there are no parallel jobs, or vm3; of those, a job's number
         what: String,
-        /// As JSON
-        #[arg(long)]
-        json: bool,
     },
     /// Write a run for other programs: a trace, Parquet tables, a chart of a window of time
     Export(ExportArgs),
     /// Check a run against the rules: no task on two VMs, no bill that does not add up, …
-    Check {
-        /// The folder of the run
-        dir: PathBuf,
-        /// As JSON
-        #[arg(long)]
-        json: bool,
-    },
+    Check(RecordedArgs),
     /// Feed a run's events to its scheduler again, and compare every decision
-    Replay {
-        /// The folder of the run
-        dir: PathBuf,
-        /// As JSON
-        #[arg(long)]
-        json: bool,
-    },
+    Replay(RecordedArgs),
     /// Play a live run again in virtual time with the interruptions that it had, and compare them
     Twin(TwinArgs),
     /// Workloads of parallel jobs: generate, describe, scale
@@ -257,6 +242,16 @@ pub(crate) struct RunningArgs {
     /// file; of an address, the file that $DORMOUSE_SECRET_FILE names]
     #[arg(long, value_name = "FILE")]
     pub(crate) secret_file: Option<PathBuf>,
+}
+
+/// A run that was made before.
+#[derive(Debug, Args)]
+pub(crate) struct RecordedArgs {
+    /// The folder of the run
+    pub(crate) dir: PathBuf,
+    /// As JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -1,10 +1,12 @@
 //! `dormouse calibrate`.
 
+use std::path::Path;
+
 use dormouse_coordinator::Signals;
 use dormouse_host::calibration::{
-    Calibration, CalibrationError, Found, HostIdentity, Wanted, default_path, find, write,
+    Calibration, Found, HostIdentity, Wanted, default_path, find, write,
 };
-use dormouse_host::doctor::{State, examine};
+use dormouse_host::doctor::{Finding, State, examine};
 use serde_json::json;
 
 use super::args::CalibrateArgs;
@@ -30,24 +32,19 @@ pub(crate) fn run(args: &CalibrateArgs) -> Result<(), Failure> {
             eprintln!("dormouse: {text}");
         }
     };
-    let doubtful = diagnosis.findings.iter().filter(|f| f.state == State::Doubtful);
-    for finding in doubtful.filter(|f| f.fix.is_some() && f.name == "free CPU") {
-        let fix = finding.fix.as_deref().unwrap_or_default();
-        say(format!("{}: {fix}", finding.found));
-    }
-    let former = match find(&path, || host.clone()) {
-        Found::Current(former) => Some(*former),
-        Found::None => None,
-        Found::Unusable(why) => {
-            say(format!("what was there is replaced: {why}"));
-            None
+    for Finding { name, state, found, fix } in &diagnosis.findings {
+        if let (State::Doubtful, "free CPU", Some(fix)) = (state, name.as_ref(), fix) {
+            say(format!("{found}: {fix}"));
         }
-    };
-    let bench = Bench::beside(&path, args.repeat)?;
-    let mut seconds = 0.0;
-    for plan in &plans {
-        seconds += bench.estimate_s(plan)?;
     }
+    let mut former = None;
+    match find(&path, || host.clone()) {
+        Found::Current(found) => former = Some(*found),
+        Found::None => {}
+        Found::Unusable(why) => say(format!("what was there is replaced: {why}")),
+    }
+    let bench = Bench::beside(&path, args.repeat)?;
+    let seconds: f64 = plans.iter().map(|plan| bench.estimate_s(plan)).sum::<Result<_, _>>()?;
     let cells = if plans.len() == 1 { "cell" } else { "cells" };
     say(format!(
         "{} {cells}, some {:.0} s; ctrl-c ends it and keeps what was measured in {}",
@@ -57,17 +54,14 @@ pub(crate) fn run(args: &CalibrateArgs) -> Result<(), Failure> {
     ));
     super::log::begin(false);
     let calibration = Calibration::begin(host, conditions(), former);
-    let (calibration, ended) =
-        measure(args, &plans, &bench, calibration, |calibration| write(&path, calibration))?;
+    let (calibration, ended) = measure(args, &plans, &bench, calibration, &path)?;
     show(args, &calibration, &path)?;
-    match ended {
-        None => Ok(()),
-        Some((done, why)) => Err(Failure::Broken(format!(
-            "calibrating was ended after {done} of {} cells: {why}; these are kept in {}",
-            plans.len(),
-            path.display()
-        ))),
-    }
+    let Some((done, why)) = ended else { return Ok(()) };
+    Err(Failure::Broken(format!(
+        "calibrating was ended after {done} of {} cells: {why}; these are kept in {}",
+        plans.len(),
+        path.display()
+    )))
 }
 
 /// What is to be measured: the highest load first, because what it shows holds for lower ones.
@@ -88,22 +82,21 @@ fn plans(args: &CalibrateArgs, millicores: u32) -> Result<Vec<CellPlan>, Failure
     Ok(cells.map(plan).collect::<Result<_, _>>()?)
 }
 
-/// Measures cell by cell; also gives after how many it was ended and why, if it was.
+/// Measures cell by cell, and keeps each in the file; also gives after how many it was ended and why,
+/// if it was.
 fn measure(
     args: &CalibrateArgs,
     plans: &[CellPlan],
     bench: &Bench,
     mut calibration: Calibration,
-    mut keep: impl FnMut(&Calibration) -> Result<(), CalibrationError>,
+    file: &Path,
 ) -> Result<(Calibration, Option<(usize, String)>), Failure> {
     let stop = Signals::of_this_process()
         .map_err(|error| Failure::Broken(format!("cannot listen for signals: {error}")))?;
     let mut progress = args.say.progress(plans.len(), "cells");
-    let mut ended = None;
     for (n, plan) in plans.iter().enumerate() {
         if stop.any() {
-            ended = Some((n, TOLD.to_owned()));
-            break;
+            return Ok((calibration, Some((n, TOLD.to_owned()))));
         }
         let CellPlan { speedup, load, .. } = *plan;
         let (cell, cells) = (n as u64, plans.len() as u64);
@@ -116,61 +109,34 @@ fn measure(
         match measured {
             Ok(Measured::Cell(cell)) => {
                 calibration.add(cell);
-                keep(&calibration)?;
+                write(file, &calibration).map_err(CalibrateError::from)?;
             }
-            Ok(Measured::Ended(why)) => ended = Some((n, why)),
+            Ok(Measured::Ended(why)) => return Ok((calibration, Some((n, why)))),
             // A terminal tells the worker, too: without one the run breaks.
-            Err(_) if stop.any() => ended = Some((n, TOLD.to_owned())),
+            Err(_) if stop.any() => return Ok((calibration, Some((n, TOLD.to_owned())))),
             Err(error) => return Err(error.into()),
         }
-        if ended.is_some() {
-            break;
-        }
     }
-    drop(progress);
-    Ok((calibration, ended))
+    Ok((calibration, None))
 }
 
-fn show(
-    args: &CalibrateArgs,
-    calibration: &Calibration,
-    path: &std::path::Path,
-) -> Result<(), Failure> {
+fn show(args: &CalibrateArgs, calibration: &Calibration, path: &Path) -> Result<(), Failure> {
     let wanted = Wanted { worst: args.error, mean: args.mean };
     if args.say.json {
         let highest =
             |load: f64| json!({ "load": load, "speedup": calibration.highest(load, &wanted) });
         let highest: Vec<_> = calibration.loads().into_iter().map(highest).collect();
         let mut all = json!(calibration);
-        if let Some(object) = all.as_object_mut() {
-            object.insert("wanted".into(), json!({ "worst": wanted.worst, "mean": wanted.mean }));
-            object.insert("highest".into(), json!(highest));
-        }
+        all["wanted"] = json!({ "worst": wanted.worst, "mean": wanted.mean });
+        all["highest"] = json!(highest);
         return print(&format!("{all:#}"));
     }
     if args.say.quiet {
         return Ok(());
     }
-    let mut text = table(calibration).to_text(super::terminal::stdout());
+    print(&table(calibration).to_text(super::terminal::stdout()))?;
     for line in calibration.highest_in_words(&wanted) {
-        text += &format!("\n  {line}");
+        print(&format!("  {line}"))?;
     }
-    print(&text)?;
     print(&format!("  kept in {}", path.display()))
-}
-
-impl From<CalibrationError> for Failure {
-    fn from(error: CalibrationError) -> Self {
-        Self::BadInput(crate::chain::chain(&error))
-    }
-}
-
-impl From<CalibrateError> for Failure {
-    fn from(error: CalibrateError) -> Self {
-        match error {
-            CalibrateError::Live(error) => error.into(),
-            error if error.is_bad_input() => Self::BadInput(crate::chain::chain(&error)),
-            error => Self::Broken(crate::chain::chain(&error)),
-        }
-    }
 }

@@ -41,8 +41,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     };
     let out = common.folder("compare", shards.shard);
     let mut folder = Folder::open(&out, &spec, shards.force)?;
-    let compute = Some(shards.shard.unwrap_or(Shard::ALL));
-    run(&comparison, (*seeds, compute), &shared, &mut folder, common, &spec)
+    run(&comparison, (*seeds, shards.compute()), &shared, &mut folder, common)
 }
 
 /// Makes the runs that are asked for, and says what came out.
@@ -52,7 +51,6 @@ pub(super) fn run(
     shared: &Shared,
     folder: &mut Folder,
     common: &Common,
-    spec: &Spec,
 ) -> Result<(), Failure> {
     let cells = &comparison.cells;
     let Some(samples) = common.samples(cells, (seeds, compute), shared, folder)? else {
@@ -63,7 +61,7 @@ pub(super) fn run(
     for (n, plot) in comparison.plots(&samples).iter().enumerate() {
         folder.write(&format!("plot-{}.svg", n + 1), &plot.to_svg())?;
     }
-    let page = comparison.page(&samples, (seeds, &spec.command()));
+    let page = comparison.page(&samples, (seeds, &folder.spec().command()));
     folder.write("report.html", &page.to_html())?;
     folder.settle(cells.iter().flat_map(|cell| (1..=seeds).map(move |seed| (cell, seed))))?;
     let text = comparison.table(&samples).to_text(terminal::stdout());

@@ -20,25 +20,29 @@ use crate::experiment::{Experiment, Live};
 use crate::jobs::JobsError;
 use crate::live::{self, Conduct, LiveError, Rehearsal, conduct, rehearse};
 use crate::output::{Header, Staging, is_unfinished, read_header};
-use crate::results::Results;
+use crate::run_view::Results;
 
 /// Where to listen for workers of this host.
-const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+pub(super) const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
-/// Parallel jobs of a run that is made live.
-pub(super) struct LiveJobs {
-    /// In order of submission.
+/// What is known of a live run before it begins.
+pub(super) struct Rehearsed {
+    /// What its schedulers want.
+    pub(super) rehearsal: Rehearsal,
+    /// Its parallel jobs, in order of submission.
     pub(super) submissions: Vec<Submission>,
     /// What was left out of the log that they are of.
     pub(super) skipped: Option<Skipped>,
 }
 
-impl LiveJobs {
-    /// Those of an experiment; none, if it has none.
-    pub(super) fn of(experiment: &Experiment) -> Result<Self, JobsError> {
-        let mut jobs = experiment.submissions()?;
-        let submissions = jobs.iter_mut().flatten().collect::<Result<_, _>>()?;
-        Ok(Self { submissions, skipped: jobs.and_then(|jobs| jobs.skipped()) })
+impl Rehearsed {
+    /// That of an experiment.
+    pub(super) fn of(experiment: &Experiment) -> Result<Self, Failure> {
+        let mut jobs = experiment.submissions().map_err(JobsError::from)?;
+        let submissions = jobs.iter_mut().flatten().collect::<Result<Vec<_>, _>>();
+        let submissions = submissions.map_err(JobsError::from)?;
+        let rehearsal = rehearse(experiment, experiment.scheduler()?, &submissions);
+        Ok(Self { rehearsal, submissions, skipped: jobs.and_then(|jobs| jobs.skipped()) })
     }
 }
 
@@ -46,7 +50,7 @@ impl LiveJobs {
 /// without `takes`, which says how long it takes, it is gone on with.
 pub(super) fn conduct_live(
     header: &Header,
-    (rehearsal, LiveJobs { submissions, skipped }): (Rehearsal, LiveJobs),
+    Rehearsed { rehearsal, submissions, skipped }: Rehearsed,
     takes: Option<String>,
     listen: Option<SocketAddr>,
     mut staging: Staging,
@@ -153,10 +157,8 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<(), Failure> {
     if listen.is_none() {
         preflight::check(&experiment.name, experiment.needs_criu())?;
     }
-    let jobs = LiveJobs::of(experiment)?;
-    let scheduler = experiment.scheduler()?;
-    let rehearsal = rehearse(experiment, scheduler, &jobs.submissions);
-    conduct_live(&header, (rehearsal, jobs), None, *listen, Staging::go_on(dir)?, *say)
+    let rehearsed = Rehearsed::of(experiment)?;
+    conduct_live(&header, rehearsed, None, *listen, Staging::go_on(dir)?, *say)
 }
 
 fn check(dir: &Path, mode: Mode) -> Result<(), Failure> {

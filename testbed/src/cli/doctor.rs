@@ -6,23 +6,15 @@ use dormouse_host::doctor::{Diagnosis, Finding, State, examine};
 use dormouse_view::Terminal;
 
 use super::failure::Failure;
-use super::print::print;
+use super::print::show;
 use super::terminal;
 
 /// Status 0 if live runs are possible.
 pub(crate) fn run(as_json: bool) -> Result<(), Failure> {
     let diagnosis = examine();
-    if as_json {
-        print(&format!("{:#}", serde_json::json!(diagnosis)))?;
-    } else {
-        print(&table(&diagnosis, terminal::stdout()))?;
-    }
-    match diagnosis.missing() {
-        None => Ok(()),
-        Some(missing) => {
-            Err(Failure::Broken(format!("no live runs here: {missing}; virtual runs work")))
-        }
-    }
+    show(as_json, &diagnosis, || table(&diagnosis, terminal::stdout()))?;
+    let Some(missing) = diagnosis.missing() else { return Ok(()) };
+    Err(Failure::Broken(format!("no live runs here: {missing}; virtual runs work")))
 }
 
 /// A line for each finding, with its fix below it; and a verdict.

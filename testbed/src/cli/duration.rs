@@ -8,34 +8,25 @@ use super::failure::Failure;
 /// Longer than this, in real time, a run has to be meant to take.
 const LONGEST_S: f64 = 12.0 * 3_600.0;
 
-/// How long a live run takes.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Duration {
-    /// How exactly that is known.
-    pub(super) how: &'static str,
-    /// Emulated time.
-    pub(super) emulated: Span,
-    /// Emulated seconds per real second.
-    pub(super) speedup: f64,
-}
-
-impl Duration {
-    /// In words; a refusal, unless it is meant, if that is very long.
-    pub(super) fn check(&self, name: &str, fewer: &str, long: bool) -> Result<String, Failure> {
-        let Self { how, emulated, speedup } = *self;
-        let emulated_s = emulated.as_secs_f64();
-        let real_s = emulated_s / speedup;
-        let (real, emulated) = (words(real_s), words(emulated_s));
-        let takes = format!("{how} {real} of real time: {emulated} at a speed-up of {speedup}");
-        if long || real_s <= LONGEST_S {
-            return Ok(format!("it takes {takes}"));
-        }
-        Err(Failure::BadInput(format!(
-            "{name}: it would take {takes}, more than {}; use a larger --speedup or fewer {fewer}, \
-             or --allow-long if that is meant",
-            words(LONGEST_S)
-        )))
+/// How long a run of `emulated` time takes at this speed-up, and `how` exactly that is known; a refusal
+/// if that is very long, unless it is meant to be `long`.
+pub(super) fn takes(
+    (how, emulated, speedup): (&str, Span, f64),
+    (name, fewer): (&str, &str),
+    long: bool,
+) -> Result<String, Failure> {
+    let emulated_s = emulated.as_secs_f64();
+    let real_s = emulated_s / speedup;
+    let (real, emulated) = (words(real_s), words(emulated_s));
+    let takes = format!("{how} {real} of real time: {emulated} at a speed-up of {speedup}");
+    if long || real_s <= LONGEST_S {
+        return Ok(format!("it takes {takes}"));
     }
+    Err(Failure::BadInput(format!(
+        "{name}: it would take {takes}, more than {}; use a larger --speedup or fewer {fewer}, or \
+         --allow-long if that is meant",
+        words(LONGEST_S)
+    )))
 }
 
 /// A length of time in the unit that fits it.
@@ -54,24 +45,20 @@ mod tests {
 
     #[test]
     fn what_takes_days_has_to_be_meant() {
-        let takes = |days: u64| Duration {
-            how: "at least",
-            emulated: Span::from_secs(days * 86_400),
-            speedup: 30.0,
+        let takes = |days: u64, long| {
+            takes(("at least", Span::from_secs(days * 86_400), 30.0), ("x", "jobs"), long)
         };
-        let text = takes(15).check("x", "jobs", false).expect("it is said");
+        let text = takes(15, false).expect("it is said");
         assert_eq!(
             text,
             "it takes at least 12.0 hours of real time: 15.0 days at a speed-up of 30"
         );
-        let Err(Failure::BadInput(no)) = takes(960).check("x", "jobs", false) else {
-            panic!("it takes 32 days")
-        };
+        let Err(Failure::BadInput(no)) = takes(960, false) else { panic!("it takes 32 days") };
         for words in
             ["x: it would take at least 32.0 days", "--speedup", "fewer jobs", "--allow-long"]
         {
             assert!(no.contains(words), "no '{words}' in: {no}");
         }
-        assert!(takes(960).check("x", "jobs", true).is_ok());
+        assert!(takes(960, true).is_ok());
     }
 }

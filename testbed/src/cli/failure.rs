@@ -7,6 +7,7 @@ use dormouse_coordinator::RemoteError;
 use dormouse_policies::PlanError;
 use dormouse_worker::agent::AgentError;
 
+use crate::calibrate::CalibrateError;
 use crate::chain::chain;
 use crate::experiment::InputError;
 use crate::jobs::JobsError;
@@ -62,6 +63,7 @@ macro_rules! failures {
 failures! {
     OutputError: ToString::to_string,
     LiveError: ToString::to_string,
+    CalibrateError: ToString::to_string,
     TwinError: ToString::to_string,
     JobsError: chain,
     SweepError: chain,

@@ -36,6 +36,13 @@ pub(crate) struct Shards {
     pub(super) force: bool,
 }
 
+impl Shards {
+    /// The runs to make.
+    pub(super) fn compute(&self) -> Option<Shard> {
+        Some(self.shard.unwrap_or(Shard::ALL))
+    }
+}
+
 impl Common {
     pub(super) fn threads(&self) -> usize {
         self.threads.map_or_else(

@@ -60,36 +60,26 @@ async fn dial(at: &RunningArgs) -> Result<Option<Remote>, Failure> {
 
 /// Says how a run goes.
 pub(crate) fn status(at: &RunningArgs, as_json: bool) -> Result<(), Failure> {
-    let v1::StatusReply {
-        experiment,
-        tasks,
-        completed,
-        running,
-        vms,
-        workers,
-        over,
-        real_age_us,
-        emulated_now_us: now_us,
-        cost_nanos,
-    } = ask(at, async |remote| remote.status().await)?;
-    let age_s = real_age_us as f64 / 1e6;
-    let (now_s, cost_usd) = (now_us as f64 / 1e6, cost_nanos as f64 / 1e9);
+    let is = ask(at, async |remote| remote.status().await)?;
+    let (now_s, age_s) = (is.emulated_now_us as f64 / 1e6, is.real_age_us as f64 / 1e6);
+    let cost_usd = is.cost_nanos as f64 / 1e9;
     if as_json {
         let status = json!({
-            "experiment": experiment, "now_s": now_s, "tasks": tasks, "completed": completed,
-            "running": running, "vms": vms, "workers": workers, "cost_usd": cost_usd, "over": over,
-            "age_s": age_s,
+            "experiment": is.experiment, "now_s": now_s, "tasks": is.tasks,
+            "completed": is.completed, "running": is.running, "vms": is.vms,
+            "workers": is.workers, "cost_usd": cost_usd, "over": is.over, "age_s": age_s,
         });
         return print(&status.to_string());
     }
-    let over = if over { "; it is over" } else { "" };
-    let thinks = match real_age_us {
+    let over = if is.over { "; it is over" } else { "" };
+    let thinks = match is.real_age_us {
         0 => String::new(),
         _ => format!("; so it was {age_s:.1} s ago, since when its scheduler thinks"),
     };
     print(&format!(
-        "{experiment} at {now_s:.1} s: {completed} of {tasks} tasks are done, {running} are on {vms} \
-         VMs of {workers} workers; ${cost_usd:.4} so far{over}{thinks}"
+        "{} at {now_s:.1} s: {} of {} tasks are done, {} are on {} VMs of {} workers; \
+         ${cost_usd:.4} so far{over}{thinks}",
+        is.experiment, is.completed, is.tasks, is.running, is.vms, is.workers
     ))
 }
 
@@ -158,18 +148,14 @@ fn from_file(dir: &Path, from: u64) -> Result<(), Failure> {
     let unreadable = |error| Failure::BadInput(format!("{}: {error}", path.display()));
     let mut file = BufReader::new(File::open(&path).map_err(unreadable)?);
     let mut out = std::io::stdout().lock();
-    let (mut line, mut number) = (Vec::new(), 0);
-    loop {
-        line.clear();
-        // A torn tail is no event.
-        if file.read_until(b'\n', &mut line).map_err(unreadable)? == 0 || !line.ends_with(b"\n") {
-            return Ok(());
+    // The first line is the header.
+    for number in 0.. {
+        let mut line = Vec::new();
+        file.read_until(b'\n', &mut line).map_err(unreadable)?;
+        // A torn tail is no event; or the reader has gone away.
+        if !line.ends_with(b"\n") || (number > from && out.write_all(&line).is_err()) {
+            break;
         }
-        // The first line is the header.
-        if number > from && out.write_all(&line).is_err() {
-            // Its reader has gone away.
-            return Ok(());
-        }
-        number += 1;
     }
+    Ok(())
 }

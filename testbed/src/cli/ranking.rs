@@ -1,6 +1,5 @@
 //! `dormouse reproduce measy/live`: the four schedulers on real processors, beside virtual time.
 
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -11,7 +10,7 @@ use dormouse_units::Span;
 use dormouse_view::{Cell, Column, Table, Tone};
 use dormouse_vm::Sharing;
 
-use super::conduct::LiveJobs;
+use super::conduct::{ANY_PORT, Rehearsed};
 use super::failure::Failure;
 use super::progress::Progress;
 use super::reproduce::MeasyLiveArgs;
@@ -19,9 +18,10 @@ use super::terminal;
 use crate::command_line::command_line;
 use crate::experiment::{Experiment, Override, Source, open};
 use crate::jobs::JobsOutcome;
-use crate::live::{Conduct, conduct, rehearse};
+use crate::live::{Conduct, conduct};
 use crate::output::{Header, OutputError, Replaces, Staging, write_in};
-use crate::results::{Results, virtual_results};
+use crate::results::virtual_results;
+use crate::run_view::Results;
 
 /// The experiment, and who schedules it.
 const EXPERIMENT: &str = "batch-small";
@@ -123,17 +123,17 @@ fn virtually(experiment: &Experiment, folder: &Path) -> Result<Figures, Failure>
 fn live(experiment: &Experiment, folder: &Path, quiet: bool) -> Result<Figures, Failure> {
     let began = Instant::now();
     let header = header(experiment, Mode::Live);
-    let LiveJobs { submissions, skipped } = LiveJobs::of(experiment)?;
+    let Rehearsed { rehearsal, submissions, skipped } = Rehearsed::of(experiment)?;
     let staging = Staging::begin(folder, Replaces::Anything)?;
     let mut progress = Progress::new(quiet, submissions.len(), "jobs");
     let conduct = conduct(
         Conduct {
             header: &header,
             scheduler: None,
-            rehearsal: rehearse(experiment, None, &submissions),
+            rehearsal,
             submissions,
             skipped,
-            listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+            listen: ANY_PORT,
             local_workers: 1,
             out: staging.path().to_path_buf(),
             resume: false,
@@ -192,44 +192,28 @@ fn ranking(rows: &[Row], of: impl Fn(&Row) -> &Figures) -> String {
 /// A scheduler a row: of each figure that in virtual time, live, and in virtual time as measured.
 fn shown(rows: &[Row]) -> Table {
     let seconds = |heading| Column::seconds(heading).digits(0);
-    let mut table = Table::new([
-        Column::text("scheduler"),
-        seconds("mean response"),
-        seconds("live"),
-        seconds("measured"),
-        Column::number("slowdown"),
-        Column::number("live"),
-        Column::number("measured"),
-        seconds("makespan"),
-        seconds("live"),
-        Column::text("promotions"),
-        Column::text("live"),
-        Column::percent("foreground loses"),
-        Column::percent("on average"),
-        Column::count("verified"),
-        Column::text(""),
-    ]);
-    for Row { scheduler, modelled, real, measured } in rows {
-        let [response, slowdown, makespan] = [
-            [modelled, real, measured].map(|of| Cell::number(of.response_s)),
-            [modelled, real, measured].map(|of| Cell::number(of.slowdown)),
-            [modelled, real, measured].map(|of| Cell::number(of.makespan_s)),
-        ];
-        let promotions = [modelled, real].map(|of| {
-            let [swaps, kills, migrations] = of.promotions;
-            Cell::text(format!("{swaps}/{kills}/{migrations}"))
-        });
-        let (loss, faithful) = real.live.as_ref().map_or((None, false), |(of, is)| (Some(of), *is));
-        let mut row = vec![Cell::text(scheduler.name())];
-        row.extend(response.into_iter().chain(slowdown).chain(makespan.into_iter().take(2)));
-        row.extend(promotions);
-        row.push(Cell::maybe(loss, |of| Cell::number(of.foreground_worst_loss)));
-        row.push(Cell::maybe(loss, |of| Cell::number(of.foreground_mean_loss)));
-        row.push(Cell::count(real.verified));
-        row.push(Cell::text(if faithful { "" } else { "not faithful" }).toned(Tone::Bad));
-        table.push(row);
-    }
-    table
+    let loss = |row: &Row, of: fn(&Consolidation) -> f64| row.real.live.as_ref().map(|l| of(&l.0));
+    let promotions = |of: &Figures| of.promotions.map(|n| n.to_string()).join("/");
+    let is_faithful = |row: &Row| row.real.live.as_ref().is_some_and(|live| live.1);
+    Table::of(rows)
+        .column(Column::text("scheduler"), |row| row.scheduler.name())
+        .column(seconds("mean response"), |row| row.modelled.response_s)
+        .column(seconds("live"), |row| row.real.response_s)
+        .column(seconds("measured"), |row| row.measured.response_s)
+        .column(Column::number("slowdown"), |row| row.modelled.slowdown)
+        .column(Column::number("live"), |row| row.real.slowdown)
+        .column(Column::number("measured"), |row| row.measured.slowdown)
+        .column(seconds("makespan"), |row| row.modelled.makespan_s)
+        .column(seconds("live"), |row| row.real.makespan_s)
+        .column(Column::text("promotions"), |row| promotions(&row.modelled))
+        .column(Column::text("live"), |row| promotions(&row.real))
+        .column(Column::percent("foreground loses"), |row| loss(row, |l| l.foreground_worst_loss))
+        .column(Column::percent("on average"), |row| loss(row, |l| l.foreground_mean_loss))
+        .column(Column::count("verified"), |row| row.real.verified)
+        .column(Column::text(""), |row| {
+            Cell::text(if is_faithful(row) { "" } else { "not faithful" }).toned(Tone::Bad)
+        })
+        .into()
 }
 
 fn text(rows: &[Row], measured: &Measured) -> String {
@@ -259,30 +243,31 @@ fn text(rows: &[Row], measured: &Measured) -> String {
     )
 }
 
+/// A figure of a run.
+type Figure = fn(&Figures) -> Cell;
+
+/// Those in `table.csv`; the last two are of live runs only.
+const FIGURES: [(&str, Figure); 8] = [
+    ("mean_response_s", |of| of.response_s.into()),
+    ("mean_bounded_slowdown", |of| of.slowdown.into()),
+    ("makespan_s", |of| of.makespan_s.into()),
+    ("swaps", |of| of.promotions[0].into()),
+    ("kills", |of| of.promotions[1].into()),
+    ("migrations", |of| of.promotions[2].into()),
+    ("foreground_worst_loss", |of| of.live.as_ref().map(|l| l.0.foreground_worst_loss).into()),
+    ("foreground_mean_loss", |of| of.live.as_ref().map(|l| l.0.foreground_mean_loss).into()),
+];
+
 /// A figure a row.
 fn table(rows: &[Row]) -> Table {
-    let figures = ["virtual", "live", "virtual_as_measured"].map(Column::number);
-    let mut table =
-        Table::new([Column::text("scheduler"), Column::text("metric")].into_iter().chain(figures));
-    for Row { scheduler, modelled, real, measured } in rows {
-        let mut row = |metric: &str, figures: [Cell; 3]| {
-            let name = [Cell::text(scheduler.name()), Cell::text(metric)];
-            table.push(name.into_iter().chain(figures));
-        };
-        let all = [modelled, real, measured];
-        row("mean_response_s", all.map(|of| Cell::number(of.response_s)));
-        row("mean_bounded_slowdown", all.map(|of| Cell::number(of.slowdown)));
-        row("makespan_s", all.map(|of| Cell::number(of.makespan_s)));
-        for (n, metric) in ["swaps", "kills", "migrations"].into_iter().enumerate() {
-            row(metric, all.map(|of| Cell::count(of.promotions[n])));
-        }
-        if let Some((of, _)) = &real.live {
-            let live = |loss| [Cell::missing(), Cell::number(loss), Cell::missing()];
-            row("foreground_worst_loss", live(of.foreground_worst_loss));
-            row("foreground_mean_loss", live(of.foreground_mean_loss));
-        }
-    }
-    table
+    let known = |row: &Row| if row.real.live.is_some() { FIGURES.len() } else { 6 };
+    Table::of(rows.iter().flat_map(|row| FIGURES[..known(row)].iter().map(move |f| (row, f))))
+        .column(Column::text("scheduler"), |(row, _)| row.scheduler.name())
+        .column(Column::text("metric"), |(_, (metric, _))| *metric)
+        .column(Column::number("virtual"), |(row, (_, of))| of(&row.modelled))
+        .column(Column::number("live"), |(row, (_, of))| of(&row.real))
+        .column(Column::number("virtual_as_measured"), |(row, (_, of))| of(&row.measured))
+        .into()
 }
 
 #[cfg(test)]

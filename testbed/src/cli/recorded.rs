@@ -3,9 +3,10 @@
 
 use std::path::Path;
 
+use dormouse_tell::Violation;
 use serde_json::json;
 
-use super::args::TwinArgs;
+use super::args::{RecordedArgs, TwinArgs};
 use super::failure::Failure;
 use super::print::show;
 use super::terminal;
@@ -16,16 +17,15 @@ use crate::replay::{ReplayError, Replayed, recorded_digest, replay as play_again
 use crate::twin::{csv, table, twin_of};
 
 /// Looks for rules that a run breaks: status 1 if there is one.
-pub(crate) fn check(dir: &Path, as_json: bool) -> Result<(), Failure> {
+pub(crate) fn check(RecordedArgs { dir, json }: &RecordedArgs) -> Result<(), Failure> {
     let ended = !is_unfinished(dir);
     let Checked { steps, jobs, violations } =
         check_rules(&read_log(dir)?, ended).map_err(not_again(dir))?;
-    let found = violations
-        .iter()
-        .map(|v| json!({ "step": v.seq, "at_s": v.at.as_secs_f64(), "what": v.what }));
-    let found: Vec<_> = found.collect();
+    let found =
+        |v: &Violation| json!({ "step": v.seq, "at_s": v.at.as_secs_f64(), "what": v.what });
+    let found: Vec<_> = violations.iter().map(found).collect();
     let all = json!({ "events": steps, "jobs": jobs, "ended": ended, "violations": found });
-    show(as_json, all, || match violations.as_slice() {
+    show(*json, all, || match violations.as_slice() {
         [] => {
             let jobs = jobs.map(|jobs| format!(" of {jobs} jobs")).unwrap_or_default();
             let so_far = if ended { "" } else { " so far; the run did not come to its end" };
@@ -40,26 +40,24 @@ pub(crate) fn check(dir: &Path, as_json: bool) -> Result<(), Failure> {
 }
 
 /// Makes the decisions of a run again: status 1 if one comes out otherwise.
-pub(crate) fn replay(dir: &Path, as_json: bool) -> Result<(), Failure> {
+pub(crate) fn replay(RecordedArgs { dir, json }: &RecordedArgs) -> Result<(), Failure> {
     let log = read_log(dir)?;
     let Replayed { steps, decisions, digest, difference } =
         play_again(&log).map_err(not_again(dir))?;
     let (difference, recorded_digest) = (difference.as_deref(), recorded_digest(dir)?);
-    let wrong = match (difference, &recorded_digest) {
-        (Some((recorded, _)), _) => Some(format!("step {} comes out otherwise", recorded.seq)),
-        (None, Some(recorded)) if *recorded != digest => {
-            Some("the decisions come out otherwise".to_owned())
-        }
-        (None, _) => None,
+    let is_other = recorded_digest.as_ref().is_some_and(|recorded| *recorded != digest);
+    let wrong = match difference {
+        Some((recorded, _)) => Some(format!("step {} comes out otherwise", recorded.seq)),
+        None => is_other.then(|| "the decisions come out otherwise".to_owned()),
     };
     let all = json!({
         "steps": steps,
         "decisions": decisions,
         "digest": digest,
         "recorded_digest": recorded_digest,
-        "difference": difference.map(|(recorded, again)| json!([recorded, again])),
+        "difference": difference,
     });
-    show(as_json, all, || {
+    show(*json, all, || {
         if let Some((recorded, again)) = difference {
             let json = |step| serde_json::to_string(step).unwrap_or_default();
             format!("recorded: {}\nreplayed: {}", json(recorded), json(again))
@@ -79,7 +77,8 @@ pub(crate) fn replay(dir: &Path, as_json: bool) -> Result<(), Failure> {
 }
 
 /// Says what became of a task, VM or job.
-pub(crate) fn explain(dir: &Path, what: &str, as_json: bool) -> Result<(), Failure> {
+pub(crate) fn explain(of: &RecordedArgs, what: &str) -> Result<(), Failure> {
+    let RecordedArgs { dir, json } = of;
     let log = read_log(dir)?;
     let told = explain_one(&log, what).map_err(not_again(dir))?.ok_or_else(|| {
         let experiment = &log.header.experiment;
@@ -90,7 +89,7 @@ pub(crate) fn explain(dir: &Path, what: &str, as_json: bool) -> Result<(), Failu
             ask_for(experiment)
         ))
     })?;
-    show(as_json, &told, || told.to_string())
+    show(*json, &told, || told.to_string())
 }
 
 /// Compares a live run with its twin: status 0 whatever comes out.
@@ -98,33 +97,20 @@ pub(crate) fn twin(args: &TwinArgs) -> Result<(), Failure> {
     let twin = twin_of(&args.dir)?;
     if let Some(out) = &args.out {
         if out.is_file() {
-            return Err(OutputError::IsAFile(out.clone()).into());
+            return Err(OutputError::is_a_file(out).into());
         }
         write_in(out, "twin.csv", csv(&twin))?;
     }
     show(args.json, &twin, || table(&twin, terminal::stdout(), args.all))
 }
 
-/// Reads the log of a run's folder. That its last line is torn, if it is, is said.
-///
-/// # Errors
-///
-/// It can't be read, it was whole once, or a file that the run was made of has changed since.
+/// Reads the log of a run's folder. That its last line is torn, if it is, is said on standard error;
+/// of a run that came to its end, whose log was whole once, it is refused.
 pub(super) fn read_log(dir: &Path) -> Result<RunLog, Failure> {
     let log = RunLog::read(dir)?;
     log.header.check_inputs()?;
-    say_torn(dir, log.torn)?;
-    Ok(log)
-}
-
-/// Says on standard error that the last line of a run's log is torn, if it is, and left out.
-///
-/// # Errors
-///
-/// The run came to its end, so that its log was whole once.
-fn say_torn(dir: &Path, torn: bool) -> Result<(), Failure> {
-    if !torn {
-        return Ok(());
+    if !log.torn {
+        return Ok(log);
     }
     if !is_unfinished(dir) {
         let log = dir.join(dormouse_log::FILE);
@@ -136,7 +122,7 @@ fn say_torn(dir: &Path, torn: bool) -> Result<(), Failure> {
     }
     let what = "the last line of its log is torn, as a kill leaves it, and is left out";
     eprintln!("dormouse: {}: {what}", dir.display());
-    Ok(())
+    Ok(log)
 }
 
 /// A run whose folder this is can't be made again.

@@ -12,7 +12,7 @@ use crate::command_line::option;
 use crate::experiment::{Override, read_sharing};
 use crate::papers::burst_hads::stored_plans;
 use crate::papers::{Finished, MakeLive, Request, named, table};
-use crate::sweep::{Reproduction, Shard};
+use crate::sweep::Reproduction;
 
 /// What is reproduced: a paper, or a part of one.
 #[derive(Debug)]
@@ -253,12 +253,10 @@ fn burst_hads(what: &str, args: &BurstHadsArgs) -> Result<(), Failure> {
         first_seed: 1,
         seeds: args.seeds,
         trial_seeds: args.cause_seeds,
-        trial_set: Vec::new(),
         readings: preset.into_iter().chain(events).map(str::to_owned).collect(),
         set: args.set.clone(),
-        of_cells: Vec::new(),
-        without: Vec::new(),
         words,
+        ..Reproduction::default()
     };
     let make_live = args.live.map(make_live).transpose()?;
     let request = Request { live: args.live_runs.clone(), make_live, ..Request::new(1) };
@@ -291,6 +289,7 @@ fn measy(what: &str, args: &MeasyArgs) -> Result<(), Failure> {
     option(&mut words, "--two-tier", args.two_tier.as_ref().map(|path| path.display()));
     option(&mut words, "--cause-jobs", tries.then_some(args.cause_jobs));
     words.extend((!tries).then(|| "--no-causes".to_owned()));
+    let needs_kth = || ("kth-sp2/*".to_owned(), NEEDS_KTH.to_owned());
     let trial_jobs = args.jobs.unwrap_or(u64::MAX).min(args.cause_jobs.max(2));
     let spec = Reproduction {
         what: what.to_owned(),
@@ -298,14 +297,10 @@ fn measy(what: &str, args: &MeasyArgs) -> Result<(), Failure> {
         seeds: 1,
         trial_seeds: u64::from(tries),
         trial_set: vec![jobs(trial_jobs)],
-        readings: Vec::new(),
-        set: Vec::new(),
         of_cells,
-        without: match args.kth {
-            None => vec![("kth-sp2/*".to_owned(), NEEDS_KTH.to_owned())],
-            Some(_) => Vec::new(),
-        },
+        without: args.kth.is_none().then(needs_kth).into_iter().collect(),
         words,
+        ..Reproduction::default()
     };
     run(&spec, Request::new(1), (&args.shards, &args.common))
 }
@@ -317,8 +312,7 @@ fn run(
     (shards, common): (&Shards, &Common),
 ) -> Result<(), Failure> {
     let out = common.folder(&format!("reproduce-{}", spec.what.replace('/', "-")), shards.shard);
-    let compute = Some(shards.shard.unwrap_or(Shard::ALL));
-    let request = Request { threads: common.threads(), compute, ..request };
+    let request = Request { threads: common.threads(), compute: shards.compute(), ..request };
     let done = common.watched(|progress| request.run(spec, (&out, shards.force), progress))?;
     report(common, &out, done.as_ref())
 }
@@ -351,9 +345,8 @@ fn plans(args: &PlansArgs) -> Result<(), Failure> {
 }
 
 fn make_live(seeds: u64) -> Result<MakeLive, Failure> {
-    let program = std::env::current_exe().map_err(|error| {
-        Failure::Broken(format!("cannot find this program to run it live: {error}"))
-    })?;
+    let unknown = |error| format!("cannot find this program to run it live: {error}");
+    let program = std::env::current_exe().map_err(|error| Failure::Broken(unknown(error)))?;
     Ok(MakeLive { seeds, program })
 }
 

@@ -9,18 +9,17 @@ use dormouse_host::calibration::SpeedupSaid;
 use sha2::{Digest as _, Sha256};
 
 use super::args::{CoordinatorArgs, LiveArgs, RunArgs, Say, WhatArgs};
-use super::conduct::{LiveJobs, conduct_live};
-use super::duration::Duration;
+use super::conduct::{Rehearsed, conduct_live};
 use super::failure::Failure;
-use super::preflight;
 use super::print::show;
 use super::speedup::settle;
 use super::terminal;
+use super::{duration, preflight};
 use crate::command_line::{command_line, option};
 use crate::experiment::{Loaded, Override, Source, open};
-use crate::live::rehearse;
 use crate::output::{Header, Replaces, Staging};
-use crate::results::{Results, virtual_results};
+use crate::results::virtual_results;
+use crate::run_view::Results;
 use dormouse_tell::Mode;
 
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
@@ -48,6 +47,23 @@ struct Asked<'a> {
     live: &'a LiveArgs,
     /// The command, as it is typed after `dormouse`.
     verb: &'static str,
+}
+
+impl Asked<'_> {
+    /// The options that set a key each: the option, the key, whether its value is a text, and that.
+    fn settings(&self) -> impl Iterator<Item = (&'static str, &'static str, bool, String)> {
+        let (args, workers) = (self.args, &self.live.workers);
+        let path = |path: &Option<PathBuf>| Some(path.as_ref()?.to_string_lossy().into_owned());
+        let all = [
+            ("--seed", "seed", false, args.seed.clone()),
+            ("--scheduler", "scheduler.name", true, args.scheduler.clone()),
+            ("--speedup", "live.speedup", false, args.speedup.clone()),
+            ("--workers", "live.workers", false, workers.clone()),
+            ("--job", "workload.job", true, path(&args.job)),
+            ("--env", "workload.env", true, path(&args.env)),
+        ];
+        all.into_iter().filter_map(|(name, key, is_text, set)| Some((name, key, is_text, set?)))
+    }
 }
 
 fn virtually(asked: &Asked<'_>, loaded: Loaded) -> Result<(), Failure> {
@@ -84,18 +100,16 @@ fn here(asked: &Asked<'_>, mut loaded: Loaded, calibration: Option<&Path>) -> Re
 /// A live run, with workers of its own, or listening for some from elsewhere.
 fn live(asked: &Asked<'_>, header: &Header, listen: Option<SocketAddr>) -> Result<(), Failure> {
     let (args, experiment) = (asked.args, &header.experiment);
-    let jobs = LiveJobs::of(experiment)?;
-    let scheduler = experiment.scheduler()?;
-    let rehearsal = rehearse(experiment, scheduler, &jobs.submissions);
-    let (emulated, speedup) = (rehearsal.takes, experiment.live.speedup);
-    let takes = Duration { how: rehearsal.how, emulated, speedup };
+    let rehearsed = Rehearsed::of(experiment)?;
+    let (how, emulated) = (rehearsed.rehearsal.how, rehearsed.rehearsal.takes);
     let what = if experiment.scheduler.is_some() { "tasks" } else { "jobs" };
-    let takes = takes.check(&experiment.name, what, args.allow_long)?;
+    let takes = (how, emulated, experiment.live.speedup);
+    let takes = duration::takes(takes, (&experiment.name, what), args.allow_long)?;
     if listen.is_none() {
         preflight::check(&experiment.name, experiment.needs_criu())?;
     }
     let staging = Staging::begin_in_place(&folder(args, header), Replaces::by(header, args.force))?;
-    conduct_live(header, (rehearsal, jobs), Some(takes), listen, staging, args.say)
+    conduct_live(header, rehearsed, Some(takes), listen, staging, args.say)
 }
 
 /// Writes the results and says what came out.
@@ -119,23 +133,15 @@ pub(super) fn end(say: Say, results: &Results<'_>, staging: Staging) -> Result<(
 /// The experiment that was asked for, with everything set that was asked for.
 fn opened(asked: &Asked<'_>) -> Result<Loaded, Failure> {
     let args = asked.args;
-    let path = |path: &Option<PathBuf>| path.as_ref().map(|p| p.to_string_lossy().into_owned());
-    let texts = [
-        ("--job", "workload.job", path(&args.job)),
-        ("--env", "workload.env", path(&args.env)),
-        ("--scheduler", "scheduler.name", args.scheduler.clone()),
-    ];
-    let values = [
-        ("--seed", "seed", args.seed.clone()),
-        ("--speedup", "live.speedup", args.speedup.clone()),
-        ("--workers", "live.workers", asked.live.workers.clone()),
-        ("--open", "live.open", asked.live.open.then(|| "true".to_owned())),
-    ];
-    let texts = texts.into_iter().filter_map(|(name, key, v)| Some(Override::text(name, key, &v?)));
-    let values = values.into_iter().filter_map(|(option, path, value)| {
-        Some(Override { option, path: path.to_owned(), value: value? })
-    });
-    let mut overrides: Vec<_> = texts.chain(values).collect();
+    let value = |option, path: &str, value| Override { option, path: path.to_owned(), value };
+    let mut overrides: Vec<_> = asked
+        .settings()
+        .map(|(option, key, is_text, set)| match is_text {
+            true => Override::text(option, key, &set),
+            false => value(option, key, set),
+        })
+        .collect();
+    overrides.extend(asked.live.open.then(|| value("--open", "live.open", "true".to_owned())));
     for text in &args.set {
         overrides.push(Override::set(text)?);
     }
@@ -155,16 +161,10 @@ fn opened(asked: &Asked<'_>) -> Result<Loaded, Failure> {
 /// The command that makes the same run again, wherever its results go.
 fn command(asked: &Asked<'_>) -> String {
     let args = asked.args;
-    let mut words: Vec<_> = ["dormouse"].into_iter().chain(asked.verb.split(' ')).collect();
-    words.extend(args.experiment.as_deref());
-    let mut words: Vec<_> = words.into_iter().map(str::to_owned).collect();
-    option(&mut words, "--seed", &args.seed);
-    option(&mut words, "--scheduler", &args.scheduler);
-    option(&mut words, "--speedup", &args.speedup);
-    option(&mut words, "--workers", &asked.live.workers);
-    for (name, file) in [("--job", &args.job), ("--env", &args.env), ("--plan", &args.plan)] {
-        option(&mut words, name, file.as_ref().map(|file| file.display()));
-    }
+    let words = ["dormouse"].into_iter().chain(asked.verb.split(' '));
+    let mut words: Vec<_> = words.map(str::to_owned).chain(args.experiment.clone()).collect();
+    words.extend(asked.settings().flat_map(|(name, _, _, set)| [name.to_owned(), set]));
+    option(&mut words, "--plan", args.plan.as_ref().map(|file| file.display()));
     option(&mut words, "--set", &args.set);
     words.extend(asked.live.open.then(|| "--open".to_owned()));
     words.extend(args.allow_long.then(|| "--allow-long".to_owned()));
@@ -175,8 +175,8 @@ fn command(asked: &Asked<'_>) -> String {
 fn folder(args: &WhatArgs, header: &Header) -> PathBuf {
     let experiment = &header.experiment;
     let (name, scheduler) = (&experiment.name, experiment.scheduler_name());
-    let (seed, mode) =
-        (experiment.setup.seed, if header.mode == Mode::Live { "-live" } else { "" });
+    let seed = experiment.setup.seed;
+    let mode = if header.mode == Mode::Live { "-live" } else { "" };
     let settings = settings_in_a_name(args);
     let name = format!("{name}-{scheduler}-s{seed}{mode}{settings}");
     args.out.clone().unwrap_or_else(|| PathBuf::from("runs").join(name))

@@ -14,6 +14,7 @@ use dormouse_units::Speedup;
 use dormouse_worker::agent::available_millicores;
 
 use super::failure::Failure;
+use crate::calibrate::CalibrateError;
 use crate::command_line::command_line;
 use crate::experiment::{Experiment, Loaded};
 use crate::live;
@@ -39,7 +40,7 @@ pub(super) fn settle(
 /// The calibration of this host. One that was named has to be there and whole.
 fn found(named: Option<&Path>) -> Result<Found, Failure> {
     let Some(path) = named else { return Ok(find(&default_path(), HostIdentity::of_this)) };
-    match read(path)? {
+    match read(path).map_err(CalibrateError::from)? {
         Some(_) => Ok(find(path, HostIdentity::of_this)),
         None => Err(Failure::BadInput(format!(
             "--calibration {}: no such file; `{}` makes it",

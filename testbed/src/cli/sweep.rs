@@ -48,26 +48,24 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<(), Failure> {
     let name = format!("sweep-{}", args.experiment.replace(['/', '\\'], "-"));
     let out = args.common.folder(&name, args.shards.shard);
     let mut folder = Folder::open(&out, &spec, args.shards.force)?;
-    let compute = Some(args.shards.shard.unwrap_or(Shard::ALL));
-    run(&sweep, (seeds, compute), &shared, (&mut folder, &spec), &args.common)
+    run(&sweep, (seeds, args.shards.compute()), &shared, &mut folder, &args.common)
 }
 
 pub(crate) fn merge(args: &MergeArgs) -> Result<(), Failure> {
     let (common, parts) = (&args.common, &args.parts);
     let out = common.out.clone().unwrap_or_else(|| PathBuf::from("runs/merged"));
+    let shared = Shared::default();
     match &Spec::of_parts(parts)? {
         Spec::Reproduce(_) => reproduce::merge(parts, (&out, args.force), common),
-        spec @ Spec::Compare { schedulers, on, set, seeds } => {
-            let shared = Shared::default();
+        Spec::Compare { schedulers, on, set, seeds } => {
             let comparison = Comparison::of(on, schedulers, set, &shared)?;
             let mut folder = Folder::merge(&out, parts, args.force)?;
-            compare::run(&comparison, (*seeds, None), &shared, &mut folder, common, spec)
+            compare::run(&comparison, (*seeds, None), &shared, &mut folder, common)
         }
-        spec @ Spec::Sweep { experiment, set, seeds } => {
-            let shared = Shared::default();
+        Spec::Sweep { experiment, set, seeds } => {
             let sweep = Sweep::of(experiment, set, None, &shared)?;
             let mut folder = Folder::merge(&out, parts, args.force)?;
-            run(&sweep, (*seeds, None), &shared, (&mut folder, spec), common)
+            run(&sweep, (*seeds, None), &shared, &mut folder, common)
         }
     }
 }
@@ -76,7 +74,7 @@ fn run(
     sweep: &Sweep,
     (seeds, compute): (u64, Option<Shard>),
     shared: &Shared,
-    (folder, spec): (&mut Folder, &Spec),
+    folder: &mut Folder,
     common: &Common,
 ) -> Result<(), Failure> {
     let Some(samples) = common.samples(&sweep.cells, (seeds, compute), shared, folder)? else {
@@ -84,7 +82,8 @@ fn run(
     };
     folder.write("table.csv", &sweep.csv(&samples))?;
     folder.write("plot.svg", &sweep.plot(&samples).to_svg())?;
-    folder.write("report.html", &sweep.page(&samples, &spec.command()).to_html())?;
+    let page = sweep.page(&samples, &folder.spec().command());
+    folder.write("report.html", &page.to_html())?;
     folder.settle(sweep.wanted(&(1..=seeds)).into_iter())?;
     let table = sweep.table(&samples);
     common.report(folder.path(), Some((table.to_text(terminal::stdout()), table.to_json())))

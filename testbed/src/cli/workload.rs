@@ -148,9 +148,9 @@ impl StatsArgs {
         }
         tell(&statistics, Some(trace.skipped()), self.json)?;
         let Some(path) = &self.plot else { return Ok(()) };
-        let title = self.input.log.file_name().map(|n| n.to_string_lossy().into_owned());
+        let name = self.input.log.file_name().unwrap_or_default();
         let chart = Chart {
-            title: title.unwrap_or_default(),
+            title: name.to_string_lossy().into_owned(),
             panels: vec![
                 panel("Sizes", "processes, at most", &statistics.sizes),
                 panel("Run times", "seconds, at most", &statistics.runtimes),

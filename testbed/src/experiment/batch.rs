@@ -26,14 +26,12 @@ pub struct Batch {
 
 impl Batch {
     /// Whether its scheduler migrates jobs, or they are checkpointed: CRIU does that in a live run.
-    #[must_use]
     pub fn needs_criu(&self) -> bool {
         self.checkpoint.is_some() || self.scheduler.name.promotion() == Some(OnPromotion::Migrate)
     }
 
     /// Its scheduler's configuration, and the model of its machine under this seed. A live run of
     /// it is the same [`Run`](dormouse_engine::Run) on real processors.
-    #[must_use]
     pub fn simulation(&self, seed: u64) -> Simulation {
         Simulation {
             config: self.scheduler.on(self.workload.processors),
@@ -48,7 +46,6 @@ impl Batch {
     }
 
     /// Its jobs, as its scheduler and its machine need them.
-    #[must_use]
     pub fn wanted(&self, seed: u64) -> Wanted<'_> {
         Wanted {
             workload: &self.workload,

@@ -57,19 +57,16 @@ impl Builtin {
     }
 
     /// What it has: a bag of tasks, parallel jobs, or both.
-    #[must_use]
     pub const fn work(&self) -> Work {
         self.work
     }
 
     /// The one of this name.
-    #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::all().find(|builtin| builtin.name() == name)
     }
 
     /// Its name.
-    #[must_use]
     pub fn name(&self) -> String {
         match self.scenario {
             None => self.workload.name.to_owned(),
@@ -78,7 +75,6 @@ impl Builtin {
     }
 
     /// What it is, in a line.
-    #[must_use]
     pub fn description(&self) -> String {
         let (about, _) = self.workload.split();
         match (self.work, self.scenario) {
@@ -90,7 +86,6 @@ impl Builtin {
     }
 
     /// The complete experiment file.
-    #[must_use]
     pub fn text(&self) -> String {
         let head = format!(
             "name = \"{}\"\ndescription = \"{}\"\nseed = 1\n",

@@ -8,7 +8,7 @@ use dormouse_cloud::{
     built_in,
 };
 use dormouse_documents::{InputError, Mistakes, Node, Place, instead};
-use dormouse_units::{Bytes, Price, Span, TypeName};
+use dormouse_units::{Bytes, Span, TypeName};
 
 use super::files;
 use super::sections::{
@@ -100,7 +100,10 @@ fn offered(
 fn instance_type(section: &TypeSection, place: &Place, found: &mut Mistakes) -> InstanceType {
     let TypeSection { name, vcpus, memory, disk, gflops, on_demand, spot, limits, burstable } =
         section;
-    sold(place, name, *on_demand, *spot, found);
+    if on_demand.is_none() && spot.is_none() {
+        let what = format!("{name} has neither an on-demand nor a spot price");
+        found.add(place, what, "give one, in dollars an hour, such as: on-demand = 0.105");
+    }
     // Without a figure every vCPU counts the same.
     let mflops = (gflops.unwrap_or(10.0 * f64::from(*vcpus)) * 1e3).round();
     #[expect(
@@ -119,20 +122,6 @@ fn instance_type(section: &TypeSection, place: &Place, found: &mut Mistakes) -> 
         spot: *spot,
         limits: limits_of(*limits, Limits { spot: 3, on_demand: 3 }),
         burstable: burstable.map(burstable_of),
-    }
-}
-
-/// A type must be sold somewhere.
-pub(crate) fn sold(
-    place: &Place,
-    name: &TypeName,
-    on_demand: Option<Price>,
-    spot: Option<Price>,
-    found: &mut Mistakes,
-) {
-    if on_demand.is_none() && spot.is_none() {
-        let what = format!("{name} has neither an on-demand nor a spot price");
-        found.add(place, what, "give one, in dollars an hour, such as: on-demand = 0.105");
     }
 }
 
@@ -222,7 +211,7 @@ fn prices(
     let mut all = BTreeMap::new();
     for (name, section) in prices {
         let node = cloud.inside(["prices", name.as_str()]);
-        if is_spot_type(name.as_str(), &node.place, Some(types), found)
+        if is_spot_type(name, &node.place, Some(types), found)
             && let Some(trace) = found.take(prices_of_type(section, &node.place, notes))
         {
             all.insert(name.clone(), trace);
@@ -258,37 +247,38 @@ fn prices_of_type(
 
 /// Whether there is a type of this name; else it is said. Where the types are not known, any will do.
 pub(crate) fn is_type(
-    name: &str,
+    name: &TypeName,
     place: &Place,
     types: Option<&Types>,
     found: &mut Mistakes,
 ) -> bool {
-    is_among(("instance type", name), place, types.map(|types| types.values()), found)
+    is_among(("instance type", name), place, types, |_| true, found)
 }
 
 /// Whether a type of this name is sold as spot VMs; else it is said. Where the types are not known, any
 /// will do.
 pub(crate) fn is_spot_type(
-    name: &str,
+    name: &TypeName,
     place: &Place,
     types: Option<&Types>,
     found: &mut Mistakes,
 ) -> bool {
-    let is_sold = |kind: &&InstanceType| kind.limit(Market::Spot) > 0;
-    is_among(("spot type", name), place, types.map(|types| types.values().filter(is_sold)), found)
+    is_among(("spot type", name), place, types, |kind| kind.limit(Market::Spot) > 0, found)
 }
 
-fn is_among<'a>(
-    (what, name): (&str, &str),
+fn is_among(
+    (what, name): (&str, &TypeName),
     place: &Place,
-    types: Option<impl Iterator<Item = &'a InstanceType>>,
+    types: Option<&Types>,
+    fits: fn(&InstanceType) -> bool,
     found: &mut Mistakes,
 ) -> bool {
     let Some(types) = types else { return true };
-    let known: Vec<_> = types.map(|kind| kind.name.as_str()).collect();
-    let is_there = known.contains(&name);
+    let known: Vec<_> =
+        types.values().filter(|kind| fits(kind)).map(|kind| kind.name.as_str()).collect();
+    let is_there = known.contains(&name.as_str());
     if !is_there {
-        found.add(place, format!("there is no {what} '{name}'"), instead(name, &known));
+        found.add(place, format!("there is no {what} '{name}'"), instead(name.as_str(), &known));
     }
     is_there
 }

@@ -75,7 +75,7 @@ fn lifetime(
 ) -> Option<InterruptionModel> {
     let LifetimeSection { kind, mean, recorded } = section;
     if let Some(kind) = kind {
-        is_spot_type(kind.as_str(), node.place_of("type"), types, found);
+        is_spot_type(kind, node.place_of("type"), types, found);
     }
     let lifetimes = match (mean, recorded) {
         (Some(mean), None) => Lifetimes::Exponential(Exponential { mean: *mean }),
@@ -114,7 +114,7 @@ fn act(
     let target = match (&section.kind, section.vm) {
         (Some(kind), None) => {
             let place = node.place_of("type");
-            is_spot_type(kind.as_str(), place, types, found).then(|| Target::Type(kind.clone()))?
+            is_spot_type(kind, place, types, found).then(|| Target::Type(kind.clone()))?
         }
         (None, Some(vm)) if vm >= most_vms => {
             let what =

@@ -9,8 +9,7 @@ use dormouse_units::Bytes;
 use dormouse_vm::Sharing;
 use dormouse_workload::{BatchWorkload, Estimates, JobSource, JobSpec, LogRules, SwfError, Trace};
 
-use super::cloud::burstable_of;
-use super::sections::{CheckpointSection, Machine, ModelSection, WorkloadSection};
+use super::sections::{CheckpointSection, ModelSection, WorkloadSection};
 use super::{Batch, checkpoint, sharing};
 
 /// Processors of a machine that nobody describes: those of the MEASY paper's.
@@ -69,16 +68,21 @@ fn check_memory(batch: &Batch, node: &Node, found: &mut Mistakes) {
 }
 
 fn workload(section: WorkloadSection, node: &Node, found: &mut Mistakes) -> Option<BatchWorkload> {
-    let (machine, source) = match section {
+    Some(match section {
         WorkloadSection::Bag(_) => return None,
         WorkloadSection::Swf(section) => {
-            let log = node.place_of("log").file(&section.log);
+            let place = node.place_of("log");
+            let log = place.file(&section.log);
             let (rules, estimates) = (section.rules(), section.estimates);
             if estimates == Estimates::Tsafrir {
                 let what = "tsafrir is of models: a log has its users' own";
                 found.add(node.place_of("estimates"), what, "write given, exact or double");
             }
-            (section.machine(), JobSource::Swf { log, rules, estimates, first: section.first })
+            let processors = match section.processors {
+                Some(processors) => processors,
+                None => found.take(said_by(&log, rules, place))?,
+            };
+            section.on(processors, JobSource::Swf { log, rules, estimates, first: section.first })
         }
         WorkloadSection::Model(section) => {
             let ModelSection { model, jobs, estimates, shape, .. } = section;
@@ -86,27 +90,18 @@ fn workload(section: WorkloadSection, node: &Node, found: &mut Mistakes) -> Opti
                 let what = "given is of logs: a model has no users";
                 found.add(node.place_of("estimates"), what, "write tsafrir, exact or double");
             }
-            (section.machine(), JobSource::Model { model, jobs, estimates, shape })
+            let processors = section.processors.unwrap_or(PROCESSORS);
+            section.on(processors, JobSource::Model { model, jobs, estimates, shape })
         }
-        WorkloadSection::Jobs(section) => {
-            let (machine, mut job) = (section.machine(), section.job);
+        WorkloadSection::Jobs(mut section) => {
+            let mut job = std::mem::take(&mut section.job);
             for job in &mut job {
                 job.estimate.get_or_insert(job.runtime);
             }
-            check_jobs(&job, machine.processors, node, found);
-            (machine, JobSource::Jobs { job })
+            check_jobs(&job, section.processors, node, found);
+            section.on(section.processors.unwrap_or(PROCESSORS), JobSource::Jobs { job })
         }
-    };
-    let Machine { processors, memory_per_processor, burstable, load, usage } = machine;
-    let processors = match (processors, &source) {
-        (Some(processors), _) => processors,
-        (None, JobSource::Swf { log, rules, .. }) => {
-            found.take(said_by(log, *rules, node.place_of("log")))?
-        }
-        (None, _) => PROCESSORS,
-    };
-    let burstable = burstable.map(burstable_of);
-    Some(BatchWorkload { source, processors, memory_per_processor, burstable, load, usage })
+    })
 }
 
 /// Jobs stand in order of submission, and each has room on the machine.

@@ -44,7 +44,6 @@ pub struct Live {
 
 impl Live {
     /// By how much a faithful run may miss what it promised.
-    #[must_use]
     pub const fn allowed(&self) -> Allowed {
         let Self { worst_error, mean_error, speedup, .. } = *self;
         Allowed { worst_error, mean_error, speedup }
@@ -89,7 +88,6 @@ impl Default for Live {
 
 impl Live {
     /// The arguments of each task's program, by id, without the amount of work.
-    #[must_use]
     pub fn programs(&self, bag: &Bag) -> Vec<Vec<String>> {
         let tasks = (0..).map(TaskId::new).zip(bag.tasks.iter());
         tasks.map(|(id, task)| self.tasks.arguments(id, task.memory)).collect()

@@ -17,7 +17,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::live::speedup_said;
-use super::sections::{CheckpointSection, CloudSection, InterruptionSection, WorkloadSection};
+use super::sections::{InterruptionSection, WorkloadSection};
 use super::tenants::{self, Work};
 use super::{
     Batch, Builtin, Live, checkpoint, cloud, files, interruption, jobs, plan, scheduler, schema,
@@ -98,15 +98,6 @@ impl Loaded {
     pub fn planned(&self) -> Result<Planned, InputError> {
         self.experiment.planned().map_err(|error| plan_error(&self.scheduler, &error))
     }
-
-    /// The plan that the bag's scheduler would begin with.
-    ///
-    /// # Errors
-    ///
-    /// As [`Loaded::scheduler`].
-    pub fn plan(&self) -> Result<Option<Plan>, InputError> {
-        self.experiment.plan().map_err(|error| plan_error(&self.scheduler, &error))
-    }
 }
 
 impl Experiment {
@@ -131,18 +122,16 @@ impl Experiment {
     /// No plan can be made.
     pub fn planned(&self) -> Result<Planned, PlanError> {
         // Made once: a search takes longer than the run.
-        let Some(plan) = self.plan()? else { return Ok((self.scheduler()?, None)) };
+        let plan = self.plan()?;
         let with_plan = |config: &BagSchedulerConfig| BagSchedulerConfig {
-            plan: Some(plan.clone()),
+            plan: plan.clone(),
             ..config.clone()
         };
-        let config = self.scheduler.as_ref().map(with_plan);
-        let scheduler = config.map(|config| self.built(&config)).transpose()?;
-        Ok((scheduler, Some(plan)))
+        let scheduler = self.scheduler.as_ref().map(|config| self.built(&with_plan(config)));
+        Ok((scheduler.transpose()?, plan))
     }
 
     /// How its scheduler is called: that of its bag, if it has one, else that of its jobs.
-    #[must_use]
     pub fn scheduler_name(&self) -> &'static str {
         let of_jobs = self.jobs.as_ref().map(|jobs| jobs.scheduler.name.name());
         let of_bag = self.scheduler.as_ref().map(|bag| bag.name.as_str());
@@ -150,7 +139,6 @@ impl Experiment {
     }
 
     /// The scheduler of its parallel jobs, and the model of their machine; `None`: it has none.
-    #[must_use]
     pub fn simulation(&self) -> Option<Simulation> {
         self.jobs.as_ref().map(|jobs| jobs.simulation(self.setup.seed))
     }
@@ -166,7 +154,6 @@ impl Experiment {
     }
 
     /// What of its work each of its tenants has, in their order.
-    #[must_use]
     pub fn tenants(&self) -> Vec<Share> {
         match (&self.scheduler, &self.jobs) {
             (Some(_), Some(_)) => vec![Share::Bag, Share::Jobs],
@@ -175,7 +162,6 @@ impl Experiment {
     }
 
     /// What its run is made of.
-    #[must_use]
     pub fn whole_setup(&self) -> Setup {
         match self.simulation() {
             None => self.setup.clone(),
@@ -184,20 +170,17 @@ impl Experiment {
     }
 
     /// Who schedules its work: the bag's scheduler, as given, and that of its jobs if it has any.
-    #[must_use]
     pub fn policies(&self, bag: Option<Box<dyn Policy>>) -> Vec<(Share, Box<dyn Policy>)> {
         let jobs = self.simulation().map(|jobs| jobs.policy() as Box<dyn Policy>);
         self.tenants().into_iter().zip(bag.into_iter().chain(jobs)).collect()
     }
 
     /// Its run before anything has happened, under this scheduler of its bag.
-    #[must_use]
     pub fn run(&self, bag: Option<Box<dyn Policy>>) -> Run {
         Run::of_tenants(self.whole_setup(), self.policies(bag))
     }
 
     /// Whether its tasks are checkpointed or its jobs are moved: CRIU does that in a live run.
-    #[must_use]
     pub fn needs_criu(&self) -> bool {
         self.checkpoints_tasks() || self.jobs.as_ref().is_some_and(|jobs| jobs.needs_criu())
     }
@@ -261,10 +244,6 @@ pub fn open(source: &Source<'_>) -> Result<Loaded, InputError> {
 }
 
 /// The experiment that a text is; `name` names it in messages.
-///
-/// # Errors
-///
-/// All that is wrong with it.
 pub(crate) fn of_text(name: &str, text: &str) -> Result<Experiment, InputError> {
     Ok(of_document(from_toml(name, text)?, None)?.experiment)
 }
@@ -362,11 +341,10 @@ fn bag(node: &Node, seed: u64, plan: Option<&Path>, found: &mut Mistakes) -> Opt
     };
     let imported =
         workload.as_ref().and_then(|section| workload::types(section, at("workload"), found));
-    let checkpoint = section::<CheckpointSection>(node, "checkpoint", found);
-    let checkpoint =
-        checkpoint.and_then(|section| checkpoint::check(section, at("checkpoint"), found));
-    let cloud = section::<CloudSection>(node, "cloud", found);
-    let cloud = cloud.and_then(|section| cloud::check(section, at("cloud"), imported, found));
+    let checkpoint = section(node, "checkpoint", found)
+        .and_then(|section| checkpoint::check(section, at("checkpoint"), found));
+    let cloud = section(node, "cloud", found)
+        .and_then(|section| cloud::check(section, at("cloud"), imported, found));
     // What is wrong elsewhere is said even where nobody knows which types there are.
     let types = cloud.as_ref().map(|cloud| &cloud.catalogue.types);
     let scheduler = scheduler::check(node.get("scheduler"), types, found);
@@ -392,9 +370,8 @@ fn bag(node: &Node, seed: u64, plan: Option<&Path>, found: &mut Mistakes) -> Opt
     let mut begins_at = place;
     if let Some(path) = plan {
         begins_at = Place::of(&path.display().to_string());
-        let given = plan::Given { catalogue: &cloud.catalogue, bag: &bag, checkpoint: &checkpoint };
-        scheduler.plan =
-            Some(found.take(plan::read(path, &scheduler, &given, &mut cloud.notes))?);
+        let given = (&cloud.catalogue, &bag, &checkpoint);
+        scheduler.plan = Some(found.take(plan::read(path, &scheduler, given, &mut cloud.notes))?);
     }
     let setup = Setup {
         seed,

@@ -27,6 +27,6 @@ pub use builtin::Builtin;
 pub use live::{Hibernate, Live};
 pub use load::{Experiment, Loaded, Planned, Source, load, open};
 pub use schema::{reference, schema};
-pub use sharing::{SharingFile, read_sharing};
+pub use sharing::read_sharing;
 
 pub(crate) use load::of_text;

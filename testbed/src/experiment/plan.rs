@@ -9,18 +9,11 @@ use dormouse_workload::artifact;
 
 use super::files;
 
-/// What a plan is run on.
-pub(crate) struct Given<'a> {
-    pub(crate) catalogue: &'a Catalogue,
-    pub(crate) bag: &'a Bag,
-    pub(crate) checkpoint: &'a CheckpointConfig,
-}
-
 /// Reads a plan from a JSON file, and checks that it fits. What is odd about it is told in `notes`.
 pub(crate) fn read(
     path: &Path,
     scheduler: &BagSchedulerConfig,
-    given: &Given<'_>,
+    (catalogue, bag, checkpoint): (&Catalogue, &Bag, &CheckpointConfig),
     notes: &mut Vec<String>,
 ) -> Result<Plan, InputError> {
     let (source, text) = (path.display().to_string(), files::text(path)?);
@@ -38,13 +31,13 @@ pub(crate) fn read(
     let unfit = |error: PlanError| {
         InputError::new(&place, error.to_string(), "give a plan made for this experiment")
     };
-    plan.check(given.catalogue, given.bag).map_err(unfit)?;
-    let (plan, again) = plan.reckoned(scheduler, given.catalogue, given.bag, given.checkpoint);
+    plan.check(catalogue, bag).map_err(unfit)?;
+    let (plan, again) = plan.reckoned(scheduler, catalogue, bag, checkpoint);
     if again {
         let what = "its times contradict the bag's run times and were made again from these";
         notes.push(format!("{place}: {what}"));
     }
-    let (end, deadline) = (plan.makespan, given.bag.deadline);
+    let (end, deadline) = (plan.makespan, bag.deadline);
     if end > deadline {
         notes.push(format!("{place}: this plan ends at {end}, after the deadline {deadline}"));
     }

@@ -36,7 +36,7 @@ pub(crate) fn check(
     };
     for (n, fleet) in config.fleet.iter().enumerate() {
         let place = node.place_of(&format!("fleet.{n}.type"));
-        is_type(fleet.kind.as_str(), place, types, found);
+        is_type(&fleet.kind, place, types, found);
     }
     if name.fleet(&config).is_some_and(<[_]>::is_empty) {
         let like = "[{ type = \"c3.large\", market = \"on-demand\", count = 2 }]";

@@ -12,13 +12,11 @@ use super::sections::File;
 pub(crate) static EXPERIMENT: LazyLock<Value> = LazyLock::new(schema_of::<File>);
 
 /// The JSON schema of an experiment file.
-#[must_use]
 pub fn schema() -> &'static Value {
     &EXPERIMENT
 }
 
 /// All keys of an experiment file, as Markdown.
-#[must_use]
 pub fn reference() -> String {
     // What a tenant has is what an experiment has.
     dormouse_documents::reference(INTRODUCTION, &EXPERIMENT, "tenant")

@@ -26,7 +26,7 @@ pub(crate) use interruption::{
     ActSection, InterruptionSection, LifetimeSection, PoissonSection, Recorded, ScheduleSection,
 };
 pub(crate) use workload::{
-    BagSection, Machine, ModelSection, NoiseSection, Part, Runtime, SharingSection, TaskSection,
+    BagSection, ModelSection, NoiseSection, Part, Runtime, SharingSection, TaskSection,
     WorkloadSection,
 };
 

@@ -6,21 +6,12 @@ use std::path::Path;
 use dormouse_documents::{InputError, Mistakes, Node, from_json, missing, read_whole};
 use dormouse_vm::Sharing;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::files;
 use super::sections::{Part, SharingSection};
 
-/// A file of measured distributions. It may hold more than this; that is for people.
-#[derive(Clone, Debug, Serialize)]
-pub struct SharingFile {
-    /// The command that measured.
-    pub command: String,
-    /// The distributions that it measured.
-    pub sharing: Sharing,
-}
-
-/// Such a file as it is read.
+/// A file of measured distributions. It holds more than this; that is for people.
 #[derive(Deserialize, JsonSchema)]
 struct Measured {
     sharing: SharingSection,

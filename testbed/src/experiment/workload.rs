@@ -108,7 +108,7 @@ fn written(
             Runtime::ByType(all) => {
                 let place = |name: &TypeName| &node.get(name.as_str()).unwrap_or(node).place;
                 all.iter()
-                    .filter(|(name, _)| is_type(name.as_str(), place(name), types, found))
+                    .filter(|(name, _)| is_type(name, place(name), types, found))
                     .map(|(name, length)| (name.clone(), length.parse().unwrap_or_default()))
                     .collect()
             }

@@ -79,7 +79,6 @@ pub enum LiveError {
 
 impl LiveError {
     /// Whether the input must change, not the system be mended.
-    #[must_use]
     pub fn is_bad_input(&self) -> bool {
         use CoordinatorError::{Admission, Invalid, Listen, Secret};
         let Self::Coordinator(error) = self else { return false };

@@ -27,7 +27,6 @@ pub struct Rehearsal {
 
 /// Rehearses an experiment with these parallel jobs, if it has any: a virtual run under the same
 /// seed, its bag under this scheduler. Parallel jobs alone have one machine, and need none.
-#[must_use]
 pub fn rehearse(
     experiment: &Experiment,
     scheduler: Option<Box<dyn Policy>>,

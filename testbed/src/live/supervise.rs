@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use dormouse_coordinator::{Conducted, CoordinatorError, LiveRun, Progress, Signals};
 use dormouse_host::workers::LocalWorkers;
-use tokio::runtime::Runtime;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -24,11 +23,6 @@ pub(super) fn to_the_end(
     local_workers: u32,
     show: impl FnMut(&Progress),
 ) -> Result<Conducted, LiveError> {
-    runtime()?.block_on(supervised(live, local_workers, show))
-}
-
-/// The runtime of a coordinator.
-fn runtime() -> Result<Runtime, LiveError> {
     if nix::unistd::geteuid().is_root() {
         dormouse_worker::agent::raise_priority();
     }
@@ -36,7 +30,8 @@ fn runtime() -> Result<Runtime, LiveError> {
         .worker_threads(2)
         .enable_all()
         .build()
-        .map_err(LiveError::Runtime)
+        .map_err(LiveError::Runtime)?
+        .block_on(supervised(live, local_workers, show))
 }
 
 async fn supervised(

@@ -5,15 +5,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use dormouse_log::LogError;
-use dormouse_worker::workspace::{self, Roots, remove_abandoned};
+use dormouse_worker::workspace::{Roots, remove_abandoned};
 
 use dormouse_tell::Mode;
 
 use super::{Header, Input, OutputError, read_header};
+use crate::command_line::command_line;
 
 /// What of a folder that is not empty a run may replace.
 #[derive(Clone, Copy, Debug)]
-pub enum Replaces<'a> {
+pub(crate) enum Replaces<'a> {
     /// Whatever is there (`--force`).
     Anything,
     /// A run in virtual time with the same header: it comes out the same again.
@@ -22,8 +23,7 @@ pub enum Replaces<'a> {
 
 impl<'a> Replaces<'a> {
     /// What a run with this header may replace.
-    #[must_use]
-    pub const fn by(header: &'a Header, force: bool) -> Self {
+    pub(crate) const fn by(header: &'a Header, force: bool) -> Self {
         if force { Self::Anything } else { Self::TheSame(header) }
     }
 
@@ -33,7 +33,7 @@ impl<'a> Replaces<'a> {
 }
 
 /// What a run leaves. A folder that holds the first two is a former run's.
-pub const FILES: [&str; 7] = [
+const FILES: [&str; 7] = [
     "summary.json",
     "events.jsonl",
     "tasks.csv",
@@ -51,14 +51,12 @@ const INSIDE: &str = "run";
 /// A run of virtual time is made beside its folder and moved there whole. A live run can't be made
 /// again for nothing, so its log grows where people look for it, and what was there waits aside.
 #[derive(Debug)]
-pub struct Staging {
+pub(crate) struct Staging {
     /// Where files are written: `target`, or a folder beside it.
     path: PathBuf,
     target: PathBuf,
-    /// What `path` is in, if it is beside the target.
-    part: Option<Roots>,
-    /// What the former run of a live run's folder waits in.
-    former: Option<Roots>,
+    /// What `path` is in, if it is beside the target; else what the former run of it waits in.
+    aside: Option<Roots>,
     /// What was in a live run's folder and stays there.
     others: Vec<OsString>,
     /// Folders that were made for it, the outermost first.
@@ -69,30 +67,25 @@ pub struct Staging {
 }
 
 impl Staging {
-    /// Checks the wanted folder and makes one beside it.
-    ///
-    /// # Errors
-    ///
-    /// There is something else, or the system refuses.
-    pub fn begin(target: &Path, replaces: Replaces<'_>) -> Result<Self, OutputError> {
+    /// Checks the wanted folder, that nothing else is in it, and makes one beside it.
+    pub(crate) fn begin(target: &Path, replaces: Replaces<'_>) -> Result<Self, OutputError> {
         check(target, replaces)?;
         let mut staging = Self::of(target, replaces.is_forced())?;
         let (parent, prefix) = staging.beside("part")?;
         staging.make(&parent)?;
         let part = held(&parent, &prefix)?;
         staging.path = part.path().join(INSIDE);
-        staging.part = Some(part);
-        let aside = &staging.path;
-        fs::create_dir(aside).map_err(|error| OutputError::io("make", aside, error))?;
+        staging.aside = Some(part);
+        let path = &staging.path;
+        fs::create_dir(path).map_err(|error| OutputError::io("make", path, error))?;
         Ok(staging)
     }
 
-    /// Checks the folder wanted for a live run, and makes room in it.
-    ///
-    /// # Errors
-    ///
-    /// There is something else, or the system refuses.
-    pub fn begin_in_place(target: &Path, replaces: Replaces<'_>) -> Result<Self, OutputError> {
+    /// Checks the folder wanted for a live run, that nothing else is in it, and makes room in it.
+    pub(crate) fn begin_in_place(
+        target: &Path,
+        replaces: Replaces<'_>,
+    ) -> Result<Self, OutputError> {
         check(target, replaces)?;
         let force = replaces.is_forced();
         let mut staging = Self::of(target, force)?;
@@ -102,7 +95,7 @@ impl Staging {
             let former = held(&parent, &prefix)?;
             fs::rename(&target, former.path().join(INSIDE))
                 .map_err(|error| OutputError::io("move aside", &target, error))?;
-            staging.former = Some(former);
+            staging.aside = Some(former);
         }
         staging.make(&target)?;
         let entries =
@@ -111,12 +104,8 @@ impl Staging {
         Ok(staging)
     }
 
-    /// The folder of a live run that goes on.
-    ///
-    /// # Errors
-    ///
-    /// A run is under way in it, or the system refuses.
-    pub fn go_on(target: &Path) -> Result<Self, OutputError> {
+    /// The folder of a live run that goes on, unless one is under way in it.
+    pub(crate) fn go_on(target: &Path) -> Result<Self, OutputError> {
         under_way(target)?;
         let mut staging = Self::of(target, true)?;
         staging.settle();
@@ -129,8 +118,7 @@ impl Staging {
         Ok(Self {
             path: target.clone(),
             target,
-            part: None,
-            former: None,
+            aside: None,
             others: Vec::new(),
             made: Vec::new(),
             force,
@@ -143,7 +131,7 @@ impl Staging {
     fn beside(&self, what: &str) -> Result<(PathBuf, String), OutputError> {
         let name = self.target.file_name().map(|n| n.to_string_lossy().into_owned());
         let (Some(parent), Some(name)) = (self.target.parent(), name) else {
-            return Err(OutputError::NotARun(self.target.clone()));
+            return Err(not_a_run(&self.target));
         };
         let prefix = format!(".{name}.{what}-");
         // What can't be listed, or is not there yet, holds nothing that could be removed.
@@ -152,7 +140,7 @@ impl Staging {
     }
 
     /// Whatever becomes of this process, what is written from now on stays.
-    pub fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         self.settled = true;
     }
 
@@ -167,17 +155,12 @@ impl Staging {
     }
 
     /// The folder that files are written into.
-    #[must_use]
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// Writes one whole file.
-    ///
-    /// # Errors
-    ///
-    /// The system refuses.
-    pub fn write(&self, name: &str, content: &str) -> Result<(), OutputError> {
+    pub(crate) fn write(&self, name: &str, content: &str) -> Result<(), OutputError> {
         let path = self.path.join(name);
         fs::write(&path, content)
             .map_err(|error| OutputError::io("write", &self.target.join(name), error))
@@ -185,16 +168,12 @@ impl Staging {
 
     /// Moves everything into place. A former run's folder is replaced; with `force`, files of
     /// the same name are.
-    ///
-    /// # Errors
-    ///
-    /// The system refuses.
-    pub fn commit(mut self) -> Result<PathBuf, OutputError> {
+    pub(crate) fn commit(mut self) -> Result<PathBuf, OutputError> {
         let refused = |error| OutputError::io("put in place", &self.target, error);
         self.settled = true;
         if self.path == self.target {
             // The former run goes with what it waits in.
-            drop(self.former.take());
+            drop(self.aside.take());
         } else if self.force && holds_something(&self.target) && !is_a_run(&self.target) {
             for entry in fs::read_dir(&self.path).map_err(refused)? {
                 let entry = entry.map_err(refused)?;
@@ -207,7 +186,7 @@ impl Staging {
             if let Err(error) = fs::rename(&self.path, &self.target) {
                 // Nothing is lost: what was there goes back.
                 if fs::rename(&old, &self.target).is_err() {
-                    leave(self.part.take());
+                    leave(self.aside.take());
                 }
                 return Err(refused(error));
             }
@@ -221,8 +200,9 @@ impl Staging {
 impl Drop for Staging {
     fn drop(&mut self) {
         // What can't be removed is left: there is nobody to tell, and nothing depends on it.
-        drop(self.part.take());
-        if self.path == self.target && !self.settled {
+        if self.path != self.target {
+            drop(self.aside.take());
+        } else if !self.settled {
             for entry in fs::read_dir(&self.target).into_iter().flatten().flatten() {
                 if !self.others.contains(&entry.file_name()) {
                     let path = entry.path();
@@ -236,10 +216,10 @@ impl Drop for Staging {
         for folder in self.made.iter().rev() {
             let _ = fs::remove_dir(folder);
         }
-        if let Some(former) = &self.former
+        if let Some(former) = &self.aside
             && fs::rename(former.path().join(INSIDE), &self.target).is_err()
         {
-            leave(self.former.take());
+            leave(self.aside.take());
         }
     }
 }
@@ -251,9 +231,8 @@ fn leave(folder: Option<Roots>) {
 
 /// A folder in `parent` that nobody else's start removes.
 fn held(parent: &Path, prefix: &str) -> Result<Roots, OutputError> {
-    let refused =
-        |error: workspace::Error| OutputError::io("make a folder in", parent, error.into());
-    Roots::create(parent, prefix).map_err(refused)
+    Roots::create(parent, prefix)
+        .map_err(|error| OutputError::io("make a folder in", parent, error.into()))
 }
 
 /// Writes a file into a folder, which is made if it is not there.
@@ -270,20 +249,33 @@ pub(crate) fn write_in(
 fn check(target: &Path, replaces: Replaces<'_>) -> Result<(), OutputError> {
     under_way(target)?;
     match fs::metadata(target) {
-        Ok(found) if !found.is_dir() => Err(OutputError::IsAFile(target.to_path_buf())),
+        Ok(found) if !found.is_dir() => Err(OutputError::is_a_file(target)),
         Ok(_) if replaces.is_forced() || !holds_something(target) => Ok(()),
         Ok(_) if is_a_run(target) => is_the_same(target, replaces),
-        Ok(_) if is_unfinished(target) => Err(OutputError::Unfinished(target.to_path_buf())),
-        Ok(_) => Err(OutputError::NotARun(target.to_path_buf())),
+        Ok(_) if is_unfinished(target) => {
+            let resume = command_line(["dormouse", "resume", &target.to_string_lossy()]);
+            let why = format!(
+                "it holds a live run that did not come to its end; `{resume}` goes on with it, \
+                 --force replaces it"
+            );
+            Err(OutputError::out(target, why))
+        }
+        Ok(_) => Err(not_a_run(target)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(OutputError::io("look at", target, error)),
     }
 }
 
+fn not_a_run(target: &Path) -> OutputError {
+    let why =
+        "it is not empty and no former run's folder; give another, or --force to write into it";
+    OutputError::out(target, why)
+}
+
 /// Refuses a folder with a run that would be lost.
 fn is_the_same(target: &Path, replaces: Replaces<'_>) -> Result<(), OutputError> {
     let former = read_header(target).ok();
-    let mut changed = None;
+    let mut changed = String::new();
     if let (Replaces::TheSame(header), Some(former)) = (replaces, &former) {
         // However it was typed, and made of the same files.
         let (command, inputs) = (header.command.clone(), header.inputs.clone());
@@ -292,13 +284,17 @@ fn is_the_same(target: &Path, replaces: Replaces<'_>) -> Result<(), OutputError>
             let of = |file: &Path| former.inputs.iter().find(|then| then.file == *file);
             let is_changed = |now: &&Input| of(&now.file).is_some_and(|then| then != *now);
             match header.inputs.iter().find(is_changed) {
-                Some(input) => changed = Some(input.file.clone()),
+                Some(input) => {
+                    changed = format!(", and {} has changed since", input.file.display());
+                }
                 None => return Ok(()),
             }
         }
     }
-    let command = former.map(|former| former.command);
-    Err(OutputError::AnotherRun { path: target.to_path_buf(), command, changed })
+    let of = |former: Header| format!("the run of `{}`{changed}", former.command);
+    let held = former.map_or_else(|| "a run that can't be read".to_owned(), of);
+    let why = format!("it holds {held}; give another folder, or --force to replace that");
+    Err(OutputError::out(target, why))
 }
 
 /// Refuses a folder in which a run is under way, whatever the user forces.
@@ -431,7 +427,7 @@ mod tests {
         make(&live);
         assert!(begin(&live).unwrap_err().is_bad_input());
         let staging = Staging::begin_in_place(&target, Replaces::by(&live, false));
-        assert!(matches!(staging, Err(OutputError::AnotherRun { .. })), "{staging:?}");
+        assert!(staging.unwrap_err().to_string().contains("it holds the run of `"));
         fs::write(target.join(FILES[1]), "no log").unwrap();
         let said = begin(&one).unwrap_err().to_string();
         assert!(said.contains("a run that can't be read"), "{said}");

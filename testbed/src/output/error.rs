@@ -5,52 +5,25 @@ use std::path::{Path, PathBuf};
 
 use dormouse_log::LogError;
 
-use crate::command_line::command_line;
-
 /// Why outputs can't be written, or a log not read.
 #[derive(Debug, thiserror::Error)]
 pub enum OutputError {
-    /// The folder holds something else.
-    #[error(
-        "--out {}: it is not empty and no former run's folder; give another, or --force to write \
-         into it", .0.display()
-    )]
-    NotARun(PathBuf),
-    /// The folder holds a run that would be lost.
-    #[error(
-        "--out {}: it holds {}; give another folder, or --force to replace that", .path.display(),
-        another(.command.as_deref(), .changed.as_deref())
-    )]
-    AnotherRun {
+    /// The folder of a run, or a file that one was made of, is not what it has to be.
+    #[error("{}: {why}", .path.display())]
+    Unfit {
+        /// The folder or file.
+        path: PathBuf,
+        /// What is wrong with it, and what to do.
+        why: String,
+    },
+    /// The folder wanted for results can't be used.
+    #[error("--out {}: {why}", .path.display())]
+    Out {
         /// The folder.
         path: PathBuf,
-        /// The command of the run in it; `None`: its log can't be read.
-        command: Option<String>,
-        /// That run is the same but for this file, which has changed since.
-        changed: Option<PathBuf>,
+        /// What is there, and what to do.
+        why: String,
     },
-    /// A file that a run was made of holds something else by now.
-    #[error(
-        "{}: it has changed since the run was made of it; put back what it held, or make the run \
-         again, into another folder or with --force: `{command}`", .file.display()
-    )]
-    Changed {
-        /// The file.
-        file: PathBuf,
-        /// The command of the run.
-        command: String,
-    },
-    /// The folder holds a live run that was ended half-way.
-    #[error(
-        "--out {}: it holds a live run that did not come to its end; `{}` goes on with it, \
-         --force replaces it",
-        .0.display(),
-        command_line(["dormouse", "resume", &.0.to_string_lossy()])
-    )]
-    Unfinished(PathBuf),
-    /// It is no folder.
-    #[error("--out {}: it is a file; give a folder, or one to be made", .0.display())]
-    IsAFile(PathBuf),
     /// The system refused.
     #[error("cannot {doing} {}: {source}; {}", .path.display(), remedy(.source))]
     Io {
@@ -60,14 +33,6 @@ pub enum OutputError {
         path: PathBuf,
         /// What the system said.
         source: io::Error,
-    },
-    /// The summary of a run does not have what every summary has.
-    #[error("{}: there is no {key} in it; give the folder of a run that was left whole", .path.display())]
-    NoKey {
-        /// The summary.
-        path: PathBuf,
-        /// What it should have.
-        key: &'static str,
     },
     /// The log of a run can't be read or written.
     #[error(transparent)]
@@ -79,16 +44,21 @@ impl OutputError {
         Self::Io { doing, path: path.to_path_buf(), source }
     }
 
+    /// Of a folder wanted for results: what is there, and what to do.
+    pub(super) fn out(path: &Path, why: impl Into<String>) -> Self {
+        Self::Out { path: path.to_path_buf(), why: why.into() }
+    }
+
+    /// A file is where a folder for results is wanted.
+    pub(crate) fn is_a_file(path: &Path) -> Self {
+        Self::out(path, "it is a file; give a folder, or one to be made")
+    }
+
     /// Whether it is the user's input that has to change.
     #[must_use]
     pub fn is_bad_input(&self) -> bool {
         match self {
-            Self::NotARun(_)
-            | Self::AnotherRun { .. }
-            | Self::Changed { .. }
-            | Self::Unfinished(_)
-            | Self::IsAFile(_)
-            | Self::NoKey { .. } => true,
+            Self::Unfit { .. } | Self::Out { .. } => true,
             Self::Log(error) => error.is_bad_input(),
             Self::Io { source, .. } => matches!(
                 source.kind(),
@@ -98,16 +68,6 @@ impl OutputError {
                     | io::ErrorKind::ReadOnlyFilesystem
             ),
         }
-    }
-}
-
-fn another(command: Option<&str>, changed: Option<&Path>) -> String {
-    match (command, changed) {
-        (Some(command), Some(file)) => {
-            format!("the run of `{command}`, and {} has changed since", file.display())
-        }
-        (Some(command), None) => format!("the run of `{command}`"),
-        (None, _) => "a run that can't be read".to_owned(),
     }
 }
 

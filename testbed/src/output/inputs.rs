@@ -46,8 +46,11 @@ impl Input {
     pub(super) fn is_unchanged(&self, command: &str) -> Result<(), OutputError> {
         match Self::read(&self.file) {
             Ok(now) if now != *self => {
-                let (file, command) = (self.file.clone(), command.to_owned());
-                Err(OutputError::Changed { file, command })
+                let why = format!(
+                    "it has changed since the run was made of it; put back what it held, or make \
+                     the run again, into another folder or with --force: `{command}`"
+                );
+                Err(OutputError::Unfit { path: self.file.clone(), why })
             }
             Ok(_) | Err(_) => Ok(()),
         }

@@ -41,7 +41,7 @@ pub struct Header {
 
 /// The log of a run in virtual time holds so many parallel jobs at most: it can be made again from
 /// its header, and a trace of millions would leave gigabytes.
-pub const MOST_LOGGED: u64 = 50_000;
+const MOST_LOGGED: u64 = 50_000;
 
 impl Header {
     /// The header of a run that this version makes now: the files that it is made of are read for what
@@ -158,25 +158,16 @@ impl RunLogWriter {
 }
 
 /// Opens the log in a run's folder.
-///
-/// # Errors
-///
-/// It can't be read, or its header is damaged or of another format.
-pub fn open_log(folder: &Path) -> Result<LogReader, OutputError> {
+pub(crate) fn open_log(folder: &Path) -> Result<LogReader, OutputError> {
     Ok(LogReader::open(&folder.join(dormouse_log::FILE))?)
 }
 
 /// Reads the first line of the log in a run's folder.
-///
-/// # Errors
-///
-/// It can't be read, or is damaged.
-pub fn read_header(folder: &Path) -> Result<Header, OutputError> {
+pub(crate) fn read_header(folder: &Path) -> Result<Header, OutputError> {
     Ok(open_log(folder)?.header_as()?)
 }
 
 /// Whether anything happened in the run whose log is in a folder.
-#[must_use]
 pub(crate) fn has_steps(folder: &Path) -> bool {
     open_log(folder).is_ok_and(|mut log| log.next_step::<IgnoredAny>().is_ok_and(|s| s.is_some()))
 }

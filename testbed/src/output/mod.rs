@@ -6,10 +6,9 @@ mod error;
 mod inputs;
 mod log;
 
-pub use directory::{FILES, Replaces, Staging};
-pub(crate) use directory::{is_unfinished, write_in};
+pub(crate) use directory::{Replaces, Staging, is_unfinished, write_in};
 pub(crate) use end::end_word;
 pub use error::OutputError;
 pub use inputs::Input;
-pub(crate) use log::has_steps;
-pub use log::{Header, MOST_LOGGED, RunLog, RunLogWriter, open_log, read_header};
+pub use log::{Header, RunLog, RunLogWriter};
+pub(crate) use log::{has_steps, open_log, read_header};

@@ -1,15 +1,4 @@
-//! The one rule by which a claim of a paper holds.
-//!
-//! A claim with a figure has a relative tolerance. It fails where our whole 95 % interval is further
-//! from the figure than that; it is open where the interval reaches so near but is wider than the
-//! tolerance; else it holds where ours is within the tolerance, and fails where it is not. So a claim
-//! can't hold for having been looked at too little.
-//!
-//! A claim of order holds where our whole interval is beyond its bound on the claimed side, fails where
-//! the whole is not, and is open where the interval straddles the bound. One about several cells holds
-//! where that is so in each, and fails where it fails in one.
-//!
-//! Where there is no interval nothing is shown: the claim is open.
+//! The one rule by which a claim of a paper holds: [`RULE`].
 
 use dormouse_estimate::{Estimate, Series};
 
@@ -18,6 +7,15 @@ use super::results::Results;
 
 /// Cells that are named where a claim does not hold.
 const NAMED: usize = 4;
+
+/// How claims are judged, as the page says it: so a claim can't hold for having been looked at too
+/// little.
+pub(super) const RULE: &str = "A claim with a figure is open while our 95 % interval is wider than the claim's \
+    relative tolerance, unless the whole of it is further from the figure than that: then it fails. With a \
+    narrower one it holds where ours is within the tolerance. A claim of order holds where our whole \
+    interval is beyond its bound on the claimed side, in every cell that it is about; it fails where the \
+    whole is not, and is open where it straddles the bound. Without an interval, of a single seed say, a \
+    claim is open. Where the paper is silent there is no verdict.";
 
 /// A claim and what became of it.
 #[derive(Clone, Debug)]
@@ -47,7 +45,6 @@ pub enum Verdict {
 
 impl Verdict {
     /// In words.
-    #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
             Self::Holds => "holds",
@@ -236,7 +233,7 @@ mod tests {
             "name = \"p\"\ntitle = \"\"\nsource = \"\"\nabout = []\nsamples = \"\"\nmore = \"more seeds\"\n\
              part = []\n[[claim]]\nsays = \"\"\ncase = \"\"\nname = \"\"\nmetric = \"x\"\n{claim}"
         );
-        Paper::read(&data).expect("it is right")
+        toml::from_str(&data).expect("it is right")
     }
 
     /// What becomes of a claim on the figure `x` of these cells.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use dormouse_estimate::Estimate;
 
-use super::paper::{Measure, Paper, Part, Tolerance};
+use super::paper::{Compared, Measure, Paper, Part, Tolerance};
 use super::results::Results;
 
 /// A figure of ours, and the paper's if it printed one.
@@ -24,13 +24,11 @@ pub struct Row {
 
 impl Row {
     /// How far ours is from the paper's, relative to it.
-    #[must_use]
     pub fn difference(&self) -> Option<f64> {
         self.paper.and_then(|(paper, _)| self.ours.relative_to(paper))
     }
 
     /// Whether it is further from the paper's than its tolerance; `None`: the paper has none.
-    #[must_use]
     pub fn is_beyond(&self) -> Option<bool> {
         let (paper, tolerance) = self.paper?;
         Some(tolerance.is_beyond(self.ours.mean, paper))
@@ -62,33 +60,28 @@ pub(super) fn rows(paper: &Paper, parts: &[&Part], results: &Results) -> Vec<Row
 
 /// The comparisons that end with this cell.
 fn compared(paper: &Paper, part: &Part, cell: &str, results: &Results) -> Vec<Row> {
-    let mut rows = Vec::new();
-    for comparison in &paper.compared {
+    let row = |comparison: &Compared| {
         let [cases, of, than] = [&comparison.case, &comparison.of, &comparison.than]
             .map(|pattern| paper.expand(pattern));
-        let Some(n) = than.iter().position(|than| than == cell) else { continue };
+        let n = than.iter().position(|than| than == cell)?;
         let printed = |case: &str| paper.printed(case, &comparison.from).map(|(value, _)| value);
-        let row = || {
-            let series = |case: &str| results.series(case, &comparison.from);
-            let below = |pair| Measure::PercentBelow.of(pair);
-            let ours = series(&of[n])?.compared(&series(cell)?, below)?.estimate()?;
-            let printed = 100.0 * (1.0 - printed(&of[n])? / printed(cell)?);
-            Some(Row {
-                part: part.name.clone(),
-                case: cases.get(n)?.clone(),
-                metric: comparison.metric.clone(),
-                paper: Some((printed, comparison.tolerance)),
-                ours,
-            })
-        };
-        rows.extend(row());
-    }
-    rows
+        let series = |case: &str| results.series(case, &comparison.from);
+        let below = |pair| Measure::PercentBelow.of(pair);
+        let ours = series(&of[n])?.compared(&series(cell)?, below)?.estimate()?;
+        let printed = below([printed(&of[n])?, printed(cell)?]);
+        Some(Row {
+            part: part.name.clone(),
+            case: cases.get(n)?.clone(),
+            metric: comparison.metric.clone(),
+            paper: Some((printed, comparison.tolerance)),
+            ours,
+        })
+    };
+    paper.compared.iter().filter_map(row).collect()
 }
 
 /// How many of the figures that the paper printed are further from it than their tolerance, of how
 /// many; only those of one name, or all.
-#[must_use]
 pub fn beyond(rows: &[Row], metric: Option<&str>) -> (usize, usize) {
     let of: Vec<bool> = rows
         .iter()

@@ -59,13 +59,11 @@ impl LiveRun {
     }
 
     /// The cell it belongs to.
-    #[must_use]
     pub fn case(&self) -> String {
         format!("{}/{}", self.experiment, self.scheduler)
     }
 
     /// How faithful it was, in words, and why not if it was not.
-    #[must_use]
     pub fn fidelity(&self) -> String {
         let Some(fidelity) = &self.fidelity else {
             return "NOT faithful: it was not measured".to_owned();
@@ -114,10 +112,6 @@ pub struct MakeLive {
 
 impl MakeLive {
     /// Makes those that `folder` does not hold yet, and gives the folders of all.
-    ///
-    /// # Errors
-    ///
-    /// A run can't be made.
     pub(super) fn make(
         &self,
         cells: &[&Cell],
@@ -159,8 +153,8 @@ impl MakeLive {
         }
         let said = String::from_utf8_lossy(&ended.stderr);
         let why = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it said nothing");
-        let (case, why) = (cell.case.clone(), why.trim().to_owned());
-        Err(SweepError::Live { case, seed, status: ended.status, why })
+        let (case, status, why) = (&cell.case, ended.status, why.trim());
+        Err(SweepError::Live(format!("{case}, seed {seed}, ended with {status}: {why}")))
     }
 }
 

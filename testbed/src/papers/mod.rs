@@ -23,8 +23,7 @@ pub use claims::{Judged, Verdict};
 pub use figures::{Row, beyond};
 pub use live::{Against, LiveRun, MakeLive};
 pub use paper::{
-    Claim, Compared, Factor, Ground, Measure, MetricWords, Over, Paper, Part, Plot, Printed,
-    Tolerance,
+    Claim, Compared, Factor, Ground, Measure, Over, Paper, Part, Plot, Printed, Tolerance,
 };
 pub use readings::Reading;
 pub use report::table;
@@ -50,7 +49,7 @@ pub fn named(what: &str) -> Result<(Paper, Option<String>), SweepError> {
     let Some((_, data)) = PAPERS.iter().find(|(known, _)| *known == name) else {
         return Err(unknown(PAPERS.iter().map(|(name, _)| (*name).to_owned()).collect()));
     };
-    let paper = Paper::read(data)
+    let paper: Paper = toml::from_str(data)
         .map_err(|error| SweepError::BadInput(format!("the data file of {name}: {error}")))?;
     if part.is_some() && paper.parts(part).is_empty() {
         return Err(unknown(paper.parts.iter().map(|p| format!("{name}/{}", p.name)).collect()));

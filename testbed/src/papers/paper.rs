@@ -31,9 +31,9 @@ pub struct Paper {
     /// What the words of a case between its experiment and its scheduler set.
     #[serde(default)]
     pub settings: BTreeMap<String, Vec<String>>,
-    /// How figures are written for people.
+    /// How figures are written for people: the name with the unit, and the digits behind the point.
     #[serde(default)]
-    pub metrics: BTreeMap<String, MetricWords>,
+    pub metrics: BTreeMap<String, (String, usize)>,
     /// Tables and figures.
     #[serde(rename = "part")]
     pub parts: Vec<Part>,
@@ -55,16 +55,6 @@ pub struct Paper {
     /// The cells of bags that are run live.
     #[serde(default)]
     pub live: Vec<String>,
-}
-
-/// How a figure is written for people.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct MetricWords {
-    /// Its name, with the unit.
-    pub heading: String,
-    /// Digits behind the point.
-    pub digits: usize,
 }
 
 /// A table or figure.
@@ -266,7 +256,6 @@ pub enum Ground {
 
 impl Ground {
     /// In words.
-    #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
             Self::Text => "the text",
@@ -302,15 +291,6 @@ pub struct Plot {
 }
 
 impl Paper {
-    /// Reads a data file.
-    ///
-    /// # Errors
-    ///
-    /// What is wrong with it, and where.
-    pub(super) fn read(text: &str) -> Result<Self, toml::de::Error> {
-        toml::from_str(text)
-    }
-
     /// The parts that are asked for: all that don't search, or the one of this name.
     pub(super) fn parts(&self, part: Option<&str>) -> Vec<&Part> {
         let asked = |p: &&Part| part.map_or(p.search.is_empty(), |name| p.name == name);
@@ -339,10 +319,6 @@ impl Paper {
     }
 
     /// A cell by its case, `EXPERIMENT[/SETTING…]/SCHEDULER`, with more settings.
-    ///
-    /// # Errors
-    ///
-    /// A setting is wrong.
     pub(super) fn cell(&self, case: &str, more: &[String]) -> Result<Cell, InputError> {
         let words: Vec<&str> = case.split('/').collect();
         let (experiment, settings, scheduler) = match &words[..] {
@@ -398,7 +374,7 @@ impl Paper {
 
     /// A figure for people: its heading and digits.
     pub(super) fn words_of<'a>(&'a self, metric: &'a str) -> (&'a str, usize) {
-        self.metrics.get(metric).map_or((metric, 2), |words| (&words.heading, words.digits))
+        self.metrics.get(metric).map_or((metric, 2), |(heading, digits)| (heading, *digits))
     }
 }
 

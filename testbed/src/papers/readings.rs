@@ -3,10 +3,12 @@
 //! of what it printed.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use super::claims::{Judged, Verdict, judge_all};
 use super::figures::{Row, beyond, rows};
 use super::paper::{Factor, Ground, Paper, Part};
+use super::pattern::unique;
 use super::results::Results;
 use super::search::{score, search};
 use crate::experiment::InputError;
@@ -47,13 +49,11 @@ impl Reading {
     }
 
     /// Its name.
-    #[must_use]
     pub fn name(&self) -> String {
         self.said(|factor| &factor.name, " + ", "none")
     }
 
     /// What it changes, in words.
-    #[must_use]
     pub fn about(&self) -> String {
         self.said(|factor| &factor.about, "; ", "as ours are")
     }
@@ -64,25 +64,21 @@ impl Reading {
     }
 
     /// What speaks for it: the weakest ground of its factors.
-    #[must_use]
     pub fn ground(&self) -> Option<Ground> {
         self.factors.iter().filter_map(|factor| factor.ground).max()
     }
 
     /// How many claims came out so.
-    #[must_use]
     pub fn count(&self, verdict: Verdict) -> usize {
         self.claims.iter().filter(|claim| claim.verdict == verdict).count()
     }
 
     /// How many claims have a verdict.
-    #[must_use]
     pub fn judged(&self) -> usize {
         self.claims.len() - self.count(Verdict::Silent)
     }
 
     /// What it explains, less what its changes cost.
-    #[must_use]
     pub fn score(&self) -> i64 {
         score(self.explained(), self.factors.iter().map(|factor| factor.changes).sum())
     }
@@ -92,13 +88,11 @@ impl Reading {
     }
 
     /// The claims, by what they say, that fail without it and hold with it.
-    #[must_use]
     pub fn mends(&self, without: &Self) -> Vec<&str> {
         self.turned(without, Verdict::Fails, Verdict::Holds)
     }
 
     /// Those that hold without it and fail with it.
-    #[must_use]
     pub fn breaks(&self, without: &Self) -> Vec<&str> {
         self.turned(without, Verdict::Holds, Verdict::Fails)
     }
@@ -113,7 +107,6 @@ impl Reading {
     /// What may be said of its factor. It is no more than a lead unless it mends all claims that fail,
     /// breaks none, and takes no figure away from the paper's; what something costs, and not how it is
     /// to be read, is not even that.
-    #[must_use]
     pub fn word(&self, without: &Self) -> &'static str {
         let (mends, breaks) = (self.mends(without).len(), self.breaks(without).len());
         let further = beyond(&self.rows, None).0 > beyond(&without.rows, None).0;
@@ -150,10 +143,6 @@ where
 {
     /// Each of these readings, all runs at once. What can't be planned with a factor is left out of its
     /// reading, and what needs it is not judged there.
-    ///
-    /// # Errors
-    ///
-    /// A cell without a factor is wrong, or a run can't be made.
     pub(super) fn make(
         &mut self,
         all: Vec<Vec<Factor>>,
@@ -162,12 +151,11 @@ where
         let (mut cells, mut known) = (Vec::new(), BTreeMap::new());
         let mut planned = |case: &String, factors: &[Factor]| -> Result<_, InputError> {
             let set = (self.settings)(case, factors);
-            let at = match known.get(&(case.clone(), set.clone())) {
-                Some(at) => *at,
-                None => {
-                    cells.push(self.paper.cell(case, &set)?);
-                    known.insert((case.clone(), set), cells.len() - 1);
-                    cells.len() - 1
+            let at = match known.entry((case.clone(), set)) {
+                Entry::Occupied(at) => *at.get(),
+                Entry::Vacant(free) => {
+                    cells.push(self.paper.cell(case, &free.key().1)?);
+                    *free.insert(cells.len() - 1)
                 }
             };
             Ok((case.clone(), at))
@@ -221,13 +209,8 @@ where
         })?;
         let is_of_text = |c: &usize| all[*c].ground == Some(Ground::Text);
         let of_text = tried.iter().filter(|tried| tried.changes.iter().all(is_of_text)).take(BEST);
-        let mut chosen: Vec<&[usize]> = vec![&[]];
-        for tried in tried.iter().take(BEST).chain(of_text) {
-            if !chosen.contains(&&tried.changes[..]) {
-                chosen.push(&tried.changes);
-            }
-        }
-        let chosen = chosen.into_iter().map(of);
+        let best = tried.iter().take(BEST).chain(of_text).map(|tried| &tried.changes[..]);
+        let chosen = unique(std::iter::once(&[][..]).chain(best)).into_iter().map(of);
         let presets = factors.iter().filter(|factor| factor.preset).map(|f| vec![f.clone()]);
         let mut found = self.make(chosen.chain(presets).collect(), many)?;
         let is_preset = |reading: &Reading| reading.factors.iter().any(|factor| factor.preset);

@@ -3,8 +3,6 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::claims::Judged;
-use super::figures::Row;
 use super::live::{Against, LiveRun, MakeLive};
 use super::paper::{Factor, Paper, Part};
 use super::pattern::{matches, unique};
@@ -44,10 +42,8 @@ pub struct Finished {
     pub cells: Vec<(String, String)>,
     /// The samples.
     pub results: Results,
-    /// Every figure.
-    pub rows: Vec<Row>,
-    /// Every claim.
-    pub claims: Vec<Judged>,
+    /// Every figure and claim, with the presets that were asked for.
+    pub ours: Reading,
     /// Every factor alone, the experiments without any first; none, if none was tried.
     pub trials: Vec<Reading>,
     /// The paper's presets, the text first; of a search the readings that explain most, ours first.
@@ -147,7 +143,6 @@ impl<'a> Asked<'a> {
 
 impl Request {
     /// All runs, on so many threads, nothing live.
-    #[must_use]
     pub const fn new(threads: usize) -> Self {
         Self { threads, compute: Some(Shard::ALL), live: Vec::new(), make_live: None }
     }
@@ -223,8 +218,8 @@ impl Request {
         if self.compute.is_some_and(Shard::is_part) {
             return Ok(None);
         }
-        let cases = cells.iter().map(|cell| cell.case.clone());
-        let results = Results::new(cases.zip(samples));
+        let all: Vec<String> = cells.iter().map(|cell| cell.case.clone()).collect();
+        let results = Results::new(all.iter().cloned().zip(samples));
         let (presets, others): (Vec<_>, Vec<_>) =
             asked.readings.iter().cloned().partition(|factor| factor.preset);
         let ours = Reading::of(paper, parts, presets, &results);
@@ -247,8 +242,7 @@ impl Request {
         let (mut trials, mut read) = (Vec::new(), Vec::new());
         if parts.iter().any(|part| !part.search.is_empty()) {
             let run = |cells, count| run("readings", cells, count);
-            let cases = cells.iter().map(|cell| cell.case.clone()).collect();
-            let mut maker = Maker { paper, parts, cases, settings: trial, run };
+            let mut maker = Maker { paper, parts, cases: all, settings: trial, run };
             read = maker.search(spec.trial_seeds, spec.seeds)?;
         } else {
             if spec.trial_seeds > 0 {
@@ -259,9 +253,8 @@ impl Request {
             }
             let other = asked.other_presets();
             if !other.is_empty() {
-                let cases = cells.iter().map(|cell| cell.case.clone()).collect();
                 let run = |cells, count| run("presets", cells, count);
-                let mut maker = Maker { paper, parts, cases, settings: preset, run };
+                let mut maker = Maker { paper, parts, cases: all, settings: preset, run };
                 let other = other.into_iter().map(|preset| preset.cloned().into_iter().collect());
                 read = maker.make(other.collect(), spec.seeds)?;
                 read.push(ours.clone());
@@ -281,7 +274,6 @@ impl Request {
             (run, against)
         });
         let charts = charts(asked, &cells, &results, shared, folder)?;
-        let Reading { rows, claims, .. } = ours;
         let done = Finished {
             what: spec.what.clone(),
             command: folder.spec().command(),
@@ -289,8 +281,7 @@ impl Request {
             cells: cells.iter().map(|c| (c.case.clone(), c.command(&until(spec.seeds)))).collect(),
             live: live.collect(),
             results,
-            rows,
-            claims,
+            ours,
             trials,
             read,
             without: spec.without.clone(),

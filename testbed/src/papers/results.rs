@@ -28,13 +28,11 @@ impl Results {
     }
 
     /// The samples of a cell.
-    #[must_use]
     pub fn samples(&self, case: &str) -> Option<&[Sample]> {
         self.samples.get(case).map(Vec::as_slice)
     }
 
     /// How many there are.
-    #[must_use]
     pub fn count(&self) -> usize {
         self.samples.values().map(Vec::len).sum()
     }
@@ -50,7 +48,6 @@ impl Results {
     }
 
     /// A figure's mean in a cell; `None` where no run has it.
-    #[must_use]
     pub fn ours(&self, case: &str, metric: &str) -> Option<Estimate> {
         self.series(case, metric)?.estimate()
     }

@@ -28,7 +28,6 @@ impl Tried {
 
 /// What a reading is worth: a point for each figure and claim that it explains, less [`PRICE`] for
 /// each change.
-#[must_use]
 pub(super) fn score(explained: usize, changes: usize) -> i64 {
     let points = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
     points(explained).saturating_sub(PRICE.saturating_mul(points(changes)))
@@ -40,10 +39,6 @@ pub(super) fn score(explained: usize, changes: usize) -> i64 {
 ///
 /// `together` says whether two changes can be made at once, `explained` how many figures and claims a
 /// reading explains; `None` if nothing can be run under it.
-///
-/// # Errors
-///
-/// What `explained` says.
 pub(super) fn search<E>(
     n: usize,
     together: impl Fn(usize, usize) -> bool,

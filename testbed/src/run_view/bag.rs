@@ -10,7 +10,7 @@ use super::{emulation, jobs, machine, sections, summary, tables, vms};
 
 pub(super) fn view(of: &OfBag<'_>) -> RunView {
     let mut gantt = vms::gantt(of);
-    if let Some(own) = of.of.jobs {
+    if let Some(own) = &of.of.jobs {
         machine::add(&mut gantt, own);
     }
     RunView {
@@ -18,7 +18,7 @@ pub(super) fn view(of: &OfBag<'_>) -> RunView {
         lines: lines(of),
         page: page(of, &gantt),
         gantt,
-        plan: of.of.plan.map(|plan| serde_json::json!(plan)),
+        plan: of.of.plan.as_ref().map(|plan| serde_json::json!(plan)),
         tables: vec![("tasks", tables::tasks(of)), ("vms", tables::vms(of.record))],
     }
 }
@@ -30,7 +30,7 @@ fn lines(of: &OfBag<'_>) -> Vec<Line> {
         || "not all tasks finished".to_owned(),
         |end| format!("{:.1} s of {:.0} s", end.as_secs_f64(), of.deadline().as_secs_f64()),
     );
-    let planned = of.of.plan.map(|plan| {
+    let planned = of.of.plan.as_ref().map(|plan| {
         format!("(planned {:.1} s, ${:.4})", plan.makespan.as_secs_f64(), plan.cost.as_usd())
     });
     let met = if is_met { "deadline met" } else { "DEADLINE MISSED" };
@@ -43,7 +43,10 @@ fn lines(of: &OfBag<'_>) -> Vec<Line> {
         Line::verdict("tasks", finished == total, format!("{finished} of {total} {completed}")),
     ];
     lines.extend(
-        of.of.jobs.map(|own| Line::verdict("jobs", jobs::is_complete(own), jobs::line(own))),
+        of.of
+            .jobs
+            .as_ref()
+            .map(|own| Line::verdict("jobs", jobs::is_complete(own), jobs::line(own))),
     );
     let Counts { vms_launched: launched, hibernations, resumes, preemptions, .. } = c;
     let machines = format!(
@@ -71,7 +74,7 @@ fn lines(of: &OfBag<'_>) -> Vec<Line> {
         let what = "interruptions of VMs that were never launched";
         lines.push(Line::verdict("", false, format!("{what}: {}", sections::names(&never))));
     }
-    if let Some(fidelity) = of.of.fidelity {
+    if let Some(fidelity) = &of.of.fidelity {
         let errors = format!(
             "tasks {:+.1} % on average, {:+.1} % at worst; ",
             fidelity.tasks.mean_task_error * 100.0,
@@ -85,7 +88,7 @@ fn lines(of: &OfBag<'_>) -> Vec<Line> {
 fn page(of: &OfBag<'_>, gantt: &dormouse_view::plot::Gantt) -> Page {
     let record = of.record;
     let mut page = of.of.page(of.of.header.experiment.scheduler_name(), cards(of), gantt);
-    if let Some(own) = of.of.jobs {
+    if let Some(own) = &of.of.jobs {
         let background = Background::of(record).map(|it| Block::text(it.sentence()));
         let about = [Block::text(format!("{}.", jobs::line(own)))];
         page.section("Parallel jobs", about.into_iter().chain(background).chain(jobs::load(own)));
@@ -120,7 +123,7 @@ fn cards(of: &OfBag<'_>) -> Vec<Card> {
         Card::new("Migrations", c.migrations.to_string(), restored),
         Card::new("Work lost", lost, format!("{} checkpoints", c.checkpoints)),
     ];
-    cards.extend(of.of.fidelity.map(|fidelity| {
+    cards.extend(of.of.fidelity.as_ref().map(|fidelity| {
         let worst = fidelity.tasks.worst_task_error.abs() * 100.0;
         emulation::card(fidelity, format!("tasks within {worst:.1} %"))
     }));

@@ -33,7 +33,7 @@ pub(super) fn verdict(fidelity: &Fidelity) -> String {
 /// "Fidelity" of a run with a bag: the verdict, the tasks' times, what their CPU time went into,
 /// shares.
 pub(super) fn section(of: &OfBag<'_>) -> Vec<Block> {
-    let Some(fidelity) = of.of.fidelity else { return Vec::new() };
+    let Some(fidelity) = &of.of.fidelity else { return Vec::new() };
     let mut blocks = vec![Block::text(format!("{}.", verdict(fidelity)))];
     blocks.extend(fidelity.notes.iter().map(Block::text));
     blocks.extend(fidelity.other_load.map(percent).map(|load| {

@@ -10,7 +10,7 @@ use dormouse_view::plot::{Axis, Chart, Gantt, Look, Panel, Point, Scale, Series}
 use dormouse_view::{Block, Card, Column, Page, Table};
 use serde_json::{Value, json};
 
-use super::outcome::Outcome;
+use super::outcome::Results;
 use super::summary::leave_out;
 use super::{Line, RunView};
 use super::{emulation, machine};
@@ -20,7 +20,7 @@ use crate::jobs::JobsOutcome;
 const VARIANT: &str =
     "extra nodes; estimates as given; no kill at the estimate; ties by order of submission";
 
-pub(super) fn view(run: &Outcome<'_>, jobs: &JobsOutcome<'_>) -> RunView {
+pub(super) fn view(run: &Results<'_>, jobs: &JobsOutcome<'_>) -> RunView {
     let mut gantt = Gantt::default();
     machine::add(&mut gantt, jobs);
     let page = page(run, jobs, &gantt);
@@ -57,7 +57,7 @@ pub(super) fn line(jobs: &JobsOutcome<'_>) -> String {
 }
 
 /// `summary.json`. Cost and deadline are null: parallel jobs have neither.
-fn summary(run: &Outcome<'_>, jobs: &JobsOutcome<'_>) -> Value {
+fn summary(run: &Results<'_>, jobs: &JobsOutcome<'_>) -> Value {
     let (header, figures) = (run.header, &jobs.figures);
     let experiment = &header.experiment;
     let mut summary = json!({
@@ -104,7 +104,7 @@ fn summary(run: &Outcome<'_>, jobs: &JobsOutcome<'_>) -> Value {
 }
 
 /// What the summary says of them where a bag shares their run.
-pub(super) fn part_of_summary(run: &Outcome<'_>, jobs: &JobsOutcome<'_>) -> Value {
+pub(super) fn part_of_summary(run: &Results<'_>, jobs: &JobsOutcome<'_>) -> Value {
     /// What the whole run says.
     const OF_THE_RUN: [&str; 9] = [
         "experiment",
@@ -157,7 +157,7 @@ fn lines(jobs: &JobsOutcome<'_>) -> Vec<Line> {
     lines
 }
 
-fn page(run: &Outcome<'_>, jobs: &JobsOutcome<'_>, gantt: &Gantt) -> Page {
+fn page(run: &Results<'_>, jobs: &JobsOutcome<'_>, gantt: &Gantt) -> Page {
     let mut page = run.page(jobs.batch.scheduler.name.name(), cards(jobs), gantt);
     page.section("Load over time", load(jobs));
     page.section("The longest waits", waits(jobs));

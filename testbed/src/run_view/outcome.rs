@@ -14,19 +14,19 @@ use crate::jobs::JobsOutcome;
 use crate::output::Header;
 use dormouse_tell::fidelity::Fidelity;
 
-/// Everything that the view of a run is made of.
-#[derive(Clone, Copy, Debug)]
-pub struct Outcome<'a> {
+/// What came of a run, whatever work it has.
+#[derive(Debug)]
+pub struct Results<'a> {
     /// The first line of the log.
     pub header: &'a Header,
     /// The history of its bag's tasks, VMs and hosts; `None`: it has parallel jobs alone.
-    pub record: Option<&'a Record>,
+    pub record: Option<Record>,
     /// What the scheduler of the bag had planned, if it plans.
-    pub plan: Option<&'a Plan>,
+    pub plan: Option<Plan>,
     /// How faithful the emulation was; `None` in virtual time.
-    pub fidelity: Option<&'a Fidelity>,
+    pub fidelity: Option<Fidelity>,
     /// What came of its parallel jobs, if it has any.
-    pub jobs: Option<&'a JobsOutcome<'a>>,
+    pub jobs: Option<JobsOutcome<'a>>,
     /// Real seconds it took: the one thing that differs between equal runs.
     pub wall_s: f64,
 }
@@ -34,7 +34,7 @@ pub struct Outcome<'a> {
 /// A run with a bag.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OfBag<'a> {
-    pub(super) of: Outcome<'a>,
+    pub(super) of: &'a Results<'a>,
     pub(super) record: &'a Record,
 }
 
@@ -51,14 +51,28 @@ pub(super) struct TaskOf<'a> {
     pub(super) planned: Option<(usize, PlannedTask)>,
 }
 
-impl Outcome<'_> {
+impl<'a> Results<'a> {
+    /// Of a run in virtual time, with nothing in them yet.
+    #[must_use]
+    pub const fn of(header: &'a Header) -> Self {
+        let (record, plan, fidelity, jobs) = (None, None, None, None);
+        Self { header, record, plan, fidelity, jobs, wall_s: 0.0 }
+    }
+
+    /// Why the run was ended with work left, if it was.
+    #[must_use]
+    pub fn broke(&self) -> Option<&str> {
+        let of_bag = self.record.as_ref().and_then(|record| record.cancelled.as_deref());
+        of_bag.or_else(|| self.jobs.as_ref().and_then(|jobs| jobs.cancelled.as_deref()))
+    }
+
     /// The view of the run.
     #[must_use]
     pub fn view(&self) -> RunView {
-        match (self.record, self.jobs) {
-            (Some(record), _) => bag::view(&OfBag { of: *self, record }),
+        match (&self.record, &self.jobs) {
+            (Some(record), _) => bag::view(&OfBag { of: self, record }),
             (None, Some(of_jobs)) => jobs::view(self, of_jobs),
-            (None, None) => bag::view(&OfBag { of: *self, record: &self.header.record() }),
+            (None, None) => bag::view(&OfBag { of: self, record: &self.header.record() }),
         }
     }
 
@@ -73,7 +87,7 @@ impl Outcome<'_> {
         let seed = experiment.setup.seed;
         let lead = format!("{}. Run {how}, seed {seed}.", experiment.description);
         let mut page = Page { cards, ..Page::new(title, lead) };
-        let left_out = self.jobs.and_then(machine::left_out).map(|what| {
+        let left_out = self.jobs.as_ref().and_then(machine::left_out).map(|what| {
             Block::text(format!(
                 "Not all of it is in the figure; {what}. jobs.csv and allocations.csv have all; \
                  dormouse export DIR --as svg --from TIME --until TIME draws another window."
@@ -126,7 +140,7 @@ impl OfBag<'_> {
             let tasks: Vec<_> = vm.vcpus.iter().flatten().copied().collect();
             tasks.into_iter().map(move |task| (task.task.get() as usize, (n * apart, task)))
         };
-        let vms = self.of.plan.into_iter().flat_map(|plan| &plan.vms);
+        let vms = self.of.plan.iter().flat_map(|plan| &plan.vms);
         vms.enumerate().flat_map(of_vm).collect()
     }
 

@@ -170,7 +170,7 @@ fn failures(record: &Record) -> Table {
 /// "Plan and outcome": what the scheduler had planned, beside what came out; nothing where nothing
 /// was planned.
 pub(super) fn plan(of: &OfBag<'_>) -> Vec<Block> {
-    let Some(plan) = of.of.plan else { return Vec::new() };
+    let Some(plan) = &of.of.plan else { return Vec::new() };
     let columns = ["", "planned", "came out", "difference"].map(Column::text);
     let mut table = Table::new(columns);
     let mut row = |name: &str, words: &dyn Fn(f64) -> String, was: f64, now: Option<f64>| {

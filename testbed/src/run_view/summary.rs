@@ -13,7 +13,7 @@ use dormouse_tell::fidelity::Background;
 
 /// Its content.
 pub(super) fn summary(of: &OfBag<'_>) -> Value {
-    let (header, record, plan) = (of.of.header, of.record, of.of.plan);
+    let (header, record, plan) = (of.of.header, of.record, of.of.plan.as_ref());
     let experiment = &header.experiment;
     let vms = record.vms.values().map(|vm| {
         json!({
@@ -50,7 +50,7 @@ pub(super) fn summary(of: &OfBag<'_>) -> Value {
         })),
         "vms": vms.collect::<Vec<_>>(),
         "fidelity": of.of.fidelity,
-        "tenants": of.of.jobs.map(|own| json!([of_bag(of), jobs::part_of_summary(&of.of, own)])),
+        "tenants": of.of.jobs.as_ref().map(|own| json!([of_bag(of), jobs::part_of_summary(of.of, own)])),
         "background": Background::of(record).map(|background| background.summary()),
         "cancelled": record.cancelled,
         "speedup_choice": header.speedup.as_ref().map(speedup_choice),

@@ -65,7 +65,7 @@ fn frame(of: &OfBag<'_>, kinds: &Kinds<'_>) -> Gantt {
     // With more kinds than colours a colour names none of them.
     names.retain(|_| kinds.len() <= COLOURS);
     let deadline = Time::ZERO + of.deadline();
-    let spot = of.of.plan.map(|plan| Time::ZERO + plan.spot_limit);
+    let spot = of.of.plan.as_ref().map(|plan| Time::ZERO + plan.spot_limit);
     let limits = [
         ("last task done", made),
         ("limit of spot VMs", spot.filter(|at| *at < deadline)),

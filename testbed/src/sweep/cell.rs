@@ -7,19 +7,17 @@ use std::sync::OnceLock;
 use dormouse_engine::Step;
 use dormouse_engine::drive::PlayError;
 use dormouse_engine::jobs::Told;
-use dormouse_policies::PlanError;
-use dormouse_tell::{BagTally, JobsTally, Record, Sample};
+use dormouse_tell::{BagTally, JobsTally, Mode, Record, Sample};
 use dormouse_workload::{JobSource, Jobs};
 use serde::Serialize;
 
-use super::{Shared, SweepError};
+use super::{RunError, Shared, SweepError};
 use crate::command_line::command_line;
 use crate::experiment::{Batch, Experiment, InputError, Override, Source, open};
 use crate::jobs::JobsError;
 use crate::output::Header;
-use crate::results::Results;
+use crate::run_view::Results;
 use crate::virtual_run::{model, play_out, virtual_run};
-use dormouse_tell::Mode;
 
 /// An experiment with settings, seed aside, under the name it has in tables.
 #[derive(Clone, Debug)]
@@ -50,7 +48,7 @@ impl Cell {
         if let Some(config) = &mut probe.experiment.scheduler {
             (config.max_iteration, config.max_attempt) = (0, 0);
         }
-        probe.plan()?;
+        probe.planned()?;
         Ok(Self {
             case: case.to_owned(),
             name: name.to_owned(),
@@ -62,34 +60,28 @@ impl Cell {
     }
 
     /// The same, run under the experiment's own seed only.
-    #[must_use]
     pub(super) fn under_its_seed(self) -> Self {
         Self { seed: Some(self.experiment.setup.seed), ..self }
     }
 
     /// Reads or makes its parallel jobs, if it has any, so that what is wrong with them is known
     /// before anything runs.
-    ///
-    /// # Errors
-    ///
-    /// They can't be had.
     pub(crate) fn check(&self, seed: u64, shared: &Shared) -> Result<(), SweepError> {
         let Some(batch) = &self.experiment.jobs else { return Ok(()) };
-        let listed = shared.jobs(batch, seed);
-        let jobs = listed.and_then(|listed| {
-            Jobs::listed(&batch.wanted(seed), &self.case, &listed).map_err(JobsError::from)
-        });
-        jobs.map(|_| ()).map_err(|error| self.of_jobs(seed, error))
+        let jobs = self.jobs(batch, seed, shared);
+        jobs.map(|_| ()).map_err(SweepError::of_run(&self.case, seed))
+    }
+
+    fn jobs(&self, batch: &Batch, seed: u64, shared: &Shared) -> Result<Jobs, JobsError> {
+        Ok(Jobs::listed(&batch.wanted(seed), &self.case, &shared.jobs(batch, seed)?)?)
     }
 
     /// The one seed that it is run under, or as many as are wanted of others.
-    #[must_use]
     pub fn seeds(&self, wanted: &RangeInclusive<u64>) -> RangeInclusive<u64> {
         self.seed.map_or_else(|| wanted.clone(), |seed| seed..=seed)
     }
 
     /// A digest of all that its runs depend on, besides the seed: the experiment and the program.
-    #[must_use]
     pub fn digest(&self) -> &str {
         self.digest.get_or_init(|| {
             let mut experiment = self.experiment.clone();
@@ -100,7 +92,6 @@ impl Cell {
     }
 
     /// The command that makes its figures by itself: its `table.csv` has them to the last digit.
-    #[must_use]
     pub fn command(&self, seeds: &RangeInclusive<u64>) -> String {
         let mut words = vec!["dormouse".to_owned(), "sweep".to_owned(), self.name.clone()];
         words.extend(self.set.iter().flat_map(|set| ["--set".to_owned(), set.clone()]));
@@ -119,17 +110,18 @@ impl Cell {
     ///
     /// It can't be scheduled, or the run got stuck.
     pub fn run(&self, seed: u64, shared: &Shared) -> Result<Sample, SweepError> {
+        self.sample(seed, shared).map_err(SweepError::of_run(&self.case, seed))
+    }
+
+    fn sample(&self, seed: u64, shared: &Shared) -> Result<Sample, RunError> {
         let experiment = self.seeded(seed, shared)?;
         if experiment.scheduler.is_none()
             && let Some(batch) = &experiment.jobs
         {
             return self.run_jobs(&experiment, batch, shared);
         }
-        let scheduler =
-            experiment.scheduler().map_err(|source| self.unschedulable(seed, source))?;
         let mut tally = BagTally::default();
-        let run = virtual_run(&experiment, scheduler, |step| tally.see(step))
-            .map_err(|source| self.stuck(seed, source))?;
+        let run = virtual_run(&experiment, experiment.scheduler()?, |step| tally.see(step))?;
         Ok(tally.sample(&run))
     }
 
@@ -138,22 +130,19 @@ impl Cell {
         experiment: &Experiment,
         batch: &Batch,
         shared: &Shared,
-    ) -> Result<Sample, SweepError> {
-        let seed = experiment.setup.seed;
-        let wrong = |error| self.of_jobs(seed, error);
-        let listed = shared.jobs(batch, seed).map_err(wrong)?;
-        let jobs = Jobs::listed(&batch.wanted(seed), &self.case, &listed);
-        let jobs = jobs.map_err(|error| wrong(error.into()))?;
+    ) -> Result<Sample, RunError> {
+        let jobs = self.jobs(batch, experiment.setup.seed, shared)?;
         let mut run = experiment.run(None);
-        let (mut told, mut tally) = (Told::default(), JobsTally::of(listed.len()));
+        let listed = jobs.known().unwrap_or_default();
+        let (mut told, mut tally) = (Told::default(), JobsTally::of(listed));
         let see = |step: &Step| {
             tally.steps += 1;
             told.see(step, &mut tally).map_err(|never| match never {})
         };
         let played = play_out(experiment, &mut run, &mut model(experiment), Some(jobs), see);
         played.map_err(|error| match error {
-            PlayError::Outside(error) => wrong(error),
-            stuck => wrong(JobsError::Schedule(stuck.to_string())),
+            PlayError::Outside(error) => error,
+            stuck => JobsError::Schedule(stuck.to_string()),
         })?;
         Ok(tally.sample(batch.workload.processors, run.digest()))
     }
@@ -164,38 +153,26 @@ impl Cell {
     ///
     /// As [`Cell::run`].
     pub fn gantt(&self, seed: u64, shared: &Shared) -> Result<String, SweepError> {
-        let experiment = self.seeded(seed, shared)?;
-        let scheduler =
-            experiment.scheduler().map_err(|source| self.unschedulable(seed, source))?;
+        let wrong = SweepError::of_run(&self.case, seed);
+        let experiment = self.seeded(seed, shared).map_err(&wrong)?;
         let mut record = Record::new(&experiment.setup);
+        let scheduler = experiment.scheduler().map_err(|error| wrong(error.into()))?;
         virtual_run(&experiment, scheduler, |step| record.see(step))
-            .map_err(|source| self.stuck(seed, source))?;
+            .map_err(|error| wrong(error.into()))?;
         let plan = experiment.scheduler.as_ref().and_then(|config| config.plan.clone());
         let header = Header::new(Mode::Virtual, String::new(), experiment);
         let results = Results { record: Some(record), plan, ..Results::of(&header) };
         Ok(results.view().gantt.to_svg())
     }
 
-    fn seeded(&self, seed: u64, shared: &Shared) -> Result<Experiment, SweepError> {
+    fn seeded(&self, seed: u64, shared: &Shared) -> Result<Experiment, RunError> {
         let mut experiment = self.experiment.clone();
         experiment.setup.seed = seed;
-        let plan = shared.plan(&experiment).map_err(|source| self.unschedulable(seed, source))?;
+        let plan = shared.plan(&experiment)?;
         if let Some(config) = &mut experiment.scheduler {
             config.plan = plan;
         }
         Ok(experiment)
-    }
-
-    fn unschedulable(&self, seed: u64, source: PlanError) -> SweepError {
-        SweepError::Unschedulable { case: self.case.clone(), seed, source }
-    }
-
-    fn stuck(&self, seed: u64, source: PlayError<JobsError>) -> SweepError {
-        SweepError::Stuck { case: self.case.clone(), seed, source }
-    }
-
-    fn of_jobs(&self, seed: u64, source: JobsError) -> SweepError {
-        SweepError::Jobs { case: self.case.clone(), seed, source: Box::new(source) }
     }
 }
 

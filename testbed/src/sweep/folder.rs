@@ -7,6 +7,7 @@ use std::path::{Component, Path, PathBuf};
 
 use dormouse_tell::Sample;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::{Cell, Spec, SweepError};
 
@@ -27,7 +28,7 @@ struct Line {
 
 /// A folder and the samples in it.
 #[derive(Debug)]
-pub struct Folder {
+pub(crate) struct Folder {
     path: PathBuf,
     spec: Spec,
     known: HashMap<(String, u64), Sample>,
@@ -37,21 +38,10 @@ pub struct Folder {
     written: BTreeSet<String>,
 }
 
-/// What of [`SPEC`] is not the command: the results beside it, by name.
-#[derive(Debug, Default, Deserialize)]
-struct Left {
-    #[serde(default)]
-    results: BTreeSet<String>,
-}
-
 impl Folder {
     /// Opens a sweep's folder or makes one; samples that are there will be used. That of another
     /// sweep, which this one will replace, wants `force`.
-    ///
-    /// # Errors
-    ///
-    /// It holds something else, or the system refuses.
-    pub fn open(path: &Path, spec: &Spec, force: bool) -> Result<Self, SweepError> {
+    pub(crate) fn open(path: &Path, spec: &Spec, force: bool) -> Result<Self, SweepError> {
         if !path.exists() {
             fs::create_dir_all(path).map_err(SweepError::io("make", path))?;
         }
@@ -61,19 +51,26 @@ impl Folder {
             if !force {
                 let there = Spec::read(path)?;
                 if !spec.continues(&there) {
-                    let (folder, there) = (path.to_path_buf(), there.command());
-                    return Err(SweepError::Other { folder, there });
+                    return Err(SweepError::BadInput(format!(
+                        "--out {}: it holds the results of another command, {}; give another folder, \
+                         or --force to replace them",
+                        path.display(),
+                        there.command()
+                    )));
                 }
             }
             let text = fs::read(&named).map_err(SweepError::io("read", &named))?;
-            earlier = serde_json::from_slice::<Left>(&text).unwrap_or_default().results;
+            let mut said: Value = serde_json::from_slice(&text).unwrap_or_default();
+            let left = said.get_mut("results").map(Value::take).unwrap_or_default();
+            earlier = serde_json::from_value(left).unwrap_or_default();
             // Nothing outside the folder is ours, whatever the file says.
             let inside = |name: &String| {
                 Path::new(name).components().all(|part| matches!(part, Component::Normal(_)))
             };
             earlier.retain(inside);
         } else if entries.next().is_some() {
-            return Err(SweepError::Foreign(path.to_path_buf()));
+            let what = "it is not empty and no sweep's folder; give another";
+            return Err(SweepError::BadInput(format!("--out {}: {what}", path.display())));
         }
         let (path, spec) = (path.to_path_buf(), spec.clone());
         let (known, written) = (HashMap::new(), BTreeSet::new());
@@ -84,11 +81,7 @@ impl Folder {
     }
 
     /// Opens a folder, as [`Self::open`] does, and takes in the samples of all parts of its sweep.
-    ///
-    /// # Errors
-    ///
-    /// The parts are of different sweeps or damaged, or the system refuses.
-    pub fn merge(path: &Path, parts: &[PathBuf], force: bool) -> Result<Self, SweepError> {
+    pub(crate) fn merge(path: &Path, parts: &[PathBuf], force: bool) -> Result<Self, SweepError> {
         let spec = Spec::of_parts(parts)?;
         let mut folder = Self::open(path, &spec, force)?;
         for part in parts {
@@ -123,8 +116,7 @@ impl Folder {
                     }
                     Err(_) if lines.peek().is_none() => {}
                     Err(error) => {
-                        let why = format!("line {}: {error}", n + 1);
-                        return Err(SweepError::Damaged { path, why });
+                        return Err(damaged(&path, n + 1, &error));
                     }
                 }
             }
@@ -133,17 +125,17 @@ impl Folder {
     }
 
     /// The sample of a cell under a seed, if it is known.
-    #[must_use]
-    pub fn known(&self, cell: &Cell, seed: u64) -> Option<&Sample> {
+    pub(crate) fn known(&self, cell: &Cell, seed: u64) -> Option<&Sample> {
         self.known.get(&(cell.digest().to_owned(), seed))
     }
 
     /// Keeps a sample, whatever happens next.
-    ///
-    /// # Errors
-    ///
-    /// The system refuses.
-    pub fn keep(&mut self, cell: &Cell, seed: u64, sample: Sample) -> Result<(), SweepError> {
+    pub(crate) fn keep(
+        &mut self,
+        cell: &Cell,
+        seed: u64,
+        sample: Sample,
+    ) -> Result<(), SweepError> {
         let path = self.path.join(PART);
         let mut file = match self.part.take() {
             Some(file) => file,
@@ -158,11 +150,7 @@ impl Folder {
 
     /// Puts these samples, in this order, in place of all there were, and takes away the results that
     /// an earlier command left here and this one did not write.
-    ///
-    /// # Errors
-    ///
-    /// The system refuses.
-    pub fn settle<'a>(
+    pub(crate) fn settle<'a>(
         &mut self,
         wanted: impl Iterator<Item = (&'a Cell, u64)>,
     ) -> Result<(), SweepError> {
@@ -190,11 +178,7 @@ impl Folder {
     }
 
     /// Writes a whole file of results; one that was there is replaced at once.
-    ///
-    /// # Errors
-    ///
-    /// The system refuses.
-    pub fn write(&mut self, name: &str, content: &str) -> Result<(), SweepError> {
+    pub(crate) fn write(&mut self, name: &str, content: &str) -> Result<(), SweepError> {
         self.written.insert(name.to_owned());
         self.put(name, content)
     }
@@ -210,16 +194,20 @@ impl Folder {
     }
 
     /// What it is for.
-    #[must_use]
-    pub const fn spec(&self) -> &Spec {
+    pub(crate) const fn spec(&self) -> &Spec {
         &self.spec
     }
 
     /// The folder's path.
-    #[must_use]
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
+}
+
+/// What is said of a file of a sweep that is not as it was written.
+pub(super) fn damaged(path: &Path, line: usize, error: &serde_json::Error) -> SweepError {
+    let (path, remedy) = (path.display(), "give the folder of a sweep that was left whole");
+    SweepError::BadInput(format!("{path}: line {line}: {error}; {remedy}"))
 }
 
 /// Opens a file of lines to write on, after its last whole one: what a kill cut off is dropped.
@@ -268,6 +256,6 @@ mod tests {
         make(&compare("j60"), &["table.csv"]);
         assert!(!there("plot-1.svg"));
         let other = Folder::open(dir.path(), &compare("j80"), false).unwrap_err();
-        assert!(matches!(other, SweepError::Other { .. }), "{other}");
+        assert!(other.to_string().contains("results of another command"), "{other}");
     }
 }

@@ -17,13 +17,13 @@ const MOST: usize = 10_000;
 
 /// An experiment over the values of keys: each of the one with each of the others.
 #[derive(Clone, Debug)]
-pub struct Sweep {
+pub(crate) struct Sweep {
     /// The keys, such as `scheduler.alpha`.
-    pub keys: Vec<String>,
+    pub(crate) keys: Vec<String>,
     /// The values of the keys in each cell; those of the last key change first.
-    pub values: Vec<Vec<String>>,
+    pub(crate) values: Vec<Vec<String>>,
     /// A cell for each.
-    pub cells: Vec<Cell>,
+    pub(crate) cells: Vec<Cell>,
 }
 
 impl Sweep {
@@ -35,12 +35,13 @@ impl Sweep {
     ///
     /// A key has two lists, there are more than 10,000 cells, seeds are said twice, or an experiment is
     /// wrong.
-    pub fn of(
+    pub(crate) fn of(
         experiment: &str,
         set: &[String],
         seeds: Option<u64>,
         shared: &Shared,
     ) -> Result<Self, SweepError> {
+        let bad = |what: String| Err(SweepError::BadInput(what));
         let (mut lists, mut fixed) = (Vec::<(String, Vec<String>)>::new(), Vec::new());
         for text in set {
             let (key, value) = text.split_once('=').unwrap_or((text, ""));
@@ -49,20 +50,20 @@ impl Sweep {
                 fixed.push(text.clone());
             } else if lists.iter().any(|(other, _)| other == key) {
                 let what = "there are two lists of values for it; join them";
-                return Err(SweepError::BadInput(format!("--set {text}: {what}")));
+                return bad(format!("--set {text}: {what}"));
             } else {
                 lists.push((key.to_owned(), values));
             }
         }
         let own = lists.iter().any(|(key, _)| key == SEED);
         if let Some(n) = seeds.filter(|_| own) {
-            let what = "the values of seed are the seeds; leave it out";
-            return Err(SweepError::BadInput(format!("--seeds {n}: {what}")));
+            return bad(format!("--seeds {n}: the values of seed are the seeds; leave it out"));
         }
         let count = lists.iter().try_fold(1_usize, |n, (_, values)| n.checked_mul(values.len()));
         if count.is_none_or(|count| count > MOST) {
-            let what = format!("the lists come to more than {MOST} experiments; shorten one");
-            return Err(SweepError::BadInput(format!("--set: {what}")));
+            return bad(format!(
+                "--set: the lists come to more than {MOST} experiments; shorten one"
+            ));
         }
         let keys: Vec<String> = lists.iter().map(|(key, _)| key.clone()).collect();
         let values = each_with_each(&lists);
@@ -79,14 +80,13 @@ impl Sweep {
         if ![0, cells.len()].contains(&cells.iter().filter(of_jobs).count()) {
             let what = "some of the values are of bags of tasks, others of parallel jobs; sweep \
                         one kind at a time";
-            return Err(SweepError::BadInput(format!("--set {}: {what}", keys.join(", "))));
+            return bad(format!("--set {}: {what}", keys.join(", ")));
         }
         Ok(Self { keys, values, cells })
     }
 
     /// The table for people.
-    #[must_use]
-    pub fn table(&self, samples: &Samples) -> Table {
+    pub(crate) fn table(&self, samples: &Samples) -> Table {
         let there = figures(samples);
         let mut table = Table::of(self.values.iter().zip(samples));
         for (n, key) in self.keys.iter().enumerate() {
@@ -102,8 +102,7 @@ impl Sweep {
     }
 
     /// `table.csv`. Several keys, and their values in the same order, are joined by semicolons.
-    #[must_use]
-    pub fn csv(&self, samples: &Samples) -> String {
+    pub(crate) fn csv(&self, samples: &Samples) -> String {
         let there = figures(samples);
         // The ones with names for people first, in their order.
         let known = METRICS.iter().map(|metric| metric.name).filter(|name| there.contains(*name));
@@ -127,8 +126,7 @@ impl Sweep {
 
     /// `plot.svg`: one figure against another, and of each value the means with their confidence
     /// intervals; joined where the values are numbers of one key.
-    #[must_use]
-    pub fn plot(&self, samples: &Samples) -> Chart {
+    pub(crate) fn plot(&self, samples: &Samples) -> Chart {
         let of_jobs = self.cells.iter().any(|cell| cell.experiment.scheduler.is_none());
         let [x, y] = if of_jobs {
             ["mean_response_s", "mean_bounded_slowdown"]
@@ -172,8 +170,7 @@ impl Sweep {
     }
 
     /// `report.html`.
-    #[must_use]
-    pub fn page(&self, samples: &Samples, command: &str) -> Page {
+    pub(crate) fn page(&self, samples: &Samples, command: &str) -> Page {
         let names: BTreeSet<&str> = self.cells.iter().map(|cell| cell.name.as_str()).collect();
         let name = names.into_iter().collect::<Vec<_>>().join(", ");
         let title = match self.keys.is_empty() {
@@ -193,7 +190,7 @@ impl Sweep {
     }
 
     /// Every cell with every seed that it is run under.
-    pub fn wanted(&self, seeds: &RangeInclusive<u64>) -> Vec<(&Cell, u64)> {
+    pub(crate) fn wanted(&self, seeds: &RangeInclusive<u64>) -> Vec<(&Cell, u64)> {
         let of = |cell| Cell::seeds(cell, seeds).map(move |seed| (cell, seed));
         self.cells.iter().flat_map(of).collect()
     }

@@ -2,15 +2,15 @@
 
 /// A figure of a run.
 #[derive(Clone, Copy, Debug)]
-pub struct Metric {
+pub(crate) struct Metric {
     /// Its name in `table.csv`.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// Its name for people, with its unit.
-    pub heading: &'static str,
+    pub(crate) heading: &'static str,
     /// Digits behind the point.
-    pub digits: usize,
+    pub(crate) digits: usize,
     /// Whether it is in the table of a sweep for people.
-    pub in_table: bool,
+    pub(crate) in_table: bool,
 }
 
 const fn metric(
@@ -23,7 +23,7 @@ const fn metric(
 }
 
 /// All that a sweep reports, in this order.
-pub const METRICS: [Metric; 15] = [
+pub(crate) const METRICS: [Metric; 15] = [
     metric("mean_response_s", "mean response, s", 1, true),
     metric("mean_bounded_slowdown", "bounded slowdown", 3, true),
     metric("utilisation", "utilisation", 3, true),
@@ -43,8 +43,7 @@ pub const METRICS: [Metric; 15] = [
 
 impl Metric {
     /// The one of this name.
-    #[must_use]
-    pub fn named(name: &str) -> Option<&'static Self> {
+    pub(crate) fn named(name: &str) -> Option<&'static Self> {
         METRICS.iter().find(|metric| metric.name == name)
     }
 }

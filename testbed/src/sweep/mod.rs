@@ -2,7 +2,6 @@
 
 mod cell;
 mod error;
-
 mod folder;
 mod grid;
 mod metrics;
@@ -12,11 +11,12 @@ mod spec;
 mod work;
 
 pub use cell::Cell;
-pub use error::SweepError;
-pub use folder::Folder;
-pub use grid::Sweep;
-pub use metrics::{METRICS, Metric};
+pub use error::{RunError, SweepError};
+pub(crate) use folder::Folder;
+pub(crate) use grid::Sweep;
+pub(crate) use metrics::{METRICS, Metric};
 pub use shard::Shard;
 pub use shared::Shared;
-pub use spec::{Reproduction, Spec};
-pub use work::{Samples, Work};
+pub use spec::Reproduction;
+pub(crate) use spec::Spec;
+pub(crate) use work::{Samples, Work};

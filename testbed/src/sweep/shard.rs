@@ -14,13 +14,11 @@ impl Shard {
     pub const ALL: Self = Self { index: 1, count: 1 };
 
     /// Whether the `n`-th run belongs to it.
-    #[must_use]
     pub const fn has(self, n: usize) -> bool {
         n % self.count == self.index - 1
     }
 
     /// Whether it is not all there is.
-    #[must_use]
     pub const fn is_part(self) -> bool {
         self.count > 1
     }

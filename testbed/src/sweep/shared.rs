@@ -38,17 +38,7 @@ impl Shared {
             let mut all = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
             all.entry(key_of_plan(config, experiment)).or_default().clone()
         };
-        let setup = &experiment.setup;
-        made.get_or_init(|| {
-            dormouse_policies::plan(
-                config,
-                &setup.catalogue,
-                &setup.bag,
-                &setup.checkpoint,
-                setup.seed,
-            )
-        })
-        .clone()
+        made.get_or_init(|| experiment.plan()).clone()
     }
 
     /// The jobs of a batch under a seed, before load, estimates and usage are set.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::SweepError;
-use super::folder::SPEC;
+use super::folder::{SPEC, damaged};
 use crate::command_line::command_line;
 
 /// What `dormouse reproduce` is to make.
@@ -38,7 +38,7 @@ pub struct Reproduction {
 /// The command behind a folder, whatever its shard.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "kebab-case", rename_all_fields = "kebab-case")]
-pub enum Spec {
+pub(crate) enum Spec {
     /// `dormouse reproduce`.
     Reproduce(Reproduction),
     /// `dormouse compare`.
@@ -65,19 +65,17 @@ pub enum Spec {
 
 impl Spec {
     /// The one that all parts of a sweep are for.
-    ///
-    /// # Errors
-    ///
-    /// The parts are of different sweeps or damaged, or the system refuses.
-    pub fn of_parts(parts: &[PathBuf]) -> Result<Self, SweepError> {
+    pub(crate) fn of_parts(parts: &[PathBuf]) -> Result<Self, SweepError> {
         let Some((first, others)) = parts.split_first() else {
             return Err(SweepError::BadInput("give the folders of the shards".to_owned()));
         };
         let spec = Self::read(first)?;
         for other in others {
             if Self::read(other)? != spec {
-                let (first, other) = (first.clone(), other.clone());
-                return Err(SweepError::Mismatch { first, other });
+                let (other, first) = (other.display(), first.display());
+                return Err(SweepError::BadInput(format!(
+                    "{other} is a part of another sweep than {first}; merge the parts of one"
+                )));
             }
         }
         Ok(spec)
@@ -85,8 +83,7 @@ impl Spec {
 
     /// Whether results of `before` are of the same command, which may have been given fewer or more
     /// seeds.
-    #[must_use]
-    pub fn continues(&self, before: &Self) -> bool {
+    pub(crate) fn continues(&self, before: &Self) -> bool {
         self.without_seeds() == before.without_seeds()
     }
 
@@ -103,8 +100,7 @@ impl Spec {
     }
 
     /// The command that makes the same again.
-    #[must_use]
-    pub fn command(&self) -> String {
+    pub(crate) fn command(&self) -> String {
         match self {
             Self::Reproduce(asked) => command_line(&asked.words),
             Self::Compare { schedulers, on, set, seeds } => {
@@ -129,9 +125,6 @@ impl Spec {
     pub(super) fn read(folder: &Path) -> Result<Self, SweepError> {
         let path = folder.join(SPEC);
         let text = fs::read_to_string(&path).map_err(SweepError::io("read", &path))?;
-        serde_json::from_str(&text).map_err(|error| {
-            let why = format!("line {}: {error}", error.line());
-            SweepError::Damaged { path, why }
-        })
+        serde_json::from_str(&text).map_err(|error| damaged(&path, error.line(), &error))
     }
 }

@@ -11,35 +11,31 @@ use rayon::iter::{ParallelBridge as _, ParallelIterator as _};
 use super::{Cell, Folder, Shard, Shared, SweepError};
 
 /// The samples of every cell, in the order of cells and seeds. Under a shard, those there are.
-pub type Samples = Vec<Vec<Sample>>;
+pub(crate) type Samples = Vec<Vec<Sample>>;
 
 /// How cells are run.
 #[derive(Debug)]
-pub struct Work<'a> {
+pub(crate) struct Work<'a> {
     /// Under these seeds, but for cells that have one of their own.
-    pub seeds: RangeInclusive<u64>,
+    pub(crate) seeds: RangeInclusive<u64>,
     /// On so many threads.
-    pub threads: usize,
+    pub(crate) threads: usize,
     /// The runs to make; `None`: all have to be there.
-    pub compute: Option<Shard>,
+    pub(crate) compute: Option<Shard>,
     /// What was made for other runs.
-    pub shared: &'a Shared,
+    pub(crate) shared: &'a Shared,
 }
 
 impl Work<'_> {
     /// Runs every cell under every seed, but for what `folder` knows; `progress` is told how many
     /// of how many runs are done.
-    ///
-    /// # Errors
-    ///
-    /// A run can't be made, or the folder can't be written.
-    pub fn run(
+    pub(crate) fn run(
         &self,
         cells: &[Cell],
         folder: &mut Folder,
         progress: &mut (dyn FnMut(usize, usize) + Send),
     ) -> Result<Samples, SweepError> {
-        let runs = |cell| self.seeds_of(cell).map(move |seed| (cell, seed));
+        let runs = |cell| Cell::seeds(cell, &self.seeds).map(move |seed| (cell, seed));
         let todo = self.todo(cells.iter().flat_map(runs).collect(), folder)?;
         let total = todo.len();
         progress(0, total);
@@ -63,14 +59,10 @@ impl Work<'_> {
             })
         })?;
         let samples = |cell| {
-            let known = self.seeds_of(cell).filter_map(|seed| folder.known(cell, seed).cloned());
-            known.collect()
+            let seeds = Cell::seeds(cell, &self.seeds);
+            seeds.filter_map(|seed| folder.known(cell, seed).cloned()).collect()
         };
         Ok(cells.iter().map(samples).collect())
-    }
-
-    fn seeds_of(&self, cell: &Cell) -> RangeInclusive<u64> {
-        cell.seeds(&self.seeds)
     }
 
     /// Which of these runs are to be made: a part is the same whatever is known already.
@@ -89,11 +81,13 @@ impl Work<'_> {
         let missing: Vec<_> = all.iter().filter(|run| is_missing(run)).collect();
         match missing.first() {
             None => Ok(Vec::new()),
-            Some((cell, seed)) => Err(SweepError::Incomplete {
-                missing: missing.len(),
-                total: all.len(),
-                first: format!("{} seed {seed}", cell.case),
-            }),
+            Some((cell, seed)) => Err(SweepError::BadInput(format!(
+                "{} of {} runs are in none of the parts, first {} seed {seed}; give the folders of \
+                 all shards, all made by this same program",
+                missing.len(),
+                all.len(),
+                cell.case
+            ))),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use dormouse::output::Header;
 use dormouse::papers::{Finished, MakeLive, Request, Verdict, table};
-use dormouse::sweep::{Cell, Reproduction, Shard, Shared, SweepError};
+use dormouse::sweep::{Cell, Reproduction, Shard, Shared};
 use dormouse_tell::Mode;
 use dormouse_view::Terminal;
 
@@ -105,7 +105,7 @@ fn the_same_bytes_on_any_number_of_threads_in_parts_and_after_a_kill() {
         merge(&parts, &at("merged")).unwrap();
         assert_eq!(content(&at("merged")), wanted);
         let error = merge(&parts[..2], &at("incomplete")).unwrap_err();
-        assert!(matches!(error, SweepError::Incomplete { .. }), "{error}");
+        assert!(error.to_string().contains("runs are in none of the parts"), "{error}");
     }
 }
 
@@ -115,7 +115,7 @@ fn what_fails_is_tried_with_every_factor_over_all_claims() {
     let mut spec = table_4();
     spec.trial_seeds = 3;
     let done = make(&spec, 2, &dir.path().join("out"));
-    let judged: Vec<_> = done.claims.iter().filter(|c| c.verdict != Verdict::Silent).collect();
+    let judged: Vec<_> = done.ours.claims.iter().filter(|c| c.verdict != Verdict::Silent).collect();
     assert!(judged.iter().any(|claim| claim.verdict == Verdict::Fails), "of three seeds");
     let (without, tried) = done.trials.split_first().unwrap();
     assert!(without.factors.is_empty() && tried.len() > 10, "{}", tried.len());
@@ -194,7 +194,7 @@ fn nonsense_is_refused_and_leaves_nothing() {
     std::fs::write(foreign.join("letter.txt"), "dear").unwrap();
     let all = request(1, Some(Shard::ALL));
     let error = all.run(&table_4(), (&foreign, false), &mut |_, _, _| {}).unwrap_err();
-    assert!(matches!(error, SweepError::Foreign(_)), "{error}");
+    assert!(error.to_string().contains("no sweep's folder"), "{error}");
 }
 
 #[test]

@@ -163,6 +163,6 @@ pub(crate) struct HostSection {
     pub(crate) count: u32,
 }
 
-const fn one() -> u32 {
+pub(super) const fn one() -> u32 {
     1
 }

@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 
 use dormouse_units::{Bytes, Ppm, Span, TypeName};
 use dormouse_workload::{
-    Estimates, Fractions, JobSize, JobSpec, LogRules, Model, NoEstimate, OnMalformed, RanOver,
-    Repeated, Shape, UsageKind,
+    BatchWorkload, Estimates, Fractions, JobSize, JobSource, JobSpec, LogRules, Model, NoEstimate,
+    OnMalformed, RanOver, Repeated, Shape, UsageKind,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::BurstableSection;
+use super::cloud::one;
+use crate::experiment::cloud::burstable_of;
 
 /// What is to be run.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -82,10 +84,6 @@ fn task() -> String {
     "task".to_owned()
 }
 
-const fn one() -> u32 {
-    1
-}
-
 /// How long a task computes at full speed.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(untagged)]
@@ -101,16 +99,6 @@ pub(crate) enum Runtime {
 #[schemars(inline, transparent)]
 #[expect(dead_code, reason = "it says what may be written, and is read as text")]
 struct Length(#[schemars(extend("least" = "1us"), example = "200s")] Span);
-
-/// The machine of parallel jobs, and what is not said of each.
-#[derive(Clone, Debug)]
-pub(crate) struct Machine {
-    pub(crate) processors: Option<u32>,
-    pub(crate) memory_per_processor: Option<Bytes>,
-    pub(crate) burstable: Option<BurstableSection>,
-    pub(crate) load: Option<f64>,
-    pub(crate) usage: UsageKind,
-}
 
 /// A section of parallel jobs: its own keys, and those of every such section.
 macro_rules! of_jobs {
@@ -140,9 +128,11 @@ macro_rules! of_jobs {
         }
 
         impl $Name {
-            pub(crate) fn machine(&self) -> Machine {
-                let Self { processors, memory_per_processor, burstable, load, usage, .. } = *self;
-                Machine { processors, memory_per_processor, burstable, load, usage }
+            /// These jobs on a machine of so many processors.
+            pub(crate) fn on(&self, processors: u32, source: JobSource) -> BatchWorkload {
+                let Self { memory_per_processor, load, usage, .. } = *self;
+                let burstable = self.burstable.map(burstable_of);
+                BatchWorkload { source, processors, memory_per_processor, burstable, load, usage }
             }
         }
     };

@@ -20,19 +20,22 @@ pub struct StoredPlan {
     pub name: String,
     /// The scheduler that ran both.
     pub scheduler: BagSchedulerName,
-    /// As the authors reckoned: no boot, no checkpoints; the cost as stored.
-    pub stored: Figures,
-    /// Run without boot and checkpoints.
-    pub bare: Figures,
-    /// Run with both.
-    pub run: Figures,
-    /// Our plan, as we reckon: boot and checkpoints included.
-    pub ours: Figures,
-    /// Our plan run without boot and checkpoints.
-    pub ours_bare: Figures,
-    /// Our plan run with both.
-    pub ours_run: Figures,
+    /// What came of it in each of the [`WAYS`].
+    pub figures: [Figures; 6],
 }
+
+/// The figures of a plan: their headings, and their names in files.
+const WAYS: [(&str, &str); 6] = [
+    // As the authors reckoned: no boot, no checkpoints; the cost as stored.
+    ("as stored", "stored"),
+    // Run without boot and checkpoints, then with both.
+    ("run, bare", "bare"),
+    ("run", "run"),
+    // Our plan, as we reckon: boot and checkpoints included; run without both, then with both.
+    ("our plan", "ours_planned"),
+    ("ours run, bare", "ours_bare"),
+    ("ours run", "ours_run"),
+];
 
 /// All stored plans of a folder.
 #[derive(Clone, Debug, Default)]
@@ -102,16 +105,15 @@ fn stored_plan(folder: &Path, name: &str, set: &[String]) -> Result<StoredPlan, 
     let (ours, our_bare) = (of(None, set)?, of(None, &bare)?);
     let job = folder.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     let case = format!("{job}/{name}");
-    Ok(StoredPlan {
-        scheduler,
-        stored: reckoned(theirs.experiment.scheduler.clone().and_then(|config| config.plan)),
-        bare: run(&their_bare, &case)?,
-        run: run(&theirs, &case)?,
-        ours: reckoned(ours.plan()?),
-        ours_bare: run(&our_bare, &case)?,
-        ours_run: run(&ours, &case)?,
-        name: case,
-    })
+    let figures = [
+        reckoned(theirs.experiment.scheduler.clone().and_then(|config| config.plan)),
+        run(&their_bare, &case)?,
+        run(&theirs, &case)?,
+        reckoned(ours.planned()?.1),
+        run(&our_bare, &case)?,
+        run(&ours, &case)?,
+    ];
+    Ok(StoredPlan { name: case, scheduler, figures })
 }
 
 fn reckoned(plan: Option<Plan>) -> Figures {
@@ -141,39 +143,28 @@ fn loaded(
 fn run(loaded: &Loaded, case: &str) -> Result<Figures, SweepError> {
     let seed = loaded.experiment.setup.seed;
     let run = virtual_run(&loaded.experiment, loaded.scheduler()?, |_| {})
-        .map_err(|source| SweepError::Stuck { case: case.to_owned(), seed, source })?;
+        .map_err(SweepError::of_run(case, seed))?;
     let end = run.over().unwrap_or_default();
     Ok((run.makespan().unwrap_or(end).as_secs_f64(), run.owed(end).as_usd()))
 }
 
 impl StoredPlans {
     /// A plan a row, each way of running it its makespan and cost.
-    #[must_use]
     pub fn table(&self) -> Table {
-        type Of = fn(&StoredPlan) -> Figures;
-        let figures: [(&str, &str, Of); 6] = [
-            ("as stored", "stored", |plan| plan.stored),
-            ("run, bare", "bare", |plan| plan.bare),
-            ("run", "run", |plan| plan.run),
-            ("our plan", "ours_planned", |plan| plan.ours),
-            ("ours run, bare", "ours_bare", |plan| plan.ours_bare),
-            ("ours run", "ours_run", |plan| plan.ours_run),
-        ];
         let mut table = Table::of(&self.plans)
             .column(Column::text("stored plan").named("plan"), |plan| plan.name.clone())
             .column(Column::text("scheduler"), |plan| plan.scheduler.as_str());
-        for (heading, name, of) in figures {
+        for (n, (heading, name)) in WAYS.into_iter().enumerate() {
             let makespan = Column::seconds(heading).named(format!("{name}_makespan_s"));
             let cost = Column::dollars("").named(format!("{name}_cost_usd"));
             table = table
-                .column(makespan.digits(0).file_digits(3), |plan| of(plan).0)
-                .column(cost.file_digits(6), |plan| of(plan).1);
+                .column(makespan.digits(0).file_digits(3), move |plan| plan.figures[n].0)
+                .column(cost.file_digits(6), move |plan| plan.figures[n].1);
         }
         table.into()
     }
 
     /// What the table does not say of itself.
-    #[must_use]
     pub const fn note(&self) -> &'static str {
         "  bare: without boot and checkpoints, which the stored figures don't know either. A run can\n  \
          end before its plan where idle VMs steal work, and HADS moves work off its on-demand VM."

@@ -12,10 +12,6 @@ use super::reproduction::Finished;
 use crate::sweep::{Folder, SweepError};
 
 /// All files.
-///
-/// # Errors
-///
-/// The system refuses.
 pub(super) fn write(done: &Finished, folder: &mut Folder) -> Result<(), SweepError> {
     folder.write("table.csv", &tables::all(done).to_csv())?;
     if done.is_search() {
@@ -32,7 +28,6 @@ pub(super) fn write(done: &Finished, folder: &mut Folder) -> Result<(), SweepErr
 
 impl Finished {
     /// Everything as JSON.
-    #[must_use]
     pub fn json(&self) -> Value {
         json!({
             "paper": self.paper.source,
@@ -50,7 +45,6 @@ impl Finished {
 }
 
 /// For a person: the figures that the paper printed, the claims, the factors, the live runs.
-#[must_use]
 pub fn table(done: &Finished, terminal: Terminal) -> String {
     let mut text = String::new();
     let read = match done.is_search() {

@@ -5,18 +5,10 @@ use std::collections::BTreeSet;
 use dormouse_view::{Block, Card, Column, Page, Table};
 use maud::html;
 
-use super::super::claims::Verdict;
+use super::super::claims::{RULE, Verdict};
 use super::super::figures::beyond;
 use super::super::reproduction::Finished;
 use super::{plots, tables};
-
-/// How claims are judged, in the words of the page.
-const RULE: &str = "A claim with a figure is open while our 95 % interval is wider than the claim's \
-    relative tolerance, unless the whole of it is further from the figure than that: then it fails. With a \
-    narrower one it holds where ours is within the tolerance. A claim of order holds where our whole \
-    interval is beyond its bound on the claimed side, in every cell that it is about; it fails where the \
-    whole is not, and is open where it straddles the bound. Without an interval, of a single seed say, a \
-    claim is open. Where the paper is silent there is no verdict.";
 
 /// What the table of factors says and does not say.
 const TRIED: &str = "Each factor was changed alone, under the same seeds, and all figures and claims \
@@ -80,17 +72,17 @@ pub(super) fn page(done: &Finished) -> Page {
 }
 
 fn cards(done: &Finished) -> Vec<Card> {
-    let count = |verdict| done.claims.iter().filter(|c| c.verdict == verdict).count();
-    let (off, of) = beyond(&done.rows, None);
-    let judged = done.claims.len() - count(Verdict::Silent);
-    let of_claims = format!("of {judged}");
-    let runs = done.results.count();
+    let (off, of) = beyond(&done.ours.rows, None);
+    let of_claims = format!("of {}", done.ours.judged());
+    let claims = |heading: &str, verdict| {
+        Card::new(heading, done.ours.count(verdict).to_string(), &*of_claims)
+    };
     let mut cards = vec![
         Card::new("Cells", done.cells.len().to_string(), &*done.paper.samples),
-        Card::new("Runs", runs.to_string(), "in virtual time"),
-        Card::new("Claims that hold", count(Verdict::Holds).to_string(), &*of_claims),
-        Card::new("Claims that fail", count(Verdict::Fails).to_string(), &*of_claims),
-        Card::new("Claims left open", count(Verdict::Open).to_string(), &*of_claims),
+        Card::new("Runs", done.results.count().to_string(), "in virtual time"),
+        claims("Claims that hold", Verdict::Holds),
+        claims("Claims that fail", Verdict::Fails),
+        claims("Claims left open", Verdict::Open),
     ];
     if of > 0 {
         let of = format!("of {of} printed figures");
@@ -104,12 +96,14 @@ fn figures(done: &Finished) -> Vec<Block> {
     if printed.is_empty() {
         return Vec::new();
     }
-    let rows = done.rows.iter().filter(|row| row.paper.is_some());
+    let rows = done.ours.rows.iter().filter(|row| row.paper.is_some());
     let mut seen = BTreeSet::new();
     let table = Table::of(rows.filter(|row| seen.insert(&row.metric)))
         .column(Column::text("figure"), |row| done.paper.words_of(&row.metric).0)
-        .column(Column::count("printed"), |row| beyond(&done.rows, Some(&row.metric)).1)
-        .column(Column::count("beyond tolerance"), |row| beyond(&done.rows, Some(&row.metric)).0)
+        .column(Column::count("printed"), |row| beyond(&done.ours.rows, Some(&row.metric)).1)
+        .column(Column::count("beyond tolerance"), |row| {
+            beyond(&done.ours.rows, Some(&row.metric)).0
+        })
         .column(Column::text("tolerance"), |row| row.paper.map(|(_, t)| tables::tolerated(t)));
     vec![
         Block::text("How many of the printed figures are further from it than their tolerance:"),

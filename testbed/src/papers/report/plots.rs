@@ -5,29 +5,24 @@ use dormouse_view::plot::{Axis, Chart, Limit, Look, Panel, Point, Scale, Series}
 use maud::Markup;
 
 use super::super::paper::{Part, Plot};
+use super::super::pattern::unique;
 use super::super::reproduction::Finished;
 
 /// A figure over offered load: a panel for each metric, a line for each of the part's.
 pub(super) fn over_load(done: &Finished, part: &Part) -> Chart {
-    let mut metrics: Vec<String> = Vec::new();
-    for case in done.paper.cells_of(part) {
-        for metric in done.paper.of_case(&part.metrics, &case) {
-            if !metrics.contains(metric) {
-                metrics.push(metric.clone());
-            }
-        }
-    }
-    let panels = metrics.into_iter().map(|metric| {
+    let cases = done.paper.cells_of(part);
+    let metrics = cases.iter().flat_map(|case| done.paper.of_case(&part.metrics, case));
+    let panels = unique(metrics).into_iter().map(|metric| {
         let line = |(colour, (name, cells)): (usize, &(String, String))| {
             let point = |case: &String| {
-                let ours = done.results.ours(case, &metric)?;
+                let ours = done.results.ours(case, metric)?;
                 let interval = ours.ci95;
                 Some(Point { interval, name: case.clone(), ..Point::new(load(case)?, ours.mean) })
             };
             let points = done.paper.expand(cells).iter().filter_map(point).collect();
             Series { name: name.clone(), colour, look: Look::Line, points }
         };
-        let (heading, _) = done.paper.words_of(&metric);
+        let (heading, _) = done.paper.words_of(metric);
         // Responses grow tenfold towards full load: the low loads would be one line.
         let scale =
             if metric == "migrations_per_job" { Scale::FromZero } else { Scale::Logarithmic };
@@ -74,13 +69,7 @@ fn variant(case: &str) -> String {
 }
 
 fn schedulers(cases: &[String]) -> Vec<&str> {
-    let mut all = Vec::new();
-    for case in cases {
-        if !all.contains(&scheduler(case)) {
-            all.push(scheduler(case));
-        }
-    }
-    all
+    unique(cases.iter().map(|case| scheduler(case)))
 }
 
 fn scatter(

@@ -13,13 +13,13 @@ use super::super::reproduction::Finished;
 
 /// `table.csv`: every figure and claim. The schema of all papers; columns may be added at its end.
 pub(super) fn all(done: &Finished) -> Table {
-    let figures = done.rows.iter().map(|row| {
+    let figures = done.ours.rows.iter().map(|row| {
         let (paper, tolerance) = row.paper.unzip();
         let verdict = row.is_beyond().map(|beyond| if beyond { "beyond" } else { "within" });
         let verdict = if row.ours.is_saturated { Some("saturated") } else { verdict };
         (&row.case, &row.metric, paper, row.ours, &*row.part, tolerance, verdict)
     });
-    let claims = done.claims.iter().map(|judged| {
+    let claims = done.ours.claims.iter().map(|judged| {
         let Judged { claim, ours, verdict, .. } = judged;
         let tolerance = claim.relative.map(Tolerance::Relative);
         (&claim.case, &claim.name, said(judged), *ours, "claim", tolerance, Some(verdict.words()))
@@ -56,12 +56,12 @@ fn mean(ours: Estimate) -> Cell {
 
 /// The figures that the paper printed.
 pub(super) fn printed(done: &Finished) -> Table {
-    beside(done, done.rows.iter().filter(|row| row.paper.is_some()))
+    beside(done, done.ours.rows.iter().filter(|row| row.paper.is_some()))
 }
 
 /// Every figure.
 pub(super) fn figures(done: &Finished) -> Table {
-    beside(done, done.rows.iter())
+    beside(done, done.ours.rows.iter())
 }
 
 /// Figures, ours beside the paper's.
@@ -97,7 +97,7 @@ fn off(row: &Row) -> Tone {
 
 /// The claims, numbered.
 pub(super) fn claims(done: &Finished) -> Table {
-    Table::of((1_u64..).zip(&done.claims))
+    Table::of((1_u64..).zip(&done.ours.claims))
         .column(Column::count("no."), |(n, _)| *n)
         .column(Column::text("verdict"), |(_, of)| {
             Cell::text(of.verdict.words()).toned(tone(of.verdict))
@@ -128,7 +128,7 @@ pub(super) fn factors(done: &Finished) -> Table {
     let metrics: BTreeSet<&String> = without.rows.iter().map(|row| &row.metric).collect();
     let metrics = metrics.into_iter().filter(|m| beyond(&without.rows, Some(m)).1 > 0);
     let numbers = |all: Vec<&str>| {
-        let number = |says: &&str| done.claims.iter().position(|c| c.claim.says == *says);
+        let number = |says: &&str| done.ours.claims.iter().position(|c| c.claim.says == *says);
         let numbers = all.iter().filter_map(number).map(|n| (n + 1).to_string());
         numbers.collect::<Vec<_>>().join(", ")
     };
@@ -181,52 +181,36 @@ pub(super) fn readings(done: &Finished) -> Table {
         .into()
 }
 
-/// A printed figure or a claim, of which each reading has its own.
-enum Statement<'a> {
-    Figure(&'a Row),
-    Claim(&'a Judged),
-}
-
-impl Statement<'_> {
-    fn under(&self, done: &Finished, reading: &Reading) -> Option<Cell> {
-        match self {
-            Self::Figure(row) => {
-                let digits = done.paper.words_of(&row.metric).1;
-                let same = |r: &&Row| r.case == row.case && r.metric == row.metric;
-                let row = reading.rows.iter().find(same)?;
-                Some(Cell::text(fixed(row.ours.mean, digits)).toned(off(row)))
-            }
-            Self::Claim(judged) => {
-                let same = |other: &&Judged| other.claim.says == judged.claim.says;
-                let Judged { ours, verdict, .. } = reading.claims.iter().find(same)?;
-                let text = format!("{:.2}, {}", ours.mean, verdict.words());
-                Some(Cell::text(text).toned(tone(*verdict)))
-            }
-        }
-    }
-}
-
 /// Every printed figure, then every claim, under each reading.
 pub(super) fn under_readings(done: &Finished) -> Table {
+    type Under<'a> = Box<dyn Fn(&Reading) -> Option<Cell> + 'a>;
     let Some(ours) = done.read.first() else { return Table::default() };
-    let printed = ours.rows.iter().filter(|row| row.paper.is_some()).map(Statement::Figure);
-    let digits = |row: &Row| done.paper.words_of(&row.metric).1;
-    let mut table = Table::of(printed.chain(ours.claims.iter().map(Statement::Claim)))
-        .column(Column::text("case"), |of| match of {
-            Statement::Figure(row) => row.case.clone(),
-            Statement::Claim(judged) => judged.claim.case.clone(),
-        })
-        .column(Column::text("figure"), |of| match of {
-            Statement::Figure(row) => done.paper.words_of(&row.metric).0.to_owned(),
-            Statement::Claim(judged) => judged.claim.says.clone(),
-        })
-        .column(Column::text("paper"), |of| match of {
-            Statement::Figure(row) => row.paper.map(|(paper, _)| fixed(paper, digits(row))),
-            Statement::Claim(judged) => said(judged).map(|paper| fixed(paper, 2)),
+    let figures = ours.rows.iter().filter_map(|row| {
+        let (figure, digits) = done.paper.words_of(&row.metric);
+        let under: Under<'_> = Box::new(move |reading| {
+            let same = |r: &&Row| r.case == row.case && r.metric == row.metric;
+            let row = reading.rows.iter().find(same)?;
+            Some(Cell::text(fixed(row.ours.mean, digits)).toned(off(row)))
         });
+        Some((&row.case, figure, Some(fixed(row.paper?.0, digits)), under))
+    });
+    let claims = ours.claims.iter().map(|judged| {
+        let under: Under<'_> = Box::new(|reading| {
+            let same = |other: &&Judged| other.claim.says == judged.claim.says;
+            let Judged { ours, verdict, .. } = reading.claims.iter().find(same)?;
+            let text = format!("{:.2}, {}", ours.mean, verdict.words());
+            Some(Cell::text(text).toned(tone(*verdict)))
+        });
+        let paper = said(judged).map(|paper| fixed(paper, 2));
+        (&judged.claim.case, &*judged.claim.says, paper, under)
+    });
+    let mut table = Table::of(figures.chain(claims))
+        .column(Column::text("case"), |(case, ..)| case.as_str())
+        .column(Column::text("figure"), |(_, figure, ..)| *figure)
+        .column(Column::text("paper"), |(_, _, paper, _)| paper.clone());
     for reading in &done.read {
         let column = Column::text(named(done, reading).0);
-        table = table.column(column, |of| of.under(done, reading));
+        table = table.column(column, |(.., under)| under(reading));
     }
     table.into()
 }
@@ -257,18 +241,12 @@ pub(super) fn live(done: &Finished) -> Table {
 
 /// How many figures are beyond their tolerance and how many claims hold, in a line.
 pub(super) fn summary(done: &Finished) -> String {
-    let (off, of) = beyond(&done.rows, None);
-    let count = |verdict| done.claims.iter().filter(|c| c.verdict == verdict).count();
-    let figures = if of == 0 {
-        String::new()
-    } else {
-        format!("{off} of {of} figures are beyond their tolerance; ")
+    let figures = match beyond(&done.ours.rows, None) {
+        (_, 0) => String::new(),
+        (off, of) => format!("{off} of {of} figures are beyond their tolerance; "),
     };
-    format!(
-        "  {figures}of {} claims {} hold, {} fail, {} are open",
-        done.claims.len() - count(Verdict::Silent),
-        count(Verdict::Holds),
-        count(Verdict::Fails),
-        count(Verdict::Open)
-    )
+    let [hold, fail, open] =
+        [Verdict::Holds, Verdict::Fails, Verdict::Open].map(|verdict| done.ours.count(verdict));
+    let judged = done.ours.judged();
+    format!("  {figures}of {judged} claims {hold} hold, {fail} fail, {open} are open")
 }
