@@ -5,9 +5,7 @@ pub mod number;
 pub mod page;
 pub mod plot;
 mod table;
-mod terminal;
 mod trace;
 
 pub use page::{Block, Card, Page};
-pub use table::{Cell, Column, Kind, Table, TableOf, Tone, Value};
-pub use terminal::Terminal;
+pub use table::{Cell, Column, Kind, Table, TableOf, Terminal, Tone, Value};

@@ -1,4 +1,4 @@
-//! One typed table; its renderers are beside it.
+//! One typed table; its renderers are beside it, and what they know of a terminal.
 
 mod cell;
 mod column;
@@ -6,10 +6,12 @@ mod csv;
 mod html;
 mod json;
 mod parquet;
+mod terminal;
 mod text;
 
 pub use cell::{Cell, Tone, Value};
 pub use column::{Column, Kind};
+pub use terminal::Terminal;
 
 /// Columns and rows; each row has a cell for every column.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -2,8 +2,8 @@
 
 use comfy_table::{Attribute, CellAlignment, Color, ContentArrangement};
 
+use super::terminal::Terminal;
 use super::{Column, Table, Tone};
-use crate::terminal::Terminal;
 
 impl Table {
     /// Its lines, without a last line break; cells are broken where the terminal is too narrow.

@@ -1,6 +1,6 @@
 //! What a terminal can show.
 
-use crate::table::Tone;
+use super::Tone;
 
 /// The width of a terminal, and whether it shows colours. Found out by whoever owns it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
