@@ -11,11 +11,13 @@ use dormouse_units::{Bytes, Ppm, Span, Speedup, TypeName};
 
 pub use demand::Demand;
 pub use peak::Peak;
+pub use takes::{TooLong, takes};
 pub(crate) use worker::{Late, check_capabilities};
 
 mod demand;
 mod fastest;
 mod peak;
+mod takes;
 mod worker;
 
 /// A task must be given this much CPU time, else starting it is most of what it does.

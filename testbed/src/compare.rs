@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use dormouse_estimate::{Estimate, jackknife};
-use dormouse_tell::{Sample, series};
+use dormouse_tell::{METRICS, Metric, Sample, series};
 use dormouse_view::plot::{Axis, Limit, Look, Panel, Point, Scale, Series};
 use dormouse_view::{Block, Card, Column, Page, Table};
 
-use crate::sweep::{Cell, METRICS, Metric, Samples, Shared, SweepError};
+use crate::sweep::{Cell, Samples, Shared, SweepError};
 
 /// The path at which an experiment names its scheduler.
 const SCHEDULER: &str = "scheduler.name";

@@ -4,11 +4,10 @@
 use std::path::Path;
 
 use dormouse_host::two_tier::{
-    Case, LOSS, LOST, Measured, Metric, Pair, Row, SHARE, TwoTierError, UTILISATION, utilisation,
+    Case, LOSS, LOST, Measured, Metric, Row, SHARE, TwoTierError, UTILISATION, utilisation,
 };
 use dormouse_view::plot::{Axis, Chart, Look, Panel, Point, Scale, Series};
 use dormouse_view::{Block, Card, Cell, Column, Page, Table, Terminal};
-use serde_json::{Value, json};
 
 /// From this part of the processors' time on, others disturb what is measured: it is as much as
 /// the largest loss that the paper found.
@@ -24,7 +23,7 @@ pub(crate) fn write(measured: &Measured, command: &str, folder: &Path) -> Result
         ("table.csv", figures(&measured.rows(), false).to_csv()),
         ("report.html", page(measured, command)),
         ("plot.svg", chart(measured).to_svg()),
-        (SHARING, json(measured, command)),
+        (SHARING, measured.to_json(command)),
     ] {
         let path = folder.join(name);
         std::fs::write(&path, text).map_err(TwoTierError::io("write", &path))?;
@@ -69,36 +68,6 @@ fn quiet(measured: &Measured) -> String {
     };
     let percent = 100.0 * measured.elsewhere();
     format!("{percent:.1} % of the processors' time went to others meanwhile{again}{remark}")
-}
-
-fn json(measured: &Measured, command: &str) -> String {
-    let mut value = json!({ "command": command, "sharing": measured.sharing() });
-    let figures = measured.rows().into_iter().map(|Row { case, metric, ours, .. }| {
-        let interval = ours.ci95.map_or(Value::Null, |(low, high)| json!([low, high]));
-        json!({ "case": case, "metric": metric, "mean": ours.mean, "ci95": interval, "n": ours.n })
-    });
-    value["figures"] = figures.collect();
-    let each = measured.all.iter().map(|m| {
-        let pair = Pair::draw(m.case, m.seed);
-        json!({
-            "case": m.case.name(),
-            "seed": m.seed,
-            "foreground-phase-s": pair.foreground_phase.as_secs_f64(),
-            "background-phase-s": pair.background_phase.as_secs_f64(),
-            "usage": m.usage,
-            "foreground-usage": m.foreground_usage,
-            "foreground-loss": m.loss,
-            "foreground-more-cpu": m.more_cpu,
-            "background-usage": m.background_usage,
-            "background-rate": m.rate,
-            "background-cpu": m.background_cpu,
-            "background-utilisation": m.utilisation(),
-            "elsewhere": m.elsewhere,
-        })
-    });
-    value["measurements"] = each.collect();
-    value["elsewhere"] = json!(measured.elsewhere());
-    format!("{value:#}\n")
 }
 
 fn chart(measured: &Measured) -> Chart {

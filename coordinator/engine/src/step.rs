@@ -243,6 +243,19 @@ pub enum VmEnd {
 }
 
 impl VmEnd {
+    /// In a word, as tables and logs have it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Terminated => "terminated",
+            Self::Preempted => "preempted",
+            Self::HostLost => "host-lost",
+            Self::Failed => "failed",
+            Self::WorkDone => "work-done",
+            Self::RunOver => "run-over",
+        }
+    }
+
     /// Who ended it.
     #[must_use]
     pub const fn by(self) -> EndedBy {

@@ -9,11 +9,13 @@
 //! refused.
 
 mod error;
+mod input;
 mod keys;
 mod reader;
 mod writer;
 
 pub use error::LogError;
+pub use input::Input;
 pub use reader::LogReader;
 pub use writer::{LogWriter, is_under_way};
 

@@ -15,11 +15,12 @@
 //! Experiment files, `--scheduler`, completions, `dormouse list`, the JSON schema, the reference and the
 //! tests that run every scheduler find it there.
 
-use dormouse_cloud::Market;
+use dormouse_cloud::{Market, Types};
+use dormouse_units::TypeName;
 
 pub(crate) use crate::given::Given;
 use crate::parameters::Parameters;
-use crate::{BagSchedulerConfig, Fleet, Plan, PlanError, Policy};
+use crate::{Bag, BagSchedulerConfig, Fleet, Plan, PlanError, Policy};
 
 /// A bag-of-tasks scheduler, as the list knows it.
 pub(crate) trait Scheduling: Sync {
@@ -126,6 +127,19 @@ impl BagSchedulerName {
     #[must_use]
     pub fn fleet(self, config: &BagSchedulerConfig) -> Option<&[Fleet]> {
         self.scheduling().fleet(config)
+    }
+
+    /// The types whose VMs it may launch for this bag.
+    #[must_use]
+    pub fn kinds(self, config: &BagSchedulerConfig, bag: &Bag, types: &Types) -> Vec<TypeName> {
+        if let Some(fleet) = self.fleet(config) {
+            return fleet.iter().map(|fleet| fleet.kind.clone()).collect();
+        }
+        let offered = types.values().filter(|kind| {
+            [Market::Spot, Market::OnDemand].into_iter().any(|market| kind.limit(market) > 0)
+                && bag.tasks.iter().any(|task| task.runtime.contains_key(&kind.name))
+        });
+        offered.map(|kind| kind.name.clone()).collect()
     }
 
     /// How the VMs that it launches are bought.

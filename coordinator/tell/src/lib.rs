@@ -10,6 +10,7 @@ mod facts;
 pub mod fidelity;
 mod in_seconds;
 pub mod jobs;
+mod metric;
 mod mode;
 mod record;
 mod sample;
@@ -21,6 +22,7 @@ pub use facts::{
     CheckpointCost, HostFact, HostLoad, JobFacts, LATEST, Latency, LiveFacts, MoveFact, Outage,
     TookEffect,
 };
+pub use metric::{METRICS, Metric};
 pub use mode::Mode;
 pub use record::{
     AttemptEnd, AttemptHistory, CheckpointMark, FallBack, Hibernation, HostHistory, Interrupted,

@@ -1,10 +1,13 @@
 //! What samples say: means with their confidence intervals, of independent samples and of batches
-//! of one long run. All tables and all measurements of hosts take theirs from here.
+//! of one long run, and what these show of a claim. All tables and all measurements of hosts take theirs
+//! from here.
 
 mod batch_means;
 mod estimate;
 mod series;
+mod verdict;
 
 pub use batch_means::{BATCHES, BatchMeans, rises};
 pub use estimate::{Estimate, jackknife, normal};
 pub use series::Series;
+pub use verdict::{RULE, Said, Verdict};

@@ -7,6 +7,7 @@ mod by_id;
 mod bytes;
 mod cpus;
 mod credits;
+mod exact;
 mod ids;
 mod money;
 mod named;

@@ -5,7 +5,6 @@ mod calibrate;
 mod compare;
 mod conduct;
 mod doctor;
-mod duration;
 mod export;
 mod failure;
 mod list;

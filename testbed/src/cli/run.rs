@@ -5,7 +5,9 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use dormouse_coordinator::admission;
 use dormouse_host::calibration::SpeedupSaid;
+use dormouse_tell::Mode;
 use sha2::{Digest as _, Sha256};
 
 use super::args::{CoordinatorArgs, LiveArgs, RunArgs, Say, WhatArgs};
@@ -13,14 +15,12 @@ use super::conduct::{Rehearsed, conduct_live};
 use super::failure::Failure;
 use super::print::show;
 use super::speedup::settle;
-use super::terminal;
-use super::{duration, preflight};
+use super::{preflight, terminal};
 use crate::command_line::{command_line, option};
 use crate::experiment::{Loaded, Override, Source, open};
 use crate::output::{Header, Replaces, Staging};
 use crate::results::virtual_results;
 use crate::run_view::Results;
-use dormouse_tell::Mode;
 
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let verb = if args.is_live { "run --live" } else { "run" };
@@ -104,7 +104,8 @@ fn live(asked: &Asked<'_>, header: &Header, listen: Option<SocketAddr>) -> Resul
     let (how, emulated) = (rehearsed.rehearsal.how, rehearsed.rehearsal.takes);
     let what = if experiment.scheduler.is_some() { "tasks" } else { "jobs" };
     let takes = (how, emulated, experiment.live.speedup);
-    let takes = duration::takes(takes, (&experiment.name, what), args.allow_long)?;
+    let takes = admission::takes(takes, what, args.allow_long)
+        .map_err(|why| Failure::BadInput(format!("{}: {why}", experiment.name)))?;
     if listen.is_none() {
         preflight::check(&experiment.name, experiment.needs_criu())?;
     }

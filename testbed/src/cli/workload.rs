@@ -124,14 +124,7 @@ impl GenerateArgs {
         }
         let mut statistics = Statistics::new(self.procs);
         jobs.iter().for_each(|job| statistics.add(job));
-        let mut header = Header::default();
-        header.set("Version", "2.2");
-        header.set("Computer", format!("model {}", self.model));
-        header.set("MaxJobs", self.jobs);
-        header.set("MaxRecords", self.jobs);
-        header.set("UnixStartTime", 0);
-        header.set("MaxNodes", self.procs);
-        header.set("MaxProcs", self.procs);
+        let mut header = Header::of_model(self.model.name(), self.jobs, self.procs);
         let estimates = if self.tsafrir { "Tsafrir 2005" } else { "exact" };
         header.set("Note", format!("seed {}, estimates: {estimates}", self.seed));
         write_log(&self.out, &header, jobs.into_iter().map(Ok))?;

@@ -9,8 +9,6 @@ mod interruption;
 mod jobs;
 mod live;
 mod load;
-#[cfg(test)]
-mod mutations;
 mod plan;
 mod scheduler;
 mod schema;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use dormouse_cloud::{Market, SpotPlaces};
+use dormouse_cloud::SpotPlaces;
 use dormouse_coordinator::admission::{Demand, Peak};
 use dormouse_policies::Policy;
 use dormouse_policies::batch::Submission;
@@ -58,18 +58,10 @@ pub fn rehearse(
 /// The types that its schedulers may launch.
 fn kinds(experiment: &Experiment) -> BTreeSet<TypeName> {
     let machine = experiment.whole_setup().jobs.map(|jobs| jobs.machine);
-    of_bag(experiment).into_iter().chain(machine).collect()
-}
-
-fn of_bag(experiment: &Experiment) -> BTreeSet<TypeName> {
     let setup = &experiment.setup;
-    let Some(config) = &experiment.scheduler else { return BTreeSet::new() };
-    if let Some(fleet) = config.name.fleet(config) {
-        return fleet.iter().map(|fleet| fleet.kind.clone()).collect();
-    }
-    let offered = setup.catalogue.types.values().filter(|kind| {
-        [Market::Spot, Market::OnDemand].into_iter().any(|market| kind.limit(market) > 0)
-            && setup.bag.tasks.iter().any(|task| task.runtime.contains_key(&kind.name))
-    });
-    offered.map(|kind| kind.name.clone()).collect()
+    let of_bag = experiment
+        .scheduler
+        .iter()
+        .flat_map(|config| config.name.kinds(config, &setup.bag, &setup.catalogue.types));
+    of_bag.chain(machine).collect()
 }

@@ -4,12 +4,12 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use dormouse_log::LogError;
+use dormouse_log::{Input, LogError};
 use dormouse_worker::workspace::{Roots, remove_abandoned};
 
 use dormouse_tell::Mode;
 
-use super::{Header, Input, OutputError, read_header};
+use super::{Header, OutputError, read_header};
 use crate::command_line::command_line;
 
 /// What of a folder that is not empty a run may replace.

@@ -4,13 +4,14 @@ use std::path::Path;
 
 use dormouse_engine::{Event, Step};
 use dormouse_host::calibration::SpeedupChoice;
-use dormouse_log::{FORMAT, LogReader, LogWriter};
+use dormouse_log::{FORMAT, Input, LogReader, LogWriter};
 use dormouse_tell::{Mode, Record};
 use dormouse_units::Speedup;
+use dormouse_workload::JobSource;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
-use super::{Input, OutputError};
+use super::OutputError;
 use crate::experiment::Experiment;
 
 /// The first line of a log: all that is needed to read and to replay it.
@@ -50,7 +51,11 @@ impl Header {
     pub fn new(mode: Mode, command: String, experiment: Experiment) -> Self {
         let dormouse = env!("CARGO_PKG_VERSION").to_owned();
         let (format, speedup, left_out) = (FORMAT, None, None);
-        let inputs = Input::all_of(&experiment);
+        // One that can't be read is left out: whoever needs it says so.
+        let inputs = match experiment.jobs.as_ref().map(|jobs| &jobs.workload.source) {
+            Some(JobSource::Swf { log, .. }) => Input::read(log).into_iter().collect(),
+            Some(JobSource::Model { .. } | JobSource::Jobs { .. }) | None => Vec::new(),
+        };
         Self { format, dormouse, mode, command, experiment, speedup, inputs, left_out }
     }
 
@@ -61,7 +66,15 @@ impl Header {
     ///
     /// Which file that is, and what to do.
     pub fn check_inputs(&self) -> Result<(), OutputError> {
-        self.inputs.iter().try_for_each(|input| input.is_unchanged(&self.command))
+        let Some(Input { file, .. }) = self.inputs.iter().find(|input| input.has_changed()) else {
+            return Ok(());
+        };
+        let why = format!(
+            "it has changed since the run was made of it; put back what it held, or make the run \
+             again, into another folder or with --force: `{}`",
+            self.command
+        );
+        Err(OutputError::Unfit { path: file.clone(), why })
     }
 
     /// Emulated seconds per real second; `None` in virtual time.

@@ -1,14 +1,10 @@
 //! What a run leaves: tables, plots, a report, the event log.
 
 mod directory;
-mod end;
 mod error;
-mod inputs;
 mod log;
 
 pub(crate) use directory::{Replaces, Staging, is_unfinished, write_in};
-pub(crate) use end::end_word;
 pub use error::OutputError;
-pub use inputs::Input;
 pub use log::{Header, RunLog, RunLogWriter};
 pub(crate) use log::{has_steps, open_log, read_header};

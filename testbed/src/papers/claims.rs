@@ -1,21 +1,12 @@
-//! The one rule by which a claim of a paper holds: [`RULE`].
+//! What becomes of the claims of a paper: by one rule ([`dormouse_estimate::RULE`]).
 
-use dormouse_estimate::{Estimate, Series};
+use dormouse_estimate::{Estimate, Said, Series, Verdict};
 
 use super::paper::{Claim, Measure, Over, Paper};
 use super::results::Results;
 
 /// Cells that are named where a claim does not hold.
 const NAMED: usize = 4;
-
-/// How claims are judged, as the page says it: so a claim can't hold for having been looked at too
-/// little.
-pub(super) const RULE: &str = "A claim with a figure is open while our 95 % interval is wider than the claim's \
-    relative tolerance, unless the whole of it is further from the figure than that: then it fails. With a \
-    narrower one it holds where ours is within the tolerance. A claim of order holds where our whole \
-    interval is beyond its bound on the claimed side, in every cell that it is about; it fails where the \
-    whole is not, and is open where it straddles the bound. Without an interval, of a single seed say, a \
-    claim is open. Where the paper is silent there is no verdict.";
 
 /// A claim and what became of it.
 #[derive(Clone, Debug)]
@@ -28,31 +19,6 @@ pub struct Judged {
     pub verdict: Verdict,
     /// How that was judged, in words.
     pub how: String,
-}
-
-/// What became of a claim.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// Ours bears it out.
-    Holds,
-    /// Ours does not.
-    Fails,
-    /// Ours are too few to show either.
-    Open,
-    /// The paper is silent on it: ours is for comparison.
-    Silent,
-}
-
-impl Verdict {
-    /// In words.
-    pub const fn words(self) -> &'static str {
-        match self {
-            Self::Holds => "holds",
-            Self::Fails => "fails",
-            Self::Open => "open",
-            Self::Silent => "",
-        }
-    }
 }
 
 /// Every claim of a paper that these results speak of.
@@ -87,7 +53,7 @@ fn judge(claim: Claim, paper: &Paper, results: &Results) -> Option<Judged> {
         Over::Least => each()?.into_iter().rev().min_by(by_size)?,
         Over::Mean => Series::mean_of(&all)?.estimate()?,
     };
-    let (verdict, how) = rule(&claim, &ours, paper);
+    let (verdict, how) = shown(&claim, &ours, paper);
     Some(Judged { claim, ours, verdict, how: how + beside })
 }
 
@@ -112,53 +78,17 @@ fn measured(
 }
 
 /// What an estimate shows of a claim, and how that is known.
-fn rule(claim: &Claim, ours: &Estimate, paper: &Paper) -> (Verdict, String) {
-    if claim.silent {
-        return (Verdict::Silent, String::new());
-    }
-    let more = &paper.more;
-    let Some((low, high)) = ours.ci95 else {
-        let why = match ours.n {
-            _ if ours.is_saturated => "a load is saturated: no interval".to_owned(),
-            1 => format!("no interval: {more}"),
-            _ => "no interval".to_owned(),
-        };
-        return (Verdict::Open, why);
+fn shown(claim: &Claim, ours: &Estimate, paper: &Paper) -> (Verdict, String) {
+    let said = match claim.figure.first() {
+        _ if claim.silent => Said::Nothing,
+        Some(&figure) => Said::Figure { figure, relative: claim.relative.unwrap_or(0.0) },
+        None => Said::Order { above: claim.above, below: claim.below },
     };
-    if let Some(&figure) = claim.figure.first() {
-        let part = claim.relative.unwrap_or(0.0);
-        let tolerance = part * figure.abs();
-        let (verdict, why) = match () {
-            () if low > figure + tolerance || high < figure - tolerance => {
-                (Verdict::Fails, "our whole interval is beyond the tolerance".to_owned())
-            }
-            () if high - low > 2.0 * tolerance => {
-                (Verdict::Open, format!("our interval is wider than the tolerance: {more}"))
-            }
-            () if (ours.mean - figure).abs() <= tolerance => {
-                (Verdict::Holds, "within the tolerance".to_owned())
-            }
-            () => (Verdict::Fails, "beyond the tolerance".to_owned()),
-        };
-        let (off, most) = (ours.relative_to(figure).unwrap_or(f64::INFINITY), part * 100.0);
-        return (
-            verdict,
-            format!("{why}; ours is {:+.1} % off, of {most:.0} % at most", off * 100.0),
-        );
-    }
-    let above = claim.above.unwrap_or(f64::NEG_INFINITY);
-    let below = claim.below.unwrap_or(f64::INFINITY);
-    if low > above && high < below {
-        (Verdict::Holds, "our interval is beyond the bound".to_owned())
-    } else if high <= above || low >= below {
-        (Verdict::Fails, "no part of our interval is beyond the bound".to_owned())
-    } else {
-        (Verdict::Open, format!("our interval straddles the bound: {more}"))
-    }
+    ours.shows(said, &paper.more)
 }
 
 fn judge_each(claim: Claim, of: &[String], each: &[Estimate], paper: &Paper) -> Judged {
-    let verdicts: Vec<Verdict> = each.iter().map(|ours| rule(&claim, ours, paper).0).collect();
+    let verdicts: Vec<Verdict> = each.iter().map(|ours| shown(&claim, ours, paper).0).collect();
     let count = |wanted: Verdict| verdicts.iter().filter(|v| **v == wanted).count();
     let named = |wanted: Verdict, words: &str| {
         let cells = of.iter().zip(each).zip(&verdicts).filter(|(_, verdict)| **verdict == wanted);
@@ -239,66 +169,6 @@ mod tests {
     /// What becomes of a claim on the figure `x` of these cells.
     fn judged(claim: &str, cells: &[(&str, &[f64])]) -> Judged {
         judge_all(&paper(claim), &of_runs("x", cells)).pop().expect("its cells are there")
-    }
-
-    /// What this interval around its middle shows of a claim.
-    fn shown(claim: &str, low: f64, high: f64) -> (Verdict, String) {
-        let paper = paper(&format!("measure = \"value\"\nof = \"a\"\nover = \"mean\"\n{claim}"));
-        let mean = f64::midpoint(low, high);
-        let ours = Estimate { ci95: Some((low, high)), ..Estimate::exact(mean, 30) };
-        rule(&paper.claims()[0], &ours, &paper)
-    }
-
-    #[test]
-    fn a_figure_takes_an_interval_no_wider_than_its_tolerance() {
-        // From 6 to 10 is near enough.
-        let claim = "figure = [8.0]\nrelative = 0.25";
-        for (low, high, verdict) in [
-            (7.5, 8.5, Verdict::Holds),
-            // As wide as the tolerance, and as far off as it.
-            (6.0, 10.0, Verdict::Holds),
-            (8.0, 12.0, Verdict::Holds),
-            (10.0, 10.0, Verdict::Holds),
-            // Wider, though ours is the very figure.
-            (5.999, 10.001, Verdict::Open),
-            (-92.0, 108.0, Verdict::Open),
-            // Wide, and only its end comes near.
-            (10.0, 99.0, Verdict::Open),
-            (9.0, 12.0, Verdict::Fails),
-            // Wide, but nowhere near.
-            (10.001, 99.0, Verdict::Fails),
-            (-99.0, 5.9, Verdict::Fails),
-        ] {
-            let (got, how) = shown(claim, low, high);
-            assert_eq!(got, verdict, "{low} to {high}: {how}");
-            assert_eq!(how.contains("wider than the tolerance: more seeds"), got == Verdict::Open);
-        }
-        // Of zero there is no part: only zero itself is near.
-        let zero = "figure = [0.0]\nrelative = 0.15";
-        assert_eq!(shown(zero, -0.1, 0.1).0, Verdict::Open);
-        assert_eq!(shown(zero, 0.0, 0.0).0, Verdict::Holds);
-        // Fifteen points are no tolerance: 1.92 % is not 10 %.
-        assert_eq!(shown("figure = [1.92]\nrelative = 0.15", 9.9, 10.1).0, Verdict::Fails);
-        let negative = "figure = [-8.0]\nrelative = 0.25";
-        assert_eq!(shown(negative, -10.0, -6.0).0, Verdict::Holds);
-        assert_eq!(shown(negative, 6.0, 10.0).0, Verdict::Fails);
-    }
-
-    #[test]
-    fn an_order_takes_an_interval_on_one_side_of_its_bound() {
-        for (low, high, verdict) in [
-            (0.1, 9.0, Verdict::Holds),
-            (-0.1, 9.0, Verdict::Open),
-            (-9.0, 0.1, Verdict::Open),
-            (0.0, 9.0, Verdict::Open),
-            (-9.0, 0.0, Verdict::Fails),
-            // The same in all runs is not above.
-            (0.0, 0.0, Verdict::Fails),
-        ] {
-            assert_eq!(shown("above = 0", low, high).0, verdict, "{low} to {high}");
-            assert_eq!(shown("below = 0", -high, -low).0, verdict, "{low} to {high}");
-        }
-        assert!(shown("above = 0", -1.0, 1.0).1.ends_with("more seeds"));
     }
 
     #[test]

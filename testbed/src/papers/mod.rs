@@ -19,7 +19,9 @@ mod reproduction;
 mod results;
 mod search;
 
-pub use claims::{Judged, Verdict};
+pub use dormouse_estimate::Verdict;
+
+pub use claims::Judged;
 pub use figures::{Row, beyond};
 pub use live::{Against, LiveRun, MakeLive};
 pub use paper::{

@@ -5,7 +5,9 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use super::claims::{Judged, Verdict, judge_all};
+use dormouse_estimate::Verdict;
+
+use super::claims::{Judged, judge_all};
 use super::figures::{Row, beyond, rows};
 use super::paper::{Factor, Ground, Paper, Part};
 use super::pattern::unique;

@@ -8,7 +8,6 @@ use dormouse_units::{Money, Span, VmId};
 use dormouse_view::{Block, Cell, Column, Table};
 
 use super::outcome::OfBag;
-use crate::output::end_word;
 
 /// "The bill": what each VM cost, and how that is reckoned.
 pub(super) fn bill(of: &OfBag<'_>) -> Vec<Block> {
@@ -27,7 +26,7 @@ pub(super) fn bill(of: &OfBag<'_>) -> Vec<Block> {
         .column(Column::text("VM"), |vm| vm.id.to_string())
         .column(Column::text("type"), |vm| vm.kind.as_str())
         .column(Column::text("market"), |vm| vm.market.to_string())
-        .column(Column::text("end"), |vm| vm.ended.map_or("running", |(_, why, _)| end_word(why)))
+        .column(Column::text("end"), |vm| vm.ended.map_or("running", |(_, why, _)| why.word()))
         .column(Column::text("charged"), |vm| charged(vm))
         .column(Column::count("tasks"), |vm| record.finished_on(vm.id))
         .column(Column::text(price), |vm| vm.price.to_string())

@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 
 use super::jobs;
 use super::outcome::OfBag;
-use crate::output::end_word;
 use dormouse_tell::Mode;
 use dormouse_tell::fidelity::Background;
 
@@ -23,7 +22,7 @@ pub(super) fn summary(of: &OfBag<'_>) -> Value {
             "launched_s": vm.launched.as_secs_f64(),
             "ready_s": vm.ready.map(Time::as_secs_f64),
             "ended_s": vm.ended.map(|(at, ..)| at.as_secs_f64()),
-            "end": vm.ended.map(|(_, why, _)| end_word(why)),
+            "end": vm.ended.map(|(_, why, _)| why.word()),
             "hibernations": vm.hibernations.len(),
             "cost_usd": vm.cost().as_usd(),
             "tasks": record.finished_on(vm.id),

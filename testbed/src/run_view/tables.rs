@@ -7,7 +7,6 @@ use dormouse_units::Span;
 use dormouse_view::{Column, Table};
 
 use super::outcome::{OfBag, TaskOf};
-use crate::output::end_word;
 use dormouse_tell::Mode;
 use dormouse_tell::fidelity::task_times;
 
@@ -89,7 +88,7 @@ pub(super) fn vms(record: &Record) -> Table {
         .column(Column::seconds("launched").named("launched_s"), |vm| vm.launched)
         .column(Column::seconds("ready").named("ready_s"), |vm| vm.ready)
         .column(Column::seconds("ended").named("ended_s"), |vm| vm.ended.map(|(at, ..)| at))
-        .column(Column::text("end"), |vm| vm.ended.map(|(_, why, _)| end_word(why)))
+        .column(Column::text("end"), |vm| vm.ended.map(|(_, why, _)| why.word()))
         .column(Column::count("hibernations"), |vm| vm.hibernations.len())
         .column(Column::seconds("frozen").named("frozen_s"), |vm| frozen(vm))
         .column(Column::seconds("charged").named("charged_s"), |vm| {

@@ -11,7 +11,6 @@ use dormouse_view::plot::{
 };
 
 use super::outcome::{OfBag, TaskOf};
-use crate::output::end_word;
 use dormouse_tell::{AttemptEnd, AttemptHistory, VmHistory};
 
 /// Kinds of tasks, by the part of their name before the number, and their colours.
@@ -112,9 +111,9 @@ impl Lanes<'_> {
         let used = record.tasks.iter().flat_map(|task| &task.attempts);
         let used = used.filter(|a| a.vm == vm.id).map(|a| a.lane + 1).max().unwrap_or(0);
         let rows = u32::try_from(used).unwrap_or(u32::MAX).max(vm.vcpus.min(64));
-        let gone = vm.ended.map_or("still there".to_owned(), |(at, why, _)| {
-            format!("{} {}", end_word(why), s(at))
-        });
+        let gone = vm
+            .ended
+            .map_or("still there".to_owned(), |(at, why, _)| format!("{} {}", why.word(), s(at)));
         let market = match (vm.market, vm.credits.is_empty()) {
             (Market::Spot, _) => "spot",
             (Market::OnDemand, true) => "on-demand",
@@ -145,7 +144,7 @@ impl Lanes<'_> {
         self.bar(place.clone(), (vm.launched, booted), Fill::Boot, format!("{} boots", vm.id));
         if let Some((at, why @ (VmEnd::Preempted | VmEnd::HostLost | VmEnd::Failed), _)) = vm.ended
         {
-            let title = format!("{} {} {}", vm.id, end_word(why), s(at));
+            let title = format!("{} {} {}", vm.id, why.word(), s(at));
             self.gantt.marks.push(Mark { place, at, kind: MarkKind::Gone, title });
         }
     }
@@ -242,7 +241,7 @@ impl Lanes<'_> {
             Some((_, AttemptEnd::Stopped(done))) => format!("stopped, {done} kept"),
             Some((_, AttemptEnd::Dropped)) => format!("left there, {} kept", attempt.kept()),
             Some((_, AttemptEnd::VmGone(why))) => {
-                format!("its VM was gone ({}), {} kept", end_word(*why), attempt.kept())
+                format!("its VM was gone ({}), {} kept", why.word(), attempt.kept())
             }
         };
         format!("{}{from}{mode}; {end}", started(&attempt.reason))

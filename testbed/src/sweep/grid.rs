@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
 use dormouse_estimate::Estimate;
-use dormouse_tell::{Sample, series};
+use dormouse_tell::{METRICS, Metric, Sample, series};
 use dormouse_view::plot::{Axis, Chart, Look, Panel, Point, Scale, Series};
 use dormouse_view::{Block, Cell as Shown, Column, Page, Table};
 
-use super::{Cell, METRICS, Metric, Samples, Shared, SweepError};
+use super::{Cell, Samples, Shared, SweepError};
 
 /// The key whose values are not run under seeds, but are seeds.
 const SEED: &str = "seed";

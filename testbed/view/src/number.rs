@@ -1,31 +1,4 @@
-//! Quantities as text: exact for files, rounded for people, and the same everywhere.
-
-use dormouse_units::{Money, Span};
-
-/// Seconds with as many decimals as there are, at most six: `1.500001`.
-#[must_use]
-pub fn exact_seconds(span: Span) -> String {
-    decimal(span.as_micros(), 6)
-}
-
-/// Dollars with as many decimals as there are, at most nine: `-0.000000005`.
-#[must_use]
-pub fn exact_dollars(money: Money) -> String {
-    let nanos = money.as_nanos();
-    let sign = if nanos < 0 { "-" } else { "" };
-    format!("{sign}{}", decimal(nanos.unsigned_abs(), 9))
-}
-
-/// `n` · 10^-`digits` without padding.
-fn decimal(n: u64, digits: u32) -> String {
-    let scale = 10_u64.pow(digits);
-    let (whole, below) = (n / scale, n % scale);
-    if below == 0 {
-        return whole.to_string();
-    }
-    let text = format!("{whole}.{below:0width$}", width = digits as usize);
-    text.trim_end_matches('0').to_owned()
-}
+//! Numbers as text, rounded for people, the same everywhere.
 
 /// A number with so many decimals; never `-0`.
 #[must_use]
@@ -71,14 +44,6 @@ pub fn time(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn nothing_is_rounded_and_nothing_is_padded() {
-        assert_eq!(exact_seconds(Span::from_secs(180)), "180");
-        assert_eq!(exact_seconds(Span::from_micros(1_500_001)), "1.500001");
-        assert_eq!(exact_dollars(Money::from_nanos(83_798_250)), "0.08379825");
-        assert_eq!(exact_dollars(Money::from_nanos(-5)), "-0.000000005");
-    }
 
     #[test]
     fn labels_are_short() {

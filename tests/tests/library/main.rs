@@ -12,6 +12,7 @@ mod job_checkpoints;
 mod job_credits;
 mod job_memory;
 mod market;
+mod mutations;
 mod papers;
 mod random_runs;
 mod runs;

@@ -17,6 +17,20 @@ impl Header {
         }
     }
 
+    /// Of this many jobs that a model made for a machine of so many processors.
+    #[must_use]
+    pub fn of_model(model: &str, jobs: usize, machine: u32) -> Self {
+        let mut header = Self::default();
+        header.set("Version", "2.2");
+        header.set("Computer", format!("model {model}"));
+        header.set("MaxJobs", jobs);
+        header.set("MaxRecords", jobs);
+        header.set("UnixStartTime", 0);
+        header.set("MaxNodes", machine);
+        header.set("MaxProcs", machine);
+        header
+    }
+
     /// Adds a directive.
     pub fn set(&mut self, name: &str, value: impl ToString) {
         self.directives.push((name.to_owned(), value.to_string()));

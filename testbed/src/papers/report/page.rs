@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use dormouse_estimate::{RULE, Verdict};
 use dormouse_view::{Block, Card, Column, Page, Table};
 use maud::html;
 
-use super::super::claims::{RULE, Verdict};
 use super::super::figures::beyond;
 use super::super::reproduction::Finished;
 use super::{plots, tables};

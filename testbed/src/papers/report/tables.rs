@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use dormouse_estimate::Estimate;
+use dormouse_estimate::{Estimate, Verdict};
 use dormouse_view::{Cell, Column, Table, Tone};
 
-use super::super::claims::{Judged, Verdict};
+use super::super::claims::Judged;
 use super::super::figures::{Row, beyond};
 use super::super::paper::{Ground, Over, Tolerance};
 use super::super::readings::Reading;

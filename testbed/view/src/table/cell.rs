@@ -3,7 +3,7 @@
 use dormouse_units::{Money, Span, Time};
 
 use super::column::{Column, Kind};
-use crate::number::{exact_dollars, exact_seconds, fixed};
+use crate::number::fixed;
 
 /// What a cell says.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -166,8 +166,8 @@ impl Cell {
             Value::Number(x) | Value::Mean { mean: x, .. } => {
                 column.file_digits.map_or_else(|| x.to_string(), |digits| fixed(*x, digits))
             }
-            Value::Seconds(span) => exact_seconds(*span),
-            Value::Dollars(money) => exact_dollars(*money),
+            Value::Seconds(span) => span.exact_seconds(),
+            Value::Dollars(money) => money.exact_dollars(),
         }
     }
 }

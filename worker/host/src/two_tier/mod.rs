@@ -20,6 +20,7 @@ mod case;
 mod error;
 mod host;
 mod job;
+mod json;
 mod measure;
 mod results;
 

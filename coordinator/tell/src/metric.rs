@@ -1,16 +1,16 @@
-//! The figures of runs by name: how they are written for people.
+//! The figures of runs ([`crate::Sample`]) by name: how they are written for people.
 
 /// A figure of a run.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Metric {
+pub struct Metric {
     /// Its name in `table.csv`.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// Its name for people, with its unit.
-    pub(crate) heading: &'static str,
+    pub heading: &'static str,
     /// Digits behind the point.
-    pub(crate) digits: usize,
-    /// Whether it is in the table of a sweep for people.
-    pub(crate) in_table: bool,
+    pub digits: usize,
+    /// Whether it is in tables of many runs for people.
+    pub in_table: bool,
 }
 
 const fn metric(
@@ -22,8 +22,8 @@ const fn metric(
     Metric { name, heading, digits, in_table }
 }
 
-/// All that a sweep reports, in this order.
-pub(crate) const METRICS: [Metric; 15] = [
+/// All that there are, in the order in which they are reported.
+pub const METRICS: [Metric; 15] = [
     metric("mean_response_s", "mean response, s", 1, true),
     metric("mean_bounded_slowdown", "bounded slowdown", 3, true),
     metric("utilisation", "utilisation", 3, true),
@@ -43,7 +43,8 @@ pub(crate) const METRICS: [Metric; 15] = [
 
 impl Metric {
     /// The one of this name.
-    pub(crate) fn named(name: &str) -> Option<&'static Self> {
+    #[must_use]
+    pub fn named(name: &str) -> Option<&'static Self> {
         METRICS.iter().find(|metric| metric.name == name)
     }
 }

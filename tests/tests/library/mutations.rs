@@ -1,8 +1,7 @@
 //! Built-in experiments, damaged at random: each is read, or every mistake has its place.
 
+use dormouse::experiment::{Builtin, Source, open};
 use dormouse_units::Stream;
-
-use super::{Builtin, of_text};
 
 /// What a value is replaced by.
 const VALUES: [&str; 16] = [
@@ -49,6 +48,9 @@ fn damage(text: &str, random: &mut Stream) -> String {
 #[test]
 fn whatever_is_damaged_is_read_or_has_its_place() {
     let texts: Vec<String> = Builtin::all().map(|builtin| builtin.text()).collect();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.toml");
+    let source = Source { experiment: path.to_str(), ..Source::default() };
     let (mut read, mut refused) = (0, 0);
     for n in 0..1_500 {
         let mut random = Stream::new(n, "mutation", 0);
@@ -56,7 +58,8 @@ fn whatever_is_damaged_is_read_or_has_its_place() {
         for _ in 0..=random.below(3) {
             text = damage(&text, &mut random);
         }
-        let Err(error) = of_text("x.toml", &text) else {
+        std::fs::write(&path, &text).unwrap();
+        let Err(error) = open(&source) else {
             read += 1;
             continue;
         };

@@ -3,18 +3,33 @@
 
 use dormouse_units::Span;
 
-use super::failure::Failure;
-
 /// Longer than this, in real time, a run has to be meant to take.
 const LONGEST_S: f64 = 12.0 * 3_600.0;
 
-/// How long a run of `emulated` time takes at this speed-up, and `how` exactly that is known; a refusal
-/// if that is very long, unless it is meant to be `long`.
-pub(super) fn takes(
+/// A run would take longer than most would wait.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "it would take {takes}, more than {}; use a larger --speedup or fewer {fewer}, or --allow-long if \
+     that is meant",
+    words(LONGEST_S)
+)]
+pub struct TooLong {
+    /// How long, and how that comes about.
+    takes: String,
+    /// What it could have fewer of.
+    fewer: &'static str,
+}
+
+/// How long a run of `emulated` time takes at this speed-up, and `how` exactly that is known.
+///
+/// # Errors
+///
+/// That is very long, and isn't meant to be `long`; with fewer of what it has it were less.
+pub fn takes(
     (how, emulated, speedup): (&str, Span, f64),
-    (name, fewer): (&str, &str),
+    fewer: &'static str,
     long: bool,
-) -> Result<String, Failure> {
+) -> Result<String, TooLong> {
     let emulated_s = emulated.as_secs_f64();
     let real_s = emulated_s / speedup;
     let (real, emulated) = (words(real_s), words(emulated_s));
@@ -22,11 +37,7 @@ pub(super) fn takes(
     if long || real_s <= LONGEST_S {
         return Ok(format!("it takes {takes}"));
     }
-    Err(Failure::BadInput(format!(
-        "{name}: it would take {takes}, more than {}; use a larger --speedup or fewer {fewer}, or \
-         --allow-long if that is meant",
-        words(LONGEST_S)
-    )))
+    Err(TooLong { takes, fewer })
 }
 
 /// A length of time in the unit that fits it.
@@ -46,16 +57,15 @@ mod tests {
     #[test]
     fn what_takes_days_has_to_be_meant() {
         let takes = |days: u64, long| {
-            takes(("at least", Span::from_secs(days * 86_400), 30.0), ("x", "jobs"), long)
+            takes(("at least", Span::from_secs(days * 86_400), 30.0), "jobs", long)
         };
         let text = takes(15, false).expect("it is said");
         assert_eq!(
             text,
             "it takes at least 12.0 hours of real time: 15.0 days at a speed-up of 30"
         );
-        let Err(Failure::BadInput(no)) = takes(960, false) else { panic!("it takes 32 days") };
-        for words in
-            ["x: it would take at least 32.0 days", "--speedup", "fewer jobs", "--allow-long"]
+        let no = takes(960, false).expect_err("it takes 32 days").to_string();
+        for words in ["it would take at least 32.0 days", "--speedup", "fewer jobs", "--allow-long"]
         {
             assert!(no.contains(words), "no '{words}' in: {no}");
         }
