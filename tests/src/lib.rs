@@ -6,6 +6,7 @@ mod experiments;
 mod jobs;
 mod live;
 mod outcome;
+mod refused;
 mod run;
 mod traces;
 mod tree;
@@ -18,6 +19,7 @@ pub use live::live_turn;
 pub use outcome::{
     checks_and_replays, dormouse_says, events, summary, text, wait_for_event, wait_for_report,
 };
+pub use refused::{refused, run_in};
 pub use run::UnderWay;
 pub use traces::{MARK, nothing_is_left_but, orphans, traces, workers_of};
 pub use tree::tree;

@@ -1,0 +1,35 @@
+//! Commands that are refused: one clear error, the right exit status, nothing left behind.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use crate::{dormouse, tree};
+
+/// Runs `dormouse` in a folder, to its end.
+pub fn run_in(folder: &Path, args: &[&str]) -> Output {
+    Command::new(dormouse())
+        .args(args)
+        .current_dir(folder)
+        .env_remove("DORMOUSE_LOG")
+        .output()
+        .unwrap_or_else(|e| panic!("dormouse {args:?}: {e}"))
+}
+
+/// `dormouse` refuses this: errors of a line each with these words and this status; the folder is as it
+/// was.
+pub fn refused(folder: &Path, args: &[&str], status: i32, words: &[&str]) {
+    let before = tree(folder);
+    let output = run_in(folder, args);
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    let case = format!("{args:?}:\n{error}");
+    assert_eq!(output.status.code(), Some(status), "status of {case}");
+    for word in words {
+        assert!(error.contains(word), "'{word}' is not in the error of {case}");
+    }
+    assert!(output.stdout.is_empty(), "something was printed: {case}");
+    let ours = error.lines().filter(|line| line.starts_with("dormouse: ")).count();
+    let claps = error.lines().filter(|line| line.starts_with("error: ")).count();
+    assert!(ours + claps >= 1 && claps <= 1, "no error, or several of the options: {case}");
+    assert!(ours == 0 || error.lines().count() == ours, "more than a line for a mistake: {case}");
+    assert_eq!(tree(folder), before, "something was left behind by {case}");
+}
