@@ -1,7 +1,7 @@
 //! How long a provider takes for the VMs that are requested of it, and how much memory: whole runs in
 //! virtual time, without outputs.
 //!
-//! `cargo bench -p dormouse-tests --bench provider [-- HOSTS REQUESTS DAYS]`
+//! `cargo bench -p dormouse-tests --bench provider [-- HOSTS REQUESTS HOURS]`
 
 #![allow(
     clippy::disallowed_methods,
@@ -27,13 +27,13 @@ const VCPUS: u32 = 8;
 
 fn main() {
     let args: Vec<u64> = std::env::args().filter_map(|arg| arg.parse().ok()).collect();
-    let (hosts, requests, days) = match args[..] {
-        [] => (100_000, 1_000_000, 2),
-        [hosts, requests, days] => (hosts, requests, days),
-        _ => return println!("give HOSTS REQUESTS DAYS, or nothing"),
+    let (hosts, requests, hours) = match args[..] {
+        [] => (100_000, 1_000_000, 6),
+        [hosts, requests, hours] => (hosts, requests, hours),
+        _ => return println!("give HOSTS REQUESTS HOURS, or nothing"),
     };
     // As many as fill the hosts with preemptible VMs and one half of them with others.
-    let seconds = days * 86_400;
+    let seconds = hours * 3_600;
     let vcpus_wanted = (hosts * u64::from(VCPUS)) as f64 * 1.5;
     let mean_size = 7.0 / 3.0;
     let mean_s = (vcpus_wanted / mean_size * seconds as f64 / requests as f64) as u64;
@@ -60,7 +60,7 @@ fn main() {
     let peak = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let peak = peak.lines().find(|line| line.starts_with("VmHWM")).unwrap_or_default().to_owned();
     println!(
-        "{} hosts, {requests} requests in {days} d of {mean_s} s each: {took:.2?}, {steps} steps, \
+        "{} hosts, {requests} requests in {hours} h of {mean_s} s each: {took:.2?}, {steps} steps, \
          {granted} granted, {preempted} preempted, {peak}, {}",
         hosts.len(),
         if end.is_ok() { "over" } else { "failed" },
