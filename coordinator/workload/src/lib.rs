@@ -6,6 +6,8 @@
 //! A workload of parallel jobs is a stream of [`Submission`](dormouse_policies::batch::Submission)s in order of
 //! submission. [`Trace`] streams them from an SWF log, plain or gzipped, so that memory
 //! does not grow with the log; the models make a list. Whoever uses it opens the files.
+//!
+//! [`requests`] has streams of requests for VMs.
 
 mod arrivals;
 pub mod artifact;
@@ -15,10 +17,12 @@ mod described;
 mod generated;
 mod lines;
 mod models;
+pub mod requests;
 mod sampling;
 mod statistics;
 mod stream;
 mod swf;
+mod text;
 mod usage;
 
 pub use arrivals::{least_makespan, offered_load, scale_arrivals};

@@ -1,0 +1,91 @@
+//! The requests of a source as a stream.
+
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::Arc;
+
+use dormouse_units::Time;
+
+use super::Request;
+use super::csv::{RequestCsv, RequestCsvError};
+use super::model::Drawn;
+use super::offer::{Offer, Refusal};
+use super::written::{RequestSource, RequestSpec};
+
+/// Why requests can't be had.
+#[derive(Debug, thiserror::Error)]
+pub enum RequestError {
+    /// The file.
+    #[error(transparent)]
+    Csv(#[from] RequestCsvError),
+    /// What is written down.
+    #[error("workload.{key}: {refusal}")]
+    Written {
+        /// The path of the key that is wrong.
+        key: String,
+        /// What is wrong with it.
+        refusal: Refusal,
+    },
+}
+
+/// Requests, and what matters to those who place them.
+#[derive(Clone, Debug)]
+pub struct RequestsWanted<'a> {
+    /// Where they come from.
+    pub source: &'a RequestSource,
+    /// What may be requested; `None`: nobody says.
+    pub offer: Option<Arc<Offer>>,
+    /// Of all chance.
+    pub seed: u64,
+    /// Opens a file for reading.
+    pub open: fn(&Path) -> io::Result<Box<dyn Read + Send>>,
+}
+
+/// Requests in the order of their times. Those of a file and of a model are read or drawn one at a time:
+/// what is in memory does not grow with them.
+#[derive(Debug)]
+pub struct RequestStream(Source);
+
+#[derive(Debug)]
+enum Source {
+    Written(std::vec::IntoIter<RequestSpec>),
+    Csv(Box<RequestCsv>),
+    Model(Box<Drawn>),
+}
+
+impl RequestStream {
+    /// Opens a source.
+    ///
+    /// # Errors
+    ///
+    /// The file can't be read; what is written down can't be, or asks for what there is not.
+    pub fn open(wanted: &RequestsWanted<'_>) -> Result<Self, RequestError> {
+        let RequestsWanted { source, offer, seed, open } = wanted;
+        if let Some(flaw) = source.flaws(offer.as_deref()).into_iter().next() {
+            return Err(RequestError::Written { key: flaw.key, refusal: flaw.refusal });
+        }
+        Ok(Self(match source {
+            RequestSource::Written { request } => Source::Written(request.clone().into_iter()),
+            RequestSource::Csv { csv } => {
+                Source::Csv(Box::new(RequestCsv::of(csv, open(csv), offer.clone())?))
+            }
+            RequestSource::Model { model } => {
+                Source::Model(Box::new(Drawn::new(model.clone(), *seed)))
+            }
+        }))
+    }
+}
+
+impl Iterator for RequestStream {
+    type Item = Result<(Time, Request), RequestError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match &mut self.0 {
+            Source::Written(list) => {
+                list.next().map(|spec| Ok((Time::ZERO + spec.at, spec.request())))
+            }
+            Source::Csv(csv) => csv.next().map(|row| row.map_err(RequestError::from)),
+            Source::Model(drawn) => drawn.next().map(Ok),
+        }
+    }
+}
