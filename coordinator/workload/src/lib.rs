@@ -7,7 +7,7 @@
 //! submission. [`Trace`] streams them from an SWF log, plain or gzipped, so that memory
 //! does not grow with the log; the models make a list. Whoever uses it opens the files.
 //!
-//! [`requests`] has streams of requests for VMs.
+//! Requests for VMs are a [`RequestStream`]: written down, of a CSV file, or drawn by a [`RequestModel`].
 
 mod arrivals;
 pub mod artifact;
@@ -17,7 +17,7 @@ mod described;
 mod generated;
 mod lines;
 mod models;
-pub mod requests;
+mod requests;
 mod sampling;
 mod statistics;
 mod stream;
@@ -30,6 +30,11 @@ pub use bags::{BAGS, bag};
 pub use described::{BatchWorkload, Estimates, JobSource, JobSpec, Shape, UsageKind};
 pub use lines::Lines;
 pub use models::{EstimatesError, Model, ModelError, Targets, tsafrir_estimates};
+pub use requests::{
+    Arrivals, DurationLaw, Offer, Refusal, RequestCsv, RequestCsvError, RequestError, RequestFlaw,
+    RequestModel, RequestSource, RequestSpec, RequestStatistics, RequestStream, RequestWriter,
+    RequestsWanted, TypeShare,
+};
 pub use statistics::{Histogram, Moments, Statistics};
 pub use stream::{Jobs, Listed, Wanted, WorkloadError};
 pub use swf::{

@@ -6,9 +6,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dormouse_cloud::{Host, Market, PlacementRule, built_in};
+use dormouse_policies::requests::Request;
 use dormouse_units::{Bytes, Ppm, Span, Time};
-use dormouse_workload::requests::{
-    Arrivals, DurationLaw, Offer, Request, RequestCsv, RequestModel, RequestSource, RequestSpec,
+use dormouse_workload::{
+    Arrivals, DurationLaw, Offer, RequestCsv, RequestModel, RequestSource, RequestSpec,
     RequestStream, RequestWriter, RequestsWanted, TypeShare,
 };
 use proptest::prelude::*;
@@ -309,6 +310,7 @@ fn written_requests_are_in_order_and_there_to_be_had() {
         kind: kind.into(),
         market,
         duration: second(duration),
+        count: 1,
     };
     let request = vec![
         spec(5, "c3.large", Market::Spot, 60),
@@ -354,6 +356,7 @@ fn sources_of_all_kinds_give_their_stream() {
         kind: request.kind.clone(),
         market: request.market,
         duration: request.duration,
+        count: 1,
     };
     let written = RequestSource::Written { request: all.iter().map(spec).collect() };
     assert_eq!(of(&written), Ok(all));

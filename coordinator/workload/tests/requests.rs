@@ -5,9 +5,10 @@ use std::io;
 use std::path::Path;
 
 use dormouse_cloud::Market;
+use dormouse_policies::requests::Request;
 use dormouse_units::{Ppm, Span, Time};
-use dormouse_workload::requests::{
-    Arrivals, DurationLaw, Request, RequestModel, RequestSource, RequestStatistics, RequestStream,
+use dormouse_workload::{
+    Arrivals, DurationLaw, RequestModel, RequestSource, RequestStatistics, RequestStream,
     RequestWriter, RequestsWanted, TypeShare,
 };
 

@@ -7,7 +7,7 @@ use super::arrivals::Arrivals;
 use super::law::DurationLaw;
 use super::model::RequestModel;
 use super::offer::{Offer, Refusal};
-use super::written::{RequestSource, RequestSpec};
+use super::source::{RequestSource, RequestSpec};
 
 /// Less likely than this, a draw within the bounds of a law takes too many.
 const LEAST_WITHIN: f64 = 0.001;
@@ -23,7 +23,7 @@ pub(super) const LAST: Span = Span::from_secs(1_000_000_000_000);
 
 /// A mistake in a source of requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Flaw {
+pub struct RequestFlaw {
     /// The path of the key that it is in, such as `model.duration.least` or `request.3.at`.
     pub key: String,
     /// What is wrong with it, and what would be right.
@@ -34,7 +34,7 @@ impl RequestSource {
     /// All that is wrong with what is written: laws that give nothing, requests that go back in time,
     /// and what the provider does not offer, where that is said. A CSV file is not opened.
     #[must_use]
-    pub fn flaws(&self, offer: Option<&Offer>) -> Vec<Flaw> {
+    pub fn flaws(&self, offer: Option<&Offer>) -> Vec<RequestFlaw> {
         let mut found = Flaws::default();
         match self {
             Self::Written { request } => written(request, offer, &mut found),
@@ -46,7 +46,7 @@ impl RequestSource {
 }
 
 #[derive(Debug, Default)]
-struct Flaws(Vec<Flaw>);
+struct Flaws(Vec<RequestFlaw>);
 
 impl Flaws {
     fn add(&mut self, key: impl Into<String>, what: impl Into<String>, remedy: impl Into<String>) {
@@ -54,7 +54,7 @@ impl Flaws {
     }
 
     fn refuse(&mut self, key: impl Into<String>, refusal: Refusal) {
-        let flaw = Flaw { key: key.into(), refusal };
+        let flaw = RequestFlaw { key: key.into(), refusal };
         // A type without room has none in either market.
         if self.0.last() != Some(&flaw) {
             self.0.push(flaw);

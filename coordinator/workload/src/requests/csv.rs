@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dormouse_cloud::Market;
+use dormouse_policies::requests::Request;
 use dormouse_units::{Span, Time, TypeName};
 
-use super::Request;
 use super::check::LAST;
 use super::offer::{Offer, Refusal};
 use crate::decimal::seconds;

@@ -1,4 +1,4 @@
-//! Streams of requests for VMs: what a provider's users ask for, and when.
+//! Streams of requests for VMs: what a provider's customers ask for, and when.
 //!
 //! A [`RequestSource`] is written down, read from a CSV file or made by a [`RequestModel`]; a
 //! [`RequestStream`] gives its requests in the order of their times, with memory that does not grow with
@@ -10,18 +10,16 @@ mod csv;
 mod law;
 mod model;
 mod offer;
-mod request;
+mod source;
 mod statistics;
 mod stream;
-mod written;
 
 pub use arrivals::Arrivals;
-pub use check::Flaw;
+pub use check::RequestFlaw;
 pub use csv::{RequestCsv, RequestCsvError, RequestWriter};
 pub use law::DurationLaw;
 pub use model::{RequestModel, TypeShare};
 pub use offer::{Offer, Refusal};
-pub use request::Request;
+pub use source::{RequestSource, RequestSpec};
 pub use statistics::RequestStatistics;
 pub use stream::{RequestError, RequestStream, RequestsWanted};
-pub use written::{RequestSource, RequestSpec};

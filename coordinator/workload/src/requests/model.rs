@@ -1,11 +1,11 @@
 //! A model of a stream of requests.
 
 use dormouse_cloud::Market;
+use dormouse_policies::requests::Request;
 use dormouse_units::{Ppm, Span, Stream, Time, TypeName};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Request;
 use super::arrivals::{ArrivalTimes, Arrivals};
 use super::law::DurationLaw;
 

@@ -43,11 +43,7 @@ impl Offer {
         kinds.sort_unstable();
         kinds.dedup();
         let sold = |kind: &InstanceType| {
-            let room = rule.counted(Host {
-                memory: kind.memory,
-                disk: kind.disk,
-                ..Host::of_vcpus(kind.vcpus)
-            });
+            let room = rule.counted(kind.room());
             let fits = kinds.is_empty() || kinds.iter().any(|host| host.holds(&room));
             let refusal = |market| match kind.price(market) {
                 _ if !fits => Some(Refusal::new(
@@ -57,10 +53,6 @@ impl Offer {
                 None => Some(Refusal::new(
                     format!("{} is not sold in the {market} market", kind.name),
                     "request it in the other market, or give the type a price there",
-                )),
-                Some(_) if kind.limit(market) == 0 => Some(Refusal::new(
-                    format!("no {} can be had in the {market} market: its limit is 0", kind.name),
-                    "raise cloud.limits, or request another type",
                 )),
                 Some(_) => None,
             };

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use dormouse_cloud::{Market, Types};
+use dormouse_policies::requests::Request;
 use dormouse_units::{Time, TypeName};
 use serde::{Serialize, Serializer};
 
-use super::Request;
 use crate::Moments;
 
 /// A stream of requests in figures.

@@ -1,16 +1,18 @@
 //! The requests of a source as a stream.
 
 use std::io::{self, Read};
+use std::iter::{FlatMap, RepeatN, repeat_n};
 use std::path::Path;
 use std::sync::Arc;
 
+use dormouse_policies::requests::Request;
 use dormouse_units::Time;
 
-use super::Request;
 use super::csv::{RequestCsv, RequestCsvError};
 use super::model::Drawn;
 use super::offer::{Offer, Refusal};
-use super::written::{RequestSource, RequestSpec};
+use super::source::{RequestSource, RequestSpec};
+use crate::WorkloadError;
 
 /// Why requests can't be had.
 #[derive(Debug, thiserror::Error)]
@@ -41,16 +43,23 @@ pub struct RequestsWanted<'a> {
     pub open: fn(&Path) -> io::Result<Box<dyn Read + Send>>,
 }
 
-/// Requests in the order of their times. Those of a file and of a model are read or drawn one at a time:
-/// what is in memory does not grow with them.
+/// Requests in order of time. Those of a file and of a model are read or drawn one at a time: what is in
+/// memory does not grow with them.
 #[derive(Debug)]
 pub struct RequestStream(Source);
 
+/// Several that come at once.
+type Alike = RepeatN<(Time, Request)>;
+
 #[derive(Debug)]
 enum Source {
-    Written(std::vec::IntoIter<RequestSpec>),
+    Written(FlatMap<std::vec::IntoIter<RequestSpec>, Alike, fn(RequestSpec) -> Alike>),
     Csv(Box<RequestCsv>),
     Model(Box<Drawn>),
+}
+
+fn alike(spec: RequestSpec) -> Alike {
+    repeat_n(spec.request(), spec.count as usize)
 }
 
 impl RequestStream {
@@ -59,15 +68,18 @@ impl RequestStream {
     /// # Errors
     ///
     /// The file can't be read; what is written down can't be, or asks for what there is not.
-    pub fn open(wanted: &RequestsWanted<'_>) -> Result<Self, RequestError> {
+    pub fn open(wanted: &RequestsWanted<'_>) -> Result<Self, WorkloadError> {
         let RequestsWanted { source, offer, seed, open } = wanted;
         if let Some(flaw) = source.flaws(offer.as_deref()).into_iter().next() {
-            return Err(RequestError::Written { key: flaw.key, refusal: flaw.refusal });
+            return Err(RequestError::Written { key: flaw.key, refusal: flaw.refusal }.into());
         }
         Ok(Self(match source {
-            RequestSource::Written { request } => Source::Written(request.clone().into_iter()),
+            RequestSource::Written { request } => Source::Written(
+                request.clone().into_iter().flat_map(alike as fn(RequestSpec) -> Alike),
+            ),
             RequestSource::Csv { csv } => {
-                Source::Csv(Box::new(RequestCsv::of(csv, open(csv), offer.clone())?))
+                let csv = RequestCsv::of(csv, open(csv), offer.clone());
+                Source::Csv(Box::new(csv.map_err(RequestError::from)?))
             }
             RequestSource::Model { model } => {
                 Source::Model(Box::new(Drawn::new(model.clone(), *seed)))
@@ -77,14 +89,12 @@ impl RequestStream {
 }
 
 impl Iterator for RequestStream {
-    type Item = Result<(Time, Request), RequestError>;
+    type Item = Result<(Time, Request), WorkloadError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         match &mut self.0 {
-            Source::Written(list) => {
-                list.next().map(|spec| Ok((Time::ZERO + spec.at, spec.request())))
-            }
-            Source::Csv(csv) => csv.next().map(|row| row.map_err(RequestError::from)),
+            Source::Written(list) => list.next().map(Ok),
+            Source::Csv(csv) => Some(csv.next()?.map_err(|error| RequestError::from(error).into())),
             Source::Model(drawn) => drawn.next().map(Ok),
         }
     }

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use dormouse_cloud::Market;
-use dormouse_units::{Span, TypeName};
+use dormouse_policies::requests::Request;
+use dormouse_units::{Span, Time, TypeName};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Request;
 use super::model::RequestModel;
 
 /// Where requests come from.
@@ -16,7 +16,7 @@ use super::model::RequestModel;
 pub enum RequestSource {
     /// They are written down here.
     Written {
-        /// In the order of their times.
+        /// In order of time.
         request: Vec<RequestSpec>,
     },
     /// A CSV file, plain or gzipped.
@@ -31,29 +31,37 @@ pub enum RequestSource {
     },
 }
 
-/// A request for a VM.
+/// A request for a VM, or several that come at once.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-#[schemars(rename = "Request")]
 pub struct RequestSpec {
     /// When it comes, from the beginning.
     #[serde(default)]
-    #[schemars(example = "10m")]
     pub at: Span,
-    /// The instance type of the VM.
+    /// The instance type.
     #[serde(rename = "type")]
+    #[schemars(example = &"small")]
     pub kind: TypeName,
-    /// `on-demand`: a normal request; `spot`: a preemptible one.
+    /// `on-demand` for a normal request, `spot` for a preemptible one.
     pub market: Market,
-    /// How long the VM is wanted from when it is ready.
-    #[schemars(extend("least" = "1us"), example = "2h")]
+    /// For how long its VM is wanted, from when it is ready.
+    #[schemars(extend("least" = "1us"), example = "45m")]
     pub duration: Span,
+    /// How many there are of these.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub count: u32,
+}
+
+const fn one() -> u32 {
+    1
 }
 
 impl RequestSpec {
-    /// What is requested.
+    /// When it comes and what is asked for.
     #[must_use]
-    pub fn request(&self) -> Request {
-        Request { kind: self.kind.clone(), market: self.market, duration: self.duration }
+    pub fn request(&self) -> (Time, Request) {
+        let Self { at, kind, market, duration, .. } = self;
+        (Time::ZERO + *at, Request { kind: kind.clone(), market: *market, duration: *duration })
     }
 }
