@@ -55,10 +55,12 @@ pub(crate) fn check(
         (request, Some(csv), None) if request.is_empty() => {
             let place = inside.place_of("csv");
             let csv = place.file(&csv);
+            // The rows are looked at as they are read.
             if let Err(error) = RequestCsv::of(&csv, File::open(&csv), None) {
-                let remedy = "give the path of a CSV file of requests, which `dormouse workload \
-                              generate --experiment` makes";
-                found.add(place, chain(&error), remedy);
+                let text = chain(&error);
+                let make = "give a CSV file of requests; `dormouse workload requests` makes one";
+                let (what, remedy) = text.rsplit_once("; ").unwrap_or((&text, make));
+                found.add(place, what, remedy);
             }
             RequestSource::Csv { csv }
         }

@@ -27,7 +27,8 @@ pub struct RequestModel {
     pub lasts: Option<Span>,
     /// When they come.
     pub arrivals: Arrivals,
-    /// How long VMs are wanted, from when they are ready.
+    /// How long VMs are wanted, from when they are ready. What is shorter than `least` or longer than
+    /// `most` is drawn again, so that the mean of what comes is another than `mean`.
     pub duration: DurationLaw,
     /// How long preemptible ones are wanted; as `duration` says where it is not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -114,8 +114,7 @@ impl fmt::Display for RequestStatistics {
         }
         for market in MARKETS {
             if let Some(vcpus) = self.vcpus_wanted(market) {
-                let what = format!("vCPUs wanted {market}");
-                writeln!(f, "{what:<22}{vcpus:.1}")?;
+                writeln!(f, "{:<22}{vcpus:.1}", format!("vCPUs of {market}"))?;
             }
         }
         if let (Some(load), Some(capacity)) = (self.offered_load(), self.capacity) {

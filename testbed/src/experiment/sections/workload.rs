@@ -42,7 +42,9 @@ pub(crate) struct RequestsSection {
     /// `at,type,market,duration` a row each, in order of time, such as `90.5,c3.large,spot,2h`.
     #[schemars(example = "requests.csv")]
     pub(crate) csv: Option<String>,
-    /// What they are drawn by.
+    /// What they are drawn by, until there are `requests` of them or `lasts` is over, whichever comes
+    /// first; one of the two is given. Types, markets, times and durations have a chance of their own
+    /// each: another law of one leaves the others as they are.
     pub(crate) model: Option<RequestModel>,
 }
 
