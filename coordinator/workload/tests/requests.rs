@@ -11,6 +11,7 @@ use dormouse_workload::{
     Arrivals, DurationLaw, RequestModel, RequestSource, RequestStatistics, RequestStream,
     RequestWriter, RequestsWanted, TypeShare,
 };
+use proptest::prelude::*;
 
 const HOUR: Span = Span::from_secs(3_600);
 
@@ -360,4 +361,73 @@ fn figures_are_of_what_was_counted() {
     assert!(close(figures.offered_load(), 39_600.0 / 10_800.0 / 16.0));
     let text = figures.to_string();
     assert!(text.contains("offered load          0.2292 of 16 vCPUs"), "{text}");
+}
+
+/// Times up to a week, of some microseconds at least, so that no model asks for billions of requests.
+fn times() -> impl Strategy<Value = Span> {
+    (1_000_000_u64..604_800_000_000).prop_map(Span::from_micros)
+}
+
+fn processes() -> impl Strategy<Value = Arrivals> {
+    let diurnal = (times(), 0_u32..=1_000_000, times(), 0_u32..=1_000_000);
+    prop_oneof![
+        times().prop_map(|every| Arrivals::Poisson { every }),
+        diurnal.prop_map(|(every, amplitude, period, weekend)| Arrivals::Diurnal {
+            every,
+            amplitude: Ppm::new(amplitude),
+            period,
+            peak: None,
+            weekend: Some(Ppm::new(weekend)),
+        }),
+        (times(), times(), times(), times()).prop_map(|(every, burst_every, calm, burst)| {
+            Arrivals::Bursts { every, burst_every, calm, burst }
+        }),
+    ]
+}
+
+fn laws() -> impl Strategy<Value = DurationLaw> {
+    let bounds = || (proptest::option::of(times()), proptest::option::of(times()));
+    prop_oneof![
+        times().prop_map(|length| DurationLaw::Fixed { length }),
+        (times(), times()).prop_map(|(least, most)| DurationLaw::Uniform { least, most }),
+        (times(), bounds()).prop_map(|(mean, (least, most))| DurationLaw::Exponential {
+            mean,
+            least,
+            most
+        }),
+        (times(), 0_u32..5_000_000, bounds()).prop_map(|(mean, variation, (least, most))| {
+            DurationLaw::Lognormal { mean, variation: Ppm::new(variation), least, most }
+        }),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// Whatever model has no flaw gives its requests in order, within its bounds and its end.
+    #[test]
+    fn a_model_without_flaw_keeps_to_what_it_says(
+        (arrivals, duration, preemptible) in (processes(), laws(), laws()),
+        (requests, lasts) in (1_u64..300, proptest::option::of(times())),
+        seed in any::<u64>(),
+    ) {
+        let model = RequestModel {
+            lasts,
+            arrivals,
+            duration,
+            preemptible_duration: Some(preemptible),
+            ..model(requests)
+        };
+        let source = RequestSource::Model { model: model.clone() };
+        prop_assume!(source.flaws(None).is_empty());
+        let all = drawn(&model, seed);
+        prop_assert!(all.windows(2).all(|pair| pair[0].0 <= pair[1].0));
+        let is_full = all.len() as u64 == requests;
+        prop_assert!(is_full || (lasts.is_some() && (all.len() as u64) < requests));
+        for (at, request) in &all {
+            prop_assert!(lasts.is_none_or(|lasts| *at < Time::ZERO + lasts));
+            let (least, most) = model.duration_in(request.market).bounds();
+            prop_assert!((least..=most).contains(&request.duration));
+        }
+    }
 }
