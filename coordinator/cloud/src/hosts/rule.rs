@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use dormouse_units::Bytes;
 
 use super::weigh::{Weighed, Weigher};
-use crate::{CostName, Host, Placer, Scheduler};
+use crate::{CostName, Host, InstanceType, Placer, Scheduler};
 
 /// On which host a VM goes: a rule by its name, or one put together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -164,9 +164,16 @@ impl PlacerName {
 }
 
 impl PlacementRule {
-    /// What counts of a room: all that is filtered by.
+    /// What a VM takes of its host that really fills so much memory: in the background of others'
+    /// processors none of them.
     #[must_use]
-    pub fn counted(&self, room: Host) -> Host {
+    pub fn room_of(&self, offer: &InstanceType, filled: Bytes, in_background: bool) -> Host {
+        let vcpus = if in_background { 0 } else { offer.vcpus };
+        self.counted(Host { vcpus, memory: offer.memory, disk: offer.disk, filled })
+    }
+
+    /// What counts of a room: all that is filtered by.
+    fn counted(&self, room: Host) -> Host {
         let counts = |filter| self.filters.contains(&filter);
         Host {
             vcpus: if counts(Filter::Vcpus) { room.vcpus } else { 0 },
