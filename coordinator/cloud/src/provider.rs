@@ -6,9 +6,9 @@ use std::sync::Arc;
 use dormouse_units::{ById, Bytes, HostId, Money, Price, Stream, Tier, Time, TypeName, VmId};
 
 use crate::{
-    Action, Billing, Catalogue, EndedBy, Fleet, Host, Interruption, LaunchError, Launched, Market,
-    Meter, PlacementRule, Placer, Preemption, Prices, SpotPlaces, Target, TariffName, Terms, Tiers,
-    Vm, VmState, Want, Yields,
+    Action, Asked, Billing, Catalogue, EndedBy, Fleet, Host, Interruption, LaunchError, Launched,
+    Market, Meter, PlacementRule, Placer, Preemption, Prices, SpotPlaces, Target, TariffName,
+    Terms, Tiers, Vm, VmState, Want, Yields,
 };
 
 /// The provider.
@@ -32,6 +32,8 @@ pub struct Provider {
     alive: BTreeSet<VmId>,
     /// Those alive by type and market; none of them empty.
     alike: BTreeMap<(TypeName, Market), BTreeSet<VmId>>,
+    /// How many of those alive count against the limits, by type and market.
+    limited: BTreeMap<(TypeName, Market), u32>,
     /// What was owed in all for those that are gone.
     settled: Money,
     /// When the price of a type changes next of which there are spot VMs.
@@ -68,6 +70,7 @@ impl Provider {
             vms: ById::new(),
             alive: BTreeSet::new(),
             alike: BTreeMap::new(),
+            limited: BTreeMap::new(),
             settled: Money::ZERO,
             changes: BTreeSet::new(),
         }
@@ -134,7 +137,7 @@ impl Provider {
         self.vms.get(&id)
     }
 
-    /// A user asks for a VM, and pays at most `bid` for it, if that is said.
+    /// A user asks for a VM.
     ///
     /// # Errors
     ///
@@ -143,10 +146,9 @@ impl Provider {
         &mut self,
         now: Time,
         id: VmId,
-        kind: &TypeName,
-        market: Market,
-        bid: Option<Price>,
+        asked: &Asked<'_>,
     ) -> Result<Launched, LaunchError> {
+        let Asked { kind, market, bid, limited } = *asked;
         if self.vms.contains_key(&id) {
             return Err(LaunchError::UsedId(id));
         }
@@ -163,11 +165,11 @@ impl Provider {
             return Err(LaunchError::Outbid { kind: kind.clone(), market, price, bid });
         }
         let (limit, like) = (offer.limit(market), (kind.clone(), market));
-        if self.alike.get(&like).map_or(0, BTreeSet::len) >= limit as usize {
+        if limited && self.limited.get(&like).copied().unwrap_or_default() >= limit {
             return Err(LaunchError::Limit { kind: kind.clone(), market, limit });
         }
         let filled = self.filled.get(kind).copied().unwrap_or_default();
-        let (vcpus, memory, disk) = (offer.vcpus, offer.memory, offer.disk);
+        let (vcpus, whole) = (offer.vcpus, Host { filled, ..offer.room() });
         // What is in the background takes nothing of the foreground.
         let is_background = self.tiers.is_some() && market == Market::Spot;
         let room = self.placement.room_of(offer, filled, is_background);
@@ -185,8 +187,7 @@ impl Provider {
             }
         };
         let Some((host, victims)) = chosen else {
-            let room = Host { vcpus, memory, disk, filled };
-            return Err(LaunchError::NoCapacity { kind: kind.clone(), room });
+            return Err(LaunchError::NoCapacity { kind: kind.clone(), room: whole });
         };
         if let Some(tiers) = &mut self.tiers {
             let tier = if is_background { Tier::Background } else { Tier::Foreground };
@@ -206,6 +207,7 @@ impl Provider {
             state: VmState::Booting,
             launched: now,
             size: room,
+            limited,
             has_notice: false,
             is_displaced: false,
             tariff: self.tariff,
@@ -213,6 +215,9 @@ impl Provider {
         };
         self.vms.insert(id, vm);
         self.alive.insert(id);
+        if limited {
+            *self.limited.entry(like.clone()).or_default() += 1;
+        }
         let alike = self.alike.entry(like).or_default();
         alike.insert(id);
         if market == Market::Spot && alike.len() == 1 {
@@ -450,7 +455,10 @@ impl Provider {
             tiers.leave_places(id);
         }
         self.alive.remove(&id);
-        let like = (vm.kind.clone(), vm.market);
+        let (like, limited) = ((vm.kind.clone(), vm.market), vm.limited);
+        if limited && let Some(count) = self.limited.get_mut(&like) {
+            *count = count.saturating_sub(1);
+        }
         if let Some(alike) = self.alike.get_mut(&like) {
             alike.remove(&id);
             if alike.is_empty() {

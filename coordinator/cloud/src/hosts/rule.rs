@@ -87,6 +87,18 @@ pub enum SchedulerName {
     Opie,
 }
 
+impl SchedulerName {
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Filter => "filter",
+            Self::Retry => "retry",
+            Self::Opie => "opie",
+        }
+    }
+}
+
 /// What a host must have enough of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -168,8 +180,8 @@ impl PlacementRule {
     /// processors none of them.
     #[must_use]
     pub fn room_of(&self, offer: &InstanceType, filled: Bytes, in_background: bool) -> Host {
-        let vcpus = if in_background { 0 } else { offer.vcpus };
-        self.counted(Host { vcpus, memory: offer.memory, disk: offer.disk, filled })
+        let room = Host { filled, ..offer.room() };
+        self.counted(if in_background { Host { vcpus: 0, ..room } } else { room })
     }
 
     /// What counts of a room: all that is filtered by.

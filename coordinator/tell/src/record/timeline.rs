@@ -253,6 +253,8 @@ impl Record {
             Event::Submitted { .. }
             | Event::Closed
             | Event::AllSubmitted
+            | Event::Requested { .. }
+            | Event::AllRequested
             | Event::InstantOver
             | Event::Begin
             | Event::Tick

@@ -17,7 +17,7 @@ impl Checker<'_> {
         match self.vms.get_mut(&by) {
             Some(by) if by.market == Market::OnDemand && by.launched == now => by.waits = true,
             // It is another tenant's.
-            None if self.setup.jobs.is_some() => {}
+            None if self.setup.jobs.is_some() || self.setup.requests => {}
             _ => self
                 .wrong(format!("{id} makes room for {by}, which is no on-demand VM launched now")),
         }
