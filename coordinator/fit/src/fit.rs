@@ -40,6 +40,21 @@ pub struct Figure {
     pub is_at_end: bool,
 }
 
+impl Figure {
+    /// Without an interval.
+    #[must_use]
+    pub const fn exact(value: f64) -> Self {
+        Self { value, ci95: None, is_at_end: false }
+    }
+}
+
+/// In so many places as people need, with a star where it is at an end of its range.
+impl std::fmt::Display for Figure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:.4}{}", self.value, if self.is_at_end { "*" } else { "" })
+    }
+}
+
 impl Fit {
     /// The best of `family` for a curve; `None` where its VMs have no more different lifetimes than the law
     /// has numbers.
@@ -78,16 +93,23 @@ impl Fit {
             family,
             numbers: found.numbers.iter().zip(ranges).map(figure).collect(),
             r_squared: 1.0 - found.squares / spread,
-            mean: Figure { value: law.lived(f64::INFINITY), ci95: None, is_at_end: false },
+            mean: Figure::exact(law.lived(f64::INFINITY)),
             eq3: law.lived(24.0),
             lifetimes,
         })
     }
 
-    /// F by it at an age in hours.
+    /// F from 0 to an age in hours, for a drawing: ages and parts.
     #[must_use]
-    pub fn cdf(&self, age: f64) -> f64 {
-        self.lifetimes.law().cdf(age)
+    pub fn taken(&self, last: f64) -> Vec<(f64, f64)> {
+        ages(last).map(|age| (age, self.lifetimes.law().cdf(age))).collect()
+    }
+
+    /// The rate at which those left are taken, an hour, in the same way; without what is beyond 10.
+    #[must_use]
+    pub fn rates(&self, last: f64) -> Vec<(f64, f64)> {
+        let rate = |age| Some((age, self.lifetimes.law().hazard(age)?));
+        ages(last).filter_map(rate).filter(|(_, rate)| *rate < 10.0).collect()
     }
 
     /// The same with intervals: of curves made of resampled VMs, each fitted from here.
@@ -98,17 +120,25 @@ impl Fit {
             let (coarse, ranges) = (curve.thinned(COARSE), self.family.ranges(curve.last()));
             let formula = self.family.formula();
             let problem = Problem { formula, ranges: &ranges, steps: &coarse.steps };
-            Self::new(self.family, &coarse, &ranges, &problem.descend(&numbers))
+            let found = problem.descend(&numbers).numbers;
+            let mean = self.family.law(&found)?.law().lived(f64::INFINITY);
+            Some((found, mean))
         };
-        let again: Vec<Self> = resampled.iter().filter_map(again).collect();
-        let middle =
-            |of: &dyn Fn(&Self) -> f64| middle95(&again.iter().map(of).collect::<Vec<_>>());
+        let again: Vec<(Vec<f64>, f64)> = resampled.iter().filter_map(again).collect();
+        let middle = |of: &dyn Fn(&(Vec<f64>, f64)) -> f64| {
+            middle95(&again.iter().map(of).collect::<Vec<_>>())
+        };
         for (n, number) in self.numbers.iter_mut().enumerate() {
-            number.ci95 = middle(&|fit| fit.numbers[n].value);
+            number.ci95 = middle(&|(numbers, _)| numbers[n]);
         }
-        self.mean.ci95 = middle(&|fit| fit.mean.value);
+        self.mean.ci95 = middle(&|(_, mean)| *mean);
         self
     }
+}
+
+/// Ages for a drawing.
+fn ages(last: f64) -> impl Iterator<Item = f64> {
+    (0..=120).map(move |n| last * f64::from(n) / 120.0)
 }
 
 #[cfg(test)]

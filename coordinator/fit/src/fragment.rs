@@ -16,8 +16,8 @@ pub fn fragment(groups: &[Group], by: Option<By>, family: Family, of: Of) -> Str
     let mut text = String::new();
     let is_by_type = by == Some(By::Type);
     for group in groups.iter().filter(|group| !is_by_type || group.of.is_some()) {
-        let estimated = group.estimated.iter().find(|estimated| estimated.of == of);
-        let Some(fit) = estimated.and_then(|estimated| estimated.fit(family)) else {
+        let estimated = group.estimated(of);
+        let Some(fit) = estimated.fit(family) else {
             let _ = writeln!(
                 text,
                 "# {}: too few different lifetimes to fit.\n",
@@ -30,8 +30,8 @@ pub fn fragment(groups: &[Group], by: Option<By>, family: Family, of: Of) -> Str
             "# {}: {} fitted to {} of {} VMs ({}), R² {:.3}.",
             comment(group.name()),
             family.name(),
-            if of == Of::Preempted { group.preempted } else { group.vms },
-            group.vms,
+            estimated.vms,
+            group.all.vms,
             of.name(),
             fit.r_squared,
         );

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use dormouse_units::Stream;
 
-use crate::{Curve, Family, Fit, Life, Record};
+use crate::{Curve, Family, Figure, Fit, Life, Record};
 
 /// What VMs have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,17 +39,28 @@ pub struct Asked {
     pub seed: u64,
 }
 
+/// A figure of a fit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// Of which VMs, made of which of them, by which law: `n1-highcpu-16/preempted/bathtub`.
+    pub case: String,
+    /// What it is, with its unit.
+    pub metric: &'static str,
+    /// The figure and its interval.
+    pub figure: Figure,
+    /// The number of VMs.
+    pub vms: usize,
+}
+
 /// VMs that have something in common, or all.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Group {
     /// What it is, such as `n1-highcpu-16`; `None`: all.
     pub of: Option<String>,
-    /// How many VMs there are.
-    pub vms: usize,
-    /// How many of them were preempted.
-    pub preempted: usize,
-    /// What is made of these and of all.
-    pub estimated: [Estimated; 2],
+    /// What is made of those of them that were preempted.
+    pub preempted: Estimated,
+    /// What is made of all.
+    pub all: Estimated,
 }
 
 /// A curve and the laws that were fitted to it.
@@ -57,6 +68,8 @@ pub struct Group {
 pub struct Estimated {
     /// Which VMs it is of.
     pub of: Of,
+    /// How many those are.
+    pub vms: usize,
     /// Their distribution.
     pub curve: Curve,
     /// The laws, in the order of [`Family::ALL`]; without those for which there are too few lifetimes.
@@ -97,6 +110,20 @@ impl std::str::FromStr for By {
 }
 
 impl Of {
+    /// Both, the paper's first.
+    pub const ALL: [Self; 2] = [Self::Preempted, Self::KaplanMeier];
+
+    /// In a sentence.
+    #[must_use]
+    pub const fn about(self) -> &'static str {
+        match self {
+            Self::Preempted => "Preempted VMs alone, as the paper fits them",
+            Self::KaplanMeier => {
+                "All VMs (Kaplan-Meier): what users stopped counts as long as it was there"
+            }
+        }
+    }
+
     /// In words.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -118,12 +145,42 @@ impl Group {
         }
     }
 
+    /// What is made of these of them.
+    #[must_use]
+    pub const fn estimated(&self, of: Of) -> &Estimated {
+        match of {
+            Of::Preempted => &self.preempted,
+            Of::KaplanMeier => &self.all,
+        }
+    }
+
+    /// Every figure of every fit.
+    #[must_use]
+    pub fn rows(&self) -> Vec<Row> {
+        let of_fit = |estimated: &Estimated, fit: &Fit| {
+            let case = [self.name(), estimated.of.name(), fit.family.name()].join("/");
+            let named = fit.family.numbers().iter().copied().zip(fit.numbers.iter().copied());
+            let others = [
+                ("mean_lifetime_h", fit.mean),
+                ("eq3_24h_h", Figure::exact(fit.eq3)),
+                ("r_squared", Figure::exact(fit.r_squared)),
+            ];
+            let vms = estimated.vms;
+            let row = move |(metric, figure)| Row { case: case.clone(), metric, figure, vms };
+            named.chain(others).map(row).collect::<Vec<_>>()
+        };
+        let each = Of::ALL.map(|of| self.estimated(of)).into_iter();
+        each.flat_map(|e| e.fits.iter().flat_map(move |fit| of_fit(e, fit))).collect()
+    }
+
     fn new(of: Option<String>, lives: &[&Life], asked: &Asked) -> Self {
         let name = of.as_deref().unwrap_or_default();
         let taken: Vec<&Life> = lives.iter().copied().filter(|life| life.was_taken).collect();
-        let estimated = [(Of::Preempted, &*taken), (Of::KaplanMeier, lives)]
-            .map(|(which, lives)| Estimated::new(which, lives, name, asked));
-        Self { vms: lives.len(), preempted: taken.len(), estimated, of }
+        Self {
+            preempted: Estimated::new(Of::Preempted, &taken, name, asked),
+            all: Estimated::new(Of::KaplanMeier, lives, name, asked),
+            of,
+        }
     }
 }
 
@@ -140,7 +197,7 @@ impl Estimated {
             .into_iter()
             .filter_map(|family| Some(Fit::of(family, &curve)?.with_intervals(&resampled)))
             .collect();
-        Self { of, curve, fits }
+        Self { of, vms: lives.len(), curve, fits }
     }
 
     /// The fit of this law, if there is one.
@@ -196,17 +253,18 @@ mod tests {
     #[test]
     fn vms_are_put_together_by_what_they_have_in_common() {
         let all = groups(&record(), &ASKED);
-        let said: Vec<_> = all.iter().map(|g| (g.name(), g.vms, g.preempted)).collect();
+        let said: Vec<_> = all.iter().map(|g| (g.name(), g.all.vms, g.preempted.vms)).collect();
         assert_eq!(
             said,
             [("all", 60, 40), ("not said", 20, 20), ("n1-2", 20, 20), ("n1-16", 20, 0)]
         );
         // Nobody was taken: there is nothing to fit.
-        assert!(all[3].estimated.iter().all(|e| e.fits.is_empty() && e.curve == Curve::default()));
+        let [preempted, both] = Of::ALL.map(|of| all[3].estimated(of));
+        assert!([preempted, both].iter().all(|e| e.fits.is_empty() && e.curve == Curve::default()));
         // Nobody was stopped: the two are the same.
-        let [preempted, both] = &all[2].estimated;
+        let [preempted, both] = Of::ALL.map(|of| all[2].estimated(of));
         assert_eq!((&preempted.curve, &preempted.fits), (&both.curve, &both.fits));
-        assert!(all[0].estimated[1].curve.cdf(99.0) < all[0].estimated[0].curve.cdf(99.0));
+        assert!(all[0].all.curve.cdf(99.0) < all[0].preempted.curve.cdf(99.0));
         let hours = groups(&record(), &Asked { by: Some(By::Hour), ..ASKED });
         let names: Vec<_> = hours.iter().skip(1).map(|g| g.name().to_owned()).collect();
         assert_eq!(names, (0..24).map(|hour| hour.to_string()).collect::<Vec<_>>());
@@ -222,7 +280,7 @@ mod tests {
         assert_eq!(first, second);
         let with = groups(&record(), &asked);
         assert_eq!(with, groups(&record(), &asked));
-        for fit in &with[0].estimated[0].fits {
+        for fit in &with[0].preempted.fits {
             for number in &fit.numbers {
                 let (low, high) = number.ci95.expect("an interval");
                 assert!(low <= high, "{fit:?}");

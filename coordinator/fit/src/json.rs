@@ -2,17 +2,17 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::{Estimated, Figure, Fit, Group};
+use crate::{Estimated, Figure, Fit, Group, Of};
 
 /// An object a group, with the fits by law of those preempted and of all.
 #[must_use]
 pub fn json(groups: &[Group]) -> Value {
     let group = |group: &Group| {
         let mut all = json!({
-            "group": group.of, "vms": group.vms, "preempted": group.preempted,
+            "group": group.of, "vms": group.all.vms, "preempted_vms": group.preempted.vms,
         });
-        for estimated in &group.estimated {
-            all[estimated.of.name()] = of(estimated);
+        for which in Of::ALL {
+            all[which.name()] = of(group.estimated(which));
         }
         all
     };

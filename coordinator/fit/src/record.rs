@@ -1,6 +1,7 @@
 //! Files of lifetimes: a row a VM, of Google's preemptible VMs and of any other with these columns.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use csv::{ReaderBuilder, StringRecord, Trim};
 use dormouse_cloud::RowError;
@@ -87,6 +88,21 @@ impl Record {
             }
         }
         Ok(record)
+    }
+}
+
+/// What it holds, and what was left out.
+impl fmt::Display for Record {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let taken = self.lives.iter().filter(|life| life.was_taken).count();
+        let (all, repeated, malformed) = (self.lives.len(), self.repeated, self.unusable.len());
+        write!(
+            f,
+            "{all} VMs, {taken} preempted and {} stopped by their users; left out: {repeated} rows \
+             that repeat another, {malformed} malformed ones",
+            all - taken
+        )?;
+        self.unusable.first().map_or(Ok(()), |row| write!(f, ", the first in {row}"))
     }
 }
 

@@ -53,109 +53,67 @@ pub(crate) fn run(args: &FitArgs) -> Result<(), Failure> {
     let asked = Asked { by: args.by, resamples: args.bootstrap, seed: args.seed };
     let groups = dormouse_fit::groups(&record, &asked);
     let of = if args.kaplan_meier { Of::KaplanMeier } else { Of::Preempted };
-    let has = |family| groups.iter().any(|g| g.estimated.iter().any(|e| e.fit(family).is_some()));
-    if !has(if args.write.is_some() { args.law } else { Family::Exponential }) {
-        let (all, taken) = (groups[0].vms, groups[0].preempted);
-        let what = format!("of {all} VMs {taken} were preempted, at too few different ages to fit");
-        let remedy = "give some preempted at two different ages for an exponential law, at five for a bathtub";
+    let needed = if args.write.is_some() { args.law } else { Family::Exponential };
+    if !groups.iter().any(|group| group.estimated(of).fit(needed).is_some()) {
+        let what = format!("too few ages to fit: it has {record}");
+        let remedy = "record preempted VMs of two different ages for an exponential law, of five for a bathtub";
         return Err(InputError::new(&Place::of(&args.file.to_string_lossy()), what, remedy).into());
     }
     let fragment = fragment(&groups, args.by, args.law, of);
     if let Some(path) = &args.write {
         let before = if path.exists() { files::text(path)? } else { String::new() };
-        save(path, &appended(&path.display().to_string(), &before, &fragment)?)?;
+        save(path, &appended(&path.to_string_lossy(), &before, &fragment)?)?;
     }
     if let Some(dir) = &args.out {
         fs::create_dir_all(dir).map_err(refused(dir))?;
-        let page = page(args, &record, &groups, &fragment);
-        for (name, text) in [
-            ("fit.csv", figures(&groups, false).to_csv()),
-            ("report.html", page.to_html()),
-            ("plot.svg", Chart { title: String::new(), panels: panels(&groups) }.to_svg()),
-            ("interruption.toml", fragment),
-        ] {
-            save(&dir.join(name), &text)?;
-        }
+        let chart = Chart { title: String::new(), panels: panels(&groups) };
+        save(&dir.join("fit.csv"), &figures(&groups, false).to_csv())?;
+        save(&dir.join("plot.svg"), &chart.to_svg())?;
+        save(&dir.join("report.html"), &page(args, &record, &groups, &fragment).to_html())?;
+        save(&dir.join("interruption.toml"), &fragment)?;
     }
-    let of_rows = json!({ "repeated": record.repeated, "malformed": record.unusable.len() });
+    let left_out = json!({ "repeated": record.repeated, "malformed": record.unusable.len() });
     let all =
-        json!({ "file": args.file, "left_out": of_rows, "groups": dormouse_fit::json(&groups) });
+        json!({ "file": args.file, "left_out": left_out, "groups": dormouse_fit::json(&groups) });
     show(args.json, all, || {
-        let terminal = super::terminal::stdout();
-        let table = |of| table(&groups, of).to_text(terminal);
-        let [preempted, all] = TITLES.map(|(of, title)| format!("{title}\n{}", table(of)));
-        format!("{}\n\n{preempted}\n\n{all}\n\n{ABOUT}", lead(&record))
+        let text = |of| table(&groups, of).to_text(super::terminal::stdout());
+        let tables = Of::ALL.map(|of| format!("{}\n{}", of.about(), text(of)));
+        format!("{record}\n\n{}\n\n{ABOUT}", tables.join("\n\n"))
     })
 }
 
-/// What the two tables are of.
-const TITLES: [(Of, &str); 2] = [
-    (Of::Preempted, "Preempted VMs alone, as the paper fits them"),
-    (Of::KaplanMeier, "All VMs (Kaplan-Meier): what users stopped counts as long as it was there"),
-];
-const ABOUT: &str = "a, b, tau1, tau2 and the mean lifetime are the bathtub's, hours; R² is the part of the \
-    curve's variance that a law explains. * is at the end of the range that is looked at.";
-
-fn lead(record: &Record) -> String {
-    let taken = record.lives.iter().filter(|life| life.was_taken).count();
-    let (all, repeated, malformed) = (record.lives.len(), record.repeated, record.unusable.len());
-    let first =
-        record.unusable.first().map(|row| format!(", the first in {row}")).unwrap_or_default();
-    format!(
-        "{all} VMs, {taken} preempted and {} stopped by their users; left out: {repeated} rows that \
-         repeat another, {malformed} malformed ones{first}",
-        all - taken
-    )
-}
-
-fn of(group: &Group, which: Of) -> (&Estimated, usize) {
-    let [preempted, all] = &group.estimated;
-    if which == Of::Preempted { (preempted, group.preempted) } else { (all, group.vms) }
-}
+const ABOUT: &str = "a, b, tau1, tau2 and the mean lifetime are the bathtub's, times in hours; R² is the part of a \
+    curve's variance that a law explains; * is at the end of the range that is looked at.";
 
 /// The bathtub's numbers of each group, and how well every law fits.
-fn table(groups: &[Group], which: Of) -> Table {
+fn table(groups: &[Group], of: Of) -> Table {
+    let fit = |group: &Group, family| group.estimated(of).fit(family).cloned();
     let mut table = Table::of(groups)
         .column(Column::text("VMs"), |group| group.name())
-        .column(Column::count("n"), |group| of(group, which).1);
+        .column(Column::count("n"), |group| group.estimated(of).vms);
     for (n, name) in ["a", "b", "tau1", "tau2"].into_iter().enumerate() {
         table = table.column(Column::number(name), |group| {
-            let number = of(group, which).0.fit(Family::Bathtub).map(|fit| fit.numbers[n]);
-            number.map(|x| format!("{:.4}{}", x.value, if x.is_at_end { "*" } else { "" }))
+            fit(group, Family::Bathtub).map(|fit| fit.numbers[n].to_string())
         });
     }
-    let fit = |group: &Group, family| of(group, which).0.fit(family).cloned();
-    let mean = |group: &&Group| fit(group, Family::Bathtub).map(|fit| fit.mean.value);
-    table = table.column(Column::number("mean"), mean);
+    table = table.column(Column::number("mean"), |group| {
+        fit(group, Family::Bathtub).map(|fit| fit.mean.value)
+    });
     for family in Family::ALL {
-        let r_squared = move |group: &&Group| fit(group, family).map(|fit| fit.r_squared);
-        table = table.column(Column::number(format!("R² {}", family.name())).digits(3), r_squared);
+        let column = Column::number(format!("R² {}", family.name())).digits(3);
+        table = table.column(column, |group| fit(group, family).map(|fit| fit.r_squared));
     }
     table.into()
 }
 
 /// Every figure of every fit, with its interval.
 fn figures(groups: &[Group], is_for_people: bool) -> Table {
-    let mut rows = Vec::new();
-    for (group, which) in groups.iter().flat_map(|group| TITLES.map(|(of, _)| (group, of))) {
-        let (estimated, n) = of(group, which);
-        for fit in &estimated.fits {
-            let case = [group.name(), which.name(), fit.family.name()].join("/");
-            let mut row = |metric, value, ci95| rows.push((case.clone(), metric, value, ci95, n));
-            for (metric, x) in fit.family.numbers().iter().zip(&fit.numbers) {
-                row(*metric, x.value, x.ci95);
-            }
-            row("mean_lifetime_h", fit.mean.value, fit.mean.ci95);
-            row("eq3_24h_h", fit.eq3, None);
-            row("r_squared", fit.r_squared, None);
-        }
-    }
     let ours = Column::mean("ours [95 % of resamples]").named("ours").digits(4).file_digits(6);
-    let table = Table::of(rows)
-        .column(Column::text("case"), |row| row.0.clone())
-        .column(Column::text("metric"), |row| row.1)
-        .column(ours, |row| Cell::mean(row.2, row.3, row.4));
-    if is_for_people { table.column(Column::count("n"), |row| row.4) } else { table }.into()
+    let table = Table::of(groups.iter().flat_map(Group::rows))
+        .column(Column::text("case"), |row| row.case.clone())
+        .column(Column::text("metric"), |row| row.metric)
+        .column(ours, |row| Cell::mean(row.figure.value, row.figure.ci95, row.vms));
+    if is_for_people { table.column(Column::count("n"), |row| row.vms) } else { table }.into()
 }
 
 /// The curves of each group and the laws of those preempted; then the rates of all.
@@ -171,50 +129,39 @@ fn panels(groups: &[Group]) -> Vec<Panel> {
         let points = points.into_iter().map(|(x, y)| Point::new(x, y)).collect();
         Series { name: name.to_owned(), colour, look: Look::Line, points }
     };
-    let ages = |last: f64| (0..=120).map(move |n| last * f64::from(n) / 120.0);
-    let law = |fit: &Fit, last, y: &dyn Fn(f64) -> Option<f64>| {
-        let points = ages(last).filter_map(|age| Some((age, y(age)?)).filter(|at| at.1 < 10.0));
-        line(fit.family.name(), 2 + fit.family as usize, points.collect())
-    };
+    let law = |fit: &Fit, points| line(fit.family.name(), 2 + fit.family as usize, points);
     let of_group = |group: &Group| {
-        let steps = TITLES
-            .iter()
-            .enumerate()
-            .map(|(n, (which, _))| line(which.name(), n, of(group, *which).0.curve.corners(200)));
-        let [preempted, _] = &group.estimated;
-        let laws =
-            preempted.fits.iter().map(|f| law(f, preempted.curve.last(), &|age| Some(f.cdf(age))));
-        panel(group.name(), "part that is taken", steps.chain(laws).collect())
+        let curve = |of: Of| line(of.name(), of as usize, group.estimated(of).curve.corners(200));
+        let Estimated { curve: steps, fits, .. } = &group.preempted;
+        let laws = fits.iter().map(|fit| law(fit, fit.taken(steps.last())));
+        panel(
+            group.name(),
+            "part that is taken",
+            Of::ALL.map(curve).into_iter().chain(laws).collect(),
+        )
     };
-    let is_drawn = |group: &&Group| !group.estimated[0].fits.is_empty();
-    let [all, _] = &groups[0].estimated;
-    let rate = |f: &Fit| law(f, all.curve.last(), &|age| f.lifetimes.law().hazard(age));
-    let rates =
-        panel("all: the rate of those left", "an hour", all.fits.iter().map(rate).collect());
-    groups.iter().filter(is_drawn).map(of_group).chain([rates]).collect()
+    let Estimated { curve, fits, .. } = &groups[0].preempted;
+    let rates = fits.iter().map(|fit| law(fit, fit.rates(curve.last()))).collect();
+    let drawn = groups.iter().filter(|group| !group.preempted.fits.is_empty());
+    drawn.map(of_group).chain([panel("all: the rate of those left", "an hour", rates)]).collect()
 }
 
 fn page(args: &FitArgs, record: &Record, groups: &[Group], fragment: &str) -> Page {
-    let mut page = Page::new(format!("Lifetimes of {}", args.file.display()), lead(record));
-    for fit in groups[0].estimated.iter().filter_map(|e| Some((e.of, e.fit(Family::Bathtub)?))) {
-        let (of, fit) = fit;
-        let mean = format!("mean lifetime {:.2} h", fit.mean.value);
-        page.cards.push(Card::new(of.name(), format!("R² {:.3}", fit.r_squared), mean));
-    }
-    for (which, title) in TITLES {
-        page.section(title, [Block::Table(table(groups, which)), Block::text(ABOUT)]);
+    let mut page = Page::new(format!("Lifetimes of {}", args.file.display()), record.to_string());
+    for of in Of::ALL {
+        if let Some(fit) = groups[0].estimated(of).fit(Family::Bathtub) {
+            let mean = format!("mean lifetime {:.2} h", fit.mean.value);
+            page.cards.push(Card::new(of.name(), format!("R² {:.3}", fit.r_squared), mean));
+        }
+        page.section(of.about(), [Block::Table(table(groups, of)), Block::text(ABOUT)]);
     }
     let plots = panels(groups).iter().map(Panel::to_markup).collect();
     page.section("Distributions and laws", [Block::Plots(plots)]);
-    page.section(
-        "Every figure",
-        [Block::Folded("All".into(), vec![Block::Table(figures(groups, true))])],
-    );
+    let all = vec![Block::Table(figures(groups, true))];
+    page.section("Every figure", [Block::Folded("All, with intervals".to_owned(), all)]);
     page.section("In an experiment file", [Block::Command(fragment.to_owned())]);
-    let mut words = vec!["dormouse".to_owned(), "fit".to_owned(), args.file.display().to_string()];
-    words.extend(args.by.map(|by| format!("--by={}", by.name())));
-    words.extend([format!("--bootstrap={}", args.bootstrap), format!("--seed={}", args.seed)]);
-    words.extend(args.skip_malformed.then(|| "--skip-malformed".to_owned()));
+    let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
+    let words = ["dormouse".to_owned()].into_iter().chain(words);
     page.section("Reproduce", [Block::Command(command_line(words))]);
     page
 }

@@ -26,7 +26,7 @@ const POINTS: [(f64, f64); 5] = [
     (0.538_469_310_105_683, 0.478_628_670_499_366_47),
     (0.906_179_845_938_664, 0.236_926_885_056_189_08),
 ];
-const PIECES: u32 = 96;
+const PIECES: u32 = 48;
 /// At this exposure 10^-15 are left, so that what comes after it counts for nothing.
 const LAST: f64 = 34.0;
 
