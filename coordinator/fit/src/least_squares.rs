@@ -76,10 +76,12 @@ impl Problem<'_> {
         let n = numbers.len();
         let (mut matrix, mut slope) = (vec![vec![0.0; n]; n], vec![0.0; n]);
         let moved: Vec<_> = (0..n).map(|k| self.moved(numbers, k)).collect();
+        let mut row = vec![0.0; n];
         for step in self.steps {
             let here = (self.formula)(numbers, step.age);
-            let by = |(by, there): &(f64, Vec<f64>)| ((self.formula)(there, step.age) - here) / by;
-            let row: Vec<f64> = moved.iter().map(by).collect();
+            for (slope, (by, there)) in row.iter_mut().zip(&moved) {
+                *slope = ((self.formula)(there, step.age) - here) / by;
+            }
             for i in 0..n {
                 slope[i] += step.count * row[i] * (step.taken - here);
                 for k in 0..n {
