@@ -27,7 +27,7 @@ pub use hosts::{
     Plain, Scheduler, SchedulerName, Tiers, Ties, VictimTies, Want, Weighed, Weigher,
 };
 pub use interruption::{Action, Interruption, InterruptionModel, Interruptions, Scope, Target};
-pub use launch::{LaunchError, Launched};
+pub use launch::{Asked, LaunchError, Launched};
 pub use lifetimes::{
     Bathtub, Empirical, Exponential, GompertzMakeham, Lifetime, Lifetimes, Uniform, Weibull,
 };
