@@ -35,7 +35,7 @@ mod testing;
 pub use bag::{Bag, Task};
 pub use checkpointing::{
     CheckpointConfig, CheckpointOn, CheckpointPlan, Checkpointing, Due, Moment, Period, Quote,
-    Scheme, TaskView, When,
+    Scheme, TaskView, When, dp,
 };
 pub use config::{
     BagSchedulerConfig, BurstOn, CostScale, Fleet, KeepIdle, LocalSearchRule, MigrateMoment,

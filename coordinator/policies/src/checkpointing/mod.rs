@@ -2,6 +2,7 @@
 
 mod budget;
 mod config;
+pub mod dp;
 mod every;
 mod never;
 mod plan;
