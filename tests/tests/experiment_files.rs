@@ -133,7 +133,7 @@ const BAGS: &[Case] = &[
     ("[scheduler]\n", "[[interruption]]\nmodel = \"schedule\"\nacts = [{ at = \"1m\", action = \"resume\", vm = 9999 }]\n[scheduler]\n", "bad.toml:15:41: interruption.0.acts.0.vm", "there is no VM 9999: this experiment launches"),
     ("[scheduler]\n", "[[interruption]]\nmodel = \"schedule\"\nacts = [{ at = \"1m\", action = \"resume\", vm = -1 }]\n[scheduler]\n", "bad.toml:15:41: interruption.0.acts.0.vm", "-1 is out of range"),
     ("[scheduler]\n", "[[interruption]]\nmodel = \"schedule\"\nacts = [{ at = \"1m\", action = \"resume\", type = \"t3.large\" }]\n[scheduler]\n", "bad.toml:15:41: interruption.0.acts.0.type", "there is no spot type 't3.large'"),
-    ("[scheduler]\n", "[[interruption]]\nmodel = \"lifetime\"\nmean = \"6h\"\nrecorded = [\"1h\"]\n[scheduler]\n", "bad.toml:13:1: interruption.0", "it needs either a mean or what was recorded"),
+    ("[scheduler]\n", "[[interruption]]\nmodel = \"lifetime\"\nmean = \"6h\"\nrecorded = [\"1h\"]\n[scheduler]\n", "bad.toml:13:1: interruption.0", "it needs one law of lifetimes"),
     ("[scheduler]\n", "[[interruption]]\nmodel = \"lifetime\"\nrecorded = [3]\n[scheduler]\n", "bad.toml:15:13: interruption.0.recorded.0", "3 is not a length of time"),
     ("[scheduler]\n", "[[interruption]]\nmodel = \"lifetime\"\nmean = \"6h\"\ntype = \"c9\"\n[scheduler]\n", "bad.toml:16:1: interruption.0.type", "there is no spot type 'c9'"),
     ("[scheduler]\n", "[checkpoint]\npolicy = \"budge\"\n[scheduler]\n", "bad.toml:14:1: checkpoint.policy", "there is no policy 'budge'"),

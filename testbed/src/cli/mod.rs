@@ -7,6 +7,7 @@ mod conduct;
 mod doctor;
 mod export;
 mod failure;
+mod fit;
 mod list;
 mod log;
 mod main;

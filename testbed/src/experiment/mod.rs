@@ -4,7 +4,7 @@ mod batch;
 mod builtin;
 mod checkpoint;
 mod cloud;
-mod files;
+pub(crate) mod files;
 mod interruption;
 mod jobs;
 mod live;
