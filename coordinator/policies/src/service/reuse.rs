@@ -39,6 +39,16 @@ impl Reuse {
 }
 
 impl ReusePolicy {
+    /// What the two sides are, in words.
+    #[must_use]
+    pub const fn about(self) -> &'static str {
+        match self {
+            Self::ExpectedTime => "expected time as Eq. 8 is printed, h",
+            Self::ExpectedTimeCorrected => "expected time, h",
+            Self::Probability => "chance of a failure, unconditional",
+        }
+    }
+
     /// Both sides for a job of `job` hours and a VM of `age` hours. On a VM that is older than any gets
     /// nothing ends.
     #[must_use]
