@@ -101,6 +101,9 @@ pub(crate) enum Command {
     Twin(TwinArgs),
     /// Fit laws to recorded lifetimes of VMs: the bathtub and others, for an experiment's [[interruption]]
     Fit(FitArgs),
+    /// What to decide on VMs that are taken away, with the curve behind it
+    #[command(subcommand)]
+    Advise(super::advise::AdviseCommand),
     /// Workloads of parallel jobs: generate, describe, scale; requests for VMs: describe, write
     #[command(subcommand)]
     Workload(super::workload::WorkloadCommand),

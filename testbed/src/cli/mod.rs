@@ -1,5 +1,6 @@
 //! The command line.
 
+mod advise;
 mod args;
 mod calibrate;
 mod compare;

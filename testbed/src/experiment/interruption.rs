@@ -1,16 +1,55 @@
 //! When spot VMs are taken away and given back, of `[[interruption]]`.
 
+use std::path::Path;
+
 use dormouse_cloud::{
     Empirical, Exponential, Interruption, InterruptionModel, Lifetimes, Target, Types, Uniform,
 };
-use dormouse_documents::{Mistakes, Node, Place};
+use dormouse_documents::{InputError, Mistakes, Node, Place, from_toml, read_whole};
 use dormouse_units::{Span, Time, VmId};
+use schemars::JsonSchema;
+use serde::Deserialize;
 
 use super::cloud::is_spot_type;
 use super::files;
 use super::sections::{
     ActSection, InterruptionSection, LifetimeSection, PoissonSection, Recorded, ScheduleSection,
 };
+
+/// A file that says when spot VMs are taken away.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Interruptions {
+    interruption: Vec<InterruptionSection>,
+}
+
+/// The law of lifetimes that `model` says: its keys in an `[[interruption]]`, or a file with one.
+pub(crate) fn law(model: &str) -> Result<Lifetimes, InputError> {
+    let root = if model.contains('=') {
+        from_toml("--model", &format!("[[interruption]]\nmodel = \"lifetime\"\n{model}\n"))?
+    } else {
+        from_toml(model, &files::text(Path::new(model))?)?
+    };
+    let Interruptions { interruption } = read_whole(&root)?;
+    let mut found = Mistakes::default();
+    let node = root.innermost("interruption.0");
+    let law = match interruption.first() {
+        Some(InterruptionSection::Lifetime(section)) => lifetime(section, node, None, &mut found),
+        _ => {
+            found.add(
+                &node.place,
+                "it has no law of lifetimes",
+                "give one of model = \"lifetime\"",
+            );
+            None
+        }
+    };
+    let law = law.and_then(|model| match model {
+        InterruptionModel::Lifetime { lifetimes, .. } => Some(lifetimes),
+        _ => None,
+    });
+    found.or(law)
+}
 
 /// What `section`, which stands at `node`, comes to, in an experiment with this deadline that launches
 /// fewer than `most_vms`.

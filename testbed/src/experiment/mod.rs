@@ -28,4 +28,5 @@ pub use load::{Experiment, Loaded, Planned, Source, load, open};
 pub use schema::{reference, schema};
 pub use sharing::read_sharing;
 
+pub(crate) use interruption::law;
 pub(crate) use load::of_text;
