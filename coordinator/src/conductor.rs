@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use dormouse_engine::{Command, Event, Run, Step};
 use dormouse_policies::Notice;
 use dormouse_policies::batch::Submission;
+use dormouse_policies::requests::Request;
 use dormouse_tell::{LATEST, LiveFacts};
 use dormouse_units::{HostId, Span, Time, VmId};
 use ractor::rpc::CallResult;
@@ -74,6 +75,8 @@ pub(crate) struct ConductorState {
     loads: Loads,
     /// Parallel jobs, in order of submission.
     submissions: Vec<Submission>,
+    /// The VMs that customers request, in order of time.
+    requests: Vec<(Time, Request)>,
     door: Door,
     inbox: Inbox,
     answers: Answers,
@@ -138,12 +141,12 @@ impl ConductorState {
             let until = just_before.map_or(until, |at| at.min(until));
             let tick = self.run.next_wakeup().filter(|at| *at <= until && ticked != Some(*at));
             let first = self.inbox.first_due();
-            let submission = self.next_submission().filter(|at| *at <= until);
+            let submission = self.next_arrival().filter(|at| *at <= until);
             if let Some(at) = tick.filter(|at| first.is_none_or(|due| *at <= due)) {
                 ticked = Some(at);
                 self.feed(at, Event::Tick);
             } else if let Some(at) = submission.filter(|at| first.is_none_or(|due| *at <= due)) {
-                self.submit(at);
+                self.arrive(at);
             } else if let Some(at) = self.instant_over(until) {
                 self.feed(at, Event::InstantOver);
             } else if let Some((due, arrived)) = self.inbox.pop_due(until) {
@@ -323,7 +326,7 @@ impl ConductorState {
     /// Sets the alarm for what is due next: a report, what the run wants, or the time limit.
     fn arm(&mut self) {
         let limit = (self.begun && self.run.over().is_none()).then_some(self.plan.limit);
-        let own = [self.run.next_wakeup(), self.next_submission(), self.run.instant()];
+        let own = [self.run.next_wakeup(), self.next_arrival(), self.run.instant()];
         let all = own.into_iter().chain([self.inbox.first_due(), limit]);
         let next = all.flatten().min();
         let mut wanted = next.and_then(|at| self.clock.instant_of(at)).map(|at| at + self.behind());
@@ -442,6 +445,7 @@ impl Actor for Conductor {
             begun: restored,
             loads,
             submissions: args.submissions,
+            requests: args.requests,
             door: args.door,
             inbox: Inbox::default(),
             answers: args.answers,

@@ -10,6 +10,7 @@ use dormouse_engine::{Run, Setup, Step, Work};
 use dormouse_log::LogWriter;
 use dormouse_policies::Policy;
 use dormouse_policies::batch::Submission;
+use dormouse_policies::requests::Request;
 use dormouse_tell::LiveFacts;
 use dormouse_units::{Ppm, Speedup, Time};
 use serde_json::Value;
@@ -42,6 +43,9 @@ pub struct LiveRun {
     pub policies: Vec<(Work, Box<dyn Policy>)>,
     /// Parallel jobs, in order of submission, if the setup has any.
     pub submissions: Vec<Submission>,
+    /// The VMs that customers of the provider request, in order of time, if the setup says that any
+    /// are.
+    pub requests: Vec<(Time, Request)>,
     /// More of them may come from outside while it goes: it ends only once it is told that no more
     /// do, and its time limit is none.
     pub open: bool,
@@ -106,6 +110,7 @@ pub struct BoundRun {
     /// What its log holds, which is this coordinator's alone from here on.
     beginning: Beginning,
     submissions: Vec<Submission>,
+    requests: Vec<(Time, Request)>,
     observer: Observer,
     particulars: Particulars,
     address_file: AddressFile,
@@ -178,6 +183,7 @@ impl LiveRun {
         let (experiment, lost_after) = (self.experiment.clone(), self.lost_after);
         let (cancel, pause) = (self.cancel.clone(), self.pause.clone());
         let (out, resume, submissions) = (self.out.clone(), self.resume, self.submissions.clone());
+        let requests = self.requests.clone();
         // What is in the folder is another's where its log is.
         let (beginning, observer) = begin(self).await?;
         let secret = secret::of_run(&out, resume)?;
@@ -194,7 +200,7 @@ impl LiveRun {
             cancel,
             pause,
         };
-        Ok(BoundRun { beginning, submissions, observer, particulars, address_file, out })
+        Ok(BoundRun { beginning, submissions, requests, observer, particulars, address_file, out })
     }
 
     /// [`Self::bind`] and [`BoundRun::conduct`].
@@ -279,7 +285,8 @@ impl BoundRun {
     ///
     /// The run broke: see [`CoordinatorError`]. Its workers have been told to clean up.
     pub async fn conduct(self) -> Result<Conducted, CoordinatorError> {
-        let Self { beginning, submissions, observer, particulars, address_file, out } = self;
+        let Self { beginning, submissions, requests, observer, particulars, address_file, out } =
+            self;
         let log = out.join(dormouse_log::FILE);
         let Beginning { plan, writer, header, restored } = beginning;
         let log_so_far = (writer, if header.is_some() { 0 } else { restored.good_bytes });
@@ -294,6 +301,7 @@ impl BoundRun {
             header,
             hosts: restored.hosts,
             submissions,
+            requests,
             door: restored.door,
             answers: restored.answers,
             journal: service.journal.clone(),

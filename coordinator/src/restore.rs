@@ -130,6 +130,8 @@ pub(crate) fn restore(
             Event::Clock { .. } => anchor = Anchor::of(&step.event),
             Event::Tick
             | Event::AllSubmitted
+            | Event::Requested { .. }
+            | Event::AllRequested
             | Event::InstantOver
             | Event::Cancel { .. }
             | Event::Resumed { .. } => {}

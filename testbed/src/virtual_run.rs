@@ -1,6 +1,8 @@
 //! An experiment in virtual time.
 
-use dormouse_engine::drive::{BOUNDLESS, Modelled, PlayError, World, beginning, play};
+use dormouse_engine::drive::{
+    BOUNDLESS, Modelled, PlayError, Requested, World, beginning, in_order, play,
+};
 use dormouse_engine::jobs::Submissions;
 use dormouse_engine::{Run, Step};
 use dormouse_policies::Policy;
@@ -55,13 +57,13 @@ pub(crate) fn play_out<E: Into<JobsError>>(
     };
     let (machine, first) = (run.setup().space_of_jobs(), run.next_task());
     let jobs = jobs.map(|jobs| jobs.map(|job| job.map_err(Into::into)));
-    let mut submissions = jobs.map(|jobs| Submissions::new(jobs, machine, first));
-    let mut beginning = beginning(hosts).into_iter();
-    // An event is large: no more adapters than needed move it on.
-    let outside = std::iter::from_fn(|| match beginning.next() {
-        Some(event) => Some(Ok(event)),
-        None => Some(submissions.as_mut()?.next()?.map_err(JobsError::from)),
-    });
+    let submissions = jobs.map(|jobs| Submissions::new(jobs, machine, first));
+    let submissions = submissions.into_iter().flatten().map(|event| event.map_err(JobsError::from));
+    let requests = experiment.requests().map_err(|error| PlayError::Outside(error.into()))?;
+    let requests = requests.map(|requests| Requested::from(requests, run.next_request()));
+    let requests = requests.into_iter().flatten().map(|event| event.map_err(JobsError::from));
+    let beginning = beginning(hosts).into_iter().map(Ok);
+    let outside = beginning.chain(in_order(submissions, requests));
     play(run, world, outside, limit(experiment), see)
 }
 
@@ -69,7 +71,9 @@ pub(crate) fn play_out<E: Into<JobsError>>(
 /// jobs, nobody can say so.
 pub(crate) fn limit(experiment: &Experiment) -> Time {
     match experiment.jobs {
-        None => Time::ZERO + experiment.setup.bag.deadline.times(100) + Span::from_secs(86_400),
-        Some(_) => Time::from_micros(u64::MAX),
+        None if experiment.scheduler.is_some() => {
+            Time::ZERO + experiment.setup.bag.deadline.times(100) + Span::from_secs(86_400)
+        }
+        _ => Time::from_micros(u64::MAX),
     }
 }

@@ -6,6 +6,8 @@ use dormouse_units::{Bytes, Credits, Ppm, Price, Span, TypeName};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::Host;
+
 /// How a VM is bought.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
@@ -88,6 +90,12 @@ fn is_none(disk: &Bytes) -> bool {
 }
 
 impl InstanceType {
+    /// What a VM of it takes of its host, but for memory that is filled.
+    #[must_use]
+    pub const fn room(&self) -> Host {
+        Host { vcpus: self.vcpus, memory: self.memory, disk: self.disk, filled: Bytes::ZERO }
+    }
+
     /// The price in `market`, if offered there.
     #[must_use]
     pub fn price(&self, market: Market) -> Option<Price> {

@@ -4,6 +4,20 @@ use dormouse_units::{HostId, Price, Time, TypeName, VmId};
 
 use crate::{Host, Market};
 
+/// What a user asks for.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// The instance type.
+    pub kind: &'a TypeName,
+    /// The market it is bought in.
+    pub market: Market,
+    /// Most that is paid for it; `None`: whatever it costs.
+    pub bid: Option<Price>,
+    /// Whether it counts against the limits of VMs that one user can have at a time; what many
+    /// customers request, each a few, does not.
+    pub limited: bool,
+}
+
 /// What the user learns of a granted request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launched {

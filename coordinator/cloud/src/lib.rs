@@ -27,7 +27,7 @@ pub use hosts::{
     Plain, Scheduler, SchedulerName, Tiers, Ties, VictimTies, Want, Weighed, Weigher, tables,
 };
 pub use interruption::{Action, Interruption, InterruptionModel, Interruptions, Scope, Target};
-pub use launch::{LaunchError, Launched};
+pub use launch::{Asked, LaunchError, Launched};
 pub use lifetime::{Empirical, Exponential, Lifetime, Lifetimes};
 pub use price_record::PriceRecord;
 pub use prices::{Listed, PriceTrace, Prices, Recorded};

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use dormouse_units::{ById, Bytes, HostId, Money, Price, Stream, Tier, Time, TypeName, VmId};
 
 use crate::{
-    Action, Billing, Catalogue, EndedBy, Fleet, Host, Interruption, LaunchError, Launched, Market,
-    Meter, PlacementRule, Placer, Prices, SpotPlaces, Target, TariffName, Terms, Tiers, Vm,
+    Action, Asked, Billing, Catalogue, EndedBy, Fleet, Host, Interruption, LaunchError, Launched,
+    Market, Meter, PlacementRule, Placer, Prices, SpotPlaces, Target, TariffName, Terms, Tiers, Vm,
     VmState, Want,
 };
 
@@ -31,6 +31,8 @@ pub struct Provider {
     alive: BTreeSet<VmId>,
     /// Those alive by type and market; none of them empty.
     alike: BTreeMap<(TypeName, Market), BTreeSet<VmId>>,
+    /// How many of those alive count against the limits, by type and market.
+    limited: BTreeMap<(TypeName, Market), u32>,
     /// What was owed in all for those that are gone.
     settled: Money,
     /// When the price of a type changes next of which there are spot VMs.
@@ -66,6 +68,7 @@ impl Provider {
             vms: ById::new(),
             alive: BTreeSet::new(),
             alike: BTreeMap::new(),
+            limited: BTreeMap::new(),
             settled: Money::ZERO,
             changes: BTreeSet::new(),
         }
@@ -132,7 +135,7 @@ impl Provider {
         self.vms.get(&id)
     }
 
-    /// A user asks for a VM, and pays at most `bid` for it, if that is said.
+    /// A user asks for a VM.
     ///
     /// # Errors
     ///
@@ -141,10 +144,9 @@ impl Provider {
         &mut self,
         now: Time,
         id: VmId,
-        kind: &TypeName,
-        market: Market,
-        bid: Option<Price>,
+        asked: &Asked<'_>,
     ) -> Result<Launched, LaunchError> {
+        let Asked { kind, market, bid, limited } = *asked;
         if self.vms.contains_key(&id) {
             return Err(LaunchError::UsedId(id));
         }
@@ -161,11 +163,11 @@ impl Provider {
             return Err(LaunchError::Outbid { kind: kind.clone(), market, price, bid });
         }
         let (limit, like) = (offer.limit(market), (kind.clone(), market));
-        if self.alike.get(&like).map_or(0, BTreeSet::len) >= limit as usize {
+        if limited && self.limited.get(&like).copied().unwrap_or_default() >= limit {
             return Err(LaunchError::Limit { kind: kind.clone(), market, limit });
         }
         let filled = self.filled.get(kind).copied().unwrap_or_default();
-        let room = Host { vcpus: offer.vcpus, memory: offer.memory, disk: offer.disk, filled };
+        let room = Host { filled, ..offer.room() };
         let (vcpus, whole) = (room.vcpus, room);
         // What is in the background takes nothing of the foreground.
         let is_background = self.tiers.is_some() && market == Market::Spot;
@@ -201,12 +203,16 @@ impl Provider {
             state: VmState::Booting,
             launched: now,
             size: room,
+            limited,
             has_notice: false,
             tariff: self.tariff,
             meter,
         };
         self.vms.insert(id, vm);
         self.alive.insert(id);
+        if limited {
+            *self.limited.entry(like.clone()).or_default() += 1;
+        }
         let alike = self.alike.entry(like).or_default();
         alike.insert(id);
         if market == Market::Spot && alike.len() == 1 {
@@ -387,7 +393,10 @@ impl Provider {
             tiers.leave_places(id);
         }
         self.alive.remove(&id);
-        let like = (vm.kind.clone(), vm.market);
+        let (like, limited) = ((vm.kind.clone(), vm.market), vm.limited);
+        if limited && let Some(count) = self.limited.get_mut(&like) {
+            *count = count.saturating_sub(1);
+        }
         if let Some(alike) = self.alike.get_mut(&like) {
             alike.remove(&id);
             if alike.is_empty() {

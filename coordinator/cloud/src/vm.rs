@@ -58,6 +58,8 @@ pub struct Vm {
     /// When it was requested.
     pub launched: Time,
     pub(crate) size: Host,
+    /// It counts against the limit of VMs of its type.
+    pub(crate) limited: bool,
     /// The provider has said that it will end it.
     pub(crate) has_notice: bool,
     pub(crate) tariff: TariffName,

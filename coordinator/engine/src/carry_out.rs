@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use dormouse_cloud::{Burstable, Market, VmState};
+use dormouse_cloud::{Asked, Burstable, Market, VmState};
 use dormouse_policies::batch::Submission;
 use dormouse_policies::{Decision, Notice, Promotion, StartReason};
 use dormouse_units::{
@@ -91,11 +91,17 @@ impl Run {
         (kind, market, bid): (&TypeName, Market, Option<Price>),
         notices: &mut VecDeque<Notice>,
     ) {
-        let launched = match self.provider.launch(now, vm, kind, market, bid) {
+        let limited = !self.is_requested(vm);
+        let asked = Asked { kind, market, bid, limited };
+        let launched = match self.provider.launch(now, vm, &asked) {
             Ok(launched) => launched,
             Err(refused) => {
                 self.counts.launches_refused += 1;
-                self.refused.insert(vm);
+                // Whoever is refused what he requested does without it, and asks for nothing more.
+                match self.is_requested(vm) {
+                    true => self.request_is_over(now, vm),
+                    false => drop(self.refused.insert(vm)),
+                }
                 notices.push_back(Notice::LaunchRefused { vm, why: refused.to_string() });
                 return;
             }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use dormouse_cloud::Host;
 use dormouse_policies::batch::Submission;
-use dormouse_units::{HostId, Span, TaskId, Time};
+use dormouse_policies::requests::Request;
+use dormouse_units::{HostId, RequestId, Span, TaskId, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::Report;
@@ -41,6 +42,16 @@ pub enum Event {
         #[serde(flatten)]
         job: Arc<Submission>,
     },
+    /// A customer of the provider requests a VM.
+    Requested {
+        /// Its id: the number of requests there were before ([`crate::Run::next_request`]).
+        request: RequestId,
+        /// What is asked for.
+        #[serde(flatten)]
+        asks: Request,
+    },
+    /// No more VMs will be requested: a run of requests alone is over once their VMs are gone.
+    AllRequested,
     /// No more jobs come from outside: those that its workload has yet to submit are the last.
     Closed,
     /// No more jobs will be submitted: the run is over once those that were have ended.

@@ -54,6 +54,13 @@ impl Run {
                 self.tasks.submit(job.clone());
             }
             Event::AllSubmitted => self.all_submitted = true,
+            Event::Requested { request, asks } => match self.requests.request(*request) {
+                true => {
+                    notices.push_back(Notice::Requested { request: *request, asks: asks.clone() })
+                }
+                false => self.effects.push(Effect::Stale),
+            },
+            Event::AllRequested => self.requests.no_more(),
             Event::Begin
             | Event::Closed
             | Event::InstantOver

@@ -16,6 +16,7 @@ mod images;
 pub mod jobs;
 mod machine;
 mod noise;
+mod requests;
 mod run;
 mod seating;
 mod setup;

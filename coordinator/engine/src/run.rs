@@ -5,11 +5,12 @@ use std::collections::{BTreeSet, VecDeque};
 use dormouse_cloud::{Burstable, Interruptions, Market, Provider};
 use dormouse_policies::{CheckpointConfig, Checkpointing, Decision, Notice, Policy};
 use dormouse_units::{
-    ById, Bytes, Cpus, HostId, Money, Ppm, Seats, TaskId, Tier, Time, TypeName, VmId,
+    ById, Bytes, Cpus, HostId, Money, Ppm, RequestId, Seats, TaskId, Tier, Time, TypeName, VmId,
 };
 
 use crate::carry_out::Refused;
 use crate::machine::StartTask;
+use crate::requests::Requests;
 use crate::seating::Seating;
 use crate::tasks::{TaskRecord, TaskState, Tasks};
 use crate::tenants::{Tenant, Work, addressee, owner};
@@ -80,6 +81,7 @@ pub struct Run {
     gave_back: bool,
     /// Nothing more will be submitted.
     pub(crate) all_submitted: bool,
+    pub(crate) requests: Requests,
     pub(crate) counts: Counts,
     /// Effects and commands of the step under way.
     pub(crate) effects: Vec<Effect>,
@@ -117,6 +119,7 @@ impl Run {
             interruptions: Interruptions::new(&setup.interruptions, &spot, setup.seed),
             tasks: Tasks::waiting(setup.bag.tasks.len()),
             all_submitted: setup.jobs.is_none(),
+            requests: Requests::expected(setup.requests),
             tenants: Tenant::all(policies, &setup.checkpoint),
             job_checkpointing: setup.checkpoint_of_jobs().map(CheckpointConfig::build),
             setup,
@@ -312,14 +315,15 @@ impl Run {
         let done = |run: &Self, t: &Tenant| {
             run.begun && t.instant().is_none() && run.is_all_done(t.work())
         };
-        let complete = self.tenants.iter().all(|tenant| done(self, tenant));
+        let tenants = self.tenants.len();
+        let is_waited_for = |t: &&Tenant| t.work() != Work::Requests || tenants == 1;
+        let complete = self.tenants.iter().filter(is_waited_for).all(|tenant| done(self, tenant));
         if complete || self.cancelled.is_some() {
             self.end_vms(now, VmEnd::RunOver, |_| true);
             self.over = Some(now);
             self.effects.push(Effect::Over { complete });
             return;
         }
-        let tenants = self.tenants.len();
         for tenant in (0..tenants).filter(|_| tenants > 1) {
             if !self.tenants[tenant].is_done && done(self, &self.tenants[tenant]) {
                 self.tenants[tenant].is_done = true;
@@ -330,7 +334,10 @@ impl Run {
 
     /// Whether all of this work is there and has finished.
     fn is_all_done(&self, work: Work) -> bool {
-        (!work.has_jobs() || self.all_submitted) && self.unfinished_of(work) == 0
+        match work {
+            Work::Requests => self.requests.are_over(),
+            _ => (!work.has_jobs() || self.all_submitted) && self.unfinished_of(work) == 0,
+        }
     }
 
     fn end_vms(&mut self, now: Time, why: VmEnd, of: impl Fn(VmId) -> bool) {
@@ -362,6 +369,7 @@ impl Run {
         for task in left {
             self.set_state(task, TaskState::Waiting);
         }
+        self.request_is_over(now, vm);
         let cost = self.provider.vm(vm).map_or(Money::ZERO, |v| v.owed(now));
         self.effects.push(Effect::VmEnded { vm, why, cost });
     }
@@ -423,7 +431,13 @@ impl Run {
     /// When the last task finished, if all have.
     #[must_use]
     pub fn makespan(&self) -> Option<Time> {
-        let last = self.tenants.iter().map(|tenant| tenant.last_finish).max();
+        if let [alone] = self.tenants.as_slice()
+            && alone.work() == Work::Requests
+        {
+            return Some(alone.last_finish).filter(|_| self.requests.are_over());
+        }
+        let with_work = self.tenants.iter().filter(|tenant| tenant.work() != Work::Requests);
+        let last = with_work.map(|tenant| tenant.last_finish).max();
         last.filter(|_| self.is_all_done(Work::All))
     }
 
@@ -472,6 +486,35 @@ impl Run {
         self.tasks.next_id()
     }
 
+    /// The id of the next VM that is requested.
+    #[must_use]
+    pub const fn next_request(&self) -> RequestId {
+        self.requests.next()
+    }
+
+    /// Whether nothing more will be requested.
+    #[must_use]
+    pub const fn all_requested(&self) -> bool {
+        self.requests.is_all()
+    }
+
+    /// Whether a VM is one that a customer of the provider requested.
+    pub(crate) fn is_requested(&self, vm: VmId) -> bool {
+        let tenant = self.tenants.get(owner(vm, self.tenants.len()));
+        tenant.is_some_and(|tenant| tenant.work() == Work::Requests)
+    }
+
+    /// A request has come to its end: its VM is gone, or was refused.
+    pub(crate) fn request_is_over(&mut self, now: Time, vm: VmId) {
+        if !self.is_requested(vm) {
+            return;
+        }
+        self.requests.over();
+        let tenants = self.tenants.len();
+        let tenant = &mut self.tenants[owner(vm, tenants)];
+        tenant.last_finish = tenant.last_finish.max(now);
+    }
+
     /// Whether nothing more will be submitted.
     #[must_use]
     pub const fn all_submitted(&self) -> bool {
@@ -488,6 +531,7 @@ impl Run {
         match work {
             Work::Bag => self.tasks.bag_unfinished(),
             Work::Jobs => self.tasks.jobs_unfinished(),
+            Work::Requests => self.requests.open(),
             Work::All => self.tasks.unfinished(),
         }
     }

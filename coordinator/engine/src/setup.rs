@@ -26,6 +26,9 @@ pub struct Setup {
     /// Parallel jobs that are submitted while it runs, if any are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jobs: Option<ParallelJobs>,
+    /// Whether customers of the provider request VMs while it runs.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub requests: bool,
     /// When tasks are checkpointed.
     pub checkpoint: CheckpointConfig,
     /// When spot VMs are taken away and given back.
@@ -74,6 +77,7 @@ impl Setup {
             bag: Bag { tasks: [].into(), deadline: Span::ZERO },
             noise: None,
             jobs: None,
+            requests: false,
             checkpoint: CheckpointConfig::NONE,
             interruptions: Vec::new(),
             preemption_notice: Span::ZERO,

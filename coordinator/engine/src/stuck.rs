@@ -24,6 +24,7 @@ impl Run {
             && self.only_asks_again()
             && self.instant().is_none()
             && self.all_submitted
+            && self.requests.is_all()
             && !self.provider.alive().any(|(_, vm)| changing(vm))
     }
 

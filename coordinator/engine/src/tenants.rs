@@ -39,7 +39,10 @@ pub enum Work {
     Bag,
     /// The parallel jobs that are submitted while it runs.
     Jobs,
-    /// Both: it is alone.
+    /// The VMs that customers of the provider request while it runs. They are there for others: where
+    /// there are any, the run does not wait for the last request.
+    Requests,
+    /// Bag and jobs: it is alone.
     All,
 }
 
@@ -50,6 +53,7 @@ impl Work {
         match self {
             Self::Bag => "bag",
             Self::Jobs => "jobs",
+            Self::Requests => "requests",
             Self::All => "all",
         }
     }
@@ -216,6 +220,7 @@ pub(crate) fn addressee(notice: &mut Notice, tenants: &[Tenant]) -> Option<usize
         _ if count == 1 => Some(0),
         Notice::Begin | Notice::HostJoined => None,
         Notice::Submitted { .. } => tenants.iter().position(|tenant| tenant.work.has_jobs()),
+        Notice::Requested { .. } => tenants.iter().position(|t| t.work == Work::Requests),
         Notice::Wake { token } => usize::try_from(*token % count as u64).ok(),
         other => other.vm_mut().map(|vm| owner(*vm, count)),
     }
@@ -259,6 +264,7 @@ fn told_to(step: &Step, of: &[Work], tenant: usize, numbers: Numbers) -> Step {
     let is_own = |vm: VmId| owner(vm, of.len()) == tenant;
     let is_own_token = |token: u64| token % u64::from(count) == u64::from(n);
     let has_jobs = of.get(tenant).is_some_and(|work| work.has_jobs());
+    let has_requests = of.get(tenant) == Some(&Work::Requests);
     let event = match step.event.clone() {
         Event::Machine { report, .. } if !is_own(report.vm()) => Event::Tick,
         Event::Machine { host, number, mut report } => {
@@ -267,12 +273,14 @@ fn told_to(step: &Step, of: &[Work], tenant: usize, numbers: Numbers) -> Step {
             Event::Machine { host, number, report }
         }
         Event::Submitted { .. } | Event::Closed | Event::AllSubmitted if !has_jobs => Event::Tick,
+        Event::Requested { .. } | Event::AllRequested if !has_requests => Event::Tick,
         event => event,
     };
     let heard = |notice: &Notice| {
         let hears = match notice.clone() {
             Notice::Begin | Notice::HostJoined => true,
             Notice::Submitted { .. } => has_jobs,
+            Notice::Requested { .. } => has_requests,
             Notice::Wake { token } => is_own_token(token),
             mut other => other.vm_mut().is_some_and(|vm| is_own(*vm)),
         };

@@ -96,6 +96,7 @@ fn setup(interruptions: Vec<InterruptionModel>) -> Setup {
         terms: Terms::default(),
         noise: None,
         jobs: None,
+        requests: false,
     }
 }
 

@@ -27,6 +27,7 @@ mod plan;
 mod planner;
 mod policy;
 mod problem;
+pub mod requests;
 mod schedulers;
 #[cfg(test)]
 mod testing;

@@ -1,10 +1,13 @@
 //! What a scheduler hears and what it can ask for.
 
 use dormouse_cloud::Market;
-use dormouse_units::{Cpus, Credits, Mode, Ppm, Price, Seats, TaskId, Time, TypeName, VmId};
+use dormouse_units::{
+    Cpus, Credits, Mode, Ppm, Price, RequestId, Seats, TaskId, Time, TypeName, VmId,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::job::Job;
+use crate::requests::Request;
 
 /// Why a task is started where it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -69,6 +72,14 @@ pub enum Notice {
         /// What its user says of it.
         #[serde(flatten)]
         job: Job,
+    },
+    /// A customer of the provider requests a VM.
+    Requested {
+        /// The request's place in their stream.
+        request: RequestId,
+        /// What is asked for.
+        #[serde(flatten)]
+        asks: Request,
     },
     /// A launched VM has booted.
     VmReady {
@@ -188,7 +199,11 @@ impl Notice {
             | Self::TaskStopped { vm, .. }
             | Self::Checkpointed { vm, .. }
             | Self::Credits { vm, .. } => Some(vm),
-            Self::Begin | Self::HostJoined | Self::Submitted { .. } | Self::Wake { .. } => None,
+            Self::Begin
+            | Self::HostJoined
+            | Self::Submitted { .. }
+            | Self::Requested { .. }
+            | Self::Wake { .. } => None,
         }
     }
 }

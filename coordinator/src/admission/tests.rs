@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use dormouse_cloud::{Burstable, Catalogue, InstanceType, Limits, Terms};
+use dormouse_cloud::{Asked, Burstable, Catalogue, InstanceType, Limits, Terms};
 use dormouse_policies::{Bag, CheckpointConfig, Scheme, Task};
 use dormouse_units::{Credits, TypeName};
 use proptest::prelude::*;
@@ -57,6 +57,7 @@ fn setup(tasks: usize) -> Setup {
         },
         noise: None,
         jobs: None,
+        requests: false,
         interruptions: Vec::new(),
         preemption_notice: Span::ZERO,
         terms: Terms::default(),
@@ -311,7 +312,9 @@ fn a_machine_beside_a_bag_goes_where_its_memory_is() {
         }
         let mut launch = |vm, kind: &str| {
             let id = VmId::new(vm);
-            provider.launch(Time::ZERO, id, &kind.into(), Market::OnDemand, None).map(|it| it.host)
+            let (kind, market) = (&kind.into(), Market::OnDemand);
+            let asked = Asked { kind, market, bid: None, limited: true };
+            provider.launch(Time::ZERO, id, &asked).map(|it| it.host)
         };
         // The larger host by its processors is the smaller one by its memory.
         assert_eq!(launch(0, dormouse_engine::MACHINE), Ok(HostId::new(on)), "{each}");

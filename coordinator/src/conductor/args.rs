@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use dormouse_engine::{Command, Run};
 use dormouse_policies::batch::Submission;
+use dormouse_policies::requests::Request;
 use dormouse_tell::LiveFacts;
 use dormouse_units::{HostId, Time};
 use ractor::{ActorCell, ActorRef};
@@ -55,6 +56,8 @@ pub(crate) struct ConductorArgs {
     pub(crate) hosts: Vec<RestoredHost>,
     /// Parallel jobs, in order of submission.
     pub(crate) submissions: Vec<Submission>,
+    /// The VMs that customers request, in order of time.
+    pub(crate) requests: Vec<(Time, Request)>,
     /// What has been submitted of them, and from outside.
     pub(crate) door: Door,
     /// The commands that the hosts have been sent and not answered.

@@ -1,4 +1,5 @@
-//! What a conductor does only for parallel jobs: submitting them, and ending instants.
+//! What comes to a run as it goes: parallel jobs and requests for VMs; and what a conductor does only
+//! for the former: ending instants.
 
 use std::sync::Arc;
 
@@ -18,9 +19,26 @@ pub(super) fn waits_for_machine(run: &Run) -> bool {
 }
 
 impl ConductorState {
-    /// When the next job of the workload is submitted, or it is to be said that all were.
-    pub(super) fn next_submission(&self) -> Option<Time> {
-        if !self.begun || self.run.over().is_some() || self.run.all_submitted() {
+    /// When the next job of the workload is submitted or the next VM is requested, or it is to be
+    /// said that all were.
+    pub(super) fn next_arrival(&self) -> Option<Time> {
+        if !self.begun || self.run.over().is_some() {
+            return None;
+        }
+        Time::sooner(self.next_submission(), self.next_request())
+    }
+
+    fn next_request(&self) -> Option<Time> {
+        if self.run.all_requested() {
+            return None;
+        }
+        let next = self.requests.get(self.run.next_request().get() as usize);
+        let last = self.requests.last();
+        Some(next.or(last).map_or(Time::ZERO, |(at, _)| *at))
+    }
+
+    fn next_submission(&self) -> Option<Time> {
+        if self.run.all_submitted() {
             return None;
         }
         let last = self.submissions.last().map_or(Time::ZERO, |job| job.submitted);
@@ -32,8 +50,29 @@ impl ConductorState {
         }
     }
 
-    /// Submits the next of them, or says that all were submitted.
-    pub(super) fn submit(&mut self, at: Time) {
+    /// Lets come what comes next: of equals the jobs first, as in virtual time.
+    pub(super) fn arrive(&mut self, at: Time) {
+        let request = self.next_request();
+        match self.next_submission() {
+            Some(job) if request.is_none_or(|request| job <= request) => self.submit(at),
+            _ => self.request(at),
+        }
+    }
+
+    /// Requests the next VM, or says that all were requested.
+    fn request(&mut self, at: Time) {
+        let request = self.run.next_request();
+        match self.requests.get(request.get() as usize) {
+            Some((_, asks)) => {
+                let asks = asks.clone();
+                self.feed(at, Event::Requested { request, asks });
+            }
+            None => self.feed(at, Event::AllRequested),
+        }
+    }
+
+    /// Submits the next job, or says that all were submitted.
+    fn submit(&mut self, at: Time) {
         let task = self.run.next_task();
         let Some(job) = self.submissions.get(self.door.own) else {
             return self.feed(at, Event::AllSubmitted);
@@ -46,7 +85,7 @@ impl ConductorState {
     /// The instant that is over: nothing of it is left that has to be heard of by `until`.
     pub(super) fn instant_over(&self, until: Time) -> Option<Time> {
         let instant = self.run.instant().filter(|at| *at <= until)?;
-        let rest = [self.inbox.first_due(), self.next_submission(), self.run.next_wakeup()];
+        let rest = [self.inbox.first_due(), self.next_arrival(), self.run.next_wakeup()];
         rest.into_iter().flatten().all(|at| at > instant).then_some(instant)
     }
 

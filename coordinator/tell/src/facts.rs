@@ -166,6 +166,8 @@ impl LiveFacts {
             | Event::Submitted { .. }
             | Event::Closed
             | Event::AllSubmitted
+            | Event::Requested { .. }
+            | Event::AllRequested
             | Event::InstantOver
             | Event::Cancel { .. }
             | Event::Clock { .. } => {}

@@ -15,6 +15,8 @@ pub(crate) const fn event(event: &Event) -> &'static str {
         Event::Submitted { .. } => "a job was submitted",
         Event::Closed => "no more jobs come from outside",
         Event::AllSubmitted => "the last job was submitted",
+        Event::Requested { .. } => "a VM was requested",
+        Event::AllRequested => "the last VM was requested",
         Event::InstantOver => "an instant was over",
         Event::Cancel { .. } => "the run was ended",
         Event::Clock { .. } => "its clock was noted",
@@ -28,6 +30,9 @@ pub(crate) fn heard(notice: &Notice) -> String {
         Notice::Begin => "the experiment began".to_owned(),
         Notice::HostJoined => "a host joined".to_owned(),
         Notice::Submitted { job } => format!("job {} was submitted", job.number),
+        Notice::Requested { request, asks } => {
+            format!("{request}, for one {} {}, came", asks.market, asks.kind)
+        }
         Notice::VmReady { vm } => format!("{vm} had booted"),
         Notice::LaunchRefused { vm, .. } => format!("the launch of {vm} was refused"),
         Notice::VmHibernating { vm } => format!("{vm} was about to hibernate"),

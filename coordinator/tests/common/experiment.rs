@@ -54,6 +54,7 @@ pub fn setup(tasks: usize, vcpus: u32) -> Setup {
         terms: Terms::default(),
         noise: None,
         jobs: None,
+        requests: false,
     }
 }
 
@@ -147,6 +148,7 @@ pub fn live(tasks: usize, vcpus: u32, out: &Path) -> LiveRun {
         setup: setup(tasks, vcpus),
         policies: vec![(Work::All, Box::new(Fifo::new(tasks, vcpus)))],
         submissions: Vec::new(),
+        requests: Vec::new(),
         open: false,
         phase: Duration::from_millis(100),
         experiment: "test".to_owned(),

@@ -15,6 +15,7 @@ mod described;
 mod generated;
 mod lines;
 mod models;
+mod requests;
 mod sampling;
 mod statistics;
 mod stream;
@@ -26,6 +27,7 @@ pub use bags::{BAGS, bag};
 pub use described::{BatchWorkload, Estimates, JobSource, JobSpec, Shape, UsageKind};
 pub use lines::Lines;
 pub use models::{EstimatesError, Model, ModelError, Targets, tsafrir_estimates};
+pub use requests::{RequestSource, RequestSpec, RequestStream};
 pub use statistics::{Histogram, Moments, Statistics};
 pub use stream::{Jobs, Listed, Wanted, WorkloadError};
 pub use swf::{

@@ -57,6 +57,10 @@ id!(
     TaskId, "task"
 );
 id!(
+    /// A request for a VM of one of the provider's customers, its place in their stream.
+    RequestId, "request"
+);
+id!(
     /// A host that carries VMs: a worker when live, a modelled host in virtual time.
     HostId, "host"
 );

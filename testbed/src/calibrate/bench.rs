@@ -115,6 +115,7 @@ impl Bench {
                 scheduler,
                 rehearsal,
                 submissions: Vec::new(),
+                requests: Vec::new(),
                 skipped: None,
                 listen: SocketAddr::from(([127, 0, 0, 1], 0)),
                 local_workers: 1,

@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use dormouse_coordinator::Progress;
 use dormouse_policies::batch::Submission;
+use dormouse_policies::requests::Request;
 use dormouse_tell::Mode;
 use dormouse_units::Time;
 use dormouse_workload::Skipped;
@@ -31,6 +32,8 @@ pub(super) struct Rehearsed {
     pub(super) rehearsal: Rehearsal,
     /// Its parallel jobs, in order of submission.
     pub(super) submissions: Vec<Submission>,
+    /// The VMs that are requested, in order of time.
+    pub(super) requests: Vec<(Time, Request)>,
     /// What was left out of the log that they are of.
     pub(super) skipped: Option<Skipped>,
 }
@@ -41,8 +44,12 @@ impl Rehearsed {
         let mut jobs = experiment.submissions().map_err(JobsError::from)?;
         let submissions = jobs.iter_mut().flatten().collect::<Result<Vec<_>, _>>();
         let submissions = submissions.map_err(JobsError::from)?;
+        let requests = experiment.requests().map_err(JobsError::from)?;
+        let requests = requests.into_iter().flatten().collect::<Result<Vec<_>, _>>();
+        let requests = requests.map_err(JobsError::from)?;
         let rehearsal = rehearse(experiment, experiment.scheduler()?, &submissions);
-        Ok(Self { rehearsal, submissions, skipped: jobs.and_then(|jobs| jobs.skipped()) })
+        let skipped = jobs.and_then(|jobs| jobs.skipped());
+        Ok(Self { rehearsal, submissions, requests, skipped })
     }
 }
 
@@ -50,7 +57,7 @@ impl Rehearsed {
 /// without `takes`, which says how long it takes, it is gone on with.
 pub(super) fn conduct_live(
     header: &Header,
-    Rehearsed { rehearsal, submissions, skipped }: Rehearsed,
+    Rehearsed { rehearsal, submissions, requests, skipped }: Rehearsed,
     takes: Option<String>,
     listen: Option<SocketAddr>,
     mut staging: Staging,
@@ -78,6 +85,7 @@ pub(super) fn conduct_live(
             scheduler,
             rehearsal,
             submissions,
+            requests,
             skipped,
             listen: listen.unwrap_or(ANY_PORT),
             local_workers: if listen.is_none() { experiment.live.workers } else { 0 },

@@ -51,6 +51,14 @@ fn poisson(
             found.add(node.place_of(number), what, "keep the one that is meant");
         }
     }
+    if deadline == Span::ZERO
+        && let Some(k) = k_hibernate.or(k_resume)
+    {
+        let what = format!("{k} events by the deadline, and there is no deadline");
+        let remedy = "write how often they come, such as: hibernate-every = \"15m\"";
+        found.add(&node.place, what, remedy);
+        return None;
+    }
     // The mean time between events, where their number by the deadline is given.
     let mean = |k: Option<f64>| {
         let mean = Span::from_secs_f64(deadline.as_secs_f64() / k.filter(|k| *k > 0.0)?);

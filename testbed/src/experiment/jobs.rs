@@ -69,7 +69,7 @@ fn check_memory(batch: &Batch, node: &Node, found: &mut Mistakes) {
 
 fn workload(section: WorkloadSection, node: &Node, found: &mut Mistakes) -> Option<BatchWorkload> {
     Some(match section {
-        WorkloadSection::Bag(_) => return None,
+        WorkloadSection::Bag(_) | WorkloadSection::Requests(_) => return None,
         WorkloadSection::Swf(section) => {
             let place = node.place_of("log");
             let log = place.file(&section.log);

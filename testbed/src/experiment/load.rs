@@ -2,17 +2,18 @@
 
 use std::path::Path;
 
-use dormouse_cloud::{Host, Market, Types};
+use dormouse_cloud::{Host, InterruptionModel, Market, Types};
 use dormouse_documents::{
     InputError, Mistakes, Node, Override, Place, Value, conform, from_toml, instead, read,
 };
 use dormouse_engine::jobs::Simulation;
 use dormouse_engine::{MACHINE, Run, Setup, Work as Share};
 use dormouse_host::calibration::SpeedupSaid;
-use dormouse_policies::{Bag, BagSchedulerConfig, Plan, PlanError, Policy};
+use dormouse_policies::requests::Customers;
+use dormouse_policies::{Bag, BagSchedulerConfig, CheckpointConfig, Plan, PlanError, Policy};
 use dormouse_tasks::BagProgram;
-use dormouse_units::TypeName;
-use dormouse_workload::{Jobs, WorkloadError};
+use dormouse_units::{Span, TypeName};
+use dormouse_workload::{Jobs, RequestSource, RequestStream, WorkloadError};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -20,15 +21,15 @@ use super::live::speedup_said;
 use super::sections::{InterruptionSection, WorkloadSection};
 use super::tenants::{self, Work};
 use super::{
-    Batch, Builtin, Live, checkpoint, cloud, files, interruption, jobs, plan, scheduler, schema,
-    workload,
+    Batch, Builtin, Live, checkpoint, cloud, files, interruption, jobs, plan, requests, scheduler,
+    schema, workload,
 };
 
 /// An experiment with everything resolved: all that a run is made of. It goes into the
 /// first line of the event log, so that a log can be replayed by itself.
 ///
-/// Its work is a bag of tasks, parallel jobs, or both: then they share its provider, each under a
-/// scheduler of their own.
+/// Its work is a bag of tasks, parallel jobs, VMs that are requested, or several of these: then they
+/// share its provider, each under a scheduler of their own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Experiment {
@@ -45,6 +46,9 @@ pub struct Experiment {
     /// The parallel jobs and their scheduler; `None`: there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jobs: Option<Box<Batch>>,
+    /// The VMs that customers of its provider request; `None`: nobody does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests: Option<Box<RequestSource>>,
     /// The hosts of a virtual run; none: one that holds everything.
     pub hosts: Vec<Host>,
     /// How it is run live.
@@ -131,11 +135,13 @@ impl Experiment {
         Ok((scheduler.transpose()?, plan))
     }
 
-    /// How its scheduler is called: that of its bag, if it has one, else that of its jobs.
+    /// How its scheduler is called: that of its bag, if it has one, else that of its jobs, else the
+    /// one that places VMs on hosts.
     pub fn scheduler_name(&self) -> &'static str {
         let of_jobs = self.jobs.as_ref().map(|jobs| jobs.scheduler.name.name());
         let of_bag = self.scheduler.as_ref().map(|bag| bag.name.as_str());
-        of_bag.or(of_jobs).unwrap_or_default()
+        let of_hosts = || self.setup.terms.placement.rule().scheduler.name();
+        of_bag.or(of_jobs).unwrap_or_else(of_hosts)
     }
 
     /// The scheduler of its parallel jobs, and the model of their machine; `None`: it has none.
@@ -153,11 +159,26 @@ impl Experiment {
         self.jobs.as_deref().map(open).transpose()
     }
 
+    /// The VMs that are requested, in order of time; `None`: nobody requests any.
+    ///
+    /// # Errors
+    ///
+    /// They can't be read.
+    pub fn requests(&self) -> Result<Option<RequestStream>, WorkloadError> {
+        self.requests.as_deref().map(RequestStream::open).transpose()
+    }
+
     /// What of its work each of its tenants has, in their order.
     pub fn tenants(&self) -> Vec<Share> {
-        match (&self.scheduler, &self.jobs) {
-            (Some(_), Some(_)) => vec![Share::Bag, Share::Jobs],
-            _ => vec![Share::All],
+        let has = [
+            (Share::Bag, self.scheduler.is_some()),
+            (Share::Jobs, self.jobs.is_some()),
+            (Share::Requests, self.requests.is_some()),
+        ];
+        let all: Vec<Share> = has.into_iter().filter(|(_, has)| *has).map(|(it, _)| it).collect();
+        match all[..] {
+            [Share::Bag | Share::Jobs] => vec![Share::All],
+            _ => all,
         }
     }
 
@@ -172,7 +193,8 @@ impl Experiment {
     /// Who schedules its work: the bag's scheduler, as given, and that of its jobs if it has any.
     pub fn policies(&self, bag: Option<Box<dyn Policy>>) -> Vec<(Share, Box<dyn Policy>)> {
         let jobs = self.simulation().map(|jobs| jobs.policy() as Box<dyn Policy>);
-        self.tenants().into_iter().zip(bag.into_iter().chain(jobs)).collect()
+        let customers = self.requests.as_ref().map(|_| Box::new(Customers::new()) as Box<_>);
+        self.tenants().into_iter().zip(bag.into_iter().chain(jobs).chain(customers)).collect()
     }
 
     /// Its run before anything has happened, under this scheduler of its bag.
@@ -290,34 +312,43 @@ fn checked(root: &Node, work: &Work, plan: Option<&Path>, found: &mut Mistakes) 
     root.get("live").and_then(|live| read::<BagProgram>(live.get("tasks")?, found));
     let live = section::<Live>(root, "live", found);
     let of_bag = work.bag.as_ref().map(|node| bag(node, seed, plan, found));
+    let of_requests = match (&work.requests, &of_bag) {
+        (Some(node), None) => Some(provider(node, seed, found)),
+        _ => None,
+    };
+    if let (Some(plan), None) = (plan, &of_bag) {
+        let place = Place::of(&format!("--plan {}", plan.display()));
+        found.add(&place, "only a bag of tasks has a plan", "leave it out");
+    }
     let jobs = match jobs {
         None => None,
         Some((_, jobs)) => Some(Box::new(jobs?)),
     };
-    let parts = match (of_bag, &jobs) {
+    let parts = match (of_bag.or(of_requests), &jobs) {
         (Some(parts), _) => parts?,
-        (None, Some(jobs)) => {
-            if let Some(plan) = plan {
-                let place = Place::of(&format!("--plan {}", plan.display()));
-                found.add(&place, "jobs in a queue have no plan", "leave it out");
-            }
-            Parts {
-                setup: jobs.simulation(seed).setup(),
-                scheduler: None,
-                hosts: Vec::new(),
-                place: root.place.clone(),
-                notes: Vec::new(),
-            }
-        }
+        (None, Some(jobs)) => Parts {
+            setup: jobs.simulation(seed).setup(),
+            scheduler: None,
+            hosts: Vec::new(),
+            place: root.place.clone(),
+            notes: Vec::new(),
+        },
         (None, None) => return None,
     };
-    let Parts { setup, scheduler, hosts, place, notes } = parts;
-    if let (Some(jobs), Some(_)) = (&jobs, &scheduler) {
+    let Parts { mut setup, scheduler, hosts, place, notes } = parts;
+    if let (Some(jobs), true) = (&jobs, work.bag.is_some() || work.requests.is_some()) {
         beside(root, jobs, &setup, &hosts, found);
     }
+    let requests = match &work.requests {
+        None => None,
+        Some(node) => Some(Box::new(requests::check(node, &setup.catalogue, &hosts, found)?)),
+    };
+    setup.requests = requests.is_some();
     let text = |key| root.text(key).unwrap_or_default().to_owned();
     let (name, description) = (text("name"), text("description"));
-    let experiment = Experiment { name, description, setup, scheduler, jobs, hosts, live: live? };
+    let live = live?;
+    let experiment =
+        Experiment { name, description, setup, scheduler, jobs, requests, hosts, live };
     let speedup = speedup_said(root);
     Some(Loaded { experiment, speedup, notes, scheduler: place })
 }
@@ -357,15 +388,7 @@ fn bag(node: &Node, seed: u64, plan: Option<&Path>, found: &mut Mistakes) -> Opt
         (Some(bag), Some(types), Some(scheduler)) => most_vms(bag, types, scheduler),
         _ => u32::MAX,
     };
-    let mut interruptions = Vec::new();
-    if let Some(Node { value: Value::List(list), .. }) = node.get("interruption") {
-        for node in list {
-            let section: Option<InterruptionSection> = read(node, found);
-            interruptions.extend(section.and_then(|section| {
-                interruption::check(&section, node, (deadline, most_vms), types, found)
-            }));
-        }
-    }
+    let interruptions = interruptions(node, (deadline, most_vms), types, found);
     let (mut cloud, bag, mut scheduler, checkpoint) = (cloud?, bag?, scheduler?, checkpoint?);
     let mut begins_at = place;
     if let Some(path) = plan {
@@ -379,6 +402,7 @@ fn bag(node: &Node, seed: u64, plan: Option<&Path>, found: &mut Mistakes) -> Opt
         bag,
         noise,
         jobs: None,
+        requests: false,
         checkpoint,
         interruptions,
         preemption_notice: cloud.preemption_notice,
@@ -386,6 +410,47 @@ fn bag(node: &Node, seed: u64, plan: Option<&Path>, found: &mut Mistakes) -> Opt
     };
     let (scheduler, hosts, notes) = (Some(scheduler), cloud.hosts, cloud.notes);
     Some(Parts { setup, scheduler, hosts, place: begins_at, notes })
+}
+
+/// When spot VMs are taken away and given back.
+fn interruptions(
+    node: &Node,
+    (deadline, most_vms): (Span, u32),
+    types: Option<&Types>,
+    found: &mut Mistakes,
+) -> Vec<InterruptionModel> {
+    let Some(Node { value: Value::List(list), .. }) = node.get("interruption") else {
+        return Vec::new();
+    };
+    let check = |node: &Node| {
+        let section: InterruptionSection = read(node, found)?;
+        interruption::check(&section, node, (deadline, most_vms), types, found)
+    };
+    list.iter().filter_map(check).collect()
+}
+
+/// What the sections of a provider come to that has no bag.
+fn provider(node: &Node, seed: u64, found: &mut Mistakes) -> Option<Parts> {
+    let at = node.get("cloud").unwrap_or(node);
+    let cloud =
+        section(node, "cloud", found).and_then(|section| cloud::check(section, at, None, found));
+    let types = cloud.as_ref().map(|cloud| &cloud.catalogue.types);
+    let interruptions = interruptions(node, (Span::ZERO, u32::MAX), types, found);
+    let cloud = cloud?;
+    let setup = Setup {
+        seed,
+        catalogue: cloud.catalogue,
+        bag: Bag { tasks: [].into(), deadline: Span::ZERO },
+        noise: None,
+        jobs: None,
+        requests: true,
+        checkpoint: CheckpointConfig::NONE,
+        interruptions,
+        preemption_notice: cloud.preemption_notice,
+        terms: cloud.terms,
+    };
+    let place = node.place_of("workload").clone();
+    Some(Parts { setup, scheduler: None, hosts: cloud.hosts, place, notes: cloud.notes })
 }
 
 /// A bound on the VMs that a bag's scheduler launches: those it may have at a time, and one more for each

@@ -10,6 +10,7 @@ mod jobs;
 mod live;
 mod load;
 mod plan;
+mod requests;
 mod scheduler;
 mod schema;
 mod sections;

@@ -61,8 +61,8 @@ pub(crate) struct File {
     sharing: Option<SharingSection>,
     /// How it is run on real processes.
     live: Option<Live>,
-    /// Those who share the provider, each with a workload and a scheduler of its own: one has a bag of
-    /// tasks, the other parallel jobs.
+    /// Those who share the provider, each with a workload and a scheduler of its own: a bag of tasks,
+    /// parallel jobs, or VMs that are requested, which need no scheduler.
     #[serde(default)]
     tenant: Vec<TenantSection>,
 }

@@ -1,8 +1,8 @@
-//! What work an experiment has: parallel jobs alone, a bag of tasks, or `[[tenant]]`s who share
-//! its provider.
+//! What work an experiment has: parallel jobs alone, a bag of tasks, VMs that are requested, or
+//! `[[tenant]]`s who share its provider.
 //!
-//! Each tenant has a workload and a scheduler of its own; the cloud, what it takes away, the seed and how
-//! it is run live are the experiment's. One tenant has a bag of tasks and one has parallel jobs.
+//! Each tenant has a workload and, but for requests, a scheduler of its own; the cloud, what it takes
+//! away, the seed and how it is run live are the experiment's. No two tenants have work of a kind.
 
 use dormouse_documents::{Mistakes, Node, Value, missing};
 
@@ -13,6 +13,41 @@ pub(crate) struct Work {
     pub(crate) bag: Option<Node>,
     /// Of the parallel jobs, and nothing else where they have a tenant of their own.
     pub(crate) jobs: Option<Node>,
+    /// Of the requests, with all that is the experiment's.
+    pub(crate) requests: Option<Node>,
+}
+
+/// A kind of work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Bag,
+    Jobs,
+    Requests,
+}
+
+impl Kind {
+    /// As a sentence has it.
+    const fn words(self) -> &'static str {
+        match self {
+            Self::Bag => "a bag of tasks",
+            Self::Jobs => "parallel jobs",
+            Self::Requests => "requests for VMs",
+        }
+    }
+
+    /// What does not go with it, and why.
+    const fn without(self) -> (&'static [&'static str], &'static str) {
+        match self {
+            Self::Bag => {
+                (&["sharing"], "a bag of tasks has no machine whose processors are shared")
+            }
+            Self::Jobs => (&[], ""),
+            Self::Requests => (
+                &["scheduler", "checkpoint", "sharing"],
+                "VMs that are requested are placed by cloud.placement, and nothing is run on them",
+            ),
+        }
+    }
 }
 
 /// The keys that belong to a tenant where there are some.
@@ -51,38 +86,46 @@ pub(crate) fn work(root: &Node, found: &mut Mistakes) -> Option<Work> {
         let what = format!("whose {key} is this? The experiment has tenants");
         found.add(&node.place, what, "move it into its [[tenant]]");
     }
-    let (mut bag, mut jobs) = (None, None);
+    let mut own: Vec<(Kind, &Node)> = Vec::new();
     for tenant in tenants {
-        let Value::Table(own) = &tenant.value else { return None };
-        let is_jobs = has_jobs(tenant)?;
-        let slot = if is_jobs { &mut jobs } else { &mut bag };
-        if slot.replace((tenant, own)).is_some() {
-            let which = if is_jobs { "parallel jobs" } else { "a bag of tasks" };
-            let what = format!("a second tenant has {which}");
+        let kind = kind(tenant)?;
+        if own.iter().any(|(other, _)| *other == kind) {
+            let what = format!("a second tenant has {}", kind.words());
             let remedy = "put both workloads into one tenant: an experiment has one of each kind";
             found.add(&tenant.place, what, remedy);
         }
+        let (keys, why) = kind.without();
+        not_with(tenant, keys, why, found);
+        own.push((kind, tenant));
     }
-    let (Some((bag, of_bag)), Some((jobs, _))) = (bag, jobs) else {
+    if let [_] = own[..] {
         let what = "there is a tenant for one kind of work only";
-        let remedy = "write one [[tenant]] with workload.kind = \"bag\" and one with \"jobs\", \
-                      \"swf\" or \"model\"; or leave [[tenant]] out";
+        let remedy = "write a [[tenant]] with another workload.kind (\"bag\"; \"jobs\", \"swf\" or \
+                      \"model\"; \"requests\"), or leave [[tenant]] out";
         found.add(&list.place, what, remedy);
         return None;
-    };
-    not_with(bag, &["sharing"], "a bag of tasks has no machine whose processors are shared", found);
+    }
+    let of = |kind| own.iter().find(|(of, _)| *of == kind).map(|(_, tenant)| *tenant);
+    let jobs = of(Kind::Jobs);
     // Jobs that are written down need it anyway.
-    if jobs.get("workload").is_some_and(|workload| {
-        workload.get("processors").is_none() && workload.text("kind") != Some("jobs")
-    }) {
+    if let Some(jobs) = jobs
+        && jobs.get("workload").is_some_and(|workload| {
+            workload.get("processors").is_none() && workload.text("kind") != Some("jobs")
+        })
+    {
         let what = "nobody says how many processors the jobs' machine has";
         let remedy = "add processors to the tenant's workload, such as: processors = 16";
         found.add(&jobs.place, what, remedy);
     }
-    let of_all = table.iter().filter(|(key, _)| key.as_str() != "tenant");
-    let all = of_all.chain(of_bag).map(|(key, node)| (key.clone(), node.clone())).collect();
-    let bag = Node { place: root.place.clone(), value: Value::Table(all) };
-    Some(Work { bag: Some(bag), jobs: Some(jobs.clone()) })
+    // With all that is the experiment's.
+    let whole = |tenant: &Node| {
+        let Value::Table(own) = &tenant.value else { return tenant.clone() };
+        let of_all = table.iter().filter(|(key, _)| key.as_str() != "tenant");
+        let all = of_all.chain(own).map(|(key, node)| (key.clone(), node.clone())).collect();
+        Node { place: root.place.clone(), value: Value::Table(all) }
+    };
+    let (bag, requests) = (of(Kind::Bag).map(whole), of(Kind::Requests).map(whole));
+    Some(Work { bag, jobs: jobs.cloned(), requests })
 }
 
 /// An experiment that has one kind of work.
@@ -91,14 +134,16 @@ fn alone(root: &Node, found: &mut Mistakes) -> Option<Work> {
         missing(root, "workload", "{ kind = \"bag\", name = \"j60\" }", found);
         return None;
     }
-    if has_jobs(root)? {
+    let kind = kind(root)?;
+    let (keys, why) = kind.without();
+    not_with(root, keys, why, found);
+    let is = |of| (kind == of).then(|| root.clone());
+    let work = Work { bag: is(Kind::Bag), jobs: is(Kind::Jobs), requests: is(Kind::Requests) };
+    if work.jobs.is_some() {
         let why = "parallel jobs alone have a machine of their own, which nobody takes away";
         not_with(root, &["cloud", "interruption"], why, found);
-        return Some(Work { bag: None, jobs: Some(root.clone()) });
     }
-    let why = "a bag of tasks has no machine whose processors are shared";
-    not_with(root, &["sharing"], why, found);
-    Some(Work { bag: Some(root.clone()), jobs: None })
+    Some(work)
 }
 
 /// Says of each of these keys that is given why it can't be.
@@ -108,11 +153,12 @@ fn not_with(node: &Node, keys: &[&str], why: &str, found: &mut Mistakes) {
     }
 }
 
-/// Whether it has parallel jobs, by its `workload.kind`; `None` if there is no such kind.
-fn has_jobs(node: &Node) -> Option<bool> {
+/// What work it has, by its `workload.kind`; `None` if there is no such kind.
+fn kind(node: &Node) -> Option<Kind> {
     match node.get("workload")?.text("kind")? {
-        "bag" => Some(false),
-        "swf" | "model" | "jobs" => Some(true),
+        "bag" => Some(Kind::Bag),
+        "swf" | "model" | "jobs" => Some(Kind::Jobs),
+        "requests" => Some(Kind::Requests),
         _ => None,
     }
 }

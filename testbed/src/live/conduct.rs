@@ -11,6 +11,7 @@ use dormouse_engine::Step;
 use dormouse_engine::drive::credit_spec;
 use dormouse_policies::Policy;
 use dormouse_policies::batch::Submission;
+use dormouse_policies::requests::Request;
 use dormouse_tell::fidelity::{
     self, Consolidation, Fidelity, Kept, PHASE, Pace, Submitted, expected, jobs_in, notes,
     promises, troubles, utilisations,
@@ -39,6 +40,8 @@ pub struct Conduct<'a> {
     pub rehearsal: Rehearsal,
     /// Its parallel jobs, in order of submission.
     pub submissions: Vec<Submission>,
+    /// The VMs that are requested, in order of time.
+    pub requests: Vec<(Time, Request)>,
     /// What was left out of the log that these are of.
     pub skipped: Option<Skipped>,
     /// Where to listen.
@@ -205,7 +208,9 @@ fn of_jobs(error: JobsError) -> LiveError {
 
 /// What the coordinator is told of a run.
 fn live_run(conduct: Conduct<'_>) -> Result<LiveRun, LiveError> {
-    let Conduct { header, scheduler, rehearsal, submissions, listen, out, resume, .. } = conduct;
+    let Conduct {
+        header, scheduler, rehearsal, submissions, requests, listen, out, resume, ..
+    } = conduct;
     let experiment = &header.experiment;
     let (live, setup) = (&experiment.live, &experiment.setup);
     Ok(LiveRun {
@@ -214,6 +219,7 @@ fn live_run(conduct: Conduct<'_>) -> Result<LiveRun, LiveError> {
         limit: limit(&submissions)
             .max(Time::ZERO + setup.bag.deadline.times(10) + Span::from_secs(3_600)),
         submissions,
+        requests,
         open: live.open,
         phase: PHASE,
         experiment: experiment.name.clone(),

@@ -87,6 +87,18 @@ pub enum SchedulerName {
     Opie,
 }
 
+impl SchedulerName {
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Filter => "filter",
+            Self::Retry => "retry",
+            Self::Opie => "opie",
+        }
+    }
+}
+
 /// What a host must have enough of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

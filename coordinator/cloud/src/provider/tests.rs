@@ -26,10 +26,21 @@ fn provider() -> Provider {
     provider
 }
 
+fn launch(
+    provider: &mut Provider,
+    now: Time,
+    id: VmId,
+    kind: &TypeName,
+    (market, bid): (Market, Option<Price>),
+) -> Result<Launched, LaunchError> {
+    provider.launch(now, id, &Asked { kind, market, bid, limited: true })
+}
+
 #[test]
 fn only_time_between_boot_and_end_and_outside_hibernation_is_charged() {
     let (mut p, vm, s) = (provider(), VmId::new(1), Time::from_secs);
-    let launched = p.launch(s(0), vm, &"c3.large".into(), Market::Spot, None).expect("granted");
+    let launched =
+        launch(&mut p, s(0), vm, &"c3.large".into(), (Market::Spot, None)).expect("granted");
     assert_eq!((launched.ready_at, launched.victims), (Some(s(180)), vec![]));
     assert!(p.booted(s(180), vm) && !p.booted(s(181), vm));
     assert!(p.hibernate(vm) && !p.hibernate(vm));
@@ -51,22 +62,24 @@ fn a_hibernated_vm_leaves_its_vcpus_to_others_and_resumes_once_they_are_free() {
     let (mut p, s) = (provider(), Time::from_secs);
     p.host_joined(HostId::new(0), Host::new(2, Bytes::new(1 << 34)));
     let (first, second, kind) = (VmId::new(1), VmId::new(2), TypeName::from("c3.large"));
-    assert!(p.launch(s(0), first, &kind, Market::Spot, None).is_ok() && p.booted(s(9), first));
-    assert!(p.launch(s(10), second, &kind, Market::Spot, None).is_err());
+    assert!(
+        launch(&mut p, s(0), first, &kind, (Market::Spot, None)).is_ok() && p.booted(s(9), first)
+    );
+    assert!(launch(&mut p, s(10), second, &kind, (Market::Spot, None)).is_err());
     assert!(p.hibernate(first) && p.hibernated(s(20), first));
-    assert!(p.launch(s(30), second, &kind, Market::Spot, None).is_ok());
+    assert!(launch(&mut p, s(30), second, &kind, (Market::Spot, None)).is_ok());
     assert!(!p.resume(first), "its vCPUs are taken");
     assert!(p.terminated(s(40), second, EndedBy::User) && p.resume(first));
-    assert!(p.launch(s(50), VmId::new(3), &kind, Market::Spot, None).is_err());
+    assert!(launch(&mut p, s(50), VmId::new(3), &kind, (Market::Spot, None)).is_err());
     assert!(p.terminated(s(60), first, EndedBy::User));
-    assert!(p.launch(s(70), VmId::new(3), &kind, Market::Spot, None).is_ok());
+    assert!(launch(&mut p, s(70), VmId::new(3), &kind, (Market::Spot, None)).is_ok());
 }
 
 #[test]
 fn requests_that_cannot_be_are_refused_and_change_nothing() {
     let (mut p, kind, now) = (provider(), TypeName::from("c3.large"), Time::ZERO);
     let ask = |p: &mut Provider, id, kind: &TypeName, market| {
-        p.launch(now, VmId::new(id), kind, market, None)
+        launch(p, now, VmId::new(id), kind, (market, None))
     };
     assert!(matches!(
         ask(&mut p, 1, &"c9".into(), Market::Spot),
@@ -113,11 +126,13 @@ fn a_spot_vm_pays_what_it_costs_and_ends_when_that_is_more_than_its_bid() {
         let mut p = at_prices(&[(0, 36), (3_600, 72), (9_000, 12)], tariff);
         assert_eq!(p.next_price_change(), None, "nobody pays it");
         let vm = VmId::new(1);
-        let too_low = p.launch(s(0), vm, &kind, Market::Spot, Some(cents(35)));
+        let too_low = launch(&mut p, s(0), vm, &kind, (Market::Spot, Some(cents(35))));
         assert!(matches!(too_low, Err(LaunchError::Outbid { price, .. }) if price == cents(36)));
-        let launched = p.launch(s(0), vm, &kind, Market::Spot, Some(cents(36))).expect("granted");
+        let launched =
+            launch(&mut p, s(0), vm, &kind, (Market::Spot, Some(cents(36)))).expect("granted");
         assert_eq!(launched.price, cents(36));
-        let on_demand = p.launch(s(0), VmId::new(2), &kind, Market::OnDemand, Some(cents(50)));
+        let on_demand =
+            launch(&mut p, s(0), VmId::new(2), &kind, (Market::OnDemand, Some(cents(50))));
         assert_eq!(on_demand.expect("granted").price, cents(50));
         assert!(p.booted(s(0), vm));
         assert_eq!((p.next_price_change(), p.change_prices(s(3_599))), (Some(s(3_600)), vec![]));
@@ -128,7 +143,7 @@ fn a_spot_vm_pays_what_it_costs_and_ends_when_that_is_more_than_its_bid() {
         assert!(p.terminated(s(4_500), vm, EndedBy::Provider));
         assert_eq!(p.next_price_change(), None);
         assert_eq!(p.owed(s(9_999)).as_nanos(), owed * 10_000_000, "{tariff:?}");
-        assert!(p.launch(s(9_000), VmId::new(3), &kind, Market::Spot, None).is_ok());
+        assert!(launch(&mut p, s(9_000), VmId::new(3), &kind, (Market::Spot, None)).is_ok());
     }
 }
 
@@ -139,17 +154,18 @@ fn an_on_demand_vm_waits_for_the_room_of_a_spot_vm_that_ends() {
     let [a, b, c, d] = [1, 2, 3, 4].map(VmId::new);
     for spot in [a, b] {
         assert!(
-            p.launch(s(0), spot, &kind, Market::Spot, None).is_ok_and(|l| l.victims.is_empty())
+            launch(&mut p, s(0), spot, &kind, (Market::Spot, None))
+                .is_ok_and(|l| l.victims.is_empty())
         );
     }
     // 4 vCPUs are there, and disk for two.
     assert!(matches!(
-        p.launch(s(1), c, &kind, Market::Spot, None),
+        launch(&mut p, s(1), c, &kind, (Market::Spot, None)),
         Err(LaunchError::NoCapacity { room, .. }) if room.disk == Bytes::new(10)
     ));
-    let waits = p.launch(s(1), c, &kind, Market::OnDemand, None).expect("granted");
+    let waits = launch(&mut p, s(1), c, &kind, (Market::OnDemand, None)).expect("granted");
     assert_eq!((waits.ready_at, waits.victims), (None, vec![b]));
-    let waits = p.launch(s(2), d, &kind, Market::OnDemand, None).expect("granted");
+    let waits = launch(&mut p, s(2), d, &kind, (Market::OnDemand, None)).expect("granted");
     assert_eq!(waits.victims, [a], "nobody ends for two");
     assert_eq!(p.placed(), []);
     assert!(p.terminated(s(121), b, EndedBy::Provider));
@@ -157,14 +173,14 @@ fn an_on_demand_vm_waits_for_the_room_of_a_spot_vm_that_ends() {
     // Its user had enough of waiting.
     assert!(p.terminated(s(121), d, EndedBy::User) && p.terminated(s(122), a, EndedBy::Provider));
     assert_eq!(p.placed(), []);
-    assert!(p.launch(s(123), VmId::new(5), &kind, Market::Spot, None).is_ok());
+    assert!(launch(&mut p, s(123), VmId::new(5), &kind, (Market::Spot, None)).is_ok());
     assert_eq!(p.alive().map(|(id, _)| id.get()).collect::<Vec<_>>(), [3, 5]);
 }
 
 #[test]
 fn who_has_its_notice_gets_no_second_one() {
     let (mut p, vm, s) = (provider(), VmId::new(1), Time::from_secs);
-    assert!(p.launch(s(0), vm, &"c3.large".into(), Market::Spot, None).is_ok());
+    assert!(launch(&mut p, s(0), vm, &"c3.large".into(), (Market::Spot, None)).is_ok());
     assert!(p.booted(s(180), vm));
     let act = |target| Interruption { at: s(200), target, action: Action::Preempt };
     let (one, all) = (act(Target::Vm(vm)), act(Target::Type("c3.large".into())));
@@ -185,7 +201,7 @@ fn spot_vms_in_the_background_take_nothing_of_the_foreground() {
     let (host, kind) = (HostId::new(0), TypeName::from("c3.large"));
     // Memory for seven, processors for two in each tier.
     p.host_joined(host, Host::new(4, Bytes::new(7 << 30)));
-    let mut ask = |n, market| p.launch(s(0), VmId::new(n), &kind, market, None).is_ok();
+    let mut ask = |n, market| launch(&mut p, s(0), VmId::new(n), &kind, (market, None)).is_ok();
     assert!(ask(1, Market::Spot) && ask(2, Market::OnDemand) && ask(3, Market::OnDemand));
     assert!(!ask(4, Market::OnDemand), "every foreground is taken");
     assert!(ask(5, Market::Spot) && !ask(6, Market::Spot));
@@ -201,7 +217,7 @@ fn spot_vms_in_the_background_take_nothing_of_the_foreground() {
     let first = VmId::new(1);
     assert!(p.booted(s(9), first) && p.hibernate(first) && p.hibernated(s(20), first));
     assert_eq!(on(&p, 1), None);
-    assert!(p.launch(s(30), VmId::new(7), &kind, Market::Spot, None).is_ok());
+    assert!(launch(&mut p, s(30), VmId::new(7), &kind, (Market::Spot, None)).is_ok());
     assert!(!p.resume(first), "its places are taken");
     assert!(p.terminated(s(40), VmId::new(5), EndedBy::User) && p.resume(first));
     assert_eq!(on(&p, 1), Some((Tier::Background, vec![2, 3])));
@@ -223,7 +239,7 @@ fn a_vm_goes_where_there_is_the_memory_that_it_fills() {
     p.host_joined(HostId::new(0), host(64, 599));
     p.host_joined(HostId::new(1), host(8, 1_300));
     let mut launch = |vm| {
-        let launched = p.launch(Time::ZERO, VmId::new(vm), &kind, Market::Spot, None);
+        let launched = launch(&mut p, Time::ZERO, VmId::new(vm), &kind, (Market::Spot, None));
         launched.map(|launched| launched.host)
     };
     assert_eq!(launch(0), Ok(HostId::new(1)), "though the other has more vCPUs");

@@ -45,6 +45,7 @@ pub(crate) fn setup(
         bag: bag.clone(),
         noise: None,
         jobs: None,
+        requests: false,
         checkpoint: checkpoint.clone(),
         interruptions: models.to_vec(),
         preemption_notice: Span::from_secs(120),

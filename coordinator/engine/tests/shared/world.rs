@@ -51,6 +51,7 @@ pub(crate) fn setup(seed: u64, runtimes: impl IntoIterator<Item = u64>, boot: Sp
         },
         noise: None,
         jobs: None,
+        requests: false,
         checkpoint: CheckpointConfig::NONE,
         interruptions: Vec::new(),
         preemption_notice: Span::from_secs(120),

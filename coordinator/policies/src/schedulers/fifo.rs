@@ -313,6 +313,7 @@ impl InOrder {
             }
             Notice::HostJoined => self.launch_refused(out),
             Notice::Submitted { .. }
+            | Notice::Requested { .. }
             | Notice::TaskStarted { .. }
             | Notice::Checkpointed { .. }
             | Notice::Credits { .. } => {}

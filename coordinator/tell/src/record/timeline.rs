@@ -252,6 +252,8 @@ impl Record {
             Event::Submitted { .. }
             | Event::Closed
             | Event::AllSubmitted
+            | Event::Requested { .. }
+            | Event::AllRequested
             | Event::InstantOver
             | Event::Begin
             | Event::Tick

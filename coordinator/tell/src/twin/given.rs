@@ -29,6 +29,8 @@ impl Given {
                 | Event::Submitted { .. }
                 | Event::Closed
                 | Event::AllSubmitted
+                | Event::Requested { .. }
+                | Event::AllRequested
                 | Event::InstantOver
                 | Event::Clock { .. }
                 | Event::Resumed { .. } => {}

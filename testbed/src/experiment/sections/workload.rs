@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use dormouse_units::{Bytes, Ppm, Span, TypeName};
 use dormouse_workload::{
     BatchWorkload, Estimates, Fractions, JobSize, JobSource, JobSpec, LogRules, Model, NoEstimate,
-    OnMalformed, RanOver, Repeated, Shape, UsageKind,
+    OnMalformed, RanOver, Repeated, RequestSpec, Shape, UsageKind,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -27,6 +27,18 @@ pub(crate) enum WorkloadSection {
     Model(ModelSection),
     /// Parallel jobs that stand in the experiment.
     Jobs(JobsSection),
+    /// VMs that customers of the provider request.
+    Requests(RequestsSection),
+}
+
+/// VMs that customers of the provider request, wherever their hosts have room. A bag or parallel jobs
+/// beside them are what the run is for: it ends with those.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) struct RequestsSection {
+    /// The requests, in order of time.
+    #[schemars(length(min = 1))]
+    pub(crate) request: Vec<RequestSpec>,
 }
 
 /// A bag of independent tasks with a deadline: one of `name`, `job` and `task` says which.

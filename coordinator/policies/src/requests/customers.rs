@@ -1,0 +1,159 @@
+//! The customers of a provider, as one tenant: they launch what they request and give it back in time.
+
+use std::collections::BTreeMap;
+
+use dormouse_units::{RequestId, Span, Time, VmId};
+
+use super::Request;
+use crate::{Decision, Notice, Policy};
+
+/// Launches a VM for each request and terminates it once it has run for as long as was asked for. A
+/// request that is refused, and a VM that is lost, its customer does without.
+///
+/// The VM of request n is this tenant's VM n, and so are the wake-ups for it.
+#[derive(Debug, Default)]
+pub struct Customers {
+    open: BTreeMap<VmId, Open>,
+}
+
+/// A request whose VM may still run.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    /// How long it is still to run from `since` on, or from when it runs.
+    left: Span,
+    /// Since when it runs; `None`: it doesn't.
+    since: Option<Time>,
+}
+
+impl Customers {
+    /// The tenant, before anybody has requested anything.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn request(&mut self, id: RequestId, request: &Request, out: &mut Vec<Decision>) {
+        let vm = VmId::new(id.get());
+        self.open.insert(vm, Open { left: request.duration, since: None });
+        let (kind, market) = (request.kind.clone(), request.market);
+        out.push(Decision::Launch { vm, kind, market, bid: None });
+    }
+
+    /// Its VM runs from now on.
+    fn runs(&mut self, now: Time, vm: VmId, out: &mut Vec<Decision>) {
+        let Some(open) = self.open.get_mut(&vm) else { return };
+        open.since = Some(now);
+        if open.left == Span::ZERO {
+            self.end(vm, out);
+        } else {
+            out.push(Decision::Wake { at: now + open.left, token: vm.get().into() });
+        }
+    }
+
+    /// Its VM stands still from now on.
+    fn stands(&mut self, now: Time, vm: VmId) {
+        let Some(open) = self.open.get_mut(&vm) else { return };
+        if let Some(since) = open.since.take() {
+            open.left = open.left.saturating_sub(now.since(since));
+        }
+    }
+
+    /// Whoever was woken before a VM stood still is woken too early.
+    fn woken(&mut self, now: Time, vm: VmId, out: &mut Vec<Decision>) {
+        let Some(Open { left, since: Some(since) }) = self.open.get(&vm) else { return };
+        if *since + *left <= now {
+            self.end(vm, out);
+        }
+    }
+
+    fn end(&mut self, vm: VmId, out: &mut Vec<Decision>) {
+        if self.open.remove(&vm).is_some() {
+            out.push(Decision::Terminate { vm });
+        }
+    }
+}
+
+impl Policy for Customers {
+    fn handle(&mut self, now: Time, heard: &[Notice], out: &mut Vec<Decision>) {
+        for notice in heard {
+            match notice {
+                Notice::Requested { request, asks } => self.request(*request, asks, out),
+                Notice::VmReady { vm } | Notice::VmResumed { vm } => self.runs(now, *vm, out),
+                Notice::VmHibernated { vm } => self.stands(now, *vm),
+                Notice::Wake { token } => {
+                    if let Ok(vm) = u32::try_from(*token).map(VmId::new) {
+                        self.woken(now, vm, out);
+                    }
+                }
+                Notice::VmLost { vm } | Notice::LaunchRefused { vm, .. } => {
+                    self.open.remove(vm);
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dormouse_cloud::Market;
+
+    use super::*;
+
+    const VM: VmId = VmId::new(4);
+
+    fn at(seconds: u64) -> Time {
+        Time::from_secs(seconds)
+    }
+
+    fn tell(customers: &mut Customers, now: u64, notice: Notice) -> Vec<Decision> {
+        let mut out = Vec::new();
+        customers.handle(at(now), &[notice], &mut out);
+        out
+    }
+
+    fn requested() -> (Customers, Vec<Decision>) {
+        let mut customers = Customers::new();
+        let (kind, market) = ("small".into(), Market::Spot);
+        let asks = Request { kind, market, duration: Span::from_secs(100) };
+        let out = tell(&mut customers, 0, Notice::Requested { request: RequestId::new(4), asks });
+        (customers, out)
+    }
+
+    #[test]
+    fn a_vm_is_launched_and_given_back_once_its_time_is_over() {
+        let (mut customers, launched) = requested();
+        assert!(matches!(launched[..], [Decision::Launch { vm: VM, .. }]), "{launched:?}");
+        let wake = tell(&mut customers, 30, Notice::VmReady { vm: VM });
+        assert_eq!(wake, [Decision::Wake { at: at(130), token: 4 }]);
+        let end = tell(&mut customers, 130, Notice::Wake { token: 4 });
+        assert_eq!(end, [Decision::Terminate { vm: VM }]);
+        assert!(customers.open.is_empty());
+    }
+
+    #[test]
+    fn time_in_which_it_stands_still_does_not_count() {
+        let (mut customers, _) = requested();
+        tell(&mut customers, 30, Notice::VmReady { vm: VM });
+        assert_eq!(tell(&mut customers, 70, Notice::VmHibernated { vm: VM }), []);
+        assert_eq!(tell(&mut customers, 130, Notice::Wake { token: 4 }), [], "it is frozen");
+        let wake = tell(&mut customers, 200, Notice::VmResumed { vm: VM });
+        assert_eq!(wake, [Decision::Wake { at: at(260), token: 4 }]);
+        assert_eq!(
+            tell(&mut customers, 260, Notice::Wake { token: 4 }),
+            [Decision::Terminate { vm: VM }]
+        );
+    }
+
+    #[test]
+    fn what_is_refused_or_lost_is_over() {
+        for over in
+            [Notice::VmLost { vm: VM }, Notice::LaunchRefused { vm: VM, why: "full".into() }]
+        {
+            let (mut customers, _) = requested();
+            assert_eq!(tell(&mut customers, 10, over), []);
+            assert!(customers.open.is_empty());
+            assert_eq!(tell(&mut customers, 130, Notice::Wake { token: 4 }), []);
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! What a customer of the provider asks for.
+
+use dormouse_cloud::Market;
+use dormouse_units::{Span, TypeName};
+use serde::{Deserialize, Serialize};
+
+/// A VM that somebody wants for some time (OPIE, 4.4: "requests for both preemptible and normal
+/// instances, of random duration").
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Request {
+    /// The instance type.
+    pub kind: TypeName,
+    /// On-demand for a normal request, spot for a preemptible one.
+    pub market: Market,
+    /// For how long its VM is wanted, from when it is ready; the time for which it is hibernated does
+    /// not count.
+    pub duration: Span,
+}

@@ -1,0 +1,53 @@
+//! Where the requests of a run come from.
+
+use dormouse_cloud::Market;
+use dormouse_policies::requests::Request;
+use dormouse_units::{Span, Time, TypeName};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Where requests come from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "source", rename_all = "kebab-case")]
+pub enum RequestSource {
+    /// They are written down here.
+    Written {
+        /// In order of arrival.
+        request: Vec<RequestSpec>,
+    },
+}
+
+/// A request for a VM, or several that come at once.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct RequestSpec {
+    /// When it comes, from the beginning.
+    #[serde(default)]
+    pub at: Span,
+    /// The instance type.
+    #[serde(rename = "type")]
+    #[schemars(example = &"small")]
+    pub kind: TypeName,
+    /// `on-demand` for a normal request, `spot` for a preemptible one.
+    pub market: Market,
+    /// For how long its VM is wanted, from when it is ready.
+    #[schemars(extend("least" = "1us"), example = "45m")]
+    pub duration: Span,
+    /// How many there are of these.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub count: u32,
+}
+
+const fn one() -> u32 {
+    1
+}
+
+impl RequestSpec {
+    /// When it comes and what is asked for.
+    #[must_use]
+    pub fn request(&self) -> (Time, Request) {
+        let Self { at, kind, market, duration, .. } = self;
+        (Time::ZERO + *at, Request { kind: kind.clone(), market: *market, duration: *duration })
+    }
+}
