@@ -34,6 +34,11 @@ fn figure_14() -> Reproduction {
     spec("measy/figure-14", 1, &["workload.jobs=300"])
 }
 
+/// Nothing of it is of experiments.
+fn host_tables() -> Reproduction {
+    spec("opie/tables", 3, &[])
+}
+
 fn request(threads: usize, compute: Option<Shard>) -> Request {
     Request { compute, ..Request::new(threads) }
 }
@@ -64,7 +69,7 @@ fn content(folder: &Path) -> Vec<(PathBuf, String)> {
 
 #[test]
 fn the_same_bytes_on_any_number_of_threads_in_parts_and_after_a_kill() {
-    for (spec, cells, files) in [(table_4(), 12, 12), (figure_14(), 63, 0)] {
+    for (spec, cells, files) in [(table_4(), 12, 12), (figure_14(), 63, 0), (host_tables(), 4, 0)] {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
         let done = make(&spec, 1, &at("one"));
