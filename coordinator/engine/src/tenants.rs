@@ -6,7 +6,7 @@
 
 use dormouse_cloud::{Action, Target};
 use dormouse_policies::{CheckpointConfig, Checkpointing, Decision, Hearing, Notice, Policy};
-use dormouse_units::{TaskId, Time, VmId};
+use dormouse_units::{Money, TaskId, Time, VmId};
 
 use crate::{Effect, Event, Step};
 
@@ -28,6 +28,8 @@ pub(crate) struct Tenant {
     /// Its only machine, for parallel jobs, was refused, it will ask again, and there is no more
     /// room than there was.
     pub(crate) waits_for_machine: bool,
+    /// What was owed for VMs that are forgotten.
+    pub(crate) settled: Money,
     /// All its work was done, and its VMs were given back.
     pub(crate) is_done: bool,
 }
@@ -123,6 +125,7 @@ impl Tenant {
             numbers: Numbers::of(tenant, tenants),
             last_finish: Time::ZERO,
             waits_for_machine: false,
+            settled: Money::ZERO,
             is_done: false,
         };
         (0..).zip(policies).map(tenant).collect()
@@ -326,25 +329,32 @@ fn told_to(step: &Step, of: &[Work], tenant: usize, numbers: Numbers) -> Step {
                 *index = place.unwrap_or_default();
                 place.is_some()
             }
-            Effect::Interrupted { vms, left, .. } => {
+            Effect::Interrupted { target, vms, left, .. } => {
                 for vms in [vms, left] {
                     vms.retain(|vm| is_own(*vm));
                     vms.iter_mut().for_each(|vm| *vm = numbers.own(*vm));
                 }
-                true
+                match target {
+                    Target::Type(_) => true,
+                    Target::Vm(vm) => {
+                        let is_its = is_own(*vm);
+                        *vm = numbers.own(*vm);
+                        is_its
+                    }
+                }
             }
             Effect::RestoreFellBack { task, .. } => vm_of(step, *task).is_some_and(is_own),
-            Effect::Outbid { vm } => {
+            Effect::Outbid { vm } | Effect::GivenBack { vm } => {
                 let is_its = is_own(*vm);
                 *vm = numbers.own(*vm);
                 is_its
             }
-            Effect::Displaced { vm, by } => {
+            Effect::Displaced { vm, by, action } => {
                 let (is_its, foreign) = (is_own(*vm), !is_own(*by));
                 (*vm, *by) = (numbers.own(*vm), numbers.own(*by));
                 // For whom the provider takes it away is not its owner's to know.
-                if foreign {
-                    own = taken_away(step.at, *vm);
+                if foreign && !numbers.is_alone() {
+                    own = taken_away(step.at, *vm, *action);
                 }
                 is_its
             }
@@ -377,8 +387,8 @@ fn vm_of(step: &Step, task: TaskId) -> Option<VmId> {
 }
 
 /// The provider takes a VM away.
-fn taken_away(asked: Time, vm: VmId) -> Effect {
-    let (action, target) = (Action::Preempt, Target::Vm(vm));
+fn taken_away(asked: Time, vm: VmId, action: Action) -> Effect {
+    let target = Target::Vm(vm);
     Effect::Interrupted { asked, action, target, vms: vec![vm], left: Vec::new() }
 }
 
