@@ -19,7 +19,7 @@ mod sample;
 pub mod twin;
 mod words;
 
-pub use check::{Checker, JobsChecker, Violation, check_bag};
+pub use check::{Checker, JobsChecker, RequestsChecker, Violation, check_bag};
 pub use facts::{
     CheckpointCost, HostFact, HostLoad, JobFacts, LATEST, Latency, LiveFacts, MoveFact, Outage,
     TookEffect,

@@ -1,8 +1,9 @@
 //! The requests of a run as its steps tell of them: those that are open, and their figures.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use dormouse_cloud::{Catalogue, Market, Meter, Terms};
+use dormouse_cloud::{Catalogue, Market, Meter, Prices, Terms};
 use dormouse_engine::{Effect, Event, Setup, Step, VmEnd, Work, is_of};
 use dormouse_policies::Notice;
 use dormouse_policies::requests::Request;
@@ -92,6 +93,7 @@ pub struct Ledger {
     of: Vec<Work>,
     catalogue: Catalogue,
     terms: Terms,
+    prices: Arc<dyn Prices>,
     hosts: BTreeMap<HostId, (u64, u64)>,
     /// Every VM of the run that is alive, whoever has it.
     vms: BTreeMap<VmId, Machine>,
@@ -141,6 +143,7 @@ impl Ledger {
             of,
             catalogue: setup.catalogue.clone(),
             terms: setup.terms.clone(),
+            prices: setup.terms.prices(),
             hosts: BTreeMap::new(),
             vms: BTreeMap::new(),
             open: BTreeMap::new(),
@@ -406,7 +409,7 @@ impl Ledger {
         let Open { request, asks, arrived, .. } = self.open.remove(&vm)?;
         let Request { kind, market, duration } = asks;
         let offer = self.catalogue.get(&kind);
-        let listed = offer.and_then(|offer| self.terms.prices().at(offer, market, now));
+        let listed = offer.and_then(|offer| self.prices.at(offer, market, now));
         Some(Ended {
             request,
             vcpus: offer.map_or(0, |kind| kind.vcpus),
