@@ -98,7 +98,7 @@ pub(crate) enum Command {
     Replay(RecordedArgs),
     /// Play a live run again in virtual time with the interruptions that it had, and compare them
     Twin(TwinArgs),
-    /// Workloads of parallel jobs: generate, describe, scale
+    /// Workloads of parallel jobs: generate, describe, scale; requests for VMs: describe, write
     #[command(subcommand)]
     Workload(super::workload::WorkloadCommand),
     /// List the built-in experiments

@@ -19,6 +19,7 @@ mod progress;
 mod ranking;
 mod recorded;
 mod reproduce;
+mod requests;
 mod run;
 mod scheduler_name;
 mod speedup;

@@ -13,7 +13,7 @@ use dormouse_policies::requests::Customers;
 use dormouse_policies::{Bag, BagSchedulerConfig, CheckpointConfig, Plan, PlanError, Policy};
 use dormouse_tasks::BagProgram;
 use dormouse_units::{Span, TypeName};
-use dormouse_workload::{Jobs, RequestSource, RequestStream, WorkloadError};
+use dormouse_workload::{Jobs, RequestSource, WorkloadError};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -157,15 +157,6 @@ impl Experiment {
     pub fn submissions(&self) -> Result<Option<Jobs>, WorkloadError> {
         let open = |jobs: &Batch| Jobs::open(&jobs.wanted(self.setup.seed), &self.name);
         self.jobs.as_deref().map(open).transpose()
-    }
-
-    /// The VMs that are requested, in order of time; `None`: nobody requests any.
-    ///
-    /// # Errors
-    ///
-    /// They can't be read.
-    pub fn requests(&self) -> Result<Option<RequestStream>, WorkloadError> {
-        self.requests.as_deref().map(RequestStream::open).transpose()
     }
 
     /// What of its work each of its tenants has, in their order.
@@ -342,7 +333,7 @@ fn checked(root: &Node, work: &Work, plan: Option<&Path>, found: &mut Mistakes) 
     }
     let requests = match &work.requests {
         None => None,
-        Some(node) => Some(Box::new(requests::check(node, &setup.catalogue, &hosts, found)?)),
+        Some(node) => Some(Box::new(requests::check(node, &setup, &hosts, found)?)),
     };
     setup.requests = requests.is_some();
     let text = |key| root.text(key).unwrap_or_default().to_owned();

@@ -7,7 +7,6 @@ use dormouse_host::calibration::SpeedupChoice;
 use dormouse_log::{FORMAT, Input, LogReader, LogWriter};
 use dormouse_tell::{Mode, Record};
 use dormouse_units::Speedup;
-use dormouse_workload::JobSource;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
@@ -52,10 +51,7 @@ impl Header {
         let dormouse = env!("CARGO_PKG_VERSION").to_owned();
         let (format, speedup, left_out) = (FORMAT, None, None);
         // One that can't be read is left out: whoever needs it says so.
-        let inputs = match experiment.jobs.as_ref().map(|jobs| &jobs.workload.source) {
-            Some(JobSource::Swf { log, .. }) => Input::read(log).into_iter().collect(),
-            Some(JobSource::Model { .. } | JobSource::Jobs { .. }) | None => Vec::new(),
-        };
+        let inputs = experiment.streamed().filter_map(|file| Input::read(file).ok()).collect();
         Self { format, dormouse, mode, command, experiment, speedup, inputs, left_out }
     }
 

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::ops::RangeInclusive;
+use std::path::Path;
 use std::sync::OnceLock;
 
 use dormouse_engine::Step;
@@ -9,7 +10,7 @@ use dormouse_engine::drive::PlayError;
 use dormouse_engine::jobs::Told;
 use dormouse_tell::jobs::SeenByJobs;
 use dormouse_tell::{BagTally, JobsTally, Mode, Record, RequestsTally, Sample};
-use dormouse_workload::{JobSource, Jobs};
+use dormouse_workload::Jobs;
 use serde::Serialize;
 
 use super::{RunError, Shared, SweepError};
@@ -87,8 +88,8 @@ impl Cell {
         self.digest.get_or_init(|| {
             let mut experiment = self.experiment.clone();
             experiment.setup.seed = 0;
-            let log = experiment.jobs.as_deref().and_then(digest_of_log);
-            digest_of(&(experiment, log))
+            let files: Vec<_> = experiment.streamed().map(digest_of_file).collect();
+            digest_of(&(experiment, files))
         })
     }
 
@@ -208,12 +209,10 @@ fn digest_of(experiment: &impl Serialize) -> String {
     hasher.finalize().to_hex()[..24].to_owned()
 }
 
-/// A digest of the log that a batch's jobs are of, if they are of one. What can't be read is said
-/// when it is run.
-fn digest_of_log(batch: &Batch) -> Option<String> {
-    let JobSource::Swf { log, .. } = &batch.workload.source else { return None };
+/// A digest of what a file holds; what can't be read is said when it is run.
+fn digest_of_file(file: &Path) -> Option<String> {
     let hash = |file| blake3::Hasher::new().update_reader(file).map(|h| h.finalize());
-    File::open(log).and_then(hash).ok().map(|hash| hash.to_hex().to_string())
+    File::open(file).and_then(hash).ok().map(|hash| hash.to_hex().to_string())
 }
 
 /// What tells this build from others: results of another program are not reused.
