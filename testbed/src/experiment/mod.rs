@@ -9,6 +9,7 @@ mod interruption;
 mod jobs;
 mod live;
 mod load;
+mod placed_by;
 mod plan;
 mod requests;
 mod scheduler;
