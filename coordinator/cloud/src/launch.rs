@@ -25,9 +25,9 @@ pub struct Launched {
     pub host: HostId,
     /// What it costs at first.
     pub price: Price,
-    /// When it has booted; `None`: others have to end before it can boot.
+    /// When it has booted; `None`: others have to leave before it can boot.
     pub ready_at: Option<Time>,
-    /// The spot VMs that have to.
+    /// The spot VMs that have to: those that are hibernating now, and others, which are to end.
     pub victims: Vec<VmId>,
 }
 

@@ -24,7 +24,7 @@ pub use catalogue::{Burstable, Catalogue, InstanceType, Limits, Market, Types};
 pub use ec2_2020::{BUILT_IN, built_in};
 pub use hosts::{
     CostName, Filter, Fleet, Host, Placed, Placement, PlacementRule, Placer, PlacerName, Placing,
-    Plain, Scheduler, SchedulerName, Tiers, Ties, VictimTies, Want, Weighed, Weigher,
+    Plain, Scheduler, SchedulerName, Tiers, Ties, VictimTies, Want, Weighed, Weigher, Yields,
 };
 pub use interruption::{Action, Interruption, InterruptionModel, Interruptions, Scope, Target};
 pub use launch::{Asked, LaunchError, Launched};
@@ -34,5 +34,5 @@ pub use prices::{Listed, PriceTrace, Prices, Recorded};
 pub use provider::{PriceChange, Provider};
 pub use rows::RowError;
 pub use tariff::{ByTheHour, ByTheSecond, EndedBy, Tariff, TariffName};
-pub use terms::{SpotPlaces, Terms};
+pub use terms::{Preemption, SpotPlaces, Terms};
 pub use vm::{Vm, VmState};

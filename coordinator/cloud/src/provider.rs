@@ -7,8 +7,8 @@ use dormouse_units::{ById, Bytes, HostId, Money, Price, Stream, Tier, Time, Type
 
 use crate::{
     Action, Asked, Billing, Catalogue, EndedBy, Fleet, Host, Interruption, LaunchError, Launched,
-    Market, Meter, PlacementRule, Placer, Prices, SpotPlaces, Target, TariffName, Terms, Tiers, Vm,
-    VmState, Want,
+    Market, Meter, PlacementRule, Placer, Preemption, Prices, SpotPlaces, Target, TariffName,
+    Terms, Tiers, Vm, VmState, Want, Yields,
 };
 
 /// The provider.
@@ -19,6 +19,7 @@ pub struct Provider {
     filled: BTreeMap<TypeName, Bytes>,
     placement: PlacementRule,
     placer: Box<dyn Placer>,
+    preemption: Preemption,
     /// Of the chance that decides between hosts.
     seed: u64,
     prices: Arc<dyn Prices>,
@@ -59,6 +60,7 @@ impl Provider {
             filled: BTreeMap::new(),
             placement: terms.placement.rule(),
             placer: terms.placement.placer(),
+            preemption: terms.preemption,
             seed: 0,
             prices: terms.prices(),
             tariff: terms.tariff,
@@ -167,15 +169,17 @@ impl Provider {
             return Err(LaunchError::Limit { kind: kind.clone(), market, limit });
         }
         let filled = self.filled.get(kind).copied().unwrap_or_default();
-        let room = Host { filled, ..offer.room() };
-        let (vcpus, whole) = (room.vcpus, room);
+        let (vcpus, whole) = (offer.vcpus, Host { filled, ..offer.room() });
         // What is in the background takes nothing of the foreground.
         let is_background = self.tiers.is_some() && market == Market::Spot;
-        let room = if is_background { Host { vcpus: 0, ..room } } else { room };
-        let room = self.placement.counted(room);
+        let room = self.placement.room_of(offer, filled, is_background);
         let chosen = match &self.tiers {
             Some(tiers) if is_background => tiers
-                .for_background(vcpus, |host| self.fleet.free(host).holds(&room))
+                .for_background(vcpus, |host| {
+                    let parked: u32 = self.fleet.parked(host).map(|vm| self.vcpus_of(vm)).sum();
+                    self.fleet.spare(host).holds(&room)
+                        && tiers.free(host, Tier::Background) >= vcpus.saturating_add(parked)
+                })
                 .map(|host| (host, Vec::new())),
             _ => {
                 let chance = &mut Stream::new(self.seed, "placement", id.get().into());
@@ -190,7 +194,7 @@ impl Provider {
             tiers.take(host, id, tier, vcpus);
         }
         for &victim in &victims {
-            self.given_notice(victim);
+            self.displace(victim);
         }
         let at_once = self.fleet.place(host, id, room, market);
         let meter = Meter::launched(now, price, self.billing);
@@ -205,6 +209,7 @@ impl Provider {
             size: room,
             limited,
             has_notice: false,
+            is_displaced: false,
             tariff: self.tariff,
             meter,
         };
@@ -236,8 +241,53 @@ impl Provider {
     /// The provider has said that it will end this VM.
     pub fn given_notice(&mut self, id: VmId) {
         let Some(vm) = self.vms.get_mut(&id) else { return };
-        vm.has_notice = true;
-        self.fleet.ends(vm.host, id);
+        (vm.has_notice, vm.is_displaced) = (true, false);
+        let host = vm.host;
+        self.fleet.unpark(host, id);
+        self.fleet.ends(host, id);
+    }
+
+    /// A spot VM makes room for another's.
+    fn displace(&mut self, id: VmId) {
+        if self.preemption == Preemption::Hibernate && self.hibernate(id) {
+            if let Some(vm) = self.vms.get_mut(&id) {
+                vm.is_displaced = true;
+            }
+        } else {
+            self.given_notice(id);
+        }
+    }
+
+    /// Whether a VM has been granted and waits for room that others have to leave.
+    #[must_use]
+    pub fn waits_for_room(&self, id: VmId) -> bool {
+        self.vms.get(&id).is_some_and(|vm| self.fleet.waits(vm.host, id))
+    }
+
+    /// The VMs that made room for others by hibernating and have it again: they are told to resume now.
+    /// Of a host they are asked in the order in which they froze, whether there is room for them.
+    pub fn give_back(&mut self, now: Time) -> Vec<VmId> {
+        let mut back = Vec::new();
+        for host in self.fleet.regained() {
+            let parked: Vec<_> = self.fleet.parked(host).collect();
+            back.extend(
+                parked.into_iter().filter(|vm| self.may_resume(now, *vm) && self.resume(*vm)),
+            );
+        }
+        back
+    }
+
+    /// A VM that is hibernated for others' sake can be resumed from now on.
+    pub fn look_again(&mut self, id: VmId) {
+        if let Some(vm) = self.vms.get(&id) {
+            self.fleet.look_again(vm.host);
+        }
+    }
+
+    /// Whether a VM has been hibernated for as long as that takes.
+    fn may_resume(&self, now: Time, id: VmId) -> bool {
+        let state = self.vms.get(&id).map(|vm| vm.state);
+        matches!(state, Some(VmState::Hibernated { since }) if now >= since + self.catalogue.hibernation)
     }
 
     /// When a price changes next that somebody pays.
@@ -296,8 +346,9 @@ impl Provider {
                         VmState::Booting | VmState::Running | VmState::Hibernated { .. }
                     )
             }
+            // One that makes room for another resumes once that has no need of it.
             (Action::Resume, VmState::Hibernated { since }) => {
-                now >= since + self.catalogue.hibernation
+                !vm.is_displaced && now >= since + self.catalogue.hibernation
             }
             _ => false,
         };
@@ -336,44 +387,55 @@ impl Provider {
 
     /// A running VM is told to hibernate. False if it can't be.
     pub fn hibernate(&mut self, id: VmId) -> bool {
-        self.transit(id, |state| (state == VmState::Running).then_some(VmState::Hibernating))
-            .is_some()
+        let told =
+            self.transit(id, |state| (state == VmState::Running).then_some(VmState::Hibernating));
+        let is_told = told.is_some();
+        self.look_at_yield(id);
+        is_told
     }
 
-    /// The VM is frozen; charging ends and its vCPUs are free for others. False if it wasn't
-    /// told to.
+    /// The VM is frozen; charging ends, and its vCPUs and its memory are free for others. False if it
+    /// wasn't told to.
     pub fn hibernated(&mut self, now: Time, id: VmId) -> bool {
         let frozen = self.transit(id, |state| {
             (state == VmState::Hibernating).then_some(VmState::Hibernated { since: now })
         });
         let Some(vm) = frozen else { return false };
         vm.meter.freeze(now);
-        let (host, vcpus) = (vm.host, vcpus_of(&vm.size));
-        self.fleet.release(host, id, vcpus);
+        let (host, room, is_displaced) =
+            (vm.host, vm.size.left_while_hibernated(), vm.is_displaced);
+        self.fleet.release(host, id, room);
         self.fleet.charged(host, id, None);
+        if is_displaced {
+            self.fleet.park(host, id, room);
+        }
         if let Some(tiers) = &mut self.tiers {
             tiers.leave_places(id);
         }
         true
     }
 
-    /// A hibernated VM is told to resume. False if it can't be: it isn't hibernated, or
-    /// others have its host's vCPUs ("when there is enough available resource", Burst-HADS, I).
+    /// A hibernated VM is told to resume. False if it can't be: it isn't hibernated, or its host's
+    /// vCPUs, memory or places are others' or kept for those that made room for others ("when there is
+    /// enough available resource", Burst-HADS, I).
     pub fn resume(&mut self, id: VmId) -> bool {
-        let Some(vm) = self.vms.get_mut(&id) else { return false };
-        if !matches!(vm.state, VmState::Hibernated { .. })
-            || !self.fleet.take(vm.host, id, vcpus_of(&vm.size))
+        let Some(vm) = self.vms.get(&id) else { return false };
+        let (host, room) = (vm.host, vm.size.left_while_hibernated());
+        let free = if vm.is_displaced { self.fleet.free(host) } else { self.fleet.spare(host) };
+        if !matches!(vm.state, VmState::Hibernated { .. }) || !free.holds(&room) {
+            return false;
+        }
+        let vcpus = self.vcpus_of(id);
+        if let Some(tiers) = &mut self.tiers
+            && !tiers.take(host, id, Tier::Background, vcpus)
         {
             return false;
         }
-        // It took nothing of the foreground just now: there is nothing to be given back.
-        if let Some(tiers) = &mut self.tiers {
-            let vcpus = self.catalogue.get(&vm.kind).map_or(0, |offer| offer.vcpus);
-            if !tiers.take(vm.host, id, Tier::Background, vcpus) {
-                return false;
-            }
+        self.fleet.unpark(host, id);
+        self.fleet.take(host, id, room);
+        if let Some(vm) = self.vms.get_mut(&id) {
+            (vm.state, vm.is_displaced) = (VmState::Resuming, false);
         }
-        vm.state = VmState::Resuming;
         true
     }
 
@@ -422,7 +484,27 @@ impl Provider {
         vm.meter.start(now);
         let (host, since) = (vm.host, vm.meter.runs_since());
         self.fleet.charged(host, id, since);
+        self.look_at_yield(id);
         true
+    }
+
+    /// What others get of a VM's room may be something else in its state.
+    fn look_at_yield(&mut self, id: VmId) {
+        let Some(vm) = self.vms.get(&id).filter(|vm| vm.market == Market::Spot) else { return };
+        if self.preemption == Preemption::Hibernate && !vm.has_notice {
+            let yields = match vm.state {
+                VmState::Booting => Yields::All,
+                VmState::Running => Yields::Hibernating,
+                _ => Yields::Nothing,
+            };
+            self.fleet.yields(vm.host, id, yields);
+        }
+    }
+
+    /// The vCPUs of a VM, whatever of them its host has to have.
+    fn vcpus_of(&self, id: VmId) -> u32 {
+        let kind = self.vms.get(&id).and_then(|vm| self.catalogue.get(&vm.kind));
+        kind.map_or(0, |kind| kind.vcpus)
     }
 
     fn transit(
@@ -434,11 +516,6 @@ impl Provider {
         vm.state = next(vm.state)?;
         Some(vm)
     }
-}
-
-/// What a VM leaves to others while it is hibernated.
-const fn vcpus_of(size: &Host) -> Host {
-    Host::of_vcpus(size.vcpus)
 }
 
 #[cfg(test)]

@@ -27,6 +27,28 @@ impl SpotPlaces {
     }
 }
 
+/// What becomes of a spot VM whose room an on-demand VM gets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Preemption {
+    /// It is given its notice and ends once that has run out, also where the other ends before. One that
+    /// ends by itself meanwhile leaves its room at once.
+    #[default]
+    Terminate,
+    /// It hibernates at once. Its vCPUs and its memory are the other's as soon as it is frozen; its disk
+    /// stays its own. It resumes once its host has room for it again, before any other spot VM gets that
+    /// room; on-demand VMs may. One that boots ends, and one that is hibernating, hibernated or about to
+    /// resume makes no room.
+    Hibernate,
+}
+
+impl Preemption {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+    fn is_terminate(&self) -> bool {
+        *self == Self::Terminate
+    }
+}
+
 /// The rules of a provider beside its catalogue.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Terms {
@@ -36,6 +58,9 @@ pub struct Terms {
     /// Where its spot VMs are.
     #[serde(default, skip_serializing_if = "SpotPlaces::is_own")]
     pub spot: SpotPlaces,
+    /// What becomes of spot VMs whose room an on-demand VM gets.
+    #[serde(default, skip_serializing_if = "Preemption::is_terminate")]
+    pub preemption: Preemption,
     /// What its intervals cost.
     #[serde(default)]
     pub tariff: TariffName,

@@ -62,6 +62,8 @@ pub struct Vm {
     pub(crate) limited: bool,
     /// The provider has said that it will end it.
     pub(crate) has_notice: bool,
+    /// It hibernates, or is hibernated, so that another has its room: the provider resumes it.
+    pub(crate) is_displaced: bool,
     pub(crate) tariff: TariffName,
     pub(crate) meter: Meter,
 }
@@ -71,6 +73,12 @@ impl Vm {
     #[must_use]
     pub const fn is_alive(&self) -> bool {
         !matches!(self.state, VmState::Terminated { .. })
+    }
+
+    /// Whether it hibernates, or is hibernated, so that another has its room.
+    #[must_use]
+    pub const fn is_displaced(&self) -> bool {
+        self.is_displaced
     }
 
     /// What is owed for it up to `now`.

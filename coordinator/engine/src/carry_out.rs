@@ -127,8 +127,7 @@ impl Run {
             self.boot(now, vm);
         }
         for victim in launched.victims {
-            self.effects.push(Effect::Displaced { vm: victim, by: vm });
-            self.preempt(now, victim, notices);
+            self.displace(now, victim, vm, notices);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use dormouse_cloud::{Action, Interruption, PriceChange, VmState};
+use dormouse_cloud::{Action, Interruption, PriceChange, Vm, VmState};
 use dormouse_policies::batch::UsageInformation;
 use dormouse_policies::{Moment, Notice};
 use dormouse_units::{Attempt, HostId, TaskId, Time, VmId};
@@ -79,6 +79,7 @@ impl Run {
                 self.ready_if_booted(now, vm, notices);
             }
             Timer::Kill(vm) => self.kill(now, vm, notices),
+            Timer::Resume(vm) => self.provider.look_again(vm),
             Timer::Checkpoint { task, attempt, turn } => {
                 self.checkpoint_is_due(task, attempt, turn);
             }
@@ -140,6 +141,39 @@ impl Run {
         notices.push_back(Notice::VmPreempting { vm, at });
     }
 
+    /// A VM leaves its room to another, as its provider has it: it is given notice, or it hibernates.
+    pub(crate) fn displace(
+        &mut self,
+        now: Time,
+        vm: VmId,
+        by: VmId,
+        notices: &mut VecDeque<Notice>,
+    ) {
+        let hibernates = self.provider.vm(vm).is_some_and(Vm::is_displaced);
+        let action = if hibernates { Action::Hibernate } else { Action::Preempt };
+        self.effects.push(Effect::Displaced { vm, by, action });
+        if !hibernates {
+            return self.preempt(now, vm, notices);
+        }
+        if let Some(record) = self.vms.get_mut(&vm) {
+            record.asked = now;
+        }
+        self.freeze(vm);
+        notices.push_back(Notice::VmHibernating { vm });
+    }
+
+    /// VMs that hibernated to make room, and have theirs again, resume.
+    pub(crate) fn give_back(&mut self, now: Time) {
+        for vm in self.provider.give_back(now) {
+            let Some(host) = self.host_of(vm) else { continue };
+            if let Some(record) = self.vms.get_mut(&vm) {
+                record.asked = now;
+            }
+            self.effects.push(Effect::GivenBack { vm });
+            self.commands.push(Command::ThawVm { host, vm });
+        }
+    }
+
     /// The provider takes a VM.
     fn kill(&mut self, now: Time, vm: VmId, notices: &mut VecDeque<Notice>) {
         let Some(host) = self.host_of(vm) else { return };
@@ -189,6 +223,10 @@ impl Run {
                     self.counts.hibernations += 1;
                     // It has left its processors.
                     self.there_is_room();
+                    if self.provider.vm(vm).is_some_and(Vm::is_displaced) {
+                        let resumes = now + self.setup.catalogue.hibernation;
+                        self.timers.set(resumes, Timer::Resume(vm));
+                    }
                     if let Some(record) = self.vms.get_mut(&vm) {
                         record.processors.clear();
                     }

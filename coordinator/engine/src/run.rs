@@ -201,6 +201,7 @@ impl Run {
         for vm in self.provider.placed() {
             self.boot(now, vm);
         }
+        self.give_back(now);
         self.supply();
         std::mem::swap(&mut self.effects, &mut step.effects);
         std::mem::swap(&mut self.commands, commands);

@@ -101,12 +101,20 @@ pub enum Effect {
         /// The VM.
         vm: VmId,
     },
-    /// A VM is given notice and ends, so that another has its room.
+    /// A VM is given notice and ends, or hibernates, so that another has its room.
     Displaced {
         /// The VM.
         vm: VmId,
         /// The one that waits for its room.
         by: VmId,
+        /// What is done to it.
+        #[serde(default = "preempt", skip_serializing_if = "is_preempt")]
+        action: Action,
+    },
+    /// A VM that hibernated so that another had its room has it again: it is told to resume.
+    GivenBack {
+        /// The VM.
+        vm: VmId,
     },
     /// A hibernation took effect; charging stops.
     VmHibernated {
@@ -214,6 +222,15 @@ pub enum Effect {
         /// All tasks finished verified.
         complete: bool,
     },
+}
+
+const fn preempt() -> Action {
+    Action::Preempt
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_preempt(action: &Action) -> bool {
+    *action == Action::Preempt
 }
 
 impl Effect {

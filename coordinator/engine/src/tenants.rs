@@ -326,25 +326,32 @@ fn told_to(step: &Step, of: &[Work], tenant: usize, numbers: Numbers) -> Step {
                 *index = place.unwrap_or_default();
                 place.is_some()
             }
-            Effect::Interrupted { vms, left, .. } => {
+            Effect::Interrupted { target, vms, left, .. } => {
                 for vms in [vms, left] {
                     vms.retain(|vm| is_own(*vm));
                     vms.iter_mut().for_each(|vm| *vm = numbers.own(*vm));
                 }
-                true
+                match target {
+                    Target::Type(_) => true,
+                    Target::Vm(vm) => {
+                        let is_its = is_own(*vm);
+                        *vm = numbers.own(*vm);
+                        is_its
+                    }
+                }
             }
             Effect::RestoreFellBack { task, .. } => vm_of(step, *task).is_some_and(is_own),
-            Effect::Outbid { vm } => {
+            Effect::Outbid { vm } | Effect::GivenBack { vm } => {
                 let is_its = is_own(*vm);
                 *vm = numbers.own(*vm);
                 is_its
             }
-            Effect::Displaced { vm, by } => {
+            Effect::Displaced { vm, by, action } => {
                 let (is_its, foreign) = (is_own(*vm), !is_own(*by));
                 (*vm, *by) = (numbers.own(*vm), numbers.own(*by));
                 // For whom the provider takes it away is not its owner's to know.
-                if foreign {
-                    own = taken_away(step.at, *vm);
+                if foreign && !numbers.is_alone() {
+                    own = taken_away(step.at, *vm, *action);
                 }
                 is_its
             }
@@ -377,8 +384,8 @@ fn vm_of(step: &Step, task: TaskId) -> Option<VmId> {
 }
 
 /// The provider takes a VM away.
-fn taken_away(asked: Time, vm: VmId) -> Effect {
-    let (action, target) = (Action::Preempt, Target::Vm(vm));
+fn taken_away(asked: Time, vm: VmId, action: Action) -> Effect {
+    let target = Target::Vm(vm);
     Effect::Interrupted { asked, action, target, vms: vec![vm], left: Vec::new() }
 }
 

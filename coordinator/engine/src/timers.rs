@@ -11,6 +11,8 @@ pub(crate) enum Timer {
     Boot(VmId),
     /// A VM's notice of preemption has run out.
     Kill(VmId),
+    /// A VM that hibernated to make room can be resumed from now on.
+    Resume(VmId),
     /// A task's checkpointing scheme wants a checkpoint of this attempt, by its `turn`-th answer.
     Checkpoint { task: TaskId, attempt: Attempt, turn: u32 },
     /// The scheduler asked to be woken.

@@ -25,7 +25,7 @@ pub use facts::{
 pub use metric::{METRICS, Metric};
 pub use mode::Mode;
 pub use record::{
-    AttemptEnd, AttemptHistory, CheckpointMark, FallBack, Hibernation, HostHistory, Interrupted,
-    Record, TaskHistory, VmHistory, carried_out, cut_short,
+    AttemptEnd, AttemptHistory, CheckpointMark, Displaced, FallBack, Hibernation, HostHistory,
+    Interrupted, Record, TaskHistory, VmHistory, carried_out, cut_short,
 };
 pub use sample::{BagTally, JobsTally, Sample, series};

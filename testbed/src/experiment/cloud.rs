@@ -40,6 +40,7 @@ pub(crate) fn check(
     let terms = Terms {
         placement: section.placement.clone(),
         spot: section.spot,
+        preemption: section.preemption,
         tariff: section.tariff,
         billing: Billing { boot: section.bill_boot, frozen: section.bill_frozen },
         prices: prices(&section.prices, node, &types, &mut notes, found),
@@ -176,9 +177,7 @@ fn hosts(
         let (memory, disk) = (memory.unwrap_or(unlimited), disk.unwrap_or(unlimited));
         hosts.extend((0..count).map(|_| Host { disk, ..Host::new(vcpus, memory) }));
     }
-    let room = |t: &InstanceType| {
-        rule.counted(Host { memory: t.memory, disk: t.disk, ..Host::of_vcpus(t.vcpus) })
-    };
+    let room = |t: &InstanceType| rule.room_of(t, Bytes::ZERO, false);
     let fits = |t: &InstanceType| hosts.iter().any(|host| host.holds(&room(t)));
     if hosts.is_empty() {
         return hosts;

@@ -114,7 +114,8 @@ fn who_makes_room_for_anothers_vm_may_have_been_told_to_hibernate() {
         left: Vec::new(),
     };
     // A machine of the jobs takes its room before it is frozen.
-    let displaced = Effect::Displaced { vm: VmId::new(0), by: VmId::new(3) };
+    let displaced =
+        Effect::Displaced { vm: VmId::new(0), by: VmId::new(3), action: Action::Preempt };
     let mut log = steps[..=ready].to_vec();
     let next = log.len() as u64;
     log.extend([step(next, hibernates), step(next + 1, displaced)]);

@@ -2,7 +2,7 @@
 //! and who pays for an hour that is not over.
 
 use dormouse::experiment::Experiment;
-use dormouse_cloud::Market;
+use dormouse_cloud::{Action, Market};
 use dormouse_engine::{Effect, Step, VmEnd};
 use dormouse_tell::Record;
 use dormouse_units::{Money, Span, Time, VmId};
@@ -67,7 +67,8 @@ fn an_on_demand_vm_has_the_room_of_a_spot_vm() {
     let (steps, record) =
         sound(&experiment(&format!("{hosts}\nplacement = \"preempting\""), 8, &both, ""));
     // The spot VMs still boot: the later one ends at once, and the other boots in its place.
-    let displaced = Effect::Displaced { vm: VmId::new(1), by: VmId::new(2) };
+    let displaced =
+        Effect::Displaced { vm: VmId::new(1), by: VmId::new(2), action: Action::Preempt };
     assert!(effects(&steps).any(|(at, effect)| at == s(0) && *effect == displaced));
     assert_eq!(ended(&record, 1), (s(0), VmEnd::Preempted));
     assert_eq!(record.vms[&VmId::new(2)].ready, Some(s(100)));
@@ -80,7 +81,8 @@ fn an_on_demand_vm_has_the_room_of_a_spot_vm() {
     };
     for rule in ["opie", "retry"] {
         let (steps, record) = by(rule);
-        let displaced = Effect::Displaced { vm: VmId::new(0), by: VmId::new(2) };
+        let displaced =
+            Effect::Displaced { vm: VmId::new(0), by: VmId::new(2), action: Action::Preempt };
         assert!(effects(&steps).any(|(at, effect)| at == s(0) && *effect == displaced), "{rule}");
         assert_eq!(record.counts.preemptions, 1, "{rule}");
     }

@@ -1,5 +1,7 @@
 //! What is free on which host.
 
+use std::collections::BTreeSet;
+
 use dormouse_units::{ById, HostId, Time, VmId};
 
 use crate::{Host, Market};
@@ -10,6 +12,8 @@ pub struct Fleet {
     hosts: ById<HostId, Carrier>,
     /// VMs that waited for room and have it now, in the order in which they got it.
     placed: Vec<VmId>,
+    /// The hosts where parked VMs may have their room again.
+    regained: BTreeSet<HostId>,
     /// The hosts that changed, in the order in which they did; the oldest are forgotten.
     changes: Vec<HostId>,
     /// How many changes are forgotten.
@@ -21,39 +25,75 @@ pub struct Fleet {
 pub(super) struct Carrier {
     /// What nobody holds: the full view.
     pub(super) free: Host,
-    /// What would be free without its preemptible VMs: the partial view.
+    /// What would be free without what its preemptible VMs yield: the partial view.
     pub(super) partial: Host,
     vms: ById<VmId, Held>,
-    /// What VMs that wait for others to end still lack, first come first.
+    /// What VMs that wait for others' room still lack, first come first.
     waiting: Vec<(VmId, Host)>,
+    /// What VMs that made room for others by hibernating take again as soon as it is there, in the
+    /// order in which they froze.
+    parked: Vec<(VmId, Host)>,
+}
+
+/// What others get of a VM's room if the provider wants it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Yields {
+    /// Nothing: it stays, or what becomes of it is decided.
+    Nothing,
+    /// What it leaves while it is hibernated.
+    Hibernating,
+    /// All of it: it ends.
+    All,
 }
 
 /// What a VM holds of its host.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Held {
     pub(super) room: Host,
-    /// Others may have its room: a spot VM whose end is not decided yet.
-    preemptible: bool,
+    yields: Yields,
     /// Since when it is charged without a break, if it is.
     pub(super) since: Option<Time>,
 }
 
+impl Held {
+    /// What others get of its room if the provider wants it.
+    pub(super) const fn yielded(&self) -> Host {
+        match self.yields {
+            Yields::Nothing => Host::NONE,
+            Yields::Hibernating => self.room.left_while_hibernated(),
+            Yields::All => self.room,
+        }
+    }
+}
+
 impl Carrier {
-    /// The VMs that can still be told to end, in the order of their ids.
+    /// The VMs that can still be told to make room, in the order of their ids.
     pub(super) fn preemptible(&self) -> impl Iterator<Item = (VmId, &Held)> {
-        self.vms.iter().filter(|(_, held)| held.preemptible).map(|(&vm, held)| (vm, held))
+        let can_be = |held: &Held| held.yields != Yields::Nothing;
+        self.vms.iter().filter(move |(_, held)| can_be(held)).map(|(&vm, held)| (vm, held))
     }
 
     /// How many these are.
     pub(super) fn preemptible_count(&self) -> usize {
-        self.vms.values().filter(|held| held.preemptible).count()
+        self.preemptible().count()
+    }
+
+    /// What of the free room no parked VM waits for.
+    pub(super) fn spare(&self) -> Host {
+        self.parked.iter().fold(self.free, |left, (_, room)| left.without(room))
     }
 }
 
 impl Fleet {
     /// A host joins, or comes back empty.
     pub fn join(&mut self, id: HostId, host: Host) {
-        let empty = Carrier { free: host, partial: host, vms: ById::new(), waiting: Vec::new() };
+        let empty = Carrier {
+            free: host,
+            partial: host,
+            vms: ById::new(),
+            waiting: Vec::new(),
+            parked: Vec::new(),
+        };
         self.hosts.insert(id, empty);
         self.changed(id);
     }
@@ -97,20 +137,26 @@ impl Fleet {
         self.hosts.get(&id).map_or(Host::NONE, |host| host.free)
     }
 
-    /// The spot VMs on a host that can still be told to end, and what each holds now.
+    /// What of that no parked VM waits for: all that spot VMs can have.
+    #[must_use]
+    pub fn spare(&self, id: HostId) -> Host {
+        self.hosts.get(&id).map_or(Host::NONE, Carrier::spare)
+    }
+
+    /// The spot VMs on a host that can still be told to make room, and how much each would make now.
     pub fn preemptible(&self, id: HostId) -> impl Iterator<Item = (VmId, Host)> + '_ {
         let host = self.hosts.get(&id).into_iter();
-        host.flat_map(Carrier::preemptible).map(|(vm, held)| (vm, held.room))
+        host.flat_map(Carrier::preemptible).map(|(vm, held)| (vm, held.yielded()))
     }
 
     /// A VM goes on a host. Whether all its room is there now: what is lacking it gets from VMs
-    /// there as they end.
+    /// there as they leave it.
     pub fn place(&mut self, id: HostId, vm: VmId, room: Host, market: Market) -> bool {
         let Some(host) = self.hosts.get_mut(&id) else { return false };
         let now = host.free.common(&room);
         let lacks = room.without(&now);
-        let preemptible = market == Market::Spot;
-        host.vms.insert(vm, Held { room: now, preemptible, since: None });
+        let yields = if market == Market::Spot { Yields::All } else { Yields::Nothing };
+        host.vms.insert(vm, Held { room: now, yields, since: None });
         if lacks != Host::NONE {
             host.waiting.push((vm, lacks));
         }
@@ -119,10 +165,15 @@ impl Fleet {
         lacks == Host::NONE
     }
 
-    /// A VM will end: nobody else may count on its room.
+    /// A VM will end, or leaves room for somebody: nobody else may count on it.
     pub fn ends(&mut self, id: HostId, vm: VmId) {
-        if let Some(held) = self.held_mut(id, vm) {
-            held.preemptible = false;
+        self.yields(id, vm, Yields::Nothing);
+    }
+
+    /// From now on others get this of a VM's room if the provider wants it.
+    pub fn yields(&mut self, id: HostId, vm: VmId, yields: Yields) {
+        if let Some(held) = self.held_mut(id, vm).filter(|held| held.yields != yields) {
+            held.yields = yields;
             self.changed(id);
         }
     }
@@ -132,6 +183,44 @@ impl Fleet {
         if let Some(held) = self.held_mut(id, vm) {
             held.since = since;
             self.changed(id);
+        }
+    }
+
+    /// A VM has left this room to others and takes it again as soon as it is there.
+    pub fn park(&mut self, id: HostId, vm: VmId, room: Host) {
+        if let Some(host) = self.hosts.get_mut(&id).filter(|host| host.vms.contains_key(&vm)) {
+            host.parked.push((vm, room));
+            self.regained.insert(id);
+            self.changed(id);
+        }
+    }
+
+    /// A VM takes nothing again by itself.
+    pub fn unpark(&mut self, id: HostId, vm: VmId) {
+        let Some(host) = self.hosts.get_mut(&id) else { return };
+        let before = host.parked.len();
+        host.parked.retain(|(parked, _)| *parked != vm);
+        if host.parked.len() < before {
+            self.changed(id);
+        }
+    }
+
+    /// The VMs that are parked on a host, in the order in which they were.
+    pub fn parked(&self, id: HostId) -> impl Iterator<Item = VmId> + '_ {
+        let host = self.hosts.get(&id).into_iter();
+        host.flat_map(|host| &host.parked).map(|(vm, _)| *vm)
+    }
+
+    /// The hosts where room has come since this was last asked and VMs are parked, or where somebody
+    /// [looks again](Self::look_again), in order.
+    pub fn regained(&mut self) -> BTreeSet<HostId> {
+        std::mem::take(&mut self.regained)
+    }
+
+    /// The VMs that are parked on a host may have their room now.
+    pub fn look_again(&mut self, id: HostId) {
+        if self.hosts.get(&id).is_some_and(|host| !host.parked.is_empty()) {
+            self.regained.insert(id);
         }
     }
 
@@ -160,6 +249,7 @@ impl Fleet {
     pub fn remove(&mut self, id: HostId, vm: VmId) {
         let Some(host) = self.hosts.get_mut(&id) else { return };
         host.waiting.retain(|(waits, _)| *waits != vm);
+        host.parked.retain(|(parked, _)| *parked != vm);
         self.placed.retain(|placed| *placed != vm);
         if let Some(held) = host.vms.remove(&vm) {
             self.give(id, held.room);
@@ -170,6 +260,12 @@ impl Fleet {
     #[must_use]
     pub fn held(&self, id: HostId, vm: VmId) -> Host {
         self.hosts.get(&id).and_then(|host| host.vms.get(&vm)).map_or(Host::NONE, |held| held.room)
+    }
+
+    /// Whether a VM waits for room of others, which it has not got yet.
+    #[must_use]
+    pub fn waits(&self, id: HostId, vm: VmId) -> bool {
+        self.hosts.get(&id).is_some_and(|host| host.waiting.iter().any(|(one, _)| *one == vm))
     }
 
     /// The VMs that have got all the room that they waited for since this was last asked.
@@ -191,6 +287,7 @@ impl Fleet {
         let there = host.waiting.extract_if(.., |(_, lacks)| *lacks == Host::NONE);
         self.placed.extend(there.map(|(vm, _)| vm));
         host.free = host.free.with(&room);
+        self.look_again(id);
         self.changed(id);
     }
 
@@ -201,7 +298,7 @@ impl Fleet {
     /// Something of a host is another: placers look at it anew.
     fn changed(&mut self, id: HostId) {
         if let Some(host) = self.hosts.get_mut(&id) {
-            let rooms = host.preemptible().map(|(_, held)| held.room);
+            let rooms = host.preemptible().map(|(_, held)| held.yielded());
             host.partial = rooms.fold(host.free, |sum, room| sum.with(&room));
         }
         // Whoever would have to look at so many may as well look at all.

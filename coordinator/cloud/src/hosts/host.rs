@@ -45,6 +45,14 @@ impl Host {
         Self { vcpus, memory: Bytes::ZERO, disk: Bytes::ZERO, filled: Bytes::ZERO }
     }
 
+    /// What of a VM's room others can have while it is hibernated: its vCPUs and its memory, which is
+    /// written to its disk. The disk stays taken, and so does memory that is really filled: a VM that
+    /// is played is frozen where it is.
+    #[must_use]
+    pub const fn left_while_hibernated(&self) -> Self {
+        Self { disk: Bytes::ZERO, filled: Bytes::ZERO, ..*self }
+    }
+
     /// Whether there is room for `want` in every dimension.
     #[must_use]
     pub fn holds(&self, want: &Self) -> bool {
@@ -56,7 +64,7 @@ impl Host {
 
     /// What is left without `other`, at least nothing in every dimension.
     #[must_use]
-    pub(super) const fn without(&self, other: &Self) -> Self {
+    pub const fn without(&self, other: &Self) -> Self {
         Self {
             vcpus: self.vcpus.saturating_sub(other.vcpus),
             memory: self.memory.saturating_sub(other.memory),
@@ -67,7 +75,7 @@ impl Host {
 
     /// Both together.
     #[must_use]
-    pub(super) fn with(&self, other: &Self) -> Self {
+    pub fn with(&self, other: &Self) -> Self {
         Self {
             vcpus: self.vcpus.saturating_add(other.vcpus),
             memory: self.memory + other.memory,

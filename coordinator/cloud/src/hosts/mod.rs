@@ -16,7 +16,7 @@ mod victims;
 mod weigh;
 
 pub use cost::CostName;
-pub use fleet::Fleet;
+pub use fleet::{Fleet, Yields};
 pub use host::Host;
 pub use placer::{Placer, Placing, Want};
 pub use plain::Plain;

@@ -21,6 +21,8 @@ pub struct Plain {
 pub(super) enum View {
     /// All.
     Full,
+    /// All, and those that are parked as if they had their room again.
+    Reserved,
     /// All but those that are preemptible.
     Partial,
 }
@@ -30,6 +32,7 @@ impl View {
     pub(super) fn has_room(self, host: &Carrier, want: &Want) -> bool {
         match self {
             Self::Full => host.free.holds(&want.room),
+            Self::Reserved => host.spare().holds(&want.room),
             Self::Partial => host.partial.holds(&want.room),
         }
     }
@@ -47,11 +50,12 @@ pub(super) fn passes(rule: &PlacementRule, market: Market) -> (Pass<'_>, Option<
             let others = Some(rule.retry_weighers.as_slice()).filter(|list| !list.is_empty());
             ((View::Full, weighers), Some((View::Partial, others.unwrap_or(weighers))))
         }
-        _ => ((View::Full, weighers), None),
+        (SchedulerName::Filter, Market::OnDemand) => ((View::Full, weighers), None),
+        (_, Market::Spot) => ((View::Reserved, weighers), None),
     }
 }
 
-/// The spot VMs of the chosen host that must end before there is room.
+/// The spot VMs of the chosen host that must leave before there is room.
 pub(super) fn select(
     rule: &PlacementRule,
     now: Time,

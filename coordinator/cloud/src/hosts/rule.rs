@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use dormouse_units::Bytes;
 
 use super::weigh::{Weighed, Weigher};
-use crate::{CostName, Host, Placer, Scheduler};
+use crate::{CostName, Host, InstanceType, Placer, Scheduler};
 
 /// On which host a VM goes: a rule by its name, or one put together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -176,9 +176,16 @@ impl PlacerName {
 }
 
 impl PlacementRule {
-    /// What counts of a room: all that is filtered by.
+    /// What a VM takes of its host that really fills so much memory: in the background of others'
+    /// processors none of them.
     #[must_use]
-    pub fn counted(&self, room: Host) -> Host {
+    pub fn room_of(&self, offer: &InstanceType, filled: Bytes, in_background: bool) -> Host {
+        let room = Host { filled, ..offer.room() };
+        self.counted(if in_background { Host { vcpus: 0, ..room } } else { room })
+    }
+
+    /// What counts of a room: all that is filtered by.
+    fn counted(&self, room: Host) -> Host {
         let counts = |filter| self.filters.contains(&filter);
         Host {
             vcpus: if counts(Filter::Vcpus) { room.vcpus } else { 0 },

@@ -78,6 +78,12 @@ impl Tiers {
         best.map(|(id, _)| *id)
     }
 
+    /// How many processors of a host have a free place in this tier.
+    #[must_use]
+    pub fn free(&self, id: HostId, tier: Tier) -> u32 {
+        self.hosts.get(&id).map_or(0, |host| host.free(tier).0)
+    }
+
     /// A VM takes places of this tier on a host: false, and nothing has changed, if there are not so
     /// many.
     pub fn take(&mut self, id: HostId, vm: VmId, tier: Tier, vcpus: u32) -> bool {

@@ -1,4 +1,4 @@
-//! Which spot VMs of a host end for another's sake: those that cost least.
+//! Which spot VMs of a host make room for another: those that cost least.
 
 use std::cmp::Reverse;
 
@@ -11,7 +11,7 @@ use crate::{CostName, Host, VictimTies};
 /// for one host after the other, and keeps its memory.
 #[derive(Debug, Default)]
 pub(super) struct Victims {
-    /// The VMs that can end, those of the same room beside one another, the cheapest first.
+    /// The VMs that can make room, those of the same room beside one another, the cheapest first.
     all: Vec<Candidate>,
     /// Of which a set takes the first so many: which of the others it takes instead changes nothing.
     groups: Vec<Group>,
@@ -65,7 +65,7 @@ impl Victims {
         self.all.clear();
         self.all.extend(host.preemptible().map(|(vm, held)| Candidate {
             vm,
-            room: held.room,
+            room: held.yielded(),
             cost: cost.of(held.since, now),
             grows: cost.grows() && held.since.is_some(),
             place: 0,

@@ -1,5 +1,7 @@
 //! The provider, asked in turn.
 
+mod room;
+
 use super::*;
 use crate::{Charge, InstanceType, Limits, Placement, PlacerName, PriceTrace, SpotPlaces};
 use dormouse_units::Span;

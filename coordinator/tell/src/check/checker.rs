@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use dormouse_cloud::{Action, Market, Meter, Prices};
+use dormouse_cloud::{Host, Market, Meter, PlacementRule, Prices, SpotPlaces};
 use dormouse_engine::{Effect, Event, Report, Setup, Step, VmEnd};
 use dormouse_policies::{Decision, Notice};
 use dormouse_units::{
-    Attempt, Credits, HostId, Money, Ppm, Price, Span, TaskId, Time, TypeName, VmId,
+    Attempt, Bytes, Credits, HostId, Money, Ppm, Price, Span, TaskId, Time, TypeName, VmId,
 };
 
 use super::Violation;
@@ -15,6 +15,8 @@ use super::bounds::Bounds;
 use super::vm::{Followed, Life};
 
 mod places;
+mod room;
+mod taken;
 
 /// Every state of a VM that is there.
 const ALIVE: [Life; 4] = [Life::Booting, Life::Running, Life::Freezing, Life::Frozen];
@@ -52,6 +54,9 @@ struct Task {
 ///   can have left;
 /// - more VMs of a type than its limit; interruptions of VMs that are not spot; a VM that costs more
 ///   than its bid, or is outbid while it doesn't;
+/// - a VM that ends before its notice has run out, or has none, or two; one that makes room for a VM that
+///   needs none, or otherwise than its provider has it;
+/// - VMs that have more of a host than it offers, in any dimension;
 /// - in virtual time: a task finished sooner than its work takes;
 /// - decisions that could not be carried out.
 #[derive(Clone, Debug)]
@@ -61,8 +66,13 @@ pub struct Checker<'a> {
     /// How late what a machine reports may be: not at all where it is modelled.
     lateness: Span,
     bounds: Bounds,
-    /// The processors of each host.
-    hosts: BTreeMap<HostId, u32>,
+    placement: PlacementRule,
+    /// Memory that VMs of a type really fill, where that counts.
+    filled: BTreeMap<TypeName, Bytes>,
+    /// What each host offers.
+    hosts: BTreeMap<HostId, Host>,
+    /// Those of which a VM has taken more in this step.
+    taken_of: BTreeSet<HostId>,
     vms: BTreeMap<VmId, Followed>,
     tasks: Vec<Task>,
     next_seq: u64,
@@ -81,7 +91,10 @@ impl<'a> Checker<'a> {
             prices: setup.terms.prices(),
             lateness,
             bounds: Bounds::of(setup),
+            placement: setup.terms.placement.rule(),
+            filled: setup.memory_filled(),
             hosts: BTreeMap::new(),
+            taken_of: BTreeSet::new(),
             vms: BTreeMap::new(),
             tasks: vec![Task::default(); setup.bag.tasks.len()],
             next_seq: 0,
@@ -126,7 +139,7 @@ impl<'a> Checker<'a> {
             self.wrong(wrong);
         }
         if let Event::HostJoined { host, offer, .. } = &step.event {
-            self.hosts.insert(*host, offer.vcpus);
+            self.hosts.insert(*host, *offer);
         }
         let was_over = self.over;
         self.require(!was_over || step.decisions.is_empty(), || {
@@ -175,6 +188,7 @@ impl<'a> Checker<'a> {
                 self.leave(*task, *vm);
             }
         }
+        self.look_at_rooms();
     }
 
     /// A stop without a checkpoint, or of what is frozen, needs no answer. A VM whose resume this
@@ -206,8 +220,9 @@ impl<'a> Checker<'a> {
             }
             Effect::VmReady { vm } => {
                 let (now, boot) = (self.now, self.setup.catalogue.boot);
+                self.takes_room(*vm);
                 self.on(*vm, &[Life::Booting], "is ready", |vm| {
-                    vm.life = Life::Running;
+                    (vm.life, vm.waits) = (Life::Running, false);
                     vm.meter.start(now);
                     (now < vm.launched + boot)
                         .then(|| "it is ready before its boot is over".to_owned())
@@ -215,35 +230,8 @@ impl<'a> Checker<'a> {
             }
             Effect::VmHibernated { vm, asked } => self.took_effect(*vm, *asked, true),
             Effect::VmResumed { vm, asked } => self.took_effect(*vm, *asked, false),
-            Effect::Interrupted { asked, action, vms, left, .. } => {
-                let now = self.now;
-                self.require(*asked <= now, || {
-                    format!("an interruption before it was asked for at {asked}")
-                });
-                let fit: &[Life] = match action {
-                    Action::Hibernate => &[Life::Running],
-                    Action::Resume => &[Life::Frozen],
-                    // One that makes room for another's VM may have been told to hibernate before.
-                    Action::Preempt => &ALIVE,
-                };
-                // A VM that resumes is frozen until it has.
-                let unfit: &[Life] = match action {
-                    Action::Hibernate => &[Life::Booting, Life::Frozen],
-                    Action::Resume | Action::Preempt => &[Life::Freezing, Life::Frozen],
-                };
-                for vm in left {
-                    self.on(*vm, unfit, "is left alone by an interruption", |vm| {
-                        (vm.market != Market::Spot).then(|| "it is not a spot VM".to_owned())
-                    });
-                }
-                for vm in vms {
-                    self.on(*vm, fit, "is interrupted", |vm| {
-                        if *action == Action::Hibernate {
-                            vm.life = Life::Freezing;
-                        }
-                        (vm.market != Market::Spot).then(|| "it is not a spot VM".to_owned())
-                    });
-                }
+            Effect::Interrupted { asked, action, target, vms, left } => {
+                self.interrupted(*asked, *action, target, (vms, left));
             }
             Effect::VmEnded { vm, why, cost } => self.ended(*vm, *why, *cost),
             Effect::TaskSent { task, attempt, vm, from, .. } => {
@@ -263,12 +251,8 @@ impl<'a> Checker<'a> {
                     format!("it is outbid at {price}, {bid}")
                 })
             }),
-            Effect::Displaced { vm, by } => {
-                let for_on_demand =
-                    self.vms.get(by).is_some_and(|by| by.market == Market::OnDemand);
-                self.require(for_on_demand, || format!("{vm} makes room for {by}"));
-                self.preempted(*vm, |_| None);
-            }
+            Effect::Displaced { vm, by, action } => self.displaced(*vm, *by, *action),
+            Effect::GivenBack { vm } => self.given_back(*vm),
             &Effect::CheckpointAsked { vm, .. } => {
                 self.awake(vm, "is to take a checkpoint of a task");
             }
@@ -322,11 +306,20 @@ impl<'a> Checker<'a> {
             .filter(|v| v.life != Life::Ended && v.market == market && v.kind.name == kind.name);
         let (count, limit) = (alike.count(), kind.limit(market) as usize);
         self.require(count < limit, || format!("{id} is more than the limit of {limit}"));
+        let background = self.setup.terms.spot == SpotPlaces::Background;
+        let filled = self.filled.get(&kind.name).copied().unwrap_or_default();
+        let room = self.placement.room_of(&kind, filled, background && market == Market::Spot);
+        self.taken_of.insert(host);
         let followed = Followed {
             kind,
             market,
             bid,
             host,
+            room,
+            waits: false,
+            notice: None,
+            is_displaced: false,
+            resumes: false,
             places: None,
             life: Life::Booting,
             launched: self.now,
@@ -351,13 +344,6 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn preempted(&mut self, vm: VmId, and: impl FnOnce(&Followed) -> Option<String>) {
-        self.on(vm, &ALIVE, "is given notice", |vm| match vm.market {
-            Market::Spot => and(vm),
-            Market::OnDemand => Some("it is not a spot VM".to_owned()),
-        });
-    }
-
     fn took_effect(&mut self, vm: VmId, asked: Time, freeze: bool) {
         let now = self.now;
         self.require(asked <= now, || format!("{vm} changed before that was asked for at {asked}"));
@@ -375,6 +361,9 @@ impl<'a> Checker<'a> {
     fn ended(&mut self, id: VmId, why: VmEnd, cost: Money) {
         let (now, tariff) = (self.now, self.setup.terms.tariff);
         let mut left = Vec::new();
+        if why == VmEnd::Preempted {
+            self.is_taken(id);
+        }
         self.on(id, &ALIVE, "ends", |vm| {
             vm.meter.end(now, why.by());
             vm.life = Life::Ended;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use dormouse_cloud::{InstanceType, Market, Meter};
+use dormouse_cloud::{Host, InstanceType, Market, Meter};
 use dormouse_units::{Bytes, Credits, HostId, Ppm, Price, Span, TaskId, Tier, Time};
 
 use super::balance::{Balance, Use};
@@ -38,6 +38,16 @@ pub(super) struct Followed {
     pub(super) market: Market,
     pub(super) bid: Option<Price>,
     pub(super) host: HostId,
+    /// What it takes of it.
+    pub(super) room: Host,
+    /// It waits for room that others have to leave.
+    pub(super) waits: bool,
+    /// When it was given notice, if it was, and whether it had booted then.
+    pub(super) notice: Option<(Time, bool)>,
+    /// It hibernates, or is hibernated, so that another has its room, or may be.
+    pub(super) is_displaced: bool,
+    /// It is told to resume.
+    pub(super) resumes: bool,
     /// The tier and the processors of its host that it has, where that is said.
     pub(super) places: Option<(Tier, Vec<u32>)>,
     pub(super) life: Life,
@@ -62,9 +72,20 @@ impl Followed {
 
     pub(super) fn thaw(&mut self, now: Time) {
         self.life = Life::Running;
+        (self.resumes, self.is_displaced) = (false, false);
         self.frozen = self.frozen_until(now);
         self.frozen_since = None;
         self.meter.start(now);
+    }
+
+    /// What of its host's room it has for certain.
+    pub(super) fn held(&self) -> Host {
+        match self.life {
+            Life::Ended => Host::of_vcpus(0),
+            Life::Frozen if !self.resumes => self.room.without(&self.room.left_while_hibernated()),
+            _ if self.waits => Host::of_vcpus(0),
+            _ => self.room,
+        }
     }
 
     /// How long it has been frozen by `now`.

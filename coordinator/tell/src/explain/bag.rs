@@ -1,5 +1,6 @@
 //! Why a task of a bag ran where and when it did, and what became of a VM: from the log alone.
 
+use dormouse_cloud::Action;
 use dormouse_engine::{Setup, Step, VmEnd};
 use dormouse_policies::{Decision, StartReason};
 use dormouse_units::{Span, TaskId, Time, VmId};
@@ -7,7 +8,8 @@ use dormouse_units::{Span, TaskId, Time, VmId};
 use super::explanation::{Explanation, seconds};
 use crate::words::event;
 use crate::{
-    AttemptEnd, AttemptHistory, FallBack, Hibernation, Mode, Record, TaskHistory, VmHistory,
+    AttemptEnd, AttemptHistory, Displaced, FallBack, Hibernation, Mode, Record, TaskHistory,
+    VmHistory,
 };
 
 /// A recorded run to ask about.
@@ -183,12 +185,18 @@ impl<'a> Explainer<'a> {
         let is_launch = |d: &Decision| matches!(d, Decision::Launch { vm, .. } if vm == id);
         let launched = self.decided(vm.launched, is_launch);
         told.say(vm.launched, format!("launched{}", on(launched)));
+        self.waited(&mut told, vm);
         if let Some(at) = vm.ready {
             told.say(at, "booted; charged from here");
         }
+        let mut displaced = vm.displaced.iter().peekable();
         for hibernation in &vm.hibernations {
+            while let Some(it) = displaced.next_if(|it| it.at <= hibernation.asked) {
+                self.displaced(&mut told, vm, it);
+            }
             self.hibernation(&mut told, vm, hibernation);
         }
+        displaced.for_each(|it| self.displaced(&mut told, vm, it));
         supplies(&mut told, vm);
         if let Some((at, why, _)) = vm.ended {
             let is_end = |d: &Decision| matches!(d, Decision::Terminate { vm } if vm == id);
@@ -209,6 +217,51 @@ impl<'a> Explainer<'a> {
         }
         told.came_to.push(came_to);
         told
+    }
+
+    /// Whose room it waited for, and for how long.
+    fn waited(&self, told: &mut Explanation, vm: &VmHistory) {
+        if vm.waited_for.is_empty() {
+            return;
+        }
+        let names: Vec<_> = vm.waited_for.iter().map(VmId::to_string).collect();
+        told.add(format!("waits for room that {} leaves", names.join(", ")));
+        if let Some(span) = self.wait_of(vm) {
+            told.say(vm.launched + span, format!("has its room, after {}", seconds(span)));
+        }
+    }
+
+    /// How long a VM waited for others' room; `None`: it never was ready.
+    fn wait_of(&self, vm: &VmHistory) -> Option<Span> {
+        Some(vm.ready?.since(vm.launched).saturating_sub(self.setup.catalogue.boot))
+    }
+
+    /// Who got its room, what became of it, and how long the other waited for it.
+    fn displaced(&self, told: &mut Explanation, vm: &VmHistory, it: &Displaced) {
+        let by = self.record.vms.get(&it.by);
+        let whose = by.map_or_else(
+            || "another tenant's".to_owned(),
+            |by| format!("{} {}", by.market, by.kind),
+        );
+        let boots = vm.ready.is_none_or(|ready| it.at < ready);
+        let how = match it.action {
+            Action::Hibernate => "it hibernates",
+            _ if boots => "it still boots, and ends at once",
+            _ => "it is given notice",
+        };
+        told.say(it.at, format!("{} ({whose}) gets its room: {how}", it.by));
+        let Some(by) = by else { return };
+        told.add(match (self.wait_of(by), by.ready, by.ended) {
+            (Some(span), Some(at), _) => {
+                let at = at.as_secs_f64();
+                format!("{} waited {} for room, and was ready at {at:.1} s", it.by, seconds(span))
+            }
+            (_, _, Some((at, why, _))) => {
+                let (at, why) = (at.as_secs_f64(), because(why));
+                format!("{} was never ready: at {at:.1} s {why}", it.by)
+            }
+            _ => format!("{} is not ready yet", it.by),
+        });
     }
 
     /// What a hibernation cost.
@@ -240,7 +293,12 @@ impl<'a> Explainer<'a> {
             ));
         }
         match h.resumed {
-            Some((_, at)) => told.say(at, "resumed"),
+            Some((asked, at)) => {
+                if vm.displaced.iter().any(|it| it.given_back == Some(asked)) {
+                    told.say(asked, "its host has room for it again");
+                }
+                told.say(at, "resumed");
+            }
             None => told.add("never resumed"),
         }
     }

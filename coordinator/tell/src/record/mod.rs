@@ -9,7 +9,7 @@ mod vm;
 
 pub use task::{AttemptEnd, AttemptHistory, CheckpointMark, FallBack, TaskHistory};
 pub use timeline::{HostHistory, Interrupted, Record};
-pub use vm::{Hibernation, VmHistory};
+pub use vm::{Displaced, Hibernation, VmHistory};
 
 pub use holds::cut_short;
 pub use timeline::carried_out;

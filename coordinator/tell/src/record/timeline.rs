@@ -8,7 +8,8 @@ use dormouse_policies::{Decision, Notice, StartReason};
 use dormouse_units::{HostId, Mode, Money, Span, TaskId, Tier, Time, VmId};
 
 use super::{
-    AttemptEnd, AttemptHistory, CheckpointMark, FallBack, Hibernation, TaskHistory, VmHistory,
+    AttemptEnd, AttemptHistory, CheckpointMark, Displaced, FallBack, Hibernation, TaskHistory,
+    VmHistory,
 };
 
 /// What happened in a run, read from its steps alone.
@@ -381,6 +382,8 @@ impl Record {
                     ready: None,
                     ended: None,
                     hibernations: Vec::new(),
+                    displaced: Vec::new(),
+                    waited_for: Vec::new(),
                     credits: Vec::new(),
                     share: None,
                     is_background: false,
@@ -401,9 +404,21 @@ impl Record {
                     vm.meter.reprice(now, *price);
                 }
             }
-            Effect::Outbid { vm } | Effect::Displaced { vm, .. } => {
-                let (action, target, vms) = (Action::Preempt, Target::Vm(*vm), vec![*vm]);
-                self.interruptions.push(Interrupted { asked: now, at: now, action, target, vms });
+            Effect::Outbid { vm } => self.acted_on(now, *vm, Action::Preempt),
+            &Effect::Displaced { vm, by, action } => {
+                self.acted_on(now, vm, action);
+                let displaced = Displaced { at: now, by, action, given_back: None };
+                self.on_vm(vm, |vm| vm.displaced.push(displaced));
+                self.on_vm(by, |by| by.waited_for.push(vm));
+            }
+            Effect::GivenBack { vm } => {
+                self.acted_on(now, *vm, Action::Resume);
+                let last = |vm: &mut VmHistory| {
+                    if let Some(last) = vm.displaced.last_mut() {
+                        last.given_back = Some(now);
+                    }
+                };
+                self.on_vm(*vm, last);
             }
             Effect::Interrupted { asked, action, target, vms, .. } => {
                 let (asked, action, target, vms) = (*asked, *action, target.clone(), vms.clone());
@@ -476,6 +491,12 @@ impl Record {
             }
             Effect::Over { complete } => self.over = Some((now, *complete)),
         }
+    }
+
+    /// The provider did this to one VM.
+    fn acted_on(&mut self, now: Time, vm: VmId, action: Action) {
+        let (target, vms) = (Target::Vm(vm), vec![vm]);
+        self.interruptions.push(Interrupted { asked: now, at: now, action, target, vms });
     }
 
     fn on_vm(&mut self, vm: VmId, change: impl FnOnce(&mut VmHistory)) {

@@ -1,6 +1,6 @@
 //! What became of a VM.
 
-use dormouse_cloud::{Charge, Market, Meter, TariffName};
+use dormouse_cloud::{Action, Charge, Market, Meter, TariffName};
 use dormouse_engine::VmEnd;
 use dormouse_units::{Credits, HostId, Money, Ppm, Price, Span, Time, TypeName, VmId};
 
@@ -27,6 +27,10 @@ pub struct VmHistory {
     pub ended: Option<(Time, VmEnd, Money)>,
     /// Its hibernations, in order.
     pub hibernations: Vec<Hibernation>,
+    /// When others got its room, in order.
+    pub displaced: Vec<Displaced>,
+    /// The VMs whose room it waited for when it was launched.
+    pub waited_for: Vec<VmId>,
     /// Its credit balance, whenever it was reported.
     pub credits: Vec<(Time, Credits)>,
     /// CPU time promised and received, real microseconds, as last reported.
@@ -50,6 +54,19 @@ pub struct Hibernation {
     pub frozen: Time,
     /// When a resume was asked for and when it took effect.
     pub resumed: Option<(Time, Time)>,
+}
+
+/// A VM makes room for another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Displaced {
+    /// When it was told to.
+    pub at: Time,
+    /// The one that waited for its room.
+    pub by: VmId,
+    /// Whether it was given notice to end, or hibernated.
+    pub action: Action,
+    /// When it had its room again, if it hibernated, and was told to resume.
+    pub given_back: Option<Time>,
 }
 
 impl VmHistory {

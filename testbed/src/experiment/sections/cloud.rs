@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_cloud::{Placement, SpotPlaces, TariffName};
+use dormouse_cloud::{Placement, Preemption, SpotPlaces, TariffName};
 use dormouse_units::{Bytes, Credits, Ppm, Price, Span, TypeName};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -23,7 +23,7 @@ pub(crate) struct CloudSection {
     pub(crate) limits: Option<LimitsSection>,
     /// From a launch until a VM is ready.
     pub(crate) boot: Span,
-    /// From the order to hibernate until a VM is frozen and no longer paid for.
+    /// From a hibernation, which takes effect at once, until the VM can be resumed at the earliest.
     pub(crate) hibernation: Span,
     /// How long before its end a VM is told that it is preempted; one that still boots ends at once.
     pub(crate) preemption_notice: Span,
@@ -31,6 +31,8 @@ pub(crate) struct CloudSection {
     pub(crate) placement: Placement,
     /// Where spot VMs have their processors.
     pub(crate) spot: SpotPlaces,
+    /// What becomes of a spot VM whose room an on-demand VM gets, where `placement` has it so.
+    pub(crate) preemption: Preemption,
     /// What is charged of an interval.
     pub(crate) tariff: TariffName,
     /// Whether VMs are charged for their boot, too.
@@ -56,6 +58,7 @@ impl Default for CloudSection {
             preemption_notice: Span::from_secs(120),
             placement: Placement::default(),
             spot: SpotPlaces::default(),
+            preemption: Preemption::default(),
             tariff: TariffName::default(),
             bill_boot: false,
             bill_frozen: false,

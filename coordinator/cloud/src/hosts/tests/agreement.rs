@@ -3,7 +3,7 @@
 use super::room;
 use crate::{
     CostName, Filter, Fleet, Host, Market, PlacementRule, Placer, Plain, Scheduler, SchedulerName,
-    Ties, VictimTies, Want, Weighed, Weigher,
+    Ties, VictimTies, Want, Weighed, Weigher, Yields,
 };
 use dormouse_units::{HostId, Span, Stream, Time, VmId};
 
@@ -104,8 +104,11 @@ impl World {
         let place = chance.below(self.alive.len());
         let (host, vm) = self.alive[place];
         let part = Host::of_vcpus(chance.below(3) as u32);
-        match chance.below(8) {
+        match chance.below(10) {
             0 => fleet.ends(host, vm),
+            8 => fleet.yields(host, vm, one(chance, &[Yields::Hibernating, Yields::All])),
+            9 if fleet.parked(host).any(|parked| parked == vm) => fleet.unpark(host, vm),
+            9 => fleet.park(host, vm, part),
             1 => fleet.charged(host, vm, None),
             2 => fleet.release(host, vm, part),
             3 => drop(fleet.take(host, vm, part)),

@@ -5,7 +5,9 @@ use std::cmp::Reverse;
 
 use super::{drawn, room};
 use crate::hosts::victims::Victims;
-use crate::{CostName, Fleet, Host, Market, PlacementRule, Placer, Scheduler, VictimTies, Want};
+use crate::{
+    CostName, Fleet, Host, Market, PlacementRule, Placer, Scheduler, VictimTies, Want, Yields,
+};
 use dormouse_units::{HostId, Span, Stream, Time, VmId};
 
 /// The paper's sizes.
@@ -98,11 +100,15 @@ fn the_cheapest_set_of_all_is_selected() {
             let age = Span::from_secs(60 * chance.below(minutes) as u64);
             let since = Time::from_secs(36_000 - age.as_micros() / 1_000_000);
             fleet.charged(id, VmId::new(vm), (chance.below(8) > 0).then_some(since));
+            if chance.below(5) == 0 {
+                fleet.yields(id, VmId::new(vm), Yields::Hibernating);
+            }
         }
         let (host, lacks) = (fleet.host(id).unwrap(), drawn(&mut chance, 9));
         let cost = [CostName::Period, CostName::Age, CostName::Number][chance.below(3)];
         let ties = [VictimTies::Oldest, VictimTies::Largest][chance.below(2)];
-        let priced = host.preemptible().map(|(vm, held)| (vm, held.room, cost.of(held.since, now)));
+        let cost_of = |since| cost.of(since, now);
+        let priced = host.preemptible().map(|(vm, held)| (vm, held.yielded(), cost_of(held.since)));
         let right = brute(&priced.collect::<Vec<_>>(), &lacks, ties);
         victims.look_at(host, cost, now);
         let least = victims.least(&lacks, None).map(|(cost, _)| cost);

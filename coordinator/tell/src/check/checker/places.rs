@@ -15,7 +15,7 @@ impl Checker<'_> {
         let right = self.setup.terms.spot == SpotPlaces::Background
             && is_spot == (tier == Tier::Background);
         self.require(right, || format!("{id} is in the {tier} of its processors"));
-        let count = self.hosts.get(&host).copied().unwrap_or_default();
+        let count = self.hosts.get(&host).map_or(0, |host| host.vcpus);
         for processor in processors {
             self.require(*processor < count, || format!("{host} has no processor {processor}"));
         }
