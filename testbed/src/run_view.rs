@@ -9,6 +9,7 @@ mod outcome;
 mod sections;
 mod summary;
 mod tables;
+mod taken;
 mod vms;
 
 use std::path::PathBuf;

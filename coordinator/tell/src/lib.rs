@@ -14,6 +14,7 @@ mod metric;
 mod mode;
 mod record;
 mod sample;
+mod taken;
 pub mod twin;
 mod words;
 
@@ -29,3 +30,4 @@ pub use record::{
     Interrupted, Record, TaskHistory, VmHistory, carried_out, cut_short,
 };
 pub use sample::{BagTally, JobsTally, Sample, series};
+pub use taken::{Ending, LeftBehind, Party, Taken, Toll, taken, tolls};

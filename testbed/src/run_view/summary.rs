@@ -5,8 +5,8 @@ use dormouse_host::calibration::SpeedupChoice;
 use dormouse_units::Time;
 use serde_json::{Value, json};
 
-use super::jobs;
 use super::outcome::OfBag;
+use super::{jobs, taken};
 use dormouse_tell::Mode;
 use dormouse_tell::fidelity::Background;
 
@@ -51,6 +51,7 @@ pub(super) fn summary(of: &OfBag<'_>) -> Value {
         "fidelity": of.of.fidelity,
         "tenants": of.of.jobs.as_ref().map(|own| json!([of_bag(of), jobs::part_of_summary(of.of, own)])),
         "background": Background::of(record).map(|background| background.summary()),
+        "taken": taken::of(of).map(|taken| taken.summary()),
         "cancelled": record.cancelled,
         "speedup_choice": header.speedup.as_ref().map(speedup_choice),
         "decisions_sha256": record.digest(),
@@ -58,7 +59,10 @@ pub(super) fn summary(of: &OfBag<'_>) -> Value {
         "command": header.command,
         "wall_s": of.of.wall_s,
     });
-    leave_out(&mut summary, &["fidelity", "tenants", "background", "cancelled", "speedup_choice"]);
+    leave_out(
+        &mut summary,
+        &["fidelity", "tenants", "background", "taken", "cancelled", "speedup_choice"],
+    );
     summary
 }
 

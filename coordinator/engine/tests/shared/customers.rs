@@ -57,12 +57,7 @@ impl Policy for Spy {
         self.0.hearing()
     }
 
-    fn handle(
-        &mut self,
-        now: Time,
-        heard: &[Notice],
-        out: &mut Vec<dormouse_policies::Decision>,
-    ) {
+    fn handle(&mut self, now: Time, heard: &[Notice], out: &mut Vec<dormouse_policies::Decision>) {
         self.1.lock().expect("nobody panicked").extend_from_slice(heard);
         self.0.handle(now, heard, out);
     }
@@ -108,7 +103,7 @@ fn a_request_is_served_after_notice_and_boot_and_the_bag_goes_on() {
     assert_eq!(finishes(&steps, 0).len(), 9, "all tasks and jobs");
     let displaced: Vec<_> = effects(&steps)
         .filter_map(|(at, effect)| match effect {
-            Effect::Displaced { vm, by } => Some((at, *vm, *by)),
+            Effect::Displaced { vm, by, .. } => Some((at, *vm, *by)),
             _ => None,
         })
         .collect();
@@ -187,7 +182,8 @@ fn what_customers_have_is_not_taken_from_what_an_account_may_have() {
         let limited = |notice: &Notice| matches!(notice, Notice::LaunchRefused { vm, .. } if vm.get() % 3 == 0);
         let count = steps.iter().flat_map(|step| &step.notices).filter(|it| limited(it)).count();
         assert_eq!((count > 0, run.counts().launches_refused > 0), (refused > 0, refused > 0));
-        let of_customers = |effect: &Effect| matches!(effect, Effect::VmReady { vm } if vm.get() % 3 == 2);
+        let of_customers =
+            |effect: &Effect| matches!(effect, Effect::VmReady { vm } if vm.get() % 3 == 2);
         assert_eq!(effects(&steps).filter(|(_, effect)| of_customers(effect)).count(), 8);
     }
 }
