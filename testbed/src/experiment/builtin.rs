@@ -26,7 +26,8 @@ macro_rules! part {
 const JOBS: [Part; 4] = [part!("j60"), part!("j80"), part!("j100"), part!("ed200")];
 const BATCHES: [Part; 4] =
     [part!("batch-small"), part!("fw-like"), part!("jw-like"), part!("kth-sp2")];
-const SHARED: [Part; 2] = [part!("shared-small"), part!("shared-background")];
+const SHARED: [Part; 3] =
+    [part!("shared-small"), part!("shared-background"), part!("provider-j60")];
 const SCENARIOS: [Part; 5] = [part!("sc1"), part!("sc2"), part!("sc3"), part!("sc4"), part!("sc5")];
 
 impl Part {
