@@ -24,11 +24,8 @@ pub use catalogue::{Burstable, Catalogue, InstanceType, Limits, Market, Types};
 pub use ec2_2020::{BUILT_IN, built_in};
 pub use hosts::{
     CostName, Filter, Fleet, Host, Placed, Placement, PlacementRule, Placer, PlacerName, Placing,
-<<<<<<< HEAD
-    Plain, Scheduler, SchedulerName, Tiers, Ties, VictimTies, Want, Weighed, Weigher, tables,
-=======
     Plain, Scheduler, SchedulerName, Tiers, Ties, VictimTies, Want, Weighed, Weigher, Yields,
->>>>>>> main
+    tables,
 };
 pub use interruption::{Action, Interruption, InterruptionModel, Interruptions, Scope, Target};
 pub use launch::{Asked, LaunchError, Launched};

@@ -5,14 +5,8 @@ use std::cmp::Reverse;
 
 use super::{drawn, room};
 use crate::hosts::victims::Victims;
-<<<<<<< HEAD
 use crate::tables::{HostTable, TABLES};
-use crate::{CostName, Fleet, Host, Market, PlacementRule, VictimTies, Weigher};
-=======
-use crate::{
-    CostName, Fleet, Host, Market, PlacementRule, Placer, Scheduler, VictimTies, Want, Yields,
-};
->>>>>>> main
+use crate::{CostName, Fleet, Host, Market, PlacementRule, VictimTies, Weigher, Yields};
 use dormouse_units::{HostId, Span, Stream, Time, VmId};
 
 /// By this rule, whatever the seed, the VMs that end on the hosts of the paper's tables, and for which
