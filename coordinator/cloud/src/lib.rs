@@ -10,7 +10,7 @@ mod ec2_2020;
 mod hosts;
 mod interruption;
 mod launch;
-mod lifetime;
+pub mod lifetimes;
 mod price_record;
 mod prices;
 mod provider;
@@ -29,7 +29,9 @@ pub use hosts::{
 };
 pub use interruption::{Action, Interruption, InterruptionModel, Interruptions, Scope, Target};
 pub use launch::{Asked, LaunchError, Launched};
-pub use lifetime::{Empirical, Exponential, Lifetime, Lifetimes};
+pub use lifetimes::{
+    Bathtub, Empirical, Exponential, GompertzMakeham, Lifetime, Lifetimes, Uniform, Weibull,
+};
 pub use price_record::PriceRecord;
 pub use prices::{Listed, PriceTrace, Prices, Recorded};
 pub use provider::{PriceChange, Provider};

@@ -21,8 +21,8 @@ use super::live::speedup_said;
 use super::sections::{InterruptionSection, WorkloadSection};
 use super::tenants::{self, Work};
 use super::{
-    Batch, Builtin, Live, checkpoint, cloud, files, interruption, jobs, plan, requests, scheduler,
-    schema, workload,
+    Batch, Builtin, Live, checkpoint, cloud, files, interruption, jobs, placed_by::placed_by, plan,
+    requests, scheduler, schema, workload,
 };
 
 /// An experiment with everything resolved: all that a run is made of. It goes into the
@@ -250,6 +250,7 @@ pub fn open(source: &Source<'_>) -> Result<Loaded, InputError> {
         drop_workload(&mut root);
     }
     for change in &source.overrides {
+        let change = placed_by(&mut root, change);
         // Papers and people say "policy" for what schedules.
         change.apply(&mut root, &schema::EXPERIMENT, &[("policy", "scheduler")])?;
     }

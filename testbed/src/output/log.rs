@@ -122,7 +122,7 @@ impl RunLogWriter {
         Ok(Self { log, header: header.clone(), submitted: 0 })
     }
 
-    /// Leaves all steps out if it is known that so many parallel jobs are to come.
+    /// Leaves all steps out if it is known that so many parallel jobs or requests are to come.
     ///
     /// # Errors
     ///
@@ -141,7 +141,8 @@ impl RunLogWriter {
         if self.header.left_out.is_some() {
             return Ok(());
         }
-        self.submitted += u64::from(matches!(step.event, Event::Submitted { .. }));
+        self.submitted +=
+            u64::from(matches!(step.event, Event::Submitted { .. } | Event::Requested { .. }));
         if self.submitted > MOST_LOGGED {
             return self.leave_out();
         }
@@ -149,8 +150,10 @@ impl RunLogWriter {
     }
 
     fn leave_out(&mut self) -> Result<(), OutputError> {
+        let requests = self.header.experiment.requests.is_some();
+        let what = if requests { "jobs or requests" } else { "jobs" };
         self.header.left_out = Some(format!(
-            "the steps: more than {MOST_LOGGED} jobs; replay, explain and check make the run again"
+            "the steps: more than {MOST_LOGGED} {what}; replay, explain and check make the run again"
         ));
         self.log.cut(0)?;
         Ok(self.log.line(&self.header)?)

@@ -5,8 +5,8 @@ use dormouse_host::calibration::SpeedupChoice;
 use dormouse_units::Time;
 use serde_json::{Value, json};
 
-use super::jobs;
 use super::outcome::OfBag;
+use super::{jobs, requests};
 use dormouse_tell::Mode;
 use dormouse_tell::fidelity::Background;
 
@@ -50,6 +50,7 @@ pub(super) fn summary(of: &OfBag<'_>) -> Value {
         "vms": vms.collect::<Vec<_>>(),
         "fidelity": of.of.fidelity,
         "tenants": of.of.jobs.as_ref().map(|own| json!([of_bag(of), jobs::part_of_summary(of.of, own)])),
+        "requests": of.of.requests.as_ref().map(requests::part_of_summary),
         "background": Background::of(record).map(|background| background.summary()),
         "cancelled": record.cancelled,
         "speedup_choice": header.speedup.as_ref().map(speedup_choice),
@@ -58,7 +59,10 @@ pub(super) fn summary(of: &OfBag<'_>) -> Value {
         "command": header.command,
         "wall_s": of.of.wall_s,
     });
-    leave_out(&mut summary, &["fidelity", "tenants", "background", "cancelled", "speedup_choice"]);
+    leave_out(
+        &mut summary,
+        &["fidelity", "tenants", "requests", "background", "cancelled", "speedup_choice"],
+    );
     summary
 }
 

@@ -8,7 +8,8 @@ use std::sync::OnceLock;
 use dormouse_engine::Step;
 use dormouse_engine::drive::PlayError;
 use dormouse_engine::jobs::Told;
-use dormouse_tell::{BagTally, JobsTally, Mode, Record, Sample};
+use dormouse_tell::jobs::SeenByJobs;
+use dormouse_tell::{BagTally, JobsTally, Mode, Record, RequestsTally, Sample};
 use dormouse_workload::Jobs;
 use serde::Serialize;
 
@@ -97,9 +98,17 @@ impl Cell {
         {
             return self.run_jobs(&experiment, batch, shared);
         }
+        let mut requests = requests_of(&experiment);
         let mut tally = BagTally::default();
-        let run = virtual_run(&experiment, experiment.scheduler()?, |step| tally.see(step))?;
-        Ok(tally.sample(&run))
+        let see = |step: &Step| {
+            tally.see(step);
+            requests.iter_mut().for_each(|requests| requests.see(step));
+        };
+        let run = virtual_run(&experiment, experiment.scheduler()?, see)?;
+        Ok(match requests {
+            Some(requests) if experiment.scheduler.is_none() => requests.sample(&run),
+            requests => with(tally.sample(&run), requests),
+        })
     }
 
     fn run_jobs(
@@ -112,16 +121,18 @@ impl Cell {
         let mut run = experiment.run(None);
         let listed = jobs.known().unwrap_or_default();
         let (mut told, mut tally) = (Told::default(), JobsTally::of(listed));
+        let (seen, mut requests) = (SeenByJobs::new(experiment.tenants()), requests_of(experiment));
         let see = |step: &Step| {
             tally.steps += 1;
-            told.see(step, &mut tally).map_err(|never| match never {})
+            requests.iter_mut().for_each(|requests| requests.see(step));
+            told.see(&seen.see(step), &mut tally).map_err(|never| match never {})
         };
         let played = play_out(experiment, &mut run, &mut model(experiment), Some(jobs), see);
         played.map_err(|error| match error {
             PlayError::Outside(error) => error,
             stuck => JobsError::Schedule(stuck.to_string()),
         })?;
-        Ok(tally.sample(batch.workload.processors, run.digest()))
+        Ok(with(tally.sample(batch.workload.processors, run.digest()), requests))
     }
 
     /// The Gantt chart of a bag's run under one seed, an SVG document.
@@ -174,6 +185,19 @@ impl Sampled for Cell {
     fn run(&self, seed: u64, shared: &Shared) -> Result<Sample, SweepError> {
         self.sample(seed, shared).map_err(SweepError::of_run(&self.case, seed))
     }
+}
+
+fn requests_of(experiment: &Experiment) -> Option<RequestsTally> {
+    let of = || RequestsTally::of(&experiment.whole_setup(), experiment.tenants());
+    experiment.requests.as_ref().map(|_| of())
+}
+
+/// The figures of a run, with those of the requests that share it.
+fn with(mut sample: Sample, requests: Option<RequestsTally>) -> Sample {
+    if let Some(requests) = requests {
+        requests.add_to(&mut sample);
+    }
+    sample
 }
 
 /// A digest of what is run, and of this program.
