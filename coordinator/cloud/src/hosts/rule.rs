@@ -202,7 +202,8 @@ impl PlacementRule {
     }
 
     /// What counts of a room: all that is filtered by.
-    fn counted(&self, room: Host) -> Host {
+    #[must_use]
+    pub fn counted(&self, room: Host) -> Host {
         let counts = |filter| self.filters.contains(&filter);
         Host {
             vcpus: if counts(Filter::Vcpus) { room.vcpus } else { 0 },
