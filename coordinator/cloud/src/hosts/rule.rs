@@ -203,7 +203,7 @@ impl PlacementRule {
 
     /// What counts of a room: all that is filtered by.
     #[must_use]
-    pub fn counted(&self, room: Host) -> Host {
+    fn counted(&self, room: Host) -> Host {
         let counts = |filter| self.filters.contains(&filter);
         Host {
             vcpus: if counts(Filter::Vcpus) { room.vcpus } else { 0 },
