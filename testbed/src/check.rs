@@ -2,7 +2,7 @@
 
 use dormouse_engine::part_of;
 use dormouse_tell::jobs::SeenByJobs;
-use dormouse_tell::{Checker, JobsChecker, Mode, Violation};
+use dormouse_tell::{Checker, JobsChecker, Mode, RequestsChecker, Violation};
 use dormouse_units::Span;
 
 use crate::output::RunLog;
@@ -19,7 +19,9 @@ pub struct Checked {
     pub steps: u64,
     /// The number of parallel jobs that were followed; `None`: the run has none.
     pub jobs: Option<u64>,
-    /// What is wrong with the bag and its VMs, then with the jobs, each in order.
+    /// The number of requests that were followed; `None`: the run has none.
+    pub requests: Option<u64>,
+    /// What is wrong with the bag and its VMs, then with the jobs, then with the requests, each in order.
     pub violations: Vec<Violation>,
 }
 
@@ -42,6 +44,8 @@ pub fn check(log: &RunLog, ended: bool) -> Result<Checked, ReplayError> {
         // No rule depends on chance.
         JobsChecker::new(&jobs.simulation(0), lateness)
     });
+    let requests = || RequestsChecker::new(&setup, of.clone(), lateness);
+    let mut requests = experiment.requests.as_ref().map(|_| requests());
     let (seen, mut steps) = (SeenByJobs::new(experiment.tenants()), 0);
     play(log, |step| {
         steps += 1;
@@ -54,9 +58,14 @@ pub fn check(log: &RunLog, ended: bool) -> Result<Checked, ReplayError> {
         if let Some(jobs) = &mut jobs {
             jobs.see(&seen.see(step));
         }
+        if let Some(requests) = &mut requests {
+            requests.see(step);
+        }
     })?;
     let mut violations = bag.map(|bag| bag.finish(ended)).unwrap_or_default();
     let followed = jobs.as_ref().map(JobsChecker::jobs);
     violations.extend(jobs.into_iter().flat_map(|jobs| jobs.finish(ended)));
-    Ok(Checked { steps, jobs: followed, violations })
+    let requested = requests.as_ref().map(RequestsChecker::requests);
+    violations.extend(requests.into_iter().flat_map(|requests| requests.finish(ended)));
+    Ok(Checked { steps, jobs: followed, requests: requested, violations })
 }

@@ -1,21 +1,26 @@
 //! A recorded run, asked about whatever work it has.
 
 use dormouse_engine::{Event, Step, part_of};
-use dormouse_tell::explain::{Explainer, Explanation, JobStory};
+use dormouse_tell::explain::{Explainer, Explanation, JobStory, RequestStory};
 use dormouse_tell::jobs::SeenByJobs;
 
 use crate::experiment::Experiment;
 use crate::output::RunLog;
 use crate::replay::{ReplayError, play};
 
-/// What there is to say of `task7`, `vm3`, a task by its name, or a parallel job by its number, such as
-/// `17` or `job17`; `None` if there is no such.
+/// What there is to say of `task7`, `vm3`, a task by its name, a request such as `request7`, or a parallel
+/// job by its number, such as `17` or `job17`; `None` if there is no such.
 ///
 /// # Errors
 ///
 /// The steps were left out of its log, and it can't be made again.
 pub fn explain(log: &RunLog, what: &str) -> Result<Option<Explanation>, ReplayError> {
     let (header, experiment) = (&log.header, &log.header.experiment);
+    let setup = experiment.whole_setup();
+    if let Some(mut story) = RequestStory::of(&setup, experiment.tenants(), what) {
+        play(log, |step| story.see(step))?;
+        return Ok(story.told());
+    }
     if experiment.scheduler.is_some() {
         let of = (&experiment.setup, header.mode, experiment.jobs.is_none());
         let of_bag = match &log.steps {
@@ -52,6 +57,7 @@ fn made_again(log: &RunLog) -> Result<Vec<Step>, ReplayError> {
 #[must_use]
 pub fn ask_for(experiment: &Experiment) -> &'static str {
     match (&experiment.scheduler, &experiment.jobs) {
+        (None, None) => "a request such as request0, or its VM, vm0",
         (None, _) => "a job by its number, such as 1",
         (Some(_), None) => "a task such as task0, or a VM such as vm0",
         (Some(_), Some(_)) => {

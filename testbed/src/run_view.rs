@@ -6,6 +6,7 @@ mod emulation;
 mod jobs;
 mod machine;
 mod outcome;
+mod requests;
 mod sections;
 mod summary;
 mod tables;
@@ -19,6 +20,7 @@ use dormouse_view::{Page, Table, Terminal, Tone};
 use serde_json::Value;
 
 pub use self::outcome::Results;
+pub use self::requests::RequestsOutcome;
 use crate::output::{OutputError, Staging};
 
 /// A run as it is shown.

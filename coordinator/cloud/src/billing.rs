@@ -140,6 +140,13 @@ impl Meter {
         tariff.rule().owed(&self.charges, self.ended)
     }
 
+    /// What the closed intervals would cost by the second beyond what is owed, as the provider ended
+    /// them within what is charged as a whole.
+    #[must_use]
+    pub fn forgone(&self, tariff: TariffName) -> Money {
+        tariff.rule().forgone(&self.charges, self.ended)
+    }
+
     /// What is owed up to `now`: were its user to end it then, if charging goes on.
     #[must_use]
     pub fn owed(&self, now: Time, tariff: TariffName) -> Money {

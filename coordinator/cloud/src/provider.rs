@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use dormouse_units::{ById, Bytes, HostId, Money, Price, Stream, Tier, Time, TypeName, VmId};
+use dormouse_units::{Bytes, HostId, Money, Price, Stream, Tier, Time, TypeName, VmId};
 
 use crate::{
     Action, Asked, Billing, Catalogue, EndedBy, Fleet, Host, Interruption, LaunchError, Launched,
@@ -28,7 +28,7 @@ pub struct Provider {
     fleet: Fleet,
     /// Who has which processor, where spot VMs are in the background.
     tiers: Option<Tiers>,
-    vms: ById<VmId, Vm>,
+    vms: BTreeMap<VmId, Vm>,
     alive: BTreeSet<VmId>,
     /// Those alive by type and market; none of them empty.
     alike: BTreeMap<(TypeName, Market), BTreeSet<VmId>>,
@@ -67,7 +67,7 @@ impl Provider {
             billing: terms.billing,
             fleet: Fleet::default(),
             tiers: (terms.spot == SpotPlaces::Background).then(Tiers::default),
-            vms: ById::new(),
+            vms: BTreeMap::new(),
             alive: BTreeSet::new(),
             alike: BTreeMap::new(),
             limited: BTreeMap::new(),
@@ -121,7 +121,7 @@ impl Provider {
         self.tiers.as_ref()
     }
 
-    /// All VMs ever launched.
+    /// All VMs ever launched, but for those that are forgotten.
     pub fn vms(&self) -> impl Iterator<Item = (VmId, &Vm)> {
         self.vms.iter().map(|(&id, vm)| (id, vm))
     }
@@ -469,6 +469,18 @@ impl Provider {
             }
         }
         true
+    }
+
+    /// Forgets a VM that is gone; what was owed for it, which stays part of what is owed for all.
+    pub fn forget(&mut self, id: VmId) -> Money {
+        match self.vms.get(&id) {
+            Some(vm) if !vm.is_alive() => {
+                let owed = vm.owed(Time::from_micros(u64::MAX));
+                self.vms.remove(&id);
+                owed
+            }
+            _ => Money::ZERO,
+        }
     }
 
     /// What is owed for all VMs up to `now`.

@@ -1,6 +1,6 @@
 //! What the intervals of a VM cost.
 
-use dormouse_units::{Money, Span};
+use dormouse_units::{Money, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +21,10 @@ pub trait Tariff: std::fmt::Debug + Sync {
     /// one use of the VM: the price changed within it. All uses but the last were ended by the
     /// provider, which hibernated the VM; the last as said.
     fn owed(&self, used: &[Charge], ended: EndedBy) -> Money;
+
+    /// What time of these intervals would cost by the second that is not owed for because the provider
+    /// ended the use.
+    fn forgone(&self, used: &[Charge], ended: EndedBy) -> Money;
 }
 
 /// The tariffs there are, by name.
@@ -54,6 +58,10 @@ impl Tariff for ByTheSecond {
     fn owed(&self, used: &[Charge], _: EndedBy) -> Money {
         used.iter().map(Charge::cost).sum()
     }
+
+    fn forgone(&self, _: &[Charge], _: EndedBy) -> Money {
+        Money::ZERO
+    }
 }
 
 /// Every hour of a use at the price at the hour's beginning. A last, partial hour is free where the
@@ -65,13 +73,41 @@ const HOUR: Span = Span::from_secs(3_600);
 
 impl Tariff for ByTheHour {
     fn owed(&self, used: &[Charge], ended: EndedBy) -> Money {
-        let uses: Vec<&[Charge]> = used.chunk_by(|a, b| a.until == b.from).collect();
-        let number = uses.len();
-        let owed = uses.into_iter().enumerate().map(|(n, of_one)| {
-            hours(of_one, if n + 1 == number { ended } else { EndedBy::Provider })
-        });
-        owed.sum()
+        uses(used, ended).into_iter().map(|(of_one, ended)| hours(of_one, ended)).sum()
     }
+
+    fn forgone(&self, used: &[Charge], ended: EndedBy) -> Money {
+        let taken = uses(used, ended).into_iter().filter(|(_, by)| *by == EndedBy::Provider);
+        taken.map(|(of_one, _)| last_part(of_one)).sum()
+    }
+}
+
+/// Each use with who ended it.
+fn uses(used: &[Charge], ended: EndedBy) -> Vec<(&[Charge], EndedBy)> {
+    let uses = used.chunk_by(|a, b| a.until == b.from);
+    let mut uses: Vec<_> = uses.map(|of_one| (of_one, EndedBy::Provider)).collect();
+    if let Some((_, by)) = uses.last_mut() {
+        *by = ended;
+    }
+    uses
+}
+
+/// What the last, partial hour of a use would cost by the second.
+fn last_part(used: &[Charge]) -> Money {
+    let [first, .., last] = used else {
+        return used.first().map_or(Money::ZERO, |one| one.price.for_span(rest(one.duration())));
+    };
+    let begins = last.until.as_micros() - rest(last.until.since(first.from)).as_micros();
+    let of_one = |charge: &Charge| {
+        let from = charge.from.max(Time::from_micros(begins));
+        charge.price.for_span(charge.until.since(from))
+    };
+    used.iter().map(of_one).sum()
+}
+
+/// What is left of a time without its whole hours.
+const fn rest(of: Span) -> Span {
+    Span::from_micros(of.as_micros() % HOUR.as_micros())
 }
 
 /// What the hours of one use cost.
@@ -92,7 +128,7 @@ fn hours(used: &[Charge], ended: EndedBy) -> Money {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dormouse_units::{Price, Time};
+    use dormouse_units::Price;
 
     fn charge(from_min: u64, until_min: u64, cents: u64) -> Charge {
         let at = |min| Time::from_secs(60 * min);
@@ -123,6 +159,24 @@ mod tests {
             [cents(TariffName::Hour, &none, User), cents(TariffName::Second, &none, User)],
             [0, 0]
         );
+    }
+
+    #[test]
+    fn what_the_provider_ends_within_an_hour_it_forgoes() {
+        let forgone = |used: &[Charge], ended| {
+            let of = |tariff: TariffName| tariff.rule().forgone(used, ended).as_nanos();
+            assert_eq!(of(TariffName::Second), 0);
+            of(TariffName::Hour) / 10_000_000
+        };
+        use EndedBy::{Provider, User};
+        // Its last half hour, of which 20 minutes at 12 cents and 10 at 24.
+        let used = [charge(10, 60, 6), charge(60, 150, 12), charge(150, 160, 24)];
+        assert_eq!((forgone(&used, Provider), forgone(&used, User)), (4 + 4, 0));
+        assert_eq!(forgone(&[charge(0, 90, 10)], Provider), 5);
+        assert_eq!(forgone(&[charge(0, 120, 10)], Provider), 0, "whole hours");
+        // A hibernation after an hour and a half, and an end after half an hour.
+        let used = [charge(0, 90, 10), charge(200, 230, 20)];
+        assert_eq!((forgone(&used, User), forgone(&used, Provider)), (5, 5 + 10));
     }
 
     #[test]

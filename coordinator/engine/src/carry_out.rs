@@ -53,7 +53,7 @@ impl Run {
     ) -> Result<(), Refused> {
         match decision {
             Decision::Launch { vm, kind, market, bid } => {
-                self.launch(now, *vm, (kind, *market, *bid), notices);
+                self.launch(now, *vm, (kind, *market, *bid), notices)?;
             }
             Decision::Terminate { vm } => self.terminate(now, *vm)?,
             Decision::Start { task, on, mode, reason } => {
@@ -90,24 +90,28 @@ impl Run {
         vm: VmId,
         (kind, market, bid): (&TypeName, Market, Option<Price>),
         notices: &mut VecDeque<Notice>,
-    ) {
-        let limited = !self.is_requested(vm);
+    ) -> Result<(), Refused> {
+        let request = self.request_of(vm);
+        if let Some(request) = request.filter(|request| !self.requests.launch(*request)) {
+            return Err(Wrong(format!("there is no {request}, or it had its VM")));
+        }
+        let limited = request.is_none();
         let asked = Asked { kind, market, bid, limited };
         let launched = match self.provider.launch(now, vm, &asked) {
             Ok(launched) => launched,
             Err(refused) => {
                 self.counts.launches_refused += 1;
                 // Whoever is refused what he requested does without it, and asks for nothing more.
-                match self.is_requested(vm) {
-                    true => self.request_is_over(now, vm),
-                    false => drop(self.refused.insert(vm)),
+                match request {
+                    Some(_) => self.request_is_over(now, vm),
+                    None => drop(self.refused.insert(vm)),
                 }
                 notices.push_back(Notice::LaunchRefused { vm, why: refused.to_string() });
-                return;
+                return Ok(());
             }
         };
         // The provider has just granted it, so the type is there.
-        let Some(offer) = self.setup.catalogue.get(kind) else { return };
+        let Some(offer) = self.setup.catalogue.get(kind) else { return Ok(()) };
         self.counts.vms_launched += 1;
         let (seating, two_tier) = (Seating::new(offer.vcpus), self.setup.is_two_tier(kind));
         let supply = vec![Ppm::ONE; offer.vcpus as usize];
@@ -129,6 +133,7 @@ impl Run {
         for victim in launched.victims {
             self.displace(now, victim, vm, notices);
         }
+        Ok(())
     }
 
     /// Makes a VM that has its room.

@@ -1,19 +1,28 @@
-//! The VMs that customers of the provider request: how many there are yet to end.
+//! The VMs that customers of the provider request: which of them have yet to be launched, and how many
+//! have yet to end.
 
-use dormouse_units::RequestId;
+use std::collections::BTreeSet;
 
-/// The requests of a run.
-#[derive(Clone, Copy, Debug)]
+use dormouse_units::{RequestId, VmId};
+
+/// The requests of a run. What is held of them is what is open.
+#[derive(Clone, Debug)]
 pub(crate) struct Requests {
     next: RequestId,
-    open: usize,
     is_all: bool,
+    /// Those for which no VM was asked for yet.
+    pending: BTreeSet<RequestId>,
+    /// How many VMs there are.
+    alive: usize,
+    /// VMs that are gone, to be forgotten once all that came of their end is known.
+    gone: Vec<VmId>,
 }
 
 impl Requests {
     /// Before the first of them; none will come if none is expected.
     pub(crate) const fn expected(some: bool) -> Self {
-        Self { next: RequestId::new(0), open: 0, is_all: !some }
+        let next = RequestId::new(0);
+        Self { next, is_all: !some, pending: BTreeSet::new(), alive: 0, gone: Vec::new() }
     }
 
     /// One comes; false if it is not the next.
@@ -21,7 +30,7 @@ impl Requests {
         let is_next = id == self.next && !self.is_all;
         if is_next {
             self.next = id.next();
-            self.open += 1;
+            self.pending.insert(id);
         }
         is_next
     }
@@ -41,18 +50,31 @@ impl Requests {
         self.is_all
     }
 
-    /// One has come to its end.
-    pub(crate) const fn over(&mut self) {
-        self.open = self.open.saturating_sub(1);
+    /// A VM is asked for; false if there is no such request, or it had its VM.
+    pub(crate) fn launch(&mut self, id: RequestId) -> bool {
+        let is_pending = self.pending.remove(&id);
+        self.alive += usize::from(is_pending);
+        is_pending
     }
 
-    /// Those that have not.
-    pub(crate) const fn open(&self) -> usize {
-        self.open
+    /// One has come to its end: its VM was refused, or is gone.
+    pub(crate) fn over(&mut self, vm: VmId) {
+        self.alive = self.alive.saturating_sub(1);
+        self.gone.push(vm);
+    }
+
+    /// The VMs that are gone since this was last asked.
+    pub(crate) fn gone(&mut self) -> Vec<VmId> {
+        std::mem::take(&mut self.gone)
+    }
+
+    /// Those that have not come to their ends.
+    pub(crate) fn open(&self) -> usize {
+        self.pending.len() + self.alive
     }
 
     /// Whether all have come, and to their ends.
-    pub(crate) const fn are_over(&self) -> bool {
-        self.is_all && self.open == 0
+    pub(crate) fn are_over(&self) -> bool {
+        self.is_all && self.open() == 0
     }
 }

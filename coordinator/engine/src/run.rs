@@ -1,11 +1,11 @@
 //! The state machine itself: events in, steps and commands out.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use dormouse_cloud::{Burstable, Interruptions, Market, Provider};
 use dormouse_policies::{CheckpointConfig, Checkpointing, Decision, Notice, Policy};
 use dormouse_units::{
-    ById, Bytes, Cpus, HostId, Money, Ppm, RequestId, Seats, TaskId, Tier, Time, TypeName, VmId,
+    Bytes, Cpus, HostId, Money, Ppm, RequestId, Seats, TaskId, Tier, Time, TypeName, VmId,
 };
 
 use crate::carry_out::Refused;
@@ -74,7 +74,7 @@ pub struct Run {
     pub(crate) interruptions: Interruptions,
     pub(crate) timers: Timers,
     pub(crate) tasks: Tasks,
-    pub(crate) vms: ById<VmId, VmRecord>,
+    pub(crate) vms: BTreeMap<VmId, VmRecord>,
     /// VMs asked for and not granted.
     pub(crate) refused: BTreeSet<VmId>,
     /// A tenant's VM has ended, and another tenant was refused one.
@@ -124,7 +124,7 @@ impl Run {
             job_checkpointing: setup.checkpoint_of_jobs().map(CheckpointConfig::build),
             setup,
             timers: Timers::default(),
-            vms: ById::new(),
+            vms: BTreeMap::new(),
             refused: BTreeSet::new(),
             gave_back: false,
             counts: Counts::default(),
@@ -203,6 +203,7 @@ impl Run {
         }
         self.give_back(now);
         self.supply();
+        self.forget_requests();
         std::mem::swap(&mut self.effects, &mut step.effects);
         std::mem::swap(&mut self.commands, commands);
     }
@@ -452,7 +453,7 @@ impl Run {
                 work,
                 makespan: self.is_all_done(work).then_some(tenant.last_finish),
                 unfinished: self.unfinished_of(work),
-                owed: vms.map(|(_, vm)| vm.owed(until)).sum(),
+                owed: tenant.settled + vms.map(|(_, vm)| vm.owed(until)).sum(),
             }
         })
     }
@@ -505,12 +506,27 @@ impl Run {
         tenant.is_some_and(|tenant| tenant.work() == Work::Requests)
     }
 
+    /// The request for which a VM is launched; `None`: it is another tenant's VM.
+    pub(crate) fn request_of(&self, vm: VmId) -> Option<RequestId> {
+        let tenants = u32::try_from(self.tenants.len()).unwrap_or(u32::MAX).max(1);
+        self.is_requested(vm).then(|| RequestId::new(vm.get() / tenants))
+    }
+
+    /// Forgets the VMs of requests that are over: there may be millions of them.
+    fn forget_requests(&mut self) {
+        let tenants = self.tenants.len();
+        for vm in self.requests.gone() {
+            self.vms.remove(&vm);
+            self.tenants[owner(vm, tenants)].settled += self.provider.forget(vm);
+        }
+    }
+
     /// A request has come to its end: its VM is gone, or was refused.
     pub(crate) fn request_is_over(&mut self, now: Time, vm: VmId) {
         if !self.is_requested(vm) {
             return;
         }
-        self.requests.over();
+        self.requests.over(vm);
         let tenants = self.tenants.len();
         let tenant = &mut self.tenants[owner(vm, tenants)];
         tenant.last_finish = tenant.last_finish.max(now);

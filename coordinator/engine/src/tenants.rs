@@ -6,7 +6,7 @@
 
 use dormouse_cloud::{Action, Target};
 use dormouse_policies::{CheckpointConfig, Checkpointing, Decision, Hearing, Notice, Policy};
-use dormouse_units::{TaskId, Time, VmId};
+use dormouse_units::{Money, TaskId, Time, VmId};
 
 use crate::{Effect, Event, Step};
 
@@ -28,6 +28,8 @@ pub(crate) struct Tenant {
     /// Its only machine, for parallel jobs, was refused, it will ask again, and there is no more
     /// room than there was.
     pub(crate) waits_for_machine: bool,
+    /// What was owed for VMs that are forgotten.
+    pub(crate) settled: Money,
     /// All its work was done, and its VMs were given back.
     pub(crate) is_done: bool,
 }
@@ -123,6 +125,7 @@ impl Tenant {
             numbers: Numbers::of(tenant, tenants),
             last_finish: Time::ZERO,
             waits_for_machine: false,
+            settled: Money::ZERO,
             is_done: false,
         };
         (0..).zip(policies).map(tenant).collect()

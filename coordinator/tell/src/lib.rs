@@ -1,5 +1,6 @@
 //! What the steps of a run tell, of whatever kind it is: what became of every VM and task
-//! ([`Record`]) and of parallel jobs ([`jobs`]), why ([`explain`]), whether what happened keeps the rules
+//! ([`Record`]) of parallel jobs ([`jobs`]) and of VMs that are requested
+//! ([`requests`]), why ([`explain`]), whether what happened keeps the rules
 //! ([`Checker`], [`JobsChecker`]), its figures ([`Sample`]), how true a live run was ([`facts`](LiveFacts), [`fidelity`]), and where
 //! its twin in virtual time differs ([`twin`]). Pure: a live run, one in virtual time and one read from its
 //! log are the same here.
@@ -13,12 +14,13 @@ pub mod jobs;
 mod metric;
 mod mode;
 mod record;
+pub mod requests;
 mod sample;
 mod taken;
 pub mod twin;
 mod words;
 
-pub use check::{Checker, JobsChecker, Violation, check_bag};
+pub use check::{Checker, JobsChecker, RequestsChecker, Violation, check_bag};
 pub use facts::{
     CheckpointCost, HostFact, HostLoad, JobFacts, LATEST, Latency, LiveFacts, MoveFact, Outage,
     TookEffect,
@@ -29,5 +31,5 @@ pub use record::{
     AttemptEnd, AttemptHistory, CheckpointMark, Displaced, FallBack, Hibernation, HostHistory,
     Interrupted, Record, TaskHistory, VmHistory, carried_out, cut_short,
 };
-pub use sample::{BagTally, JobsTally, Sample, series};
+pub use sample::{BagTally, JobsTally, RequestsTally, Sample, request_figures, series};
 pub use taken::{Ending, LeftBehind, Party, Taken, Toll, taken, tolls};

@@ -23,7 +23,7 @@ const fn metric(
 }
 
 /// All that there are, in the order in which they are reported.
-pub const METRICS: [Metric; 15] = [
+pub const METRICS: [Metric; 38] = [
     metric("mean_response_s", "mean response, s", 1, true),
     metric("mean_bounded_slowdown", "bounded slowdown", 3, true),
     metric("utilisation", "utilisation", 3, true),
@@ -39,6 +39,29 @@ pub const METRICS: [Metric; 15] = [
     metric("migrations", "migrations", 1, false),
     metric("response_s", "response after the warm-up, s", 1, false),
     metric("bounded_slowdown", "bounded slowdown after the warm-up", 3, false),
+    metric("host_utilisation", "hosts' utilisation", 3, true),
+    metric("host_utilisation_normal", "hosts' utilisation by normal VMs", 3, false),
+    metric("host_utilisation_preemptible", "hosts' utilisation by preemptible VMs", 3, false),
+    metric("host_memory_utilisation", "hosts' memory in use", 3, false),
+    metric("requests_normal", "normal requests", 0, false),
+    metric("requests_preemptible", "preemptible requests", 0, false),
+    metric("failed_normal", "normal requests failed", 1, true),
+    metric("failed_share", "normal requests failed, share", 4, true),
+    metric("failed_preemptible", "preemptible requests failed", 1, false),
+    metric("failed_preemptible_share", "preemptible requests failed, share", 4, false),
+    metric("terminations", "preemptible VMs terminated", 1, true),
+    metric("request_hibernations", "requested VMs hibernated", 1, false),
+    metric("work_lost_vcpu_h", "work lost, vCPU h", 2, true),
+    metric("revenue_usd", "revenue, $", 2, true),
+    metric("revenue_normal_usd", "revenue from normal VMs, $", 2, false),
+    metric("revenue_preemptible_usd", "revenue from preemptible VMs, $", 2, false),
+    metric("revenue_lost_uncharged_usd", "run and not charged, $", 2, false),
+    metric("revenue_lost_failed_usd", "revenue lost by failed normal requests, $", 2, false),
+    metric("revenue_lost_cut_short_usd", "revenue lost by VMs cut short, $", 2, false),
+    metric("victim_wait_mean_s", "wait for victims, s", 1, false),
+    metric("victim_wait_p99_s", "wait for victims, 99 %, s", 1, false),
+    metric("victim_wait_max_s", "longest wait for victims, s", 1, false),
+    metric("ready_mean_s", "normal request to ready VM, s", 1, false),
 ];
 
 impl Metric {

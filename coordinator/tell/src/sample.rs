@@ -5,12 +5,13 @@ use std::convert::Infallible;
 
 use dormouse_cloud::{Action, Market};
 use dormouse_engine::jobs::{Observer, Record};
-use dormouse_engine::{Effect, Run, Step, Work};
+use dormouse_engine::{Effect, Run, Setup, Step, Work, is_of};
 use dormouse_estimate::{BatchMeans, Estimate, Series};
-use dormouse_units::{Money, Time, TypeName};
+use dormouse_units::{Money, Span, Time, TypeName, VmId};
 use serde::{Deserialize, Serialize};
 
 use crate::jobs::Figures;
+use crate::requests::{self, Ledger};
 
 /// The figures of one run, whatever its kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -82,9 +83,14 @@ impl BagTally {
         let (setup, over) = (run.setup(), run.over().unwrap_or(Time::ZERO));
         // Of the bag, where parallel jobs share the run.
         let mut tenants = run.tenants(over);
-        let makespan = tenants.find(|t| t.work != Work::Jobs).and_then(|bag| bag.makespan);
+        let makespan =
+            tenants.find(|t| matches!(t.work, Work::Bag | Work::All)).and_then(|bag| bag.makespan);
         let met = makespan.is_some_and(|end| end <= Time::ZERO + setup.bag.deadline);
-        let vms = || run.provider().vms().map(|(_, vm)| vm);
+        let of: Vec<Work> = run.tenants(over).map(|tenant| tenant.work).collect();
+        // What customers of the provider pay is nothing to the others.
+        let is_requested =
+            |vm: VmId| of.contains(&Work::Requests) && is_of(vm, &of, Work::Requests);
+        let vms = || run.provider().vms().filter(|(id, _)| !is_requested(*id)).map(|(_, vm)| vm);
         let burstable =
             |kind: &TypeName| setup.catalogue.get(kind).is_some_and(|t| t.burstable.is_some());
         let burstables: Money =
@@ -92,7 +98,7 @@ impl BagTally {
         let later = vms().filter(|vm| {
             vm.market == Market::OnDemand && !burstable(&vm.kind) && vm.launched > Time::ZERO
         });
-        let (cost, counts) = (run.owed(over), run.counts());
+        let (cost, counts): (Money, _) = (vms().map(|vm| vm.owed(over)).sum(), run.counts());
         let others = Money::from_nanos(cost.as_nanos() - burstables.as_nanos());
         let later = u32::try_from(later.count()).unwrap_or(u32::MAX);
         let mut figures: BTreeMap<String, f64> = [
@@ -187,4 +193,89 @@ impl Observer for JobsTally {
         self.figures.add(&record);
         Ok(())
     }
+}
+
+/// The figures of the requests for VMs of a run, alone or beside other work.
+#[derive(Debug)]
+pub struct RequestsTally {
+    ledger: Ledger,
+    steps: u64,
+}
+
+impl RequestsTally {
+    /// Of a run of this whole setup with these tenants.
+    #[must_use]
+    pub fn of(setup: &Setup, tenants: Vec<Work>) -> Self {
+        Self { ledger: Ledger::new(setup, tenants), steps: 0 }
+    }
+
+    /// Takes in a step of the run, as it is in its log; they come in order.
+    pub fn see(&mut self, step: &Step) {
+        self.steps += 1;
+        match self.ledger.see(step, |_| Ok::<_, Infallible>(())) {
+            Ok(()) => {}
+            Err(never) => match never {},
+        }
+    }
+
+    /// The figures of the run, which is over, by name.
+    fn figures(&self) -> impl Iterator<Item = (&'static str, f64)> {
+        request_figures(self.ledger.figures())
+    }
+
+    /// The figures of a run of requests alone, which is over.
+    #[must_use]
+    pub fn sample(self, run: &Run) -> Sample {
+        let mut figures: BTreeMap<String, f64> =
+            self.figures().map(|(name, figure)| (name.to_owned(), figure)).collect();
+        if let Some(makespan) = run.makespan() {
+            figures.insert("makespan_s".to_owned(), makespan.as_secs_f64());
+        }
+        Sample { figures, batches: BTreeMap::new(), steps: self.steps, decisions: run.digest() }
+    }
+
+    /// Adds them to the figures of what shares the run.
+    pub fn add_to(self, sample: &mut Sample) {
+        let own = self.figures().map(|(name, figure)| (name.to_owned(), figure));
+        sample.figures.extend(own);
+    }
+}
+
+/// The figures of requests by their names in `table.csv`; those that the run has not are left out.
+pub fn request_figures(of: &requests::Figures) -> impl Iterator<Item = (&'static str, f64)> {
+    #[expect(clippy::cast_precision_loss, reason = "counts")]
+    let count = |n: u64| Some(n as f64);
+    let (normal, spot) = (of.of(Market::OnDemand), of.of(Market::Spot));
+    #[expect(clippy::cast_precision_loss, reason = "a share")]
+    let spot_share = (spot.requests > 0).then(|| spot.refused as f64 / spot.requests as f64);
+    let last = of.usage.until_last_arrival().filter(|_| of.usage.is_bounded());
+    let (vcpus, memory) =
+        (last.and_then(|(_, bin)| bin.vcpus()), last.and_then(|(_, bin)| bin.memory()));
+    let lost = &of.lost;
+    let all = [
+        ("host_utilisation", vcpus.map(|(normal, spot)| normal + spot)),
+        ("host_utilisation_normal", vcpus.map(|(normal, _)| normal)),
+        ("host_utilisation_preemptible", vcpus.map(|(_, spot)| spot)),
+        ("host_memory_utilisation", memory.map(|(normal, spot)| normal + spot)),
+        ("requests_normal", count(normal.requests)),
+        ("requests_preemptible", count(spot.requests)),
+        ("failed_normal", count(normal.refused)),
+        ("failed_share", of.failed_share()),
+        ("failed_preemptible", count(spot.refused)),
+        ("failed_preemptible_share", spot_share),
+        ("terminations", count(spot.terminated)),
+        ("request_hibernations", count(normal.hibernations + spot.hibernations)),
+        ("work_lost_vcpu_h", Some(of.work_lost_vcpu_h())),
+        ("revenue_usd", Some((normal.revenue + spot.revenue).as_usd())),
+        ("revenue_normal_usd", Some(normal.revenue.as_usd())),
+        ("revenue_preemptible_usd", Some(spot.revenue.as_usd())),
+        ("revenue_lost_uncharged_usd", Some(lost.uncharged.as_usd())),
+        ("revenue_lost_failed_usd", Some(lost.failed.as_usd())),
+        ("revenue_lost_cut_short_usd", Some(lost.cut_short.as_usd())),
+        ("victim_wait_mean_s", of.waits.mean_s()),
+        ("victim_wait_p99_s", of.waits.at(99).map(Span::as_secs_f64)),
+        ("victim_wait_max_s", (of.waits.count() > 0).then(|| of.waits.largest().as_secs_f64())),
+        ("ready_mean_s", of.normal_latency.mean_s()),
+    ];
+    all.into_iter().filter_map(|(name, figure)| Some((name, figure?)))
 }

@@ -6,6 +6,8 @@
 //! A workload of parallel jobs is a stream of [`Submission`](dormouse_policies::batch::Submission)s in order of
 //! submission. [`Trace`] streams them from an SWF log, plain or gzipped, so that memory
 //! does not grow with the log; the models make a list. Whoever uses it opens the files.
+//!
+//! Requests for VMs are a [`RequestStream`]: written down, of a CSV file, or drawn by a [`RequestModel`].
 
 mod arrivals;
 pub mod artifact;
@@ -20,6 +22,7 @@ mod sampling;
 mod statistics;
 mod stream;
 mod swf;
+mod text;
 mod usage;
 
 pub use arrivals::{least_makespan, offered_load, scale_arrivals};
@@ -27,7 +30,11 @@ pub use bags::{BAGS, bag};
 pub use described::{BatchWorkload, Estimates, JobSource, JobSpec, Shape, UsageKind};
 pub use lines::Lines;
 pub use models::{EstimatesError, Model, ModelError, Targets, tsafrir_estimates};
-pub use requests::{RequestSource, RequestSpec, RequestStream};
+pub use requests::{
+    Arrivals, DurationLaw, Offer, Refusal, RequestCsv, RequestCsvError, RequestError, RequestFlaw,
+    RequestModel, RequestSource, RequestSpec, RequestStatistics, RequestStream, RequestWriter,
+    RequestsWanted, TypeShare,
+};
 pub use statistics::{Histogram, Moments, Statistics};
 pub use stream::{Jobs, Listed, Wanted, WorkloadError};
 pub use swf::{

@@ -9,8 +9,9 @@ use dormouse_units::{Bytes, Time, Usage};
 
 use crate::generated::generated;
 use crate::{
-    BatchWorkload, Estimates, EstimatesError, JobSource, JobSpec, LogRules, ModelError, Skipped,
-    Statistics, SwfError, Trace, UsageKind, UsageRule, offered_load, scale_arrivals,
+    BatchWorkload, Estimates, EstimatesError, JobSource, JobSpec, LogRules, ModelError,
+    RequestError, Skipped, Statistics, SwfError, Trace, UsageKind, UsageRule, offered_load,
+    scale_arrivals,
 };
 
 /// Why the jobs of a workload can't be had.
@@ -30,6 +31,9 @@ pub enum WorkloadError {
         "{0}: workload.load has nothing to scale: it takes two jobs submitted at different times"
     )]
     NoLoad(String),
+    /// The requests for VMs.
+    #[error(transparent)]
+    Requests(#[from] RequestError),
 }
 
 /// A workload, and what of its jobs matters to those who run them.

@@ -125,7 +125,7 @@ impl Bench {
             show,
         )?;
         // It has no parallel jobs.
-        Ok(Outcome { record, fidelity, facts, jobs: None })
+        Ok(Outcome { record, fidelity, facts, jobs: None, requests: None })
     }
 }
 

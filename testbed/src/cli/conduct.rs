@@ -101,11 +101,11 @@ pub(super) fn conduct_live(
         },
     );
     drop(progress);
-    let live::Outcome { record, fidelity, jobs, .. } =
+    let live::Outcome { record, fidelity, jobs, requests, .. } =
         unless_broken(conducted, &mut staging, resume)?;
     let (record, fidelity) = (has_bag.then_some(record), Some(fidelity));
     let wall_s = began.elapsed().as_secs_f64();
-    end(say, &Results { header, record, plan, fidelity, jobs, wall_s }, staging)
+    end(say, &Results { header, record, plan, fidelity, jobs, requests, wall_s }, staging)
 }
 
 /// That only one of several workers has work at a time.

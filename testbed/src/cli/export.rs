@@ -39,7 +39,7 @@ pub(crate) struct ExportArgs {
 enum Format {
     /// trace.json, which ui.perfetto.dev and chrome://tracing open
     Perfetto,
-    /// Each table as Apache Parquet: tasks, vms; of parallel jobs, jobs and allocations
+    /// Each table as Apache Parquet: tasks, vms; of parallel jobs, jobs and allocations; requests
     Parquet,
     /// gantt.svg of a window of time
     Svg,
@@ -97,7 +97,7 @@ fn gantt(args: &ExportArgs, log: &RunLog) -> Result<dormouse_view::plot::Gantt, 
     Ok(gantt)
 }
 
-/// The tables of a run: those of its bag from its log, those of its jobs from their files.
+/// The tables of a run: those of its bag from its log, those of its jobs and requests from their files.
 fn tables(args: &ExportArgs, log: &RunLog) -> Result<Vec<(String, Vec<u8>)>, Failure> {
     let experiment = &log.header.experiment;
     let mut tables: Vec<(&str, Table)> = Vec::new();
@@ -106,10 +106,11 @@ fn tables(args: &ExportArgs, log: &RunLog) -> Result<Vec<(String, Vec<u8>)>, Fai
         let results = stored_results(log, all).map_err(not_again(&args.dir))?;
         tables.extend(results.view().tables);
     }
-    for name in ["jobs", "allocations"] {
+    let (jobs, requests) = (experiment.jobs.is_some(), experiment.requests.is_some());
+    for (name, has) in [("jobs", jobs), ("allocations", jobs), ("requests", requests)] {
         let path = args.dir.join(format!("{name}.csv"));
         // An older version left no allocations.
-        if experiment.jobs.is_some() && path.exists() {
+        if has && path.exists() {
             tables.push((name, read_table(&path)?));
         }
     }
@@ -127,15 +128,20 @@ fn read_table(path: &Path) -> Result<Table, OutputError> {
     Ok(Table::from_csv(columns(text.lines().next().unwrap_or_default()), &text))
 }
 
-/// The columns of a file of jobs or allocations with this first line, typed.
+/// The columns of a file of jobs, allocations or requests with this first line, typed.
 fn columns(header: &str) -> Vec<Column> {
     let column = |name: &str| match name {
-        "job_id" | "requested_number_of_resources" | "success" => Column::count(name),
+        "job_id" | "request" | "requested_number_of_resources" | "success" => Column::count(name),
         "workload_name"
         | "profile"
         | "final_state"
         | "allocated_resources"
         | "metadata"
+        | "type"
+        | "market"
+        | "host"
+        | "end"
+        | "displaced_by"
         | "tier" => Column::text(name),
         _ => Column::number(name),
     };

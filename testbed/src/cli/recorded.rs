@@ -19,15 +19,21 @@ use crate::twin::{csv, table, twin_of};
 /// Looks for rules that a run breaks: status 1 if there is one.
 pub(crate) fn check(RecordedArgs { dir, json }: &RecordedArgs) -> Result<(), Failure> {
     let ended = !is_unfinished(dir);
-    let Checked { steps, jobs, violations } =
+    let Checked { steps, jobs, requests, violations } =
         check_rules(&read_log(dir)?, ended).map_err(not_again(dir))?;
     let found =
         |v: &Violation| json!({ "step": v.seq, "at_s": v.at.as_secs_f64(), "what": v.what });
     let found: Vec<_> = violations.iter().map(found).collect();
-    let all = json!({ "events": steps, "jobs": jobs, "ended": ended, "violations": found });
+    let mut all = json!({ "events": steps, "jobs": jobs, "ended": ended, "violations": found });
+    if let Some(requests) = requests {
+        all["requests"] = json!(requests);
+    }
     show(*json, all, || match violations.as_slice() {
         [] => {
-            let jobs = jobs.map(|jobs| format!(" of {jobs} jobs")).unwrap_or_default();
+            let of = [(jobs, "jobs"), (requests, "requests")];
+            let of = of.iter().filter_map(|(n, what)| Some(format!("{} {what}", (*n)?)));
+            let of = of.collect::<Vec<_>>().join(" and ");
+            let jobs = if of.is_empty() { of } else { format!(" of {of}") };
             let so_far = if ended { "" } else { " so far; the run did not come to its end" };
             format!("no rule broken in {steps} events{jobs}{so_far}")
         }
@@ -82,7 +88,8 @@ pub(crate) fn explain(of: &RecordedArgs, what: &str) -> Result<(), Failure> {
     let log = read_log(dir)?;
     let told = explain_one(&log, what).map_err(not_again(dir))?.ok_or_else(|| {
         let experiment = &log.header.experiment;
-        let job = if experiment.scheduler.is_some() { "" } else { "job " };
+        let of_jobs = experiment.scheduler.is_none() && experiment.jobs.is_some();
+        let job = if of_jobs { "job " } else { "" };
         Failure::BadInput(format!(
             "{}: there is no {job}'{what}' in this run; ask for {}",
             dir.display(),

@@ -4,13 +4,15 @@ use std::ffi::OsStr;
 
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, Command, Error};
+use dormouse_cloud::SchedulerName as PlacedBy;
 use dormouse_policies::BagSchedulerName;
 use dormouse_policies::batch::Algorithm;
 
-/// Every scheduler with a line about it: those of bags, then those of parallel jobs.
+/// Every scheduler with a line about it: those of bags, of parallel jobs, and of VMs on hosts.
 pub(crate) fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
     let bags = BagSchedulerName::ALL.into_iter().map(|one| (one.as_str(), one.about()));
-    bags.chain(Algorithm::ALL.into_iter().map(|one| (one.name(), one.about())))
+    let jobs = Algorithm::ALL.into_iter().map(|one| (one.name(), one.about()));
+    bags.chain(jobs).chain(PlacedBy::ALL.into_iter().map(|one| (one.name(), one.about())))
 }
 
 /// Takes any name, and lets shells complete the known ones: what is wrong with another is said with the

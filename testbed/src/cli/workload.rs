@@ -1,4 +1,4 @@
-//! `dormouse workload generate | stats | scale`: SWF logs of parallel jobs.
+//! `dormouse workload generate | stats | scale`: SWF logs of parallel jobs; `requests` is beside it.
 
 use std::error::Error;
 use std::fs::{self, File};
@@ -17,16 +17,19 @@ use serde_json::json;
 
 use super::failure::Failure;
 use super::print::print;
+use super::requests::{self, RequestsArgs};
 use crate::chain::chain;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum WorkloadCommand {
     /// Make a workload from a model, as an SWF log
     Generate(GenerateArgs),
-    /// Say what is in an SWF log: a table, and a plot if asked
+    /// Say what is in an SWF log, with a plot if asked, or in a CSV file of requests for VMs
     Stats(StatsArgs),
     /// Change the load of an SWF log by multiplying the times between submissions
     Scale(ScaleArgs),
+    /// Say what VMs the customers of an experiment request, and write the requests as CSV if asked
+    Requests(RequestsArgs),
 }
 
 #[derive(Debug, Args)]
@@ -93,7 +96,7 @@ pub(crate) struct ScaleArgs {
 /// An SWF log on the command line.
 #[derive(Debug, Args)]
 struct Input {
-    /// The log, plain or gzipped
+    /// The log, plain or gzipped; of `stats` also a file of requests, .csv or .csv.gz
     log: PathBuf,
     /// Processors of the machine, where the log does not say or is wrong
     #[arg(long)]
@@ -108,6 +111,7 @@ pub(crate) fn workload(command: &WorkloadCommand) -> Result<(), Failure> {
         WorkloadCommand::Generate(args) => args.run(),
         WorkloadCommand::Stats(args) => args.run(),
         WorkloadCommand::Scale(args) => args.run(),
+        WorkloadCommand::Requests(args) => args.run(),
     }
 }
 
@@ -134,6 +138,9 @@ impl GenerateArgs {
 
 impl StatsArgs {
     fn run(&self) -> Result<(), Failure> {
+        if requests::is_csv(&self.input.log) {
+            return self.of_requests();
+        }
         let mut trace = self.input.open()?;
         let mut statistics = Statistics::new(trace.machine());
         for job in trace.by_ref() {
@@ -151,6 +158,16 @@ impl StatsArgs {
         };
         fs::write(path, chart.to_svg()).map_err(refused(path))?;
         if self.json { Ok(()) } else { print(&format!("plot in {}", path.display())) }
+    }
+
+    fn of_requests(&self) -> Result<(), Failure> {
+        let Input { log, procs, skip_malformed } = &self.input;
+        if procs.is_some() || *skip_malformed || self.plot.is_some() {
+            let what = "--procs, --skip-malformed and --plot are of SWF logs, and this is a file of \
+                        requests; leave them out";
+            return Err(Failure::BadInput(format!("{}: {what}", log.display())));
+        }
+        requests::stats(log, self.json)
     }
 }
 
@@ -245,10 +262,10 @@ fn positive(option: &str, value: f64) -> Result<f64, Failure> {
     Err(Failure::BadInput(format!("--{option} {value}: write a number above 0")))
 }
 
-fn bad(error: impl Error) -> Failure {
+pub(crate) fn bad(error: impl Error) -> Failure {
     Failure::BadInput(chain(&error))
 }
 
-fn refused(path: &Path) -> impl Fn(io::Error) -> Failure + '_ {
+pub(crate) fn refused(path: &Path) -> impl Fn(io::Error) -> Failure + '_ {
     |error| Failure::Broken(format!("cannot write {}: {error}", path.display()))
 }

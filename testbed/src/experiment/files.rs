@@ -4,6 +4,24 @@ use std::path::Path;
 
 use dormouse_cloud::RowError;
 use dormouse_documents::{InputError, Node, Place, from_json};
+use dormouse_workload::{JobSource, RequestSource};
+
+use super::Experiment;
+
+impl Experiment {
+    /// The files that its run reads as it goes.
+    pub(crate) fn streamed(&self) -> impl Iterator<Item = &Path> {
+        let log = match self.jobs.as_ref().map(|jobs| &jobs.workload.source) {
+            Some(JobSource::Swf { log, .. }) => Some(log),
+            Some(JobSource::Model { .. } | JobSource::Jobs { .. }) | None => None,
+        };
+        let csv = match self.requests.as_deref() {
+            Some(RequestSource::Csv { csv }) => Some(csv),
+            Some(RequestSource::Model { .. } | RequestSource::Written { .. }) | None => None,
+        };
+        log.into_iter().chain(csv).map(AsRef::as_ref)
+    }
+}
 
 /// The text of a file.
 pub(crate) fn text(path: &Path) -> Result<String, InputError> {

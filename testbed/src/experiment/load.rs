@@ -13,7 +13,7 @@ use dormouse_policies::requests::Customers;
 use dormouse_policies::{Bag, BagSchedulerConfig, CheckpointConfig, Plan, PlanError, Policy};
 use dormouse_tasks::BagProgram;
 use dormouse_units::{Span, TypeName};
-use dormouse_workload::{Jobs, RequestSource, RequestStream, WorkloadError};
+use dormouse_workload::{Jobs, RequestSource, WorkloadError};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -21,8 +21,8 @@ use super::live::speedup_said;
 use super::sections::{InterruptionSection, WorkloadSection};
 use super::tenants::{self, Work};
 use super::{
-    Batch, Builtin, Live, checkpoint, cloud, files, interruption, jobs, plan, requests, scheduler,
-    schema, workload,
+    Batch, Builtin, Live, checkpoint, cloud, files, interruption, jobs, placed_by::placed_by, plan,
+    requests, scheduler, schema, workload,
 };
 
 /// An experiment with everything resolved: all that a run is made of. It goes into the
@@ -159,15 +159,6 @@ impl Experiment {
         self.jobs.as_deref().map(open).transpose()
     }
 
-    /// The VMs that are requested, in order of time; `None`: nobody requests any.
-    ///
-    /// # Errors
-    ///
-    /// They can't be read.
-    pub fn requests(&self) -> Result<Option<RequestStream>, WorkloadError> {
-        self.requests.as_deref().map(RequestStream::open).transpose()
-    }
-
     /// What of its work each of its tenants has, in their order.
     pub fn tenants(&self) -> Vec<Share> {
         let has = [
@@ -259,6 +250,7 @@ pub fn open(source: &Source<'_>) -> Result<Loaded, InputError> {
         drop_workload(&mut root);
     }
     for change in &source.overrides {
+        let change = placed_by(&mut root, change);
         // Papers and people say "policy" for what schedules.
         change.apply(&mut root, &schema::EXPERIMENT, &[("policy", "scheduler")])?;
     }
@@ -344,7 +336,7 @@ fn checked(root: &Node, work: &Work, plan: Option<&Path>, found: &mut Mistakes) 
     }
     let requests = match &work.requests {
         None => None,
-        Some(node) => Some(Box::new(requests::check(node, &setup.catalogue, &hosts, found)?)),
+        Some(node) => Some(Box::new(requests::check(node, &setup, &hosts, found)?)),
     };
     setup.requests = requests.is_some();
     let text = |key| root.text(key).unwrap_or_default().to_owned();

@@ -1,42 +1,79 @@
-//! What the section of requests for VMs comes to.
+//! The section of requests for VMs, and what it comes to.
 
-use dormouse_cloud::{Catalogue, Host};
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::Arc;
+
+use dormouse_cloud::Host;
 use dormouse_documents::{Mistakes, Node, read};
-use dormouse_workload::{RequestSource, RequestSpec};
+use dormouse_engine::Setup;
+use dormouse_workload::{
+    Offer, RequestCsv, RequestSource, RequestStream, RequestsWanted, WorkloadError,
+};
 
-use super::cloud::is_type;
+use super::Experiment;
 use super::sections::WorkloadSection;
+use crate::chain::chain;
 
-/// What `[workload]` of `node` says of the VMs that are requested of a provider with these types and
-/// hosts; no hosts: they hold everything.
+impl Experiment {
+    /// The VMs that are requested, in order of time; `None`: nobody requests any.
+    ///
+    /// # Errors
+    ///
+    /// They can't be read.
+    pub fn requests(&self) -> Result<Option<RequestStream>, WorkloadError> {
+        let open = |source| {
+            let (offer, seed) = (Some(offer(&self.setup, &self.hosts)), self.setup.seed);
+            RequestStream::open(&RequestsWanted { source, offer, seed, open })
+        };
+        self.requests.as_deref().map(open).transpose()
+    }
+}
+
+fn open(path: &Path) -> io::Result<Box<dyn Read + Send>> {
+    Ok(Box::new(File::open(path)?))
+}
+
+/// What may be requested of this provider.
+fn offer(setup: &Setup, hosts: &[Host]) -> Arc<Offer> {
+    Arc::new(Offer::new(&setup.catalogue.types, hosts, &setup.terms.placement.rule()))
+}
+
+/// What `[workload]` of `node` says of the VMs that are requested of this provider with these hosts.
 pub(crate) fn check(
     node: &Node,
-    catalogue: &Catalogue,
+    setup: &Setup,
     hosts: &[Host],
     found: &mut Mistakes,
 ) -> Option<RequestSource> {
     let inside = node.get("workload")?;
     let Some(WorkloadSection::Requests(section)) = read(inside, found) else { return None };
-    for (n, spec) in section.request.iter().enumerate() {
-        let RequestSpec { at, kind, market, .. } = spec;
-        let place = |key: &str| inside.place_of(&format!("request.{n}.{key}"));
-        if !is_type(kind, place("type"), Some(&catalogue.types), found) {
-            continue;
+    let offer = offer(setup, hosts);
+    let source = match (section.request, section.csv, section.model) {
+        (request, None, None) if !request.is_empty() => RequestSource::Written { request },
+        (request, Some(csv), None) if request.is_empty() => {
+            let place = inside.place_of("csv");
+            let csv = place.file(&csv);
+            // The rows are looked at as they are read.
+            if let Err(error) = RequestCsv::of(&csv, File::open(&csv), None) {
+                let text = chain(&error);
+                let make = "give a CSV file of requests; `dormouse workload requests` makes one";
+                let (what, remedy) = text.rsplit_once("; ").unwrap_or((&text, make));
+                found.add(place, what, remedy);
+            }
+            RequestSource::Csv { csv }
         }
-        let Some(offer) = catalogue.get(kind) else { continue };
-        if offer.price(*market).is_none() {
-            let what = format!("{kind} is not offered in the {market} market");
-            found.add(place("market"), what, "give the type a price there, or change the market");
+        (request, None, Some(model)) if request.is_empty() => RequestSource::Model { model },
+        _ => {
+            let what = "it needs one of request, csv and model";
+            let remedy = "write [[workload.request]], csv = \"requests.csv\" or [workload.model]";
+            found.add(&inside.place, what, remedy);
+            return None;
         }
-        let room = offer.room();
-        if !hosts.is_empty() && !hosts.iter().any(|host| host.holds(&room)) {
-            let what = format!("no host can hold a {kind}: it needs {room}");
-            found.add(place("type"), what, "give cloud.hosts a larger one, or take another type");
-        }
-        if n > 0 && *at < section.request[n - 1].at {
-            let what = format!("{at} is before the request above it");
-            found.add(place("at"), what, "write the requests in order of time");
-        }
+    };
+    for flaw in source.flaws(Some(&offer)) {
+        found.add(inside.place_of(&flaw.key), flaw.refusal.what, flaw.refusal.remedy);
     }
-    Some(RequestSource::Written { request: section.request })
+    Some(source)
 }

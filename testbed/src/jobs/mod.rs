@@ -7,3 +7,4 @@ mod recording;
 pub use error::JobsError;
 pub use outcome::JobsOutcome;
 pub use recording::JobsRecording;
+pub(crate) use recording::refused;

@@ -98,6 +98,6 @@ impl<'a> JobsRecording<'a> {
     }
 }
 
-fn refused(folder: &Path) -> impl FnOnce(Refused) -> JobsError {
+pub(crate) fn refused(folder: &Path) -> impl FnOnce(Refused) -> JobsError {
     |Refused { file, source }| OutputError::io("write", &folder.join(file), source).into()
 }

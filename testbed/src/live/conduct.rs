@@ -30,6 +30,8 @@ use super::supervise::to_the_end;
 use crate::experiment::Experiment;
 use crate::jobs::{JobsError, JobsOutcome, JobsRecording};
 use crate::output::{Header, RunLog};
+use crate::results::{own, requests_outcome};
+use crate::run_view::RequestsOutcome;
 
 /// How a live run is to be conducted.
 #[derive(Debug)]
@@ -100,6 +102,8 @@ pub struct Outcome<'a> {
     pub fidelity: Fidelity,
     /// What came of its parallel jobs, if it has any.
     pub jobs: Option<JobsOutcome<'a>>,
+    /// What came of the VMs that were requested, if any were.
+    pub requests: Option<RequestsOutcome>,
     /// What was measured.
     pub facts: LiveFacts,
 }
@@ -132,7 +136,15 @@ pub fn conduct<'a>(
         (Some(of_bag), Some(theirs)) => of_bag.and(theirs),
         (one, other) => one.or(other).unwrap_or_default(),
     };
-    Ok(Outcome { record, fidelity, jobs, facts: conducted.facts })
+    let requests = requests_outcome(folder, header, &record, |see| steps.iter().try_for_each(see));
+    let requests = requests.map_err(of_jobs)?;
+    Ok(Outcome {
+        record: own(record, experiment),
+        fidelity,
+        jobs,
+        requests,
+        facts: conducted.facts,
+    })
 }
 
 /// Ten times what the jobs take one after the other: by then something is wrong.

@@ -7,7 +7,6 @@ use dormouse_host::calibration::SpeedupChoice;
 use dormouse_log::{FORMAT, Input, LogReader, LogWriter};
 use dormouse_tell::{Mode, Record};
 use dormouse_units::Speedup;
-use dormouse_workload::JobSource;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
@@ -52,10 +51,7 @@ impl Header {
         let dormouse = env!("CARGO_PKG_VERSION").to_owned();
         let (format, speedup, left_out) = (FORMAT, None, None);
         // One that can't be read is left out: whoever needs it says so.
-        let inputs = match experiment.jobs.as_ref().map(|jobs| &jobs.workload.source) {
-            Some(JobSource::Swf { log, .. }) => Input::read(log).into_iter().collect(),
-            Some(JobSource::Model { .. } | JobSource::Jobs { .. }) | None => Vec::new(),
-        };
+        let inputs = experiment.streamed().filter_map(|file| Input::read(file).ok()).collect();
         Self { format, dormouse, mode, command, experiment, speedup, inputs, left_out }
     }
 
@@ -126,7 +122,7 @@ impl RunLogWriter {
         Ok(Self { log, header: header.clone(), submitted: 0 })
     }
 
-    /// Leaves all steps out if it is known that so many parallel jobs are to come.
+    /// Leaves all steps out if it is known that so many parallel jobs or requests are to come.
     ///
     /// # Errors
     ///
@@ -145,7 +141,8 @@ impl RunLogWriter {
         if self.header.left_out.is_some() {
             return Ok(());
         }
-        self.submitted += u64::from(matches!(step.event, Event::Submitted { .. }));
+        self.submitted +=
+            u64::from(matches!(step.event, Event::Submitted { .. } | Event::Requested { .. }));
         if self.submitted > MOST_LOGGED {
             return self.leave_out();
         }
@@ -153,8 +150,10 @@ impl RunLogWriter {
     }
 
     fn leave_out(&mut self) -> Result<(), OutputError> {
+        let requests = self.header.experiment.requests.is_some();
+        let what = if requests { "jobs or requests" } else { "jobs" };
         self.header.left_out = Some(format!(
-            "the steps: more than {MOST_LOGGED} jobs; replay, explain and check make the run again"
+            "the steps: more than {MOST_LOGGED} {what}; replay, explain and check make the run again"
         ));
         self.log.cut(0)?;
         Ok(self.log.line(&self.header)?)

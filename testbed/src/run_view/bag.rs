@@ -6,7 +6,7 @@ use dormouse_view::{Block, Card, Page, Tone};
 
 use super::outcome::OfBag;
 use super::{Line, RunView};
-use super::{emulation, jobs, machine, sections, summary, tables, taken, vms};
+use super::{emulation, jobs, machine, requests, sections, summary, tables, taken, vms};
 
 pub(super) fn view(of: &OfBag<'_>) -> RunView {
     let mut gantt = vms::gantt(of);
@@ -50,6 +50,7 @@ fn lines(of: &OfBag<'_>) -> Vec<Line> {
             .as_ref()
             .map(|own| Line::verdict("jobs", jobs::is_complete(own), jobs::line(own))),
     );
+    lines.extend(of.of.requests.iter().flat_map(requests::lines));
     let Counts { vms_launched: launched, hibernations, resumes, preemptions, .. } = c;
     let machines = format!(
         "{launched} launched, {hibernations} hibernated, {resumes} resumed, {preemptions} preempted"
@@ -95,6 +96,7 @@ fn page(of: &OfBag<'_>, gantt: &dormouse_view::plot::Gantt) -> Page {
         let about = [Block::text(format!("{}.", jobs::line(own)))];
         page.section("Parallel jobs", about.into_iter().chain(background).chain(jobs::load(own)));
     }
+    of.of.requests.iter().for_each(|own| page.section("Requests", requests::section(own)));
     page.section("The bill", sections::bill(of));
     page.section("What happened", sections::happened(of));
     let taken = taken::of(of).map(|taken| taken.section());

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::outcome::Results;
 use super::summary::leave_out;
 use super::{Line, RunView};
-use super::{emulation, machine};
+use super::{emulation, machine, requests};
 use crate::jobs::JobsOutcome;
 
 /// Which EASY this is, in a line; its definition is the documentation of `dormouse_policies::batch`.
@@ -24,7 +24,9 @@ pub(super) fn view(run: &Results<'_>, jobs: &JobsOutcome<'_>) -> RunView {
     let mut gantt = Gantt::default();
     machine::add(&mut gantt, jobs);
     let page = page(run, jobs, &gantt);
-    let (summary, lines) = (summary(run, jobs), lines(jobs));
+    let mut lines = lines(jobs);
+    lines.extend(run.requests.iter().flat_map(requests::lines));
+    let summary = summary(run, jobs);
     RunView { summary, lines, gantt, page, plan: None, tables: Vec::new() }
 }
 
@@ -92,6 +94,7 @@ fn summary(run: &Results<'_>, jobs: &JobsOutcome<'_>) -> Value {
         "easy_variant": VARIANT,
         "most_jobs_in_system": jobs.most_in_system,
         "left_out": jobs.skipped,
+        "requests": run.requests.as_ref().map(requests::part_of_summary),
         "fidelity": jobs.fidelity,
         "consolidation": jobs.consolidation,
         "cancelled": jobs.cancelled,
@@ -99,14 +102,15 @@ fn summary(run: &Results<'_>, jobs: &JobsOutcome<'_>) -> Value {
         "command": header.command,
         "wall_s": run.wall_s,
     });
-    leave_out(&mut summary, &["left_out", "fidelity", "consolidation", "cancelled"]);
+    leave_out(&mut summary, &["left_out", "requests", "fidelity", "consolidation", "cancelled"]);
     summary
 }
 
 /// What the summary says of them where a bag shares their run.
 pub(super) fn part_of_summary(run: &Results<'_>, jobs: &JobsOutcome<'_>) -> Value {
     /// What the whole run says.
-    const OF_THE_RUN: [&str; 9] = [
+    const OF_THE_RUN: [&str; 10] = [
+        "requests",
         "experiment",
         "mode",
         "seed",
@@ -161,6 +165,7 @@ fn page(run: &Results<'_>, jobs: &JobsOutcome<'_>, gantt: &Gantt) -> Page {
     let mut page = run.page(jobs.batch.scheduler.name.name(), cards(jobs), gantt);
     page.section("Load over time", load(jobs));
     page.section("The longest waits", waits(jobs));
+    run.requests.iter().for_each(|own| page.section("Requests", requests::section(own)));
     page.section("Fidelity", fidelity(jobs));
     page.section("Reproduce", run.reproduce("", &jobs.decisions_sha256));
     page

@@ -9,7 +9,7 @@ use dormouse_units::{Money, Span, TaskId, Time};
 use dormouse_view::plot::Gantt;
 use dormouse_view::{Block, Card, Page};
 
-use super::{RunView, bag, jobs, machine};
+use super::{RequestsOutcome, RunView, bag, jobs, machine, requests};
 use crate::jobs::JobsOutcome;
 use crate::output::Header;
 use dormouse_tell::fidelity::Fidelity;
@@ -27,6 +27,8 @@ pub struct Results<'a> {
     pub fidelity: Option<Fidelity>,
     /// What came of its parallel jobs, if it has any.
     pub jobs: Option<JobsOutcome<'a>>,
+    /// What came of the VMs that were requested, if any were.
+    pub requests: Option<RequestsOutcome>,
     /// Real seconds it took: the one thing that differs between equal runs.
     pub wall_s: f64,
 }
@@ -55,29 +57,32 @@ impl<'a> Results<'a> {
     /// Of a run in virtual time, with nothing in them yet.
     #[must_use]
     pub const fn of(header: &'a Header) -> Self {
-        let (record, plan, fidelity, jobs) = (None, None, None, None);
-        Self { header, record, plan, fidelity, jobs, wall_s: 0.0 }
+        let (record, plan, fidelity, jobs, requests) = (None, None, None, None, None);
+        Self { header, record, plan, fidelity, jobs, requests, wall_s: 0.0 }
     }
 
     /// Why the run was ended with work left, if it was.
     #[must_use]
     pub fn broke(&self) -> Option<&str> {
         let of_bag = self.record.as_ref().and_then(|record| record.cancelled.as_deref());
-        of_bag.or_else(|| self.jobs.as_ref().and_then(|jobs| jobs.cancelled.as_deref()))
+        let of_jobs = self.jobs.as_ref().and_then(|jobs| jobs.cancelled.as_deref());
+        let of_requests = || self.requests.as_ref()?.figures.cancelled.as_deref();
+        of_bag.or(of_jobs).or_else(of_requests)
     }
 
     /// The view of the run.
     #[must_use]
     pub fn view(&self) -> RunView {
-        match (&self.record, &self.jobs) {
-            (Some(record), _) => bag::view(&OfBag { of: self, record }),
-            (None, Some(of_jobs)) => jobs::view(self, of_jobs),
-            (None, None) => bag::view(&OfBag { of: self, record: &self.header.record() }),
+        match (&self.record, &self.jobs, &self.requests) {
+            (Some(record), ..) => bag::view(&OfBag { of: self, record }),
+            (None, Some(of_jobs), _) => jobs::view(self, of_jobs),
+            (None, None, Some(requests)) => requests::view(self, requests),
+            (None, None, None) => bag::view(&OfBag { of: self, record: &self.header.record() }),
         }
     }
 
-    /// The beginning of a page: what the run is and how it was run, its figures and its chart.
-    pub(super) fn page(&self, scheduler: &str, cards: Vec<Card>, gantt: &Gantt) -> Page {
+    /// The beginning of a page: what the run is and how it was run, and its figures.
+    pub(super) fn lead(&self, scheduler: &str, cards: Vec<Card>) -> Page {
         let experiment = &self.header.experiment;
         let how = match self.header.live_speedup() {
             None => "in virtual time".to_owned(),
@@ -86,7 +91,12 @@ impl<'a> Results<'a> {
         let title = format!("{} · {scheduler}", experiment.name);
         let seed = experiment.setup.seed;
         let lead = format!("{}. Run {how}, seed {seed}.", experiment.description);
-        let mut page = Page { cards, ..Page::new(title, lead) };
+        Page { cards, ..Page::new(title, lead) }
+    }
+
+    /// The same with its chart.
+    pub(super) fn page(&self, scheduler: &str, cards: Vec<Card>, gantt: &Gantt) -> Page {
+        let mut page = self.lead(scheduler, cards);
         let left_out = self.jobs.as_ref().and_then(machine::left_out).map(|what| {
             Block::text(format!(
                 "Not all of it is in the figure; {what}. jobs.csv and allocations.csv have all; \

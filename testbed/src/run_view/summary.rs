@@ -6,7 +6,7 @@ use dormouse_units::Time;
 use serde_json::{Value, json};
 
 use super::outcome::OfBag;
-use super::{jobs, taken};
+use super::{jobs, requests, taken};
 use dormouse_tell::Mode;
 use dormouse_tell::fidelity::Background;
 
@@ -50,6 +50,7 @@ pub(super) fn summary(of: &OfBag<'_>) -> Value {
         "vms": vms.collect::<Vec<_>>(),
         "fidelity": of.of.fidelity,
         "tenants": of.of.jobs.as_ref().map(|own| json!([of_bag(of), jobs::part_of_summary(of.of, own)])),
+        "requests": of.of.requests.as_ref().map(requests::part_of_summary),
         "background": Background::of(record).map(|background| background.summary()),
         "taken": taken::of(of).map(|taken| taken.summary()),
         "cancelled": record.cancelled,
@@ -61,7 +62,15 @@ pub(super) fn summary(of: &OfBag<'_>) -> Value {
     });
     leave_out(
         &mut summary,
-        &["fidelity", "tenants", "background", "taken", "cancelled", "speedup_choice"],
+        &[
+            "fidelity",
+            "tenants",
+            "requests",
+            "background",
+            "taken",
+            "cancelled",
+            "speedup_choice",
+        ],
     );
     summary
 }

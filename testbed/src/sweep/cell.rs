@@ -2,16 +2,18 @@
 
 use std::fs::File;
 use std::ops::RangeInclusive;
+use std::path::Path;
 use std::sync::OnceLock;
 
 use dormouse_engine::Step;
 use dormouse_engine::drive::PlayError;
 use dormouse_engine::jobs::Told;
-use dormouse_tell::{BagTally, JobsTally, Mode, Record, Sample};
-use dormouse_workload::{JobSource, Jobs};
+use dormouse_tell::jobs::SeenByJobs;
+use dormouse_tell::{BagTally, JobsTally, Mode, Record, RequestsTally, Sample};
+use dormouse_workload::Jobs;
 use serde::Serialize;
 
-use super::{RunError, Shared, SweepError};
+use super::{RunError, Sampled, Shared, SweepError};
 use crate::command_line::command_line;
 use crate::experiment::{Batch, Experiment, InputError, Override, Source, open};
 use crate::jobs::JobsError;
@@ -76,21 +78,6 @@ impl Cell {
         Ok(Jobs::listed(&batch.wanted(seed), &self.case, &shared.jobs(batch, seed)?)?)
     }
 
-    /// The one seed that it is run under, or as many as are wanted of others.
-    pub fn seeds(&self, wanted: &RangeInclusive<u64>) -> RangeInclusive<u64> {
-        self.seed.map_or_else(|| wanted.clone(), |seed| seed..=seed)
-    }
-
-    /// A digest of all that its runs depend on, besides the seed: the experiment and the program.
-    pub fn digest(&self) -> &str {
-        self.digest.get_or_init(|| {
-            let mut experiment = self.experiment.clone();
-            experiment.setup.seed = 0;
-            let log = experiment.jobs.as_deref().and_then(digest_of_log);
-            digest_of(&(experiment, log))
-        })
-    }
-
     /// The command that makes its figures by itself: its `table.csv` has them to the last digit.
     pub fn command(&self, seeds: &RangeInclusive<u64>) -> String {
         let mut words = vec!["dormouse".to_owned(), "sweep".to_owned(), self.name.clone()];
@@ -104,15 +91,6 @@ impl Cell {
         command_line(words)
     }
 
-    /// Runs it under one seed.
-    ///
-    /// # Errors
-    ///
-    /// It can't be scheduled, or the run got stuck.
-    pub fn run(&self, seed: u64, shared: &Shared) -> Result<Sample, SweepError> {
-        self.sample(seed, shared).map_err(SweepError::of_run(&self.case, seed))
-    }
-
     fn sample(&self, seed: u64, shared: &Shared) -> Result<Sample, RunError> {
         let experiment = self.seeded(seed, shared)?;
         if experiment.scheduler.is_none()
@@ -120,9 +98,17 @@ impl Cell {
         {
             return self.run_jobs(&experiment, batch, shared);
         }
+        let mut requests = requests_of(&experiment);
         let mut tally = BagTally::default();
-        let run = virtual_run(&experiment, experiment.scheduler()?, |step| tally.see(step))?;
-        Ok(tally.sample(&run))
+        let see = |step: &Step| {
+            tally.see(step);
+            requests.iter_mut().for_each(|requests| requests.see(step));
+        };
+        let run = virtual_run(&experiment, experiment.scheduler()?, see)?;
+        Ok(match requests {
+            Some(requests) if experiment.scheduler.is_none() => requests.sample(&run),
+            requests => with(tally.sample(&run), requests),
+        })
     }
 
     fn run_jobs(
@@ -135,23 +121,25 @@ impl Cell {
         let mut run = experiment.run(None);
         let listed = jobs.known().unwrap_or_default();
         let (mut told, mut tally) = (Told::default(), JobsTally::of(listed));
+        let (seen, mut requests) = (SeenByJobs::new(experiment.tenants()), requests_of(experiment));
         let see = |step: &Step| {
             tally.steps += 1;
-            told.see(step, &mut tally).map_err(|never| match never {})
+            requests.iter_mut().for_each(|requests| requests.see(step));
+            told.see(&seen.see(step), &mut tally).map_err(|never| match never {})
         };
         let played = play_out(experiment, &mut run, &mut model(experiment), Some(jobs), see);
         played.map_err(|error| match error {
             PlayError::Outside(error) => error,
             stuck => JobsError::Schedule(stuck.to_string()),
         })?;
-        Ok(tally.sample(batch.workload.processors, run.digest()))
+        Ok(with(tally.sample(batch.workload.processors, run.digest()), requests))
     }
 
     /// The Gantt chart of a bag's run under one seed, an SVG document.
     ///
     /// # Errors
     ///
-    /// As [`Cell::run`].
+    /// As its run.
     pub fn gantt(&self, seed: u64, shared: &Shared) -> Result<String, SweepError> {
         let wrong = SweepError::of_run(&self.case, seed);
         let experiment = self.seeded(seed, shared).map_err(&wrong)?;
@@ -176,20 +164,54 @@ impl Cell {
     }
 }
 
-/// A digest of an experiment and this program.
-fn digest_of(experiment: &impl Serialize) -> String {
+impl Sampled for Cell {
+    fn case(&self) -> &str {
+        &self.case
+    }
+
+    fn digest(&self) -> &str {
+        self.digest.get_or_init(|| {
+            let mut experiment = self.experiment.clone();
+            experiment.setup.seed = 0;
+            let files: Vec<_> = experiment.streamed().map(digest_of_file).collect();
+            digest_of(&(experiment, files))
+        })
+    }
+
+    fn seeds(&self, wanted: &RangeInclusive<u64>) -> RangeInclusive<u64> {
+        self.seed.map_or_else(|| wanted.clone(), |seed| seed..=seed)
+    }
+
+    fn run(&self, seed: u64, shared: &Shared) -> Result<Sample, SweepError> {
+        self.sample(seed, shared).map_err(SweepError::of_run(&self.case, seed))
+    }
+}
+
+fn requests_of(experiment: &Experiment) -> Option<RequestsTally> {
+    let of = || RequestsTally::of(&experiment.whole_setup(), experiment.tenants());
+    experiment.requests.as_ref().map(|_| of())
+}
+
+/// The figures of a run, with those of the requests that share it.
+fn with(mut sample: Sample, requests: Option<RequestsTally>) -> Sample {
+    if let Some(requests) = requests {
+        requests.add_to(&mut sample);
+    }
+    sample
+}
+
+/// A digest of what is run, and of this program.
+pub(crate) fn digest_of(what: &impl Serialize) -> String {
     let mut hasher = blake3::Hasher::new();
     hasher.update(program().as_bytes());
-    hasher.update(serde_json::json!(experiment).to_string().as_bytes());
+    hasher.update(serde_json::json!(what).to_string().as_bytes());
     hasher.finalize().to_hex()[..24].to_owned()
 }
 
-/// A digest of the log that a batch's jobs are of, if they are of one. What can't be read is said
-/// when it is run.
-fn digest_of_log(batch: &Batch) -> Option<String> {
-    let JobSource::Swf { log, .. } = &batch.workload.source else { return None };
+/// A digest of what a file holds; what can't be read is said when it is run.
+fn digest_of_file(file: &Path) -> Option<String> {
     let hash = |file| blake3::Hasher::new().update_reader(file).map(|h| h.finalize());
-    File::open(log).and_then(hash).ok().map(|hash| hash.to_hex().to_string())
+    File::open(file).and_then(hash).ok().map(|hash| hash.to_hex().to_string())
 }
 
 /// What tells this build from others: results of another program are not reused.

@@ -15,6 +15,7 @@ mod market;
 mod mutations;
 mod papers;
 mod random_runs;
+mod requests;
 mod runs;
 mod stored_plans;
 mod task_times;

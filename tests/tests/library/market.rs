@@ -2,12 +2,13 @@
 //! and who pays for an hour that is not over.
 
 use dormouse::experiment::Experiment;
-use dormouse_cloud::{Action, Market};
-use dormouse_engine::{Effect, Step, VmEnd};
-use dormouse_tell::Record;
+use dormouse_cloud::{Action, Host, InterruptionModel, Market};
+use dormouse_engine::{Effect, Event, Step, VmEnd};
+use dormouse_tell::explain::Explainer;
+use dormouse_tell::{Mode, Record, check_bag};
 use dormouse_units::{Money, Span, Time, VmId};
 
-use super::runs::{sound, with};
+use super::runs::{sound, under, with};
 
 /// One type of 2 vCPUs at 36 and 72 cents an hour, tasks of 1000 s each.
 fn experiment(cloud: &str, tasks: u32, fleet: &str, prices: &str) -> Experiment {
@@ -149,4 +150,167 @@ fn every_spot_vm_lives_as_long_as_was_drawn_for_it() {
         }
     }
     assert!(record.makespan().is_some_and(|end| end > s(1_000)));
+}
+
+/// HADS on few hosts: an on-demand VM that it migrates to has the room of a spot VM.
+fn displacing(preemption: &str) -> Experiment {
+    let hosts = r#"cloud.hosts=[{ vcpus = 5 }, { vcpus = 6, count = 3 }]"#;
+    let set = [hosts, "cloud.placement=preempting", "interruption.0.scope=vm", preemption];
+    under("j60-sc5", "hads", 1, &set)
+}
+
+#[test]
+fn what_becomes_of_a_vm_that_makes_room_is_said_and_told() {
+    for (preemption, action, wait) in [
+        ("cloud.preemption=terminate", Action::Preempt, 120),
+        ("cloud.preemption=hibernate", Action::Hibernate, 0),
+    ] {
+        let experiment = displacing(preemption);
+        let (steps, record) = sound(&experiment);
+        let displaced = effects(&steps).find_map(|(at, effect)| match *effect {
+            Effect::Displaced { vm, by, action } => Some((at, vm, by, action)),
+            _ => None,
+        });
+        let (at, vm, by, how) = displaced.unwrap();
+        assert_eq!(how, action);
+        let left = match action {
+            Action::Hibernate => record.vms[&vm].hibernations[0].frozen,
+            _ => ended(&record, vm.get()).0,
+        };
+        assert_eq!(left, at + Span::from_secs(wait));
+        let boot = experiment.setup.catalogue.boot;
+        assert_eq!(record.vms[&by].ready, Some(left + boot), "notice and boot");
+        let of = (&experiment.setup, Mode::Virtual, true);
+        let told = |vm: VmId| {
+            let explainer = Explainer::new(of, Record::new(&experiment.setup), &steps);
+            explainer.explain(&vm.to_string()).unwrap().to_string()
+        };
+        let how = if wait > 0 { "it is given notice" } else { "it hibernates" };
+        for words in [
+            format!("{by} (on-demand c3.xlarge) gets its room: {how}"),
+            format!("{by} waited {wait}.0 s for room, and was ready at"),
+        ] {
+            assert!(told(vm).contains(&words), "no '{words}' in {}", told(vm));
+        }
+        let words = format!("waits for room that {vm} leaves");
+        assert!(told(by).contains(&words) && told(by).contains(&format!("after {wait}.0 s")));
+    }
+}
+
+#[test]
+fn what_no_provider_does_to_make_room_is_found() {
+    let found = |preemption: &str, words: &str, damage: &dyn Fn(&mut Vec<Step>)| {
+        let experiment = displacing(preemption);
+        let mut steps = sound(&experiment).0;
+        damage(&mut steps);
+        let found = check_bag(&experiment.setup, &steps, Span::ZERO, true);
+        assert!(found.iter().any(|it| it.what.contains(words)), "no '{words}' in {found:?}");
+    };
+    let (terminate, hibernate) = ("cloud.preemption=terminate", "cloud.preemption=hibernate");
+    let each = |steps: &mut Vec<Step>, change: &dyn Fn(&mut Effect)| {
+        steps.iter_mut().flat_map(|step| &mut step.effects).for_each(change);
+    };
+    let acts = |other: Action| {
+        move |effect: &mut Effect| {
+            if let Effect::Displaced { action, .. } = effect {
+                *action = other;
+            }
+        }
+    };
+    found(terminate, "no VM that hibernates to make room", &|steps| {
+        each(steps, &acts(Action::Hibernate));
+    });
+    found(hibernate, "it ends to make room where it is to hibernate", &|steps| {
+        each(steps, &acts(Action::Preempt));
+    });
+    found(terminate, "it is taken without notice", &|steps| {
+        let is_other = |effect: &Effect| !matches!(effect, Effect::Displaced { .. });
+        steps.iter_mut().for_each(|step| step.effects.retain(is_other));
+    });
+    found(terminate, "it has had its notice since", &|steps| {
+        for step in steps {
+            let is_it = |effect: &&Effect| matches!(effect, Effect::Displaced { .. });
+            let twice = step.effects.iter().find(is_it).cloned();
+            step.effects.extend(twice);
+        }
+    });
+    found(terminate, "after its notice, not", &|steps| {
+        for step in steps {
+            let is_it = |e: &Effect| matches!(e, Effect::VmEnded { why: VmEnd::Preempted, .. });
+            if step.effects.iter().any(is_it) {
+                step.at = step.at - Span::from_secs(1);
+            }
+        }
+    });
+    found(hibernate, "which is no on-demand VM launched now", &|steps| {
+        each(steps, &|effect| {
+            if let Effect::Displaced { vm, by, .. } = effect {
+                *by = *vm;
+            }
+        });
+    });
+    found(terminate, "it resumes as if it had made room", &|steps| {
+        let frozen = |effect: &Effect| match effect {
+            Effect::VmHibernated { vm, .. } => Some(Effect::GivenBack { vm: *vm }),
+            _ => None,
+        };
+        for step in steps {
+            let back: Vec<_> = step.effects.iter().filter_map(frozen).collect();
+            step.effects.extend(back);
+        }
+    });
+    found(hibernate, "and it offers", &|steps| {
+        for step in steps {
+            if let Event::HostJoined { offer, .. } = &mut step.event {
+                *offer = Host { vcpus: offer.vcpus - 1, ..*offer };
+            }
+        }
+    });
+}
+
+/// Every law in an experiment: each VM that was taken had an age at which the law takes some, and half of
+/// them, about, were no older than its median.
+#[test]
+fn every_law_takes_vms_at_its_ages() {
+    let vms = r#"{ type = "small", market = "spot", count = 3 }"#;
+    for (law, parameters) in [
+        ("mean", "\"2000s\""),
+        ("bathtub", "{ a = 0.6, b = \"4000s\", tau1 = \"600s\", tau2 = \"200s\" }"),
+        ("weibull", "{ scale = \"2000s\", shape = 1.5 }"),
+        ("gompertz-makeham", "{ tau1 = \"9000s\", b = \"3000s\", tau2 = \"600s\" }"),
+        ("uniform", "{ from = \"1000s\", to = \"4000s\" }"),
+    ] {
+        let cloud = format!(
+            "preemption-notice = \"0s\"\n[[interruption]]\nmodel = \"lifetime\"\n{law} = {parameters}"
+        );
+        let experiment = experiment(&cloud, 400, vms, "");
+        let [InterruptionModel::Lifetime { lifetimes, .. }] = &*experiment.setup.interruptions
+        else {
+            panic!("{law}: {:?}", experiment.setup.interruptions);
+        };
+        let law_of = lifetimes.clone();
+        let (_, record) = sound(&experiment);
+        let is_taken = |end: VmEnd| end == VmEnd::Preempted;
+        let ages: Vec<f64> = record
+            .vms
+            .values()
+            .filter_map(|vm| {
+                let (at, _, _) = vm.ended.filter(|(_, why, _)| is_taken(*why))?;
+                Some(at.since(vm.ready?).as_secs_f64() / 3_600.0)
+            })
+            .collect();
+        assert!(ages.len() > 20, "{law}: {} were taken", ages.len());
+        let [first, median, last] = [0.0, 0.5, 1.0].map(|p| law_of.law().quantile(p));
+        let near = 1.0 / 3_600.0;
+        assert!(
+            ages.iter().all(|age| (first - near..=last + near).contains(age)),
+            "{law}: {ages:?}"
+        );
+        let young = ages.iter().filter(|age| **age <= median).count();
+        assert!(
+            (2 * young).abs_diff(ages.len()) < 3 + ages.len() / 3,
+            "{law}: {young} of {}",
+            ages.len()
+        );
+    }
 }

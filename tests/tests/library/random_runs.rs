@@ -9,7 +9,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use dormouse::experiment::{Experiment, Override, Source, load};
 use dormouse::output::{Header, RunLogWriter};
 use dormouse::virtual_run::virtual_run;
-use dormouse_cloud::{Action, Billing, Interruption, InterruptionModel, Scope, Target};
+use dormouse_cloud::{
+    Action, Billing, Host, Interruption, InterruptionModel, Placement, PlacementRule, PlacerName,
+    Preemption, Scope, Target,
+};
 use dormouse_engine::{Noise, Step};
 use dormouse_policies::{
     BagSchedulerConfig, BagSchedulerName, BurstOn, CheckpointOn, OnNotice, Period, Scheme,
@@ -94,6 +97,18 @@ fn experiment(n: u64) -> Experiment {
     e.setup.checkpoint.on =
         if n.is_multiple_of(3) { CheckpointOn::All } else { CheckpointOn::Spot };
     e.setup.interruptions = troubles(r, e.setup.bag.deadline);
+    let own = &mut Stream::new(n, "random-run-hosts", 0);
+    if one_in(own, 3) {
+        // Few of them: on-demand VMs have the room of spot VMs.
+        let host = |r: &mut Stream| {
+            Host::new(between(r, 2, 20) as u32, Bytes::new(between(r, 4, 64) << 30))
+        };
+        e.hosts = (0..between(own, 1, 5)).map(|_| host(own)).collect();
+        let placement =
+            [Placement::Named(PlacerName::Preempting), Placement::Rule(PlacementRule::default())];
+        e.setup.terms.placement = placement[own.below(2)].clone();
+        e.setup.terms.preemption = [Preemption::Terminate, Preemption::Hibernate][own.below(2)];
+    }
     e
 }
 

@@ -40,8 +40,10 @@ impl CostName {
         self != Self::Number
     }
 
-    /// What the end of a VM costs now that is charged since then, if it is.
-    pub(super) fn of(self, since: Option<Time>, now: Time) -> u64 {
+    /// What the end of a VM costs now that is charged since then, if it is: microseconds, or 1 where every
+    /// VM costs the same.
+    #[must_use]
+    pub fn of(self, since: Option<Time>, now: Time) -> u64 {
         let age = since.map_or(0, |since| now.since(since).as_micros());
         match self {
             Self::Period => age % HOUR,

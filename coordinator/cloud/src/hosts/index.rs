@@ -29,7 +29,8 @@ pub(super) struct Index {
     cost: CostName,
     /// How many changes of the fleet it knows; `None`: it has not looked at it yet.
     seen: Option<usize>,
-    hosts: ById<HostId, Entry>,
+    /// Those that have room, of all that it has looked at.
+    hosts: ById<HostId, Option<Entry>>,
     classes: Vec<Class>,
     /// Where the classes are that have a host.
     places: BTreeMap<Key, usize>,
@@ -114,8 +115,15 @@ impl Index {
         ties: Ties,
         chance: &mut Stream,
     ) -> Option<HostId> {
-        self.follow(now, fleet);
-        let best = self.best(now);
+        self.take_in(now, fleet);
+        // Of hosts that have room nobody's costs matter.
+        let best = match self.free() {
+            Some(free) => vec![free],
+            None => {
+                self.look_at_due(now, fleet);
+                self.best(now)
+            }
+        };
         let number: usize = best.iter().map(|alike| alike.count).sum();
         let chosen = match (ties, number) {
             (Ties::Random, 2..) => chance.below(number),
@@ -124,8 +132,21 @@ impl Index {
         nth(&best, chosen).map(HostId::new)
     }
 
+    /// The hosts that can take a VM without ending others, where they weigh most whatever that costs
+    /// elsewhere: by the rule it counts only whether others have to end, and what that costs.
+    fn free(&self) -> Option<Alike<'_>> {
+        let overcommit = self.weighers.iter().position(|one| one.name == Weigher::Overcommit)?;
+        let is_rule = self.weighers.len() == 2
+            && self.axis.is_some_and(|axis| {
+                axis != overcommit && self.weighers[axis].name == Weigher::VictimCost
+            })
+            && self.weighers.iter().all(|one| one.multiplier > 0);
+        let place = self.places.get(&([0; MOST], 0)).filter(|_| is_rule)?;
+        Some(Alike::of(&self.classes[*place].hosts, 0))
+    }
+
     /// Takes in what has changed.
-    fn follow(&mut self, now: Time, fleet: &Fleet) {
+    fn take_in(&mut self, now: Time, fleet: &Fleet) {
         match self.seen.and_then(|seen| fleet.changed_since(seen)) {
             Some(changed) => {
                 for (n, id) in changed.iter().enumerate() {
@@ -140,11 +161,17 @@ impl Index {
                 self.places.clear();
                 self.due.clear();
                 for (id, host) in fleet.hosts() {
+                    // All have their places, with room or without: each is found by its number.
+                    self.hosts.insert(id, None);
                     self.look_at(id, Some(host), now);
                 }
             }
         }
         self.seen = Some(fleet.changes());
+    }
+
+    /// Looks again at the hosts whose costs grow otherwise by now.
+    fn look_at_due(&mut self, now: Time, fleet: &Fleet) {
         while let Some(mut first) = self.due.first_entry().filter(|first| *first.key() <= slot(now))
         {
             let is_due = |due: &mut (Time, HostId)| due.0 <= now;
@@ -154,7 +181,7 @@ impl Index {
                 first.remove();
             }
             for (at, id) in due {
-                if self.hosts.get(&id).is_some_and(|entry| entry.until == Some(at)) {
+                if self.entry(id).is_some_and(|entry| entry.until == Some(at)) {
                     self.look_at(id, fleet.host(id), now);
                 }
             }
@@ -167,7 +194,7 @@ impl Index {
     /// A host is as it is now.
     fn look_at(&mut self, id: HostId, host: Option<&Carrier>, now: Time) {
         let found = host.and_then(|host| self.scores(host, now));
-        let former = self.hosts.get(&id).copied();
+        let former = self.entry(id);
         let is_in_place = match (&former, &found) {
             (Some(entry), Some((key, line))) => {
                 entry.offset == line.offset && self.classes[entry.class].key == *key
@@ -179,17 +206,21 @@ impl Index {
             self.take_out(id, entry);
         }
         let Some((key, line)) = found else {
-            self.hosts.remove(&id);
+            self.hosts.insert(id, None);
             return;
         };
         let class = match former.filter(|_| is_in_place) {
             Some(entry) => entry.class,
             None => self.put_in(id, key, line.offset),
         };
-        self.hosts.insert(id, Entry { class, offset: line.offset, until: line.until });
+        self.hosts.insert(id, Some(Entry { class, offset: line.offset, until: line.until }));
         if let Some(until) = line.until.filter(|_| former.and_then(|f| f.until) != line.until) {
             self.due.entry(slot(until)).or_default().push((until, id));
         }
+    }
+
+    fn entry(&self, id: HostId) -> Option<Entry> {
+        self.hosts.get(&id).copied().flatten()
     }
 
     fn take_out(&mut self, id: HostId, Entry { class: place, offset, .. }: Entry) {

@@ -16,7 +16,7 @@ pub(super) struct Ranked {
 pub(super) type Member = (i64, u32);
 
 /// A part with more is cut in two.
-const LONGEST: usize = 256;
+const LONGEST: usize = 128;
 
 impl Ranked {
     pub(super) fn is_empty(&self) -> bool {

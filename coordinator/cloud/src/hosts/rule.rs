@@ -88,6 +88,23 @@ pub enum SchedulerName {
 }
 
 impl SchedulerName {
+    /// All that there are.
+    pub const ALL: [Self; 3] = [Self::Opie, Self::Retry, Self::Filter];
+
+    /// What it does, in a line.
+    #[must_use]
+    pub const fn about(self) -> &'static str {
+        match self {
+            Self::Filter => "of VMs: a host with room, and nobody has to leave for anybody",
+            Self::Retry => {
+                "of VMs: as filter, and where there is no room a second look without spot VMs"
+            }
+            Self::Opie => {
+                "of VMs: one look at hosts with and without their spot VMs; the cheapest leave"
+            }
+        }
+    }
+
     /// Its name.
     #[must_use]
     pub const fn name(self) -> &'static str {

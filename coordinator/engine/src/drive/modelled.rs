@@ -5,9 +5,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use dormouse_cloud::Burstable;
-use dormouse_units::{
-    Attempt, ById, CheckpointSeq, HostId, Ppm, Seats, Span, TaskId, Time, Usage, VmId,
-};
+use dormouse_units::{Attempt, CheckpointSeq, HostId, Ppm, Seats, Span, TaskId, Time, Usage, VmId};
 use dormouse_vm::{CreditSpec, Hold, MachineSpec, Model, Sharing, Work, WorkEvent};
 
 use super::world::{Reports, World};
@@ -28,7 +26,7 @@ pub struct TwoTierLaw {
 #[derive(Debug)]
 pub struct Modelled {
     law: TwoTierLaw,
-    vms: ById<VmId, (HostId, Model)>,
+    vms: BTreeMap<VmId, (HostId, Model)>,
     /// When each VM has something to do; entries may be out of date.
     agenda: BinaryHeap<Reverse<(Time, VmId)>>,
     /// VMs whose agenda has to be looked at again.
@@ -44,7 +42,7 @@ impl Modelled {
     pub fn new(law: TwoTierLaw) -> Self {
         Self {
             law,
-            vms: ById::new(),
+            vms: BTreeMap::new(),
             agenda: BinaryHeap::new(),
             touched: Vec::new(),
             checkpoints: BTreeMap::new(),

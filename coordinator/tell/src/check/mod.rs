@@ -4,9 +4,12 @@ mod balance;
 mod bounds;
 mod checker;
 mod jobs;
+mod requests;
+mod rooms;
 mod violation;
 mod vm;
 
 pub use checker::{Checker, check_bag};
 pub use jobs::JobsChecker;
+pub use requests::RequestsChecker;
 pub use violation::Violation;

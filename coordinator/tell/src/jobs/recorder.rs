@@ -25,7 +25,7 @@ pub struct Refused {
 }
 
 impl Refused {
-    fn of(file: &'static str) -> impl FnOnce(io::Error) -> Self {
+    pub(crate) fn of(file: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self { file, source }
     }
 }

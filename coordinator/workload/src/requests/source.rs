@@ -1,4 +1,6 @@
-//! Where the requests of a run come from.
+//! Where requests come from.
+
+use std::path::PathBuf;
 
 use dormouse_cloud::Market;
 use dormouse_policies::requests::Request;
@@ -6,19 +8,31 @@ use dormouse_units::{Span, Time, TypeName};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::model::RequestModel;
+
 /// Where requests come from.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "source", rename_all = "kebab-case")]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "source", rename_all = "kebab-case", rename_all_fields = "kebab-case")]
 pub enum RequestSource {
     /// They are written down here.
     Written {
-        /// In order of arrival.
+        /// In order of time.
         request: Vec<RequestSpec>,
+    },
+    /// A CSV file, plain or gzipped.
+    Csv {
+        /// The file.
+        csv: PathBuf,
+    },
+    /// A model.
+    Model {
+        /// What it draws by.
+        model: RequestModel,
     },
 }
 
 /// A request for a VM, or several that come at once.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct RequestSpec {
     /// When it comes, from the beginning.

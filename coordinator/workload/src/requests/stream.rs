@@ -1,29 +1,90 @@
-//! The requests of a run as a stream.
+//! The requests of a source as a stream.
+
+use std::io::{self, Read};
+use std::iter::{FlatMap, RepeatN, repeat_n};
+use std::path::Path;
+use std::sync::Arc;
 
 use dormouse_policies::requests::Request;
 use dormouse_units::Time;
 
-use super::RequestSource;
+use super::csv::{RequestCsv, RequestCsvError};
+use super::model::Drawn;
+use super::offer::{Offer, Refusal};
+use super::source::{RequestSource, RequestSpec};
 use crate::WorkloadError;
 
-/// Requests in order of time.
+/// Why requests can't be had.
+#[derive(Debug, thiserror::Error)]
+pub enum RequestError {
+    /// The file.
+    #[error(transparent)]
+    Csv(#[from] RequestCsvError),
+    /// What is written down.
+    #[error("workload.{key}: {refusal}")]
+    Written {
+        /// The path of the key that is wrong.
+        key: String,
+        /// What is wrong with it.
+        refusal: Refusal,
+    },
+}
+
+/// Requests, and what matters to those who place them.
+#[derive(Clone, Debug)]
+pub struct RequestsWanted<'a> {
+    /// Where they come from.
+    pub source: &'a RequestSource,
+    /// What may be requested; `None`: nobody says.
+    pub offer: Option<Arc<Offer>>,
+    /// Of all chance.
+    pub seed: u64,
+    /// Opens a file for reading.
+    pub open: fn(&Path) -> io::Result<Box<dyn Read + Send>>,
+}
+
+/// Requests in order of time. Those of a file and of a model are read or drawn one at a time: what is in
+/// memory does not grow with them.
 #[derive(Debug)]
-pub struct RequestStream {
-    list: std::vec::IntoIter<(Time, Request)>,
+pub struct RequestStream(Source);
+
+/// Several that come at once.
+type Alike = RepeatN<(Time, Request)>;
+
+#[derive(Debug)]
+enum Source {
+    Written(FlatMap<std::vec::IntoIter<RequestSpec>, Alike, fn(RequestSpec) -> Alike>),
+    Csv(Box<RequestCsv>),
+    Model(Box<Drawn>),
+}
+
+fn alike(spec: RequestSpec) -> Alike {
+    repeat_n(spec.request(), spec.count as usize)
 }
 
 impl RequestStream {
-    /// Those of a source.
+    /// Opens a source.
     ///
     /// # Errors
     ///
-    /// It can't be read.
-    pub fn open(source: &RequestSource) -> Result<Self, WorkloadError> {
-        let RequestSource::Written { request } = source;
-        let list = request
-            .iter()
-            .flat_map(|spec| std::iter::repeat_n(spec.request(), spec.count as usize));
-        Ok(Self { list: list.collect::<Vec<_>>().into_iter() })
+    /// The file can't be read; what is written down can't be, or asks for what there is not.
+    pub fn open(wanted: &RequestsWanted<'_>) -> Result<Self, WorkloadError> {
+        let RequestsWanted { source, offer, seed, open } = wanted;
+        if let Some(flaw) = source.flaws(offer.as_deref()).into_iter().next() {
+            return Err(RequestError::Written { key: flaw.key, refusal: flaw.refusal }.into());
+        }
+        Ok(Self(match source {
+            RequestSource::Written { request } => Source::Written(
+                request.clone().into_iter().flat_map(alike as fn(RequestSpec) -> Alike),
+            ),
+            RequestSource::Csv { csv } => {
+                let csv = RequestCsv::of(csv, open(csv), offer.clone());
+                Source::Csv(Box::new(csv.map_err(RequestError::from)?))
+            }
+            RequestSource::Model { model } => {
+                Source::Model(Box::new(Drawn::new(model.clone(), *seed)))
+            }
+        }))
     }
 }
 
@@ -31,6 +92,10 @@ impl Iterator for RequestStream {
     type Item = Result<(Time, Request), WorkloadError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.list.next().map(Ok)
+        match &mut self.0 {
+            Source::Written(list) => list.next().map(Ok),
+            Source::Csv(csv) => Some(csv.next()?.map_err(|error| RequestError::from(error).into())),
+            Source::Model(drawn) => drawn.next().map(Ok),
+        }
     }
 }

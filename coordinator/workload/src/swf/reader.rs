@@ -1,19 +1,16 @@
 //! Reading a log line by line.
 
 use std::fmt;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, Read};
 use std::path::{Path, PathBuf};
 
 use dormouse_units::Bytes;
-use flate2::bufread::MultiGzDecoder;
 use serde::Serialize;
 
 use super::header::Header;
 use super::job::SwfJob;
 use super::rules::{Fractions, LogRules, Odd, OnMalformed};
-
-/// A line longer than this is no line of a log.
-const LONGEST_LINE: u64 = 64 * 1024;
+use crate::text::{LONGEST_LINE, Line, Text};
 
 /// What is wrong with a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -201,30 +198,15 @@ pub enum SwfError {
 }
 
 /// The jobs of a log, one after the other.
+#[derive(Debug)]
 pub struct SwfReader {
     path: PathBuf,
-    input: Box<dyn BufRead + Send>,
+    text: Text,
     header: Header,
     rules: LogRules,
     skipped: Skipped,
-    /// The line read last, and its number.
-    line: Vec<u8>,
-    number: u64,
-    /// The first job's line was read with the header and is still to be given.
-    is_pending: bool,
-}
-
-impl fmt::Debug for SwfReader {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SwfReader").field("path", &self.path).field("line", &self.number).finish()
-    }
-}
-
-/// What one attempt to read a line gave.
-enum Line {
-    End,
-    Read,
-    TooLong,
+    /// What became of the first job's line, which was read with the header and is still to be given.
+    pending: Option<Line>,
 }
 
 impl SwfReader {
@@ -240,14 +222,8 @@ impl SwfReader {
         rules: impl Into<LogRules>,
     ) -> Result<Self, SwfError> {
         let io = |source| SwfError::Io { path: path.to_owned(), source };
-        let mut file = BufReader::with_capacity(1 << 16, file.map_err(io)?);
-        let is_gzip = file.fill_buf().map_err(io)?.starts_with(&[0x1f, 0x8b]);
-        let input: Box<dyn BufRead + Send> = if is_gzip {
-            Box::new(BufReader::with_capacity(1 << 16, MultiGzDecoder::new(file)))
-        } else {
-            Box::new(file)
-        };
-        Self::new(path, input, rules)
+        let text = file.and_then(Text::of).map_err(io)?;
+        Self::of_text(path, text, rules.into())
     }
 
     /// Reads a log from `input`; `path` is what errors call it.
@@ -260,30 +236,25 @@ impl SwfReader {
         input: Box<dyn BufRead + Send>,
         rules: impl Into<LogRules>,
     ) -> Result<Self, SwfError> {
-        let mut reader = Self {
-            path: path.to_owned(),
-            input,
-            header: Header::default(),
-            rules: rules.into(),
-            skipped: Skipped::default(),
-            line: Vec::new(),
-            number: 0,
-            is_pending: false,
-        };
+        Self::of_text(path, Text::new(input), rules.into())
+    }
+
+    fn of_text(path: &Path, text: Text, rules: LogRules) -> Result<Self, SwfError> {
+        let (header, skipped) = (Header::default(), Skipped::default());
+        let mut reader =
+            Self { path: path.to_owned(), text, header, rules, skipped, pending: None };
         loop {
-            match reader.read_line()? {
-                Line::End => return Ok(reader),
-                // Left for the first call of `next`, which reports it.
-                Line::TooLong => break,
-                Line::Read => match trim(&reader.line) {
-                    [] => {}
-                    [b';', comment @ ..] => reader.header.add(comment),
-                    _ => break,
-                },
+            let got = reader.read_line()?;
+            match (got, reader.text.line().trim_ascii()) {
+                (Line::Read, []) => {}
+                (Line::Read, [b';', comment @ ..]) => reader.header.add(comment),
+                // Left for the first call of `next`, which reports it if it is too long.
+                _ => {
+                    reader.pending = Some(got);
+                    return Ok(reader);
+                }
             }
         }
-        reader.is_pending = true;
-        Ok(reader)
     }
 
     /// The directives at its head.
@@ -311,9 +282,11 @@ impl SwfReader {
                 self.skipped.count(problem);
                 Ok(())
             }
-            OnMalformed::Fail => {
-                Err(SwfError::Malformed { path: self.path.clone(), line: self.number, problem })
-            }
+            OnMalformed::Fail => Err(SwfError::Malformed {
+                path: self.path.clone(),
+                line: self.text.number(),
+                problem,
+            }),
         }
     }
 
@@ -332,44 +305,9 @@ impl SwfReader {
     }
 
     fn read_line(&mut self) -> Result<Line, SwfError> {
-        self.line.clear();
-        let mut within = (&mut self.input).take(LONGEST_LINE);
-        let read = within
-            .read_until(b'\n', &mut self.line)
-            .map_err(|source| SwfError::Io { path: self.path.clone(), source })?;
-        if read == 0 {
-            return Ok(Line::End);
-        }
-        self.number += 1;
-        if read as u64 == LONGEST_LINE && self.line.last() != Some(&b'\n') {
-            self.drop_rest_of_line()?;
-            return Ok(Line::TooLong);
-        }
-        Ok(Line::Read)
+        let read = self.text.read_line();
+        read.map_err(|source| SwfError::Io { path: self.path.clone(), source })
     }
-
-    /// Reads past the end of a line without keeping it.
-    fn drop_rest_of_line(&mut self) -> Result<(), SwfError> {
-        loop {
-            let buffer = self
-                .input
-                .fill_buf()
-                .map_err(|source| SwfError::Io { path: self.path.clone(), source })?;
-            if buffer.is_empty() {
-                return Ok(());
-            }
-            let end = buffer.iter().position(|&b| b == b'\n');
-            let used = end.map_or(buffer.len(), |at| at + 1);
-            self.input.consume(used);
-            if end.is_some() {
-                return Ok(());
-            }
-        }
-    }
-}
-
-fn trim(line: &[u8]) -> &[u8] {
-    line.trim_ascii()
 }
 
 impl Iterator for SwfReader {
@@ -377,19 +315,14 @@ impl Iterator for SwfReader {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            let got = if std::mem::take(&mut self.is_pending) {
-                let is_long = self.line.len() as u64 == LONGEST_LINE;
-                if is_long { Line::TooLong } else { Line::Read }
-            } else {
-                match self.read_line() {
-                    Ok(got) => got,
-                    Err(error) => return Some(Err(error)),
-                }
+            let got = match self.pending.take().map_or_else(|| self.read_line(), Ok) {
+                Ok(got) => got,
+                Err(error) => return Some(Err(error)),
             };
             let parsed = match got {
                 Line::End => return None,
                 Line::TooLong => Err(Problem::TooLong),
-                Line::Read => match trim(&self.line) {
+                Line::Read => match self.text.line().trim_ascii() {
                     // Some logs have comments between jobs.
                     [] | [b';', ..] => continue,
                     line => match SwfJob::parse(line) {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use dormouse_units::{Bytes, Ppm, Span, TypeName};
 use dormouse_workload::{
     BatchWorkload, Estimates, Fractions, JobSize, JobSource, JobSpec, LogRules, Model, NoEstimate,
-    OnMalformed, RanOver, Repeated, RequestSpec, Shape, UsageKind,
+    OnMalformed, RanOver, Repeated, RequestModel, RequestSpec, Shape, UsageKind,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -31,14 +31,21 @@ pub(crate) enum WorkloadSection {
     Requests(RequestsSection),
 }
 
-/// VMs that customers of the provider request, wherever their hosts have room. A bag or parallel jobs
-/// beside them are what the run is for: it ends with those.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+/// VMs that customers of the provider request, wherever their hosts have room: one of `request`, `csv` and
+/// `model` says which. A bag or parallel jobs beside them are what the run is for: it ends with those.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
 pub(crate) struct RequestsSection {
     /// The requests, in order of time.
-    #[schemars(length(min = 1))]
     pub(crate) request: Vec<RequestSpec>,
+    /// A CSV file of requests, plain or gzipped, relative to the experiment's: under the header
+    /// `at,type,market,duration` a row each, in order of time, such as `90.5,c3.large,spot,2h`.
+    #[schemars(example = "requests.csv")]
+    pub(crate) csv: Option<String>,
+    /// What they are drawn by, until there are `requests` of them or `lasts` is over, whichever comes
+    /// first; one of the two is given. Types, markets, times and durations have a chance of their own
+    /// each: another law of one leaves the others as they are.
+    pub(crate) model: Option<RequestModel>,
 }
 
 /// A bag of independent tasks with a deadline: one of `name`, `job` and `task` says which.

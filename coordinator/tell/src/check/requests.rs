@@ -1,0 +1,420 @@
+//! The rules of VMs that are requested, each by what breaks it: a request with two VMs, one that ends too
+//! late or too soon, an on-demand VM that is displaced, a host with more on it than it has, a refusal
+//! though there was room, …
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use dormouse_cloud::{
+    Action, Host, Market, Meter, PlacementRule, Prices, SchedulerName, SpotPlaces,
+};
+use dormouse_engine::{Effect, Event, Setup, Step, VmEnd, Work, is_of};
+use dormouse_policies::Notice;
+use dormouse_policies::requests::Request;
+use dormouse_units::{HostId, Money, Price, RequestId, Span, Time, TypeName, VmId};
+
+use super::Violation;
+use super::rooms::{Part, Room, Rooms, room};
+
+/// A VM that is there, whoever has it.
+#[derive(Debug)]
+struct There {
+    market: Market,
+    host: HostId,
+    room: Room,
+    meter: Meter,
+    launched: Time,
+    ready: Option<Time>,
+    runs_since: Option<Time>,
+    ran: Span,
+    /// When the provider ends it at the latest, if it has said so.
+    due: Option<Time>,
+    /// Counted among those that can be told to leave.
+    is_preemptible: bool,
+    /// It surely has its room.
+    holds: bool,
+    /// Those that have to leave first.
+    waits_for: BTreeSet<VmId>,
+    has_waited: bool,
+}
+
+/// Follows the requests of a run, and the room that all its VMs have, in its steps as they are in the log.
+#[derive(Debug)]
+pub struct RequestsChecker<'a> {
+    setup: &'a Setup,
+    of: Vec<Work>,
+    prices: Arc<dyn Prices>,
+    rule: PlacementRule,
+    /// How late a live run may hear of what happens.
+    lateness: Span,
+    rooms: Rooms,
+    vms: BTreeMap<VmId, There>,
+    /// Of VMs that are to leave, who waits for that.
+    awaited: BTreeMap<VmId, VmId>,
+    /// What was asked for, by the VM, until that has ended.
+    open: BTreeMap<VmId, (Time, Request)>,
+    next: RequestId,
+    now: Time,
+    seq: u64,
+    found: Vec<Violation>,
+}
+
+impl<'a> RequestsChecker<'a> {
+    /// Nothing seen yet of a run with this whole setup and these tenants, which may hear up to `lateness`
+    /// late of what happens: not at all in virtual time.
+    #[must_use]
+    pub fn new(setup: &'a Setup, of: Vec<Work>, lateness: Span) -> Self {
+        Self {
+            setup,
+            of,
+            prices: setup.terms.prices(),
+            rule: setup.terms.placement.rule(),
+            lateness,
+            rooms: Rooms::default(),
+            vms: BTreeMap::new(),
+            awaited: BTreeMap::new(),
+            open: BTreeMap::new(),
+            next: RequestId::default(),
+            now: Time::ZERO,
+            seq: 0,
+            found: Vec::new(),
+        }
+    }
+
+    /// How many requests were followed.
+    #[must_use]
+    pub fn requests(&self) -> u64 {
+        self.next.get().into()
+    }
+
+    /// What was wrong.
+    #[must_use]
+    pub fn finish(mut self, ended: bool) -> Vec<Violation> {
+        let open = self.open.len();
+        self.require(!ended || open == 0, || format!("{open} requests never came to an end"));
+        self.found
+    }
+
+    fn wrong(&mut self, what: String) {
+        self.found.push(Violation { seq: self.seq, at: self.now, what });
+    }
+
+    fn require(&mut self, holds: bool, what: impl FnOnce() -> String) {
+        if !holds {
+            self.wrong(what());
+        }
+    }
+
+    fn is_requested(&self, vm: VmId) -> bool {
+        is_of(vm, &self.of, Work::Requests)
+    }
+
+    /// Takes in the next step.
+    pub fn see(&mut self, step: &Step) {
+        self.seq = step.seq;
+        let before = self.now;
+        self.require(step.at >= before, || format!("time ran backwards from {before}"));
+        self.now = step.at;
+        let mut asked = None;
+        match &step.event {
+            Event::HostJoined { host, offer, .. } => self.rooms.join(*host, offer),
+            Event::HostLost { host, .. } => self.rooms.leave(*host),
+            Event::Requested { request, asks } if !step.effects.contains(&Effect::Stale) => {
+                asked = self.requested(*request, asks);
+            }
+            _ => {}
+        }
+        for effect in &step.effects {
+            self.effect(step, effect);
+        }
+        for notice in &step.notices {
+            if let Notice::LaunchRefused { vm, .. } = notice
+                && self.is_requested(*vm)
+            {
+                self.refused(*vm);
+            }
+        }
+        if let Some(vm) = asked
+            && self.open.contains_key(&vm)
+            && !self.vms.contains_key(&vm)
+        {
+            self.open.remove(&vm);
+            // Nobody answers once the run is over.
+            let is_over = step.decisions.is_empty();
+            self.require(is_over, || format!("the request of {vm} is neither granted nor refused"));
+        }
+    }
+
+    fn requested(&mut self, request: RequestId, asks: &Request) -> Option<VmId> {
+        let next = self.next;
+        self.require(request == next, || format!("{request} comes where {next} should"));
+        self.next = request.next();
+        let tenants = u32::try_from(self.of.len().max(1)).unwrap_or(u32::MAX);
+        let own = self.of.iter().position(|work| *work == Work::Requests).unwrap_or_default();
+        let own = u32::try_from(own).unwrap_or_default();
+        let vm = VmId::new(request.get().saturating_mul(tenants).saturating_add(own));
+        self.open.insert(vm, (self.now, asks.clone()));
+        Some(vm)
+    }
+
+    fn effect(&mut self, step: &Step, effect: &Effect) {
+        match effect {
+            Effect::VmLaunched { vm, kind, market, price, host, .. } => {
+                self.launched(*vm, (kind, *market, *price, *host));
+            }
+            Effect::VmReady { vm } => self.ready(*vm),
+            Effect::VmHibernated { vm, .. } => self.hibernated(*vm),
+            Effect::VmResumed { vm, .. } => self.resumed(*vm),
+            Effect::VmEnded { vm, why, cost } => self.ended(*vm, *why, *cost),
+            Effect::Displaced { vm, by, .. } => self.displaced(step, *vm, *by),
+            Effect::Outbid { vm } => self.noticed(*vm),
+            Effect::Interrupted { action: Action::Preempt, vms, .. } => {
+                vms.iter().for_each(|vm| self.noticed(*vm));
+            }
+            Effect::PriceChanged { kind, price } => {
+                let (now, alike) = (self.now, self.spot_of(kind));
+                for vm in alike {
+                    if let Some(there) = self.vms.get_mut(&vm) {
+                        there.meter.reprice(now, *price);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn spot_of(&self, kind: &TypeName) -> Vec<VmId> {
+        let is_alike = |vm: &VmId| self.open.get(vm).is_some_and(|(_, asks)| asks.kind == *kind);
+        let spot = self.vms.iter().filter(|(_, there)| there.market == Market::Spot);
+        spot.map(|(vm, _)| *vm).filter(is_alike).collect()
+    }
+
+    /// What a VM of a type takes of its host, as the placement counts it.
+    fn room_of(&self, kind: &TypeName, market: Market) -> Room {
+        let Some(offer) = self.setup.catalogue.get(kind) else { return [0; 3] };
+        let whole = self.rule.counted(offer.room());
+        let is_background =
+            self.setup.terms.spot == SpotPlaces::Background && market == Market::Spot;
+        room(&if is_background { Host { vcpus: 0, ..whole } } else { whole })
+    }
+
+    fn launched(&mut self, vm: VmId, of: (&TypeName, Market, Price, HostId)) {
+        let (kind, market, price, host) = of;
+        self.require(!self.vms.contains_key(&vm), || format!("{vm} is launched twice"));
+        if self.is_requested(vm) {
+            match self.open.get(&vm) {
+                None => self.wrong(format!("{vm} is launched though nobody requested it")),
+                Some((at, asks)) => {
+                    let fits = *at == self.now && asks.kind == *kind && asks.market == market;
+                    self.require(fits, || format!("{vm} is not what was requested"));
+                }
+            }
+            let offer = self.setup.catalogue.get(kind);
+            let listed = offer.and_then(|offer| self.prices.at(offer, market, self.now));
+            self.require(listed == Some(price), || {
+                format!("{vm} costs {price}, not what it should")
+            });
+        }
+        self.require(self.rooms.has(host), || format!("{vm} is on {host}, which is not there"));
+        let there = There {
+            market,
+            host,
+            room: self.room_of(kind, market),
+            meter: Meter::launched(self.now, price, self.setup.terms.billing),
+            launched: self.now,
+            ready: None,
+            runs_since: None,
+            ran: Span::ZERO,
+            due: None,
+            is_preemptible: market == Market::Spot,
+            holds: false,
+            waits_for: BTreeSet::new(),
+            has_waited: false,
+        };
+        self.rooms.change(host, Part::Taken, there.room, true);
+        if there.is_preemptible {
+            self.rooms.change(host, Part::Preemptible, there.room, true);
+        }
+        self.vms.insert(vm, there);
+    }
+
+    /// It has its room for sure from now on.
+    fn holds(&mut self, vm: VmId) {
+        let Some(there) = self.vms.get_mut(&vm).filter(|there| !there.holds) else { return };
+        there.holds = true;
+        let (host, room) = (there.host, there.room);
+        let fits = self.rooms.change(host, Part::Held, room, true);
+        self.require(fits, || format!("{host} has less than its VMs take once {vm} is there"));
+    }
+
+    fn leaves(&mut self, vm: VmId) {
+        if let Some(there) = self.vms.get_mut(&vm)
+            && std::mem::take(&mut there.holds)
+        {
+            let (host, room) = (there.host, there.room);
+            self.rooms.change(host, Part::Held, room, false);
+        }
+    }
+
+    /// It can't be told to leave any more.
+    fn stays(&mut self, vm: VmId) {
+        if let Some(there) = self.vms.get_mut(&vm)
+            && std::mem::take(&mut there.is_preemptible)
+        {
+            let (host, room) = (there.host, there.room);
+            self.rooms.change(host, Part::Preemptible, room, false);
+        }
+    }
+
+    fn ready(&mut self, vm: VmId) {
+        let (now, boot) = (self.now, self.setup.catalogue.boot);
+        self.holds(vm);
+        let Some(there) = self.vms.get_mut(&vm) else {
+            return self.wrong(format!("{vm} is ready and was never launched"));
+        };
+        let (took, waited) = (now.since(there.launched), there.has_waited);
+        let is_first = there.ready.is_none();
+        (there.ready, there.runs_since) = (Some(now), Some(now));
+        there.meter.start(now);
+        self.require(is_first, || format!("{vm} is ready twice"));
+        let is_virtual = self.lateness == Span::ZERO;
+        let is_right = took >= boot && (waited || !is_virtual || took == boot);
+        self.require(is_right, || format!("{vm} boots for {took}, not {boot}"));
+    }
+
+    fn hibernated(&mut self, vm: VmId) {
+        self.left_room(vm);
+        self.leaves(vm);
+        self.stays(vm);
+        let now = self.now;
+        if let Some(there) = self.vms.get_mut(&vm) {
+            there.stand(now);
+            there.meter.freeze(now);
+        }
+    }
+
+    fn resumed(&mut self, vm: VmId) {
+        let now = self.now;
+        self.holds(vm);
+        if let Some(there) = self.vms.get_mut(&vm) {
+            there.runs_since = Some(now);
+            there.meter.start(now);
+            if there.due.is_none() && there.market == Market::Spot && !there.is_preemptible {
+                there.is_preemptible = true;
+                let (host, room) = (there.host, there.room);
+                self.rooms.change(host, Part::Preemptible, room, true);
+            }
+        }
+    }
+
+    /// A VM has left its room, or a part, to those that wait for it.
+    fn left_room(&mut self, vm: VmId) {
+        // The one that leaves counts no more.
+        self.leaves(vm);
+        let Some(by) = self.awaited.remove(&vm) else { return };
+        let Some(there) = self.vms.get_mut(&by) else { return };
+        there.waits_for.remove(&vm);
+        if there.waits_for.is_empty() {
+            self.holds(by);
+        }
+    }
+
+    fn noticed(&mut self, vm: VmId) {
+        let due = self.now + self.setup.preemption_notice;
+        self.stays(vm);
+        if let Some(there) = self.vms.get_mut(&vm) {
+            there.due.get_or_insert(due);
+        }
+    }
+
+    fn displaced(&mut self, step: &Step, vm: VmId, by: VmId) {
+        let is_new = |effect: &Effect| matches!(effect, Effect::VmLaunched { vm, .. } if *vm == by);
+        let is_launched = step.effects.iter().any(is_new);
+        self.require(is_launched, || format!("{vm} is displaced by {by}, which is not launched"));
+        let of = |vm| self.vms.get(&vm).map(|there| (there.market, there.host));
+        let (Some(victim), Some(other)) = (of(vm), of(by)) else {
+            return self.wrong(format!("{vm} is displaced by {by}, and one of them is not there"));
+        };
+        self.require(victim.0 == Market::Spot, || format!("{vm} is displaced and is no spot VM"));
+        self.require(other.0 == Market::OnDemand, || {
+            format!("{vm} is displaced by a spot VM, {by}")
+        });
+        self.require(victim.1 == other.1, || {
+            format!("{vm} is displaced on another host than {by}'s")
+        });
+        let can_be = self.vms.get(&vm).is_some_and(|there| there.is_preemptible);
+        self.require(can_be, || format!("{vm} is displaced though it leaves already"));
+        let is_allowed = self.rule.scheduler != SchedulerName::Filter;
+        self.require(is_allowed, || format!("{vm} is displaced, which this scheduler never does"));
+        // One that hibernates instead keeps no notice: its end is by something else.
+        let hibernates = !step.notices.iter().any(|notice| {
+            matches!(notice, Notice::VmPreempting { vm: of, .. } | Notice::VmLost { vm: of } if *of == vm)
+        });
+        self.stays(vm);
+        if !hibernates {
+            self.noticed(vm);
+        }
+        self.awaited.insert(vm, by);
+        if let Some(there) = self.vms.get_mut(&by) {
+            there.waits_for.insert(vm);
+            there.has_waited = true;
+        }
+    }
+
+    fn ended(&mut self, vm: VmId, why: VmEnd, cost: Money) {
+        self.left_room(vm);
+        self.stays(vm);
+        let Some(mut there) = self.vms.remove(&vm) else {
+            return self.wrong(format!("{vm} ends and was never launched"));
+        };
+        self.rooms.change(there.host, Part::Taken, there.room, false);
+        there.stand(self.now);
+        there.meter.end(self.now, why.by());
+        if why == VmEnd::Preempted {
+            let latest = there.due.map(|due| due + self.lateness);
+            match latest {
+                None => self.wrong(format!("{vm} is taken away, and nobody said why")),
+                Some(at) => {
+                    let now = self.now;
+                    self.require(now <= at, || format!("{vm} outlives its notice, to {at}"));
+                }
+            }
+        }
+        let Some((_, asks)) = self.open.remove(&vm) else { return };
+        let owed = there.meter.settled(self.setup.terms.tariff);
+        self.require(owed == cost, || format!("{vm} cost {cost}, its intervals {owed}"));
+        let (ran, wanted) = (there.ran, asks.duration);
+        let is_in_time = ran <= wanted + self.lateness;
+        self.require(is_in_time, || format!("{vm} ran for {ran}, and was wanted for {wanted}"));
+        let is_whole = why != VmEnd::Terminated || ran >= wanted;
+        self.require(is_whole, || format!("{vm} is given back after {ran} of {wanted}"));
+    }
+
+    fn refused(&mut self, vm: VmId) {
+        let Some((_, asks)) = self.open.remove(&vm) else {
+            return self.wrong(format!("{vm} is refused though nobody requested it"));
+        };
+        let Setup { terms, catalogue, .. } = self.setup;
+        let offer = catalogue.get(&asks.kind);
+        let is_offered =
+            offer.is_some_and(|offer| self.prices.at(offer, asks.market, self.now).is_some());
+        // Places of processors, and memory that is filled, are not followed here.
+        let is_followed =
+            terms.spot == SpotPlaces::Own && self.setup.memory_filled().is_empty() && is_offered;
+        let may_preempt =
+            asks.market == Market::OnDemand && self.rule.scheduler != SchedulerName::Filter;
+        let want = self.room_of(&asks.kind, asks.market);
+        if is_followed && let Some(host) = self.rooms.with_room(want, may_preempt) {
+            let (market, kind) = (asks.market, asks.kind);
+            self.wrong(format!("{vm}, {market} {kind}, is refused though {host} has room for it"));
+        }
+    }
+}
+
+impl There {
+    fn stand(&mut self, now: Time) {
+        if let Some(since) = self.runs_since.take() {
+            self.ran += now.since(since);
+        }
+    }
+}

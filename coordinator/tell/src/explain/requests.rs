@@ -1,0 +1,247 @@
+//! What became of a request for a VM, and why: who had to leave for it and what that cost, or for whom it
+//! had to leave.
+
+use std::collections::BTreeMap;
+
+use dormouse_cloud::{CostName, Market, Meter};
+use dormouse_engine::{Effect, Event, Setup, Step, Work, is_of};
+use dormouse_policies::Notice;
+use dormouse_units::{Price, RequestId, Span, Time, TypeName, VmId};
+
+use super::explanation::{Explanation, seconds};
+use crate::requests::{Ended, Ledger, RequestEnd};
+
+/// Tells of one request as its run is played.
+#[derive(Debug)]
+pub struct RequestStory<'a> {
+    setup: &'a Setup,
+    of: Vec<Work>,
+    request: RequestId,
+    vm: VmId,
+    cost: CostName,
+    ledger: Ledger,
+    /// Every VM that is alive: what it is, and what it is charged for.
+    alive: BTreeMap<VmId, (TypeName, Market, Meter)>,
+    told: Option<Explanation>,
+}
+
+impl<'a> RequestStory<'a> {
+    /// Of the request that is called `request7`, or whose VM is called `vm7`, in a run with this whole setup
+    /// and these tenants; `None`: that names no request.
+    #[must_use]
+    pub fn of(setup: &'a Setup, of: Vec<Work>, what: &str) -> Option<Self> {
+        let tenants = u32::try_from(of.len().max(1)).unwrap_or(u32::MAX);
+        let own = of.iter().position(|work| *work == Work::Requests)?;
+        let own = u32::try_from(own).ok()?;
+        let number = |prefix: &str| what.strip_prefix(prefix)?.trim_start().parse::<u32>().ok();
+        let request = match (number("request"), number("vm").map(VmId::new)) {
+            (Some(request), _) => RequestId::new(request),
+            (None, Some(vm)) if is_of(vm, &of, Work::Requests) => {
+                RequestId::new(vm.get() / tenants)
+            }
+            _ => return None,
+        };
+        let vm = VmId::new(request.get().saturating_mul(tenants).saturating_add(own));
+        let cost = setup.terms.placement.rule().cost;
+        let ledger = Ledger::new(setup, of.clone());
+        Some(Self { setup, of, request, vm, cost, ledger, alive: BTreeMap::new(), told: None })
+    }
+
+    /// Takes in a step of the run, as it is in its log.
+    pub fn see(&mut self, step: &Step) {
+        if let Event::Requested { request, asks } = &step.event
+            && *request == self.request
+            && !step.effects.contains(&Effect::Stale)
+        {
+            let (kind, market, duration) = (&asks.kind, asks.market, asks.duration);
+            let whole = match market {
+                Market::OnDemand => "a normal request",
+                Market::Spot => "a preemptible request",
+            };
+            let of = format!("{request}: {whole}, for {duration} of {kind} ({market})");
+            let mut told = Explanation { has_hours: true, ..Explanation::of(of) };
+            told.say(step.at, "requested");
+            self.told = Some(told);
+        }
+        for effect in &step.effects {
+            self.effect(step, effect);
+        }
+        let refused = step.notices.iter().find_map(|notice| match notice {
+            Notice::LaunchRefused { vm, why } if *vm == self.vm => Some(why),
+            _ => None,
+        });
+        if let (Some(why), Some(told)) = (refused, &mut self.told) {
+            told.say(step.at, format!("refused: {why}"));
+        }
+        let (request, mut ended) = (self.request, None);
+        let seen = self.ledger.see(step, |it| {
+            if it.request == request {
+                ended = Some(it.clone());
+            }
+            Ok::<_, std::convert::Infallible>(())
+        });
+        match seen {
+            Ok(()) => {}
+            Err(never) => match never {},
+        }
+        if let Some(it) = ended {
+            self.ended(&it);
+        }
+    }
+
+    /// What there is to say; `None`: there is no such request.
+    #[must_use]
+    pub fn told(self) -> Option<Explanation> {
+        self.told
+    }
+
+    fn say(&mut self, at: Time, what: String) {
+        if let Some(told) = &mut self.told {
+            told.say(at, what);
+        }
+    }
+
+    /// A VM by its name, with the request that it is of.
+    fn name(&self, vm: VmId) -> String {
+        let tenants = u32::try_from(self.of.len().max(1)).unwrap_or(u32::MAX);
+        let whose = match is_of(vm, &self.of, Work::Requests) {
+            true => RequestId::new(vm.get() / tenants).to_string(),
+            false => {
+                let work = self.of.iter().find(|work| is_of(vm, &self.of, **work));
+                format!("of the {}", work.map_or("run", |work| work.name()))
+            }
+        };
+        let what = self.alive.get(&vm).map(|(kind, market, _)| format!(", {market} {kind}"));
+        format!("{vm} ({whose}{})", what.unwrap_or_default())
+    }
+
+    fn launched(&mut self, at: Time, vm: VmId, of: (&TypeName, Market, Price)) {
+        let (kind, market, price) = of;
+        let meter = Meter::launched(at, price, self.setup.terms.billing);
+        self.alive.insert(vm, (kind.clone(), market, meter));
+    }
+
+    fn effect(&mut self, step: &Step, effect: &Effect) {
+        let at = step.at;
+        match effect {
+            Effect::VmLaunched { vm, kind, market, price, host, .. } => {
+                self.launched(at, *vm, (kind, *market, *price));
+                if *vm == self.vm {
+                    self.say(at, format!("granted {vm} on {host}, at {price}"));
+                    self.victims(step);
+                }
+            }
+            Effect::VmReady { vm } => {
+                self.charged(*vm, |meter| meter.start(at));
+                if *vm == self.vm {
+                    self.say(at, "ready; charged from here".to_owned());
+                }
+            }
+            Effect::VmHibernated { vm, .. } => {
+                self.charged(*vm, |meter| meter.freeze(at));
+                if *vm == self.vm {
+                    self.say(at, "hibernated".to_owned());
+                }
+            }
+            Effect::VmResumed { vm, .. } => {
+                self.charged(*vm, |meter| meter.start(at));
+                if *vm == self.vm {
+                    self.say(at, "resumed".to_owned());
+                }
+            }
+            Effect::Displaced { vm, by, .. } if *vm == self.vm => {
+                let by = self.name(*by);
+                let cost = self.cost_of(*vm, at);
+                self.say(at, format!("told to leave: {by} has its room; its end cost {cost}"));
+            }
+            Effect::Outbid { vm } if *vm == self.vm => {
+                self.say(at, "told to leave: it costs more than was bid".to_owned());
+            }
+            Effect::Interrupted { vms, .. } if vms.contains(&self.vm) => {
+                self.say(at, "interrupted by the provider".to_owned());
+            }
+            Effect::VmEnded { vm, .. } => {
+                self.alive.remove(vm);
+            }
+            _ => {}
+        }
+    }
+
+    fn charged(&mut self, vm: VmId, change: impl FnOnce(&mut Meter)) {
+        if let Some((_, _, meter)) = self.alive.get_mut(&vm) {
+            change(meter);
+        }
+    }
+
+    /// What the provider's rule says that the end of a VM costs now.
+    fn cost_of(&self, vm: VmId, now: Time) -> String {
+        let since = self.alive.get(&vm).and_then(|(_, _, meter)| meter.runs_since());
+        let cost = self.cost.of(since, now);
+        let time = || seconds(Span::from_micros(cost));
+        match self.cost {
+            CostName::Period => format!("{} of a charged hour", time()),
+            CostName::Age => format!("{} since it is charged for", time()),
+            CostName::Number => "1, as that of any VM".to_owned(),
+        }
+    }
+
+    /// Who has to leave for it.
+    fn victims(&mut self, step: &Step) {
+        let victims: Vec<VmId> = step
+            .effects
+            .iter()
+            .filter_map(|effect| match effect {
+                Effect::Displaced { vm, by, .. } if *by == self.vm => Some(*vm),
+                _ => None,
+            })
+            .collect();
+        let each: Vec<_> = victims
+            .iter()
+            .map(|vm| format!("{} leaves for it: {}", self.name(*vm), self.cost_of(*vm, step.at)))
+            .collect();
+        let Some(told) = &mut self.told else { return };
+        each.into_iter().for_each(|line| told.add(line));
+        if victims.len() > 1 {
+            told.add("together they cost least of all sets on that host that make enough room");
+        }
+    }
+
+    fn ended(&mut self, it: &Ended) {
+        let Some(told) = &mut self.told else { return };
+        let end = match it.end {
+            RequestEnd::Refused => {
+                let lost = it.price.for_span(it.duration);
+                told.came_to.push(format!("It failed. It would have cost {lost}."));
+                return;
+            }
+            RequestEnd::Completed => "given back: it ran for as long as was asked for".to_owned(),
+            RequestEnd::Terminated(why) => {
+                let why = match why {
+                    "interruption" => "an interruption",
+                    "outbid" => "a price above its bid",
+                    "host-lost" => "its host was lost",
+                    "failed" => "its host could not make or keep it",
+                    _ => "another VM had its room",
+                };
+                format!("ended by the provider: {why}")
+            }
+            RequestEnd::RunOver => "the run was over".to_owned(),
+        };
+        told.say(it.at, end);
+        let mut came_to = format!("It ran for {}, and cost {}", seconds(it.ran), it.cost);
+        if it.waited > Span::ZERO {
+            came_to += &format!(", having waited {} for others to leave", seconds(it.waited));
+        }
+        came_to += ".";
+        told.came_to.push(came_to);
+        if let (RequestEnd::Terminated(_), Market::Spot) = (it.end, it.market) {
+            let hours = it.ran.as_secs_f64() * f64::from(it.vcpus) / 3_600.0;
+            let (rest, forgone) = (it.price.for_span(it.rest()), it.forgone);
+            told.came_to.push(format!(
+                "Lost: {hours:.3} vCPU h of work, {rest} for the {} that it had yet to run, {forgone} of \
+                 time that ran and is not charged.",
+                it.rest()
+            ));
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! `requests.csv`: a request a line, as each comes to its end.
+
+use std::io::{self, Write};
+
+use dormouse_units::{Span, Time};
+use dormouse_workload::Lines;
+use dormouse_workload::decimal::{seconds, whole};
+
+use super::Ended;
+
+/// Its columns; times in seconds.
+const COLUMNS: &str = "request,arrived_s,type,market,duration_s,host,ready_s,ended_s,end,waited_s,displaced_by,cost_usd";
+
+/// Writes requests in the order in which they end.
+#[derive(Debug)]
+pub struct RequestsCsv<W: Write>(Lines<W>);
+
+impl<W: Write> RequestsCsv<W> {
+    /// Begins a file; `to` need not buffer.
+    ///
+    /// # Errors
+    ///
+    /// Writing failed.
+    pub fn new(to: W) -> io::Result<Self> {
+        let mut lines = Lines::new(to);
+        lines.add(|line| line.extend_from_slice(COLUMNS.as_bytes()))?;
+        Ok(Self(lines))
+    }
+
+    /// Writes a request that is over. Host and `ready_s` are empty where it had none, `waited_s` where it
+    /// did not wait for others to leave, `displaced_by` where nobody needed its room.
+    ///
+    /// # Errors
+    ///
+    /// Writing failed.
+    pub fn write(&mut self, it: &Ended) -> io::Result<()> {
+        self.0.add(|line| {
+            let at = |line: &mut Vec<u8>, at: Time| seconds(line, at.since(Time::ZERO));
+            whole(line, it.request.get().into());
+            line.push(b',');
+            at(line, it.arrived);
+            line.push(b',');
+            cell(line, it.kind.as_str());
+            line.push(b',');
+            line.extend_from_slice(it.market.to_string().as_bytes());
+            line.push(b',');
+            seconds(line, it.duration);
+            line.push(b',');
+            if let Some((_, host)) = it.vm {
+                line.extend_from_slice(host.to_string().as_bytes());
+            }
+            line.push(b',');
+            if let Some(ready) = it.ready {
+                at(line, ready);
+            }
+            line.push(b',');
+            at(line, it.at);
+            line.push(b',');
+            line.extend_from_slice(it.end.word().as_bytes());
+            line.push(b',');
+            if it.waited > Span::ZERO {
+                seconds(line, it.waited);
+            }
+            line.push(b',');
+            if let Some(by) = it.displaced_by {
+                line.extend_from_slice(by.to_string().as_bytes());
+            }
+            line.push(b',');
+            line.extend_from_slice(format!("{:.9}", it.cost.as_usd()).as_bytes());
+        })
+    }
+
+    /// Ends the file.
+    ///
+    /// # Errors
+    ///
+    /// Writing or flushing failed.
+    pub fn finish(self) -> io::Result<()> {
+        self.0.finish()
+    }
+}
+
+/// A name of a person's choice, quoted where it has to be.
+fn cell(line: &mut Vec<u8>, text: &str) {
+    if text.contains([',', '"', '\n', '\r']) {
+        line.extend_from_slice(format!("\"{}\"", text.replace('"', "\"\"")).as_bytes());
+    } else {
+        line.extend_from_slice(text.as_bytes());
+    }
+}

@@ -1,0 +1,116 @@
+//! Quantiles of times in bounded memory.
+
+use std::collections::BTreeMap;
+
+use dormouse_units::Span;
+
+/// So many different times are kept at most.
+const MOST: usize = 4_096;
+
+/// How often which time was. While there are few different ones it is exact; where there would be too
+/// many, times are rounded up to a power of two of microseconds, the least that will do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Quantiles {
+    unit_us: u64,
+    /// Times in units, and how often each was.
+    counts: BTreeMap<u64, u64>,
+    count: u64,
+    sum_us: u128,
+    largest: Span,
+}
+
+impl Default for Quantiles {
+    fn default() -> Self {
+        let (counts, largest) = (BTreeMap::new(), Span::ZERO);
+        Self { unit_us: 1, counts, count: 0, sum_us: 0, largest }
+    }
+}
+
+impl Quantiles {
+    /// Counts a time in.
+    pub fn add(&mut self, time: Span) {
+        self.count += 1;
+        self.sum_us += u128::from(time.as_micros());
+        self.largest = self.largest.max(time);
+        *self.counts.entry(time.as_micros().div_ceil(self.unit_us)).or_default() += 1;
+        while self.counts.len() > MOST {
+            self.unit_us *= 2;
+            for (time, n) in std::mem::take(&mut self.counts) {
+                *self.counts.entry(time.div_ceil(2)).or_default() += n;
+            }
+        }
+    }
+
+    /// How many were counted.
+    #[must_use]
+    pub const fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Their mean in seconds; `None` of none.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "a mean for people")]
+    pub fn mean_s(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum_us as f64 / self.count as f64 / 1e6)
+    }
+
+    /// The longest.
+    #[must_use]
+    pub const fn largest(&self) -> Span {
+        self.largest
+    }
+
+    /// The least time that at least `percent` of a hundred are not longer than, rounded up as said;
+    /// `None` of none.
+    #[must_use]
+    pub fn at(&self, percent: u64) -> Option<Span> {
+        let wanted = (self.count * percent).div_ceil(100).max(1);
+        let mut seen = 0;
+        let found = self.counts.iter().find(|(_, n)| {
+            seen += **n;
+            seen >= wanted
+        });
+        found.map(|(time, _)| Span::from_micros(time * self.unit_us).min(self.largest))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(times: impl Iterator<Item = u64>) -> (Quantiles, Vec<u64>) {
+        let (mut quantiles, mut all) = (Quantiles::default(), Vec::new());
+        for time in times {
+            quantiles.add(Span::from_micros(time));
+            all.push(time);
+        }
+        all.sort_unstable();
+        (quantiles, all)
+    }
+
+    #[test]
+    fn few_different_times_are_exact() {
+        let (quantiles, all) = of((0..10_000).map(|n| n * n % 4_001));
+        for percent in [0, 1, 50, 99, 100] {
+            let place = (all.len() * percent).div_ceil(100).max(1) - 1;
+            let exact = Span::from_micros(all[place]);
+            assert_eq!(quantiles.at(percent as u64), Some(exact), "{percent} %");
+        }
+        assert_eq!(Quantiles::default().at(50), None);
+    }
+
+    #[test]
+    fn many_are_rounded_up_by_less_than_their_unit() {
+        let (quantiles, all) = of((0..100_000).map(|n| n * 7_919 % 1_000_003));
+        let unit = quantiles.unit_us;
+        assert!(unit > 1 && unit <= 512, "{unit}");
+        for percent in [1, 50, 99] {
+            let exact = all[(all.len() * percent).div_ceil(100) - 1];
+            let found = quantiles.at(percent as u64).expect("there are some").as_micros();
+            assert!(found >= exact && found - exact < unit, "{found} for {exact}");
+        }
+        let largest = all[all.len() - 1];
+        assert_eq!(quantiles.at(100), Some(Span::from_micros(largest)));
+        assert_eq!(quantiles.count(), 100_000);
+    }
+}

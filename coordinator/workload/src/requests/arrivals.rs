@@ -1,0 +1,184 @@
+//! When requests come.
+
+use dormouse_units::{Ppm, Span, Stream, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::sampling::exponential;
+
+/// When requests come.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    rename = "process",
+    rename_all = "kebab-case",
+    rename_all_fields = "kebab-case",
+    deny_unknown_fields
+)]
+#[schemars(rename = "Arrivals", tag = "process")]
+pub enum Arrivals {
+    /// A Poisson process: the times between requests are exponentially distributed.
+    Poisson {
+        /// The mean time between requests.
+        #[schemars(extend("least" = "1us"), example = "30s")]
+        every: Span,
+    },
+    /// A Poisson process whose rate goes up and down, as a cosine, with the time of day.
+    Diurnal {
+        /// The mean time between requests, over a whole period of no weekend.
+        #[schemars(extend("least" = "1us"), example = "30s")]
+        every: Span,
+        /// How far the rate goes up and down, as a part of its mean: 1 is from nothing to twice the mean.
+        #[schemars(range(min = 0.0, max = 1.0), example = 0.6)]
+        amplitude: Ppm,
+        /// From one peak to the next.
+        #[serde(default = "day")]
+        #[schemars(extend("least" = "1us"), example = "1d")]
+        period: Span,
+        /// When in the period the rate is highest; half-way where it is not given.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(example = "14h")]
+        peak: Option<Span>,
+        /// The last two of every seven periods, counted from the beginning, have this part of the rate;
+        /// the same rate where it is not given.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(range(min = 0.0, max = 1.0), example = 0.4)]
+        weekend: Option<Ppm>,
+    },
+    /// Calm and bursts by turns, whose lengths are exponentially distributed, each with a rate of its own:
+    /// a Poisson process that a Markov chain of two states modulates. It begins in either with the
+    /// probability of its share of all time.
+    Bursts {
+        /// The mean time between requests while it is calm.
+        #[schemars(extend("least" = "1us"), example = "1m")]
+        every: Span,
+        /// The mean time between requests of a burst.
+        #[schemars(extend("least" = "1us"), example = "1s")]
+        burst_every: Span,
+        /// The mean time from a burst to the next.
+        #[schemars(extend("least" = "1us"), example = "2h")]
+        calm: Span,
+        /// How long a burst lasts in the mean.
+        #[schemars(extend("least" = "1us"), example = "5m")]
+        burst: Span,
+    },
+}
+
+const fn day() -> Span {
+    Span::from_secs(86_400)
+}
+
+impl Arrivals {
+    /// Requests a second, over long times.
+    #[must_use]
+    pub fn rate(&self) -> f64 {
+        let rate = |every: &Span| 1.0 / every.as_secs_f64();
+        match self {
+            Self::Poisson { every } => rate(every),
+            Self::Diurnal { every, weekend, .. } => {
+                rate(every) * (5.0 + 2.0 * weekend.unwrap_or(Ppm::ONE).as_f64()) / 7.0
+            }
+            Self::Bursts { every, burst_every, calm, burst } => {
+                let (calm, burst) = (calm.as_secs_f64(), burst.as_secs_f64());
+                (rate(every) * calm + rate(burst_every) * burst) / (calm + burst)
+            }
+        }
+    }
+}
+
+/// The times of requests, one after the other.
+#[derive(Clone, Debug)]
+pub(super) struct ArrivalTimes {
+    arrivals: Arrivals,
+    now: Time,
+    stream: Stream,
+    /// Of bursts: whether there is one, until when, and the chance of their lengths.
+    is_burst: bool,
+    until: Time,
+    turns: Stream,
+}
+
+impl ArrivalTimes {
+    pub(super) fn new(arrivals: &Arrivals, seed: u64) -> Self {
+        let mut times = Self {
+            arrivals: arrivals.clone(),
+            now: Time::ZERO,
+            stream: Stream::new(seed, "request-arrival", 0),
+            is_burst: false,
+            until: Time::ZERO,
+            turns: Stream::new(seed, "request-burst", 0),
+        };
+        if let Arrivals::Bursts { calm, burst, .. } = arrivals {
+            let (calm, burst) = (calm.as_secs_f64(), burst.as_secs_f64());
+            // The first turn, of which no beginning is seen, is as long as any: exponential laws
+            // remember nothing.
+            let begins_calm = times.turns.unit() * (calm + burst) >= burst;
+            times.is_burst = begins_calm;
+            times.turn();
+        }
+        times
+    }
+
+    /// Calm or a burst is over, and the other begins.
+    fn turn(&mut self) {
+        let Arrivals::Bursts { calm, burst, .. } = &self.arrivals else { return };
+        self.is_burst = !self.is_burst;
+        let mean = if self.is_burst { burst } else { calm };
+        self.until = later(self.until, *mean, &mut self.turns);
+    }
+
+    /// The time of the next request before `end`; `None`: there is none.
+    pub(super) fn next(&mut self, end: Time) -> Option<Time> {
+        while self.now < end {
+            match &self.arrivals {
+                Arrivals::Poisson { every } => {
+                    self.now = later(self.now, *every, &mut self.stream);
+                    break;
+                }
+                Arrivals::Diurnal { every, amplitude, period, peak, weekend } => {
+                    // Thinning (Lewis and Shedler 1979): times of the highest rate, each kept with the
+                    // part of it that holds then.
+                    let highest = 1.0 + amplitude.as_f64();
+                    let gap = exponential(every.as_secs_f64() / highest, &mut self.stream);
+                    self.now = after(self.now, gap);
+                    let phase = fraction(self.now, *period, *peak);
+                    let wave = libm::cos(std::f64::consts::TAU * phase);
+                    let is_weekend = self.now.as_micros() / period.as_micros().max(1) % 7 >= 5;
+                    let part = weekend.filter(|_| is_weekend).unwrap_or(Ppm::ONE).as_f64();
+                    let rate = part * (1.0 + amplitude.as_f64() * wave);
+                    if self.stream.unit() * highest < rate {
+                        break;
+                    }
+                }
+                Arrivals::Bursts { every, burst_every, .. } => {
+                    let mean = if self.is_burst { burst_every } else { every };
+                    let next = later(self.now, *mean, &mut self.stream);
+                    if next < self.until {
+                        self.now = next;
+                        break;
+                    }
+                    self.now = self.until;
+                    self.turn();
+                }
+            }
+        }
+        (self.now < end).then_some(self.now)
+    }
+}
+
+/// How far after its peak a time is, in periods.
+fn fraction(now: Time, period: Span, peak: Option<Span>) -> f64 {
+    let period = period.as_micros().max(1);
+    let peak = peak.map_or(period / 2, Span::as_micros) % period;
+    let since = (now.as_micros() % period + period - peak) % period;
+    Span::from_micros(since).as_secs_f64() / Span::from_micros(period).as_secs_f64()
+}
+
+/// An exponentially distributed time with this mean later.
+fn later(now: Time, mean: Span, stream: &mut Stream) -> Time {
+    after(now, exponential(mean.as_secs_f64(), stream))
+}
+
+/// So many seconds later; what is past all counting is the end of time.
+fn after(now: Time, seconds: f64) -> Time {
+    now + Span::from_secs_f64(seconds).unwrap_or(Span::from_micros(u64::MAX))
+}

@@ -1,0 +1,147 @@
+//! How long the VMs that are requested are wanted.
+
+use dormouse_units::{Ppm, Span, Stream};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::sampling::exponential;
+
+/// So often is drawn again for a duration within its bounds; [`DurationLaw::within`] of a law that is
+/// fit for use makes it less likely than 1 in 10^400 that it takes more.
+const MOST_DRAWS: u32 = 1_000_000;
+
+/// How long VMs are wanted, from when they are ready.
+///
+/// A draw that is shorter than `least` or longer than `most` is drawn again: the law is the one without
+/// bounds on the condition that it lies within them, so that its mean is another than the `mean` that is
+/// written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    rename = "law",
+    rename_all = "kebab-case",
+    rename_all_fields = "kebab-case",
+    deny_unknown_fields
+)]
+#[schemars(rename = "Duration", tag = "law")]
+pub enum DurationLaw {
+    /// All as long.
+    Fixed {
+        /// The duration of each.
+        #[schemars(extend("least" = "1us"), example = "2h")]
+        length: Span,
+    },
+    /// Each duration between two bounds as likely.
+    Uniform {
+        /// The shortest.
+        #[schemars(extend("least" = "1us"), example = "10m")]
+        least: Span,
+        /// The longest.
+        #[schemars(extend("least" = "1us"), example = "300m")]
+        most: Span,
+    },
+    /// Exponentially distributed.
+    Exponential {
+        /// The mean without bounds.
+        #[schemars(extend("least" = "1us"), example = "2h")]
+        mean: Span,
+        /// Shorter ones are drawn again.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        least: Option<Span>,
+        /// Longer ones are drawn again.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("least" = "1us"))]
+        most: Option<Span>,
+    },
+    /// Log-normally distributed.
+    Lognormal {
+        /// The mean without bounds.
+        #[schemars(extend("least" = "1us"), example = "2h")]
+        mean: Span,
+        /// The coefficient of variation without bounds: standard deviation over mean.
+        #[schemars(range(min = 0.0, max = 100.0), example = 1.5)]
+        variation: Ppm,
+        /// Shorter ones are drawn again.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        least: Option<Span>,
+        /// Longer ones are drawn again.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("least" = "1us"))]
+        most: Option<Span>,
+    },
+}
+
+impl DurationLaw {
+    /// The shortest and the longest duration that it may give.
+    #[must_use]
+    pub fn bounds(&self) -> (Span, Span) {
+        let instant = Span::from_micros(1);
+        match self {
+            Self::Fixed { length } => (*length, *length),
+            Self::Uniform { least, most } => (*least, *most),
+            Self::Exponential { least, most, .. } | Self::Lognormal { least, most, .. } => {
+                (least.unwrap_or(instant).max(instant), most.unwrap_or(Span::from_micros(u64::MAX)))
+            }
+        }
+    }
+
+    /// The probability that a draw of the law without bounds lies within them.
+    #[must_use]
+    pub fn within(&self) -> f64 {
+        let (least, most) = self.bounds();
+        let (least, most) = (least.as_secs_f64(), most.as_secs_f64());
+        match self {
+            Self::Fixed { .. } | Self::Uniform { .. } => 1.0,
+            Self::Exponential { mean, .. } => {
+                let above = |x: f64| libm::exp(-x / mean.as_secs_f64());
+                above(least) - above(most)
+            }
+            Self::Lognormal { mean, variation, .. } => {
+                let variation = variation.as_f64();
+                let variance = libm::log1p(variation * variation);
+                let mean = mean.as_secs_f64();
+                if variance == 0.0 {
+                    return f64::from(u8::from((least..=most).contains(&mean)));
+                }
+                // Both tails by the complement, which is exact where it is small.
+                let score =
+                    |x: f64| (libm::log(x / mean) + variance / 2.0) / libm::sqrt(2.0 * variance);
+                (libm::erfc(score(least)) - libm::erfc(score(most))) / 2.0
+            }
+        }
+    }
+
+    /// A duration.
+    pub(super) fn draw(&self, stream: &mut Stream) -> Span {
+        let (least, most) = self.bounds();
+        let mut drawn = least;
+        for _ in 0..MOST_DRAWS {
+            let of_law = match self {
+                Self::Fixed { length } => Some(*length),
+                Self::Uniform { .. } => {
+                    let width = most.as_micros().saturating_sub(least.as_micros());
+                    Some(least + Span::from_micros(up_to(stream, width)))
+                }
+                Self::Exponential { mean, .. } => {
+                    Span::from_secs_f64(exponential(mean.as_secs_f64(), stream))
+                }
+                Self::Lognormal { mean, variation, .. } => {
+                    let factor = stream.lognormal(variation.as_f64());
+                    Span::from_secs_f64(mean.as_secs_f64() * factor)
+                }
+            };
+            // Longer than any time that is counted: as any other that is too long.
+            let Some(of_law) = of_law else { continue };
+            drawn = of_law;
+            if (least..=most).contains(&drawn) {
+                return drawn;
+            }
+        }
+        drawn.clamp(least, most)
+    }
+}
+
+/// A whole number from 0 to `most`, each as likely.
+fn up_to(stream: &mut Stream, most: u64) -> u64 {
+    let count = u128::from(most) + 1;
+    u64::try_from((u128::from(stream.bits()) * count) >> 64).unwrap_or(most)
+}

@@ -1,0 +1,137 @@
+//! A model of a stream of requests.
+
+use dormouse_cloud::Market;
+use dormouse_policies::requests::Request;
+use dormouse_units::{Ppm, Span, Stream, Time, TypeName};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::arrivals::{ArrivalTimes, Arrivals};
+use super::law::DurationLaw;
+
+/// Requests that are drawn by chance: when they come, of which types, in which market and for how long is
+/// drawn from a seeded stream each, so that another law of one leaves the others as they are.
+///
+/// It ends after `requests` requests or after `lasts`, whichever comes first; one of them is given.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[schemars(rename = "RequestModel")]
+pub struct RequestModel {
+    /// How many requests there are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1_000_000_000), example = 1_000_000)]
+    pub requests: Option<u64>,
+    /// No request comes at this time or later.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("least" = "1us"), example = "30d")]
+    pub lasts: Option<Span>,
+    /// When they come.
+    pub arrivals: Arrivals,
+    /// How long VMs are wanted, from when they are ready. What is shorter than `least` or longer than
+    /// `most` is drawn again, so that the mean of what comes is another than `mean`.
+    pub duration: DurationLaw,
+    /// How long preemptible ones are wanted; as `duration` says where it is not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preemptible_duration: Option<DurationLaw>,
+    /// The share of preemptible requests, those of spot VMs.
+    #[serde(default)]
+    #[schemars(range(min = 0.0, max = 1.0), example = 0.5)]
+    pub preemptible: Ppm,
+    /// The instance types that are requested.
+    #[schemars(length(min = 1))]
+    pub mix: Vec<TypeShare>,
+}
+
+/// An instance type of which VMs are requested.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[schemars(rename = "RequestedType")]
+pub struct TypeShare {
+    /// The type.
+    #[serde(rename = "type")]
+    pub kind: TypeName,
+    /// How often it is requested, against the weights of the others.
+    #[serde(default = "whole")]
+    #[schemars(range(max = 1000.0), extend("exclusiveMinimum" = 0.0), example = 3)]
+    pub weight: Ppm,
+    /// The share of preemptible ones among its requests; the model's where it is not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0, max = 1.0), example = 0.5)]
+    pub preemptible: Option<Ppm>,
+}
+
+const fn whole() -> Ppm {
+    Ppm::ONE
+}
+
+impl RequestModel {
+    /// The share of preemptible ones among the requests of a type.
+    #[must_use]
+    pub fn preemptible_of(&self, share: &TypeShare) -> Ppm {
+        share.preemptible.unwrap_or(self.preemptible)
+    }
+
+    /// The law of durations in a market.
+    #[must_use]
+    pub fn duration_in(&self, market: Market) -> &DurationLaw {
+        match (&self.preemptible_duration, market) {
+            (Some(law), Market::Spot) => law,
+            _ => &self.duration,
+        }
+    }
+}
+
+/// The requests of a model.
+#[derive(Clone, Debug)]
+pub(super) struct Drawn {
+    model: RequestModel,
+    /// The weights up to each type of the mix, and with it.
+    sums: Vec<u64>,
+    seed: u64,
+    times: ArrivalTimes,
+    types: Stream,
+    markets: Stream,
+    /// The number of the next request.
+    next: u64,
+}
+
+impl Drawn {
+    pub(super) fn new(model: RequestModel, seed: u64) -> Self {
+        let weights = model.mix.iter().scan(0_u64, |sum, share| {
+            *sum += u64::from(share.weight.get());
+            Some(*sum)
+        });
+        Self {
+            sums: weights.collect(),
+            seed,
+            times: ArrivalTimes::new(&model.arrivals, seed),
+            types: Stream::new(seed, "request-type", 0),
+            markets: Stream::new(seed, "request-market", 0),
+            next: 0,
+            model,
+        }
+    }
+}
+
+impl Iterator for Drawn {
+    type Item = (Time, Request);
+
+    fn next(&mut self) -> Option<(Time, Request)> {
+        if self.model.requests.is_some_and(|requests| self.next >= requests) {
+            return None;
+        }
+        let end = self.model.lasts.map_or(Time::from_micros(u64::MAX), |lasts| Time::ZERO + lasts);
+        let at = self.times.next(end)?;
+        let total = usize::try_from(*self.sums.last()?).ok()?;
+        let drawn = self.types.below(total) as u64;
+        let share = self.model.mix.get(self.sums.partition_point(|sum| *sum <= drawn))?;
+        let is_spot =
+            self.markets.below(1_000_000) < self.model.preemptible_of(share).get() as usize;
+        let market = if is_spot { Market::Spot } else { Market::OnDemand };
+        // A stream for each request: how often one is drawn again moves no other.
+        let mut chance = Stream::new(self.seed, "request-duration", self.next);
+        let duration = self.model.duration_in(market).draw(&mut chance);
+        self.next += 1;
+        Some((at, Request { kind: share.kind.clone(), market, duration }))
+    }
+}

@@ -1,0 +1,94 @@
+//! What may be requested of a provider.
+
+use std::collections::BTreeMap;
+
+use dormouse_cloud::{Host, InstanceType, Market, PlacementRule, Types};
+use dormouse_documents::instead;
+use dormouse_units::{Bytes, TypeName};
+
+/// Why something can't be, and what would be right.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{what}; {remedy}")]
+pub struct Refusal {
+    /// What is wrong.
+    pub what: String,
+    /// What would be right.
+    pub remedy: String,
+}
+
+impl Refusal {
+    pub(super) fn new(what: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { what: what.into(), remedy: remedy.into() }
+    }
+}
+
+/// What a provider sells, and to VMs of which types its hosts can give room.
+#[derive(Clone, Debug)]
+pub struct Offer {
+    types: BTreeMap<TypeName, Sold>,
+}
+
+/// Why a type can't be had in a market; `None`: it can.
+#[derive(Clone, Debug)]
+struct Sold {
+    spot: Option<Refusal>,
+    on_demand: Option<Refusal>,
+}
+
+impl Offer {
+    /// Of these types, on these hosts; no host: there is room for all.
+    #[must_use]
+    pub fn new(types: &Types, hosts: &[Host], rule: &PlacementRule) -> Self {
+        let mut kinds: Vec<&Host> = hosts.iter().collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        let sold = |kind: &InstanceType| {
+            let room = rule.room_of(kind, Bytes::ZERO, false);
+            let fits = kinds.is_empty() || kinds.iter().any(|host| host.holds(&room));
+            let refusal = |market| match kind.price(market) {
+                _ if !fits => Some(Refusal::new(
+                    format!("a VM of {} takes {room}, more than any host has", kind.name),
+                    "request a smaller type, or give a host of cloud.hosts as much",
+                )),
+                None => Some(Refusal::new(
+                    format!("{} is not sold in the {market} market", kind.name),
+                    "request it in the other market, or give the type a price there",
+                )),
+                Some(_) => None,
+            };
+            Sold { spot: refusal(Market::Spot), on_demand: refusal(Market::OnDemand) }
+        };
+        let types = types.values().map(|kind| (kind.name.clone(), sold(kind)));
+        Self { types: types.collect() }
+    }
+
+    /// The type of this name.
+    ///
+    /// # Errors
+    ///
+    /// There is none.
+    pub fn find(&self, name: &str) -> Result<&TypeName, Refusal> {
+        self.entry(name).map(|(kind, _)| kind)
+    }
+
+    /// The type of this name, if VMs of it may be requested in `market`.
+    ///
+    /// # Errors
+    ///
+    /// There is none, it is not sold there, or no host has room for it.
+    pub fn sold(&self, name: &str, market: Market) -> Result<&TypeName, Refusal> {
+        let (kind, sold) = self.entry(name)?;
+        let refusal = match market {
+            Market::Spot => &sold.spot,
+            Market::OnDemand => &sold.on_demand,
+        };
+        refusal.clone().map_or(Ok(kind), Err)
+    }
+
+    fn entry(&self, name: &str) -> Result<(&TypeName, &Sold), Refusal> {
+        self.types.get_key_value(name).ok_or_else(|| {
+            let all: Vec<_> = self.types.keys().map(TypeName::as_str).collect();
+            Refusal::new(format!("there is no instance type '{name}'"), instead(name, &all))
+        })
+    }
+}

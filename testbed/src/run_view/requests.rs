@@ -1,0 +1,313 @@
+//! The view of a run of requests for VMs alone, and what is said of those that share a run.
+
+use dormouse_cloud::Market;
+use dormouse_engine::Counts;
+use dormouse_tell::request_figures;
+use dormouse_tell::requests::{Bin, Figures, Flow, Lost, Tally};
+use dormouse_units::{Money, Time};
+use dormouse_view::number::time;
+use dormouse_view::plot::{Axis, Chart, Gantt, Look, Panel, Point, Scale, Series};
+use dormouse_view::{Block, Card, Cell, Column, Page, Table};
+use serde_json::{Map, Value, json};
+
+use super::outcome::Results;
+use super::summary::leave_out;
+use super::{Line, RunView, emulation};
+
+/// What came of the requests of a run.
+#[derive(Debug)]
+pub struct RequestsOutcome {
+    /// What they came to.
+    pub figures: Figures,
+    /// How often what happened in the whole run.
+    pub counts: Counts,
+    /// The digest of all decisions.
+    pub decisions_sha256: String,
+}
+
+pub(super) fn view(run: &Results<'_>, of: &RequestsOutcome) -> RunView {
+    let lead = format!("{} · seed {}", run.header.mode, run.header.experiment.setup.seed);
+    let end = of.figures.usage.until().max(Time::from_secs(1));
+    let title = title(run);
+    let gantt = Gantt { title, lead, window: (Time::ZERO, end), ..Gantt::default() };
+    let mut lines = vec![Line::plain("experiment", run.header.in_words())];
+    lines.extend(self::lines(of));
+    let cancelled = of.figures.cancelled.iter();
+    lines.extend(
+        cancelled.map(|why| Line::verdict("", false, format!("ended before its time: {why}"))),
+    );
+    lines.extend(run.fidelity.iter().flat_map(|fidelity| emulation::lines(fidelity, "")));
+    RunView {
+        summary: summary(run, of),
+        lines,
+        gantt,
+        page: page(run, of),
+        plan: None,
+        tables: Vec::new(),
+    }
+}
+
+fn title(run: &Results<'_>) -> String {
+    let experiment = &run.header.experiment;
+    format!("{} · {}", experiment.name, experiment.scheduler_name())
+}
+
+/// `summary.json` of requests alone. Nobody waits for them by a deadline, and their VMs are in
+/// `requests.csv` only: a run may have millions.
+fn summary(run: &Results<'_>, of: &RequestsOutcome) -> Value {
+    let header = run.header;
+    let experiment = &header.experiment;
+    let all = of.figures.all();
+    let mut summary = json!({
+        "experiment": experiment.name,
+        "scheduler": experiment.scheduler_name(),
+        "mode": header.mode,
+        "seed": experiment.setup.seed,
+        "speedup": header.live_speedup(),
+        "makespan_s": of.figures.last_end.as_secs_f64(),
+        "cost_usd": all.revenue.as_usd(),
+        "deadline_s": null,
+        "deadline_met": null,
+        "tasks": { "total": 0, "completed": 0, "verified": 0, "failed": 0 },
+        "counts": of.counts,
+        "requests": part_of_summary(of),
+        "vms": [],
+        "fidelity": run.fidelity,
+        "cancelled": of.figures.cancelled,
+        "decisions_sha256": of.decisions_sha256,
+        "command": header.command,
+        "wall_s": run.wall_s,
+    });
+    leave_out(&mut summary, &["fidelity", "cancelled"]);
+    summary
+}
+
+/// What the summary of any run with requests says of them.
+pub(super) fn part_of_summary(of: &RequestsOutcome) -> Value {
+    let tally = |t: &Tally| {
+        json!({
+            "requests": t.requests,
+            "granted": t.granted,
+            "failed": t.refused,
+            "completed": t.completed,
+            "terminated": t.terminated,
+            "hibernations": t.hibernations,
+            "revenue_usd": t.revenue.as_usd(),
+        })
+    };
+    let figures = &of.figures;
+    let by_type = figures.by_type.iter().map(|((kind, market), of)| {
+        let mut row = tally(of);
+        row["type"] = json!(kind);
+        row["market"] = json!(market);
+        row
+    });
+    let Lost { uncharged, failed, failed_preemptible, cut_short } = figures.lost;
+    let last = figures.usage.until_last_arrival();
+    let named: Map<String, Value> =
+        request_figures(figures).map(|(name, figure)| (name.to_owned(), json!(figure))).collect();
+    json!({
+        "normal": tally(&figures.of(Market::OnDemand)),
+        "preemptible": tally(&figures.of(Market::Spot)),
+        "by_type": by_type.collect::<Vec<_>>(),
+        "left": figures.left(),
+        "terminations": figures.terminations,
+        "last_arrival_s": last.map(|(at, _)| at.as_secs_f64()),
+        "revenue_lost_usd": {
+            "uncharged": uncharged.as_usd(),
+            "failed": failed.as_usd(),
+            "failed_preemptible": failed_preemptible.as_usd(),
+            "cut_short": cut_short.as_usd(),
+        },
+        "figures": named,
+    })
+}
+
+/// Some lines about them.
+pub(super) fn lines(of: &RequestsOutcome) -> Vec<Line> {
+    let f = &of.figures;
+    let (normal, spot) = (f.of(Market::OnDemand), f.of(Market::Spot));
+    let failed = f.failed_share().map(|part| format!(", {} of them", percent(part)));
+    let words = |of: &Tally, more: &str| {
+        format!("{} requests: {} completed, {} failed{more}", of.requests, of.completed, of.refused)
+    };
+    let ended = format!(", {} terminated", spot.terminated);
+    let mut lines = vec![
+        Line::verdict("normal", normal.refused == 0, words(&normal, &failed.unwrap_or_default())),
+        Line::plain("preemptible", words(&spot, &ended)),
+    ];
+    if let Some((normal, spot)) = shares(f) {
+        let text = format!(
+            "{} of the hosts' vCPUs: {} normal, {} preemptible (means until the last request)",
+            percent(normal + spot),
+            percent(normal),
+            percent(spot)
+        );
+        lines.push(Line::plain("utilisation", text));
+    }
+    let Lost { uncharged, failed, cut_short, .. } = f.lost;
+    lines.extend([
+        Line::plain("revenue", format!("{} ({} normal)", f.all().revenue, normal.revenue)),
+        Line::plain(
+            "revenue lost",
+            format!("{failed} failed, {cut_short} cut short, {uncharged} run and not charged"),
+        ),
+        Line::plain("work lost", format!("{:.1} vCPU h", f.work_lost_vcpu_h())),
+    ]);
+    if let (Some(mean), Some(most)) = (f.waits.mean_s(), f.waits.at(99)) {
+        let waited = f.waits.count();
+        let text = format!(
+            "{waited} normal requests for victims: {mean:.1} s on average, {:.1} s for 99 %, at most \
+             {:.1} s",
+            most.as_secs_f64(),
+            f.waits.largest().as_secs_f64()
+        );
+        lines.push(Line::plain("waits", text));
+    }
+    if f.left() > 0 {
+        lines.push(Line::plain("", format!("{} VMs were there at the end", f.left())));
+    }
+    lines
+}
+
+fn percent(part: f64) -> String {
+    format!("{:.1} %", part * 100.0)
+}
+
+/// The vCPUs in use until the last request, as parts of those of the hosts.
+fn shares(of: &Figures) -> Option<(f64, f64)> {
+    let (_, until) = of.usage.until_last_arrival().filter(|_| of.usage.is_bounded())?;
+    until.vcpus()
+}
+
+fn page(run: &Results<'_>, of: &RequestsOutcome) -> Page {
+    let mut page = run.lead(run.header.experiment.scheduler_name(), cards(of));
+    page.section("Over time", plots(of));
+    page.section("What became of the requests", outcome(of));
+    page.section("Reproduce", run.reproduce("", &of.decisions_sha256));
+    page
+}
+
+fn cards(of: &RequestsOutcome) -> Vec<Card> {
+    let f = &of.figures;
+    let (normal, spot) = (f.of(Market::OnDemand), f.of(Market::Spot));
+    let failed = f.failed_share().map(percent).unwrap_or_default();
+    let lost = f.lost.failed + f.lost.cut_short + f.lost.uncharged;
+    let end = time(f.last_end.as_secs_f64());
+    let mut cards = vec![
+        Card::new("Requests", f.all().requests.to_string(), format!("in {end}")),
+        Card::new("Normal requests failed", normal.refused.to_string(), failed)
+            .verdict(normal.refused == 0),
+        Card::new(
+            "Preemptible VMs terminated",
+            spot.terminated.to_string(),
+            format!("of {} granted", spot.granted),
+        ),
+        Card::new("Work lost", format!("{:.1} vCPU h", f.work_lost_vcpu_h()), "not checkpointed"),
+        Card::new("Revenue", f.all().revenue.to_string(), format!("{} normal", normal.revenue)),
+        Card::new("Revenue lost", lost.to_string(), "failed, cut short and not charged"),
+    ];
+    cards.extend(shares(f).map(|(normal, spot)| {
+        Card::new("Utilisation", percent(normal + spot), format!("{} normal", percent(normal)))
+    }));
+    cards
+}
+
+/// "Requests" of a run that others share.
+pub(super) fn section(of: &RequestsOutcome) -> impl Iterator<Item = Block> {
+    plots(of).into_iter().chain(outcome(of))
+}
+
+/// "Over time": what is used by whom, what fails and ends, and what comes in.
+fn plots(of: &RequestsOutcome) -> Vec<Block> {
+    const MOST_POINTS: usize = 400;
+    let usage = &of.figures.usage;
+    let bins = usage.merged(MOST_POINTS);
+    let at = |(from, until): (Time, Time)| f64::midpoint(from.as_secs_f64(), until.as_secs_f64());
+    let series = |name: &str, colour, look, of: &dyn Fn(&Bin) -> Option<f64>| Series {
+        name: name.to_owned(),
+        colour,
+        look,
+        points: bins
+            .iter()
+            .filter_map(|(from, until, bin)| Some(Point::new(at((*from, *until)), of(bin)?)))
+            .collect(),
+    };
+    let panel = |title: &str, y: &str, series: Vec<Series>| Panel {
+        title: title.to_owned(),
+        x: Axis::new("time since the beginning", Scale::Time),
+        y: Axis::new(y, Scale::FromZero),
+        series,
+        ..Panel::default()
+    };
+    #[expect(clippy::cast_precision_loss, reason = "for a plot")]
+    let count = |of: Flow| move |bin: &Bin| Some(bin.count(of) as f64);
+    let usd = |of: Flow| move |bin: &Bin| Some(Money::from_nanos(bin.count(of)).as_usd());
+    let mut panels = Vec::new();
+    if usage.is_bounded() {
+        let used = vec![
+            series("normal and preemptible", 1, Look::Line, &|bin| {
+                bin.vcpus().map(|(n, p)| (n + p) * 100.0)
+            }),
+            series("normal", 0, Look::Line, &|bin| bin.vcpus().map(|(n, _)| n * 100.0)),
+        ];
+        panels.push(panel("Hosts' vCPUs in use", "%", used));
+    }
+    let failed = vec![
+        series("normal requests failed", 3, Look::Line, &count(Flow::FailedNormal)),
+        series("preemptible VMs terminated", 1, Look::Line, &count(Flow::Terminations)),
+    ];
+    panels.push(panel("Failures and terminations", "in each part", failed));
+    let revenue = vec![
+        series("normal", 0, Look::Line, &usd(Flow::NormalRevenue)),
+        series("preemptible", 1, Look::Line, &usd(Flow::PreemptibleRevenue)),
+    ];
+    panels.push(panel("Revenue, as VMs end", "$ in each part", revenue));
+    let part = bins.first().map_or(0.0, |(from, until, _)| until.since(*from).as_secs_f64());
+    vec![
+        Block::Plots(Chart { title: String::new(), panels }.to_markup()),
+        Block::text(format!(
+            "Means and sums over equal parts of the run, of {} each. The lower line of the first plot is \
+             normal VMs, and what is between both is preemptible ones; a VM uses its vCPUs from when it \
+             is ready until it ends, and not while it is hibernated.",
+            time(part)
+        )),
+    ]
+}
+
+/// "What became of the requests": by type and market, what was lost, and how the figures are meant.
+fn outcome(of: &RequestsOutcome) -> Vec<Block> {
+    let f = &of.figures;
+    let table = Table::of(&f.by_type)
+        .column(Column::text("type"), |((kind, _), _)| kind.as_str())
+        .column(Column::text("market"), |((_, market), _)| market.to_string())
+        .column(Column::count("requests"), |(_, t)| t.requests)
+        .column(Column::count("failed"), |(_, t)| t.refused)
+        .column(Column::count("completed"), |(_, t)| t.completed)
+        .column(Column::count("terminated"), |(_, t)| t.terminated)
+        .column(Column::count("hibernations"), |(_, t)| t.hibernations)
+        .column(Column::dollars("revenue"), |(_, t)| t.revenue);
+    let mut lost = Table::new([Column::text("revenue lost"), Column::dollars("dollars")]);
+    let Lost { uncharged, failed, failed_preemptible, cut_short } = f.lost;
+    for (what, money) in [
+        ("normal requests that failed: their durations at their prices", failed),
+        ("VMs that the provider ended: what they had yet to run", cut_short),
+        ("VMs that ran and are not charged for it, as the provider ended them", uncharged),
+        ("preemptible requests that failed: their durations at their prices", failed_preemptible),
+    ] {
+        lost.push([Cell::text(what), Cell::from(money)]);
+    }
+    let causes = Table::of(&f.terminations)
+        .column(Column::text("preemptible VMs were terminated for"), |(why, _)| **why)
+        .column(Column::count("how many"), |(_, n)| **n);
+    let mut blocks = vec![Block::Table(table.into()), Block::Table(lost)];
+    if !f.terminations.is_empty() {
+        blocks.push(Block::Table(causes.into()));
+    }
+    blocks.push(Block::text(
+        "Work lost is the time that terminated preemptible VMs had run, times their vCPUs: nothing on \
+         them is checkpointed. requests.csv has every request with its end; their VMs are in no other \
+         table. dormouse explain DIR request0 says what became of one.",
+    ));
+    blocks
+}

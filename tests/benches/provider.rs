@@ -1,0 +1,112 @@
+//! How long a provider takes for the VMs that are requested of it, and how much memory: whole runs in
+//! virtual time, without outputs.
+//!
+//! `cargo bench -p dormouse-tests --bench provider [-- HOSTS REQUESTS HOURS]`
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_macros,
+    clippy::print_stdout,
+    reason = "a benchmark reads the clock and prints"
+)]
+
+use std::convert::Infallible;
+use std::time::Instant;
+
+use dormouse_cloud::{
+    Catalogue, Host, InstanceType, Limits, Market, Placement, PlacementRule, TariffName, Terms,
+};
+use dormouse_engine::drive::{Modelled, Requested, beginning, play};
+use dormouse_engine::{Effect, Run, Setup, Step, VmEnd, Work};
+use dormouse_policies::requests::{Customers, Request};
+use dormouse_policies::{Bag, CheckpointConfig};
+use dormouse_units::{Bytes, Price, RequestId, Span, Stream, Time, TypeName};
+
+/// vCPUs of a host.
+const VCPUS: u32 = 8;
+
+fn main() {
+    let args: Vec<u64> = std::env::args().filter_map(|arg| arg.parse().ok()).collect();
+    let (hosts, requests, hours) = match args[..] {
+        [] => (100_000, 1_000_000, 6),
+        [hosts, requests, hours] => (hosts, requests, hours),
+        _ => return println!("give HOSTS REQUESTS HOURS, or nothing"),
+    };
+    // As many as fill the hosts with preemptible VMs and one half of them with others.
+    let seconds = hours * 3_600;
+    let vcpus_wanted = (hosts * u64::from(VCPUS)) as f64 * 1.5;
+    let mean_size = 7.0 / 3.0;
+    let mean_s = (vcpus_wanted / mean_size * seconds as f64 / requests as f64) as u64;
+    let began = Instant::now();
+    let room = Host { disk: Bytes::new(160 << 30), ..Host::new(VCPUS, Bytes::new(16_000_000_000)) };
+    let hosts = vec![room; usize::try_from(hosts).unwrap_or_default()];
+    let mut run =
+        Run::of_tenants(setup(), vec![(Work::Requests, Box::new(Customers::new()))]).undigested();
+    let stream = (0..requests).map(|n| Ok::<_, Infallible>(request(n, requests, seconds, mean_s)));
+    let outside = beginning(&hosts).into_iter().map(Ok);
+    let outside = outside.chain(Requested::from(stream, RequestId::new(0)));
+    let (mut steps, mut granted, mut preempted) = (0_u64, 0_u64, 0_u64);
+    let see = |step: &Step| {
+        steps += 1;
+        for effect in &step.effects {
+            granted += u64::from(matches!(effect, Effect::VmLaunched { .. }));
+            preempted += u64::from(matches!(effect, Effect::VmEnded { why: VmEnd::Preempted, .. }));
+        }
+        Ok(())
+    };
+    let limit = Time::from_micros(u64::MAX);
+    let end = play(&mut run, &mut Modelled::default(), outside, limit, see);
+    let took = began.elapsed();
+    let peak = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let peak = peak.lines().find(|line| line.starts_with("VmHWM")).unwrap_or_default().to_owned();
+    println!(
+        "{} hosts, {requests} requests in {hours} h of {mean_s} s each: {took:.2?}, {steps} steps, \
+         {granted} granted, {preempted} preempted, {peak}, {}",
+        hosts.len(),
+        if end.is_ok() { "over" } else { "failed" },
+    );
+}
+
+fn request(n: u64, of: u64, seconds: u64, mean_s: u64) -> (Time, Request) {
+    let mut chance = Stream::new(1, "request", n);
+    let at = Time::from_micros(n * (seconds * 1_000_000 / of));
+    let kind = ["small", "medium", "large"][chance.below(3)];
+    let market = if chance.below(2) == 0 { Market::Spot } else { Market::OnDemand };
+    let duration = Span::from_micros(1 + (chance.below(2_000_000) as u64) * mean_s);
+    (at, Request { kind: TypeName::from(kind), market, duration })
+}
+
+fn setup() -> Setup {
+    let kind = |name: &str, vcpus: u32| InstanceType {
+        name: name.into(),
+        vcpus,
+        memory: Bytes::new(2_000_000_000 * u64::from(vcpus)),
+        disk: Bytes::new(20_000_000_000 * u64::from(vcpus)),
+        mflops: 1,
+        on_demand: Some(Price::from_nanos_per_hour(50_000_000 * u64::from(vcpus))),
+        spot: Some(Price::from_nanos_per_hour(10_000_000 * u64::from(vcpus))),
+        limits: Limits { spot: 0, on_demand: 0 },
+        burstable: None,
+    };
+    let types = [kind("small", 1), kind("medium", 2), kind("large", 4)];
+    Setup {
+        seed: 1,
+        catalogue: Catalogue {
+            types: types.into_iter().map(|kind| (kind.name.clone(), kind)).collect(),
+            boot: Span::from_secs(60),
+            hibernation: Span::from_secs(60),
+        },
+        bag: Bag { tasks: [].into(), deadline: Span::ZERO },
+        noise: None,
+        jobs: None,
+        requests: true,
+        checkpoint: CheckpointConfig::NONE,
+        interruptions: Vec::new(),
+        preemption_notice: Span::from_secs(120),
+        terms: Terms {
+            placement: Placement::Rule(PlacementRule::default()),
+            tariff: TariffName::Hour,
+            ..Terms::default()
+        },
+    }
+}
