@@ -56,7 +56,7 @@ impl Run {
             Event::AllSubmitted => self.all_submitted = true,
             Event::Requested { request, asks } => match self.requests.request(*request) {
                 true => {
-                    notices.push_back(Notice::Requested { request: *request, asks: asks.clone() })
+                    notices.push_back(Notice::Requested { request: *request, asks: asks.clone() });
                 }
                 false => self.effects.push(Effect::Stale),
             },
