@@ -5,9 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use dormouse_cloud::{
-    Action, Market, Meter, PlacementRule, Prices, SchedulerName, SpotPlaces,
-};
+use dormouse_cloud::{Action, Market, Meter, PlacementRule, Prices, SchedulerName, SpotPlaces};
 use dormouse_engine::{Effect, Event, Setup, Step, VmEnd, Work, is_of};
 use dormouse_policies::Notice;
 use dormouse_policies::requests::Request;
