@@ -6,12 +6,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use dormouse_cloud::{
-    Action, Host, Market, Meter, PlacementRule, Prices, SchedulerName, SpotPlaces,
+    Action, Market, Meter, PlacementRule, Preemption, Prices, SchedulerName, SpotPlaces,
 };
 use dormouse_engine::{Effect, Event, Setup, Step, VmEnd, Work, is_of};
 use dormouse_policies::Notice;
 use dormouse_policies::requests::Request;
-use dormouse_units::{HostId, Money, Price, RequestId, Span, Time, TypeName, VmId};
+use dormouse_units::{Bytes, HostId, Money, Price, RequestId, Span, Time, TypeName, VmId};
 
 use super::Violation;
 use super::rooms::{Part, Room, Rooms, room};
@@ -166,10 +166,13 @@ impl<'a> RequestsChecker<'a> {
             Effect::VmHibernated { vm, .. } => self.hibernated(*vm),
             Effect::VmResumed { vm, .. } => self.resumed(*vm),
             Effect::VmEnded { vm, why, cost } => self.ended(*vm, *why, *cost),
-            Effect::Displaced { vm, by, .. } => self.displaced(step, *vm, *by),
+            Effect::Displaced { vm, by, action } => self.displaced(step, (*vm, *by), *action),
             Effect::Outbid { vm } => self.noticed(*vm),
             Effect::Interrupted { action: Action::Preempt, vms, .. } => {
                 vms.iter().for_each(|vm| self.noticed(*vm));
+            }
+            Effect::Interrupted { action: Action::Hibernate, vms, .. } => {
+                vms.iter().for_each(|vm| self.stays(*vm));
             }
             Effect::PriceChanged { kind, price } => {
                 let (now, alike) = (self.now, self.spot_of(kind));
@@ -192,10 +195,9 @@ impl<'a> RequestsChecker<'a> {
     /// What a VM of a type takes of its host, as the placement counts it.
     fn room_of(&self, kind: &TypeName, market: Market) -> Room {
         let Some(offer) = self.setup.catalogue.get(kind) else { return [0; 3] };
-        let whole = self.rule.counted(offer.room());
         let is_background =
             self.setup.terms.spot == SpotPlaces::Background && market == Market::Spot;
-        room(&if is_background { Host { vcpus: 0, ..whole } } else { whole })
+        room(&self.rule.room_of(offer, Bytes::ZERO, is_background))
     }
 
     fn launched(&mut self, vm: VmId, of: (&TypeName, Market, Price, HostId)) {
@@ -233,9 +235,16 @@ impl<'a> RequestsChecker<'a> {
         };
         self.rooms.change(host, Part::Taken, there.room, true);
         if there.is_preemptible {
-            self.rooms.change(host, Part::Preemptible, there.room, true);
+            self.rooms.change(host, Part::Preemptible, self.leaves_to_others(there.room), true);
         }
         self.vms.insert(vm, there);
+    }
+
+    /// What others surely get of the room of a spot VM that is told to leave: one that hibernates keeps its
+    /// disk.
+    fn leaves_to_others(&self, [vcpus, memory, disk]: Room) -> Room {
+        let hibernates = self.setup.terms.preemption == Preemption::Hibernate;
+        [vcpus, memory, if hibernates { 0 } else { disk }]
     }
 
     /// It has its room for sure from now on.
@@ -262,7 +271,7 @@ impl<'a> RequestsChecker<'a> {
             && std::mem::take(&mut there.is_preemptible)
         {
             let (host, room) = (there.host, there.room);
-            self.rooms.change(host, Part::Preemptible, room, false);
+            self.rooms.change(host, Part::Preemptible, self.leaves_to_others(room), false);
         }
     }
 
@@ -302,7 +311,7 @@ impl<'a> RequestsChecker<'a> {
             if there.due.is_none() && there.market == Market::Spot && !there.is_preemptible {
                 there.is_preemptible = true;
                 let (host, room) = (there.host, there.room);
-                self.rooms.change(host, Part::Preemptible, room, true);
+                self.rooms.change(host, Part::Preemptible, self.leaves_to_others(room), true);
             }
         }
     }
@@ -327,7 +336,7 @@ impl<'a> RequestsChecker<'a> {
         }
     }
 
-    fn displaced(&mut self, step: &Step, vm: VmId, by: VmId) {
+    fn displaced(&mut self, step: &Step, (vm, by): (VmId, VmId), action: Action) {
         let is_new = |effect: &Effect| matches!(effect, Effect::VmLaunched { vm, .. } if *vm == by);
         let is_launched = step.effects.iter().any(is_new);
         self.require(is_launched, || format!("{vm} is displaced by {by}, which is not launched"));
@@ -342,17 +351,13 @@ impl<'a> RequestsChecker<'a> {
         self.require(victim.1 == other.1, || {
             format!("{vm} is displaced on another host than {by}'s")
         });
-        let can_be = self.vms.get(&vm).is_some_and(|there| there.is_preemptible);
+        let can_be = self.vms.get(&vm).is_some_and(|there| there.due.is_none());
         self.require(can_be, || format!("{vm} is displaced though it leaves already"));
         let is_allowed = self.rule.scheduler != SchedulerName::Filter;
         self.require(is_allowed, || format!("{vm} is displaced, which this scheduler never does"));
-        // One that hibernates instead keeps no notice: its end is by something else.
-        let hibernates = !step.notices.iter().any(|notice| {
-            matches!(notice, Notice::VmPreempting { vm: of, .. } | Notice::VmLost { vm: of } if *of == vm)
-        });
-        self.stays(vm);
-        if !hibernates {
-            self.noticed(vm);
+        match action {
+            Action::Preempt => self.noticed(vm),
+            Action::Hibernate | Action::Resume => self.stays(vm),
         }
         self.awaited.insert(vm, by);
         if let Some(there) = self.vms.get_mut(&by) {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use dormouse_cloud::{Host, InstanceType, Market, PlacementRule, Types};
 use dormouse_documents::instead;
-use dormouse_units::TypeName;
+use dormouse_units::{Bytes, TypeName};
 
 /// Why something can't be, and what would be right.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -43,7 +43,7 @@ impl Offer {
         kinds.sort_unstable();
         kinds.dedup();
         let sold = |kind: &InstanceType| {
-            let room = rule.counted(kind.room());
+            let room = rule.room_of(kind, Bytes::ZERO, false);
             let fits = kinds.is_empty() || kinds.iter().any(|host| host.holds(&room));
             let refusal = |market| match kind.price(market) {
                 _ if !fits => Some(Refusal::new(
