@@ -259,7 +259,7 @@ impl Request<'_> {
     fn offers(&self, share: Ppm) -> Vec<Host> {
         let setup = (!self.noop).then_some(self.setup);
         let offers = self.hosts.iter().map(|host| offer(host, self.reserve, share, setup));
-        offers.map(|host| self.demand.offered(host)).collect()
+        offers.enumerate().map(|(n, host)| self.demand.offered(n, host)).collect()
     }
 
     fn fits(&self, offers: &[Host]) -> bool {

@@ -10,7 +10,8 @@
 //! - one *session* per worker keeps what was said until it was heard;
 //! - the *warden* supervises them all: a panic anywhere ends the run with an error.
 //!
-//! [`replay`] feeds a run's log through the policies again and compares.
+//! [`replay`] feeds a run's log through the policies again and compares; [`latency`] measures how long the
+//! provider's scheduler takes here.
 
 /// The target of what a user is told while nothing is wrong.
 pub const NEWS: &str = "news";
@@ -28,6 +29,7 @@ mod feed;
 mod given;
 mod greeting;
 mod journal;
+pub mod latency;
 mod link;
 mod live;
 mod lives;

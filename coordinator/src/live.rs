@@ -349,7 +349,8 @@ async fn begin(live: LiveRun) -> Result<(Beginning, Observer), CoordinatorError>
             return Ok((Beginning { plan, writer, header, restored }, live.observer));
         }
         let door = Door::new(live.open);
-        let restored = restore(&path, &live.header, live.speedup, &live.submissions, door, run)?;
+        let arrivals = (&live.submissions[..], &live.requests[..]);
+        let restored = restore(&path, &live.header, live.speedup, arrivals, door, run)?;
         if restored.hosts.is_empty() && restored.run.over().is_none() {
             // It never came to have hosts, so nothing was decided: it begins anew.
             let (writer, header) = (LogWriter::create(&path)?, Some(live.header));

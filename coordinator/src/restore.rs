@@ -6,6 +6,7 @@ use std::path::Path;
 use dormouse_engine::{Event, Report, Run, Step};
 use dormouse_log::LogReader;
 use dormouse_policies::batch::Submission;
+use dormouse_policies::requests::Request;
 use dormouse_tell::LiveFacts;
 use dormouse_units::{Bytes, HostId, Ppm, Speedup, Time};
 use serde_json::Value;
@@ -42,7 +43,7 @@ pub(crate) fn restore(
     path: &Path,
     header: &Value,
     speedup: Speedup,
-    submissions: &[Submission],
+    (submissions, requests): (&[Submission], &[(Time, Request)]),
     mut door: Door,
     mut run: Run,
 ) -> Result<Restored, CoordinatorError> {
@@ -88,6 +89,15 @@ pub(crate) fn restore(
                 }
                 door.submitted(key.as_ref(), job);
             }
+            Event::Requested { request, asks } => {
+                let own = requests.get(request.get() as usize);
+                if own.is_none_or(|(at, own)| own != asks || *at > step.at) {
+                    return Err(refuse(format!(
+                        "line {number}: request {request} is another one now; give it the requests it \
+                         began with"
+                    )));
+                }
+            }
             Event::Closed => door.is_open = false,
             Event::HostJoined { host, name, .. } => {
                 let (worker, incarnation) = parse_host_name(name).ok_or_else(|| {
@@ -130,7 +140,6 @@ pub(crate) fn restore(
             Event::Clock { .. } => anchor = Anchor::of(&step.event),
             Event::Tick
             | Event::AllSubmitted
-            | Event::Requested { .. }
             | Event::AllRequested
             | Event::InstantOver
             | Event::Cancel { .. }

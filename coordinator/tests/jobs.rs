@@ -51,7 +51,7 @@ fn live(algorithm: Algorithm, submissions: Vec<Submission>, out: &Path) -> LiveR
         demand: Demand {
             vms: vec![MACHINE],
             kinds: [setup().jobs.unwrap().machine].into(),
-            most: None,
+            hosts: Vec::new(),
         },
         programs: Vec::new(),
         noop: false,

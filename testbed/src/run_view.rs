@@ -10,6 +10,7 @@ mod requests;
 mod sections;
 mod summary;
 mod tables;
+mod taken;
 mod vms;
 
 use std::path::PathBuf;

@@ -183,7 +183,7 @@ fn bad_experiment_files() {
         (
             "[scheduler]",
             "[[interruption]]\nmodel = \"lifetime\"\n[scheduler]",
-            &["interruption.0", "either a mean or what was recorded"],
+            &["interruption.0", "one law of lifetimes"],
         ),
         (
             "[scheduler]",

@@ -29,6 +29,10 @@ const PURE: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "dormouse-fit",
+        &["dormouse-cloud", "dormouse-documents", "dormouse-estimate", "dormouse-units"],
+    ),
+    (
         "dormouse-workload",
         &["dormouse-cloud", "dormouse-documents", "dormouse-policies", "dormouse-units"],
     ),
@@ -45,6 +49,8 @@ const HARMLESS: &[&str] = &[
     "cpufeatures",
     "crc32fast",
     "crypto-common",
+    "csv",
+    "csv-core",
     "digest",
     "dyn-clone",
     "equivalent",
@@ -165,6 +171,7 @@ fn every_pure_crate_bans_clocks_and_io() {
         "coordinator/cloud",
         "coordinator/policies",
         "coordinator/engine",
+        "coordinator/fit",
         "coordinator/tell",
         "coordinator/workload",
         "testbed/view",

@@ -10,7 +10,7 @@ mod ec2_2020;
 mod hosts;
 mod interruption;
 mod launch;
-mod lifetime;
+pub mod lifetimes;
 mod price_record;
 mod prices;
 mod provider;
@@ -25,10 +25,13 @@ pub use ec2_2020::{BUILT_IN, built_in};
 pub use hosts::{
     CostName, Filter, Fleet, Host, Placed, Placement, PlacementRule, Placer, PlacerName, Placing,
     Plain, Scheduler, SchedulerName, Tiers, Ties, VictimTies, Want, Weighed, Weigher, Yields,
+    tables,
 };
 pub use interruption::{Action, Interruption, InterruptionModel, Interruptions, Scope, Target};
 pub use launch::{Asked, LaunchError, Launched};
-pub use lifetime::{Empirical, Exponential, Lifetime, Lifetimes};
+pub use lifetimes::{
+    Bathtub, Empirical, Exponential, GompertzMakeham, Lifetime, Lifetimes, Uniform, Weibull,
+};
 pub use price_record::PriceRecord;
 pub use prices::{Listed, PriceTrace, Prices, Recorded};
 pub use provider::{PriceChange, Provider};

@@ -234,6 +234,15 @@ pub(crate) const fn owner(vm: VmId, tenants: usize) -> usize {
     vm.get() as usize % tenants
 }
 
+/// What work the tenant has whose VM this is, where each of these is one's, and the tenant's own number
+/// of it; `None`: there are no tenants.
+#[must_use]
+pub fn whose(vm: VmId, of: &[Work]) -> Option<(Work, VmId)> {
+    let tenants = u32::try_from(of.len()).ok().filter(|tenants| *tenants > 0)?;
+    let work = *of.get(owner(vm, of.len()))?;
+    Some((work, VmId::new(vm.get() / tenants)))
+}
+
 /// Whether a VM is of the tenant that has this work, where each of these is one's.
 #[must_use]
 pub fn is_of(vm: VmId, of: &[Work], work: Work) -> bool {

@@ -29,13 +29,14 @@ mod policy;
 mod problem;
 pub mod requests;
 mod schedulers;
+pub mod service;
 #[cfg(test)]
 mod testing;
 
 pub use bag::{Bag, Task};
 pub use checkpointing::{
     CheckpointConfig, CheckpointOn, CheckpointPlan, Checkpointing, Due, Moment, Period, Quote,
-    Scheme, TaskView, When,
+    Scheme, TaskView, When, dp, young_daly,
 };
 pub use config::{
     BagSchedulerConfig, BurstOn, CostScale, Fleet, KeepIdle, LocalSearchRule, MigrateMoment,

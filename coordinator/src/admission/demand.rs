@@ -13,8 +13,9 @@ pub struct Demand {
     pub vms: Vec<u32>,
     /// The types that may be launched: on some host there is room for one of each.
     pub kinds: BTreeSet<TypeName>,
-    /// Most vCPUs that a host is to offer, where it matters how many there are; `None`: all it has.
-    pub most: Option<u32>,
+    /// What each host is to offer, in the order in which they come, where the experiment says what hosts
+    /// the provider has; none: all they have. One for which there is none offers nothing.
+    pub hosts: Vec<Host>,
 }
 
 impl Demand {
@@ -24,15 +25,46 @@ impl Demand {
         self.vms.iter().fold(0, |sum, vcpus| sum.saturating_add(*vcpus))
     }
 
-    /// What a host that holds so much is to offer.
-    pub(super) fn offered(&self, host: Host) -> Host {
-        Host { vcpus: host.vcpus.min(self.most.unwrap_or(u32::MAX)), ..host }
+    /// That of a provider with these hosts, which are there whole.
+    #[must_use]
+    pub fn of_hosts(hosts: &[Host], kinds: BTreeSet<TypeName>) -> Self {
+        Self { vms: hosts.iter().map(|host| host.vcpus).collect(), kinds, hosts: hosts.to_vec() }
+    }
+
+    /// What the n-th host, which holds so much, is to offer.
+    pub(super) fn offered(&self, n: usize, holds: Host) -> Host {
+        match self.hosts.get(n) {
+            Some(said) => Host {
+                vcpus: holds.vcpus.min(said.vcpus),
+                memory: holds.memory.min(said.memory),
+                disk: holds.disk.min(said.disk),
+                filled: holds.filled,
+            },
+            None if self.hosts.is_empty() => holds,
+            None => Host { vcpus: 0, ..holds },
+        }
+    }
+
+    /// The first of its hosts that is none of those that are there.
+    pub(crate) fn vacant<'a>(&self, there: impl Iterator<Item = &'a Host>) -> usize {
+        let mut left: Vec<(usize, u32)> =
+            self.hosts.iter().map(|host| host.vcpus).enumerate().collect();
+        for host in there {
+            if let Some(n) = left.iter().position(|(_, vcpus)| *vcpus == host.vcpus) {
+                left.remove(n);
+            }
+        }
+        left.first().map_or(self.hosts.len(), |(n, _)| *n)
     }
 
     /// How many of its VMs find a host, one placed after the other as the provider does. They fill
     /// memory as the setup says, in which the first of as many vCPUs as the machine for parallel jobs
-    /// is that one.
+    /// is that one. Where hosts are said it is how many of them are there.
     pub(super) fn placed(&self, offers: &[Host], setup: &Setup) -> usize {
+        if !self.hosts.is_empty() {
+            let both = self.hosts.iter().zip(offers);
+            return both.take_while(|(said, offer)| offer.vcpus >= said.vcpus).count();
+        }
         let mut fleet = Fleet::default();
         for (id, offer) in (0..).map(HostId::new).zip(offers) {
             fleet.join(id, *offer);

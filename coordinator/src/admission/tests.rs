@@ -161,8 +161,11 @@ fn memory_that_is_not_there_is_refused() {
 #[test]
 fn a_vm_that_fits_on_no_host_is_refused_however_many_hosts_there_are() {
     let (hosts, setup) = (vec![room(60); 30], setup(30));
-    let demand =
-        Demand { vms: vec![2; 15], kinds: ["fast".into(), "slow".into()].into(), most: None };
+    let demand = Demand {
+        vms: vec![2; 15],
+        kinds: ["fast".into(), "slow".into()].into(),
+        ..Demand::default()
+    };
     let fixed = Request {
         demand: &demand,
         share: Some(Ppm::new(40_000)),
@@ -187,8 +190,10 @@ fn a_vm_whose_tasks_find_no_memory_on_any_host_is_refused() {
     for task in Arc::make_mut(&mut setup.bag.tasks) {
         task.memory = Bytes::new(600 << 20);
     }
-    let (hosts, demand) =
-        (vec![room(2_000); 9], Demand { vms: vec![2], kinds: ["fast".into()].into(), most: None });
+    let (hosts, demand) = (
+        vec![room(2_000); 9],
+        Demand { vms: vec![2], kinds: ["fast".into()].into(), ..Demand::default() },
+    );
     let request = Request { demand: &demand, ..request(&hosts, &setup, 0, 30.0) };
     let text = request.admit().expect_err("two of 600 MiB in 1 GiB").to_string();
     for words in ["type fast has 2 vCPUs, but no host holds more than 1", "add memory"] {
@@ -237,12 +242,15 @@ proptest! {
 #[test]
 fn a_host_offers_no_more_than_it_may() {
     let (hosts, setup) = ([room(2_000)], setup(1));
-    let most = Some(3);
-    let demand = Demand { vms: vec![3], most, ..Demand::default() };
+    let said = Host { disk: Bytes::new(7), ..Host::new(3, Bytes::new(5)) };
+    let demand = Demand::of_hosts(&[said], [].into());
     let request = Request { share: Some(Ppm::new(250_000)), ..request(&hosts, &setup, 3, 30.0) };
     let offered =
         |demand: &Demand| Request { demand, ..request }.admit().expect("it fits").offers[0].vcpus;
-    assert_eq!((offered(&demand), offered(&Demand { most: None, ..demand.clone() })), (3, 6));
+    assert_eq!(
+        (offered(&demand), offered(&Demand { hosts: Vec::new(), ..demand.clone() })),
+        (3, 6)
+    );
 }
 
 #[test]

@@ -38,6 +38,8 @@ pub(crate) struct Late<'a> {
     pub(crate) share: Ppm,
     pub(crate) cpu_us: &'a [u64],
     pub(crate) demand: &'a Demand,
+    /// Which host of the provider's it would be, where the experiment says what hosts there are.
+    pub(crate) place: usize,
     pub(crate) setup: &'a Setup,
     /// CPU time that one repetition of each task's program takes it.
     pub(crate) repetition_us: &'a [u64],
@@ -62,7 +64,13 @@ impl Late<'_> {
             ));
         }
         let offer = offer(room, self.reserve, share, (!self.noop).then_some(setup));
-        let offer = self.demand.offered(offer);
+        if self.place >= self.demand.hosts.len() && !self.demand.hosts.is_empty() {
+            return Err(format!(
+                "the provider has {} hosts (cloud.hosts), and all of them are there",
+                self.demand.hosts.len()
+            ));
+        }
+        let offer = self.demand.offered(self.place, offer);
         let machine = setup.memory_of_machine();
         if machine > offer.memory {
             return Err(format!(

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use dormouse_cloud::Host;
 use dormouse_engine::{Command, Event, Report};
 use dormouse_proto::v1;
 use dormouse_tell::{HostLoad, LATEST};
@@ -240,8 +241,8 @@ impl ConductorState {
         self.facts.cpu_us.clone_from(&admitted.cpu_us);
         self.loads.cpu_us = admitted.cpu_us;
         self.loads.parallel = self.plan.parallel(admitted.share);
-        for host in hosts {
-            self.join(host);
+        for (host, offer) in hosts.into_iter().zip(admitted.offers) {
+            self.join(host, offer);
         }
         self.begun = true;
         // It begins at what the clock shows until then, to the microsecond.
@@ -253,13 +254,11 @@ impl ConductorState {
         self.say_clock();
     }
 
-    /// A host that has measured becomes part of the run.
-    pub(super) fn join(&mut self, host: HostId) {
+    /// A host that has measured becomes part of the run, to which it offers so much.
+    pub(super) fn join(&mut self, host: HostId, offer: Host) {
         let Some(entry) = self.roster.get_mut(host) else { return };
         entry.standing = Standing::Joined;
         let name = host_name(&entry.worker, entry.incarnation);
-        let setup = (!self.plan.noop).then_some(self.run.setup());
-        let offer = admission::offer(&entry.room, self.plan.reserve, self.facts.share, setup);
         // Its Ready is what this event stands for.
         entry.numbers.come(1);
         self.feed_now(Event::HostJoined { host, name, offer });

@@ -11,7 +11,9 @@ impl ConductorState {
     pub(super) fn join_late(&mut self, host: HostId) {
         let Some(entry) = self.roster.get(host) else { return };
         let Standing::Ready { repetition_us } = &entry.standing else { return };
+        let there = self.facts.hosts.iter().filter(|host| host.lost.is_none());
         let admitted = Late {
+            place: self.plan.demand.vacant(there.map(|host| &host.offer)),
             room: &entry.room,
             reserve: self.plan.reserve,
             share: self.facts.share,
@@ -23,7 +25,7 @@ impl ConductorState {
         }
         .admit();
         match admitted {
-            Ok(_) => self.join(host),
+            Ok(offer) => self.join(host, offer),
             Err(why) => {
                 self.lose(host, why.clone());
                 if let Some(entry) = self.roster.get_mut(host) {

@@ -39,6 +39,10 @@ pub struct LiveFacts {
     /// When each hibernation and resume was asked for, and since when it counts. How long each
     /// really took is in `freezes` and `thaws`.
     pub interruptions: Vec<TookEffect>,
+    /// The VMs that were taken away, and when they were really gone.
+    pub kills: Vec<Kill>,
+    /// VMs that their host had made only after they should have booted.
+    pub made_late: u32,
     /// What each host did besides, as it said last. Not kept over a resume.
     pub loads: BTreeMap<HostId, HostLoad>,
     /// When it went on from its log: what is not in that is of the time since the last of them.
@@ -129,6 +133,17 @@ pub struct TookEffect {
     pub effect: Time,
 }
 
+/// A VM that the provider took, both in emulated time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kill {
+    /// The VM.
+    pub vm: VmId,
+    /// When its notice was over.
+    pub due: Time,
+    /// When its host said that it was gone; `None`: it has not.
+    pub gone: Option<Time>,
+}
+
 /// A time without a coordinator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outage {
@@ -155,6 +170,15 @@ impl LiveFacts {
                     fact.lost = Some((step.at, why.clone()));
                 }
             }
+            Event::Machine { report: Report::VmDestroyed { vm }, .. } => {
+                if let Some(kill) = self.kills.iter_mut().find(|kill| kill.vm == *vm) {
+                    kill.gone = Some(step.at);
+                }
+            }
+            Event::Machine { report: Report::VmCreated { .. }, .. } => {
+                let is_ready = |effect: &Effect| matches!(effect, Effect::VmReady { .. });
+                self.made_late += u32::from(step.effects.iter().any(is_ready));
+            }
             Event::Machine { report, .. } => self.see_report(report),
             Event::Resumed { outage, away_real_us } => self.outages.push(Outage {
                 at: step.at,
@@ -175,6 +199,10 @@ impl LiveFacts {
         self.jobs.see(step);
         for effect in &step.effects {
             let (vm, asked, resume) = match *effect {
+                Effect::VmEnded { vm, why: VmEnd::Preempted, .. } => {
+                    self.kills.push(Kill { vm, due: step.at, gone: None });
+                    continue;
+                }
                 Effect::VmEnded { why: VmEnd::HostLost | VmEnd::Failed, .. } => {
                     self.vms_lost += 1;
                     continue;

@@ -16,6 +16,7 @@ mod mode;
 mod record;
 pub mod requests;
 mod sample;
+mod taken;
 pub mod twin;
 mod words;
 
@@ -31,3 +32,4 @@ pub use record::{
     Interrupted, Record, TaskHistory, VmHistory, carried_out, cut_short,
 };
 pub use sample::{BagTally, JobsTally, RequestsTally, Sample, request_figures, series};
+pub use taken::{Ending, LeftBehind, Party, Taken, Toll, taken, tolls};

@@ -156,7 +156,7 @@ pub fn live(tasks: usize, vcpus: u32, out: &Path) -> LiveRun {
         listen: SocketAddr::from(([127, 0, 0, 1], 0)),
         workers: 1,
         speedup: Speedup::from_f64(30.0).unwrap(),
-        demand: Demand { vms: vec![vcpus], kinds: [KIND.into()].into(), most: None },
+        demand: Demand { vms: vec![vcpus], kinds: [KIND.into()].into(), hosts: Vec::new() },
         reserve: Ppm::new(250_000),
         share: None,
         programs: vec![vec!["vector".to_owned()]; tasks],

@@ -4,10 +4,12 @@
 
 mod batch_means;
 mod estimate;
+mod percentile;
 mod series;
 mod verdict;
 
 pub use batch_means::{BATCHES, BatchMeans, rises};
 pub use estimate::{Estimate, jackknife, normal};
+pub use percentile::middle95;
 pub use series::Series;
 pub use verdict::{RULE, Said, Verdict};

@@ -8,6 +8,7 @@ use dormouse_units::{Bytes, Ppm, Span};
 
 use super::compare::CompareArgs;
 use super::export::ExportArgs;
+use super::fit::FitArgs;
 use super::reproduce::Reproduce;
 use super::scheduler_name::SchedulerName;
 use super::sweep::{MergeArgs, SweepArgs};
@@ -98,6 +99,11 @@ pub(crate) enum Command {
     Replay(RecordedArgs),
     /// Play a live run again in virtual time with the interruptions that it had, and compare them
     Twin(TwinArgs),
+    /// Fit laws to recorded lifetimes of VMs: the bathtub and others, for an experiment's [[interruption]]
+    Fit(FitArgs),
+    /// What to decide on VMs that are taken away, with the curve behind it
+    #[command(subcommand)]
+    Advise(super::advise::AdviseCommand),
     /// Workloads of parallel jobs: generate, describe, scale; requests for VMs: describe, write
     #[command(subcommand)]
     Workload(super::workload::WorkloadCommand),

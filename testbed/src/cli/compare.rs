@@ -63,7 +63,7 @@ pub(super) fn run(
     }
     let page = comparison.page(&samples, (seeds, &folder.spec().command()));
     folder.write("report.html", &page.to_html())?;
-    folder.settle(cells.iter().flat_map(|cell| (1..=seeds).map(move |seed| (cell, seed))))?;
+    folder.settle(cells.iter().map(|cell| (cell as _, 1..=seeds)))?;
     let text = comparison.table(&samples).to_text(terminal::stdout());
     common.report(folder.path(), Some((text, exact.to_json())))
 }

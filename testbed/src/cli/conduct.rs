@@ -67,7 +67,7 @@ pub(super) fn conduct_live(
     let (scheduler, plan) = experiment.planned()?;
     super::log::begin(listen.is_some() && !say.quiet);
     let folder = staging.path().to_path_buf();
-    let has_bag = experiment.scheduler.is_some();
+    let has_bag = experiment.scheduler.is_some() || experiment.jobs.is_none();
     let ends = Time::ZERO + rehearsal.takes;
     let left_s = |now: Time| ends.since(now).as_secs_f64() / experiment.live.speedup;
     let mut progress = match has_bag {

@@ -6,8 +6,8 @@ use clap::Parser as _;
 
 use super::args::{Cli, Command};
 use super::{
-    calibrate, compare, conduct, doctor, export, list, manual, observe, recorded, reproduce, run,
-    sweep, worker, workload,
+    advise, calibrate, compare, conduct, doctor, export, fit, list, manual, observe, recorded,
+    reproduce, run, sweep, worker, workload,
 };
 
 /// Runs the command line. Status 0: a result; 1: something broke; 2: bad input.
@@ -35,6 +35,8 @@ pub fn main() -> ExitCode {
         Command::Check(of) => recorded::check(of),
         Command::Replay(of) => recorded::replay(of),
         Command::Twin(args) => recorded::twin(args),
+        Command::Fit(args) => fit::run(args),
+        Command::Advise(command) => advise::advise(command),
         Command::Workload(command) => workload::workload(command),
         Command::List { json } => list::list(*json),
         Command::Show { name, json } => list::show(name, *json),

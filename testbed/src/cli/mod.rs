@@ -1,5 +1,6 @@
 //! The command line.
 
+mod advise;
 mod args;
 mod calibrate;
 mod compare;
@@ -7,6 +8,7 @@ mod conduct;
 mod doctor;
 mod export;
 mod failure;
+mod fit;
 mod list;
 mod log;
 mod main;

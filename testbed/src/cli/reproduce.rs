@@ -23,6 +23,8 @@ pub(crate) enum Reproduce {
     Plans(PlansArgs),
     /// MEASY, or a figure of it.
     Measy(String, MeasyArgs),
+    /// OPIE, or a part of it.
+    Opie(String, OpieArgs),
     /// How two VMs share a processor of this host.
     TwoTier(TwoTierArgs),
     /// The four schedulers of MEASY, live.
@@ -31,6 +33,8 @@ pub(crate) enum Reproduce {
 
 const BURST_HADS: &str = "burst-hads";
 const MEASY: &str = "measy";
+const OPIE: &str = "opie";
+const ALL: [&str; 3] = [BURST_HADS, MEASY, OPIE];
 
 /// Subcommands that are measurements or of other files, not parts of a paper's data.
 const PLANS: &str = "burst-hads/plans";
@@ -107,6 +111,17 @@ pub(crate) struct MeasyArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct OpieArgs {
+    /// Run every cell, and make every measurement, under seeds 1 to N
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    seeds: u64,
+    #[command(flatten)]
+    shards: Shards,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct TwoTierArgs {
     /// Draw so many pairs of jobs [default: 7]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
@@ -138,9 +153,13 @@ impl Subcommand for Reproduce {
             (MEASY, "Figures 6 to 14 of MEASY; a part: measy/figure-6 to measy/figure-14"),
             (TWO_TIER, "Measure what two VMs on one core cost each other on this host, as root"),
             (LIVE, "The four schedulers of MEASY on real processors and in virtual time, as root"),
+            (
+                OPIE,
+                "Host tables and Figure 2 of OPIE, and its worth; a part: opie/tables, …/figure-2",
+            ),
         ];
         let all = about.map(|(name, about)| with_args(name, Command::new(name), about.to_owned()));
-        let parts = [BURST_HADS, MEASY].into_iter().flat_map(|paper| {
+        let parts = ALL.into_iter().flat_map(|paper| {
             // What is wrong with a data file its paper's own command says.
             let parts = named(paper).map_or(Vec::new(), |(paper, _)| paper.parts);
             let part = move |part: crate::papers::Part| {
@@ -158,7 +177,7 @@ impl Subcommand for Reproduce {
 
     fn has_subcommand(name: &str) -> bool {
         let paper = name.split('/').next().unwrap_or(name);
-        [BURST_HADS, MEASY].contains(&paper)
+        ALL.contains(&paper)
     }
 }
 
@@ -168,6 +187,7 @@ fn with_args(name: &str, command: Command, about: String) -> Command {
         PLANS => PlansArgs::augment_args(command),
         TWO_TIER => TwoTierArgs::augment_args(command),
         LIVE => MeasyLiveArgs::augment_args(command),
+        OPIE => OpieArgs::augment_args(command),
         _ => MeasyArgs::augment_args(command),
     };
     // Its page of the manual is a file of this name.
@@ -179,14 +199,15 @@ impl FromArgMatches for Reproduce {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let missing = || clap::Error::new(clap::error::ErrorKind::MissingSubcommand);
         let (name, args) = matches.subcommand().ok_or_else(missing)?;
-        let of_burst_hads = name.split('/').next() == Some(BURST_HADS);
+        let is_of = |paper| name.split('/').next() == Some(paper);
         Ok(match name {
             PLANS => Self::Plans(PlansArgs::from_arg_matches(args)?),
             TWO_TIER => Self::TwoTier(TwoTierArgs::from_arg_matches(args)?),
             LIVE => Self::MeasyLive(MeasyLiveArgs::from_arg_matches(args)?),
-            _ if of_burst_hads => {
+            _ if is_of(BURST_HADS) => {
                 Self::BurstHads(name.to_owned(), BurstHadsArgs::from_arg_matches(args)?)
             }
+            _ if is_of(OPIE) => Self::Opie(name.to_owned(), OpieArgs::from_arg_matches(args)?),
             _ => Self::Measy(name.to_owned(), MeasyArgs::from_arg_matches(args)?),
         })
     }
@@ -230,6 +251,7 @@ pub(crate) fn reproduce(what: &Reproduce) -> Result<(), Failure> {
         Reproduce::BurstHads(what, args) => burst_hads(what, args),
         Reproduce::Plans(args) => plans(args),
         Reproduce::Measy(what, args) => measy(what, args),
+        Reproduce::Opie(what, args) => opie(what, args),
         Reproduce::TwoTier(args) => two_tier::reproduce(args),
         Reproduce::MeasyLive(args) => ranking::reproduce(args),
     }
@@ -302,6 +324,14 @@ fn measy(what: &str, args: &MeasyArgs) -> Result<(), Failure> {
         words,
         ..Reproduction::default()
     };
+    run(&spec, Request::new(1), (&args.shards, &args.common))
+}
+
+fn opie(what: &str, args: &OpieArgs) -> Result<(), Failure> {
+    let mut words = ["dormouse", "reproduce", what].map(str::to_owned).to_vec();
+    option(&mut words, "--seeds", [args.seeds]);
+    let (what, seeds) = (what.to_owned(), args.seeds);
+    let spec = Reproduction { what, first_seed: 1, seeds, words, ..Reproduction::default() };
     run(&spec, Request::new(1), (&args.shards, &args.common))
 }
 
@@ -396,6 +426,9 @@ mod tests {
             ("measy/two-tier --jobs 5", false),
             ("measy/live --seed 2", true),
             ("measy/figure-5", false),
+            ("opie --seeds 3 --shard 1/2", true),
+            ("opie/figure-2 --seeds 3", true),
+            ("opie/tables --kth x.swf", false),
         ] {
             let words = ["dormouse", "reproduce"].into_iter().chain(line.split(' '));
             assert_eq!(Cli::try_parse_from(words).is_ok(), is, "{line}");

@@ -84,7 +84,7 @@ fn run(
     folder.write("plot.svg", &sweep.plot(&samples).to_svg())?;
     let page = sweep.page(&samples, &folder.spec().command());
     folder.write("report.html", &page.to_html())?;
-    folder.settle(sweep.wanted(&(1..=seeds)).into_iter())?;
+    folder.settle(sweep.cells.iter().map(|cell| (cell as _, 1..=seeds)))?;
     let table = sweep.table(&samples);
     common.report(folder.path(), Some((table.to_text(terminal::stdout()), table.to_json())))
 }

@@ -26,7 +26,8 @@ macro_rules! part {
 const JOBS: [Part; 4] = [part!("j60"), part!("j80"), part!("j100"), part!("ed200")];
 const BATCHES: [Part; 4] =
     [part!("batch-small"), part!("fw-like"), part!("jw-like"), part!("kth-sp2")];
-const SHARED: [Part; 2] = [part!("shared-small"), part!("shared-background")];
+const SHARED: [Part; 3] =
+    [part!("shared-small"), part!("shared-background"), part!("provider-j60")];
 const PROVIDERS: [Part; 10] = [
     part!("provider-testbed"),
     part!("provider-saturated"),

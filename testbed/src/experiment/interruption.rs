@@ -1,16 +1,55 @@
 //! When spot VMs are taken away and given back, of `[[interruption]]`.
 
+use std::path::Path;
+
 use dormouse_cloud::{
-    Empirical, Exponential, Interruption, InterruptionModel, Lifetimes, Target, Types,
+    Empirical, Exponential, Interruption, InterruptionModel, Lifetimes, Target, Types, Uniform,
 };
-use dormouse_documents::{Mistakes, Node};
+use dormouse_documents::{InputError, Mistakes, Node, Place, from_toml, read_whole};
 use dormouse_units::{Span, Time, VmId};
+use schemars::JsonSchema;
+use serde::Deserialize;
 
 use super::cloud::is_spot_type;
 use super::files;
 use super::sections::{
     ActSection, InterruptionSection, LifetimeSection, PoissonSection, Recorded, ScheduleSection,
 };
+
+/// A file that says when spot VMs are taken away.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Interruptions {
+    interruption: Vec<InterruptionSection>,
+}
+
+/// The law of lifetimes that `model` says: its keys in an `[[interruption]]`, or a file with one.
+pub(crate) fn law(model: &str) -> Result<Lifetimes, InputError> {
+    let root = if model.contains('=') {
+        from_toml("--model", &format!("[[interruption]]\nmodel = \"lifetime\"\n{model}\n"))?
+    } else {
+        from_toml(model, &files::text(Path::new(model))?)?
+    };
+    let Interruptions { interruption } = read_whole(&root)?;
+    let mut found = Mistakes::default();
+    let node = root.innermost("interruption.0");
+    let law = match interruption.first() {
+        Some(InterruptionSection::Lifetime(section)) => lifetime(section, node, None, &mut found),
+        _ => {
+            found.add(
+                &node.place,
+                "it has no law of lifetimes",
+                "give one of model = \"lifetime\"",
+            );
+            None
+        }
+    };
+    let law = law.and_then(|model| match model {
+        InterruptionModel::Lifetime { lifetimes, .. } => Some(lifetimes),
+        _ => None,
+    });
+    found.or(law)
+}
 
 /// What `section`, which stands at `node`, comes to, in an experiment with this deadline that launches
 /// fewer than `most_vms`.
@@ -81,36 +120,52 @@ fn lifetime(
     types: Option<&Types>,
     found: &mut Mistakes,
 ) -> Option<InterruptionModel> {
-    let LifetimeSection { kind, mean, recorded } = section;
-    if let Some(kind) = kind {
+    if let Some(kind) = &section.kind {
         is_spot_type(kind, node.place_of("type"), types, found);
     }
-    let lifetimes = match (mean, recorded) {
-        (Some(mean), None) => Lifetimes::Exponential(Exponential { mean: *mean }),
-        (None, Some(recorded)) => {
-            let place = node.place_of("recorded");
-            let law = match recorded {
-                Recorded::List(list) => Empirical {
-                    recorded: list.iter().filter_map(|life| life.parse().ok()).collect(),
-                },
-                Recorded::File(file) => {
-                    found.take(files::record(&place.file(file), Empirical::read))?
-                }
-            };
-            if law.recorded.is_empty() {
-                found.add(place, "it has no lifetimes", "give at least one, such as \"6h\"");
-                return None;
-            }
-            Lifetimes::Empirical(law)
+    let lifetimes = [
+        section.mean.map(|mean| Lifetimes::Exponential(Exponential { mean })),
+        section.bathtub.clone().map(Lifetimes::Bathtub),
+        section.weibull.clone().map(Lifetimes::Weibull),
+        section.gompertz_makeham.clone().map(Lifetimes::GompertzMakeham),
+        section.uniform.clone().map(Lifetimes::Uniform),
+    ];
+    let mut laws: Vec<_> = lifetimes.into_iter().flatten().collect();
+    let is_one = laws.len() + usize::from(section.recorded.is_some()) == 1;
+    if !is_one {
+        let what = "it needs one law of lifetimes";
+        let remedy = "give one of mean = \"6h\", recorded = \"lifetimes.csv\", bathtub, weibull, \
+                      gompertz-makeham and uniform";
+        found.add(&node.place, what, remedy);
+        return None;
+    }
+    if let Some(recorded) = &section.recorded {
+        laws.push(Lifetimes::Empirical(empirical(recorded, node.place_of("recorded"), found)?));
+    }
+    if let Some(Uniform { from, to }) = &section.uniform
+        && from > to
+    {
+        let what = format!("it ends at {to}, before it begins");
+        found.add(node.place_of("uniform.to"), what, &format!("write at least {from}"));
+        return None;
+    }
+    let (kind, lifetimes) = (section.kind.clone(), laws.pop()?);
+    Some(InterruptionModel::Lifetime { kind, lifetimes })
+}
+
+/// Lifetimes that were seen, at least one.
+fn empirical(recorded: &Recorded, place: &Place, found: &mut Mistakes) -> Option<Empirical> {
+    let law = match recorded {
+        Recorded::List(list) => {
+            Empirical { recorded: list.iter().filter_map(|life| life.parse().ok()).collect() }
         }
-        _ => {
-            let what = "it needs either a mean or what was recorded";
-            let remedy = "give one of mean = \"6h\" and recorded = \"lifetimes.csv\"";
-            found.add(&node.place, what, remedy);
-            return None;
-        }
+        Recorded::File(file) => found.take(files::record(&place.file(file), Empirical::read))?,
     };
-    Some(InterruptionModel::Lifetime { kind: kind.clone(), lifetimes })
+    if law.recorded.is_empty() {
+        found.add(place, "it has no lifetimes", "give at least one, such as \"6h\"");
+        return None;
+    }
+    Some(law)
 }
 
 fn act(

@@ -20,7 +20,7 @@ pub struct Live {
     pub tasks: BagProgram,
     /// How a VM is hibernated.
     pub hibernate: Hibernate,
-    /// How many workers to wait for.
+    /// How many workers to wait for; with `cloud.hosts` as many as these, else 1.
     #[schemars(range(min = 1, max = 10_000))]
     pub workers: u32,
     /// Parallel jobs may come from outside while it runs: it ends only when it is told to.

@@ -302,7 +302,7 @@ fn checked(root: &Node, work: &Work, plan: Option<&Path>, found: &mut Mistakes) 
     let seed = root.get("seed").and_then(|node| read(node, found)).unwrap_or(1);
     // That a program lacks its class is said there.
     root.get("live").and_then(|live| read::<BagProgram>(live.get("tasks")?, found));
-    let live = section::<Live>(root, "live", found);
+    let mut live = section::<Live>(root, "live", found);
     let of_bag = work.bag.as_ref().map(|node| bag(node, seed, plan, found));
     let of_requests = match (&work.requests, &of_bag) {
         (Some(node), None) => Some(provider(node, seed, found)),
@@ -328,6 +328,9 @@ fn checked(root: &Node, work: &Work, plan: Option<&Path>, found: &mut Mistakes) 
         (None, None) => return None,
     };
     let Parts { mut setup, scheduler, hosts, place, notes } = parts;
+    if let Some(live) = live.as_mut().filter(|_| !hosts.is_empty()) {
+        a_worker_each(root, live, &hosts, found);
+    }
     if let (Some(jobs), true) = (&jobs, work.bag.is_some() || work.requests.is_some()) {
         beside(root, jobs, &setup, &hosts, found);
     }
@@ -452,6 +455,21 @@ fn most_vms(bag: &Bag, types: &Types, scheduler: &BagSchedulerConfig) -> u32 {
     let at_once = at_once.fold(0_u32, u32::saturating_add);
     let tasks = u32::try_from(bag.tasks.len()).unwrap_or(u32::MAX);
     at_once.saturating_add(tasks.saturating_mul(scheduler.max_failures.saturating_add(1)))
+}
+
+/// Live, each host of the provider is a worker.
+fn a_worker_each(root: &Node, live: &mut Live, hosts: &[Host], found: &mut Mistakes) {
+    let count = u32::try_from(hosts.len()).unwrap_or(u32::MAX);
+    match root.get("live").and_then(|live| live.get("workers")) {
+        None => live.workers = count,
+        Some(said) if live.workers != count => {
+            let what = format!(
+                "the provider has {count} hosts (cloud.hosts), and live each of them is a worker"
+            );
+            found.add(&said.place, what, "leave it out, or give cloud.hosts as many");
+        }
+        Some(_) => {}
+    }
 }
 
 /// Parallel jobs beside a bag have a machine on its hosts.

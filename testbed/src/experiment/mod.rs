@@ -4,7 +4,7 @@ mod batch;
 mod builtin;
 mod checkpoint;
 mod cloud;
-mod files;
+pub(crate) mod files;
 mod interruption;
 mod jobs;
 mod live;
@@ -29,4 +29,5 @@ pub use load::{Experiment, Loaded, Planned, Source, load, open};
 pub use schema::{reference, schema};
 pub use sharing::read_sharing;
 
+pub(crate) use interruption::law;
 pub(crate) use load::of_text;

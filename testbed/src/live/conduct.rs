@@ -1,5 +1,6 @@
 //! From an experiment to the log of its live run.
 
+use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -26,6 +27,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::rehearsal::Rehearsal;
 use super::supervise::to_the_end;
+use crate::experiment::Experiment;
 use crate::jobs::{JobsError, JobsOutcome, JobsRecording};
 use crate::output::{Header, RunLog};
 use crate::results::{own, requests_outcome};
@@ -123,7 +125,9 @@ pub fn conduct<'a>(
     let steps = RunLog::read(folder)?.steps.unwrap_or_default();
     let mut record = header.record();
     steps.iter().for_each(|step| record.see(step));
-    let of_bag = experiment.scheduler.as_ref().map(|_| judge(header, &record, &conducted.facts));
+    // Requests alone are judged as a bag without tasks.
+    let has_bag = experiment.scheduler.is_some() || experiment.jobs.is_none();
+    let of_bag = has_bag.then(|| judge(header, &record, &conducted.facts));
     let jobs = JobsRecording::begin(folder, header).map_err(of_jobs)?;
     let jobs = jobs.map(|jobs| judge_jobs(header, jobs, &steps, &submissions, &conducted));
     let jobs = jobs.transpose()?.map(|outcome| JobsOutcome { skipped, ..outcome });
@@ -154,8 +158,17 @@ fn limit(submissions: &[Submission]) -> Time {
 fn judge(header: &Header, record: &Record, facts: &LiveFacts) -> Fidelity {
     let experiment = &header.experiment;
     let (setup, allowed) = (&experiment.setup, experiment.live.allowed());
-    let noticed = notes(setup, &allowed, record, facts);
+    let noticed = notes(setup, &allowed, record, &beyond_the_hosts(experiment, facts));
     Fidelity::of(setup, &allowed, record, noticed, other_load(facts))
+}
+
+/// What was measured, less the last launch that was refused where the experiment says what hosts the
+/// provider has: there is no room on them in virtual time, either.
+fn beyond_the_hosts<'a>(experiment: &Experiment, facts: &'a LiveFacts) -> Cow<'a, LiveFacts> {
+    match experiment.hosts.is_empty() || facts.last_refusal.is_none() {
+        true => Cow::Borrowed(facts),
+        false => Cow::Owned(LiveFacts { last_refusal: None, ..facts.clone() }),
+    }
 }
 
 /// What others than the run used of its hosts' cores: the coordinator is this process.
@@ -229,7 +242,8 @@ fn live_run(conduct: Conduct<'_>) -> Result<LiveRun, LiveError> {
         setup: experiment.whole_setup(),
         policies: experiment.policies(scheduler),
         limit: limit(&submissions)
-            .max(Time::ZERO + setup.bag.deadline.times(10) + Span::from_secs(3_600)),
+            .max(Time::ZERO + setup.bag.deadline.times(10) + Span::from_secs(3_600))
+            .max(Time::ZERO + rehearsal.takes.times(10)),
         submissions,
         requests,
         open: live.open,

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use dormouse_cloud::SpotPlaces;
 use dormouse_coordinator::admission::{Demand, Peak};
 use dormouse_policies::Policy;
 use dormouse_policies::batch::Submission;
@@ -26,7 +25,9 @@ pub struct Rehearsal {
 }
 
 /// Rehearses an experiment with these parallel jobs, if it has any: a virtual run under the same
-/// seed, its bag under this scheduler. Parallel jobs alone have one machine, and need none.
+/// seed, its bag under this scheduler. Parallel jobs alone have one machine, and need none. Where the
+/// experiment says what hosts the provider has, these are wanted whole: else nobody would be displaced,
+/// or others than in virtual time.
 pub fn rehearse(
     experiment: &Experiment,
     scheduler: Option<Box<dyn Policy>>,
@@ -34,8 +35,9 @@ pub fn rehearse(
 ) -> Rehearsal {
     let (kinds, processors) =
         (kinds(experiment), experiment.jobs.as_ref().map(|jobs| jobs.workload.processors));
-    if let (None, Some(processors)) = (&scheduler, processors) {
-        let demand = Demand { vms: vec![processors], kinds, most: None };
+    let is_alone = experiment.scheduler.is_none() && experiment.requests.is_none();
+    if let (true, Some(processors)) = (is_alone, processors) {
+        let demand = Demand { vms: vec![processors], kinds, hosts: Vec::new() };
         let takes = least_makespan(submissions, processors);
         return Rehearsal { demand, takes, how: "at least" };
     }
@@ -43,16 +45,11 @@ pub fn rehearse(
     // A rehearsal that gets stuck has still shown what it needed until then.
     let _ = virtual_run(experiment, scheduler, |step| peak.see(step));
     let takes = peak.last.since(Time::ZERO);
-    // Where VMs share processors it matters how many there are: the hosts are those of the file.
-    let (vms, most) = match experiment.setup.terms.spot {
-        SpotPlaces::Own => (peak.with_room(), None),
-        SpotPlaces::Background => {
-            let vms: Vec<u32> = experiment.hosts.iter().map(|host| host.vcpus).collect();
-            let most = vms.iter().max().copied();
-            (vms, most)
-        }
+    let demand = match experiment.hosts.as_slice() {
+        [] => Demand { vms: peak.with_room(), kinds, hosts: Vec::new() },
+        hosts => Demand::of_hosts(hosts, kinds),
     };
-    Rehearsal { demand: Demand { vms, kinds, most }, takes, how: "about" }
+    Rehearsal { demand, takes, how: "about" }
 }
 
 /// The types that its schedulers may launch.

@@ -11,6 +11,8 @@ mod claims;
 mod figures;
 mod live;
 pub mod measy;
+mod opie;
+mod own;
 mod paper;
 mod pattern;
 mod readings;
@@ -24,6 +26,7 @@ pub use dormouse_estimate::Verdict;
 pub use claims::Judged;
 pub use figures::{Row, beyond};
 pub use live::{Against, LiveRun, MakeLive};
+pub use own::Own;
 pub use paper::{
     Claim, Compared, Factor, Ground, Measure, Over, Paper, Part, Plot, Printed, Tolerance,
 };
@@ -35,7 +38,8 @@ pub use results::Results;
 use crate::sweep::SweepError;
 
 /// The papers: their names, and their data files.
-pub const PAPERS: [(&str, &str); 2] = [("burst-hads", burst_hads::DATA), ("measy", measy::DATA)];
+pub const PAPERS: [(&str, &str); 3] =
+    [("burst-hads", burst_hads::DATA), ("measy", measy::DATA), ("opie", opie::DATA)];
 
 /// A paper and its part by name, such as `burst-hads/table-4`.
 ///

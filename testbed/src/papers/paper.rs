@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
+use super::own::Own;
 use super::pattern::{Lists, expand, matches};
 use crate::experiment::InputError;
 use crate::sweep::Cell;
@@ -34,6 +35,9 @@ pub struct Paper {
     /// How figures are written for people: the name with the unit, and the digits behind the point.
     #[serde(default)]
     pub metrics: BTreeMap<String, (String, usize)>,
+    /// Figures whose axis is no logarithmic one, and begins at 0.
+    #[serde(default)]
+    pub from_zero: Vec<String>,
     /// Tables and figures.
     #[serde(rename = "part")]
     pub parts: Vec<Part>,
@@ -72,13 +76,22 @@ pub struct Part {
     /// Whether each cell's run with the median makespan is drawn.
     #[serde(default)]
     pub gantt: bool,
-    /// Its lines over load, if it is a figure: their names and cells.
+    /// Its lines, if it is a figure: their names and cells.
     #[serde(default)]
     pub lines: Vec<(String, String)>,
+    /// What they are over: how the word of a case begins that says it, and what it is called.
+    #[serde(default = "loads")]
+    pub over: (String, String),
+    /// It is not of experiments: what its figures are of. Their case is the words of a cell but the last.
+    pub own: Option<Own>,
     /// The readings are searched for the one that explains most of these figures, and of the claims. It
     /// takes long: such a part is made only when it is asked for by name.
     #[serde(default)]
     pub search: Vec<String>,
+}
+
+fn loads() -> (String, String) {
+    ("load-".to_owned(), "offered load".to_owned())
 }
 
 /// Printed values of a table.

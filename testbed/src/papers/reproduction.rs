@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::live::{Against, LiveRun, MakeLive};
+use super::own::Made;
 use super::paper::{Factor, Paper, Part};
 use super::pattern::{matches, unique};
 use super::readings::{Maker, Reading};
@@ -115,7 +116,8 @@ impl<'a> Asked<'a> {
         let without = |case: &String| {
             self.spec.without.iter().any(|(of, _)| matches(of, case, &self.paper.lists))
         };
-        let cases = self.parts.iter().flat_map(|part| self.paper.cells_of(part));
+        let parts = self.parts.iter().filter(|part| part.own.is_none());
+        let cases = parts.flat_map(|part| self.paper.cells_of(part));
         let mut cells = Vec::new();
         for case in unique(cases.filter(|case| !without(case))) {
             let cell = self.paper.cell(&case, &self.settings(&case, &self.readings))?;
@@ -128,6 +130,15 @@ impl<'a> Asked<'a> {
             }
             _ => Ok(cells),
         }
+    }
+
+    /// What is made of the parts that are not of experiments.
+    fn own(&self) -> Vec<Made> {
+        let of = |part: &&Part| {
+            let cases = self.paper.cells_of(part);
+            Some(part.own?.all(&cases).collect::<Vec<_>>())
+        };
+        self.parts.iter().filter_map(of).flatten().collect()
     }
 
     /// The presets that are not asked for; `None` is the text.
@@ -215,11 +226,17 @@ impl Request {
             |count, compute| Work { seeds: until(count), threads: self.threads, compute, shared };
         let mut told = |n, of| progress("runs", n, of);
         let samples = work(spec.seeds, self.compute).run(&cells, folder, &mut told)?;
+        // One after the other, and with nothing beside: some of it is measured.
+        let own = asked.own();
+        let mut told = |n, of| progress("measured", n, of);
+        let alone = Work { threads: 1, ..work(spec.seeds, self.compute) };
+        let of_own = alone.run(&own, folder, &mut told)?;
         if self.compute.is_some_and(Shard::is_part) {
             return Ok(None);
         }
         let all: Vec<String> = cells.iter().map(|cell| cell.case.clone()).collect();
-        let results = Results::new(all.iter().cloned().zip(samples));
+        let of_own = own.iter().zip(of_own).flat_map(|(of, samples)| of.by_cell(&samples));
+        let results = Results::new(all.iter().cloned().zip(samples).chain(of_own));
         let (presets, others): (Vec<_>, Vec<_>) =
             asked.readings.iter().cloned().partition(|factor| factor.preset);
         let ours = Reading::of(paper, parts, presets, &results);
@@ -278,7 +295,11 @@ impl Request {
             what: spec.what.clone(),
             command: folder.spec().command(),
             parts: parts.iter().map(|part| part.name.clone()).collect(),
-            cells: cells.iter().map(|c| (c.case.clone(), c.command(&until(spec.seeds)))).collect(),
+            cells: cells
+                .iter()
+                .map(|c| (c.case.clone(), c.command(&until(spec.seeds))))
+                .chain(own.iter().map(|of| (of.case.clone(), folder.spec().command())))
+                .collect(),
             live: live.collect(),
             results,
             ours,
@@ -290,9 +311,8 @@ impl Request {
         };
         report::write(&done, folder)?;
         let all = std::iter::once((&cells, spec.seeds)).chain(made.iter().map(|(c, n)| (c, *n)));
-        folder.settle(all.flat_map(|(cells, count)| {
-            cells.iter().flat_map(move |cell| until(count).map(move |seed| (cell, seed)))
-        }))?;
+        let cells = all.flat_map(|(cells, n)| cells.iter().map(move |cell| (cell as _, until(n))));
+        folder.settle(cells.chain(own.iter().map(|of| (of as _, until(spec.seeds)))))?;
         Ok(Some(done))
     }
 }

@@ -6,20 +6,22 @@ use dormouse_view::{Block, Card, Page, Tone};
 
 use super::outcome::OfBag;
 use super::{Line, RunView};
-use super::{emulation, jobs, machine, requests, sections, summary, tables, vms};
+use super::{emulation, jobs, machine, requests, sections, summary, tables, taken, vms};
 
 pub(super) fn view(of: &OfBag<'_>) -> RunView {
     let mut gantt = vms::gantt(of);
     if let Some(own) = &of.of.jobs {
         machine::add(&mut gantt, own);
     }
+    let mut files = vec![("tasks", tables::tasks(of)), ("vms", tables::vms(of.record))];
+    files.extend(taken::of(of).map(|taken| ("taken", taken.table())));
     RunView {
         summary: summary::summary(of),
         lines: lines(of),
         page: page(of, &gantt),
         gantt,
         plan: of.of.plan.as_ref().map(|plan| serde_json::json!(plan)),
-        tables: vec![("tasks", tables::tasks(of)), ("vms", tables::vms(of.record))],
+        tables: files,
     }
 }
 
@@ -97,6 +99,8 @@ fn page(of: &OfBag<'_>, gantt: &dormouse_view::plot::Gantt) -> Page {
     of.of.requests.iter().for_each(|own| page.section("Requests", requests::section(own)));
     page.section("The bill", sections::bill(of));
     page.section("What happened", sections::happened(of));
+    let taken = taken::of(of).map(|taken| taken.section());
+    page.section("VMs that were taken", taken.unwrap_or_default());
     page.section("Plan and outcome", sections::plan(of));
     page.section("Fidelity", emulation::section(of));
     page.section("Speed-up", emulation::speedup(of.of.header));

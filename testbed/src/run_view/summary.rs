@@ -6,7 +6,7 @@ use dormouse_units::Time;
 use serde_json::{Value, json};
 
 use super::outcome::OfBag;
-use super::{jobs, requests};
+use super::{jobs, requests, taken};
 use dormouse_tell::Mode;
 use dormouse_tell::fidelity::Background;
 
@@ -52,6 +52,7 @@ pub(super) fn summary(of: &OfBag<'_>) -> Value {
         "tenants": of.of.jobs.as_ref().map(|own| json!([of_bag(of), jobs::part_of_summary(of.of, own)])),
         "requests": of.of.requests.as_ref().map(requests::part_of_summary),
         "background": Background::of(record).map(|background| background.summary()),
+        "taken": taken::of(of).map(|taken| taken.summary()),
         "cancelled": record.cancelled,
         "speedup_choice": header.speedup.as_ref().map(speedup_choice),
         "decisions_sha256": record.digest(),
@@ -61,7 +62,7 @@ pub(super) fn summary(of: &OfBag<'_>) -> Value {
     });
     leave_out(
         &mut summary,
-        &["fidelity", "tenants", "requests", "background", "cancelled", "speedup_choice"],
+        &["fidelity", "tenants", "requests", "background", "taken", "cancelled", "speedup_choice"],
     );
     summary
 }

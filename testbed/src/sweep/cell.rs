@@ -13,7 +13,7 @@ use dormouse_tell::{BagTally, JobsTally, Mode, Record, RequestsTally, Sample};
 use dormouse_workload::Jobs;
 use serde::Serialize;
 
-use super::{RunError, Shared, SweepError};
+use super::{RunError, Sampled, Shared, SweepError};
 use crate::command_line::command_line;
 use crate::experiment::{Batch, Experiment, InputError, Override, Source, open};
 use crate::jobs::JobsError;
@@ -78,21 +78,6 @@ impl Cell {
         Ok(Jobs::listed(&batch.wanted(seed), &self.case, &shared.jobs(batch, seed)?)?)
     }
 
-    /// The one seed that it is run under, or as many as are wanted of others.
-    pub fn seeds(&self, wanted: &RangeInclusive<u64>) -> RangeInclusive<u64> {
-        self.seed.map_or_else(|| wanted.clone(), |seed| seed..=seed)
-    }
-
-    /// A digest of all that its runs depend on, besides the seed: the experiment and the program.
-    pub fn digest(&self) -> &str {
-        self.digest.get_or_init(|| {
-            let mut experiment = self.experiment.clone();
-            experiment.setup.seed = 0;
-            let files: Vec<_> = experiment.streamed().map(digest_of_file).collect();
-            digest_of(&(experiment, files))
-        })
-    }
-
     /// The command that makes its figures by itself: its `table.csv` has them to the last digit.
     pub fn command(&self, seeds: &RangeInclusive<u64>) -> String {
         let mut words = vec!["dormouse".to_owned(), "sweep".to_owned(), self.name.clone()];
@@ -104,15 +89,6 @@ impl Cell {
             words.extend(["--seeds".to_owned(), seeds.end().to_string()]);
         }
         command_line(words)
-    }
-
-    /// Runs it under one seed.
-    ///
-    /// # Errors
-    ///
-    /// It can't be scheduled, or the run got stuck.
-    pub fn run(&self, seed: u64, shared: &Shared) -> Result<Sample, SweepError> {
-        self.sample(seed, shared).map_err(SweepError::of_run(&self.case, seed))
     }
 
     fn sample(&self, seed: u64, shared: &Shared) -> Result<Sample, RunError> {
@@ -163,7 +139,7 @@ impl Cell {
     ///
     /// # Errors
     ///
-    /// As [`Cell::run`].
+    /// As its run.
     pub fn gantt(&self, seed: u64, shared: &Shared) -> Result<String, SweepError> {
         let wrong = SweepError::of_run(&self.case, seed);
         let experiment = self.seeded(seed, shared).map_err(&wrong)?;
@@ -188,6 +164,29 @@ impl Cell {
     }
 }
 
+impl Sampled for Cell {
+    fn case(&self) -> &str {
+        &self.case
+    }
+
+    fn digest(&self) -> &str {
+        self.digest.get_or_init(|| {
+            let mut experiment = self.experiment.clone();
+            experiment.setup.seed = 0;
+            let files: Vec<_> = experiment.streamed().map(digest_of_file).collect();
+            digest_of(&(experiment, files))
+        })
+    }
+
+    fn seeds(&self, wanted: &RangeInclusive<u64>) -> RangeInclusive<u64> {
+        self.seed.map_or_else(|| wanted.clone(), |seed| seed..=seed)
+    }
+
+    fn run(&self, seed: u64, shared: &Shared) -> Result<Sample, SweepError> {
+        self.sample(seed, shared).map_err(SweepError::of_run(&self.case, seed))
+    }
+}
+
 fn requests_of(experiment: &Experiment) -> Option<RequestsTally> {
     let of = || RequestsTally::of(&experiment.whole_setup(), experiment.tenants());
     experiment.requests.as_ref().map(|_| of())
@@ -201,11 +200,11 @@ fn with(mut sample: Sample, requests: Option<RequestsTally>) -> Sample {
     sample
 }
 
-/// A digest of an experiment and this program.
-fn digest_of(experiment: &impl Serialize) -> String {
+/// A digest of what is run, and of this program.
+pub(crate) fn digest_of(what: &impl Serialize) -> String {
     let mut hasher = blake3::Hasher::new();
     hasher.update(program().as_bytes());
-    hasher.update(serde_json::json!(experiment).to_string().as_bytes());
+    hasher.update(serde_json::json!(what).to_string().as_bytes());
     hasher.finalize().to_hex()[..24].to_owned()
 }
 

@@ -3,13 +3,14 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read as _, Write as _};
+use std::ops::RangeInclusive;
 use std::path::{Component, Path, PathBuf};
 
 use dormouse_tell::Sample;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Cell, Spec, SweepError};
+use super::{Sampled, Spec, SweepError};
 
 pub(super) const SPEC: &str = "sweep.json";
 /// All samples, in order.
@@ -125,14 +126,14 @@ impl Folder {
     }
 
     /// The sample of a cell under a seed, if it is known.
-    pub(crate) fn known(&self, cell: &Cell, seed: u64) -> Option<&Sample> {
+    pub(crate) fn known(&self, cell: &dyn Sampled, seed: u64) -> Option<&Sample> {
         self.known.get(&(cell.digest().to_owned(), seed))
     }
 
     /// Keeps a sample, whatever happens next.
     pub(crate) fn keep(
         &mut self,
-        cell: &Cell,
+        cell: &dyn Sampled,
         seed: u64,
         sample: Sample,
     ) -> Result<(), SweepError> {
@@ -148,14 +149,17 @@ impl Folder {
         Ok(())
     }
 
-    /// Puts these samples, in this order, in place of all there were, and takes away the results that
+    /// Puts the samples of these cells under these seeds, in this order, in place of all there were, and takes away the results that
     /// an earlier command left here and this one did not write.
     pub(crate) fn settle<'a>(
         &mut self,
-        wanted: impl Iterator<Item = (&'a Cell, u64)>,
+        wanted: impl Iterator<Item = (&'a dyn Sampled, RangeInclusive<u64>)>,
     ) -> Result<(), SweepError> {
         let (mut text, mut there) = (String::new(), HashSet::new());
-        for (cell, seed) in wanted {
+        let of = |(cell, seeds): (&'a dyn Sampled, RangeInclusive<u64>)| {
+            cell.seeds(&seeds).map(move |seed| (cell, seed))
+        };
+        for (cell, seed) in wanted.flat_map(of) {
             // The same experiment may be wanted for several ends.
             if there.insert((cell.digest(), seed))
                 && let Some(sample) = self.known(cell, seed)
@@ -220,8 +224,8 @@ fn whole_lines(path: &Path) -> std::io::Result<File> {
     Ok(file)
 }
 
-fn line(cell: &Cell, seed: u64, sample: &Sample) -> String {
-    let (case, cell) = (cell.case.clone(), cell.digest().to_owned());
+fn line(cell: &dyn Sampled, seed: u64, sample: &Sample) -> String {
+    let (case, cell) = (cell.case().to_owned(), cell.digest().to_owned());
     format!("{}\n", serde_json::json!(Line { case, cell, seed, sample: sample.clone() }))
 }
 

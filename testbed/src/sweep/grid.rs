@@ -1,7 +1,6 @@
 //! `dormouse sweep`: one experiment over lists of values of one key or several.
 
 use std::collections::BTreeSet;
-use std::ops::RangeInclusive;
 
 use dormouse_estimate::Estimate;
 use dormouse_tell::{METRICS, Metric, Sample, series};
@@ -189,12 +188,6 @@ impl Sweep {
         page
     }
 
-    /// Every cell with every seed that it is run under.
-    pub(crate) fn wanted(&self, seeds: &RangeInclusive<u64>) -> Vec<(&Cell, u64)> {
-        let of = |cell| Cell::seeds(cell, seeds).map(move |seed| (cell, seed));
-        self.cells.iter().flat_map(of).collect()
-    }
-
     /// Whether its values are on a scale: between names there is nothing.
     fn is_over_numbers(&self) -> bool {
         let is_number = |value: &String| value.parse::<f64>().is_ok();
@@ -246,6 +239,7 @@ fn estimate(samples: &[Sample], metric: &str) -> Option<Estimate> {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 mod tests {
+    use super::super::Sampled as _;
     use super::*;
 
     #[test]

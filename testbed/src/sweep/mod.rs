@@ -10,6 +10,7 @@ mod spec;
 mod work;
 
 pub use cell::Cell;
+pub(crate) use cell::digest_of;
 pub use error::{RunError, SweepError};
 pub(crate) use folder::Folder;
 pub(crate) use grid::Sweep;
@@ -17,4 +18,5 @@ pub use shard::Shard;
 pub use shared::Shared;
 pub use spec::Reproduction;
 pub(crate) use spec::Spec;
+pub use work::Sampled;
 pub(crate) use work::{Samples, Work};

@@ -8,7 +8,28 @@ use dormouse_tell::Sample;
 use rayon::ThreadPoolBuilder;
 use rayon::iter::{ParallelBridge as _, ParallelIterator as _};
 
-use super::{Cell, Folder, Shard, Shared, SweepError};
+use super::{Folder, Shard, Shared, SweepError};
+
+/// What samples are taken of, under one seed or many.
+pub trait Sampled: Sync {
+    /// Its name in tables.
+    fn case(&self) -> &str;
+
+    /// Of all that its samples depend on, besides the seed.
+    fn digest(&self) -> &str;
+
+    /// The seeds that it is run under where these are wanted.
+    fn seeds(&self, wanted: &RangeInclusive<u64>) -> RangeInclusive<u64> {
+        wanted.clone()
+    }
+
+    /// The sample under one seed.
+    ///
+    /// # Errors
+    ///
+    /// It can't be scheduled, or the run got stuck.
+    fn run(&self, seed: u64, shared: &Shared) -> Result<Sample, SweepError>;
+}
 
 /// The samples of every cell, in the order of cells and seeds. Under a shard, those there are.
 pub(crate) type Samples = Vec<Vec<Sample>>;
@@ -29,13 +50,13 @@ pub(crate) struct Work<'a> {
 impl Work<'_> {
     /// Runs every cell under every seed, but for what `folder` knows; `progress` is told how many
     /// of how many runs are done.
-    pub(crate) fn run(
+    pub(crate) fn run<C: Sampled>(
         &self,
-        cells: &[Cell],
+        cells: &[C],
         folder: &mut Folder,
         progress: &mut (dyn FnMut(usize, usize) + Send),
     ) -> Result<Samples, SweepError> {
-        let runs = |cell| Cell::seeds(cell, &self.seeds).map(move |seed| (cell, seed));
+        let runs = |cell| C::seeds(cell, &self.seeds).map(move |seed| (cell, seed));
         let todo = self.todo(cells.iter().flat_map(runs).collect(), folder)?;
         let total = todo.len();
         progress(0, total);
@@ -59,19 +80,19 @@ impl Work<'_> {
             })
         })?;
         let samples = |cell| {
-            let seeds = Cell::seeds(cell, &self.seeds);
+            let seeds = C::seeds(cell, &self.seeds);
             seeds.filter_map(|seed| folder.known(cell, seed).cloned()).collect()
         };
         Ok(cells.iter().map(samples).collect())
     }
 
     /// Which of these runs are to be made: a part is the same whatever is known already.
-    fn todo<'c>(
+    fn todo<'c, C: Sampled>(
         &self,
-        all: Vec<(&'c Cell, u64)>,
+        all: Vec<(&'c C, u64)>,
         folder: &Folder,
-    ) -> Result<Vec<(&'c Cell, u64)>, SweepError> {
-        let is_missing = |(cell, seed): &(&Cell, u64)| folder.known(cell, *seed).is_none();
+    ) -> Result<Vec<(&'c C, u64)>, SweepError> {
+        let is_missing = |(cell, seed): &(&C, u64)| folder.known(*cell, *seed).is_none();
         if let Some(shard) = self.compute {
             let mut seen = BTreeSet::new();
             let mine = all.into_iter().enumerate().filter(|(n, _)| shard.has(*n));
@@ -86,7 +107,7 @@ impl Work<'_> {
                  all shards, all made by this same program",
                 missing.len(),
                 all.len(),
-                cell.case
+                cell.case()
             ))),
         }
     }

@@ -2,7 +2,7 @@
 //! and who pays for an hour that is not over.
 
 use dormouse::experiment::Experiment;
-use dormouse_cloud::{Action, Host, Market};
+use dormouse_cloud::{Action, Host, InterruptionModel, Market};
 use dormouse_engine::{Effect, Event, Step, VmEnd};
 use dormouse_tell::explain::Explainer;
 use dormouse_tell::{Mode, Record, check_bag};
@@ -266,4 +266,51 @@ fn what_no_provider_does_to_make_room_is_found() {
             }
         }
     });
+}
+
+/// Every law in an experiment: each VM that was taken had an age at which the law takes some, and half of
+/// them, about, were no older than its median.
+#[test]
+fn every_law_takes_vms_at_its_ages() {
+    let vms = r#"{ type = "small", market = "spot", count = 3 }"#;
+    for (law, parameters) in [
+        ("mean", "\"2000s\""),
+        ("bathtub", "{ a = 0.6, b = \"4000s\", tau1 = \"600s\", tau2 = \"200s\" }"),
+        ("weibull", "{ scale = \"2000s\", shape = 1.5 }"),
+        ("gompertz-makeham", "{ tau1 = \"9000s\", b = \"3000s\", tau2 = \"600s\" }"),
+        ("uniform", "{ from = \"1000s\", to = \"4000s\" }"),
+    ] {
+        let cloud = format!(
+            "preemption-notice = \"0s\"\n[[interruption]]\nmodel = \"lifetime\"\n{law} = {parameters}"
+        );
+        let experiment = experiment(&cloud, 400, vms, "");
+        let [InterruptionModel::Lifetime { lifetimes, .. }] = &*experiment.setup.interruptions
+        else {
+            panic!("{law}: {:?}", experiment.setup.interruptions);
+        };
+        let law_of = lifetimes.clone();
+        let (_, record) = sound(&experiment);
+        let is_taken = |end: VmEnd| end == VmEnd::Preempted;
+        let ages: Vec<f64> = record
+            .vms
+            .values()
+            .filter_map(|vm| {
+                let (at, _, _) = vm.ended.filter(|(_, why, _)| is_taken(*why))?;
+                Some(at.since(vm.ready?).as_secs_f64() / 3_600.0)
+            })
+            .collect();
+        assert!(ages.len() > 20, "{law}: {} were taken", ages.len());
+        let [first, median, last] = [0.0, 0.5, 1.0].map(|p| law_of.law().quantile(p));
+        let near = 1.0 / 3_600.0;
+        assert!(
+            ages.iter().all(|age| (first - near..=last + near).contains(age)),
+            "{law}: {ages:?}"
+        );
+        let young = ages.iter().filter(|age| **age <= median).count();
+        assert!(
+            (2 * young).abs_diff(ages.len()) < 3 + ages.len() / 3,
+            "{law}: {young} of {}",
+            ages.len()
+        );
+    }
 }

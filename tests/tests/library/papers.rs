@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use dormouse::output::Header;
 use dormouse::papers::{Finished, MakeLive, Request, Verdict, table};
-use dormouse::sweep::{Cell, Reproduction, Shard, Shared};
+use dormouse::sweep::{Cell, Reproduction, Sampled as _, Shard, Shared};
 use dormouse_tell::Mode;
 use dormouse_view::Terminal;
 
@@ -32,6 +32,11 @@ fn table_4() -> Reproduction {
 
 fn figure_14() -> Reproduction {
     spec("measy/figure-14", 1, &["workload.jobs=300"])
+}
+
+/// Nothing of it is of experiments.
+fn host_tables() -> Reproduction {
+    spec("opie/tables", 3, &[])
 }
 
 fn request(threads: usize, compute: Option<Shard>) -> Request {
@@ -64,7 +69,7 @@ fn content(folder: &Path) -> Vec<(PathBuf, String)> {
 
 #[test]
 fn the_same_bytes_on_any_number_of_threads_in_parts_and_after_a_kill() {
-    for (spec, cells, files) in [(table_4(), 12, 12), (figure_14(), 63, 0)] {
+    for (spec, cells, files) in [(table_4(), 12, 12), (figure_14(), 63, 0), (host_tables(), 4, 0)] {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
         let done = make(&spec, 1, &at("one"));

@@ -44,7 +44,7 @@ preemption-notice = "{notice}"
 preemption = "{preemption}"
 tariff = "{tariff}"
 placement = {{ scheduler = "{scheduler}", cost = "{cost}" }}
-hosts = [{{ vcpus = 8, memory = "16 GB", disk = "160 GB", count = {hosts} }}]
+hosts = [{{ vcpus = 8, memory = "16 GB", disk = "1000 GB", count = {hosts} }}]
 type = [
   {{ name = "small", vcpus = 1, memory = "2 GB", disk = "20 GB", on-demand = 0.06, spot = 0.018 }},
   {{ name = "medium", vcpus = 2, memory = "4 GB", disk = "40 GB", on-demand = 0.12, spot = 0.036 }},

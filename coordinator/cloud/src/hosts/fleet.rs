@@ -301,10 +301,12 @@ impl Fleet {
             let rooms = host.preemptible().map(|(_, held)| held.yielded());
             host.partial = rooms.fold(host.free, |sum, room| sum.with(&room));
         }
-        // Whoever would have to look at so many may as well look at all.
+        // Whoever would have to look at so many may as well look at all. The later half is kept: those
+        // who know all but the last few would have to look at all as well.
         if self.changes.len() >= 64 + 2 * self.hosts.len() {
-            self.forgotten += self.changes.len();
-            self.changes.clear();
+            let older = self.changes.len() / 2;
+            self.changes.drain(..older);
+            self.forgotten += older;
         }
         self.changes.push(id);
     }

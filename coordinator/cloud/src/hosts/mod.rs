@@ -9,6 +9,7 @@ mod plain;
 mod ranked;
 mod rule;
 mod scheduler;
+pub mod tables;
 #[cfg(test)]
 mod tests;
 mod tiers;

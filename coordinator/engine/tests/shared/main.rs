@@ -4,5 +4,6 @@
 #![expect(clippy::cast_possible_truncation, reason = "draws below small numbers")]
 
 mod background;
+mod customers;
 mod tenants;
 mod world;

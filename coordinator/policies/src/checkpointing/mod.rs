@@ -2,13 +2,16 @@
 
 mod budget;
 mod config;
+pub mod dp;
 mod every;
 mod never;
 mod plan;
 mod points;
 mod scheme;
 mod spot_only;
+mod young_daly;
 
 pub use config::{CheckpointConfig, CheckpointOn, Period, Scheme};
 pub use plan::{CheckpointPlan, Due};
 pub use scheme::{Checkpointing, Moment, Quote, TaskView, When};
+pub use young_daly::young_daly;

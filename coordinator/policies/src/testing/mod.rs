@@ -11,6 +11,8 @@ mod algorithms;
 mod growth;
 mod stored;
 
+use std::path::PathBuf;
+
 use dormouse_units::Span;
 
 use crate::{CheckpointConfig, CheckpointOn, Scheme};
@@ -24,4 +26,15 @@ fn no_budget() -> CheckpointConfig {
         on: CheckpointOn::All,
         at_hibernation: false,
     }
+}
+
+/// A folder of `DORMOUSE_DATA`, or of the data folder beside the workspace.
+pub(crate) fn data_folder(name: &str) -> Option<PathBuf> {
+    let beside = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
+    let root = std::env::var_os("DORMOUSE_DATA").map_or(beside, PathBuf::from);
+    let folder = root.join(name);
+    if !folder.is_dir() {
+        println!("skipped: {} is not there; set DORMOUSE_DATA", folder.display());
+    }
+    folder.is_dir().then_some(folder)
 }

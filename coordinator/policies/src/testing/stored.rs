@@ -6,19 +6,8 @@ use dormouse_cloud::{Burstable, Catalogue, InstanceType, Limits, Market};
 use dormouse_units::{Bytes, Credits, Ppm, Price, Span};
 use serde_json::Value;
 
-use super::no_budget;
+use super::{data_folder, no_budget};
 use crate::{Bag, BagSchedulerConfig, BagSchedulerName, Task, plan};
-
-/// `DORMOUSE_DATA`, or the data folder beside the workspace.
-fn data() -> Option<PathBuf> {
-    let beside = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
-    let root = std::env::var_os("DORMOUSE_DATA").map_or(beside, PathBuf::from);
-    let folder = root.join("burst-hads");
-    if !folder.is_dir() {
-        println!("skipped: {} is not there; set DORMOUSE_DATA", folder.display());
-    }
-    folder.is_dir().then_some(folder)
-}
 
 fn read(path: PathBuf) -> Value {
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
@@ -96,7 +85,7 @@ fn stored(map: &Value, catalogue: &Catalogue, burstables: bool) -> (f64, f64) {
 #[test]
 fn our_plans_are_no_worse_than_the_stored_ones() {
     use BagSchedulerName::{BurstHads, Hads, IlsOnDemand};
-    let Some(folder) = data() else { return };
+    let Some(folder) = data_folder("burst-hads") else { return };
     let cases = [
         ("J80", "map.json", Hads),
         ("J80", "map_ipdps.json", BurstHads),
@@ -135,7 +124,7 @@ fn our_plans_are_no_worse_than_the_stored_ones() {
 /// stored plans are done, and what is left of ED200 has an on-demand VM.
 #[test]
 fn the_artifacts_limit_is_that_of_the_stored_plans() {
-    let Some(folder) = data() else { return };
+    let Some(folder) = data_folder("burst-hads") else { return };
     for (job, map, limit) in [("J80", "map.json", 2_462), ("ED200", "map_cc.json", 1_750)] {
         let folder = folder.join(job);
         let bag = bag(&read(folder.join("job.json")));

@@ -2,7 +2,7 @@
 //! late or too soon, an on-demand VM that is displaced, a host with more on it than it has, a refusal
 //! though there was room, …
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use dormouse_cloud::{
@@ -31,10 +31,9 @@ struct There {
     due: Option<Time>,
     /// Counted among those that can be told to leave.
     is_preemptible: bool,
-    /// It surely has its room.
+    /// It surely has its room: it is ready, and not hibernated.
     holds: bool,
-    /// Those that have to leave first.
-    waits_for: BTreeSet<VmId>,
+    /// Others had to leave first.
     has_waited: bool,
 }
 
@@ -49,8 +48,6 @@ pub struct RequestsChecker<'a> {
     lateness: Span,
     rooms: Rooms,
     vms: BTreeMap<VmId, There>,
-    /// Of VMs that are to leave, who waits for that.
-    awaited: BTreeMap<VmId, VmId>,
     /// What was asked for, by the VM, until that has ended.
     open: BTreeMap<VmId, (Time, Request)>,
     next: RequestId,
@@ -72,7 +69,6 @@ impl<'a> RequestsChecker<'a> {
             lateness,
             rooms: Rooms::default(),
             vms: BTreeMap::new(),
-            awaited: BTreeMap::new(),
             open: BTreeMap::new(),
             next: RequestId::default(),
             now: Time::ZERO,
@@ -230,7 +226,6 @@ impl<'a> RequestsChecker<'a> {
             due: None,
             is_preemptible: market == Market::Spot,
             holds: false,
-            waits_for: BTreeSet::new(),
             has_waited: false,
         };
         self.rooms.change(host, Part::Taken, there.room, true);
@@ -292,7 +287,6 @@ impl<'a> RequestsChecker<'a> {
     }
 
     fn hibernated(&mut self, vm: VmId) {
-        self.left_room(vm);
         self.leaves(vm);
         self.stays(vm);
         let now = self.now;
@@ -313,18 +307,6 @@ impl<'a> RequestsChecker<'a> {
                 let (host, room) = (there.host, there.room);
                 self.rooms.change(host, Part::Preemptible, self.leaves_to_others(room), true);
             }
-        }
-    }
-
-    /// A VM has left its room, or a part, to those that wait for it.
-    fn left_room(&mut self, vm: VmId) {
-        // The one that leaves counts no more.
-        self.leaves(vm);
-        let Some(by) = self.awaited.remove(&vm) else { return };
-        let Some(there) = self.vms.get_mut(&by) else { return };
-        there.waits_for.remove(&vm);
-        if there.waits_for.is_empty() {
-            self.holds(by);
         }
     }
 
@@ -359,15 +341,13 @@ impl<'a> RequestsChecker<'a> {
             Action::Preempt => self.noticed(vm),
             Action::Hibernate | Action::Resume => self.stays(vm),
         }
-        self.awaited.insert(vm, by);
         if let Some(there) = self.vms.get_mut(&by) {
-            there.waits_for.insert(vm);
             there.has_waited = true;
         }
     }
 
     fn ended(&mut self, vm: VmId, why: VmEnd, cost: Money) {
-        self.left_room(vm);
+        self.leaves(vm);
         self.stays(vm);
         let Some(mut there) = self.vms.remove(&vm) else {
             return self.wrong(format!("{vm} ends and was never launched"));

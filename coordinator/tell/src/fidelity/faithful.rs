@@ -6,6 +6,7 @@ use dormouse_engine::{Counts, Setup};
 use dormouse_units::Span;
 
 use super::Allowed;
+use crate::facts::Kill;
 use crate::{LiveFacts, Record};
 
 /// An injected event that takes effect later than this, in real time, is worth a note.
@@ -17,6 +18,11 @@ pub fn notes(setup: &Setup, allowed: &Allowed, record: &Record, facts: &LiveFact
     let mut notes = troubles(record.cancelled.as_deref(), &record.counts, facts);
     late_decisions(setup, allowed, facts, &mut notes);
     late_interruptions(facts, &mut notes);
+    late_kills(allowed, facts, &mut notes);
+    if facts.made_late > 0 && setup.catalogue.boot > Span::ZERO {
+        let n = facts.made_late;
+        notes.push(format!("{n} VMs were made by their hosts later than they should have booted"));
+    }
     notes
 }
 
@@ -85,5 +91,37 @@ fn late_interruptions(facts: &LiveFacts, notes: &mut Vec<String>) {
     let took = facts.freezes.iter().chain(&facts.thaws).map(|l| Duration::from_micros(l.real_us));
     if let Some(worst) = took.max().filter(|&worst| worst > LATE) {
         notes.push(format!("freezing or thawing a VM took up to {} ms", worst.as_millis()));
+    }
+}
+
+/// A VM that is there beyond its notice is on processors that were given to another.
+fn late_kills(allowed: &Allowed, facts: &LiveFacts, notes: &mut Vec<String>) {
+    let late = |kill: &Kill| kill.gone.map(|gone| gone.since(kill.due).as_secs_f64());
+    let worst = facts.kills.iter().filter_map(late).fold(0.0, f64::max) / allowed.speedup;
+    if worst > LATE.as_secs_f64() {
+        let ms = worst * 1e3;
+        notes.push(format!("a VM that was taken away was there for another {ms:.0} ms"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dormouse_units::{Time, VmId};
+
+    use super::*;
+
+    #[test]
+    fn a_vm_that_stays_beyond_its_notice_is_a_note() {
+        let allowed = Allowed { worst_error: 0.05, mean_error: 0.005, speedup: 20.0 };
+        let said = |gone_s: Option<u64>| {
+            let (due, gone) = (Time::from_secs(100), gone_s.map(Time::from_secs));
+            let kills = vec![Kill { vm: VmId::new(3), due, gone }];
+            let mut notes = Vec::new();
+            late_kills(&allowed, &LiveFacts { kills, ..LiveFacts::default() }, &mut notes);
+            notes
+        };
+        assert_eq!(said(None), Vec::<String>::new(), "its host was lost");
+        assert_eq!(said(Some(110)), Vec::<String>::new(), "half a second");
+        assert_eq!(said(Some(112)), ["a VM that was taken away was there for another 600 ms"]);
     }
 }

@@ -42,7 +42,8 @@ pub(crate) struct CloudSection {
     /// Spot prices that change, by type: a file of rows such as `2009-12-01 01:43:17,0.425` or
     /// `6000,0.425` (seconds, dollars an hour). Types that are not here cost what they say.
     pub(crate) prices: BTreeMap<TypeName, PricesSection>,
-    /// The provider's hosts in virtual time; without any, there is room for all that is launched.
+    /// The provider's hosts, each a worker in a live run; without any, there is room in virtual time for
+    /// all that is launched, and live for what was there at once then.
     pub(crate) hosts: Vec<HostSection>,
 }
 

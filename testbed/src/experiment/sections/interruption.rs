@@ -1,6 +1,6 @@
 //! `[[interruption]]`.
 
-use dormouse_cloud::{Action, Scope};
+use dormouse_cloud::{Action, Bathtub, GompertzMakeham, Scope, Uniform, Weibull};
 use dormouse_units::{Span, TypeName};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -38,7 +38,7 @@ pub(crate) struct PoissonSection {
     pub(crate) scope: Option<Scope>,
 }
 
-/// Lifetimes around a mean, or as they were recorded.
+/// Lifetimes by one law: exponential around a mean, one with more parameters, or as they were recorded.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
 pub(crate) struct LifetimeSection {
@@ -50,6 +50,16 @@ pub(crate) struct LifetimeSection {
     pub(crate) mean: Option<Span>,
     /// Lifetimes that were seen, one of which each VM has: a list, or a file of seconds, one a row.
     pub(crate) recorded: Option<Recorded>,
+    /// The bathtub of Google's preemptible VMs, F(t) = a (1 − e^(−t/tau1) + e^((t−b)/tau2)): many young ones
+    /// end, few then, and all that are left soon after `b`.
+    pub(crate) bathtub: Option<Bathtub>,
+    /// F(t) = 1 − e^(−(t/scale)^shape): a rate that falls or grows by a power of the age.
+    pub(crate) weibull: Option<Weibull>,
+    /// F(t) = 1 − e^(−t/tau1 − e^((t−b)/tau2) + e^(−b/tau2)): a rate that is always there, and one that grows
+    /// exponentially with the age.
+    pub(crate) gompertz_makeham: Option<GompertzMakeham>,
+    /// From one age to another, each as likely.
+    pub(crate) uniform: Option<Uniform>,
 }
 
 /// Lifetimes that were seen.

@@ -8,6 +8,7 @@ use maud::html;
 
 use super::super::figures::beyond;
 use super::super::reproduction::Finished;
+use super::super::{Own, opie};
 use super::{plots, tables};
 
 /// What the table of factors says and does not say.
@@ -40,6 +41,9 @@ pub(super) fn page(done: &Finished) -> Page {
     let plots = done.paper.plots.iter().filter_map(|plot| plots::of_cells(done, plot)).collect();
     page.section("Plots", [Block::Plots(plots)]);
     page.section("The printed figures, and ours", figures(done));
+    if done.parts().any(|part| part.own == Some(Own::HostTables)) {
+        page.section("The host tables", opie::blocks());
+    }
     page.section(
         "What the paper says, and ours",
         [Block::text(RULE), Block::Table(tables::claims(done))],
@@ -52,7 +56,7 @@ pub(super) fn page(done: &Finished) -> Page {
         let blocks = [Block::text(chart.title.clone()), Block::Plots(chart.to_markup())];
         blocks.into_iter().filter(move |_| there)
     });
-    page.section("Figures over load", charts);
+    page.section("Figures", charts);
     page.section("Live runs", live(done));
     let every = Block::Folded(
         "Every figure, with its interval".to_owned(),
@@ -79,7 +83,10 @@ fn cards(done: &Finished) -> Vec<Card> {
     };
     let mut cards = vec![
         Card::new("Cells", done.cells.len().to_string(), &*done.paper.samples),
-        Card::new("Runs", done.results.count().to_string(), "in virtual time"),
+        match done.parts().any(|part| part.own.is_some()) {
+            true => Card::new("Samples", done.results.count().to_string(), "of all cells"),
+            false => Card::new("Runs", done.results.count().to_string(), "in virtual time"),
+        },
         claims("Claims that hold", Verdict::Holds),
         claims("Claims that fail", Verdict::Fails),
         claims("Claims left open", Verdict::Open),

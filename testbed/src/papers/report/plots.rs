@@ -8,38 +8,36 @@ use super::super::paper::{Part, Plot};
 use super::super::pattern::unique;
 use super::super::reproduction::Finished;
 
-/// A figure over offered load: a panel for each metric, a line for each of the part's.
+/// A figure over what its cases say: a panel for each metric, a line for each of the part's.
 pub(super) fn over_load(done: &Finished, part: &Part) -> Chart {
     let cases = done.paper.cells_of(part);
+    let x = if part.own.is_some() { Scale::Logarithmic } else { Scale::Linear };
     let metrics = cases.iter().flat_map(|case| done.paper.of_case(&part.metrics, case));
     let panels = unique(metrics).into_iter().map(|metric| {
         let line = |(colour, (name, cells)): (usize, &(String, String))| {
             let point = |case: &String| {
                 let ours = done.results.ours(case, metric)?;
                 let interval = ours.ci95;
-                Some(Point { interval, name: case.clone(), ..Point::new(load(case)?, ours.mean) })
+                let x =
+                    case.split('/').find_map(|word| word.strip_prefix(&*part.over.0)?.parse().ok());
+                Some(Point { interval, name: case.clone(), ..Point::new(x?, ours.mean) })
             };
             let points = done.paper.expand(cells).iter().filter_map(point).collect();
             Series { name: name.clone(), colour, look: Look::Line, points }
         };
         let (heading, _) = done.paper.words_of(metric);
         // Responses grow tenfold towards full load: the low loads would be one line.
-        let scale =
-            if metric == "migrations_per_job" { Scale::FromZero } else { Scale::Logarithmic };
+        let is_from_zero = done.paper.from_zero.contains(metric);
+        let scale = if is_from_zero { Scale::FromZero } else { Scale::Logarithmic };
         Panel {
             title: heading.to_owned(),
-            x: Axis::new("offered load", Scale::Linear),
+            x: Axis::new(&part.over.1, x),
             y: Axis::new(heading, scale),
             series: part.lines.iter().enumerate().map(line).collect(),
             ..Panel::default()
         }
     });
     Chart { title: format!("{} ({})", part.title, part.name), panels: panels.collect() }
-}
-
-/// The offered load of a case.
-fn load(case: &str) -> Option<f64> {
-    case.split('/').find_map(|word| word.strip_prefix("load-")?.parse().ok())
 }
 
 /// A plot of several cells: single runs, means, the paper's, and live runs.

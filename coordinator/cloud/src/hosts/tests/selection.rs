@@ -5,63 +5,47 @@ use std::cmp::Reverse;
 
 use super::{drawn, room};
 use crate::hosts::victims::Victims;
-use crate::{
-    CostName, Fleet, Host, Market, PlacementRule, Placer, Scheduler, VictimTies, Want, Yields,
-};
+use crate::tables::{HostTable, TABLES};
+use crate::{CostName, Fleet, Host, Market, PlacementRule, VictimTies, Weigher, Yields};
 use dormouse_units::{HostId, Span, Stream, Time, VmId};
 
-/// The paper's sizes.
-fn size(name: &str) -> Host {
-    match name {
-        "S" => room(1, 2_000, 20),
-        "M" => room(2, 4_000, 40),
-        "L" => room(4, 8_000, 80),
-        other => panic!("no size {other}"),
-    }
+/// By this rule, whatever the seed, the VMs that end on the hosts of the paper's tables, and for which
+/// minutes.
+fn selected(rule: &PlacementRule) -> Vec<(Vec<String>, u64)> {
+    let of_table = |(_, text): (&str, &str)| {
+        let table = HostTable::read(text).unwrap();
+        let under = |seed| {
+            let chosen = table.selected(rule.clone(), &mut Stream::new(seed, "tables", 0));
+            let names = chosen.iter().map(|vm| vm.name.clone()).collect();
+            (names, chosen.iter().map(|vm| vm.cost()).sum())
+        };
+        assert!((2..50).all(|seed| under(seed) == under(1)));
+        under(1)
+    };
+    TABLES.into_iter().map(of_table).collect()
 }
 
-/// What the default rule ends on the hosts of a table for the VM that it asks for, by name, and for
-/// which minutes.
-fn selected(table: &str) -> (Vec<&str>, u64) {
-    let now = Time::from_secs(600 * 60);
-    let (mut fleet, mut names, mut hosts, mut asked) = (Fleet::default(), vec![], vec![], None);
-    for row in table.lines().filter(|row| !row.starts_with('#')).skip(1) {
-        let cells: Vec<_> = row.split(',').collect();
-        let [host, name, market, kind, minutes] = cells[..] else { panic!("{row}") };
-        if market == "request" {
-            asked = Some(Want { room: size(kind), market: Market::OnDemand });
-            continue;
-        }
-        if !hosts.contains(&host) {
-            fleet.join(HostId::new(hosts.len() as u32), room(8, 16_000, 1_000));
-            hosts.push(host);
-        }
-        let id = HostId::new(hosts.iter().position(|other| *other == host).unwrap() as u32);
-        let market = if market == "preemptible" { Market::Spot } else { Market::OnDemand };
-        let (vm, age) = (VmId::new(names.len() as u32), minutes.parse::<u64>().unwrap());
-        assert!(fleet.place(id, vm, size(kind), market), "{row}");
-        fleet.charged(id, vm, Some(Time::from_secs(60 * (600 - age))));
-        names.push((name, age % 60));
-    }
-    let mut scheduler = Scheduler::new(PlacementRule::default());
-    let chosen = scheduler.choose(now, &asked.unwrap(), &fleet, &mut Stream::new(1, "tables", 0));
-    let victims = chosen.unwrap().1;
-    let of = |vm: &VmId| names[vm.get() as usize];
-    (victims.iter().map(|vm| of(vm).0).collect(), victims.iter().map(|vm| of(vm).1).sum())
+fn of(sets: [(&str, u64); 4]) -> Vec<(Vec<String>, u64)> {
+    sets.map(|(names, cost)| (names.split('+').map(str::to_owned).collect(), cost)).into()
 }
 
 #[test]
 fn the_tables_of_the_paper_end_the_vms_that_are_marked_there() {
-    let table = |text| selected(text);
-    let chosen = [
-        table(include_str!("tables/same-sizes-1.csv")),
-        table(include_str!("tables/same-sizes-2.csv")),
-        table(include_str!("tables/several-sizes-1.csv")),
-        table(include_str!("tables/several-sizes-2.csv")),
-    ];
-    let marked =
-        [(vec!["BP1"], 11), (vec!["CP1"], 1), (vec!["AP2", "AP3", "AP4"], 55), (vec!["BP3"], 20)];
-    assert_eq!(chosen, marked);
+    let chosen = selected(&PlacementRule::default());
+    assert_eq!(chosen, of([("BP1", 11), ("CP1", 1), ("AP2+AP3+AP4", 55), ("BP3", 20)]));
+    for ((_, text), (chosen, _)) in TABLES.iter().zip(chosen) {
+        let table = HostTable::read(text).unwrap();
+        let marked = table.instances.iter().filter(|vm| vm.is_marked);
+        assert_eq!(marked.map(|vm| vm.name.clone()).collect::<Vec<_>>(), chosen);
+    }
+}
+
+/// All preemptible VMs of a host count, and not those that have to end.
+#[test]
+fn the_sum_as_algorithm_4_is_written_ends_others_where_sizes_differ() {
+    let weighers = vec![Weigher::Overcommit.once(), Weigher::TotalCost.once()];
+    let chosen = selected(&PlacementRule { weighers, ..PlacementRule::default() });
+    assert_eq!(chosen, of([("BP1", 11), ("CP1", 1), ("BP1", 58), ("AP1", 52)]));
 }
 
 /// The best of all sets of these VMs that have enough: the least cost, then the fewest, then the first

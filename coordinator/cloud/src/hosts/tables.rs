@@ -1,0 +1,169 @@
+//! Hosts as a table: what runs on each, for how long by now, and what is asked of them. The four of the
+//! OPIE paper (Lopez Garcia, Fernandez del Castillo, Campos Plasencia, 2019, section 4.4) are here.
+
+use dormouse_units::{Bytes, HostId, Stream, Time, VmId};
+
+use crate::rows::Record;
+use crate::{Fleet, Host, Market, PlacementRule, Placer as _, RowError, Scheduler, Want};
+
+/// The paper's tables by name, before a normal request: a row is `host,instance,kind,size,minutes,marked`
+/// (for how many minutes it has run, whether the paper marks it as selected); that of the request has no
+/// host.
+pub const TABLES: [(&str, &str); 4] = [
+    ("same-sizes-1", include_str!("tables/same-sizes-1.csv")),
+    ("same-sizes-2", include_str!("tables/same-sizes-2.csv")),
+    ("several-sizes-1", include_str!("tables/several-sizes-1.csv")),
+    ("several-sizes-2", include_str!("tables/several-sizes-2.csv")),
+];
+
+/// The sizes of VMs in the paper (Table 2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Size {
+    /// 1 vCPU, 2,000 MB, 20 GB.
+    Small,
+    /// Twice that.
+    Medium,
+    /// Four times.
+    Large,
+}
+
+impl Size {
+    /// Its letter in tables.
+    #[must_use]
+    pub const fn letter(self) -> &'static str {
+        match self {
+            Self::Small => "S",
+            Self::Medium => "M",
+            Self::Large => "L",
+        }
+    }
+
+    /// The room it takes.
+    #[must_use]
+    pub fn room(self) -> Host {
+        room(match self {
+            Self::Small => 1,
+            Self::Medium => 2,
+            Self::Large => 4,
+        })
+    }
+}
+
+/// Room for so many vCPUs, with 2,000 MB and 20 GB for each: of the paper's VMs and, of 8, of its hosts.
+#[must_use]
+pub fn room(vcpus: u32) -> Host {
+    let each = |bytes: u64| Bytes::new(u64::from(vcpus) * bytes);
+    Host { memory: each(2_000_000_000), disk: each(20_000_000_000), ..Host::of_vcpus(vcpus) }
+}
+
+/// A VM of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Instance {
+    /// The host it is on.
+    pub host: String,
+    /// Its name.
+    pub name: String,
+    /// Whether it is preemptible: a spot VM.
+    pub market: Market,
+    /// How large it is.
+    pub size: Size,
+    /// For how many minutes it has run.
+    pub minutes: u64,
+    /// Whether the paper marks it as selected.
+    pub is_marked: bool,
+}
+
+impl Instance {
+    /// Minutes into its current charged hour: what it costs to end it.
+    #[must_use]
+    pub const fn cost(&self) -> u64 {
+        self.minutes % 60
+    }
+}
+
+/// Hosts with VMs on them, and a normal request for one more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostTable {
+    /// The VMs, those of a host beside one another.
+    pub instances: Vec<Instance>,
+    /// What is asked for.
+    pub request: Size,
+}
+
+/// A row of a table.
+enum Row {
+    Instance(Instance),
+    Request(Size),
+}
+
+fn row(text: &str) -> Option<Row> {
+    let cells: Vec<_> = text.split(',').collect();
+    let [host, name, kind, size, minutes, marked] = cells[..] else { return None };
+    let all = [Size::Small, Size::Medium, Size::Large];
+    let size = all.into_iter().find(|known| known.letter() == size)?;
+    let market = match kind {
+        "normal" => Market::OnDemand,
+        "preemptible" => Market::Spot,
+        "request" => return Some(Row::Request(size)),
+        _ => return None,
+    };
+    let (host, name) = (host.to_owned(), name.to_owned());
+    let (minutes, is_marked) = (minutes.parse().ok()?, marked == "yes");
+    Some(Row::Instance(Instance { host, name, market, size, minutes, is_marked }))
+}
+
+impl HostTable {
+    /// Reads a table.
+    ///
+    /// # Errors
+    ///
+    /// The first row that is none of its rows, or it has no request.
+    pub fn read(text: &str) -> Result<Self, RowError> {
+        let record = Record {
+            row: "VM or request of a table",
+            right: "write it like: host-A,AP1,preemptible,M,96,yes",
+            fewer: "leave some out",
+        };
+        let (mut instances, mut request) = (Vec::new(), None);
+        for row in record.rows(text, |row| row.starts_with("host,"), row)? {
+            match row {
+                Row::Instance(instance) => instances.push(instance),
+                Row::Request(size) => request = Some(size),
+            }
+        }
+        let without = || RowError {
+            line: text.lines().count(),
+            row: String::new(),
+            what: "it has no request".to_owned(),
+            remedy: "write it like: ,,request,M,,",
+        };
+        Ok(Self { instances, request: request.ok_or_else(without)? })
+    }
+
+    /// The VMs that end for the request by this rule, on hosts of 8 vCPUs; none where it finds no host. `chance` decides between hosts that are as good as each other.
+    #[must_use]
+    pub fn selected(&self, rule: PlacementRule, chance: &mut Stream) -> Vec<&Instance> {
+        /// Later than any VM has run.
+        const NOW_MINUTES: u64 = 100_000;
+        let (mut fleet, mut hosts) = (Fleet::default(), Vec::new());
+        for (instance, vm) in self.instances.iter().zip((0..).map(VmId::new)) {
+            let place = hosts.iter().position(|host| *host == &instance.host);
+            let place = place.unwrap_or_else(|| {
+                hosts.push(&instance.host);
+                hosts.len() - 1
+            });
+            let host = HostId::new(u32::try_from(place).unwrap_or(u32::MAX));
+            if fleet.ids().all(|id| id != host) {
+                fleet.join(host, room(8));
+            }
+            let since = Time::from_secs(60 * NOW_MINUTES.saturating_sub(instance.minutes));
+            fleet.place(host, vm, instance.size.room(), instance.market);
+            fleet.charged(host, vm, Some(since));
+        }
+        let want = Want { room: self.request.room(), market: Market::OnDemand };
+        let now = Time::from_secs(60 * NOW_MINUTES);
+        let chosen = Scheduler::new(rule).choose(now, &want, &fleet, chance);
+        let victims = chosen.map(|(_, victims)| victims).unwrap_or_default();
+        victims.iter().filter_map(|vm| self.instances.get(vm.get() as usize)).collect()
+    }
+}

@@ -1,0 +1,77 @@
+//! The laws as formulas of plain numbers: ages and times in hours. A fit moves these numbers; an
+//! experiment has them as integers, in the types beside this.
+//!
+//! All transcendental functions are `libm`'s, so that they give the same bits on every machine.
+
+use libm::{exp, expm1, log, pow};
+
+/// The bathtub (Kadupitiya, Jadhao, Sharma, HPDC 2020, Eq. 1), which passes 1 soon after `b`:
+/// A (1 − e^(−t/τ1) + e^((t−b)/τ2)).
+#[must_use]
+pub fn bathtub([a, b, tau1, tau2]: [f64; 4], t: f64) -> f64 {
+    a * (-expm1(-t / tau1) + exp((t - b) / tau2))
+}
+
+/// Its derivative by `t` (Eq. 2).
+#[must_use]
+pub fn bathtub_density([a, b, tau1, tau2]: [f64; 4], t: f64) -> f64 {
+    a * (exp(-t / tau1) / tau1 + exp((t - b) / tau2) / tau2)
+}
+
+/// An antiderivative of `t` times its density (Eq. 3 is the difference of two of its values).
+#[must_use]
+pub fn bathtub_lived([a, b, tau1, tau2]: [f64; 4], t: f64) -> f64 {
+    a * ((t - tau2) * exp((t - b) / tau2) - (t + tau1) * exp(-t / tau1))
+}
+
+/// The exponential law: 1 − e^(−t/mean).
+#[must_use]
+pub fn exponential(mean: f64, t: f64) -> f64 {
+    -expm1(-t / mean)
+}
+
+/// Weibull's law: 1 − e^(−(t/scale)^shape); the paper's λ is 1 / scale.
+#[must_use]
+pub fn weibull([scale, shape]: [f64; 2], t: f64) -> f64 {
+    -expm1(-pow(t / scale, shape))
+}
+
+/// Weibull's rate: what of those left is taken in the next moment, an hour.
+#[must_use]
+pub fn weibull_hazard([scale, shape]: [f64; 2], t: f64) -> f64 {
+    shape / scale * pow(t / scale, shape - 1.0)
+}
+
+/// The law of Gompertz and Makeham, 1 − e^(−H(t)) with H(t) = λt + α/β (e^(βt) − 1), by the rate λ and
+/// two times: b, at which the ageing part of H has come to about 1, and τ = 1/β; α = e^(−b/τ)/τ.
+#[must_use]
+pub fn gompertz_makeham([rate, b, tau]: [f64; 3], t: f64) -> f64 {
+    -expm1(-gompertz_makeham_exposure([rate, b, tau], t))
+}
+
+/// Its H(t), the hazard summed up.
+#[must_use]
+pub fn gompertz_makeham_exposure([rate, b, tau]: [f64; 3], t: f64) -> f64 {
+    rate * t + exp((t - b) / tau) - exp(-b / tau)
+}
+
+/// Its rate: what of those left is taken in the next moment, an hour.
+#[must_use]
+pub fn gompertz_makeham_hazard([rate, b, tau]: [f64; 3], t: f64) -> f64 {
+    rate + exp((t - b) / tau) / tau
+}
+
+/// The age by which `p` of an exponential law with mean 1 are gone.
+pub(super) fn unit_exponential(p: f64) -> f64 {
+    -libm::log1p(-p)
+}
+
+/// An age by which the bathtub has come to `p` for sure, because its last term alone has.
+pub(super) fn bathtub_late([a, b, _, tau2]: [f64; 4], p: f64) -> f64 {
+    (b + tau2 * log(p / a)).max(0.0)
+}
+
+/// An age by which H of Gompertz and Makeham has come to `h` for sure.
+pub(super) fn gompertz_makeham_late([_, b, tau]: [f64; 3], h: f64) -> f64 {
+    (b + tau * log(h + exp(-b / tau))).max(0.0)
+}

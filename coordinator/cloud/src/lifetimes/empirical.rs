@@ -1,0 +1,69 @@
+//! Lifetimes as they were recorded.
+
+use dormouse_units::{Span, Stream};
+use serde::{Deserialize, Serialize};
+
+use super::{Lifetime, hours};
+use crate::RowError;
+use crate::rows::Record;
+
+/// One of those that were recorded, each as likely as any other.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Empirical {
+    /// What was recorded, in any order; none: VMs are never taken.
+    pub recorded: Vec<Span>,
+}
+
+impl Empirical {
+    /// Reads a lifetime a row, in seconds; a first row that is a word names the column.
+    ///
+    /// # Errors
+    ///
+    /// The first row that is of another form, or one too many.
+    pub fn read(text: &str) -> Result<Self, RowError> {
+        let record = Record {
+            row: "lifetime",
+            right: "write seconds, such as 2836.6",
+            fewer: "give a sample of them",
+        };
+        let is_heading = |row: &str| row.starts_with(|c: char| c.is_ascii_alphabetic());
+        let read = |row: &str| row.parse().ok().and_then(Span::from_secs_f64);
+        Ok(Self { recorded: record.rows(text, is_heading, read)? })
+    }
+
+    /// Those no longer than this.
+    fn until(&self, t: f64) -> impl Iterator<Item = f64> {
+        self.recorded.iter().map(|life| hours(*life)).filter(move |life| *life <= t)
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "at most 100,000 lifetimes")]
+    fn part(&self, sum: f64) -> f64 {
+        sum / self.recorded.len().max(1) as f64
+    }
+}
+
+impl Lifetime for Empirical {
+    #[expect(clippy::cast_precision_loss, reason = "at most 100,000 lifetimes")]
+    fn cdf(&self, hours: f64) -> f64 {
+        self.part(self.until(hours).count() as f64)
+    }
+
+    fn quantile(&self, p: f64) -> f64 {
+        let mut sorted = self.recorded.clone();
+        sorted.sort_unstable();
+        let found = (1_u32..).zip(sorted).find(|(n, _)| self.part(f64::from(*n)) >= p);
+        found.map_or(f64::INFINITY, |(_, life)| hours(life))
+    }
+
+    fn density(&self, _: f64) -> Option<f64> {
+        None
+    }
+
+    fn lived(&self, hours: f64) -> f64 {
+        self.part(self.until(hours).sum())
+    }
+
+    fn draw(&self, chance: &mut Stream) -> Option<Span> {
+        self.recorded.get(chance.below(self.recorded.len())).copied()
+    }
+}

@@ -1,0 +1,238 @@
+//! The laws, as an experiment has them: times and parts as integers.
+
+use dormouse_units::{Ppm, Span, Stream};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::curve;
+use super::numeric::{inverse, lived};
+use super::{Empirical, Lifetime, hours};
+
+/// Ended at any time with the same probability, whatever its age.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Exponential {
+    /// The mean lifetime.
+    pub mean: Span,
+}
+
+/// F(t) = a (1 − e^(−t/tau1) + e^((t−b)/tau2)): many are taken early, few then, and all that are left soon
+/// after `b` (Kadupitiya and others, HPDC 2020, Eq. 1). None is left where F comes to 1.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Bathtub {
+    /// The part that is taken early, about.
+    #[schemars(range(min = 0.000_001, max = 1_000.0), example = 0.4137)]
+    pub a: Ppm,
+    /// The age at which most of those left are about to be taken.
+    #[schemars(example = "24h")]
+    pub b: Span,
+    /// The time in which the early end: after it e^-1 of them are left.
+    #[schemars(extend("least" = "1us"), example = "54m")]
+    pub tau1: Span,
+    /// The time in which the rate at the end grows by the factor e.
+    #[schemars(extend("least" = "1us"), example = "45.6m")]
+    pub tau2: Span,
+}
+
+/// F(t) = 1 − e^(−(t/scale)^shape).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Weibull {
+    /// The age by which 63 % are taken.
+    #[schemars(extend("least" = "1us"), example = "12h")]
+    pub scale: Span,
+    /// Below 1 the young are taken, above it the old; 1 is exponential.
+    #[schemars(range(min = 0.01, max = 1_000.0), example = 0.8)]
+    pub shape: Ppm,
+}
+
+/// F(t) = 1 − e^(−t/tau1 − e^((t−b)/tau2) + e^(−b/tau2)): at any age alike, and more and more with it. In the
+/// usual letters λ = 1/tau1, β = 1/tau2 and α = e^(−b/tau2)/tau2.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GompertzMakeham {
+    /// The mean lifetime if VMs didn't age; without it they only age.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("least" = "1us"), example = "20h")]
+    pub tau1: Option<Span>,
+    /// The age by which ageing alone would have taken about 63 %.
+    #[schemars(example = "24h")]
+    pub b: Span,
+    /// The time in which the rate of ageing grows by the factor e.
+    #[schemars(extend("least" = "1us"), example = "1h")]
+    pub tau2: Span,
+}
+
+/// At any time from one age to another alike.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Uniform {
+    /// The youngest; 0 where it is not given.
+    #[serde(default)]
+    #[schemars(example = "0s")]
+    pub from: Span,
+    /// The oldest.
+    #[schemars(extend("least" = "1us"), example = "24h")]
+    pub to: Span,
+}
+
+/// The laws that there are.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Lifetimes {
+    /// See [`Exponential`].
+    Exponential(Exponential),
+    /// See [`Empirical`].
+    Empirical(Empirical),
+    /// See [`Bathtub`].
+    Bathtub(Bathtub),
+    /// See [`Weibull`].
+    Weibull(Weibull),
+    /// See [`GompertzMakeham`].
+    GompertzMakeham(GompertzMakeham),
+    /// See [`Uniform`].
+    Uniform(Uniform),
+}
+
+impl Lifetimes {
+    /// What they are drawn from.
+    #[must_use]
+    pub fn law(&self) -> &dyn Lifetime {
+        match self {
+            Self::Exponential(law) => law,
+            Self::Empirical(law) => law,
+            Self::Bathtub(law) => law,
+            Self::Weibull(law) => law,
+            Self::GompertzMakeham(law) => law,
+            Self::Uniform(law) => law,
+        }
+    }
+}
+
+impl Lifetime for Exponential {
+    fn cdf(&self, t: f64) -> f64 {
+        curve::exponential(hours(self.mean), t)
+    }
+
+    fn quantile(&self, p: f64) -> f64 {
+        hours(self.mean) * curve::unit_exponential(p)
+    }
+
+    fn density(&self, t: f64) -> Option<f64> {
+        let mean = hours(self.mean);
+        Some(libm::exp(-t / mean) / mean)
+    }
+
+    fn lived(&self, t: f64) -> f64 {
+        let mean = hours(self.mean);
+        if t.is_finite() { mean - (t + mean) * libm::exp(-t / mean) } else { mean }
+    }
+
+    /// By the stream's own draw, which runs have had from the first.
+    fn draw(&self, chance: &mut Stream) -> Option<Span> {
+        Some(chance.exponential(self.mean))
+    }
+}
+
+impl Bathtub {
+    fn numbers(&self) -> [f64; 4] {
+        [self.a.as_f64(), hours(self.b), hours(self.tau1), hours(self.tau2)]
+    }
+}
+
+impl Lifetime for Bathtub {
+    fn cdf(&self, t: f64) -> f64 {
+        curve::bathtub(self.numbers(), t).min(1.0)
+    }
+
+    fn quantile(&self, p: f64) -> f64 {
+        let numbers = self.numbers();
+        inverse(|t| curve::bathtub(numbers, t), p, curve::bathtub_late(numbers, p))
+    }
+
+    fn density(&self, t: f64) -> Option<f64> {
+        let numbers = self.numbers();
+        let is_over = curve::bathtub(numbers, t) >= 1.0;
+        Some(if is_over { 0.0 } else { curve::bathtub_density(numbers, t) })
+    }
+
+    fn lived(&self, t: f64) -> f64 {
+        let to = t.min(self.quantile(1.0));
+        let [from, to] = [0.0, to].map(|t| curve::bathtub_lived(self.numbers(), t));
+        to - from
+    }
+}
+
+impl Weibull {
+    fn numbers(&self) -> [f64; 2] {
+        [hours(self.scale), self.shape.as_f64()]
+    }
+}
+
+impl Lifetime for Weibull {
+    fn cdf(&self, t: f64) -> f64 {
+        curve::weibull(self.numbers(), t)
+    }
+
+    fn quantile(&self, p: f64) -> f64 {
+        let [scale, shape] = self.numbers();
+        scale * libm::pow(curve::unit_exponential(p), 1.0 / shape)
+    }
+
+    fn density(&self, t: f64) -> Option<f64> {
+        Some(curve::weibull_hazard(self.numbers(), t) * (1.0 - self.cdf(t)))
+    }
+
+    fn lived(&self, t: f64) -> f64 {
+        lived(self, t)
+    }
+}
+
+impl GompertzMakeham {
+    fn numbers(&self) -> [f64; 3] {
+        [self.tau1.map_or(0.0, |tau1| 1.0 / hours(tau1)), hours(self.b), hours(self.tau2)]
+    }
+}
+
+impl Lifetime for GompertzMakeham {
+    fn cdf(&self, t: f64) -> f64 {
+        curve::gompertz_makeham(self.numbers(), t)
+    }
+
+    fn quantile(&self, p: f64) -> f64 {
+        let (numbers, exposure) = (self.numbers(), curve::unit_exponential(p));
+        let late = curve::gompertz_makeham_late(numbers, exposure);
+        inverse(|t| curve::gompertz_makeham_exposure(numbers, t), exposure, late)
+    }
+
+    fn density(&self, t: f64) -> Option<f64> {
+        Some(curve::gompertz_makeham_hazard(self.numbers(), t) * (1.0 - self.cdf(t)))
+    }
+
+    fn lived(&self, t: f64) -> f64 {
+        lived(self, t)
+    }
+}
+
+impl Lifetime for Uniform {
+    fn cdf(&self, t: f64) -> f64 {
+        let [from, to] = [self.from, self.to].map(hours);
+        if t >= to { 1.0 } else { ((t - from) / (to - from)).max(0.0) }
+    }
+
+    fn quantile(&self, p: f64) -> f64 {
+        let [from, to] = [self.from, self.to].map(hours);
+        from + p * (to - from)
+    }
+
+    fn density(&self, t: f64) -> Option<f64> {
+        let [from, to] = [self.from, self.to].map(hours);
+        let is_inside = (from..to).contains(&t);
+        (to > from).then_some(if is_inside { 1.0 / (to - from) } else { 0.0 })
+    }
+
+    fn lived(&self, t: f64) -> f64 {
+        let [from, to] = [self.from, self.to].map(hours);
+        if t < from { 0.0 } else { self.cdf(t) * f64::midpoint(from, t.min(to)) }
+    }
+}

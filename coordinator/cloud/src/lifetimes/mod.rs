@@ -1,0 +1,13 @@
+//! How long spot VMs live: laws of probability over their ages, by one interface.
+
+pub mod curve;
+mod empirical;
+mod law;
+mod laws;
+mod numeric;
+#[cfg(test)]
+mod tests;
+
+pub use empirical::Empirical;
+pub use law::{Lifetime, hours, span_of_hours};
+pub use laws::{Bathtub, Exponential, GompertzMakeham, Lifetimes, Uniform, Weibull};

@@ -1,0 +1,160 @@
+//! Distributions of lifetimes that were seen, as steps.
+
+use dormouse_cloud::lifetimes::hours;
+use dormouse_units::Span;
+
+use crate::Life;
+
+/// An age at which VMs were taken.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Step {
+    /// The age in hours.
+    pub age: f64,
+    /// F at this age: the part that is taken by then, these included.
+    pub taken: f64,
+    /// How many were taken at it.
+    pub count: f64,
+}
+
+/// A distribution: steps in order of age; none where no VM was taken.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Curve {
+    /// The steps.
+    pub steps: Vec<Step>,
+}
+
+impl Curve {
+    /// The empirical distribution of those that were taken, as the paper has it: what their users
+    /// stopped is left out, and with it those that would have lived longest.
+    #[must_use]
+    pub fn empirical<'a>(lives: impl IntoIterator<Item = &'a Life>) -> Self {
+        Self::kaplan_meier(lives.into_iter().filter(|life| life.was_taken))
+    }
+
+    /// Kaplan and Meier's estimate (1958), in which a VM that its user stopped counts as long as it was
+    /// there. At the same age VMs are taken before others are stopped.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "at most 100,000 lives")]
+    pub fn kaplan_meier<'a>(lives: impl IntoIterator<Item = &'a Life>) -> Self {
+        let mut ends: Vec<(Span, bool)> =
+            lives.into_iter().map(|life| (life.span, life.was_taken)).collect();
+        ends.sort_unstable();
+        let (mut steps, mut left) = (Vec::new(), 1.0);
+        let mut there = ends.len();
+        for same in ends.chunk_by(|a, b| a.0 == b.0) {
+            let taken = same.iter().filter(|(_, was_taken)| *was_taken).count();
+            if taken > 0 {
+                left *= (there - taken) as f64 / there as f64;
+                steps.push(Step { age: hours(same[0].0), taken: 1.0 - left, count: taken as f64 });
+            }
+            there -= same.len();
+        }
+        Self { steps }
+    }
+
+    /// F at an age in hours.
+    #[must_use]
+    pub fn cdf(&self, age: f64) -> f64 {
+        let n = self.steps.partition_point(|step| step.age <= age);
+        n.checked_sub(1).map_or(0.0, |last| self.steps[last].taken)
+    }
+
+    /// The highest age at which one was taken; 0 where none was.
+    #[must_use]
+    pub fn last(&self) -> f64 {
+        self.steps.last().map_or(0.0, |step| step.age)
+    }
+
+    /// The mean lifetime up to the last step, in hours: all of them where F comes to 1.
+    #[must_use]
+    pub fn mean(&self) -> f64 {
+        let (mut sum, mut age, mut left) = (0.0, 0.0, 1.0);
+        for step in &self.steps {
+            sum += (step.age - age) * left;
+            (age, left) = (step.age, 1.0 - step.taken);
+        }
+        sum
+    }
+
+    /// Its corners as a line, for a drawing: age and F, from nothing on, of at most so many steps.
+    #[must_use]
+    pub fn corners(&self, most: usize) -> Vec<(f64, f64)> {
+        let (mut line, mut taken) = (vec![(0.0, 0.0)], 0.0);
+        for step in self.thinned(most).steps {
+            line.extend([(step.age, taken), (step.age, step.taken)]);
+            taken = step.taken;
+        }
+        line
+    }
+
+    /// At most so many of its steps, evenly spaced, each with the weight of those around it.
+    #[must_use]
+    pub fn thinned(&self, most: usize) -> Self {
+        let size = self.steps.len().div_ceil(most.max(1)).max(1);
+        let middle = |steps: &[Step]| Step {
+            count: steps.iter().map(|step| step.count).sum(),
+            ..steps[steps.len() / 2]
+        };
+        Self { steps: self.steps.chunks(size).map(middle).collect() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Hours, and whether the VM was taken.
+    fn lives(all: &[(u64, bool)]) -> Vec<Life> {
+        let span = |hours: u64| Span::from_secs(hours * 3_600);
+        let life = |(hours, was_taken): &(u64, bool)| Life {
+            span: span(*hours),
+            was_taken: *was_taken,
+            ..Life::default()
+        };
+        all.iter().map(life).collect()
+    }
+
+    fn steps(curve: &Curve) -> Vec<(f64, f64, f64)> {
+        let round = |x: f64| (x * 1e6).round() / 1e6;
+        curve.steps.iter().map(|s| (s.age, round(s.taken), s.count)).collect()
+    }
+
+    #[test]
+    fn the_empirical_curve_is_of_those_taken() {
+        let lives = lives(&[(5, true), (1, false), (2, true), (2, true), (9, true), (30, false)]);
+        let curve = Curve::empirical(&lives);
+        assert_eq!(steps(&curve), [(2.0, 0.5, 2.0), (5.0, 0.75, 1.0), (9.0, 1.0, 1.0)]);
+        assert_eq!([1.9, 2.0, 8.9, 99.0].map(|age| curve.cdf(age)), [0.0, 0.5, 0.75, 1.0]);
+        assert!((curve.mean() - 4.5).abs() < 1e-12 && (curve.last() - 9.0).abs() < 1e-12);
+    }
+
+    /// The remission times of 21 patients given 6-mercaptopurine (Freireich and others 1963), the example
+    /// of every textbook: S = .857, .807, .753, .690, .627, .538, .448.
+    #[test]
+    fn kaplan_and_meiers_textbook_example() {
+        let taken = [6, 6, 6, 7, 10, 13, 16, 22, 23].map(|week| (week, true));
+        let stopped = [6, 9, 10, 11, 17, 19, 20, 25, 32, 32, 34, 35].map(|week| (week, false));
+        let all: Vec<_> = stopped.into_iter().chain(taken).collect();
+        let curve = Curve::kaplan_meier(&lives(&all));
+        let left: Vec<_> = curve.steps.iter().map(|s| (1.0 - s.taken, s.age)).collect();
+        let book = [0.857, 0.807, 0.753, 0.690, 0.627, 0.538, 0.448];
+        let weeks = [6.0, 7.0, 10.0, 13.0, 16.0, 22.0, 23.0];
+        assert_eq!(left.len(), book.len());
+        for ((ours, week), (book, at)) in left.into_iter().zip(book.into_iter().zip(weeks)) {
+            assert!((ours - book).abs() < 6e-4 && (week - at).abs() < 1e-9, "{week}: {ours}");
+        }
+    }
+
+    #[test]
+    fn nothing_and_thinning() {
+        assert_eq!(Curve::kaplan_meier(&lives(&[(3, false)])), Curve::default());
+        assert!(Curve::default().mean().abs() < 1e-12 && Curve::default().cdf(9.0).abs() < 1e-12);
+        let all: Vec<_> = (1..=1_000).map(|hour| (hour, true)).collect();
+        let curve = Curve::empirical(&lives(&all));
+        let thin = curve.thinned(100);
+        assert_eq!((thin.steps.len(), curve.thinned(2_000)), (100, curve.clone()));
+        let weight: f64 = thin.steps.iter().map(|step| step.count).sum();
+        assert!((weight - 1_000.0).abs() < 1e-9);
+        assert!(thin.steps.iter().all(|step| (curve.cdf(step.age) - step.taken).abs() < 1e-12));
+    }
+}

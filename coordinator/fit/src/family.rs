@@ -1,0 +1,184 @@
+//! The laws that are fitted: their numbers, where those are looked for, and what they come to.
+
+use dormouse_cloud::lifetimes::{curve, span_of_hours};
+use dormouse_cloud::{Bathtub, Exponential, GompertzMakeham, Lifetimes, Uniform, Weibull};
+use dormouse_units::{Ppm, Span};
+
+/// A law with its numbers open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Family {
+    /// The paper's Eq. 1: a, b, tau1, tau2.
+    Bathtub,
+    /// The mean.
+    Exponential,
+    /// Scale and shape.
+    Weibull,
+    /// The rate λ, b, tau2; see [`curve::gompertz_makeham`].
+    GompertzMakeham,
+    /// From 0 to an age.
+    Uniform,
+}
+
+/// Where a descent may begin: all combinations of these.
+type Starts = &'static [&'static [f64]];
+
+impl Family {
+    /// All there are, the paper's first.
+    pub const ALL: [Self; 5] =
+        [Self::Bathtub, Self::Exponential, Self::Weibull, Self::GompertzMakeham, Self::Uniform];
+
+    /// Its name, as experiments have it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Bathtub => "bathtub",
+            Self::Exponential => "exponential",
+            Self::Weibull => "weibull",
+            Self::GompertzMakeham => "gompertz-makeham",
+            Self::Uniform => "uniform",
+        }
+    }
+
+    /// The names of its numbers, with their units.
+    #[must_use]
+    pub const fn numbers(self) -> &'static [&'static str] {
+        match self {
+            Self::Bathtub => &["a", "b_h", "tau1_h", "tau2_h"],
+            Self::Exponential => &["mean_h"],
+            Self::Weibull => &["scale_h", "shape"],
+            Self::GompertzMakeham => &["rate_per_h", "b_h", "tau2_h"],
+            Self::Uniform => &["to_h"],
+        }
+    }
+
+    /// F by its numbers at an age in hours. The bathtub's goes on rising beyond 1.
+    pub(crate) fn formula(self) -> fn(&[f64], f64) -> f64 {
+        /// The numbers as an array: a descent never has others.
+        fn all<const N: usize>(numbers: &[f64]) -> [f64; N] {
+            numbers.try_into().unwrap_or([f64::NAN; N])
+        }
+        match self {
+            Self::Bathtub => |numbers, t| curve::bathtub(all(numbers), t),
+            Self::Exponential => |numbers, t| {
+                let [mean] = all(numbers);
+                curve::exponential(mean, t)
+            },
+            Self::Weibull => |numbers, t| curve::weibull(all(numbers), t),
+            Self::GompertzMakeham => |numbers, t| curve::gompertz_makeham(all(numbers), t),
+            Self::Uniform => |numbers, t| {
+                let [to] = all(numbers);
+                (t / to).min(1.0)
+            },
+        }
+    }
+
+    /// The range of each number for lifetimes up to `last` hours.
+    pub(crate) fn ranges(self, last: f64) -> Vec<(f64, f64)> {
+        let time = |most: f64| (1e-4 * last, most * last);
+        match self {
+            Self::Bathtub => vec![(1e-3, 1.0), (0.0, 2.0 * last), time(10.0), time(1.0)],
+            Self::Exponential | Self::Uniform => vec![time(1e3)],
+            Self::Weibull => vec![time(1e3), (0.05, 200.0)],
+            Self::GompertzMakeham => vec![(0.0, 1e4 / last), (0.0, 4.0 * last), time(10.0)],
+        }
+    }
+
+    /// Where descents begin: times as parts of the last lifetime, a rate as one of its inverse.
+    pub(crate) fn starts(self, last: f64) -> Vec<Vec<f64>> {
+        const EARLY: &[f64] = &[0.02, 0.1, 0.5, 2.0];
+        let (parts, powers): (Starts, &[i32]) = match self {
+            Self::Bathtub => {
+                (&[&[0.2, 0.5, 0.9], &[0.8, 0.97, 1.0], EARLY, &[0.01, 0.04, 0.2]], &[0, 1, 1, 1])
+            }
+            Self::Exponential | Self::Uniform => (&[EARLY], &[1]),
+            Self::Weibull => (&[EARLY, &[0.4, 1.0, 5.0, 30.0]], &[1, 0]),
+            Self::GompertzMakeham => (
+                &[&[0.1, 1.0, 10.0], &[0.5, 0.9, 0.995, 1.0], &[0.003, 0.01, 0.05, 0.3]],
+                &[-1, 1, 1],
+            ),
+        };
+        parts.iter().zip(powers).fold(vec![Vec::new()], |begun, (parts, power)| {
+            let scale = last.powi(*power);
+            let with = |start: &Vec<f64>| {
+                let start = start.clone();
+                parts.iter().map(move |part| {
+                    let mut start = start.clone();
+                    start.push(part * scale);
+                    start
+                })
+            };
+            begun.iter().flat_map(with).collect()
+        })
+    }
+
+    /// The law with these numbers, rounded to microseconds and millionths; `None` where they are
+    /// out of the range of those.
+    pub(crate) fn law(self, numbers: &[f64]) -> Option<Lifetimes> {
+        let time = |n: usize| {
+            let span = span_of_hours(*numbers.get(n)?)?;
+            Some(span.max(Span::from_micros(1)))
+        };
+        let part = |n: usize| {
+            let part = Ppm::from_f64(*numbers.get(n)?)?;
+            Some(part.max(Ppm::new(1)))
+        };
+        Some(match self {
+            Self::Bathtub => Lifetimes::Bathtub(Bathtub {
+                a: part(0)?,
+                b: span_of_hours(*numbers.get(1)?)?,
+                tau1: time(2)?,
+                tau2: time(3)?,
+            }),
+            Self::Exponential => Lifetimes::Exponential(Exponential { mean: time(0)? }),
+            Self::Weibull => Lifetimes::Weibull(Weibull { scale: time(0)?, shape: part(1)? }),
+            Self::GompertzMakeham => Lifetimes::GompertzMakeham(GompertzMakeham {
+                // A mean of centuries is none.
+                tau1: span_of_hours(1.0 / *numbers.first()?),
+                b: span_of_hours(*numbers.get(1)?)?,
+                tau2: time(2)?,
+            }),
+            Self::Uniform => Lifetimes::Uniform(Uniform { from: Span::ZERO, to: time(0)? }),
+        })
+    }
+}
+
+impl std::str::FromStr for Family {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::ALL.into_iter().find(|family| family.name() == text).ok_or_else(|| {
+            let all = Self::ALL.map(Self::name).join(", ");
+            format!("there is no law '{text}' to fit; there are {all}")
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_law_is_its_formula_and_starts_are_within_the_ranges() {
+        for family in Family::ALL {
+            for last in [0.01, 24.0, 5_000.0] {
+                let ranges = family.ranges(last);
+                let starts = family.starts(last);
+                assert!(starts.len() > 3 && ranges.len() == family.numbers().len(), "{family:?}");
+                for start in starts {
+                    let is_inside =
+                        |(x, (least, most)): (&f64, &(f64, f64))| x >= least && x <= most;
+                    assert!(start.iter().zip(&ranges).all(is_inside), "{family:?}: {start:?}");
+                    let law = family.law(&start).expect("a law");
+                    for part in [0.01, 0.3, 0.99, 1.1] {
+                        let age = part * last;
+                        let [ours, law] =
+                            [family.formula()(&start, age).min(1.0), law.law().cdf(age)];
+                        assert!((ours - law).abs() < 2e-3, "{family:?} {start:?}: {ours}, {law}");
+                    }
+                }
+            }
+            assert_eq!(family.name().parse(), Ok(family));
+        }
+        assert!("batthub".parse::<Family>().is_err_and(|said| said.contains("bathtub, exp")));
+    }
+}

@@ -1,0 +1,218 @@
+//! A law fitted to a curve, and how well that is known.
+
+use dormouse_cloud::Lifetimes;
+use dormouse_estimate::middle95;
+
+use crate::least_squares::{Lowest, Problem};
+use crate::{Curve, Family};
+
+/// The steps of a curve from which all beginnings are tried, and those from which a resample is fitted:
+/// enough to see its shape.
+const COARSE: usize = 128;
+/// Of all beginnings, so many of the best are descended from.
+const DESCENTS: usize = 8;
+
+/// A law fitted by least squares.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fit {
+    /// Which law.
+    pub family: Family,
+    /// Its numbers, as [`Family::numbers`] names them.
+    pub numbers: Vec<Figure>,
+    /// The part of the curve's variance that it explains, over all VMs taken.
+    pub r_squared: f64,
+    /// The mean lifetime by it, in hours.
+    pub mean: Figure,
+    /// The same up to 24 h, the paper's Eq. 3.
+    pub eq3: f64,
+    /// As an experiment has it.
+    pub lifetimes: Lifetimes,
+}
+
+/// A number of a fit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Figure {
+    /// The number.
+    pub value: f64,
+    /// What 95 of 100 resamples gave; `None` where there were none.
+    pub ci95: Option<(f64, f64)>,
+    /// Whether it is at an end of the range in which it was looked for.
+    pub is_at_end: bool,
+}
+
+impl Figure {
+    /// Without an interval.
+    #[must_use]
+    pub const fn exact(value: f64) -> Self {
+        Self { value, ci95: None, is_at_end: false }
+    }
+}
+
+/// In so many places as people need, with a star where it is at an end of its range.
+impl std::fmt::Display for Figure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:.4}{}", self.value, if self.is_at_end { "*" } else { "" })
+    }
+}
+
+impl Fit {
+    /// The best of `family` for a curve; `None` where its VMs have no more different lifetimes than the law
+    /// has numbers.
+    #[must_use]
+    pub fn of(family: Family, curve: &Curve) -> Option<Self> {
+        let (last, ranges) = (curve.last(), family.ranges(curve.last()));
+        if curve.steps.len() <= ranges.len() {
+            return None;
+        }
+        let coarse = curve.thinned(COARSE);
+        let near = Problem { formula: family.formula(), ranges: &ranges, steps: &coarse.steps };
+        let mut starts = family.starts(last);
+        starts.sort_by(|a, b| near.squares(a).total_cmp(&near.squares(b)));
+        starts.truncate(DESCENTS);
+        let lowest = starts
+            .iter()
+            .map(|start| near.descend(start))
+            .min_by(|a, b| a.squares.total_cmp(&b.squares))?;
+        let whole = Problem { steps: &curve.steps, ..near };
+        Self::new(family, curve, &ranges, &whole.descend(&lowest.numbers))
+    }
+
+    fn new(family: Family, curve: &Curve, ranges: &[(f64, f64)], found: &Lowest) -> Option<Self> {
+        let lifetimes = family.law(&found.numbers)?;
+        let weight: f64 = curve.steps.iter().map(|step| step.count).sum();
+        let mean = curve.steps.iter().map(|s| s.count * s.taken).sum::<f64>() / weight;
+        let spread: f64 =
+            curve.steps.iter().map(|s| s.count * (s.taken - mean) * (s.taken - mean)).sum();
+        let figure = |(value, (least, most)): (&f64, &(f64, f64))| {
+            let near = 1e-6 * (most - least);
+            let is_at_end = value - least <= near.min(1e-3 * least.abs()) || most - value <= near;
+            Figure { value: *value, ci95: None, is_at_end }
+        };
+        let law = lifetimes.law();
+        Some(Self {
+            family,
+            numbers: found.numbers.iter().zip(ranges).map(figure).collect(),
+            r_squared: 1.0 - found.squares / spread,
+            mean: Figure::exact(law.lived(f64::INFINITY)),
+            eq3: law.lived(24.0),
+            lifetimes,
+        })
+    }
+
+    /// F from 0 to an age in hours, for a drawing: ages and parts.
+    #[must_use]
+    pub fn taken(&self, last: f64) -> Vec<(f64, f64)> {
+        ages(last).map(|age| (age, self.lifetimes.law().cdf(age))).collect()
+    }
+
+    /// The rate at which those left are taken, an hour, in the same way; without what is beyond 10.
+    #[must_use]
+    pub fn rates(&self, last: f64) -> Vec<(f64, f64)> {
+        let rate = |age| Some((age, self.lifetimes.law().hazard(age)?));
+        ages(last).filter_map(rate).filter(|(_, rate)| *rate < 10.0).collect()
+    }
+
+    /// The same with intervals: of curves made of resampled VMs, each fitted from here.
+    #[must_use]
+    pub fn with_intervals(mut self, resampled: &[Curve]) -> Self {
+        let numbers: Vec<f64> = self.numbers.iter().map(|number| number.value).collect();
+        let again = |curve: &Curve| {
+            let (coarse, ranges) = (curve.thinned(COARSE), self.family.ranges(curve.last()));
+            let formula = self.family.formula();
+            let problem = Problem { formula, ranges: &ranges, steps: &coarse.steps };
+            let found = problem.descend(&numbers).numbers;
+            let mean = self.family.law(&found)?.law().lived(f64::INFINITY);
+            Some((found, mean))
+        };
+        let again: Vec<(Vec<f64>, f64)> = resampled.iter().filter_map(again).collect();
+        let middle = |of: &dyn Fn(&(Vec<f64>, f64)) -> f64| {
+            middle95(&again.iter().map(of).collect::<Vec<_>>())
+        };
+        for (n, number) in self.numbers.iter_mut().enumerate() {
+            number.ci95 = middle(&|(numbers, _)| numbers[n]);
+        }
+        self.mean.ci95 = middle(&|(_, mean)| *mean);
+        self
+    }
+}
+
+/// Ages for a drawing.
+fn ages(last: f64) -> impl Iterator<Item = f64> {
+    (0..=120).map(move |n| last * f64::from(n) / 120.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use dormouse_cloud::lifetimes::{hours, span_of_hours};
+    use dormouse_cloud::{Bathtub, GompertzMakeham, Weibull};
+    use dormouse_units::{Ppm, Span, Stream};
+
+    use super::*;
+    use crate::Step;
+
+    /// A curve of lifetimes that were drawn from a law.
+    fn drawn(law: &Lifetimes, n: u32) -> Curve {
+        let mut chance = Stream::new(3, "lifetime", 0);
+        let mut ages: Vec<f64> =
+            (0..n).filter_map(|_| law.law().draw(&mut chance)).map(hours).collect();
+        ages.sort_by(f64::total_cmp);
+        let step = |(i, age)| Step { age, taken: f64::from(i) / f64::from(n), count: 1.0 };
+        Curve { steps: (1_u32..).zip(ages).map(step).collect() }
+    }
+
+    fn h(hours: f64) -> Span {
+        span_of_hours(hours).expect("a span")
+    }
+
+    #[test]
+    fn the_law_that_lifetimes_were_drawn_from_is_found_again() {
+        let bathtub = Bathtub { a: Ppm::new(413_700), b: h(24.0), tau1: h(0.9), tau2: h(0.76) };
+        let weibull = Weibull { scale: h(7.0), shape: Ppm::new(600_000) };
+        let gompertz = GompertzMakeham { tau1: Some(h(30.0)), b: h(20.0), tau2: h(1.5) };
+        for (family, law, numbers) in [
+            (Family::Bathtub, Lifetimes::Bathtub(bathtub), &[0.4137, 24.0, 0.9, 0.76][..]),
+            (Family::Weibull, Lifetimes::Weibull(weibull), &[7.0, 0.6]),
+            (
+                Family::GompertzMakeham,
+                Lifetimes::GompertzMakeham(gompertz),
+                &[1.0 / 30.0, 20.0, 1.5],
+            ),
+        ] {
+            let curve = drawn(&law, 4_000);
+            let fit = Fit::of(family, &curve).expect("a fit");
+            for (ours, real) in fit.numbers.iter().zip(numbers) {
+                assert!((ours.value / real - 1.0).abs() < 0.08, "{fit:?}");
+                assert!(!ours.is_at_end, "{fit:?}");
+            }
+            assert!(fit.r_squared > 0.999, "{fit:?}");
+            let others = Family::ALL.map(|other| Fit::of(other, &curve).expect("a fit"));
+            assert!(others.iter().all(|other| other.r_squared <= fit.r_squared), "{others:?}");
+            assert!((fit.mean.value / curve.mean() - 1.0).abs() < 0.03, "{fit:?}");
+        }
+    }
+
+    #[test]
+    fn a_line_is_uniform_and_a_number_at_the_end_of_its_range_is_told() {
+        let step = |n: u32| Step { age: f64::from(n), taken: f64::from(n) / 50.0, count: 1.0 };
+        let curve = Curve { steps: (1..=20).map(step).collect() };
+        let fit = Fit::of(Family::Uniform, &curve).expect("a fit");
+        assert!(
+            (fit.numbers[0].value - 50.0).abs() < 1e-4 && fit.r_squared > 1.0 - 1e-9,
+            "{fit:?}"
+        );
+        assert!((fit.eq3 - 24.0 * 12.0 / 50.0).abs() < 1e-3, "{fit:?}");
+        let gone = Curve { steps: (1..=9).map(|n| Step { taken: 1.0, ..step(n) }).collect() };
+        // All at once from the first on: as early as is looked for.
+        assert!(Fit::of(Family::Exponential, &gone).expect("a fit").numbers[0].is_at_end);
+    }
+
+    #[test]
+    fn few_lifetimes_have_no_fit_and_no_interval() {
+        let step = |n: u32| Step { age: f64::from(n), taken: f64::from(n) / 5.0, count: 1.0 };
+        let curve = Curve { steps: (1..=4).map(step).collect() };
+        assert_eq!(Fit::of(Family::Bathtub, &curve), None);
+        assert_eq!(Fit::of(Family::Exponential, &Curve::default()), None);
+        let fit = Fit::of(Family::GompertzMakeham, &curve).expect("a fit");
+        assert_eq!(fit.clone().with_intervals(&[]), fit);
+    }
+}

@@ -1,0 +1,292 @@
+//! The VMs of a file, all together and by what they have in common.
+
+use std::collections::BTreeMap;
+
+use dormouse_units::Stream;
+
+use crate::{Curve, Family, Figure, Fit, Life, Record};
+
+/// What VMs have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// Their instance type.
+    Type,
+    /// Where they ran.
+    Zone,
+    /// The hour of the day in which they were launched.
+    Hour,
+    /// What they did.
+    Workload,
+}
+
+/// Which VMs a curve is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Of {
+    /// Those that were preempted, as the paper fits.
+    Preempted,
+    /// All: what users stopped counts as long as it was there.
+    KaplanMeier,
+}
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// By what VMs are put together, beside all of them.
+    pub by: Option<By>,
+    /// How many resamples the intervals are made of; 0: there are none.
+    pub resamples: u32,
+    /// The seed of those.
+    pub seed: u64,
+}
+
+/// A figure of a fit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// Of which VMs, made of which of them, by which law: `n1-highcpu-16/preempted/bathtub`.
+    pub case: String,
+    /// What it is, with its unit.
+    pub metric: &'static str,
+    /// The figure and its interval.
+    pub figure: Figure,
+    /// The number of VMs.
+    pub vms: usize,
+}
+
+/// VMs that have something in common, or all.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Group {
+    /// What it is, such as `n1-highcpu-16`; `None`: all.
+    pub of: Option<String>,
+    /// What is made of those of them that were preempted.
+    pub preempted: Estimated,
+    /// What is made of all.
+    pub all: Estimated,
+}
+
+/// A curve and the laws that were fitted to it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Estimated {
+    /// Which VMs it is of.
+    pub of: Of,
+    /// How many those are.
+    pub vms: usize,
+    /// Their distribution.
+    pub curve: Curve,
+    /// The laws, in the order of [`Family::ALL`]; without those for which there are too few lifetimes.
+    pub fits: Vec<Fit>,
+}
+
+impl By {
+    const ALL: [Self; 4] = [Self::Type, Self::Zone, Self::Hour, Self::Workload];
+
+    /// As it is written.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Type => "type",
+            Self::Zone => "zone",
+            Self::Hour => "hour",
+            Self::Workload => "workload",
+        }
+    }
+
+    fn of(self, life: &Life) -> &str {
+        match self {
+            Self::Type => &life.kind,
+            Self::Zone => &life.zone,
+            Self::Hour => &life.hour,
+            Self::Workload => &life.workload,
+        }
+    }
+}
+
+impl std::str::FromStr for By {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|by| by.name() == text);
+        found.ok_or_else(|| "write type, zone, hour or workload".to_owned())
+    }
+}
+
+impl Of {
+    /// Both, the paper's first.
+    pub const ALL: [Self; 2] = [Self::Preempted, Self::KaplanMeier];
+
+    /// In a sentence.
+    #[must_use]
+    pub const fn about(self) -> &'static str {
+        match self {
+            Self::Preempted => "Preempted VMs alone, as the paper fits them",
+            Self::KaplanMeier => {
+                "All VMs (Kaplan-Meier): what users stopped counts as long as it was there"
+            }
+        }
+    }
+
+    /// In words.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Preempted => "preempted",
+            Self::KaplanMeier => "kaplan-meier",
+        }
+    }
+}
+
+impl Group {
+    /// What it is, in words.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self.of.as_deref() {
+            None => "all",
+            Some("") => "not said",
+            Some(name) => name,
+        }
+    }
+
+    /// What is made of these of them.
+    #[must_use]
+    pub const fn estimated(&self, of: Of) -> &Estimated {
+        match of {
+            Of::Preempted => &self.preempted,
+            Of::KaplanMeier => &self.all,
+        }
+    }
+
+    /// Every figure of every fit.
+    #[must_use]
+    pub fn rows(&self) -> Vec<Row> {
+        let of_fit = |estimated: &Estimated, fit: &Fit| {
+            let case = [self.name(), estimated.of.name(), fit.family.name()].join("/");
+            let named = fit.family.numbers().iter().copied().zip(fit.numbers.iter().copied());
+            let others = [
+                ("mean_lifetime_h", fit.mean),
+                ("eq3_24h_h", Figure::exact(fit.eq3)),
+                ("r_squared", Figure::exact(fit.r_squared)),
+            ];
+            let vms = estimated.vms;
+            let row = move |(metric, figure)| Row { case: case.clone(), metric, figure, vms };
+            named.chain(others).map(row).collect::<Vec<_>>()
+        };
+        let each = Of::ALL.map(|of| self.estimated(of)).into_iter();
+        each.flat_map(|e| e.fits.iter().flat_map(move |fit| of_fit(e, fit))).collect()
+    }
+
+    fn new(of: Option<String>, lives: &[&Life], asked: &Asked) -> Self {
+        let name = of.as_deref().unwrap_or_default();
+        let taken: Vec<&Life> = lives.iter().copied().filter(|life| life.was_taken).collect();
+        Self {
+            preempted: Estimated::new(Of::Preempted, &taken, name, asked),
+            all: Estimated::new(Of::KaplanMeier, lives, name, asked),
+            of,
+        }
+    }
+}
+
+impl Estimated {
+    fn new(of: Of, lives: &[&Life], group: &str, asked: &Asked) -> Self {
+        let curve = Curve::kaplan_meier(lives.iter().copied());
+        let mut chance = Stream::named(asked.seed, of.name(), group);
+        let mut resample = |_| {
+            let again = lives.iter().filter_map(|_| lives.get(chance.below(lives.len())));
+            Curve::kaplan_meier(again.copied())
+        };
+        let resampled: Vec<Curve> = (0..asked.resamples).map(&mut resample).collect();
+        let fits = Family::ALL
+            .into_iter()
+            .filter_map(|family| Some(Fit::of(family, &curve)?.with_intervals(&resampled)))
+            .collect();
+        Self { of, vms: lives.len(), curve, fits }
+    }
+
+    /// The fit of this law, if there is one.
+    #[must_use]
+    pub fn fit(&self, family: Family) -> Option<&Fit> {
+        self.fits.iter().find(|fit| fit.family == family)
+    }
+}
+
+/// All VMs, and those that have the same, in order: of names with a number at their end by that.
+#[must_use]
+pub fn groups(record: &Record, asked: &Asked) -> Vec<Group> {
+    let mut named: BTreeMap<(&str, u64, &str), Vec<&Life>> = BTreeMap::new();
+    for (life, by) in record.lives.iter().zip(std::iter::repeat(asked.by)) {
+        if let Some(by) = by {
+            named.entry(in_order(by.of(life))).or_default().push(life);
+        }
+    }
+    let all: Vec<&Life> = record.lives.iter().collect();
+    let named = named.into_iter().map(|((.., name), lives)| (Some(name.to_owned()), lives));
+    [(None, all)]
+        .into_iter()
+        .chain(named)
+        .map(|(of, lives)| Group::new(of, &lives, asked))
+        .collect()
+}
+
+/// What a name is sorted by: `n1-highcpu-2` comes before `n1-highcpu-16`.
+fn in_order(name: &str) -> (&str, u64, &str) {
+    let words = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    (words, name[words.len()..].parse().unwrap_or(0), name)
+}
+
+#[cfg(test)]
+mod tests {
+    use dormouse_units::Span;
+
+    use super::*;
+
+    fn record() -> Record {
+        let life = |n: u64| Life {
+            span: Span::from_secs(n * n * 60),
+            was_taken: n % 3 > 0,
+            kind: ["n1-16", "n1-2", ""][usize::try_from(n % 3).unwrap_or(0)].to_owned(),
+            hour: (n % 24).to_string(),
+            ..Life::default()
+        };
+        Record { lives: (1..=60).map(life).collect(), ..Record::default() }
+    }
+
+    const ASKED: Asked = Asked { by: Some(By::Type), resamples: 0, seed: 1 };
+
+    #[test]
+    fn vms_are_put_together_by_what_they_have_in_common() {
+        let all = groups(&record(), &ASKED);
+        let said: Vec<_> = all.iter().map(|g| (g.name(), g.all.vms, g.preempted.vms)).collect();
+        assert_eq!(
+            said,
+            [("all", 60, 40), ("not said", 20, 20), ("n1-2", 20, 20), ("n1-16", 20, 0)]
+        );
+        // Nobody was taken: there is nothing to fit.
+        let [preempted, both] = Of::ALL.map(|of| all[3].estimated(of));
+        assert!([preempted, both].iter().all(|e| e.fits.is_empty() && e.curve == Curve::default()));
+        // Nobody was stopped: the two are the same.
+        let [preempted, both] = Of::ALL.map(|of| all[2].estimated(of));
+        assert_eq!((&preempted.curve, &preempted.fits), (&both.curve, &both.fits));
+        assert!(all[0].all.curve.cdf(99.0) < all[0].preempted.curve.cdf(99.0));
+        let hours = groups(&record(), &Asked { by: Some(By::Hour), ..ASKED });
+        let names: Vec<_> = hours.iter().skip(1).map(|g| g.name().to_owned()).collect();
+        assert_eq!(names, (0..24).map(|hour| hour.to_string()).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn the_order_of_rows_changes_nothing_and_intervals_hold_their_number() {
+        let asked = Asked { by: None, resamples: 50, seed: 1 };
+        let mut turned = record();
+        turned.lives.reverse();
+        let [first, second] =
+            [&record(), &turned].map(|r| groups(r, &Asked { resamples: 0, ..asked }));
+        assert_eq!(first, second);
+        let with = groups(&record(), &asked);
+        assert_eq!(with, groups(&record(), &asked));
+        for fit in &with[0].preempted.fits {
+            for number in &fit.numbers {
+                let (low, high) = number.ci95.expect("an interval");
+                assert!(low <= high, "{fit:?}");
+            }
+            let (low, high) = fit.mean.ci95.expect("an interval");
+            assert!((low..=high).contains(&fit.mean.value), "{fit:?}");
+        }
+    }
+}

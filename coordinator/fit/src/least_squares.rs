@@ -1,0 +1,199 @@
+//! Least squares: Levenberg's and Marquardt's descent (1944, 1963) with a range for each number.
+//!
+//! The crates there are for it bring a library of linear algebra, which multiplies with whatever
+//! instructions the processor has: a fit would depend on the machine. Four numbers need none.
+
+use crate::curve::Step;
+
+/// The most steps of a descent; it ends long before.
+const MOST_STEPS: usize = 200;
+/// A descent ends when a step takes away less than this part of the squares.
+const ENOUGH: f64 = 1e-12;
+
+/// Where a descent ended.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Lowest {
+    /// The numbers.
+    pub(crate) numbers: Vec<f64>,
+    /// The sum of weighted squares that is left.
+    pub(crate) squares: f64,
+}
+
+/// A formula with numbers to move, each in its range, and what it is to be near.
+pub(crate) struct Problem<'a> {
+    /// F by numbers and age.
+    pub(crate) formula: fn(&[f64], f64) -> f64,
+    /// The least and the most of each number.
+    pub(crate) ranges: &'a [(f64, f64)],
+    /// The steps of the curve.
+    pub(crate) steps: &'a [Step],
+}
+
+impl Problem<'_> {
+    /// The sum of weighted squares; infinite where the formula has no value.
+    pub(crate) fn squares(&self, numbers: &[f64]) -> f64 {
+        let off = |step: &Step| step.taken - (self.formula)(numbers, step.age);
+        let sum: f64 = self.steps.iter().map(|step| step.count * off(step) * off(step)).sum();
+        if sum.is_finite() { sum } else { f64::INFINITY }
+    }
+
+    /// The lowest that is reached from here, by smaller and smaller steps of one descent.
+    pub(crate) fn descend(&self, from: &[f64]) -> Lowest {
+        let mut numbers = self.within(from);
+        let mut squares = self.squares(&numbers);
+        let mut damping = 1e-3;
+        for _ in 0..MOST_STEPS {
+            let Some((matrix, slope)) = self.slopes(&numbers) else { break };
+            // Steeper and shorter until it goes down.
+            let lower = loop {
+                let tried = self.step(&numbers, &matrix, &slope, damping);
+                let there = tried.as_deref().map_or(f64::INFINITY, |tried| self.squares(tried));
+                if there < squares {
+                    damping = (damping / 8.0_f64).max(1e-15);
+                    break tried.map(|tried| (tried, there));
+                }
+                damping *= 4.0;
+                if damping > 1e15 {
+                    break None;
+                }
+            };
+            let Some((there, left)) = lower else { break };
+            let gained = squares - left;
+            (numbers, squares) = (there, left);
+            if gained <= ENOUGH * squares {
+                break;
+            }
+        }
+        Lowest { numbers, squares }
+    }
+
+    fn within(&self, numbers: &[f64]) -> Vec<f64> {
+        numbers.iter().zip(self.ranges).map(|(x, (least, most))| x.clamp(*least, *most)).collect()
+    }
+
+    /// JᵀWJ and JᵀW(F − formula), by forward differences; `None` where the formula has no value.
+    fn slopes(&self, numbers: &[f64]) -> Option<(Vec<Vec<f64>>, Vec<f64>)> {
+        let n = numbers.len();
+        let (mut matrix, mut slope) = (vec![vec![0.0; n]; n], vec![0.0; n]);
+        let moved: Vec<_> = (0..n).map(|k| self.moved(numbers, k)).collect();
+        let mut row = vec![0.0; n];
+        for step in self.steps {
+            let here = (self.formula)(numbers, step.age);
+            for (slope, (by, there)) in row.iter_mut().zip(&moved) {
+                *slope = ((self.formula)(there, step.age) - here) / by;
+            }
+            for i in 0..n {
+                slope[i] += step.count * row[i] * (step.taken - here);
+                for k in 0..n {
+                    matrix[i][k] += step.count * row[i] * row[k];
+                }
+            }
+        }
+        let all = || matrix.iter().flatten().chain(&slope);
+        let is_fine = all().all(|x| x.is_finite());
+        is_fine.then_some((matrix, slope))
+    }
+
+    /// The numbers with one a little further into its range, and by how much.
+    fn moved(&self, numbers: &[f64], k: usize) -> (f64, Vec<f64>) {
+        let (least, most) = self.ranges[k];
+        let by = 1e-7 * numbers[k].abs().max(1e-3 * (most - least).min(1.0));
+        let by = if numbers[k] + by > most { -by } else { by };
+        let mut there = numbers.to_vec();
+        there[k] += by;
+        // What was added is what the numbers can tell apart.
+        (there[k] - numbers[k], there)
+    }
+
+    /// One damped step. A number at an end of its range that would leave it stays there.
+    fn step(
+        &self,
+        numbers: &[f64],
+        matrix: &[Vec<f64>],
+        slope: &[f64],
+        damping: f64,
+    ) -> Option<Vec<f64>> {
+        let leaves = |k: &usize| {
+            let (least, most) = self.ranges[*k];
+            (numbers[*k] <= least && slope[*k] < 0.0) || (numbers[*k] >= most && slope[*k] > 0.0)
+        };
+        let free: Vec<usize> = (0..numbers.len()).filter(|k| !leaves(k)).collect();
+        let row = |i: &usize| {
+            let damped = |k: &usize| matrix[*i][*k] * if i == k { 1.0 + damping } else { 1.0 };
+            free.iter().map(damped).chain([slope[*i]]).collect()
+        };
+        let moves = solved(free.iter().map(row).collect())?;
+        let mut there = numbers.to_vec();
+        for (k, by) in free.iter().zip(moves) {
+            there[*k] += by;
+        }
+        Some(self.within(&there))
+    }
+}
+
+/// The solution of linear equations, each with its right side at its end; `None` where there is none.
+fn solved(mut rows: Vec<Vec<f64>>) -> Option<Vec<f64>> {
+    let n = rows.len();
+    for i in 0..n {
+        let largest = (i..n).max_by(|a, b| rows[*a][i].abs().total_cmp(&rows[*b][i].abs()))?;
+        rows.swap(i, largest);
+        let pivot = rows[i].clone();
+        for (k, row) in rows.iter_mut().enumerate() {
+            let factor = row[i] / pivot[i];
+            if k != i {
+                row.iter_mut().zip(&pivot).for_each(|(x, p)| *x -= factor * p);
+            }
+        }
+    }
+    let all: Vec<f64> = rows.iter().enumerate().map(|(i, row)| row[n] / row[i]).collect();
+    all.iter().all(|x| x.is_finite()).then_some(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(numbers: &[f64], x: f64) -> f64 {
+        numbers[0] + numbers[1] * x
+    }
+
+    fn steps(all: &[(f64, f64, f64)]) -> Vec<Step> {
+        all.iter().map(|&(age, taken, count)| Step { age, taken, count }).collect()
+    }
+
+    #[test]
+    fn a_line_is_the_textbooks_and_weights_count_as_repetitions() {
+        let once = [(0.0, 1.0, 1.0), (1.0, 3.0, 2.0), (2.0, 4.0, 1.0)];
+        let twice = [(0.0, 1.0, 1.0), (1.0, 3.0, 1.0), (1.0, 3.0, 1.0), (2.0, 4.0, 1.0)];
+        for all in [&once[..], &twice] {
+            let ranges = [(-9.0, 9.0); 2];
+            let steps = steps(all);
+            let lowest =
+                Problem { formula: line, ranges: &ranges, steps: &steps }.descend(&[0.0; 2]);
+            // x̄ = 1, ȳ = 2.75, slope 3/2.
+            assert!((lowest.numbers[0] - 1.25).abs() < 1e-6, "{lowest:?}");
+            assert!((lowest.numbers[1] - 1.5).abs() < 1e-6, "{lowest:?}");
+            assert!((lowest.squares - 0.25).abs() < 1e-9, "{lowest:?}");
+        }
+    }
+
+    #[test]
+    fn a_number_stays_in_its_range_and_the_others_make_the_best_of_it() {
+        let steps = steps(&[(0.0, 1.0, 1.0), (1.0, 3.0, 1.0), (2.0, 5.0, 1.0)]);
+        let ranges = [(-9.0, 9.0), (0.0, 1.0)];
+        let problem = Problem { formula: line, ranges: &ranges, steps: &steps };
+        let lowest = problem.descend(&[-50.0, 0.5]);
+        assert!((lowest.numbers[0] - 2.0).abs() < 1e-6, "{lowest:?}");
+        assert!((lowest.numbers[1] - 1.0).abs() < 1e-12, "{lowest:?}");
+    }
+
+    #[test]
+    fn what_can_t_be_moved_is_left_where_it_is() {
+        let steps = steps(&[(1.0, 0.5, 1.0)]);
+        let nowhere = |_: &[f64], _: f64| f64::NAN;
+        let problem = Problem { formula: nowhere, ranges: &[(0.0, 1.0)], steps: &steps };
+        let lowest = problem.descend(&[0.5]);
+        assert_eq!(lowest, Lowest { numbers: vec![0.5], squares: f64::INFINITY });
+        assert_eq!(solved(vec![vec![1.0, 2.0, 3.0], vec![2.0, 4.0, 5.0]]), None);
+    }
+}

@@ -1,0 +1,23 @@
+//! Lifetimes of VMs that were recorded: a reader of such files, the distribution that they have, and the
+//! laws of [`dormouse_cloud::lifetimes`] fitted to it by least squares (Kadupitiya, Jadhao, Sharma, HPDC
+//! 2020, section 3).
+//!
+//! Ages here are hours as floats: nothing of it is a time of a run. A fit becomes one where it is written as a
+//! law of integers ([`Fit::lifetimes`]).
+
+mod curve;
+mod family;
+mod fit;
+mod fragment;
+mod groups;
+mod json;
+mod least_squares;
+mod record;
+
+pub use curve::{Curve, Step};
+pub use family::Family;
+pub use fit::{Figure, Fit};
+pub use fragment::{appended, fragment};
+pub use groups::{Asked, By, Estimated, Group, Of, Row, groups};
+pub use json::json;
+pub use record::{Life, Record};

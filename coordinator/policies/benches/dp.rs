@@ -1,0 +1,52 @@
+//! How fast the dynamic program is: a job of 24 h at one-minute steps, and how that grows.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_macros,
+    reason = "a benchmark reads the clock and prints; the program does neither"
+)]
+
+use std::time::Instant;
+
+use dormouse_policies::dp::{DpMode, Plan, Problem, Survival};
+use dormouse_units::Span;
+
+fn main() {
+    let bathtub = |hours: f64| {
+        let f = 0.4137 * (1.0 - (-hours / 0.9).exp() + ((hours - 24.0) / 0.76).exp());
+        f.clamp(0.0, 1.0)
+    };
+    for (mode, name, jobs) in [
+        (
+            DpMode::Conditional,
+            "conditional",
+            [(360, 60), (720, 60), (1_440, 60), (2_880, 30), (4_320, 20)],
+        ),
+        (DpMode::Artifact, "artifact", [(180, 60), (360, 60), (720, 60), (1_440, 60), (720, 120)]),
+    ] {
+        for (job, seconds) in jobs {
+            let step = Span::from_secs(seconds);
+            let checkpoint = (60 / step.as_secs_f64() as usize).max(1);
+            let survival =
+                Survival::new(&bathtub, step, Problem::ages(job, checkpoint, checkpoint, 0));
+            let rules = mode.rules();
+            let problem = Problem {
+                job,
+                checkpoint,
+                restart: checkpoint,
+                age: 0,
+                rules,
+                survival: &survival,
+            };
+            let begin = Instant::now();
+            match Plan::of(&problem) {
+                Ok(plan) => println!(
+                    "{name}: {job} steps of {seconds} s: {:.1} ms, +{:.3} %",
+                    begin.elapsed().as_secs_f64() * 1e3,
+                    plan.overhead() * 100.0
+                ),
+                Err(error) => println!("{name}: {job} steps of {seconds} s: {error}"),
+            }
+        }
+    }
+}

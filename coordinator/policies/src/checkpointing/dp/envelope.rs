@@ -1,0 +1,118 @@
+//! The recursion where it means what it says: conditional probabilities, the exact loss, a new VM after
+//! a failure. n steps of work on VMs of T ages take time that grows with n · T.
+//!
+//! With G = 1 − F, H = ∫ G and c = restart + what is expected of the job on a new VM, Eq. 9 to 13
+//! times G(t) are
+//!
+//! N(J, t) = G(t) · c − H(t) + min over t' of { H(t') + N(J − i, t') − G(t') · c },  t' = t + i + δ.
+//!
+//! What is in braces is a straight line in c, which depends on t' and on J + t alone. While J grows, t
+//! falls: every state adds one line to those of its J + t, with the steepest fall so far, and asks for
+//! the least at a c that grows. So the lines that can still be the least are kept in a queue
+//! (the convex-hull trick), and each is looked at a few times in all.
+
+use std::collections::VecDeque;
+
+use super::problem::steps;
+use super::{Plan, Problem, ProblemError};
+
+/// The least expected makespans of jobs of 0 to `job` steps.
+pub(super) fn solve(problem: &Problem<'_>) -> Result<Plan, ProblemError> {
+    let Problem { job, checkpoint, survival, .. } = *problem;
+    let (last, restart) = (survival.last(), steps(problem.restart));
+    let line = |to: usize, rest: f64| Line {
+        to,
+        above: survival.lived(to) + rest,
+        fall: survival.alive(to),
+    };
+    let mut queues: Vec<Lines> = vec![Lines::default(); job + last + checkpoint + 1];
+    let (mut plan, mut values, mut makespans) =
+        (Plan::new(problem), vec![0.0; last + 1], vec![0.0; last + 1]);
+    plan.set(0, 0.0, &makespans);
+    for left in 1..=job {
+        // All that is left in one go, or as far as the oldest VM gets.
+        let whole = |age: usize| line((age + problem.takes(left, left)).min(last), 0.0);
+        // Values of the jobs that are one step shorter are lines for these.
+        for age in 0..=last {
+            let to = age + 1 + checkpoint;
+            if left > 1 && to < last {
+                queues[left + age + checkpoint].add(line(to, values[to]));
+            }
+        }
+        // The c at which the least of the lines of a new VM is −restart.
+        let of_new = queues[left + checkpoint].0.iter().copied().chain([whole(0)]);
+        let again = of_new.map(|l| (l.above + restart) / l.fall).fold(f64::INFINITY, f64::min);
+        if !again.is_finite() {
+            return Err(ProblemError::NeverEnds { step: problem.takes(1, job) });
+        }
+        for age in 0..=last {
+            let queue = &mut queues[left + age + checkpoint];
+            queue.forward(again);
+            let (mut least, mut work) = (whole(age).at(again), left);
+            if let Some(line) = queue.0.front().filter(|line| line.at(again) < least) {
+                (least, work) = (line.at(again), line.to - age - checkpoint);
+            }
+            let alive = survival.alive(age);
+            let value = alive * again - survival.lived(age) + least;
+            plan.choose(left, age, work);
+            values[age] = value;
+            makespans[age] = if alive > 0.0 { value / alive } else { again };
+        }
+        plan.set(left, again - restart, &makespans);
+    }
+    Ok(plan)
+}
+
+/// above − fall · c, where a chunk ends at the age `to`.
+#[derive(Clone, Copy, Debug)]
+struct Line {
+    to: usize,
+    above: f64,
+    fall: f64,
+}
+
+impl Line {
+    fn at(self, c: f64) -> f64 {
+        self.above - self.fall * c
+    }
+}
+
+/// Lines, each falling steeper than the one before, of which each is the least somewhere.
+#[derive(Clone, Debug, Default)]
+struct Lines(VecDeque<Line>);
+
+impl Lines {
+    /// Takes a line that falls at least as steeply as all that are there.
+    fn add(&mut self, line: Line) {
+        while let Some(&back) = self.0.back() {
+            let steeper = line.fall - back.fall;
+            let needless = if steeper <= 0.0 {
+                if back.above <= line.above {
+                    return;
+                }
+                true
+            } else {
+                // It is below the one before only where this one is below both.
+                self.0.iter().nth_back(1).is_some_and(|before| {
+                    (line.above - back.above) * (back.fall - before.fall)
+                        <= (back.above - before.above) * steeper
+                })
+            };
+            if !needless {
+                break;
+            }
+            self.0.pop_back();
+        }
+        self.0.push_back(line);
+    }
+
+    /// Drops the lines that are no more the least from this c on.
+    fn forward(&mut self, c: f64) {
+        while let (Some(a), Some(b)) = (self.0.front(), self.0.get(1)) {
+            if b.at(c) > a.at(c) {
+                break;
+            }
+            self.0.pop_front();
+        }
+    }
+}

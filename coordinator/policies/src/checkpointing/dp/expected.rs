@@ -1,0 +1,60 @@
+//! What any schedule is expected to take.
+
+use super::problem::steps;
+use super::{Problem, ProblemError};
+
+/// What a job is expected to take, in steps, if whoever runs it does `next(left, age)` steps of work
+/// between checkpoints: exactly, with the chances of a VM that has reached its age, and on a new one
+/// after each failure, whatever the rules by which the chunks were chosen.
+///
+/// # Errors
+///
+/// Where it never ends.
+pub fn expected(
+    problem: &Problem<'_>,
+    next: &dyn Fn(usize, usize) -> usize,
+) -> Result<f64, ProblemError> {
+    problem.check()?;
+    let mut anew = vec![0.0; problem.job + 1];
+    for left in 1..=problem.job {
+        let way = walk(problem, &anew, (left, 0), next);
+        // x = way + P(lost in the first chunk) · (restart + x)
+        anew[left] = (way.takes + way.lost_first * steps(problem.restart)) / (1.0 - way.lost_first);
+        if !anew[left].is_finite() {
+            return Err(ProblemError::NeverEnds { step: problem.takes(1, problem.job) });
+        }
+    }
+    let way = walk(problem, &anew, (problem.job, problem.age), next);
+    Ok(way.takes + way.lost_first * (steps(problem.restart) + anew[problem.job]))
+}
+
+/// What is expected of a job on one VM and of what is left when it fails, but for a failure in the
+/// first chunk.
+struct Way {
+    takes: f64,
+    lost_first: f64,
+}
+
+fn walk(
+    problem: &Problem<'_>,
+    anew: &[f64],
+    (mut left, mut age): (usize, usize),
+    next: &dyn Fn(usize, usize) -> usize,
+) -> Way {
+    let survival = problem.survival;
+    let (born, mut alive) = (survival.alive(age), survival.alive(age));
+    let (mut way, mut is_first) = (Way { takes: 0.0, lost_first: 0.0 }, true);
+    while left > 0 && alive > 0.0 {
+        let work = next(left, age).clamp(1, left);
+        let to = age + problem.takes(work, left);
+        let lost = (alive - survival.alive(to)) / born;
+        way.takes += (survival.lived(to) - survival.lived(age)) / born;
+        if is_first {
+            way.lost_first = lost;
+        } else {
+            way.takes += lost * (steps(problem.restart) + anew[left]);
+        }
+        (alive, left, age, is_first) = (survival.alive(to), left - work, to, false);
+    }
+    way
+}

@@ -1,0 +1,22 @@
+//! When to checkpoint a job on VMs whose lifetimes have a known distribution: the dynamic program of
+//! the bathtub paper (section 4.3, Eq. 9 to 13), what its schedules are expected to take, and
+//! simulations of them.
+
+mod envelope;
+mod expected;
+mod plain;
+mod plan;
+mod problem;
+mod rules;
+mod simulate;
+mod survival;
+
+#[cfg(test)]
+mod tests;
+
+pub use expected::expected;
+pub use plan::{Chunk, Plan};
+pub use problem::{Problem, ProblemError};
+pub use rules::{AfterFailure, DpMode, Loss, Probability, Rules};
+pub use simulate::simulate;
+pub use survival::Survival;

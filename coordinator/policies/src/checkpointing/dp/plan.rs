@@ -1,0 +1,142 @@
+//! The least expected makespans of a job, and the chunks that have them.
+
+use super::problem::steps;
+use super::{AfterFailure, Loss, Probability, Problem, ProblemError, envelope, plain};
+
+/// A piece of work between two checkpoints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chunk {
+    /// Age of the VM at its beginning, in steps.
+    pub age: usize,
+    /// Steps of work.
+    pub work: usize,
+}
+
+/// What to do with every job of up to so many steps on a VM of every age.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    job: usize,
+    first: usize,
+    age: usize,
+    any_age: bool,
+    checkpoint: usize,
+    ages: usize,
+    /// The chunk to do next, by work that is left and age.
+    chosen: Vec<u16>,
+    /// The same for the first chunk after a failure, where that isn't by age.
+    first_after: Vec<u16>,
+    /// What jobs of 0, 1, 2, … steps are expected to take after a failure, but for the restart.
+    anew: Vec<f64>,
+    /// What the whole job is expected to take on a VM of each age.
+    values: Vec<f64>,
+}
+
+impl Plan {
+    /// The schedule of a job that is expected to end the soonest.
+    ///
+    /// n steps of work on VMs of T ages take time that grows with n · T where the rules are those of
+    /// what the recursion means, else with n² · T.
+    ///
+    /// # Errors
+    ///
+    /// Where there is none, or it would not fit memory.
+    pub fn of(problem: &Problem<'_>) -> Result<Self, ProblemError> {
+        problem.check()?;
+        let rules = problem.rules;
+        match (rules.probability, rules.loss, rules.after_failure) {
+            (Probability::Conditional, Loss::Exact, AfterFailure::Fresh) => {
+                envelope::solve(problem)
+            }
+            _ => plain::solve(problem),
+        }
+    }
+
+    pub(super) fn new(problem: &Problem<'_>) -> Self {
+        let ages = problem.survival.last() + 1;
+        Self {
+            job: problem.job,
+            first: problem.youngest(),
+            age: problem.age,
+            any_age: problem.rules.after_failure == AfterFailure::Fresh,
+            checkpoint: problem.checkpoint,
+            ages,
+            chosen: vec![0; (problem.job + 1) * ages],
+            first_after: vec![0; problem.job + 1],
+            anew: vec![0.0; problem.job + 1],
+            values: Vec::new(),
+        }
+    }
+
+    pub(super) fn choose(&mut self, left: usize, age: usize, work: usize) {
+        self.chosen[left * self.ages + age] = u16::try_from(work).unwrap_or(u16::MAX);
+    }
+
+    pub(super) fn choose_after_failure(&mut self, left: usize, work: usize) {
+        self.first_after[left] = u16::try_from(work).unwrap_or(u16::MAX);
+    }
+
+    /// What [`AfterFailure::SameAge`] does first after a failure; zero: nothing that it knows of.
+    pub(super) fn next_after_failure(&self, left: usize) -> usize {
+        usize::from(self.first_after[left])
+    }
+
+    /// What is expected of a job of `left` steps; of the longest it is kept for every age.
+    pub(super) fn set(&mut self, left: usize, anew: f64, values: &[f64]) {
+        self.anew[left] = anew;
+        if left == self.job {
+            values.clone_into(&mut self.values);
+        }
+    }
+
+    /// Steps of the whole job.
+    #[must_use]
+    pub const fn job(&self) -> usize {
+        self.job
+    }
+
+    /// What the job is expected to take, in steps.
+    #[must_use]
+    pub fn makespan(&self) -> f64 {
+        self.values[self.age.min(self.ages - 1)]
+    }
+
+    /// The same if it began on a VM of another age, up to the last on the grid. `None` where the rules
+    /// look at no other ([`AfterFailure::SameAge`]).
+    #[must_use]
+    pub fn makespan_at(&self, age: usize) -> Option<f64> {
+        self.values.get(age).copied().filter(|_| self.any_age || age == self.age)
+    }
+
+    /// What a job with so much left is expected to take from the beginning of its next VM on.
+    #[must_use]
+    pub fn anew(&self, left: usize) -> f64 {
+        self.anew[left.min(self.job)]
+    }
+
+    /// How much to do before the next checkpoint, with so much left on a VM of this age; zero if
+    /// nothing is left.
+    #[must_use]
+    pub fn next(&self, left: usize, age: usize) -> usize {
+        let (left, age) = (left.min(self.job), age.clamp(self.first, self.ages - 1));
+        usize::from(self.chosen[left * self.ages + age])
+    }
+
+    /// The chunks of a job with so much left, from this age on, if its VM is not taken away.
+    #[must_use]
+    pub fn schedule(&self, left: usize, age: usize) -> Vec<Chunk> {
+        let (mut left, mut age, mut chunks) = (left.min(self.job), age, Vec::new());
+        while left > 0 {
+            let work = self.next(left, age).clamp(1, left);
+            chunks.push(Chunk { age, work });
+            left -= work;
+            age += work + self.checkpoint;
+        }
+        chunks
+    }
+
+    /// How much longer the job is expected to take than its work, as a part of it.
+    #[must_use]
+    pub fn overhead(&self) -> f64 {
+        self.makespan() / steps(self.job) - 1.0
+    }
+}

@@ -1,0 +1,138 @@
+//! A job to be checkpointed.
+
+use super::{AfterFailure, Loss, Probability, Rules, Survival};
+
+/// A job on VMs that are taken away. All times are whole steps of the grid of ages.
+#[derive(Clone, Copy, Debug)]
+pub struct Problem<'a> {
+    /// The job's work.
+    pub job: usize,
+    /// How long a checkpoint takes.
+    pub checkpoint: usize,
+    /// How long it takes to go on from one, on another VM.
+    pub restart: usize,
+    /// Age of the VM on which the job begins.
+    pub age: usize,
+    /// How the recursion is read.
+    pub rules: Rules,
+    /// How long VMs live.
+    pub survival: &'a Survival,
+}
+
+/// Why there is no schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ProblemError {
+    /// Nothing is ever kept.
+    #[error("no VM lives long enough to do one step of {step} and keep it: no schedule ends")]
+    NeverEnds {
+        /// Steps of a first chunk and its checkpoint.
+        step: usize,
+    },
+    /// The table would not fit memory.
+    #[error(
+        "{job} steps of work on VMs of {ages} ages are more than the {most} million that are looked at: \
+         take coarser steps"
+    )]
+    TooFine {
+        /// Steps of the job.
+        job: usize,
+        /// Ages on the grid.
+        ages: usize,
+        /// Millions of states.
+        most: usize,
+    },
+    /// The job is empty.
+    #[error("a job of no work has no schedule: give it at least one step")]
+    NoWork,
+    /// The VM is older than any gets.
+    #[error("no VM reaches the age of {age} steps: give one below {last}")]
+    TooOld {
+        /// The age that was given.
+        age: usize,
+        /// The first that no VM reaches.
+        last: usize,
+    },
+}
+
+/// Most states of a table.
+const STATES: usize = 64_000_000;
+
+impl Problem<'_> {
+    /// How many ages a grid has to have for a job that begins at `age`: whatever is done, it is done
+    /// by then.
+    #[must_use]
+    pub fn ages(job: usize, checkpoint: usize, restart: usize, age: usize) -> usize {
+        age + restart + job * (1 + checkpoint) + 1
+    }
+
+    /// # Errors
+    ///
+    /// Where there is no schedule.
+    pub(super) fn check(&self) -> Result<(), ProblemError> {
+        let (job, ages) = (self.job, self.survival.last() + 1);
+        if job == 0 {
+            return Err(ProblemError::NoWork);
+        }
+        if job >= usize::from(u16::MAX) || job.saturating_mul(ages) > STATES {
+            return Err(ProblemError::TooFine { job, ages, most: STATES / 1_000_000 });
+        }
+        if self.survival.alive(self.age) <= 0.0 {
+            return Err(ProblemError::TooOld { age: self.age, last: self.survival.last() });
+        }
+        Ok(())
+    }
+
+    /// How long it takes to do this much of what is left, and to keep it.
+    pub(super) const fn takes(&self, work: usize, left: usize) -> usize {
+        if work == left && !self.rules.last_checkpoint { work } else { work + self.checkpoint }
+    }
+
+    /// What probabilities on a VM of this age are given.
+    pub(super) fn given(&self, age: usize) -> f64 {
+        match self.rules.probability {
+            Probability::Conditional => self.survival.alive(age),
+            Probability::Unconditional => 1.0,
+        }
+    }
+
+    /// What happens to so long a chunk on a VM of this age: how likely it is lost, and how long it is
+    /// expected to take, whether it is lost or not.
+    pub(super) fn chunk(&self, age: usize, takes: usize) -> (f64, f64) {
+        let (survival, to) = (self.survival, age + takes);
+        let (alive, then) = (survival.alive(age), survival.alive(to));
+        let given = self.given(age);
+        // On a VM that none lives to see.
+        let lost = if given > 0.0 { (alive - then) / given } else { 1.0 };
+        let takes = steps(takes);
+        let undone = match self.rules.loss {
+            Loss::Half => lost * takes / 2.0,
+            Loss::Exact if given > 0.0 => {
+                (survival.lived(to) - survival.lived(age) - takes * then) / given
+            }
+            Loss::Exact => 0.0,
+        };
+        (lost, (1.0 - lost) * takes + undone)
+    }
+
+    /// The youngest VM that the job is ever on.
+    pub(super) const fn youngest(&self) -> usize {
+        match self.rules.after_failure {
+            AfterFailure::Fresh => 0,
+            AfterFailure::SameAge => self.age,
+        }
+    }
+
+    /// The age of the VM on which it goes on after a failure.
+    pub(super) const fn next_age(&self) -> usize {
+        match self.rules.after_failure {
+            AfterFailure::Fresh => 0,
+            AfterFailure::SameAge => self.age + self.restart,
+        }
+    }
+}
+
+/// Steps as a number.
+#[expect(clippy::cast_precision_loss, reason = "steps are few")]
+pub(super) const fn steps(n: usize) -> f64 {
+    n as f64
+}

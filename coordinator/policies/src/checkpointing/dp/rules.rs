@@ -1,0 +1,90 @@
+//! How the recursion is read: its text has slips, its authors' code others.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How likely a VM of some age is to be taken away before a checkpoint is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Probability {
+    /// Given that it has lived so long: (F(t') − F(t)) / (1 − F(t)).
+    Conditional,
+    /// As if it hadn't: F(t') − F(t).
+    Unconditional,
+}
+
+/// What work a failure is expected to undo.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// All since the last checkpoint until the VM is taken away, by the distribution of lifetimes.
+    Exact,
+    /// Half of the time to the next checkpoint.
+    Half,
+}
+
+/// What is expected of a job after a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AfterFailure {
+    /// It goes on from its last checkpoint on a new VM, of age zero: an equation with the unknown on
+    /// both sides, which is solved.
+    Fresh,
+    /// What the authors' reference values come from: the next VM has the age at which the job began and
+    /// has restarted, and what the job needs there is the least over i of
+    /// P_succ · (i + δ + rest) + P_fail / P_succ · ((i + δ) / 2 + restart), but no less than its work.
+    /// The weights of the two branches don't add up to one, so that this is too little.
+    SameAge,
+}
+
+/// A reading of Eq. 9 to 13.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rules {
+    /// See [`Probability`].
+    pub probability: Probability,
+    /// See [`Loss`].
+    pub loss: Loss,
+    /// See [`AfterFailure`].
+    pub after_failure: AfterFailure,
+    /// Whether a checkpoint is also taken when the work is done.
+    pub last_checkpoint: bool,
+}
+
+impl Rules {
+    /// What the recursion means: see [`DpMode::Conditional`].
+    pub const CONDITIONAL: Self = Self {
+        probability: Probability::Conditional,
+        loss: Loss::Exact,
+        after_failure: AfterFailure::Fresh,
+        last_checkpoint: false,
+    };
+
+    /// What its authors computed: see [`DpMode::Artifact`].
+    pub const ARTIFACT: Self = Self {
+        probability: Probability::Unconditional,
+        loss: Loss::Half,
+        after_failure: AfterFailure::SameAge,
+        last_checkpoint: true,
+    };
+}
+
+/// The readings there are, by name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum DpMode {
+    /// Probabilities given the age that the VM has reached, the exact expected loss, a fresh VM after a
+    /// failure, no checkpoint after the last step.
+    #[default]
+    Conditional,
+    /// As the paper's authors computed: unconditional probabilities, half of a chunk lost, a VM of the
+    /// same age after a failure, a checkpoint after the last step as well.
+    Artifact,
+}
+
+impl DpMode {
+    /// What it stands for.
+    #[must_use]
+    pub const fn rules(self) -> Rules {
+        match self {
+            Self::Conditional => Rules::CONDITIONAL,
+            Self::Artifact => Rules::ARTIFACT,
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! A checkpoint at even intervals, as long as the VMs' rate of failures asks for.
+
+use dormouse_units::Span;
+
+/// The interval of work between checkpoints that cost `checkpoint` each on VMs that live for `mttf` on
+/// average and don't age: sqrt(2 · δ · MTTF) (Young 1974, first order of Daly 2006). At least a microsecond.
+#[must_use]
+pub fn young_daly(checkpoint: Span, mttf: Span) -> Span {
+    let seconds = (2.0 * checkpoint.as_secs_f64() * mttf.as_secs_f64()).sqrt();
+    Span::from_secs_f64(seconds).unwrap_or(mttf).max(Span::from_micros(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_hour_and_a_minute_are_eleven_minutes() {
+        let tau = young_daly(Span::from_secs(60), Span::from_secs(3_600)).as_secs_f64();
+        assert!((tau - 657.267).abs() < 0.001, "{tau}");
+        assert_eq!(young_daly(Span::ZERO, Span::from_secs(1)), Span::from_micros(1));
+    }
+}

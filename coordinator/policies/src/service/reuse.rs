@@ -1,0 +1,124 @@
+//! Whether a job goes to a VM that is there or to a new one (bathtub paper, Eq. 8).
+
+use dormouse_cloud::Lifetime;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::running_time::lost;
+
+/// What is compared between the VM that is there, of age s, and a new one, for a job of T hours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReusePolicy {
+    /// T + ∫ t f(t) dt from s to s + T, as Eq. 8 is printed: a VM's whole age counts as lost, though the
+    /// job has not run for so long, and it counts as if nobody knew that it has lived to s.
+    ExpectedTime,
+    /// T + ∫ (t − s) f(t) dt / (1 − F(s)): what the job loses, on a VM that has lived to s.
+    #[default]
+    ExpectedTimeCorrected,
+    /// F(s + T) − F(s), the chance of a failure as the authors' code takes it: not given that the VM has
+    /// lived to s.
+    Probability,
+}
+
+/// Both sides of the comparison: hours, or probabilities.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reuse {
+    /// Of the VM that is there.
+    pub here: f64,
+    /// Of a new one.
+    pub anew: f64,
+}
+
+impl Reuse {
+    /// Whether the VM that is there is at least as good.
+    #[must_use]
+    pub fn reuse(&self) -> bool {
+        self.here <= self.anew
+    }
+}
+
+impl ReusePolicy {
+    /// What the two sides are, in words.
+    #[must_use]
+    pub const fn about(self) -> &'static str {
+        match self {
+            Self::ExpectedTime => "expected time as Eq. 8 is printed, h",
+            Self::ExpectedTimeCorrected => "expected time, h",
+            Self::Probability => "chance of a failure, unconditional",
+        }
+    }
+
+    /// Both sides for a job of `job` hours and a VM of `age` hours. On a VM that is older than any gets
+    /// nothing ends.
+    #[must_use]
+    pub fn compare(self, law: &dyn Lifetime, age: f64, job: f64) -> Reuse {
+        Reuse { here: self.of(law, age, job), anew: self.of(law, 0.0, job) }
+    }
+
+    fn of(self, law: &dyn Lifetime, age: f64, job: f64) -> f64 {
+        let left = 1.0 - law.cdf(age);
+        if left <= 0.0 {
+            return f64::INFINITY;
+        }
+        match self {
+            Self::ExpectedTime => job + law.lived(age + job) - law.lived(age),
+            Self::ExpectedTimeCorrected => job + lost(law, age, job) / left,
+            Self::Probability => law.cdf(age + job) - law.cdf(age),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dormouse_cloud::{Bathtub, Exponential, Uniform};
+    use dormouse_units::{Ppm, Span};
+
+    use super::super::{running_time, wasted};
+    use super::*;
+
+    fn bathtub() -> Bathtub {
+        let s = Span::from_secs;
+        Bathtub { a: Ppm::new(413_700), b: s(86_400), tau1: s(3_240), tau2: s(2_736) }
+    }
+
+    #[test]
+    fn a_job_goes_to_a_vm_in_the_middle_of_its_life() {
+        let law = bathtub();
+        for policy in [ReusePolicy::ExpectedTimeCorrected, ReusePolicy::Probability] {
+            // Of six hours: Figure 5 has the change at 18 h.
+            for (age, reuse) in
+                [(1.0, true), (6.0, true), (16.0, true), (19.0, false), (23.0, false)]
+            {
+                assert_eq!(policy.compare(&law, age, 6.0).reuse(), reuse, "{policy:?} {age}");
+            }
+        }
+        // As printed, a failure at the age of 18 h costs 18 h, so that old VMs are given up too soon.
+        let changes = |policy: ReusePolicy| {
+            (0..240)
+                .map(|n| f64::from(n) / 10.0)
+                .find(|age| *age > 3.0 && !policy.compare(&law, *age, 6.0).reuse())
+        };
+        let [text, corrected] =
+            [ReusePolicy::ExpectedTime, ReusePolicy::ExpectedTimeCorrected].map(changes);
+        assert!(text < corrected, "{text:?} {corrected:?}");
+        // A VM that is no more is not taken, whatever is compared.
+        assert!(!ReusePolicy::ExpectedTime.compare(&law, 25.0, 1.0).reuse());
+    }
+
+    #[test]
+    fn memory_decides() {
+        let forgetful = Exponential { mean: Span::from_secs(36_000) };
+        for age in [0.0, 5.0, 50.0] {
+            let Reuse { here, anew } = ReusePolicy::default().compare(&forgetful, age, 3.0);
+            assert!((here - anew).abs() < 1e-9, "{here} {anew}");
+        }
+        // Uniform to 24 h: half of the job is lost, times how likely.
+        let uniform = Uniform { from: Span::ZERO, to: Span::from_secs(86_400) };
+        assert!((running_time(&uniform, 10.0) - (10.0 + 100.0 / 48.0)).abs() < 1e-9);
+        assert!((wasted(&uniform, 10.0).unwrap_or_default() - 5.0).abs() < 1e-9);
+        // The claim of section 4.1: at 10 h the bathtub costs half an hour, the uniform law two.
+        let costs = running_time(&bathtub(), 10.0) - 10.0;
+        assert!((0.3..0.7).contains(&costs), "{costs}");
+    }
+}

@@ -1,0 +1,175 @@
+//! `dormouse fit`: the laws of recorded lifetimes, as a table, a page and a part of an experiment file.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use dormouse_fit::{Asked, By, Estimated, Family, Fit, Group, Of, Record, appended, fragment};
+use dormouse_view::plot::{Axis, Chart, Look, Panel, Point, Scale, Series};
+use dormouse_view::{Block, Card, Cell, Column, Page, Table};
+use serde_json::json;
+
+use super::failure::Failure;
+use super::print::show;
+use crate::command_line::command_line;
+use crate::experiment::{InputError, Place, files};
+
+#[derive(Debug, Args)]
+pub(crate) struct FitArgs {
+    /// A CSV file with a row a VM: lifetime_s, seconds; end_event, preempted or stop (by its user); and
+    /// as there are machine_type, zone, workload, hr_of_day, insert_time
+    file: PathBuf,
+    /// Fit VMs that have the same type, zone, hour of launch or workload each by themselves, too
+    #[arg(long, value_name = "WHAT")]
+    by: Option<By>,
+    /// Leave rows out that can't be used, and count them, instead of stopping at the first
+    #[arg(long)]
+    skip_malformed: bool,
+    /// Resamples from which the intervals come; 0 for none, else at least 40
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(0..=10_000))]
+    bootstrap: u32,
+    /// For the resamples
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// The law that experiments get: bathtub, exponential, weibull, gompertz-makeham or uniform
+    #[arg(long, default_value = "bathtub")]
+    law: Family,
+    /// Give experiments the law of all VMs (Kaplan-Meier), not that of the preempted ones
+    #[arg(long)]
+    kaplan_meier: bool,
+    /// Leave fit.csv, report.html, plot.svg and interruption.toml there
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Add the law to this experiment file as its [[interruption]]; one that is not there is made
+    #[arg(long, value_name = "FILE")]
+    write: Option<PathBuf>,
+    /// Print the figures as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: &FitArgs) -> Result<(), Failure> {
+    let record = files::record(&args.file, |text| Record::read(text, args.skip_malformed))?;
+    let asked = Asked { by: args.by, resamples: args.bootstrap, seed: args.seed };
+    let groups = dormouse_fit::groups(&record, &asked);
+    let of = if args.kaplan_meier { Of::KaplanMeier } else { Of::Preempted };
+    let needed = if args.write.is_some() { args.law } else { Family::Exponential };
+    if !groups.iter().any(|group| group.estimated(of).fit(needed).is_some()) {
+        let what = format!("too few ages to fit: it has {record}");
+        let remedy = "record preempted VMs of two different ages for an exponential law, of five for a bathtub";
+        return Err(InputError::new(&Place::of(&args.file.to_string_lossy()), what, remedy).into());
+    }
+    let fragment = fragment(&groups, args.by, args.law, of);
+    if let Some(path) = &args.write {
+        let before = if path.exists() { files::text(path)? } else { String::new() };
+        save(path, &appended(&path.to_string_lossy(), &before, &fragment)?)?;
+    }
+    if let Some(dir) = &args.out {
+        fs::create_dir_all(dir).map_err(refused(dir))?;
+        let chart = Chart { title: String::new(), panels: panels(&groups) };
+        save(&dir.join("fit.csv"), &figures(&groups, false).to_csv())?;
+        save(&dir.join("plot.svg"), &chart.to_svg())?;
+        save(&dir.join("report.html"), &page(args, &record, &groups, &fragment).to_html())?;
+        save(&dir.join("interruption.toml"), &fragment)?;
+    }
+    let left_out = json!({ "repeated": record.repeated, "malformed": record.unusable.len() });
+    let all =
+        json!({ "file": args.file, "left_out": left_out, "groups": dormouse_fit::json(&groups) });
+    show(args.json, all, || {
+        let text = |of| table(&groups, of).to_text(super::terminal::stdout());
+        let tables = Of::ALL.map(|of| format!("{}\n{}", of.about(), text(of)));
+        format!("{record}\n\n{}\n\n{ABOUT}", tables.join("\n\n"))
+    })
+}
+
+const ABOUT: &str = "a, b, tau1, tau2 and the mean lifetime are the bathtub's, times in hours; R² is the part of a \
+    curve's variance that a law explains; * is at the end of the range that is looked at.";
+
+/// The bathtub's numbers of each group, and how well every law fits.
+fn table(groups: &[Group], of: Of) -> Table {
+    let fit = |group: &Group, family| group.estimated(of).fit(family).cloned();
+    let mut table = Table::of(groups)
+        .column(Column::text("VMs"), |group| group.name())
+        .column(Column::count("n"), |group| group.estimated(of).vms);
+    for (n, name) in ["a", "b", "tau1", "tau2"].into_iter().enumerate() {
+        table = table.column(Column::number(name), |group| {
+            fit(group, Family::Bathtub).map(|fit| fit.numbers[n].to_string())
+        });
+    }
+    table = table.column(Column::number("mean"), |group| {
+        fit(group, Family::Bathtub).map(|fit| fit.mean.value)
+    });
+    for family in Family::ALL {
+        let column = Column::number(format!("R² {}", family.name())).digits(3);
+        table = table.column(column, |group| fit(group, family).map(|fit| fit.r_squared));
+    }
+    table.into()
+}
+
+/// Every figure of every fit, with its interval.
+fn figures(groups: &[Group], is_for_people: bool) -> Table {
+    let ours = Column::mean("ours [95 % of resamples]").named("ours").digits(4).file_digits(6);
+    let table = Table::of(groups.iter().flat_map(Group::rows))
+        .column(Column::text("case"), |row| row.case.clone())
+        .column(Column::text("metric"), |row| row.metric)
+        .column(ours, |row| Cell::mean(row.figure.value, row.figure.ci95, row.vms));
+    if is_for_people { table.column(Column::count("n"), |row| row.vms) } else { table }.into()
+}
+
+/// The curves of each group and the laws of those preempted; then the rates of all.
+fn panels(groups: &[Group]) -> Vec<Panel> {
+    let panel = |title: &str, y: &str, series| Panel {
+        title: title.to_owned(),
+        x: Axis::new("age, h", Scale::FromZero),
+        y: Axis::new(y, Scale::FromZero),
+        series,
+        ..Panel::default()
+    };
+    let line = |name: &str, colour, points: Vec<(f64, f64)>| {
+        let points = points.into_iter().map(|(x, y)| Point::new(x, y)).collect();
+        Series { name: name.to_owned(), colour, look: Look::Line, points }
+    };
+    let law = |fit: &Fit, points| line(fit.family.name(), 2 + fit.family as usize, points);
+    let of_group = |group: &Group| {
+        let curve = |of: Of| line(of.name(), of as usize, group.estimated(of).curve.corners(200));
+        let Estimated { curve: steps, fits, .. } = &group.preempted;
+        let laws = fits.iter().map(|fit| law(fit, fit.taken(steps.last())));
+        panel(
+            group.name(),
+            "part that is taken",
+            Of::ALL.map(curve).into_iter().chain(laws).collect(),
+        )
+    };
+    let Estimated { curve, fits, .. } = &groups[0].preempted;
+    let rates = fits.iter().map(|fit| law(fit, fit.rates(curve.last()))).collect();
+    let drawn = groups.iter().filter(|group| !group.preempted.fits.is_empty());
+    drawn.map(of_group).chain([panel("all: the rate of those left", "an hour", rates)]).collect()
+}
+
+fn page(args: &FitArgs, record: &Record, groups: &[Group], fragment: &str) -> Page {
+    let mut page = Page::new(format!("Lifetimes of {}", args.file.display()), record.to_string());
+    for of in Of::ALL {
+        if let Some(fit) = groups[0].estimated(of).fit(Family::Bathtub) {
+            let mean = format!("mean lifetime {:.2} h", fit.mean.value);
+            page.cards.push(Card::new(of.name(), format!("R² {:.3}", fit.r_squared), mean));
+        }
+        page.section(of.about(), [Block::Table(table(groups, of)), Block::text(ABOUT)]);
+    }
+    let plots = panels(groups).iter().map(Panel::to_markup).collect();
+    page.section("Distributions and laws", [Block::Plots(plots)]);
+    let all = vec![Block::Table(figures(groups, true))];
+    page.section("Every figure", [Block::Folded("All, with intervals".to_owned(), all)]);
+    page.section("In an experiment file", [Block::Command(fragment.to_owned())]);
+    let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
+    let words = ["dormouse".to_owned()].into_iter().chain(words);
+    page.section("Reproduce", [Block::Command(command_line(words))]);
+    page
+}
+
+fn save(path: &Path, text: &str) -> Result<(), Failure> {
+    fs::write(path, text).map_err(refused(path))
+}
+
+fn refused(path: &Path) -> impl Fn(std::io::Error) -> Failure + '_ {
+    |error| Failure::Broken(format!("cannot write {}: {error}", path.display()))
+}

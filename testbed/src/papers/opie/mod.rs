@@ -1,0 +1,26 @@
+//! OPIE: Lopez Garcia, Fernandez del Castillo, Campos Plasencia, "An efficient cloud scheduler design
+//! supporting preemptible instances": its host tables, Figure 2, and what the scheduler is worth.
+
+mod tables;
+
+use std::collections::BTreeMap;
+
+use dormouse_coordinator::latency::{SCENARIOS, SCHEDULERS, measure};
+
+pub(super) use tables::{blocks, selections};
+
+/// The data file.
+pub(super) const DATA: &str = include_str!("paper.toml");
+
+/// How long each scheduler takes in a case such as `hosts-4/empty-normal`: `opie/mean_us`, and more.
+pub(super) fn latencies(case: &str, seed: u64) -> Option<BTreeMap<String, f64>> {
+    let (hosts, scenario) = case.split_once('/')?;
+    let hosts = hosts.strip_prefix("hosts-")?.parse().ok()?;
+    let scenario = SCENARIOS.into_iter().find(|known| known.name == scenario)?;
+    let named = |(scheduler, figures): (&str, BTreeMap<&str, f64>)| {
+        let named = figures.into_iter().map(move |(name, x)| (format!("{scheduler}/{name}"), x));
+        named.collect::<Vec<_>>()
+    };
+    let measured = SCHEDULERS.into_iter().zip(measure(hosts, scenario, seed));
+    Some(measured.flat_map(named).collect())
+}

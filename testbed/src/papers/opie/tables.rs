@@ -1,0 +1,86 @@
+//! The host tables of the OPIE paper: what is selected, beside what is marked there.
+
+use std::collections::BTreeMap;
+
+use dormouse_cloud::tables::{HostTable, Instance, TABLES};
+use dormouse_cloud::{Market, PlacementRule, Weigher};
+use dormouse_units::Stream;
+use dormouse_view::{Block, Cell, Column, Table, Tone};
+
+/// By which cost a host is weighed, by the name in cases and in words: the default, and Algorithm 4 as it is
+/// written.
+const READINGS: [(&str, &str, Weigher); 2] = [
+    ("victim-cost", "of the cheapest VMs that make room", Weigher::VictimCost),
+    ("total-cost", "of all preemptible VMs", Weigher::TotalCost),
+];
+
+fn table(case: &str) -> Option<HostTable> {
+    let (_, text) = TABLES.into_iter().find(|(name, _)| *name == case)?;
+    HostTable::read(text).ok()
+}
+
+fn selected(table: &HostTable, weigher: Weigher, seed: u64) -> Vec<&Instance> {
+    let weighers = vec![Weigher::Overcommit.once(), weigher.once()];
+    let rule = PlacementRule { weighers, ..PlacementRule::default() };
+    table.selected(rule, &mut Stream::new(seed, "tables", 0))
+}
+
+fn marked(table: &HostTable) -> Vec<&Instance> {
+    table.instances.iter().filter(|vm| vm.is_marked).collect()
+}
+
+fn cost(vms: &[&Instance]) -> u64 {
+    vms.iter().map(|vm| vm.cost()).sum()
+}
+
+/// What is selected on a table: `victim-cost/cost_min`, and more.
+pub(crate) fn selections(case: &str, seed: u64) -> Option<BTreeMap<String, f64>> {
+    let table = table(case)?;
+    let of_reading = |(name, _, weigher)| {
+        let vms = selected(&table, weigher, seed);
+        #[expect(clippy::cast_precision_loss, reason = "minutes and VMs")]
+        let figures = [
+            ("cost_min", cost(&vms) as f64),
+            ("terminated", vms.len() as f64),
+            ("as_marked", f64::from(u8::from(vms == marked(&table)))),
+        ];
+        figures.map(|(figure, x)| (format!("{name}/{figure}"), x))
+    };
+    Some(READINGS.into_iter().flat_map(of_reading).collect())
+}
+
+/// The tables, with what is selected by each reading.
+pub(crate) fn blocks() -> Vec<Block> {
+    let of_table = |(case, _): (&str, &str)| {
+        let table = table(case)?;
+        let by = READINGS.map(|(_, words, weigher)| (words, selected(&table, weigher, 1)));
+        let request = table.request.letter();
+        let mut shown = Table::of(&table.instances)
+            .column(Column::text("host"), |vm| vm.host.clone())
+            .column(Column::text("instance"), |vm| vm.name.clone())
+            .column(Column::text("kind"), |vm| match vm.market {
+                Market::Spot => "preemptible",
+                Market::OnDemand => "normal",
+            })
+            .column(Column::text("size"), |vm| vm.size.letter())
+            .column(Column::count("minutes"), |vm| vm.minutes)
+            .column(Column::count("into its hour"), |vm| vm.cost())
+            .column(Column::text("the paper"), |vm| mark(vm.is_marked));
+        for (words, vms) in &by {
+            let heading = format!("ours, by the cost {words}: {} min", cost(vms));
+            shown = shown.column(Column::text(heading), |vm| {
+                let is_selected = vms.contains(vm);
+                let tone = if is_selected == vm.is_marked { Tone::Plain } else { Tone::Bad };
+                Cell::text(mark(is_selected)).toned(tone)
+            });
+        }
+        let heading =
+            Block::text(format!("{case}: the VMs that end for a request of size {request}"));
+        Some([heading, Block::Table(shown.into())])
+    };
+    TABLES.into_iter().filter_map(of_table).flatten().collect()
+}
+
+const fn mark(is_selected: bool) -> &'static str {
+    if is_selected { "selected" } else { "" }
+}
