@@ -15,9 +15,9 @@ pub(crate) fn list(as_json: bool) -> Result<(), Failure> {
         return print(&format!("{:#}", json!(list)));
     }
     let mut lines = vec!["experiments".to_owned()];
-    lines.extend(all.iter().map(|(name, about)| format!("  {name:<17} {about}")));
+    lines.extend(all.iter().map(|(name, about)| format!("  {name:<20} {about}")));
     lines.push("schedulers".to_owned());
-    lines.extend(schedulers().map(|(name, about)| format!("  {name:<17} {about}")));
+    lines.extend(schedulers().map(|(name, about)| format!("  {name:<20} {about}")));
     print(&lines.join("\n"))
 }
 

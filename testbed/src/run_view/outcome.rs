@@ -74,10 +74,13 @@ impl<'a> Results<'a> {
     #[must_use]
     pub fn view(&self) -> RunView {
         match (&self.record, &self.jobs, &self.requests) {
+            // Live, requests alone have a record of all VMs.
+            (_, None, Some(own)) if self.header.experiment.scheduler.is_none() => {
+                requests::view(self, own)
+            }
             (Some(record), ..) => bag::view(&OfBag { of: self, record }),
             (None, Some(of_jobs), _) => jobs::view(self, of_jobs),
-            (None, None, Some(requests)) => requests::view(self, requests),
-            (None, None, None) => bag::view(&OfBag { of: self, record: &self.header.record() }),
+            (None, None, _) => bag::view(&OfBag { of: self, record: &self.header.record() }),
         }
     }
 

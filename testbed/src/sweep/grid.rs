@@ -126,11 +126,11 @@ impl Sweep {
     /// `plot.svg`: one figure against another, and of each value the means with their confidence
     /// intervals; joined where the values are numbers of one key.
     pub(crate) fn plot(&self, samples: &Samples) -> Chart {
-        let of_jobs = self.cells.iter().any(|cell| cell.experiment.scheduler.is_none());
-        let [x, y] = if of_jobs {
-            ["mean_response_s", "mean_bounded_slowdown"]
-        } else {
-            ["makespan_s", "cost_usd"]
+        let first = self.cells.first().map(|cell| &cell.experiment);
+        let [x, y] = match first.map(|of| (of.scheduler.is_some(), of.jobs.is_some())) {
+            Some((false, true)) => ["mean_response_s", "mean_bounded_slowdown"],
+            Some((false, false)) => ["host_utilisation", "failed_normal"],
+            _ => ["makespan_s", "cost_usd"],
         };
         let heading = |name| Metric::named(name).map_or(name, |metric| metric.heading);
         let name = |values: &Vec<String>| {

@@ -2,10 +2,12 @@
 //! late or too soon, an on-demand VM that is displaced, a host with more on it than it has, a refusal
 //! though there was room, …
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use dormouse_cloud::{Action, Market, Meter, PlacementRule, Prices, SchedulerName, SpotPlaces};
+use dormouse_cloud::{
+    Action, Market, Meter, PlacementRule, Preemption, Prices, SchedulerName, SpotPlaces,
+};
 use dormouse_engine::{Effect, Event, Setup, Step, VmEnd, Work, is_of};
 use dormouse_policies::Notice;
 use dormouse_policies::requests::Request;
@@ -29,10 +31,9 @@ struct There {
     due: Option<Time>,
     /// Counted among those that can be told to leave.
     is_preemptible: bool,
-    /// It surely has its room.
+    /// It surely has its room: it is ready, and not hibernated.
     holds: bool,
-    /// Those that have to leave first.
-    waits_for: BTreeSet<VmId>,
+    /// Others had to leave first.
     has_waited: bool,
 }
 
@@ -47,8 +48,6 @@ pub struct RequestsChecker<'a> {
     lateness: Span,
     rooms: Rooms,
     vms: BTreeMap<VmId, There>,
-    /// Of VMs that are to leave, who waits for that.
-    awaited: BTreeMap<VmId, VmId>,
     /// What was asked for, by the VM, until that has ended.
     open: BTreeMap<VmId, (Time, Request)>,
     next: RequestId,
@@ -70,7 +69,6 @@ impl<'a> RequestsChecker<'a> {
             lateness,
             rooms: Rooms::default(),
             vms: BTreeMap::new(),
-            awaited: BTreeMap::new(),
             open: BTreeMap::new(),
             next: RequestId::default(),
             now: Time::ZERO,
@@ -164,10 +162,13 @@ impl<'a> RequestsChecker<'a> {
             Effect::VmHibernated { vm, .. } => self.hibernated(*vm),
             Effect::VmResumed { vm, .. } => self.resumed(*vm),
             Effect::VmEnded { vm, why, cost } => self.ended(*vm, *why, *cost),
-            Effect::Displaced { vm, by, .. } => self.displaced(step, *vm, *by),
+            Effect::Displaced { vm, by, action } => self.displaced(step, (*vm, *by), *action),
             Effect::Outbid { vm } => self.noticed(*vm),
             Effect::Interrupted { action: Action::Preempt, vms, .. } => {
                 vms.iter().for_each(|vm| self.noticed(*vm));
+            }
+            Effect::Interrupted { action: Action::Hibernate, vms, .. } => {
+                vms.iter().for_each(|vm| self.stays(*vm));
             }
             Effect::PriceChanged { kind, price } => {
                 let (now, alike) = (self.now, self.spot_of(kind));
@@ -225,14 +226,20 @@ impl<'a> RequestsChecker<'a> {
             due: None,
             is_preemptible: market == Market::Spot,
             holds: false,
-            waits_for: BTreeSet::new(),
             has_waited: false,
         };
         self.rooms.change(host, Part::Taken, there.room, true);
         if there.is_preemptible {
-            self.rooms.change(host, Part::Preemptible, there.room, true);
+            self.rooms.change(host, Part::Preemptible, self.leaves_to_others(there.room), true);
         }
         self.vms.insert(vm, there);
+    }
+
+    /// What others surely get of the room of a spot VM that is told to leave: one that hibernates keeps its
+    /// disk.
+    fn leaves_to_others(&self, [vcpus, memory, disk]: Room) -> Room {
+        let hibernates = self.setup.terms.preemption == Preemption::Hibernate;
+        [vcpus, memory, if hibernates { 0 } else { disk }]
     }
 
     /// It has its room for sure from now on.
@@ -259,7 +266,7 @@ impl<'a> RequestsChecker<'a> {
             && std::mem::take(&mut there.is_preemptible)
         {
             let (host, room) = (there.host, there.room);
-            self.rooms.change(host, Part::Preemptible, room, false);
+            self.rooms.change(host, Part::Preemptible, self.leaves_to_others(room), false);
         }
     }
 
@@ -280,7 +287,6 @@ impl<'a> RequestsChecker<'a> {
     }
 
     fn hibernated(&mut self, vm: VmId) {
-        self.left_room(vm);
         self.leaves(vm);
         self.stays(vm);
         let now = self.now;
@@ -299,20 +305,8 @@ impl<'a> RequestsChecker<'a> {
             if there.due.is_none() && there.market == Market::Spot && !there.is_preemptible {
                 there.is_preemptible = true;
                 let (host, room) = (there.host, there.room);
-                self.rooms.change(host, Part::Preemptible, room, true);
+                self.rooms.change(host, Part::Preemptible, self.leaves_to_others(room), true);
             }
-        }
-    }
-
-    /// A VM has left its room, or a part, to those that wait for it.
-    fn left_room(&mut self, vm: VmId) {
-        // The one that leaves counts no more.
-        self.leaves(vm);
-        let Some(by) = self.awaited.remove(&vm) else { return };
-        let Some(there) = self.vms.get_mut(&by) else { return };
-        there.waits_for.remove(&vm);
-        if there.waits_for.is_empty() {
-            self.holds(by);
         }
     }
 
@@ -324,7 +318,7 @@ impl<'a> RequestsChecker<'a> {
         }
     }
 
-    fn displaced(&mut self, step: &Step, vm: VmId, by: VmId) {
+    fn displaced(&mut self, step: &Step, (vm, by): (VmId, VmId), action: Action) {
         let is_new = |effect: &Effect| matches!(effect, Effect::VmLaunched { vm, .. } if *vm == by);
         let is_launched = step.effects.iter().any(is_new);
         self.require(is_launched, || format!("{vm} is displaced by {by}, which is not launched"));
@@ -339,27 +333,21 @@ impl<'a> RequestsChecker<'a> {
         self.require(victim.1 == other.1, || {
             format!("{vm} is displaced on another host than {by}'s")
         });
-        let can_be = self.vms.get(&vm).is_some_and(|there| there.is_preemptible);
+        let can_be = self.vms.get(&vm).is_some_and(|there| there.due.is_none());
         self.require(can_be, || format!("{vm} is displaced though it leaves already"));
         let is_allowed = self.rule.scheduler != SchedulerName::Filter;
         self.require(is_allowed, || format!("{vm} is displaced, which this scheduler never does"));
-        // One that hibernates instead keeps no notice: its end is by something else.
-        let hibernates = !step.notices.iter().any(|notice| {
-            matches!(notice, Notice::VmPreempting { vm: of, .. } | Notice::VmLost { vm: of } if *of == vm)
-        });
-        self.stays(vm);
-        if !hibernates {
-            self.noticed(vm);
+        match action {
+            Action::Preempt => self.noticed(vm),
+            Action::Hibernate | Action::Resume => self.stays(vm),
         }
-        self.awaited.insert(vm, by);
         if let Some(there) = self.vms.get_mut(&by) {
-            there.waits_for.insert(vm);
             there.has_waited = true;
         }
     }
 
     fn ended(&mut self, vm: VmId, why: VmEnd, cost: Money) {
-        self.left_room(vm);
+        self.leaves(vm);
         self.stays(vm);
         let Some(mut there) = self.vms.remove(&vm) else {
             return self.wrong(format!("{vm} ends and was never launched"));

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_cloud::{CostName, Market, Meter};
+use dormouse_cloud::{Action, CostName, Market, Meter};
 use dormouse_engine::{Effect, Event, Setup, Step, Work, is_of};
 use dormouse_policies::Notice;
 use dormouse_units::{Price, RequestId, Span, Time, TypeName, VmId};
@@ -149,10 +149,17 @@ impl<'a> RequestStory<'a> {
                     self.say(at, "resumed".to_owned());
                 }
             }
-            Effect::Displaced { vm, by, .. } if *vm == self.vm => {
+            Effect::Displaced { vm, by, action } if *vm == self.vm => {
                 let by = self.name(*by);
                 let cost = self.cost_of(*vm, at);
-                self.say(at, format!("told to leave: {by} has its room; its end cost {cost}"));
+                let told = if *action == Action::Hibernate { "hibernate" } else { "leave" };
+                self.say(
+                    at,
+                    format!("told to {told}: {by} has its room; its end would cost {cost}"),
+                );
+            }
+            Effect::GivenBack { vm } if *vm == self.vm => {
+                self.say(at, "has its room again".to_owned());
             }
             Effect::Outbid { vm } if *vm == self.vm => {
                 self.say(at, "told to leave: it costs more than was bid".to_owned());
