@@ -28,6 +28,7 @@ const BATCHES: [Part; 4] =
     [part!("batch-small"), part!("fw-like"), part!("jw-like"), part!("kth-sp2")];
 const SHARED: [Part; 3] =
     [part!("shared-small"), part!("shared-background"), part!("provider-j60")];
+const PROVIDERS: [Part; 1] = [part!("provider-opie")];
 const SCENARIOS: [Part; 5] = [part!("sc1"), part!("sc2"), part!("sc3"), part!("sc4"), part!("sc5")];
 
 impl Part {
@@ -54,7 +55,9 @@ impl Builtin {
             });
         let batch = |workload| Self { work: Work::Jobs, workload, scenario: None };
         let shared = |workload| Self { work: Work::All, workload, scenario: None };
-        bags.chain(BATCHES.into_iter().map(batch)).chain(SHARED.into_iter().map(shared))
+        let provider = |workload| Self { work: Work::Requests, workload, scenario: None };
+        let alone = bags.chain(BATCHES.into_iter().map(batch));
+        alone.chain(SHARED.into_iter().map(shared)).chain(PROVIDERS.into_iter().map(provider))
     }
 
     /// What it has: a bag of tasks, parallel jobs, or both.
@@ -79,7 +82,7 @@ impl Builtin {
     pub fn description(&self) -> String {
         let (about, _) = self.workload.split();
         match (self.work, self.scenario) {
-            (Work::Jobs, _) => about.to_owned(),
+            (Work::Jobs | Work::Requests, _) => about.to_owned(),
             (_, None) if self.workload.body_has_scenario() => about.to_owned(),
             (_, None) => format!("{about}; no hibernations"),
             (_, Some(scenario)) => format!("{about}; {}", scenario.split().0),
