@@ -28,8 +28,9 @@ const BATCHES: [Part; 4] =
     [part!("batch-small"), part!("fw-like"), part!("jw-like"), part!("kth-sp2")];
 const SHARED: [Part; 3] =
     [part!("shared-small"), part!("shared-background"), part!("provider-j60")];
-const PROVIDERS: [Part; 10] = [
+const PROVIDERS: [Part; 11] = [
     part!("provider-testbed"),
+    part!("provider-opie"),
     part!("provider-saturated"),
     part!("provider-filter"),
     part!("provider-retry"),

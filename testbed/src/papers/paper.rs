@@ -32,6 +32,9 @@ pub struct Paper {
     /// What the words of a case between its experiment and its scheduler set.
     #[serde(default)]
     pub settings: BTreeMap<String, Vec<String>>,
+    /// Which key the last word of a case sets: what schedules.
+    #[serde(default = "schedules")]
+    pub scheduler: String,
     /// How figures are written for people: the name with the unit, and the digits behind the point.
     #[serde(default)]
     pub metrics: BTreeMap<String, (String, usize)>,
@@ -88,6 +91,10 @@ pub struct Part {
     /// takes long: such a part is made only when it is asked for by name.
     #[serde(default)]
     pub search: Vec<String>,
+}
+
+fn schedules() -> String {
+    "scheduler.name".to_owned()
 }
 
 fn loads() -> (String, String) {
@@ -338,7 +345,7 @@ impl Paper {
             [experiment, settings @ .., scheduler] => (*experiment, settings, *scheduler),
             _ => (case, &[][..], ""),
         };
-        let mut set = vec![format!("scheduler.name={scheduler}")];
+        let mut set = vec![format!("{}={scheduler}", self.scheduler)];
         set.extend(settings.iter().flat_map(|word| self.settings.get(*word)).flatten().cloned());
         set.extend(more.iter().cloned());
         Cell::load(case, experiment, &set)
@@ -416,7 +423,8 @@ mod tests {
             let (paper, _) = named(name).expect("it is right");
             let cases: BTreeSet<String> =
                 paper.parts.iter().flat_map(|part| paper.cells_of(part)).collect();
-            for case in &cases {
+            let of_experiments = paper.parts.iter().filter(|part| part.own.is_none());
+            for case in of_experiments.flat_map(|part| paper.cells_of(part)) {
                 let words: Vec<&str> = case.split('/').collect();
                 for word in &words[1..words.len().saturating_sub(1)] {
                     let known = paper.settings.contains_key(*word) || *word == "standard";
