@@ -3,7 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use dormouse_units::{RequestId, VmId};
+use dormouse_units::{RequestId, Time, VmId};
+
+use crate::run::Run;
+use crate::tenants::{Work, owner};
 
 /// The requests of a run. What is held of them is what is open.
 #[derive(Clone, Debug)]
@@ -76,5 +79,51 @@ impl Requests {
     /// Whether all have come, and to their ends.
     pub(crate) fn are_over(&self) -> bool {
         self.is_all && self.open() == 0
+    }
+}
+
+impl Run {
+    /// The id of the next VM that is requested.
+    #[must_use]
+    pub const fn next_request(&self) -> RequestId {
+        self.requests.next()
+    }
+
+    /// Whether nothing more will be requested.
+    #[must_use]
+    pub const fn all_requested(&self) -> bool {
+        self.requests.is_all()
+    }
+
+    /// Whether a VM is one that a customer of the provider requested.
+    pub(crate) fn is_requested(&self, vm: VmId) -> bool {
+        let tenant = self.tenants.get(owner(vm, self.tenants.len()));
+        tenant.is_some_and(|tenant| tenant.work() == Work::Requests)
+    }
+
+    /// The request for which a VM is launched; `None`: it is another tenant's VM.
+    pub(crate) fn request_of(&self, vm: VmId) -> Option<RequestId> {
+        let tenants = u32::try_from(self.tenants.len()).unwrap_or(u32::MAX).max(1);
+        self.is_requested(vm).then(|| RequestId::new(vm.get() / tenants))
+    }
+
+    /// Forgets the VMs of requests that are over: there may be millions of them.
+    pub(crate) fn forget_requests(&mut self) {
+        let tenants = self.tenants.len();
+        for vm in self.requests.gone() {
+            self.vms.remove(&vm);
+            self.tenants[owner(vm, tenants)].settled += self.provider.forget(vm);
+        }
+    }
+
+    /// A request has come to its end: its VM is gone, or was refused.
+    pub(crate) fn request_is_over(&mut self, now: Time, vm: VmId) {
+        if !self.is_requested(vm) {
+            return;
+        }
+        self.requests.over(vm);
+        let tenants = self.tenants.len();
+        let tenant = &mut self.tenants[owner(vm, tenants)];
+        tenant.last_finish = tenant.last_finish.max(now);
     }
 }

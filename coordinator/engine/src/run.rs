@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use dormouse_cloud::{Burstable, Interruptions, Market, Provider};
 use dormouse_policies::{CheckpointConfig, Checkpointing, Decision, Notice, Policy};
 use dormouse_units::{
-    Bytes, Cpus, HostId, Money, Ppm, RequestId, Seats, TaskId, Tier, Time, TypeName, VmId,
+    Bytes, Cpus, HostId, Money, Ppm, Seats, TaskId, Tier, Time, TypeName, VmId,
 };
 
 use crate::carry_out::Refused;
@@ -486,50 +486,6 @@ impl Run {
     #[must_use]
     pub fn next_task(&self) -> TaskId {
         self.tasks.next_id()
-    }
-
-    /// The id of the next VM that is requested.
-    #[must_use]
-    pub const fn next_request(&self) -> RequestId {
-        self.requests.next()
-    }
-
-    /// Whether nothing more will be requested.
-    #[must_use]
-    pub const fn all_requested(&self) -> bool {
-        self.requests.is_all()
-    }
-
-    /// Whether a VM is one that a customer of the provider requested.
-    pub(crate) fn is_requested(&self, vm: VmId) -> bool {
-        let tenant = self.tenants.get(owner(vm, self.tenants.len()));
-        tenant.is_some_and(|tenant| tenant.work() == Work::Requests)
-    }
-
-    /// The request for which a VM is launched; `None`: it is another tenant's VM.
-    pub(crate) fn request_of(&self, vm: VmId) -> Option<RequestId> {
-        let tenants = u32::try_from(self.tenants.len()).unwrap_or(u32::MAX).max(1);
-        self.is_requested(vm).then(|| RequestId::new(vm.get() / tenants))
-    }
-
-    /// Forgets the VMs of requests that are over: there may be millions of them.
-    fn forget_requests(&mut self) {
-        let tenants = self.tenants.len();
-        for vm in self.requests.gone() {
-            self.vms.remove(&vm);
-            self.tenants[owner(vm, tenants)].settled += self.provider.forget(vm);
-        }
-    }
-
-    /// A request has come to its end: its VM is gone, or was refused.
-    pub(crate) fn request_is_over(&mut self, now: Time, vm: VmId) {
-        if !self.is_requested(vm) {
-            return;
-        }
-        self.requests.over(vm);
-        let tenants = self.tenants.len();
-        let tenant = &mut self.tenants[owner(vm, tenants)];
-        tenant.last_finish = tenant.last_finish.max(now);
     }
 
     /// Whether nothing more will be submitted.

@@ -124,14 +124,11 @@ impl Fit {
             let mean = self.family.law(&found)?.law().lived(f64::INFINITY);
             Some((found, mean))
         };
-        let again: Vec<(Vec<f64>, f64)> = resampled.iter().filter_map(again).collect();
-        let middle = |of: &dyn Fn(&(Vec<f64>, f64)) -> f64| {
-            middle95(&again.iter().map(of).collect::<Vec<_>>())
-        };
+        let (found, means): (Vec<Vec<f64>>, Vec<f64>) = resampled.iter().filter_map(again).unzip();
         for (n, number) in self.numbers.iter_mut().enumerate() {
-            number.ci95 = middle(&|(numbers, _)| numbers[n]);
+            number.ci95 = middle95(&found.iter().map(|numbers| numbers[n]).collect::<Vec<_>>());
         }
-        self.mean.ci95 = middle(&|(_, mean)| *mean);
+        self.mean.ci95 = middle95(&means);
         self
     }
 }

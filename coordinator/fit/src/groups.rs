@@ -240,7 +240,7 @@ mod tests {
     fn record() -> Record {
         let life = |n: u64| Life {
             span: Span::from_secs(n * n * 60),
-            was_taken: n % 3 > 0,
+            was_taken: !n.is_multiple_of(3),
             kind: ["n1-16", "n1-2", ""][usize::try_from(n % 3).unwrap_or(0)].to_owned(),
             hour: (n % 24).to_string(),
             ..Life::default()

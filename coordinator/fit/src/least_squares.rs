@@ -1,7 +1,7 @@
 //! Least squares: Levenberg's and Marquardt's descent (1944, 1963) with a range for each number.
 //!
-//! The crates there are for it bring a library of linear algebra, which multiplies with whatever
-//! instructions the processor has: a fit would depend on the machine. Four numbers need none.
+//! The crate for it stands on nalgebra, whose products of matrices take what instructions the processor
+//! has: a fit would depend on the machine. Up to four numbers need no library of matrices.
 
 use crate::curve::Step;
 

@@ -272,3 +272,6 @@ fn toll(taken: &[Taken<'_>], work: Work) -> Toll {
         paid: takers.iter().map(|vm| vm.cost()).sum(),
     }
 }
+
+#[cfg(test)]
+mod tests;

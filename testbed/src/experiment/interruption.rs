@@ -146,7 +146,7 @@ fn lifetime(
         && from > to
     {
         let what = format!("it ends at {to}, before it begins");
-        found.add(node.place_of("uniform.to"), what, &format!("write at least {from}"));
+        found.add(node.place_of("uniform.to"), what, format!("write at least {from}"));
         return None;
     }
     let (kind, lifetimes) = (section.kind.clone(), laws.pop()?);

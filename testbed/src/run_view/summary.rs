@@ -62,15 +62,7 @@ pub(super) fn summary(of: &OfBag<'_>) -> Value {
     });
     leave_out(
         &mut summary,
-        &[
-            "fidelity",
-            "tenants",
-            "requests",
-            "background",
-            "taken",
-            "cancelled",
-            "speedup_choice",
-        ],
+        &["fidelity", "tenants", "requests", "background", "taken", "cancelled", "speedup_choice"],
     );
     summary
 }

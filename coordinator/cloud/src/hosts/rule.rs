@@ -202,6 +202,7 @@ impl PlacementRule {
     }
 
     /// What counts of a room: all that is filtered by.
+    #[must_use]
     fn counted(&self, room: Host) -> Host {
         let counts = |filter| self.filters.contains(&filter);
         Host {

@@ -124,7 +124,7 @@ impl World {
                 }
                 Effect::VmReady { vm } => self.seen.get_mut(vm).expect("it").is_ready = true,
                 Effect::VmHibernated { vm, .. } => {
-                    self.seen.get_mut(vm).expect("it").is_frozen = true
+                    self.seen.get_mut(vm).expect("it").is_frozen = true;
                 }
                 Effect::GivenBack { vm } => {
                     let vm = self.seen.get_mut(vm).expect("it");

@@ -60,7 +60,13 @@ pub(crate) fn setup(preemption: Preemption, interruptions: Vec<InterruptionModel
 
 /// Answers each notice with what the test has put in for it, and keeps all that it hears.
 #[derive(Debug, Default, Clone)]
-pub(crate) struct Script(Arc<Mutex<(Vec<(Notice, Vec<Decision>)>, Vec<(Time, Notice)>)>>);
+pub(crate) struct Script(Arc<Mutex<(Answers, Heard)>>);
+
+/// What is decided on a notice, once.
+type Answers = Vec<(Notice, Vec<Decision>)>;
+
+/// What was heard, and when.
+type Heard = Vec<(Time, Notice)>;
 
 impl Script {
     pub(crate) fn on(
@@ -77,7 +83,7 @@ impl Script {
         self.on(Notice::Wake { token: at }, decisions)
     }
 
-    pub(crate) fn heard(&self) -> Vec<(Time, Notice)> {
+    pub(crate) fn heard(&self) -> Heard {
         self.0.lock().expect("unpoisoned").1.clone()
     }
 }

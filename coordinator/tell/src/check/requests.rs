@@ -5,13 +5,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use dormouse_cloud::{
-    Action, Host, Market, Meter, PlacementRule, Prices, SchedulerName, SpotPlaces,
-};
+use dormouse_cloud::{Action, Market, Meter, PlacementRule, Prices, SchedulerName, SpotPlaces};
 use dormouse_engine::{Effect, Event, Setup, Step, VmEnd, Work, is_of};
 use dormouse_policies::Notice;
 use dormouse_policies::requests::Request;
-use dormouse_units::{HostId, Money, Price, RequestId, Span, Time, TypeName, VmId};
+use dormouse_units::{Bytes, HostId, Money, Price, RequestId, Span, Time, TypeName, VmId};
 
 use super::Violation;
 use super::rooms::{Part, Room, Rooms, room};
@@ -192,10 +190,9 @@ impl<'a> RequestsChecker<'a> {
     /// What a VM of a type takes of its host, as the placement counts it.
     fn room_of(&self, kind: &TypeName, market: Market) -> Room {
         let Some(offer) = self.setup.catalogue.get(kind) else { return [0; 3] };
-        let whole = self.rule.counted(offer.room());
         let is_background =
             self.setup.terms.spot == SpotPlaces::Background && market == Market::Spot;
-        room(&if is_background { Host { vcpus: 0, ..whole } } else { whole })
+        room(&self.rule.room_of(offer, Bytes::ZERO, is_background))
     }
 
     fn launched(&mut self, vm: VmId, of: (&TypeName, Market, Price, HostId)) {
