@@ -26,7 +26,7 @@ fn main() {
     ] {
         for (job, seconds) in jobs {
             let step = Span::from_secs(seconds);
-            let checkpoint = (60 / step.as_secs_f64() as usize).max(1);
+            let checkpoint = usize::try_from((60 / seconds).max(1)).unwrap_or(1);
             let survival =
                 Survival::new(&bathtub, step, Problem::ages(job, checkpoint, checkpoint, 0));
             let rules = mode.rules();

@@ -30,6 +30,7 @@ mod problem;
 pub mod requests;
 mod schedulers;
 pub mod service;
+pub mod spot;
 #[cfg(test)]
 mod testing;
 

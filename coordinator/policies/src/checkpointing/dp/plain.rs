@@ -17,10 +17,11 @@ pub(super) fn solve(problem: &Problem<'_>) -> Result<Plan, ProblemError> {
         if !again.is_finite() {
             return Err(ProblemError::NeverEnds { step: problem.takes(1, job) });
         }
-        for age in first..=oldest(problem, left) {
+        let ages = values.iter_mut().enumerate().take(oldest(problem, left) + 1).skip(first);
+        for (age, value) in ages {
             let (least, chosen) = least(problem, &table, (left, age), again);
             table.put(left, age, least);
-            values[age] = least;
+            *value = least;
             plan.choose(left, age, chosen);
         }
         plan.set(left, anew, &values);

@@ -1,0 +1,251 @@
+//! A job under each scheme, over a record of prices (ACC paper, sections V and VI).
+
+use dormouse_units::{Money, Span, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::SpotRecord;
+use super::record::HOUR;
+
+/// One divisible job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SpotJob {
+    /// Its work.
+    pub work: Span,
+    /// How long a checkpoint takes (t_c).
+    pub checkpoint: Span,
+    /// How long it takes to go on on another instance (t_r).
+    pub restart: Span,
+    /// How long before the end of an hour ACC looks at the price to end the instance (t_w).
+    pub look: Span,
+    /// How often ADAPT decides.
+    pub every: Span,
+}
+
+impl SpotJob {
+    /// A job with the parameters that stand in for those that the paper doesn't give: checkpoints and
+    /// restarts of 5 min, a look of 1 min, a decision every 10 min.
+    #[must_use]
+    pub fn of(work: Span) -> Self {
+        let minutes = |n: u64| Span::from_secs(60 * n);
+        Self {
+            work,
+            checkpoint: minutes(5),
+            restart: minutes(5),
+            look: minutes(1),
+            every: minutes(10),
+        }
+    }
+}
+
+/// When the job is checkpointed. All but ACC bid what the user bids; ACC bids so much that the provider never
+/// takes the instance, and ends it itself.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum SpotScheme {
+    /// Never.
+    None,
+    /// So that a checkpoint ends exactly when the price passes the bid: nobody can know that.
+    Opt,
+    /// Just before each hour of the instance ends.
+    Hour,
+    /// Whenever the price rises.
+    Edge,
+    /// At regular times, where it is expected to save more than it takes, by how long instances were left
+    /// to this bid.
+    Adapt,
+    /// Application-centric: before an hour ends, if its price is then above the bid; if it still is at the
+    /// end, the instance is ended.
+    Acc,
+}
+
+impl SpotScheme {
+    /// All.
+    pub const ALL: [Self; 6] =
+        [Self::None, Self::Opt, Self::Hour, Self::Edge, Self::Adapt, Self::Acc];
+}
+
+/// What became of the job.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// From its beginning to its end, waiting for the price included.
+    pub took: Span,
+    /// What its instances cost.
+    pub cost: Money,
+    /// Hours that were paid for.
+    pub hours: u64,
+    /// Instances after the first.
+    pub restarts: u32,
+    /// Checkpoints that were kept.
+    pub checkpoints: u32,
+    /// Work that had to be done again.
+    pub lost: Span,
+    /// How often ACC ended an instance without a checkpoint, as the price passed the bid between its two looks.
+    pub unkept: u32,
+}
+
+/// A job on its way.
+struct Way<'a> {
+    job: SpotJob,
+    record: &'a SpotRecord<'a>,
+    /// Work that a checkpoint keeps, and since.
+    kept: Span,
+    since: Span,
+    outcome: Outcome,
+}
+
+impl SpotJob {
+    /// What becomes of the job if it begins at `start`; `None`: it is not done by the end of the record.
+    ///
+    /// Takes time that grows with the instances that it is on, their hours and checkpoints.
+    #[must_use]
+    pub fn run(&self, scheme: SpotScheme, record: &SpotRecord<'_>, start: Time) -> Option<Outcome> {
+        let (kept, since) = (Span::ZERO, Span::ZERO);
+        let mut way = Way { job: *self, record, kept, since, outcome: Outcome::default() };
+        let mut at = start;
+        loop {
+            let (launched, until) = record.next_available(at)?;
+            let ready = if at == start { launched } else { launched + self.restart };
+            let left = match scheme {
+                SpotScheme::Acc => way.until_ended(launched, ready)?,
+                _ => way.until_taken(scheme, (launched, until), ready),
+            };
+            match left {
+                Ok(done) => {
+                    return (done <= record.until())
+                        .then(|| Outcome { took: done.since(start), ..way.outcome });
+                }
+                Err(ended) if ended >= record.until() => return None,
+                Err(ended) => at = ended,
+            }
+            way.outcome.restarts += 1;
+            way.outcome.lost += way.since;
+            way.since = Span::ZERO;
+        }
+    }
+}
+
+impl Way<'_> {
+    fn left(&self) -> Span {
+        self.job.work.saturating_sub(self.kept + self.since)
+    }
+
+    fn keep(&mut self) {
+        self.kept += std::mem::take(&mut self.since);
+        self.outcome.checkpoints += 1;
+    }
+
+    /// Hours that are paid for an instance, ended by its user or taken.
+    fn pay(&mut self, launched: Time, hours: u64) {
+        self.outcome.cost += self.record.hours(launched, hours);
+        self.outcome.hours += hours;
+    }
+
+    fn done(&mut self, launched: Time, at: Time) -> Time {
+        let hours = at.since(launched).as_micros().div_ceil(HOUR.as_micros());
+        self.pay(launched, hours.max(1));
+        at
+    }
+
+    /// On an instance that the provider takes: when the job is done, or when it is taken.
+    fn until_taken(
+        &mut self,
+        scheme: SpotScheme,
+        (launched, until): (Time, Time),
+        mut now: Time,
+    ) -> Result<Time, Time> {
+        while now < until {
+            let done = now + self.left();
+            let next = self.next_checkpoint(scheme, (launched, until), now);
+            let next = next.filter(|at| *at <= until);
+            if done <= next.unwrap_or(until).min(until) {
+                return Ok(self.done(launched, done));
+            }
+            let Some(at) = next else {
+                self.since += until.since(now);
+                break;
+            };
+            self.since += at.since(now);
+            now = at + self.job.checkpoint;
+            if now <= until {
+                self.keep();
+            }
+        }
+        self.pay(launched, until.since(launched).as_micros() / HOUR.as_micros());
+        Err(until)
+    }
+
+    /// When the next checkpoint begins, not before `now`.
+    fn next_checkpoint(
+        &self,
+        scheme: SpotScheme,
+        (launched, until): (Time, Time),
+        now: Time,
+    ) -> Option<Time> {
+        let costs = self.job.checkpoint;
+        match scheme {
+            SpotScheme::None | SpotScheme::Acc => None,
+            SpotScheme::Opt => {
+                Some(until - costs).filter(|at| *at >= now && now + self.left() > until)
+            }
+            SpotScheme::Hour => {
+                let hours = (now + costs).since(launched).as_micros().div_ceil(HOUR.as_micros());
+                let at = |hours| launched + HOUR.times(hours) - costs;
+                // One that costs nothing is not taken twice at an instant.
+                Some(at(hours))
+                    .filter(|at| *at > now || self.since > Span::ZERO)
+                    .or_else(|| Some(at(hours + 1)))
+            }
+            SpotScheme::Edge => {
+                let from = if self.since > Span::ZERO { now } else { now + Span::from_micros(1) };
+                self.record.next_rise(from)
+            }
+            SpotScheme::Adapt => {
+                let every = self.job.every.as_micros().max(1);
+                let first = now.since(launched).as_micros() / every + 1;
+                let times = (first..).map(|n| launched + Span::from_micros(every).times(n));
+                let end = until.min(now + self.left());
+                times.take_while(|at| *at < end).find(|at| {
+                    let undone = self.since + at.since(now);
+                    let taken =
+                        self.record.taken(at.since(launched), costs, self.job.every + costs);
+                    undone.as_secs_f64() * taken > costs.as_secs_f64()
+                })
+            }
+        }
+    }
+
+    /// On an instance that its user ends: when the job is done, or when it is ended; `None` if the record
+    /// doesn't say.
+    fn until_ended(&mut self, launched: Time, mut now: Time) -> Option<Result<Time, Time>> {
+        for hours in 1.. {
+            let ends = launched + HOUR.times(hours);
+            let last_look = ends - self.job.look;
+            let first_look = last_look - self.job.checkpoint;
+            if now + self.left() <= first_look {
+                break;
+            }
+            if last_look >= self.record.until() {
+                return if now + self.left() <= self.record.until() { break } else { None };
+            }
+            if self.record.is_above(first_look) && first_look >= now {
+                self.since += first_look.since(now);
+                self.keep();
+                now = last_look;
+            }
+            if now + self.left() <= last_look {
+                break;
+            }
+            if self.record.is_above(last_look) {
+                self.since += last_look.since(now);
+                self.outcome.unkept += u32::from(self.since > Span::ZERO);
+                self.pay(launched, hours);
+                return Some(Err(last_look));
+            }
+        }
+        let done = now + self.left();
+        Some(Ok(self.done(launched, done)))
+    }
+}

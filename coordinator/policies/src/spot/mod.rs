@@ -1,0 +1,12 @@
+//! One divisible job on a spot instance whose price changes: what checkpoint schemes make of a record of
+//! prices (ACC), and which bid and type to take.
+
+mod advice;
+mod job;
+mod record;
+#[cfg(test)]
+mod tests;
+
+pub use advice::{expected_execution, lowest_bid};
+pub use job::{Outcome, SpotJob, SpotScheme};
+pub use record::SpotRecord;

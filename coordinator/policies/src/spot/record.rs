@@ -1,0 +1,97 @@
+//! A record of prices as one bid sees it.
+
+use dormouse_cloud::PriceTrace;
+use dormouse_units::{Money, Price, Span, Time};
+
+/// An hour of an instance.
+pub(super) const HOUR: Span = Span::from_secs(3_600);
+
+/// When an instance can be had for a bid: while its price is not above it.
+#[derive(Clone, Debug)]
+pub struct SpotRecord<'a> {
+    trace: &'a PriceTrace,
+    bid: Price,
+    /// From when to when, in order. The last may end with the record.
+    available: Vec<(Time, Time)>,
+    /// When the price rose.
+    rises: Vec<Time>,
+    /// How long instances were left to this bid, ascending; one that the record's end cut off is left out.
+    uptimes: Vec<Span>,
+    until: Time,
+}
+
+impl<'a> SpotRecord<'a> {
+    /// What this bid is for these prices, which are known until a time.
+    #[must_use]
+    pub fn new(trace: &'a PriceTrace, bid: Price, until: Time) -> Self {
+        let steps = trace.steps();
+        let mut available: Vec<(Time, Time)> = Vec::new();
+        for (n, (from, price)) in steps.iter().enumerate() {
+            let to = steps.get(n + 1).map_or(until, |next| next.0).min(until);
+            if *price > bid || *from >= to {
+                continue;
+            }
+            match available.last_mut() {
+                Some(last) if last.1 == *from => last.1 = to,
+                _ => available.push((*from, to)),
+            }
+        }
+        let is_rise = |pair: &&[(Time, Price)]| pair[0].1 < pair[1].1;
+        let rises = steps.windows(2).filter(is_rise).map(|pair| pair[1].0).collect();
+        let whole = available.iter().filter(|(_, to)| *to < until);
+        let mut uptimes: Vec<_> = whole.map(|(from, to)| to.since(*from)).collect();
+        uptimes.sort_unstable();
+        Self { trace, bid, available, rises, uptimes, until }
+    }
+
+    /// Until when prices are known.
+    pub(super) const fn until(&self) -> Time {
+        self.until
+    }
+
+    /// The next time at or after this one at which the instance can be had, and when the price is next
+    /// above the bid.
+    pub(super) fn next_available(&self, at: Time) -> Option<(Time, Time)> {
+        let n = self.available.partition_point(|(_, to)| *to <= at);
+        self.available.get(n).map(|(from, to)| ((*from).max(at), *to))
+    }
+
+    /// The first rise of the price at or after this time.
+    pub(super) fn next_rise(&self, at: Time) -> Option<Time> {
+        self.rises.get(self.rises.partition_point(|rise| *rise < at)).copied()
+    }
+
+    /// Whether the price is above the bid.
+    pub(super) fn is_above(&self, at: Time) -> bool {
+        self.trace.at(at).is_none_or(|price| price > self.bid)
+    }
+
+    /// What so many hours of an instance cost that was launched then: each its price at its beginning.
+    pub(super) fn hours(&self, launched: Time, hours: u64) -> Money {
+        let begins = (0..hours).map(|n| launched + HOUR.times(n));
+        begins.map(|at| self.trace.at(at).unwrap_or_default().for_span(HOUR)).sum()
+    }
+
+    /// How long instances were left to this bid, ascending.
+    #[must_use]
+    pub fn uptimes(&self) -> &[Span] {
+        &self.uptimes
+    }
+
+    /// How long an instance had been left to this bid when the record ended.
+    #[must_use]
+    pub fn open_for(&self) -> Span {
+        let open = self.available.last().filter(|(_, to)| *to == self.until);
+        open.map_or(Span::ZERO, |(from, to)| to.since(*from))
+    }
+
+    /// Of the instances that were left for `age`, the part that was taken after `from` more and by `to`
+    /// more; zero where none was left for so long.
+    pub(super) fn taken(&self, age: Span, from: Span, to: Span) -> f64 {
+        let by = |span: Span| self.uptimes.partition_point(|uptime| *uptime <= span);
+        let left = self.uptimes.len() - by(age);
+        #[expect(clippy::cast_precision_loss, reason = "uptimes are few")]
+        let part = |n: usize, of: usize| if of > 0 { n as f64 / of as f64 } else { 0.0 };
+        part(by(age + to).saturating_sub(by(age + from)), left)
+    }
+}
