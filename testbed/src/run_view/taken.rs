@@ -48,7 +48,7 @@ impl All<'_> {
             .column(Column::text("its type").named("by_type"), |it| it.by.kind.as_str())
             .column(Column::text("end"), |it| it.ending.words())
             .column(Column::seconds("gone at").named("gone_s"), |it| it.ending.at())
-            .column(Column::text("tasks on it").named("tasks"), |it| tasks(&it))
+            .column(Column::text("tasks on it").named("tasks"), |it| tasks(it))
             .column(Column::seconds("work lost").named("work_lost_s"), |it| it.lost())
             .column(Column::dollars("paid for that").digits(6).named("lost_usd"), |it| it.charged())
             .column(Column::seconds("tasks stood").named("stood_s"), |it| it.stood())
