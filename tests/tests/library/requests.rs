@@ -23,7 +23,7 @@ fn experiment(seed: u64) -> Experiment {
     let (boot, notice) = (pick(random, &["0s", "40s"]), pick(random, &["0s", "30s", "5m"]));
     let hosts = 1 + random.below(3);
     // Some make room by hibernating.
-    let preemption = if seed % 3 == 0 { "hibernate" } else { "terminate" };
+    let preemption = if seed.is_multiple_of(3) { "hibernate" } else { "terminate" };
     let (mut at, mut requests) = (0, String::new());
     for _ in 0..60 {
         at += random.below(900);
@@ -133,7 +133,7 @@ impl ByHand {
                         Effect::Displaced { vm: of, by, .. } if *of == vm => Some(*by),
                         _ => None,
                     })
-                    .last(),
+                    .next_back(),
             }
         };
         (0..).zip(arrivals).map(one).collect()
