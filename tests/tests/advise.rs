@@ -46,9 +46,37 @@ fn whether_to_take_the_vm_that_is_there() {
     assert_eq!([of("6h"), of("20h")], [true, false]);
 }
 
+/// Two types: one is taken every second hour, the other after eight hours of ten.
+#[test]
+fn what_to_bid_and_of_which_type() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, rows: &[(u32, &str)]| {
+        let rows = rows.iter().map(|(hour, price)| format!("{},{price}\n", hour * 3_600));
+        std::fs::write(folder.path().join(name), rows.collect::<String>()).unwrap();
+    };
+    let hourly: Vec<_> = (0..11).map(|h| (h, if h % 2 == 0 { "0.05" } else { "0.3" })).collect();
+    write("hourly.csv", &hourly);
+    write("steady.csv", &[(0, "0.05"), (8, "0.3"), (10, "0.05")]);
+    let of = |args: &[&str]| {
+        let files = ["bid", "hourly.csv", "steady.csv"];
+        said(folder.path(), &[&files, args, &["--job", "4h", "--restart", "0s"]].concat())
+    };
+    let advice = of(&["--on-demand", "0.3,0.2", "--out", "advice"]);
+    assert_eq!(advice["type"], "steady");
+    let rows = advice["table"].as_array().unwrap();
+    assert_eq!((&rows[0]["taken"], &rows[1]["taken"]), (&5.into(), &1.into()));
+    assert_eq!((rows[1]["expected_min"].as_f64(), &rows[0]["expected_min"]), (Some(240.0), &Value::Null));
+    assert_eq!(rows[1]["none_usd"].as_f64(), Some(0.2), "four hours at five cents");
+    assert!(folder.path().join("advice/report.html").is_file());
+    // Nobody is left alone for four hours by a bid below every price.
+    assert_eq!(of(&["--bid", "0.01"])["type"], Value::Null);
+}
+
 #[test]
 fn nonsense_is_refused() {
     let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("junk.csv"), "0,0.1\n60,many\n").unwrap();
+    std::fs::write(folder.path().join("empty.csv"), "").unwrap();
     std::fs::write(folder.path().join("none.toml"), "[[interruption]]\nmodel = \"poisson\"\n")
         .unwrap();
     for (args, words) in [
@@ -65,6 +93,12 @@ fn nonsense_is_refused() {
         ("reuse --job 0s", "give a job longer than 0s"),
         ("reuse --job 1h --age 30h", "no VM gets so old"),
         ("reuse --job 1h --policy best", "expected-time"),
+        ("bid empty.csv --bid 0.1", "it has no prices"),
+        ("bid junk.csv --bid 0.1", "junk.csv:2"),
+        ("bid gone.csv --bid 0.1", "gone.csv"),
+        ("bid empty.csv", "--on-demand"),
+        ("bid empty.csv --bid -1", "--bid"),
+        ("bid empty.csv --bid 0.1 --job 0s", "--job 0s"),
     ] {
         let args: Vec<_> = ["advise"].into_iter().chain(args.split(' ')).collect();
         refused(folder.path(), &args, 2, &[words]);

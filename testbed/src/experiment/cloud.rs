@@ -1,6 +1,7 @@
 //! What the provider offers, of `[cloud]`.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use dormouse_cloud::{
     BUILT_IN, Billing, Burstable, Catalogue, Filter, Host, InstanceType, Limits, Market, Placement,
@@ -230,18 +231,32 @@ fn prices_of_type(
             (file, start.parse().unwrap_or_default())
         }
     };
-    let path = place.file(file);
-    let record = files::record(&path, PriceRecord::read)?;
-    notes.extend(record.oddities().map(|what| format!("{}: {what}", path.display())));
-    let Some(length) = record.length() else {
-        let place = Place::of(&path.display().to_string());
-        let remedy = "write rows like: 2009-12-01 01:43:17,0.425";
-        return Err(InputError::new(&place, "it has no prices", remedy));
-    };
+    let (record, length) = price_record(&place.file(file), notes)?;
     record.from(start).ok_or_else(|| {
         let what = format!("the record ends {length} after its first row");
         InputError::new(place, what, "give an earlier start")
     })
+}
+
+/// A file of prices and the time from its first to its last; what is odd about it is noted.
+///
+/// # Errors
+///
+/// It can't be read, or has none.
+pub(crate) fn price_record(
+    path: &Path,
+    notes: &mut Vec<String>,
+) -> Result<(PriceRecord, Span), InputError> {
+    let record = files::record(path, PriceRecord::read)?;
+    notes.extend(record.oddities().map(|what| format!("{}: {what}", path.display())));
+    match record.length() {
+        Some(length) => Ok((record, length)),
+        None => {
+            let place = Place::of(&path.display().to_string());
+            let remedy = "write rows like: 2009-12-01 01:43:17,0.425";
+            Err(InputError::new(&place, "it has no prices", remedy))
+        }
+    }
 }
 
 /// Whether there is a type of this name; else it is said. Where the types are not known, any will do.

@@ -29,5 +29,6 @@ pub use load::{Experiment, Loaded, Planned, Source, load, open};
 pub use schema::{reference, schema};
 pub use sharing::read_sharing;
 
+pub(crate) use cloud::price_record;
 pub(crate) use interruption::law;
 pub(crate) use load::of_text;

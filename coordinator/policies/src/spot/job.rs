@@ -65,6 +65,19 @@ impl SpotScheme {
     /// All.
     pub const ALL: [Self; 6] =
         [Self::None, Self::Opt, Self::Hour, Self::Edge, Self::Adapt, Self::Acc];
+
+    /// Its name in the paper.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "NONE",
+            Self::Opt => "OPT",
+            Self::Hour => "HOUR",
+            Self::Edge => "EDGE",
+            Self::Adapt => "ADAPT",
+            Self::Acc => "ACC",
+        }
+    }
 }
 
 /// What became of the job.

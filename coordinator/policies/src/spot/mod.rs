@@ -7,6 +7,6 @@ mod record;
 #[cfg(test)]
 mod tests;
 
-pub use advice::{expected_execution, lowest_bid};
+pub use advice::{TypeAdvice, best_type, expected_execution, lowest_bid, type_advice};
 pub use job::{Outcome, SpotJob, SpotScheme};
 pub use record::SpotRecord;

@@ -72,6 +72,13 @@ impl<'a> SpotRecord<'a> {
         begins.map(|at| self.trace.at(at).unwrap_or_default().for_span(HOUR)).sum()
     }
 
+    /// The part of the record in which an instance can be had; nothing of an empty one.
+    pub(super) fn available_share(&self) -> f64 {
+        let available: Span = self.available.iter().map(|(from, to)| to.since(*from)).sum();
+        let whole = self.until.since(Time::ZERO);
+        if whole == Span::ZERO { 0.0 } else { available.as_secs_f64() / whole.as_secs_f64() }
+    }
+
     /// How long instances were left to this bid, ascending.
     #[must_use]
     pub fn uptimes(&self) -> &[Span] {

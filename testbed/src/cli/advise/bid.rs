@@ -1,0 +1,121 @@
+//! `dormouse advise bid`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use dormouse_cloud::PriceTrace;
+use dormouse_policies::spot::{
+    SpotJob, SpotRecord, SpotScheme, TypeAdvice, best_type, expected_execution, lowest_bid,
+    type_advice,
+};
+use dormouse_units::{Price, Span, Time};
+use dormouse_view::{Column, Table};
+use serde_json::json;
+
+use super::told::{Advice, Where};
+use crate::cli::failure::Failure;
+use crate::experiment::price_record;
+
+#[derive(Debug, Args)]
+pub(super) struct BidArgs {
+    /// A record of spot prices of each type that will do, such as m1.small.csv: rows of time and price
+    #[arg(required = true, value_name = "PRICES")]
+    records: Vec<PathBuf>,
+    /// On-demand prices of these types, dollars an hour: the least of them is the bid (Eq. 7)
+    #[arg(long, value_delimiter = ',', required_unless_present = "bid", conflicts_with = "bid")]
+    on_demand: Vec<Price>,
+    /// The bid, dollars an hour
+    #[arg(long)]
+    bid: Option<Price>,
+    /// The job's work
+    #[arg(long, default_value = "500m")]
+    job: Span,
+    /// How long a checkpoint takes
+    #[arg(long, default_value = "5m")]
+    checkpoint: Span,
+    /// How long it takes to go on on another instance
+    #[arg(long, default_value = "5m")]
+    restart: Span,
+    #[command(flatten)]
+    to: Where,
+}
+
+impl BidArgs {
+    pub(super) fn run(&self) -> Result<(), Failure> {
+        let Some(bid) = self.bid.or_else(|| lowest_bid(self.on_demand.iter().copied())) else {
+            return Err(Failure::BadInput("give --on-demand prices or a --bid".to_owned()));
+        };
+        let (work, checkpoint, restart) = (self.job, self.checkpoint, self.restart);
+        if work == Span::ZERO {
+            return Err(Failure::BadInput("--job 0s: give a job with some work".to_owned()));
+        }
+        let job = SpotJob { checkpoint, restart, ..SpotJob::of(work) };
+        let (mut traces, mut odd) = (Vec::new(), Vec::new());
+        for path in &self.records {
+            let (record, length) = price_record(path, &mut odd)?;
+            let trace = record.from(Span::ZERO).unwrap_or_else(|| PriceTrace::new(Vec::new()));
+            let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+            traces.push((name, trace, Time::ZERO + length));
+        }
+        let all: Vec<TypeAdvice> = traces
+            .iter()
+            .map(|(_, trace, until)| type_advice(&SpotRecord::new(trace, bid, *until), &job))
+            .collect();
+        let best = best_type(&all);
+        let verdict = match best.and_then(|n| Some((&traces[n].0, all[n].expected_s?))) {
+            Some((name, s)) => format!(
+                "Bid {bid} for {name}: a job of {work} is expected to execute for {:.1} min there, waiting left out.",
+                s / 60.0
+            ),
+            None => format!(
+                "No type was left to a bid of {bid} for as long as a job of {work} takes: bid more, or \
+                 checkpoint it."
+            ),
+        };
+        let verdict = [verdict].into_iter().chain(odd.iter().cloned()).collect::<Vec<_>>().join("\n");
+        let minutes = |s: f64| s / 60.0;
+        let mut table = Table::of(traces.iter().map(|(name, ..)| name).zip(&all))
+            .column(Column::text("type"), |(name, _)| name.as_str())
+            .column(Column::number("available, %").named("available_pct").digits(1), |(_, of)| {
+                of.available * 100.0
+            })
+            .column(Column::number("taken").digits(0), |(_, of)| of.taken as f64)
+            .column(Column::number("expected, min").named("expected_min").digits(1), |(_, of)| {
+                of.expected_s.map(minutes)
+            });
+        for (n, scheme) in SpotScheme::ALL.into_iter().enumerate() {
+            let (title, key) = (format!("{}, $", scheme.name()), scheme.name().to_lowercase());
+            table = table
+                .column(Column::number(title).named(format!("{key}_usd")).digits(3), move |(_, of)| {
+                    of.schemes[n].map(|(_, usd)| usd)
+                });
+        }
+        let curve = best.map(|n| expectations(&traces[n].1, traces[n].2, &job)).unwrap_or_default();
+        let json = json!({ "bid": bid, "type": best.map(|n| &traces[n].0), "notes": odd });
+        let words = ["bid, $ an hour", "expected execution, min"];
+        Advice {
+            title: "Bid",
+            verdict,
+            table: table.into(),
+            words,
+            curves: vec![("the type that is taken", curve)],
+            json,
+        }
+        .tell(&self.to)
+    }
+}
+
+/// The expected execution, in minutes, over the bid: at most 200 of them between the lowest price and the
+/// highest.
+fn expectations(trace: &PriceTrace, until: Time, job: &SpotJob) -> Vec<(f64, f64)> {
+    let prices = || trace.steps().iter().map(|(_, price)| price.as_nanos_per_hour());
+    let (Some(least), Some(most)) = (prices().min(), prices().max()) else { return Vec::new() };
+    let bids = (0..=200).map(|n| least + (most - least) / 200 * n).chain([most]);
+    let expected = |nanos: u64| {
+        let bid = Price::from_nanos_per_hour(nanos);
+        let record = SpotRecord::new(trace, bid, until);
+        let s = expected_execution(&record, job.work, job.restart)?;
+        Some((nanos as f64 / 1e9, s / 60.0))
+    };
+    bids.filter_map(expected).collect()
+}

@@ -1,0 +1,113 @@
+//! `dormouse advise checkpoints`.
+
+use clap::Args;
+use dormouse_policies::dp::{DpMode, Plan, Problem, Survival, expected};
+use dormouse_policies::young_daly;
+use dormouse_units::Span;
+use dormouse_view::{Column, Table};
+use serde_json::json;
+
+use super::job::{Job, named};
+use super::told::{Advice, Where};
+use crate::cli::failure::Failure;
+use crate::experiment::law;
+
+#[derive(Debug, Args)]
+pub(super) struct CheckpointsArgs {
+    #[command(flatten)]
+    of: Job,
+    /// How long a checkpoint takes
+    #[arg(long, default_value = "1m")]
+    checkpoint: Span,
+    /// How long it takes to go on from one, on another VM
+    #[arg(long, default_value = "1m")]
+    restart: Span,
+    /// What times are counted in
+    #[arg(long, default_value = "1m")]
+    step: Span,
+    /// How the recursion is read: conditional, or artifact as its authors computed it
+    #[arg(long, default_value = "conditional", value_parser = named::<DpMode>)]
+    mode: DpMode,
+    /// Mean time to failure of the Young-Daly interval beside it
+    #[arg(long, default_value = "1h")]
+    mttf: Span,
+    #[command(flatten)]
+    to: Where,
+}
+
+impl CheckpointsArgs {
+    pub(super) fn run(&self) -> Result<(), Failure> {
+        let Job { job, age, model } = &self.of;
+        let lifetimes = law(model)?;
+        let step = self.step.as_micros();
+        let steps = |option: &str, span: Span| match (
+            span.as_micros() % step.max(1),
+            usize::try_from(span.as_micros() / step.max(1)),
+        ) {
+            (0, Ok(steps)) if step > 0 && steps < 10_000_000 => Ok(steps),
+            _ => Err(Failure::BadInput(format!(
+                "--{option} {span}: it is no whole number, below 10 million, of steps of {}: give another, \
+                 or another --step",
+                self.step
+            ))),
+        };
+        let [work, first, checkpoint, restart] = [
+            steps("job", *job)?,
+            steps("age", *age)?,
+            steps("checkpoint", self.checkpoint)?,
+            steps("restart", self.restart)?,
+        ];
+        let hours = |steps: usize| self.step.times(steps as u64).as_secs_f64() / 3_600.0;
+        let day = usize::try_from(86_400_000_000 / step).unwrap_or(0);
+        let ages = Problem::ages(work, checkpoint, restart, first.max(day)).min(100_000_000);
+        let survival = Survival::new(&|hours| lifetimes.law().cdf(hours), self.step, ages);
+        let rules = self.mode.rules();
+        let problem =
+            Problem { job: work, checkpoint, restart, age: first, rules, survival: &survival };
+        let bad = |error| {
+            Failure::BadInput(format!(
+                "--job {job} --age {age} --step {} --model {model}: {error}",
+                self.step
+            ))
+        };
+        let plan = Plan::of(&problem).map_err(bad)?;
+        let tau = young_daly(self.checkpoint, self.mttf).as_micros() / step;
+        let tau = usize::try_from(tau).unwrap_or(work).max(1);
+        let even = expected(&problem, &|_, _| tau).map_err(bad)?;
+        let minutes = |steps: f64| steps * self.step.as_secs_f64() / 60.0;
+        let (takes, even) = (minutes(plan.makespan()), minutes(even));
+        let verdict = format!(
+            "A job of {job} on a VM of age {age} is expected to take {takes:.2} min (+{:.2} %); {even:.2} min with a \
+             checkpoint after every {:.0} min of work (Young-Daly, MTTF {}).",
+            100.0 * plan.overhead(),
+            hours(tau) * 60.0,
+            self.mttf,
+        );
+        let table = Table::of(plan.schedule(work, first))
+            .column(Column::number("VM's age, min").named("age_min").digits(0), |chunk| {
+                hours(chunk.age) * 60.0
+            })
+            .column(
+                Column::number("work to the next checkpoint, min").named("work_min").digits(0),
+                |chunk| hours(chunk.work) * 60.0,
+            );
+        let every = (1_800_000_000 / step).max(1);
+        let ages =
+            (0..=survival.last().min(first.max(day))).step_by(usize::try_from(every).unwrap_or(1));
+        let alive = ages.filter(|age| survival.alive(*age) > 0.0);
+        let curve =
+            alive.filter_map(|age| Some((hours(age), minutes(plan.makespan_at(age)?)))).collect();
+        let words = ["VM's age at the beginning, h", "expected time, min"];
+        let json =
+            json!({ "expected_min": takes, "overhead": plan.overhead(), "young_daly_min": even });
+        Advice {
+            title: "Checkpoints",
+            verdict,
+            table: table.into(),
+            words,
+            curves: vec![("dynamic program", curve)],
+            json,
+        }
+        .tell(&self.to)
+    }
+}

@@ -1,0 +1,29 @@
+//! A job, and how long VMs live.
+
+use clap::Args;
+use dormouse_units::Span;
+use serde::de::DeserializeOwned;
+use serde_json::json;
+
+/// A job, and the VM that is there.
+#[derive(Debug, Args)]
+pub(super) struct Job {
+    /// Its work, such as 5h
+    #[arg(long)]
+    pub(super) job: Span,
+    /// Age of the VM that is there
+    #[arg(long, default_value = "0s")]
+    pub(super) age: Span,
+    /// How long VMs live: the keys of an [[interruption]] of lifetimes, such as 'mean = "6h"', or a file
+    /// with one, as `dormouse fit` makes it
+    #[arg(
+        long,
+        default_value = "bathtub = { a = 0.4137, b = \"24h\", tau1 = \"54m\", tau2 = \"45.6m\" }"
+    )]
+    pub(super) model: String,
+}
+
+/// The value of this name.
+pub(super) fn named<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    serde_json::from_value(json!(text)).map_err(|error| error.to_string())
+}

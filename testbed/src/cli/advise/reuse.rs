@@ -1,0 +1,66 @@
+//! `dormouse advise reuse`.
+
+use clap::Args;
+use dormouse_policies::service::ReusePolicy;
+use dormouse_view::{Column, Table};
+use serde_json::json;
+
+use super::job::{Job, named};
+use super::told::{Advice, Where};
+use crate::cli::failure::Failure;
+use crate::experiment::law;
+
+#[derive(Debug, Args)]
+pub(super) struct ReuseArgs {
+    #[command(flatten)]
+    of: Job,
+    /// What is compared: expected-time-corrected, expected-time as Eq. 8 is printed, or probability
+    #[arg(long, default_value = "expected-time-corrected", value_parser = named::<ReusePolicy>)]
+    policy: ReusePolicy,
+    #[command(flatten)]
+    to: Where,
+}
+
+impl ReuseArgs {
+    pub(super) fn run(&self) -> Result<(), Failure> {
+        let Job { job, age, model } = &self.of;
+        let lifetimes = law(model)?;
+        let (work, at) = (job.as_secs_f64() / 3_600.0, age.as_secs_f64() / 3_600.0);
+        let compare = |at: f64, work: f64| self.policy.compare(lifetimes.law(), at, work);
+        let both = compare(at, work);
+        if work <= 0.0 || !both.here.is_finite() {
+            let what =
+                format!("--job {job} --age {age}: there is no such job, or no VM gets so old");
+            return Err(Failure::BadInput(format!(
+                "{what}: give a job longer than 0s and another age or --model"
+            )));
+        }
+        let verdict = format!(
+            "{} for a job of {job}: {:.4} on the VM of age {age}, {:.4} on a new one ({}).",
+            if both.reuse() { "Take the VM that is there" } else { "Take a new VM" },
+            both.here,
+            both.anew,
+            self.policy.about(),
+        );
+        let hours = || (0..=48).map(|n| f64::from(n) / 2.0);
+        let longest = |at: f64| hours().skip(1).filter(|work| compare(at, *work).reuse()).last();
+        let alive: Vec<f64> = hours().filter(|at| compare(*at, work).here.is_finite()).collect();
+        let table = Table::of(alive.iter().copied())
+            .column(Column::number("VM's age, h").named("age_h").digits(1), |at| *at)
+            .column(Column::number("there").digits(4), |at| compare(*at, work).here)
+            .column(Column::number("new").digits(4), |_| both.anew)
+            .column(
+                Column::number("longest job to take it for, h").named("longest_h").digits(1),
+                |at| longest(*at),
+            );
+        let curve = |of: &dyn Fn(f64) -> f64| alive.iter().map(|at| (*at, of(*at))).collect();
+        let curves = vec![
+            ("VM that is there", curve(&|at| compare(at, work).here)),
+            ("new VM", curve(&|_| both.anew)),
+        ];
+        let json = json!({ "reuse": both.reuse(), "here": both.here, "new": both.anew });
+        let words = ["VM's age, h", self.policy.about()];
+        Advice { title: "Reuse of a VM", verdict, table: table.into(), words, curves, json }
+            .tell(&self.to)
+    }
+}

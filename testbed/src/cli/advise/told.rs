@@ -1,0 +1,73 @@
+//! How advice is told: on the terminal, as JSON, as a page.
+
+use std::fs;
+use std::path::PathBuf;
+
+use clap::Args;
+use dormouse_view::plot::{Axis, Look, Panel, Point, Scale, Series};
+use dormouse_view::{Block, Page, Table};
+use serde_json::{Value, json};
+
+use crate::cli::failure::Failure;
+use crate::cli::print::show;
+use crate::command_line::command_line;
+
+/// Where advice goes.
+#[derive(Debug, Args)]
+pub(super) struct Where {
+    /// Leave table.csv, plot.svg and report.html there
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Print as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// A decision, and the curve behind it.
+pub(super) struct Advice {
+    pub(super) title: &'static str,
+    pub(super) verdict: String,
+    pub(super) table: Table,
+    /// What is along and beside the curves.
+    pub(super) words: [&'static str; 2],
+    pub(super) curves: Vec<(&'static str, Vec<(f64, f64)>)>,
+    pub(super) json: Value,
+}
+
+impl Advice {
+    /// Prints it, and leaves its files where that is asked for.
+    pub(super) fn tell(self, to: &Where) -> Result<(), Failure> {
+        let Self { title, verdict, table, words: [x, y], curves, mut json } = self;
+        let series = curves.iter().enumerate().map(|(colour, (name, points))| {
+            let points = points.iter().map(|(x, y)| Point::new(*x, *y)).collect();
+            Series { name: (*name).to_owned(), colour, look: Look::Line, points }
+        });
+        let (x, y) = (Axis::new(x, Scale::FromZero), Axis::new(y, Scale::Linear));
+        let panel =
+            Panel { title: String::new(), x, y, series: series.collect(), ..Panel::default() };
+        if let Some(dir) = &to.out {
+            let mut page = Page::new(title, verdict.clone());
+            page.section("Decision", [Block::Table(table.clone())]);
+            page.section("The curve behind it", [Block::Plots(vec![panel.to_markup()])]);
+            let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
+            let command = command_line(["dormouse".to_owned()].into_iter().chain(words));
+            page.section("Reproduce", [Block::Command(command)]);
+            let refused =
+                |error| Failure::Broken(format!("cannot write into {}: {error}", dir.display()));
+            let files = [
+                ("table.csv", table.to_csv()),
+                ("plot.svg", panel.to_svg()),
+                ("report.html", page.to_html()),
+            ];
+            fs::create_dir_all(dir).map_err(refused)?;
+            files
+                .iter()
+                .try_for_each(|(name, text)| fs::write(dir.join(name), text))
+                .map_err(refused)?;
+        }
+        json["decision"] = json!(verdict);
+        json["table"] = table.to_json();
+        json["curves"] = json!(curves);
+        show(to.json, json, || format!("{verdict}\n\n{}", table.to_text(crate::cli::terminal::stdout())))
+    }
+}
