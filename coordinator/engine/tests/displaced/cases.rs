@@ -4,8 +4,9 @@ use dormouse_cloud::{
     Action, Charge, Interruption, InterruptionModel, Market, Preemption, Target, VmState,
 };
 use dormouse_engine::{Command, Effect, Event, Report, Run, VmEnd, Work, part_of, seen_by};
+use dormouse_policies::requests::Request;
 use dormouse_policies::{Decision, Notice, StartReason};
-use dormouse_units::{Mode, Money, Ppm, Seats, Span, TaskId};
+use dormouse_units::{Mode, Money, Ppm, RequestId, Seats, Span, TaskId};
 
 use crate::world::{
     BOTH, HOST, Script, begun, created, end, frozen, join, launch, made, s, setup, tell, tick, vm,
@@ -293,6 +294,11 @@ fn tenants_hear_of_their_own_in_their_own_numbers() {
         let (mut run, mut steps) = (Run::of_tenants(setup, policies), Vec::new());
         join(&mut run, 1);
         run.handle(s(0), Event::Begin);
+        for n in 0..2 {
+            let (request, duration) = (RequestId::new(n), Span::from_secs(200));
+            let asks = Request { kind: "small".into(), market: Market::OnDemand, duration };
+            run.handle(s(0), Event::Requested { request, asks });
+        }
         created(&mut run, 1, 2);
         while let Some(at) = run.next_wakeup() {
             let (step, commands) = run.handle(at, Event::Tick);
