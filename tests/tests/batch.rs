@@ -440,7 +440,7 @@ fn bad_experiments_are_named_with_file_and_place() {
     }
     write(folder.path(), "good.toml", MODEL);
     for (args, says) in [
-        (["run", "good.toml", "--plan", "x.json"].as_slice(), "no plan"),
+        (["run", "good.toml", "--plan", "x.json"].as_slice(), "only a bag of tasks has a plan"),
         (
             &["run", "good.toml", "--set", "scheduler.alpha=0.5"],
             "'alpha' is of name = \"burst-hads\"",
