@@ -15,7 +15,7 @@ const DESCENTS: usize = 8;
 /// A law fitted by least squares.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fit {
-    /// Which law.
+    /// The law that was fitted.
     pub family: Family,
     /// Its numbers, as [`Family::numbers`] names them.
     pub numbers: Vec<Figure>,

@@ -64,7 +64,7 @@ pub struct Ended {
     pub ready: Option<Time>,
     /// When it came to its end.
     pub at: Time,
-    /// How.
+    /// How it came to its end.
     pub end: RequestEnd,
     /// For how long its VM ran: from when it was ready to its end, without the time in which it was
     /// hibernated.
