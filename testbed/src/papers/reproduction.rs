@@ -124,8 +124,9 @@ impl<'a> Asked<'a> {
             cell.check(self.spec.first_seed, shared)?;
             cells.push(cell);
         }
+        let is_of_experiments = self.parts.iter().all(|part| part.own.is_none());
         match self.spec.without.first() {
-            Some((_, needs)) if cells.is_empty() => {
+            Some((_, needs)) if cells.is_empty() && is_of_experiments => {
                 Err(SweepError::BadInput(format!("{}: {needs}", self.spec.what)))
             }
             _ => Ok(cells),
