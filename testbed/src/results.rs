@@ -96,7 +96,7 @@ pub(crate) fn requests_outcome(
 pub(crate) fn own(mut record: Record, experiment: &Experiment) -> Record {
     let of = experiment.tenants();
     if experiment.requests.is_some() {
-        record.vms.retain(|vm, _| !is_of(*vm, &of, Work::Requests));
+        record.leave_out(|vm| is_of(vm, &of, Work::Requests));
     }
     record
 }

@@ -144,7 +144,7 @@ fn one<'a>(
     vm: &'a VmHistory,
     how: &Displaced,
 ) -> Option<Taken<'a>> {
-    let by = record.vms.get(&how.by)?;
+    let by = record.vms.get(&how.by).or_else(|| record.takers.get(&how.by))?;
     let (owner, taker) = (party(vm.id, of)?, party(by.id, of)?);
     let ending = ending(vm, how);
     let until = ending.at().unwrap_or(record.end());

@@ -1,6 +1,6 @@
 //! From the event log to what became of everything: for virtual, live and replayed runs alike.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dormouse_cloud::{Action, Billing, Host, Market, Meter, Target, TariffName, Terms};
 use dormouse_engine::{Counts, DecisionDigest, Effect, Event, Report, Setup, Step, VmEnd};
@@ -19,6 +19,8 @@ pub struct Record {
     pub hosts: BTreeMap<HostId, HostHistory>,
     /// The VMs.
     pub vms: BTreeMap<VmId, VmHistory>,
+    /// VMs that are not among these, and for which others had to leave ([`Record::leave_out`]).
+    pub takers: BTreeMap<VmId, VmHistory>,
     /// The tasks, by id.
     pub tasks: Vec<TaskHistory>,
     /// What the provider did to spot VMs, also where it hit none.
@@ -83,6 +85,15 @@ impl Record {
         let tasks = vec![TaskHistory::default(); setup.bag.tasks.len()];
         let Terms { tariff, billing, .. } = setup.terms;
         Self { tasks, tariff, billing, ..Self::default() }
+    }
+
+    /// Leaves out VMs that are of no concern; of those for which others had to leave it is known still
+    /// what they were.
+    pub fn leave_out(&mut self, of_no_concern: impl Fn(VmId) -> bool) {
+        let displaced = self.vms.values().flat_map(|vm| &vm.displaced);
+        let takers: BTreeSet<VmId> = displaced.map(|how| how.by).collect();
+        let out = self.vms.extract_if(.., |vm, _| of_no_concern(*vm));
+        self.takers.extend(out.filter(|(vm, _)| takers.contains(vm)));
     }
 
     /// Of a run in which this much emulated time passes in a second of real time.
