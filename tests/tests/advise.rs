@@ -65,7 +65,10 @@ fn what_to_bid_and_of_which_type() {
     assert_eq!(advice["type"], "steady");
     let rows = advice["table"].as_array().unwrap();
     assert_eq!((&rows[0]["taken"], &rows[1]["taken"]), (&5.into(), &1.into()));
-    assert_eq!((rows[1]["expected_min"].as_f64(), &rows[0]["expected_min"]), (Some(240.0), &Value::Null));
+    assert_eq!(
+        (rows[1]["expected_min"].as_f64(), &rows[0]["expected_min"]),
+        (Some(240.0), &Value::Null)
+    );
     assert_eq!(rows[1]["none_usd"].as_f64(), Some(0.2), "four hours at five cents");
     assert!(folder.path().join("advice/report.html").is_file());
     // Nobody is left alone for four hours by a bid below every price.

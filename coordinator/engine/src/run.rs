@@ -4,9 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use dormouse_cloud::{Burstable, Interruptions, Market, Provider};
 use dormouse_policies::{CheckpointConfig, Checkpointing, Decision, Notice, Policy};
-use dormouse_units::{
-    Bytes, Cpus, HostId, Money, Ppm, Seats, TaskId, Tier, Time, TypeName, VmId,
-};
+use dormouse_units::{Bytes, Cpus, HostId, Money, Ppm, Seats, TaskId, Tier, Time, TypeName, VmId};
 
 use crate::carry_out::Refused;
 use crate::machine::StartTask;

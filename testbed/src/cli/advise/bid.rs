@@ -17,7 +17,7 @@ use crate::cli::failure::Failure;
 use crate::experiment::price_record;
 
 #[derive(Debug, Args)]
-pub(super) struct BidArgs {
+pub(crate) struct BidArgs {
     /// A record of spot prices of each type that will do, such as m1.small.csv: rows of time and price
     #[arg(required = true, value_name = "PRICES")]
     records: Vec<PathBuf>,
@@ -72,7 +72,8 @@ impl BidArgs {
                  checkpoint it."
             ),
         };
-        let verdict = [verdict].into_iter().chain(odd.iter().cloned()).collect::<Vec<_>>().join("\n");
+        let verdict =
+            [verdict].into_iter().chain(odd.iter().cloned()).collect::<Vec<_>>().join("\n");
         let minutes = |s: f64| s / 60.0;
         let mut table = Table::of(traces.iter().map(|(name, ..)| name).zip(&all))
             .column(Column::text("type"), |(name, _)| name.as_str())
@@ -85,10 +86,10 @@ impl BidArgs {
             });
         for (n, scheme) in SpotScheme::ALL.into_iter().enumerate() {
             let (title, key) = (format!("{}, $", scheme.name()), scheme.name().to_lowercase());
-            table = table
-                .column(Column::number(title).named(format!("{key}_usd")).digits(3), move |(_, of)| {
-                    of.schemes[n].map(|(_, usd)| usd)
-                });
+            table = table.column(
+                Column::number(title).named(format!("{key}_usd")).digits(3),
+                move |(_, of)| of.schemes[n].map(|(_, usd)| usd),
+            );
         }
         let curve = best.map(|n| expectations(&traces[n].1, traces[n].2, &job)).unwrap_or_default();
         let json = json!({ "bid": bid, "type": best.map(|n| &traces[n].0), "notes": odd });

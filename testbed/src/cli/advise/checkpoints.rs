@@ -13,7 +13,7 @@ use crate::cli::failure::Failure;
 use crate::experiment::law;
 
 #[derive(Debug, Args)]
-pub(super) struct CheckpointsArgs {
+pub(crate) struct CheckpointsArgs {
     #[command(flatten)]
     of: Job,
     /// How long a checkpoint takes

@@ -11,7 +11,7 @@ use crate::cli::failure::Failure;
 use crate::experiment::law;
 
 #[derive(Debug, Args)]
-pub(super) struct ReuseArgs {
+pub(crate) struct ReuseArgs {
     #[command(flatten)]
     of: Job,
     /// What is compared: expected-time-corrected, expected-time as Eq. 8 is printed, or probability

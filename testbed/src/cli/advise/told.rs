@@ -68,6 +68,8 @@ impl Advice {
         json["decision"] = json!(verdict);
         json["table"] = table.to_json();
         json["curves"] = json!(curves);
-        show(to.json, json, || format!("{verdict}\n\n{}", table.to_text(crate::cli::terminal::stdout())))
+        show(to.json, json, || {
+            format!("{verdict}\n\n{}", table.to_text(crate::cli::terminal::stdout()))
+        })
     }
 }
