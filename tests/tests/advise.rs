@@ -100,7 +100,7 @@ fn nonsense_is_refused() {
         ("bid junk.csv --bid 0.1", "junk.csv:2"),
         ("bid gone.csv --bid 0.1", "gone.csv"),
         ("bid empty.csv", "--on-demand"),
-        ("bid empty.csv --bid -1", "--bid"),
+        ("bid empty.csv --bid=-1", "--bid"),
         ("bid empty.csv --bid 0.1 --job 0s", "--job 0s"),
     ] {
         let args: Vec<_> = ["advise"].into_iter().chain(args.split(' ')).collect();

@@ -80,7 +80,7 @@ impl BidArgs {
             .column(Column::number("available, %").named("available_pct").digits(1), |(_, of)| {
                 of.available * 100.0
             })
-            .column(Column::number("taken").digits(0), |(_, of)| of.taken as f64)
+            .column(Column::count("taken"), |(_, of)| of.taken as u64)
             .column(Column::number("expected, min").named("expected_min").digits(1), |(_, of)| {
                 of.expected_s.map(minutes)
             });
