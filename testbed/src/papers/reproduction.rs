@@ -264,7 +264,9 @@ impl Request {
             read = maker.search(spec.trial_seeds, spec.seeds)?;
         } else {
             if spec.trial_seeds > 0 {
-                let cases = about(paper, &ours);
+                // What is not of experiments has nothing that could be set.
+                let mut cases = about(paper, &ours);
+                cases.retain(|case| all.contains(case));
                 let run = |cells, count| run("factors", cells, count);
                 let mut maker = Maker { paper, parts, cases, settings: trial, run };
                 trials = maker.each_alone(spec.trial_seeds)?;
