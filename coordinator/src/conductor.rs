@@ -142,13 +142,14 @@ impl ConductorState {
             let tick = self.run.next_wakeup().filter(|at| *at <= until && ticked != Some(*at));
             let first = self.inbox.first_due();
             let submission = self.next_arrival().filter(|at| *at <= until);
-            if let Some(at) = tick.filter(|at| first.is_none_or(|due| *at <= due)) {
+            // However late it is: an instant is over before anything that comes after it.
+            if let Some(at) = self.instant_over(until) {
+                self.feed(at, Event::InstantOver);
+            } else if let Some(at) = tick.filter(|at| first.is_none_or(|due| *at <= due)) {
                 ticked = Some(at);
                 self.feed(at, Event::Tick);
             } else if let Some(at) = submission.filter(|at| first.is_none_or(|due| *at <= due)) {
                 self.arrive(at);
-            } else if let Some(at) = self.instant_over(until) {
-                self.feed(at, Event::InstantOver);
             } else if let Some((due, arrived)) = self.inbox.pop_due(until) {
                 self.hear(due, arrived);
             } else {
