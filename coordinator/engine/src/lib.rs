@@ -36,4 +36,4 @@ pub use run::{Run, TenantView, VmUse};
 pub use setup::{MACHINE, ParallelJobs, Setup};
 pub use step::{Effect, Step, VmEnd};
 pub use tasks::{TaskRecord, TaskState, Tasks};
-pub use tenants::{Work, is_of, part_of, seen_by, whose};
+pub use tenants::{Work, is_of, part_of, seen_by, vm_of_request, whose};

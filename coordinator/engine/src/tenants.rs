@@ -6,7 +6,7 @@
 
 use dormouse_cloud::{Action, Target};
 use dormouse_policies::{CheckpointConfig, Checkpointing, Decision, Hearing, Notice, Policy};
-use dormouse_units::{Money, TaskId, Time, VmId};
+use dormouse_units::{Money, RequestId, TaskId, Time, VmId};
 
 use crate::{Effect, Event, Step};
 
@@ -241,6 +241,15 @@ pub fn whose(vm: VmId, of: &[Work]) -> Option<(Work, VmId)> {
     let tenants = u32::try_from(of.len()).ok().filter(|tenants| *tenants > 0)?;
     let work = *of.get(owner(vm, of.len()))?;
     Some((work, VmId::new(vm.get() / tenants)))
+}
+
+/// The VM of a request, which as its tenant numbers it has the request's number; `None`: no tenant has
+/// requests.
+#[must_use]
+pub fn vm_of_request(request: RequestId, of: &[Work]) -> Option<VmId> {
+    let tenant = of.iter().position(|work| *work == Work::Requests)?;
+    let (tenant, tenants) = (u32::try_from(tenant).ok()?, u32::try_from(of.len()).ok()?);
+    Some(Numbers::of(tenant, tenants).outside(VmId::new(request.get())))
 }
 
 /// Whether a VM is of the tenant that has this work, where each of these is one's.

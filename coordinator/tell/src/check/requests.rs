@@ -8,7 +8,7 @@ use std::sync::Arc;
 use dormouse_cloud::{
     Action, Market, Meter, PlacementRule, Preemption, Prices, SchedulerName, SpotPlaces,
 };
-use dormouse_engine::{Effect, Event, Setup, Step, VmEnd, Work, is_of};
+use dormouse_engine::{Effect, Event, Setup, Step, VmEnd, Work, is_of, vm_of_request};
 use dormouse_policies::Notice;
 use dormouse_policies::requests::Request;
 use dormouse_units::{Bytes, HostId, Money, Price, RequestId, Span, Time, TypeName, VmId};
@@ -145,10 +145,7 @@ impl<'a> RequestsChecker<'a> {
         let next = self.next;
         self.require(request == next, || format!("{request} comes where {next} should"));
         self.next = request.next();
-        let tenants = u32::try_from(self.of.len().max(1)).unwrap_or(u32::MAX);
-        let own = self.of.iter().position(|work| *work == Work::Requests).unwrap_or_default();
-        let own = u32::try_from(own).unwrap_or_default();
-        let vm = VmId::new(request.get().saturating_mul(tenants).saturating_add(own));
+        let vm = vm_of_request(request, &self.of)?;
         self.open.insert(vm, (self.now, asks.clone()));
         Some(vm)
     }

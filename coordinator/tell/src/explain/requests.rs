@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use dormouse_cloud::{Action, CostName, Market, Meter};
-use dormouse_engine::{Effect, Event, Setup, Step, Work, is_of};
+use dormouse_engine::{Effect, Event, Setup, Step, Work, vm_of_request, whose};
 use dormouse_policies::Notice;
 use dormouse_units::{Price, RequestId, Span, Time, TypeName, VmId};
 
@@ -30,18 +30,16 @@ impl<'a> RequestStory<'a> {
     /// and these tenants; `None`: that names no request.
     #[must_use]
     pub fn of(setup: &'a Setup, of: Vec<Work>, what: &str) -> Option<Self> {
-        let tenants = u32::try_from(of.len().max(1)).unwrap_or(u32::MAX);
-        let own = of.iter().position(|work| *work == Work::Requests)?;
-        let own = u32::try_from(own).ok()?;
         let number = |prefix: &str| what.strip_prefix(prefix)?.trim_start().parse::<u32>().ok();
         let request = match (number("request"), number("vm").map(VmId::new)) {
             (Some(request), _) => RequestId::new(request),
-            (None, Some(vm)) if is_of(vm, &of, Work::Requests) => {
-                RequestId::new(vm.get() / tenants)
+            (None, Some(vm)) => {
+                let (_, own) = whose(vm, &of).filter(|(work, _)| *work == Work::Requests)?;
+                RequestId::new(own.get())
             }
-            _ => return None,
+            (None, None) => return None,
         };
-        let vm = VmId::new(request.get().saturating_mul(tenants).saturating_add(own));
+        let vm = vm_of_request(request, &of)?;
         let cost = setup.terms.placement.rule().cost;
         let ledger = Ledger::new(setup, of.clone());
         Some(Self { setup, of, request, vm, cost, ledger, alive: BTreeMap::new(), told: None })
@@ -103,13 +101,10 @@ impl<'a> RequestStory<'a> {
 
     /// A VM by its name, with the request that it is of.
     fn name(&self, vm: VmId) -> String {
-        let tenants = u32::try_from(self.of.len().max(1)).unwrap_or(u32::MAX);
-        let whose = match is_of(vm, &self.of, Work::Requests) {
-            true => RequestId::new(vm.get() / tenants).to_string(),
-            false => {
-                let work = self.of.iter().find(|work| is_of(vm, &self.of, **work));
-                format!("of the {}", work.map_or("run", |work| work.name()))
-            }
+        let whose = match whose(vm, &self.of) {
+            Some((Work::Requests, own)) => RequestId::new(own.get()).to_string(),
+            Some((work, _)) => format!("of the {}", work.name()),
+            None => "of the run".to_owned(),
         };
         let what = self.alive.get(&vm).map(|(kind, market, _)| format!(", {market} {kind}"));
         format!("{vm} ({whose}{})", what.unwrap_or_default())

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use dormouse_cloud::{Catalogue, Market, Meter, Prices, Terms};
-use dormouse_engine::{Effect, Event, Setup, Step, VmEnd, Work, is_of};
+use dormouse_engine::{Effect, Event, Setup, Step, VmEnd, Work, is_of, vm_of_request};
 use dormouse_policies::Notice;
 use dormouse_policies::requests::Request;
 use dormouse_units::{HostId, Money, Price, RequestId, Span, Time, TypeName, VmId};
@@ -225,19 +225,11 @@ impl Ledger {
         }
     }
 
-    /// The VM of a request: as its tenant numbers it, the request's number.
-    fn vm_of(&self, request: RequestId) -> VmId {
-        let tenants = u32::try_from(self.of.len().max(1)).unwrap_or(u32::MAX);
-        let own = self.of.iter().position(|work| *work == Work::Requests).unwrap_or_default();
-        let own = u32::try_from(own).unwrap_or_default();
-        VmId::new(request.get().saturating_mul(tenants).saturating_add(own))
-    }
-
     fn requested(&mut self, now: Time, request: RequestId, asks: &Request) {
         self.usage().arrival();
         self.figures.tally(&asks.kind, asks.market).requests += 1;
         let open = Open { request, asks: asks.clone(), arrived: now, granted: None };
-        self.open.insert(self.vm_of(request), open);
+        self.open.extend(vm_of_request(request, &self.of).map(|vm| (vm, open)));
     }
 
     /// What a step did; the request that came to its end with it.
