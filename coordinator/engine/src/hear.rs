@@ -83,6 +83,7 @@ impl Run {
             Timer::Checkpoint { task, attempt, turn } => {
                 self.checkpoint_is_due(task, attempt, turn);
             }
+            Timer::Look { task, attempt, turn } => self.scheme_looks(now, task, attempt, turn),
             Timer::Wake(token) => notices.push_back(Notice::Wake { token }),
         }
     }

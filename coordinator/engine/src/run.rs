@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use dormouse_cloud::{Burstable, Interruptions, Market, Provider};
-use dormouse_policies::{CheckpointConfig, Checkpointing, Decision, Notice, Policy};
+use dormouse_policies::{Checkpointing, Decision, Notice, Policy};
 use dormouse_units::{Bytes, Cpus, HostId, Money, Ppm, Seats, TaskId, Tier, Time, TypeName, VmId};
 
 use crate::carry_out::Refused;
@@ -118,8 +118,8 @@ impl Run {
             tasks: Tasks::waiting(setup.bag.tasks.len()),
             all_submitted: setup.jobs.is_none(),
             requests: Requests::expected(setup.requests),
-            tenants: Tenant::all(policies, &setup.checkpoint),
-            job_checkpointing: setup.checkpoint_of_jobs().map(CheckpointConfig::build),
+            tenants: Tenant::all(policies, &setup.checkpoint, &setup.terms.prices),
+            job_checkpointing: setup.checkpoint_of_jobs().map(|of| of.build(&setup.terms.prices)),
             setup,
             timers: Timers::default(),
             vms: BTreeMap::new(),

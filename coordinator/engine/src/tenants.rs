@@ -4,9 +4,11 @@
 //! of them are others: the k-th of tenant t of n is number k · n + t. So no two tenants can have
 //! the same, a VM's number says whose it is, and a run of one tenant has its policy's numbers.
 
-use dormouse_cloud::{Action, Target};
+use std::collections::BTreeMap;
+
+use dormouse_cloud::{Action, PriceTrace, Target};
 use dormouse_policies::{CheckpointConfig, Checkpointing, Decision, Hearing, Notice, Policy};
-use dormouse_units::{Money, RequestId, TaskId, Time, VmId};
+use dormouse_units::{Money, RequestId, TaskId, Time, TypeName, VmId};
 
 use crate::{Effect, Event, Step};
 
@@ -109,6 +111,7 @@ impl Tenant {
     pub(crate) fn all(
         policies: Vec<(Work, Box<dyn Policy>)>,
         checkpoints: &CheckpointConfig,
+        prices: &BTreeMap<TypeName, PriceTrace>,
     ) -> Vec<Self> {
         let tenants = u32::try_from(policies.len()).unwrap_or(u32::MAX);
         let tenant = |(tenant, (work, policy)): (u32, (Work, Box<dyn Policy>))| Self {
@@ -117,9 +120,9 @@ impl Tenant {
             unheard: Vec::new(),
             instant: None,
             checkpointing: match work.has_bag() {
-                true => checkpoints.build(),
+                true => checkpoints.build(prices),
                 // Parallel jobs have none.
-                false => CheckpointConfig::NONE.build(),
+                false => CheckpointConfig::NONE.build(prices),
             },
             work,
             numbers: Numbers::of(tenant, tenants),
