@@ -66,7 +66,7 @@ pub(crate) fn decided(decision: &Decision) -> Option<String> {
         }
         Decision::Terminate { vm, reason: None } => format!("give {vm} back"),
         Decision::Terminate { vm, reason: Some(reason) } => {
-            format!("give {vm} back, as {}", why_ended(*reason))
+            format!("give {vm} back: {}", why_ended(*reason))
         }
         Decision::Start { task, on: Seats { vm, .. }, mode, reason } => {
             format!("start {task} on {vm}{}, {}", in_mode(mode), why(*reason))
@@ -85,7 +85,7 @@ pub(crate) fn decided(decision: &Decision) -> Option<String> {
     })
 }
 
-/// Why a VM is given back though tasks are left for it, in words that follow "as".
+/// Why a VM is given back though tasks are left for it.
 pub(crate) fn why_ended(reason: EndReason) -> String {
     let EndReason::AboveBid { price, bid, unkept } = reason;
     let lost = match unkept {
