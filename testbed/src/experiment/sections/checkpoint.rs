@@ -1,9 +1,12 @@
 //! `[checkpoint]`.
 
+use dormouse_policies::dp::DpMode;
 use dormouse_policies::{CheckpointOn, Period};
 use dormouse_units::{Ppm, Price, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use super::LifetimeSection;
 
 /// When tasks or parallel jobs are checkpointed, and what that costs them.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -30,6 +33,20 @@ pub(crate) struct CheckpointSection {
     /// Of `adapt`: from one decision to the next; 10m where it is not given.
     #[schemars(extend("least" = "1s"), example = "10m")]
     pub(crate) every: Option<Span>,
+    /// Of `young-daly`: how long VMs live on average; the mean of `lifetimes` where it is not given.
+    #[schemars(extend("least" = "1s"), example = "1h")]
+    pub(crate) mttf: Option<Span>,
+    /// Of `dp` and `young-daly`: how long VMs are taken to live, whatever they do; by the experiment's
+    /// `[[interruption]]` where it is not given.
+    pub(crate) lifetimes: Option<LifetimeSection>,
+    /// Of `dp`: what times are counted in, rounded up; 1m where it is not given.
+    #[schemars(extend("least" = "1ms"), example = "1m")]
+    pub(crate) step: Option<Span>,
+    /// Of `dp`: how long it takes to go on from a checkpoint on another VM; `scheduler.restore` and
+    /// `cloud.boot` where it is not given, or a step if these are nothing.
+    pub(crate) restart: Option<Span>,
+    /// Of `dp`: how its recursion is read; `conditional` where it is not given.
+    pub(crate) mode: Option<DpMode>,
     /// How long what is checkpointed stands still for one.
     #[schemars(extend("least" = "1ms"), example = "13s")]
     pub(crate) fixed: Span,
@@ -54,6 +71,11 @@ impl Default for CheckpointSection {
             bid: None,
             look: None,
             every: None,
+            mttf: None,
+            lifetimes: None,
+            step: None,
+            restart: None,
+            mode: None,
             fixed: Span::from_micros(12_995_000),
             per_megabyte: Span::from_micros(40_000),
             on: None,
@@ -83,6 +105,11 @@ pub(crate) enum Policy {
     Opt,
     /// `look` and the time of a checkpoint before each hour of the VM ends, if its price is then above `bid`.
     Acc,
+    /// Evenly over the work, every √(2 · cost · `mttf`).
+    YoungDaly,
+    /// Where the dynamic program has them for what is left, by the age of the VM and the law of its
+    /// lifetime: the work is then expected to end the soonest.
+    Dp,
     /// Never.
     None,
 }
