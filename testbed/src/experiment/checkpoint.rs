@@ -19,6 +19,8 @@ const OVERHEAD: Ppm = Ppm::new(100_000);
 const LOOK: Span = Span::from_secs(60);
 const EVERY: Span = Span::from_secs(600);
 const HOUR: Span = Span::from_secs(3_600);
+/// How long before the price passes the bid OPT has its checkpoint.
+const AHEAD: Span = Span::from_micros(1);
 /// What the dynamic program counts times in.
 const STEP: Span = Span::from_secs(60);
 
@@ -61,8 +63,9 @@ pub(crate) fn check(
     ] {
         // A budget beside "none" is one that was set aside for a while.
         let set_aside = (own, policy) == (Policy::Budget, Policy::None);
+        let is_opt = key == "look" && policy == Policy::Opt;
         let means = key == "lifetimes" && policy == Policy::YoungDaly && section.mttf.is_none();
-        if own != policy && !set_aside && !means && node.get(key).is_some() {
+        if own != policy && !set_aside && !means && !is_opt && node.get(key).is_some() {
             let what = format!("'{key}' is of policy \"{word}\", which is not this one");
             let remedy = format!("take it out, or write policy = \"{word}\"");
             found.add(node.place_of(key), what, remedy);
@@ -143,7 +146,7 @@ fn scheme(
         Policy::Hour => Some(Scheme::Hour {}),
         Policy::Edge => Some(Scheme::Edge {}),
         Policy::Adapt => Some(Scheme::Adapt { every: section.every.unwrap_or(EVERY) }),
-        Policy::Opt => Some(Scheme::Opt {}),
+        Policy::Opt => Some(Scheme::Opt { look: section.look.unwrap_or(AHEAD) }),
         Policy::Acc => {
             let look = section.look.unwrap_or(LOOK);
             if section.fixed + look >= HOUR {
@@ -262,7 +265,7 @@ mod tests {
         assert_eq!(scheme("policy = \"acc\"\nbid = 0.32\nlook = \"2m\""), Ok(acc));
         assert_eq!(scheme("policy = \"adapt\""), Ok(Scheme::Adapt { every: minutes(10) }));
         assert_eq!(scheme("policy = \"edge\""), Ok(Scheme::Edge {}));
-        assert_eq!(scheme("policy = \"opt\""), Ok(Scheme::Opt {}));
+        assert_eq!(scheme("policy = \"opt\""), Ok(Scheme::Opt { look: AHEAD }));
         let mttf = |of| Ok(Scheme::YoungDaly { mttf: vec![OfType { kind: None, of }] });
         assert_eq!(scheme("policy = \"young-daly\"\nmttf = \"1h\""), mttf(minutes(60)));
         let mean = "policy = \"young-daly\"\nlifetimes = { uniform = { to = \"2h\" } }";

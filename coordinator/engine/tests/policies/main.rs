@@ -6,6 +6,7 @@
 mod checkpoints;
 mod jobs;
 mod played;
+mod priced;
 mod properties;
 mod rules;
 mod tables;

@@ -72,9 +72,12 @@ pub enum Scheme {
         /// From one of these times to the next.
         every: Span,
     },
-    /// So that it is kept exactly when the price passes the VM's bid, which nobody can know.
+    /// So that it is kept when the price passes the VM's bid, which nobody can know.
     #[serde(rename = "opt")]
-    Opt {},
+    Opt {
+        /// How long before. The provider takes a VM before it hears of what is kept at that instant.
+        look: Span,
+    },
     /// Before each hour of the VM ends, if the price is then above a bid.
     #[serde(rename = "acc")]
     Acc {
@@ -162,16 +165,17 @@ impl CheckpointConfig {
     /// The scheme itself, where spot prices that change are these.
     #[must_use]
     pub fn build(&self, prices: &BTreeMap<TypeName, PriceTrace>) -> Box<dyn Checkpointing> {
-        let priced = |scheme, every| Box::new(Priced::new(scheme, every, prices));
+        let priced = |scheme, times| Box::new(Priced::new(scheme, times, prices));
+        let none = Span::ZERO;
         let scheme: Box<dyn Checkpointing> = match &self.scheme {
             Scheme::Budget(overhead) => Box::new(Budget(*overhead)),
             &Scheme::Every { period, of: Period::Time } => Box::new(EveryTime(period)),
             &Scheme::Every { period, of: Period::Work } => Box::new(EveryWork(period)),
             Scheme::Points(points) => Box::new(Points(Arc::clone(points))),
-            Scheme::Hour {} => priced(SpotScheme::Hour, Span::ZERO),
-            Scheme::Edge {} => priced(SpotScheme::Edge, Span::ZERO),
-            Scheme::Adapt { every } => priced(SpotScheme::Adapt, *every),
-            Scheme::Opt {} => priced(SpotScheme::Opt, Span::ZERO),
+            Scheme::Hour {} => priced(SpotScheme::Hour, (none, none)),
+            Scheme::Edge {} => priced(SpotScheme::Edge, (none, none)),
+            &Scheme::Adapt { every } => priced(SpotScheme::Adapt, (every, none)),
+            &Scheme::Opt { look } => priced(SpotScheme::Opt, (none, look)),
             &Scheme::Acc { bid, look } => Box::new(Acc { bid, look }),
             Scheme::YoungDaly { mttf } => Box::new(YoungDaly(mttf.clone())),
             Scheme::Dp(plans) => Box::new(ByLifetime(LifetimeTables::new(plans.clone()))),
@@ -224,7 +228,7 @@ impl CheckpointConfig {
             Scheme::Hour {} => Due::Listed(multiples(HOUR, runtime).into()),
             Scheme::Edge {}
             | Scheme::Adapt { .. }
-            | Scheme::Opt {}
+            | Scheme::Opt { .. }
             | Scheme::Acc { .. }
             | Scheme::None {} => Due::Even(0),
         };
@@ -255,7 +259,7 @@ impl CheckpointConfig {
                 _,
                 Scheme::Edge {}
                 | Scheme::Adapt { .. }
-                | Scheme::Opt {}
+                | Scheme::Opt { .. }
                 | Scheme::Acc { .. }
                 | Scheme::Dp(_),
             ) => market == Market::Spot,
@@ -345,7 +349,7 @@ mod tests {
             Scheme::Hour {},
             Scheme::Edge {},
             Scheme::Adapt { every: Span::from_secs(600) },
-            Scheme::Opt {},
+            Scheme::Opt { look: Span::from_micros(1) },
             Scheme::Acc { bid: Some(Price::from_nanos_per_hour(7)), look: Span::from_secs(60) },
             Scheme::YoungDaly { mttf: vec![OfType { kind: None, of: Span::from_secs(3_600) }] },
             Scheme::Dp(LifetimePlans {

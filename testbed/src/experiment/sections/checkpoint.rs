@@ -27,7 +27,8 @@ pub(crate) struct CheckpointSection {
     pub(crate) points: Option<Vec<Ppm>>,
     /// Of `acc`: it checkpoints where the price is above this; the VM's own bid where it is not given.
     pub(crate) bid: Option<Price>,
-    /// Of `acc`: how long before the end of an hour the checkpoint is kept; 1m where it is not given.
+    /// Of `acc`: how long before the end of an hour the checkpoint is kept; 1m where it is not given. Of
+    /// `opt`: how long before the price passes the bid; 1us where it is not given, which live is too late.
     #[schemars(example = "1m")]
     pub(crate) look: Option<Span>,
     /// Of `adapt`: from one decision to the next; 10m where it is not given.
@@ -101,7 +102,7 @@ pub(crate) enum Policy {
     /// At regular times of the VM, where its record of prices has it that what may be lost by the next one
     /// is more than a checkpoint costs.
     Adapt,
-    /// Kept exactly when the VM's price passes its bid, which nobody can know: a yardstick.
+    /// Kept `look` before the VM's price passes its bid, which nobody can know: a yardstick.
     Opt,
     /// `look` and the time of a checkpoint before each hour of the VM ends, if its price is then above `bid`.
     Acc,
