@@ -5,6 +5,7 @@
 
 mod checkpoints;
 mod jobs;
+mod lifetimes;
 mod played;
 mod priced;
 mod properties;
