@@ -381,12 +381,14 @@ fn bag(node: &Node, seed: u64, plan: Option<&Path>, found: &mut Mistakes) -> Opt
         (Some(bag), Some(types), Some(scheduler)) => most_vms(bag, types, scheduler),
         _ => u32::MAX,
     };
+    let before = found.count();
     let interruptions = interruptions(node, (deadline, most_vms), types, found);
+    let are_right = found.count() == before;
     let checkpoint = checkpoint.and_then(|section| {
         let boot = cloud.as_ref().map(|cloud| cloud.catalogue.boot).unwrap_or_default();
         let restore = scheduler.as_ref().map(|scheduler| scheduler.restore).unwrap_or_default();
         let amid = checkpoint::Amid {
-            interruptions: &interruptions,
+            interruptions: are_right.then_some(&interruptions),
             notice: cloud.as_ref().map(|cloud| cloud.preemption_notice).unwrap_or_default(),
             restart: boot + restore,
             bag: bag.as_ref(),
