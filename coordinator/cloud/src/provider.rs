@@ -239,6 +239,7 @@ impl Provider {
             host,
             state: VmState::Booting,
             launched: now,
+            usable: None,
             size: room,
             limited,
             has_notice: false,
@@ -526,6 +527,7 @@ impl Provider {
     fn starts(&mut self, now: Time, id: VmId, from: VmState) -> bool {
         let running = self.transit(id, |state| (state == from).then_some(VmState::Running));
         let Some(vm) = running else { return false };
+        vm.usable.get_or_insert(now);
         vm.meter.start(now);
         let (host, since) = (vm.host, vm.meter.runs_since());
         self.fleet.charged(host, id, since);

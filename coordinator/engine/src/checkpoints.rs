@@ -121,6 +121,7 @@ impl Run {
             kind: &machine.kind,
             market: machine.market,
             launched: machine.launched,
+            usable: machine.usable,
             charged_from: machine.charged_from(),
             price: machine.price(),
             bid: machine.bid,

@@ -38,8 +38,8 @@ mod testing;
 
 pub use bag::{Bag, Task};
 pub use checkpointing::{
-    CheckpointConfig, CheckpointOn, CheckpointPlan, Checkpointing, Due, Moment, Period, Quote,
-    Scheme, TaskView, When, dp, young_daly,
+    Begun, CheckpointConfig, CheckpointOn, CheckpointPlan, CheckpointPlanner, Checkpointing, Due,
+    LifetimePlans, Moment, OfType, Period, Quote, Scheme, TaskView, When, dp, young_daly,
 };
 pub use config::{
     BagSchedulerConfig, BurstOn, CostScale, Fleet, KeepIdle, LocalSearchRule, MigrateMoment,

@@ -6,7 +6,9 @@
 mod acc;
 mod checkpoints;
 mod jobs;
+mod lifetimes;
 mod played;
+mod priced;
 mod properties;
 mod rules;
 mod tables;

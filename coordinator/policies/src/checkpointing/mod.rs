@@ -5,6 +5,7 @@ mod budget;
 mod config;
 pub mod dp;
 mod every;
+mod lifetimes;
 mod never;
 mod plan;
 mod points;
@@ -13,7 +14,8 @@ mod scheme;
 mod spot_only;
 mod young_daly;
 
-pub use config::{CheckpointConfig, CheckpointOn, Period, Scheme};
+pub use config::{Begun, CheckpointConfig, CheckpointOn, CheckpointPlanner, Period, Scheme};
+pub use lifetimes::{LifetimePlans, OfType};
 pub use plan::{CheckpointPlan, Due};
 pub use scheme::{Checkpointing, Moment, Quote, TaskView, When};
 pub use young_daly::young_daly;

@@ -15,6 +15,8 @@ pub(super) struct Priced {
     scheme: SpotScheme,
     /// How often ADAPT decides.
     every: Span,
+    /// How long before the price passes the bid OPT has its checkpoint kept.
+    look: Span,
     prices: BTreeMap<TypeName, PriceTrace>,
     /// What the bids that have been seen are for the types' prices; of `None`: no prices.
     records: BTreeMap<(Option<TypeName>, Price), SpotRecord<'static>>,
@@ -23,11 +25,11 @@ pub(super) struct Priced {
 impl Priced {
     pub(super) fn new(
         scheme: SpotScheme,
-        every: Span,
+        (every, look): (Span, Span),
         prices: &BTreeMap<TypeName, PriceTrace>,
     ) -> Self {
         let prices = if scheme == SpotScheme::Hour { BTreeMap::new() } else { prices.clone() };
-        Self { scheme, every, prices, records: BTreeMap::new() }
+        Self { scheme, every, look, prices, records: BTreeMap::new() }
     }
 }
 
@@ -51,6 +53,7 @@ impl Checkpointing for Priced {
             cost: task.cost,
             every: self.every,
         };
-        self.scheme.next(record, &work).map(When::At)
+        let next = self.scheme.next(record, &work)?;
+        Some(When::At(if self.scheme == SpotScheme::Opt { next - self.look } else { next }))
     }
 }

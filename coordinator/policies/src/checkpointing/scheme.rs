@@ -58,6 +58,8 @@ pub struct Quote<'a> {
     pub market: Market,
     /// When it was asked for.
     pub launched: Time,
+    /// When it could first be used: its lifetime, if it has one, counts from then.
+    pub usable: Option<Time>,
     /// Since when it is charged for, but for the time it was frozen: hours are counted from then.
     pub charged_from: Option<Time>,
     /// What it costs now.
@@ -120,6 +122,7 @@ pub(super) mod tests {
             kind: &KIND,
             market: Market::Spot,
             launched: Time::ZERO,
+            usable: None,
             charged_from: None,
             price: Price::default(),
             bid: None,
