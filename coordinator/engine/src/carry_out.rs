@@ -55,7 +55,7 @@ impl Run {
             Decision::Launch { vm, kind, market, bid } => {
                 self.launch(now, *vm, (kind, *market, *bid), notices)?;
             }
-            Decision::Terminate { vm } => self.terminate(now, *vm)?,
+            Decision::Terminate { vm, .. } => self.terminate(now, *vm)?,
             Decision::Start { task, on, mode, reason } => {
                 self.start(now, *task, on, *mode, *reason)?;
             }

@@ -9,6 +9,12 @@ use super::sections::{CheckpointSection, Policy};
 /// Ten per cent of a task's run time (the Burst-HADS paper).
 const OVERHEAD: Ppm = Ppm::new(100_000);
 
+/// How long before the end of an hour ACC ends an instance, and how often ADAPT decides: their paper gives
+/// neither.
+const LOOK: Span = Span::from_secs(60);
+const EVERY: Span = Span::from_secs(600);
+const HOUR: Span = Span::from_secs(3_600);
+
 /// What `section`, which stands at `node`, comes to.
 pub(crate) fn check(
     section: CheckpointSection,
@@ -21,6 +27,9 @@ pub(crate) fn check(
         ("period", Policy::Every, "every"),
         ("of", Policy::Every, "every"),
         ("points", Policy::Points, "points"),
+        ("bid", Policy::Acc, "acc"),
+        ("look", Policy::Acc, "acc"),
+        ("every", Policy::Adapt, "adapt"),
     ] {
         // A budget beside "none" is one that was set aside for a while.
         let set_aside = (own, policy) == (Policy::Budget, Policy::None);
@@ -61,6 +70,21 @@ fn scheme(section: CheckpointSection, node: &Node, found: &mut Mistakes) -> Opti
     match section.policy {
         Policy::Budget => Some(Scheme::Budget(section.overhead.unwrap_or(OVERHEAD))),
         Policy::None => Some(Scheme::None {}),
+        Policy::Hour => Some(Scheme::Hour {}),
+        Policy::Edge => Some(Scheme::Edge {}),
+        Policy::Adapt => Some(Scheme::Adapt { every: section.every.unwrap_or(EVERY) }),
+        Policy::Opt => Some(Scheme::Opt {}),
+        Policy::Acc => {
+            let look = section.look.unwrap_or(LOOK);
+            if section.fixed + look >= HOUR {
+                let what = format!(
+                    "a checkpoint of {} and a look {look} before an hour ends",
+                    section.fixed
+                );
+                found.add(node.place_of("look"), what, "let both together be less than an hour");
+            }
+            Some(Scheme::Acc { bid: section.bid, look })
+        }
         Policy::Every => {
             let Some(period) = section.period else {
                 missing(node, "period", "\"10m\"", found);
@@ -100,6 +124,7 @@ fn scheme(section: CheckpointSection, node: &Node, found: &mut Mistakes) -> Opti
 mod tests {
     use dormouse_documents::{conform, from_toml, read, schema_of};
     use dormouse_policies::Period;
+    use dormouse_units::Price;
 
     use super::*;
 
@@ -131,6 +156,14 @@ mod tests {
         assert_eq!(scheme(work), every(Period::Work));
         let points = Scheme::Points([250_000, 500_000].map(Ppm::new).into());
         assert_eq!(scheme("policy = \"points\"\npoints = [0.25, 0.5]"), Ok(points));
+        assert_eq!(scheme("policy = \"hour\""), Ok(Scheme::Hour {}));
+        let acc = Scheme::Acc { bid: None, look: minutes(1) };
+        assert_eq!(scheme("policy = \"acc\""), Ok(acc));
+        let acc = Scheme::Acc { bid: Price::from_usd_per_hour(0.32), look: minutes(2) };
+        assert_eq!(scheme("policy = \"acc\"\nbid = 0.32\nlook = \"2m\""), Ok(acc));
+        assert_eq!(scheme("policy = \"adapt\""), Ok(Scheme::Adapt { every: minutes(10) }));
+        assert_eq!(scheme("policy = \"edge\""), Ok(Scheme::Edge {}));
+        assert_eq!(scheme("policy = \"opt\""), Ok(Scheme::Opt {}));
     }
 
     #[test]
@@ -161,6 +194,10 @@ mod tests {
             ("policy = \"points\"\npoints = [0.5, 1]", "1 is out of range", "below 1"),
             ("period = \"10m\"", "'period' is of policy \"every\"", "policy = \"every\""),
             ("policy = \"every\"\nperiod = \"1h\"\noverhead = 1", "'overhead' is of", "budget"),
+            ("policy = \"hour\"\nlook = \"1m\"", "'look' is of policy \"acc\"", "acc"),
+            ("policy = \"acc\"\nlook = \"1h\"", "x.toml:2:1: look: a checkpoint of", "an hour"),
+            ("policy = \"acc\"\nbid = -1", "x.toml:2:1: bid", "0"),
+            ("policy = \"adapt\"\nevery = \"1us\"", "x.toml:2:1: every", "1s"),
         ] {
             let error = said(text).unwrap_err();
             assert!(error.contains(part) && error.contains(remedy), "{text}: {error}");

@@ -207,8 +207,7 @@ impl Experiment {
         let markets = scheduler.name.markets(scheduler);
         bag.tasks.iter().any(|task| {
             let longest = task.runtime.values().copied().max().unwrap_or_default();
-            let on =
-                |market: &Market| checkpoint.plan_on(*market, task.memory, longest).count() > 0;
+            let on = |market: &Market| checkpoint.takes_any_on(*market, task.memory, longest);
             markets.iter().any(on)
         })
     }

@@ -1,18 +1,22 @@
 //! What can be set about checkpoints.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use dormouse_cloud::Market;
-use dormouse_units::{Bytes, Ppm, Span};
+use dormouse_cloud::{Market, PriceTrace};
+use dormouse_units::{Bytes, Ppm, Price, Span, TypeName};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::acc::Acc;
 use super::budget::Budget;
 use super::every::{EveryTime, EveryWork, multiples};
 use super::never::Never;
 use super::points::Points;
+use super::priced::Priced;
 use super::spot_only::SpotOnly;
 use super::{CheckpointPlan, Checkpointing, Due};
+use crate::spot::{HOUR, SpotScheme};
 
 /// On which VMs tasks are checkpointed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -54,6 +58,29 @@ pub enum Scheme {
     /// At these parts of their work, ascending.
     #[serde(rename = "points")]
     Points(Arc<[Ppm]>),
+    /// Just before each hour of the VM ends (HOUR of the ACC paper, as are the next four).
+    #[serde(rename = "hour")]
+    Hour {},
+    /// Whenever the price of the VM rises.
+    #[serde(rename = "edge")]
+    Edge {},
+    /// At regular times, where it is expected to save more than it takes.
+    #[serde(rename = "adapt")]
+    Adapt {
+        /// From one of these times to the next.
+        every: Span,
+    },
+    /// So that it is kept exactly when the price passes the VM's bid, which nobody can know.
+    #[serde(rename = "opt")]
+    Opt {},
+    /// Before each hour of the VM ends, if the price is then above a bid.
+    #[serde(rename = "acc")]
+    Acc {
+        /// That bid; `None`: the VM's.
+        bid: Option<Price>,
+        /// How long before the end of the hour it is kept.
+        look: Span,
+    },
     /// Never.
     #[serde(rename = "none")]
     None {},
@@ -107,14 +134,20 @@ impl CheckpointConfig {
         self.fixed + Span::from_micros(per_memory)
     }
 
-    /// The scheme itself.
+    /// The scheme itself, where spot prices that change are these.
     #[must_use]
-    pub fn build(&self) -> Box<dyn Checkpointing> {
+    pub fn build(&self, prices: &BTreeMap<TypeName, PriceTrace>) -> Box<dyn Checkpointing> {
+        let priced = |scheme, every| Box::new(Priced::new(scheme, every, prices));
         let scheme: Box<dyn Checkpointing> = match &self.scheme {
             Scheme::Budget(overhead) => Box::new(Budget(*overhead)),
             &Scheme::Every { period, of: Period::Time } => Box::new(EveryTime(period)),
             &Scheme::Every { period, of: Period::Work } => Box::new(EveryWork(period)),
             Scheme::Points(points) => Box::new(Points(Arc::clone(points))),
+            Scheme::Hour {} => priced(SpotScheme::Hour, Span::ZERO),
+            Scheme::Edge {} => priced(SpotScheme::Edge, Span::ZERO),
+            Scheme::Adapt { every } => priced(SpotScheme::Adapt, *every),
+            Scheme::Opt {} => priced(SpotScheme::Opt, Span::ZERO),
+            &Scheme::Acc { bid, look } => Box::new(Acc { bid, look }),
             Scheme::None {} => Box::new(Never),
         };
         match self.on {
@@ -124,7 +157,7 @@ impl CheckpointConfig {
     }
 
     /// The checkpoints that a task which takes `runtime` at full speed is expected to take where it
-    /// takes any: what schedulers reckon with.
+    /// takes any: what schedulers reckon with. None where prices alone say whether any is taken.
     #[must_use]
     pub fn plan(&self, memory: Bytes, runtime: Span) -> CheckpointPlan {
         let cost = self.cost(memory);
@@ -132,7 +165,12 @@ impl CheckpointConfig {
             Scheme::Budget(overhead) => return Budget(*overhead).plan(runtime, cost),
             Scheme::Every { period, .. } => Due::Listed(multiples(*period, runtime).into()),
             Scheme::Points(points) => Due::Listed(Arc::clone(points)),
-            Scheme::None {} => Due::Even(0),
+            Scheme::Hour {} => Due::Listed(multiples(HOUR, runtime).into()),
+            Scheme::Edge {}
+            | Scheme::Adapt { .. }
+            | Scheme::Opt {}
+            | Scheme::Acc { .. }
+            | Scheme::None {} => Due::Even(0),
         };
         CheckpointPlan { due, cost }
     }
@@ -147,12 +185,30 @@ impl CheckpointConfig {
         }
     }
 
+    /// Whether a task on a VM that is bought so can ever be checkpointed.
+    #[must_use]
+    pub fn takes_any_on(&self, market: Market, memory: Bytes, runtime: Span) -> bool {
+        match (self.on, market, &self.scheme) {
+            (CheckpointOn::Spot, Market::OnDemand, _) | (_, _, Scheme::None {}) => false,
+            // A VM's hour, and its price, may be another's soon after its task began.
+            (_, _, Scheme::Hour {}) => true,
+            (
+                _,
+                _,
+                Scheme::Edge {} | Scheme::Adapt { .. } | Scheme::Opt {} | Scheme::Acc { .. },
+            ) => market == Market::Spot,
+            _ => self.plan(memory, runtime).count() > 0,
+        }
+    }
+
     /// Of these, those whose points of the work are known before the task begins.
     #[must_use]
     pub fn known_on(&self, market: Market, memory: Bytes, runtime: Span) -> CheckpointPlan {
         let plan = self.plan_on(market, memory, runtime);
         match self.scheme {
-            Scheme::Every { of: Period::Time, .. } => CheckpointPlan { due: Due::Even(0), ..plan },
+            Scheme::Every { of: Period::Time, .. } | Scheme::Hour {} => {
+                CheckpointPlan { due: Due::Even(0), ..plan }
+            }
             _ => plan,
         }
     }
@@ -192,6 +248,11 @@ mod tests {
             Scheme::Budget(Ppm::new(7)),
             Scheme::Every { period: Span::from_secs(60), of: Period::Work },
             Scheme::Points([1, 2].map(Ppm::new).into()),
+            Scheme::Hour {},
+            Scheme::Edge {},
+            Scheme::Adapt { every: Span::from_secs(600) },
+            Scheme::Opt {},
+            Scheme::Acc { bid: Some(Price::from_nanos_per_hour(7)), look: Span::from_secs(60) },
             Scheme::None {},
         ] {
             let written = of(scheme.clone());

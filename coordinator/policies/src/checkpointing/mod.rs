@@ -1,5 +1,6 @@
 //! When running tasks are checkpointed: schemes behind one trait.
 
+mod acc;
 mod budget;
 mod config;
 pub mod dp;
@@ -7,6 +8,7 @@ mod every;
 mod never;
 mod plan;
 mod points;
+mod priced;
 mod scheme;
 mod spot_only;
 mod young_daly;

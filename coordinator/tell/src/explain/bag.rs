@@ -199,7 +199,7 @@ impl<'a> Explainer<'a> {
         displaced.for_each(|it| self.displaced(&mut told, vm, it));
         supplies(&mut told, vm);
         if let Some((at, why, _)) = vm.ended {
-            let is_end = |d: &Decision| matches!(d, Decision::Terminate { vm } if vm == id);
+            let is_end = |d: &Decision| matches!(d, Decision::Terminate { vm, .. } if vm == id);
             let ended = self.decided(at, is_end);
             told.say(at, format!("ended: {}{}", because(why), on(ended)));
         }

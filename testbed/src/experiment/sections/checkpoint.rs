@@ -1,7 +1,7 @@
 //! `[checkpoint]`.
 
 use dormouse_policies::{CheckpointOn, Period};
-use dormouse_units::{Ppm, Span};
+use dormouse_units::{Ppm, Price, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +22,14 @@ pub(crate) struct CheckpointSection {
     /// Of `points`: parts of the work, ascending, each above 0 and below 1.
     #[schemars(example = [0.25, 0.5, 0.75])]
     pub(crate) points: Option<Vec<Ppm>>,
+    /// Of `acc`: it checkpoints where the price is above this; the VM's own bid where it is not given.
+    pub(crate) bid: Option<Price>,
+    /// Of `acc`: how long before the end of an hour the checkpoint is kept; 1m where it is not given.
+    #[schemars(example = "1m")]
+    pub(crate) look: Option<Span>,
+    /// Of `adapt`: from one decision to the next; 10m where it is not given.
+    #[schemars(extend("least" = "1s"), example = "10m")]
+    pub(crate) every: Option<Span>,
     /// How long what is checkpointed stands still for one.
     #[schemars(extend("least" = "1ms"), example = "13s")]
     pub(crate) fixed: Span,
@@ -43,6 +51,9 @@ impl Default for CheckpointSection {
             period: None,
             of: None,
             points: None,
+            bid: None,
+            look: None,
+            every: None,
             fixed: Span::from_micros(12_995_000),
             per_megabyte: Span::from_micros(40_000),
             on: None,
@@ -61,6 +72,17 @@ pub(crate) enum Policy {
     Every,
     /// At `points` of the work.
     Points,
+    /// Just before each hour of the VM ends, counted from when it is first charged for.
+    Hour,
+    /// Whenever the VM's price rises.
+    Edge,
+    /// At regular times of the VM, where its record of prices has it that what may be lost by the next one
+    /// is more than a checkpoint costs.
+    Adapt,
+    /// Kept exactly when the VM's price passes its bid, which nobody can know: a yardstick.
+    Opt,
+    /// `look` and the time of a checkpoint before each hour of the VM ends, if its price is then above `bid`.
+    Acc,
     /// Never.
     None,
 }
