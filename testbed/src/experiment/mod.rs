@@ -11,6 +11,7 @@ mod live;
 mod load;
 mod placed_by;
 mod plan;
+mod price_history;
 mod requests;
 mod scheduler;
 mod schema;
@@ -29,6 +30,6 @@ pub use load::{Experiment, Loaded, Planned, Source, load, open};
 pub use schema::{reference, schema};
 pub use sharing::read_sharing;
 
-pub(crate) use cloud::price_record;
 pub(crate) use interruption::law;
 pub(crate) use load::of_text;
+pub(crate) use price_history::{Pick, price_record};
