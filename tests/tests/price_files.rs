@@ -54,6 +54,8 @@ prices."c3.large" = { file = "h.json", zone = "us-east-1a" }
 [workload]
 deadline = "2h"
 task = [{ runtime = "10m" }]
+[checkpoint]
+policy = "none"
 [scheduler]
 name = "fifo"
 fleet = [{ type = "c3.large", market = "spot", count = 1 }]
@@ -62,7 +64,7 @@ fleet = [{ type = "c3.large", market = "spot", count = 1 }]
     let output = run_in(folder.path(), &["run", "priced.toml", "--json", "--out", "out"]);
     let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
     let cost = summary["cost_usd"].as_f64().unwrap();
-    assert!((cost - 0.02 / 6.0).abs() < 2e-4, "ten minutes at two cents an hour: {cost}");
+    assert!((cost - 0.02 / 6.0).abs() < 1e-6, "ten minutes at two cents an hour: {cost}");
 }
 
 #[test]
