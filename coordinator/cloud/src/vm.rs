@@ -57,6 +57,8 @@ pub struct Vm {
     pub state: VmState,
     /// When it was requested.
     pub launched: Time,
+    /// When it could first be used; `None`: it still boots.
+    pub usable: Option<Time>,
     pub(crate) size: Host,
     /// It counts against the limit of VMs of its type.
     pub(crate) limited: bool,

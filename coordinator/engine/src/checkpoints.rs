@@ -76,12 +76,18 @@ impl Run {
                 self.timers.set(at, Timer::Checkpoint { task, attempt, turn });
             }
             // Of one that was taken at this instant there would be no end.
-            Some(When::At(_)) => asked.due |= matches!(moment, Moment::Begins | Moment::Price),
+            Some(When::At(_)) => {
+                asked.due |= matches!(moment, Moment::Begins | Moment::Price | Moment::Look);
+            }
+            Some(When::Look(at)) if at > now => {
+                let (attempt, turn) = (record.attempt, asked.turn);
+                self.timers.set(at, Timer::Look { task, attempt, turn });
+            }
             Some(When::Points(points)) if moment == Moment::Begins => {
                 asked.all_known = true;
                 return points;
             }
-            Some(When::Points(_)) | None => {}
+            Some(When::Look(_) | When::Points(_)) | None => {}
         }
         Vec::new()
     }
@@ -115,6 +121,7 @@ impl Run {
             kind: &machine.kind,
             market: machine.market,
             launched: machine.launched,
+            usable: machine.usable,
             charged_from: machine.charged_from(),
             price: machine.price(),
             bid: machine.bid,
@@ -148,12 +155,26 @@ impl Run {
 
     /// The time has come that a scheme had named.
     pub(crate) fn checkpoint_is_due(&mut self, task: TaskId, attempt: Attempt, turn: u32) {
-        let Some(record) = self.task(task) else { return };
-        // What an attempt was to do that has ended is of no concern any more.
-        if record.attempt == attempt && record.asked.turn == turn && record.vm().is_some() {
+        let is_open = self.asks_still(task, attempt, turn).is_some();
+        if let Some(record) = self.task(task).filter(|_| is_open) {
             record.asked.due = true;
             self.take_if_due(task);
         }
+    }
+
+    /// The time has come at which a scheme wanted to look again.
+    pub(crate) fn scheme_looks(&mut self, now: Time, task: TaskId, attempt: Attempt, turn: u32) {
+        if let Some(vm) = self.asks_still(task, attempt, turn) {
+            self.ask_scheme(now, task, vm, Moment::Look);
+            self.take_if_due(task);
+        }
+    }
+
+    /// The VM of this attempt at a task, if that is still under way and this is its scheme's last answer.
+    fn asks_still(&self, task: TaskId, attempt: Attempt, turn: u32) -> Option<VmId> {
+        let record = self.tasks.get(task)?;
+        let is_last = record.attempt == attempt && record.asked.turn == turn;
+        record.vm().filter(|_| is_last)
     }
 
     /// Tells the machine to take what is due of a task that runs.

@@ -83,6 +83,7 @@ impl Run {
             Timer::Checkpoint { task, attempt, turn } => {
                 self.checkpoint_is_due(task, attempt, turn);
             }
+            Timer::Look { task, attempt, turn } => self.scheme_looks(now, task, attempt, turn),
             Timer::Wake(token) => notices.push_back(Notice::Wake { token }),
         }
     }
@@ -186,6 +187,9 @@ impl Run {
     fn change_prices(&mut self, now: Time, notices: &mut VecDeque<Notice>) {
         for PriceChange { kind, price, outbid } in self.provider.change_prices(now) {
             self.effects.push(Effect::PriceChanged { kind: kind.clone(), price });
+            if self.provider.is_watched(&kind) {
+                notices.push_back(Notice::Price { kind: kind.clone(), price });
+            }
             for vm in outbid {
                 self.effects.push(Effect::Outbid { vm });
                 self.preempt(now, vm, notices);

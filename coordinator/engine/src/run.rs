@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use dormouse_cloud::{Burstable, Interruptions, Market, Provider};
-use dormouse_policies::{CheckpointConfig, Checkpointing, Decision, Notice, Policy};
+use dormouse_policies::{Checkpointing, Decision, Notice, Policy};
 use dormouse_units::{Bytes, Cpus, HostId, Money, Ppm, Seats, TaskId, Tier, Time, TypeName, VmId};
 
 use crate::carry_out::Refused;
@@ -110,16 +110,19 @@ impl Run {
             .filter(|t| t.limit(Market::Spot) > 0)
             .map(|t| t.name.clone())
             .collect();
+        // Only schedulers of bags hear of prices.
+        let watched = setup.terms.prices.keys().filter(|_| !setup.bag.tasks.is_empty()).cloned();
         Self {
             provider: Provider::new(setup.catalogue.clone(), &setup.terms)
                 .filling(setup.memory_filled())
-                .seeded(setup.seed),
+                .seeded(setup.seed)
+                .watched(watched),
             interruptions: Interruptions::new(&setup.interruptions, &spot, setup.seed),
             tasks: Tasks::waiting(setup.bag.tasks.len()),
             all_submitted: setup.jobs.is_none(),
             requests: Requests::expected(setup.requests),
-            tenants: Tenant::all(policies, &setup.checkpoint),
-            job_checkpointing: setup.checkpoint_of_jobs().map(CheckpointConfig::build),
+            tenants: Tenant::all(policies, &setup.checkpoint, &setup.terms.prices),
+            job_checkpointing: setup.checkpoint_of_jobs().map(|of| of.build(&setup.terms.prices)),
             setup,
             timers: Timers::default(),
             vms: BTreeMap::new(),
@@ -176,6 +179,8 @@ impl Run {
         let mut notices = std::mem::take(&mut self.spare.notices);
         if matches!(event, Event::Begin) && !self.begun {
             self.begun = true;
+            let prices = self.provider.watched_prices(now);
+            notices.extend(prices.into_iter().map(|(kind, price)| Notice::Price { kind, price }));
             notices.push_back(Notice::Begin);
         }
         if let Event::Cancel { why } = event {

@@ -4,9 +4,11 @@
 //! of them are others: the k-th of tenant t of n is number k · n + t. So no two tenants can have
 //! the same, a VM's number says whose it is, and a run of one tenant has its policy's numbers.
 
-use dormouse_cloud::{Action, Target};
+use std::collections::BTreeMap;
+
+use dormouse_cloud::{Action, PriceTrace, Target};
 use dormouse_policies::{CheckpointConfig, Checkpointing, Decision, Hearing, Notice, Policy};
-use dormouse_units::{Money, RequestId, TaskId, Time, VmId};
+use dormouse_units::{Money, RequestId, TaskId, Time, TypeName, VmId};
 
 use crate::{Effect, Event, Step};
 
@@ -109,6 +111,7 @@ impl Tenant {
     pub(crate) fn all(
         policies: Vec<(Work, Box<dyn Policy>)>,
         checkpoints: &CheckpointConfig,
+        prices: &BTreeMap<TypeName, PriceTrace>,
     ) -> Vec<Self> {
         let tenants = u32::try_from(policies.len()).unwrap_or(u32::MAX);
         let tenant = |(tenant, (work, policy)): (u32, (Work, Box<dyn Policy>))| Self {
@@ -117,9 +120,9 @@ impl Tenant {
             unheard: Vec::new(),
             instant: None,
             checkpointing: match work.has_bag() {
-                true => checkpoints.build(),
+                true => checkpoints.build(prices),
                 // Parallel jobs have none.
-                false => CheckpointConfig::NONE.build(),
+                false => CheckpointConfig::NONE.build(prices),
             },
             work,
             numbers: Numbers::of(tenant, tenants),
@@ -222,6 +225,7 @@ pub(crate) fn addressee(notice: &mut Notice, tenants: &[Tenant]) -> Option<usize
     match notice {
         _ if count == 1 => Some(0),
         Notice::Begin | Notice::HostJoined => None,
+        Notice::Price { .. } => tenants.iter().position(|tenant| tenant.work.has_bag()),
         Notice::Submitted { .. } => tenants.iter().position(|tenant| tenant.work.has_jobs()),
         Notice::Requested { .. } => tenants.iter().position(|t| t.work == Work::Requests),
         Notice::Wake { token } => usize::try_from(*token % count as u64).ok(),
@@ -284,6 +288,7 @@ fn told_to(step: &Step, of: &[Work], tenant: usize, numbers: Numbers) -> Step {
     }
     let is_own = |vm: VmId| owner(vm, of.len()) == tenant;
     let is_own_token = |token: u64| token % u64::from(count) == u64::from(n);
+    let has_bag = of.get(tenant).is_some_and(|work| work.has_bag());
     let has_jobs = of.get(tenant).is_some_and(|work| work.has_jobs());
     let has_requests = of.get(tenant) == Some(&Work::Requests);
     let event = match step.event.clone() {
@@ -300,6 +305,7 @@ fn told_to(step: &Step, of: &[Work], tenant: usize, numbers: Numbers) -> Step {
     let heard = |notice: &Notice| {
         let hears = match notice.clone() {
             Notice::Begin | Notice::HostJoined => true,
+            Notice::Price { .. } => has_bag,
             Notice::Submitted { .. } => has_jobs,
             Notice::Requested { .. } => has_requests,
             Notice::Wake { token } => is_own_token(token),

@@ -15,6 +15,8 @@ pub(crate) enum Timer {
     Resume(VmId),
     /// A task's checkpointing scheme wants a checkpoint of this attempt, by its `turn`-th answer.
     Checkpoint { task: TaskId, attempt: Attempt, turn: u32 },
+    /// A task's checkpointing scheme wants to look again, by its `turn`-th answer.
+    Look { task: TaskId, attempt: Attempt, turn: u32 },
     /// The scheduler asked to be woken.
     Wake(u64),
 }

@@ -18,7 +18,9 @@ mod error;
 mod feasibility;
 mod given;
 mod hads;
+mod heard_prices;
 mod ils;
+mod in_order;
 mod job;
 mod name;
 mod packing;
@@ -36,8 +38,8 @@ mod testing;
 
 pub use bag::{Bag, Task};
 pub use checkpointing::{
-    CheckpointConfig, CheckpointOn, CheckpointPlan, Checkpointing, Due, Moment, Period, Quote,
-    Scheme, TaskView, When, dp, young_daly,
+    Begun, CheckpointConfig, CheckpointOn, CheckpointPlan, CheckpointPlanner, Checkpointing, Due,
+    LifetimePlans, Moment, OfType, Period, Quote, Scheme, TaskView, When, dp, young_daly,
 };
 pub use config::{
     BagSchedulerConfig, BurstOn, CostScale, Fleet, KeepIdle, LocalSearchRule, MigrateMoment,
@@ -47,5 +49,5 @@ pub use error::PlanError;
 pub use parameters::{Own, Parameters};
 pub use plan::{Plan, PlannedTask, PlannedVm};
 pub use planner::{build, plan};
-pub use policy::{Decision, Hearing, Notice, Policy, Promotion, StartReason};
+pub use policy::{Decision, EndReason, Hearing, Notice, Policy, Promotion, StartReason};
 pub use schedulers::BagSchedulerName;

@@ -106,6 +106,7 @@ impl Problem {
                 }
             })
             .collect();
+        let mut planner = checkpoints.planner();
         let mut plans = Vec::new();
         let mut work: Vec<Option<Work>> = Vec::with_capacity(bag.tasks.len() * kinds.len());
         for task in bag.tasks.iter() {
@@ -114,7 +115,7 @@ impl Problem {
                 let runtime = task.runtime.get(&kind.name).copied().filter(|_| fits);
                 let before = work.len().checked_sub(kinds.len()).and_then(|place| work[place]);
                 work.push(runtime.map(|runtime| {
-                    let plan = checkpoints.plan(task.memory, runtime);
+                    let plan = planner.plan(task.memory, runtime);
                     let shared = before.map(|before| before.checkpoints);
                     let checkpoints = shared.filter(|&place| plans[place] == plan);
                     let checkpoints = checkpoints.unwrap_or_else(|| {

@@ -160,4 +160,5 @@ schedulers! {
     hads::Hads,
     ils_on_demand::IlsOnDemand,
     fifo::Fifo,
+    acc::Acc,
 }

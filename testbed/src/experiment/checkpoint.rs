@@ -1,18 +1,49 @@
 //! When tasks and jobs are checkpointed, of `[checkpoint]`.
 
+use dormouse_cloud::{InterruptionModel, Market};
 use dormouse_documents::{Mistakes, Node, missing};
-use dormouse_policies::{CheckpointConfig, CheckpointOn, Scheme};
+use dormouse_policies::dp::ProblemError;
+use dormouse_policies::{
+    Bag, CheckpointConfig, CheckpointOn, Fleet, LifetimePlans, OfType, Scheme,
+};
 use dormouse_units::{Ppm, Span};
 
+use super::lifetimes;
 use super::sections::{CheckpointSection, Policy};
 
 /// Ten per cent of a task's run time (the Burst-HADS paper).
 const OVERHEAD: Ppm = Ppm::new(100_000);
 
+/// How long before the end of an hour ACC ends an instance, and how often ADAPT decides: their paper gives
+/// neither.
+const LOOK: Span = Span::from_secs(60);
+const EVERY: Span = Span::from_secs(600);
+const HOUR: Span = Span::from_secs(3_600);
+/// How long before the price passes the bid OPT has its checkpoint.
+const AHEAD: Span = Span::from_micros(1);
+/// What the dynamic program counts times in.
+const STEP: Span = Span::from_secs(60);
+
+/// What checkpoints are taken amid.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Amid<'a> {
+    /// When spot VMs are taken away.
+    pub(crate) interruptions: &'a [InterruptionModel],
+    /// How long before its end a VM is told.
+    pub(crate) notice: Span,
+    /// How long it takes to go on elsewhere.
+    pub(crate) restart: Span,
+    /// What is checkpointed, as far as it is known.
+    pub(crate) bag: Option<&'a Bag>,
+    /// The VMs that the scheduler launches, if it is told which.
+    pub(crate) fleet: &'a [Fleet],
+}
+
 /// What `section`, which stands at `node`, comes to.
 pub(crate) fn check(
     section: CheckpointSection,
     node: &Node,
+    amid: &Amid<'_>,
     found: &mut Mistakes,
 ) -> Option<CheckpointConfig> {
     let CheckpointSection { policy, fixed, per_megabyte, on, at_hibernation, .. } = section;
@@ -21,18 +52,56 @@ pub(crate) fn check(
         ("period", Policy::Every, "every"),
         ("of", Policy::Every, "every"),
         ("points", Policy::Points, "points"),
+        ("bid", Policy::Acc, "acc"),
+        ("look", Policy::Acc, "acc"),
+        ("every", Policy::Adapt, "adapt"),
+        ("mttf", Policy::YoungDaly, "young-daly"),
+        ("lifetimes", Policy::Dp, "dp"),
+        ("step", Policy::Dp, "dp"),
+        ("restart", Policy::Dp, "dp"),
+        ("mode", Policy::Dp, "dp"),
     ] {
         // A budget beside "none" is one that was set aside for a while.
         let set_aside = (own, policy) == (Policy::Budget, Policy::None);
-        if own != policy && !set_aside && node.get(key).is_some() {
+        let is_opt = key == "look" && policy == Policy::Opt;
+        let means = key == "lifetimes" && policy == Policy::YoungDaly && section.mttf.is_none();
+        if own != policy && !set_aside && !means && !is_opt && node.get(key).is_some() {
             let what = format!("'{key}' is of policy \"{word}\", which is not this one");
             let remedy = format!("take it out, or write policy = \"{word}\"");
             found.add(node.place_of(key), what, remedy);
         }
     }
-    let scheme = scheme(section, node, found)?;
+    let scheme = scheme(section, node, amid, found)?;
     let on = on.unwrap_or_default();
-    Some(CheckpointConfig { scheme, fixed, per_megabyte, on, at_hibernation })
+    let config = CheckpointConfig { scheme, fixed, per_megabyte, on, at_hibernation };
+    plannable(&config, node, amid, found)?;
+    Some(config)
+}
+
+/// Whether the longest task can be planned, where that is done step by step; else it is said.
+fn plannable(
+    config: &CheckpointConfig,
+    node: &Node,
+    amid: &Amid<'_>,
+    found: &mut Mistakes,
+) -> Option<()> {
+    let (Scheme::Dp(plans), Some(bag)) = (&config.scheme, amid.bag) else { return Some(()) };
+    let longest = bag.tasks.iter().flat_map(|task| task.runtime.values()).max();
+    let largest = bag.tasks.iter().map(|task| task.memory).max();
+    let (longest, cost) = (*longest?, config.cost(largest?));
+    let error = match plans.check(longest, cost) {
+        Ok(()) => return Some(()),
+        Err(ProblemError::NeverEnds { .. }) => {
+            let what =
+                format!("no VM lives for a step of {} and a checkpoint of {cost}", plans.step);
+            found.add(node.place_of("step"), what, "write a smaller step, or longer lifetimes");
+            return None;
+        }
+        Err(error) => error,
+    };
+    let what = format!("a task of {longest} in steps of {}: {error}", plans.step);
+    found.add(node.place_of("step"), what, "write a larger step");
+    None
 }
 
 /// That of parallel jobs: theirs is one machine that nobody takes away, so there is no `on`, and they say
@@ -52,15 +121,71 @@ pub(crate) fn check_of_jobs(
             found.add(node.place_of(key), why, remedy);
         }
     }
-    let config = check(section, node, found)?;
+    let policy = section.policy;
+    if matches!(policy, Policy::Edge | Policy::Adapt | Policy::Opt | Policy::Acc | Policy::Dp) {
+        let what =
+            "the machine of parallel jobs is on demand: neither is it taken away, nor has it a bid";
+        let remedy = "write another policy, such as: policy = \"every\"";
+        found.add(node.place_of("policy"), what, remedy);
+        return None;
+    }
+    let config = check(section, node, &Amid::default(), found)?;
     let config = CheckpointConfig { per_megabyte: Span::ZERO, on: CheckpointOn::All, ..config };
     (config.scheme != Scheme::None {}).then_some(config)
 }
 
-fn scheme(section: CheckpointSection, node: &Node, found: &mut Mistakes) -> Option<Scheme> {
+fn scheme(
+    section: CheckpointSection,
+    node: &Node,
+    amid: &Amid<'_>,
+    found: &mut Mistakes,
+) -> Option<Scheme> {
     match section.policy {
         Policy::Budget => Some(Scheme::Budget(section.overhead.unwrap_or(OVERHEAD))),
         Policy::None => Some(Scheme::None {}),
+        Policy::Hour => Some(Scheme::Hour {}),
+        Policy::Edge => Some(Scheme::Edge {}),
+        Policy::Adapt => Some(Scheme::Adapt { every: section.every.unwrap_or(EVERY) }),
+        Policy::Opt => Some(Scheme::Opt { look: section.look.unwrap_or(AHEAD) }),
+        Policy::Acc => {
+            let look = section.look.unwrap_or(LOOK);
+            if section.fixed + look >= HOUR {
+                let what = format!(
+                    "a checkpoint of {} and a look {look} before an hour ends",
+                    section.fixed
+                );
+                found.add(node.place_of("look"), what, "let both together be less than an hour");
+            }
+            let mut bids =
+                amid.fleet.iter().filter(|vms| vms.market == Market::Spot).map(|vms| vms.bid);
+            let first = bids.next().flatten();
+            let has_bids = first.is_some() && bids.clone().all(|bid| bid.is_some());
+            if section.bid.is_none() && !has_bids {
+                missing(node, "bid", "0.32", found);
+                return None;
+            }
+            // Bids of VMs that differ are each one's own.
+            let shared = first.filter(|_| bids.all(|bid| bid == first));
+            Some(Scheme::Acc { bid: section.bid.or(shared), look })
+        }
+        Policy::YoungDaly => {
+            let mttf = match section.mttf {
+                Some(of) => vec![OfType { kind: None, of }],
+                None => {
+                    let laws = lifetimes::laws(&section, node, amid.interruptions, found)?;
+                    lifetimes::means(laws, node, found)?
+                }
+            };
+            Some(Scheme::YoungDaly { mttf })
+        }
+        Policy::Dp => {
+            let laws = lifetimes::laws(&section, node, amid.interruptions, found)?;
+            let step = section.step.unwrap_or(STEP);
+            let said = Some(amid.restart).filter(|restart| *restart > Span::ZERO);
+            let restart = section.restart.or(said).unwrap_or(step);
+            let (notice, mode) = (amid.notice, section.mode.unwrap_or_default());
+            Some(Scheme::Dp(LifetimePlans { laws, notice, step, restart, mode }))
+        }
         Policy::Every => {
             let Some(period) = section.period else {
                 missing(node, "period", "\"10m\"", found);
@@ -98,8 +223,11 @@ fn scheme(section: CheckpointSection, node: &Node, found: &mut Mistakes) -> Opti
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 mod tests {
+    use dormouse_cloud::{Exponential, Lifetimes};
     use dormouse_documents::{conform, from_toml, read, schema_of};
     use dormouse_policies::Period;
+    use dormouse_policies::dp::DpMode;
+    use dormouse_units::Price;
 
     use super::*;
 
@@ -115,7 +243,8 @@ mod tests {
     }
 
     fn said(text: &str) -> Result<CheckpointConfig, String> {
-        by(check, text).map(Option::unwrap)
+        by(|section, node, found| check(section, node, &Amid::default(), found), text)
+            .map(Option::unwrap)
     }
 
     #[test]
@@ -131,6 +260,27 @@ mod tests {
         assert_eq!(scheme(work), every(Period::Work));
         let points = Scheme::Points([250_000, 500_000].map(Ppm::new).into());
         assert_eq!(scheme("policy = \"points\"\npoints = [0.25, 0.5]"), Ok(points));
+        assert_eq!(scheme("policy = \"hour\""), Ok(Scheme::Hour {}));
+        let acc = Scheme::Acc { bid: Price::from_usd_per_hour(0.32), look: minutes(2) };
+        assert_eq!(scheme("policy = \"acc\"\nbid = 0.32\nlook = \"2m\""), Ok(acc));
+        assert_eq!(scheme("policy = \"adapt\""), Ok(Scheme::Adapt { every: minutes(10) }));
+        assert_eq!(scheme("policy = \"edge\""), Ok(Scheme::Edge {}));
+        assert_eq!(scheme("policy = \"opt\""), Ok(Scheme::Opt { look: AHEAD }));
+        let mttf = |of| Ok(Scheme::YoungDaly { mttf: vec![OfType { kind: None, of }] });
+        assert_eq!(scheme("policy = \"young-daly\"\nmttf = \"1h\""), mttf(minutes(60)));
+        let mean = "policy = \"young-daly\"\nlifetimes = { uniform = { to = \"2h\" } }";
+        assert_eq!(scheme(mean), mttf(minutes(60)));
+        let dp = "policy = \"dp\"\nlifetimes = { mean = \"6h\" }\nmode = \"artifact\"";
+        let mean = minutes(360);
+        let of = Lifetimes::Exponential(Exponential { mean });
+        let plans = LifetimePlans {
+            laws: vec![OfType { kind: None, of }],
+            notice: Span::ZERO,
+            step: minutes(1),
+            restart: minutes(1),
+            mode: DpMode::Artifact,
+        };
+        assert_eq!(scheme(dp), Ok(Scheme::Dp(plans)));
     }
 
     #[test]
@@ -161,6 +311,24 @@ mod tests {
             ("policy = \"points\"\npoints = [0.5, 1]", "1 is out of range", "below 1"),
             ("period = \"10m\"", "'period' is of policy \"every\"", "policy = \"every\""),
             ("policy = \"every\"\nperiod = \"1h\"\noverhead = 1", "'overhead' is of", "budget"),
+            ("policy = \"hour\"\nlook = \"1m\"", "'look' is of policy \"acc\"", "acc"),
+            ("policy = \"acc\"\nlook = \"1h\"", "x.toml:2:1: look: a checkpoint of", "an hour"),
+            ("policy = \"acc\"", "'bid' is missing", "bid = 0.32"),
+            ("policy = \"dp\"", "x.toml:1:1: policy: it rests on the lifetimes", "mean = \"6h\""),
+            ("policy = \"young-daly\"", "it rests on the lifetimes", "mean = \"6h\""),
+            ("policy = \"young-daly\"\nmttf = \"0s\"", "x.toml:2:1: mttf", "1s"),
+            ("policy = \"dp\"\nlifetimes = {}", "it needs one law", "give one of"),
+            ("policy = \"dp\"\nmttf = \"1h\"", "'mttf' is of policy", "young-daly"),
+            ("policy = \"dp\"\nstep = \"0s\"", "x.toml:2:1: step", "1ms"),
+            ("policy = \"dp\"\nmode = \"x\"", "x.toml:2:1: mode", "artifact"),
+            ("policy = \"hour\"\nstep = \"1m\"", "'step' is of policy \"dp\"", "dp"),
+            (
+                "policy = \"young-daly\"\nmttf = \"1h\"\nlifetimes = { mean = \"1h\" }",
+                "'lifetimes' is of policy",
+                "take it out",
+            ),
+            ("policy = \"acc\"\nbid = -1", "x.toml:2:1: bid", "0"),
+            ("policy = \"adapt\"\nevery = \"1us\"", "x.toml:2:1: every", "1s"),
         ] {
             let error = said(text).unwrap_err();
             assert!(error.contains(part) && error.contains(remedy), "{text}: {error}");

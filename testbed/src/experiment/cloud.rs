@@ -9,7 +9,7 @@ use dormouse_cloud::{
     built_in,
 };
 use dormouse_documents::{InputError, Mistakes, Node, Place, instead};
-use dormouse_units::{Bytes, Span, TypeName};
+use dormouse_units::{Bytes, Price, Span, Time, TypeName};
 
 use super::files;
 use super::sections::{
@@ -230,12 +230,32 @@ fn prices_of_type(
         PricesSection::Part(PricesPart { file, start }) => {
             (file, start.parse().unwrap_or_default())
         }
+        PricesSection::Rows(rows) => return price_rows(rows, place),
     };
     let (record, length) = price_record(&place.file(file), notes)?;
     record.from(start).ok_or_else(|| {
         let what = format!("the record ends {length} after its first row");
         InputError::new(place, what, "give an earlier start")
     })
+}
+
+/// Prices that are written in the experiment.
+///
+/// # Errors
+///
+/// There are none.
+fn price_rows(rows: &[(String, f64)], place: &Place) -> Result<PriceTrace, InputError> {
+    let row = |(from, usd): &(String, f64)| {
+        let from: Span = from.parse().ok()?;
+        Some((Time::ZERO + from, Price::from_usd_per_hour(*usd)?))
+    };
+    match rows.iter().map(row).collect::<Option<Vec<_>>>() {
+        Some(rows) if !rows.is_empty() => Ok(PriceTrace::new(rows)),
+        _ => {
+            let remedy = "write rows like: [[\"0s\", 0.30], [\"90m\", 0.35]]";
+            Err(InputError::new(place, "these are no prices", remedy))
+        }
+    }
 }
 
 /// A file of prices and the time from its first to its last; what is odd about it is noted.

@@ -114,7 +114,7 @@ fn poisson(
     Some(InterruptionModel::Poisson { hibernate_every, resume_every, scope })
 }
 
-fn lifetime(
+pub(super) fn lifetime(
     section: &LifetimeSection,
     node: &Node,
     types: Option<&Types>,

@@ -18,7 +18,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::live::speedup_said;
-use super::sections::{InterruptionSection, WorkloadSection};
+use super::sections::{CheckpointSection, InterruptionSection, WorkloadSection};
 use super::tenants::{self, Work};
 use super::{
     Batch, Builtin, Live, checkpoint, cloud, files, interruption, jobs, placed_by::placed_by, plan,
@@ -207,8 +207,7 @@ impl Experiment {
         let markets = scheduler.name.markets(scheduler);
         bag.tasks.iter().any(|task| {
             let longest = task.runtime.values().copied().max().unwrap_or_default();
-            let on =
-                |market: &Market| checkpoint.plan_on(*market, task.memory, longest).count() > 0;
+            let on = |market: &Market| checkpoint.takes_any_on(*market, task.memory, longest);
             markets.iter().any(on)
         })
     }
@@ -367,8 +366,7 @@ fn bag(node: &Node, seed: u64, plan: Option<&Path>, found: &mut Mistakes) -> Opt
     };
     let imported =
         workload.as_ref().and_then(|section| workload::types(section, at("workload"), found));
-    let checkpoint = section(node, "checkpoint", found)
-        .and_then(|section| checkpoint::check(section, at("checkpoint"), found));
+    let checkpoint = section::<CheckpointSection>(node, "checkpoint", found);
     let cloud = section(node, "cloud", found)
         .and_then(|section| cloud::check(section, at("cloud"), imported, found));
     // What is wrong elsewhere is said even where nobody knows which types there are.
@@ -384,6 +382,18 @@ fn bag(node: &Node, seed: u64, plan: Option<&Path>, found: &mut Mistakes) -> Opt
         _ => u32::MAX,
     };
     let interruptions = interruptions(node, (deadline, most_vms), types, found);
+    let checkpoint = checkpoint.and_then(|section| {
+        let boot = cloud.as_ref().map(|cloud| cloud.catalogue.boot).unwrap_or_default();
+        let restore = scheduler.as_ref().map(|scheduler| scheduler.restore).unwrap_or_default();
+        let amid = checkpoint::Amid {
+            interruptions: &interruptions,
+            notice: cloud.as_ref().map(|cloud| cloud.preemption_notice).unwrap_or_default(),
+            restart: boot + restore,
+            bag: bag.as_ref(),
+            fleet: scheduler.as_ref().map(|scheduler| &scheduler.fleet[..]).unwrap_or_default(),
+        };
+        checkpoint::check(section, at("checkpoint"), &amid, found)
+    });
     let (mut cloud, bag, mut scheduler, checkpoint) = (cloud?, bag?, scheduler?, checkpoint?);
     let mut begins_at = place;
     if let Some(path) = plan {

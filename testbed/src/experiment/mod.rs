@@ -7,6 +7,7 @@ mod cloud;
 pub(crate) mod files;
 mod interruption;
 mod jobs;
+mod lifetimes;
 mod live;
 mod load;
 mod placed_by;

@@ -62,6 +62,11 @@ fn lines(of: &OfBag<'_>) -> Vec<Line> {
          {lost:.0} s lost"
     );
     lines.extend([Line::plain("machines", machines), Line::plain("work", work)]);
+    if c.above_bid > 0 {
+        let ended = format!("{} given back above the bid as an hour ended", c.above_bid);
+        let unkept = format!("; {} tasks lost work, as no checkpoint was taken before", c.unkept);
+        lines.push(Line::plain("bids", ended + if c.unkept > 0 { &unkept } else { "" }));
+    }
     for (count, what) in [
         (c.hosts_lost, "hosts lost"),
         (c.attempts_failed, "attempts failed"),

@@ -1,14 +1,18 @@
 //! Whatever bag, cloud, checkpoints and trouble: no decision breaks a rule, and every task that can
 //! finish does.
 
+use std::collections::BTreeMap;
+
 use dormouse_cloud::{
-    Action, Burstable, Catalogue, InstanceType, Interruption, InterruptionModel, Limits, Target,
+    Action, Burstable, Catalogue, Exponential, InstanceType, Interruption, InterruptionModel,
+    Lifetimes, Limits, PriceTrace, Target, Uniform,
 };
+use dormouse_policies::dp::DpMode;
 use dormouse_policies::{
     Bag, BagSchedulerConfig, BagSchedulerName, BurstOn, CheckpointConfig, CheckpointOn, Fleet,
-    OnNotice, Period, PlannedVm, Scheme, StealMoment, Task, build, plan,
+    LifetimePlans, OfType, OnNotice, Period, PlannedVm, Scheme, StealMoment, Task, build, plan,
 };
-use dormouse_units::{Bytes, Credits, Ppm, Price, Span, Time};
+use dormouse_units::{Bytes, Credits, Ppm, Price, Span, Time, TypeName};
 use proptest::prelude::*;
 
 use crate::jobs::budget;
@@ -99,6 +103,54 @@ fn trouble() -> impl Strategy<Value = Trouble> {
     )
 }
 
+/// Any scheme that looks at a VM's hours, its price or its age.
+fn by_prices_and_lifetimes() -> impl Strategy<Value = Scheme> {
+    let seconds = |n| Span::from_secs(n);
+    let mttf = move |s| Scheme::YoungDaly { mttf: vec![OfType { kind: None, of: seconds(s) }] };
+    let law = prop_oneof![
+        (1_u64..5_000)
+            .prop_map(|s| Lifetimes::Exponential(Exponential { mean: Span::from_secs(s) })),
+        (600_u64..5_000).prop_map(|s| {
+            let (from, to) = (Span::ZERO, Span::from_secs(s));
+            Lifetimes::Uniform(Uniform { from, to })
+        }),
+    ];
+    let dp =
+        (law, 0_u64..200, 5_u64..60, any::<bool>()).prop_map(|(of, restart, step, is_ours)| {
+            Scheme::Dp(LifetimePlans {
+                laws: vec![OfType { kind: None, of }],
+                notice: Span::from_secs(120),
+                step: Span::from_secs(step),
+                restart: Span::from_secs(restart),
+                mode: if is_ours { DpMode::Conditional } else { DpMode::Artifact },
+            })
+        });
+    let bid = (0_u64..9).prop_map(|cents| Price::from_nanos_per_hour(cents * 10_000_000));
+    prop_oneof![
+        Just(Scheme::Hour {}),
+        Just(Scheme::Edge {}),
+        (1_u64..900).prop_map(move |s| Scheme::Adapt { every: seconds(s) }),
+        Just(Scheme::Opt { look: Span::from_micros(1) }),
+        bid.prop_map(move |bid| Scheme::Acc { bid: Some(bid), look: seconds(60) }),
+        (1_u64..10_000).prop_map(mttf),
+        dp,
+    ]
+}
+
+/// Spot prices of any type that change every now and then.
+fn prices() -> impl Strategy<Value = BTreeMap<TypeName, PriceTrace>> {
+    let change = (0_u64..9_000, 0_u64..9);
+    let trace = prop::collection::vec(change, 0..12).prop_map(|changes| {
+        let price = |cents| Price::from_nanos_per_hour(cents * 10_000_000);
+        PriceTrace::new(changes.into_iter().map(|(s, c)| (Time::from_secs(s), price(c))).collect())
+    });
+    prop::collection::btree_map(
+        (0_usize..3).prop_map(|n| type_name(n).as_str().into()),
+        trace,
+        0..3,
+    )
+}
+
 /// Any scheme, at any cost.
 fn checkpoint() -> impl Strategy<Value = CheckpointConfig> {
     let of = prop_oneof![Just(Period::Time), Just(Period::Work)];
@@ -108,6 +160,7 @@ fn checkpoint() -> impl Strategy<Value = CheckpointConfig> {
         2 => (20_u64..400, of).prop_map(|(s, of)| Scheme::Every { period: Span::from_secs(s), of }),
         2 => points.prop_map(|all| Scheme::Points(all.into_iter().map(Ppm::new).collect())),
         1 => Just(Scheme::None {}),
+        4 => by_prices_and_lifetimes(),
     ];
     let on = prop_oneof![Just(CheckpointOn::Spot), Just(CheckpointOn::All)];
     (scheme, 1_u64..20_000, on).prop_map(|(scheme, cost_ms, on)| CheckpointConfig {
@@ -186,14 +239,15 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     #[test]
-    fn rules_hold_and_tasks_finish(case in case()) {
+    fn rules_hold_and_tasks_finish(case in case(), prices in prices()) {
         let config = config(&case);
         let Case { bag, catalogue, checkpoint, trouble, seed, .. } = &case;
         let built = build(&config, catalogue, bag, checkpoint, *seed);
         // A bag that can't be planned is refused; what the messages say is tested elsewhere.
         let Ok(scheduler) = built else { return Ok(()) };
         let models = [InterruptionModel::Schedule { acts: case.acts.clone() }];
-        let setup = setup(bag, catalogue, checkpoint, &models, *seed);
+        let mut setup = setup(bag, catalogue, checkpoint, &models, *seed);
+        setup.terms.prices = prices;
         let is_careless = case.name == BagSchedulerName::Fifo;
         let outcome = played(setup, scheduler, trouble, is_careless, |_| {});
         if !trouble.can_be_fatal() {

@@ -14,6 +14,8 @@ pub enum Moment {
     Failed,
     /// The price of its VM is another.
     Price,
+    /// The time has come at which the scheme wanted to look again.
+    Look,
 }
 
 /// A task of a bag that runs, or is about to.
@@ -56,6 +58,8 @@ pub struct Quote<'a> {
     pub market: Market,
     /// When it was asked for.
     pub launched: Time,
+    /// When it could first be used: its lifetime, if it has one, counts from then.
+    pub usable: Option<Time>,
     /// Since when it is charged for, but for the time it was frozen: hours are counted from then.
     pub charged_from: Option<Time>,
     /// What it costs now.
@@ -72,6 +76,8 @@ pub enum When {
     /// At this time, if it runs then, and as soon as it does if not. Once it is kept, or could not
     /// be, the scheme is asked again.
     At(Time),
+    /// Not yet: the scheme is asked again at this time, by [`Moment::Look`].
+    Look(Time),
     /// At these parts of its work, ascending. They go along with its start and are for the whole
     /// attempt: the scheme is asked again when the next one begins, and at any other moment this
     /// answer counts as never.
@@ -83,9 +89,10 @@ pub trait Checkpointing: std::fmt::Debug + Send {
     /// When a task is to be checkpointed next; `None`: not again in this attempt.
     ///
     /// It is asked when an attempt begins and, unless all its points are known, after each
-    /// checkpoint that was kept or could not be, and when the price of its VM changes: its last
-    /// answer holds. After a checkpoint a time that is not after `now` counts as never: it would be
-    /// asked for ever at one instant.
+    /// checkpoint that was kept or could not be, when the price of its VM changes, and when it wanted to
+    /// look again: its last answer holds. After a checkpoint a time that is not after `now` counts as
+    /// never, as does such a time to look again: it would be asked for ever at one instant. Prices
+    /// that change at an instant have changed before it looks.
     fn next(&mut self, now: Time, task: &TaskView, quote: &Quote<'_>) -> Option<When>;
 }
 
@@ -115,6 +122,7 @@ pub(super) mod tests {
             kind: &KIND,
             market: Market::Spot,
             launched: Time::ZERO,
+            usable: None,
             charged_from: None,
             price: Price::default(),
             bid: None,

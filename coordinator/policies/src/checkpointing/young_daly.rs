@@ -1,6 +1,9 @@
 //! A checkpoint at even intervals, as long as the VMs' rate of failures asks for.
 
-use dormouse_units::Span;
+use dormouse_units::{Span, Time};
+
+use super::every::EveryWork;
+use super::{Checkpointing, OfType, Quote, TaskView, When};
 
 /// The interval of work between checkpoints that cost `checkpoint` each on VMs that live for `mttf` on
 /// average and don't age: sqrt(2 · δ · MTTF) (Young 1974, first order of Daly 2006). At least a microsecond.
@@ -8,6 +11,17 @@ use dormouse_units::Span;
 pub fn young_daly(checkpoint: Span, mttf: Span) -> Span {
     let seconds = (2.0 * checkpoint.as_secs_f64() * mttf.as_secs_f64()).sqrt();
     Span::from_secs_f64(seconds).unwrap_or(mttf).max(Span::from_micros(1))
+}
+
+/// At even intervals of the work, by the mean lifetimes of types of VMs.
+#[derive(Debug)]
+pub(super) struct YoungDaly(pub(super) Vec<OfType<Span>>);
+
+impl Checkpointing for YoungDaly {
+    fn next(&mut self, now: Time, task: &TaskView, quote: &Quote<'_>) -> Option<When> {
+        let mttf = &self.0[OfType::place(&self.0, Some(quote.kind))?];
+        EveryWork(young_daly(task.cost, mttf.of)).next(now, task, quote)
+    }
 }
 
 #[cfg(test)]

@@ -71,7 +71,7 @@ impl Customers {
 
     fn end(&mut self, vm: VmId, out: &mut Vec<Decision>) {
         if self.open.remove(&vm).is_some() {
-            out.push(Decision::Terminate { vm });
+            out.push(Decision::Terminate { vm, reason: None });
         }
     }
 }
@@ -130,7 +130,7 @@ mod tests {
         let wake = tell(&mut customers, 30, Notice::VmReady { vm: VM });
         assert_eq!(wake, [Decision::Wake { at: at(130), token: 4 }]);
         let end = tell(&mut customers, 130, Notice::Wake { token: 4 });
-        assert_eq!(end, [Decision::Terminate { vm: VM }]);
+        assert_eq!(end, [Decision::Terminate { vm: VM, reason: None }]);
         assert!(customers.open.is_empty());
     }
 
@@ -144,7 +144,7 @@ mod tests {
         assert_eq!(wake, [Decision::Wake { at: at(260), token: 4 }]);
         assert_eq!(
             tell(&mut customers, 260, Notice::Wake { token: 4 }),
-            [Decision::Terminate { vm: VM }]
+            [Decision::Terminate { vm: VM, reason: None }]
         );
     }
 

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::SpotRecord;
+use super::next::Unkept;
 use super::record::HOUR;
 
 /// One divisible job.
@@ -171,8 +172,9 @@ impl Way<'_> {
     ) -> Result<Time, Time> {
         while now < until {
             let done = now + self.left();
-            let next = self.next_checkpoint(scheme, (launched, until), now);
-            let next = next.filter(|at| *at <= until);
+            let SpotJob { checkpoint: cost, every, .. } = self.job;
+            let work = Unkept { begins: launched, since: now, from: now, done, cost, every };
+            let next = scheme.next(self.record, &work).filter(|at| *at <= until);
             if done <= next.unwrap_or(until).min(until) {
                 return Ok(self.done(launched, done));
             }
@@ -188,46 +190,6 @@ impl Way<'_> {
         }
         self.pay(launched, until.since(launched).as_micros() / HOUR.as_micros());
         Err(until)
-    }
-
-    /// When the next checkpoint begins, not before `now`.
-    fn next_checkpoint(
-        &self,
-        scheme: SpotScheme,
-        (launched, until): (Time, Time),
-        now: Time,
-    ) -> Option<Time> {
-        let costs = self.job.checkpoint;
-        match scheme {
-            SpotScheme::None | SpotScheme::Acc => None,
-            SpotScheme::Opt => {
-                Some(until - costs).filter(|at| *at >= now && now + self.left() > until)
-            }
-            SpotScheme::Hour => {
-                let hours = (now + costs).since(launched).as_micros().div_ceil(HOUR.as_micros());
-                let at = |hours| launched + HOUR.times(hours) - costs;
-                // One that costs nothing is not taken twice at an instant.
-                Some(at(hours))
-                    .filter(|at| *at > now || self.since > Span::ZERO)
-                    .or_else(|| Some(at(hours + 1)))
-            }
-            SpotScheme::Edge => {
-                let from = if self.since > Span::ZERO { now } else { now + Span::from_micros(1) };
-                self.record.next_rise(from)
-            }
-            SpotScheme::Adapt => {
-                let every = self.job.every.as_micros().max(1);
-                let first = now.since(launched).as_micros() / every + 1;
-                let times = (first..).map(|n| launched + Span::from_micros(every).times(n));
-                let end = until.min(now + self.left());
-                times.take_while(|at| *at < end).find(|at| {
-                    let undone = self.since + at.since(now);
-                    let taken =
-                        self.record.taken(at.since(launched), costs, self.job.every + costs);
-                    undone.as_secs_f64() * taken > costs.as_secs_f64()
-                })
-            }
-        }
     }
 
     /// On an instance that its user ends: when the job is done, or when it is ended; `None` if the record

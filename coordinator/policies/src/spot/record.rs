@@ -1,15 +1,17 @@
 //! A record of prices as one bid sees it.
 
+use std::borrow::Cow;
+
 use dormouse_cloud::PriceTrace;
 use dormouse_units::{Money, Price, Span, Time};
 
 /// An hour of an instance.
-pub(super) const HOUR: Span = Span::from_secs(3_600);
+pub(crate) const HOUR: Span = Span::from_secs(3_600);
 
 /// When an instance can be had for a bid: while its price is not above it.
 #[derive(Clone, Debug)]
 pub struct SpotRecord<'a> {
-    trace: &'a PriceTrace,
+    trace: Cow<'a, PriceTrace>,
     bid: Price,
     /// From when to when, in order. The last may end with the record.
     available: Vec<(Time, Time)>,
@@ -41,7 +43,12 @@ impl<'a> SpotRecord<'a> {
         let whole = available.iter().filter(|(_, to)| *to < until);
         let mut uptimes: Vec<_> = whole.map(|(from, to)| to.since(*from)).collect();
         uptimes.sort_unstable();
-        Self { trace, bid, available, rises, uptimes, until }
+        Self { trace: Cow::Borrowed(trace), bid, available, rises, uptimes, until }
+    }
+
+    /// The same with prices of its own.
+    pub(crate) fn into_owned(self) -> SpotRecord<'static> {
+        SpotRecord { trace: Cow::Owned(self.trace.into_owned()), ..self }
     }
 
     /// Until when prices are known.

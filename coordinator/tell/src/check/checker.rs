@@ -544,7 +544,7 @@ impl<'a> Checker<'a> {
         let spec = self.setup.bag.tasks.get(n).filter(|_| self.exact())?;
         let runtime = self.setup.runtime(task, &followed.kind.name)?;
         let (started, frozen) = open.started?;
-        let cost = self.setup.checkpoint.plan(spec.memory, runtime).cost.times(open.checkpoints);
+        let cost = self.setup.checkpoint.cost(spec.memory).times(open.checkpoints);
         let need = runtime.part(open.from.rest()) + cost;
         let frozen = followed.frozen_until(self.now).saturating_sub(frozen);
         let had = self.now.since(started).saturating_sub(frozen);

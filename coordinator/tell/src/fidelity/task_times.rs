@@ -1,6 +1,7 @@
 //! The time that each task took against the time that its VM promised it.
 
 use dormouse_engine::{Ledger, Setup};
+use dormouse_policies::Begun;
 use dormouse_units::{Attempt, Ppm, Span, TaskId, VmId};
 use serde::{Deserialize, Serialize};
 
@@ -276,7 +277,9 @@ pub fn owed(setup: &Setup, task: TaskId, attempt: &AttemptHistory, vm: &VmHistor
     let spec = setup.bag.tasks.get(task.get() as usize)?;
     let (said, runtime) = (*spec.runtime.get(&vm.kind)?, setup.runtime(task, &vm.kind)?);
     let done = attempt.from.map_or(Ppm::ZERO, |(_, done)| done);
-    let plan = setup.checkpoint.known_on(vm.market, spec.memory, said);
+    let age = vm.ready.map_or(Span::ZERO, |ready| attempt.sent.since(ready));
+    let begun = Begun { kind: &vm.kind, market: vm.market, age, kept: done };
+    let plan = setup.checkpoint.known_on(&begun, spec.memory, said);
     let mut points = plan.points();
     // Those that were asked for while it ran it is owed as well; what else its worker took it is not.
     let kept = attempt.checkpoints.iter().map(|mark| mark.done);

@@ -1,9 +1,12 @@
 //! `[checkpoint]`.
 
+use dormouse_policies::dp::DpMode;
 use dormouse_policies::{CheckpointOn, Period};
-use dormouse_units::{Ppm, Span};
+use dormouse_units::{Ppm, Price, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use super::LifetimeSection;
 
 /// When tasks or parallel jobs are checkpointed, and what that costs them.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -22,6 +25,29 @@ pub(crate) struct CheckpointSection {
     /// Of `points`: parts of the work, ascending, each above 0 and below 1.
     #[schemars(example = [0.25, 0.5, 0.75])]
     pub(crate) points: Option<Vec<Ppm>>,
+    /// Of `acc`: it checkpoints where the price is above this; the VM's own bid where it is not given.
+    pub(crate) bid: Option<Price>,
+    /// Of `acc`: how long before the end of an hour the checkpoint is kept; 1m where it is not given. Of
+    /// `opt`: how long before the price passes the bid; 1us where it is not given, which live is too late.
+    #[schemars(example = "1m")]
+    pub(crate) look: Option<Span>,
+    /// Of `adapt`: from one decision to the next; 10m where it is not given.
+    #[schemars(extend("least" = "1s"), example = "10m")]
+    pub(crate) every: Option<Span>,
+    /// Of `young-daly`: how long VMs live on average; the mean of `lifetimes` where it is not given.
+    #[schemars(extend("least" = "1s"), example = "1h")]
+    pub(crate) mttf: Option<Span>,
+    /// Of `dp` and `young-daly`: how long VMs are taken to live, whatever they do; by the experiment's
+    /// `[[interruption]]` where it is not given.
+    pub(crate) lifetimes: Option<LifetimeSection>,
+    /// Of `dp`: what times are counted in, rounded up; 1m where it is not given.
+    #[schemars(extend("least" = "1ms"), example = "1m")]
+    pub(crate) step: Option<Span>,
+    /// Of `dp`: how long it takes to go on from a checkpoint on another VM; `scheduler.restore` and
+    /// `cloud.boot` where it is not given, or a step if these are nothing.
+    pub(crate) restart: Option<Span>,
+    /// Of `dp`: how its recursion is read; `conditional` where it is not given.
+    pub(crate) mode: Option<DpMode>,
     /// How long what is checkpointed stands still for one.
     #[schemars(extend("least" = "1ms"), example = "13s")]
     pub(crate) fixed: Span,
@@ -43,6 +69,14 @@ impl Default for CheckpointSection {
             period: None,
             of: None,
             points: None,
+            bid: None,
+            look: None,
+            every: None,
+            mttf: None,
+            lifetimes: None,
+            step: None,
+            restart: None,
+            mode: None,
             fixed: Span::from_micros(12_995_000),
             per_megabyte: Span::from_micros(40_000),
             on: None,
@@ -61,6 +95,22 @@ pub(crate) enum Policy {
     Every,
     /// At `points` of the work.
     Points,
+    /// Just before each hour of the VM ends, counted from when it is first charged for.
+    Hour,
+    /// Whenever the VM's price rises.
+    Edge,
+    /// At regular times of the VM, where its record of prices has it that what may be lost by the next one
+    /// is more than a checkpoint costs.
+    Adapt,
+    /// Kept `look` before the VM's price passes its bid, which nobody can know: a yardstick.
+    Opt,
+    /// `look` and the time of a checkpoint before each hour of the VM ends, if its price is then above `bid`.
+    Acc,
+    /// Evenly over the work, every √(2 · cost · `mttf`).
+    YoungDaly,
+    /// Where the dynamic program has them for what is left, by the age of the VM and the law of its
+    /// lifetime: the work is then expected to end the soonest.
+    Dp,
     /// Never.
     None,
 }

@@ -3,7 +3,7 @@
 use dormouse_cloud::{Action, Bathtub, GompertzMakeham, Scope, Uniform, Weibull};
 use dormouse_units::{Span, TypeName};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// When spot VMs are taken away and given back.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -39,7 +39,7 @@ pub(crate) struct PoissonSection {
 }
 
 /// Lifetimes by one law: exponential around a mean, one with more parameters, or as they were recorded.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
 pub(crate) struct LifetimeSection {
     /// Of VMs of this type only.
@@ -63,7 +63,7 @@ pub(crate) struct LifetimeSection {
 }
 
 /// Lifetimes that were seen.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum Recorded {
     /// A file of seconds, one a row.

@@ -68,7 +68,7 @@ impl Problem<'_> {
     /// # Errors
     ///
     /// Where there is no schedule.
-    pub(super) fn check(&self) -> Result<(), ProblemError> {
+    pub fn check(&self) -> Result<(), ProblemError> {
         let (job, ages) = (self.job, self.survival.last() + 1);
         if job == 0 {
             return Err(ProblemError::NoWork);
@@ -83,7 +83,8 @@ impl Problem<'_> {
     }
 
     /// How long it takes to do this much of what is left, and to keep it.
-    pub(super) const fn takes(&self, work: usize, left: usize) -> usize {
+    #[must_use]
+    pub const fn takes(&self, work: usize, left: usize) -> usize {
         if work == left && !self.rules.last_checkpoint { work } else { work + self.checkpoint }
     }
 

@@ -1,0 +1,59 @@
+//! Checkpoints by the hours of a VM and by its prices (HOUR, EDGE, ADAPT and OPT of the ACC paper).
+
+use std::collections::BTreeMap;
+
+use dormouse_cloud::{Market, PriceTrace};
+use dormouse_units::{Price, Span, Time, TypeName};
+
+use super::{Checkpointing, Quote, TaskView, When};
+use crate::spot::{SpotRecord, SpotScheme, Unkept};
+
+/// A scheme of spot instances. All prices are known to it, those to come as well: ADAPT takes its
+/// probabilities from them, OPT looks ahead.
+#[derive(Debug)]
+pub(super) struct Priced {
+    scheme: SpotScheme,
+    /// How often ADAPT decides.
+    every: Span,
+    /// How long before the price passes the bid OPT has its checkpoint kept.
+    look: Span,
+    prices: BTreeMap<TypeName, PriceTrace>,
+    /// What the bids that have been seen are for the types' prices; of `None`: no prices.
+    records: BTreeMap<(Option<TypeName>, Price), SpotRecord<'static>>,
+}
+
+impl Priced {
+    pub(super) fn new(
+        scheme: SpotScheme,
+        (every, look): (Span, Span),
+        prices: &BTreeMap<TypeName, PriceTrace>,
+    ) -> Self {
+        let prices = if scheme == SpotScheme::Hour { BTreeMap::new() } else { prices.clone() };
+        Self { scheme, every, look, prices, records: BTreeMap::new() }
+    }
+}
+
+impl Checkpointing for Priced {
+    fn next(&mut self, now: Time, task: &TaskView, quote: &Quote<'_>) -> Option<When> {
+        let changes = quote.market == Market::Spot && self.prices.contains_key(quote.kind);
+        let kind = changes.then(|| quote.kind.clone());
+        // Without a bid it is never taken for its price.
+        let bid = quote.bid.unwrap_or(Price::from_nanos_per_hour(u64::MAX));
+        let none = PriceTrace::default();
+        let record = self.records.entry((kind, bid)).or_insert_with_key(|(kind, bid)| {
+            let trace = kind.as_ref().and_then(|kind| self.prices.get(kind)).unwrap_or(&none);
+            // The last price holds for ever.
+            SpotRecord::new(trace, *bid, Time::from_micros(u64::MAX)).into_owned()
+        });
+        let work = Unkept {
+            begins: quote.charged_from?,
+            since: task.since,
+            from: now,
+            done: task.since + task.left(),
+            cost: task.cost,
+            every: self.every,
+        };
+        let next = self.scheme.next(record, &work)?;
+        Some(When::At(if self.scheme == SpotScheme::Opt { next - self.look } else { next }))
+    }
+}

@@ -1,0 +1,70 @@
+//! The lifetimes of VMs that schemes of checkpoints reckon with.
+
+use dormouse_cloud::lifetimes::span_of_hours;
+use dormouse_cloud::{InterruptionModel, Lifetimes};
+use dormouse_documents::{Mistakes, Node};
+use dormouse_policies::OfType;
+use dormouse_units::Span;
+
+use super::interruption;
+use super::sections::CheckpointSection;
+
+/// The laws that `section`, which stands at `node`, names, else those of the experiment itself.
+pub(super) fn laws(
+    section: &CheckpointSection,
+    node: &Node,
+    interruptions: &[InterruptionModel],
+    found: &mut Mistakes,
+) -> Option<Vec<OfType<Lifetimes>>> {
+    let before = found.count();
+    let given = section
+        .lifetimes
+        .as_ref()
+        .map(|section| interruption::lifetime(section, node.innermost("lifetimes"), None, found));
+    let of = |model: &InterruptionModel| match model {
+        InterruptionModel::Lifetime { kind, lifetimes } => {
+            Some(OfType { kind: kind.clone(), of: lifetimes.clone() })
+        }
+        _ => None,
+    };
+    let laws: Vec<_> = match &given {
+        Some(given) => given.iter().filter_map(of).collect(),
+        None => interruptions.iter().filter_map(of).collect(),
+    };
+    let is_twice = |(n, law): (usize, &OfType<Lifetimes>)| {
+        laws[..n]
+            .iter()
+            .any(|other| other.kind == law.kind || other.kind.is_none() || law.kind.is_none())
+    };
+    let like = "say which: lifetimes = { mean = \"6h\" }";
+    if laws.iter().enumerate().any(is_twice) {
+        let what = "VMs of one type have lifetimes by several of the [[interruption]]";
+        found.add(node.place_of("policy"), what, like);
+    } else if laws.is_empty() && found.count() == before {
+        let what = "it rests on the lifetimes of VMs, and no [[interruption]] has a model of them";
+        found.add(node.place_of("policy"), what, like);
+    }
+    (found.count() == before).then_some(laws)
+}
+
+/// The means of these laws, which hold for the section that stands at `node`.
+pub(super) fn means(
+    laws: Vec<OfType<Lifetimes>>,
+    node: &Node,
+    found: &mut Mistakes,
+) -> Option<Vec<OfType<Span>>> {
+    let mean = |OfType { kind, of }: OfType<Lifetimes>| {
+        let law = of.law();
+        // The rest of a law that leaves some VMs for ever has no mean.
+        let ends = law.cdf(f64::INFINITY) > 1.0 - 1e-6;
+        let mean =
+            span_of_hours(law.lived(f64::INFINITY)).filter(|mean| ends && *mean > Span::ZERO);
+        Some(OfType { kind, of: mean? })
+    };
+    let means: Option<Vec<_>> = laws.into_iter().map(mean).collect();
+    if means.is_none() {
+        let what = "these lifetimes have no mean that is a time";
+        found.add(node.place_of("policy"), what, "give one, such as: mttf = \"6h\"");
+    }
+    means
+}
