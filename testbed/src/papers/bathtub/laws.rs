@@ -8,7 +8,7 @@ use dormouse_units::{Ppm, Span};
 pub(super) const LONGEST: usize = 24;
 
 /// A bathtub by A in millionths, and b, τ1 and τ2 in hours.
-fn bathtub(a: u64, [b, tau1, tau2]: [f64; 3]) -> Option<Lifetimes> {
+fn bathtub(a: u32, [b, tau1, tau2]: [f64; 3]) -> Option<Lifetimes> {
     let [b, tau1, tau2] = [b, tau1, tau2].map(span_of_hours);
     Some(Lifetimes::Bathtub(Bathtub { a: Ppm::new(a), b: b?, tau1: tau1?, tau2: tau2? }))
 }
