@@ -25,6 +25,8 @@ pub(crate) enum Reproduce {
     Measy(String, MeasyArgs),
     /// OPIE, or a part of it.
     Opie(String, OpieArgs),
+    /// The bathtub paper, or a figure of it.
+    Bathtub(String, BathtubArgs),
     /// How two VMs share a processor of this host.
     TwoTier(TwoTierArgs),
     /// The four schedulers of MEASY, live.
@@ -34,7 +36,8 @@ pub(crate) enum Reproduce {
 const BURST_HADS: &str = "burst-hads";
 const MEASY: &str = "measy";
 const OPIE: &str = "opie";
-const ALL: [&str; 3] = [BURST_HADS, MEASY, OPIE];
+const BATHTUB: &str = "bathtub";
+const ALL: [&str; 4] = [BURST_HADS, MEASY, OPIE, BATHTUB];
 
 /// Subcommands that are measurements or of other files, not parts of a paper's data.
 const PLANS: &str = "burst-hads/plans";
@@ -122,6 +125,20 @@ pub(crate) struct OpieArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct BathtubArgs {
+    /// The recorded lifetimes of preemptible VMs, a row a VM; without them what needs them is left out
+    #[arg(long, value_name = "FILE")]
+    data: Option<PathBuf>,
+    /// Run every cell, and make every resample and simulation, under seeds 1 to N
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    seeds: u64,
+    #[command(flatten)]
+    shards: Shards,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct TwoTierArgs {
     /// Draw so many pairs of jobs [default: 7]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
@@ -157,6 +174,10 @@ impl Subcommand for Reproduce {
                 OPIE,
                 "Host tables and Figure 2 of OPIE, and its worth; a part: opie/tables, …/figure-2",
             ),
+            (
+                BATHTUB,
+                "Figures 1, 2 and 4 to 9 of the bathtub paper; a part: bathtub/figure-1 to bathtub/figure-9",
+            ),
         ];
         let all = about.map(|(name, about)| with_args(name, Command::new(name), about.to_owned()));
         let parts = ALL.into_iter().flat_map(|paper| {
@@ -188,6 +209,7 @@ fn with_args(name: &str, command: Command, about: String) -> Command {
         TWO_TIER => TwoTierArgs::augment_args(command),
         LIVE => MeasyLiveArgs::augment_args(command),
         OPIE => OpieArgs::augment_args(command),
+        BATHTUB => BathtubArgs::augment_args(command),
         _ => MeasyArgs::augment_args(command),
     };
     // Its page of the manual is a file of this name.
@@ -208,6 +230,9 @@ impl FromArgMatches for Reproduce {
                 Self::BurstHads(name.to_owned(), BurstHadsArgs::from_arg_matches(args)?)
             }
             _ if is_of(OPIE) => Self::Opie(name.to_owned(), OpieArgs::from_arg_matches(args)?),
+            _ if is_of(BATHTUB) => {
+                Self::Bathtub(name.to_owned(), BathtubArgs::from_arg_matches(args)?)
+            }
             _ => Self::Measy(name.to_owned(), MeasyArgs::from_arg_matches(args)?),
         })
     }
@@ -252,6 +277,7 @@ pub(crate) fn reproduce(what: &Reproduce) -> Result<(), Failure> {
         Reproduce::Plans(args) => plans(args),
         Reproduce::Measy(what, args) => measy(what, args),
         Reproduce::Opie(what, args) => opie(what, args),
+        Reproduce::Bathtub(what, args) => bathtub(what, args),
         Reproduce::TwoTier(args) => two_tier::reproduce(args),
         Reproduce::MeasyLive(args) => ranking::reproduce(args),
     }
@@ -332,6 +358,29 @@ fn opie(what: &str, args: &OpieArgs) -> Result<(), Failure> {
     option(&mut words, "--seeds", [args.seeds]);
     let (what, seeds) = (what.to_owned(), args.seeds);
     let spec = Reproduction { what, first_seed: 1, seeds, words, ..Reproduction::default() };
+    run(&spec, Request::new(1), (&args.shards, &args.common))
+}
+
+/// What needs recorded lifetimes, and where those are to be had.
+const NEEDS_LIFETIMES: &str = "what needs recorded lifetimes, which are not given: get the record of \
+    https://github.com/kadupitiya/goog-preemption-data and give it with --data FILE, as CSV with \
+    lifetime_s and end_event, and machine_type, zone, workload and hr_of_day";
+
+fn bathtub(what: &str, args: &BathtubArgs) -> Result<(), Failure> {
+    let mut words = ["dormouse", "reproduce", what].map(str::to_owned).to_vec();
+    option(&mut words, "--data", args.data.as_ref().map(|path| path.display()));
+    option(&mut words, "--seeds", [args.seeds]);
+    let needs = |cells: &str| (cells.to_owned(), NEEDS_LIFETIMES.to_owned());
+    let without = args.data.is_none().then(|| needs("{cdf,fit,order,wrong}/*"));
+    let spec = Reproduction {
+        what: what.to_owned(),
+        first_seed: 1,
+        seeds: args.seeds,
+        without: without.into_iter().collect(),
+        lifetimes: args.data.clone(),
+        words,
+        ..Reproduction::default()
+    };
     run(&spec, Request::new(1), (&args.shards, &args.common))
 }
 

@@ -6,6 +6,7 @@
 //! and for parallel jobs alike. A new paper is a folder with such a file, a line in [`PAPERS`], and the
 //! options of its command.
 
+mod bathtub;
 pub mod burst_hads;
 mod claims;
 mod figures;
@@ -38,8 +39,12 @@ pub use results::Results;
 use crate::sweep::SweepError;
 
 /// The papers: their names, and their data files.
-pub const PAPERS: [(&str, &str); 3] =
-    [("burst-hads", burst_hads::DATA), ("measy", measy::DATA), ("opie", opie::DATA)];
+pub const PAPERS: [(&str, &str); 4] = [
+    ("burst-hads", burst_hads::DATA),
+    ("measy", measy::DATA),
+    ("opie", opie::DATA),
+    ("bathtub", bathtub::DATA),
+];
 
 /// A paper and its part by name, such as `burst-hads/table-4`.
 ///

@@ -1,13 +1,17 @@
 //! Parts of a paper that are not of experiments: what else their figures are of.
 
 use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
 
+use dormouse_fit::Record;
 use dormouse_tell::Sample;
 use serde::{Deserialize, Serialize};
 
-use super::opie;
 use super::pattern::unique;
-use crate::sweep::{Sampled, Shared, SweepError, digest_of};
+use super::{bathtub, opie};
+use crate::experiment::files;
+use crate::sweep::{Sampled, Shared, SweepError, digest_of, digest_of_file};
 
 /// What the figures of a part are of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,6 +21,23 @@ pub enum Own {
     HostTables,
     /// How long the provider's scheduler takes on this machine.
     Latency,
+    /// The bathtub paper: lifetimes that were recorded, and what laws of them come to.
+    Lifetimes,
+}
+
+/// Recorded lifetimes, and the digest of their file.
+#[derive(Clone, Debug)]
+pub(super) struct Recorded {
+    pub(super) lives: Arc<Record>,
+    pub(super) digest: Option<String>,
+}
+
+impl Recorded {
+    /// Of a file with a row a VM.
+    pub(super) fn read(path: &Path) -> Result<Self, SweepError> {
+        let lives = files::record(path, |text| Record::read(text, false))?;
+        Ok(Self { lives: Arc::new(lives), digest: digest_of_file(path) })
+    }
 }
 
 /// What is made at once for several cells: those that begin with its case.
@@ -25,15 +46,22 @@ pub(super) struct Made {
     own: Own,
     pub(super) case: String,
     digest: String,
+    recorded: Option<Recorded>,
+    /// What no chance has a part in, made once for all seeds.
+    exact: OnceLock<Option<BTreeMap<String, f64>>>,
 }
 
 impl Own {
     /// What has to be made for these cells.
-    pub(super) fn all(self, cells: &[String]) -> impl Iterator<Item = Made> {
+    pub(super) fn all(
+        self,
+        cells: &[String],
+        recorded: Option<&Recorded>,
+    ) -> impl Iterator<Item = Made> {
         let cases = cells.iter().filter_map(|cell| Some(cell.rsplit_once('/')?.0.to_owned()));
         unique(cases).into_iter().map(move |case| {
-            let digest = digest_of(&(self, &case));
-            Made { own: self, case, digest }
+            let digest = digest_of(&(self, &case, recorded.map(|r| &r.digest)));
+            Made { own: self, case, digest, recorded: recorded.cloned(), exact: OnceLock::new() }
         })
     }
 }
@@ -56,6 +84,14 @@ impl Made {
         };
         words.into_iter().map(of_word).collect()
     }
+
+    fn of_lifetimes(&self, seed: u64) -> Option<BTreeMap<String, f64>> {
+        let record = self.recorded.as_ref().map(|recorded| &*recorded.lives);
+        let exact = self.exact.get_or_init(|| bathtub::exact(&self.case, record));
+        let mut figures = exact.clone()?;
+        figures.extend(bathtub::drawn(&self.case, record, seed)?);
+        Some(figures)
+    }
 }
 
 impl Sampled for Made {
@@ -71,6 +107,7 @@ impl Sampled for Made {
         let figures = match self.own {
             Own::HostTables => opie::selections(&self.case, seed),
             Own::Latency => opie::latencies(&self.case, seed),
+            Own::Lifetimes => self.of_lifetimes(seed),
         };
         let unknown =
             || SweepError::BadInput(format!("{}: the data file has no such case", self.case));

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::live::{Against, LiveRun, MakeLive};
-use super::own::Made;
+use super::own::{Made, Recorded};
 use super::paper::{Factor, Paper, Part};
 use super::pattern::{matches, unique};
 use super::readings::{Maker, Reading};
@@ -106,6 +106,10 @@ impl<'a> Asked<'a> {
         set.chain(self.chosen(&self.spec.of_cells, case)).collect()
     }
 
+    fn is_without(&self, case: &str) -> bool {
+        self.spec.without.iter().any(|(of, _)| matches(of, case, &self.paper.lists))
+    }
+
     fn chosen(&self, of_cells: &[(String, String)], case: &str) -> Vec<String> {
         let fits = of_cells.iter().filter(|(of, _)| matches(of, case, &self.paper.lists));
         fits.map(|(_, set)| set.clone()).collect()
@@ -113,33 +117,32 @@ impl<'a> Asked<'a> {
 
     /// The cells of all parts, but for those that are left out.
     fn cells(&self, shared: &Shared) -> Result<Vec<Cell>, SweepError> {
-        let without = |case: &String| {
-            self.spec.without.iter().any(|(of, _)| matches(of, case, &self.paper.lists))
-        };
         let parts = self.parts.iter().filter(|part| part.own.is_none());
         let cases = parts.flat_map(|part| self.paper.cells_of(part));
         let mut cells = Vec::new();
-        for case in unique(cases.filter(|case| !without(case))) {
+        for case in unique(cases.filter(|case| !self.is_without(case))) {
             let cell = self.paper.cell(&case, &self.settings(&case, &self.readings))?;
             cell.check(self.spec.first_seed, shared)?;
             cells.push(cell);
         }
-        let is_of_experiments = self.parts.iter().all(|part| part.own.is_none());
+        let mut all = self.parts.iter().flat_map(|part| self.paper.cells_of(part));
         match self.spec.without.first() {
-            Some((_, needs)) if cells.is_empty() && is_of_experiments => {
+            Some((_, needs)) if all.all(|case| self.is_without(&case)) => {
                 Err(SweepError::BadInput(format!("{}: {needs}", self.spec.what)))
             }
             _ => Ok(cells),
         }
     }
 
-    /// What is made of the parts that are not of experiments.
-    fn own(&self) -> Vec<Made> {
+    /// What is made of the parts that are not of experiments, but for what is left out.
+    fn own(&self) -> Result<Vec<Made>, SweepError> {
+        let recorded = self.spec.lifetimes.as_deref().map(Recorded::read).transpose()?;
         let of = |part: &&Part| {
-            let cases = self.paper.cells_of(part);
-            Some(part.own?.all(&cases).collect::<Vec<_>>())
+            let mut cases = self.paper.cells_of(part);
+            cases.retain(|case| !self.is_without(case));
+            Some(part.own?.all(&cases, recorded.as_ref()).collect::<Vec<_>>())
         };
-        self.parts.iter().filter_map(of).flatten().collect()
+        Ok(self.parts.iter().filter_map(of).flatten().collect())
     }
 
     /// The presets that are not asked for; `None` is the text.
@@ -228,7 +231,7 @@ impl Request {
         let mut told = |n, of| progress("runs", n, of);
         let samples = work(spec.seeds, self.compute).run(&cells, folder, &mut told)?;
         // One after the other, and with nothing beside: some of it is measured.
-        let own = asked.own();
+        let own = asked.own()?;
         let mut told = |n, of| progress("measured", n, of);
         let alone = Work { threads: 1, ..work(spec.seeds, self.compute) };
         let of_own = alone.run(&own, folder, &mut told)?;
