@@ -136,13 +136,19 @@ impl<'a> Asked<'a> {
 
     /// What is made of the parts that are not of experiments, but for what is left out.
     fn own(&self) -> Result<Vec<Made>, SweepError> {
-        let recorded = self.spec.lifetimes.as_deref().map(Recorded::read).transpose()?;
+        let Reproduction { lifetimes, prices, .. } = self.spec;
+        let recorded = Recorded::read(lifetimes.as_deref(), prices.as_deref())?;
         let of = |part: &&Part| {
             let mut cases = self.paper.cells_of(part);
             cases.retain(|case| !self.is_without(case));
-            Some(part.own?.all(&cases, recorded.as_ref()).collect::<Vec<_>>())
+            Some(part.own?.all(&cases, &recorded).collect::<Vec<_>>())
         };
-        Ok(self.parts.iter().filter_map(of).flatten().collect())
+        let all = self.parts.iter().filter_map(of).flatten();
+        let mut seen = BTreeSet::new();
+        // Two parts may be about the same.
+        let all: Vec<Made> = all.filter(|made| seen.insert(made.case.clone())).collect();
+        all.iter().try_for_each(Made::check)?;
+        Ok(all)
     }
 
     /// The presets that are not asked for; `None` is the text.
@@ -178,7 +184,7 @@ impl Request {
         let shared = Shared::default();
         let (paper, part) = named(&spec.what)?;
         let asked = Asked::of(spec, &paper, part.as_deref())?;
-        let cells = asked.cells(&shared)?;
+        let (cells, own) = (asked.cells(&shared)?, asked.own()?);
         if let Some(part) = asked.parts.iter().find(|part| !part.search.is_empty())
             && self.compute.is_some_and(Shard::is_part)
         {
@@ -192,7 +198,7 @@ impl Request {
             LiveRun::read(folder)?;
         }
         let mut folder = Folder::open(folder, &Spec::Reproduce(spec.clone()), force)?;
-        self.make(&asked, cells, &shared, &mut folder, progress)
+        self.make(&asked, (cells, own), &shared, &mut folder, progress)
     }
 
     /// Takes the parts of one command together, of which all runs are there.
@@ -213,13 +219,14 @@ impl Request {
         let (shared, (paper, part)) = (Shared::default(), named(&spec.what)?);
         let asked = Asked::of(&spec, &paper, part.as_deref())?;
         let request = Self { compute: None, ..self.clone() };
-        request.make(&asked, asked.cells(&shared)?, &shared, &mut folder, progress)
+        let made = (asked.cells(&shared)?, asked.own()?);
+        request.make(&asked, made, &shared, &mut folder, progress)
     }
 
     fn make(
         &self,
         asked: &Asked<'_>,
-        cells: Vec<Cell>,
+        (cells, own): (Vec<Cell>, Vec<Made>),
         shared: &Shared,
         folder: &mut Folder,
         progress: Progress<'_>,
@@ -231,7 +238,6 @@ impl Request {
         let mut told = |n, of| progress("runs", n, of);
         let samples = work(spec.seeds, self.compute).run(&cells, folder, &mut told)?;
         // One after the other, and with nothing beside: some of it is measured.
-        let own = asked.own()?;
         let mut told = |n, of| progress("measured", n, of);
         let alone = Work { threads: 1, ..work(spec.seeds, self.compute) };
         let of_own = alone.run(&own, folder, &mut told)?;
