@@ -10,7 +10,9 @@ use dormouse_engine::jobs::Simulation;
 use dormouse_engine::{MACHINE, Run, Setup, Work as Share};
 use dormouse_host::calibration::SpeedupSaid;
 use dormouse_policies::requests::Customers;
-use dormouse_policies::{Bag, BagSchedulerConfig, CheckpointConfig, Plan, PlanError, Policy};
+use dormouse_policies::{
+    Bag, BagSchedulerConfig, BagSchedulerName, CheckpointConfig, Plan, PlanError, Policy,
+};
 use dormouse_tasks::BagProgram;
 use dormouse_units::{Span, TypeName};
 use dormouse_workload::{Jobs, RequestSource, WorkloadError};
@@ -397,6 +399,11 @@ fn bag(node: &Node, seed: u64, plan: Option<&Path>, found: &mut Mistakes) -> Opt
         checkpoint::check(section, at("checkpoint"), &amid, found)
     });
     let (mut cloud, bag, mut scheduler, checkpoint) = (cloud?, bag?, scheduler?, checkpoint?);
+    if scheduler.name == BagSchedulerName::Acc && cloud.terms.billing.boot {
+        let what = "acc counts the hours of a VM from when it has booted, and not from its launch";
+        let remedy = "leave cloud.bill-boot out, or take another scheduler";
+        found.add(at("scheduler").place_of("name"), what, remedy);
+    }
     let mut begins_at = place;
     if let Some(path) = plan {
         begins_at = Place::of(&path.display().to_string());
