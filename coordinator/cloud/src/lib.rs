@@ -32,7 +32,7 @@ pub use launch::{Asked, LaunchError, Launched};
 pub use lifetimes::{
     Bathtub, Empirical, Exponential, GompertzMakeham, Lifetime, Lifetimes, Uniform, Weibull,
 };
-pub use price_record::PriceRecord;
+pub use price_record::{BadPrice, PriceRecord, PriceStatistics};
 pub use prices::{Listed, PriceTrace, Prices, Recorded};
 pub use provider::{PriceChange, Provider};
 pub use rows::RowError;

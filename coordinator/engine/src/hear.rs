@@ -8,9 +8,9 @@ use dormouse_policies::{Moment, Notice};
 use dormouse_units::{Attempt, HostId, TaskId, Time, VmId};
 
 use crate::images::FellBack;
-use crate::run::{Due, Run, VmUse};
+use crate::run::{Run, VmUse};
 use crate::tasks::TaskState;
-use crate::timers::Timer;
+use crate::timers::{Due, Timer};
 use crate::{Command, Effect, Event, Report, VmEnd};
 
 impl Run {

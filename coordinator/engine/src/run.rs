@@ -12,7 +12,7 @@ use crate::requests::Requests;
 use crate::seating::Seating;
 use crate::tasks::{TaskRecord, TaskState, Tasks};
 use crate::tenants::{Tenant, Work, addressee, owner};
-use crate::timers::{Timer, Timers};
+use crate::timers::{Due, Timers};
 use crate::{Command, Counts, DecisionDigest, Effect, Event, Setup, Step, VmEnd};
 
 /// What the engine remembers of a VM beside what the provider does.
@@ -592,12 +592,4 @@ pub struct TenantView {
     pub unfinished: usize,
     /// What is owed for its VMs.
     pub owed: Money,
-}
-
-/// Something whose time has come.
-pub(crate) enum Due {
-    Timer(Timer),
-    Interruption(dormouse_cloud::Interruption),
-    /// A price is another.
-    Prices,
 }

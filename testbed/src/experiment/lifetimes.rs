@@ -13,7 +13,7 @@ use super::sections::CheckpointSection;
 pub(super) fn laws(
     section: &CheckpointSection,
     node: &Node,
-    interruptions: &[InterruptionModel],
+    interruptions: Option<&[InterruptionModel]>,
     found: &mut Mistakes,
 ) -> Option<Vec<OfType<Lifetimes>>> {
     let before = found.count();
@@ -29,7 +29,7 @@ pub(super) fn laws(
     };
     let laws: Vec<_> = match &given {
         Some(given) => given.iter().filter_map(of).collect(),
-        None => interruptions.iter().filter_map(of).collect(),
+        None => interruptions?.iter().filter_map(of).collect(),
     };
     let is_twice = |(n, law): (usize, &OfType<Lifetimes>)| {
         laws[..n]

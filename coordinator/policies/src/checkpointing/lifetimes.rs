@@ -150,7 +150,7 @@ impl LifetimeTables {
         let Some(plan) = plan else { return Vec::new() };
         let mut done = runtime.saturating_sub(left);
         let ends = plan.schedule(steps, age.min(to_age)).into_iter().map(|chunk| {
-            done = done + of.step.times(chunk.work as u64);
+            done += of.step.times(chunk.work as u64);
             done
         });
         let points = ends.take_while(|end| *end < runtime).map(|end| end.fraction_of(runtime));

@@ -153,7 +153,7 @@ mod tests {
         let (mut customers, _) = requested();
         tell(&mut customers, 30, Notice::VmReady { vm: VM });
         let end = tell(&mut customers, 130, Notice::VmHibernated { vm: VM });
-        assert_eq!(end, [Decision::Terminate { vm: VM }]);
+        assert_eq!(end, [Decision::Terminate { vm: VM, reason: None }]);
         assert_eq!(tell(&mut customers, 130, Notice::Wake { token: 4 }), []);
     }
 

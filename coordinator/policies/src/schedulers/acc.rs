@@ -21,18 +21,16 @@ pub(super) struct Acc;
 
 /// What can be set about it alone.
 #[derive(Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 struct OwnParameters {
-    /// How long before the end of an hour a VM is ended that costs more than its bid (t_w).
-    #[schemars(extend("least" = "1us"))]
-    look: Span,
+    /// How long before the end of an hour a VM is ended that costs more than its bid (t_w); that of
+    /// `[checkpoint]` with policy "acc" where it is not given, else 1m.
+    #[schemars(extend("least" = "1us"), example = "1m")]
+    look: Option<Span>,
 }
 
-impl Default for OwnParameters {
-    fn default() -> Self {
-        Self { look: Span::from_secs(60) }
-    }
-}
+/// The paper doesn't give it.
+const LOOK: Span = Span::from_secs(60);
 
 impl Scheduling for Acc {
     fn name(&self) -> &'static str {
@@ -40,7 +38,7 @@ impl Scheduling for Acc {
     }
 
     fn about(&self) -> &'static str {
-        "as fifo, but spot VMs are bought at any price and given back as an hour of theirs ends above their bid"
+        "as fifo, but no provider is told a bid: a spot VM above it is given back as its hour ends"
     }
 
     fn parameters(&self) -> Parameters {
@@ -53,22 +51,22 @@ impl Scheduling for Acc {
         }
         feasibility::check_fleet(&given)?;
         let OwnParameters { look } = given.config.own.read()?;
-        if look == Span::ZERO || look >= HOUR {
-            let want = "it has to be longer than nothing and shorter than an hour";
-            return Err(PlanError::Parameter { key: "look", value: look.to_string(), want });
-        }
-        let bid = match given.checkpoints.scheme {
-            Scheme::Acc { look: kept, .. } if kept != look => {
-                let want = "[checkpoint] policy \"acc\" has to have the same look";
-                return Err(PlanError::Parameter { key: "look", value: look.to_string(), want });
-            }
+        let (kept, bid) = match given.checkpoints.scheme {
             Scheme::Acc { bid: None, .. } => {
                 let want = "[checkpoint] policy \"acc\" has to name a bid: the VMs have none";
                 return Err(PlanError::Parameter { key: "name", value: "acc".to_owned(), want });
             }
-            Scheme::Acc { bid, .. } => bid,
-            _ => None,
+            Scheme::Acc { bid, look } => (Some(look), bid),
+            _ => (None, None),
         };
+        let look = look.or(kept).unwrap_or(LOOK);
+        let wrong = |want| PlanError::Parameter { key: "look", value: look.to_string(), want };
+        if look == Span::ZERO || look >= HOUR {
+            return Err(wrong("it has to be longer than nothing and shorter than an hour"));
+        }
+        if kept.is_some_and(|kept| kept != look) {
+            return Err(wrong("[checkpoint] policy \"acc\" has to have the same look"));
+        }
         let order = InOrder::new(given.config, given.problem, WhoEnds::User);
         let (vms, attempts) = (BTreeMap::new(), BTreeMap::new());
         Ok(Box::new(ApplicationCentric { order, look, checkpointed_above: bid, vms, attempts }))

@@ -202,8 +202,8 @@ impl<'a> Explainer<'a> {
             let is_end = |d: &Decision| matches!(d, Decision::Terminate { vm, .. } if vm == id);
             let ended = self.decided(at, is_end);
             let reason = ended.and_then(|step| step.decisions.iter().find_map(reason_of(*id)));
-            let reason = reason.map_or(String::new(), |why| format!(": {}", why_ended(why)));
-            told.say(at, format!("ended: {}{reason}{}", because(why), on(ended)));
+            told.say(at, format!("ended: {}{}", because(why), on(ended)));
+            reason.into_iter().for_each(|reason| told.add(why_ended(reason)));
         }
         let finished = self.record.finished_on(*id);
         let charged: Span = vm.charges().iter().map(dormouse_cloud::Charge::duration).sum();

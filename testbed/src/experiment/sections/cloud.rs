@@ -40,7 +40,7 @@ pub(crate) struct CloudSection {
     /// Whether a VM is charged for the time since it froze, too, where it ends without having resumed.
     pub(crate) bill_frozen: bool,
     /// Spot prices that change, by type: a file of rows such as `2009-12-01 01:43:17,0.425` or
-    /// `6000,0.425` (seconds, dollars an hour), or the rows themselves, such as
+    /// `6000,0.425` (seconds, dollars an hour), the JSON of the EC2 price-history call, or the rows themselves, such as
     /// `[["0s", 0.30], ["90m", 0.35]]`. The last price holds for ever. Types that are not here cost what
     /// they say.
     pub(crate) prices: BTreeMap<TypeName, PricesSection>,
@@ -153,6 +153,15 @@ pub(crate) struct PricesPart {
     #[serde(default)]
     #[schemars(with = "dormouse_units::Span")]
     pub(crate) start: String,
+    /// Of a JSON file of several types: this one.
+    #[serde(rename = "type")]
+    pub(crate) kind: Option<String>,
+    /// Of a JSON file of several zones: this one.
+    #[schemars(example = "us-east-1a")]
+    pub(crate) zone: Option<String>,
+    /// Of a JSON file of several products: this one.
+    #[schemars(example = "Linux/UNIX")]
+    pub(crate) product: Option<String>,
 }
 
 /// A host of the provider, or several that are alike.
