@@ -526,6 +526,9 @@ mod tests {
             ("opie --seeds 3 --shard 1/2", true),
             ("opie/figure-2 --seeds 3", true),
             ("opie/tables --kth x.swf", false),
+            ("bathtub --data x.csv --seeds 3", true),
+            ("bathtub/figure-8a --seeds 3 --shard 1/2", true),
+            ("bathtub --kth x.swf", false),
         ] {
             let words = ["dormouse", "reproduce"].into_iter().chain(line.split(' '));
             assert_eq!(Cli::try_parse_from(words).is_ok(), is, "{line}");
