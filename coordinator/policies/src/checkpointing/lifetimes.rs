@@ -22,7 +22,7 @@ pub struct OfType<T> {
 
 impl<T> OfType<T> {
     /// Where the first of these is that holds of VMs of a type; of any type, if none is given.
-    pub(super) fn place(all: &[Self], kind: Option<&TypeName>) -> Option<usize> {
+    pub(crate) fn place(all: &[Self], kind: Option<&TypeName>) -> Option<usize> {
         let holds = |it: &Self| match (&it.kind, kind) {
             (Some(only), Some(kind)) => only == kind,
             _ => true,
@@ -150,7 +150,7 @@ impl LifetimeTables {
         let Some(plan) = plan else { return Vec::new() };
         let mut done = runtime.saturating_sub(left);
         let ends = plan.schedule(steps, age.min(to_age)).into_iter().map(|chunk| {
-            done = done + of.step.times(chunk.work as u64);
+            done += of.step.times(chunk.work as u64);
             done
         });
         let points = ends.take_while(|end| *end < runtime).map(|end| end.fraction_of(runtime));
