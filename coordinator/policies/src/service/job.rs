@@ -15,8 +15,6 @@ pub(super) enum Phase {
     Forming,
     /// Its tasks run, or have ended.
     Running,
-    /// It has lost a VM or a task has failed: the others are being stopped.
-    Stopping,
     /// All its tasks have ended, or it has been given up.
     Over,
 }
@@ -30,8 +28,6 @@ pub(super) struct Job {
     /// Its VMs, each with the task it is for and why it was chosen. Those of tasks that have ended stay its
     /// own until all have.
     pub(super) on: BTreeMap<VmId, (TaskId, StartReason)>,
-    /// Tasks that were started and have not come to an end.
-    pub(super) running: BTreeSet<TaskId>,
     /// What checkpoints keep of its tasks.
     kept: BTreeMap<TaskId, Ppm>,
     /// When it was started last.
@@ -48,7 +44,6 @@ impl Job {
             phase: Phase::Waiting,
             left: tasks,
             on: BTreeMap::new(),
-            running: BTreeSet::new(),
             kept: BTreeMap::new(),
             begun: Time::ZERO,
             preemptions: 0,

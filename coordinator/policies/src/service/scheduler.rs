@@ -145,7 +145,6 @@ impl Service {
         (job.phase, job.begun) = (Phase::Running, now);
         self.retries = 0;
         for (&vm, &(task, reason)) in &job.on {
-            job.running.insert(task);
             if let Some(vm) = vms.get_mut(&vm) {
                 vm.used = true;
             }
@@ -176,74 +175,55 @@ impl Service {
     /// A job has no VMs any more: those that are there are idle from now on.
     fn release(&mut self, now: Time, place: usize, out: &mut Vec<Decision>) {
         for id in std::mem::take(&mut self.jobs[place].on).into_keys() {
-            let Some(vm) = self.cluster.vms.get_mut(&id) else { continue };
-            (vm.job, vm.idle) = (None, now);
-            if vm.leaves {
-                self.give_back(id, out);
-            } else if self.config.spare > Span::ZERO {
-                let (at, token) = (now + self.config.spare, u64::from(id.get()));
-                out.push(Decision::Wake { at, token });
-            }
+            self.set_idle(now, id, out);
         }
     }
 
-    /// A job that has not started lacks a VM: it gives the others back to the cluster and waits.
+    fn set_idle(&mut self, now: Time, id: VmId, out: &mut Vec<Decision>) {
+        let Some(vm) = self.cluster.vms.get_mut(&id) else { return };
+        (vm.job, vm.idle) = (None, now);
+        if vm.leaves {
+            self.give_back(id, out);
+        } else if self.config.spare > Span::ZERO {
+            let (at, token) = (now + self.config.spare, u64::from(id.get()));
+            out.push(Decision::Wake { at, token });
+        }
+    }
+
+    /// A job lacks a VM: it gives the others back to the cluster and waits.
     fn wait(&mut self, now: Time, place: usize, out: &mut Vec<Decision>) {
         self.jobs[place].phase = Phase::Waiting;
         self.waiting.insert(place);
         self.release(now, place, out);
     }
 
-    /// Stops what still runs of a job.
-    fn stop(&mut self, now: Time, place: usize, out: &mut Vec<Decision>) {
+    /// A job that ran lacks a VM or a task of it failed: the rest of it is stopped, and it comes first again
+    /// if there is hope for it.
+    fn interrupt(&mut self, now: Time, place: usize, out: &mut Vec<Decision>) {
         let job = &mut self.jobs[place];
-        if job.phase == Phase::Running {
-            job.phase = Phase::Stopping;
-            let on = job.on.iter().filter(|(_, (task, _))| job.running.contains(task));
-            out.extend(on.map(|(&vm, &(task, _))| Decision::Stop { task, vm, keep: false }));
-        }
-        self.settle(now, place, out);
-    }
-
-    /// What becomes of a job of which nothing runs any more.
-    fn settle(&mut self, now: Time, place: usize, out: &mut Vec<Decision>) {
-        let job = &mut self.jobs[place];
-        let is_over = match job.phase {
-            _ if !job.running.is_empty() => return,
-            Phase::Running => job.left.is_empty(),
-            Phase::Stopping => {
-                job.left.is_empty()
-                    || job.preemptions >= self.config.max_preemptions
-                    || job.failures >= self.max_failures
-            }
-            Phase::Waiting | Phase::Forming | Phase::Over => return,
-        };
-        if is_over {
-            if job.left.is_empty() && !job.was_broken() {
-                self.length.took(now.since(job.begun));
-            }
+        let running = job.on.iter().filter(|(_, (task, _))| job.left.contains(task));
+        out.extend(running.map(|(&vm, &(task, _))| Decision::Stop { task, vm, keep: false }));
+        if job.preemptions < self.config.max_preemptions && job.failures < self.max_failures {
+            self.wait(now, place, out);
+        } else {
             job.phase = Phase::Over;
             self.release(now, place, out);
-        } else {
-            self.wait(now, place, out);
         }
     }
 
-    /// A VM is no more: with what it ran, if it ran anything.
+    /// A VM is no more, with what it ran.
     fn lose(&mut self, now: Time, vm: VmId, out: &mut Vec<Decision>) {
         let Some(lost) = self.cluster.vms.remove(&vm) else { return };
         let Some(place) = lost.job else { return };
         let job = &mut self.jobs[place];
-        let task = job.on.remove(&vm).map(|(task, _)| task);
+        let Some((task, _)) = job.on.remove(&vm) else { return };
         match job.phase {
             Phase::Forming => self.wait(now, place, out),
-            Phase::Running | Phase::Stopping => {
-                if task.is_some_and(|task| job.running.remove(&task)) {
-                    job.preemptions += 1;
-                    self.stop(now, place, out);
-                }
+            Phase::Running if job.left.contains(&task) => {
+                job.preemptions += 1;
+                self.interrupt(now, place, out);
             }
-            Phase::Waiting | Phase::Over => {}
+            Phase::Running | Phase::Waiting | Phase::Over => {}
         }
     }
 
@@ -261,24 +241,40 @@ impl Service {
 
     /// Takes a frozen VM's task off it, and gives it back.
     fn frozen(&mut self, now: Time, vm: VmId, out: &mut Vec<Decision>) {
-        let Some(state) = self.cluster.vms.get(&vm) else { return };
-        if let Some(job) = state.job.and_then(|place| self.jobs.get(place))
-            && let Some(&(task, _)) = job.on.get(&vm)
-            && job.phase == Phase::Running
-            && job.running.contains(&task)
+        if let Some((task, place)) = self.runs(vm)
+            && self.jobs[place].left.contains(&task)
         {
             out.push(Decision::Stop { task, vm, keep: false });
         }
-        out.push(Decision::Terminate { vm });
-        self.lose(now, vm, out);
+        if self.cluster.vms.contains_key(&vm) {
+            out.push(Decision::Terminate { vm });
+            self.lose(now, vm, out);
+        }
     }
 
-    /// A task is no more on its VM.
-    fn ended(&mut self, task: TaskId, vm: VmId) -> Option<usize> {
-        let place = self.job_of(task);
-        let job = self.jobs.get_mut(place)?;
-        let is_it = job.on.get(&vm).is_some_and(|(on_it, _)| *on_it == task);
-        (is_it && job.running.remove(&task)).then_some(place)
+    /// The task that runs, or ran, on a VM that is a running job's, and the job.
+    fn runs(&self, vm: VmId) -> Option<(TaskId, usize)> {
+        let place = self.cluster.vms.get(&vm)?.job?;
+        let job = self.jobs.get(place).filter(|job| job.phase == Phase::Running)?;
+        Some((job.on.get(&vm)?.0, place))
+    }
+
+    /// The job of a task, if that runs on this VM.
+    fn running(&self, task: TaskId, vm: VmId) -> Option<usize> {
+        self.runs(vm).filter(|(on_it, _)| *on_it == task).map(|(_, place)| place)
+    }
+
+    /// A task has ended, and its job if it was the last.
+    fn finished(&mut self, now: Time, task: TaskId, place: usize, out: &mut Vec<Decision>) {
+        let job = &mut self.jobs[place];
+        job.left.remove(&task);
+        if job.left.is_empty() {
+            if !job.was_broken() {
+                self.length.took(now.since(job.begun));
+            }
+            job.phase = Phase::Over;
+            self.release(now, place, out);
+        }
     }
 
     fn hear(&mut self, now: Time, notice: &Notice, out: &mut Vec<Decision>) {
@@ -305,21 +301,18 @@ impl Service {
             Notice::VmHibernated { vm } => self.frozen(now, vm, out),
             Notice::VmLost { vm } => self.lose(now, vm, out),
             Notice::TaskFinished { task, vm } => {
-                if let Some(place) = self.ended(task, vm) {
-                    self.jobs[place].left.remove(&task);
-                    self.settle(now, place, out);
+                if let Some(place) = self.running(task, vm) {
+                    self.finished(now, task, place, out);
                 }
             }
             Notice::TaskFailed { task, vm, .. } => {
-                if let Some(place) = self.ended(task, vm) {
-                    self.jobs[place].failures += 1;
-                    self.stop(now, place, out);
-                }
-            }
-            Notice::TaskStopped { task, vm, done } => {
-                if let Some(place) = self.ended(task, vm) {
-                    self.jobs[place].keeps(task, done);
-                    self.stop(now, place, out);
+                if let Some(place) = self.running(task, vm) {
+                    let job = &mut self.jobs[place];
+                    job.failures += 1;
+                    // Its attempt is over already.
+                    job.on.remove(&vm);
+                    self.set_idle(now, vm, out);
+                    self.interrupt(now, place, out);
                 }
             }
             Notice::Checkpointed { task, done, .. } => {
@@ -346,6 +339,7 @@ impl Service {
             | Notice::Submitted { .. }
             | Notice::Requested { .. }
             | Notice::TaskStarted { .. }
+            | Notice::TaskStopped { .. }
             | Notice::Credits { .. } => {}
         }
     }
