@@ -62,6 +62,7 @@ fn lines(of: &OfBag<'_>) -> Vec<Line> {
          {lost:.0} s lost"
     );
     lines.extend([Line::plain("machines", machines), Line::plain("work", work)]);
+    lines.extend(record.service.in_words().map(|words| Line::plain("service", words)));
     for (count, what) in [
         (c.hosts_lost, "hosts lost"),
         (c.attempts_failed, "attempts failed"),

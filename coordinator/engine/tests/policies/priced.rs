@@ -70,7 +70,7 @@ impl Policy for OnSpot {
         for notice in heard {
             match *notice {
                 Notice::Begin | Notice::Wake { .. } | Notice::VmLost { .. } => {
-                    self.launch(now, out)
+                    self.launch(now, out);
                 }
                 Notice::VmReady { vm } => {
                     let (task, on) = (TaskId::new(0), Seats::first_free(vm));

@@ -8,6 +8,8 @@ mod length;
 mod reuse;
 mod running_time;
 mod scheduler;
+#[cfg(test)]
+mod tests;
 
 pub use config::ServiceConfig;
 pub use reuse::{Reuse, ReusePolicy};
