@@ -5,6 +5,7 @@
 //! its twin in virtual time differs ([`twin`]). Pure: a live run, one in virtual time and one read from its
 //! log are the same here.
 
+mod batch_service;
 mod check;
 pub mod explain;
 mod facts;
@@ -20,6 +21,7 @@ mod taken;
 pub mod twin;
 mod words;
 
+pub use batch_service::ServiceTally;
 pub use check::{Checker, JobsChecker, RequestsChecker, Violation, check_bag};
 pub use facts::{
     CheckpointCost, HostFact, HostLoad, JobFacts, LATEST, Latency, LiveFacts, MoveFact, Outage,

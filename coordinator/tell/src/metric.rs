@@ -23,7 +23,7 @@ const fn metric(
 }
 
 /// All that there are, in the order in which they are reported.
-pub const METRICS: [Metric; 38] = [
+pub const METRICS: [Metric; 46] = [
     metric("mean_response_s", "mean response, s", 1, true),
     metric("mean_bounded_slowdown", "bounded slowdown", 3, true),
     metric("utilisation", "utilisation", 3, true),
@@ -33,6 +33,14 @@ pub const METRICS: [Metric; 38] = [
     metric("hibernations", "VMs hibernated", 2, false),
     metric("resumes", "VMs resumed", 2, false),
     metric("on_demand_vms", "later on-demand VMs", 2, false),
+    metric("jobs_finished", "jobs finished", 1, true),
+    metric("job_restarts", "jobs restarted", 2, true),
+    metric("preemptions", "VMs preempted", 2, true),
+    metric("job_preemptions", "preemptions that hit a job", 2, false),
+    metric("job_failure_share", "runs of jobs that failed, share", 4, true),
+    metric("vms_reused", "VMs reused", 1, false),
+    metric("spare_h", "VMs idle, h", 2, true),
+    metric("cost_per_job_usd", "cost of a job, $", 4, true),
     metric("promotions", "promotions", 1, true),
     metric("swaps", "swaps", 1, false),
     metric("kills", "kills", 1, false),

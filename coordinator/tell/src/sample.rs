@@ -10,6 +10,7 @@ use dormouse_estimate::{BatchMeans, Estimate, Series};
 use dormouse_units::{Money, Span, Time, TypeName, VmId};
 use serde::{Deserialize, Serialize};
 
+use crate::ServiceTally;
 use crate::jobs::Figures;
 use crate::requests::{self, Ledger};
 
@@ -53,17 +54,19 @@ pub fn series(samples: &[Sample], metric: &str) -> Series {
 }
 
 /// Counts of a run with a bag of tasks that only the steps say.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct BagTally {
     steps: u64,
     hibernation_events: u32,
     resume_events: u32,
+    service: ServiceTally,
 }
 
 impl BagTally {
     /// Counts a step in; they come in order.
     pub fn see(&mut self, step: &Step) {
         self.steps += 1;
+        self.service.see(step);
         for effect in &step.effects {
             if let Effect::Interrupted { action, vms, .. } = effect
                 && !vms.is_empty()
@@ -115,6 +118,7 @@ impl BagTally {
         ]
         .map(|(name, figure)| (name.to_owned(), figure))
         .into();
+        figures.extend(self.service.figures(cost).map(|(name, of)| (name.to_owned(), of)));
         if let Some(makespan) = makespan.map(|end| end.as_secs_f64()) {
             figures.insert("makespan_s".to_owned(), makespan);
             if counts.hibernations > 0 {

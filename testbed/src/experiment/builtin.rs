@@ -1,5 +1,5 @@
 //! The experiments that come with the program: a job of the Burst-HADS paper, plain or in a
-//! scenario, parallel jobs, both, or VMs that are requested of a provider.
+//! scenario, the bathtub paper's batch service, parallel jobs, both, or VMs that are requested of a provider.
 
 use dormouse_engine::Work;
 
@@ -25,7 +25,13 @@ macro_rules! part {
 
 const JOBS: [Part; 4] = [part!("j60"), part!("j80"), part!("j100"), part!("ed200")];
 /// Bags whose provider takes VMs as they say: no scenario goes with them.
-const TAKEN: [Part; 2] = [part!("acc-live"), part!("bathtub-live")];
+const TAKEN: [Part; 5] = [
+    part!("acc-live"),
+    part!("bathtub-live"),
+    part!("bathtub-nanoconfinement"),
+    part!("bathtub-shapes"),
+    part!("bathtub-lulesh"),
+];
 const BATCHES: [Part; 4] =
     [part!("batch-small"), part!("fw-like"), part!("jw-like"), part!("kth-sp2")];
 const SHARED: [Part; 3] =

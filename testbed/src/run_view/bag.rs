@@ -67,6 +67,7 @@ fn lines(of: &OfBag<'_>) -> Vec<Line> {
         let unkept = format!("; tasks without a checkpoint then: {}", c.unkept);
         lines.push(Line::plain("bids", ended + if c.unkept > 0 { &unkept } else { "" }));
     }
+    lines.extend(record.service.in_words().map(|words| Line::plain("service", words)));
     for (count, what) in [
         (c.hosts_lost, "hosts lost"),
         (c.attempts_failed, "attempts failed"),

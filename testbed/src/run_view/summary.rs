@@ -53,6 +53,7 @@ pub(super) fn summary(of: &OfBag<'_>) -> Value {
         "requests": of.of.requests.as_ref().map(requests::part_of_summary),
         "background": Background::of(record).map(|background| background.summary()),
         "taken": taken::of(of).map(|taken| taken.summary()),
+        "service": service(of),
         "cancelled": record.cancelled,
         "speedup_choice": header.speedup.as_ref().map(speedup_choice),
         "decisions_sha256": record.digest(),
@@ -62,7 +63,16 @@ pub(super) fn summary(of: &OfBag<'_>) -> Value {
     });
     leave_out(
         &mut summary,
-        &["fidelity", "tenants", "requests", "background", "taken", "cancelled", "speedup_choice"],
+        &[
+            "fidelity",
+            "tenants",
+            "requests",
+            "background",
+            "taken",
+            "service",
+            "cancelled",
+            "speedup_choice",
+        ],
     );
     summary
 }
@@ -72,6 +82,14 @@ pub(super) fn leave_out(summary: &mut Value, keys: &[&str]) {
     if let Some(summary) = summary.as_object_mut() {
         summary.retain(|key, value| !value.is_null() || !keys.contains(&key.as_str()));
     }
+}
+
+/// The figures of the batch service, if that ran the bag.
+fn service(of: &OfBag<'_>) -> Option<Value> {
+    let figures = of.record.service.figures(of.cost_of_bag());
+    let figures: serde_json::Map<_, _> =
+        figures.map(|(name, figure)| (name.to_owned(), json!(figure))).collect();
+    (!figures.is_empty()).then_some(Value::Object(figures))
 }
 
 /// What a bag that shares the run came to.

@@ -7,6 +7,8 @@ use dormouse_engine::{Counts, DecisionDigest, Effect, Event, Report, Setup, Step
 use dormouse_policies::{Decision, Notice, StartReason};
 use dormouse_units::{HostId, Mode, Money, Span, TaskId, Tier, Time, VmId};
 
+use crate::ServiceTally;
+
 use super::{
     AttemptEnd, AttemptHistory, CheckpointMark, Displaced, FallBack, Hibernation, TaskHistory,
     VmHistory,
@@ -45,6 +47,8 @@ pub struct Record {
     pub emulated_us_per_second: u64,
     tariff: TariffName,
     billing: Billing,
+    /// What the batch service made of it.
+    pub service: ServiceTally,
     digest: DecisionDigest,
     /// Tasks that are finished: asked for after every step.
     finished: usize,
@@ -120,6 +124,7 @@ impl Record {
         let now = step.at;
         self.now = now;
         self.steps += 1;
+        self.service.see(step);
         for decision in &step.decisions {
             self.digest.add(now, decision);
             self.decisions += 1;

@@ -1,0 +1,178 @@
+//! What the batch service made of a bag: its jobs and its VMs, from the steps of the run.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use dormouse_engine::{Effect, Event, Report, Step, VmEnd};
+use dormouse_policies::StartReason;
+use dormouse_units::{Money, Span, TaskId, Time, VmId};
+
+/// What has become of its jobs and VMs so far; nothing under other schedulers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServiceTally {
+    jobs: BTreeMap<u32, Job>,
+    vms: BTreeMap<VmId, Vm>,
+    /// Preemptions of any VM.
+    preemptions: u32,
+    /// Times that a job lost a VM while it ran.
+    hits: u32,
+    /// Times that a job was started.
+    starts: u32,
+    /// VMs that a job got though others had run there.
+    reused: u32,
+    /// What VMs were usable for without being a job's.
+    spare: Span,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Job {
+    tasks: BTreeSet<TaskId>,
+    finished: BTreeSet<TaskId>,
+    /// Those of its present run.
+    vms: BTreeSet<VmId>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Vm {
+    /// Since when it is nobody's.
+    idle: Time,
+    /// What it runs.
+    on: Option<(u32, TaskId)>,
+}
+
+impl ServiceTally {
+    /// Takes in a step; they come in order.
+    pub fn see(&mut self, step: &Step) {
+        if let Event::Machine { report, .. } = &step.event
+            && !step.effects.contains(&Effect::Stale)
+        {
+            match report {
+                Report::TaskFinished { vm, task, verified: true, .. } => {
+                    self.finished(step.at, *vm, *task);
+                }
+                Report::TaskFinished { vm, task, .. } | Report::TaskFailed { vm, task, .. } => {
+                    if let Some((job, on_it)) = self.on(*vm)
+                        && on_it == *task
+                    {
+                        self.idle(step.at, job);
+                    }
+                }
+                _ => {}
+            }
+        }
+        for effect in &step.effects {
+            match effect {
+                Effect::VmReady { vm } => {
+                    self.vms.insert(*vm, Vm { idle: step.at, on: None });
+                }
+                Effect::VmHibernated { vm, .. } => self.lost(step.at, *vm),
+                Effect::VmEnded { vm, why, .. } => {
+                    self.preemptions += u32::from(*why == VmEnd::Preempted);
+                    self.ended(step.at, *vm, *why);
+                }
+                Effect::TaskSent { task, vm, reason, .. } => {
+                    self.sent(step.at, *vm, *task, *reason);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn on(&self, vm: VmId) -> Option<(u32, TaskId)> {
+        self.vms.get(&vm)?.on
+    }
+
+    fn sent(&mut self, now: Time, id: VmId, task: TaskId, reason: StartReason) {
+        let (job, is_reused) = match reason {
+            StartReason::Reused { job, .. } => (job, true),
+            StartReason::NewVm { job, .. } => (job, false),
+            _ => return,
+        };
+        self.reused += u32::from(is_reused);
+        if let Some(vm) = self.vms.get_mut(&id) {
+            self.spare += now.since(vm.idle);
+            vm.on = Some((job, task));
+        }
+        let of = self.jobs.entry(job).or_default();
+        self.starts += u32::from(of.vms.is_empty());
+        of.tasks.insert(task);
+        of.vms.insert(id);
+    }
+
+    fn finished(&mut self, now: Time, vm: VmId, task: TaskId) {
+        let Some((job, _)) = self.on(vm).filter(|(_, on_it)| *on_it == task) else { return };
+        let Some(of) = self.jobs.get_mut(&job) else { return };
+        of.finished.insert(task);
+        if of.finished.len() == of.tasks.len() {
+            self.idle(now, job);
+        }
+    }
+
+    /// A job has no VMs any more.
+    fn idle(&mut self, now: Time, job: u32) {
+        let Some(of) = self.jobs.get_mut(&job) else { return };
+        for id in std::mem::take(&mut of.vms) {
+            if let Some(vm) = self.vms.get_mut(&id) {
+                *vm = Vm { idle: now, on: None };
+            }
+        }
+    }
+
+    /// A VM does not go on with what it runs.
+    fn lost(&mut self, now: Time, vm: VmId) {
+        if let Some((job, task)) = self.on(vm)
+            && self.jobs.get(&job).is_some_and(|of| !of.finished.contains(&task))
+        {
+            self.hits += 1;
+            self.idle(now, job);
+        }
+    }
+
+    fn ended(&mut self, now: Time, id: VmId, why: VmEnd) {
+        if !matches!(why, VmEnd::Terminated | VmEnd::RunOver | VmEnd::WorkDone) {
+            self.lost(now, id);
+        }
+        if let Some(vm) = self.vms.remove(&id)
+            && vm.on.is_none()
+        {
+            self.spare += now.since(vm.idle);
+        }
+    }
+
+    /// How many jobs are finished.
+    #[must_use]
+    pub fn finished_jobs(&self) -> u32 {
+        let is_finished = |job: &&Job| job.finished.len() == job.tasks.len();
+        u32::try_from(self.jobs.values().filter(is_finished).count()).unwrap_or(u32::MAX)
+    }
+
+    /// What it came to, in words; `None`: no job was started.
+    #[must_use]
+    pub fn in_words(&self) -> Option<String> {
+        let Self { starts, hits, reused, spare, .. } = self;
+        let jobs = u32::try_from(self.jobs.len()).ok().filter(|jobs| *jobs > 0)?;
+        let (finished, again) = (self.finished_jobs(), starts.saturating_sub(jobs));
+        let idle = spare.as_secs_f64() / 3_600.0;
+        Some(format!(
+            "{finished} jobs finished, {hits} hit by a preemption, {again} started again, \
+             {reused} times a VM reused, {idle:.1} h of VMs idle"
+        ))
+    }
+
+    /// Its figures by their names in `table.csv`, in a run of this cost; none where no job was started.
+    pub fn figures(&self, cost: Money) -> impl Iterator<Item = (&'static str, f64)> {
+        let jobs = u32::try_from(self.jobs.len()).unwrap_or(u32::MAX);
+        let finished = self.finished_jobs();
+        let all = [
+            ("jobs_finished", Some(f64::from(finished))),
+            ("job_restarts", Some(f64::from(self.starts.saturating_sub(jobs)))),
+            ("preemptions", Some(f64::from(self.preemptions))),
+            ("job_preemptions", Some(f64::from(self.hits))),
+            ("job_failure_share", Some(f64::from(self.hits) / f64::from(self.starts.max(1)))),
+            ("vms_reused", Some(f64::from(self.reused))),
+            ("spare_h", Some(self.spare.as_secs_f64() / 3_600.0)),
+            ("cost_per_job_usd", (finished > 0).then(|| cost.as_usd() / f64::from(finished))),
+        ];
+        let is_its = !self.jobs.is_empty();
+        all.into_iter().filter(move |_| is_its).filter_map(|(name, of)| Some((name, of?)))
+    }
+}
