@@ -96,3 +96,52 @@ fn nonsense_is_refused() {
     }
     assert!(!folder.path().join("x.csv").exists());
 }
+
+/// Two hours below a bid of each axis, and an hour above it, for twenty days.
+fn records(folder: &Path) {
+    for (series, low, high) in [
+        ("eu-west-1.linux.m1.xlarge", "0.304", "0.34"),
+        ("us-east-1.linux.m2.2xlarge", "0.401", "0.45"),
+    ] {
+        let price = |hour: u32| if hour % 3 == 2 { high } else { low };
+        let rows = (0..480).map(|hour| format!("{},{}\n", hour * 3_600, price(hour)));
+        fs::write(folder.join(format!("{series}.csv")), rows.collect::<String>()).unwrap();
+    }
+}
+
+#[test]
+fn the_schemes_are_compared_over_records_that_are_given() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    fs::create_dir(&data).unwrap();
+    records(&data);
+    let args = ["reproduce", "acc/figure-7", "--seeds", "2", "--data", "data", "--out", "out"];
+    let output = run_in(folder.path(), &args);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let table = fs::read_to_string(folder.path().join("out/table.csv")).unwrap();
+    let cost = |scheme: &str| -> f64 {
+        let case = format!("us-east-1.linux.m2.2xlarge/standard/bid-0.421/{scheme},cost_usd,");
+        let row =
+            table.lines().find(|row| row.starts_with(&case)).unwrap_or_else(|| panic!("{table}"));
+        row.split(',').nth(3).unwrap().parse().unwrap()
+    };
+    // Nobody is left alone for 500 minutes; whoever knows when it ends pays the least.
+    assert!(!table.contains("bid-0.421/none,cost_usd,"), "{table}");
+    assert!(cost("opt") < cost("acc") && cost("acc") < cost("hour"), "{table}");
+    // What is missing is said.
+    fs::remove_file(data.join("us-east-1.linux.m2.2xlarge.csv")).unwrap();
+    refused(folder.path(), &args[..6], 2, &["it has no us-east-1.linux.m2.2xlarge.csv"]);
+    fs::write(data.join("broken.csv"), "1,2\n1;2\n").unwrap();
+    refused(folder.path(), &args[..6], 2, &["broken.csv:2"]);
+    refused(folder.path(), &["reproduce", "acc/figure-7"], 2, &["--data DIR"]);
+}
+
+#[test]
+fn without_records_prices_are_generated() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = run_in(folder.path(), &["reproduce", "acc", "--seeds", "2", "--out", "out"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let table = fs::read_to_string(folder.path().join("out/table.csv")).unwrap();
+    assert!(table.contains("generated/standard/available-50/acc,cost_usd,"), "{table}");
+    assert!(!table.contains("m1.xlarge"), "{table}");
+}
