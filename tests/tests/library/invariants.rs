@@ -50,6 +50,39 @@ fn other_clouds_and_interruptions_are_sound_too() {
     }
 }
 
+/// VMs live for ten minutes on average, and those of one type have prices that pass a bid twice.
+#[test]
+fn every_scheme_of_checkpoints_is_sound_under_every_scheduler() {
+    let checkpoints = [
+        "policy = \"hour\"",
+        "policy = \"edge\"",
+        "policy = \"adapt\", every = \"1m\"",
+        "policy = \"opt\"",
+        "policy = \"acc\", bid = 0.03, look = \"30m\"",
+        "policy = \"young-daly\"",
+        "policy = \"dp\", step = \"5s\"",
+        "policy = \"dp\", step = \"10s\", mode = \"artifact\", lifetimes = { mean = \"5m\" }",
+    ];
+    let rows = "[[\"0s\", 0.02], [\"5m\", 0.04], [\"7m\", 0.06], [\"9m\", 0.03], [\"20m\", 0.07], [\"22m\", 0.02]]";
+    let prices = format!("cloud.prices={{ \"c3.large\" = {rows} }}");
+    let lives = "interruption.0={ model = \"lifetime\", mean = \"10m\" }";
+    let fleet = "{ type = \"c3.large\", market = \"spot\", count = 2, bid = 0.05 }";
+    let fleet = format!("scheduler.fleet=[{fleet}, {{ type = \"c4.large\", market = \"spot\" }}]");
+    let mut kept = 0;
+    for checkpoint in checkpoints {
+        let checkpoint = format!("checkpoint={{ {checkpoint}, fixed = \"2s\" }}");
+        for scheduler in SCHEDULERS.into_iter().chain(["fifo"]) {
+            let mut set = vec![&*checkpoint, &*prices, lives];
+            set.extend((scheduler == "fifo").then_some(&*fleet));
+            let experiment = under("j60-sc2", scheduler, 1, &set);
+            let (_, record) = sound(&experiment);
+            assert!(record.makespan().is_some(), "{checkpoint} {scheduler}");
+            kept += record.counts.checkpoints;
+        }
+    }
+    assert!(kept > 100, "{kept}");
+}
+
 #[test]
 fn equal_runs_are_equal_and_seeds_matter() {
     let make = |seed| played(&under("j80-sc4", "burst-hads", seed, &[])).0;
