@@ -68,6 +68,66 @@ fleet = [{ type = "c3.large", market = "spot", count = 1 }]
 }
 
 #[test]
+fn prices_are_drawn_with_the_statistics_that_are_stated() {
+    let folder = tempfile::tempdir().unwrap();
+    let generate = |file: &str, more: &[&str]| -> Value {
+        let args =
+            [&["prices", "generate", "--json", "--lasts", "365d", "-o", file], more].concat();
+        let output = run_in(folder.path(), &args);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    let said = generate("a.csv", &[]);
+    let of = |name: &str, what: &str| said[name][what].as_f64().unwrap();
+    let ratio = of("mean_usd", "drawn") / of("mean_usd", "stated");
+    assert!((0.99..1.01).contains(&ratio), "{said}");
+    assert!((of("in_spikes", "drawn") - of("in_spikes", "stated")).abs() < 0.01, "{said}");
+    let record = &described(folder.path(), &["a.csv"])["records"][0];
+    assert!((record["mean_usd"].as_f64().unwrap() - of("mean_usd", "drawn")).abs() < 1e-3);
+    // The same seed, the same bytes.
+    let read = |file: &str| fs::read_to_string(folder.path().join(file)).unwrap();
+    generate("b.csv", &["--seed", "1"]);
+    generate("c.csv", &["--seed", "2"]);
+    assert_eq!((read("a.csv") == read("b.csv"), read("a.csv") == read("c.csv")), (true, false));
+    // They are an experiment's prices as well: above the bid the VM goes, and comes back.
+    let experiment = r#"
+name = "drawn"
+[cloud]
+catalogue = "ec2-2020"
+boot = "0s"
+preemption-notice = "0s"
+tariff = "hour"
+generated-prices."c3.large" = { model = { low = 0.02, high = 0.04, step = 0.01, every = "30m" } }
+[checkpoint]
+policy = "hour"
+[workload]
+deadline = "200h"
+task = [{ runtime = "10h" }]
+[scheduler]
+name = "fifo"
+fleet = [{ type = "c3.large", market = "spot", count = 1, bid = 0.03 }]
+"#;
+    fs::write(folder.path().join("drawn.toml"), experiment).unwrap();
+    let output = run_in(folder.path(), &["run", "drawn.toml", "--json", "--out", "out"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(summary["counts"]["preemptions"].as_u64() > Some(0), "{summary:#}");
+    assert_eq!(summary["tasks"]["completed"], 1, "{summary:#}");
+    let checked = run_in(folder.path(), &["check", "out"]);
+    assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stdout));
+    for (from, to, words) in [
+        ("high = 0.04", "high = 0.01", "'high' is below 'low'"),
+        ("step = 0.01", "step = 0", "'step' is nothing"),
+        ("every = \"30m\"", "every = \"1s\"", "don't fit a log"),
+        ("every = \"30m\"", "every = \"30m\", spike-lasts = \"1h\"", "spike-every"),
+    ] {
+        fs::write(folder.path().join("drawn.toml"), experiment.replace(from, to)).unwrap();
+        refused(folder.path(), &["run", "drawn.toml"], 2, &["drawn.toml:", words]);
+    }
+    refused(folder.path(), &["prices", "generate", "--step", "0", "-o", "x.csv"], 2, &["'step'"]);
+}
+
+#[test]
 fn nonsense_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();

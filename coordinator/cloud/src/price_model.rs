@@ -1,6 +1,7 @@
 //! Spot prices that are drawn: a base price in a band, and spikes above it.
 
-use dormouse_units::{Price, Span, Stream, Time};
+use dormouse_units::{Ppm, Price, Span, Stream, Time};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::PriceTrace;
@@ -10,28 +11,83 @@ use crate::PriceTrace;
 /// Outside spikes the price is one of those between `low` and `high` that lie `step` apart, each as
 /// likely, and a new one is drawn at exponential times. Spikes begin at exponential times after the last
 /// one ended, last for a lognormal time, and hold one price, `high` and a lognormal lift.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct PriceModel {
     /// The lowest price.
+    #[schemars(example = 0.304)]
     pub low: Price,
     /// The highest price outside spikes.
+    #[schemars(example = 0.336)]
     pub high: Price,
     /// Prices outside spikes are so far apart, from the lowest on.
+    #[schemars(example = 0.002)]
     pub step: Price,
     /// Mean time between draws outside spikes; a draw may repeat the price.
+    #[schemars(extend("least" = "1s"), example = "2h")]
     pub every: Span,
     /// Mean time from the end of a spike to the next one.
+    #[serde(default)]
+    #[schemars(example = "5d")]
     pub spike_every: Span,
-    /// How long a spike lasts, in the mean.
+    /// How long a spike lasts, in the mean; nothing: there are none.
+    #[serde(default)]
+    #[schemars(example = "2h")]
     pub spike_lasts: Span,
     /// How far above `high` a spike is, in the mean.
+    #[serde(default)]
+    #[schemars(example = 0.2)]
     pub spike_lift: Price,
-    /// The coefficient of variation of spikes' times and lifts, in thousandths.
-    pub spike_spread_milli: u32,
+    /// The coefficient of variation of spikes' times and lifts.
+    #[serde(default)]
+    #[schemars(range(min = 0.0, max = 4.0), example = 0.8)]
+    pub spike_spread: Ppm,
 }
 
+/// Why prices can't be drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadModel {
+    /// The band has no prices.
+    #[error("'high' is below 'low'; give at least as much")]
+    Band,
+    /// Prices are no steps apart.
+    #[error("'step' is nothing; give the distance between two prices, such as 0.001")]
+    Step,
+    /// They would change more often than can be kept.
+    #[error(
+        "so many changes of the price don't fit a log; make 'every' or the spikes longer, or 'lasts' shorter"
+    )]
+    TooMany,
+    /// Spikes follow on each other without a break.
+    #[error("spikes that last need 'spike-every'; give the mean time between them, such as \"5d\"")]
+    Spikes,
+}
+
+/// Most changes of a price that are expected of a model.
+const MOST_CHANGES: f64 = 50_000.0;
+
 impl PriceModel {
+    /// Whether prices can be drawn for so long.
+    ///
+    /// # Errors
+    ///
+    /// Why not.
+    pub fn check(&self, length: Span) -> Result<(), BadModel> {
+        let changes = |every: Span| length.as_secs_f64() / every.as_secs_f64().max(1e-6);
+        match self {
+            _ if self.high < self.low => Err(BadModel::Band),
+            _ if self.step == Price::default() => Err(BadModel::Step),
+            _ if self.spike_lasts > Span::ZERO && self.spike_every == Span::ZERO => {
+                Err(BadModel::Spikes)
+            }
+            _ if changes(self.every) > MOST_CHANGES => Err(BadModel::TooMany),
+            _ if self.spike_lasts > Span::ZERO && changes(self.spike_every) > MOST_CHANGES => {
+                Err(BadModel::TooMany)
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// How many prices there are outside spikes.
     fn levels(&self) -> u64 {
         let band = self.high.as_nanos_per_hour().saturating_sub(self.low.as_nanos_per_hour());
@@ -74,7 +130,7 @@ impl PriceModel {
     /// Prices for so long; the last one holds on.
     #[must_use]
     pub fn trace(&self, length: Span, chance: &mut Stream) -> PriceTrace {
-        let spread = f64::from(self.spike_spread_milli) / 1_000.0;
+        let spread = self.spike_spread.as_f64();
         let (end, mut now, mut steps) = (Time::ZERO + length, Time::ZERO, Vec::new());
         let spikes = self.spike_lasts > Span::ZERO;
         while now < end {
@@ -123,7 +179,7 @@ mod tests {
             spike_every: minutes(3_000),
             spike_lasts: minutes(120),
             spike_lift: price("0.2"),
-            spike_spread_milli: 500,
+            spike_spread: Ppm::new(500_000),
         };
         let (length, seeds) = (minutes(60 * 24 * 365), 60_u64);
         let stated = [
@@ -164,7 +220,7 @@ mod tests {
             spike_every: Span::ZERO,
             spike_lasts: Span::ZERO,
             spike_lift: price("1"),
-            spike_spread_milli: 0,
+            spike_spread: Ppm::ZERO,
         };
         let trace = model.trace(Span::from_secs(3_600), &mut Stream::new(1, "prices", 0));
         assert_eq!(trace.steps(), [(Time::ZERO, price("0.1"))]);

@@ -107,7 +107,7 @@ pub(crate) enum Command {
     /// Workloads of parallel jobs: generate, describe, scale; requests for VMs: describe, write
     #[command(subcommand)]
     Workload(super::workload::WorkloadCommand),
-    /// Records of spot prices: describe
+    /// Records of spot prices: describe, generate
     #[command(subcommand)]
     Prices(super::prices::PricesCommand),
     /// List the built-in experiments

@@ -7,12 +7,12 @@ use dormouse_cloud::{
     PlacementRule, PriceTrace, SchedulerName, SpotPlaces, Terms, Types, Weighed, built_in,
 };
 use dormouse_documents::{InputError, Mistakes, Node, Place, instead};
-use dormouse_units::{Bytes, Price, Span, Time, TypeName};
+use dormouse_units::{Bytes, Price, Span, Stream, Time, TypeName};
 
 use super::price_history::{Pick, price_record};
 use super::sections::{
-    BurstableSection, CloudSection, HostSection, LimitsSection, PricesPart, PricesSection,
-    TypeSection,
+    BurstableSection, CloudSection, GeneratedPrices, HostSection, LimitsSection, PricesPart,
+    PricesSection, TypeSection,
 };
 
 /// What `[cloud]` says.
@@ -42,7 +42,7 @@ pub(crate) fn check(
         preemption: section.preemption,
         tariff: section.tariff,
         billing: Billing { boot: section.bill_boot, frozen: section.bill_frozen },
-        prices: prices(&section.prices, node, &types, &mut notes, found),
+        prices: prices(&section, node, &types, &mut notes, found),
     };
     if let Placement::Rule(rule) = &terms.placement {
         placement(rule, node, found);
@@ -200,20 +200,39 @@ fn hosts(
 
 /// The prices of some spot types. What is odd about a file and was set right is told in `notes`.
 fn prices(
-    prices: &BTreeMap<TypeName, PricesSection>,
+    section: &CloudSection,
     cloud: &Node,
     types: &Types,
     notes: &mut Vec<String>,
     found: &mut Mistakes,
 ) -> BTreeMap<TypeName, PriceTrace> {
     let mut all = BTreeMap::new();
-    for (name, section) in prices {
+    for (name, section) in &section.prices {
         let node = cloud.inside(["prices", name.as_str()]);
         if is_spot_type(name, &node.place, Some(types), found)
             && let Some(trace) = found.take(prices_of_type(section, &node.place, notes))
         {
             all.insert(name.clone(), trace);
         }
+    }
+    for (name, drawn) in &section.generated_prices {
+        let node = cloud.inside(["generated-prices", name.as_str()]);
+        if !is_spot_type(name, &node.place, Some(types), found) {
+            continue;
+        }
+        if section.prices.contains_key(name) {
+            let what = format!("'{name}' has prices in cloud.prices, too");
+            found.add(&node.place, what, "keep the ones that are meant");
+        }
+        let GeneratedPrices { model, lasts, seed } = drawn;
+        if let Err(bad) = model.check(*lasts) {
+            let what = bad.to_string();
+            let (what, remedy) = what.split_once("; ").unwrap_or((&what, "give others"));
+            found.add(&node.place, what, remedy);
+            continue;
+        }
+        let mut chance = Stream::named(*seed, "prices", name.as_str());
+        all.insert(name.clone(), model.trace(*lasts, &mut chance));
     }
     all
 }

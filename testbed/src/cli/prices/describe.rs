@@ -128,7 +128,7 @@ fn usd(price: Price) -> f64 {
 }
 
 /// Seconds from the first price on, and dollars an hour.
-fn csv(trace: &PriceTrace) -> String {
+pub(super) fn csv(trace: &PriceTrace) -> String {
     let mut text = "time,price\n".to_owned();
     for (at, price) in trace.steps() {
         let _ = writeln!(text, "{},{}", at.as_micros() / 1_000_000, usd(*price));

@@ -2,5 +2,6 @@
 
 mod command;
 mod describe;
+mod generate;
 
 pub(crate) use command::{PricesCommand, prices};

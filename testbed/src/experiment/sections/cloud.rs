@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_cloud::{Placement, Preemption, SpotPlaces, TariffName};
+use dormouse_cloud::{Placement, Preemption, PriceModel, SpotPlaces, TariffName};
 use dormouse_units::{Bytes, Credits, Ppm, Price, Span, TypeName};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -45,6 +45,8 @@ pub(crate) struct CloudSection {
     /// `[["0s", 0.30], ["90m", 0.35]]`. The last price holds for ever. Types that are not here cost what
     /// they say.
     pub(crate) prices: BTreeMap<TypeName, PricesSection>,
+    /// Spot prices that are drawn, by type, for types that have none in `prices`.
+    pub(crate) generated_prices: BTreeMap<TypeName, GeneratedPrices>,
     /// The provider's hosts, each a worker in a live run; without any, there is room in virtual time for
     /// all that is launched, and live for what was there at once then.
     pub(crate) hosts: Vec<HostSection>,
@@ -66,6 +68,7 @@ impl Default for CloudSection {
             bill_boot: false,
             bill_frozen: false,
             prices: BTreeMap::new(),
+            generated_prices: BTreeMap::new(),
             hosts: Vec::new(),
         }
     }
@@ -141,6 +144,29 @@ pub(crate) enum PricesSection {
     Rows(
         #[schemars(with = "Vec<(dormouse_units::Span, dormouse_units::Price)>")] Vec<(String, f64)>,
     ),
+}
+
+/// Prices that are drawn by a model: the same for all runs of the file, whatever their seeds.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) struct GeneratedPrices {
+    /// The model.
+    pub(crate) model: PriceModel,
+    /// For how long they are drawn; the last one holds on.
+    #[serde(default = "a_month")]
+    #[schemars(extend("least" = "1s"))]
+    pub(crate) lasts: Span,
+    /// Of their chance: another seed draws others.
+    #[serde(default = "one_seed")]
+    pub(crate) seed: u64,
+}
+
+const fn a_month() -> Span {
+    Span::from_secs(30 * 86_400)
+}
+
+const fn one_seed() -> u64 {
+    1
 }
 
 /// A file of prices, and where in it the run begins.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use dormouse_cloud::{PriceModel, PriceStatistics, PriceTrace};
 use dormouse_policies::spot::{Outcome, SpotJob, SpotRecord, SpotScheme};
-use dormouse_units::{Price, Span, Stream, Time};
+use dormouse_units::{Ppm, Price, Span, Stream, Time};
 
 use super::PriceFiles;
 use crate::sweep::SweepError;
@@ -76,7 +76,7 @@ fn generated() -> PriceModel {
         spike_every: hours(5 * 24),
         spike_lasts: hours(2),
         spike_lift: mills(200),
-        spike_spread_milli: 800,
+        spike_spread: Ppm::new(800_000),
     }
 }
 

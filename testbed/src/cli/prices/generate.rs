@@ -1,0 +1,99 @@
+//! `dormouse prices generate`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use dormouse_cloud::{PriceModel, PriceStatistics};
+use dormouse_units::{Ppm, Price, Span, Stream, Time};
+use serde_json::json;
+
+use super::describe::csv;
+use crate::cli::failure::Failure;
+use crate::cli::print::{save, show};
+
+#[derive(Debug, Args)]
+pub(crate) struct GenerateArgs {
+    /// The lowest price, dollars an hour
+    #[arg(long, default_value = "0.304")]
+    low: Price,
+    /// The highest price outside spikes
+    #[arg(long, default_value = "0.336")]
+    high: Price,
+    /// How far apart prices are outside spikes
+    #[arg(long, default_value = "0.002")]
+    step: Price,
+    /// Mean time between changes outside spikes
+    #[arg(long, default_value = "2h")]
+    every: Span,
+    /// Mean time from a spike to the next one
+    #[arg(long, default_value = "5d")]
+    spike_every: Span,
+    /// How long a spike lasts, in the mean; 0s: there are none
+    #[arg(long, default_value = "2h")]
+    spike_lasts: Span,
+    /// How far above the highest other price a spike is, in the mean
+    #[arg(long, default_value = "0.2")]
+    spike_lift: Price,
+    /// The coefficient of variation of spikes' times and heights, such as 0.8
+    #[arg(long, default_value = "0.8", value_parser = spread)]
+    spike_spread: Ppm,
+    /// For how long
+    #[arg(long, default_value = "90d")]
+    lasts: Span,
+    /// Of all chance
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Where to write the record, as CSV
+    #[arg(short, long, value_name = "FILE")]
+    out: PathBuf,
+    /// Print the figures as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+fn spread(text: &str) -> Result<Ppm, String> {
+    let number: Option<f64> = text.parse().ok().filter(|x| (0.0..=4.0).contains(x));
+    let parts = number.map(|x| Ppm::new((x * 1e6).round() as u32));
+    parts.ok_or_else(|| "write a number from 0 to 4".to_owned())
+}
+
+impl GenerateArgs {
+    pub(super) fn run(&self) -> Result<(), Failure> {
+        let Self { low, high, step, every, spike_every, spike_lasts, spike_lift, .. } = *self;
+        let spike_spread = self.spike_spread;
+        let model = PriceModel {
+            low,
+            high,
+            step,
+            every,
+            spike_every,
+            spike_lasts,
+            spike_lift,
+            spike_spread,
+        };
+        let lasts = self.lasts;
+        let bad = |error| Failure::BadInput(format!("prices generate: {error}"));
+        model.check(lasts).map_err(bad)?;
+        let trace = model.trace(lasts, &mut Stream::new(self.seed, "prices", 0));
+        let Some(drawn) = PriceStatistics::of(&trace, Time::ZERO + lasts) else {
+            return Err(Failure::BadInput("--lasts 0s: give some time".to_owned()));
+        };
+        save(&self.out, &csv(&trace))?;
+        let above = |price| 1.0 - drawn.share_up_to(price);
+        let value = json!({
+            "changes": drawn.changes,
+            "mean_usd": { "stated": model.mean_usd(), "drawn": drawn.mean_usd },
+            "in_spikes": { "stated": model.spike_share(), "drawn": above(high) },
+        });
+        show(self.json, value, || {
+            format!(
+                "{} changes in {lasts}; mean ${:.4} (stated {:.4}); {:.2} % of the time above {high} (stated {:.2})",
+                drawn.changes,
+                drawn.mean_usd,
+                model.mean_usd(),
+                100.0 * above(high),
+                100.0 * model.spike_share(),
+            )
+        })
+    }
+}
