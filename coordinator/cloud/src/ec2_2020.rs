@@ -2,6 +2,7 @@
 
 use dormouse_units::{Bytes, Credits, Ppm, Price};
 
+use crate::gce_2019;
 use crate::{Burstable, InstanceType, Limits, Types};
 
 /// Name, mega-flops, vCPUs, memory in MiB, on-demand and spot price in 10^-5 $/h.
@@ -30,7 +31,7 @@ const EC2_2020_ARTIFACT: [Row; 4] = {
 };
 
 /// Names of the built-in catalogues.
-pub const BUILT_IN: [&str; 3] = ["ec2-2020", "ec2-2020-paper", "ec2-2020-artifact"];
+pub const BUILT_IN: [&str; 4] = ["ec2-2020", "ec2-2020-paper", "ec2-2020-artifact", "gce-2019"];
 
 /// Baseline, and credits an hour, of a burstable type. 36 credits are the provider's figure for a
 /// t3.large, 20 % is Table II's …
@@ -46,6 +47,7 @@ pub fn built_in(name: &str) -> Option<Types> {
         "ec2-2020" => (EC2_2020, 3, T3),
         "ec2-2020-paper" => (EC2_2020_PAPER, 5, T3),
         "ec2-2020-artifact" => (EC2_2020_ARTIFACT, 3, T3_ARTIFACT),
+        "gce-2019" => return Some(gce_2019::types()),
         _ => return None,
     };
     Some(rows.into_iter().map(|row| (row.0.into(), instance_type(row, limit, t3))).collect())

@@ -7,6 +7,7 @@
 mod billing;
 mod catalogue;
 mod ec2_2020;
+mod gce_2019;
 mod hosts;
 mod interruption;
 mod launch;

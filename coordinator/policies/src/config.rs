@@ -4,8 +4,8 @@ use dormouse_units::{Price, Span, TypeName};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{BagSchedulerName, Own, Plan, PlanError};
-use dormouse_cloud::Market;
+use crate::{BagSchedulerName, OfType, Own, Plan, PlanError};
+use dormouse_cloud::{Lifetimes, Market};
 
 /// Which tasks one VM may have to take over after `D_spot`: `D_spot` = D − boot − their time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -238,6 +238,10 @@ pub struct BagSchedulerConfig {
     /// Run this plan and don't make one.
     #[schemars(skip)]
     pub plan: Option<Plan>,
+    /// How long VMs are taken to live, where the scheduler asks that.
+    #[serde(skip_serializing_if = "is_default")]
+    #[schemars(skip)]
+    pub laws: Vec<OfType<Lifetimes>>,
     /// Parameters that only this scheduler has.
     #[serde(skip_serializing_if = "Own::is_empty")]
     #[schemars(skip)]
@@ -273,6 +277,7 @@ impl Default for BagSchedulerConfig {
             max_retries: 12,
             fleet: Vec::new(),
             plan: None,
+            laws: Vec::new(),
             own: Own::default(),
         }
     }

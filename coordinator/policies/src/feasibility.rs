@@ -100,7 +100,15 @@ fn tasks(bag: &Bag) -> impl Iterator<Item = (TaskId, &crate::Task)> {
 }
 
 /// Every task has to fit one of the types and have a runtime there.
-fn check_tasks(problem: &Problem, bag: &Bag, runs_on: &[KindId]) -> Result<(), PlanError> {
+///
+/// # Errors
+///
+/// The first task that none of them can run.
+pub(crate) fn check_tasks(
+    problem: &Problem,
+    bag: &Bag,
+    runs_on: &[KindId],
+) -> Result<(), PlanError> {
     for (id, task) in tasks(bag) {
         if runs_on.iter().any(|&kind| problem.whole(id, kind).is_some()) {
             continue;

@@ -2,7 +2,7 @@
 
 use dormouse_cloud::Market;
 use dormouse_units::{
-    Cpus, Credits, Mode, Ppm, Price, RequestId, Seats, TaskId, Time, TypeName, VmId,
+    Cpus, Credits, Mode, Ppm, Price, RequestId, Seats, Span, TaskId, Time, TypeName, VmId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -41,6 +41,26 @@ pub enum StartReason {
     },
     /// The shortest waiting job for which the background has room (MEASY, 2.2.1).
     ShortestWaiting,
+    /// Its job has a VM that has run others: by its age at least as good as a new one (bathtub paper, 4.2).
+    Reused {
+        /// The job, counted from 0 in the order of the bag.
+        job: u32,
+        /// How long the VM had been usable when it was chosen.
+        age: Span,
+        /// How long the rest of the job was expected to take; `None`: no job had ended yet.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        expected: Option<Span>,
+    },
+    /// Its job has a new VM (bathtub paper, 4.2).
+    NewVm {
+        /// The job, counted from 0 in the order of the bag.
+        job: u32,
+        /// How many idle VMs were given back, to decide on it, as no better than a new one.
+        declined: u32,
+        /// How long the rest of the job was expected to take; `None`: no job had ended yet.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        expected: Option<Span>,
+    },
 }
 
 /// Why a VM is given back though tasks are left for it.

@@ -58,6 +58,11 @@ pub(crate) trait Scheduling: Sync {
         false
     }
 
+    /// Whether it reckons with how long VMs live: `BagSchedulerConfig::laws`.
+    fn reckons_with_lifetimes(&self) -> bool {
+        false
+    }
+
     /// The VMs that it launches and no others; `None`: of any type on offer.
     fn fleet<'a>(&self, config: &'a BagSchedulerConfig) -> Option<&'a [Fleet]> {
         let _ = config;
@@ -148,6 +153,12 @@ impl BagSchedulerName {
         self.scheduling().markets(config)
     }
 
+    /// Whether it reckons with how long VMs live.
+    #[must_use]
+    pub fn reckons_with_lifetimes(self) -> bool {
+        self.scheduling().reckons_with_lifetimes()
+    }
+
     /// Whether it moves tasks between VMs with what they have done.
     #[must_use]
     pub fn moves_tasks(self) -> bool {
@@ -161,4 +172,5 @@ schedulers! {
     ils_on_demand::IlsOnDemand,
     fifo::Fifo,
     acc::Acc,
+    batch_service::BatchService,
 }

@@ -107,5 +107,7 @@ pub(crate) const fn why(reason: StartReason) -> &'static str {
         StartReason::EndsBeforeShadow { .. } => "before the head's reservation",
         StartReason::OnExtra { .. } => "beside the head's reservation",
         StartReason::ShortestWaiting => "the shortest that waits",
+        StartReason::Reused { .. } => "which is reused",
+        StartReason::NewVm { .. } => "which is new",
     }
 }

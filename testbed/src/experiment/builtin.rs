@@ -1,5 +1,5 @@
 //! The experiments that come with the program: a job of the Burst-HADS paper, plain or in a
-//! scenario, parallel jobs, both, or VMs that are requested of a provider.
+//! scenario, the bathtub paper's batch service, parallel jobs, both, or VMs that are requested of a provider.
 
 use dormouse_engine::Work;
 
@@ -26,6 +26,8 @@ macro_rules! part {
 const JOBS: [Part; 4] = [part!("j60"), part!("j80"), part!("j100"), part!("ed200")];
 /// Bags whose provider takes VMs as they say: no scenario goes with them.
 const TAKEN: [Part; 2] = [part!("acc-live"), part!("bathtub-live")];
+const SERVICES: [Part; 3] =
+    [part!("bathtub-nanoconfinement"), part!("bathtub-shapes"), part!("bathtub-lulesh")];
 const BATCHES: [Part; 4] =
     [part!("batch-small"), part!("fw-like"), part!("jw-like"), part!("kth-sp2")];
 const SHARED: [Part; 3] =
@@ -70,9 +72,10 @@ impl Builtin {
         let batch = |workload| Self { work: Work::Jobs, workload, scenario: None };
         let shared = |workload| Self { work: Work::All, workload, scenario: None };
         let provider = |workload| Self { work: Work::Requests, workload, scenario: None };
-        let taken =
-            TAKEN.into_iter().map(|workload| Self { work: Work::Bag, workload, scenario: None });
-        let alone = bags.chain(taken).chain(BATCHES.into_iter().map(batch));
+        let taken = TAKEN.into_iter().chain(SERVICES);
+        let bags =
+            bags.chain(taken.map(|workload| Self { work: Work::Bag, workload, scenario: None }));
+        let alone = bags.chain(BATCHES.into_iter().map(batch));
         alone.chain(SHARED.into_iter().map(shared)).chain(PROVIDERS.into_iter().map(provider))
     }
 

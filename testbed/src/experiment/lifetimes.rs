@@ -2,12 +2,12 @@
 
 use dormouse_cloud::lifetimes::span_of_hours;
 use dormouse_cloud::{InterruptionModel, Lifetimes};
-use dormouse_documents::{Mistakes, Node};
+use dormouse_documents::{Mistakes, Node, Place};
 use dormouse_policies::OfType;
 use dormouse_units::Span;
 
 use super::interruption;
-use super::sections::CheckpointSection;
+use super::sections::{CheckpointSection, LifetimeSection};
 
 /// The laws that `section`, which stands at `node`, names, else those of the experiment itself.
 pub(super) fn laws(
@@ -17,34 +17,48 @@ pub(super) fn laws(
     found: &mut Mistakes,
 ) -> Option<Vec<OfType<Lifetimes>>> {
     let before = found.count();
-    let given = section
-        .lifetimes
-        .as_ref()
-        .map(|section| interruption::lifetime(section, node.innermost("lifetimes"), None, found));
+    let place = node.place_of("policy");
+    let given = section.lifetimes.as_ref().map(|section| (section, node.innermost("lifetimes")));
+    let laws = given_or_all(given, interruptions, place, found)?;
+    if laws.is_empty() && found.count() == before {
+        let what = "it rests on the lifetimes of VMs, and no [[interruption]] has a model of them";
+        found.add(place, what, LIKE);
+    }
+    (found.count() == before).then_some(laws)
+}
+
+const LIKE: &str = "say which: lifetimes = { mean = \"6h\" }";
+
+/// The law that is `given`, with where it stands, else those of the experiment itself, of which there has to
+/// be one of a type at most: what asks for it stands at `place`. `None`: it is wrong.
+pub(super) fn given_or_all(
+    given: Option<(&LifetimeSection, &Node)>,
+    interruptions: Option<&[InterruptionModel]>,
+    place: &Place,
+    found: &mut Mistakes,
+) -> Option<Vec<OfType<Lifetimes>>> {
     let of = |model: &InterruptionModel| match model {
         InterruptionModel::Lifetime { kind, lifetimes } => {
             Some(OfType { kind: kind.clone(), of: lifetimes.clone() })
         }
         _ => None,
     };
-    let laws: Vec<_> = match &given {
-        Some(given) => given.iter().filter_map(of).collect(),
-        None => interruptions?.iter().filter_map(of).collect(),
-    };
+    if let Some((section, node)) = given {
+        let model = interruption::lifetime(section, node, None, found)?;
+        return Some(of(&model).into_iter().collect());
+    }
+    let laws: Vec<_> = interruptions?.iter().filter_map(of).collect();
     let is_twice = |(n, law): (usize, &OfType<Lifetimes>)| {
         laws[..n]
             .iter()
             .any(|other| other.kind == law.kind || other.kind.is_none() || law.kind.is_none())
     };
-    let like = "say which: lifetimes = { mean = \"6h\" }";
     if laws.iter().enumerate().any(is_twice) {
         let what = "VMs of one type have lifetimes by several of the [[interruption]]";
-        found.add(node.place_of("policy"), what, like);
-    } else if laws.is_empty() && found.count() == before {
-        let what = "it rests on the lifetimes of VMs, and no [[interruption]] has a model of them";
-        found.add(node.place_of("policy"), what, like);
+        found.add(place, what, LIKE);
+        return None;
     }
-    (found.count() == before).then_some(laws)
+    Some(laws)
 }
 
 /// The means of these laws, which hold for the section that stands at `node`.

@@ -373,7 +373,7 @@ fn bag(node: &Node, seed: u64, plan: Option<&Path>, found: &mut Mistakes) -> Opt
         .and_then(|section| cloud::check(section, at("cloud"), imported, found));
     // What is wrong elsewhere is said even where nobody knows which types there are.
     let types = cloud.as_ref().map(|cloud| &cloud.catalogue.types);
-    let scheduler = scheduler::check(node.get("scheduler"), types, found);
+    let mut scheduler = scheduler::check(node.get("scheduler"), types, found);
     let noise = workload
         .as_ref()
         .and_then(|section| workload::noise(section.noise?, at("workload"), found));
@@ -386,6 +386,14 @@ fn bag(node: &Node, seed: u64, plan: Option<&Path>, found: &mut Mistakes) -> Opt
     let before = found.count();
     let interruptions = interruptions(node, (deadline, most_vms), types, found);
     let are_right = found.count() == before;
+    if let Some(scheduler) = &mut scheduler {
+        scheduler::laws(
+            scheduler,
+            node.get("scheduler"),
+            are_right.then_some(&interruptions),
+            found,
+        );
+    }
     let checkpoint = checkpoint.and_then(|section| {
         let boot = cloud.as_ref().map(|cloud| cloud.catalogue.boot).unwrap_or_default();
         let restore = scheduler.as_ref().map(|scheduler| scheduler.restore).unwrap_or_default();

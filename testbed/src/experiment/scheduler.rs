@@ -1,14 +1,15 @@
 //! Who schedules a bag, of `[scheduler]`.
 
-use dormouse_cloud::Types;
-use dormouse_documents::{Mistakes, Node, instead, missing};
+use dormouse_cloud::{InterruptionModel, Types};
+use dormouse_documents::{Mistakes, Node, conform, instead, missing, read, schema_of};
 use dormouse_policies::{BagSchedulerConfig, BagSchedulerName, Own};
 use dormouse_units::written;
 use schemars::SchemaGenerator;
 use serde_json::{Map, Value, json};
 
 use super::cloud::is_type;
-use super::sections::properties;
+use super::lifetimes;
+use super::sections::{LifetimeSection, properties};
 
 /// What the `[scheduler]` at `node` comes to; without one it is the first of the list.
 pub(crate) fn check(
@@ -43,6 +44,30 @@ pub(crate) fn check(
         missing(node, "fleet", like, found);
     }
     Some(config)
+}
+
+/// The laws of lifetimes that the scheduler that `config` is of reckons with, if it reckons with any: those
+/// that its table at `node` says, else those by which VMs are taken away.
+pub(crate) fn laws(
+    config: &mut BagSchedulerConfig,
+    node: Option<&Node>,
+    interruptions: Option<&[InterruptionModel]>,
+    found: &mut Mistakes,
+) {
+    let Some(node) = node.filter(|_| config.name.reckons_with_lifetimes()) else { return };
+    let before = found.count();
+    let given = node.get("lifetimes").and_then(|inside| {
+        conform(&schema_of::<LifetimeSection>(), inside, found);
+        Some((read::<LifetimeSection>(inside, found)?, inside))
+    });
+    if found.count() > before {
+        return;
+    }
+    let given = given.as_ref().map(|(section, inside)| (section, *inside));
+    let laws = lifetimes::given_or_all(given, interruptions, node.place_of("name"), found);
+    config.laws = laws.unwrap_or_default();
+    // What it says is in the laws now, and a file that it names need not be there for ever.
+    config.own.0.remove("lifetimes");
 }
 
 /// The parameters of a table: those of every scheduler of bags, those of this one alone, and what its

@@ -258,5 +258,7 @@ const fn started(why: &StartReason) -> &'static str {
         StartReason::FirstInLine => "first in line",
         StartReason::EndsBeforeShadow { .. } | StartReason::OnExtra { .. } => "backfilled",
         StartReason::ShortestWaiting => "shortest waiting",
+        StartReason::Reused { .. } => "on a VM that was there",
+        StartReason::NewVm { .. } => "on a new VM",
     }
 }

@@ -22,7 +22,7 @@ pub struct OfType<T> {
 
 impl<T> OfType<T> {
     /// Where the first of these is that holds of VMs of a type; of any type, if none is given.
-    pub(super) fn place(all: &[Self], kind: Option<&TypeName>) -> Option<usize> {
+    pub(crate) fn place(all: &[Self], kind: Option<&TypeName>) -> Option<usize> {
         let holds = |it: &Self| match (&it.kind, kind) {
             (Some(only), Some(kind)) => only == kind,
             _ => true,

@@ -1,7 +1,15 @@
-//! What a service that runs jobs on VMs of known lifetimes decides (bathtub paper, sections 4.1 and 4.2).
+//! A batch service on VMs of known lifetimes (bathtub paper, sections 4.1, 4.2 and 5): what it decides by,
+//! and the service itself.
 
+mod cluster;
+mod config;
+mod job;
+mod length;
 mod reuse;
 mod running_time;
+mod scheduler;
 
+pub use config::ServiceConfig;
 pub use reuse::{Reuse, ReusePolicy};
 pub use running_time::{lost, running_time, wasted};
+pub(crate) use scheduler::Service;

@@ -19,6 +19,10 @@ pub enum ReusePolicy {
     /// F(s + T) − F(s), the chance of a failure as the authors' code takes it: not given that the VM has
     /// lived to s.
     Probability,
+    /// The VM that is there, whatever its age: as if lifetimes had no memory.
+    Always,
+    /// A new VM for every job.
+    Never,
 }
 
 /// Both sides of the comparison: hours, or probabilities.
@@ -46,6 +50,7 @@ impl ReusePolicy {
             Self::ExpectedTime => "expected time as Eq. 8 is printed, h",
             Self::ExpectedTimeCorrected => "expected time, h",
             Self::Probability => "chance of a failure, unconditional",
+            Self::Always | Self::Never => "whatever the age",
         }
     }
 
@@ -53,7 +58,11 @@ impl ReusePolicy {
     /// nothing ends.
     #[must_use]
     pub fn compare(self, law: &dyn Lifetime, age: f64, job: f64) -> Reuse {
-        Reuse { here: self.of(law, age, job), anew: self.of(law, 0.0, job) }
+        match self {
+            Self::Always => Reuse { here: 0.0, anew: 0.0 },
+            Self::Never => Reuse { here: f64::INFINITY, anew: 0.0 },
+            _ => Reuse { here: self.of(law, age, job), anew: self.of(law, 0.0, job) },
+        }
     }
 
     fn of(self, law: &dyn Lifetime, age: f64, job: f64) -> f64 {
@@ -65,6 +74,7 @@ impl ReusePolicy {
             Self::ExpectedTime => job + law.lived(age + job) - law.lived(age),
             Self::ExpectedTimeCorrected => job + lost(law, age, job) / left,
             Self::Probability => law.cdf(age + job) - law.cdf(age),
+            Self::Always | Self::Never => 0.0,
         }
     }
 }

@@ -162,6 +162,28 @@ impl<'a> Explainer<'a> {
             (StartReason::Migrated, Some(before)) => format!("it had to leave {}", before.vm),
             (StartReason::Migrated, None) => "the VM it was planned on was taken away".to_owned(),
             (StartReason::Retried, _) => "the attempt before had failed".to_owned(),
+            (StartReason::Reused { job, age, expected }, _) => {
+                let age = seconds(age);
+                let why = match expected {
+                    Some(span) => format!(
+                        "for {} of work one of this age is at least as good as a new one",
+                        seconds(span)
+                    ),
+                    None => "how long jobs take was not known yet".to_owned(),
+                };
+                format!("job {job} reuses that VM, usable for {age}: {why}")
+            }
+            (StartReason::NewVm { job, declined, expected }, _) => {
+                let why = match (declined, expected) {
+                    (n, Some(span)) if n > 0 => format!(
+                        "{n} idle VMs were given back, for {} of work worse than new ones by their age",
+                        seconds(span)
+                    ),
+                    (0, _) => "too few were idle".to_owned(),
+                    (n, _) => format!("{n} idle VMs had run jobs, and none is reused"),
+                };
+                format!("job {job} has that VM new: {why}")
+            }
             (
                 StartReason::FirstInLine
                 | StartReason::EndsBeforeShadow { .. }

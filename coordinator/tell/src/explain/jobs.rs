@@ -179,7 +179,9 @@ fn decided(decision: &Decision, name: &dyn Fn(TaskId) -> String) -> Option<Strin
         StartReason::Planned
         | StartReason::Migrated
         | StartReason::Stolen
-        | StartReason::Retried => return Some(did.to_owned()),
+        | StartReason::Retried
+        | StartReason::Reused { .. }
+        | StartReason::NewVm { .. } => return Some(did.to_owned()),
     };
     Some(format!("{did}: {why}"))
 }

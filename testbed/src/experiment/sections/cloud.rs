@@ -12,8 +12,9 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
 pub(crate) struct CloudSection {
     /// Instance types that come with the program: `ec2-2020`, as in the Burst-HADS authors' code and
-    /// data, `ec2-2020-paper`, as in their text's Table II, or `ec2-2020-artifact`, whose burstable type is
-    /// theirs, too: 4 vCPUs, 96 credits an hour, a third as baseline.
+    /// data, `ec2-2020-paper`, as in their text's Table II, `ec2-2020-artifact`, whose burstable type is
+    /// theirs, too: 4 vCPUs, 96 credits an hour, a third as baseline, or `gce-2019`, Google's n1-highcpu
+    /// types at the prices of the bathtub paper.
     #[schemars(example = "ec2-2020")]
     pub(crate) catalogue: Option<String>,
     /// More instance types, or others of the same names.

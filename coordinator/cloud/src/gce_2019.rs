@@ -1,0 +1,40 @@
+//! Google's n1-highcpu types, as the bathtub paper (HPDC 2020) paid for them.
+
+use dormouse_units::{Bytes, Price};
+
+use crate::{InstanceType, Limits, Types};
+
+/// A vCPU hour on demand and preemptible, in 10^-5 $.
+const PRICES: (u64, u64) = (3_545, 750);
+
+/// Memory of a vCPU in MiB: 0.9 GiB.
+const MEMORY: u64 = 921;
+
+/// Computing power of a vCPU in mega-flops, that of a c3.large's: no paper gives it, and only plans by
+/// computing power look at it.
+const MFLOPS: u64 = 11_045;
+
+/// More VMs than any of its experiments has at a time.
+const LIMIT: u32 = 1_000;
+
+/// The types.
+pub(super) fn types() -> Types {
+    let of = |vcpus: u32| {
+        let (n, (on_demand, spot)) = (u64::from(vcpus), PRICES);
+        let price = |units: u64| Some(Price::from_nanos_per_hour(n * units * 10_000));
+        let name = format!("n1-highcpu-{vcpus}");
+        let kind = InstanceType {
+            name: name.as_str().into(),
+            vcpus,
+            memory: Bytes::new((n * MEMORY) << 20),
+            disk: Bytes::ZERO,
+            mflops: n * MFLOPS,
+            on_demand: price(on_demand),
+            spot: price(spot),
+            limits: Limits { spot: LIMIT, on_demand: LIMIT },
+            burstable: None,
+        };
+        (kind.name.clone(), kind)
+    };
+    [2, 4, 8, 16, 32].map(of).into()
+}

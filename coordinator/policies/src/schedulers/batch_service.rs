@@ -1,0 +1,105 @@
+//! The batch service of the bathtub paper, section 5.
+
+use dormouse_cloud::{Lifetimes, Market};
+use dormouse_units::TypeName;
+
+use super::{Given, Scheduling};
+use crate::dynamic::{BagScheduler, Parts};
+use crate::parameters::Parameters;
+use crate::problem::{Kind, KindId};
+use crate::service::{Service, ServiceConfig};
+use crate::{BagSchedulerConfig, OfType, Plan, PlanError, Policy, feasibility};
+
+/// Jobs of one or more VMs each, on VMs that are chosen by their age; with a plan, that and nothing else.
+pub(super) struct BatchService;
+
+impl Scheduling for BatchService {
+    fn name(&self) -> &'static str {
+        "batch-service"
+    }
+
+    fn about(&self) -> &'static str {
+        "jobs of one or more VMs each, which are reused or not by their age (bathtub paper)"
+    }
+
+    fn parameters(&self) -> Parameters {
+        Parameters::of::<ServiceConfig>()
+    }
+
+    fn build(&self, given: Given<'_>, plan: Option<Plan>) -> Result<Box<dyn Policy>, PlanError> {
+        if plan.is_some() {
+            return BagScheduler::boxed(given, plan, Parts::NONE);
+        }
+        let own: ServiceConfig = given.config.own.read()?;
+        let kind = kind(&given, &own)?;
+        let limit = given.problem.kinds[kind].limit(own.market);
+        let tasks = u32::try_from(given.problem.tasks()).unwrap_or(u32::MAX);
+        let wrong = |key, value: String, want| Err(PlanError::Parameter { key, value, want });
+        if own.vms < own.vms_per_job {
+            let want = "it has to be at least vms-per-job, or no job ever starts";
+            return wrong("vms", own.vms.to_string(), want);
+        }
+        if limit < own.vms_per_job {
+            let value = format!("{}, of a type of which {limit} can be had", own.vms_per_job);
+            return wrong("vms-per-job", value, "a job needs all its VMs at a time");
+        }
+        if !tasks.is_multiple_of(own.vms_per_job) {
+            let value = format!("{} for {tasks} tasks", own.vms_per_job);
+            return wrong("vms-per-job", value, "it has to divide the number of tasks");
+        }
+        let own = ServiceConfig { vms: own.vms.min(limit), ..own };
+        let name = given.problem.kinds[kind].name.clone();
+        let law = law(given.config, own.market, &name);
+        if let (Some(law), Some(length)) = (&law, own.first_estimate)
+            && law.law().cdf(dormouse_cloud::lifetimes::hours(length)) >= 1.0
+        {
+            let want = "no VM lives so long: such a job never ends";
+            return wrong("first-estimate", length.to_string(), want);
+        }
+        Ok(Box::new(Service::new(given.config, own, tasks, (name, law))))
+    }
+
+    fn reckons_with_lifetimes(&self) -> bool {
+        true
+    }
+
+    fn markets(&self, config: &BagSchedulerConfig) -> Vec<Market> {
+        let own: Result<ServiceConfig, _> = config.own.read();
+        own.map_or_else(|_| Vec::new(), |own| vec![own.market])
+    }
+}
+
+/// How long VMs of a type live; `None`: nobody takes them away.
+fn law(config: &BagSchedulerConfig, market: Market, kind: &TypeName) -> Option<Lifetimes> {
+    let place = OfType::place(&config.laws, Some(kind)).filter(|_| market == Market::Spot);
+    place.map(|place| config.laws[place].of.clone())
+}
+
+/// The type whose VMs are launched.
+fn kind(given: &Given<'_>, own: &ServiceConfig) -> Result<KindId, PlanError> {
+    let Given { config, problem, catalogue, bag, .. } = given;
+    let is_meant = |kind: &Kind| own.kind.as_ref().is_none_or(|name| kind.name == *name);
+    let offered: Vec<KindId> = (0..problem.kinds.len())
+        .filter(|&id| is_meant(&problem.kinds[id]) && problem.kinds[id].limit(own.market) > 0)
+        .collect();
+    if offered.is_empty() {
+        if let Some(name) = &own.kind {
+            let value = format!("{} {name}", own.market);
+            let want = "it has to be a type of the catalogue that is sold in this market";
+            return Err(PlanError::Parameter { key: "type", value, want });
+        }
+        let (scheduler, known) = (config.name.as_str(), catalogue.names());
+        return Err(PlanError::NothingOffered { scheduler, what: "type in its market", known });
+    }
+    feasibility::check_tasks(problem, bag, &offered)?;
+    let runs_all = |kind: &KindId| {
+        problem.by_length().iter().all(|&task| problem.whole(task, *kind).is_some())
+    };
+    let price = |kind: &KindId| problem.kinds[*kind].price(own.market);
+    let cheapest = offered.iter().copied().filter(runs_all).min_by_key(price);
+    cheapest.ok_or_else(|| PlanError::NothingOffered {
+        scheduler: config.name.as_str(),
+        what: "one type on which all tasks can run",
+        known: catalogue.names(),
+    })
+}

@@ -1,0 +1,95 @@
+//! The VMs of the service.
+
+use std::collections::BTreeMap;
+
+use dormouse_cloud::Lifetimes;
+use dormouse_cloud::lifetimes::hours;
+use dormouse_units::{Span, Time, VmId};
+
+use super::ReusePolicy;
+
+/// One VM.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Vm {
+    /// Since when it can be used; `None`: it boots.
+    pub(super) ready: Option<Time>,
+    /// Whose it is.
+    pub(super) job: Option<usize>,
+    /// Since when it is nobody's.
+    pub(super) idle: Time,
+    /// Whether it has run a job.
+    pub(super) used: bool,
+    /// Whether it is about to be taken away.
+    pub(super) leaves: bool,
+}
+
+impl Vm {
+    /// How long it has been usable.
+    pub(super) fn age(&self, now: Time) -> Span {
+        self.ready.map_or(Span::ZERO, |ready| now.since(ready))
+    }
+
+    /// Whether a job can have it.
+    pub(super) const fn is_free(&self) -> bool {
+        self.job.is_none() && !self.leaves
+    }
+}
+
+/// All VMs that were launched and not given back, and how they are chosen.
+#[derive(Debug)]
+pub(super) struct Cluster {
+    pub(super) vms: BTreeMap<VmId, Vm>,
+    next: VmId,
+    /// Most VMs at a time.
+    most: usize,
+    policy: ReusePolicy,
+    /// How long VMs live; `None`: nobody takes them away.
+    law: Option<Lifetimes>,
+}
+
+impl Cluster {
+    pub(super) const fn new(most: usize, policy: ReusePolicy, law: Option<Lifetimes>) -> Self {
+        Self { vms: BTreeMap::new(), next: VmId::new(0), most, policy, law }
+    }
+
+    /// How many VMs can be launched.
+    pub(super) fn room(&self) -> usize {
+        self.most.saturating_sub(self.vms.len())
+    }
+
+    /// A new VM, for this job.
+    pub(super) fn add(&mut self, now: Time, job: usize) -> VmId {
+        let id = self.next;
+        self.next = id.next();
+        let vm = Vm { ready: None, job: Some(job), idle: now, used: false, leaves: false };
+        self.vms.insert(id, vm);
+        id
+    }
+
+    /// What the policy says of a VM for a job that is expected to take so long, the less the better; `None`:
+    /// a new one is better.
+    fn worth(&self, now: Time, vm: &Vm, job: Option<Span>) -> Option<f64> {
+        if !vm.used && vm.ready.is_none() {
+            return Some(0.0);
+        }
+        if self.policy == ReusePolicy::Never {
+            return (!vm.used).then_some(0.0);
+        }
+        let (Some(law), Some(job)) = (&self.law, job) else { return Some(0.0) };
+        let reuse = self.policy.compare(law.law(), hours(vm.age(now)), hours(job));
+        reuse.reuse().then_some(reuse.here)
+    }
+
+    /// The free VMs that are at least as good as a new one, the best first, and the others.
+    pub(super) fn free(&self, now: Time, job: Option<Span>) -> (Vec<VmId>, Vec<VmId>) {
+        let (mut good, mut bad) = (Vec::new(), Vec::new());
+        for (&id, vm) in self.vms.iter().filter(|(_, vm)| vm.is_free()) {
+            match self.worth(now, vm, job) {
+                Some(worth) => good.push((vm.ready.is_none(), worth, id)),
+                None => bad.push(id),
+            }
+        }
+        good.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)).then(a.2.cmp(&b.2)));
+        (good.into_iter().map(|(.., id)| id).collect(), bad)
+    }
+}

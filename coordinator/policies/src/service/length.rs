@@ -1,0 +1,48 @@
+//! How long jobs take, by those that have ended.
+
+use dormouse_units::{Ppm, Span};
+
+/// The mean of the jobs that ran from their beginning to their end without a break.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Length {
+    first: Option<Span>,
+    total: Span,
+    count: u64,
+}
+
+impl Length {
+    /// Of which only a first estimate is known, if that.
+    pub(super) const fn new(first: Option<Span>) -> Self {
+        Self { first, total: Span::ZERO, count: 0 }
+    }
+
+    /// A job took so long.
+    pub(super) fn took(&mut self, span: Span) {
+        self.total += span;
+        self.count += 1;
+    }
+
+    /// What a job is expected to take of which so much is kept; `None`: nobody knows.
+    pub(super) fn left(&self, kept: Ppm) -> Option<Span> {
+        let mean = self.total.as_micros().checked_div(self.count).map(Span::from_micros);
+        let whole = mean.or(self.first)?;
+        Some(whole.saturating_sub(whole.part(kept)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jobs_that_have_ended_are_believed_before_the_first_estimate() {
+        let s = Span::from_secs;
+        assert_eq!(Length::new(None).left(Ppm::ZERO), None);
+        let mut length = Length::new(Some(s(600)));
+        assert_eq!(length.left(Ppm::ZERO), Some(s(600)));
+        length.took(s(100));
+        length.took(s(200));
+        assert_eq!(length.left(Ppm::ZERO), Some(s(150)));
+        assert_eq!(length.left(Ppm::new(800_000)), Some(s(30)));
+    }
+}

@@ -1,0 +1,356 @@
+//! The batch service as a state machine (bathtub paper, section 5).
+
+use std::collections::BTreeSet;
+
+use dormouse_cloud::Lifetimes;
+use dormouse_units::{Mode, Ppm, Seats, Span, TaskId, Time, TypeName, VmId};
+
+use super::ServiceConfig;
+use super::cluster::{Cluster, Vm};
+use super::job::{Job, Phase};
+use super::length::Length;
+use crate::{BagSchedulerConfig, Decision, Notice, Policy, StartReason};
+
+/// The wake-up for launches that were refused; those for spares have the VM's number.
+const RETRY: u64 = u64::MAX;
+
+/// Runs the jobs in their order. One starts once it has all its VMs: idle ones that by their age are at
+/// least as good as new ones, then new ones. If it loses a VM, its other tasks are stopped and it comes
+/// first again: those of its tasks that have ended stay so, and the rest go on from their checkpoints where
+/// they have any. Idle VMs that are worse than new ones are given back, and so is a spare after its time.
+#[derive(Debug)]
+pub(crate) struct Service {
+    config: ServiceConfig,
+    kind: TypeName,
+    jobs: Vec<Job>,
+    waiting: BTreeSet<usize>,
+    cluster: Cluster,
+    length: Length,
+    max_failures: u32,
+    retry_after: Span,
+    max_retries: u32,
+    retries: u32,
+    /// A launch was refused: nothing is launched until it is tried again.
+    is_refused: bool,
+}
+
+impl Service {
+    /// For a bag of so many tasks, on VMs of this type that live by this law; `None`: nobody takes them away.
+    pub(crate) fn new(
+        general: &BagSchedulerConfig,
+        config: ServiceConfig,
+        tasks: u32,
+        (kind, law): (TypeName, Option<Lifetimes>),
+    ) -> Self {
+        let all: Vec<TaskId> = (0..tasks).map(TaskId::new).collect();
+        let jobs = all.chunks(config.vms_per_job.max(1) as usize);
+        let jobs: Vec<Job> = jobs.map(|tasks| Job::new(tasks.iter().copied().collect())).collect();
+        Self {
+            kind,
+            waiting: (0..jobs.len()).collect(),
+            jobs,
+            cluster: Cluster::new(config.vms as usize, config.reuse, law),
+            length: Length::new(config.first_estimate),
+            max_failures: general.max_failures,
+            retry_after: general.retry_after,
+            max_retries: general.max_retries,
+            retries: 0,
+            is_refused: false,
+            config,
+        }
+    }
+
+    /// The job that a task is of.
+    fn job_of(&self, task: TaskId) -> usize {
+        (task.get() / self.config.vms_per_job.max(1)) as usize
+    }
+
+    /// Gives waiting jobs their VMs as long as there are enough, and gives back what nobody needs.
+    fn assign(&mut self, now: Time, out: &mut Vec<Decision>) {
+        if self.jobs.iter().all(|job| job.phase == Phase::Over) {
+            for (vm, _) in std::mem::take(&mut self.cluster.vms) {
+                out.push(Decision::Terminate { vm, reason: None });
+            }
+            return;
+        }
+        let mut declined = 0;
+        while let Some(place) = self.waiting.first().copied() {
+            let (need, kept) = (self.jobs[place].left.len(), self.jobs[place].kept());
+            declined += self.give_back_the_bad(now, kept, out);
+            let expected = self.length.left(kept);
+            let (mut good, _) = self.cluster.free(now, expected);
+            good.truncate(need);
+            let new = need - good.len();
+            if new > 0 && (self.is_refused || new > self.cluster.room()) {
+                break;
+            }
+            self.waiting.remove(&place);
+            self.take(now, place, (good, declined, expected), out);
+        }
+        if self.waiting.is_empty() {
+            self.give_back_the_bad(now, Ppm::ZERO, out);
+        }
+        if self.config.spare == Span::ZERO {
+            let is_idle = |vm: &Vm| vm.is_free() && vm.ready.is_some();
+            let idle = self.cluster.vms.iter().filter(|(_, vm)| is_idle(vm));
+            for vm in idle.map(|(&id, _)| id).collect::<Vec<_>>() {
+                self.give_back(vm, out);
+            }
+        }
+    }
+
+    /// A job gets these idle VMs, and new ones for the rest of its tasks.
+    fn take(
+        &mut self,
+        now: Time,
+        place: usize,
+        (good, declined, expected): (Vec<VmId>, u32, Option<Span>),
+        out: &mut Vec<Decision>,
+    ) {
+        let job = u32::try_from(place).unwrap_or(u32::MAX);
+        let mut good = good.into_iter();
+        for task in self.jobs[place].left.clone() {
+            let mut reason = StartReason::NewVm { job, declined, expected };
+            let vm = match good.next() {
+                Some(id) => {
+                    if let Some(vm) = self.cluster.vms.get_mut(&id) {
+                        vm.job = Some(place);
+                        if vm.used {
+                            reason = StartReason::Reused { job, age: vm.age(now), expected };
+                        }
+                    }
+                    id
+                }
+                None => {
+                    let vm = self.cluster.add(now, place);
+                    let (kind, market) = (self.kind.clone(), self.config.market);
+                    out.push(Decision::Launch { vm, kind, market, bid: None });
+                    vm
+                }
+            };
+            self.jobs[place].on.insert(vm, (task, reason));
+        }
+        self.jobs[place].phase = Phase::Forming;
+        self.start_if_ready(now, place, out);
+    }
+
+    /// Starts the tasks of a job all of whose VMs are ready.
+    fn start_if_ready(&mut self, now: Time, place: usize, out: &mut Vec<Decision>) {
+        let job = &mut self.jobs[place];
+        let vms = &mut self.cluster.vms;
+        let is_ready = |vm| vms.get(vm).is_some_and(|vm| vm.ready.is_some());
+        if job.phase != Phase::Forming || !job.on.keys().all(is_ready) {
+            return;
+        }
+        (job.phase, job.begun) = (Phase::Running, now);
+        self.retries = 0;
+        for (&vm, &(task, reason)) in &job.on {
+            if let Some(vm) = vms.get_mut(&vm) {
+                vm.used = true;
+            }
+            out.push(Decision::Start {
+                task,
+                on: Seats::first_free(vm),
+                mode: Mode::Burst,
+                reason,
+            });
+        }
+    }
+
+    /// Gives back the idle VMs that are worse than new ones for a job of which so much is kept.
+    fn give_back_the_bad(&mut self, now: Time, kept: Ppm, out: &mut Vec<Decision>) -> u32 {
+        let (_, bad) = self.cluster.free(now, self.length.left(kept));
+        for vm in &bad {
+            self.give_back(*vm, out);
+        }
+        u32::try_from(bad.len()).unwrap_or(u32::MAX)
+    }
+
+    fn give_back(&mut self, vm: VmId, out: &mut Vec<Decision>) {
+        if self.cluster.vms.remove(&vm).is_some() {
+            out.push(Decision::Terminate { vm, reason: None });
+        }
+    }
+
+    /// A job has no VMs any more: those that are there are idle from now on.
+    fn release(&mut self, now: Time, place: usize, out: &mut Vec<Decision>) {
+        for id in std::mem::take(&mut self.jobs[place].on).into_keys() {
+            self.set_idle(now, id, out);
+        }
+    }
+
+    fn set_idle(&mut self, now: Time, id: VmId, out: &mut Vec<Decision>) {
+        let Some(vm) = self.cluster.vms.get_mut(&id) else { return };
+        (vm.job, vm.idle) = (None, now);
+        if vm.leaves {
+            self.give_back(id, out);
+        } else if self.config.spare > Span::ZERO {
+            let (at, token) = (now + self.config.spare, u64::from(id.get()));
+            out.push(Decision::Wake { at, token });
+        }
+    }
+
+    /// A job lacks a VM: it gives the others back to the cluster and waits.
+    fn wait(&mut self, now: Time, place: usize, out: &mut Vec<Decision>) {
+        self.jobs[place].phase = Phase::Waiting;
+        self.waiting.insert(place);
+        self.release(now, place, out);
+    }
+
+    /// A job that ran lacks a VM or a task of it failed: the rest of it is stopped, and it comes first again
+    /// if there is hope for it.
+    fn interrupt(&mut self, now: Time, place: usize, out: &mut Vec<Decision>) {
+        let job = &mut self.jobs[place];
+        let running = job.on.iter().filter(|(_, (task, _))| job.left.contains(task));
+        out.extend(running.map(|(&vm, &(task, _))| Decision::Stop { task, vm, keep: false }));
+        if job.preemptions < self.config.max_preemptions && job.failures < self.max_failures {
+            self.wait(now, place, out);
+        } else {
+            job.phase = Phase::Over;
+            self.release(now, place, out);
+        }
+    }
+
+    /// A VM is no more, with what it ran.
+    fn lose(&mut self, now: Time, vm: VmId, out: &mut Vec<Decision>) {
+        let Some(lost) = self.cluster.vms.remove(&vm) else { return };
+        let Some(place) = lost.job else { return };
+        let job = &mut self.jobs[place];
+        let Some((task, _)) = job.on.remove(&vm) else { return };
+        match job.phase {
+            Phase::Forming => self.wait(now, place, out),
+            Phase::Running if job.left.contains(&task) => {
+                job.preemptions += 1;
+                self.interrupt(now, place, out);
+            }
+            Phase::Running | Phase::Waiting | Phase::Over => {}
+        }
+    }
+
+    /// A VM takes no more work.
+    fn leaves(&mut self, now: Time, vm: VmId, out: &mut Vec<Decision>) {
+        let Some(state) = self.cluster.vms.get_mut(&vm) else { return };
+        state.leaves = true;
+        match state.job {
+            None => self.give_back(vm, out),
+            Some(place) if self.jobs[place].phase == Phase::Forming => self.wait(now, place, out),
+            // It may be done by then.
+            Some(_) => {}
+        }
+    }
+
+    /// Takes a frozen VM's task off it, and gives it back.
+    fn frozen(&mut self, now: Time, vm: VmId, out: &mut Vec<Decision>) {
+        if let Some((task, place)) = self.runs(vm)
+            && self.jobs[place].left.contains(&task)
+        {
+            out.push(Decision::Stop { task, vm, keep: false });
+        }
+        if self.cluster.vms.contains_key(&vm) {
+            out.push(Decision::Terminate { vm, reason: None });
+            self.lose(now, vm, out);
+        }
+    }
+
+    /// The task that runs, or ran, on a VM that is a running job's, and the job.
+    fn runs(&self, vm: VmId) -> Option<(TaskId, usize)> {
+        let place = self.cluster.vms.get(&vm)?.job?;
+        let job = self.jobs.get(place).filter(|job| job.phase == Phase::Running)?;
+        Some((job.on.get(&vm)?.0, place))
+    }
+
+    /// The job of a task, if that runs on this VM.
+    fn running(&self, task: TaskId, vm: VmId) -> Option<usize> {
+        self.runs(vm).filter(|(on_it, _)| *on_it == task).map(|(_, place)| place)
+    }
+
+    /// A task has ended, and its job if it was the last.
+    fn finished(&mut self, now: Time, task: TaskId, place: usize, out: &mut Vec<Decision>) {
+        let job = &mut self.jobs[place];
+        job.left.remove(&task);
+        if job.left.is_empty() {
+            if !job.was_broken() {
+                self.length.took(now.since(job.begun));
+            }
+            job.phase = Phase::Over;
+            self.release(now, place, out);
+        }
+    }
+
+    fn hear(&mut self, now: Time, notice: &Notice, out: &mut Vec<Decision>) {
+        match *notice {
+            Notice::VmReady { vm } => {
+                let Some(state) = self.cluster.vms.get_mut(&vm) else { return };
+                state.ready = Some(now);
+                if let Some(place) = state.job {
+                    self.start_if_ready(now, place, out);
+                }
+            }
+            Notice::LaunchRefused { vm, .. } => {
+                let is_first = !std::mem::replace(&mut self.is_refused, true);
+                self.lose(now, vm, out);
+                if is_first && self.retries < self.max_retries {
+                    let at = now + self.retry_after.times(1 << self.retries.min(32));
+                    out.push(Decision::Wake { at, token: RETRY });
+                }
+            }
+            Notice::HostJoined => self.is_refused = false,
+            Notice::VmPreempting { vm, .. } | Notice::VmHibernating { vm } => {
+                self.leaves(now, vm, out);
+            }
+            Notice::VmHibernated { vm } => self.frozen(now, vm, out),
+            Notice::VmLost { vm } => self.lose(now, vm, out),
+            Notice::TaskFinished { task, vm } => {
+                if let Some(place) = self.running(task, vm) {
+                    self.finished(now, task, place, out);
+                }
+            }
+            Notice::TaskFailed { task, vm, .. } => {
+                if let Some(place) = self.running(task, vm) {
+                    let job = &mut self.jobs[place];
+                    job.failures += 1;
+                    // Its attempt is over already.
+                    job.on.remove(&vm);
+                    self.set_idle(now, vm, out);
+                    self.interrupt(now, place, out);
+                }
+            }
+            Notice::Checkpointed { task, done, .. } => {
+                let place = self.job_of(task);
+                if let Some(job) = self.jobs.get_mut(place) {
+                    job.keeps(task, done);
+                }
+            }
+            Notice::Wake { token: RETRY } => {
+                self.is_refused = false;
+                self.retries += 1;
+            }
+            Notice::Wake { token } => {
+                let spare = self.config.spare;
+                let is_due = |vm: &Vm| vm.is_free() && vm.ready.is_some() && vm.idle + spare <= now;
+                if let Ok(vm) = u32::try_from(token).map(VmId::new)
+                    && self.cluster.vms.get(&vm).is_some_and(is_due)
+                {
+                    self.give_back(vm, out);
+                }
+            }
+            Notice::Begin
+            | Notice::VmResumed { .. }
+            | Notice::Submitted { .. }
+            | Notice::Requested { .. }
+            | Notice::TaskStarted { .. }
+            | Notice::TaskStopped { .. }
+            | Notice::Credits { .. }
+            | Notice::Price { .. } => {}
+        }
+    }
+}
+
+impl Policy for Service {
+    fn handle(&mut self, now: Time, heard: &[Notice], out: &mut Vec<Decision>) {
+        for notice in heard {
+            self.hear(now, notice, out);
+            self.assign(now, out);
+        }
+    }
+}
