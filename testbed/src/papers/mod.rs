@@ -9,6 +9,7 @@
 mod bathtub;
 pub mod burst_hads;
 mod claims;
+mod combined;
 mod figures;
 mod live;
 pub mod measy;
@@ -39,11 +40,12 @@ pub use results::Results;
 use crate::sweep::SweepError;
 
 /// The papers: their names, and their data files.
-pub const PAPERS: [(&str, &str); 4] = [
+pub const PAPERS: [(&str, &str); 5] = [
     ("burst-hads", burst_hads::DATA),
     ("measy", measy::DATA),
     ("opie", opie::DATA),
     ("bathtub", bathtub::DATA),
+    ("combined", combined::DATA),
 ];
 
 /// A paper and its part by name, such as `burst-hads/table-4`.
