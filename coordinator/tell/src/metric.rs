@@ -23,7 +23,7 @@ const fn metric(
 }
 
 /// All that there are, in the order in which they are reported.
-pub const METRICS: [Metric; 46] = [
+pub const METRICS: [Metric; 47] = [
     metric("mean_response_s", "mean response, s", 1, true),
     metric("mean_bounded_slowdown", "bounded slowdown", 3, true),
     metric("utilisation", "utilisation", 3, true),
@@ -32,6 +32,7 @@ pub const METRICS: [Metric; 46] = [
     metric("deadline_met", "deadline met", 2, true),
     metric("hibernations", "VMs hibernated", 2, false),
     metric("resumes", "VMs resumed", 2, false),
+    metric("work_lost_s", "work lost, s", 0, false),
     metric("on_demand_vms", "later on-demand VMs", 2, false),
     metric("jobs_finished", "jobs finished", 1, true),
     metric("job_restarts", "jobs restarted", 2, true),

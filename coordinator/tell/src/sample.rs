@@ -10,7 +10,7 @@ use dormouse_estimate::{BatchMeans, Estimate, Series};
 use dormouse_units::{Money, Span, Time, TypeName, VmId};
 use serde::{Deserialize, Serialize};
 
-use crate::ServiceTally;
+use crate::Record as History;
 use crate::jobs::Figures;
 use crate::requests::{self, Ledger};
 
@@ -53,20 +53,27 @@ pub fn series(samples: &[Sample], metric: &str) -> Series {
     Series::of_runs(samples.iter().map(of_run).collect())
 }
 
-/// Counts of a run with a bag of tasks that only the steps say.
-#[derive(Clone, Debug, Default)]
+/// What of a run with a bag of tasks only the steps say.
+#[derive(Clone, Debug)]
 pub struct BagTally {
     steps: u64,
     hibernation_events: u32,
     resume_events: u32,
-    service: ServiceTally,
+    history: History,
 }
 
 impl BagTally {
+    /// Of a run that begins.
+    #[must_use]
+    pub fn of(setup: &Setup) -> Self {
+        let history = History::new(setup);
+        Self { steps: 0, hibernation_events: 0, resume_events: 0, history }
+    }
+
     /// Counts a step in; they come in order.
     pub fn see(&mut self, step: &Step) {
         self.steps += 1;
-        self.service.see(step);
+        self.history.see(step);
         for effect in &step.effects {
             if let Effect::Interrupted { action, vms, .. } = effect
                 && !vms.is_empty()
@@ -115,10 +122,12 @@ impl BagTally {
             ("on_demand_vms", later.into()),
             ("migrations", counts.migrations.into()),
             ("steals", counts.steals.into()),
+            ("preemptions", counts.preemptions.into()),
+            ("work_lost_s", self.history.work_lost().as_secs_f64()),
         ]
         .map(|(name, figure)| (name.to_owned(), figure))
         .into();
-        figures.extend(self.service.figures(cost).map(|(name, of)| (name.to_owned(), of)));
+        figures.extend(self.history.service.figures(cost).map(|(name, of)| (name.to_owned(), of)));
         if let Some(makespan) = makespan.map(|end| end.as_secs_f64()) {
             figures.insert("makespan_s".to_owned(), makespan);
             if counts.hibernations > 0 {

@@ -24,7 +24,9 @@ pub(crate) enum Reproduce {
     /// MEASY, or a figure of it.
     Measy(String, MeasyArgs),
     /// OPIE, or a part of it.
-    Opie(String, OpieArgs),
+    Opie(String, SeedsArgs),
+    /// What none of the papers did.
+    Combined(String, SeedsArgs),
     /// The bathtub paper, or a figure of it.
     Bathtub(String, BathtubArgs),
     /// The ACC paper, or a figure of it.
@@ -40,7 +42,8 @@ const MEASY: &str = "measy";
 const OPIE: &str = "opie";
 const BATHTUB: &str = "bathtub";
 const ACC: &str = "acc";
-const ALL: [&str; 5] = [BURST_HADS, MEASY, OPIE, BATHTUB, ACC];
+const COMBINED: &str = "combined";
+const ALL: [&str; 6] = [BURST_HADS, MEASY, OPIE, BATHTUB, ACC, COMBINED];
 
 /// Subcommands that are measurements or of other files, not parts of a paper's data.
 const PLANS: &str = "burst-hads/plans";
@@ -117,7 +120,7 @@ pub(crate) struct MeasyArgs {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct OpieArgs {
+pub(crate) struct SeedsArgs {
     /// Run every cell, and make every measurement, under seeds 1 to N
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     seeds: u64,
@@ -192,6 +195,7 @@ impl Subcommand for Reproduce {
                 OPIE,
                 "Host tables and Figure 2 of OPIE, and its worth; a part: opie/tables, …/figure-2",
             ),
+            (COMBINED, "Schedulers, lifetimes and checkpoints of the papers together"),
             (
                 BATHTUB,
                 "Figures 1, 2 and 4 to 9 of the bathtub paper; a part: bathtub/figure-1 to bathtub/figure-9",
@@ -230,7 +234,7 @@ fn with_args(name: &str, command: Command, about: String) -> Command {
         PLANS => PlansArgs::augment_args(command),
         TWO_TIER => TwoTierArgs::augment_args(command),
         LIVE => MeasyLiveArgs::augment_args(command),
-        OPIE => OpieArgs::augment_args(command),
+        OPIE | COMBINED => SeedsArgs::augment_args(command),
         BATHTUB => BathtubArgs::augment_args(command),
         ACC => AccArgs::augment_args(command),
         _ => MeasyArgs::augment_args(command),
@@ -252,7 +256,10 @@ impl FromArgMatches for Reproduce {
             _ if is_of(BURST_HADS) => {
                 Self::BurstHads(name.to_owned(), BurstHadsArgs::from_arg_matches(args)?)
             }
-            _ if is_of(OPIE) => Self::Opie(name.to_owned(), OpieArgs::from_arg_matches(args)?),
+            _ if is_of(OPIE) => Self::Opie(name.to_owned(), SeedsArgs::from_arg_matches(args)?),
+            _ if is_of(COMBINED) => {
+                Self::Combined(name.to_owned(), SeedsArgs::from_arg_matches(args)?)
+            }
             _ if is_of(BATHTUB) => {
                 Self::Bathtub(name.to_owned(), BathtubArgs::from_arg_matches(args)?)
             }
@@ -300,7 +307,7 @@ pub(crate) fn reproduce(what: &Reproduce) -> Result<(), Failure> {
         Reproduce::BurstHads(what, args) => burst_hads(what, args),
         Reproduce::Plans(args) => plans(args),
         Reproduce::Measy(what, args) => measy(what, args),
-        Reproduce::Opie(what, args) => opie(what, args),
+        Reproduce::Opie(what, args) | Reproduce::Combined(what, args) => by_seeds(what, args),
         Reproduce::Bathtub(what, args) => bathtub(what, args),
         Reproduce::Acc(what, args) => acc(what, args),
         Reproduce::TwoTier(args) => two_tier::reproduce(args),
@@ -378,7 +385,7 @@ fn measy(what: &str, args: &MeasyArgs) -> Result<(), Failure> {
     run(&spec, Request::new(1), (&args.shards, &args.common))
 }
 
-fn opie(what: &str, args: &OpieArgs) -> Result<(), Failure> {
+fn by_seeds(what: &str, args: &SeedsArgs) -> Result<(), Failure> {
     let mut words = ["dormouse", "reproduce", what].map(str::to_owned).to_vec();
     option(&mut words, "--seeds", [args.seeds]);
     let (what, seeds) = (what.to_owned(), args.seeds);
@@ -391,12 +398,17 @@ const NEEDS_LIFETIMES: &str = "what needs recorded lifetimes, which are not give
     https://github.com/kadupitiya/goog-preemption-data and give it with --data FILE, as CSV with \
     lifetime_s and end_event, and machine_type, zone, workload and hr_of_day";
 
+/// The figures of the bathtub paper that are of such.
+const LIFETIMES: [&str; 3] = ["/figure-1", "/figure-2", "/figure-7"];
+
 fn bathtub(what: &str, args: &BathtubArgs) -> Result<(), Failure> {
     let mut words = ["dormouse", "reproduce", what].map(str::to_owned).to_vec();
     option(&mut words, "--data", args.data.as_ref().map(|path| path.display()));
     option(&mut words, "--seeds", [args.seeds]);
     let needs = |cells: &str| (cells.to_owned(), NEEDS_LIFETIMES.to_owned());
-    let without = args.data.is_none().then(|| needs("{cdf,fit,order,wrong}/*"));
+    let is_of_data = !what.contains('/') || LIFETIMES.iter().any(|part| what.ends_with(part));
+    let is_without = is_of_data && args.data.is_none();
+    let without = is_without.then(|| needs("{cdf,fit,order,wrong}/*"));
     let spec = Reproduction {
         what: what.to_owned(),
         first_seed: 1,

@@ -10,6 +10,7 @@ mod acc;
 mod bathtub;
 pub mod burst_hads;
 mod claims;
+mod combined;
 mod figures;
 mod live;
 pub mod measy;
@@ -40,12 +41,13 @@ pub use results::Results;
 use crate::sweep::SweepError;
 
 /// The papers: their names, and their data files.
-pub const PAPERS: [(&str, &str); 5] = [
+pub const PAPERS: [(&str, &str); 6] = [
     ("burst-hads", burst_hads::DATA),
     ("measy", measy::DATA),
     ("opie", opie::DATA),
     ("bathtub", bathtub::DATA),
     ("acc", acc::DATA),
+    ("combined", combined::DATA),
 ];
 
 /// A paper and its part by name, such as `burst-hads/table-4`.

@@ -99,7 +99,7 @@ impl Cell {
             return self.run_jobs(&experiment, batch, shared);
         }
         let mut requests = requests_of(&experiment);
-        let mut tally = BagTally::default();
+        let mut tally = BagTally::of(&experiment.setup);
         let see = |step: &Step| {
             tally.see(step);
             requests.iter_mut().for_each(|requests| requests.see(step));
