@@ -36,6 +36,7 @@ use crate::store::{Forget, Store};
 use crate::wire::Loads;
 pub(crate) use args::{ConductorArgs, RestoredHost};
 use inbox::{Arrived, Inbox};
+use turn::{Due, Turn};
 
 mod args;
 mod door;
@@ -46,6 +47,7 @@ mod jobs;
 mod late;
 mod progress;
 pub(crate) mod thread;
+mod turn;
 
 /// How long the workers may take to clean up after the run.
 const CLEAN_UP: Duration = Duration::from_secs(10);
@@ -139,21 +141,24 @@ impl ConductorState {
             let under_way = earliest.and_then(|earliest| self.inbox.under_way_since(earliest));
             let just_before = under_way.map(|at| at - Span::from_micros(1));
             let until = just_before.map_or(until, |at| at.min(until));
-            let tick = self.run.next_wakeup().filter(|at| *at <= until && ticked != Some(*at));
-            let first = self.inbox.first_due();
-            let submission = self.next_arrival().filter(|at| *at <= until);
-            // However late it is: an instant is over before anything that comes after it.
-            if let Some(at) = self.instant_over(until) {
-                self.feed(at, Event::InstantOver);
-            } else if let Some(at) = tick.filter(|at| first.is_none_or(|due| *at <= due)) {
-                ticked = Some(at);
-                self.feed(at, Event::Tick);
-            } else if let Some(at) = submission.filter(|at| first.is_none_or(|due| *at <= due)) {
-                self.arrive(at);
-            } else if let Some((due, arrived)) = self.inbox.pop_due(until) {
-                self.hear(due, arrived);
-            } else {
-                return;
+            let due = Due {
+                instant_over: self.instant_over(until),
+                arrival: self.next_arrival().filter(|at| *at <= until),
+                tick: self.run.next_wakeup().filter(|at| *at <= until && ticked != Some(*at)),
+                report: self.inbox.first_due(),
+            };
+            match due.first() {
+                Some(Turn::InstantOver(at)) => self.feed(at, Event::InstantOver),
+                Some(Turn::Arrival(at)) => self.arrive(at),
+                Some(Turn::Tick(at)) => {
+                    ticked = Some(at);
+                    self.feed(at, Event::Tick);
+                }
+                Some(Turn::Report) => match self.inbox.pop_due(until) {
+                    Some((due, arrived)) => self.hear(due, arrived),
+                    None => return,
+                },
+                None => return,
             }
         }
     }

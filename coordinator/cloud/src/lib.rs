@@ -12,6 +12,7 @@ mod hosts;
 mod interruption;
 mod launch;
 pub mod lifetimes;
+mod price_model;
 mod price_record;
 mod prices;
 mod provider;
@@ -33,7 +34,8 @@ pub use launch::{Asked, LaunchError, Launched};
 pub use lifetimes::{
     Bathtub, Empirical, Exponential, GompertzMakeham, Lifetime, Lifetimes, Uniform, Weibull,
 };
-pub use price_record::PriceRecord;
+pub use price_model::PriceModel;
+pub use price_record::{BadPrice, PriceRecord, PriceStatistics};
 pub use prices::{Listed, PriceTrace, Prices, Recorded};
 pub use provider::{PriceChange, Provider};
 pub use rows::RowError;

@@ -36,8 +36,10 @@ pub struct Provider {
     limited: BTreeMap<(TypeName, Market), u32>,
     /// What was owed in all for those that are gone.
     settled: Money,
-    /// When the price of a type changes next of which there are spot VMs.
+    /// When the price of a type changes next of which there are spot VMs, or that is watched.
     changes: BTreeSet<(Time, TypeName)>,
+    /// The types whose price is somebody's concern though he may have no VM of them.
+    watched: BTreeSet<TypeName>,
 }
 
 /// The spot price of a type is another.
@@ -73,7 +75,38 @@ impl Provider {
             limited: BTreeMap::new(),
             settled: Money::ZERO,
             changes: BTreeSet::new(),
+            watched: BTreeSet::new(),
         }
+    }
+
+    /// The same where somebody wants to know of each change of the spot prices of these types, whether or
+    /// not there are VMs of them. Those that are not sold as spot VMs are left out.
+    #[must_use]
+    pub fn watched(mut self, kinds: impl IntoIterator<Item = TypeName>) -> Self {
+        let offered = |kind: &TypeName| {
+            let offer = self.catalogue.get(kind);
+            offer.is_some_and(|offer| offer.price(Market::Spot).is_some())
+        };
+        self.watched = kinds.into_iter().filter(offered).collect();
+        let next =
+            |kind: &TypeName| Some((self.prices.next_change(kind, Time::ZERO)?, kind.clone()));
+        self.changes = self.watched.iter().filter_map(next).collect();
+        self
+    }
+
+    /// Whether somebody wants to know of each change of this type's spot price.
+    #[must_use]
+    pub fn is_watched(&self, kind: &TypeName) -> bool {
+        self.watched.contains(kind)
+    }
+
+    /// What spot VMs of the types that are watched cost now.
+    #[must_use]
+    pub fn watched_prices(&self, now: Time) -> Vec<(TypeName, Price)> {
+        let price = |kind: &TypeName| {
+            Some((kind.clone(), self.prices.at(self.catalogue.get(kind)?, Market::Spot, now)?))
+        };
+        self.watched.iter().filter_map(price).collect()
     }
 
     /// The same where VMs of these types really fill so much memory each, whatever they are said to
@@ -291,7 +324,7 @@ impl Provider {
         matches!(state, Some(VmState::Hibernated { since }) if now >= since + self.catalogue.hibernation)
     }
 
-    /// When a price changes next that somebody pays.
+    /// When a price changes next that somebody pays or watches.
     #[must_use]
     pub fn next_price_change(&self) -> Option<Time> {
         self.changes.first().map(|(at, _)| *at)
@@ -307,7 +340,7 @@ impl Provider {
         Some((at, self.prices.at(self.catalogue.get(kind)?, market, at)?))
     }
 
-    /// The prices that somebody pays and that have changed by `now`: spot VMs pay them from now on.
+    /// The prices that somebody pays or watches and that have changed by `now`: spot VMs pay them from now on.
     pub fn change_prices(&mut self, now: Time) -> Vec<PriceChange> {
         let mut changed = Vec::new();
         while self.next_price_change().is_some_and(|at| at <= now) {
@@ -464,7 +497,7 @@ impl Provider {
             alike.remove(&id);
             if alike.is_empty() {
                 self.alike.remove(&like);
-                if like.1 == Market::Spot {
+                if like.1 == Market::Spot && !self.watched.contains(&like.0) {
                     self.changes.retain(|(_, kind)| *kind != like.0);
                 }
             }

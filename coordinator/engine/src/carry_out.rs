@@ -55,7 +55,10 @@ impl Run {
             Decision::Launch { vm, kind, market, bid } => {
                 self.launch(now, *vm, (kind, *market, *bid), notices)?;
             }
-            Decision::Terminate { vm } => self.terminate(now, *vm)?,
+            Decision::Terminate { vm, reason } => {
+                self.terminate(now, *vm)?;
+                reason.iter().for_each(|reason| self.counts.given_back(*reason));
+            }
             Decision::Start { task, on, mode, reason } => {
                 self.start(now, *task, on, *mode, *reason)?;
             }

@@ -1,5 +1,6 @@
 //! How often what happened.
 
+use dormouse_policies::EndReason;
 use serde::{Deserialize, Serialize};
 
 /// The `counts` of `summary.json`.
@@ -38,4 +39,24 @@ pub struct Counts {
     pub hosts_lost: u32,
     /// Decisions that could not be carried out: bugs of the policy.
     pub rejected: u32,
+    /// VMs that their scheduler gave back, with work left for them, as they cost more than it bids (ACC).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub above_bid: u32,
+    /// Tasks on these of which no checkpoint was taken before: their price had passed the bid too late.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unkept: u32,
+}
+
+impl Counts {
+    /// A VM was given back for this reason.
+    pub fn given_back(&mut self, reason: EndReason) {
+        let EndReason::AboveBid { unkept, .. } = reason;
+        self.above_bid += 1;
+        self.unkept = self.unkept.saturating_add(unkept);
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+const fn is_zero(count: &u32) -> bool {
+    *count == 0
 }

@@ -30,7 +30,7 @@ impl DecisionDigest {
                 }
                 self.bytes.extend_from_slice(kind.as_str().as_bytes());
             }
-            Decision::Terminate { vm } => {
+            Decision::Terminate { vm, .. } => {
                 self.tag(1);
                 self.number(vm.get());
             }

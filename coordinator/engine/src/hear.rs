@@ -8,9 +8,9 @@ use dormouse_policies::{Moment, Notice};
 use dormouse_units::{Attempt, HostId, TaskId, Time, VmId};
 
 use crate::images::FellBack;
-use crate::run::{Due, Run, VmUse};
+use crate::run::{Run, VmUse};
 use crate::tasks::TaskState;
-use crate::timers::Timer;
+use crate::timers::{Due, Timer};
 use crate::{Command, Effect, Event, Report, VmEnd};
 
 impl Run {
@@ -187,6 +187,9 @@ impl Run {
     fn change_prices(&mut self, now: Time, notices: &mut VecDeque<Notice>) {
         for PriceChange { kind, price, outbid } in self.provider.change_prices(now) {
             self.effects.push(Effect::PriceChanged { kind: kind.clone(), price });
+            if self.provider.is_watched(&kind) {
+                notices.push_back(Notice::Price { kind: kind.clone(), price });
+            }
             for vm in outbid {
                 self.effects.push(Effect::Outbid { vm });
                 self.preempt(now, vm, notices);

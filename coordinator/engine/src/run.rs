@@ -12,7 +12,7 @@ use crate::requests::Requests;
 use crate::seating::Seating;
 use crate::tasks::{TaskRecord, TaskState, Tasks};
 use crate::tenants::{Tenant, Work, addressee, owner};
-use crate::timers::{Timer, Timers};
+use crate::timers::{Due, Timers};
 use crate::{Command, Counts, DecisionDigest, Effect, Event, Setup, Step, VmEnd};
 
 /// What the engine remembers of a VM beside what the provider does.
@@ -110,10 +110,13 @@ impl Run {
             .filter(|t| t.limit(Market::Spot) > 0)
             .map(|t| t.name.clone())
             .collect();
+        // Only schedulers of bags hear of prices.
+        let watched = setup.terms.prices.keys().filter(|_| !setup.bag.tasks.is_empty()).cloned();
         Self {
             provider: Provider::new(setup.catalogue.clone(), &setup.terms)
                 .filling(setup.memory_filled())
-                .seeded(setup.seed),
+                .seeded(setup.seed)
+                .watched(watched),
             interruptions: Interruptions::new(&setup.interruptions, &spot, setup.seed),
             tasks: Tasks::waiting(setup.bag.tasks.len()),
             all_submitted: setup.jobs.is_none(),
@@ -176,6 +179,8 @@ impl Run {
         let mut notices = std::mem::take(&mut self.spare.notices);
         if matches!(event, Event::Begin) && !self.begun {
             self.begun = true;
+            let prices = self.provider.watched_prices(now);
+            notices.extend(prices.into_iter().map(|(kind, price)| Notice::Price { kind, price }));
             notices.push_back(Notice::Begin);
         }
         if let Event::Cancel { why } = event {
@@ -587,12 +592,4 @@ pub struct TenantView {
     pub unfinished: usize,
     /// What is owed for its VMs.
     pub owed: Money,
-}
-
-/// Something whose time has come.
-pub(crate) enum Due {
-    Timer(Timer),
-    Interruption(dormouse_cloud::Interruption),
-    /// A price is another.
-    Prices,
 }

@@ -89,7 +89,8 @@ pub enum Effect {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         left: Vec<VmId>,
     },
-    /// The spot price of a type is another from now on, for those who have VMs of it.
+    /// The spot price of a type is another from now on, for those who have VMs of it. Said of types of which
+    /// there are VMs, and of all whose price is recorded where there is a bag.
     PriceChanged {
         /// The type.
         kind: TypeName,

@@ -25,6 +25,7 @@ impl Run {
             && self.instant().is_none()
             && self.all_submitted
             && self.requests.is_all()
+            && !self.waits_for_price()
             && !self.provider.alive().any(|(_, vm)| changing(vm))
     }
 
@@ -46,12 +47,23 @@ impl Run {
         self.timers.next_at().is_none() || timers.all(asks) && !comes()
     }
 
+    /// Whether the scheduler of a bag that has tasks left will hear of another price.
+    fn waits_for_price(&self) -> bool {
+        self.tasks.bag_unfinished() > 0 && self.provider.next_price_change().is_some()
+    }
+
     /// Why nothing will ever happen again, in words that follow that.
     #[must_use]
     pub fn why_stuck(&self) -> &'static str {
         if self.tenants.iter().any(|tenant| tenant.waits_for_machine) {
             ": the machine for parallel jobs finds no room on any host beside the VMs that are there; \
              give it more or larger hosts"
+        } else if self.tasks.bag_unfinished() > 0
+            && !self.setup.terms.prices.is_empty()
+            && self.provider.alive().len() == 0
+        {
+            ": no recorded price changes any more, and at the last ones their scheduler launches no VM; bid \
+             more, or give records that go on"
         } else {
             ""
         }

@@ -225,6 +225,7 @@ pub(crate) fn addressee(notice: &mut Notice, tenants: &[Tenant]) -> Option<usize
     match notice {
         _ if count == 1 => Some(0),
         Notice::Begin | Notice::HostJoined => None,
+        Notice::Price { .. } => tenants.iter().position(|tenant| tenant.work.has_bag()),
         Notice::Submitted { .. } => tenants.iter().position(|tenant| tenant.work.has_jobs()),
         Notice::Requested { .. } => tenants.iter().position(|t| t.work == Work::Requests),
         Notice::Wake { token } => usize::try_from(*token % count as u64).ok(),
@@ -287,6 +288,7 @@ fn told_to(step: &Step, of: &[Work], tenant: usize, numbers: Numbers) -> Step {
     }
     let is_own = |vm: VmId| owner(vm, of.len()) == tenant;
     let is_own_token = |token: u64| token % u64::from(count) == u64::from(n);
+    let has_bag = of.get(tenant).is_some_and(|work| work.has_bag());
     let has_jobs = of.get(tenant).is_some_and(|work| work.has_jobs());
     let has_requests = of.get(tenant) == Some(&Work::Requests);
     let event = match step.event.clone() {
@@ -303,6 +305,7 @@ fn told_to(step: &Step, of: &[Work], tenant: usize, numbers: Numbers) -> Step {
     let heard = |notice: &Notice| {
         let hears = match notice.clone() {
             Notice::Begin | Notice::HostJoined => true,
+            Notice::Price { .. } => has_bag,
             Notice::Submitted { .. } => has_jobs,
             Notice::Requested { .. } => has_requests,
             Notice::Wake { token } => is_own_token(token),

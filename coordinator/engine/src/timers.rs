@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use dormouse_cloud::Interruption;
 use dormouse_units::{Attempt, TaskId, Time, VmId};
 
 /// What a timer is for.
@@ -19,6 +20,14 @@ pub(crate) enum Timer {
     Look { task: TaskId, attempt: Attempt, turn: u32 },
     /// The scheduler asked to be woken.
     Wake(u64),
+}
+
+/// Something whose time has come.
+pub(crate) enum Due {
+    Timer(Timer),
+    Interruption(Interruption),
+    /// A price is another.
+    Prices,
 }
 
 /// Timers by (time, order of asking).

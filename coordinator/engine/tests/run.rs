@@ -345,7 +345,7 @@ fn what_was_overtaken_is_nobodys_fault() {
             [
                 Decision::Stop { task: T0, vm: vm(1), keep: true },
                 start(T0, 1, StartReason::Retried),
-                Decision::Terminate { vm: vm(1) },
+                Decision::Terminate { vm: vm(1), reason: None },
             ],
         );
     let mut run = begun(&script, vec![]);
@@ -419,7 +419,7 @@ fn decisions_that_cannot_be_are_refused_and_change_nothing() {
         ("not running", start(T0, 1, StartReason::Planned)),
         ("no vm9", start(T0, 9, StartReason::Planned)),
         ("not on", stop(T0, false)),
-        ("no vm9", Decision::Terminate { vm: vm(9) }),
+        ("no vm9", Decision::Terminate { vm: vm(9), reason: None }),
     ];
     let script = Script::default();
     script.on(

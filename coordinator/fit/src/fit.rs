@@ -112,12 +112,16 @@ impl Fit {
         ages(last).filter_map(rate).filter(|(_, rate)| *rate < 10.0).collect()
     }
 
-    /// The same with intervals: of curves made of resampled VMs, each fitted from here.
+    /// The same with intervals: of curves made of resampled VMs, each fitted from here. There are none where
+    /// more than one resample in twenty has too few different lifetimes to fit: those left are not any VMs.
     #[must_use]
     pub fn with_intervals(mut self, resampled: &[Curve]) -> Self {
         let numbers: Vec<f64> = self.numbers.iter().map(|number| number.value).collect();
         let again = |curve: &Curve| {
             let (coarse, ranges) = (curve.thinned(COARSE), self.family.ranges(curve.last()));
+            if curve.steps.len() <= ranges.len() {
+                return None;
+            }
             let formula = self.family.formula();
             let problem = Problem { formula, ranges: &ranges, steps: &coarse.steps };
             let found = problem.descend(&numbers).numbers;
@@ -125,6 +129,9 @@ impl Fit {
             Some((found, mean))
         };
         let (found, means): (Vec<Vec<f64>>, Vec<f64>) = resampled.iter().filter_map(again).unzip();
+        if found.len() * 20 < resampled.len() * 19 {
+            return self;
+        }
         for (n, number) in self.numbers.iter_mut().enumerate() {
             number.ci95 = middle95(&found.iter().map(|numbers| numbers[n]).collect::<Vec<_>>());
         }
@@ -211,5 +218,13 @@ mod tests {
         assert_eq!(Fit::of(Family::Exponential, &Curve::default()), None);
         let fit = Fit::of(Family::GompertzMakeham, &curve).expect("a fit");
         assert_eq!(fit.clone().with_intervals(&[]), fit);
+        // Of resamples that are too poor nothing is made.
+        let poor = Curve { steps: curve.steps[..2].to_vec() };
+        let some = |poor_ones: usize| {
+            let good = std::iter::repeat_n(&curve, 100 - poor_ones);
+            let all: Vec<_> = good.chain(std::iter::repeat_n(&poor, poor_ones)).cloned().collect();
+            fit.clone().with_intervals(&all).mean.ci95.is_some()
+        };
+        assert_eq!([some(0), some(5), some(6), some(100)], [true, true, false, false]);
     }
 }

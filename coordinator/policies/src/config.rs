@@ -141,7 +141,7 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// VMs for `fifo` to launch.
+/// VMs for `fifo` or `acc` to launch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Fleet {
@@ -154,7 +154,8 @@ pub struct Fleet {
     #[serde(default = "one")]
     #[schemars(range(min = 1, max = 100_000))]
     pub count: u32,
-    /// Most to be paid for one; `None`: whatever it costs.
+    /// Most to be paid for one; `None`: whatever it costs. The provider ends one that costs more at once;
+    /// `acc` tells it nothing of that, and ends one itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bid: Option<Price>,
 }
@@ -232,7 +233,7 @@ pub struct BagSchedulerConfig {
     /// Such waits in a row before the tasks without a VM are given up.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub max_retries: u32,
-    /// What `fifo` launches.
+    /// What `fifo` and `acc` launch.
     pub fleet: Vec<Fleet>,
     /// Run this plan and don't make one.
     #[schemars(skip)]

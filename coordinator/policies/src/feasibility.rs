@@ -154,7 +154,7 @@ pub(crate) fn check_fleet(given: &Given<'_>) -> Result<(), PlanError> {
         }
     }
     if runs_on.is_empty() {
-        let (scheduler, known) = ("fifo", catalogue.names());
+        let (scheduler, known) = (config.name.as_str(), catalogue.names());
         return Err(PlanError::NothingOffered { scheduler, what: "VM in its fleet", known });
     }
     check_tasks(problem, bag, &runs_on)

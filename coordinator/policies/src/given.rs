@@ -3,7 +3,7 @@
 use dormouse_cloud::Catalogue;
 
 use crate::problem::Problem;
-use crate::{Bag, BagSchedulerConfig};
+use crate::{Bag, BagSchedulerConfig, CheckpointConfig};
 
 /// A bag, what it may be run on, and what is set about its scheduler.
 pub(crate) struct Given<'a> {
@@ -13,6 +13,8 @@ pub(crate) struct Given<'a> {
     pub(crate) problem: Problem,
     /// The types on offer.
     pub(crate) catalogue: &'a Catalogue,
+    /// When tasks are checkpointed.
+    pub(crate) checkpoints: &'a CheckpointConfig,
     /// The tasks.
     pub(crate) bag: &'a Bag,
     /// Of all chance in it.

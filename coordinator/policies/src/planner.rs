@@ -52,12 +52,12 @@ fn given<'a>(
     config: &'a BagSchedulerConfig,
     catalogue: &'a Catalogue,
     bag: &'a Bag,
-    checkpoints: &CheckpointConfig,
+    checkpoints: &'a CheckpointConfig,
     seed: u64,
 ) -> Result<Given<'a>, PlanError> {
     let problem = Problem::new(catalogue, bag, checkpoints, config.restore, config.margin);
     config.check()?;
-    Ok(Given { config, problem, catalogue, bag, seed })
+    Ok(Given { config, problem, catalogue, checkpoints, bag, seed })
 }
 
 fn planned(given: &Given<'_>) -> Result<Option<Plan>, PlanError> {

@@ -63,6 +63,21 @@ pub enum StartReason {
     },
 }
 
+/// Why a VM is given back though tasks are left for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EndReason {
+    /// Its hour ends, and it costs more than its scheduler bids (ACC).
+    AboveBid {
+        /// What it costs.
+        price: Price,
+        /// What its scheduler bids.
+        bid: Price,
+        /// Its tasks that lose work: no checkpoint was taken of them as this hour ended.
+        unkept: u32,
+    },
+}
+
 /// How a job comes from the background to the foreground (MEASY, sections 2.2 and 2.3).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -87,6 +102,14 @@ pub enum Promotion {
 pub enum Notice {
     /// The experiment begins: the time to plan and launch.
     Begin,
+    /// What a spot VM of a type costs from now on. Schedulers of bags hear it of each type whose price is
+    /// recorded: before the experiment begins, and whenever it changes.
+    Price {
+        /// The type.
+        kind: TypeName,
+        /// What it costs.
+        price: Price,
+    },
     /// A parallel job was submitted.
     Submitted {
         /// What its user says of it.
@@ -220,6 +243,7 @@ impl Notice {
             | Self::Checkpointed { vm, .. }
             | Self::Credits { vm, .. } => Some(vm),
             Self::Begin
+            | Self::Price { .. }
             | Self::HostJoined
             | Self::Submitted { .. }
             | Self::Requested { .. }
@@ -248,6 +272,9 @@ pub enum Decision {
     Terminate {
         /// The VM.
         vm: VmId,
+        /// The reason, where it is not that nothing is left to do on it; goes into the log.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<EndReason>,
     },
     /// Run a task on free seats of a ready VM now, from its last complete checkpoint if it
     /// has one. A former attempt still running or frozen elsewhere must be stopped before.
@@ -325,7 +352,7 @@ impl Decision {
     pub const fn vm_mut(&mut self) -> Option<&mut VmId> {
         match self {
             Self::Launch { vm, .. }
-            | Self::Terminate { vm }
+            | Self::Terminate { vm, .. }
             | Self::Stop { vm, .. }
             | Self::Checkpoint { vm, .. }
             | Self::Promote { vm, .. }

@@ -171,5 +171,6 @@ schedulers! {
     hads::Hads,
     ils_on_demand::IlsOnDemand,
     fifo::Fifo,
+    acc::Acc,
     batch_service::BatchService,
 }

@@ -47,14 +47,18 @@ impl Demand {
 
     /// The first of its hosts that is none of those that are there.
     pub(crate) fn vacant<'a>(&self, there: impl Iterator<Item = &'a Host>) -> usize {
-        let mut left: Vec<(usize, u32)> =
-            self.hosts.iter().map(|host| host.vcpus).enumerate().collect();
+        let mut left: Vec<(usize, &Host)> = self.hosts.iter().enumerate().collect();
         for host in there {
-            if let Some(n) = left.iter().position(|(_, vcpus)| *vcpus == host.vcpus) {
+            if let Some(n) = left.iter().position(|(_, said)| is_whole(host, said)) {
                 left.remove(n);
             }
         }
         left.first().map_or(self.hosts.len(), |(n, _)| *n)
+    }
+
+    /// Whether this is all that the n-th host is to offer.
+    pub(super) fn is_whole(&self, n: usize, offer: &Host) -> bool {
+        self.hosts.get(n).is_none_or(|said| is_whole(offer, said))
     }
 
     /// How many of its VMs find a host, one placed after the other as the provider does. They fill
@@ -63,7 +67,7 @@ impl Demand {
     pub(super) fn placed(&self, offers: &[Host], setup: &Setup) -> usize {
         if !self.hosts.is_empty() {
             let both = self.hosts.iter().zip(offers);
-            return both.take_while(|(said, offer)| offer.vcpus >= said.vcpus).count();
+            return both.take_while(|(said, offer)| is_whole(offer, said)).count();
         }
         let mut fleet = Fleet::default();
         for (id, offer) in (0..).map(HostId::new).zip(offers) {
@@ -95,5 +99,29 @@ impl Demand {
             Host { filled, ..Host::of_vcpus(*vcpus) }
         };
         self.vms.iter().map(room).collect()
+    }
+}
+
+/// Whether a host offers all that is said of it.
+fn is_whole(offer: &Host, said: &Host) -> bool {
+    offer.vcpus >= said.vcpus && offer.memory >= said.memory && offer.disk >= said.disk
+}
+
+#[cfg(test)]
+mod tests {
+    use dormouse_units::Bytes;
+
+    use super::*;
+
+    #[test]
+    fn a_host_stands_for_one_that_is_said_to_have_no_more() {
+        let host = |vcpus, memory| Host::new(vcpus, Bytes::new(memory));
+        let demand = Demand::of_hosts(&[host(8, 100), host(8, 50)], BTreeSet::new());
+        let vacant = |there: &[Host]| demand.vacant(there.iter());
+        assert_eq!([vacant(&[]), vacant(&[host(8, 100)]), vacant(&[host(8, 50)])], [0, 1, 0]);
+        assert_eq!(vacant(&[host(8, 50), host(8, 100)]), 2, "all are there");
+        let whole = |memory| demand.is_whole(1, &demand.offered(1, host(9, memory)));
+        assert_eq!([whole(49), whole(50), whole(51)], [false, true, true]);
+        assert!(Demand::default().is_whole(0, &host(1, 0)), "nobody said what it is to have");
     }
 }

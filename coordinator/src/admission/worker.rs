@@ -71,6 +71,15 @@ impl Late<'_> {
             ));
         }
         let offer = self.demand.offered(self.place, offer);
+        if let Some(said) =
+            self.demand.hosts.get(self.place).filter(|_| !self.demand.is_whole(self.place, &offer))
+        {
+            return Err(format!(
+                "it holds {} vCPUs and {} of memory at the run's share, but the host of cloud.hosts that \
+                 is not there yet has {} and {}; offer as much",
+                offer.vcpus, offer.memory, said.vcpus, said.memory
+            ));
+        }
         let machine = setup.memory_of_machine();
         if machine > offer.memory {
             return Err(format!(

@@ -14,8 +14,10 @@ use super::ConductorState;
 pub(super) fn waits_for_machine(run: &Run) -> bool {
     let setup = run.setup();
     let at_once = setup.jobs.is_some() && setup.catalogue.boot == Span::ZERO;
-    let booting = |vm: &Vm| vm.state == VmState::Booting;
-    at_once && run.provider().vms().all(|(_, vm)| booting(vm)) && run.counts().launches_refused == 0
+    let mut machines = run.provider().vms().filter(|(_, vm)| setup.is_two_tier(&vm.kind));
+    at_once
+        && machines.all(|(_, vm)| vm.state == VmState::Booting)
+        && run.counts().launches_refused == 0
 }
 
 impl ConductorState {

@@ -1,7 +1,7 @@
 //! What is heard and decided in the run of a bag, in words without times.
 
 use dormouse_engine::Event;
-use dormouse_policies::{Decision, Notice, StartReason};
+use dormouse_policies::{Decision, EndReason, Notice, StartReason};
 use dormouse_units::{Mode, Seats};
 
 /// What happened, where the scheduler heard nothing of it.
@@ -28,6 +28,7 @@ pub(crate) const fn event(event: &Event) -> &'static str {
 pub(crate) fn heard(notice: &Notice) -> String {
     match notice {
         Notice::Begin => "the experiment began".to_owned(),
+        Notice::Price { kind, price } => format!("the spot price of {kind} became {price}"),
         Notice::HostJoined => "a host joined".to_owned(),
         Notice::Submitted { job } => format!("job {} was submitted", job.number),
         Notice::Requested { request, asks } => {
@@ -63,7 +64,10 @@ pub(crate) fn decided(decision: &Decision) -> Option<String> {
         Decision::Launch { vm, kind, market, bid: Some(bid) } => {
             format!("launch {vm}, a {market} {kind} for at most {bid}")
         }
-        Decision::Terminate { vm } => format!("give {vm} back"),
+        Decision::Terminate { vm, reason: None } => format!("give {vm} back"),
+        Decision::Terminate { vm, reason: Some(reason) } => {
+            format!("give {vm} back: {}", why_ended(*reason))
+        }
         Decision::Start { task, on: Seats { vm, .. }, mode, reason } => {
             format!("start {task} on {vm}{}, {}", in_mode(mode), why(*reason))
         }
@@ -79,6 +83,17 @@ pub(crate) fn decided(decision: &Decision) -> Option<String> {
         }
         Decision::Wake { .. } => return None,
     })
+}
+
+/// Why a VM is given back though tasks are left for it.
+pub(crate) fn why_ended(reason: EndReason) -> String {
+    let EndReason::AboveBid { price, bid, unkept } = reason;
+    let lost = match unkept {
+        0 => "",
+        1 => ", without a checkpoint of its task",
+        _ => ", without a checkpoint of some of its tasks",
+    };
+    format!("its hour ends and it costs {price}, more than the bid of {bid}{lost}")
 }
 
 /// Why a task or job is started.

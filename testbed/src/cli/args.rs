@@ -107,6 +107,9 @@ pub(crate) enum Command {
     /// Workloads of parallel jobs: generate, describe, scale; requests for VMs: describe, write
     #[command(subcommand)]
     Workload(super::workload::WorkloadCommand),
+    /// Records of spot prices: describe
+    #[command(subcommand)]
+    Prices(super::prices::PricesCommand),
     /// List the built-in experiments
     List {
         /// As JSON

@@ -1,7 +1,7 @@
 //! `dormouse fit`: the laws of recorded lifetimes, as a table, a page and a part of an experiment file.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use dormouse_fit::{Asked, By, Estimated, Family, Fit, Group, Of, Record, appended, fragment};
@@ -10,7 +10,7 @@ use dormouse_view::{Block, Card, Cell, Column, Page, Table};
 use serde_json::json;
 
 use super::failure::Failure;
-use super::print::show;
+use super::print::{refused, save, show};
 use crate::command_line::command_line;
 use crate::experiment::{InputError, Place, files};
 
@@ -26,7 +26,7 @@ pub(crate) struct FitArgs {
     #[arg(long)]
     skip_malformed: bool,
     /// Resamples from which the intervals come; 0 for none, else at least 40
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(0..=10_000))]
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = resamples)]
     bootstrap: u32,
     /// For the resamples
     #[arg(long, default_value_t = 1)]
@@ -61,6 +61,11 @@ pub(crate) fn run(args: &FitArgs) -> Result<(), Failure> {
     }
     let fragment = fragment(&groups, args.by, args.law, of);
     if let Some(path) = &args.write {
+        if !fragment.lines().any(|line| line == "[[interruption]]") {
+            let what = format!("--write --by type: no type has a fit of law {}", args.law.name());
+            let remedy = "leave --by out, so that all VMs have one law, or give another --law";
+            return Err(Failure::BadInput(format!("{what}; {remedy}")));
+        }
         let before = if path.exists() { files::text(path)? } else { String::new() };
         save(path, &appended(&path.to_string_lossy(), &before, &fragment)?)?;
     }
@@ -80,6 +85,12 @@ pub(crate) fn run(args: &FitArgs) -> Result<(), Failure> {
         let tables = Of::ALL.map(|of| format!("{}\n{}", of.about(), text(of)));
         format!("{record}\n\n{}\n\n{ABOUT}", tables.join("\n\n"))
     })
+}
+
+/// None, or so many that a middle 95 % of them says something.
+fn resamples(text: &str) -> Result<u32, String> {
+    let number = text.parse().ok().filter(|n| *n == 0 || (40..=10_000).contains(n));
+    number.ok_or_else(|| "write 0 for no intervals, else 40 to 10000".to_owned())
 }
 
 const ABOUT: &str = "a, b, tau1, tau2 and the mean lifetime are the bathtub's, times in hours; R² is the part of a \
@@ -164,12 +175,4 @@ fn page(args: &FitArgs, record: &Record, groups: &[Group], fragment: &str) -> Pa
     let words = ["dormouse".to_owned()].into_iter().chain(words);
     page.section("Reproduce", [Block::Command(command_line(words))]);
     page
-}
-
-fn save(path: &Path, text: &str) -> Result<(), Failure> {
-    fs::write(path, text).map_err(refused(path))
-}
-
-fn refused(path: &Path) -> impl Fn(std::io::Error) -> Failure + '_ {
-    |error| Failure::Broken(format!("cannot write {}: {error}", path.display()))
 }

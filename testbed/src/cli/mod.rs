@@ -16,6 +16,7 @@ mod manual;
 mod many;
 mod observe;
 mod preflight;
+mod prices;
 mod print;
 mod progress;
 mod ranking;

@@ -1,6 +1,8 @@
-//! Printing that does not mind a closed pipe.
+//! What a command says: on standard output, where a closed pipe is no failure, and in files.
 
+use std::fs;
 use std::io::{self, Write};
+use std::path::Path;
 
 use serde::Serialize;
 use serde_json::json;
@@ -29,4 +31,14 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
         }
         _ => Ok(()),
     }
+}
+
+/// Writes a file that was asked for.
+pub(crate) fn save(path: &Path, text: &str) -> Result<(), Failure> {
+    fs::write(path, text).map_err(refused(path))
+}
+
+/// What it means that nothing can be written there.
+pub(crate) fn refused(path: &Path) -> impl Fn(io::Error) -> Failure + '_ {
+    |error| Failure::Broken(format!("cannot write {}: {error}", path.display()))
 }

@@ -25,6 +25,10 @@ pub(crate) enum Reproduce {
     Measy(String, MeasyArgs),
     /// OPIE, or a part of it.
     Opie(String, OpieArgs),
+    /// The bathtub paper, or a figure of it.
+    Bathtub(String, BathtubArgs),
+    /// The ACC paper, or a figure of it.
+    Acc(String, AccArgs),
     /// How two VMs share a processor of this host.
     TwoTier(TwoTierArgs),
     /// The four schedulers of MEASY, live.
@@ -34,7 +38,9 @@ pub(crate) enum Reproduce {
 const BURST_HADS: &str = "burst-hads";
 const MEASY: &str = "measy";
 const OPIE: &str = "opie";
-const ALL: [&str; 3] = [BURST_HADS, MEASY, OPIE];
+const BATHTUB: &str = "bathtub";
+const ACC: &str = "acc";
+const ALL: [&str; 5] = [BURST_HADS, MEASY, OPIE, BATHTUB, ACC];
 
 /// Subcommands that are measurements or of other files, not parts of a paper's data.
 const PLANS: &str = "burst-hads/plans";
@@ -122,6 +128,35 @@ pub(crate) struct OpieArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct BathtubArgs {
+    /// The recorded lifetimes of preemptible VMs, a row a VM; without them what needs them is left out
+    #[arg(long, value_name = "FILE")]
+    data: Option<PathBuf>,
+    /// Run every cell, and make every resample and simulation, under seeds 1 to N
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    seeds: u64,
+    #[command(flatten)]
+    shards: Shards,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AccArgs {
+    /// A folder of records of spot prices, such as eu-west-1.linux.m1.xlarge.csv: rows of time and price;
+    /// without it only what is of generated prices is made
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// Simulate under seeds 1 to N, 20 jobs each
+    #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    seeds: u64,
+    #[command(flatten)]
+    shards: Shards,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct TwoTierArgs {
     /// Draw so many pairs of jobs [default: 7]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
@@ -157,6 +192,14 @@ impl Subcommand for Reproduce {
                 OPIE,
                 "Host tables and Figure 2 of OPIE, and its worth; a part: opie/tables, …/figure-2",
             ),
+            (
+                BATHTUB,
+                "Figures 1, 2 and 4 to 9 of the bathtub paper; a part: bathtub/figure-1 to bathtub/figure-9",
+            ),
+            (
+                ACC,
+                "Figures 7 to 10 of the ACC paper; a part: acc/figure-7 to …/figure-10, acc/sensitivity",
+            ),
         ];
         let all = about.map(|(name, about)| with_args(name, Command::new(name), about.to_owned()));
         let parts = ALL.into_iter().flat_map(|paper| {
@@ -188,6 +231,8 @@ fn with_args(name: &str, command: Command, about: String) -> Command {
         TWO_TIER => TwoTierArgs::augment_args(command),
         LIVE => MeasyLiveArgs::augment_args(command),
         OPIE => OpieArgs::augment_args(command),
+        BATHTUB => BathtubArgs::augment_args(command),
+        ACC => AccArgs::augment_args(command),
         _ => MeasyArgs::augment_args(command),
     };
     // Its page of the manual is a file of this name.
@@ -208,6 +253,10 @@ impl FromArgMatches for Reproduce {
                 Self::BurstHads(name.to_owned(), BurstHadsArgs::from_arg_matches(args)?)
             }
             _ if is_of(OPIE) => Self::Opie(name.to_owned(), OpieArgs::from_arg_matches(args)?),
+            _ if is_of(BATHTUB) => {
+                Self::Bathtub(name.to_owned(), BathtubArgs::from_arg_matches(args)?)
+            }
+            _ if is_of(ACC) => Self::Acc(name.to_owned(), AccArgs::from_arg_matches(args)?),
             _ => Self::Measy(name.to_owned(), MeasyArgs::from_arg_matches(args)?),
         })
     }
@@ -252,6 +301,8 @@ pub(crate) fn reproduce(what: &Reproduce) -> Result<(), Failure> {
         Reproduce::Plans(args) => plans(args),
         Reproduce::Measy(what, args) => measy(what, args),
         Reproduce::Opie(what, args) => opie(what, args),
+        Reproduce::Bathtub(what, args) => bathtub(what, args),
+        Reproduce::Acc(what, args) => acc(what, args),
         Reproduce::TwoTier(args) => two_tier::reproduce(args),
         Reproduce::MeasyLive(args) => ranking::reproduce(args),
     }
@@ -332,6 +383,52 @@ fn opie(what: &str, args: &OpieArgs) -> Result<(), Failure> {
     option(&mut words, "--seeds", [args.seeds]);
     let (what, seeds) = (what.to_owned(), args.seeds);
     let spec = Reproduction { what, first_seed: 1, seeds, words, ..Reproduction::default() };
+    run(&spec, Request::new(1), (&args.shards, &args.common))
+}
+
+/// What needs recorded lifetimes, and where those are to be had.
+const NEEDS_LIFETIMES: &str = "what needs recorded lifetimes, which are not given: get the record of \
+    https://github.com/kadupitiya/goog-preemption-data and give it with --data FILE, as CSV with \
+    lifetime_s and end_event, and machine_type, zone, workload and hr_of_day";
+
+fn bathtub(what: &str, args: &BathtubArgs) -> Result<(), Failure> {
+    let mut words = ["dormouse", "reproduce", what].map(str::to_owned).to_vec();
+    option(&mut words, "--data", args.data.as_ref().map(|path| path.display()));
+    option(&mut words, "--seeds", [args.seeds]);
+    let needs = |cells: &str| (cells.to_owned(), NEEDS_LIFETIMES.to_owned());
+    let without = args.data.is_none().then(|| needs("{cdf,fit,order,wrong}/*"));
+    let spec = Reproduction {
+        what: what.to_owned(),
+        first_seed: 1,
+        seeds: args.seeds,
+        without: without.into_iter().collect(),
+        lifetimes: args.data.clone(),
+        words,
+        ..Reproduction::default()
+    };
+    run(&spec, Request::new(1), (&args.shards, &args.common))
+}
+
+/// What needs recorded prices, and where those are to be had.
+const NEEDS_PRICES: &str = "what needs recorded spot prices, which are not given: get EC2's of 2009 and 2010 \
+    and give their folder with --data DIR, a CSV file for each series, such as \
+    eu-west-1.linux.m1.xlarge.csv, with rows such as 2009-12-01 01:43:17,0.425";
+
+fn acc(what: &str, args: &AccArgs) -> Result<(), Failure> {
+    let mut words = ["dormouse", "reproduce", what].map(str::to_owned).to_vec();
+    option(&mut words, "--data", args.data.as_ref().map(|path| path.display()));
+    option(&mut words, "--seeds", [args.seeds]);
+    let needs = |cells: &str| (cells.to_owned(), NEEDS_PRICES.to_owned());
+    let without = args.data.is_none().then(|| needs("{eu-west-1,us-east-1}.*"));
+    let spec = Reproduction {
+        what: what.to_owned(),
+        first_seed: 1,
+        seeds: args.seeds,
+        without: without.into_iter().collect(),
+        prices: args.data.clone(),
+        words,
+        ..Reproduction::default()
+    };
     run(&spec, Request::new(1), (&args.shards, &args.common))
 }
 
@@ -429,6 +526,9 @@ mod tests {
             ("opie --seeds 3 --shard 1/2", true),
             ("opie/figure-2 --seeds 3", true),
             ("opie/tables --kth x.swf", false),
+            ("bathtub --data x.csv --seeds 3", true),
+            ("bathtub/figure-8a --seeds 3 --shard 1/2", true),
+            ("bathtub --kth x.swf", false),
         ] {
             let words = ["dormouse", "reproduce"].into_iter().chain(line.split(' '));
             assert_eq!(Cli::try_parse_from(words).is_ok(), is, "{line}");

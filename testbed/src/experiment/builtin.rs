@@ -24,8 +24,15 @@ macro_rules! part {
 }
 
 const JOBS: [Part; 4] = [part!("j60"), part!("j80"), part!("j100"), part!("ed200")];
-const SERVICES: [Part; 3] =
-    [part!("bathtub-nanoconfinement"), part!("bathtub-shapes"), part!("bathtub-lulesh")];
+/// Bags whose provider takes VMs as they say: no scenario goes with them.
+const TAKEN: [Part; 6] = [
+    part!("acc-live"),
+    part!("bathtub-live"),
+    part!("bathtub-nanoconfinement"),
+    part!("bathtub-shapes"),
+    part!("bathtub-lulesh"),
+    part!("bathtub-service-live"),
+];
 const BATCHES: [Part; 4] =
     [part!("batch-small"), part!("fw-like"), part!("jw-like"), part!("kth-sp2")];
 const SHARED: [Part; 3] =
@@ -70,9 +77,9 @@ impl Builtin {
         let batch = |workload| Self { work: Work::Jobs, workload, scenario: None };
         let shared = |workload| Self { work: Work::All, workload, scenario: None };
         let provider = |workload| Self { work: Work::Requests, workload, scenario: None };
-        let service = |workload| Self { work: Work::Bag, workload, scenario: None };
-        let bags = bags.chain(SERVICES.into_iter().map(service));
-        let alone = bags.chain(BATCHES.into_iter().map(batch));
+        let taken =
+            TAKEN.into_iter().map(|workload| Self { work: Work::Bag, workload, scenario: None });
+        let alone = bags.chain(taken).chain(BATCHES.into_iter().map(batch));
         alone.chain(SHARED.into_iter().map(shared)).chain(PROVIDERS.into_iter().map(provider))
     }
 

@@ -27,8 +27,8 @@ const STEP: Span = Span::from_secs(60);
 /// What checkpoints are taken amid.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Amid<'a> {
-    /// When spot VMs are taken away.
-    pub(crate) interruptions: &'a [InterruptionModel],
+    /// When spot VMs are taken away; `None`: what is said of that is wrong.
+    pub(crate) interruptions: Option<&'a [InterruptionModel]>,
     /// How long before its end a VM is told.
     pub(crate) notice: Span,
     /// How long it takes to go on elsewhere.
@@ -129,7 +129,8 @@ pub(crate) fn check_of_jobs(
         found.add(node.place_of("policy"), what, remedy);
         return None;
     }
-    let config = check(section, node, &Amid::default(), found)?;
+    let config =
+        check(section, node, &Amid { interruptions: Some(&[]), ..Amid::default() }, found)?;
     let config = CheckpointConfig { per_megabyte: Span::ZERO, on: CheckpointOn::All, ..config };
     (config.scheme != Scheme::None {}).then_some(config)
 }
@@ -231,9 +232,10 @@ mod tests {
 
     use super::*;
 
-    type Check = fn(CheckpointSection, &Node, &mut Mistakes) -> Option<CheckpointConfig>;
-
-    fn by(check: Check, text: &str) -> Result<Option<CheckpointConfig>, String> {
+    fn by(
+        check: impl FnOnce(CheckpointSection, &Node, &mut Mistakes) -> Option<CheckpointConfig>,
+        text: &str,
+    ) -> Result<Option<CheckpointConfig>, String> {
         let node = from_toml("x.toml", text).unwrap();
         let mut found = Mistakes::default();
         conform(&schema_of::<CheckpointSection>(), &node, &mut found);
@@ -243,8 +245,8 @@ mod tests {
     }
 
     fn said(text: &str) -> Result<CheckpointConfig, String> {
-        by(|section, node, found| check(section, node, &Amid::default(), found), text)
-            .map(Option::unwrap)
+        let amid = Amid { interruptions: Some(&[]), ..Amid::default() };
+        by(|section, node, found| check(section, node, &amid, found), text).map(Option::unwrap)
     }
 
     #[test]
@@ -297,6 +299,10 @@ mod tests {
             let error = said(text).unwrap_err();
             assert!(error.contains(part) && error.contains("take it out"), "{text}: {error}");
         }
+        let error = said("policy = \"dp\"\nlifetimes = { mean = \"1h\" }").unwrap_err();
+        assert!(error.contains("policy: the machine of parallel jobs is on demand"), "{error}");
+        let error = said("policy = \"young-daly\"").unwrap_err();
+        assert!(error.contains("it rests on the lifetimes"), "{error}");
     }
 
     #[test]

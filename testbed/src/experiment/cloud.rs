@@ -1,17 +1,15 @@
 //! What the provider offers, of `[cloud]`.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use dormouse_cloud::{
     BUILT_IN, Billing, Burstable, Catalogue, Filter, Host, InstanceType, Limits, Market, Placement,
-    PlacementRule, PriceRecord, PriceTrace, SchedulerName, SpotPlaces, Terms, Types, Weighed,
-    built_in,
+    PlacementRule, PriceTrace, SchedulerName, SpotPlaces, Terms, Types, Weighed, built_in,
 };
 use dormouse_documents::{InputError, Mistakes, Node, Place, instead};
-use dormouse_units::{Bytes, Span, TypeName};
+use dormouse_units::{Bytes, Price, Span, Time, TypeName};
 
-use super::files;
+use super::price_history::{Pick, price_record};
 use super::sections::{
     BurstableSection, CloudSection, HostSection, LimitsSection, PricesPart, PricesSection,
     TypeSection,
@@ -225,36 +223,36 @@ fn prices_of_type(
     place: &Place,
     notes: &mut Vec<String>,
 ) -> Result<PriceTrace, InputError> {
-    let (file, start) = match section {
-        PricesSection::Whole(file) => (file, Span::ZERO),
-        PricesSection::Part(PricesPart { file, start }) => {
-            (file, start.parse().unwrap_or_default())
+    let (file, start, pick) = match section {
+        PricesSection::Whole(file) => (file, Span::ZERO, Pick::default()),
+        PricesSection::Part(PricesPart { file, start, kind, zone, product }) => {
+            let (kind, zone, product) = (kind.clone(), zone.clone(), product.clone());
+            (file, start.parse().unwrap_or_default(), Pick { kind, zone, product })
         }
+        PricesSection::Rows(rows) => return price_rows(rows, place),
     };
-    let (record, length) = price_record(&place.file(file), notes)?;
+    let (record, length) = price_record(&place.file(file), &pick, notes)?;
     record.from(start).ok_or_else(|| {
         let what = format!("the record ends {length} after its first row");
         InputError::new(place, what, "give an earlier start")
     })
 }
 
-/// A file of prices and the time from its first to its last; what is odd about it is noted.
+/// Prices that are written in the experiment.
 ///
 /// # Errors
 ///
-/// It can't be read, or has none.
-pub(crate) fn price_record(
-    path: &Path,
-    notes: &mut Vec<String>,
-) -> Result<(PriceRecord, Span), InputError> {
-    let record = files::record(path, PriceRecord::read)?;
-    notes.extend(record.oddities().map(|what| format!("{}: {what}", path.display())));
-    match record.length() {
-        Some(length) => Ok((record, length)),
-        None => {
-            let place = Place::of(&path.display().to_string());
-            let remedy = "write rows like: 2009-12-01 01:43:17,0.425";
-            Err(InputError::new(&place, "it has no prices", remedy))
+/// There are none.
+fn price_rows(rows: &[(String, f64)], place: &Place) -> Result<PriceTrace, InputError> {
+    let row = |(from, usd): &(String, f64)| {
+        let from: Span = from.parse().ok()?;
+        Some((Time::ZERO + from, Price::from_usd_per_hour(*usd)?))
+    };
+    match rows.iter().map(row).collect::<Option<Vec<_>>>() {
+        Some(rows) if !rows.is_empty() => Ok(PriceTrace::new(rows)),
+        _ => {
+            let remedy = "write rows like: [[\"0s\", 0.30], [\"90m\", 0.35]]";
+            Err(InputError::new(place, "these are no prices", remedy))
         }
     }
 }

@@ -13,7 +13,7 @@ use super::sections::{CheckpointSection, LifetimeSection};
 pub(super) fn laws(
     section: &CheckpointSection,
     node: &Node,
-    interruptions: &[InterruptionModel],
+    interruptions: Option<&[InterruptionModel]>,
     found: &mut Mistakes,
 ) -> Option<Vec<OfType<Lifetimes>>> {
     let before = found.count();
@@ -33,7 +33,7 @@ const LIKE: &str = "say which: lifetimes = { mean = \"6h\" }";
 /// be one of a type at most: what asks for it stands at `place`. `None`: it is wrong.
 pub(super) fn given_or_all(
     given: Option<(&LifetimeSection, &Node)>,
-    interruptions: &[InterruptionModel],
+    interruptions: Option<&[InterruptionModel]>,
     place: &Place,
     found: &mut Mistakes,
 ) -> Option<Vec<OfType<Lifetimes>>> {
@@ -47,7 +47,7 @@ pub(super) fn given_or_all(
         let model = interruption::lifetime(section, node, None, found)?;
         return Some(of(&model).into_iter().collect());
     }
-    let laws: Vec<_> = interruptions.iter().filter_map(of).collect();
+    let laws: Vec<_> = interruptions?.iter().filter_map(of).collect();
     let is_twice = |(n, law): (usize, &OfType<Lifetimes>)| {
         laws[..n]
             .iter()

@@ -10,7 +10,9 @@ use dormouse_engine::jobs::Simulation;
 use dormouse_engine::{MACHINE, Run, Setup, Work as Share};
 use dormouse_host::calibration::SpeedupSaid;
 use dormouse_policies::requests::Customers;
-use dormouse_policies::{Bag, BagSchedulerConfig, CheckpointConfig, Plan, PlanError, Policy};
+use dormouse_policies::{
+    Bag, BagSchedulerConfig, BagSchedulerName, CheckpointConfig, Plan, PlanError, Policy,
+};
 use dormouse_tasks::BagProgram;
 use dormouse_units::{Span, TypeName};
 use dormouse_workload::{Jobs, RequestSource, WorkloadError};
@@ -381,15 +383,22 @@ fn bag(node: &Node, seed: u64, plan: Option<&Path>, found: &mut Mistakes) -> Opt
         (Some(bag), Some(types), Some(scheduler)) => most_vms(bag, types, scheduler),
         _ => u32::MAX,
     };
+    let before = found.count();
     let interruptions = interruptions(node, (deadline, most_vms), types, found);
+    let are_right = found.count() == before;
     if let Some(scheduler) = &mut scheduler {
-        scheduler::laws(scheduler, node.get("scheduler"), &interruptions, found);
+        scheduler::laws(
+            scheduler,
+            node.get("scheduler"),
+            are_right.then_some(&interruptions[..]),
+            found,
+        );
     }
     let checkpoint = checkpoint.and_then(|section| {
         let boot = cloud.as_ref().map(|cloud| cloud.catalogue.boot).unwrap_or_default();
         let restore = scheduler.as_ref().map(|scheduler| scheduler.restore).unwrap_or_default();
         let amid = checkpoint::Amid {
-            interruptions: &interruptions,
+            interruptions: are_right.then_some(&interruptions),
             notice: cloud.as_ref().map(|cloud| cloud.preemption_notice).unwrap_or_default(),
             restart: boot + restore,
             bag: bag.as_ref(),
@@ -398,6 +407,11 @@ fn bag(node: &Node, seed: u64, plan: Option<&Path>, found: &mut Mistakes) -> Opt
         checkpoint::check(section, at("checkpoint"), &amid, found)
     });
     let (mut cloud, bag, mut scheduler, checkpoint) = (cloud?, bag?, scheduler?, checkpoint?);
+    if scheduler.name == BagSchedulerName::Acc && cloud.terms.billing.boot {
+        let what = "acc counts the hours of a VM from when it has booted, and not from its launch";
+        let remedy = "leave cloud.bill-boot out, or take another scheduler";
+        found.add(at("scheduler").place_of("name"), what, remedy);
+    }
     let mut begins_at = place;
     if let Some(path) = plan {
         begins_at = Place::of(&path.display().to_string());

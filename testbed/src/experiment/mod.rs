@@ -12,6 +12,7 @@ mod live;
 mod load;
 mod placed_by;
 mod plan;
+mod price_history;
 mod requests;
 mod scheduler;
 mod schema;
@@ -30,6 +31,6 @@ pub use load::{Experiment, Loaded, Planned, Source, load, open};
 pub use schema::{reference, schema};
 pub use sharing::read_sharing;
 
-pub(crate) use cloud::price_record;
 pub(crate) use interruption::law;
 pub(crate) use load::of_text;
+pub(crate) use price_history::{Pick, price_record};

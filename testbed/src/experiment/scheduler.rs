@@ -51,7 +51,7 @@ pub(crate) fn check(
 pub(crate) fn laws(
     config: &mut BagSchedulerConfig,
     node: Option<&Node>,
-    interruptions: &[InterruptionModel],
+    interruptions: Option<&[InterruptionModel]>,
     found: &mut Mistakes,
 ) {
     let Some(node) = node.filter(|_| config.name.reckons_with_lifetimes()) else { return };

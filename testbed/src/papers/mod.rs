@@ -6,6 +6,8 @@
 //! and for parallel jobs alike. A new paper is a folder with such a file, a line in [`PAPERS`], and the
 //! options of its command.
 
+mod acc;
+mod bathtub;
 pub mod burst_hads;
 mod claims;
 mod figures;
@@ -38,8 +40,13 @@ pub use results::Results;
 use crate::sweep::SweepError;
 
 /// The papers: their names, and their data files.
-pub const PAPERS: [(&str, &str); 3] =
-    [("burst-hads", burst_hads::DATA), ("measy", measy::DATA), ("opie", opie::DATA)];
+pub const PAPERS: [(&str, &str); 5] = [
+    ("burst-hads", burst_hads::DATA),
+    ("measy", measy::DATA),
+    ("opie", opie::DATA),
+    ("bathtub", bathtub::DATA),
+    ("acc", acc::DATA),
+];
 
 /// A paper and its part by name, such as `burst-hads/table-4`.
 ///

@@ -1,13 +1,18 @@
 //! Parts of a paper that are not of experiments: what else their figures are of.
 
 use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
 
+use dormouse_fit::Record;
 use dormouse_tell::Sample;
 use serde::{Deserialize, Serialize};
 
-use super::opie;
+use super::acc::{self, PriceFiles};
 use super::pattern::unique;
-use crate::sweep::{Sampled, Shared, SweepError, digest_of};
+use super::{bathtub, opie};
+use crate::experiment::files;
+use crate::sweep::{Sampled, Shared, SweepError, digest_of, digest_of_file};
 
 /// What the figures of a part are of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,6 +22,35 @@ pub enum Own {
     HostTables,
     /// How long the provider's scheduler takes on this machine.
     Latency,
+    /// The bathtub paper: lifetimes that were recorded, and what laws of them come to.
+    Lifetimes,
+    /// The ACC paper: jobs over prices that were recorded.
+    Prices,
+}
+
+/// What was recorded and given, and a digest of it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Recorded {
+    lives: Option<Arc<Record>>,
+    prices: Option<Arc<PriceFiles>>,
+    digest: Option<String>,
+}
+
+impl Recorded {
+    /// Of a file of lifetimes with a row a VM, or of a folder of prices.
+    pub(super) fn read(lives: Option<&Path>, prices: Option<&Path>) -> Result<Self, SweepError> {
+        let mut all = Self::default();
+        if let Some(path) = lives {
+            all.lives = Some(Arc::new(files::record(path, |text| Record::read(text, false))?));
+            all.digest = digest_of_file(path);
+        }
+        if let Some(folder) = prices {
+            let prices = PriceFiles::read(folder)?;
+            all.digest = Some(prices.digest().to_owned());
+            all.prices = Some(Arc::new(prices));
+        }
+        Ok(all)
+    }
 }
 
 /// What is made at once for several cells: those that begin with its case.
@@ -25,15 +59,18 @@ pub(super) struct Made {
     own: Own,
     pub(super) case: String,
     digest: String,
+    recorded: Recorded,
+    /// What no chance has a part in, made once for all seeds.
+    exact: OnceLock<Option<BTreeMap<String, f64>>>,
 }
 
 impl Own {
     /// What has to be made for these cells.
-    pub(super) fn all(self, cells: &[String]) -> impl Iterator<Item = Made> {
+    pub(super) fn all(self, cells: &[String], recorded: &Recorded) -> impl Iterator<Item = Made> {
         let cases = cells.iter().filter_map(|cell| Some(cell.rsplit_once('/')?.0.to_owned()));
         unique(cases).into_iter().map(move |case| {
-            let digest = digest_of(&(self, &case));
-            Made { own: self, case, digest }
+            let digest = digest_of(&(self, &case, &recorded.digest));
+            Made { own: self, case, digest, recorded: recorded.clone(), exact: OnceLock::new() }
         })
     }
 }
@@ -56,6 +93,26 @@ impl Made {
         };
         words.into_iter().map(of_word).collect()
     }
+
+    /// Whether what it is made of is there.
+    ///
+    /// # Errors
+    ///
+    /// What is missing.
+    pub(super) fn check(&self) -> Result<(), SweepError> {
+        match (self.own, &self.recorded.prices) {
+            (Own::Prices, Some(prices)) => acc::check(&self.case, prices),
+            _ => Ok(()),
+        }
+    }
+
+    fn of_lifetimes(&self, seed: u64) -> Option<BTreeMap<String, f64>> {
+        let record = self.recorded.lives.as_deref();
+        let exact = self.exact.get_or_init(|| bathtub::exact(&self.case, record));
+        let mut figures = exact.clone()?;
+        figures.extend(bathtub::drawn(&self.case, record, seed)?);
+        Some(figures)
+    }
 }
 
 impl Sampled for Made {
@@ -71,6 +128,8 @@ impl Sampled for Made {
         let figures = match self.own {
             Own::HostTables => opie::selections(&self.case, seed),
             Own::Latency => opie::latencies(&self.case, seed),
+            Own::Lifetimes => self.of_lifetimes(seed),
+            Own::Prices => acc::simulated(&self.case, self.recorded.prices.as_deref(), seed)?,
         };
         let unknown =
             || SweepError::BadInput(format!("{}: the data file has no such case", self.case));

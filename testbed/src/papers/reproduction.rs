@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::live::{Against, LiveRun, MakeLive};
-use super::own::Made;
+use super::own::{Made, Recorded};
 use super::paper::{Factor, Paper, Part};
 use super::pattern::{matches, unique};
 use super::readings::{Maker, Reading};
@@ -106,6 +106,10 @@ impl<'a> Asked<'a> {
         set.chain(self.chosen(&self.spec.of_cells, case)).collect()
     }
 
+    fn is_without(&self, case: &str) -> bool {
+        self.spec.without.iter().any(|(of, _)| matches(of, case, &self.paper.lists))
+    }
+
     fn chosen(&self, of_cells: &[(String, String)], case: &str) -> Vec<String> {
         let fits = of_cells.iter().filter(|(of, _)| matches(of, case, &self.paper.lists));
         fits.map(|(_, set)| set.clone()).collect()
@@ -113,33 +117,38 @@ impl<'a> Asked<'a> {
 
     /// The cells of all parts, but for those that are left out.
     fn cells(&self, shared: &Shared) -> Result<Vec<Cell>, SweepError> {
-        let without = |case: &String| {
-            self.spec.without.iter().any(|(of, _)| matches(of, case, &self.paper.lists))
-        };
         let parts = self.parts.iter().filter(|part| part.own.is_none());
         let cases = parts.flat_map(|part| self.paper.cells_of(part));
         let mut cells = Vec::new();
-        for case in unique(cases.filter(|case| !without(case))) {
+        for case in unique(cases.filter(|case| !self.is_without(case))) {
             let cell = self.paper.cell(&case, &self.settings(&case, &self.readings))?;
             cell.check(self.spec.first_seed, shared)?;
             cells.push(cell);
         }
-        let is_of_experiments = self.parts.iter().all(|part| part.own.is_none());
+        let mut all = self.parts.iter().flat_map(|part| self.paper.cells_of(part));
         match self.spec.without.first() {
-            Some((_, needs)) if cells.is_empty() && is_of_experiments => {
+            Some((_, needs)) if all.all(|case| self.is_without(&case)) => {
                 Err(SweepError::BadInput(format!("{}: {needs}", self.spec.what)))
             }
             _ => Ok(cells),
         }
     }
 
-    /// What is made of the parts that are not of experiments.
-    fn own(&self) -> Vec<Made> {
+    /// What is made of the parts that are not of experiments, but for what is left out.
+    fn own(&self) -> Result<Vec<Made>, SweepError> {
+        let Reproduction { lifetimes, prices, .. } = self.spec;
+        let recorded = Recorded::read(lifetimes.as_deref(), prices.as_deref())?;
         let of = |part: &&Part| {
-            let cases = self.paper.cells_of(part);
-            Some(part.own?.all(&cases).collect::<Vec<_>>())
+            let mut cases = self.paper.cells_of(part);
+            cases.retain(|case| !self.is_without(case));
+            Some(part.own?.all(&cases, &recorded).collect::<Vec<_>>())
         };
-        self.parts.iter().filter_map(of).flatten().collect()
+        let all = self.parts.iter().filter_map(of).flatten();
+        let mut seen = BTreeSet::new();
+        // Two parts may be about the same.
+        let all: Vec<Made> = all.filter(|made| seen.insert(made.case.clone())).collect();
+        all.iter().try_for_each(Made::check)?;
+        Ok(all)
     }
 
     /// The presets that are not asked for; `None` is the text.
@@ -175,7 +184,7 @@ impl Request {
         let shared = Shared::default();
         let (paper, part) = named(&spec.what)?;
         let asked = Asked::of(spec, &paper, part.as_deref())?;
-        let cells = asked.cells(&shared)?;
+        let (cells, own) = (asked.cells(&shared)?, asked.own()?);
         if let Some(part) = asked.parts.iter().find(|part| !part.search.is_empty())
             && self.compute.is_some_and(Shard::is_part)
         {
@@ -189,7 +198,7 @@ impl Request {
             LiveRun::read(folder)?;
         }
         let mut folder = Folder::open(folder, &Spec::Reproduce(spec.clone()), force)?;
-        self.make(&asked, cells, &shared, &mut folder, progress)
+        self.make(&asked, (cells, own), &shared, &mut folder, progress)
     }
 
     /// Takes the parts of one command together, of which all runs are there.
@@ -210,13 +219,14 @@ impl Request {
         let (shared, (paper, part)) = (Shared::default(), named(&spec.what)?);
         let asked = Asked::of(&spec, &paper, part.as_deref())?;
         let request = Self { compute: None, ..self.clone() };
-        request.make(&asked, asked.cells(&shared)?, &shared, &mut folder, progress)
+        let made = (asked.cells(&shared)?, asked.own()?);
+        request.make(&asked, made, &shared, &mut folder, progress)
     }
 
     fn make(
         &self,
         asked: &Asked<'_>,
-        cells: Vec<Cell>,
+        (cells, own): (Vec<Cell>, Vec<Made>),
         shared: &Shared,
         folder: &mut Folder,
         progress: Progress<'_>,
@@ -228,7 +238,6 @@ impl Request {
         let mut told = |n, of| progress("runs", n, of);
         let samples = work(spec.seeds, self.compute).run(&cells, folder, &mut told)?;
         // One after the other, and with nothing beside: some of it is measured.
-        let own = asked.own();
         let mut told = |n, of| progress("measured", n, of);
         let alone = Work { threads: 1, ..work(spec.seeds, self.compute) };
         let of_own = alone.run(&own, folder, &mut told)?;

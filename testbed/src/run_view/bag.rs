@@ -63,6 +63,11 @@ fn lines(of: &OfBag<'_>) -> Vec<Line> {
     );
     lines.extend([Line::plain("machines", machines), Line::plain("work", work)]);
     lines.extend(record.service.in_words().map(|words| Line::plain("service", words)));
+    if c.above_bid > 0 {
+        let ended = format!("{} given back above the bid as an hour ended", c.above_bid);
+        let unkept = format!("; tasks without a checkpoint then: {}", c.unkept);
+        lines.push(Line::plain("bids", ended + if c.unkept > 0 { &unkept } else { "" }));
+    }
     for (count, what) in [
         (c.hosts_lost, "hosts lost"),
         (c.attempts_failed, "attempts failed"),

@@ -209,7 +209,7 @@ pub(crate) fn digest_of(what: &impl Serialize) -> String {
 }
 
 /// A digest of what a file holds; what can't be read is said when it is run.
-fn digest_of_file(file: &Path) -> Option<String> {
+pub(crate) fn digest_of_file(file: &Path) -> Option<String> {
     let hash = |file| blake3::Hasher::new().update_reader(file).map(|h| h.finalize());
     File::open(file).and_then(hash).ok().map(|hash| hash.to_hex().to_string())
 }

@@ -10,7 +10,7 @@ mod spec;
 mod work;
 
 pub use cell::Cell;
-pub(crate) use cell::digest_of;
+pub(crate) use cell::{digest_of, digest_of_file};
 pub use error::{RunError, SweepError};
 pub(crate) use folder::Folder;
 pub(crate) use grid::Sweep;

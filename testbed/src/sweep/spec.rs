@@ -31,6 +31,12 @@ pub struct Reproduction {
     pub of_cells: Vec<(String, String)>,
     /// Cells that are left out, each with what they need.
     pub without: Vec<(String, String)>,
+    /// A file of lifetimes, for what is made of such.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lifetimes: Option<PathBuf>,
+    /// A folder of records of spot prices, for what is made of such.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prices: Option<PathBuf>,
     /// The words of the command that makes the same again.
     pub words: Vec<String>,
 }

@@ -39,6 +39,11 @@ fn host_tables() -> Reproduction {
     spec("opie/tables", 3, &[])
 }
 
+/// Simulated under each seed, and resampled of a record.
+fn schedules() -> Reproduction {
+    spec("bathtub/schedule", 2, &[])
+}
+
 fn request(threads: usize, compute: Option<Shard>) -> Request {
     Request { compute, ..Request::new(threads) }
 }
@@ -69,7 +74,9 @@ fn content(folder: &Path) -> Vec<(PathBuf, String)> {
 
 #[test]
 fn the_same_bytes_on_any_number_of_threads_in_parts_and_after_a_kill() {
-    for (spec, cells, files) in [(table_4(), 12, 12), (figure_14(), 63, 0), (host_tables(), 4, 0)] {
+    for (spec, cells, files) in
+        [(table_4(), 12, 12), (figure_14(), 63, 0), (host_tables(), 4, 0), (schedules(), 5, 0)]
+    {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
         let done = make(&spec, 1, &at("one"));
@@ -327,4 +334,40 @@ fn hads_meets_every_deadline_of_ed200() {
             assert!(met, "{scenario} seed {seed}: {:?}", sample.figure("makespan_s"));
         }
     }
+}
+
+/// What the bathtub paper says of laws alone, and what its figures of recorded lifetimes need.
+#[test]
+fn the_bathtub_paper_is_made_with_and_without_recorded_lifetimes() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    let verdicts =
+        |done: &Finished| done.ours.claims.iter().map(|judged| judged.verdict).collect::<Vec<_>>();
+    let alone = make(&spec("bathtub/figure-4", 2, &[]), 1, &at("alone"));
+    let (holds, fails) = (Verdict::Holds, Verdict::Fails);
+    assert_eq!(verdicts(&alone), [holds, holds, fails, fails]);
+
+    let needs = vec![("{cdf,fit,order,wrong}/*".to_owned(), "no lifetimes: --data".to_owned())];
+    let without = Reproduction { without: needs, ..spec("bathtub/figure-2", 2, &[]) };
+    let run = request(1, Some(Shard::ALL));
+    let error = run.run(&without, (&at("none"), false), &mut |_, _, _| {}).unwrap_err();
+    assert!(error.to_string().contains("--data"), "{error}");
+
+    // Idle VMs that live an hour longer than the others of their zone, whatever is drawn.
+    let row = |n: u32| {
+        let (workload, more) = if n.is_multiple_of(2) { ("idle", 3_600) } else { ("non-idle", 0) };
+        let (kind, zone) = ([2, 4, 8, 16, 32][n as usize % 5], ["b", "c"][n as usize % 2]);
+        let zone = if zone == "b" { "us-east1-b" } else { "us-central1-c" };
+        let hour = n % 24;
+        format!("n1-highcpu-{kind},{zone},{workload},preempted,{},{hour}", 5_000 + n + more)
+    };
+    let rows: Vec<String> = (0..200).map(row).collect();
+    let head = "machine_type,zone,workload,end_event,lifetime_s,hr_of_day";
+    std::fs::write(at("lives.csv"), format!("{head}\n{}\n", rows.join("\n"))).unwrap();
+    let lifetimes = Some(at("lives.csv"));
+    let given = Reproduction { lifetimes, ..spec("bathtub/figure-2", 2, &[]) };
+    let done = make(&given, 1, &at("given"));
+    let longer = done.results.ours("order/idle-over-non-idle/preempted", "longer_h").unwrap();
+    assert!((0.99..1.01).contains(&longer.mean), "{longer:?}");
+    assert!(verdicts(&done).contains(&holds), "idle ones live longer");
 }

@@ -38,6 +38,8 @@ pub(super) struct Index {
     spare: Vec<usize>,
     /// When the costs of a host grow otherwise, by [`slot`]; only what its entry says holds.
     due: BTreeMap<u64, Vec<(Time, HostId)>>,
+    /// How many are in `due`, those that hold no more included.
+    dues: usize,
     victims: Victims,
 }
 
@@ -98,6 +100,7 @@ impl Index {
             places: BTreeMap::new(),
             spare: Vec::new(),
             due: BTreeMap::new(),
+            dues: 0,
             victims: Victims::default(),
         }
     }
@@ -160,6 +163,7 @@ impl Index {
                 (self.classes, self.spare) = (Vec::new(), Vec::new());
                 self.places.clear();
                 self.due.clear();
+                self.dues = 0;
                 for (id, host) in fleet.hosts() {
                     // All have their places, with room or without: each is found by its number.
                     self.hosts.insert(id, None);
@@ -176,6 +180,7 @@ impl Index {
         {
             let is_due = |due: &mut (Time, HostId)| due.0 <= now;
             let due: Vec<_> = first.get_mut().extract_if(.., is_due).collect();
+            self.dues -= due.len();
             let is_over = first.get().is_empty();
             if is_over {
                 first.remove();
@@ -216,7 +221,27 @@ impl Index {
         self.hosts.insert(id, Some(Entry { class, offset: line.offset, until: line.until }));
         if let Some(until) = line.until.filter(|_| former.and_then(|f| f.until) != line.until) {
             self.due.entry(slot(until)).or_default().push((until, id));
+            self.dues += 1;
+            // As long as some host is free nobody looks at what is due.
+            if self.dues > 1_000 + 4 * self.hosts.len() {
+                self.forget_dues();
+            }
         }
+    }
+
+    /// Drops what holds no more.
+    fn forget_dues(&mut self) {
+        let hosts = &self.hosts;
+        let holds = |at: Time, id: &HostId| {
+            hosts.get(id).copied().flatten().is_some_and(|entry| entry.until == Some(at))
+        };
+        self.due.retain(|_, due| {
+            due.retain(|(at, id)| holds(*at, id));
+            due.sort_unstable();
+            due.dedup();
+            !due.is_empty()
+        });
+        self.dues = self.due.values().map(Vec::len).sum();
     }
 
     fn entry(&self, id: HostId) -> Option<Entry> {

@@ -38,13 +38,13 @@ impl Policy for Anyhow {
                         let place = self.chance.below(self.alive.len());
                         let Some(vm) = self.alive.keys().nth(place).copied() else { continue };
                         self.alive.remove(&vm);
-                        out.push(Decision::Terminate { vm });
+                        out.push(Decision::Terminate { vm, reason: None });
                     }
                 }
                 Notice::Wake { token: 0 } => out.push(Decision::Wake { at: s(6_000), token: 1 }),
                 Notice::Wake { token: 1 } => {
                     let own = self.alive.extract_if(.., |_, market| *market == Market::OnDemand);
-                    out.extend(own.map(|(vm, _)| Decision::Terminate { vm }));
+                    out.extend(own.map(|(vm, _)| Decision::Terminate { vm, reason: None }));
                 }
                 _ => {}
             }

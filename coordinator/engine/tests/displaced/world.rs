@@ -109,7 +109,7 @@ pub(crate) fn wake(at: u64) -> Decision {
 }
 
 pub(crate) const fn end(n: u32) -> Decision {
-    Decision::Terminate { vm: vm(n) }
+    Decision::Terminate { vm: vm(n), reason: None }
 }
 
 /// A run on one host of so many vCPUs, begun.

@@ -3,6 +3,7 @@
 #![expect(clippy::expect_used, reason = "a panic is how these fail")]
 #![expect(clippy::disallowed_macros, reason = "tests print figures; the engine does not")]
 
+mod acc;
 mod checkpoints;
 mod jobs;
 mod lifetimes;

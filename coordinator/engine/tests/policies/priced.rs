@@ -1,5 +1,5 @@
-//! Schemes of checkpoints by hours and prices: whole runs of one task on one spot VM at a time end when the
-//! analytic model of the ACC paper says, and cost what it says.
+//! Schemes of checkpoints by hours and prices: whole runs of one task under `fifo`, on one spot VM at a time,
+//! end when the analytic model of the ACC paper says, and cost what it says.
 //!
 //! Both mean the same where VMs are there at once, have no notice and are launched again at the first
 //! price that is not above the bid. The model's time to go on from a checkpoint, t_r, is zero here: the
@@ -13,9 +13,10 @@ use dormouse_cloud::{Catalogue, InstanceType, Limits, Market, PriceTrace, Tariff
 use dormouse_engine::{Effect, Setup, Step};
 use dormouse_policies::spot::{SpotJob, SpotRecord, SpotScheme};
 use dormouse_policies::{
-    Bag, CheckpointConfig, CheckpointOn, Decision, Notice, Policy, Scheme, StartReason, Task,
+    Bag, BagSchedulerConfig, BagSchedulerName, CheckpointConfig, CheckpointOn, Fleet, Scheme, Task,
+    build,
 };
-use dormouse_units::{Bytes, Mode, Ppm, Price, Seats, Span, Stream, TaskId, Time, VmId};
+use dormouse_units::{Bytes, Ppm, Price, Span, Stream, Time};
 
 use crate::played::{Outcome, played, setup};
 use crate::trouble::Trouble;
@@ -41,47 +42,6 @@ fn trace(seed: u64) -> PriceTrace {
     }
     steps.push((at, cents(BID)));
     PriceTrace::new(steps)
-}
-
-/// One task on one spot VM, which is launched again as soon as it can be had for the bid.
-#[derive(Debug)]
-struct OnSpot {
-    trace: PriceTrace,
-    bid: Option<Price>,
-    launched: u32,
-}
-
-impl OnSpot {
-    fn launch(&mut self, now: Time, out: &mut Vec<Decision>) {
-        let is_too_high = |at| self.bid.is_some_and(|bid| self.trace.at(at) > Some(bid));
-        if is_too_high(now) {
-            let at = self.trace.next_change(now).expect("it falls in the end");
-            return out.push(Decision::Wake { at, token: 0 });
-        }
-        let vm = VmId::new(self.launched);
-        self.launched += 1;
-        let (kind, market, bid) = (KIND.into(), Market::Spot, self.bid);
-        out.push(Decision::Launch { vm, kind, market, bid });
-    }
-}
-
-impl Policy for OnSpot {
-    fn handle(&mut self, now: Time, heard: &[Notice], out: &mut Vec<Decision>) {
-        for notice in heard {
-            match *notice {
-                Notice::Begin | Notice::Wake { .. } | Notice::VmLost { .. } => {
-                    self.launch(now, out);
-                }
-                Notice::VmReady { vm } => {
-                    let (task, on) = (TaskId::new(0), Seats::first_free(vm));
-                    let (mode, reason) = (Mode::Burst, StartReason::Planned);
-                    out.push(Decision::Start { task, on, mode, reason });
-                }
-                Notice::TaskFinished { vm, .. } => out.push(Decision::Terminate { vm }),
-                _ => {}
-            }
-        }
-    }
 }
 
 fn setup_of(scheme: Scheme, trace: &PriceTrace) -> Setup {
@@ -122,8 +82,11 @@ fn setup_of(scheme: Scheme, trace: &PriceTrace) -> Setup {
 }
 
 fn run(scheme: Scheme, trace: &PriceTrace, bid: Option<Price>) -> (Outcome, Vec<Step>) {
-    let policy = Box::new(OnSpot { trace: trace.clone(), bid, launched: 0 });
+    let fleet = vec![Fleet { kind: KIND.into(), market: Market::Spot, count: 1, bid }];
+    let config = BagSchedulerConfig { fleet, ..BagSchedulerConfig::paper(BagSchedulerName::Fifo) };
     let (setup, mut steps) = (setup_of(scheme, trace), Vec::new());
+    let Setup { catalogue, bag, checkpoint, seed, .. } = &setup;
+    let policy = build(&config, catalogue, bag, checkpoint, *seed).expect("it can be built");
     let outcome = played(setup, policy, &Trouble::default(), true, |step| steps.push(step.clone()));
     assert_eq!((outcome.finished, outcome.counts.rejected), (1, 0));
     (outcome, steps)

@@ -127,7 +127,7 @@ impl Floor {
     /// Gives a VM back.
     pub(crate) fn terminate(&mut self, turn: &mut Turn<'_>, vm: VmId) {
         if self.machines.remove(&vm).is_some() {
-            turn.out.push(Decision::Terminate { vm });
+            turn.out.push(Decision::Terminate { vm, reason: None });
             self.refused.clear();
         }
     }

@@ -373,7 +373,7 @@ impl BagScheduler {
                 self.floor.refused.clear();
                 self.place_unplaced(turn);
             }
-            Notice::Submitted { .. } | Notice::Requested { .. } => {}
+            Notice::Price { .. } | Notice::Submitted { .. } | Notice::Requested { .. } => {}
         }
         self.end_idle_without_spot(turn);
     }

@@ -50,11 +50,14 @@ impl Customers {
         }
     }
 
-    /// Its VM stands still from now on.
-    fn stands(&mut self, now: Time, vm: VmId) {
+    /// Its VM stands still from now on; one that has run for as long as was asked for ends.
+    fn stands(&mut self, now: Time, vm: VmId, out: &mut Vec<Decision>) {
         let Some(open) = self.open.get_mut(&vm) else { return };
         if let Some(since) = open.since.take() {
             open.left = open.left.saturating_sub(now.since(since));
+            if open.left == Span::ZERO {
+                self.end(vm, out);
+            }
         }
     }
 
@@ -68,7 +71,7 @@ impl Customers {
 
     fn end(&mut self, vm: VmId, out: &mut Vec<Decision>) {
         if self.open.remove(&vm).is_some() {
-            out.push(Decision::Terminate { vm });
+            out.push(Decision::Terminate { vm, reason: None });
         }
     }
 }
@@ -79,7 +82,7 @@ impl Policy for Customers {
             match notice {
                 Notice::Requested { request, asks } => self.request(*request, asks, out),
                 Notice::VmReady { vm } | Notice::VmResumed { vm } => self.runs(now, *vm, out),
-                Notice::VmHibernated { vm } => self.stands(now, *vm),
+                Notice::VmHibernated { vm } => self.stands(now, *vm, out),
                 Notice::Wake { token } => {
                     if let Ok(vm) = u32::try_from(*token).map(VmId::new) {
                         self.woken(now, vm, out);
@@ -127,7 +130,7 @@ mod tests {
         let wake = tell(&mut customers, 30, Notice::VmReady { vm: VM });
         assert_eq!(wake, [Decision::Wake { at: at(130), token: 4 }]);
         let end = tell(&mut customers, 130, Notice::Wake { token: 4 });
-        assert_eq!(end, [Decision::Terminate { vm: VM }]);
+        assert_eq!(end, [Decision::Terminate { vm: VM, reason: None }]);
         assert!(customers.open.is_empty());
     }
 
@@ -141,8 +144,17 @@ mod tests {
         assert_eq!(wake, [Decision::Wake { at: at(260), token: 4 }]);
         assert_eq!(
             tell(&mut customers, 260, Notice::Wake { token: 4 }),
-            [Decision::Terminate { vm: VM }]
+            [Decision::Terminate { vm: VM, reason: None }]
         );
+    }
+
+    #[test]
+    fn a_vm_that_freezes_when_its_time_is_over_ends() {
+        let (mut customers, _) = requested();
+        tell(&mut customers, 30, Notice::VmReady { vm: VM });
+        let end = tell(&mut customers, 130, Notice::VmHibernated { vm: VM });
+        assert_eq!(end, [Decision::Terminate { vm: VM, reason: None }]);
+        assert_eq!(tell(&mut customers, 130, Notice::Wake { token: 4 }), []);
     }
 
     #[test]

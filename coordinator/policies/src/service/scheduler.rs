@@ -69,7 +69,7 @@ impl Service {
     fn assign(&mut self, now: Time, out: &mut Vec<Decision>) {
         if self.jobs.iter().all(|job| job.phase == Phase::Over) {
             for (vm, _) in std::mem::take(&mut self.cluster.vms) {
-                out.push(Decision::Terminate { vm });
+                out.push(Decision::Terminate { vm, reason: None });
             }
             return;
         }
@@ -168,7 +168,7 @@ impl Service {
 
     fn give_back(&mut self, vm: VmId, out: &mut Vec<Decision>) {
         if self.cluster.vms.remove(&vm).is_some() {
-            out.push(Decision::Terminate { vm });
+            out.push(Decision::Terminate { vm, reason: None });
         }
     }
 
@@ -247,7 +247,7 @@ impl Service {
             out.push(Decision::Stop { task, vm, keep: false });
         }
         if self.cluster.vms.contains_key(&vm) {
-            out.push(Decision::Terminate { vm });
+            out.push(Decision::Terminate { vm, reason: None });
             self.lose(now, vm, out);
         }
     }
@@ -340,6 +340,7 @@ impl Service {
             | Notice::Requested { .. }
             | Notice::TaskStarted { .. }
             | Notice::TaskStopped { .. }
+            | Notice::Price { .. }
             | Notice::Credits { .. } => {}
         }
     }

@@ -61,7 +61,7 @@ impl Bench {
 fn short(decisions: &[Decision]) -> String {
     let one = |decision: &Decision| match decision {
         Decision::Launch { vm, .. } => format!("+{}", vm.get()),
-        Decision::Terminate { vm } => format!("-{}", vm.get()),
+        Decision::Terminate { vm, .. } => format!("-{}", vm.get()),
         Decision::Start { task, on, .. } => format!("{}@{}", task.get(), on.vm.get()),
         Decision::Stop { task, vm, .. } => format!("!{}@{}", task.get(), vm.get()),
         other => format!("{other:?}"),

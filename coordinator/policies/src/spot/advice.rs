@@ -2,7 +2,7 @@
 
 use dormouse_units::{Price, Span, Time};
 
-use super::{SpotJob, SpotRecord, SpotScheme};
+use super::{Outcome, SpotJob, SpotRecord, SpotScheme};
 
 /// The bid of the application: the least price on demand (Eq. 7); `None` of nothing.
 #[must_use]
@@ -34,9 +34,12 @@ pub struct TypeAdvice {
     pub taken: usize,
     /// [`expected_execution`], in seconds.
     pub expected_s: Option<f64>,
-    /// For each of [`SpotScheme::ALL`] how long the job took and what it cost, seconds and dollars, in the mean
-    /// of those that began once a day and were done by the end of the record; `None`: none was.
-    pub schemes: Vec<Option<(f64, f64)>>,
+    /// How many jobs are simulated: one begins each day, and those are left out that are not done by the end
+    /// of the record under every scheme.
+    pub jobs: usize,
+    /// For each of [`SpotScheme::ALL`] how long these jobs took and what they cost, seconds and dollars, in the
+    /// mean; nothing where there are none.
+    pub schemes: Vec<(f64, f64)>,
 }
 
 /// What a type is for a job at the bid of a record.
@@ -44,21 +47,27 @@ pub struct TypeAdvice {
 pub fn type_advice(record: &SpotRecord<'_>, job: &SpotJob) -> TypeAdvice {
     const DAY: u64 = 86_400;
     let until = record.until().as_micros() / 1_000_000;
-    let starts = || (0..until.div_ceil(DAY)).map(|day| Time::from_secs(day * DAY));
-    let mean = |scheme: &SpotScheme| {
-        let done = || starts().filter_map(|start| job.run(*scheme, record, start));
-        #[expect(clippy::cast_precision_loss, reason = "days are few")]
-        let count = done().count() as f64;
-        let sum = done().fold((0.0, 0.0), |(s, usd), outcome| {
+    let starts = (0..until.div_ceil(DAY)).map(|day| Time::from_secs(day * DAY));
+    let under_all = |start| -> Option<Vec<Outcome>> {
+        SpotScheme::ALL.into_iter().map(|scheme| job.run(scheme, record, start)).collect()
+    };
+    let done: Vec<Vec<Outcome>> = starts.filter_map(under_all).collect();
+    #[expect(clippy::cast_precision_loss, reason = "days are few")]
+    let count = done.len() as f64;
+    let mean = |scheme: usize| {
+        let sum = done.iter().fold((0.0, 0.0), |(s, usd), outcomes| {
+            let outcome = &outcomes[scheme];
             (s + outcome.took.as_secs_f64(), usd + outcome.cost.as_usd())
         });
-        (count > 0.0).then(|| (sum.0 / count, sum.1 / count))
+        (sum.0 / count, sum.1 / count)
     };
+    let schemes = if done.is_empty() { 0 } else { SpotScheme::ALL.len() };
     TypeAdvice {
         available: record.available_share(),
         taken: record.uptimes().len(),
         expected_s: expected_execution(record, job.work, job.restart),
-        schemes: SpotScheme::ALL.iter().map(mean).collect(),
+        jobs: done.len(),
+        schemes: (0..schemes).map(mean).collect(),
     }
 }
 
@@ -97,6 +106,6 @@ mod tests {
         assert!((all[1].available - 0.8).abs() < 1e-9, "{}", all[1].available);
         assert_eq!((best_type(&all), best_type(&all[..1])), (Some(1), None));
         // Two hours at 19 cents, by each scheme that takes no checkpoint.
-        assert_eq!(all[2].schemes[0], Some((7_200.0, 0.38)));
+        assert_eq!((all[2].jobs, all[2].schemes[0]), (1, (7_200.0, 0.38)));
     }
 }

@@ -417,7 +417,7 @@ fn no_idle_vm_is_kept_once_no_spot_vm_works_where_that_is_said() {
         let stop = Decision::Stop { task: TaskId::new(0), vm: VmId::new(0), keep: false };
         let mut wanted = vec![stop, start(0, 2, Mode::Burst, StartReason::Migrated)];
         if keep_idle == KeepIdle::WhileSpotWorks {
-            wanted.push(Decision::Terminate { vm: VmId::new(1) });
+            wanted.push(Decision::Terminate { vm: VmId::new(1), reason: None });
         }
         assert_eq!(decisions, wanted, "{keep_idle:?}");
     }
@@ -435,9 +435,12 @@ fn an_idle_vm_is_kept_until_its_cycle_ends() {
     assert_eq!(at, Time::from_secs(910));
     assert_eq!(
         fixture.tell(910, &Notice::Wake { token }),
-        [Decision::Terminate { vm: VmId::new(1) }]
+        [Decision::Terminate { vm: VmId::new(1), reason: None }]
     );
-    assert_eq!(fixture.tell(920, &finished(0, 0)), [Decision::Terminate { vm: VmId::new(0) }]);
+    assert_eq!(
+        fixture.tell(920, &finished(0, 0)),
+        [Decision::Terminate { vm: VmId::new(0), reason: None }]
+    );
 }
 
 #[test]
@@ -451,7 +454,7 @@ fn a_failing_task_is_retried_and_given_up() {
         let again = [start(0, 0, Mode::Burst, StartReason::Retried)];
         assert_eq!(fixture.tell(at, &failed), again);
     }
-    assert_eq!(fixture.tell(15, &failed), [Decision::Terminate { vm }]);
+    assert_eq!(fixture.tell(15, &failed), [Decision::Terminate { vm, reason: None }]);
 }
 
 #[test]
@@ -519,7 +522,7 @@ fn fifo_starts_the_next_task_at_each_end() {
         let expected = if task + 2 < last {
             start(task + 2, vm, Mode::Burst, StartReason::Planned)
         } else {
-            Decision::Terminate { vm: VmId::new(vm) }
+            Decision::Terminate { vm: VmId::new(vm), reason: None }
         };
         assert_eq!(out, [expected]);
     }

@@ -2,11 +2,11 @@
 
 use dormouse_cloud::Action;
 use dormouse_engine::{Setup, Step, VmEnd};
-use dormouse_policies::{Decision, StartReason};
+use dormouse_policies::{Decision, EndReason, Notice, StartReason};
 use dormouse_units::{Span, TaskId, Time, VmId};
 
 use super::explanation::{Explanation, seconds};
-use crate::words::event;
+use crate::words::{event, heard, why_ended};
 use crate::{
     AttemptEnd, AttemptHistory, Displaced, FallBack, Hibernation, Mode, Record, TaskHistory,
     VmHistory,
@@ -221,9 +221,11 @@ impl<'a> Explainer<'a> {
         displaced.for_each(|it| self.displaced(&mut told, vm, it));
         supplies(&mut told, vm);
         if let Some((at, why, _)) = vm.ended {
-            let is_end = |d: &Decision| matches!(d, Decision::Terminate { vm } if vm == id);
+            let is_end = |d: &Decision| matches!(d, Decision::Terminate { vm, .. } if vm == id);
             let ended = self.decided(at, is_end);
+            let reason = ended.and_then(|step| step.decisions.iter().find_map(reason_of(*id)));
             told.say(at, format!("ended: {}{}", because(why), on(ended)));
+            reason.into_iter().for_each(|reason| told.add(why_ended(reason)));
         }
         let finished = self.record.finished_on(*id);
         let charged: Span = vm.charges().iter().map(dormouse_cloud::Charge::duration).sum();
@@ -351,12 +353,23 @@ fn fell_back(told: &mut Explanation, it: &FallBack) {
     told.say(it.at, format!("checkpoint {number} could not be restored: {instead}"));
 }
 
-/// What a step answered to, in words.
-fn cause(step: &Step) -> String {
-    if let Some(notice) = step.notices.first() {
-        return serde_json::to_value(notice).map(|v| words(&v)).unwrap_or_default();
+/// Why the scheduler gives this VM back, where a decision says so.
+fn reason_of(id: VmId) -> impl Fn(&Decision) -> Option<EndReason> {
+    move |decision| match decision {
+        Decision::Terminate { vm, reason } if *vm == id => *reason,
+        _ => None,
     }
-    event(&step.event).to_owned()
+}
+
+/// What a step answered to, in words. Prices are heard of before what comes of them.
+fn cause(step: &Step) -> String {
+    let is_price = |notice: &&Notice| matches!(notice, Notice::Price { .. });
+    let other = step.notices.iter().find(|notice| !is_price(notice));
+    match other.or(step.notices.first()) {
+        Some(notice @ Notice::Price { .. }) => heard(notice),
+        Some(notice) => serde_json::to_value(notice).map(|v| words(&v)).unwrap_or_default(),
+        None => event(&step.event).to_owned(),
+    }
 }
 
 /// Why a VM ended.

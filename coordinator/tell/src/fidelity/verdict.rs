@@ -5,7 +5,7 @@ use dormouse_units::VmId;
 use serde::{Deserialize, Serialize};
 
 use super::task_times::{TaskTimes, vm_slices_us};
-use crate::Record;
+use crate::{Record, VmHistory};
 
 /// Share errors from here on make a run unfaithful.
 const WORST_SHARE_ERROR: f64 = 0.05;
@@ -16,6 +16,10 @@ const LEAST_PROMISED_US: u64 = 100_000;
 
 /// Where others use more of the hosts' cores than this, what is promised to the VMs is not there.
 const TOO_MUCH_ELSE: f64 = 0.25;
+
+/// By how much later than decided, in real seconds, a VM may end: the conductor listens a little behind the
+/// clock, and its word takes its way. What tasks get until then nobody uses.
+const ENDS_LATE_S: f64 = 0.1;
 
 /// By how much a run that is called faithful may miss what it promised, and how fast its clock goes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -60,8 +64,9 @@ impl Fidelity {
         other_load: Option<f64>,
     ) -> Self {
         let shares = record.vms.values().filter_map(|vm| {
-            let slices = vm_slices_us(record, vm.id);
-            vm.share.map(|(promised, received)| (vm.id, Share { promised, received, slices }))
+            let (promised, received) = vm.share?;
+            let slices = vm_slices_us(record, vm.id) + late_us(vm, promised, allowed.speedup);
+            Some((vm.id, Share { promised, received, slices }))
         });
         let mut notes = Vec::new();
         let tasks = TaskTimes::of(setup, allowed, record, &mut notes);
@@ -136,13 +141,27 @@ impl Fidelity {
     }
 }
 
+/// What a VM that was promised so much, real microseconds, may get after its end.
+fn late_us(vm: &VmHistory, promised: u64, speedup: f64) -> u64 {
+    let (Some(ready), Some((ended, ..))) = (vm.ready, vm.ended) else { return 0 };
+    let lived_s = ended.since(ready).as_secs_f64() / speedup;
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a tolerance, a part of what was promised"
+    )]
+    let late = (promised as f64 * (ENDS_LATE_S / lived_s).min(1.0)) as u64;
+    late
+}
+
 /// CPU time of a VM, real microseconds.
 #[derive(Clone, Copy, Debug)]
 struct Share {
     promised: u64,
     received: u64,
-    /// By which what it received may differ, because the kernel gives out slices: each task that
-    /// is interrupted may be some ahead, and so may the VM at its end.
+    /// By which what it received may differ, because the kernel gives out slices and ends come late: each
+    /// task that is interrupted may be some ahead, and so may the VM at its end.
     slices: u64,
 }
 

@@ -162,10 +162,16 @@ impl Record {
             self.stop(now, task, vm, keep);
         }
         for decision in done {
-            if let Decision::SetMode { task, mode, .. } = *decision
-                && let Some(attempt) = self.task(task).and_then(TaskHistory::open)
-            {
-                attempt.modes.push((now, mode));
+            match *decision {
+                Decision::SetMode { task, mode, .. } => {
+                    if let Some(attempt) = self.task(task).and_then(TaskHistory::open) {
+                        attempt.modes.push((now, mode));
+                    }
+                }
+                Decision::Terminate { reason: Some(reason), .. } => {
+                    self.counts.given_back(reason);
+                }
+                _ => {}
             }
         }
     }

@@ -132,6 +132,8 @@ struct Granted {
     waits: bool,
     waited: Span,
     displaced_by: Option<VmId>,
+    /// For whom it is about to end, or to hibernate.
+    leaves_for: Option<VmId>,
     is_outbid: bool,
 }
 
@@ -250,6 +252,8 @@ impl Ledger {
                 if let Some(open) = self.open.get_mut(vm) {
                     if let Some(granted) = &mut open.granted {
                         granted.meter.freeze(now);
+                        // It has left: what ends it now is something else.
+                        granted.leaves_for = None;
                     }
                     let (kind, market) = (open.asks.kind.clone(), open.asks.market);
                     self.figures.tally(&kind, market).hibernations += 1;
@@ -277,7 +281,7 @@ impl Ledger {
             }
             Effect::Displaced { vm, by, .. } => {
                 if let Some(granted) = self.granted_mut(*vm) {
-                    granted.displaced_by = Some(*by);
+                    (granted.displaced_by, granted.leaves_for) = (Some(*by), Some(*by));
                 }
                 if let Some(granted) = self.granted_mut(*by) {
                     granted.waits = true;
@@ -307,6 +311,7 @@ impl Ledger {
             waits: false,
             waited: Span::ZERO,
             displaced_by: None,
+            leaves_for: None,
             is_outbid: false,
         });
         let (kind, market) = (open.asks.kind.clone(), open.asks.market);
@@ -387,7 +392,7 @@ impl Ledger {
 
     /// Why the provider ended a VM.
     fn preempted_for(&self, granted: &Granted) -> &'static str {
-        match granted.displaced_by {
+        match granted.leaves_for {
             _ if granted.is_outbid => "outbid",
             None => "interruption",
             Some(by) => {

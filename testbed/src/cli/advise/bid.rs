@@ -14,13 +14,15 @@ use serde_json::json;
 
 use super::told::{Advice, Where};
 use crate::cli::failure::Failure;
-use crate::experiment::price_record;
+use crate::experiment::{Pick, price_record};
 
 #[derive(Debug, Args)]
 pub(crate) struct BidArgs {
     /// A record of spot prices of each type that will do, such as m1.small.csv: rows of time and price
     #[arg(required = true, value_name = "PRICES")]
     records: Vec<PathBuf>,
+    #[command(flatten)]
+    pick: Pick,
     /// On-demand prices of these types, dollars an hour: the least of them is the bid (Eq. 7)
     #[arg(long, value_delimiter = ',', required_unless_present = "bid", conflicts_with = "bid")]
     on_demand: Vec<Price>,
@@ -52,7 +54,7 @@ impl BidArgs {
         let job = SpotJob { checkpoint, restart, ..SpotJob::of(work) };
         let (mut traces, mut odd) = (Vec::new(), Vec::new());
         for path in &self.records {
-            let (record, length) = price_record(path, &mut odd)?;
+            let (record, length) = price_record(path, &self.pick, &mut odd)?;
             let trace = record.from(Span::ZERO).unwrap_or_else(|| PriceTrace::new(Vec::new()));
             let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
             traces.push((name, trace, Time::ZERO + length));
@@ -84,12 +86,14 @@ impl BidArgs {
             .column(Column::number("expected, min").named("expected_min").digits(1), |(_, of)| {
                 of.expected_s.map(minutes)
             });
+        table = table.column(Column::count("jobs"), |(_, of)| of.jobs as u64);
         for (n, scheme) in SpotScheme::ALL.into_iter().enumerate() {
-            let (title, key) = (format!("{}, $", scheme.name()), scheme.name().to_lowercase());
-            table = table.column(
-                Column::number(title).named(format!("{key}_usd")).digits(3),
-                move |(_, of)| of.schemes[n].map(|(_, usd)| usd),
-            );
+            let (name, key) = (scheme.name(), scheme.name().to_lowercase());
+            let usd = Column::number(format!("{name}, $")).named(format!("{key}_usd")).digits(3);
+            let min = Column::number(format!("{name}, min")).named(format!("{key}_min")).digits(0);
+            table = table
+                .column(usd, move |(_, of)| of.schemes.get(n).map(|(_, usd)| *usd))
+                .column(min, move |(_, of)| of.schemes.get(n).map(|(s, _)| minutes(*s)));
         }
         let curve = best.map(|n| expectations(&traces[n].1, traces[n].2, &job)).unwrap_or_default();
         let json = json!({ "bid": bid, "type": best.map(|n| &traces[n].0), "notes": odd });

@@ -1,5 +1,7 @@
 //! `dormouse advise checkpoints`.
 
+use std::fmt::Write as _;
+
 use clap::Args;
 use dormouse_policies::dp::{DpMode, Plan, Problem, Survival, expected};
 use dormouse_policies::young_daly;
@@ -75,14 +77,25 @@ impl CheckpointsArgs {
         let tau = usize::try_from(tau).unwrap_or(work).max(1);
         let even = expected(&problem, &|_, _| tau).map_err(bad)?;
         let minutes = |steps: f64| steps * self.step.as_secs_f64() / 60.0;
-        let (takes, even) = (minutes(plan.makespan()), minutes(even));
-        let verdict = format!(
+        // Both by the same reckoning, whatever the sums are by which the schedule was chosen.
+        let chosen = expected(&problem, &|left, age| plan.next(left, age)).map_err(bad)?;
+        let (takes, even) = (minutes(chosen), minutes(even));
+        let overhead = chosen / plan.job() as f64 - 1.0;
+        let mut verdict = format!(
             "A job of {job} on a VM of age {age} is expected to take {takes:.2} min (+{:.2} %); {even:.2} min with a \
              checkpoint after every {:.0} min of work (Young-Daly, MTTF {}).",
-            100.0 * plan.overhead(),
+            100.0 * overhead,
             hours(tau) * 60.0,
             self.mttf,
         );
+        let own_sum = minutes(plan.makespan());
+        if self.mode == DpMode::Artifact {
+            let _ = write!(
+                verdict,
+                " The schedule is that of the authors' sums, by which it takes {own_sum:.2} min: their chances \
+                 don't add up to one, so that this is no expectation."
+            );
+        }
         let table = Table::of(plan.schedule(work, first))
             .column(Column::number("VM's age, min").named("age_min").digits(0), |chunk| {
                 hours(chunk.age) * 60.0
@@ -98,8 +111,7 @@ impl CheckpointsArgs {
         let curve =
             alive.filter_map(|age| Some((hours(age), minutes(plan.makespan_at(age)?)))).collect();
         let words = ["VM's age at the beginning, h", "expected time, min"];
-        let json =
-            json!({ "expected_min": takes, "overhead": plan.overhead(), "young_daly_min": even });
+        let json = json!({ "expected_min": takes, "overhead": overhead, "own_sum_min": own_sum, "young_daly_min": even });
         Advice {
             title: "Checkpoints",
             verdict,

@@ -41,7 +41,9 @@ pub(crate) struct CloudSection {
     /// Whether a VM is charged for the time since it froze, too, where it ends without having resumed.
     pub(crate) bill_frozen: bool,
     /// Spot prices that change, by type: a file of rows such as `2009-12-01 01:43:17,0.425` or
-    /// `6000,0.425` (seconds, dollars an hour). Types that are not here cost what they say.
+    /// `6000,0.425` (seconds, dollars an hour), the JSON of the EC2 price-history call, or the rows themselves, such as
+    /// `[["0s", 0.30], ["90m", 0.35]]`. The last price holds for ever. Types that are not here cost what
+    /// they say.
     pub(crate) prices: BTreeMap<TypeName, PricesSection>,
     /// The provider's hosts, each a worker in a live run; without any, there is room in virtual time for
     /// all that is launched, and live for what was there at once then.
@@ -135,6 +137,10 @@ pub(crate) enum PricesSection {
     Whole(String),
     /// A file of prices, and where in it the run begins.
     Part(PricesPart),
+    /// From when on which price holds, counted from the beginning.
+    Rows(
+        #[schemars(with = "Vec<(dormouse_units::Span, dormouse_units::Price)>")] Vec<(String, f64)>,
+    ),
 }
 
 /// A file of prices, and where in it the run begins.
@@ -148,6 +154,15 @@ pub(crate) struct PricesPart {
     #[serde(default)]
     #[schemars(with = "dormouse_units::Span")]
     pub(crate) start: String,
+    /// Of a JSON file of several types: this one.
+    #[serde(rename = "type")]
+    pub(crate) kind: Option<String>,
+    /// Of a JSON file of several zones: this one.
+    #[schemars(example = "us-east-1a")]
+    pub(crate) zone: Option<String>,
+    /// Of a JSON file of several products: this one.
+    #[schemars(example = "Linux/UNIX")]
+    pub(crate) product: Option<String>,
 }
 
 /// A host of the provider, or several that are alike.

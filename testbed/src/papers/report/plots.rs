@@ -4,6 +4,7 @@ use dormouse_tell::Sample;
 use dormouse_view::plot::{Axis, Chart, Limit, Look, Panel, Point, Scale, Series};
 use maud::Markup;
 
+use super::super::own::Own;
 use super::super::paper::{Part, Plot};
 use super::super::pattern::unique;
 use super::super::reproduction::Finished;
@@ -11,7 +12,8 @@ use super::super::reproduction::Finished;
 /// A figure over what its cases say: a panel for each metric, a line for each of the part's.
 pub(super) fn over_load(done: &Finished, part: &Part) -> Chart {
     let cases = done.paper.cells_of(part);
-    let x = if part.own.is_some() { Scale::Logarithmic } else { Scale::Linear };
+    // Hosts grow tenfold.
+    let x = if part.own == Some(Own::Latency) { Scale::Logarithmic } else { Scale::Linear };
     let metrics = cases.iter().flat_map(|case| done.paper.of_case(&part.metrics, case));
     let panels = unique(metrics).into_iter().map(|metric| {
         let line = |(colour, (name, cells)): (usize, &(String, String))| {

@@ -1,0 +1,172 @@
+//! Spot prices that are drawn: a base price in a band, and spikes above it.
+
+use dormouse_units::{Price, Span, Stream, Time};
+use serde::{Deserialize, Serialize};
+
+use crate::PriceTrace;
+
+/// How the spot prices of a type are drawn.
+///
+/// Outside spikes the price is one of those between `low` and `high` that lie `step` apart, each as
+/// likely, and a new one is drawn at exponential times. Spikes begin at exponential times after the last
+/// one ended, last for a lognormal time, and hold one price, `high` and a lognormal lift.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct PriceModel {
+    /// The lowest price.
+    pub low: Price,
+    /// The highest price outside spikes.
+    pub high: Price,
+    /// Prices outside spikes are so far apart, from the lowest on.
+    pub step: Price,
+    /// Mean time between draws outside spikes; a draw may repeat the price.
+    pub every: Span,
+    /// Mean time from the end of a spike to the next one.
+    pub spike_every: Span,
+    /// How long a spike lasts, in the mean.
+    pub spike_lasts: Span,
+    /// How far above `high` a spike is, in the mean.
+    pub spike_lift: Price,
+    /// The coefficient of variation of spikes' times and lifts, in thousandths.
+    pub spike_spread_milli: u32,
+}
+
+impl PriceModel {
+    /// How many prices there are outside spikes.
+    fn levels(&self) -> u64 {
+        let band = self.high.as_nanos_per_hour().saturating_sub(self.low.as_nanos_per_hour());
+        band / self.step.as_nanos_per_hour().max(1) + 1
+    }
+
+    fn level(&self, n: u64) -> Price {
+        let step = self.step.as_nanos_per_hour().max(1);
+        Price::from_nanos_per_hour(self.low.as_nanos_per_hour() + n * step)
+    }
+
+    /// The part of the time that is in spikes: they and what is between them take turns.
+    #[must_use]
+    pub fn spike_share(&self) -> f64 {
+        let (between, lasts) = (self.spike_every.as_secs_f64(), self.spike_lasts.as_secs_f64());
+        if lasts > 0.0 { lasts / (between + lasts) } else { 0.0 }
+    }
+
+    /// The mean price over time, dollars an hour.
+    #[must_use]
+    pub fn mean_usd(&self) -> f64 {
+        let usd = |nanos: u64| Price::from_nanos_per_hour(nanos).as_usd_per_hour();
+        let top = self.level(self.levels() - 1);
+        let base = usd(self.low.as_nanos_per_hour() + top.as_nanos_per_hour()) / 2.0;
+        let spike = usd(self.high.as_nanos_per_hour() + self.spike_lift.as_nanos_per_hour());
+        let share = self.spike_share();
+        (1.0 - share) * base + share * spike
+    }
+
+    /// The part of the time in which the price is above this one, which is no higher than `high`.
+    #[must_use]
+    pub fn share_above(&self, price: Price) -> f64 {
+        let above = (0..self.levels()).filter(|n| self.level(*n) > price).count();
+        #[expect(clippy::cast_precision_loss, reason = "prices of a band are few")]
+        let base = above as f64 / self.levels() as f64;
+        let share = self.spike_share();
+        (1.0 - share) * base + share
+    }
+
+    /// Prices for so long; the last one holds on.
+    #[must_use]
+    pub fn trace(&self, length: Span, chance: &mut Stream) -> PriceTrace {
+        let spread = f64::from(self.spike_spread_milli) / 1_000.0;
+        let (end, mut now, mut steps) = (Time::ZERO + length, Time::ZERO, Vec::new());
+        let spikes = self.spike_lasts > Span::ZERO;
+        while now < end {
+            let spike = match spikes {
+                true => (now + chance.exponential(self.spike_every)).min(end),
+                false => end,
+            };
+            while now < spike {
+                steps.push((now, self.drawn(chance)));
+                now += chance.exponential(self.every);
+            }
+            if spike == end {
+                break;
+            }
+            let lift = self.spike_lift.as_usd_per_hour() * chance.lognormal(spread);
+            let lift = Price::from_usd_per_hour(lift).unwrap_or(self.spike_lift);
+            let nanos = self.high.as_nanos_per_hour() + lift.as_nanos_per_hour();
+            // The draw that the spike cut off is not made.
+            steps.push((spike, Price::from_nanos_per_hour(nanos)));
+            let lasts = self.spike_lasts.as_secs_f64() * chance.lognormal(spread);
+            now = spike + Span::from_secs_f64(lasts).unwrap_or(self.spike_lasts);
+        }
+        PriceTrace::new(steps)
+    }
+
+    fn drawn(&self, chance: &mut Stream) -> Price {
+        let n = chance.below(usize::try_from(self.levels()).unwrap_or(usize::MAX));
+        self.level(n as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::PriceStatistics;
+
+    #[test]
+    fn what_is_drawn_has_the_statistics_that_are_stated() {
+        let price = |text: &str| text.parse::<Price>().expect("it is one");
+        let minutes = |n: u64| Span::from_secs(60 * n);
+        let model = PriceModel {
+            low: price("0.30"),
+            high: price("0.34"),
+            step: price("0.002"),
+            every: minutes(90),
+            spike_every: minutes(3_000),
+            spike_lasts: minutes(120),
+            spike_lift: price("0.2"),
+            spike_spread_milli: 500,
+        };
+        let (length, seeds) = (minutes(60 * 24 * 365), 60_u64);
+        let stated = [
+            model.mean_usd(),
+            model.share_above(price("0.32")),
+            model.share_above(price("0.33")),
+            model.spike_share(),
+        ];
+        assert!((model.share_above(model.high) - stated[3]).abs() < 1e-12);
+        let mut sums = [0.0; 4];
+        for seed in 1..=seeds {
+            let trace = model.trace(length, &mut Stream::new(seed, "prices", 0));
+            assert_eq!(trace, model.trace(length, &mut Stream::new(seed, "prices", 0)));
+            let of = PriceStatistics::of(&trace, Time::ZERO + length).expect("there are prices");
+            let above = |level| 1.0 - of.share_up_to(price(level));
+            let figures = [of.mean_usd, above("0.32"), above("0.33"), above("0.34")];
+            for (sum, figure) in sums.iter_mut().zip(figures) {
+                *sum += figure;
+            }
+            // A draw repeats the price once in 21 times.
+            assert!(of.quantile(0.0) == model.low && of.quantile(0.9) <= model.high);
+            assert!((4_500..6_500).contains(&of.changes), "{}", of.changes);
+        }
+        for (sum, stated) in sums.into_iter().zip(stated) {
+            let ours = sum / 60.0;
+            assert!((ours / stated - 1.0).abs() < 0.02, "{ours} is stated as {stated}");
+        }
+    }
+
+    #[test]
+    fn without_spikes_the_price_stays_in_its_band() {
+        let price = |text: &str| text.parse::<Price>().expect("it is one");
+        let model = PriceModel {
+            low: price("0.1"),
+            high: price("0.1"),
+            step: price("0.01"),
+            every: Span::from_secs(60),
+            spike_every: Span::ZERO,
+            spike_lasts: Span::ZERO,
+            spike_lift: price("1"),
+            spike_spread_milli: 0,
+        };
+        let trace = model.trace(Span::from_secs(3_600), &mut Stream::new(1, "prices", 0));
+        assert_eq!(trace.steps(), [(Time::ZERO, price("0.1"))]);
+    }
+}

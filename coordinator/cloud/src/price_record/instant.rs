@@ -1,0 +1,145 @@
+//! Moments as people and providers write them.
+
+/// A moment as it was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Instant {
+    /// Seconds of 1970, or of whatever a bare number is counted from.
+    pub(super) second: i64,
+    /// Whether its time zone stands there; `None`: it is a bare number, which has none.
+    pub(super) has_zone: Option<bool>,
+}
+
+/// Reads a number of seconds, or a date and time such as `2009-12-01 01:43:17`, `2020-01-02T03:04:05.000Z`
+/// or `2020-01-02T03:04:05+01:00`; parts of a second are cut off. One without a time zone is taken as UTC.
+pub(super) fn instant(text: &str) -> Option<Instant> {
+    let Some((date, rest)) = text.split_once([' ', 'T']) else {
+        let second = text.parse().ok().filter(|s| (0..=1 << 40).contains(s))?;
+        return Some(Instant { second, has_zone: None });
+    };
+    let (clock, zone) = rest.split_at(rest.find(['Z', '+', '-']).unwrap_or(rest.len()));
+    let (clock, part) = clock.split_once('.').unwrap_or((clock, "0"));
+    if part.is_empty() || !part.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    let second = second_of(date, clock)? - east_of_utc(zone)?;
+    Some(Instant { second, has_zone: Some(!zone.is_empty()) })
+}
+
+/// A date and time as `instant` reads it.
+pub(super) fn written(second: i64) -> String {
+    let (days, of_day) = (second.div_euclid(86_400), second.rem_euclid(86_400));
+    // Years begin in March, so that the leap day is the last of its year; eras of 400 years are alike.
+    let days = days + 719_468;
+    let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let (month, next) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
+    let year = era * 400 + year + next;
+    let (hour, minute, second) = (of_day / 3_600, of_day / 60 % 60, of_day % 60);
+    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}")
+}
+
+fn second_of(date: &str, clock: &str) -> Option<i64> {
+    let [year, month, day] = numbers(date, '-')?;
+    let [hour, minute, second] = numbers(clock, ':')?;
+    let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let days = match month {
+        2 => 28 + i64::from(is_leap),
+        4 | 6 | 9 | 11 => 30,
+        1..=12 => 31,
+        _ => return None,
+    };
+    let fine = (1970..10_000).contains(&year)
+        && (1..=days).contains(&day)
+        && hour < 24
+        && minute < 60
+        && second < 60;
+    fine.then(|| days_since_1970(year, month, day) * 86_400 + hour * 3_600 + minute * 60 + second)
+}
+
+/// Seconds by which clocks of a zone are before those of UTC: of nothing, `Z`, `+01:00`, `-0530` or `+01`.
+fn east_of_utc(zone: &str) -> Option<i64> {
+    let (sign, digits) = match zone.as_bytes().first() {
+        None => return Some(0),
+        Some(b'Z') => return (zone.len() == 1).then_some(0),
+        Some(b'-') => (-1, zone.get(1..)?),
+        Some(_) => (1, zone.get(1..)?),
+    };
+    let digits = digits.replacen(':', "", 1);
+    if !matches!(digits.len(), 2 | 4) || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    let (hours, minutes) = digits.split_at(2);
+    let hours: i64 = hours.parse().ok()?;
+    let minutes: i64 = if minutes.is_empty() { 0 } else { minutes.parse().ok()? };
+    (hours <= 14 && minutes < 60).then_some(sign * (hours * 3_600 + minutes * 60))
+}
+
+/// Three numbers.
+fn numbers(text: &str, between: char) -> Option<[i64; 3]> {
+    let digits = |part: &str| part.bytes().all(|b| b.is_ascii_digit()).then(|| part.parse().ok());
+    let all: Option<Vec<i64>> = text.split(between).map(|part| digits(part).flatten()).collect();
+    all?.try_into().ok()
+}
+
+/// The days of the Gregorian calendar before this one, counted from 1970: years begin in March, so
+/// that the leap day is the last of its year.
+const fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let of_years = 365 * year + year / 4 - year / 100 + year / 400;
+    of_years + (153 * month + 2) / 5 + day - 1 - 719_468
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_seconds_of_1970_whatever_their_zone() {
+        for (text, second, has_zone) in [
+            ("1970-01-01 00:00:00", 0, Some(false)),
+            ("2000-02-29 23:59:59", 951_868_799, Some(false)),
+            ("2009-12-01 01:43:17", 1_259_631_797, Some(false)),
+            ("2009-12-01T01:43:17Z", 1_259_631_797, Some(true)),
+            ("2009-12-01T01:43:17.999Z", 1_259_631_797, Some(true)),
+            ("2009-12-01 02:43:17+01:00", 1_259_631_797, Some(true)),
+            ("2009-11-30T20:13:17-0530", 1_259_631_797, Some(true)),
+            ("2009-12-01T03:43:17+02", 1_259_631_797, Some(true)),
+            ("2100-03-01T00:00:00", 4_107_542_400, Some(false)),
+            ("6000", 6_000, None),
+        ] {
+            assert_eq!(instant(text), Some(Instant { second, has_zone }), "{text}");
+        }
+        for text in [
+            "",
+            "x",
+            "-1",
+            "2009-02-29 00:00:00",
+            "2009-13-01 00:00:00",
+            "2009-01-01 24:00:00",
+            "2009-01-01",
+            "2009-01-01 00:00",
+            "+2009-01-01 00:00:00",
+            "1e3",
+            "1969-12-31 00:00:00",
+            "2009-01-01 00:00:00 CET",
+            "2009-01-01 00:00:00+1",
+            "2009-01-01 00:00:00+15:00",
+            "2009-01-01 00:00:00Zulu",
+            "2009-01-01 00:00:00.x",
+        ] {
+            assert_eq!(instant(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_written_reads_back() {
+        for second in [0, 951_868_799, 951_868_800, 1_259_631_797, 4_107_542_399, 4_107_542_400] {
+            let text = written(second);
+            assert_eq!(instant(&text).map(|it| it.second), Some(second), "{text}");
+        }
+        assert_eq!(written(1_259_631_797), "2009-12-01 01:43:17");
+    }
+}

@@ -1,0 +1,140 @@
+//! The prices of a type, in whatever order they were written down.
+
+use dormouse_units::{Price, Span, Time};
+
+use super::instant::{Instant, instant};
+use super::oddities::oddities;
+use crate::rows::Record;
+use crate::{PriceTrace, RowError};
+
+/// The prices of a type as they were written down: moments and prices.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PriceRecord(Vec<(Instant, Price)>);
+
+/// What of an entry can't be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BadPrice {
+    /// It is no moment.
+    Time,
+    /// It is no price.
+    Price,
+}
+
+impl PriceRecord {
+    /// Reads rows such as `2009-12-01 01:43:17,0.425` or `6000,0.425`: a time, in UTC where it names no
+    /// zone (`Z`, `+01:00`), or seconds; and dollars an hour.
+    ///
+    /// # Errors
+    ///
+    /// The first row that is of another form, or one too many.
+    pub fn read(text: &str) -> Result<Self, RowError> {
+        let record = Record {
+            row: "time and price",
+            right: "write it like: 2009-12-01 01:43:17,0.425, or with seconds: 6000,0.425",
+            fewer: "leave out what the run doesn't reach",
+        };
+        let read = |row: &str| {
+            let (at, price) = row.split_once(',')?;
+            Some((instant(at.trim())?, price.trim().parse::<Price>().ok()?))
+        };
+        record.rows(text, |row| row == "time,price", read).map(Self)
+    }
+
+    /// Adds a price, dollars an hour, with its time, both as [`Self::read`] reads them.
+    ///
+    /// # Errors
+    ///
+    /// Which of them is none.
+    pub fn add(&mut self, at: &str, price: &str) -> Result<(), BadPrice> {
+        let at = instant(at.trim()).ok_or(BadPrice::Time)?;
+        self.0.push((at, price.trim().parse().map_err(|_| BadPrice::Price)?));
+        Ok(())
+    }
+
+    /// How many prices were written down.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Its first and its last second.
+    fn ends(&self) -> Option<(i64, i64)> {
+        let times = || self.0.iter().map(|(at, _)| at.second);
+        Some((times().min()?, times().max()?))
+    }
+
+    /// From its first to its last price; `None`: it has none.
+    #[must_use]
+    pub fn length(&self) -> Option<Span> {
+        let (first, last) = self.ends()?;
+        Some(Span::from_secs(u64::try_from(last - first).unwrap_or(0)))
+    }
+
+    /// Rows that don't stand where they belong, times of two zones, and gaps, in words.
+    #[must_use]
+    pub fn oddities(&self) -> Option<String> {
+        oddities(&self.0)
+    }
+
+    /// The prices of a run that begins so long after its first; `None`: it has ended by then.
+    #[must_use]
+    pub fn from(&self, start: Span) -> Option<PriceTrace> {
+        let (first, last) = self.ends()?;
+        let start = i64::try_from(start.as_micros() / 1_000_000).unwrap_or(i64::MAX);
+        let begins = first.saturating_add(start);
+        // The price at the beginning is the last one before it.
+        let since = |at: i64| Time::from_secs(u64::try_from(at - begins).unwrap_or(0));
+        let mut rows = self.0.clone();
+        rows.sort_by_key(|(at, _)| at.second);
+        (begins <= last).then(|| {
+            PriceTrace::new(rows.iter().map(|(at, price)| (since(at.second), *price)).collect())
+        })
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_may_be_unsorted_and_repeat_itself_and_the_run_begins_where_it_is_told() {
+        let text = "time,price\n2009-12-01 00:10:00,0.3\n2009-12-01 00:00:00,0.1\n\
+                    2009-12-01 00:05:00,0.2\n2009-12-01 00:05:00,0.2\n2009-12-01 00:07:00,0.2\n";
+        let record = PriceRecord::read(text).unwrap();
+        let price = |text: &str| text.parse::<Price>().unwrap();
+        let s = Time::from_secs;
+        let odd = record.oddities().unwrap();
+        let astray = "1 of 5 rows are earlier than the one before and were sorted in; 1 have";
+        assert!(odd.starts_with(astray), "{odd}");
+        assert_eq!(
+            record.from(Span::ZERO).unwrap().steps(),
+            [(s(0), price("0.1")), (s(300), price("0.2")), (s(600), price("0.3"))]
+        );
+        assert_eq!(
+            record.from(Span::from_secs(450)).unwrap().steps(),
+            [(s(0), price("0.2")), (s(150), price("0.3"))]
+        );
+        assert_eq!(record.from(Span::from_secs(3_600)), None);
+        assert_eq!(record.length(), Some(Span::from_secs(600)));
+        let zones = "2009-12-01 00:00:00Z,1\n2009-12-01 02:00:00+01:00,2\n2009-12-01 00:30:00,3\n";
+        let zones = PriceRecord::read(zones).unwrap();
+        let odd = zones.oddities().unwrap();
+        assert!(odd.contains("2 rows name their time zone and 1 do not"), "{odd}");
+        let half_hours = [0, 1_800, 3_600].map(s);
+        let steps = zones.from(Span::ZERO).unwrap();
+        assert_eq!(steps.steps().iter().map(|step| step.0).collect::<Vec<_>>(), half_hours);
+        let gap = "2009-12-01 00:00:00,1\n2009-12-01 01:00:00,2\n2009-12-01 02:00:00,1\n\
+                   2009-12-04 02:00:00,2\n2009-12-04 03:00:00,1\n";
+        let odd = PriceRecord::read(gap).unwrap().oddities().unwrap();
+        let longest = "3.0 days, from 2009-12-01 02:00:00 to 2009-12-04 02:00:00";
+        assert!(odd.contains("for more than a day 1 times") && odd.contains(longest), "{odd}");
+        let even = (0..40).map(|day| format!("{},0.{day}\n", day * 200_000)).collect::<String>();
+        assert_eq!(PriceRecord::read(&even).unwrap().oddities(), None, "that is how it is written");
+        let empty = PriceRecord::read("\n").unwrap();
+        assert_eq!((empty.length(), empty.oddities()), (None, None));
+        let error = PriceRecord::read("6000,0.4\n6001;0.5\n").unwrap_err();
+        assert_eq!((error.line, error.row.as_str()), (2, "6001;0.5"));
+        assert!(error.what.contains("is no time and price"), "{error}");
+    }
+}

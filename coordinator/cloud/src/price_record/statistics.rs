@@ -1,0 +1,87 @@
+//! What a record of prices is like.
+
+use dormouse_units::{Price, Span, Time};
+
+use crate::PriceTrace;
+
+/// Prices over a stretch of time, each weighed by how long it held.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PriceStatistics {
+    /// How long that is.
+    pub length: Span,
+    /// How often the price changed.
+    pub changes: usize,
+    /// The mean, dollars an hour.
+    pub mean_usd: f64,
+    /// Each price once, ascending, and how long it held in all.
+    held: Vec<(Price, Span)>,
+}
+
+impl PriceStatistics {
+    /// Of the prices from the first one to `until`; `None`: none holds for any time.
+    #[must_use]
+    pub fn of(trace: &PriceTrace, until: Time) -> Option<Self> {
+        let steps = trace.steps();
+        let ends = steps.iter().skip(1).map(|(at, _)| *at).chain([until]);
+        let mut held: Vec<(Price, Span)> = steps
+            .iter()
+            .zip(ends)
+            .map(|((from, price), to)| (*price, to.min(until).since(*from)))
+            .filter(|(_, span)| *span > Span::ZERO)
+            .collect();
+        let changes = held.len().saturating_sub(1);
+        held.sort_unstable();
+        held.dedup_by(|next, kept| {
+            let is_same = next.0 == kept.0;
+            if is_same {
+                kept.1 += next.1;
+            }
+            is_same
+        });
+        let length: Span = held.iter().map(|(_, span)| *span).sum();
+        let sum: f64 = held.iter().map(|(price, span)| price.for_span(*span).as_usd()).sum();
+        let hours = length.as_secs_f64() / 3_600.0;
+        (hours > 0.0).then(|| Self { length, changes, mean_usd: sum / hours, held })
+    }
+
+    /// The least price that the price was at or below for this part of the time, from 0 to 1.
+    #[must_use]
+    pub fn quantile(&self, part: f64) -> Price {
+        let (wanted, mut sum) = (self.length.as_secs_f64() * part, 0.0);
+        let reaches = |(_, span): &&(Price, Span)| {
+            sum += span.as_secs_f64();
+            sum >= wanted
+        };
+        let found = self.held.iter().find(reaches).or(self.held.last());
+        found.map(|(price, _)| *price).unwrap_or_default()
+    }
+
+    /// The part of the time in which the price was at or below this one.
+    #[must_use]
+    pub fn share_up_to(&self, price: Price) -> f64 {
+        let below = self.held.iter().take_while(|(held, _)| *held <= price);
+        below.map(|(_, span)| span.as_secs_f64()).sum::<f64>() / self.length.as_secs_f64()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_price_weighs_as_long_as_it_held() {
+        let (h, cents) = (|h: u64| Time::from_secs(3_600 * h), |n: u64| n * 10_000_000);
+        let price = |n| Price::from_nanos_per_hour(cents(n));
+        // 10 cents for 2 h, 30 for 1 h, 10 for 5 h.
+        let trace = PriceTrace::new(vec![(h(0), price(10)), (h(2), price(30)), (h(3), price(10))]);
+        let of = PriceStatistics::of(&trace, h(8)).expect("it has prices");
+        assert_eq!((of.length, of.changes), (Span::from_secs(8 * 3_600), 2));
+        assert!((of.mean_usd - 0.125).abs() < 1e-9, "{}", of.mean_usd);
+        assert_eq!([0.0, 0.875, 0.88, 1.0].map(|p| of.quantile(p)), [10, 10, 30, 30].map(price));
+        assert_eq!([9, 10, 29, 30].map(|p| of.share_up_to(price(p))), [0.0, 0.875, 0.875, 1.0]);
+        // What comes after the end does not count.
+        let of = PriceStatistics::of(&trace, h(2)).expect("it has one");
+        assert_eq!((of.changes, of.quantile(1.0)), (0, price(10)));
+        assert_eq!(PriceStatistics::of(&trace, h(0)), None);
+    }
+}

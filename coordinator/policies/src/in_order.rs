@@ -1,0 +1,374 @@
+//! Tasks in their order on the VMs of a list: what schedulers do that plan nothing.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use dormouse_cloud::Market;
+use dormouse_units::{Bytes, Mode, Price, Seats, Span, TaskId, Time, TypeName, VmId};
+
+use crate::heard_prices::HeardPrices;
+use crate::problem::{KindId, Problem};
+use crate::{BagSchedulerConfig, Decision, EndReason, Notice, Policy, StartReason};
+
+/// Who ends a spot VM that costs more than is bid for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WhoEnds {
+    /// The provider, which is told the bid.
+    Provider,
+    /// Whoever launched it: the provider is told none.
+    User,
+}
+
+/// Launches its fleet at the beginning and starts the next task of the bag wherever a vCPU and
+/// the memory are free. What a lost, preempted or hibernated VM ran comes first again, and a VM
+/// like it is launched; it doesn't wait for a resume. VMs go when no task is left to start and
+/// none runs on them. A refused launch is tried again later, each time waiting twice as long; but a
+/// spot VM whose price is known to be above its bid is asked for at the first price that is not.
+///
+/// A notice costs constant time, however many tasks there are, as long as memory doesn't bind.
+#[derive(Debug)]
+pub(crate) struct InOrder {
+    problem: Problem,
+    fleet: Vec<Wanted>,
+    waiting: VecDeque<(TaskId, StartReason)>,
+    vms: BTreeMap<VmId, Vm>,
+    /// The ready VMs with a free vCPU.
+    with_room: BTreeSet<VmId>,
+    /// Refused, to be launched again.
+    refused: Vec<Wanted>,
+    /// Not asked for as long as they cost more than their bids.
+    too_dear: Vec<Wanted>,
+    prices: HeardPrices,
+    who_ends: WhoEnds,
+    failures: BTreeMap<TaskId, u32>,
+    /// Being stopped with a checkpoint on a VM that leaves.
+    held: BTreeMap<TaskId, VmId>,
+    max_failures: u32,
+    next_vm: VmId,
+    retry_after: Span,
+    retries: u32,
+    max_retries: u32,
+}
+
+/// A VM of the fleet: its type, how it is bought, and most to be paid for it.
+#[derive(Clone, Copy, Debug)]
+struct Wanted {
+    kind: KindId,
+    market: Market,
+    bid: Option<Price>,
+}
+
+#[derive(Debug)]
+struct Vm {
+    wanted: Wanted,
+    ready: bool,
+    running: Vec<TaskId>,
+    memory: Bytes,
+}
+
+impl InOrder {
+    pub(crate) fn new(config: &BagSchedulerConfig, problem: Problem, who_ends: WhoEnds) -> Self {
+        let kind_of = |name: &TypeName| problem.kinds.iter().position(|k| k.name == *name);
+        let fleet = config.fleet.iter().flat_map(|f| {
+            let wanted = kind_of(&f.kind).map(|kind| Wanted { kind, market: f.market, bid: f.bid });
+            std::iter::repeat_n(wanted, f.count as usize).flatten()
+        });
+        Self {
+            fleet: fleet.collect(),
+            waiting: (0_u32..)
+                .take(problem.tasks())
+                .map(|t| (TaskId::new(t), StartReason::Planned))
+                .collect(),
+            problem,
+            vms: BTreeMap::new(),
+            with_room: BTreeSet::new(),
+            refused: Vec::new(),
+            too_dear: Vec::new(),
+            prices: HeardPrices::default(),
+            who_ends,
+            failures: BTreeMap::new(),
+            held: BTreeMap::new(),
+            max_failures: config.max_failures,
+            next_vm: VmId::new(0),
+            retry_after: config.retry_after,
+            retries: 0,
+            max_retries: config.max_retries,
+        }
+    }
+
+    /// Launches a VM now, or at the first price at which it may be had.
+    fn launch(&mut self, wanted: Wanted, out: &mut Vec<Decision>) {
+        if self.is_too_dear(wanted) {
+            return self.too_dear.push(wanted);
+        }
+        let vm = self.next_vm;
+        self.next_vm = vm.next();
+        let (running, memory) = (Vec::new(), Bytes::ZERO);
+        self.vms.insert(vm, Vm { wanted, ready: false, running, memory });
+        let Wanted { kind, market, bid } = wanted;
+        let bid = bid.filter(|_| self.who_ends == WhoEnds::Provider);
+        let kind = self.problem.kinds[kind].name.clone();
+        out.push(Decision::Launch { vm, kind, market, bid });
+    }
+
+    /// Whether it costs more than its bid.
+    fn is_too_dear(&self, wanted: Wanted) -> bool {
+        let price = self.prices.last(wanted.kind).filter(|_| wanted.market == Market::Spot);
+        price.zip(wanted.bid).is_some_and(|(price, bid)| price > bid)
+    }
+
+    /// A price is another: what was too dear may be had now.
+    fn price(&mut self, now: Time, kind: &TypeName, price: Price, out: &mut Vec<Decision>) {
+        let Some(kind) = self.problem.kinds.iter().position(|k| k.name == *kind) else { return };
+        self.prices.hear(now, kind, price);
+        // Where nothing is left to start they are kept: a VM may yet be lost.
+        if !self.waiting.is_empty() {
+            for wanted in std::mem::take(&mut self.too_dear) {
+                self.launch(wanted, out);
+            }
+        }
+    }
+
+    fn fits(&self, vm: VmId, task: TaskId) -> bool {
+        self.vms.get(&vm).is_some_and(|state| {
+            let memory = state.memory + self.problem.memory(task);
+            self.problem.whole(task, state.wanted.kind).is_some()
+                && memory <= self.problem.kinds[state.wanted.kind].memory
+        })
+    }
+
+    /// Starts the tasks that come next as long as there is room; then gives back what is idle.
+    fn pump(&mut self, touched: Option<VmId>, out: &mut Vec<Decision>) {
+        while let Some(&(task, reason)) = self.waiting.front() {
+            if self.held.contains_key(&task) {
+                break;
+            }
+            let Some(&vm) = self.with_room.iter().find(|&&vm| self.fits(vm, task)) else { break };
+            self.waiting.pop_front();
+            let memory = self.problem.memory(task);
+            let Some(state) = self.vms.get_mut(&vm) else { break };
+            state.running.push(task);
+            state.memory = state.memory + memory;
+            if state.running.len() >= self.problem.kinds[state.wanted.kind].vcpus {
+                self.with_room.remove(&vm);
+            }
+            let on = Seats::first_free(vm);
+            out.push(Decision::Start { task, on, mode: Mode::Burst, reason });
+            if self.waiting.is_empty() {
+                // Nothing is left to start: from now on only VMs that finish are looked at.
+                let idle: Vec<_> = self.vms.keys().copied().collect();
+                idle.into_iter().for_each(|vm| self.end_if_idle(vm, out));
+            }
+        }
+        if let Some(vm) = touched {
+            self.end_if_idle(vm, out);
+        }
+    }
+
+    fn end_if_idle(&mut self, vm: VmId, out: &mut Vec<Decision>) {
+        let idle = self.vms.get(&vm).is_some_and(|state| state.running.is_empty());
+        if idle && self.waiting.is_empty() {
+            self.vms.remove(&vm);
+            self.with_room.remove(&vm);
+            out.push(Decision::Terminate { vm, reason: None });
+        }
+    }
+
+    /// A task isn't on this VM any more. False if it wasn't.
+    fn leave(&mut self, vm: VmId, task: TaskId) -> bool {
+        let Some(state) = self.vms.get_mut(&vm) else { return false };
+        let Some(at) = state.running.iter().position(|&t| t == task) else { return false };
+        state.running.swap_remove(at);
+        state.memory = state.memory.saturating_sub(self.problem.memory(task));
+        if state.ready {
+            self.with_room.insert(vm);
+        }
+        true
+    }
+
+    /// Takes a VM's tasks off it, to come first again: `stop` says whether attempts have to be
+    /// stopped, and whether with a checkpoint.
+    fn vacate(&mut self, vm: VmId, stop: Option<bool>, out: &mut Vec<Decision>) {
+        let Some(state) = self.vms.get_mut(&vm) else { return };
+        (state.ready, state.memory) = (false, Bytes::ZERO);
+        let tasks = std::mem::take(&mut state.running);
+        self.with_room.remove(&vm);
+        for &task in tasks.iter().rev() {
+            self.waiting.push_front((task, StartReason::Migrated));
+            if let Some(keep) = stop {
+                out.push(Decision::Stop { task, vm, keep });
+                if keep {
+                    self.held.insert(task, vm);
+                }
+            }
+        }
+    }
+
+    /// The VM is gone: another one like it takes its place.
+    fn replace(&mut self, vm: VmId, out: &mut Vec<Decision>) {
+        let Some(state) = self.vms.remove(&vm) else { return };
+        self.held.retain(|_, on| *on != vm);
+        if !self.waiting.is_empty() {
+            self.launch(state.wanted, out);
+        }
+        self.pump(None, out);
+    }
+
+    fn release(&mut self, task: TaskId, vm: VmId, out: &mut Vec<Decision>) {
+        if self.held.get(&task) == Some(&vm) {
+            self.held.remove(&task);
+            self.pump(None, out);
+        }
+    }
+
+    fn refuse(&mut self, now: Time, vm: VmId, out: &mut Vec<Decision>) {
+        let Some(state) = self.vms.remove(&vm) else { return };
+        if self.is_too_dear(state.wanted) {
+            return self.too_dear.push(state.wanted);
+        }
+        if self.refused.is_empty() && self.retries < self.max_retries {
+            let at = now + self.retry_after.times(1 << self.retries.min(32));
+            out.push(Decision::Wake { at, token: 0 });
+        }
+        self.refused.push(state.wanted);
+    }
+
+    fn failed(&mut self, task: TaskId, vm: VmId, out: &mut Vec<Decision>) {
+        if self.held.get(&task) == Some(&vm) {
+            return self.release(task, vm, out);
+        }
+        if !self.leave(vm, task) {
+            return;
+        }
+        let failures = self.failures.entry(task).or_default();
+        *failures += 1;
+        if *failures < self.max_failures {
+            self.waiting.push_front((task, StartReason::Retried));
+        }
+        self.pump(Some(vm), out);
+    }
+}
+
+impl InOrder {
+    /// Its user ends a VM: what runs there comes first again, and another like it is launched.
+    pub(crate) fn give_back(&mut self, vm: VmId, reason: EndReason, out: &mut Vec<Decision>) {
+        self.vacate(vm, Some(false), out);
+        out.push(Decision::Terminate { vm, reason: Some(reason) });
+        self.replace(vm, out);
+    }
+
+    /// Starts no more tasks on a VM.
+    pub(crate) fn close(&mut self, vm: VmId) {
+        if let Some(state) = self.vms.get_mut(&vm) {
+            state.ready = false;
+            self.with_room.remove(&vm);
+        }
+    }
+
+    /// What a VM costs more than is bid for it: its price and the bid. `None`: it does not, or is gone.
+    pub(crate) fn above_bid(&self, vm: VmId) -> Option<(Price, Price)> {
+        let wanted = self.vms.get(&vm)?.wanted;
+        let (price, bid) = (self.prices.last(wanted.kind)?, wanted.bid?);
+        self.is_too_dear(wanted).then_some((price, bid))
+    }
+
+    /// Whether a VM is there.
+    pub(crate) fn has(&self, vm: VmId) -> bool {
+        self.vms.contains_key(&vm)
+    }
+
+    /// The tasks on a VM, each with how long a checkpoint of it takes.
+    pub(crate) fn tasks_on(&self, vm: VmId) -> impl Iterator<Item = (TaskId, Span)> {
+        let state = self.vms.get(&vm);
+        state.into_iter().flat_map(|state| {
+            let takes = |task: TaskId| self.problem.checkpoint(task, state.wanted.kind);
+            state.running.iter().map(move |&task| (task, takes(task)))
+        })
+    }
+
+    /// What the type of a VM cost at a time, as far as that was heard.
+    pub(crate) fn price_at(&self, vm: VmId, at: Time) -> Option<Price> {
+        self.prices.at(self.vms.get(&vm)?.wanted.kind, at)
+    }
+
+    /// Asks again for what was refused.
+    fn launch_refused(&mut self, out: &mut Vec<Decision>) {
+        for wanted in std::mem::take(&mut self.refused) {
+            if !self.waiting.is_empty() {
+                self.launch(wanted, out);
+            }
+        }
+    }
+}
+
+impl Policy for InOrder {
+    fn handle(&mut self, now: Time, heard: &[Notice], out: &mut Vec<Decision>) {
+        for notice in heard {
+            self.hear(now, notice, out);
+        }
+    }
+}
+
+impl InOrder {
+    pub(crate) fn hear(&mut self, now: Time, notice: &Notice, out: &mut Vec<Decision>) {
+        match *notice {
+            Notice::Price { ref kind, price } => self.price(now, kind, price, out),
+            Notice::Begin => {
+                if !self.waiting.is_empty() {
+                    for wanted in std::mem::take(&mut self.fleet) {
+                        self.launch(wanted, out);
+                    }
+                }
+            }
+            Notice::VmReady { vm } | Notice::VmResumed { vm } => {
+                if let Some(state) = self.vms.get_mut(&vm) {
+                    state.ready = true;
+                    self.retries = 0;
+                    self.with_room.insert(vm);
+                    self.pump(Some(vm), out);
+                }
+            }
+            Notice::LaunchRefused { vm, .. } => self.refuse(now, vm, out),
+            Notice::VmHibernating { vm } => {
+                if let Some(state) = self.vms.get_mut(&vm) {
+                    state.ready = false;
+                    self.with_room.remove(&vm);
+                }
+            }
+            Notice::VmHibernated { vm } => {
+                if self.vms.contains_key(&vm) {
+                    self.vacate(vm, Some(false), out);
+                    out.push(Decision::Terminate { vm, reason: None });
+                    self.replace(vm, out);
+                }
+            }
+            Notice::VmPreempting { vm, .. } => {
+                self.vacate(vm, Some(true), out);
+                self.pump(None, out);
+            }
+            Notice::VmLost { vm } => {
+                self.vacate(vm, None, out);
+                self.replace(vm, out);
+            }
+            Notice::TaskFinished { task, vm } => {
+                if self.leave(vm, task) {
+                    self.pump(Some(vm), out);
+                } else if self.held.remove(&task).is_some() {
+                    self.waiting.retain(|&(t, _)| t != task);
+                    self.pump(None, out);
+                }
+            }
+            Notice::TaskFailed { task, vm, .. } => self.failed(task, vm, out),
+            Notice::TaskStopped { task, vm, .. } => self.release(task, vm, out),
+            Notice::Wake { .. } => {
+                self.retries += 1;
+                self.launch_refused(out);
+            }
+            Notice::HostJoined => self.launch_refused(out),
+            Notice::Submitted { .. }
+            | Notice::Requested { .. }
+            | Notice::TaskStarted { .. }
+            | Notice::Checkpointed { .. }
+            | Notice::Credits { .. } => {}
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! The application-centric policy for spot VMs (ACC paper, section V).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use dormouse_cloud::Market;
+use dormouse_units::{Price, Span, TaskId, Time, VmId};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{Given, Scheduling};
+use crate::in_order::{InOrder, WhoEnds};
+use crate::parameters::Parameters;
+use crate::spot::{HOUR, before_hour_ends};
+use crate::{
+    BagSchedulerConfig, Decision, EndReason, Fleet, Notice, Plan, PlanError, Policy, Scheme,
+    feasibility,
+};
+
+/// The tasks in their order on spot VMs that their user ends, and not the provider.
+pub(super) struct Acc;
+
+/// What can be set about it alone.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct OwnParameters {
+    /// How long before the end of an hour a VM is ended that costs more than its bid (t_w); that of
+    /// `[checkpoint]` with policy "acc" where it is not given, else 1m.
+    #[schemars(extend("least" = "1us"), example = "1m")]
+    look: Option<Span>,
+}
+
+/// The paper doesn't give it.
+const LOOK: Span = Span::from_secs(60);
+
+impl Scheduling for Acc {
+    fn name(&self) -> &'static str {
+        "acc"
+    }
+
+    fn about(&self) -> &'static str {
+        "as fifo, but no provider is told a bid: a spot VM above it is given back as its hour ends"
+    }
+
+    fn parameters(&self) -> Parameters {
+        Parameters::of::<OwnParameters>()
+    }
+
+    fn build(&self, given: Given<'_>, plan: Option<Plan>) -> Result<Box<dyn Policy>, PlanError> {
+        if plan.is_some() {
+            return Err(PlanError::BadPlan("acc decides as it goes".to_owned()));
+        }
+        feasibility::check_fleet(&given)?;
+        let OwnParameters { look } = given.config.own.read()?;
+        let (kept, bid) = match given.checkpoints.scheme {
+            Scheme::Acc { bid: None, .. } => {
+                let want = "[checkpoint] policy \"acc\" has to name a bid: the VMs have none";
+                return Err(PlanError::Parameter { key: "name", value: "acc".to_owned(), want });
+            }
+            Scheme::Acc { bid, look } => (Some(look), bid),
+            _ => (None, None),
+        };
+        let look = look.or(kept).unwrap_or(LOOK);
+        let wrong = |want| PlanError::Parameter { key: "look", value: look.to_string(), want };
+        if look == Span::ZERO || look >= HOUR {
+            return Err(wrong("it has to be longer than nothing and shorter than an hour"));
+        }
+        if kept.is_some_and(|kept| kept != look) {
+            return Err(wrong("[checkpoint] policy \"acc\" has to have the same look"));
+        }
+        let order = InOrder::new(given.config, given.problem, WhoEnds::User);
+        let (vms, attempts) = (BTreeMap::new(), BTreeMap::new());
+        Ok(Box::new(ApplicationCentric { order, look, checkpointed_above: bid, vms, attempts }))
+    }
+
+    fn fleet<'a>(&self, config: &'a BagSchedulerConfig) -> Option<&'a [Fleet]> {
+        Some(&config.fleet)
+    }
+
+    fn markets(&self, config: &BagSchedulerConfig) -> Vec<Market> {
+        config.fleet.iter().map(|fleet| fleet.market).collect()
+    }
+}
+
+/// The provider is told no bid, so that it takes no VM for its price. `look` before the end of each hour
+/// for which a VM is charged its price is looked at: if it is above the bid, the VM is given back, and
+/// launched again at the first price that is not. A checkpoint that its scheme should have begun before and
+/// that is not kept yet is waited for, at most to the end of the hour.
+#[derive(Debug)]
+struct ApplicationCentric {
+    order: InOrder,
+    look: Span,
+    /// Above this price tasks are checkpointed before the look; `None`: they are not.
+    checkpointed_above: Option<Price>,
+    vms: BTreeMap<VmId, Instance>,
+    attempts: BTreeMap<TaskId, Attempt>,
+}
+
+/// A VM that is charged for.
+#[derive(Debug)]
+struct Instance {
+    /// Since when: its hours count from then.
+    begins: Time,
+    ending: Option<Ending>,
+}
+
+/// A VM that cost too much when it was looked at.
+#[derive(Debug)]
+struct Ending {
+    looked: Time,
+    price: Price,
+    bid: Price,
+    /// It is given back once these have been checkpointed.
+    awaited: BTreeSet<TaskId>,
+}
+
+/// The attempt at a task that runs.
+#[derive(Debug)]
+struct Attempt {
+    vm: VmId,
+    begun: Time,
+    /// When its last checkpoint was kept.
+    kept: Option<Time>,
+}
+
+impl Attempt {
+    /// Whether a checkpoint was kept at a time or since.
+    fn is_kept_since(&self, at: Time) -> bool {
+        self.kept.is_some_and(|kept| kept >= at)
+    }
+}
+
+/// What to be woken for: to look at a VM, or because its hour ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    Look(VmId),
+    HourEnds(VmId),
+}
+
+impl Purpose {
+    /// Of the tokens of [`InOrder`] there is only 0.
+    fn token(self) -> u64 {
+        match self {
+            Self::Look(vm) => 1 << 32 | u64::from(vm.get()),
+            Self::HourEnds(vm) => 2 << 32 | u64::from(vm.get()),
+        }
+    }
+
+    fn of(token: u64) -> Option<Self> {
+        let vm = VmId::new(u32::try_from(token & 0xffff_ffff).ok()?);
+        match token >> 32 {
+            1 => Some(Self::Look(vm)),
+            2 => Some(Self::HourEnds(vm)),
+            _ => None,
+        }
+    }
+}
+
+impl Policy for ApplicationCentric {
+    fn handle(&mut self, now: Time, heard: &[Notice], out: &mut Vec<Decision>) {
+        for notice in heard {
+            self.hear(now, notice, out);
+        }
+    }
+}
+
+impl ApplicationCentric {
+    fn hear(&mut self, now: Time, notice: &Notice, out: &mut Vec<Decision>) {
+        if let Notice::Wake { token } = *notice
+            && let Some(purpose) = Purpose::of(token)
+        {
+            return match purpose {
+                Purpose::Look(vm) => self.look_at(now, vm, out),
+                Purpose::HourEnds(vm) => self.end(vm, out),
+            };
+        }
+        self.order.hear(now, notice, out);
+        match *notice {
+            Notice::VmReady { vm } if self.order.has(vm) => {
+                self.vms.insert(vm, Instance { begins: now, ending: None });
+                self.look_later(now, vm, out);
+            }
+            Notice::TaskStarted { task, vm, since: begun, .. } => {
+                self.attempts.insert(task, Attempt { vm, begun, kept: None });
+            }
+            Notice::Checkpointed { task, vm, .. } => {
+                if let Some(attempt) = self.attempts.get_mut(&task) {
+                    attempt.kept = Some(now);
+                }
+                self.await_no_longer(vm, task, out);
+            }
+            Notice::TaskFinished { task, vm } | Notice::TaskFailed { task, vm, .. } => {
+                self.attempts.remove(&task);
+                self.await_no_longer(vm, task, out);
+            }
+            _ => {}
+        }
+    }
+
+    /// Asks to be woken for the next look after now.
+    fn look_later(&self, now: Time, vm: VmId, out: &mut Vec<Decision>) {
+        if let Some(Instance { begins, .. }) = self.vms.get(&vm) {
+            let at = before_hour_ends(*begins, self.look, now + Span::from_micros(1));
+            out.push(Decision::Wake { at, token: Purpose::Look(vm).token() });
+        }
+    }
+
+    /// Looks at the price of a VM, `look` before an hour of it ends.
+    fn look_at(&mut self, now: Time, vm: VmId, out: &mut Vec<Decision>) {
+        if !self.order.has(vm) {
+            self.vms.remove(&vm);
+            return;
+        }
+        let Some((price, bid)) = self.order.above_bid(vm) else {
+            return self.look_later(now, vm, out);
+        };
+        let awaited = self.under_way(now, vm);
+        let is_awaited = !awaited.is_empty();
+        if let Some(instance) = self.vms.get_mut(&vm) {
+            instance.ending = Some(Ending { looked: now, price, bid, awaited });
+        }
+        if !is_awaited {
+            return self.end(vm, out);
+        }
+        self.order.close(vm);
+        out.push(Decision::Wake { at: now + self.look, token: Purpose::HourEnds(vm).token() });
+    }
+
+    /// The tasks on a VM whose checkpoint was to begin before this look and is not kept yet.
+    fn under_way(&self, looked: Time, vm: VmId) -> BTreeSet<TaskId> {
+        let is_under_way = |&(task, takes): &(TaskId, Span)| {
+            let due = looked - takes;
+            let price = self.order.price_at(vm, due).zip(self.checkpointed_above);
+            price.is_some_and(|(price, bid)| price > bid)
+                && self
+                    .attempt_on(vm, task)
+                    .is_some_and(|attempt| attempt.begun < due && !attempt.is_kept_since(due))
+        };
+        self.order.tasks_on(vm).filter(is_under_way).map(|(task, _)| task).collect()
+    }
+
+    fn attempt_on(&self, vm: VmId, task: TaskId) -> Option<&Attempt> {
+        self.attempts.get(&task).filter(|attempt| attempt.vm == vm)
+    }
+
+    /// A task of a VM that is to be given back was checkpointed, or runs there no longer.
+    fn await_no_longer(&mut self, vm: VmId, task: TaskId, out: &mut Vec<Decision>) {
+        let ending = self.vms.get_mut(&vm).and_then(|instance| instance.ending.as_mut());
+        if ending.is_some_and(|it| it.awaited.remove(&task) && it.awaited.is_empty()) {
+            self.end(vm, out);
+        }
+    }
+
+    /// Gives a VM back that cost too much when it was looked at, with what runs there.
+    fn end(&mut self, vm: VmId, out: &mut Vec<Decision>) {
+        let ending = self.vms.remove(&vm).and_then(|instance| instance.ending);
+        let Some(Ending { looked, price, bid, .. }) = ending.filter(|_| self.order.has(vm)) else {
+            return;
+        };
+        let loses = |&(task, takes): &(TaskId, Span)| {
+            self.attempt_on(vm, task).is_some_and(|attempt| {
+                attempt.begun < looked && !attempt.is_kept_since(looked - takes)
+            })
+        };
+        let unkept = u32::try_from(self.order.tasks_on(vm).filter(loses).count());
+        let unkept = unkept.unwrap_or(u32::MAX);
+        self.order.give_back(vm, EndReason::AboveBid { price, bid, unkept }, out);
+    }
+}

@@ -1,0 +1,155 @@
+//! `dormouse prices describe`.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use clap::Args;
+use dormouse_cloud::{PriceStatistics, PriceTrace};
+use dormouse_policies::spot::SpotRecord;
+use dormouse_units::{Price, Span, Time};
+use dormouse_view::plot::{Axis, Chart, Look, Panel, Point, Scale, Series};
+use dormouse_view::{Column, Table};
+use serde_json::json;
+
+use crate::cli::failure::Failure;
+use crate::cli::print::{save, show};
+use crate::experiment::{InputError, Pick, Place, price_record};
+
+#[derive(Debug, Args)]
+pub(crate) struct DescribeArgs {
+    /// Records of spot prices: CSV rows of time and price, or the JSON of the EC2 price-history call
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    #[command(flatten)]
+    pick: Pick,
+    /// Say how an instance fares at this bid, dollars an hour
+    #[arg(long, value_name = "PRICE")]
+    bid: Option<Price>,
+    /// Plot the prices into this SVG file
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
+    /// Write the record, sorted, as CSV into this file; of one record only
+    #[arg(long, value_name = "FILE")]
+    write: Option<PathBuf>,
+    /// Print the figures as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// A record that was read.
+struct Described {
+    name: String,
+    rows: usize,
+    trace: PriceTrace,
+    until: Time,
+    of: PriceStatistics,
+}
+
+impl DescribeArgs {
+    pub(super) fn run(&self) -> Result<(), Failure> {
+        if self.write.is_some() && self.files.len() > 1 {
+            let what = "--write is of one record: give one file".to_owned();
+            return Err(Failure::BadInput(what));
+        }
+        let mut notes = Vec::new();
+        let all: Vec<_> = self
+            .files
+            .iter()
+            .map(|path| {
+                let (record, length) = price_record(path, &self.pick, &mut notes)?;
+                let trace = record.from(Span::ZERO).unwrap_or_default();
+                let until = Time::ZERO + length;
+                let name = path.display().to_string();
+                let of = PriceStatistics::of(&trace, until).ok_or_else(|| {
+                    let remedy = "give at least two prices of different times";
+                    InputError::new(&Place::of(&name), "no price in it holds for any time", remedy)
+                })?;
+                Ok(Described { name, rows: record.rows(), trace, until, of })
+            })
+            .collect::<Result<_, InputError>>()?;
+        if let (Some(path), [one]) = (&self.write, &all[..]) {
+            save(path, &csv(&one.trace))?;
+        }
+        if let Some(path) = &self.plot {
+            let chart = Chart { title: String::new(), panels: all.iter().map(panel).collect() };
+            save(path, &chart.to_svg())?;
+        }
+        let table = self.table(&all);
+        let value = json!({ "records": table.to_json(), "notes": notes });
+        show(self.json, value, || {
+            let text = table.to_text(crate::cli::terminal::stdout());
+            [text].into_iter().chain(notes.iter().cloned()).collect::<Vec<_>>().join("\n")
+        })
+    }
+
+    fn table(&self, all: &[Described]) -> Table {
+        let days = |span: Span| span.as_secs_f64() / 86_400.0;
+        let mut table = Table::of(all)
+            .column(Column::text("record"), |it| it.name.as_str())
+            .column(Column::count("rows"), |it| it.rows as u64)
+            .column(Column::number("days").digits(1), move |it| days(it.of.length))
+            .column(Column::number("changes a day").named("changes_a_day").digits(2), move |it| {
+                it.of.changes as f64 / days(it.of.length)
+            })
+            .column(Column::number("mean, $").named("mean_usd").digits(4), |it| it.of.mean_usd);
+        for (title, name, part) in [
+            ("least, $", "least_usd", 0.0),
+            ("median, $", "median_usd", 0.5),
+            ("90 %, $", "p90_usd", 0.9),
+            ("99 %, $", "p99_usd", 0.99),
+            ("most, $", "most_usd", 1.0),
+        ] {
+            table = table.column(Column::number(title).named(name).digits(4), move |it| {
+                usd(it.of.quantile(part))
+            });
+        }
+        let Some(bid) = self.bid else { return table.into() };
+        // How long instances are left to the bid, those at the end of the record left out.
+        let uptimes = move |it: &Described| {
+            let record = SpotRecord::new(&it.trace, bid, it.until);
+            let all = record.uptimes();
+            let sum: f64 = all.iter().map(|span| span.as_secs_f64()).sum();
+            (all.len(), (!all.is_empty()).then(|| sum / all.len() as f64 / 3_600.0))
+        };
+        table
+            .column(Column::number("available, %").named("available_pct").digits(1), move |it| {
+                100.0 * it.of.share_up_to(bid)
+            })
+            .column(Column::count("taken"), move |it| uptimes(it).0 as u64)
+            .column(Column::number("until taken, h").named("mean_uptime_h").digits(2), move |it| {
+                uptimes(it).1
+            })
+            .into()
+    }
+}
+
+fn usd(price: Price) -> f64 {
+    price.as_nanos_per_hour() as f64 / 1e9
+}
+
+/// Seconds from the first price on, and dollars an hour.
+fn csv(trace: &PriceTrace) -> String {
+    let mut text = "time,price\n".to_owned();
+    for (at, price) in trace.steps() {
+        let _ = writeln!(text, "{},{}", at.as_micros() / 1_000_000, usd(*price));
+    }
+    text
+}
+
+fn panel(it: &Described) -> Panel {
+    let day = |at: Time| at.as_secs_f64() / 86_400.0;
+    let steps = it.trace.steps();
+    let ends = steps.iter().skip(1).map(|(at, _)| *at).chain([it.until]);
+    let points = steps.iter().zip(ends).flat_map(|((from, price), to)| {
+        [Point::new(day(*from), usd(*price)), Point::new(day(to), usd(*price))]
+    });
+    let series =
+        Series { name: it.name.clone(), colour: 0, look: Look::Line, points: points.collect() };
+    Panel {
+        title: it.name.clone(),
+        x: Axis::new("day", Scale::FromZero),
+        y: Axis::new("price, $ an hour", Scale::Linear),
+        series: vec![series],
+        ..Panel::default()
+    }
+}

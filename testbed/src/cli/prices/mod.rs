@@ -1,0 +1,6 @@
+//! `dormouse prices`: records of spot prices.
+
+mod command;
+mod describe;
+
+pub(crate) use command::{PricesCommand, prices};

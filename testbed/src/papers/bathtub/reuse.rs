@@ -1,0 +1,78 @@
+//! Figures 5 to 7: how likely a job fails where a policy decides between the VM that is there and a new one.
+
+use dormouse_cloud::Lifetime;
+use dormouse_fit::Record;
+use dormouse_policies::service::ReusePolicy;
+
+use super::{Figures, laws, lifetimes, number};
+
+/// Hours of the job of Figure 5.
+const JOB: f64 = 6.0;
+/// Start ages an hour over which Figure 6 takes the mean.
+const AN_HOUR: usize = 4;
+
+/// Who decides; `None` looks at no law and stays.
+fn policy(name: &str) -> Option<Option<ReusePolicy>> {
+    match name {
+        "memoryless" => Some(None),
+        "corrected" => Some(Some(ReusePolicy::ExpectedTimeCorrected)),
+        "printed" => Some(Some(ReusePolicy::ExpectedTime)),
+        "probability" => Some(Some(ReusePolicy::Probability)),
+        _ => None,
+    }
+}
+
+/// The chance that a job fails on the VM that it gets, given that the one there has reached its age: VMs
+/// live by `law`, and the policy knows them by `model`.
+fn failure(
+    law: &dyn Lifetime,
+    (policy, model): (Option<ReusePolicy>, &dyn Lifetime),
+    (age, job): (f64, f64),
+) -> f64 {
+    let left = 1.0 - law.cdf(age);
+    match policy {
+        Some(policy) if !policy.compare(model, age, job).reuse() => law.cdf(job),
+        _ if left <= 0.0 => 1.0,
+        _ => (law.cdf(age + job) - law.cdf(age)) / left,
+    }
+}
+
+/// Of a job of six hours, by the age of the VM that is there.
+pub(super) fn by_start(name: &str) -> Option<Figures> {
+    let (policy, law) = (policy(name)?, laws::named("n1-highcpu-16")?);
+    let of = |age: usize| {
+        let x = failure(law.law(), (policy, law.law()), (number(age), JOB));
+        (format!("age-{age}/failure"), x)
+    };
+    Some((0..laws::LONGEST).map(of).collect())
+}
+
+/// By length of the job, the mean over ages from 0 to 24 h.
+pub(super) fn by_length(name: &str) -> Option<Figures> {
+    let (policy, law) = (policy(name)?, laws::named("n1-highcpu-16")?);
+    Some(over_ages(law.law(), (policy, law.law())))
+}
+
+fn over_ages(law: &dyn Lifetime, decides: (Option<ReusePolicy>, &dyn Lifetime)) -> Figures {
+    let ages = laws::LONGEST * AN_HOUR;
+    let of = |hours: usize| {
+        let at = |n| failure(law, decides, (number(n) / number(AN_HOUR), number(hours)));
+        (format!("job-{hours}/failure"), (0..ages).map(at).sum::<f64>() / number(ages))
+    };
+    (1..laws::LONGEST).map(of).collect()
+}
+
+/// The same on VMs of n1-highcpu-32 as they were recorded, by their own law, by that of n1-highcpu-16, or
+/// by none.
+pub(super) fn by_a_wrong_model(name: &str, record: &Record) -> Option<Figures> {
+    let law = lifetimes::bathtub_of("n1-highcpu-32", record)?;
+    let other = lifetimes::bathtub_of("n1-highcpu-16", record)?;
+    let ours = ReusePolicy::default();
+    let decides = match name {
+        "own-model" => (Some(ours), law.law()),
+        "other-model" => (Some(ours), other.law()),
+        "memoryless" => (None, law.law()),
+        _ => return None,
+    };
+    Some(over_ages(law.law(), decides))
+}

@@ -1,0 +1,21 @@
+//! Figure 4: what a preemption wastes, and what preemptions cost a job without checkpoints.
+
+use dormouse_policies::service::{running_time, wasted};
+
+use super::{Figures, laws, number};
+
+/// The wasted work (Eq. 5) and the increase of the running time (Eq. 7) under a law, by length of the job.
+pub(super) fn wasted_by_length(law: &str) -> Option<Figures> {
+    let law = laws::named(law)?;
+    let of = |hours: usize| {
+        let job = number(hours);
+        let increase = running_time(law.law(), job) - job;
+        let figures = [
+            ("wasted_h", wasted(law.law(), job).unwrap_or(0.0)),
+            ("increase_h", increase),
+            ("increase_pct", 100.0 * increase / job),
+        ];
+        figures.map(|(name, x)| (format!("job-{hours}/{name}"), x))
+    };
+    Some((1..laws::LONGEST).flat_map(of).collect())
+}

@@ -1,0 +1,142 @@
+//! A live run whose VMs are preempted at the ends of drawn lifetimes, and whose tasks are checkpointed
+//! where the dynamic program has it: what happens is what happens in virtual time.
+//!
+//! It needs root, control groups and CRIU (`scripts/get-criu`). Elsewhere it is skipped and says so;
+//! with `CI=true` that is a failure.
+#![cfg(test)]
+#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use dormouse_tests::{
+    checks_and_replays, dormouse_says, events, live_turn, nothing_is_left_but, summary, traces,
+};
+use serde_json::Value;
+
+/// Seven VMs are preempted, one at about 15 min and the others young, none sooner than 9 s after a
+/// checkpoint of it.
+const SEED: &str = "25";
+
+/// What a checkpoint may be late for CRIU and its way to the store, emulated s: 0.2 real ones.
+const LATE: f64 = 6.0;
+
+/// A task's work, and what a checkpoint costs it, in s.
+const WORK: f64 = 360.0;
+const COST: f64 = 5.0;
+
+/// The summary and the log of a run of it.
+fn run(out: &Path, live: &[&str]) -> (Value, Vec<Value>) {
+    let args = ["run", "bathtub-live", "--seed", SEED, "--out", out.to_str().unwrap()];
+    let _ = dormouse_says(&[&args[..], live].concat());
+    checks_and_replays(out);
+    (summary(out), events(out))
+}
+
+fn seconds(event: &Value) -> f64 {
+    event["at"].as_u64().unwrap() as f64 / 1e6
+}
+
+fn number(of: &Value, key: &str) -> u64 {
+    of[key].as_u64().unwrap()
+}
+
+/// Each effect of this name, and when.
+fn effects<'a>(events: &'a [Value], name: &'a str) -> impl Iterator<Item = (f64, &'a Value)> {
+    let of = move |event: &'a Value| {
+        let all = event["effects"].as_array().into_iter().flatten();
+        all.filter(move |it| it["effect"] == name).map(move |it| (seconds(event), it))
+    };
+    events.iter().flat_map(of)
+}
+
+/// The ages at which VMs were preempted, in s.
+fn ages(events: &[Value]) -> BTreeMap<u64, f64> {
+    let ready: BTreeMap<_, _> =
+        effects(events, "vm-ready").map(|(at, it)| (number(it, "vm"), at)).collect();
+    let preempted = effects(events, "vm-ended").filter(|(_, it)| it["why"] == "preempted");
+    preempted.map(|(at, it)| (number(it, "vm"), at - ready[&number(it, "vm")])).collect()
+}
+
+/// Of every checkpoint that was kept, by task, attempt and part of the work in ppm, when.
+fn kept(events: &[Value]) -> BTreeMap<(u64, u64, u64), f64> {
+    let kept = events.iter().filter(|event| event["report"] == "checkpoint-taken");
+    let key = |event: &Value| ["task", "attempt", "done"].map(|key| number(event, key)).into();
+    kept.map(|event| (key(event), seconds(event))).collect()
+}
+
+/// The work that was lost with VMs, in s: what their attempts had time for that no checkpoint keeps. A VM
+/// owes an attempt its time from when it is sent on.
+fn lost(events: &[Value]) -> f64 {
+    let key = |of: &Value| (number(of, "task"), number(of, "attempt"));
+    let is_end = |event: &&Value| event["report"] == "task-finished";
+    let finished: BTreeSet<_> = events.iter().filter(is_end).map(key).collect();
+    let (mut lost, kept, from) = (0.0, kept(events), sent(events));
+    for (ended, it) in effects(events, "vm-ended").filter(|(_, it)| it["why"] == "preempted") {
+        let on = effects(events, "task-sent").filter(|(_, sent)| sent["vm"] == it["vm"]);
+        let on = on.map(|(began, it)| (key(it), began));
+        for (of, began) in on.filter(|(of, _)| !finished.contains(of)) {
+            let marks: Vec<_> =
+                kept.keys().filter(|(task, attempt, _)| (*task, *attempt) == of).collect();
+            let begun_with = from[&of].unwrap_or(0);
+            let last = marks.last().map_or(begun_with, |(.., done)| *done);
+            let work = (last - begun_with) as f64 / 1e6 * WORK;
+            lost += ended - began - work - marks.len() as f64 * COST;
+        }
+    }
+    lost
+}
+
+/// What every attempt began with, in ppm.
+fn sent(events: &[Value]) -> BTreeMap<(u64, u64), Option<u64>> {
+    let key = |it: &Value| (number(it, "task"), number(it, "attempt"));
+    effects(events, "task-sent").map(|(_, it)| (key(it), it["from"][1].as_u64())).collect()
+}
+
+#[test]
+fn vms_are_preempted_at_their_ages_and_checkpoints_are_kept_where_the_plan_has_them() {
+    let Some(_turn) = live_turn() else { return };
+    let (before, folder) = (traces(), tempfile::tempdir().unwrap());
+    let (of_virtual, expected) = run(&folder.path().join("virtual"), &[]);
+    let (of_live, got) = run(&folder.path().join("live"), &["--live"]);
+    nothing_is_left_but(&before);
+
+    for summary in [&of_virtual, &of_live] {
+        assert_eq!(summary["tasks"]["completed"], 10, "{summary:#}");
+        assert_eq!(summary["counts"]["rejected"], 0, "{summary:#}");
+    }
+    assert_eq!(of_live["tasks"]["verified"], 10, "{of_live:#}");
+    let fidelity = &of_live["fidelity"];
+    let notes = fidelity["notes"].as_array().unwrap();
+    // Tests share their host with whatever else runs there.
+    let all_of_others =
+        !notes.is_empty() && notes.iter().all(|note| note.to_string().contains("other processes"));
+    assert!(fidelity["faithful"] == true || all_of_others, "{notes:#?}");
+
+    // In virtual time a VM lives exactly as long as was drawn for it.
+    let (drawn, lived) = (ages(&expected), ages(&got));
+    assert_eq!(drawn.len(), 7, "{drawn:?}");
+    assert!(drawn.keys().eq(lived.keys()), "{drawn:?} {lived:?}");
+    for (vm, age) in &drawn {
+        let off = (lived[vm] - age).abs();
+        assert!(off <= age / 100.0, "vm{vm} lived for {} s, not {age}", lived[vm]);
+    }
+
+    let (planned, taken) = (kept(&expected), kept(&got));
+    assert!(planned.len() > 10 && planned.keys().eq(taken.keys()), "{planned:?} {taken:?}");
+    for (which, at) in &planned {
+        let late = taken[which] - at;
+        assert!((-1.0..LATE).contains(&late), "{which:?} at {}, not {at}", taken[which]);
+    }
+    assert_eq!(sent(&expected), sent(&got));
+
+    let [planned, taken] = [&expected, &got].map(|events| lost(events));
+    assert!(planned > 300.0 && (planned - taken).abs() <= planned / 100.0, "{planned} {taken}");
+    // The summary's counts from when a checkpoint is there: it is less by how late these are.
+    let said = [&of_virtual, &of_live].map(|of| of["work_lost_s"].as_f64().unwrap());
+    let restores = of_live["counts"]["restores"].as_f64().unwrap();
+    assert!((said[0] - planned).abs() < COST * restores, "{said:?} {planned}");
+    assert!((0.0..LATE * restores).contains(&(said[0] - said[1])), "{said:?}");
+    let ends = [&of_virtual, &of_live].map(|of| of["makespan_s"].as_f64().unwrap());
+    assert!((ends[0] - ends[1]).abs() <= ends[0] / 100.0, "{ends:?}");
+}

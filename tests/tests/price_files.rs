@@ -1,0 +1,147 @@
+//! `dormouse prices`: what it says of records, and what it refuses.
+#![cfg(test)]
+#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+
+use std::fs;
+use std::path::Path;
+
+use dormouse_tests::{refused, run_in};
+use serde_json::Value;
+
+const HISTORY: &str = r#"{"SpotPriceHistory": [
+    {"AvailabilityZone": "us-east-1b", "InstanceType": "c3.large", "ProductDescription": "Linux/UNIX",
+     "SpotPrice": "0.09", "Timestamp": "2020-01-02T03:00:00Z"},
+    {"AvailabilityZone": "us-east-1a", "InstanceType": "c3.large", "ProductDescription": "Linux/UNIX",
+     "SpotPrice": "0.04", "Timestamp": "2020-01-02T02:00:00.000Z"},
+    {"AvailabilityZone": "us-east-1a", "InstanceType": "c3.large", "ProductDescription": "Linux/UNIX",
+     "SpotPrice": "0.06", "Timestamp": "2020-01-02T02:00:00+01:00"},
+    {"AvailabilityZone": "us-east-1a", "InstanceType": "c3.large", "ProductDescription": "Linux/UNIX",
+     "SpotPrice": "0.02", "Timestamp": "2020-01-02T00:00:00Z"}]}"#;
+
+fn described(folder: &Path, args: &[&str]) -> Value {
+    let args = [&["prices", "describe", "--json"], args].concat();
+    let output = run_in(folder, &args);
+    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn a_price_history_is_described_and_made_a_csv_of() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("h.json"), HISTORY).unwrap();
+    let zone = ["h.json", "--zone", "us-east-1a", "--bid", "0.05"];
+    let files = ["--write", "a.csv", "--plot", "a.svg"];
+    let said = described(folder.path(), &[&zone[..], &files].concat());
+    let [record] = &said["records"].as_array().unwrap()[..] else { panic!("one: {said}") };
+    // An hour at 2 cents and one at 6.
+    assert_eq!((record["rows"].as_u64(), record["taken"].as_u64()), (Some(3), Some(1)), "{said}");
+    for (name, figure) in
+        [("mean_usd", 0.04), ("median_usd", 0.02), ("most_usd", 0.06), ("available_pct", 50.0)]
+    {
+        assert!((record[name].as_f64().unwrap() - figure).abs() < 1e-9, "{name}: {said}");
+    }
+    let csv = fs::read_to_string(folder.path().join("a.csv")).unwrap();
+    assert_eq!(csv, "time,price\n0,0.02\n3600,0.06\n7200,0.04\n");
+    assert!(folder.path().join("a.svg").is_file());
+    let again = described(folder.path(), &["a.csv", "--bid", "0.05"]);
+    assert_eq!(again["records"][0]["mean_usd"], record["mean_usd"]);
+    // It is an experiment's record of prices, too.
+    let experiment = r#"
+name = "priced"
+[cloud]
+catalogue = "ec2-2020"
+prices."c3.large" = { file = "h.json", zone = "us-east-1a" }
+[workload]
+deadline = "2h"
+task = [{ runtime = "10m" }]
+[checkpoint]
+policy = "none"
+[scheduler]
+name = "fifo"
+fleet = [{ type = "c3.large", market = "spot", count = 1 }]
+"#;
+    fs::write(folder.path().join("priced.toml"), experiment).unwrap();
+    let output = run_in(folder.path(), &["run", "priced.toml", "--json", "--out", "out"]);
+    let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let cost = summary["cost_usd"].as_f64().unwrap();
+    assert!((cost - 0.02 / 6.0).abs() < 1e-6, "ten minutes at two cents an hour: {cost}");
+}
+
+#[test]
+fn nonsense_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    write("h.json", HISTORY);
+    write("broken.json", "{\"SpotPriceHistory\": [{]}");
+    write("other.json", "{\"Prices\": []}");
+    write("empty.csv", "\n");
+    write("one.csv", "6000,0.4\n");
+    write("negative.csv", "6000,0.4\n6001,-0.4\n");
+    for (args, words) in [
+        ("h.json", "say which"),
+        ("h.json --zone us-west-9z", "it has those of c3.large us-east-1a"),
+        ("h.json --zone us-east-1b", "no price in it holds for any time"),
+        ("broken.json", "broken.json:1"),
+        ("other.json", "SpotPriceHistory"),
+        ("empty.csv", "it has no prices"),
+        ("one.csv", "no price in it holds for any time"),
+        ("negative.csv", "negative.csv:2"),
+        ("one.csv --zone us-east-1a", "leave type, zone and product out"),
+        ("gone.csv", "gone.csv"),
+        ("one.csv empty.csv --write x.csv", "give one file"),
+        ("one.csv --bid cheap", "--bid"),
+    ] {
+        let args: Vec<_> = ["prices", "describe"].into_iter().chain(args.split(' ')).collect();
+        refused(folder.path(), &args, 2, &[words]);
+    }
+    assert!(!folder.path().join("x.csv").exists());
+}
+
+/// Two hours below a bid of each axis, and an hour above it, for twenty days.
+fn records(folder: &Path) {
+    for (series, low, high) in [
+        ("eu-west-1.linux.m1.xlarge", "0.304", "0.34"),
+        ("us-east-1.linux.m2.2xlarge", "0.401", "0.45"),
+    ] {
+        let price = |hour: u32| if hour % 3 == 2 { high } else { low };
+        let rows = (0..480).map(|hour| format!("{},{}\n", hour * 3_600, price(hour)));
+        fs::write(folder.join(format!("{series}.csv")), rows.collect::<String>()).unwrap();
+    }
+}
+
+#[test]
+fn the_schemes_are_compared_over_records_that_are_given() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    fs::create_dir(&data).unwrap();
+    records(&data);
+    let args = ["reproduce", "acc/figure-7", "--seeds", "2", "--data", "data", "--out", "out"];
+    let output = run_in(folder.path(), &args);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let table = fs::read_to_string(folder.path().join("out/table.csv")).unwrap();
+    let cost = |scheme: &str| -> f64 {
+        let case = format!("us-east-1.linux.m2.2xlarge/standard/bid-0.421/{scheme},cost_usd,");
+        let row =
+            table.lines().find(|row| row.starts_with(&case)).unwrap_or_else(|| panic!("{table}"));
+        row.split(',').nth(3).unwrap().parse().unwrap()
+    };
+    // Nobody is left alone for 500 minutes; whoever knows when it ends pays the least.
+    assert!(!table.contains("bid-0.421/none,cost_usd,"), "{table}");
+    assert!(cost("opt") < cost("acc") && cost("acc") < cost("hour"), "{table}");
+    // What is missing is said.
+    fs::remove_file(data.join("us-east-1.linux.m2.2xlarge.csv")).unwrap();
+    refused(folder.path(), &args[..6], 2, &["it has no us-east-1.linux.m2.2xlarge.csv"]);
+    fs::write(data.join("broken.csv"), "1,2\n1;2\n").unwrap();
+    refused(folder.path(), &args[..6], 2, &["broken.csv:2"]);
+    refused(folder.path(), &["reproduce", "acc/figure-7"], 2, &["--data DIR"]);
+}
+
+#[test]
+fn without_records_prices_are_generated() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = run_in(folder.path(), &["reproduce", "acc", "--seeds", "2", "--out", "out"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let table = fs::read_to_string(folder.path().join("out/table.csv")).unwrap();
+    assert!(table.contains("generated/standard/available-50/acc,cost_usd,"), "{table}");
+    assert!(!table.contains("m1.xlarge"), "{table}");
+}
