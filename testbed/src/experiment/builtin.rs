@@ -25,12 +25,13 @@ macro_rules! part {
 
 const JOBS: [Part; 4] = [part!("j60"), part!("j80"), part!("j100"), part!("ed200")];
 /// Bags whose provider takes VMs as they say: no scenario goes with them.
-const TAKEN: [Part; 5] = [
+const TAKEN: [Part; 6] = [
     part!("acc-live"),
     part!("bathtub-live"),
     part!("bathtub-nanoconfinement"),
     part!("bathtub-shapes"),
     part!("bathtub-lulesh"),
+    part!("bathtub-service-live"),
 ];
 const BATCHES: [Part; 4] =
     [part!("batch-small"), part!("fw-like"), part!("jw-like"), part!("kth-sp2")];
