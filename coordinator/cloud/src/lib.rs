@@ -34,7 +34,7 @@ pub use launch::{Asked, LaunchError, Launched};
 pub use lifetimes::{
     Bathtub, Empirical, Exponential, GompertzMakeham, Lifetime, Lifetimes, Uniform, Weibull,
 };
-pub use price_model::{BadModel, PriceModel};
+pub use price_model::{BadModel, GeneratedPrices, PriceModel};
 pub use price_record::{BadPrice, PriceRecord, PriceStatistics};
 pub use prices::{Listed, PriceTrace, Prices, Recorded};
 pub use provider::{PriceChange, Provider};

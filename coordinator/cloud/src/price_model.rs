@@ -1,6 +1,6 @@
 //! Spot prices that are drawn: a base price in a band, and spikes above it.
 
-use dormouse_units::{Ppm, Price, Span, Stream, Time};
+use dormouse_units::{Ppm, Price, Span, Stream, Time, TypeName};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -42,6 +42,34 @@ pub struct PriceModel {
     #[serde(default)]
     #[schemars(range(min = 0.0, max = 4.0), example = 0.8)]
     pub spike_spread: Ppm,
+}
+
+/// Prices of a type that are drawn for each run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct GeneratedPrices {
+    /// The model.
+    pub model: PriceModel,
+    /// For how long they are drawn; the last one holds on.
+    #[serde(default = "a_month")]
+    #[schemars(extend("least" = "1s"))]
+    pub lasts: Span,
+    /// Of their chance, so that all runs have the same prices; the run's own where it is not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+}
+
+const fn a_month() -> Span {
+    Span::from_secs(30 * 86_400)
+}
+
+impl GeneratedPrices {
+    /// Those of a type in a run of this seed.
+    #[must_use]
+    pub fn trace(&self, kind: &TypeName, seed: u64) -> PriceTrace {
+        let mut chance = Stream::named(self.seed.unwrap_or(seed), "prices", kind.as_str());
+        self.model.trace(self.lasts, &mut chance)
+    }
 }
 
 /// Why prices can't be drawn.

@@ -3,16 +3,17 @@
 use std::collections::BTreeMap;
 
 use dormouse_cloud::{
-    BUILT_IN, Billing, Burstable, Catalogue, Filter, Host, InstanceType, Limits, Market, Placement,
-    PlacementRule, PriceTrace, SchedulerName, SpotPlaces, Terms, Types, Weighed, built_in,
+    BUILT_IN, Billing, Burstable, Catalogue, Filter, GeneratedPrices, Host, InstanceType, Limits,
+    Market, Placement, PlacementRule, PriceTrace, SchedulerName, SpotPlaces, Terms, Types, Weighed,
+    built_in,
 };
 use dormouse_documents::{InputError, Mistakes, Node, Place, instead};
-use dormouse_units::{Bytes, Price, Span, Stream, Time, TypeName};
+use dormouse_units::{Bytes, Price, Span, Time, TypeName};
 
 use super::price_history::{Pick, price_record};
 use super::sections::{
-    BurstableSection, CloudSection, GeneratedPrices, HostSection, LimitsSection, PricesPart,
-    PricesSection, TypeSection,
+    BurstableSection, CloudSection, HostSection, LimitsSection, PricesPart, PricesSection,
+    TypeSection,
 };
 
 /// What `[cloud]` says.
@@ -22,6 +23,8 @@ pub(crate) struct Cloud {
     pub(crate) hosts: Vec<Host>,
     pub(crate) preemption_notice: Span,
     pub(crate) terms: Terms,
+    /// The spot prices that are drawn for each run.
+    pub(crate) generated: BTreeMap<TypeName, GeneratedPrices>,
     /// What is odd about it and was set right.
     pub(crate) notes: Vec<String>,
 }
@@ -55,7 +58,8 @@ pub(crate) fn check(
     }
     let (boot, hibernation) = (section.boot, section.hibernation);
     let catalogue = Catalogue { types, boot, hibernation };
-    Some(Cloud { catalogue, hosts, preemption_notice: section.preemption_notice, terms, notes })
+    let (preemption_notice, generated) = (section.preemption_notice, section.generated_prices);
+    Some(Cloud { catalogue, hosts, preemption_notice, terms, generated, notes })
 }
 
 fn offered(
@@ -224,15 +228,11 @@ fn prices(
             let what = format!("'{name}' has prices in cloud.prices, too");
             found.add(&node.place, what, "keep the ones that are meant");
         }
-        let GeneratedPrices { model, lasts, seed } = drawn;
-        if let Err(bad) = model.check(*lasts) {
+        if let Err(bad) = drawn.model.check(drawn.lasts) {
             let what = bad.to_string();
             let (what, remedy) = what.split_once("; ").unwrap_or((&what, "give others"));
             found.add(&node.place, what, remedy);
-            continue;
         }
-        let mut chance = Stream::named(*seed, "prices", name.as_str());
-        all.insert(name.clone(), model.trace(*lasts, &mut chance));
     }
     all
 }

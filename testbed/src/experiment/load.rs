@@ -1,8 +1,9 @@
 //! From a name or a file and the options of the command line to an experiment.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use dormouse_cloud::{Host, InterruptionModel, Market, Types};
+use dormouse_cloud::{GeneratedPrices, Host, InterruptionModel, Market, Types};
 use dormouse_documents::{
     InputError, Mistakes, Node, Override, Place, Value, conform, from_toml, instead, read,
 };
@@ -51,6 +52,9 @@ pub struct Experiment {
     /// The VMs that customers of its provider request; `None`: nobody does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests: Option<Box<RequestSource>>,
+    /// Spot prices that are drawn for each run, by type; what was drawn is among the provider's.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub generated_prices: BTreeMap<TypeName, GeneratedPrices>,
     /// The hosts of a virtual run; none: one that holds everything.
     pub hosts: Vec<Host>,
     /// How it is run live.
@@ -107,6 +111,14 @@ impl Loaded {
 }
 
 impl Experiment {
+    /// Makes it a run of this seed: prices that are drawn are drawn again.
+    pub fn seed(&mut self, seed: u64) {
+        self.setup.seed = seed;
+        let drawn = self.generated_prices.iter();
+        let traces = drawn.map(|(kind, prices)| (kind.clone(), prices.trace(kind, seed)));
+        self.setup.terms.prices.extend(traces);
+    }
+
     /// The scheduler of its bag, its plan made; `None`: it has no bag.
     ///
     /// # Errors
@@ -293,6 +305,7 @@ fn of_document(mut root: Node, plan: Option<&Path>) -> Result<Loaded, InputError
 struct Parts {
     setup: Setup,
     scheduler: Option<BagSchedulerConfig>,
+    generated: BTreeMap<TypeName, GeneratedPrices>,
     hosts: Vec<Host>,
     place: Place,
     notes: Vec<String>,
@@ -321,6 +334,7 @@ fn checked(root: &Node, work: &Work, plan: Option<&Path>, found: &mut Mistakes) 
         (Some(parts), _) => parts?,
         (None, Some(jobs)) => Parts {
             setup: jobs.simulation(seed).setup(),
+            generated: BTreeMap::new(),
             scheduler: None,
             hosts: Vec::new(),
             place: root.place.clone(),
@@ -328,7 +342,7 @@ fn checked(root: &Node, work: &Work, plan: Option<&Path>, found: &mut Mistakes) 
         },
         (None, None) => return None,
     };
-    let Parts { mut setup, scheduler, hosts, place, notes } = parts;
+    let Parts { mut setup, generated, scheduler, hosts, place, notes } = parts;
     if let Some(live) = live.as_mut().filter(|_| !hosts.is_empty()) {
         a_worker_each(root, live, &hosts, found);
     }
@@ -343,8 +357,19 @@ fn checked(root: &Node, work: &Work, plan: Option<&Path>, found: &mut Mistakes) 
     let text = |key| root.text(key).unwrap_or_default().to_owned();
     let (name, description) = (text("name"), text("description"));
     let live = live?;
-    let experiment =
-        Experiment { name, description, setup, scheduler, jobs, requests, hosts, live };
+    let generated_prices = generated;
+    let mut experiment = Experiment {
+        name,
+        description,
+        setup,
+        scheduler,
+        jobs,
+        requests,
+        generated_prices,
+        hosts,
+        live,
+    };
+    experiment.seed(seed);
     let speedup = speedup_said(root);
     Some(Loaded { experiment, speedup, notes, scheduler: place })
 }
@@ -425,8 +450,9 @@ fn bag(node: &Node, seed: u64, plan: Option<&Path>, found: &mut Mistakes) -> Opt
         preemption_notice: cloud.preemption_notice,
         terms: cloud.terms,
     };
-    let (scheduler, hosts, notes) = (Some(scheduler), cloud.hosts, cloud.notes);
-    Some(Parts { setup, scheduler, hosts, place: begins_at, notes })
+    let (scheduler, generated) = (Some(scheduler), cloud.generated);
+    let (hosts, notes) = (cloud.hosts, cloud.notes);
+    Some(Parts { setup, generated, scheduler, hosts, place: begins_at, notes })
 }
 
 /// When spot VMs are taken away and given back.
@@ -467,7 +493,8 @@ fn provider(node: &Node, seed: u64, found: &mut Mistakes) -> Option<Parts> {
         terms: cloud.terms,
     };
     let place = node.place_of("workload").clone();
-    Some(Parts { setup, scheduler: None, hosts: cloud.hosts, place, notes: cloud.notes })
+    let (generated, hosts, notes) = (cloud.generated, cloud.hosts, cloud.notes);
+    Some(Parts { setup, generated, scheduler: None, hosts, place, notes })
 }
 
 /// A bound on the VMs that a bag's scheduler launches: those it may have at a time, and one more for each

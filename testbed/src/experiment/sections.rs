@@ -19,8 +19,8 @@ use super::Live;
 
 pub(crate) use checkpoint::{CheckpointSection, Policy};
 pub(crate) use cloud::{
-    BurstableSection, CloudSection, GeneratedPrices, HostSection, LimitsSection, PricesPart,
-    PricesSection, TypeSection,
+    BurstableSection, CloudSection, HostSection, LimitsSection, PricesPart, PricesSection,
+    TypeSection,
 };
 pub(crate) use interruption::{
     ActSection, InterruptionSection, LifetimeSection, PoissonSection, Recorded, ScheduleSection,

@@ -162,6 +162,6 @@ impl MakeLive {
 fn is_there(out: &Path, cell: &Cell, seed: u64) -> bool {
     let finished = LiveRun::read(out).is_ok_and(|run| run.makespan_s.is_some());
     let mut wanted = cell.experiment.clone();
-    wanted.setup.seed = seed;
+    wanted.seed(seed);
     finished && read_header(out).is_ok_and(|header| header.experiment == wanted)
 }

@@ -155,7 +155,7 @@ impl Cell {
 
     fn seeded(&self, seed: u64, shared: &Shared) -> Result<Experiment, RunError> {
         let mut experiment = self.experiment.clone();
-        experiment.setup.seed = seed;
+        experiment.seed(seed);
         let plan = shared.plan(&experiment)?;
         if let Some(config) = &mut experiment.scheduler {
             config.plan = plan;
@@ -172,7 +172,7 @@ impl Sampled for Cell {
     fn digest(&self) -> &str {
         self.digest.get_or_init(|| {
             let mut experiment = self.experiment.clone();
-            experiment.setup.seed = 0;
+            experiment.seed(0);
             let files: Vec<_> = experiment.streamed().map(digest_of_file).collect();
             digest_of(&(experiment, files))
         })

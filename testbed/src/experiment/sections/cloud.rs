@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_cloud::{Placement, Preemption, PriceModel, SpotPlaces, TariffName};
+use dormouse_cloud::{GeneratedPrices, Placement, Preemption, SpotPlaces, TariffName};
 use dormouse_units::{Bytes, Credits, Ppm, Price, Span, TypeName};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -144,29 +144,6 @@ pub(crate) enum PricesSection {
     Rows(
         #[schemars(with = "Vec<(dormouse_units::Span, dormouse_units::Price)>")] Vec<(String, f64)>,
     ),
-}
-
-/// Prices that are drawn by a model: the same for all runs of the file, whatever their seeds.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub(crate) struct GeneratedPrices {
-    /// The model.
-    pub(crate) model: PriceModel,
-    /// For how long they are drawn; the last one holds on.
-    #[serde(default = "a_month")]
-    #[schemars(extend("least" = "1s"))]
-    pub(crate) lasts: Span,
-    /// Of their chance: another seed draws others.
-    #[serde(default = "one_seed")]
-    pub(crate) seed: u64,
-}
-
-const fn a_month() -> Span {
-    Span::from_secs(30 * 86_400)
-}
-
-const fn one_seed() -> u64 {
-    1
 }
 
 /// A file of prices, and where in it the run begins.
