@@ -205,3 +205,68 @@ fn without_records_prices_are_generated() {
     assert!(table.contains("generated/standard/available-50/acc,cost_usd,"), "{table}");
     assert!(!table.contains("m1.xlarge"), "{table}");
 }
+
+/// Ten hours of a price of its own each.
+const HOURS: &str = r#"
+name = "anywhere"
+[cloud]
+boot = "0s"
+preemption-notice = "0s"
+prices.small = { file = "hours.csv", drawn-start = true, scale = 0.5 }
+[[cloud.type]]
+name = "small"
+vcpus = 1
+memory = "1 GiB"
+spot = 0.03
+on-demand = 0.105
+[checkpoint]
+policy = "none"
+[workload]
+deadline = "20h"
+task = [{ runtime = "1m" }]
+[scheduler]
+name = "hads"
+"#;
+
+#[test]
+fn a_run_begins_anywhere_in_a_record_and_a_vm_without_a_bid_has_the_providers() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    let hour = |n: u32| format!("{},0.{:02}\n", n * 3_600, n + 1);
+    write("hours.csv", &(0..=10).map(hour).collect::<String>());
+    write("a.toml", HOURS);
+    let run = |file: &str, seed: u32| -> Value {
+        let (seed, out) = (seed.to_string(), format!("out-{seed}"));
+        let args = ["run", file, "--json", "--seed", &seed, "--force", "--out", &out];
+        let output = run_in(folder.path(), &args);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    // What a VM costs an hour: half of the price of the hour in which the run begins.
+    let cents = |summary: &Value| {
+        let vm = &summary["vms"][0];
+        assert_eq!(vm["market"], "spot", "{summary:#}");
+        let lived = vm["ended_s"].as_f64().unwrap() - vm["launched_s"].as_f64().unwrap();
+        100.0 * vm["cost_usd"].as_f64().unwrap() / (lived / 3_600.0)
+    };
+    let mut all: Vec<f64> = (1..=12).map(|seed| cents(&run("a.toml", seed))).collect();
+    assert!(all.iter().all(|cents| (0.49..5.51).contains(cents)), "{all:?}");
+    all.sort_by(f64::total_cmp);
+    assert!(all[11] - all[0] > 1.5, "they begin in different hours: {all:?}");
+    assert_eq!(run("a.toml", 3)["cost_usd"], run("a.toml", 3)["cost_usd"]);
+
+    // From half a minute on it costs more than four tenths of the price on demand, $.105.
+    let drawn = "{ file = \"hours.csv\", drawn-start = true, scale = 0.5 }";
+    let rises = HOURS.replace(drawn, "[[\"0s\", 0.03], [\"30s\", 0.05]]");
+    write("b.toml", &rises);
+    let stays = run("b.toml", 1);
+    assert_eq!(stays["counts"]["preemptions"], 0, "{stays:#}");
+    write("c.toml", &rises.replace("boot =", "default-bid = 0.4\nboot ="));
+    let taken = run("c.toml", 1);
+    assert_eq!(taken["counts"]["preemptions"], 1, "{taken:#}");
+    assert_eq!(taken["tasks"]["completed"], 1, "elsewhere: {taken:#}");
+    let checked = run_in(folder.path(), &["check", "out-1"]);
+    assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stdout));
+    write("d.toml", &HOURS.replace("drawn-start", "start = \"1h\", drawn-start"));
+    refused(folder.path(), &["run", "d.toml"], 2, &["d.toml:", "keep either start or drawn-start"]);
+}

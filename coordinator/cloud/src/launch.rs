@@ -11,7 +11,7 @@ pub struct Asked<'a> {
     pub kind: &'a TypeName,
     /// The market it is bought in.
     pub market: Market,
-    /// Most that is paid for it; `None`: whatever it costs.
+    /// Most that is paid for it; `None`: whatever it costs, or what the provider's terms say.
     pub bid: Option<Price>,
     /// Whether it counts against the limits of VMs that one user can have at a time; what many
     /// customers request, each a few, does not.
@@ -25,6 +25,8 @@ pub struct Launched {
     pub host: HostId,
     /// What it costs at first.
     pub price: Price,
+    /// Most that is paid for it; `None`: whatever it costs.
+    pub bid: Option<Price>,
     /// When it has booted; `None`: others have to leave before it can boot.
     pub ready_at: Option<Time>,
     /// The spot VMs that have to: those that are hibernating now, and others, which are to end.

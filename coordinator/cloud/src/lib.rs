@@ -36,7 +36,7 @@ pub use lifetimes::{
 };
 pub use price_model::{BadModel, GeneratedPrices, PriceModel};
 pub use price_record::{BadPrice, PriceRecord, PriceStatistics};
-pub use prices::{Listed, PriceTrace, Prices, Recorded};
+pub use prices::{DrawnStart, Listed, PriceTrace, Prices, Recorded};
 pub use provider::{PriceChange, Provider};
 pub use rows::RowError;
 pub use tariff::{ByTheHour, ByTheSecond, EndedBy, Tariff, TariffName};

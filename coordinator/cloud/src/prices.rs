@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_units::{Price, Time, TypeName};
+use dormouse_units::{Price, Span, Stream, Time, TypeName};
 use serde::{Deserialize, Serialize};
 
 use crate::{InstanceType, Market};
@@ -65,10 +65,44 @@ impl PriceTrace {
         self.0.get(self.0.partition_point(|(from, _)| *from <= after)).map(|(from, _)| *from)
     }
 
+    /// The prices of whoever begins so much later.
+    #[must_use]
+    pub fn begun_at(&self, start: Span) -> Self {
+        let since = |at: Time| Time::ZERO + at.since(Time::ZERO).saturating_sub(start);
+        // Those before the beginning are all at it, and the last of them holds.
+        Self::new(self.0.iter().map(|(at, price)| (since(*at), *price)).collect())
+    }
+
+    /// So many times these prices; one that is beyond all prices stays as it is.
+    #[must_use]
+    pub fn scaled(&self, by: f64) -> Self {
+        let scaled = |price: Price| Price::from_usd_per_hour(price.as_usd_per_hour() * by);
+        Self::new(self.0.iter().map(|(at, p)| (*at, scaled(*p).unwrap_or(*p))).collect())
+    }
+
     /// The times from which on each price holds, and the prices.
     #[must_use]
     pub fn steps(&self) -> &[(Time, Price)] {
         &self.0
+    }
+}
+
+/// A record of the spot prices of a type in which every run begins somewhere else.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DrawnStart {
+    /// The record.
+    pub record: PriceTrace,
+    /// How long it is.
+    pub length: Span,
+}
+
+impl DrawnStart {
+    /// The prices of a run of this seed: it begins at the same part of the length of all such records.
+    #[must_use]
+    pub fn trace(&self, seed: u64) -> PriceTrace {
+        let part = Stream::new(seed, "start of prices", 0).unit();
+        let start = Span::from_secs_f64(self.length.as_secs_f64() * part);
+        self.record.begun_at(start.unwrap_or_default())
     }
 }
 
@@ -91,6 +125,26 @@ impl Prices for Recorded {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_run_begins_where_its_seed_has_it_in_all_records() {
+        let (s, p) = (Time::from_secs, Price::from_nanos_per_hour);
+        let record = PriceTrace::new(vec![(s(0), p(1)), (s(40), p(2)), (s(80), p(3))]);
+        assert_eq!(record.begun_at(Span::from_secs(50)).steps(), [(s(0), p(2)), (s(30), p(3))]);
+        assert_eq!(record.begun_at(Span::from_secs(500)).steps(), [(s(0), p(3))]);
+        assert_eq!(record.scaled(2.5).steps()[1], (s(40), p(5)));
+        let long = PriceTrace::new(record.steps().iter().map(|(at, price)| {
+            (Time::ZERO + at.since(Time::ZERO).times(10), *price)
+        }).collect());
+        let [short, long] = [(record, 100), (long, 1_000)].map(|(record, length)| {
+            DrawnStart { record, length: Span::from_secs(length) }
+        });
+        let first = |of: &DrawnStart, seed| of.trace(seed).at(Time::ZERO);
+        assert!((0..40).all(|seed| first(&short, seed) == first(&long, seed)));
+        let of: BTreeMap<_, _> = (0..40).map(|seed| (first(&short, seed), ())).collect();
+        assert_eq!(of.len(), 3, "runs begin all over the record: {of:?}");
+        assert_eq!(short.trace(7), short.trace(7));
+    }
 
     #[test]
     fn a_price_holds_until_the_next_one() {

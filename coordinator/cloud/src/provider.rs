@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use dormouse_units::{Bytes, HostId, Money, Price, Stream, Tier, Time, TypeName, VmId};
+use dormouse_units::{Bytes, HostId, Money, Ppm, Price, Stream, Tier, Time, TypeName, VmId};
 
 use crate::{
-    Action, Asked, Billing, Catalogue, EndedBy, Fleet, Host, Interruption, LaunchError, Launched,
+    Action, Asked, Billing, Catalogue, EndedBy, Fleet, Host, InstanceType, Interruption, LaunchError, Launched,
     Market, Meter, PlacementRule, Placer, Preemption, Prices, SpotPlaces, Target, TariffName,
     Terms, Tiers, Vm, VmState, Want, Yields,
 };
@@ -25,6 +25,7 @@ pub struct Provider {
     prices: Arc<dyn Prices>,
     tariff: TariffName,
     billing: Billing,
+    default_bid: Option<Ppm>,
     fleet: Fleet,
     /// Who has which processor, where spot VMs are in the background.
     tiers: Option<Tiers>,
@@ -67,6 +68,7 @@ impl Provider {
             prices: terms.prices(),
             tariff: terms.tariff,
             billing: terms.billing,
+            default_bid: terms.default_bid,
             fleet: Fleet::default(),
             tiers: (terms.spot == SpotPlaces::Background).then(Tiers::default),
             vms: BTreeMap::new(),
@@ -194,6 +196,7 @@ impl Provider {
         let Some(price) = self.prices.at(offer, market, now) else {
             return Err(LaunchError::NotOffered { kind: kind.clone(), market });
         };
+        let bid = bid.or_else(|| self.bid_of(offer, market));
         if let Some(bid) = bid.filter(|bid| price > *bid) {
             return Err(LaunchError::Outbid { kind: kind.clone(), market, price, bid });
         }
@@ -259,7 +262,13 @@ impl Provider {
             self.changes.extend(change.map(|at| (at, kind.clone())));
         }
         let ready_at = at_once.then(|| now + self.catalogue.boot);
-        Ok(Launched { host, price, ready_at, victims })
+        Ok(Launched { host, price, bid, ready_at, victims })
+    }
+
+    /// What a VM of this type bids for which nobody does.
+    fn bid_of(&self, offer: &InstanceType, market: Market) -> Option<Price> {
+        let whole = offer.price(Market::OnDemand).filter(|_| market == Market::Spot)?;
+        Some(whole.part(self.default_bid?))
     }
 
     /// The VMs that have got the room that they waited for since this was last asked: they boot.

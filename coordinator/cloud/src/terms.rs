@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use dormouse_units::TypeName;
+use dormouse_units::{Ppm, TypeName};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -67,6 +67,10 @@ pub struct Terms {
     /// Whether VMs are charged for more than the time in which they can be used.
     #[serde(default, skip_serializing_if = "Billing::is_default")]
     pub billing: Billing,
+    /// What spot VMs bid for which nobody bids, as a part of the on-demand price of their type; `None`: as
+    /// much as they cost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_bid: Option<Ppm>,
     /// The spot prices of types whose price changes.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub prices: BTreeMap<TypeName, PriceTrace>,

@@ -126,7 +126,7 @@ impl Run {
             kind: kind.clone(),
             market,
             price: launched.price,
-            bid,
+            bid: launched.bid,
             vcpus: offer.vcpus,
             host: launched.host,
         });

@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::Ppm;
 use crate::time::{Span, decimal_times};
 
 /// An amount of money in nano-dollars (10⁻⁹ USD).
@@ -100,6 +101,12 @@ impl Price {
     #[expect(clippy::cast_precision_loss, reason = "display only")]
     pub fn as_usd_per_hour(self) -> f64 {
         self.0 as f64 / 1e9
+    }
+
+    /// This part of it.
+    #[must_use]
+    pub fn part(self, part: Ppm) -> Self {
+        Self(part.of(self.0))
     }
 
     /// What `span` costs, rounded down to a nano-dollar.

@@ -26,7 +26,7 @@ pub(crate) enum Reproduce {
     /// OPIE, or a part of it.
     Opie(String, SeedsArgs),
     /// What none of the papers did.
-    Combined(String, SeedsArgs),
+    Combined(String, CombinedArgs),
     /// The bathtub paper, or a figure of it.
     Bathtub(String, BathtubArgs),
     /// The ACC paper, or a figure of it.
@@ -145,6 +145,21 @@ pub(crate) struct BathtubArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct CombinedArgs {
+    /// A folder of records of spot prices, such as us-east-1.linux.c1.medium.csv: rows of time and price;
+    /// without it what needs them is left out
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// Run every cell under seeds 1 to N
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    seeds: u64,
+    #[command(flatten)]
+    shards: Shards,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct AccArgs {
     /// A folder of records of spot prices, such as eu-west-1.linux.m1.xlarge.csv: rows of time and price;
     /// without it only what is of generated prices is made
@@ -234,7 +249,8 @@ fn with_args(name: &str, command: Command, about: String) -> Command {
         PLANS => PlansArgs::augment_args(command),
         TWO_TIER => TwoTierArgs::augment_args(command),
         LIVE => MeasyLiveArgs::augment_args(command),
-        OPIE | COMBINED => SeedsArgs::augment_args(command),
+        OPIE => SeedsArgs::augment_args(command),
+        COMBINED => CombinedArgs::augment_args(command),
         BATHTUB => BathtubArgs::augment_args(command),
         ACC => AccArgs::augment_args(command),
         _ => MeasyArgs::augment_args(command),
@@ -258,7 +274,7 @@ impl FromArgMatches for Reproduce {
             }
             _ if is_of(OPIE) => Self::Opie(name.to_owned(), SeedsArgs::from_arg_matches(args)?),
             _ if is_of(COMBINED) => {
-                Self::Combined(name.to_owned(), SeedsArgs::from_arg_matches(args)?)
+                Self::Combined(name.to_owned(), CombinedArgs::from_arg_matches(args)?)
             }
             _ if is_of(BATHTUB) => {
                 Self::Bathtub(name.to_owned(), BathtubArgs::from_arg_matches(args)?)
@@ -307,9 +323,20 @@ pub(crate) fn reproduce(what: &Reproduce) -> Result<(), Failure> {
         Reproduce::BurstHads(what, args) => burst_hads(what, args),
         Reproduce::Plans(args) => plans(args),
         Reproduce::Measy(what, args) => measy(what, args),
-        Reproduce::Opie(what, args) | Reproduce::Combined(what, args) => by_seeds(what, args),
+        Reproduce::Opie(what, args) => opie(what, args),
+        Reproduce::Combined(what, args) => by_prices(
+            what,
+            (&args.data, "{workloads}/{recorded,recorded-bid}/*"),
+            args.seeds,
+            (&args.shards, &args.common),
+        ),
         Reproduce::Bathtub(what, args) => bathtub(what, args),
-        Reproduce::Acc(what, args) => acc(what, args),
+        Reproduce::Acc(what, args) => by_prices(
+            what,
+            (&args.data, "{eu-west-1,us-east-1}.*"),
+            args.seeds,
+            (&args.shards, &args.common),
+        ),
         Reproduce::TwoTier(args) => two_tier::reproduce(args),
         Reproduce::MeasyLive(args) => ranking::reproduce(args),
     }
@@ -385,7 +412,7 @@ fn measy(what: &str, args: &MeasyArgs) -> Result<(), Failure> {
     run(&spec, Request::new(1), (&args.shards, &args.common))
 }
 
-fn by_seeds(what: &str, args: &SeedsArgs) -> Result<(), Failure> {
+fn opie(what: &str, args: &SeedsArgs) -> Result<(), Failure> {
     let mut words = ["dormouse", "reproduce", what].map(str::to_owned).to_vec();
     option(&mut words, "--seeds", [args.seeds]);
     let (what, seeds) = (what.to_owned(), args.seeds);
@@ -398,17 +425,12 @@ const NEEDS_LIFETIMES: &str = "what needs recorded lifetimes, which are not give
     https://github.com/kadupitiya/goog-preemption-data and give it with --data FILE, as CSV with \
     lifetime_s and end_event, and machine_type, zone, workload and hr_of_day";
 
-/// The figures of the bathtub paper that are of such.
-const LIFETIMES: [&str; 3] = ["/figure-1", "/figure-2", "/figure-7"];
-
 fn bathtub(what: &str, args: &BathtubArgs) -> Result<(), Failure> {
     let mut words = ["dormouse", "reproduce", what].map(str::to_owned).to_vec();
     option(&mut words, "--data", args.data.as_ref().map(|path| path.display()));
     option(&mut words, "--seeds", [args.seeds]);
     let needs = |cells: &str| (cells.to_owned(), NEEDS_LIFETIMES.to_owned());
-    let is_of_data = !what.contains('/') || LIFETIMES.iter().any(|part| what.ends_with(part));
-    let is_without = is_of_data && args.data.is_none();
-    let without = is_without.then(|| needs("{cdf,fit,order,wrong}/*"));
+    let without = args.data.is_none().then(|| needs("{cdf,fit,order,wrong}/*"));
     let spec = Reproduction {
         what: what.to_owned(),
         first_seed: 1,
@@ -426,22 +448,27 @@ const NEEDS_PRICES: &str = "what needs recorded spot prices, which are not given
     and give their folder with --data DIR, a CSV file for each series, such as \
     eu-west-1.linux.m1.xlarge.csv, with rows such as 2009-12-01 01:43:17,0.425";
 
-fn acc(what: &str, args: &AccArgs) -> Result<(), Failure> {
+/// What is of prices that were recorded, in a folder: the cells of this pattern, which are left out without it.
+fn by_prices(
+    what: &str,
+    (data, cells): (&Option<PathBuf>, &str),
+    seeds: u64,
+    given: (&Shards, &Common),
+) -> Result<(), Failure> {
     let mut words = ["dormouse", "reproduce", what].map(str::to_owned).to_vec();
-    option(&mut words, "--data", args.data.as_ref().map(|path| path.display()));
-    option(&mut words, "--seeds", [args.seeds]);
-    let needs = |cells: &str| (cells.to_owned(), NEEDS_PRICES.to_owned());
-    let without = args.data.is_none().then(|| needs("{eu-west-1,us-east-1}.*"));
+    option(&mut words, "--data", data.as_ref().map(|path| path.display()));
+    option(&mut words, "--seeds", [seeds]);
+    let without = data.is_none().then(|| (cells.to_owned(), NEEDS_PRICES.to_owned()));
     let spec = Reproduction {
         what: what.to_owned(),
         first_seed: 1,
-        seeds: args.seeds,
+        seeds,
         without: without.into_iter().collect(),
-        prices: args.data.clone(),
+        prices: data.clone(),
         words,
         ..Reproduction::default()
     };
-    run(&spec, Request::new(1), (&args.shards, &args.common))
+    run(&spec, Request::new(1), given)
 }
 
 /// Makes what is asked for, and says what came out.

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use dormouse_cloud::{
-    BUILT_IN, Billing, Burstable, Catalogue, Filter, GeneratedPrices, Host, InstanceType, Limits,
+    BUILT_IN, Billing, Burstable, Catalogue, DrawnStart, Filter, Host, InstanceType, Limits,
     Market, Placement, PlacementRule, PriceTrace, SchedulerName, SpotPlaces, Terms, Types, Weighed,
     built_in,
 };
 use dormouse_documents::{InputError, Mistakes, Node, Place, instead};
 use dormouse_units::{Bytes, Price, Span, Time, TypeName};
 
+use super::drawn_prices::DrawnPrices;
 use super::price_history::{Pick, price_record};
 use super::sections::{
     BurstableSection, CloudSection, HostSection, LimitsSection, PricesPart, PricesSection,
@@ -24,7 +25,7 @@ pub(crate) struct Cloud {
     pub(crate) preemption_notice: Span,
     pub(crate) terms: Terms,
     /// The spot prices that are drawn for each run.
-    pub(crate) generated: BTreeMap<TypeName, GeneratedPrices>,
+    pub(crate) drawn_prices: DrawnPrices,
     /// What is odd about it and was set right.
     pub(crate) notes: Vec<String>,
 }
@@ -39,13 +40,15 @@ pub(crate) fn check(
 ) -> Option<Cloud> {
     let types = offered(&section, node, imported, found)?;
     let mut notes = Vec::new();
+    let (prices, recorded) = prices(&section, node, &types, &mut notes, found);
     let terms = Terms {
         placement: section.placement.clone(),
         spot: section.spot,
         preemption: section.preemption,
         tariff: section.tariff,
         billing: Billing { boot: section.bill_boot, frozen: section.bill_frozen },
-        prices: prices(&section, node, &types, &mut notes, found),
+        default_bid: section.default_bid,
+        prices,
     };
     if let Placement::Rule(rule) = &terms.placement {
         placement(rule, node, found);
@@ -58,8 +61,9 @@ pub(crate) fn check(
     }
     let (boot, hibernation) = (section.boot, section.hibernation);
     let catalogue = Catalogue { types, boot, hibernation };
-    let (preemption_notice, generated) = (section.preemption_notice, section.generated_prices);
-    Some(Cloud { catalogue, hosts, preemption_notice, terms, generated, notes })
+    let drawn_prices = DrawnPrices { generated: section.generated_prices, recorded };
+    let preemption_notice = section.preemption_notice;
+    Some(Cloud { catalogue, hosts, preemption_notice, terms, drawn_prices, notes })
 }
 
 fn offered(
@@ -202,6 +206,9 @@ fn hosts(
     hosts
 }
 
+/// Prices of types, those that every run has, and records in which each begins somewhere else.
+type AllPrices = (BTreeMap<TypeName, PriceTrace>, BTreeMap<TypeName, DrawnStart>);
+
 /// The prices of some spot types. What is odd about a file and was set right is told in `notes`.
 fn prices(
     section: &CloudSection,
@@ -209,17 +216,20 @@ fn prices(
     types: &Types,
     notes: &mut Vec<String>,
     found: &mut Mistakes,
-) -> BTreeMap<TypeName, PriceTrace> {
-    let mut all = BTreeMap::new();
+) -> AllPrices {
+    let (mut all, mut drawn) = AllPrices::default();
     for (name, section) in &section.prices {
         let node = cloud.inside(["prices", name.as_str()]);
         if is_spot_type(name, &node.place, Some(types), found)
-            && let Some(trace) = found.take(prices_of_type(section, &node.place, notes))
+            && let Some((record, length)) = found.take(prices_of_type(section, &node.place, notes))
         {
-            all.insert(name.clone(), trace);
+            match length {
+                None => drop(all.insert(name.clone(), record)),
+                Some(length) => drop(drawn.insert(name.clone(), DrawnStart { record, length })),
+            }
         }
     }
-    for (name, drawn) in &section.generated_prices {
+    for (name, generated) in &section.generated_prices {
         let node = cloud.inside(["generated-prices", name.as_str()]);
         if !is_spot_type(name, &node.place, Some(types), found) {
             continue;
@@ -228,33 +238,45 @@ fn prices(
             let what = format!("'{name}' has prices in cloud.prices, too");
             found.add(&node.place, what, "keep the ones that are meant");
         }
-        if let Err(bad) = drawn.model.check(drawn.lasts) {
+        if let Err(bad) = generated.model.check(generated.lasts) {
             let what = bad.to_string();
             let (what, remedy) = what.split_once("; ").unwrap_or((&what, "give others"));
             found.add(&node.place, what, remedy);
         }
     }
-    all
+    (all, drawn)
 }
 
+/// Its prices, and how long they were recorded if the run begins anywhere in that.
 fn prices_of_type(
     section: &PricesSection,
     place: &Place,
     notes: &mut Vec<String>,
-) -> Result<PriceTrace, InputError> {
-    let (file, start, pick) = match section {
-        PricesSection::Whole(file) => (file, Span::ZERO, Pick::default()),
-        PricesSection::Part(PricesPart { file, start, kind, zone, product }) => {
-            let (kind, zone, product) = (kind.clone(), zone.clone(), product.clone());
-            (file, start.parse().unwrap_or_default(), Pick { kind, zone, product })
-        }
-        PricesSection::Rows(rows) => return price_rows(rows, place),
+) -> Result<(PriceTrace, Option<Span>), InputError> {
+    let (file, part) = match section {
+        PricesSection::Whole(file) => (file, None),
+        PricesSection::Part(part) => (&part.file, Some(part)),
+        PricesSection::Rows(rows) => return Ok((price_rows(rows, place)?, None)),
     };
-    let (record, length) = price_record(&place.file(file), &pick, notes)?;
-    record.from(start).ok_or_else(|| {
+    let of = |part: &PricesPart| {
+        let (kind, zone, product) = (part.kind.clone(), part.zone.clone(), part.product.clone());
+        Pick { kind, zone, product }
+    };
+    let start = part.and_then(|part| part.start.as_deref());
+    let drawn_start = part.is_some_and(|part| part.drawn_start);
+    if start.is_some() && drawn_start {
+        let remedy = "keep either start or drawn-start";
+        return Err(InputError::new(place, "its start is given, and to be drawn", remedy));
+    }
+    let (record, length) =
+        price_record(&place.file(file), &part.map(of).unwrap_or_default(), notes)?;
+    let start = start.and_then(|start| start.parse().ok()).unwrap_or_default();
+    let trace = record.from(start).ok_or_else(|| {
         let what = format!("the record ends {length} after its first row");
         InputError::new(place, what, "give an earlier start")
-    })
+    })?;
+    let scaled = part.and_then(|part| part.scale).map(|by| trace.scaled(by));
+    Ok((scaled.unwrap_or(trace), drawn_start.then_some(length)))
 }
 
 /// Prices that are written in the experiment.

@@ -1,9 +1,8 @@
 //! From a name or a file and the options of the command line to an experiment.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
-use dormouse_cloud::{GeneratedPrices, Host, InterruptionModel, Market, Types};
+use dormouse_cloud::{Host, InterruptionModel, Market, Types};
 use dormouse_documents::{
     InputError, Mistakes, Node, Override, Place, Value, conform, from_toml, instead, read,
 };
@@ -20,6 +19,7 @@ use dormouse_workload::{Jobs, RequestSource, WorkloadError};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::drawn_prices::DrawnPrices;
 use super::live::speedup_said;
 use super::sections::{CheckpointSection, InterruptionSection, WorkloadSection};
 use super::tenants::{self, Work};
@@ -53,8 +53,8 @@ pub struct Experiment {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests: Option<Box<RequestSource>>,
     /// Spot prices that are drawn for each run, by type; what was drawn is among the provider's.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub generated_prices: BTreeMap<TypeName, GeneratedPrices>,
+    #[serde(default, skip_serializing_if = "DrawnPrices::is_empty")]
+    pub drawn_prices: DrawnPrices,
     /// The hosts of a virtual run; none: one that holds everything.
     pub hosts: Vec<Host>,
     /// How it is run live.
@@ -114,9 +114,7 @@ impl Experiment {
     /// Makes it a run of this seed: prices that are drawn are drawn again.
     pub fn seed(&mut self, seed: u64) {
         self.setup.seed = seed;
-        let drawn = self.generated_prices.iter();
-        let traces = drawn.map(|(kind, prices)| (kind.clone(), prices.trace(kind, seed)));
-        self.setup.terms.prices.extend(traces);
+        self.setup.terms.prices.extend(self.drawn_prices.of(seed));
     }
 
     /// The scheduler of its bag, its plan made; `None`: it has no bag.
@@ -305,7 +303,7 @@ fn of_document(mut root: Node, plan: Option<&Path>) -> Result<Loaded, InputError
 struct Parts {
     setup: Setup,
     scheduler: Option<BagSchedulerConfig>,
-    generated: BTreeMap<TypeName, GeneratedPrices>,
+    drawn_prices: DrawnPrices,
     hosts: Vec<Host>,
     place: Place,
     notes: Vec<String>,
@@ -334,7 +332,7 @@ fn checked(root: &Node, work: &Work, plan: Option<&Path>, found: &mut Mistakes) 
         (Some(parts), _) => parts?,
         (None, Some(jobs)) => Parts {
             setup: jobs.simulation(seed).setup(),
-            generated: BTreeMap::new(),
+            drawn_prices: DrawnPrices::default(),
             scheduler: None,
             hosts: Vec::new(),
             place: root.place.clone(),
@@ -342,7 +340,7 @@ fn checked(root: &Node, work: &Work, plan: Option<&Path>, found: &mut Mistakes) 
         },
         (None, None) => return None,
     };
-    let Parts { mut setup, generated, scheduler, hosts, place, notes } = parts;
+    let Parts { mut setup, drawn_prices, scheduler, hosts, place, notes } = parts;
     if let Some(live) = live.as_mut().filter(|_| !hosts.is_empty()) {
         a_worker_each(root, live, &hosts, found);
     }
@@ -357,7 +355,6 @@ fn checked(root: &Node, work: &Work, plan: Option<&Path>, found: &mut Mistakes) 
     let text = |key| root.text(key).unwrap_or_default().to_owned();
     let (name, description) = (text("name"), text("description"));
     let live = live?;
-    let generated_prices = generated;
     let mut experiment = Experiment {
         name,
         description,
@@ -365,7 +362,7 @@ fn checked(root: &Node, work: &Work, plan: Option<&Path>, found: &mut Mistakes) 
         scheduler,
         jobs,
         requests,
-        generated_prices,
+        drawn_prices,
         hosts,
         live,
     };
@@ -450,9 +447,9 @@ fn bag(node: &Node, seed: u64, plan: Option<&Path>, found: &mut Mistakes) -> Opt
         preemption_notice: cloud.preemption_notice,
         terms: cloud.terms,
     };
-    let (scheduler, generated) = (Some(scheduler), cloud.generated);
+    let (scheduler, drawn_prices) = (Some(scheduler), cloud.drawn_prices);
     let (hosts, notes) = (cloud.hosts, cloud.notes);
-    Some(Parts { setup, generated, scheduler, hosts, place: begins_at, notes })
+    Some(Parts { setup, drawn_prices, scheduler, hosts, place: begins_at, notes })
 }
 
 /// When spot VMs are taken away and given back.
@@ -493,8 +490,8 @@ fn provider(node: &Node, seed: u64, found: &mut Mistakes) -> Option<Parts> {
         terms: cloud.terms,
     };
     let place = node.place_of("workload").clone();
-    let (generated, hosts, notes) = (cloud.generated, cloud.hosts, cloud.notes);
-    Some(Parts { setup, generated, scheduler: None, hosts, place, notes })
+    let (drawn_prices, hosts, notes) = (cloud.drawn_prices, cloud.hosts, cloud.notes);
+    Some(Parts { setup, drawn_prices, scheduler: None, hosts, place, notes })
 }
 
 /// A bound on the VMs that a bag's scheduler launches: those it may have at a time, and one more for each

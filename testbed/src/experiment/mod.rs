@@ -4,6 +4,7 @@ mod batch;
 mod builtin;
 mod checkpoint;
 mod cloud;
+mod drawn_prices;
 pub(crate) mod files;
 mod interruption;
 mod jobs;
@@ -26,6 +27,7 @@ pub use dormouse_documents::{InputError, Mistake, Override, Place};
 
 pub use batch::Batch;
 pub use builtin::Builtin;
+pub use drawn_prices::DrawnPrices;
 pub use live::{Hibernate, Live};
 pub use load::{Experiment, Loaded, Planned, Source, load, open};
 pub use schema::{reference, schema};

@@ -1,6 +1,7 @@
 //! What a paper's evaluation is: its data file, read.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use serde::Deserialize;
 
@@ -29,7 +30,8 @@ pub struct Paper {
     /// Named lists of words, for patterns.
     #[serde(default)]
     pub lists: Lists,
-    /// What the words of a case between its experiment and its scheduler set.
+    /// What the words of a case between its experiment and its scheduler set; `$DATA` is the folder of
+    /// records that is given on the command line.
     #[serde(default)]
     pub settings: BTreeMap<String, Vec<String>>,
     /// Which key the last word of a case sets: what schedules.
@@ -314,6 +316,18 @@ pub struct Plot {
 }
 
 impl Paper {
+    /// The same with a folder of records for `$DATA` in its settings.
+    pub(super) fn with_data(mut self, folder: Option<&Path>) -> Self {
+        if let Some(folder) = folder {
+            let quoted = toml::Value::from(folder.to_string_lossy().as_ref()).to_string();
+            let quoted = quoted.trim_matches('"');
+            for set in self.settings.values_mut().flatten() {
+                *set = set.replace("$DATA", quoted);
+            }
+        }
+        self
+    }
+
     /// The parts that are asked for: all that don't search, or the one of this name.
     pub(super) fn parts(&self, part: Option<&str>) -> Vec<&Part> {
         let asked = |p: &&Part| part.map_or(p.search.is_empty(), |name| p.name == name);

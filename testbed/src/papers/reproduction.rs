@@ -110,6 +110,15 @@ impl<'a> Asked<'a> {
         self.spec.without.iter().any(|(of, _)| matches(of, case, &self.paper.lists))
     }
 
+    /// What of the parts is left out, and what it needs.
+    fn left_out(&self) -> Vec<(String, String)> {
+        let all: Vec<_> = self.parts.iter().flat_map(|part| self.paper.cells_of(part)).collect();
+        let is_of_it = |(of, _): &&(String, String)| {
+            all.iter().any(|case| matches(of, case, &self.paper.lists))
+        };
+        self.spec.without.iter().filter(is_of_it).cloned().collect()
+    }
+
     fn chosen(&self, of_cells: &[(String, String)], case: &str) -> Vec<String> {
         let fits = of_cells.iter().filter(|(of, _)| matches(of, case, &self.paper.lists));
         fits.map(|(_, set)| set.clone()).collect()
@@ -183,6 +192,7 @@ impl Request {
         // Nothing is made before what is asked for is known to be right.
         let shared = Shared::default();
         let (paper, part) = named(&spec.what)?;
+        let paper = paper.with_data(spec.prices.as_deref());
         let asked = Asked::of(spec, &paper, part.as_deref())?;
         let (cells, own) = (asked.cells(&shared)?, asked.own()?);
         if let Some(part) = asked.parts.iter().find(|part| !part.search.is_empty())
@@ -217,6 +227,7 @@ impl Request {
             return Err(SweepError::BadInput("this is no reproduction of a paper".to_owned()));
         };
         let (shared, (paper, part)) = (Shared::default(), named(&spec.what)?);
+        let paper = paper.with_data(spec.prices.as_deref());
         let asked = Asked::of(&spec, &paper, part.as_deref())?;
         let request = Self { compute: None, ..self.clone() };
         let made = (asked.cells(&shared)?, asked.own()?);
@@ -317,7 +328,7 @@ impl Request {
             ours,
             trials,
             read,
-            without: spec.without.clone(),
+            without: asked.left_out(),
             charts,
             paper: paper.clone(),
         };

@@ -80,15 +80,9 @@ impl PriceRecord {
     #[must_use]
     pub fn from(&self, start: Span) -> Option<PriceTrace> {
         let (first, last) = self.ends()?;
-        let start = i64::try_from(start.as_micros() / 1_000_000).unwrap_or(i64::MAX);
-        let begins = first.saturating_add(start);
-        // The price at the beginning is the last one before it.
-        let since = |at: i64| Time::from_secs(u64::try_from(at - begins).unwrap_or(0));
-        let mut rows = self.0.clone();
-        rows.sort_by_key(|(at, _)| at.second);
-        (begins <= last).then(|| {
-            PriceTrace::new(rows.iter().map(|(at, price)| (since(at.second), *price)).collect())
-        })
+        let since = |at: i64| Time::from_secs(u64::try_from(at - first).unwrap_or(0));
+        let rows = self.0.iter().map(|(at, price)| (since(at.second), *price)).collect();
+        (Time::ZERO + start <= since(last)).then(|| PriceTrace::new(rows).begun_at(start))
     }
 }
 

@@ -40,6 +40,10 @@ pub(crate) struct CloudSection {
     pub(crate) bill_boot: bool,
     /// Whether a VM is charged for the time since it froze, too, where it ends without having resumed.
     pub(crate) bill_frozen: bool,
+    /// What spot VMs bid that name no bid of their own, as a part of the on-demand price of their type; where
+    /// it is not given they are never taken away for their price.
+    #[schemars(range(min = 0.001, max = 100.0), example = 1.0)]
+    pub(crate) default_bid: Option<Ppm>,
     /// Spot prices that change, by type: a file of rows such as `2009-12-01 01:43:17,0.425` or
     /// `6000,0.425` (seconds, dollars an hour), the JSON of the EC2 price-history call, or the rows themselves, such as
     /// `[["0s", 0.30], ["90m", 0.35]]`. The last price holds for ever. Types that are not here cost what
@@ -67,6 +71,7 @@ impl Default for CloudSection {
             tariff: TariffName::default(),
             bill_boot: false,
             bill_frozen: false,
+            default_bid: None,
             prices: BTreeMap::new(),
             generated_prices: BTreeMap::new(),
             hosts: Vec::new(),
@@ -155,8 +160,15 @@ pub(crate) struct PricesPart {
     pub(crate) file: String,
     /// So long after its first row the run begins, such as `30d`.
     #[serde(default)]
-    #[schemars(with = "dormouse_units::Span")]
-    pub(crate) start: String,
+    #[schemars(with = "Option<dormouse_units::Span>")]
+    pub(crate) start: Option<String>,
+    /// The run begins at a time that its seed draws over the record; it is at the same part of all records of
+    /// an experiment that say so.
+    #[serde(default)]
+    pub(crate) drawn_start: bool,
+    /// So many times the prices of the file.
+    #[schemars(range(min = 1e-6, max = 1e6), example = 0.6)]
+    pub(crate) scale: Option<f64>,
     /// Of a JSON file of several types: this one.
     #[serde(rename = "type")]
     pub(crate) kind: Option<String>,

@@ -19,7 +19,7 @@ pub(super) fn solve(problem: &Problem<'_>) -> Result<Plan, ProblemError> {
         }
         let ages = values.iter_mut().enumerate().take(oldest(problem, left) + 1).skip(first);
         for (age, value) in ages {
-            let (least, chosen) = least(problem, &table, (left, age), again);
+            let (least, chosen) = least(problem, &table, (left, age), (again, plan.next(left - 1, age)));
             table.put(left, age, least);
             *value = least;
             plan.choose(left, age, chosen);
@@ -40,46 +40,63 @@ fn oldest(problem: &Problem<'_>, left: usize) -> usize {
     }
 }
 
-/// The least that is expected with so much left on a VM of this age, and the chunk that has it.
+/// The least that is expected with so much left on a VM of this age, and the chunk that has it, if so much
+/// is expected after a failure. The sooner a good chunk is looked at, the fewer others need be: `guess` is one.
 fn least(
     problem: &Problem<'_>,
     table: &Table,
     (left, age): (usize, usize),
-    again: f64,
+    (again, guess): (f64, usize),
 ) -> (f64, usize) {
     let (survival, checkpoint) = (problem.survival, problem.checkpoint);
     let mut found = (f64::INFINITY, left);
-    // Chunks after which the VM is younger than the last and there is work left.
-    let from = age + checkpoint + 1;
-    let to = (age + checkpoint + left).min(survival.last()).max(from);
-    let given = problem.given(age);
-    let alive = survival.alive(age);
-    if given > 0.0 && from < to {
-        let (thens, lived) = survival.between(from, to);
-        let rests = &table.diagonals[left + age + checkpoint][from..to];
-        let (is_half, before) = (problem.rules.loss == Loss::Half, survival.lived(age));
-        let mut takes = steps(checkpoint);
-        for (n, ((then, lived), rest)) in thens.iter().zip(lived).zip(rests).enumerate() {
-            takes += 1.0;
-            let lost = (alive - then) / given;
-            let undone =
-                if is_half { lost * takes / 2.0 } else { (lived - before - takes * then) / given };
-            let value = (1.0 - lost) * (takes + rest) + undone + lost * again;
-            if value < found.0 {
-                found = (value, n + 1);
-            }
-        }
-    }
     // Beyond the last age all grows evenly with the chunk: the shortest that leads there or the longest
     // is the least.
     let beyond = survival.last().saturating_sub(age + checkpoint).max(1);
-    for work in [beyond, left].into_iter().filter(|work| *work <= left) {
+    for work in [left, beyond, guess.max(1)].into_iter().filter(|work| *work <= left) {
         let takes = problem.takes(work, left);
         let (lost, cost) = problem.chunk(age, takes);
         let value = cost + (1.0 - lost) * table.at(left - work, age + takes) + lost * again;
         if value < found.0 {
             found = (value, work);
         }
+    }
+    // Chunks after which the VM is younger than the last and there is work left.
+    let (mut from, given) = (age + checkpoint + 1, problem.given(age));
+    let to = (age + checkpoint + left).min(survival.last());
+    let (rests, floors) = table.after(left + age + checkpoint);
+    let (alive, before) = (survival.alive(age), survival.lived(age));
+    let is_half = problem.rules.loss == Loss::Half;
+    while given > 0.0 && from < to {
+        let end = ((from / BLOCK + 1) * BLOCK).min(to);
+        let (thens, lived) = survival.between(from, end);
+        // Of a chunk that takes so long, after which so many live and have lived so long.
+        let lost = |then: f64| (alive - then) / given;
+        let undone = |takes: f64, then: f64, lived: f64| match is_half {
+            true => lost(then) * takes / 2.0,
+            false => (lived - before - takes * then) / given,
+        };
+        // The longer a chunk, the more is lost: so none of the block is better than this.
+        let kept_least = 1.0 - lost(thens[thens.len() - 1]);
+        let shortest = steps(from - age);
+        let bound = kept_least * (floors[from / BLOCK] - steps(age))
+            + undone(shortest, thens[0], lived[0])
+            + lost(thens[0]) * again;
+        if bound < found.0 {
+            // All values, and then which is the least: so they are reckoned several at once.
+            let mut values = [f64::INFINITY; BLOCK];
+            let all = thens.iter().zip(lived).zip(&rests[from..end]).zip(&OFFSETS);
+            for (value, (((then, lived), rest), offset)) in values.iter_mut().zip(all) {
+                let (takes, lost) = (shortest + offset, lost(*then));
+                *value = (1.0 - lost) * (takes + rest) + undone(takes, *then, *lived) + lost * again;
+            }
+            for (n, value) in values.iter().enumerate() {
+                if *value < found.0 {
+                    found = (*value, from + n - age - checkpoint);
+                }
+            }
+        }
+        from = end;
     }
     found
 }
@@ -111,19 +128,39 @@ fn after_failure(problem: &Problem<'_>, table: &Table, left: usize) -> (f64, usi
     }
 }
 
+/// Chunks that are looked at together.
+const BLOCK: usize = 32;
+/// 0, 1, 2, … steps.
+const OFFSETS: [f64; BLOCK] = {
+    let (mut all, mut n) = ([0.0; BLOCK], 1);
+    while n < BLOCK {
+        all[n] = all[n - 1] + 1.0;
+        n += 1;
+    }
+    all
+};
+
 /// What is expected by work that is left and age. All that one state looks at lies side by side: work
 /// and age add up to the same. Beyond the last age VMs are as at the last.
 struct Table {
     diagonals: Vec<Vec<f64>>,
+    /// Of each block of ages of a diagonal the least sum of age and what is expected.
+    floors: Vec<Vec<f64>>,
     beyond: Vec<f64>,
     last: usize,
 }
 
 impl Table {
     fn new(job: usize, last: usize, checkpoint: usize) -> Self {
-        let diagonal = |sum: usize| vec![0.0; sum.min(last) + 1];
-        let diagonals = (0..=job + last + checkpoint).map(diagonal).collect();
-        Self { diagonals, beyond: vec![0.0; job + 1], last }
+        let sums = 0..=job + last + checkpoint;
+        let diagonals = sums.clone().map(|sum| vec![0.0; sum.min(last) + 1]).collect();
+        let floors = sums.map(|sum| vec![f64::INFINITY; sum.min(last) / BLOCK + 1]).collect();
+        Self { diagonals, floors, beyond: vec![0.0; job + 1], last }
+    }
+
+    /// The diagonal of states whose work and age add up to this, by age, and its floors.
+    fn after(&self, sum: usize) -> (&[f64], &[f64]) {
+        (&self.diagonals[sum], &self.floors[sum])
     }
 
     fn at(&self, left: usize, age: usize) -> f64 {
@@ -135,6 +172,8 @@ impl Table {
             self.beyond[left] = value;
         } else {
             self.diagonals[left + age][age] = value;
+            let floor = &mut self.floors[left + age][age / BLOCK];
+            *floor = floor.min(value + steps(age));
         }
     }
 }
