@@ -133,12 +133,15 @@ mod tests {
         assert_eq!(record.begun_at(Span::from_secs(50)).steps(), [(s(0), p(2)), (s(30), p(3))]);
         assert_eq!(record.begun_at(Span::from_secs(500)).steps(), [(s(0), p(3))]);
         assert_eq!(record.scaled(2.5).steps()[1], (s(40), p(5)));
-        let long = PriceTrace::new(record.steps().iter().map(|(at, price)| {
-            (Time::ZERO + at.since(Time::ZERO).times(10), *price)
-        }).collect());
-        let [short, long] = [(record, 100), (long, 1_000)].map(|(record, length)| {
-            DrawnStart { record, length: Span::from_secs(length) }
-        });
+        let long = PriceTrace::new(
+            record
+                .steps()
+                .iter()
+                .map(|(at, price)| (Time::ZERO + at.since(Time::ZERO).times(10), *price))
+                .collect(),
+        );
+        let [short, long] = [(record, 100), (long, 1_000)]
+            .map(|(record, length)| DrawnStart { record, length: Span::from_secs(length) });
         let first = |of: &DrawnStart, seed| of.trace(seed).at(Time::ZERO);
         assert!((0..40).all(|seed| first(&short, seed) == first(&long, seed)));
         let of: BTreeMap<_, _> = (0..40).map(|seed| (first(&short, seed), ())).collect();

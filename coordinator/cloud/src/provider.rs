@@ -6,9 +6,9 @@ use std::sync::Arc;
 use dormouse_units::{Bytes, HostId, Money, Ppm, Price, Stream, Tier, Time, TypeName, VmId};
 
 use crate::{
-    Action, Asked, Billing, Catalogue, EndedBy, Fleet, Host, InstanceType, Interruption, LaunchError, Launched,
-    Market, Meter, PlacementRule, Placer, Preemption, Prices, SpotPlaces, Target, TariffName,
-    Terms, Tiers, Vm, VmState, Want, Yields,
+    Action, Asked, Billing, Catalogue, EndedBy, Fleet, Host, InstanceType, Interruption,
+    LaunchError, Launched, Market, Meter, PlacementRule, Placer, Preemption, Prices, SpotPlaces,
+    Target, TariffName, Terms, Tiers, Vm, VmState, Want, Yields,
 };
 
 /// The provider.

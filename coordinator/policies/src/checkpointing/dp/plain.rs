@@ -19,7 +19,8 @@ pub(super) fn solve(problem: &Problem<'_>) -> Result<Plan, ProblemError> {
         }
         let ages = values.iter_mut().enumerate().take(oldest(problem, left) + 1).skip(first);
         for (age, value) in ages {
-            let (least, chosen) = least(problem, &table, (left, age), (again, plan.next(left - 1, age)));
+            let (least, chosen) =
+                least(problem, &table, (left, age), (again, plan.next(left - 1, age)));
             table.put(left, age, least);
             *value = least;
             plan.choose(left, age, chosen);
@@ -88,7 +89,8 @@ fn least(
             let all = thens.iter().zip(lived).zip(&rests[from..end]).zip(&OFFSETS);
             for (value, (((then, lived), rest), offset)) in values.iter_mut().zip(all) {
                 let (takes, lost) = (shortest + offset, lost(*then));
-                *value = (1.0 - lost) * (takes + rest) + undone(takes, *then, *lived) + lost * again;
+                *value =
+                    (1.0 - lost) * (takes + rest) + undone(takes, *then, *lived) + lost * again;
             }
             for (n, value) in values.iter().enumerate() {
                 if *value < found.0 {
