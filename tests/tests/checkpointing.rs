@@ -154,3 +154,22 @@ fn tasks_of_a_vm_with_notice_run_on_and_are_checkpointed_before_its_end() {
     assert!(restarted_from(&of_live).iter().all(|from| *from > 780_000));
     nothing_is_left_but(&before);
 }
+
+#[test]
+fn the_dynamic_program_sees_checkpoints_that_are_shorter_than_a_minute() {
+    let folder = tempfile::tempdir().unwrap();
+    let law = "interruption=[{model=\"lifetime\",bathtub={a=0.4137,b=\"45m\",tau1=\"101.25s\",\
+               tau2=\"85.5s\"}}]";
+    let run = |step: &str| -> Value {
+        let checkpoint = format!("checkpoint={{policy=\"dp\"{step}}}");
+        let sets = ["--set", law, "--set", "cloud.preemption-notice=\"0s\"", "--set", &checkpoint];
+        let out = folder.path().to_str().unwrap();
+        let args = [&["run", "j60", "--json", "--force", "--out", out], &sets[..]].concat();
+        serde_json::from_str(&dormouse_says(&args)).unwrap()
+    };
+    // A checkpoint takes 13 s: rounded up to a minute none is worth it for tasks of some minutes.
+    let checkpoints = |of: &Value| of["counts"]["checkpoints"].as_u64().unwrap();
+    let (finer, minutes) = (run(""), run(",step=\"1m\""));
+    assert!(checkpoints(&finer) >= 5, "{finer:#}");
+    assert_eq!(checkpoints(&minutes), 0, "{minutes:#}");
+}

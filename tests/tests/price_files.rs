@@ -270,3 +270,98 @@ fn a_run_begins_anywhere_in_a_record_and_a_vm_without_a_bid_has_the_providers() 
     write("d.toml", &HOURS.replace("drawn-start", "start = \"1h\", drawn-start"));
     refused(folder.path(), &["run", "d.toml"], 2, &["d.toml:", "keep either start or drawn-start"]);
 }
+
+#[test]
+fn a_default_bid_is_known_to_who_waits_for_a_price_and_not_to_acc() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    let text = r#"
+name = "waits"
+[cloud]
+boot = "0s"
+tariff = "started-hour"
+preemption-notice = "0s"
+default-bid = 0.5
+prices.small = [["0s", 0.06], ["6d", 0.03]]
+[[cloud.type]]
+name = "small"
+vcpus = 1
+memory = "1 GiB"
+spot = 0.03
+on-demand = 0.1
+[checkpoint]
+policy = "none"
+[workload]
+deadline = "10d"
+task = [{ runtime = "90m" }]
+[scheduler]
+name = "fifo"
+fleet = [{ type = "small", market = "spot" }]
+"#;
+    write("a.toml", text);
+    let output = run_in(folder.path(), &["run", "a.toml", "--json", "--out", "out"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(summary["makespan_s"], 6.0 * 86_400.0 + 5_400.0, "{summary:#}");
+    assert_eq!(summary["cost_usd"], 0.06, "two started hours: {summary:#}");
+    write("b.toml", &text.replace("on-demand = 0.1\n", ""));
+    refused(folder.path(), &["run", "b.toml"], 2, &["default-bid", "no price on demand"]);
+    write(
+        "c.toml",
+        &text.replace("fifo", "acc").replace("market = \"spot\"", "market = \"spot\", bid = 0.04"),
+    );
+    refused(folder.path(), &["run", "c.toml"], 2, &["default-bid", "under acc"]);
+}
+
+#[test]
+fn vms_live_again_as_those_of_a_record() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    write(
+        "lives.csv",
+        "lifetime_s,end_event,machine_type\n300,preempted,a\n9,preempted,b\n900,stop,a\n600,preempted,a\n",
+    );
+    let text = r#"
+name = "again"
+[cloud]
+boot = "0s"
+preemption-notice = "0s"
+[[cloud.type]]
+name = "small"
+vcpus = 1
+memory = "1 GiB"
+spot = 0.03
+[[interruption]]
+model = "replay"
+file = "lives.csv"
+machine-type = "a"
+[checkpoint]
+policy = "none"
+[workload]
+deadline = "10h"
+task = [{ runtime = "20m" }]
+[scheduler]
+name = "fifo"
+fleet = [{ type = "small", market = "spot" }]
+"#;
+    write("a.toml", text);
+    let output = run_in(folder.path(), &["run", "a.toml", "--json", "--out", "out"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
+    // The first is taken at 300 s, the second never was.
+    let vms = summary["vms"].as_array().unwrap();
+    let ended: Vec<_> = vms.iter().map(|vm| vm["ended_s"].as_f64().unwrap()).collect();
+    assert_eq!(ended, [300.0, 1_500.0], "{summary:#}");
+    for args in [["check", "out"], ["replay", "out"]] {
+        assert!(run_in(folder.path(), &args).status.success(), "{args:?}");
+    }
+    for (from, to, words) in [
+        ("machine-type = \"a\"", "machine-type = \"c\"", "no VMs of 'c'"),
+        ("lives.csv", "gone.csv", "gone.csv"),
+    ] {
+        write("b.toml", &text.replace(from, to));
+        refused(folder.path(), &["run", "b.toml"], 2, &[words]);
+    }
+    write("lives.csv", "lifetime_s,end_event\nx,preempted\n");
+    refused(folder.path(), &["run", "a.toml", "--out", "x"], 2, &["lives.csv:2"]);
+}

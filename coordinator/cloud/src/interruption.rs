@@ -76,6 +76,15 @@ pub enum InterruptionModel {
         /// How long they live.
         lifetimes: Lifetimes,
     },
+    /// The spot VMs live as long as others did, one after the other in the order in which they can be used;
+    /// after the last of these the first again.
+    Replay {
+        /// VMs of this type only.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        kind: Option<TypeName>,
+        /// How long each lived until it was preempted; `None`: it never was.
+        lives: Vec<Option<Span>>,
+    },
     /// Exactly these, in order of time.
     Schedule {
         /// The acts.
@@ -91,6 +100,8 @@ pub struct Interruptions {
     per_vm: Vec<(Option<Span>, Option<Span>)>,
     schedule: std::collections::VecDeque<Interruption>,
     lifetimes: Vec<(Option<TypeName>, Lifetimes)>,
+    /// Lives that are lived again, and how many of them were.
+    replays: Vec<(Option<TypeName>, Vec<Option<Span>>, usize)>,
     /// When the VMs' lifetimes end.
     ends: BTreeSet<Interruption>,
     seed: u64,
@@ -126,6 +137,11 @@ impl Process {
     }
 }
 
+/// A VM's lifetime ends.
+const fn end_of(vm: VmId, at: Time) -> Interruption {
+    Interruption { at, target: Target::Vm(vm), action: Action::Preempt }
+}
+
 impl Interruptions {
     /// The interruptions of `models` over these spot types under `seed`.
     #[must_use]
@@ -148,6 +164,9 @@ impl Interruptions {
                 }
                 InterruptionModel::Lifetime { kind, lifetimes } => {
                     all.lifetimes.push((kind.clone(), lifetimes.clone()));
+                }
+                InterruptionModel::Replay { kind, lives } => {
+                    all.replays.push((kind.clone(), lives.clone(), 0));
                 }
                 InterruptionModel::Schedule { acts } => all.schedule.extend(acts.iter().cloned()),
             }
@@ -172,8 +191,14 @@ impl Interruptions {
             if only.as_ref().is_none_or(|only| only == kind)
                 && let Some(life) = lifetimes.law().draw(&mut chance)
             {
-                let (at, target, action) = (now + life, Target::Vm(vm), Action::Preempt);
-                self.ends.insert(Interruption { at, target, action });
+                self.ends.insert(end_of(vm, now + life));
+            }
+        }
+        for (only, lives, lived) in &mut self.replays {
+            if only.as_ref().is_none_or(|only| only == kind) && !lives.is_empty() {
+                let life = lives[*lived % lives.len()];
+                *lived += 1;
+                self.ends.extend(life.map(|life| end_of(vm, now + life)));
             }
         }
         for (hibernate, resume) in self.per_vm.clone() {
@@ -278,6 +303,26 @@ mod tests {
         assert_eq!([all.pop(s(500)), all.pop(s(500))], [Some(end(80, b)), Some(end(120, a))]);
         assert_eq!([all.pop(s(500)), all.pop(s(500))], [Some(act), Some(end(170, b))]);
         assert_eq!((all.next_at(), all.pop(s(500))), (None, None));
+    }
+
+    #[test]
+    fn lives_are_lived_again_in_their_order() {
+        let s = Time::from_secs;
+        let lives = vec![Some(Span::from_secs(100)), None, Some(Span::from_secs(10))];
+        let model = InterruptionModel::Replay { kind: Some("x".into()), lives };
+        let mut all = Interruptions::new(&[model], &[], 1);
+        for (n, kind) in ["x", "y", "x", "x", "x"].into_iter().enumerate() {
+            all.vm_started(s(20), VmId::new(u32::try_from(n).unwrap_or(0)), &kind.into());
+        }
+        let ends: Vec<_> = std::iter::from_fn(|| all.pop(s(500))).collect();
+        assert_eq!(
+            ends,
+            [
+                end_of(VmId::new(3), s(30)),
+                end_of(VmId::new(0), s(120)),
+                end_of(VmId::new(4), s(120))
+            ]
+        );
     }
 
     #[test]

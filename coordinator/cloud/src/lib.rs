@@ -39,6 +39,6 @@ pub use price_record::{BadPrice, PriceRecord, PriceStatistics};
 pub use prices::{DrawnStart, Listed, PriceTrace, Prices, Recorded};
 pub use provider::{PriceChange, Provider};
 pub use rows::RowError;
-pub use tariff::{ByTheHour, ByTheSecond, EndedBy, Tariff, TariffName};
+pub use tariff::{ByTheHour, ByTheSecond, ByTheStartedHour, EndedBy, Tariff, TariffName};
 pub use terms::{Preemption, SpotPlaces, Terms};
 pub use vm::{Vm, VmState};

@@ -37,6 +37,8 @@ pub enum TariffName {
     /// Every hour at the price at its beginning; a last partial one is free where the provider ends the VM
     /// or hibernates it, and costs a whole one where the user does.
     Hour,
+    /// Every started hour at the price at its beginning, whoever ends the VM.
+    StartedHour,
 }
 
 impl TariffName {
@@ -46,6 +48,7 @@ impl TariffName {
         match self {
             Self::Second => &ByTheSecond,
             Self::Hour => &ByTheHour,
+            Self::StartedHour => &ByTheStartedHour,
         }
     }
 }
@@ -79,6 +82,20 @@ impl Tariff for ByTheHour {
     fn forgone(&self, used: &[Charge], ended: EndedBy) -> Money {
         let taken = uses(used, ended).into_iter().filter(|(_, by)| *by == EndedBy::Provider);
         taken.map(|(of_one, _)| last_part(of_one)).sum()
+    }
+}
+
+/// Every started hour of a use at the price at the hour's beginning, as on-demand VMs were once sold.
+#[derive(Clone, Copy, Debug)]
+pub struct ByTheStartedHour;
+
+impl Tariff for ByTheStartedHour {
+    fn owed(&self, used: &[Charge], _: EndedBy) -> Money {
+        uses(used, EndedBy::User).into_iter().map(|(of_one, _)| hours(of_one, EndedBy::User)).sum()
+    }
+
+    fn forgone(&self, _: &[Charge], _: EndedBy) -> Money {
+        Money::ZERO
     }
 }
 
@@ -184,5 +201,8 @@ mod tests {
         let used = [charge(0, 90, 10), charge(200, 230, 20)];
         assert_eq!(cents(TariffName::Hour, &used, EndedBy::User), 10 + 20);
         assert_eq!(cents(TariffName::Hour, &used, EndedBy::Provider), 10);
+        for ended in [EndedBy::User, EndedBy::Provider] {
+            assert_eq!(cents(TariffName::StartedHour, &used, ended), 2 * 10 + 20);
+        }
     }
 }

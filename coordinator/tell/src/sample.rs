@@ -123,6 +123,7 @@ impl BagTally {
             ("migrations", counts.migrations.into()),
             ("steals", counts.steals.into()),
             ("preemptions", counts.preemptions.into()),
+            ("checkpoints", counts.checkpoints.into()),
             ("work_lost_s", self.history.work_lost().as_secs_f64()),
         ]
         .map(|(name, figure)| (name.to_owned(), figure))

@@ -21,8 +21,11 @@ const EVERY: Span = Span::from_secs(600);
 const HOUR: Span = Span::from_secs(3_600);
 /// How long before the price passes the bid OPT has its checkpoint.
 const AHEAD: Span = Span::from_micros(1);
-/// What the dynamic program counts times in.
+/// What the dynamic program counts times in at most, where a bag's checkpoints take no less.
 const STEP: Span = Span::from_secs(60);
+/// Into how many steps the shortest checkpoint is divided, and the longest task at most.
+const OF_A_CHECKPOINT: u64 = 4;
+const OF_A_TASK: u64 = 2_000;
 
 /// What checkpoints are taken amid.
 #[derive(Clone, Copy, Debug, Default)]
@@ -76,6 +79,19 @@ pub(crate) fn check(
     let config = CheckpointConfig { scheme, fixed, per_megabyte, on, at_hibernation };
     plannable(&config, node, amid, found)?;
     Some(config)
+}
+
+/// What the dynamic program counts the times of a bag in, where nobody says so: a checkpoint that is rounded up
+/// to a step of several times its length would never be worth taking.
+fn step(section: &CheckpointSection, bag: Option<&Bag>) -> Span {
+    let tasks = || bag.into_iter().flat_map(|bag| bag.tasks.iter());
+    let (fixed, per_megabyte) = (section.fixed, section.per_megabyte);
+    let config = CheckpointConfig { fixed, per_megabyte, ..CheckpointConfig::NONE };
+    let Some(shortest) = tasks().map(|task| config.cost(task.memory)).min() else { return STEP };
+    let longest = tasks().flat_map(|task| task.runtime.values()).max().copied();
+    let parts = |of: Span, n: u64| Span::from_micros(of.as_micros() / n);
+    let finest = parts(longest.unwrap_or_default(), OF_A_TASK).max(Span::from_micros(1_000));
+    parts(shortest, OF_A_CHECKPOINT).max(finest).min(STEP)
 }
 
 /// Whether the longest task can be planned, where that is done step by step; else it is said.
@@ -181,7 +197,7 @@ fn scheme(
         }
         Policy::Dp => {
             let laws = lifetimes::laws(&section, node, amid.interruptions, found)?;
-            let step = section.step.unwrap_or(STEP);
+            let step = section.step.unwrap_or_else(|| step(&section, amid.bag));
             let said = Some(amid.restart).filter(|restart| *restart > Span::ZERO);
             let restart = section.restart.or(said).unwrap_or(step);
             let (notice, mode) = (amid.notice, section.mode.unwrap_or_default());

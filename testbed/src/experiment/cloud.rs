@@ -59,6 +59,15 @@ pub(crate) fn check(
         let remedy = "say how many there are: hosts = [{ vcpus = 16 }]";
         found.add(node.place_of("spot"), what, remedy);
     }
+    if section.default_bid.is_some() {
+        for kind in types.values().filter(|kind| kind.limit(Market::Spot) > 0) {
+            if kind.price(Market::OnDemand).is_none() {
+                let what =
+                    format!("{} has no price on demand of which it could be a part", kind.name);
+                found.add(node.place_of("default-bid"), what, "give the type one: on-demand = 0.1");
+            }
+        }
+    }
     let (boot, hibernation) = (section.boot, section.hibernation);
     let catalogue = Catalogue { types, boot, hibernation };
     let drawn_prices = DrawnPrices { generated: section.generated_prices, recorded };

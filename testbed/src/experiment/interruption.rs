@@ -6,6 +6,7 @@ use dormouse_cloud::{
     Empirical, Exponential, Interruption, InterruptionModel, Lifetimes, Target, Types, Uniform,
 };
 use dormouse_documents::{InputError, Mistakes, Node, Place, from_toml, read_whole};
+use dormouse_fit::{Life, Record};
 use dormouse_units::{Span, Time, VmId};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -13,7 +14,8 @@ use serde::Deserialize;
 use super::cloud::is_spot_type;
 use super::files;
 use super::sections::{
-    ActSection, InterruptionSection, LifetimeSection, PoissonSection, Recorded, ScheduleSection,
+    ActSection, InterruptionSection, LifetimeSection, PoissonSection, Recorded, ReplaySection,
+    ScheduleSection,
 };
 
 /// A file that says when spot VMs are taken away.
@@ -63,6 +65,7 @@ pub(crate) fn check(
     match section {
         InterruptionSection::Poisson(section) => poisson(section, node, deadline, found),
         InterruptionSection::Lifetime(section) => lifetime(section, node, types, found),
+        InterruptionSection::Replay(section) => replay(section, node, types, found),
         InterruptionSection::Schedule(ScheduleSection { acts }) => {
             let act = |(n, section): (usize, &ActSection)| {
                 act(section, node.innermost(&format!("acts.{n}")), (most_vms, types), found)
@@ -151,6 +154,45 @@ pub(super) fn lifetime(
     }
     let (kind, lifetimes) = (section.kind.clone(), laws.pop()?);
     Some(InterruptionModel::Lifetime { kind, lifetimes })
+}
+
+fn replay(
+    section: &ReplaySection,
+    node: &Node,
+    types: Option<&Types>,
+    found: &mut Mistakes,
+) -> Option<InterruptionModel> {
+    let ReplaySection { kind, file, machine_type } = section;
+    if let Some(kind) = kind {
+        is_spot_type(kind, node.place_of("type"), types, found);
+    }
+    let place = node.place_of("file");
+    let is_table = |text: &str| text.lines().next().is_some_and(|row| row.contains(','));
+    let read = |text: &str| match is_table(text) {
+        true => Record::read(text, false),
+        false => Empirical::read(text).map(|Empirical { recorded }| Record {
+            lives: recorded
+                .into_iter()
+                .map(|span| Life { span, was_taken: true, ..Life::default() })
+                .collect(),
+            ..Record::default()
+        }),
+    };
+    let Record { lives, .. } = found.take(files::record(&place.file(file), read))?;
+    let is_meant = |life: &&Life| machine_type.as_ref().is_none_or(|kind| life.kind == *kind);
+    let lived = |life: &Life| life.was_taken.then_some(life.span);
+    let lives: Vec<_> = lives.iter().filter(is_meant).map(lived).collect();
+    if lives.is_empty() {
+        let (place, what) = match machine_type {
+            Some(kind) => {
+                (node.place_of("machine-type"), format!("the file has no VMs of '{kind}'"))
+            }
+            None => (place, "it has no lifetimes".to_owned()),
+        };
+        found.add(place, what, "give a record of at least one VM");
+        return None;
+    }
+    Some(InterruptionModel::Replay { kind: kind.clone(), lives })
 }
 
 /// Lifetimes that were seen, at least one.

@@ -24,8 +24,11 @@ use super::live::speedup_said;
 use super::sections::{CheckpointSection, InterruptionSection, WorkloadSection};
 use super::tenants::{self, Work};
 use super::{
-    Batch, Builtin, Live, checkpoint, cloud, files, interruption, jobs, placed_by::placed_by, plan,
-    requests, scheduler, schema, workload,
+    Batch, Builtin, Live, checkpoint,
+    cloud::{self, Cloud},
+    files, interruption, jobs,
+    placed_by::placed_by,
+    plan, requests, scheduler, schema, workload,
 };
 
 /// An experiment with everything resolved: all that a run is made of. It goes into the
@@ -411,6 +414,9 @@ fn bag(node: &Node, seed: u64, plan: Option<&Path>, found: &mut Mistakes) -> Opt
     if let Some(scheduler) = &mut scheduler {
         scheduler::laws(scheduler, node.get("scheduler"), right, found);
     }
+    if let (Some(scheduler), Some(cloud)) = (&mut scheduler, &cloud) {
+        default_bids(scheduler, cloud, at("cloud"), found);
+    }
     let checkpoint = checkpoint.and_then(|section| {
         let boot = cloud.as_ref().map(|cloud| cloud.catalogue.boot).unwrap_or_default();
         let restore = scheduler.as_ref().map(|scheduler| scheduler.restore).unwrap_or_default();
@@ -450,6 +456,25 @@ fn bag(node: &Node, seed: u64, plan: Option<&Path>, found: &mut Mistakes) -> Opt
     let (scheduler, drawn_prices) = (Some(scheduler), cloud.drawn_prices);
     let (hosts, notes) = (cloud.hosts, cloud.notes);
     Some(Parts { setup, drawn_prices, scheduler, hosts, place: begins_at, notes })
+}
+
+/// Gives the spot VMs of a fleet that name no bid the default one, so that their scheduler knows of it.
+fn default_bids(
+    scheduler: &mut BagSchedulerConfig,
+    cloud: &Cloud,
+    node: &Node,
+    found: &mut Mistakes,
+) {
+    let Some(part) = cloud.terms.default_bid else { return };
+    if scheduler.name == BagSchedulerName::Acc {
+        let what = "under acc no provider is told a bid";
+        found.add(node.place_of("default-bid"), what, "leave it out, or take another scheduler");
+    }
+    for fleet in scheduler.fleet.iter_mut().filter(|fleet| fleet.market == Market::Spot) {
+        let kind = cloud.catalogue.types.get(&fleet.kind);
+        let whole = kind.and_then(|kind| kind.price(Market::OnDemand));
+        fleet.bid = fleet.bid.or(whole.map(|price| price.part(part)));
+    }
 }
 
 /// When spot VMs are taken away and given back.

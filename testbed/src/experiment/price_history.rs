@@ -99,8 +99,14 @@ fn history(path: &Path, pick: &Pick) -> Result<PriceRecord, InputError> {
     let History { spot_price_history: all } =
         read.map_err(|error| not_json(&source, &text, &error))?;
     let mut series: BTreeMap<String, PriceRecord> = BTreeMap::new();
-    // The newest is first in it.
-    for (n, entry) in all.iter().enumerate().rev().filter(|(_, entry)| entry.is_picked(pick)) {
+    // The newest is first in what the call answers; somebody may have turned it round.
+    let is_newest_first = match (all.first(), all.last()) {
+        (Some(first), Some(last)) => first.timestamp >= last.timestamp,
+        _ => true,
+    };
+    let place = |n: usize| if is_newest_first { all.len() - 1 - n } else { n };
+    let entries = (0..all.len()).map(|n| (place(n), &all[place(n)]));
+    for (n, entry) in entries.filter(|(_, entry)| entry.is_picked(pick)) {
         let record = series.entry(entry.series()).or_default();
         record.add(&entry.timestamp, &entry.spot_price).map_err(|bad| {
             let (what, remedy) = match bad {

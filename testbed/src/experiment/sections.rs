@@ -23,7 +23,8 @@ pub(crate) use cloud::{
     TypeSection,
 };
 pub(crate) use interruption::{
-    ActSection, InterruptionSection, LifetimeSection, PoissonSection, Recorded, ScheduleSection,
+    ActSection, InterruptionSection, LifetimeSection, PoissonSection, Recorded, ReplaySection,
+    ScheduleSection,
 };
 pub(crate) use workload::{
     BagSection, ModelSection, NoiseSection, Part, Runtime, SharingSection, TaskSection,

@@ -53,6 +53,10 @@ const fn charged_how(tariff: TariffName) -> &'static str {
              not full, is free where the provider ends or hibernates the VM, and costs a full one \
              where its user ends it."
         }
+        TariffName::StartedHour => {
+            "A VM is charged from the end of its boot to its end, and not while it is hibernated, by \
+             the started hour: each costs the price at its beginning, whoever ends or hibernates the VM."
+        }
     }
 }
 

@@ -205,10 +205,14 @@ fn figures_are_those_of_a_reckoning_by_hand() {
             let owed = |it: &ByHand| {
                 let of_use = |(ran, is_taken): (Span, bool)| {
                     let (hours, rest) = (ran.as_micros() / hour, ran.as_micros() % hour);
-                    let started = hours + u64::from(rest > 0 && !is_taken);
+                    let started = hours + u64::from(rest > 0);
+                    let charged = hours + u64::from(rest > 0 && !is_taken);
                     match tariff {
                         TariffName::Second => it.price.for_span(ran),
-                        TariffName::Hour => it.price.for_span(Span::from_micros(started * hour)),
+                        TariffName::Hour => it.price.for_span(Span::from_micros(charged * hour)),
+                        TariffName::StartedHour => {
+                            it.price.for_span(Span::from_micros(started * hour))
+                        }
                     }
                 };
                 it.uses().map(of_use).sum::<Money>()

@@ -7,6 +7,8 @@ pub(super) struct Instant {
     pub(super) second: i64,
     /// Whether its time zone stands there; `None`: it is a bare number, which has none.
     pub(super) has_zone: Option<bool>,
+    /// By how many seconds clocks of its zone are before those of UTC.
+    pub(super) east: i64,
 }
 
 /// Reads a number of seconds, or a date and time such as `2009-12-01 01:43:17`, `2020-01-02T03:04:05.000Z`
@@ -14,15 +16,16 @@ pub(super) struct Instant {
 pub(super) fn instant(text: &str) -> Option<Instant> {
     let Some((date, rest)) = text.split_once([' ', 'T']) else {
         let second = text.parse().ok().filter(|s| (0..=1 << 40).contains(s))?;
-        return Some(Instant { second, has_zone: None });
+        return Some(Instant { second, has_zone: None, east: 0 });
     };
     let (clock, zone) = rest.split_at(rest.find(['Z', '+', '-']).unwrap_or(rest.len()));
     let (clock, part) = clock.split_once('.').unwrap_or((clock, "0"));
     if part.is_empty() || !part.bytes().all(|b| b.is_ascii_digit()) {
         return None;
     }
-    let second = second_of(date, clock)? - east_of_utc(zone)?;
-    Some(Instant { second, has_zone: Some(!zone.is_empty()) })
+    let east = east_of_utc(zone)?;
+    let second = second_of(date, clock)? - east;
+    Some(Instant { second, has_zone: Some(!zone.is_empty()), east })
 }
 
 /// A date and time as `instant` reads it.
@@ -110,7 +113,8 @@ mod tests {
             ("2100-03-01T00:00:00", 4_107_542_400, Some(false)),
             ("6000", 6_000, None),
         ] {
-            assert_eq!(instant(text), Some(Instant { second, has_zone }), "{text}");
+            let read = instant(text).map(|it| (it.second, it.has_zone));
+            assert_eq!(read, Some((second, has_zone)), "{text}");
         }
         for text in [
             "",

@@ -1,6 +1,6 @@
 //! What is odd about a record of prices, in words.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dormouse_units::Price;
 
@@ -18,15 +18,18 @@ pub(super) fn oddities(rows: &[(Instant, Price)]) -> Option<String> {
 }
 
 fn misplaced(rows: &[(Instant, Price)]) -> Option<String> {
-    let (mut times, mut again) = (BTreeSet::new(), 0);
-    for (at, _) in rows {
-        again += usize::from(!times.insert(at.second));
+    let (mut prices, mut again, mut others) = (BTreeMap::new(), 0, 0);
+    for (at, price) in rows {
+        if let Some(before) = prices.insert(at.second, price) {
+            again += 1;
+            others += usize::from(before != price);
+        }
     }
     let astray = rows.windows(2).filter(|pair| pair[1].0.second < pair[0].0.second).count();
     (astray + again > 0).then(|| {
         format!(
             "{astray} of {} rows are earlier than the one before and were sorted in; {again} have \
-             the time of another, and the last of those holds",
+             the time of another, {others} of them another price, and the last of those holds",
             rows.len()
         )
     })
@@ -35,9 +38,14 @@ fn misplaced(rows: &[(Instant, Price)]) -> Option<String> {
 fn zones(rows: &[(Instant, Price)]) -> Option<String> {
     let of = |has_zone| rows.iter().filter(|(at, _)| at.has_zone == Some(has_zone)).count();
     let (with, without) = (of(true), of(false));
-    (with > 0 && without > 0).then(|| {
+    let some = (with > 0 && without > 0).then(|| {
         format!("{with} rows name their time zone and {without} do not: these are taken as UTC")
-    })
+    });
+    let all: BTreeSet<i64> = rows.iter().map(|(at, _)| at.east).collect();
+    let several = (all.len() > 1)
+        .then(|| format!("times are of {} zones: all were made those of UTC", all.len()));
+    let both: Vec<_> = [some, several].into_iter().flatten().collect();
+    (!both.is_empty()).then(|| both.join("; "))
 }
 
 fn gaps(rows: &[(Instant, Price)]) -> Option<String> {

@@ -37,7 +37,19 @@ impl PriceRecord {
             let (at, price) = row.split_once(',')?;
             Some((instant(at.trim())?, price.trim().parse::<Price>().ok()?))
         };
-        record.rows(text, |row| row == "time,price", read).map(Self)
+        let is_heading = |row: &str| row.eq_ignore_ascii_case("time,price");
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let all = Self(record.rows(text, is_heading, read)?);
+        // Nobody can know what a bare number is counted from beside dates.
+        let is_number = |(at, _): &(Instant, Price)| at.has_zone.is_none();
+        match all.0.iter().position(|row| is_number(row) != is_number(&all.0[0])) {
+            None => Ok(all),
+            Some(_) => {
+                let what = "it has both dates and bare numbers of seconds".to_owned();
+                let remedy = "write all times in one way";
+                Err(RowError { line: 1, row: String::new(), what, remedy })
+            }
+        }
     }
 
     /// Adds a price, dollars an hour, with its time, both as [`Self::read`] reads them.
@@ -99,7 +111,8 @@ mod tests {
         let price = |text: &str| text.parse::<Price>().unwrap();
         let s = Time::from_secs;
         let odd = record.oddities().unwrap();
-        let astray = "1 of 5 rows are earlier than the one before and were sorted in; 1 have";
+        let astray = "1 of 5 rows are earlier than the one before and were sorted in; 1 have the time of \
+                      another, 0 of them another price";
         assert!(odd.starts_with(astray), "{odd}");
         assert_eq!(
             record.from(Span::ZERO).unwrap().steps(),
@@ -115,6 +128,12 @@ mod tests {
         let zones = PriceRecord::read(zones).unwrap();
         let odd = zones.oddities().unwrap();
         assert!(odd.contains("2 rows name their time zone and 1 do not"), "{odd}");
+        assert!(odd.contains("times are of 2 zones"), "{odd}");
+        let other = PriceRecord::read("\u{feff}Time,Price\n6000,1\n6000,2\n6000,2\n").unwrap();
+        let odd = other.oddities().unwrap();
+        assert!(odd.contains("2 have the time of another, 1 of them another price"), "{odd}");
+        let mixed = PriceRecord::read("6000,1\n2009-12-01 00:00:00,1\n").unwrap_err();
+        assert!(mixed.what.contains("both dates and bare numbers"), "{mixed}");
         let half_hours = [0, 1_800, 3_600].map(s);
         let steps = zones.from(Span::ZERO).unwrap();
         assert_eq!(steps.steps().iter().map(|step| step.0).collect::<Vec<_>>(), half_hours);

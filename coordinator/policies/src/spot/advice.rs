@@ -35,11 +35,21 @@ pub struct TypeAdvice {
     /// [`expected_execution`], in seconds.
     pub expected_s: Option<f64>,
     /// How many jobs are simulated: one begins each day, and those are left out that are not done by the end
-    /// of the record under every scheme.
+    /// of the record under every scheme but those that may never be ([`SpotScheme::may_never_end`]).
     pub jobs: usize,
-    /// For each of [`SpotScheme::ALL`] how long these jobs took and what they cost, seconds and dollars, in the
-    /// mean; nothing where there are none.
-    pub schemes: Vec<(f64, f64)>,
+    /// What became of these jobs under each of [`SpotScheme::ALL`].
+    pub schemes: Vec<SchemeAdvice>,
+}
+
+/// What becomes of jobs under a scheme, in the mean of those that it does.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SchemeAdvice {
+    /// How many it does by the end of the record.
+    pub done: usize,
+    /// How long they took, in seconds; no number where there are none.
+    pub took_s: f64,
+    /// What they cost, in dollars.
+    pub cost_usd: f64,
 }
 
 /// What a type is for a job at the bid of a record.
@@ -48,35 +58,44 @@ pub fn type_advice(record: &SpotRecord<'_>, job: &SpotJob) -> TypeAdvice {
     const DAY: u64 = 86_400;
     let until = record.until().as_micros() / 1_000_000;
     let starts = (0..until.div_ceil(DAY)).map(|day| Time::from_secs(day * DAY));
-    let under_all = |start| -> Option<Vec<Outcome>> {
-        SpotScheme::ALL.into_iter().map(|scheme| job.run(scheme, record, start)).collect()
+    let under_all = |start| -> Option<Vec<Option<Outcome>>> {
+        let run = |scheme: SpotScheme| {
+            let outcome = job.run(scheme, record, start);
+            (outcome.is_some() || scheme.may_never_end()).then_some(outcome)
+        };
+        SpotScheme::ALL.into_iter().map(run).collect()
     };
-    let done: Vec<Vec<Outcome>> = starts.filter_map(under_all).collect();
-    #[expect(clippy::cast_precision_loss, reason = "days are few")]
-    let count = done.len() as f64;
+    let all: Vec<_> = starts.filter_map(under_all).collect();
     let mean = |scheme: usize| {
-        let sum = done.iter().fold((0.0, 0.0), |(s, usd), outcomes| {
-            let outcome = &outcomes[scheme];
-            (s + outcome.took.as_secs_f64(), usd + outcome.cost.as_usd())
-        });
-        (sum.0 / count, sum.1 / count)
+        let done: Vec<&Outcome> = all.iter().filter_map(|of| of[scheme].as_ref()).collect();
+        #[expect(clippy::cast_precision_loss, reason = "days are few")]
+        let count = done.len() as f64;
+        SchemeAdvice {
+            done: done.len(),
+            took_s: done.iter().map(|of| of.took.as_secs_f64()).sum::<f64>() / count,
+            cost_usd: done.iter().map(|of| of.cost.as_usd()).sum::<f64>() / count,
+        }
     };
-    let schemes = if done.is_empty() { 0 } else { SpotScheme::ALL.len() };
+    let schemes = SpotScheme::ALL.len();
     TypeAdvice {
         available: record.available_share(),
         taken: record.uptimes().len(),
         expected_s: expected_execution(record, job.work, job.restart),
-        jobs: done.len(),
+        jobs: all.len(),
         schemes: (0..schemes).map(mean).collect(),
     }
 }
 
-/// The type of the shortest expected execution, by its place; of equals the first. `None`: on none of them an
+/// The type of the shortest expected execution, by its place; of equals the one on which jobs without checkpoints
+/// cost the least, then the first. `None`: on none of them an
 /// instance was left for as long as the job.
 #[must_use]
 pub fn best_type(types: &[TypeAdvice]) -> Option<usize> {
     let known = types.iter().enumerate().filter_map(|(n, of)| Some((n, of.expected_s?)));
-    known.min_by(|one, other| one.1.total_cmp(&other.1)).map(|(n, _)| n)
+    let cost = |n: usize| types[n].schemes.first().map_or(f64::INFINITY, |none| none.cost_usd);
+    let least = known
+        .min_by(|one, other| one.1.total_cmp(&other.1).then(cost(one.0).total_cmp(&cost(other.0))));
+    least.map(|(n, _)| n)
 }
 
 #[cfg(test)]
@@ -104,8 +123,15 @@ mod tests {
         assert_eq!(expected, [None, Some(7_200.0), Some(7_200.0)]);
         assert_eq!(all.iter().map(|of| of.taken).collect::<Vec<_>>(), [5, 1, 0]);
         assert!((all[1].available - 0.8).abs() < 1e-9, "{}", all[1].available);
+        // Both are expected to take as long; five cents an hour are less than nineteen.
         assert_eq!((best_type(&all), best_type(&all[..1])), (Some(1), None));
+        let swapped = [all[2].clone(), all[1].clone()];
+        assert_eq!(best_type(&swapped), Some(1));
         // Two hours at 19 cents, by each scheme that takes no checkpoint.
-        assert_eq!((all[2].jobs, all[2].schemes[0]), (1, (7_200.0, 0.38)));
+        let none = SchemeAdvice { done: 1, took_s: 7_200.0, cost_usd: 0.38 };
+        assert_eq!((all[2].jobs, all[2].schemes[0]), (1, none));
+        // Where an instance is taken each hour a job of two hours is done by checkpoints only.
+        let done: Vec<_> = all[0].schemes.iter().map(|scheme| scheme.done).collect();
+        assert_eq!((done[0], done[2], done[5]), (0, all[0].jobs, all[0].jobs));
     }
 }

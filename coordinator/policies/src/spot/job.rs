@@ -67,6 +67,12 @@ impl SpotScheme {
     pub const ALL: [Self; 6] =
         [Self::None, Self::Opt, Self::Hour, Self::Edge, Self::Adapt, Self::Acc];
 
+    /// Whether a job may never be done for want of checkpoints, where instances are taken often.
+    #[must_use]
+    pub const fn may_never_end(self) -> bool {
+        matches!(self, Self::None | Self::Edge)
+    }
+
     /// Its name in the paper.
     #[must_use]
     pub const fn name(self) -> &'static str {

@@ -8,7 +8,9 @@ mod record;
 #[cfg(test)]
 mod tests;
 
-pub use advice::{TypeAdvice, best_type, expected_execution, lowest_bid, type_advice};
+pub use advice::{
+    SchemeAdvice, TypeAdvice, best_type, expected_execution, lowest_bid, type_advice,
+};
 pub use job::{Outcome, SpotJob, SpotScheme};
 pub(crate) use next::{Unkept, before_hour_ends};
 pub(crate) use record::HOUR;

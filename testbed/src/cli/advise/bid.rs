@@ -69,6 +69,9 @@ impl BidArgs {
                 "Bid {bid} for {name}: a job of {work} is expected to execute for {:.1} min there, waiting left out.",
                 s / 60.0
             ),
+            None if traces.iter().all(|(.., until)| until.since(Time::ZERO) < work) => {
+                format!("No record is as long as a job of {work}: give longer ones.")
+            }
             None => format!(
                 "No type was left to a bid of {bid} for as long as a job of {work} takes: bid more, or \
                  checkpoint it."
@@ -91,22 +94,23 @@ impl BidArgs {
             let (name, key) = (scheme.name(), scheme.name().to_lowercase());
             let usd = Column::number(format!("{name}, $")).named(format!("{key}_usd")).digits(3);
             let min = Column::number(format!("{name}, min")).named(format!("{key}_min")).digits(0);
+            let done = Column::count(format!("{name} done")).named(format!("{key}_done"));
+            let of = move |of: &TypeAdvice| of.schemes.get(n).copied().filter(|it| it.done > 0);
             table = table
-                .column(usd, move |(_, of)| of.schemes.get(n).map(|(_, usd)| *usd))
-                .column(min, move |(_, of)| of.schemes.get(n).map(|(s, _)| minutes(*s)));
+                .column(usd, move |(_, it)| of(it).map(|it| it.cost_usd))
+                .column(min, move |(_, it)| of(it).map(|it| minutes(it.took_s)));
+            if scheme.may_never_end() {
+                table = table.column(done, move |(_, it)| of(it).map_or(0, |it| it.done as u64));
+            }
         }
-        let curve = best.map(|n| expectations(&traces[n].1, traces[n].2, &job)).unwrap_or_default();
+        // What there would be at other bids is asked for most where none is good.
+        let curves = traces
+            .iter()
+            .map(|(name, trace, until)| (name.clone(), expectations(trace, *until, &job)));
         let json = json!({ "bid": bid, "type": best.map(|n| &traces[n].0), "notes": odd });
         let words = ["bid, $ an hour", "expected execution, min"];
-        Advice {
-            title: "Bid",
-            verdict,
-            table: table.into(),
-            words,
-            curves: vec![("the type that is taken", curve)],
-            json,
-        }
-        .tell(&self.to)
+        Advice { title: "Bid", verdict, table: table.into(), words, curves: curves.collect(), json }
+            .tell(&self.to)
     }
 }
 

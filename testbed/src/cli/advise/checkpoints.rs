@@ -117,7 +117,7 @@ impl CheckpointsArgs {
             verdict,
             table: table.into(),
             words,
-            curves: vec![("dynamic program", curve)],
+            curves: vec![("dynamic program".to_owned(), curve)],
             json,
         }
         .tell(&self.to)

@@ -55,8 +55,8 @@ impl ReuseArgs {
             );
         let curve = |of: &dyn Fn(f64) -> f64| alive.iter().map(|at| (*at, of(*at))).collect();
         let curves = vec![
-            ("VM that is there", curve(&|at| compare(at, work).here)),
-            ("new VM", curve(&|_| both.anew)),
+            ("VM that is there".to_owned(), curve(&|at| compare(at, work).here)),
+            ("new VM".to_owned(), curve(&|_| both.anew)),
         ];
         let json = json!({ "reuse": both.reuse(), "here": both.here, "new": both.anew });
         let words = ["VM's age, h", self.policy.about()];

@@ -30,7 +30,7 @@ pub(super) struct Advice {
     pub(super) table: Table,
     /// What is along and beside the curves.
     pub(super) words: [&'static str; 2],
-    pub(super) curves: Vec<(&'static str, Vec<(f64, f64)>)>,
+    pub(super) curves: Vec<(String, Vec<(f64, f64)>)>,
     pub(super) json: Value,
 }
 
@@ -40,7 +40,7 @@ impl Advice {
         let Self { title, verdict, table, words: [x, y], curves, mut json } = self;
         let series = curves.iter().enumerate().map(|(colour, (name, points))| {
             let points = points.iter().map(|(x, y)| Point::new(*x, *y)).collect();
-            Series { name: (*name).to_owned(), colour, look: Look::Line, points }
+            Series { name: name.clone(), colour, look: Look::Line, points }
         });
         let (x, y) = (Axis::new(x, Scale::FromZero), Axis::new(y, Scale::Linear));
         let panel =

@@ -22,7 +22,7 @@ pub(crate) struct GenerateArgs {
     /// How far apart prices are outside spikes
     #[arg(long, default_value = "0.002")]
     step: Price,
-    /// Mean time between changes outside spikes
+    /// Mean time between draws outside spikes; a draw may repeat the price
     #[arg(long, default_value = "2h")]
     every: Span,
     /// Mean time from a spike to the next one

@@ -40,7 +40,8 @@ pub(crate) struct CheckpointSection {
     /// Of `dp` and `young-daly`: how long VMs are taken to live, whatever they do; by the experiment's
     /// `[[interruption]]` where it is not given.
     pub(crate) lifetimes: Option<LifetimeSection>,
-    /// Of `dp`: what times are counted in, rounded up; 1m where it is not given.
+    /// Of `dp`: what times are counted in, rounded up; where it is not given, a quarter of the bag's shortest
+    /// checkpoint, but no less than one of 2,000 parts of its longest task, and no more than 1m.
     #[schemars(extend("least" = "1ms"), example = "1m")]
     pub(crate) step: Option<Span>,
     /// Of `dp`: how long it takes to go on from a checkpoint on another VM; `scheduler.restore` and
@@ -99,8 +100,8 @@ pub(crate) enum Policy {
     Hour,
     /// Whenever the VM's price rises.
     Edge,
-    /// At regular times of the VM, where its record of prices has it that what may be lost by the next one
-    /// is more than a checkpoint costs.
+    /// At regular times of the VM, where its record of prices, what is yet to come included, has it that what
+    /// may be lost by the next one is more than a checkpoint costs.
     Adapt,
     /// Kept `look` before the VM's price passes its bid, which nobody can know: a yardstick.
     Opt,

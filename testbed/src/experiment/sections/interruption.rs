@@ -14,6 +14,8 @@ pub(crate) enum InterruptionSection {
     Poisson(PoissonSection),
     /// Every spot VM is preempted at the end of a lifetime of its own.
     Lifetime(LifetimeSection),
+    /// Spot VMs live as long as those of a record, in its order.
+    Replay(ReplaySection),
     /// What happens when is written down.
     Schedule(ScheduleSection),
 }
@@ -60,6 +62,22 @@ pub(crate) struct LifetimeSection {
     pub(crate) gompertz_makeham: Option<GompertzMakeham>,
     /// From one age to another, each as likely.
     pub(crate) uniform: Option<Uniform>,
+}
+
+/// Spot VMs live as long as those of a record, one after the other as they can be used; after its last row
+/// comes its first again.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) struct ReplaySection {
+    /// VMs of this type only.
+    #[serde(rename = "type")]
+    pub(crate) kind: Option<TypeName>,
+    /// A row a VM: `lifetime_s` and `end_event` (`preempted`, or `stop`: it is never taken away), as `dormouse
+    /// fit` reads them; or seconds, one a row.
+    #[schemars(example = "lifetimes.csv")]
+    pub(crate) file: String,
+    /// Of the file's VMs those with this `machine_type`.
+    pub(crate) machine_type: Option<String>,
 }
 
 /// Lifetimes that were seen.

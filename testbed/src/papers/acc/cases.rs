@@ -12,9 +12,6 @@ use crate::sweep::SweepError;
 /// The paper's job.
 const WORK: Span = Span::from_secs(500 * 60);
 
-/// Those that keep too little where instances are taken often.
-const MAY_NEVER_END: [SpotScheme; 2] = [SpotScheme::None, SpotScheme::Edge];
-
 /// Jobs of a sample.
 const STARTS: usize = 20;
 
@@ -95,7 +92,7 @@ fn figures(
         starts.map(|start| SpotScheme::ALL.map(|scheme| job.run(scheme, &record, start))).collect();
     let is_done = |outcomes: &&[Option<Outcome>; 6]| {
         let mut each = SpotScheme::ALL.iter().zip(outcomes.iter());
-        each.all(|(scheme, outcome)| MAY_NEVER_END.contains(scheme) || outcome.is_some())
+        each.all(|(scheme, outcome)| scheme.may_never_end() || outcome.is_some())
     };
     let compared: Vec<_> = all.iter().filter(is_done).collect();
     let mut figures = BTreeMap::new();
