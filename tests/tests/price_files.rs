@@ -305,7 +305,12 @@ fleet = [{ type = "small", market = "spot" }]
     assert_eq!(summary["makespan_s"], 6.0 * 86_400.0 + 5_400.0, "{summary:#}");
     assert_eq!(summary["cost_usd"], 0.06, "two started hours: {summary:#}");
     write("b.toml", &text.replace("on-demand = 0.1\n", ""));
-    refused(folder.path(), &["run", "b.toml"], 2, &["default-bid", "no price on demand"]);
+    refused(
+        folder.path(),
+        &["run", "b.toml"],
+        2,
+        &["default-bid", "of the price on demand, and small has none"],
+    );
     write(
         "c.toml",
         &text.replace("fifo", "acc").replace("market = \"spot\"", "market = \"spot\", bid = 0.04"),

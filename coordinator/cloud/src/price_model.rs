@@ -83,7 +83,7 @@ pub enum BadModel {
     Step,
     /// They would change more often than can be kept.
     #[error(
-        "so many changes of the price don't fit a log; make 'every' or the spikes longer, or 'lasts' shorter"
+        "so many changes of the price don't fit a log; make 'every' or 'spike-every' longer, or 'lasts' shorter"
     )]
     TooMany,
     /// Spikes follow on each other without a break.

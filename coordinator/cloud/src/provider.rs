@@ -212,9 +212,9 @@ impl Provider {
         let chosen = match &self.tiers {
             Some(tiers) if is_background => tiers
                 .for_background(vcpus, |host| {
-                    let parked: u32 = self.fleet.parked(host).map(|vm| self.vcpus_of(vm)).sum();
+                    let kept = self.parked_vcpus(host);
                     self.fleet.spare(host).holds(&room)
-                        && tiers.free(host, Tier::Background) >= vcpus.saturating_add(parked)
+                        && tiers.free(host, Tier::Background) >= vcpus.saturating_add(kept)
                 })
                 .map(|host| (host, Vec::new())),
             _ => {
@@ -468,9 +468,12 @@ impl Provider {
         if !matches!(vm.state, VmState::Hibernated { .. }) || !free.holds(&room) {
             return false;
         }
+        // Places that VMs which made room for others will need are kept for them, as their room is.
+        let kept = if vm.is_displaced { 0 } else { self.parked_vcpus(host) };
         let vcpus = self.vcpus_of(id);
         if let Some(tiers) = &mut self.tiers
-            && !tiers.take(host, id, Tier::Background, vcpus)
+            && (tiers.free(host, Tier::Background) < vcpus.saturating_add(kept)
+                || !tiers.take(host, id, Tier::Background, vcpus))
         {
             return false;
         }
@@ -555,6 +558,11 @@ impl Provider {
             };
             self.fleet.yields(vm.host, id, yields);
         }
+    }
+
+    /// The vCPUs of the VMs of a host that made room for others and wait to resume.
+    fn parked_vcpus(&self, host: HostId) -> u32 {
+        self.fleet.parked(host).map(|vm| self.vcpus_of(vm)).sum()
     }
 
     /// The vCPUs of a VM, whatever of them its host has to have.

@@ -3,6 +3,7 @@
 use dormouse_cloud::Market;
 
 use crate::run::Run;
+use crate::tenants::Tenant;
 use crate::timers::Timer;
 
 impl Run {
@@ -47,9 +48,13 @@ impl Run {
         self.timers.next_at().is_none() || timers.all(asks) && !comes()
     }
 
-    /// Whether the scheduler of a bag that has tasks left will hear of another price.
+    /// Whether a scheduler waits for a price that comes.
     fn waits_for_price(&self) -> bool {
-        self.tasks.bag_unfinished() > 0 && self.provider.next_price_change().is_some()
+        self.wants_another_price() && self.provider.next_price_change().is_some()
+    }
+
+    fn wants_another_price(&self) -> bool {
+        self.tenants.iter().any(Tenant::waits_for_price)
     }
 
     /// Why nothing will ever happen again, in words that follow that.
@@ -58,12 +63,9 @@ impl Run {
         if self.tenants.iter().any(|tenant| tenant.waits_for_machine) {
             ": the machine for parallel jobs finds no room on any host beside the VMs that are there; \
              give it more or larger hosts"
-        } else if self.tasks.bag_unfinished() > 0
-            && !self.setup.terms.prices.is_empty()
-            && self.provider.alive().len() == 0
-        {
-            ": no recorded price changes any more, and at the last ones their scheduler launches no VM; bid \
-             more, or give records that go on"
+        } else if self.wants_another_price() {
+            ": no price changes any more, and at the last ones VMs cost more than is bid for them; bid more, or \
+             give prices that go on"
         } else {
             ""
         }

@@ -185,6 +185,11 @@ impl Tenant {
         unheard
     }
 
+    /// Whether its policy waits for another price.
+    pub(crate) fn waits_for_price(&self) -> bool {
+        self.policy.waits_for_price()
+    }
+
     /// Tells its policy what happened, in the policy's own numbers; what is decided is in the run's.
     pub(crate) fn tell(&mut self, now: Time, heard: &[Notice], out: &mut Vec<Decision>) {
         if self.numbers.is_alone() {

@@ -301,6 +301,10 @@ impl InOrder {
 }
 
 impl Policy for InOrder {
+    fn waits_for_price(&self) -> bool {
+        !self.too_dear.is_empty() && !self.waiting.is_empty()
+    }
+
     fn handle(&mut self, now: Time, heard: &[Notice], out: &mut Vec<Decision>) {
         for notice in heard {
             self.hear(now, notice, out);

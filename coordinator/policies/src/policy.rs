@@ -381,6 +381,11 @@ pub trait Policy: std::fmt::Debug + Send {
         Hearing::Each
     }
 
+    /// Whether it has work for VMs that cost more than it bids, and waits for another price.
+    fn waits_for_price(&self) -> bool {
+        false
+    }
+
     /// Something happened; what is wanted is pushed to `out` and carried out in that order.
     fn handle(&mut self, now: Time, heard: &[Notice], out: &mut Vec<Decision>);
 }

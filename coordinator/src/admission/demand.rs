@@ -49,7 +49,11 @@ impl Demand {
     pub(crate) fn vacant<'a>(&self, there: impl Iterator<Item = &'a Host>) -> usize {
         let mut left: Vec<(usize, &Host)> = self.hosts.iter().enumerate().collect();
         for host in there {
-            if let Some(n) = left.iter().position(|(_, said)| is_whole(host, said)) {
+            // What is there offers just what is said of one, so that a larger one is not taken for it.
+            let is_it = |said: &Host| {
+                (said.vcpus, said.memory, said.disk) == (host.vcpus, host.memory, host.disk)
+            };
+            if let Some(n) = left.iter().position(|(_, said)| is_it(said)) {
                 left.remove(n);
             }
         }

@@ -11,8 +11,6 @@ use dormouse_units::{Money, Span, TaskId, Time, VmId};
 pub struct ServiceTally {
     jobs: BTreeMap<u32, Job>,
     vms: BTreeMap<VmId, Vm>,
-    /// Preemptions of any VM.
-    preemptions: u32,
     /// Times that a job lost a VM while it ran.
     hits: u32,
     /// Times that a job was started.
@@ -66,7 +64,6 @@ impl ServiceTally {
                 }
                 Effect::VmHibernated { vm, .. } => self.lost(step.at, *vm),
                 Effect::VmEnded { vm, why, .. } => {
-                    self.preemptions += u32::from(*why == VmEnd::Preempted);
                     self.ended(step.at, *vm, *why);
                 }
                 Effect::TaskSent { task, vm, reason, .. } => {
@@ -165,7 +162,6 @@ impl ServiceTally {
         let all = [
             ("jobs_finished", Some(f64::from(finished))),
             ("job_restarts", Some(f64::from(self.starts.saturating_sub(jobs)))),
-            ("preemptions", Some(f64::from(self.preemptions))),
             ("job_preemptions", Some(f64::from(self.hits))),
             ("job_failure_share", Some(f64::from(self.hits) / f64::from(self.starts.max(1)))),
             ("vms_reused", Some(f64::from(self.reused))),

@@ -24,8 +24,8 @@ const AHEAD: Span = Span::from_micros(1);
 /// What the dynamic program counts times in at most, where a bag's checkpoints take no less.
 const STEP: Span = Span::from_secs(60);
 /// Into how many steps the shortest checkpoint is divided, and the longest task at most.
-const OF_A_CHECKPOINT: u64 = 4;
-const OF_A_TASK: u64 = 2_000;
+const STEPS_OF_A_CHECKPOINT: u64 = 4;
+const MOST_STEPS_OF_A_TASK: u64 = 2_000;
 
 /// What checkpoints are taken amid.
 #[derive(Clone, Copy, Debug, Default)]
@@ -90,8 +90,9 @@ fn step(section: &CheckpointSection, bag: Option<&Bag>) -> Span {
     let Some(shortest) = tasks().map(|task| config.cost(task.memory)).min() else { return STEP };
     let longest = tasks().flat_map(|task| task.runtime.values()).max().copied();
     let parts = |of: Span, n: u64| Span::from_micros(of.as_micros() / n);
-    let finest = parts(longest.unwrap_or_default(), OF_A_TASK).max(Span::from_micros(1_000));
-    parts(shortest, OF_A_CHECKPOINT).max(finest).min(STEP)
+    let finest =
+        parts(longest.unwrap_or_default(), MOST_STEPS_OF_A_TASK).max(Span::from_micros(1_000));
+    parts(shortest, STEPS_OF_A_CHECKPOINT).max(finest).min(STEP)
 }
 
 /// Whether the longest task can be planned, where that is done step by step; else it is said.

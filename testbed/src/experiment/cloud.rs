@@ -63,7 +63,7 @@ pub(crate) fn check(
         for kind in types.values().filter(|kind| kind.limit(Market::Spot) > 0) {
             if kind.price(Market::OnDemand).is_none() {
                 let what =
-                    format!("{} has no price on demand of which it could be a part", kind.name);
+                    format!("it is a part of the price on demand, and {} has none", kind.name);
                 found.add(node.place_of("default-bid"), what, "give the type one: on-demand = 0.1");
             }
         }

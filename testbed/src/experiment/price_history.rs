@@ -109,16 +109,14 @@ fn history(path: &Path, pick: &Pick) -> Result<PriceRecord, InputError> {
     for (n, entry) in entries.filter(|(_, entry)| entry.is_picked(pick)) {
         let record = series.entry(entry.series()).or_default();
         record.add(&entry.timestamp, &entry.spot_price).map_err(|bad| {
-            let (what, remedy) = match bad {
-                BadPrice::Time => (&entry.timestamp, "a time like 2020-01-02T03:04:05.000Z"),
-                BadPrice::Price => (&entry.spot_price, "dollars an hour, like \"0.0347\""),
+            let (what, is, remedy) = match bad {
+                BadPrice::Time => {
+                    (&entry.timestamp, "time", "a time like 2020-01-02T03:04:05.000Z")
+                }
+                BadPrice::Price => (&entry.spot_price, "price", "dollars an hour, like \"0.0347\""),
             };
             let place = of(path).key(&format!("SpotPriceHistory.{n}"));
-            InputError::new(
-                &place,
-                format!("'{what}' is not what it should be"),
-                format!("write {remedy}"),
-            )
+            InputError::new(&place, format!("'{what}' is no {is}"), format!("write {remedy}"))
         })?;
     }
     let names: Vec<String> = series.keys().cloned().collect();

@@ -319,10 +319,10 @@ impl Paper {
     /// The same with a folder of records for `$DATA` in its settings.
     pub(super) fn with_data(mut self, folder: Option<&Path>) -> Self {
         if let Some(folder) = folder {
-            let quoted = toml::Value::from(folder.to_string_lossy().as_ref()).to_string();
-            let quoted = quoted.trim_matches('"');
+            // What JSON quotes TOML reads; the quotation marks stand there already.
+            let quoted = serde_json::Value::from(folder.to_string_lossy()).to_string();
             for set in self.settings.values_mut().flatten() {
-                *set = set.replace("$DATA", quoted);
+                *set = set.replace("$DATA", &quoted[1..quoted.len() - 1]);
             }
         }
         self

@@ -216,7 +216,7 @@ fn a_bid_below_every_price_ends_with_nothing() {
         let (steps, outcome) =
             run(setup_of(1, minutes(90), minutes(5), &prices, bid), &config(name, 1, bid));
         assert_eq!((outcome.finished, outcome.counts.vms_launched), (0, 0));
-        let why = "no recorded price changes any more";
+        let why = "no price changes any more";
         assert!(format!("{:?}", steps.last()).contains(why), "{:?}", steps.last());
     }
     // What costs nothing is not above a bid of nothing; the last price holds for ever.

@@ -156,6 +156,10 @@ impl Purpose {
 }
 
 impl Policy for ApplicationCentric {
+    fn waits_for_price(&self) -> bool {
+        self.order.waits_for_price()
+    }
+
     fn handle(&mut self, now: Time, heard: &[Notice], out: &mut Vec<Decision>) {
         for notice in heard {
             self.hear(now, notice, out);

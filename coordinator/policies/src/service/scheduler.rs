@@ -11,8 +11,9 @@ use super::job::{Job, Phase};
 use super::length::Length;
 use crate::{BagSchedulerConfig, Decision, Notice, Policy, StartReason};
 
-/// The wake-up for launches that were refused; those for spares have the VM's number.
-const RETRY: u64 = u64::MAX;
+/// The wake-up for launches that were refused; those for spares have the VM's number, which is less. Tokens of
+/// several tenants are multiples of their policies', so that the largest number there is won't do.
+pub(super) const RETRY: u64 = 1 << 32;
 
 /// Runs the jobs in their order. One starts once it has all its VMs: idle ones that by their age are at
 /// least as good as new ones, then new ones. If it loses a VM, its other tasks are stopped and it comes

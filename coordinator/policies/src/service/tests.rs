@@ -197,7 +197,7 @@ fn refused_launches_are_tried_again_and_then_no_more() {
     assert_eq!(short(&bench.hears(0, refused(1))), "");
     // The VM that it got waits for the other.
     assert_eq!(short(&bench.ready(60, 0)), "");
-    let retry = Notice::Wake { token: u64::MAX };
+    let retry = Notice::Wake { token: super::scheduler::RETRY };
     assert_eq!(short(&bench.hears(120, retry)), "+2");
     assert_eq!(short(&bench.ready(180, 2)), "0@0 1@2");
 }

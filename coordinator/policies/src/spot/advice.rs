@@ -35,7 +35,7 @@ pub struct TypeAdvice {
     /// [`expected_execution`], in seconds.
     pub expected_s: Option<f64>,
     /// How many jobs are simulated: one begins each day, and those are left out that are not done by the end
-    /// of the record under every scheme but those that may never be ([`SpotScheme::may_never_end`]).
+    /// of the record under every scheme, those aside under which they may never be ([`SpotScheme::may_never_end`]).
     pub jobs: usize,
     /// What became of these jobs under each of [`SpotScheme::ALL`].
     pub schemes: Vec<SchemeAdvice>,

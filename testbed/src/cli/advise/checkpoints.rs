@@ -110,7 +110,13 @@ impl CheckpointsArgs {
         let alive = ages.filter(|age| survival.alive(*age) > 0.0);
         let curve =
             alive.filter_map(|age| Some((hours(age), minutes(plan.makespan_at(age)?)))).collect();
-        let words = ["VM's age at the beginning, h", "expected time, min"];
+        let words = [
+            "VM's age at the beginning, h",
+            match self.mode {
+                DpMode::Artifact => "the authors' sum, min",
+                DpMode::Conditional => "expected time, min",
+            },
+        ];
         let json = json!({ "expected_min": takes, "overhead": overhead, "own_sum_min": own_sum, "young_daly_min": even });
         Advice {
             title: "Checkpoints",
