@@ -1,6 +1,6 @@
 //! When tasks and jobs are checkpointed, of `[checkpoint]`.
 
-use dormouse_cloud::{InterruptionModel, Market};
+use dormouse_cloud::{InterruptionModel, Lifetimes, Market};
 use dormouse_documents::{Mistakes, Node, missing};
 use dormouse_policies::dp::ProblemError;
 use dormouse_policies::{
@@ -83,16 +83,20 @@ pub(crate) fn check(
 
 /// What the dynamic program counts the times of a bag in, where nobody says so: a checkpoint that is rounded up
 /// to a step of several times its length would never be worth taking.
-fn step(section: &CheckpointSection, bag: Option<&Bag>) -> Span {
+fn step(section: &CheckpointSection, bag: Option<&Bag>, laws: &[OfType<Lifetimes>]) -> Span {
     let tasks = || bag.into_iter().flat_map(|bag| bag.tasks.iter());
     let (fixed, per_megabyte) = (section.fixed, section.per_megabyte);
     let config = CheckpointConfig { fixed, per_megabyte, ..CheckpointConfig::NONE };
     let Some(shortest) = tasks().map(|task| config.cost(task.memory)).min() else { return STEP };
     let longest = tasks().flat_map(|task| task.runtime.values()).max().copied();
+    // Old VMs are told from young ones.
+    let of_laws =
+        laws.iter().map(|law| LifetimePlans::finest(&law.of, longest.unwrap_or_default()));
+    let of_laws = of_laws.max().unwrap_or_default();
     let parts = |of: Span, n: u64| Span::from_micros(of.as_micros() / n);
     let finest =
         parts(longest.unwrap_or_default(), MOST_STEPS_OF_A_TASK).max(Span::from_micros(1_000));
-    parts(shortest, STEPS_OF_A_CHECKPOINT).max(finest).min(STEP)
+    parts(shortest, STEPS_OF_A_CHECKPOINT).max(finest).max(of_laws).min(STEP)
 }
 
 /// Whether the longest task can be planned, where that is done step by step; else it is said.
@@ -198,7 +202,7 @@ fn scheme(
         }
         Policy::Dp => {
             let laws = lifetimes::laws(&section, node, amid.interruptions, found)?;
-            let step = section.step.unwrap_or_else(|| step(&section, amid.bag));
+            let step = section.step.unwrap_or_else(|| step(&section, amid.bag, &laws));
             let said = Some(amid.restart).filter(|restart| *restart > Span::ZERO);
             let restart = section.restart.or(said).unwrap_or(step);
             let (notice, mode) = (amid.notice, section.mode.unwrap_or_default());

@@ -99,14 +99,7 @@ fn history(path: &Path, pick: &Pick) -> Result<PriceRecord, InputError> {
     let History { spot_price_history: all } =
         read.map_err(|error| not_json(&source, &text, &error))?;
     let mut series: BTreeMap<String, PriceRecord> = BTreeMap::new();
-    // The newest is first in what the call answers; somebody may have turned it round.
-    let is_newest_first = match (all.first(), all.last()) {
-        (Some(first), Some(last)) => first.timestamp >= last.timestamp,
-        _ => true,
-    };
-    let place = |n: usize| if is_newest_first { all.len() - 1 - n } else { n };
-    let entries = (0..all.len()).map(|n| (place(n), &all[place(n)]));
-    for (n, entry) in entries.filter(|(_, entry)| entry.is_picked(pick)) {
+    for (n, entry) in all.iter().enumerate().filter(|(_, entry)| entry.is_picked(pick)) {
         let record = series.entry(entry.series()).or_default();
         record.add(&entry.timestamp, &entry.spot_price).map_err(|bad| {
             let (what, is, remedy) = match bad {
@@ -120,7 +113,8 @@ fn history(path: &Path, pick: &Pick) -> Result<PriceRecord, InputError> {
         })?;
     }
     let names: Vec<String> = series.keys().cloned().collect();
-    let mut records = series.into_values();
+    // The newest is first in what the call answers; somebody may have turned it round.
+    let mut records = series.into_values().map(PriceRecord::oldest_first);
     match (records.next(), records.next()) {
         (Some(record), None) => Ok(record),
         (None, _) if all.is_empty() => Ok(PriceRecord::default()),
@@ -193,6 +187,22 @@ mod tests {
         assert!(several.contains("m1.small us-east-1b Linux/UNIX"), "{several}");
         let none = read("x.json", TWO, &zone("us-east-1c")).unwrap_err();
         assert!(none.contains("it has those of m1.small us-east-1a"), "{none}");
+    }
+
+    #[test]
+    fn a_history_may_have_been_turned_round() {
+        let entry = |price: &str, at: &str| {
+            format!(r#"{{"SpotPrice": "{price}", "Timestamp": "2020-01-02T{at}Z"}}"#)
+        };
+        let mut entries = [("0.3", "03:00:00"), ("0.2", "02:00:00"), ("0.1", "01:00:00")]
+            .map(|(price, at)| entry(price, at));
+        let whole =
+            |entries: &[String]| format!("{{\"SpotPriceHistory\": [{}]}}", entries.join(","));
+        let newest_first = read("x.json", &whole(&entries), &Pick::default()).unwrap();
+        entries.reverse();
+        let oldest_first = read("x.json", &whole(&entries), &Pick::default()).unwrap();
+        assert_eq!(newest_first, oldest_first);
+        assert_eq!(oldest_first.2, Vec::<String>::new(), "nothing is odd about it");
     }
 
     #[test]

@@ -63,6 +63,17 @@ impl PriceRecord {
         Ok(())
     }
 
+    /// The same in the order of time, where it was written with the newest first.
+    #[must_use]
+    pub fn oldest_first(mut self) -> Self {
+        if let (Some(first), Some(last)) = (self.0.first(), self.0.last())
+            && first.0.second >= last.0.second
+        {
+            self.0.reverse();
+        }
+        self
+    }
+
     /// How many prices were written down.
     #[must_use]
     pub fn rows(&self) -> usize {

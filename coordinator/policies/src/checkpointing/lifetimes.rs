@@ -62,6 +62,16 @@ impl LifetimePlans {
         life.map_or(0, |life| self.steps(life + self.notice)).min(STATES / job.max(1))
     }
 
+    /// The finest step in which a table for jobs of so much work has all ages of VMs that live by this law.
+    #[must_use]
+    pub fn finest(law: &Lifetimes, work: Span) -> Span {
+        let life = law.law().quantile(GONE) * 3_600.0;
+        // A table's job is up to twice as long.
+        #[expect(clippy::cast_precision_loss, reason = "millions of states")]
+        let states = life * work.as_secs_f64() * 2.0 / STATES as f64;
+        Span::from_secs_f64(states.sqrt()).unwrap_or_default()
+    }
+
     /// How likely VMs are to live to each age at which such a job may be on one.
     fn survival(&self, law: &Lifetimes, job: usize, cost: usize, age: usize) -> Survival {
         let ages = Problem::ages(job, cost, self.steps(self.restart), age);

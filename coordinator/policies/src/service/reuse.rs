@@ -35,10 +35,11 @@ pub struct Reuse {
 }
 
 impl Reuse {
-    /// Whether the VM that is there is at least as good.
+    /// Whether the VM that is there is at least as good. What differs by less than is lost in reckoning is
+    /// alike: under a law without memory all ages are.
     #[must_use]
     pub fn reuse(&self) -> bool {
-        self.here <= self.anew
+        self.here <= self.anew * (1.0 + 1e-9)
     }
 }
 
@@ -54,8 +55,8 @@ impl ReusePolicy {
         }
     }
 
-    /// Both sides for a job of `job` hours and a VM of `age` hours. On a VM that is older than any gets
-    /// nothing ends.
+    /// Both sides for a job of `job` hours and a VM of `age` hours. On a VM that can't live for so long nothing
+    /// ends, whatever a policy would say of its loss.
     #[must_use]
     pub fn compare(self, law: &dyn Lifetime, age: f64, job: f64) -> Reuse {
         match self {
@@ -67,7 +68,7 @@ impl ReusePolicy {
 
     fn of(self, law: &dyn Lifetime, age: f64, job: f64) -> f64 {
         let left = 1.0 - law.cdf(age);
-        if left <= 0.0 {
+        if left <= 0.0 || law.cdf(age + job) >= 1.0 {
             return f64::INFINITY;
         }
         match self {
@@ -112,6 +113,14 @@ mod tests {
         let [text, corrected] =
             [ReusePolicy::ExpectedTime, ReusePolicy::ExpectedTimeCorrected].map(changes);
         assert!(text < corrected, "{text:?} {corrected:?}");
+        // Nor is one taken on which the job can't end, though little of it would be lost.
+        for policy in [
+            ReusePolicy::ExpectedTime,
+            ReusePolicy::ExpectedTimeCorrected,
+            ReusePolicy::Probability,
+        ] {
+            assert!(!policy.compare(&law, 24.2, 6.0).reuse(), "{policy:?}");
+        }
         // A VM that is no more is not taken, whatever is compared.
         assert!(!ReusePolicy::ExpectedTime.compare(&law, 25.0, 1.0).reuse());
     }
@@ -122,6 +131,10 @@ mod tests {
         for age in [0.0, 5.0, 50.0] {
             let Reuse { here, anew } = ReusePolicy::default().compare(&forgetful, age, 3.0);
             assert!((here - anew).abs() < 1e-9, "{here} {anew}");
+        }
+        for n in 0_u32..400 {
+            let reuse = ReusePolicy::default().compare(&forgetful, f64::from(n) / 2.0, 3.0);
+            assert!(reuse.reuse(), "{reuse:?}");
         }
         // Uniform to 24 h: half of the job is lost, times how likely.
         let uniform = Uniform { from: Span::ZERO, to: Span::from_secs(86_400) };

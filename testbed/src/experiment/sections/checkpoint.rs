@@ -41,7 +41,8 @@ pub(crate) struct CheckpointSection {
     /// `[[interruption]]` where it is not given.
     pub(crate) lifetimes: Option<LifetimeSection>,
     /// Of `dp`: what times are counted in, rounded up; where it is not given, a quarter of the bag's shortest
-    /// checkpoint, but no less than one of 2,000 parts of its longest task, and no more than 1m.
+    /// checkpoint, but no less than one of 2,000 parts of its longest task, nor so fine that old VMs can't be told from
+    /// young ones; and no more than 1m.
     #[schemars(extend("least" = "1ms"), example = "1m")]
     pub(crate) step: Option<Span>,
     /// Of `dp`: how long it takes to go on from a checkpoint on another VM; `scheduler.restore` and

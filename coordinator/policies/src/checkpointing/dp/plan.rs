@@ -134,6 +134,26 @@ impl Plan {
         chunks
     }
 
+    /// The chunks of the whole job as the paper's authors read them out of their table, which is how their printed
+    /// schedule came about. At each age they take the longest chunk of any work that is left, and not that of the
+    /// job: after the first mostly one that ends a much shorter job. And the age grows by the work alone, without
+    /// checkpoints. What is left when the next chunk would be longer than that has none.
+    #[must_use]
+    pub fn as_read_out(&self) -> Vec<usize> {
+        let (mut done, mut all) = (0, Vec::new());
+        loop {
+            let age = self.age + done;
+            // At the beginning their table has the whole job only.
+            let rows = if done == 0 { self.job..=self.job } else { 1..=self.job };
+            let longest = rows.map(|left| self.next(left, age)).max().unwrap_or_default();
+            if longest == 0 || done + longest > self.job {
+                return all;
+            }
+            all.push(longest);
+            done += longest;
+        }
+    }
+
     /// How much longer the job is expected to take than its work, as a part of it.
     #[must_use]
     pub fn overhead(&self) -> f64 {
