@@ -179,7 +179,11 @@ mod tests {
     #[test]
     fn the_json_of_the_provider_s_call_is_a_record_once_it_is_said_of_what() {
         let (record, length, notes) = read("x.json", TWO, &zone("us-east-1a")).unwrap();
-        assert_eq!((length, notes.len()), (Span::from_secs(355), 0));
+        assert_eq!((length, notes.len()), (Span::from_secs(355), 1));
+        assert!(
+            notes[0].ends_with("times are of 2 zones: all were made those of UTC"),
+            "{notes:?}"
+        );
         let steps = record.from(Span::ZERO).unwrap().steps().to_vec();
         let price = |text: &str| text.parse().unwrap();
         assert_eq!(steps, [(Time::ZERO, price("0.03")), (Time::from_secs(355), price("0.0347"))]);

@@ -35,11 +35,11 @@ pub struct Reuse {
 }
 
 impl Reuse {
-    /// Whether the VM that is there is at least as good. What differs by less than is lost in reckoning is
-    /// alike: under a law without memory all ages are.
+    /// Whether the VM that is there is at least as good. What differs by less than a millionth
+    /// is alike, as all ages are under a law without memory: so much is lost in reckoning.
     #[must_use]
     pub fn reuse(&self) -> bool {
-        self.here <= self.anew * (1.0 + 1e-9)
+        self.here <= self.anew * (1.0 + 1e-6)
     }
 }
 
