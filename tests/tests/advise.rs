@@ -47,7 +47,7 @@ fn when_to_checkpoint_a_job_of_five_hours() {
 fn whether_to_take_the_vm_that_is_there() {
     let folder = tempfile::tempdir().unwrap();
     let of = |age| said(folder.path(), &["reuse", "--job", "6h", "--age", age])["reuse"].clone();
-    assert_eq!([of("6h"), of("20h")], [true, false]);
+    assert_eq!([of("6h"), of("20h"), of("24h")], [true, false, false]);
 }
 
 /// Two types: one is taken every second hour, the other after eight hours of ten.

@@ -28,22 +28,28 @@ impl ReuseArgs {
         let (work, at) = (job.as_secs_f64() / 3_600.0, age.as_secs_f64() / 3_600.0);
         let compare = |at: f64, work: f64| self.policy.compare(lifetimes.law(), at, work);
         let both = compare(at, work);
-        if work <= 0.0 || !both.here.is_finite() {
+        if work <= 0.0 || lifetimes.law().cdf(at) >= 1.0 {
             let what =
                 format!("--job {job} --age {age}: there is no such job, or no VM gets so old");
             return Err(Failure::BadInput(format!(
                 "{what}: give a job longer than 0s and another age or --model"
             )));
         }
-        let verdict = format!(
-            "{} for a job of {job}: {:.4} on the VM of age {age}, {:.4} on a new one ({}).",
-            if both.reuse() { "Take the VM that is there" } else { "Take a new VM" },
-            both.here,
-            both.anew,
-            self.policy.about(),
-        );
+        let verdict = if both.here.is_finite() {
+            format!(
+                "{} for a job of {job}: {:.4} on the VM of age {age}, {:.4} on a new one ({}).",
+                if both.reuse() { "Take the VM that is there" } else { "Take a new VM" },
+                both.here,
+                both.anew,
+                self.policy.about(),
+            )
+        } else {
+            format!("Take a new VM for a job of {job}: none of age {age} lives for so long.")
+        };
         let hours = || (0..=48).map(|n| f64::from(n) / 2.0);
-        let longest = |at: f64| hours().skip(1).filter(|work| compare(at, *work).reuse()).last();
+        // From the first one that goes to a new VM on, longer ones are of no concern.
+        let longest =
+            |at: f64| hours().skip(1).take_while(|work| compare(at, *work).reuse()).last();
         let alive: Vec<f64> = hours().filter(|at| compare(*at, work).here.is_finite()).collect();
         let table = Table::of(alive.iter().copied())
             .column(Column::number("VM's age, h").named("age_h").digits(1), |at| *at)
