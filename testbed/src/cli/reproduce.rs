@@ -26,11 +26,11 @@ pub(crate) enum Reproduce {
     /// OPIE, or a part of it.
     Opie(String, SeedsArgs),
     /// What none of the papers did.
-    Combined(String, CombinedArgs),
+    Combined(String, PricesArgs),
     /// The bathtub paper, or a figure of it.
     Bathtub(String, BathtubArgs),
     /// The ACC paper, or a figure of it.
-    Acc(String, AccArgs),
+    Acc(String, PricesArgs),
     /// How two VMs share a processor of this host.
     TwoTier(TwoTierArgs),
     /// The four schedulers of MEASY, live.
@@ -145,29 +145,14 @@ pub(crate) struct BathtubArgs {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct CombinedArgs {
-    /// A folder of records of spot prices, such as us-east-1.linux.c1.medium.csv: rows of time and price;
+pub(crate) struct PricesArgs {
+    /// A folder of records of spot prices, such as eu-west-1.linux.m1.xlarge.csv: rows of time and price;
     /// without it what needs them is left out
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// Run every cell under seeds 1 to N
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
-    seeds: u64,
-    #[command(flatten)]
-    shards: Shards,
-    #[command(flatten)]
-    common: Common,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct AccArgs {
-    /// A folder of records of spot prices, such as eu-west-1.linux.m1.xlarge.csv: rows of time and price;
-    /// without it only what is of generated prices is made
-    #[arg(long, value_name = "DIR")]
-    data: Option<PathBuf>,
-    /// Simulate under seeds 1 to N, 20 jobs each
-    #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
-    seeds: u64,
+    /// Run every cell under seeds 1 to N; of acc 20 jobs each [default: 10, of acc 30]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    seeds: Option<u64>,
     #[command(flatten)]
     shards: Shards,
     #[command(flatten)]
@@ -250,9 +235,8 @@ fn with_args(name: &str, command: Command, about: String) -> Command {
         TWO_TIER => TwoTierArgs::augment_args(command),
         LIVE => MeasyLiveArgs::augment_args(command),
         OPIE => SeedsArgs::augment_args(command),
-        COMBINED => CombinedArgs::augment_args(command),
+        ACC | COMBINED => PricesArgs::augment_args(command),
         BATHTUB => BathtubArgs::augment_args(command),
-        ACC => AccArgs::augment_args(command),
         _ => MeasyArgs::augment_args(command),
     };
     // Its page of the manual is a file of this name.
@@ -274,12 +258,12 @@ impl FromArgMatches for Reproduce {
             }
             _ if is_of(OPIE) => Self::Opie(name.to_owned(), SeedsArgs::from_arg_matches(args)?),
             _ if is_of(COMBINED) => {
-                Self::Combined(name.to_owned(), CombinedArgs::from_arg_matches(args)?)
+                Self::Combined(name.to_owned(), PricesArgs::from_arg_matches(args)?)
             }
             _ if is_of(BATHTUB) => {
                 Self::Bathtub(name.to_owned(), BathtubArgs::from_arg_matches(args)?)
             }
-            _ if is_of(ACC) => Self::Acc(name.to_owned(), AccArgs::from_arg_matches(args)?),
+            _ if is_of(ACC) => Self::Acc(name.to_owned(), PricesArgs::from_arg_matches(args)?),
             _ => Self::Measy(name.to_owned(), MeasyArgs::from_arg_matches(args)?),
         })
     }
@@ -324,19 +308,11 @@ pub(crate) fn reproduce(what: &Reproduce) -> Result<(), Failure> {
         Reproduce::Plans(args) => plans(args),
         Reproduce::Measy(what, args) => measy(what, args),
         Reproduce::Opie(what, args) => opie(what, args),
-        Reproduce::Combined(what, args) => by_prices(
-            what,
-            (&args.data, "{workloads}/{recorded,recorded-bid}/*"),
-            args.seeds,
-            (&args.shards, &args.common),
-        ),
+        Reproduce::Combined(what, args) => {
+            by_prices(what, args, ("{workloads}/{recorded,recorded-bid}/*", 10))
+        }
         Reproduce::Bathtub(what, args) => bathtub(what, args),
-        Reproduce::Acc(what, args) => by_prices(
-            what,
-            (&args.data, "{eu-west-1,us-east-1}.*"),
-            args.seeds,
-            (&args.shards, &args.common),
-        ),
+        Reproduce::Acc(what, args) => by_prices(what, args, ("{eu-west-1,us-east-1}.*", 30)),
         Reproduce::TwoTier(args) => two_tier::reproduce(args),
         Reproduce::MeasyLive(args) => ranking::reproduce(args),
     }
@@ -449,12 +425,9 @@ const NEEDS_PRICES: &str = "what needs recorded spot prices, which are not given
     eu-west-1.linux.m1.xlarge.csv, with rows such as 2009-12-01 01:43:17,0.425";
 
 /// What is of prices that were recorded, in a folder: the cells of this pattern, which are left out without it.
-fn by_prices(
-    what: &str,
-    (data, cells): (&Option<PathBuf>, &str),
-    seeds: u64,
-    given: (&Shards, &Common),
-) -> Result<(), Failure> {
+fn by_prices(what: &str, args: &PricesArgs, (cells, seeds): (&str, u64)) -> Result<(), Failure> {
+    let PricesArgs { data, shards, common, .. } = args;
+    let seeds = args.seeds.unwrap_or(seeds);
     let mut words = ["dormouse", "reproduce", what].map(str::to_owned).to_vec();
     option(&mut words, "--data", data.as_ref().map(|path| path.display()));
     option(&mut words, "--seeds", [seeds]);
@@ -468,7 +441,7 @@ fn by_prices(
         words,
         ..Reproduction::default()
     };
-    run(&spec, Request::new(1), given)
+    run(&spec, Request::new(1), (shards, common))
 }
 
 /// Makes what is asked for, and says what came out.

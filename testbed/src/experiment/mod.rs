@@ -15,6 +15,7 @@ mod placed_by;
 mod plan;
 mod price_history;
 mod requests;
+mod resolved;
 mod scheduler;
 mod schema;
 mod sections;
@@ -29,7 +30,8 @@ pub use batch::Batch;
 pub use builtin::Builtin;
 pub use drawn_prices::DrawnPrices;
 pub use live::{Hibernate, Live};
-pub use load::{Experiment, Loaded, Planned, Source, load, open};
+pub use load::{Loaded, Source, load, open};
+pub use resolved::{Experiment, Planned};
 pub use schema::{reference, schema};
 pub use sharing::read_sharing;
 

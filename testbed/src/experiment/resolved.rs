@@ -1,0 +1,174 @@
+//! An experiment with everything resolved, and what a run is made of.
+
+use dormouse_cloud::{Host, Market};
+use dormouse_engine::jobs::Simulation;
+use dormouse_engine::{Run, Setup, Work as Share};
+use dormouse_policies::requests::Customers;
+use dormouse_policies::{BagSchedulerConfig, Plan, PlanError, Policy};
+use dormouse_workload::{Jobs, RequestSource, WorkloadError};
+use serde::{Deserialize, Serialize};
+
+use super::{Batch, DrawnPrices, Live};
+
+/// An experiment with everything resolved: all that a run is made of. It goes into the
+/// first line of the event log, so that a log can be replayed by itself.
+///
+/// Its work is a bag of tasks, parallel jobs, VMs that are requested, or several of these: then they
+/// share its provider, each under a scheduler of their own.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Experiment {
+    /// Its name.
+    pub name: String,
+    /// A sentence about the experiment, for people.
+    pub description: String,
+    /// Provider, bag, checkpoints, interruptions, seed. Of parallel jobs alone it has no tasks and
+    /// offers nothing but their machine.
+    pub setup: Setup,
+    /// The scheduler of the bag and its parameters; `None`: there is no bag.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scheduler: Option<BagSchedulerConfig>,
+    /// The parallel jobs and their scheduler; `None`: there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jobs: Option<Box<Batch>>,
+    /// The VMs that customers of its provider request; `None`: nobody does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests: Option<Box<RequestSource>>,
+    /// Spot prices that are drawn for each run, by type; what was drawn is among the provider's.
+    #[serde(default, skip_serializing_if = "DrawnPrices::is_empty")]
+    pub drawn_prices: DrawnPrices,
+    /// The hosts of a virtual run; none: one that holds everything.
+    pub hosts: Vec<Host>,
+    /// How it is run live.
+    pub live: Live,
+}
+
+/// The scheduler of a bag and the plan that it begins with; `None`: there is no bag, or its
+/// scheduler plans nothing.
+pub type Planned = (Option<Box<dyn Policy>>, Option<Plan>);
+
+impl Experiment {
+    /// Makes it a run of this seed: prices that are drawn are drawn again.
+    pub fn seed(&mut self, seed: u64) {
+        self.setup.seed = seed;
+        self.setup.terms.prices.extend(self.drawn_prices.of(seed));
+    }
+
+    /// The scheduler of its bag, its plan made; `None`: it has no bag.
+    ///
+    /// # Errors
+    ///
+    /// No plan can be made.
+    pub fn scheduler(&self) -> Result<Option<Box<dyn Policy>>, PlanError> {
+        self.scheduler.as_ref().map(|config| self.built(config)).transpose()
+    }
+
+    fn built(&self, config: &BagSchedulerConfig) -> Result<Box<dyn Policy>, PlanError> {
+        let Setup { catalogue, bag, checkpoint, seed, .. } = &self.setup;
+        dormouse_policies::build(config, catalogue, bag, checkpoint, *seed)
+    }
+
+    /// The scheduler of its bag, and the plan that it begins with, if it makes one.
+    ///
+    /// # Errors
+    ///
+    /// No plan can be made.
+    pub fn planned(&self) -> Result<Planned, PlanError> {
+        // Made once: a search takes longer than the run.
+        let plan = self.plan()?;
+        let with_plan = |config: &BagSchedulerConfig| BagSchedulerConfig {
+            plan: plan.clone(),
+            ..config.clone()
+        };
+        let scheduler = self.scheduler.as_ref().map(|config| self.built(&with_plan(config)));
+        Ok((scheduler.transpose()?, plan))
+    }
+
+    /// How its scheduler is called: that of its bag, if it has one, else that of its jobs, else the
+    /// one that places VMs on hosts.
+    pub fn scheduler_name(&self) -> &'static str {
+        let of_jobs = self.jobs.as_ref().map(|jobs| jobs.scheduler.name.name());
+        let of_bag = self.scheduler.as_ref().map(|bag| bag.name.as_str());
+        let of_hosts = || self.setup.terms.placement.rule().scheduler.name();
+        of_bag.or(of_jobs).unwrap_or_else(of_hosts)
+    }
+
+    /// The scheduler of its parallel jobs, and the model of their machine; `None`: it has none.
+    pub fn simulation(&self) -> Option<Simulation> {
+        self.jobs.as_ref().map(|jobs| jobs.simulation(self.setup.seed))
+    }
+
+    /// Its parallel jobs in order of submission; `None`: it has none.
+    ///
+    /// # Errors
+    ///
+    /// The log can't be read or has no load to scale; the model can't make them.
+    pub fn submissions(&self) -> Result<Option<Jobs>, WorkloadError> {
+        let open = |jobs: &Batch| Jobs::open(&jobs.wanted(self.setup.seed), &self.name);
+        self.jobs.as_deref().map(open).transpose()
+    }
+
+    /// What of its work each of its tenants has, in their order.
+    pub fn tenants(&self) -> Vec<Share> {
+        let has = [
+            (Share::Bag, self.scheduler.is_some()),
+            (Share::Jobs, self.jobs.is_some()),
+            (Share::Requests, self.requests.is_some()),
+        ];
+        let all: Vec<Share> = has.into_iter().filter(|(_, has)| *has).map(|(it, _)| it).collect();
+        match all[..] {
+            [Share::Bag | Share::Jobs] => vec![Share::All],
+            _ => all,
+        }
+    }
+
+    /// What its run is made of.
+    pub fn whole_setup(&self) -> Setup {
+        match self.simulation() {
+            None => self.setup.clone(),
+            Some(jobs) => jobs.setup_beside(self.setup.clone()),
+        }
+    }
+
+    /// Who schedules its work: the bag's scheduler, as given, and that of its jobs if it has any.
+    pub fn policies(&self, bag: Option<Box<dyn Policy>>) -> Vec<(Share, Box<dyn Policy>)> {
+        let jobs = self.simulation().map(|jobs| jobs.policy() as Box<dyn Policy>);
+        let customers = self.requests.as_ref().map(|_| Box::new(Customers::new()) as Box<_>);
+        self.tenants().into_iter().zip(bag.into_iter().chain(jobs).chain(customers)).collect()
+    }
+
+    /// Its run before anything has happened, under this scheduler of its bag.
+    pub fn run(&self, bag: Option<Box<dyn Policy>>) -> Run {
+        Run::of_tenants(self.whole_setup(), self.policies(bag))
+    }
+
+    /// Whether its tasks are checkpointed or its jobs are moved: CRIU does that in a live run.
+    pub fn needs_criu(&self) -> bool {
+        self.checkpoints_tasks() || self.jobs.as_ref().is_some_and(|jobs| jobs.needs_criu())
+    }
+
+    fn checkpoints_tasks(&self) -> bool {
+        let Setup { bag, checkpoint, .. } = &self.setup;
+        let Some(scheduler) = &self.scheduler else { return false };
+        if scheduler.name.moves_tasks() {
+            return true;
+        }
+        let markets = scheduler.name.markets(scheduler);
+        bag.tasks.iter().any(|task| {
+            let longest = task.runtime.values().copied().max().unwrap_or_default();
+            let on = |market: &Market| checkpoint.takes_any_on(*market, task.memory, longest);
+            markets.iter().any(on)
+        })
+    }
+
+    /// The plan that the scheduler of its bag would begin with, if it makes one.
+    ///
+    /// # Errors
+    ///
+    /// No plan can be made.
+    pub fn plan(&self) -> Result<Option<Plan>, PlanError> {
+        let Setup { catalogue, bag, checkpoint, seed, .. } = &self.setup;
+        let plan = |config| dormouse_policies::plan(config, catalogue, bag, checkpoint, *seed);
+        Ok(self.scheduler.as_ref().map(plan).transpose()?.flatten())
+    }
+}
