@@ -17,7 +17,8 @@ pub use experiments::BAG;
 pub use jobs::{JOBS, Job, jobs_experiment};
 pub use live::live_turn;
 pub use outcome::{
-    checks_and_replays, dormouse_says, events, summary, text, wait_for_event, wait_for_report,
+    checks_and_replays, dormouse_says, events, is_faithful, summary, text, wait_for_event,
+    wait_for_report,
 };
 pub use refused::{refused, run_in};
 pub use run::UnderWay;

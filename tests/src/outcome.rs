@@ -45,6 +45,20 @@ pub fn summary(out: &Path) -> Value {
         .unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
+/// Nothing of its own makes the run of this summary unfaithful: tests share their host with whatever else
+/// runs there.
+///
+/// # Panics
+///
+/// Something does.
+pub fn is_faithful(summary: &Value) {
+    let fidelity = &summary["fidelity"];
+    let of_others = |note: &Value| note.to_string().contains("other processes");
+    let notes = fidelity["notes"].as_array();
+    let all_of_others = notes.is_some_and(|notes| !notes.is_empty() && notes.iter().all(of_others));
+    assert!(fidelity["faithful"] == true || all_of_others, "{fidelity:#}");
+}
+
 /// The lines of the log of the run in `out`. The last one may be half-written, and is left out
 /// then; so is all of a log that is not there yet.
 #[must_use]

@@ -9,7 +9,8 @@ use std::fs;
 use std::path::Path;
 
 use dormouse_tests::{
-    checks_and_replays, dormouse_says, events, live_turn, nothing_is_left_but, summary, traces,
+    checks_and_replays, dormouse_says, events, is_faithful, live_turn, nothing_is_left_but,
+    summary, traces,
 };
 use serde_json::Value;
 
@@ -28,10 +29,7 @@ fn both(out: &Path, experiment: &str, tasks: u64) -> [(Value, Vec<Value>); 2] {
         assert_eq!(summary["counts"]["rejected"], 0, "{summary:#}");
         if live.is_some() {
             assert_eq!(summary["tasks"]["verified"], tasks, "{summary:#}");
-            let notes = summary["fidelity"]["notes"].as_array().unwrap();
-            let of_others = |note: &Value| note.to_string().contains("other processes");
-            let all_of_others = !notes.is_empty() && notes.iter().all(of_others);
-            assert!(summary["fidelity"]["faithful"] == true || all_of_others, "{summary:#}");
+            is_faithful(&summary);
         }
         checks_and_replays(&out);
         let events = events(&out);

@@ -9,7 +9,8 @@ use std::fs;
 use std::path::Path;
 
 use dormouse_tests::{
-    checks_and_replays, dormouse_says, events, live_turn, nothing_is_left_but, summary, traces,
+    checks_and_replays, dormouse_says, events, is_faithful, live_turn, nothing_is_left_but,
+    summary, traces,
 };
 use serde_json::Value;
 
@@ -66,19 +67,11 @@ fn both(out: &Path, action: &str, on_notice: &str, scheme: &str) -> [Vec<Value>;
         assert_eq!(summary["counts"]["rejected"], 0, "{summary:#}");
         assert!(summary["counts"]["restores"].as_u64().unwrap() > 0, "{summary:#}");
         if live.is_some() {
-            is_faithful(&summary["fidelity"]);
+            is_faithful(&summary);
         }
         checks_and_replays(&out);
         events(&out)
     })
-}
-
-/// Nothing makes a run unfaithful; but tests share their host with whatever else runs there.
-fn is_faithful(fidelity: &Value) {
-    let notes = fidelity["notes"].as_array().unwrap();
-    let all_of_others =
-        !notes.is_empty() && notes.iter().all(|note| note.to_string().contains("other processes"));
-    assert!(fidelity["faithful"] == true || all_of_others, "{fidelity:#}");
 }
 
 /// Task, when and what of the work in ppm, of every checkpoint of a first attempt.

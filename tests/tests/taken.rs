@@ -11,8 +11,8 @@ use std::path::Path;
 use std::process::Command;
 
 use dormouse_tests::{
-    UnderWay, checks_and_replays, dormouse, dormouse_says, events, live_turn, nothing_is_left_but,
-    summary, text, traces, wait_for_event,
+    UnderWay, checks_and_replays, dormouse, dormouse_says, events, is_faithful, live_turn,
+    nothing_is_left_but, summary, text, traces, wait_for_event,
 };
 use nix::sys::signal::Signal;
 use serde_json::Value;
@@ -55,6 +55,7 @@ request = [
 ]
 [live]
 speedup = 25
+mean-error = 0.015  # its four jobs take 2.4 to 9.6 s of real time, of which a process may be 40 ms off
 "#;
 
 /// Notice and boot, emulated seconds.
@@ -155,7 +156,7 @@ fn requests_take_real_vms_away_and_their_tasks_go_on_elsewhere() {
     assert_eq!(summary["tenants"][0]["tasks"]["verified"], 20, "{summary:#}");
     assert_eq!(summary["tenants"][1]["tasks"]["verified"], 4, "{summary:#}");
     assert!(summary["counts"]["restores"].as_u64() > Some(0), "{summary:#}");
-    assert_eq!(summary["fidelity"]["faithful"], true, "{summary:#}");
+    is_faithful(&summary);
     nothing_is_left_but(&before);
 }
 

@@ -9,8 +9,8 @@ use std::path::Path;
 use std::process::Command;
 
 use dormouse_tests::{
-    UnderWay, checks_and_replays, dormouse, dormouse_says, events, live_turn, nothing_is_left_but,
-    summary, text, traces, wait_for_event, wait_for_report,
+    UnderWay, checks_and_replays, dormouse, dormouse_says, events, is_faithful, live_turn,
+    nothing_is_left_but, summary, text, traces, wait_for_event, wait_for_report,
 };
 use nix::sys::signal::Signal;
 use serde_json::Value;
@@ -161,8 +161,7 @@ fn live_vms_in_the_background_have_what_the_jobs_leave() {
     let args = ["run", "shared-background", "--live", "--seed", "901", "--quiet", "--out", dir];
     let _ = dormouse_says(&args);
     background_is_done(&out);
-    let summary = summary(&out);
-    assert_eq!(summary["fidelity"]["faithful"], true, "{summary:#}");
+    is_faithful(&summary(&out));
     nothing_is_left_but(&before);
 }
 

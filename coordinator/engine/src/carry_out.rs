@@ -195,6 +195,10 @@ impl Run {
         if record.state != TaskState::Waiting {
             return Err(Wrong(format!("{task} is not waiting: it is {}", record.state)));
         }
+        let submitted = self.setup.submitted(task);
+        if record.job.is_none() && now < submitted {
+            return Err(Wrong(format!("{task} is submitted at {submitted}, now it is {now}")));
+        }
         let needs = self.needs(task, record.job.as_deref(), kind)?;
         let seats = self.seats(task, on, &needs)?;
         let (room, burstable) = match &record.job {

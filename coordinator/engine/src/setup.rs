@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use dormouse_cloud::{Burstable, Catalogue, InstanceType, InterruptionModel, Limits, Terms};
 use dormouse_policies::batch::{Space, UsageInformation};
 use dormouse_policies::{Bag, CheckpointConfig};
-use dormouse_units::{Bytes, Price, Span, TaskId, TypeName};
+use dormouse_units::{Bytes, Price, Span, TaskId, Time, TypeName};
 use serde::{Deserialize, Serialize};
 
 use crate::Noise;
@@ -63,6 +63,13 @@ impl Setup {
     pub fn runtime(&self, task: TaskId, kind: &TypeName) -> Option<Span> {
         let said = *self.bag.tasks.get(task.get() as usize)?.runtime.get(kind)?;
         Some(self.noise.map_or(said, |noise| noise.real(self.seed, task, said)))
+    }
+
+    /// When a task of its bag is submitted; the beginning of the run for those that are of no bag.
+    #[must_use]
+    pub fn submitted(&self, task: TaskId) -> Time {
+        let task = self.bag.tasks.get(task.get() as usize);
+        Time::ZERO + task.map_or(Span::ZERO, |task| task.submitted)
     }
 
     /// A run of parallel jobs and nothing else, on one machine of so many processors that costs

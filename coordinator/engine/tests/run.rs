@@ -75,6 +75,7 @@ fn setup(interruptions: Vec<InterruptionModel>) -> Setup {
         name: name.into(),
         memory: Bytes::new(memory),
         runtime: runtime.clone(),
+        submitted: Span::ZERO,
     };
     Setup {
         seed: 1,
@@ -181,6 +182,29 @@ fn checkpoints_are_taken_where_work_can_be_lost() {
             _ => None,
         };
         assert_eq!(commands.iter().filter_map(count).collect::<Vec<_>>(), counts);
+    }
+}
+
+#[test]
+fn a_task_is_not_started_before_it_is_submitted() {
+    for (at, is_there) in [(59, true), (60, true), (61, false)] {
+        let script = Script::default();
+        script
+            .on(Notice::Begin, [launch(1, Market::OnDemand)])
+            .on(Notice::VmReady { vm: vm(1) }, [start(T0, 1, StartReason::Planned)]);
+        let mut setup = setup(vec![]);
+        let tasks = setup.bag.tasks.iter().cloned();
+        setup.bag.tasks = tasks.map(|t| Task { submitted: Span::from_secs(at), ..t }).collect();
+        let mut run = Run::new(setup, Box::new(script));
+        let offer = Host::new(100, Bytes::new(10_000));
+        run.handle(s(0), Event::HostJoined { host: HOST, name: "h".into(), offer });
+        run.handle(s(0), Event::Begin);
+        up(&mut run, 1);
+        let (step, commands) = run.handle(s(60), Event::Tick);
+        assert_eq!(matches!(&commands[..], [Command::StartTask(_)]), is_there, "{at}");
+        let is_rejected =
+            |e: &Effect| matches!(e, Effect::Rejected { why, .. } if why.contains("submitted at"));
+        assert_eq!(step.effects.iter().any(is_rejected), !is_there, "{at}");
     }
 }
 

@@ -55,7 +55,12 @@ fn j100() -> Bag {
             .map(|(&kind, s)| (kind.into(), Span::from_secs(s)))
             .collect();
         std::iter::repeat_n(
-            Task { name: String::new(), memory: Bytes::new(memory), runtime },
+            Task {
+                name: String::new(),
+                memory: Bytes::new(memory),
+                runtime,
+                submitted: Span::ZERO,
+            },
             count,
         )
     });

@@ -15,6 +15,13 @@ pub struct Task {
     pub memory: Bytes,
     /// Time it takes alone on one vCPU of each type at full speed (e_ij).
     pub runtime: BTreeMap<TypeName, Span>,
+    /// When it is submitted, from the beginning of the run: it can't be started before.
+    #[serde(default, skip_serializing_if = "is_from_the_beginning")]
+    pub submitted: Span,
+}
+
+fn is_from_the_beginning(submitted: &Span) -> bool {
+    *submitted == Span::ZERO
 }
 
 /// Independent tasks with one deadline.

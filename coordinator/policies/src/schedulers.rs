@@ -63,6 +63,11 @@ pub(crate) trait Scheduling: Sync {
         false
     }
 
+    /// Whether it takes tasks that are submitted later than the first ones.
+    fn takes_later_tasks(&self) -> bool {
+        false
+    }
+
     /// The VMs that it launches and no others; `None`: of any type on offer.
     fn fleet<'a>(&self, config: &'a BagSchedulerConfig) -> Option<&'a [Fleet]> {
         let _ = config;
@@ -157,6 +162,12 @@ impl BagSchedulerName {
     #[must_use]
     pub fn reckons_with_lifetimes(self) -> bool {
         self.scheduling().reckons_with_lifetimes()
+    }
+
+    /// Whether it takes tasks that are submitted later than the first ones.
+    #[must_use]
+    pub fn takes_later_tasks(self) -> bool {
+        self.scheduling().takes_later_tasks()
     }
 
     /// Whether it moves tasks between VMs with what they have done.

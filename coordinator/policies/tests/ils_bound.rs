@@ -40,6 +40,7 @@ fn instance(seed: u64) -> Instance {
         name: n.to_string(),
         memory: Bytes::new(1_000_000),
         runtime: TYPES.iter().map(|&t| (t.into(), Span::from_secs(between(100, 400)))).collect(),
+        submitted: Span::ZERO,
     });
     let catalogue = Catalogue {
         boot: Span::from_secs(180),

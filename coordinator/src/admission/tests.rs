@@ -39,7 +39,12 @@ fn setup(tasks: usize) -> Setup {
         (TypeName::from("slow"), Span::from_secs(200)),
     ]
     .into();
-    let task = Task { name: "B1".to_owned(), memory: Bytes::new(10_000_000), runtime };
+    let task = Task {
+        name: "B1".to_owned(),
+        memory: Bytes::new(10_000_000),
+        runtime,
+        submitted: Span::ZERO,
+    };
     Setup {
         seed: 1,
         catalogue: Catalogue {

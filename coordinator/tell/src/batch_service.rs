@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dormouse_engine::{Effect, Event, Report, Step, VmEnd};
+use dormouse_engine::{Effect, Event, Report, Setup, Step, VmEnd};
 use dormouse_policies::StartReason;
 use dormouse_units::{Money, Span, TaskId, Time, VmId};
 
@@ -19,6 +19,10 @@ pub struct ServiceTally {
     reused: u32,
     /// What VMs were usable for without being a job's.
     spare: Span,
+    /// When tasks are submitted, but for those that are from the beginning.
+    submitted: BTreeMap<TaskId, Time>,
+    /// From the submission of each job that has ended to its end, in all.
+    responses: Span,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,6 +42,17 @@ struct Vm {
 }
 
 impl ServiceTally {
+    /// Nothing yet, of a run of this setup.
+    #[must_use]
+    pub fn new(setup: &Setup) -> Self {
+        let all = (0_u32..).map(TaskId::new).take(setup.bag.tasks.len());
+        let submitted = all.map(|task| (task, setup.submitted(task)));
+        Self {
+            submitted: submitted.filter(|(_, at)| *at > Time::ZERO).collect(),
+            ..Self::default()
+        }
+    }
+
     /// Takes in a step; they come in order.
     pub fn see(&mut self, step: &Step) {
         if let Event::Machine { report, .. } = &step.event
@@ -100,6 +115,8 @@ impl ServiceTally {
         let Some(of) = self.jobs.get_mut(&job) else { return };
         of.finished.insert(task);
         if of.finished.len() == of.tasks.len() {
+            let submitted = of.tasks.iter().filter_map(|task| self.submitted.get(task));
+            self.responses += now.since(submitted.max().copied().unwrap_or(Time::ZERO));
             self.idle(now, job);
         }
     }
@@ -142,6 +159,12 @@ impl ServiceTally {
         u32::try_from(self.jobs.values().filter(is_finished).count()).unwrap_or(u32::MAX)
     }
 
+    /// From the submission of a job to its end, the mean over those that have ended, in seconds.
+    fn response(&self) -> Option<f64> {
+        let finished = self.finished_jobs();
+        (finished > 0).then(|| self.responses.as_secs_f64() / f64::from(finished))
+    }
+
     /// What it came to, in words; `None`: no job was started.
     #[must_use]
     pub fn in_words(&self) -> Option<String> {
@@ -149,8 +172,10 @@ impl ServiceTally {
         let jobs = u32::try_from(self.jobs.len()).ok().filter(|jobs| *jobs > 0)?;
         let (finished, again) = (self.finished_jobs(), starts.saturating_sub(jobs));
         let idle = spare.as_secs_f64() / 3_600.0;
+        let response =
+            self.response().map_or(String::new(), |s| format!(" {s:.0} s after their submission"));
         Some(format!(
-            "{finished} jobs finished, {hits} hit by a preemption, {again} started again, \
+            "{finished} jobs finished{response}, {hits} hit by a preemption, {again} started again, \
              {reused} times a VM reused, {idle:.1} h of VMs idle"
         ))
     }
@@ -165,6 +190,7 @@ impl ServiceTally {
             ("job_preemptions", Some(f64::from(self.hits))),
             ("job_failure_share", Some(f64::from(self.hits) / f64::from(self.starts.max(1)))),
             ("vms_reused", Some(f64::from(self.reused))),
+            ("job_response_s", self.response()),
             ("spare_h", Some(self.spare.as_secs_f64() / 3_600.0)),
             ("cost_per_job_usd", (finished > 0).then(|| cost.as_usd() / f64::from(finished))),
         ];

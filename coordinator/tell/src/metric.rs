@@ -23,7 +23,7 @@ const fn metric(
 }
 
 /// All that there are, in the order in which they are reported.
-pub const METRICS: [Metric; 47] = [
+pub const METRICS: [Metric; 48] = [
     metric("mean_response_s", "mean response, s", 1, true),
     metric("mean_bounded_slowdown", "bounded slowdown", 3, true),
     metric("utilisation", "utilisation", 3, true),
@@ -39,6 +39,7 @@ pub const METRICS: [Metric; 47] = [
     metric("preemptions", "VMs preempted", 2, true),
     metric("job_preemptions", "preemptions that hit a job", 2, false),
     metric("job_failure_share", "runs of jobs that failed, share", 4, true),
+    metric("job_response_s", "submission to end of a job, s", 0, true),
     metric("vms_reused", "VMs reused", 1, false),
     metric("spare_h", "VMs idle, h", 2, true),
     metric("cost_per_job_usd", "cost of a job, $", 4, true),

@@ -33,6 +33,7 @@ pub fn setup(tasks: usize, vcpus: u32) -> Setup {
         name: "t".to_owned(),
         memory: Bytes::new(1 << 20),
         runtime: BTreeMap::from([(TypeName::from(KIND), Span::from_secs(100))]),
+        submitted: Span::ZERO,
     };
     Setup {
         seed: 1,

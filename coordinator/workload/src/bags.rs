@@ -42,5 +42,6 @@ fn task((size, memory, seconds): Size, n: u32) -> Task {
         name: format!("{size}-{n}"),
         memory: Bytes::new(memory),
         runtime: TYPES.iter().zip(seconds).map(|(&t, s)| (t.into(), Span::from_secs(s))).collect(),
+        submitted: Span::ZERO,
     }
 }

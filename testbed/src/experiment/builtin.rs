@@ -25,12 +25,14 @@ macro_rules! part {
 
 const JOBS: [Part; 4] = [part!("j60"), part!("j80"), part!("j100"), part!("ed200")];
 /// Bags whose provider takes VMs as they say: no scenario goes with them.
-const TAKEN: [Part; 6] = [
+const TAKEN: [Part; 8] = [
     part!("acc-live"),
     part!("bathtub-live"),
     part!("bathtub-nanoconfinement"),
     part!("bathtub-shapes"),
     part!("bathtub-lulesh"),
+    part!("bathtub-bags"),
+    part!("bathtub-long"),
     part!("bathtub-service-live"),
 ];
 const BATCHES: [Part; 4] =

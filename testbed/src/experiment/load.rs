@@ -235,6 +235,13 @@ fn bag(node: &Node, seed: u64, plan: Option<&Path>, found: &mut Mistakes) -> Opt
     let noise = workload
         .as_ref()
         .and_then(|section| workload::noise(section.noise?, at("workload"), found));
+    let later = workload.as_ref().and_then(|section| workload::later(section, at("workload")));
+    if let (Some(place), Some(scheduler)) = (later, &scheduler)
+        && (plan.is_some() || !scheduler.name.takes_later_tasks())
+    {
+        let (what, remedy) = takes_all_at_once(scheduler.name, plan.is_some());
+        found.add(&place, what, remedy);
+    }
     let bag = workload.and_then(|section| workload::check(&section, at("workload"), types, found));
     let deadline = bag.as_ref().map(|bag| bag.deadline).unwrap_or_default();
     let most_vms = match (&bag, types, &scheduler) {
@@ -289,6 +296,18 @@ fn bag(node: &Node, seed: u64, plan: Option<&Path>, found: &mut Mistakes) -> Opt
     let (scheduler, drawn_prices) = (Some(scheduler), cloud.drawn_prices);
     let (hosts, notes) = (cloud.hosts, cloud.notes);
     Some(Parts { setup, drawn_prices, scheduler, hosts, place: begins_at, notes })
+}
+
+/// Why tasks can't come later, and what to do about it.
+fn takes_all_at_once(name: BagSchedulerName, is_planned: bool) -> (String, String) {
+    if is_planned {
+        let what = "a plan begins all tasks as it says, whenever they are submitted";
+        return (what.to_owned(), "leave --plan or submitted out".to_owned());
+    }
+    let all = BagSchedulerName::ALL.into_iter().filter(|name| name.takes_later_tasks());
+    let others: Vec<&str> = all.map(BagSchedulerName::as_str).collect();
+    let what = format!("{} takes all tasks at the beginning", name.as_str());
+    (what, format!("leave submitted out, or take the scheduler {}", others.join(" or ")))
 }
 
 /// Gives the spot VMs of a fleet that name no bid the default one, so that their scheduler knows of it.

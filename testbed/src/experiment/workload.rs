@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use dormouse_cloud::Types;
-use dormouse_documents::{Mistakes, Node, instead, missing};
+use dormouse_documents::{Mistakes, Node, Place, instead, missing};
 use dormouse_engine::Noise;
 use dormouse_policies::{Bag, Task};
 use dormouse_units::{Span, TypeName};
@@ -65,12 +65,18 @@ pub(crate) fn check(
     let deadline = section.deadline.unwrap_or(DEADLINE);
     let mut tasks = match known {
         Some(tasks) => tasks,
-        None => written(&section.task, node, types, found)?,
+        None => written(section, node, types, found)?,
     };
     for task in &mut tasks {
         task.runtime.retain(|kind, _| types.is_none_or(|types| types.contains_key(kind)));
     }
     Some(Bag { tasks: tasks.into(), deadline })
+}
+
+/// Where it is said that tasks of `section`, which stands at `node`, come later than others.
+pub(crate) fn later(section: &BagSection, node: &Node) -> Option<Place> {
+    let n = section.task.iter().position(|task| task.submitted > Span::ZERO)?;
+    Some(node.innermost(&format!("task.{n}.submitted")).place.clone())
 }
 
 /// By how much run times differ, of the `noise` of the section at `node`.
@@ -85,11 +91,12 @@ pub(crate) fn noise(section: NoiseSection, node: &Node, found: &mut Mistakes) ->
 }
 
 fn written(
-    list: &[TaskSection],
+    section: &BagSection,
     node: &Node,
     types: Option<&Types>,
     found: &mut Mistakes,
 ) -> Option<Vec<Task>> {
+    let list = &section.task;
     let count: u64 = list.iter().map(|task| u64::from(task.count)).sum();
     if count > MOST_TASKS {
         let what = format!("more than {MOST_TASKS} tasks");
@@ -97,7 +104,14 @@ fn written(
         return None;
     }
     let mut tasks = Vec::new();
-    for (n, TaskSection { name, count, memory, runtime }) in list.iter().enumerate() {
+    let deadline = section.deadline.unwrap_or(DEADLINE);
+    for (n, TaskSection { name, count, memory, runtime, submitted }) in list.iter().enumerate() {
+        if *submitted >= deadline {
+            let what =
+                format!("all has to be done by {deadline}, and these tasks are not there before");
+            let remedy = "submit them earlier, or give workload.deadline more time";
+            found.add(&node.innermost(&format!("task.{n}.submitted")).place, what, remedy);
+        }
         let node = node.innermost(&format!("task.{n}.runtime"));
         let runtime: BTreeMap<TypeName, Span> = match runtime {
             Runtime::Everywhere(length) => {
@@ -115,7 +129,8 @@ fn written(
         };
         for n in 0..*count {
             let name = if *count == 1 { name.clone() } else { format!("{name}-{n}") };
-            tasks.push(Task { name, memory: *memory, runtime: runtime.clone() });
+            let (runtime, submitted) = (runtime.clone(), *submitted);
+            tasks.push(Task { name, memory: *memory, runtime, submitted });
         }
     }
     Some(tasks)

@@ -3,6 +3,7 @@
 
 use dormouse::experiment::Builtin;
 use dormouse_engine::{Effect, Event, Report, Step, Work};
+use dormouse_policies::Task;
 use dormouse_tell::check_bag;
 use dormouse_units::{Money, Ppm, Span, TaskId, Time, VmId};
 
@@ -164,6 +165,25 @@ fn damage_is_found() {
             }
         }
     });
+}
+
+/// As if its second bag had been submitted a second after it began.
+#[test]
+fn a_task_that_begins_before_it_is_submitted_is_found() {
+    let mut experiment = under("bathtub-service-live", SERVICE, 1, &[]);
+    let (log, _) = played(&experiment);
+    assert!(check_bag(&experiment.setup, &log, Span::ZERO, true).is_empty());
+    let later = |task: Task| match task.submitted {
+        Span::ZERO => task,
+        submitted => Task { submitted: submitted + Span::from_secs(1), ..task },
+    };
+    let tasks = experiment.setup.bag.tasks.iter().cloned();
+    experiment.setup.bag.tasks = tasks.map(later).collect();
+    let found = check_bag(&experiment.setup, &log, Span::ZERO, true);
+    assert!(
+        !found.is_empty() && found.iter().all(|v| v.to_string().contains("before it is submitted")),
+        "{found:?}"
+    );
 }
 
 /// The first start of a task from a checkpoint that has an older one: where, and what that holds.

@@ -33,8 +33,12 @@ fn trace(steps: &[(u64, u64)]) -> PriceTrace {
 
 /// Tasks of this work on spot VMs of the one type, which boot in no time.
 fn setup_of(tasks: usize, work: Span, checkpoint: Span, prices: &PriceTrace, bid: u64) -> Setup {
-    let task =
-        Task { name: "t".into(), memory: Bytes::new(1), runtime: [(KIND.into(), work)].into() };
+    let task = Task {
+        name: "t".into(),
+        memory: Bytes::new(1),
+        runtime: [(KIND.into(), work)].into(),
+        submitted: Span::ZERO,
+    };
     let bag = Bag { tasks: vec![task; tasks].into(), deadline: Span::from_secs(30 * 86_400) };
     let checkpoints = CheckpointConfig {
         scheme: Scheme::Acc { bid: Some(cents(bid)), look: LOOK },

@@ -20,7 +20,12 @@ const COST: u64 = 10;
 /// Tasks of 1,000 s on the one type.
 fn bag(tasks: usize) -> Bag {
     let runtime = [("c3.large".into(), Span::from_secs(1_000))];
-    let task = Task { name: "t".into(), memory: Bytes::new(1), runtime: runtime.into() };
+    let task = Task {
+        name: "t".into(),
+        memory: Bytes::new(1),
+        runtime: runtime.into(),
+        submitted: Span::ZERO,
+    };
     Bag { tasks: vec![task; tasks].into(), deadline: Span::from_secs(6_000) }
 }
 

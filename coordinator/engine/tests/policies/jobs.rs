@@ -39,7 +39,12 @@ pub(crate) fn ed200() -> Bag {
 
 fn task(i: usize, memory: u64, seconds: [u64; 4]) -> Task {
     let runtime = TYPES.iter().zip(seconds).map(|(&t, s)| (t.into(), Span::from_secs(s)));
-    Task { name: i.to_string(), memory: Bytes::new(memory), runtime: runtime.collect() }
+    Task {
+        name: i.to_string(),
+        memory: Bytes::new(memory),
+        runtime: runtime.collect(),
+        submitted: Span::ZERO,
+    }
 }
 
 /// The artifact's types with the text's t3.large, whose vCPUs do `baseline` in baseline mode.

@@ -58,7 +58,12 @@ fn run(seed: u64) -> (Attempts, u32) {
     catalogue.types.retain(|name, _| name.as_str() == "c3.large");
     catalogue.types.values_mut().for_each(|kind| kind.vcpus = 1);
     let runtime = [("c3.large".into(), minutes(WORK as u64))];
-    let task = Task { name: "t".into(), memory: Bytes::new(1), runtime: runtime.into() };
+    let task = Task {
+        name: "t".into(),
+        memory: Bytes::new(1),
+        runtime: runtime.into(),
+        submitted: Span::ZERO,
+    };
     let bag = Bag { tasks: vec![task; 6].into(), deadline: minutes(60 * 24) };
     let plans = LifetimePlans {
         laws: vec![OfType { kind: None, of: law() }],

@@ -65,6 +65,7 @@ fn setup_of(scheme: Scheme, trace: &PriceTrace) -> Setup {
         name: "t".into(),
         memory: Bytes::new(1),
         runtime: BTreeMap::from([(KIND.into(), WORK)]),
+        submitted: Span::ZERO,
     };
     let bag = Bag { tasks: [task].into(), deadline: Span::from_secs(1_000_000) };
     let checkpoint = CheckpointConfig {

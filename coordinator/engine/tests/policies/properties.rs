@@ -74,7 +74,7 @@ fn task() -> impl Strategy<Value = Task> {
                 (name.as_str().into(), Span::from_micros(seconds * percent * 10_000))
             });
             let memory = Bytes::new(memory * 1_000_000);
-            Task { name: String::new(), memory, runtime: runtimes.collect() }
+            Task { name: String::new(), memory, runtime: runtimes.collect(), submitted: Span::ZERO }
         },
     )
 }

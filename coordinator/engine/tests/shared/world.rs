@@ -37,6 +37,7 @@ pub(crate) fn setup(seed: u64, runtimes: impl IntoIterator<Item = u64>, boot: Sp
         name: format!("t{n}"),
         memory: Bytes::new(10),
         runtime: BTreeMap::from([(KIND.into(), Span::from_secs(runtime))]),
+        submitted: Span::ZERO,
     };
     Setup {
         seed,

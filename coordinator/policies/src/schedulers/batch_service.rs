@@ -1,7 +1,7 @@
 //! The batch service of the bathtub paper, section 5.
 
 use dormouse_cloud::{Lifetimes, Market};
-use dormouse_units::TypeName;
+use dormouse_units::{Time, TypeName};
 
 use super::{Given, Scheduling};
 use crate::dynamic::{BagScheduler, Parts};
@@ -47,6 +47,14 @@ impl Scheduling for BatchService {
             let value = format!("{} for {tasks} tasks", own.vms_per_job);
             return wrong("vms-per-job", value, "it has to divide the number of tasks");
         }
+        let submitted: Vec<Time> =
+            given.bag.tasks.iter().map(|task| Time::ZERO + task.submitted).collect();
+        let are_one = |job: &[Time]| job.iter().all(|at| *at == job[0]);
+        if !submitted.chunks(own.vms_per_job as usize).all(are_one) {
+            let value = own.vms_per_job.to_string();
+            let want = "it has to divide the number of tasks that are submitted at each time";
+            return wrong("vms-per-job", value, want);
+        }
         let own = ServiceConfig { vms: own.vms.min(limit), ..own };
         let name = given.problem.kinds[kind].name.clone();
         let law = law(given.config, own.market, &name);
@@ -56,10 +64,14 @@ impl Scheduling for BatchService {
             let want = "no VM lives so long: such a job never ends";
             return wrong("first-estimate", length.to_string(), want);
         }
-        Ok(Box::new(Service::new(given.config, own, tasks, (name, law))))
+        Ok(Box::new(Service::new(given.config, own, &submitted, (name, law))))
     }
 
     fn reckons_with_lifetimes(&self) -> bool {
+        true
+    }
+
+    fn takes_later_tasks(&self) -> bool {
         true
     }
 

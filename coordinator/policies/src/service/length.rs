@@ -22,10 +22,15 @@ impl Length {
         self.count += 1;
     }
 
-    /// What a job is expected to take of which so much is kept; `None`: nobody knows.
-    pub(super) fn left(&self, kept: Ppm) -> Option<Span> {
+    /// What a job is expected to take; `None`: nobody knows.
+    pub(super) fn whole(&self) -> Option<Span> {
         let mean = self.total.as_micros().checked_div(self.count).map(Span::from_micros);
-        let whole = mean.or(self.first)?;
+        mean.or(self.first)
+    }
+
+    /// What one is expected to take of which so much is kept.
+    pub(super) fn left(&self, kept: Ppm) -> Option<Span> {
+        let whole = self.whole()?;
         Some(whole.saturating_sub(whole.part(kept)))
     }
 }

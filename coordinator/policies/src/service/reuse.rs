@@ -19,6 +19,8 @@ pub enum ReusePolicy {
     /// F(s + T) − F(s), the chance of a failure as the authors' code takes it: not given that the VM has
     /// lived to s.
     Probability,
+    /// (F(s + T) − F(s)) / (1 − F(s)), the chance of a failure given that the VM has lived to s.
+    ConditionalProbability,
     /// The VM that is there, whatever its age: as if lifetimes had no memory.
     Always,
     /// A new VM for every job.
@@ -51,6 +53,7 @@ impl ReusePolicy {
             Self::ExpectedTime => "expected time as Eq. 8 is printed, h",
             Self::ExpectedTimeCorrected => "expected time, h",
             Self::Probability => "chance of a failure, unconditional",
+            Self::ConditionalProbability => "chance of a failure",
             Self::Always | Self::Never => "whatever the age",
         }
     }
@@ -76,6 +79,7 @@ impl ReusePolicy {
             Self::ExpectedTime => job + law.lived(age + job) - law.lived(age),
             Self::ExpectedTimeCorrected => job + lost(law, age, job) / left,
             Self::Probability => law.cdf(age + job) - law.cdf(age),
+            Self::ConditionalProbability => (law.cdf(age + job) - law.cdf(age)) / left,
             Self::Always | Self::Never => 0.0,
         }
     }
@@ -97,7 +101,11 @@ mod tests {
     #[test]
     fn a_job_goes_to_a_vm_in_the_middle_of_its_life() {
         let law = bathtub();
-        for policy in [ReusePolicy::ExpectedTimeCorrected, ReusePolicy::Probability] {
+        for policy in [
+            ReusePolicy::ExpectedTimeCorrected,
+            ReusePolicy::Probability,
+            ReusePolicy::ConditionalProbability,
+        ] {
             // Of six hours: Figure 5 has the change at 18 h.
             for (age, reuse) in
                 [(1.0, true), (6.0, true), (16.0, true), (19.0, false), (23.0, false)]
@@ -119,11 +127,25 @@ mod tests {
             ReusePolicy::ExpectedTime,
             ReusePolicy::ExpectedTimeCorrected,
             ReusePolicy::Probability,
+            ReusePolicy::ConditionalProbability,
         ] {
             assert!(!policy.compare(&law, 24.2, 6.0).reuse(), "{policy:?}");
         }
         // A VM that is no more is not taken, whatever is compared.
         assert!(!ReusePolicy::ExpectedTime.compare(&law, 25.0, 1.0).reuse());
+    }
+
+    /// Which is what makes it the best where nothing but failures counts (Figures 5 to 7).
+    #[test]
+    fn by_the_chance_of_a_failure_no_job_fails_more_often_than_without_a_policy() {
+        let law = bathtub();
+        let fails = |age: f64, job: f64| (law.cdf(age + job) - law.cdf(age)) / (1.0 - law.cdf(age));
+        for (age, job) in (0..96).flat_map(|age| (1..24).map(move |job| (age, job))) {
+            let (age, job) = (f64::from(age) / 4.0, f64::from(job));
+            let by = ReusePolicy::ConditionalProbability.compare(&law, age, job);
+            let failure = if by.reuse() { fails(age, job) } else { fails(0.0, job) };
+            assert!(failure <= fails(age, job) * (1.0 + 1e-6), "{age} {job}: {failure}");
+        }
     }
 
     #[test]

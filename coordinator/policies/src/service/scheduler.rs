@@ -3,19 +3,22 @@
 use std::collections::BTreeSet;
 
 use dormouse_cloud::Lifetimes;
-use dormouse_units::{Mode, Ppm, Seats, Span, TaskId, Time, TypeName, VmId};
+use dormouse_units::{Mode, Seats, Span, TaskId, Time, TypeName, VmId};
 
 use super::ServiceConfig;
+use super::bags::Bags;
 use super::cluster::{Cluster, Vm};
 use super::job::{Job, Phase};
-use super::length::Length;
 use crate::{BagSchedulerConfig, Decision, Notice, Policy, StartReason};
 
 /// The wake-up for launches that were refused; those for spares have the VM's number, which is less. Tokens of
 /// several tenants are multiples of their policies', so that the largest number there is won't do.
 pub(super) const RETRY: u64 = 1 << 32;
 
-/// Runs the jobs in their order. One starts once it has all its VMs: idle ones that by their age are at
+/// The wake-up for the next bag.
+const NEXT_BAG: u64 = RETRY + 1;
+
+/// Runs the jobs that have been submitted in their order. One starts once it has all its VMs: idle ones that by their age are at
 /// least as good as new ones, then new ones. If it loses a VM, its other tasks are stopped and it comes
 /// first again: those of its tasks that have ended stay so, and the rest go on from their checkpoints where
 /// they have any. Idle VMs that are worse than new ones are given back, and so is a spare after its time.
@@ -26,7 +29,7 @@ pub(crate) struct Service {
     jobs: Vec<Job>,
     waiting: BTreeSet<usize>,
     cluster: Cluster,
-    length: Length,
+    bags: Bags,
     max_failures: u32,
     retry_after: Span,
     max_retries: u32,
@@ -36,22 +39,26 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    /// For a bag of so many tasks, on VMs of this type that live by this law; `None`: nobody takes them away.
+    /// For tasks that are submitted then, on VMs of this type that live by this law; `None`: nobody takes
+    /// them away.
     pub(crate) fn new(
         general: &BagSchedulerConfig,
         config: ServiceConfig,
-        tasks: u32,
+        submitted: &[Time],
         (kind, law): (TypeName, Option<Lifetimes>),
     ) -> Self {
-        let all: Vec<TaskId> = (0..tasks).map(TaskId::new).collect();
-        let jobs = all.chunks(config.vms_per_job.max(1) as usize);
-        let jobs: Vec<Job> = jobs.map(|tasks| Job::new(tasks.iter().copied().collect())).collect();
+        let (all, per_job) = ((0_u32..).map(TaskId::new), config.vms_per_job.max(1) as usize);
+        let all: Vec<TaskId> = all.take(submitted.len()).collect();
+        let jobs = all.chunks(per_job).map(|tasks| Job::new(tasks.iter().copied().collect()));
+        // Its last task has to be there, too, for a job to start.
+        let each = submitted.chunks(per_job).filter_map(|of_job| of_job.iter().copied().max());
+        let mut bags = Bags::new(&each.collect::<Vec<_>>(), config.first_estimate);
         Self {
             kind,
-            waiting: (0..jobs.len()).collect(),
-            jobs,
+            waiting: bags.submitted(Time::ZERO).into_iter().collect(),
+            jobs: jobs.collect(),
             cluster: Cluster::new(config.vms as usize, config.reuse, law),
-            length: Length::new(config.first_estimate),
+            bags,
             max_failures: general.max_failures,
             retry_after: general.retry_after,
             max_retries: general.max_retries,
@@ -77,8 +84,8 @@ impl Service {
         let mut declined = 0;
         while let Some(place) = self.waiting.first().copied() {
             let (need, kept) = (self.jobs[place].left.len(), self.jobs[place].kept());
-            declined += self.give_back_the_bad(now, kept, out);
-            let expected = self.length.left(kept);
+            let expected = self.bags.length_of(place).left(kept);
+            declined += self.give_back_the_bad(now, expected, out);
             let (mut good, _) = self.cluster.free(now, expected);
             good.truncate(need);
             let new = need - good.len();
@@ -89,7 +96,7 @@ impl Service {
             self.take(now, place, (good, declined, expected), out);
         }
         if self.waiting.is_empty() {
-            self.give_back_the_bad(now, Ppm::ZERO, out);
+            self.give_back_the_bad(now, self.bags.latest(), out);
         }
         if self.config.spare == Span::ZERO {
             let is_idle = |vm: &Vm| vm.is_free() && vm.ready.is_some();
@@ -158,9 +165,14 @@ impl Service {
         }
     }
 
-    /// Gives back the idle VMs that are worse than new ones for a job of which so much is kept.
-    fn give_back_the_bad(&mut self, now: Time, kept: Ppm, out: &mut Vec<Decision>) -> u32 {
-        let (_, bad) = self.cluster.free(now, self.length.left(kept));
+    /// Gives back the idle VMs that are worse than new ones for a job that is expected to take so long.
+    fn give_back_the_bad(
+        &mut self,
+        now: Time,
+        expected: Option<Span>,
+        out: &mut Vec<Decision>,
+    ) -> u32 {
+        let (_, bad) = self.cluster.free(now, expected);
         for vm in &bad {
             self.give_back(*vm, out);
         }
@@ -271,15 +283,22 @@ impl Service {
         job.left.remove(&task);
         if job.left.is_empty() {
             if !job.was_broken() {
-                self.length.took(now.since(job.begun));
+                let took = now.since(job.begun);
+                self.bags.length_of(place).took(took);
             }
-            job.phase = Phase::Over;
+            self.jobs[place].phase = Phase::Over;
             self.release(now, place, out);
         }
     }
 
+    /// Asks to be woken when the next bag is submitted.
+    fn wake_for_the_next_bag(&self, out: &mut Vec<Decision>) {
+        out.extend(self.bags.next_at().map(|at| Decision::Wake { at, token: NEXT_BAG }));
+    }
+
     fn hear(&mut self, now: Time, notice: &Notice, out: &mut Vec<Decision>) {
         match *notice {
+            Notice::Begin => self.wake_for_the_next_bag(out),
             Notice::VmReady { vm } => {
                 let Some(state) = self.cluster.vms.get_mut(&vm) else { return };
                 state.ready = Some(now);
@@ -326,6 +345,10 @@ impl Service {
                 self.is_refused = false;
                 self.retries += 1;
             }
+            Notice::Wake { token: NEXT_BAG } => {
+                self.waiting.extend(self.bags.submitted(now));
+                self.wake_for_the_next_bag(out);
+            }
             Notice::Wake { token } => {
                 let spare = self.config.spare;
                 let is_due = |vm: &Vm| vm.is_free() && vm.ready.is_some() && vm.idle + spare <= now;
@@ -335,8 +358,7 @@ impl Service {
                     self.give_back(vm, out);
                 }
             }
-            Notice::Begin
-            | Notice::VmResumed { .. }
+            Notice::VmResumed { .. }
             | Notice::Submitted { .. }
             | Notice::Requested { .. }
             | Notice::TaskStarted { .. }

@@ -32,8 +32,14 @@ struct Bench(Service);
 
 impl Bench {
     fn of(tasks: u32, config: ServiceConfig) -> Self {
+        Self::submitted(&vec![0; tasks as usize], config)
+    }
+
+    /// Of tasks that are submitted at these seconds.
+    fn submitted(at: &[u64], config: ServiceConfig) -> Self {
         let kind = ("x".into(), Some(bathtub()));
-        Self(Service::new(&BagSchedulerConfig::default(), config, tasks, kind))
+        let at: Vec<Time> = at.iter().copied().map(Time::from_secs).collect();
+        Self(Service::new(&BagSchedulerConfig::default(), config, &at, kind))
     }
 
     /// What it decides on, but for wake-ups.
@@ -200,4 +206,32 @@ fn refused_launches_are_tried_again_and_then_no_more() {
     let retry = Notice::Wake { token: super::scheduler::RETRY };
     assert_eq!(short(&bench.hears(120, retry)), "+2");
     assert_eq!(short(&bench.ready(180, 2)), "0@0 1@2");
+}
+
+/// A later bag finds the VMs of the one before it as spares, and not where none are kept.
+#[test]
+fn spares_serve_the_next_bag() {
+    for (spare, idle, next) in [(600, "", "1@0"), (0, "-0", "+1")] {
+        let config = ServiceConfig { spare: Span::from_secs(spare), ..config() };
+        let mut bench = Bench::submitted(&[0, 2 * HOUR], config);
+        let mut out = Vec::new();
+        bench.0.handle(Time::ZERO, &[Notice::Begin], &mut out);
+        let wakes =
+            |d: &Decision| matches!(d, Decision::Wake { at, .. } if at.as_secs_f64() == 7_200.0);
+        let Some(Decision::Wake { token, .. }) = out.iter().find(|d| wakes(d)) else {
+            panic!("nobody asks for the next bag: {out:?}")
+        };
+        let comes = Notice::Wake { token: *token };
+        assert_eq!(short(&bench.ready(60, 0)), "0@0");
+        // Its VMs are kept, or not, though no job is left.
+        assert_eq!(short(&bench.finished(2 * HOUR - 300, 0, 0)), idle);
+        assert_eq!(short(&bench.hears(2 * HOUR, comes)), next);
+    }
+    // They are given back after their time all the same.
+    let mut bench =
+        Bench::submitted(&[0, 2 * HOUR], ServiceConfig { spare: Span::from_secs(600), ..config() });
+    bench.hears(0, Notice::Begin);
+    bench.ready(60, 0);
+    bench.finished(HOUR, 0, 0);
+    assert_eq!(short(&bench.hears(HOUR + 600, Notice::Wake { token: 0 })), "-0");
 }

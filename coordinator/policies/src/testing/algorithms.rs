@@ -51,7 +51,12 @@ fn cloud(limit: u32) -> Catalogue {
 /// `n` tasks of 10 s everywhere, due after `deadline`.
 fn tens(n: usize, deadline: u64) -> Bag {
     let runtime = ["a", "b", "t"].map(|kind| (kind.into(), Span::from_secs(10)));
-    let task = Task { name: "ten".into(), memory: Bytes::new(1), runtime: runtime.into() };
+    let task = Task {
+        name: "ten".into(),
+        memory: Bytes::new(1),
+        runtime: runtime.into(),
+        submitted: Span::ZERO,
+    };
     Bag { tasks: vec![task; n].into(), deadline: Span::from_secs(deadline) }
 }
 

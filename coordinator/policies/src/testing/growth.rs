@@ -33,7 +33,12 @@ fn hads(vms: u32) -> BagScheduler {
     let task = |t: u32| {
         let ms = 8_000 + u64::from(t) * 1_237 % 4_001;
         let runtime = [("a".into(), Span::from_micros(ms * 1_000))];
-        Task { name: String::new(), memory: Bytes::new(1), runtime: runtime.into() }
+        Task {
+            name: String::new(),
+            memory: Bytes::new(1),
+            runtime: runtime.into(),
+            submitted: Span::ZERO,
+        }
     };
     let bag = Bag { tasks: (0..10 * vms).map(task).collect(), deadline: Span::from_secs(145) };
     let planned = |vm: u32| {

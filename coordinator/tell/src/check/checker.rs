@@ -45,7 +45,7 @@ struct Task {
 
 /// Follows a run and notes every rule that is broken. There must not be:
 ///
-/// - a task on two VMs, or started after it was finished;
+/// - a task on two VMs, or started after it was finished or before it is submitted;
 /// - more tasks on a VM than vCPUs, or than its memory holds;
 /// - a hibernated, booting or ended VM that does something;
 /// - an effect before its cause, or time that runs backwards;
@@ -384,6 +384,10 @@ impl<'a> Checker<'a> {
         let memory = spec.memory;
         let state = self.tasks[task.get() as usize].clone();
         self.require(!state.finished, || format!("{task} is started though it is finished"));
+        let submitted = self.setup.submitted(task);
+        self.require(submitted <= self.now, || {
+            format!("{task} is started before it is submitted, at {submitted}")
+        });
         if let Some(open) = &state.open {
             self.wrong(format!("{task} is started on {vm} while on {}", open.vm));
         }

@@ -88,7 +88,7 @@ impl Record {
     pub fn new(setup: &Setup) -> Self {
         let tasks = vec![TaskHistory::default(); setup.bag.tasks.len()];
         let Terms { tariff, billing, .. } = setup.terms;
-        Self { tasks, tariff, billing, ..Self::default() }
+        Self { tasks, tariff, billing, service: ServiceTally::new(setup), ..Self::default() }
     }
 
     /// Leaves out VMs that are of no concern; of those for which others had to leave it is known still

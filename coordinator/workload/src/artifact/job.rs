@@ -72,5 +72,10 @@ fn task_of(number: usize, task: &JobTask) -> Task {
         (kind.clone(), Span::from_secs_f64(*s).unwrap_or_default())
     };
     let runtime = task.runtime.iter().map(seconds).collect();
-    Task { name: format!("{size}-{number}"), memory: rounded(task.memory * 1e6), runtime }
+    Task {
+        name: format!("{size}-{number}"),
+        memory: rounded(task.memory * 1e6),
+        runtime,
+        submitted: Span::ZERO,
+    }
 }

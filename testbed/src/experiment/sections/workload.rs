@@ -97,6 +97,11 @@ pub(crate) struct TaskSection {
     pub(crate) memory: Bytes,
     /// How long it computes at full speed: everywhere, or by instance type.
     pub(crate) runtime: Runtime,
+    /// When it is submitted, from the beginning. Only the scheduler `batch-service` takes tasks that come later:
+    /// to it those of one time are a bag.
+    #[serde(default)]
+    #[schemars(example = "75m")]
+    pub(crate) submitted: Span,
 }
 
 fn task() -> String {

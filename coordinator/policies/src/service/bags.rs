@@ -1,0 +1,85 @@
+//! The bags of jobs: when each is submitted, and how long its jobs take.
+
+use dormouse_units::{Span, Time};
+
+use super::length::Length;
+
+/// The jobs that are submitted together.
+#[derive(Debug)]
+struct Bag {
+    submitted: Time,
+    jobs: Vec<usize>,
+    length: Length,
+}
+
+/// The bags in the order in which they are submitted. How long a job takes is told by the jobs of its own bag
+/// that have ended: another bag may be of another application.
+#[derive(Debug)]
+pub(super) struct Bags {
+    all: Vec<Bag>,
+    /// Of each job, its bag.
+    of_job: Vec<usize>,
+    /// How many bags have been submitted.
+    came: usize,
+}
+
+impl Bags {
+    /// By when each job is submitted; a job of a new bag is expected to take `first`, if that is known.
+    pub(super) fn new(submitted: &[Time], first: Option<Span>) -> Self {
+        let mut times = submitted.to_vec();
+        times.sort_unstable();
+        times.dedup();
+        let bag = |submitted| Bag { submitted, jobs: Vec::new(), length: Length::new(first) };
+        let mut all: Vec<Bag> = times.iter().copied().map(bag).collect();
+        let of_job: Vec<usize> =
+            submitted.iter().map(|at| times.partition_point(|time| time < at)).collect();
+        for (job, bag) in of_job.iter().enumerate() {
+            all[*bag].jobs.push(job);
+        }
+        Self { all, of_job, came: 0 }
+    }
+
+    /// When the next bag is submitted.
+    pub(super) fn next_at(&self) -> Option<Time> {
+        self.all.get(self.came).map(|bag| bag.submitted)
+    }
+
+    /// The jobs that are submitted by now and were not before.
+    pub(super) fn submitted(&mut self, now: Time) -> Vec<usize> {
+        let before = self.came;
+        self.came += self.all[before..].iter().take_while(|bag| bag.submitted <= now).count();
+        self.all[before..self.came].iter().flat_map(|bag| bag.jobs.iter().copied()).collect()
+    }
+
+    /// How long the jobs of this one's bag take.
+    pub(super) fn length_of(&mut self, job: usize) -> &mut Length {
+        &mut self.all[self.of_job[job]].length
+    }
+
+    /// How long a whole job of the last bag that was submitted is expected to take.
+    pub(super) fn latest(&self) -> Option<Span> {
+        self.all[self.came.checked_sub(1)?].length.whole()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jobs_are_told_by_those_that_were_submitted_with_them() {
+        let s = Span::from_secs;
+        let at = Time::from_secs;
+        // The last job is of the first bag, wherever it stands.
+        let mut bags = Bags::new(&[at(0), at(0), at(600), at(300), at(0)], Some(s(100)));
+        assert_eq!((bags.latest(), bags.next_at()), (None, Some(at(0))));
+        assert_eq!(bags.submitted(at(0)), [0, 1, 4]);
+        bags.length_of(4).took(s(50));
+        assert_eq!((bags.latest(), bags.next_at()), (Some(s(50)), Some(at(300))));
+        assert!(bags.submitted(at(299)).is_empty());
+        assert_eq!(bags.submitted(at(700)), [3, 2]);
+        assert_eq!((bags.latest(), bags.next_at()), (Some(s(100)), None));
+        assert_eq!(bags.length_of(1).whole(), Some(s(50)));
+        assert_eq!(Bags::new(&[], None).latest(), None);
+    }
+}
