@@ -1,6 +1,6 @@
 //! What becomes of the claims of a paper: by one rule ([`dormouse_estimate::RULE`]).
 
-use dormouse_estimate::{Estimate, Said, Series, Verdict};
+use dormouse_estimate::{Estimate, Said, Series, Verdict, jackknife};
 
 use super::paper::{Claim, Measure, Over, Paper};
 use super::results::Results;
@@ -72,6 +72,10 @@ fn measured(
             Some(Series { each: vec![Some(worst); series.each.len()], ..series })
         }
         Measure::Resampled => Some(spread(series)),
+        Measure::Slope => {
+            let per = results.series(case, claim.per.as_ref()?)?;
+            slope(&series, &per, &results.series(other?, &claim.metric)?)
+        }
         measure => {
             series.compared(&results.series(other?, &claim.metric)?, |pair| measure.of(pair))
         }
@@ -86,6 +90,20 @@ fn spread(series: Series) -> Series {
     let mean = there.iter().sum::<f64>() / n;
     let each = series.each.iter().map(|x| x.map(|x| mean + (x - mean) * n.sqrt())).collect();
     Series { each, ..series }
+}
+
+/// The slope of `y` over `x`, in per cent of the mean of `whole`: the samples are the jackknife's. `None` where
+/// the runs don't differ in `x`.
+fn slope(y: &Series, x: &Series, whole: &Series) -> Option<Series> {
+    let of = |series: &Series| series.each.iter().copied().collect::<Option<Vec<f64>>>();
+    let (x, y, whole) = (of(x)?, of(y)?, of(whole)?);
+    let products = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).collect::<Vec<_>>();
+    let (xy, xx) = (products(&x, &y), products(&x, &x));
+    let each = jackknife([&xy, &x, &y, &xx, &whole], |[xy, x, y, xx, whole]| {
+        100.0 * (xy - x * y) / (xx - x * x) / whole
+    });
+    let is_known = each.iter().all(|slope| slope.is_finite());
+    is_known.then(|| Series::of_runs(each.into_iter().map(Some).collect()))
 }
 
 /// What an estimate shows of a claim, and how that is known.
@@ -243,6 +261,28 @@ mod tests {
         let but_one = cells(&[4.8, 4.9]);
         assert_eq!(but_one.verdict, Verdict::Fails);
         assert!(but_one.how.contains("not in: d -0.85 ["), "{}", but_one.how);
+    }
+
+    /// Runs on the line 100 + 3 x, of whole runs of 100; then some beside it.
+    #[test]
+    fn a_slope_is_that_of_the_line_through_the_runs() {
+        let x = [0.0, 1.0, 2.0, 5.0, 9.0];
+        let of = |beside: [f64; 5]| {
+            let y: Vec<_> =
+                x.iter().zip(beside).map(|(x, beside)| Some(100.0 + 3.0 * x + beside)).collect();
+            let runs = |each| Series::of_runs(each);
+            let whole = runs(vec![Some(100.0); 5]);
+            slope(&runs(y), &runs(x.map(Some).to_vec()), &whole)
+        };
+        let exact = of([0.0; 5]).and_then(|s| s.estimate()).expect("they differ");
+        let (low, high) = exact.ci95.expect("five runs");
+        assert!((exact.mean - 3.0).abs() < 1e-9 && high - low < 1e-9, "{exact:?}");
+        let rough =
+            of([3.0, -2.0, 1.0, -4.0, 2.0]).and_then(|s| s.estimate()).expect("they differ");
+        let (low, high) = rough.ci95.expect("five runs");
+        assert!(low < 3.0 && 3.0 < high && high - low > 0.5, "{rough:?}");
+        let runs = Series::of_runs(vec![Some(2.0); 5]);
+        assert_eq!(slope(&runs, &runs, &runs), None);
     }
 
     #[test]

@@ -158,6 +158,8 @@ pub struct Claim {
     pub measure: Measure,
     /// The figure that is looked at.
     pub metric: String,
+    /// Of a slope: the figure that it grows with.
+    pub per: Option<String>,
     /// The cells: a pattern.
     pub of: String,
     /// Those that they are compared with: where they are fewer, each stands for as many of the others.
@@ -203,6 +205,9 @@ pub enum Measure {
     Less,
     /// `of` over `than`.
     Ratio,
+    /// By how many per cent of the mean of `than` the figure of `of` grows with each one more of `per`: the
+    /// line of least squares through the runs.
+    Slope,
     /// The cost from which `of` is no longer lower than `than`.
     BreakEven,
 }
@@ -211,7 +216,7 @@ impl Measure {
     /// It, of a sample of `of` and one of `than`.
     pub(super) fn of(self, [of, than]: [f64; 2]) -> f64 {
         match self {
-            Self::Value | Self::Worst | Self::Resampled => of,
+            Self::Value | Self::Worst | Self::Resampled | Self::Slope => of,
             Self::Less => than - of,
             Self::Ratio => of / than,
             Self::PercentAbove => 100.0 * (of / than - 1.0),

@@ -10,6 +10,9 @@ use super::{Figures, laws, lifetimes, number};
 const JOB: f64 = 6.0;
 /// Start ages an hour over which Figure 6 takes the mean.
 const AN_HOUR: usize = 4;
+/// Start ages an hour in Figure 5, and its last one in hours: hardly a VM lives longer.
+const OF_START: usize = 2;
+const LAST_START: f64 = 24.5;
 
 /// Who decides; `None` looks at no law and stays.
 fn policy(name: &str) -> Option<Option<ReusePolicy>> {
@@ -18,6 +21,7 @@ fn policy(name: &str) -> Option<Option<ReusePolicy>> {
         "corrected" => Some(Some(ReusePolicy::ExpectedTimeCorrected)),
         "printed" => Some(Some(ReusePolicy::ExpectedTime)),
         "probability" => Some(Some(ReusePolicy::Probability)),
+        "conditional" => Some(Some(ReusePolicy::ConditionalProbability)),
         _ => None,
     }
 }
@@ -40,11 +44,12 @@ fn failure(
 /// Of a job of six hours, by the age of the VM that is there.
 pub(super) fn by_start(name: &str) -> Option<Figures> {
     let (policy, law) = (policy(name)?, laws::named("n1-highcpu-16")?);
-    let of = |age: usize| {
-        let x = failure(law.law(), (policy, law.law()), (number(age), JOB));
+    let of = |age: f64| {
+        let x = failure(law.law(), (policy, law.law()), (age, JOB));
         (format!("age-{age}/failure"), x)
     };
-    Some((0..laws::LONGEST).map(of).collect())
+    let ages = (0..).map(|n| number(n) / number(OF_START));
+    Some(ages.take_while(|age| *age <= LAST_START).map(of).collect())
 }
 
 /// By length of the job, the mean over ages from 0 to 24 h.
@@ -67,10 +72,11 @@ fn over_ages(law: &dyn Lifetime, decides: (Option<ReusePolicy>, &dyn Lifetime)) 
 pub(super) fn by_a_wrong_model(name: &str, record: &Record) -> Option<Figures> {
     let law = lifetimes::bathtub_of("n1-highcpu-32", record)?;
     let other = lifetimes::bathtub_of("n1-highcpu-16", record)?;
-    let ours = ReusePolicy::default();
     let decides = match name {
-        "own-model" => (Some(ours), law.law()),
-        "other-model" => (Some(ours), other.law()),
+        "own-model" => (policy("corrected")?, law.law()),
+        "other-model" => (policy("corrected")?, other.law()),
+        "own-model-conditional" => (policy("conditional")?, law.law()),
+        "other-model-conditional" => (policy("conditional")?, other.law()),
         "memoryless" => (None, law.law()),
         _ => return None,
     };
