@@ -374,7 +374,9 @@ impl ConductorState {
 
     fn still_stuck(&mut self, since: u64) {
         if since == self.unstuck && self.run.is_stuck() {
-            self.cancel(|it| format!("nothing will ever happen again; {}", it.left()));
+            self.cancel(|it| {
+                format!("nothing will ever happen again{}; {}", it.run.why_stuck(), it.left())
+            });
         }
     }
 

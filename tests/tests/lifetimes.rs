@@ -11,7 +11,7 @@ use std::path::Path;
 
 use dormouse_tests::{
     checks_and_replays, dormouse_says, events, is_faithful, live_turn, nothing_is_left_but,
-    summary, traces,
+    refused, run_in, summary, text, traces,
 };
 use serde_json::Value;
 
@@ -208,4 +208,33 @@ fn a_live_service_reuses_its_vms_as_in_virtual_time() {
     let near = |(vm, age): (&u64, &f64)| (taken_live[vm] - age).abs() < 0.01 * age + 1.0;
     assert!(taken.len() == taken_live.len() && taken.iter().all(near), "{taken:?} {taken_live:?}");
     nothing_is_left_but(&before);
+}
+
+/// Jobs of two hours on VMs that live for less, and for hardly more.
+#[test]
+fn vms_that_always_fail_are_said_to_do_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |to: &str| {
+        let text = format!(
+            "name = \"short\"\n[cloud]\ncatalogue = \"gce-2019\"\n[workload]\nkind = \"bag\"\ndeadline = \"10h\"\n\
+             task = [{{ count = 4, runtime = \"2h\" }}]\n[scheduler]\nname = \"batch-service\"\n\
+             type = \"n1-highcpu-2\"\nmax-preemptions = 2\n[checkpoint]\npolicy = \"none\"\n\
+             [[interruption]]\nmodel = \"lifetime\"\nuniform = {{ from = \"0s\", to = \"{to}\" }}\n"
+        );
+        std::fs::write(folder.path().join("short.toml"), text).unwrap();
+    };
+    file("1h");
+    let words = ["short.toml:", "takes 2h, and no spot n1-highcpu-2 lives for so long"];
+    refused(folder.path(), &["run", "short.toml"], 2, &words);
+    file("2h5m");
+    let output = run_in(folder.path(), &["run", "short.toml", "--out", "out"]);
+    let said = text(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    for words in ["tasks are left", "what is left was given up", "give it VMs that live longer"] {
+        assert!(said.contains(words), "no '{words}' in {said}");
+    }
+    // On demand nobody takes them away.
+    file("1h");
+    let args = ["run", "short.toml", "--set", "scheduler.market=\"on-demand\"", "--out", "there"];
+    assert!(run_in(folder.path(), &args).status.success());
 }

@@ -66,6 +66,9 @@ impl Run {
         } else if self.wants_another_price() {
             ": no price changes any more, and at the last ones VMs cost more than is bid for them; bid more, or \
              give prices that go on"
+        } else if self.tenants.iter().any(Tenant::has_given_up) {
+            ": what is left was given up, as it lost its VMs or failed too often; give it VMs that live longer, \
+             checkpoints, or shorter tasks"
         } else {
             ""
         }

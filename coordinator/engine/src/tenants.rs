@@ -190,6 +190,11 @@ impl Tenant {
         self.policy.waits_for_price()
     }
 
+    /// Whether its policy has given up some of its work.
+    pub(crate) fn has_given_up(&self) -> bool {
+        self.policy.has_given_up()
+    }
+
     /// Tells its policy what happened, in the policy's own numbers; what is decided is in the run's.
     pub(crate) fn tell(&mut self, now: Time, heard: &[Notice], out: &mut Vec<Decision>) {
         if self.numbers.is_alone() {

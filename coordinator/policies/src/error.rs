@@ -30,7 +30,7 @@ pub enum PlanError {
     },
     /// A task needs more memory than any offered VM has.
     #[error(
-        "task {task} ('{name}') needs {memory}, but the largest VM it could get, {largest}, has {most}"
+        "{task} ('{name}') needs {memory}, but the largest VM it could get, {largest}, has {most}"
     )]
     TaskTooLarge {
         /// The task's id.
@@ -46,7 +46,7 @@ pub enum PlanError {
     },
     /// No runtime of a task is known for any offered type.
     #[error(
-        "task {task} ('{name}') has runtimes for {given}, but for none of the offered types {offered}"
+        "{task} ('{name}') has runtimes for {given}, but for none of the offered types {offered}"
     )]
     NoRuntime {
         /// The task's id.
@@ -60,7 +60,7 @@ pub enum PlanError {
     },
     /// One task alone can't make it.
     #[error(
-        "the deadline {deadline} can't be met: task {task} ('{name}') alone ends at {shortest} \
+        "the deadline {deadline} can't be met: {task} ('{name}') alone ends at {shortest} \
          (boot {boot} + {length} on {fastest}, checkpoints included)"
     )]
     TaskTooLong {
@@ -78,6 +78,21 @@ pub enum PlanError {
         length: Span,
         /// The type it is the run time on.
         fastest: TypeName,
+    },
+    /// One task never ends, as no VM lives for so long.
+    #[error(
+        "{task} ('{name}') takes {length}, and no spot {kind} lives for so long: without checkpoints it \
+         never ends"
+    )]
+    OutlivesVms {
+        /// The task's id.
+        task: TaskId,
+        /// Its name.
+        name: String,
+        /// Its run time.
+        length: Span,
+        /// The type of its VMs.
+        kind: TypeName,
     },
     /// All VMs together can't make it.
     #[error(

@@ -301,6 +301,10 @@ impl InOrder {
 }
 
 impl Policy for InOrder {
+    fn has_given_up(&self) -> bool {
+        self.failures.values().any(|failures| *failures >= self.max_failures)
+    }
+
     fn waits_for_price(&self) -> bool {
         !self.too_dear.is_empty() && !self.waiting.is_empty()
     }

@@ -386,6 +386,11 @@ pub trait Policy: std::fmt::Debug + Send {
         false
     }
 
+    /// Whether it has given up some of its work, as that lost its VMs or failed too often.
+    fn has_given_up(&self) -> bool {
+        false
+    }
+
     /// Something happened; what is wanted is pushed to `out` and carried out in that order.
     fn handle(&mut self, now: Time, heard: &[Notice], out: &mut Vec<Decision>);
 }

@@ -80,6 +80,9 @@ fn plan_error(place: &Place, error: &PlanError) -> InputError {
         }
         PlanError::TaskTooLarge { .. } => "offer a type with more memory, or make the task smaller",
         PlanError::NoRuntime { .. } => "give the task a run time on an offered type",
+        PlanError::OutlivesVms { .. } => {
+            "give [checkpoint] a policy, buy on-demand VMs, or make the task shorter"
+        }
         PlanError::BadPlan(_) => "give a plan made for this experiment",
         _ => "give workload.deadline more time, or raise cloud.limits",
     };

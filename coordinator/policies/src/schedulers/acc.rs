@@ -156,6 +156,10 @@ impl Purpose {
 }
 
 impl Policy for ApplicationCentric {
+    fn has_given_up(&self) -> bool {
+        self.order.has_given_up()
+    }
+
     fn waits_for_price(&self) -> bool {
         self.order.waits_for_price()
     }

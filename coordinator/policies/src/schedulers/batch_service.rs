@@ -1,14 +1,14 @@
 //! The batch service of the bathtub paper, section 5.
 
 use dormouse_cloud::{Lifetimes, Market};
-use dormouse_units::{Time, TypeName};
+use dormouse_units::{Span, TaskId, Time, TypeName};
 
 use super::{Given, Scheduling};
 use crate::dynamic::{BagScheduler, Parts};
 use crate::parameters::Parameters;
 use crate::problem::{Kind, KindId};
 use crate::service::{Service, ServiceConfig};
-use crate::{BagSchedulerConfig, OfType, Plan, PlanError, Policy, feasibility};
+use crate::{BagSchedulerConfig, OfType, Plan, PlanError, Policy, Scheme, feasibility};
 
 /// Jobs of one or more VMs each, on VMs that are chosen by their age; with a plan, that and nothing else.
 pub(super) struct BatchService;
@@ -64,6 +64,9 @@ impl Scheduling for BatchService {
             let want = "no VM lives so long: such a job never ends";
             return wrong("first-estimate", length.to_string(), want);
         }
+        if let Some(law) = &law {
+            outlives(&given, law, &name)?;
+        }
         Ok(Box::new(Service::new(given.config, own, &submitted, (name, law))))
     }
 
@@ -85,6 +88,21 @@ impl Scheduling for BatchService {
 fn law(config: &BagSchedulerConfig, market: Market, kind: &TypeName) -> Option<Lifetimes> {
     let place = OfType::place(&config.laws, Some(kind)).filter(|_| market == Market::Spot);
     place.map(|place| config.laws[place].of.clone())
+}
+
+/// Whether each task that is never checkpointed can end on a VM of this law.
+fn outlives(given: &Given<'_>, law: &Lifetimes, kind: &TypeName) -> Result<(), PlanError> {
+    if !matches!(given.checkpoints.scheme, Scheme::None {}) {
+        return Ok(());
+    }
+    let lives = |length: Span| law.law().cdf(dormouse_cloud::lifetimes::hours(length)) < 1.0;
+    for (task, of) in (0_u32..).map(TaskId::new).zip(given.bag.tasks.iter()) {
+        if let Some(length) = of.runtime.get(kind).copied().filter(|length| !lives(*length)) {
+            let (name, kind) = (of.name.clone(), kind.clone());
+            return Err(PlanError::OutlivesVms { task, name, length, kind });
+        }
+    }
+    Ok(())
 }
 
 /// The type whose VMs are launched.

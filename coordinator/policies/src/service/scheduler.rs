@@ -370,6 +370,10 @@ impl Service {
 }
 
 impl Policy for Service {
+    fn has_given_up(&self) -> bool {
+        self.jobs.iter().any(|job| job.phase == Phase::Over && !job.left.is_empty())
+    }
+
     fn handle(&mut self, now: Time, heard: &[Notice], out: &mut Vec<Decision>) {
         for notice in heard {
             self.hear(now, notice, out);
