@@ -144,6 +144,25 @@ fn a_fit_becomes_a_part_of_an_experiment_that_runs() {
     assert!(run_in(at, &new).status.success());
     let made = fs::read_to_string(at.join("new.toml")).unwrap();
     assert!(made.contains("\nbathtub = { a = 0.") && !made.contains("type ="), "{made}");
+    // Or one of some of them, for all.
+    fs::write(at.join("x.toml"), BAG).unwrap();
+    let options = ["--by", "type", "--group", "c4.large", "--write", "x.toml", "--bootstrap", "0"];
+    assert!(run_in(at, &[&["fit", "lives.csv"], &options[..]].concat()).status.success());
+    let one = fs::read_to_string(at.join("x.toml")).unwrap();
+    assert!(one.contains("\n[[interruption]]\nmodel = \"lifetime\"\nbathtub"), "{one}");
+    let other = ["fit", "lives.csv", "--by", "type", "--group", "c4.lage", "--bootstrap", "0"];
+    refused(at, &other, 2, &["there are no such VMs", "did you mean 'c4.large'?"]);
+    // Types that the experiment has not are left to its reader.
+    let less = BAG.replace("catalogue = \"ec2-2020\"", "type = [{ name = \"c4.large\", vcpus = 2, memory = \"4 GiB\", spot = 0.03, on-demand = 0.1 }]");
+    assert_ne!(less, BAG);
+    fs::write(at.join("x.toml"), less).unwrap();
+    let options = ["--by", "type", "--write", "x.toml", "--bootstrap", "0"];
+    assert!(run_in(at, &[&["fit", "lives.csv"], &options[..]].concat()).status.success());
+    let one = fs::read_to_string(at.join("x.toml")).unwrap();
+    assert_eq!(one.matches("\n[[interruption]]").count(), 1, "{one}");
+    assert!(one.contains("# The experiment has no such type:\n# [[interruption]]"), "{one}");
+    let output = run_in(at, &["run", "x.toml", "--force", "--json"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     // Two ages are enough for a mean, and for no bathtub to write.
     fs::write(at.join("few.csv"), format!("{HEAD}a,,,preempted,9,,\na,,,preempted,400000,,\n"))
         .unwrap();

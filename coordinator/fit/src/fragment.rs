@@ -9,12 +9,28 @@ use dormouse_units::Span;
 
 use crate::{By, Family, Group, Of};
 
-/// The `[[interruption]]` of these groups by the fits of `family`: by type one of each, else one of all
-/// VMs, and the others as comments.
+/// Which fits an experiment gets.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'a> {
+    /// By what VMs were put together.
+    pub by: Option<By>,
+    /// The group whose fit all VMs get; `None`: those of a type that of their own, or all that of all.
+    pub group: Option<&'a str>,
+    /// The law.
+    pub family: Family,
+    /// The VMs that it was fitted to.
+    pub of: Of,
+    /// The types that there are; `None`: nobody knows, and any may be named.
+    pub types: Option<&'a [String]>,
+}
+
+/// The `[[interruption]]` of these groups: by type one of each, else one of all VMs or of the one group that is
+/// wanted, and the others as comments.
 #[must_use]
-pub fn fragment(groups: &[Group], by: Option<By>, family: Family, of: Of) -> String {
+pub fn fragment(groups: &[Group], wanted: &Wanted<'_>) -> String {
+    let &Wanted { by, family, of, .. } = wanted;
     let mut text = String::new();
-    let is_by_type = by == Some(By::Type);
+    let is_by_type = by == Some(By::Type) && wanted.group.is_none();
     for group in groups.iter().filter(|group| !is_by_type || group.of.is_some()) {
         let estimated = group.estimated(of);
         let Some(fit) = estimated.fit(family) else {
@@ -36,11 +52,20 @@ pub fn fragment(groups: &[Group], by: Option<By>, family: Family, of: Of) -> Str
             fit.r_squared,
         );
         let kind = group.of.as_deref().filter(|kind| is_by_type && !kind.is_empty());
+        let is_offered = |kind: &str| {
+            wanted.types.is_none_or(|types| types.iter().any(|offered| offered == kind))
+        };
+        if kind.is_some_and(|kind| !is_offered(kind)) {
+            let _ = writeln!(text, "# The experiment has no such type:");
+        }
         let mut lines = vec!["[[interruption]]".to_owned(), "model = \"lifetime\"".to_owned()];
         lines.extend(kind.map(|kind| format!("type = {}", quoted(kind))));
         lines.push(law(&fit.lifetimes));
         // One of all VMs and one of an hour would both preempt.
-        let is_meant = if is_by_type { kind.is_some() } else { group.of.is_none() };
+        let is_meant = match kind {
+            _ if !is_by_type => group.of.as_deref() == wanted.group,
+            kind => kind.is_some_and(is_offered),
+        };
         for line in lines {
             let _ = writeln!(text, "{}{line}", if is_meant { "" } else { "# " });
         }
@@ -137,8 +162,12 @@ mod tests {
     }
 
     fn of(by: Option<By>, family: Family) -> String {
-        let asked = Asked { by, resamples: 0, seed: 1 };
-        fragment(&groups(&record(), &asked), by, family, Of::Preempted)
+        wanted(Wanted { by, group: None, family, of: Of::Preempted, types: None })
+    }
+
+    fn wanted(wanted: Wanted<'_>) -> String {
+        let asked = Asked { by: wanted.by, resamples: 0, seed: 1 };
+        fragment(&groups(&record(), &asked), &wanted)
     }
 
     /// The `[[interruption]]` of a file, as JSON.
@@ -161,6 +190,23 @@ mod tests {
         );
         let workload = read(&of(Some(By::Workload), Family::Uniform));
         assert_eq!(workload.as_array().map(Vec::len), Some(1), "the others are comments");
+    }
+
+    #[test]
+    fn one_group_can_be_wanted_for_all_vms_and_types_that_are_not_offered_are_not() {
+        let (by, family, of) = (Some(By::Type), Family::Bathtub, Of::Preempted);
+        let one = wanted(Wanted { by, group: Some("n1-2"), family, of, types: None });
+        let all = read(&one);
+        assert_eq!(
+            (all.as_array().map(Vec::len), &all[0]["type"]),
+            (Some(1), &serde_json::Value::Null)
+        );
+        for (offered, count) in [("n1-2", 1), ("n1-4", 0)] {
+            let types = [offered.to_owned()];
+            let text = wanted(Wanted { by, group: None, family, of, types: Some(&types) });
+            assert_eq!(text.matches("\n[[interruption]]").count(), count, "{text}");
+            assert_eq!(text.contains("has no such type"), count == 0, "{text}");
+        }
     }
 
     #[test]

@@ -17,7 +17,7 @@ mod record;
 pub use curve::{Curve, Step};
 pub use family::Family;
 pub use fit::{Figure, Fit};
-pub use fragment::{appended, fragment};
+pub use fragment::{Wanted, appended, fragment};
 pub use groups::{Asked, By, Estimated, Group, Of, Row, groups};
 pub use json::json;
 pub use record::{Life, Record};

@@ -154,11 +154,16 @@ impl<'a> Table<'a> {
                 return Err(self.wrong(row, what, "write preempted, or stop where its user did"));
             }
         };
-        let hour = self.other(row, 3);
-        if !hour.is_empty() && !hour.parse().is_ok_and(|hour: u8| hour < 24) {
-            let what = format!("'{}' is no hour of a day", start(&hour));
-            return Err(self.wrong(row, what, "write 0 to 23, or nothing"));
-        }
+        let said = self.other(row, 3);
+        let hour = match said.parse::<u8>() {
+            _ if said.is_empty() => said,
+            // 07 and 7 are one.
+            Ok(hour) if hour < 24 => hour.to_string(),
+            _ => {
+                let what = format!("'{}' is no hour of a day", start(&said));
+                return Err(self.wrong(row, what, "write 0 to 23, or nothing"));
+            }
+        };
         let [kind, zone, workload] = [0, 1, 2].map(|n| self.other(row, n));
         Ok(Life { span, was_taken, kind, zone, workload, hour })
     }

@@ -4,7 +4,10 @@ use std::fs;
 use std::path::PathBuf;
 
 use clap::Args;
-use dormouse_fit::{Asked, By, Estimated, Family, Fit, Group, Of, Record, appended, fragment};
+use dormouse_documents::instead;
+use dormouse_fit::{
+    Asked, By, Estimated, Family, Fit, Group, Of, Record, Wanted, appended, fragment,
+};
 use dormouse_view::plot::{Axis, Chart, Look, Panel, Point, Scale, Series};
 use dormouse_view::{Block, Card, Cell, Column, Page, Table};
 use serde_json::json;
@@ -12,7 +15,7 @@ use serde_json::json;
 use super::failure::Failure;
 use super::print::{refused, save, show};
 use crate::command_line::command_line;
-use crate::experiment::{InputError, Place, files};
+use crate::experiment::{InputError, Place, files, spot_types};
 
 #[derive(Debug, Args)]
 pub(crate) struct FitArgs {
@@ -22,6 +25,10 @@ pub(crate) struct FitArgs {
     /// Fit VMs that have the same type, zone, hour of launch or workload each by themselves, too
     #[arg(long, value_name = "WHAT")]
     by: Option<By>,
+    /// Give experiments the law of these VMs alone, such as us-east1-b with --by zone, not that of all or of
+    /// each type
+    #[arg(long, value_name = "NAME", requires = "by")]
+    group: Option<String>,
     /// Leave rows out that can't be used, and count them, instead of stopping at the first
     #[arg(long)]
     skip_malformed: bool,
@@ -53,20 +60,38 @@ pub(crate) fn run(args: &FitArgs) -> Result<(), Failure> {
     let asked = Asked { by: args.by, resamples: args.bootstrap, seed: args.seed };
     let groups = dormouse_fit::groups(&record, &asked);
     let of = if args.kaplan_meier { Of::KaplanMeier } else { Of::Preempted };
+    if let Some(name) = &args.group
+        && !groups.iter().any(|group| group.of.as_ref() == Some(name))
+    {
+        let all: Vec<&str> = groups.iter().filter_map(|group| group.of.as_deref()).collect();
+        let remedy = instead(name, &all);
+        return Err(Failure::BadInput(format!("--group {name}: there are no such VMs; {remedy}")));
+    }
     let needed = if args.write.is_some() { args.law } else { Family::Exponential };
     if !groups.iter().any(|group| group.estimated(of).fit(needed).is_some()) {
         let what = format!("too few ages to fit: it has {record}");
         let remedy = "record preempted VMs of two different ages for an exponential law, of five for a bathtub";
         return Err(InputError::new(&Place::of(&args.file.to_string_lossy()), what, remedy).into());
     }
-    let fragment = fragment(&groups, args.by, args.law, of);
+    let before = match &args.write {
+        Some(path) if path.exists() => files::text(path)?,
+        _ => String::new(),
+    };
+    let types = spot_types(&before);
+    let (by, group, types) = (args.by, args.group.as_deref(), types.as_deref());
+    let fragment = fragment(&groups, &Wanted { by, group, family: args.law, of, types });
     if let Some(path) = &args.write {
         if !fragment.lines().any(|line| line == "[[interruption]]") {
-            let what = format!("--write --by type: no type has a fit of law {}", args.law.name());
+            let law = args.law.name();
+            let what = match group {
+                Some(name) => format!("--group {name}: it has no fit of law {law}"),
+                None => {
+                    format!("--write --by type: no type of the experiment has a fit of law {law}")
+                }
+            };
             let remedy = "leave --by out, so that all VMs have one law, or give another --law";
             return Err(Failure::BadInput(format!("{what}; {remedy}")));
         }
-        let before = if path.exists() { files::text(path)? } else { String::new() };
         save(path, &appended(&path.to_string_lossy(), &before, &fragment)?)?;
     }
     if let Some(dir) = &args.out {

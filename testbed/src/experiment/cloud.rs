@@ -7,7 +7,7 @@ use dormouse_cloud::{
     Market, Placement, PlacementRule, PriceTrace, SchedulerName, SpotPlaces, Terms, Types, Weighed,
     built_in,
 };
-use dormouse_documents::{InputError, Mistakes, Node, Place, instead};
+use dormouse_documents::{InputError, Mistakes, Node, Place, from_toml, instead, read};
 use dormouse_units::{Bytes, Price, Span, Time, TypeName};
 
 use super::drawn_prices::DrawnPrices;
@@ -73,6 +73,16 @@ pub(crate) fn check(
     let drawn_prices = DrawnPrices { generated: section.generated_prices, recorded };
     let preemption_notice = section.preemption_notice;
     Some(Cloud { catalogue, hosts, preemption_notice, terms, drawn_prices, notes })
+}
+
+/// The types that the experiment of this text has spot VMs of, as far as its text is right; `None` where it says
+/// nothing of them.
+pub(crate) fn spot_types(text: &str) -> Option<Vec<String>> {
+    let root = from_toml("experiment", text).ok()?;
+    let (cloud, mut found) = (root.get("cloud")?, Mistakes::default());
+    let types = offered(&read(cloud, &mut found)?, cloud, None, &mut found)?;
+    let of_spot = types.values().filter(|kind| kind.limit(Market::Spot) > 0);
+    Some(of_spot.map(|kind| kind.name.to_string()).collect())
 }
 
 fn offered(

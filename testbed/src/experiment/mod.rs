@@ -35,6 +35,7 @@ pub use resolved::{Experiment, Planned};
 pub use schema::{reference, schema};
 pub use sharing::read_sharing;
 
+pub(crate) use cloud::spot_types;
 pub(crate) use interruption::law;
 pub(crate) use load::of_text;
 pub(crate) use price_history::{Pick, price_record};
