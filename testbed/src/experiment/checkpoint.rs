@@ -96,7 +96,7 @@ fn step(section: &CheckpointSection, bag: Option<&Bag>, laws: &[OfType<Lifetimes
     let parts = |of: Span, n: u64| Span::from_micros(of.as_micros() / n);
     let finest =
         parts(longest.unwrap_or_default(), MOST_STEPS_OF_A_TASK).max(Span::from_micros(1_000));
-    parts(shortest, STEPS_OF_A_CHECKPOINT).max(finest).max(of_laws).min(STEP)
+    parts(shortest, STEPS_OF_A_CHECKPOINT).max(finest).min(STEP).max(of_laws)
 }
 
 /// Whether the longest task can be planned, where that is done step by step; else it is said.
@@ -110,6 +110,17 @@ fn plannable(
     let longest = bag.tasks.iter().flat_map(|task| task.runtime.values()).max();
     let largest = bag.tasks.iter().map(|task| task.memory).max();
     let (longest, cost) = (*longest?, config.cost(largest?));
+    let finest = plans.laws.iter().map(|law| LifetimePlans::finest(&law.of, longest)).max();
+    if let Some(finest) = finest.filter(|finest| plans.step < *finest) {
+        let at_least = Span::from_secs(finest.as_micros().div_ceil(1_000_000));
+        let what = format!(
+            "in steps of {} there are too many ages of VMs for tasks of {longest}",
+            plans.step
+        );
+        let remedy = format!("write at least \"{at_least}\", or leave step out");
+        found.add(node.place_of("step"), what, remedy);
+        return None;
+    }
     let error = match plans.check(longest, cost) {
         Ok(()) => return Some(()),
         Err(ProblemError::NeverEnds { .. }) => {

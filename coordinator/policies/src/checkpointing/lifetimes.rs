@@ -62,9 +62,13 @@ impl LifetimePlans {
         life.map_or(0, |life| self.steps(life + self.notice)).min(STATES / job.max(1))
     }
 
-    /// The finest step in which a table for jobs of so much work has all ages of VMs that live by this law.
+    /// The finest step in which a table for jobs of so much work has all ages of VMs that live by this law; any
+    /// where all ages are alike.
     #[must_use]
     pub fn finest(law: &Lifetimes, work: Span) -> Span {
+        if matches!(law, Lifetimes::Exponential(_)) {
+            return Span::ZERO;
+        }
         let life = law.law().quantile(GONE) * 3_600.0;
         // A table's job is up to twice as long.
         #[expect(clippy::cast_precision_loss, reason = "millions of states")]
