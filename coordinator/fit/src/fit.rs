@@ -99,6 +99,14 @@ impl Fit {
         })
     }
 
+    /// How long VMs live by a bathtub whose end is far beyond the longest lifetime of the curve, `last`, in hours:
+    /// it has not been seen then, and is no end of theirs. `None` by other laws, and where it has been.
+    #[must_use]
+    pub fn unseen_end(&self, last: f64) -> Option<f64> {
+        let end = self.lifetimes.law().quantile(1.0);
+        (self.family == Family::Bathtub && end > 1.1 * last).then_some(end)
+    }
+
     /// F from 0 to an age in hours, for a drawing: ages and parts.
     #[must_use]
     pub fn taken(&self, last: f64) -> Vec<(f64, f64)> {
@@ -208,6 +216,27 @@ mod tests {
         let gone = Curve { steps: (1..=9).map(|n| Step { taken: 1.0, ..step(n) }).collect() };
         // All at once from the first on: as early as is looked for.
         assert!(Fit::of(Family::Exponential, &gone).expect("a fit").numbers[0].is_at_end);
+    }
+
+    #[test]
+    fn an_end_that_nobody_has_seen_is_told() {
+        let of = |a: u32, [b, tau1, tau2]: [f64; 3]| Fit {
+            family: Family::Bathtub,
+            numbers: Vec::new(),
+            r_squared: 1.0,
+            mean: Figure::exact(0.0),
+            eq3: 0.0,
+            lifetimes: Lifetimes::Bathtub(Bathtub {
+                a: Ppm::new(a),
+                b: h(b),
+                tau1: h(tau1),
+                tau2: h(tau2),
+            }),
+        };
+        assert_eq!(of(413_700, [24.0, 0.9, 0.76]).unseen_end(24.3), None);
+        let far = of(584_600, [32.85, 0.74, 14.79]);
+        assert!(far.unseen_end(24.7).is_some_and(|end| (27.0..28.5).contains(&end)), "{far:?}");
+        assert_eq!(Fit { family: Family::Weibull, ..far }.unseen_end(24.7), None);
     }
 
     #[test]

@@ -108,7 +108,8 @@ pub(crate) fn run(args: &FitArgs) -> Result<(), Failure> {
     show(args.json, all, || {
         let text = |of| table(&groups, of).to_text(super::terminal::stdout());
         let tables = Of::ALL.map(|of| format!("{}\n{}", of.about(), text(of)));
-        format!("{record}\n\n{}\n\n{ABOUT}", tables.join("\n\n"))
+        let ends: String = unseen_ends(&groups).map(|end| format!("\n{end}")).collect();
+        format!("{record}\n\n{}\n\n{ABOUT}{ends}", tables.join("\n\n"))
     })
 }
 
@@ -120,6 +121,21 @@ fn resamples(text: &str) -> Result<u32, String> {
 
 const ABOUT: &str = "a, b, tau1, tau2 and the mean lifetime are the bathtub's, times in hours; R² is the part of a \
     curve's variance that a law explains; * is at the end of the range that is looked at.";
+
+/// A sentence for each bathtub whose end nobody has seen.
+fn unseen_ends(groups: &[Group]) -> impl Iterator<Item = String> {
+    let each = groups.iter().flat_map(|group| Of::ALL.map(|of| (group, group.estimated(of))));
+    each.filter_map(|(group, estimated)| {
+        let last = estimated.curve.last();
+        let end = estimated.fit(Family::Bathtub)?.unseen_end(last)?;
+        Some(format!(
+            "{}, {}: by the bathtub VMs live for up to {end:.1} h, and none was recorded for more than {last:.1} h: \
+             another law, or recorded lives, may be nearer.",
+            group.name(),
+            estimated.of.name()
+        ))
+    })
+}
 
 /// The bathtub's numbers of each group, and how well every law fits.
 fn table(groups: &[Group], of: Of) -> Table {
@@ -191,6 +207,7 @@ fn page(args: &FitArgs, record: &Record, groups: &[Group], fragment: &str) -> Pa
         }
         page.section(of.about(), [Block::Table(table(groups, of)), Block::text(ABOUT)]);
     }
+    page.section("Ends that were not seen", unseen_ends(groups).map(Block::text));
     let plots = panels(groups).iter().map(Panel::to_markup).collect();
     page.section("Distributions and laws", [Block::Plots(plots)]);
     let all = vec![Block::Table(figures(groups, true))];
