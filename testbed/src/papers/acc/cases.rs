@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use dormouse_cloud::{PriceModel, PriceStatistics, PriceTrace};
-use dormouse_policies::spot::{Outcome, SpotJob, SpotRecord, SpotScheme};
+use dormouse_policies::spot::{Knows, Outcome, SpotJob, SpotRecord, SpotScheme};
 use dormouse_units::{Ppm, Price, Span, Stream, Time};
 
 use super::PriceFiles;
@@ -133,11 +133,14 @@ fn bid(level: &str, trace: &PriceTrace, until: Time) -> Option<Price> {
     Some(PriceStatistics::of(trace, until)?.quantile(percent / 100.0))
 }
 
-/// `standard`, or one of t_c, t_r and t_w in minutes in place of the standard one: `tc-10`.
+/// `standard`; `adapt-oracle`, whose ADAPT knows the whole record; or one of t_c, t_r and t_w in minutes in place of
+/// the standard one: `tc-10`.
 fn job(times: &str) -> Option<SpotJob> {
     let job = SpotJob::of(WORK);
-    if times == "standard" {
-        return Some(job);
+    match times {
+        "standard" => return Some(job),
+        "adapt-oracle" => return Some(SpotJob { knows: Knows::WholeRecord, ..job }),
+        _ => {}
     }
     let (which, minutes) = times.split_once('-')?;
     let span = Span::from_secs(60 * minutes.parse::<u64>().ok()?);
