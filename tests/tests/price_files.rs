@@ -196,6 +196,36 @@ fn the_schemes_are_compared_over_records_that_are_given() {
     refused(folder.path(), &["reproduce", "acc/figure-7"], 2, &["--data DIR"]);
 }
 
+/// The folder says which types there are: one or many.
+#[test]
+fn every_type_of_a_folder_is_swept_over_all_bids() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    fs::create_dir(&data).unwrap();
+    records(&data);
+    let figure = |part: &str, figure: &str| -> f64 {
+        let args = ["reproduce", part, "--seeds", "2", "--data", "data", "--force", "--out", "out"];
+        let output = run_in(folder.path(), &args);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let table = fs::read_to_string(folder.path().join("out/table.csv")).unwrap();
+        let row = table.lines().find(|row| row.starts_with(figure));
+        row.unwrap_or_else(|| panic!("{figure}: {table}"))
+            .split(',')
+            .nth(3)
+            .unwrap()
+            .parse()
+            .unwrap()
+    };
+    // Without checkpoints a job of 500 minutes is done only where it is never taken: from .340 and from .450 on.
+    let pairs = "folder/standard/all-bids/acc,pairs,";
+    assert!((figure("acc/sweep", pairs) - f64::from(1_661 + 1_551)).abs() < 1e-6);
+    let done = "folder/standard/all-bids/hour,done_pct,";
+    assert!(figure("acc/sweep", done) > 100.0 * f64::from(1_661 + 1_551) / 4_002.0 * 0.9);
+    fs::remove_file(data.join("us-east-1.linux.m2.2xlarge.csv")).unwrap();
+    assert!((figure("acc/sweep", pairs) - 1_661.0).abs() < 1e-6);
+    refused(folder.path(), &["reproduce", "acc/sweep"], 2, &["--data DIR"]);
+}
+
 #[test]
 fn without_records_prices_are_generated() {
     let folder = tempfile::tempdir().unwrap();

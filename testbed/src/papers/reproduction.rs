@@ -248,10 +248,11 @@ impl Request {
             |count, compute| Work { seeds: until(count), threads: self.threads, compute, shared };
         let mut told = |n, of| progress("runs", n, of);
         let samples = work(spec.seeds, self.compute).run(&cells, folder, &mut told)?;
-        // One after the other, and with nothing beside: some of it is measured.
+        // What is measured is so one after the other, and with nothing beside.
         let mut told = |n, of| progress("measured", n, of);
-        let alone = Work { threads: 1, ..work(spec.seeds, self.compute) };
-        let of_own = alone.run(&own, folder, &mut told)?;
+        let threads = if own.iter().any(|made| made.own.is_measured()) { 1 } else { self.threads };
+        let of_own = Work { threads, ..work(spec.seeds, self.compute) };
+        let of_own = of_own.run(&own, folder, &mut told)?;
         if self.compute.is_some_and(Shard::is_part) {
             return Ok(None);
         }

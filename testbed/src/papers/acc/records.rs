@@ -52,6 +52,11 @@ impl PriceFiles {
         &self.digest
     }
 
+    /// All of them by name.
+    pub(super) fn all(&self) -> impl Iterator<Item = (&str, &PriceTrace, Time)> {
+        self.all.iter().map(|(name, (trace, until))| (name.as_str(), trace, *until))
+    }
+
     /// The prices of this name, and until when they are known.
     ///
     /// # Errors
