@@ -17,6 +17,9 @@ const STARTS: usize = 10;
 
 const SCHEMES: usize = SpotScheme::ALL.len();
 
+/// The place of ACC among them: the last.
+const ACC: usize = SCHEMES - 1;
+
 /// What is averaged: cost in dollars, time in minutes, and their product in dollar hours.
 const METRICS: [(&str, &str); 3] =
     [("cost", "cost_usd"), ("time", "time_min"), ("product", "product")];
@@ -27,7 +30,8 @@ pub(super) type Series<'a> = (&'a str, &'a PriceTrace, Time);
 /// The figures of these types: `acc/cost_usd` and more.
 ///
 /// A job counts where all six schemes have done it by the end of its record, so that all means are of the same
-/// jobs. A mean is first that of a type, in which each bid weighs the same, and then that of the types.
+/// jobs; where ACC is compared with one other, where these two have. A mean is first that of a type, in which each
+/// bid weighs the same, and then that of the types.
 pub(super) fn figures(all: &[Series<'_>], job: &SpotJob, seed: u64) -> BTreeMap<String, f64> {
     let mut types: Vec<Swept> = all.iter().map(|series| Swept::of(series, job, seed)).collect();
     types.sort_by(|a, b| a.price.total_cmp(&b.price));
@@ -46,12 +50,14 @@ pub(super) fn figures(all: &[Series<'_>], job: &SpotJob, seed: u64) -> BTreeMap<
         add("pairs", Some(all_of(|of| of.all.pairs)));
         for (m, (word, metric)) in METRICS.into_iter().enumerate() {
             add(metric, mean(types.iter().filter_map(|of| of.all.mean(n, m))));
-            if scheme == SpotScheme::Acc {
+            if n == ACC {
                 continue;
             }
-            let under = |of: &[Swept]| mean(of.iter().filter_map(|of| of.all.acc_under(n, m)));
+            let under = |of: &[Swept]| mean(of.iter().filter_map(|of| of.beside[n].under(m)));
             add(&format!("acc_under_{word}_pct"), under(&types));
-            let crossed = types.iter().filter_map(|of| of.crossed.acc_under(n, m));
+            let of_all = types.iter().filter_map(|of| of.all.acc_under(n, m));
+            add(&format!("acc_under_{word}_all_done_pct"), mean(of_all));
+            let crossed = types.iter().filter_map(|of| of.crossed[n].under(m));
             add(&format!("acc_under_{word}_crossed_pct"), mean(crossed));
             let halves = (under(cheap), under(dear));
             add(&format!("acc_under_{word}_cheap_pct"), halves.0);
@@ -71,10 +77,12 @@ struct Swept {
     tried: f64,
     /// How many each scheme has done.
     done: [f64; SCHEMES],
-    /// Those that are compared.
+    /// Those that all have done.
     all: Tally,
-    /// Those of them whose bid the price crosses: it is at times above it, and at times not.
-    crossed: Tally,
+    /// By scheme, those that it and ACC have done.
+    beside: [Beside; SCHEMES],
+    /// Those of them at bids that the price crosses: it is at times above, and at times not.
+    crossed: [Beside; SCHEMES],
 }
 
 impl Swept {
@@ -95,24 +103,27 @@ impl Swept {
             tried: bids.iter().sum::<f64>() * number(starts.len()),
             done: [0.0; SCHEMES],
             all: Tally::default(),
-            crossed: Tally::default(),
+            beside: Default::default(),
+            crossed: Default::default(),
         };
         // Below all prices there is no instance.
         for (n, price) in prices.iter().enumerate().filter(|(n, _)| bids[n + 1] > 0.0) {
             let record = SpotRecord::new(trace, *price, *until);
             let (mut all, weight) = (Tally::default(), bids[n + 1]);
+            let is_crossed = n + 1 < prices.len();
             for start in &starts {
                 let outcomes = SpotScheme::ALL.map(|scheme| job.run(scheme, &record, *start));
-                for (done, outcome) in swept.done.iter_mut().zip(&outcomes) {
-                    *done += if outcome.is_some() { weight } else { 0.0 };
+                for (n, outcome) in outcomes.iter().enumerate() {
+                    swept.done[n] += if outcome.is_some() { weight } else { 0.0 };
+                    swept.beside[n].add(outcome, &outcomes[ACC], weight);
+                    if is_crossed {
+                        swept.crossed[n].add(outcome, &outcomes[ACC], weight);
+                    }
                 }
                 all.add(&outcomes, weight);
             }
             all.pairs = if all.jobs > 0.0 { weight } else { 0.0 };
             swept.all.join(&all);
-            if n + 1 < prices.len() {
-                swept.crossed.join(&all);
-            }
         }
         swept
     }
@@ -126,7 +137,7 @@ struct Tally {
     /// How many, each bid by itself.
     jobs: f64,
     /// By scheme, of all of them.
-    sums: [[f64; METRICS.len()]; SCHEMES],
+    sums: [Sums; SCHEMES],
 }
 
 impl Tally {
@@ -136,10 +147,7 @@ impl Tally {
         }
         self.jobs += weight;
         for (sums, outcome) in self.sums.iter_mut().zip(outcomes.iter().flatten()) {
-            let (cost, minutes) = (outcome.cost.as_usd(), outcome.took.as_secs_f64() / 60.0);
-            for (sum, value) in sums.iter_mut().zip([cost, minutes, cost * minutes / 60.0]) {
-                *sum += weight * value;
-            }
+            add(sums, outcome, weight);
         }
     }
 
@@ -154,12 +162,46 @@ impl Tally {
         (self.jobs > 0.0).then(|| self.sums[scheme][metric] / self.jobs)
     }
 
-    /// By how many per cent ACC's is lower; `None` of nothing and of what costs nothing.
+    /// By how many per cent ACC's is lower.
     fn acc_under(&self, scheme: usize, metric: usize) -> Option<f64> {
-        let acc = SpotScheme::ALL.iter().position(|scheme| *scheme == SpotScheme::Acc)?;
-        let (acc, other) = (self.sums[acc][metric], self.sums[scheme][metric]);
-        (other > 0.0).then(|| 100.0 * (1.0 - acc / other))
+        below(self.sums[ACC][metric], self.sums[scheme][metric])
     }
+}
+
+/// Jobs that a scheme and ACC have done: the sums of the one and the other.
+#[derive(Default)]
+struct Beside {
+    scheme: Sums,
+    acc: Sums,
+}
+
+impl Beside {
+    fn add(&mut self, scheme: &Option<Outcome>, acc: &Option<Outcome>, weight: f64) {
+        if let (Some(scheme), Some(acc)) = (scheme, acc) {
+            add(&mut self.scheme, scheme, weight);
+            add(&mut self.acc, acc, weight);
+        }
+    }
+
+    /// By how many per cent ACC's is lower.
+    fn under(&self, metric: usize) -> Option<f64> {
+        below(self.acc[metric], self.scheme[metric])
+    }
+}
+
+/// Of each of the metrics.
+type Sums = [f64; METRICS.len()];
+
+fn add(sums: &mut Sums, outcome: &Outcome, weight: f64) {
+    let (cost, minutes) = (outcome.cost.as_usd(), outcome.took.as_secs_f64() / 60.0);
+    for (sum, value) in sums.iter_mut().zip([cost, minutes, cost * minutes / 60.0]) {
+        *sum += weight * value;
+    }
+}
+
+/// By how many per cent one is below the other; `None` where the other is nothing.
+fn below(one: f64, other: f64) -> Option<f64> {
+    (other > 0.0).then(|| 100.0 * (1.0 - one / other))
 }
 
 fn mean(of: impl Iterator<Item = f64>) -> Option<f64> {
@@ -226,6 +268,7 @@ mod tests {
         is("hour/compared_pct", 100.0 * f64::from(jobs) / 20_010.0);
         // Below 10 cents there is no instance; at 1,901 bids there is.
         is("acc/pairs", 1_901.0);
+        assert_eq!(SpotScheme::ALL[ACC], SpotScheme::Acc);
         assert!(of["opt/acc_under_time_crossed_pct"] > of["opt/acc_under_time_pct"], "{of:?}");
         assert!(!of.contains_key("opt/acc_under_time_dear_more"), "there is one type: {of:?}");
     }
