@@ -14,6 +14,7 @@ mod load;
 mod placed_by;
 mod plan;
 mod price_history;
+mod recorded_prices;
 mod requests;
 mod resolved;
 mod scheduler;
