@@ -7,6 +7,7 @@ use dormouse_cloud::{
 use dormouse_documents::{Mistakes, Node, Place, instead};
 use dormouse_units::{Bytes, Span, TypeName};
 
+use super::PriceFile;
 use super::drawn_prices::DrawnPrices;
 use super::recorded_prices;
 use super::sections::{BurstableSection, CloudSection, HostSection, LimitsSection, TypeSection};
@@ -20,6 +21,8 @@ pub(crate) struct Cloud {
     pub(crate) terms: Terms,
     /// The spot prices that are drawn for each run.
     pub(crate) drawn_prices: DrawnPrices,
+    /// The files that spot prices are of.
+    pub(crate) price_files: Vec<PriceFile>,
     /// What is odd about it and was set right.
     pub(crate) notes: Vec<String>,
 }
@@ -33,8 +36,7 @@ pub(crate) fn check(
     found: &mut Mistakes,
 ) -> Option<Cloud> {
     let types = offered(&section, node, imported, found)?;
-    let mut notes = Vec::new();
-    let recorded = recorded_prices::check(&section.prices, node, &types, &mut notes, found);
+    let recorded = recorded_prices::check(&section.prices, node, &types, found);
     generated_prices(&section, node, &types, found);
     let terms = Terms {
         placement: section.placement.clone(),
@@ -68,7 +70,8 @@ pub(crate) fn check(
     let drawn_prices =
         DrawnPrices { generated: section.generated_prices, recorded: recorded.drawn };
     let preemption_notice = section.preemption_notice;
-    Some(Cloud { catalogue, hosts, preemption_notice, terms, drawn_prices, notes })
+    let (price_files, notes) = (recorded.files, recorded.notes);
+    Some(Cloud { catalogue, hosts, preemption_notice, terms, drawn_prices, price_files, notes })
 }
 
 fn offered(

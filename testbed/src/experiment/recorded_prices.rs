@@ -5,13 +5,15 @@
 //! record.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use dormouse_cloud::{Dates, DrawnStart, PriceRecord, PriceTrace, Types};
 use dormouse_documents::{InputError, Mistakes, Node, Place};
 use dormouse_units::{Price, Span, Time, TypeName};
 
+use super::PriceFile;
 use super::cloud::is_spot_type;
-use super::price_history::{Pick, price_record};
+use super::price_history::{Pick, read_record};
 use super::sections::{PricesPart, PricesSection};
 
 /// The prices of types.
@@ -21,6 +23,10 @@ pub(super) struct RecordedPrices {
     pub(super) fixed: BTreeMap<TypeName, PriceTrace>,
     /// Records in which each run begins somewhere else.
     pub(super) drawn: BTreeMap<TypeName, DrawnStart>,
+    /// The files that they are of.
+    pub(super) files: Vec<PriceFile>,
+    /// What is odd about the files and was set right, each with its path.
+    pub(super) notes: Vec<String>,
 }
 
 /// A file that was read.
@@ -28,17 +34,17 @@ struct Read<'a> {
     kind: &'a TypeName,
     place: Place,
     file: &'a str,
+    path: PathBuf,
     part: Option<&'a PricesPart>,
     record: PriceRecord,
     length: Span,
 }
 
-/// What the sections come to, by type. What is odd about a file and was set right is told in `notes`.
+/// What the sections come to, by type.
 pub(super) fn check(
     sections: &BTreeMap<TypeName, PricesSection>,
     cloud: &Node,
     types: &Types,
-    notes: &mut Vec<String>,
     found: &mut Mistakes,
 ) -> RecordedPrices {
     let (mut all, mut files) = (RecordedPrices::default(), Vec::new());
@@ -53,16 +59,24 @@ pub(super) fn check(
                 all.fixed.extend(rows.map(|rows| (kind.clone(), rows)));
             }
             PricesSection::Whole(file) => {
-                files.extend(found.take(read((kind, place), file, None, notes)));
+                files.extend(found.take(read((kind, place), file, None)));
             }
             PricesSection::Part(part) => {
-                files.extend(found.take(read((kind, place), &part.file, Some(part), notes)));
+                files.extend(found.take(read((kind, place), &part.file, Some(part))));
             }
         }
     }
     let Some(clock) = found.take(clock(&files)) else { return all };
     for file in &files {
+        let odd = file.record.oddities();
+        all.notes.extend(odd.iter().map(|what| format!("{}: {what}", file.path.display())));
         let Some(trace) = found.take(file.on(clock)) else { continue };
+        all.files.push(PriceFile {
+            kind: file.kind.clone(),
+            file: file.file.to_owned(),
+            lasts: file.length.saturating_sub(file.start(clock)),
+            notes: odd.into_iter().collect(),
+        });
         match file.is_drawn() {
             false => drop(all.fixed.insert(file.kind.clone(), trace)),
             true => {
@@ -80,7 +94,6 @@ fn read<'a>(
     (kind, place): (&'a TypeName, Place),
     file: &'a str,
     part: Option<&'a PricesPart>,
-    notes: &mut Vec<String>,
 ) -> Result<Read<'a>, InputError> {
     let of = |part: &PricesPart| {
         let (kind, zone, product) = (part.kind.clone(), part.zone.clone(), part.product.clone());
@@ -90,9 +103,9 @@ fn read<'a>(
         let remedy = "keep either start or drawn-start";
         return Err(InputError::new(&place, "its start is given, and to be drawn", remedy));
     }
-    let (record, length) =
-        price_record(&place.file(file), &part.map(of).unwrap_or_default(), notes)?;
-    Ok(Read { kind, place, file, part, record, length })
+    let path = place.file(file);
+    let (record, length) = read_record(&path, &part.map(of).unwrap_or_default())?;
+    Ok(Read { kind, place, file, path, part, record, length })
 }
 
 /// The time that all records with dates have; `None`: no record has dates.
@@ -138,17 +151,26 @@ impl Read<'_> {
         self.record.dates().is_some()
     }
 
-    /// Its prices from where the run begins, or from where that is drawn from.
+    /// What of it is before the clock of all records with dates.
+    fn before(&self, clock: Option<Dates>) -> Span {
+        let both = self.record.dates().zip(clock);
+        both.map(|(own, clock)| own.before(clock)).unwrap_or_default()
+    }
+
+    /// So long after its first row the run begins, or what that is drawn from.
+    fn start(&self, clock: Option<Dates>) -> Span {
+        let start = self.part.and_then(|part| part.start.as_deref());
+        self.before(clock) + start.and_then(|start| start.parse().ok()).unwrap_or_default()
+    }
+
+    /// Its prices from there.
     ///
     /// # Errors
     ///
     /// They have ended by then.
     fn on(&self, clock: Option<Dates>) -> Result<PriceTrace, InputError> {
-        let before = self.record.dates().zip(clock).map(|(own, clock)| own.before(clock));
-        let before = before.unwrap_or_default();
-        let start = self.part.and_then(|part| part.start.as_deref());
-        let start = before + start.and_then(|start| start.parse().ok()).unwrap_or_default();
-        let trace = self.record.from(start).ok_or_else(|| {
+        let trace = self.record.from(self.start(clock)).ok_or_else(|| {
+            let before = self.before(clock);
             let ends = self.length.saturating_sub(before);
             let since = match before {
                 Span::ZERO => "its first row",

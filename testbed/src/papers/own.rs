@@ -99,6 +99,11 @@ impl Made {
         words.into_iter().map(of_word).collect()
     }
 
+    /// What is odd about the records of prices that were given, by file.
+    pub(super) fn price_notes(&self) -> impl Iterator<Item = (String, Vec<String>)> {
+        self.recorded.prices.iter().flat_map(|prices| prices.notes())
+    }
+
     /// Whether what it is made of is there.
     ///
     /// # Errors

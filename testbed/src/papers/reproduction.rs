@@ -7,6 +7,7 @@ use super::live::{Against, LiveRun, MakeLive};
 use super::own::{Made, Recorded};
 use super::paper::{Factor, Paper, Part};
 use super::pattern::{matches, unique};
+use super::price_records::{self, PriceNotes};
 use super::readings::{Maker, Reading};
 use super::results::Results;
 use super::{named, report};
@@ -51,6 +52,8 @@ pub struct Finished {
     pub read: Vec<Reading>,
     /// What is left out, and what it needs.
     pub without: Vec<(String, String)>,
+    /// The records of prices that it is made of.
+    pub price_records: Vec<PriceNotes>,
     /// The live runs.
     pub live: Vec<(LiveRun, Option<Against>)>,
     /// Charts of single runs: their names and files.
@@ -61,6 +64,11 @@ impl Finished {
     /// Whether readings were searched, and not the presets made beside ours.
     pub(super) fn is_search(&self) -> bool {
         self.parts().any(|part| !part.search.is_empty())
+    }
+
+    /// The records of prices that something is odd about.
+    pub(super) fn odd_records(&self) -> impl Iterator<Item = &PriceNotes> {
+        self.price_records.iter().filter(|record| !record.notes.is_empty())
     }
 
     /// Its parts.
@@ -330,6 +338,7 @@ impl Request {
             trials,
             read,
             without: asked.left_out(),
+            price_records: price_records::of(&cells, &own),
             charts,
             paper: paper.clone(),
         };
